@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd_list.c: posenc list: what encodings there are, and everything one of them says about itself
+ *
+ * The command only walks the registry: posenc_encoding_info, posenc_common_settings and posenc_examples hold the
+ * words. As text they become aligned tables whose last column wraps; with --json the same members, unabridged, for
+ * programs.
+ */
+#include "options.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 100, COLUMNS = 5, CELL = 64 };
+
+/* A row of a table; NULL ends it early. The last cell of the longest rows is prose and wraps. */
+typedef struct row {
+    const char *cells[COLUMNS];
+} row;
+
+static int cell_width(const row *rows, int count, int column)
+{
+    size_t widest = 0;
+    for (int r = 0; r < count; r++) {
+        const char *cell = rows[r].cells[column];
+        if (cell && strlen(cell) > widest)
+            widest = strlen(cell);
+    }
+    return (int)widest;
+}
+
+static void print_table(const row *rows, int count, int columns, int indent)
+{
+    for (int r = 0; r < count; r++) {
+        int at = printf("%*s", indent, "");
+        for (int c = 0; c < columns - 1; c++)
+            at += printf("%-*s", cell_width(rows, count, c) + 2, rows[r].cells[c]);
+        const char *last = rows[r].cells[columns - 1];
+        cli_wrap(last, strlen(last), at, at, WIDTH);
+    }
+}
+
+/* The names of the trained parameters, or "nothing". */
+static void what_it_learns(const posenc_encoding_info *info, char text[CELL])
+{
+    size_t used = 0;
+    snprintf(text, CELL, "nothing");
+    for (int i = 0; i < info->param_count && used < CELL; i++)
+        if (info->params[i].trainable)
+            used +=
+                (size_t)snprintf(text + used, CELL - used, "%s%s", used ? ", " : "", info->params[i].name);
+}
+
+static const char *or_dash(const char *text)
+{
+    return text && *text ? text : "-";
+}
+
+static int print_all(void)
+{
+    const int  count          = posenc_encoding_count();
+    row *const rows           = calloc((size_t)count + 1, sizeof *rows);
+    char(*const learns)[CELL] = calloc((size_t)count + 1, sizeof *learns);
+    if (!rows || !learns) {
+        free(rows);
+        free(learns);
+        return cli_failed("list: there is no memory for a table of %d encodings", count);
+    }
+    rows[0] = (row){{"ENCODING", "PLACE", "LEARNS", "PAPER", "MODELS"}};
+    for (int i = 0; i < count; i++) {
+        const posenc_encoding_info *info = posenc_encoding_info_at(i);
+        what_it_learns(info, learns[i]);
+        rows[i + 1] = (row){{info->name, posenc_place_name(info->place), learns[i], or_dash(info->paper),
+                             or_dash(info->models)}};
+    }
+    print_table(rows, count + 1, COLUMNS, 0);
+    free(rows);
+    free(learns);
+    return CLI_DONE;
+}
+
+/* ---------------------------------------------------------------- one encoding --------------- */
+
+enum { MOST_ROWS = 64 };
+
+static void print_settings(const char *head, const posenc_setting_info *settings, int count)
+{
+    row rows[MOST_ROWS];
+    if (!count)
+        return;
+    count = count < MOST_ROWS ? count : MOST_ROWS - 1;
+    printf("\n%s\n", head);
+    rows[0] = (row){{"NAME", "TYPE", "DEFAULT", "RANGE", "MEANING"}};
+    for (int i = 0; i < count; i++)
+        rows[i + 1] = (row){{settings[i].name, settings[i].type, or_dash(settings[i].standard),
+                             or_dash(settings[i].range), settings[i].meaning}};
+    print_table(rows, count + 1, 5, 2);
+}
+
+static void print_params(const posenc_param_info *params, int count)
+{
+    row rows[MOST_ROWS];
+    if (!count)
+        return;
+    count = count < MOST_ROWS ? count : MOST_ROWS - 1;
+    puts("\nParameters");
+    rows[0] = (row){{"NAME", "SHAPE", "INITIALLY", "TRAINED", "MEANING"}};
+    for (int i = 0; i < count; i++)
+        rows[i + 1] = (row){{params[i].name, params[i].shape, params[i].init,
+                             params[i].trainable ? "yes" : "no", params[i].meaning}};
+    print_table(rows, count + 1, 5, 2);
+}
+
+/* What a value of a worked example is, by the place: the meaning of (a, b, c) that posenc.h states. */
+static void example_subject(posenc_place place, const posenc_example *e, char text[CELL])
+{
+    const long long at[] = {(long long)e->a, (long long)e->b, (long long)e->c};
+    switch (place) {
+    case POSENC_INPUT: snprintf(text, CELL, "row %lld, channel %lld", at[0], at[1]); return;
+    case POSENC_ROTARY: snprintf(text, CELL, "frequency of pair %lld", at[0]); return;
+    default: snprintf(text, CELL, "head %lld, query %lld, key %lld", at[0], at[1], at[2]); return;
+    }
+}
+
+static void print_examples(const posenc_encoding_info *info)
+{
+    const posenc_example *examples;
+    row                   rows[MOST_ROWS];
+    char                  subjects[MOST_ROWS][CELL], values[MOST_ROWS][CELL];
+    int                   count = posenc_examples(info->name, &examples);
+    if (count <= 0)
+        return;
+    count = count < MOST_ROWS ? count : MOST_ROWS - 1;
+    puts("\nWorked examples");
+    rows[0] = (row){{"SETTINGS", "AT", "VALUE", "SOURCE"}};
+    for (int i = 0; i < count; i++) {
+        example_subject(info->place, &examples[i], subjects[i]);
+        snprintf(values[i], CELL, "%.15g", examples[i].value);
+        rows[i + 1] = (row){{or_dash(examples[i].settings), subjects[i], values[i], examples[i].source}};
+    }
+    print_table(rows, count + 1, 4, 2);
+}
+
+static void print_one(const posenc_encoding_info *info)
+{
+    const posenc_setting_info *common;
+    char                       learns[CELL];
+    what_it_learns(info, learns);
+    const row facts[] = {
+        {{"place", posenc_place_name(info->place)}},
+        {{"learns", learns}},
+        {{"paper", or_dash(info->paper)}},
+        {{"models", or_dash(info->models)}},
+        {{"pictures", or_dash(info->pictures)}},
+        {{"scores see", info->by_distance ? "distances alone" : "absolute positions"}},
+        {{"direction", info->causal_only ? "causal only" : "causal or both"}},
+    };
+    printf("%s: %s\n\n", info->name, info->title);
+    print_table(facts, (int)(sizeof facts / sizeof *facts), 2, 2);
+    print_settings("Settings (--set NAME=VALUE)", info->settings, info->setting_count);
+    const int count = posenc_common_settings(&common);
+    print_settings("Settings of every encoding", common, count);
+    print_params(info->params, info->param_count);
+    print_examples(info);
+}
+
+/* ---------------------------------------------------------------- --json --------------------- */
+
+static json_t *text_or_null(const char *text)
+{
+    return text && *text ? json_string(text) : json_null();
+}
+
+static json_t *json_settings(const posenc_setting_info *settings, int count)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:s}", "name", settings[i].name, "type",
+                                              settings[i].type, "default", text_or_null(settings[i].standard),
+                                              "range", text_or_null(settings[i].range), "meaning",
+                                              settings[i].meaning));
+    return list;
+}
+
+static json_t *json_params(const posenc_param_info *params, int count)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:s}", "name", params[i].name, "shape",
+                                              params[i].shape, "init", params[i].init, "trainable",
+                                              params[i].trainable, "meaning", params[i].meaning));
+    return list;
+}
+
+static json_t *json_examples(const char *name)
+{
+    const posenc_example *e;
+    const int             count = posenc_examples(name, &e);
+    json_t               *list  = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(list, json_pack("{s:s, s:[I,I,I], s:f, s:s}", "settings", e[i].settings, "at",
+                                              (json_int_t)e[i].a, (json_int_t)e[i].b, (json_int_t)e[i].c,
+                                              "value", e[i].value, "source", e[i].source));
+    return list;
+}
+
+static json_t *json_pictures(const char *names)
+{
+    json_t *list = json_array();
+    while (names && *names) {
+        const size_t length = strcspn(names, ", ");
+        if (length)
+            json_array_append_new(list, json_stringn(names, length));
+        names += length;
+        names += strspn(names, ", ");
+    }
+    return list;
+}
+
+static json_t *json_one(const posenc_encoding_info *info)
+{
+    const posenc_setting_info *common;
+    const int                  count = posenc_common_settings(&common);
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o, s:o, s:o}", "name", info->name,
+                     "place", posenc_place_name(info->place), "title", text_or_null(info->title), "paper",
+                     text_or_null(info->paper), "models", text_or_null(info->models), "pictures",
+                     json_pictures(info->pictures), "by_distance", info->by_distance, "causal_only",
+                     info->causal_only, "settings", json_settings(info->settings, info->setting_count),
+                     "common_settings", json_settings(common, count), "params",
+                     json_params(info->params, info->param_count), "examples", json_examples(info->name));
+}
+
+static json_t *json_all(void)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < posenc_encoding_count(); i++)
+        json_array_append_new(list, json_one(posenc_encoding_info_at(i)));
+    return list;
+}
+
+/* Takes the value over. A write that fails shows when standard output is closed. */
+static int print_json(json_t *value)
+{
+    if (!value)
+        return cli_failed("list: there is no memory for the list as JSON");
+    json_dumpf(value, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(value);
+    return CLI_DONE;
+}
+
+/* ---------------------------------------------------------------- the command ---------------- */
+
+static int run(const cli_args *args)
+{
+    const char *name = cli_at(args, 0);
+    const int   json = cli_value(args, "json") != NULL;
+    if (cli_count(args) > 1)
+        return cli_usage("list: \"%s\" is one name too many; give one encoding, or none for all",
+                         cli_at(args, 1));
+    if (!name)
+        return json ? print_json(json_all()) : print_all();
+
+    const posenc_encoding_info *info = posenc_encoding_find(name);
+    if (!info)
+        return cli_usage("list: there is no encoding \"%s\"; did you mean \"%s\"?", name,
+                         posenc_encoding_nearest(name));
+    if (json)
+        return print_json(json_one(info));
+    print_one(info);
+    return CLI_DONE;
+}
+
+static const cli_option options[] = {
+    {0, "json", NULL, "print everything as JSON"},
+    {0, NULL, NULL, NULL},
+};
+
+const cli_command cli_list = {
+    .name     = "list",
+    .summary  = "list the encodings, or show everything about one",
+    .synopsis = "[NAME] [--json]",
+    .details =
+        "Without NAME a table: where each encoding acts, what it learns, its paper, models that use it. With "
+        "NAME its settings with types, defaults and ranges, its parameters with shapes in the letters of the "
+        "library (H heads, D head width, d_model model width), and numbers worked out in its paper.",
+    .options = options,
+    .run     = run,
+};

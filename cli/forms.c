@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * forms: how a case of an encoding is run
+ *
+ * Rows of a table, turned q and k, attention: each form reads the in_* and par_* arrays it knows,
+ * asks the library for forward and backward, and measures every out_* and g_* array that the file
+ * has. What is prepared in double for both executors (frequencies, angles) is measured as float64
+ * in both.
+ */
+#include "forms.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- place input --------------- */
+
+/* [B,L,d] of an array with one to three axes; further ones are a grid, whose tokens are one
+   sequence. */
+static void rows_shape(int64_t shape[3], const posenc_tensor *like)
+{
+    const int32_t n = like->ndim;
+    shape[0]        = n == 3 ? like->shape[0] : 1;
+    shape[2]        = n ? like->shape[n - 1] : 1;
+    shape[1]        = shape[0] * shape[2] > 0 ? cli_element_count(like) / (shape[0] * shape[2]) : 0;
+}
+
+static posenc_tensor as_rows(posenc_tensor t, const int64_t shape[3])
+{
+    return t.data ? posenc_tensor_contiguous(t.data, t.dtype, 3, shape) : t;
+}
+
+/* The value of `name` in the settings text as a whole number, or `standard`. */
+static int64_t whole_setting(const posenc_case *c, const char *name, int64_t standard)
+{
+    const size_t n = strlen(name);
+    for (const char *at = c->settings; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (!strncmp(at, name, n) && at[n] == '=')
+            return strtoll(at + n + 1, NULL, 10);
+    return standard;
+}
+
+/* fairseq's rule numbers the tokens; the numbers are compared as well. */
+static posenc_positions token_positions(cli_trial *t)
+{
+    posenc_error         err;
+    const posenc_tensor *tokens = cli_trial_find(t, "in_tokens");
+    posenc_tensor        pos    = cli_trial_make_like(t, POSENC_I64, tokens);
+    if (!t->status && posenc_positions_fairseq(tokens, whole_setting(t->c, "padding_idx", 1), &pos, &err))
+        cli_trial_refused(t, &err);
+    cli_trial_compare(t, CLI_INDEX, "out_pos", &pos, 0);
+    return posenc_positions_array(pos);
+}
+
+static posenc_positions row_positions(cli_trial *t)
+{
+    if (cli_trial_has(t, "in_tokens"))
+        return token_positions(t);
+    if (cli_trial_has(t, "in_ids"))
+        return cli_trial_positions(t, "in_ids");
+    if (cli_trial_has(t, "in_pos"))
+        return cli_trial_positions(t, "in_pos");
+    return posenc_positions_range(0, 1);
+}
+
+/* How far the angle of each row may be off. A frequency of a table that learns nothing is at most
+   1, so no angle is larger than its position. */
+static const double *row_angles(cli_trial *t, const posenc_positions *pos, int64_t B, int64_t L)
+{
+    posenc_tensor angles = cli_trial_make(t, POSENC_F64, 2, (const int64_t[2]){B, L});
+    if (!angles.data || posenc_param_count(t->e) > 0)
+        return NULL;
+    const int64_t given = pos->array.data ? cli_element_count(&pos->array) : 0;
+    for (int64_t i = 0; i < B * L; i++) {
+        const double p = given ? cli_element(&pos->array, i % given) : pos->start + (double)(i % L);
+        ((double *)angles.data)[i] = ldexp(fabs(p), -52);
+    }
+    return angles.data;
+}
+
+static posenc_status run_rows_back(cli_trial *t, const posenc_rows_in *in, const int64_t shape[3], void *work)
+{
+    posenc_error     err;
+    posenc_rows_grad grad = {.dy = as_rows(cli_trial_numbers(t, "gin_dy"), shape), .dparams = t->dparams};
+    if (cli_trial_has(t, "g_x"))
+        grad.dx = cli_trial_make(t, t->with->dtype, 3, shape);
+    if (!t->status && posenc_rows_backward(t->plan, in, &grad, work, &err))
+        return cli_trial_refused(t, &err);
+    if (grad.dx.data)
+        cli_trial_compare(t, CLI_GRADIENT, "g_x", &grad.dx, 0);
+    cli_trial_compare_param_gradients(t);
+    return t->status;
+}
+
+posenc_status cli_run_rows(cli_trial *t)
+{
+    static const char *const needed[] = {"out_y", NULL};
+    posenc_error             err;
+    int64_t                  shape[3];
+    if (cli_trial_need(t, needed))
+        return t->status;
+    const posenc_tensor *want = cli_trial_find(t, "out_y"), *x = cli_trial_find(t, "in_x");
+    rows_shape(shape, x ? x : want);
+    const posenc_dims dims = {.B = shape[0], .Lq = shape[1], .Lk = shape[1], .d_model = shape[2]};
+    if (cli_trial_plan(t, &dims, POSENC_MASK_NONE) || cli_trial_params(t))
+        return t->status;
+
+    posenc_rows_in in   = {.pos = row_positions(t), .params = t->params};
+    posenc_tensor  y    = cli_trial_make(t, t->with->dtype, 3, shape);
+    void          *work = cli_trial_workspace(t, t->plan, POSENC_FORWARD | POSENC_BACKWARD);
+    if (x)
+        in.x = as_rows(cli_trial_numbers(t, "in_x"), shape);
+    const double *angles = row_angles(t, &in.pos, shape[0], shape[1]);
+    if (t->status)
+        return t->status;
+    if (posenc_rows(t->plan, &in, &y, work, &err))
+        return cli_trial_refused(t, &err);
+    if (cli_element_count(want) == cli_element_count(&y)) /* a grid [h,w,d] is rows too */
+        y = posenc_tensor_contiguous(y.data, y.dtype, want->ndim, want->shape);
+    cli_trial_compare_rows(t, "out_y", &y, angles);
+    return cli_trial_has(t, "gin_dy") ? run_rows_back(t, &in, shape, work) : t->status;
+}
+
+/* ---------------------------------------------------------------- place rotary -------------- */
+
+/* q and k, their positions, and where the turned ones go. */
+static posenc_rotate_io rotation(cli_trial *t, const char *q, const char *k, posenc_positions q_pos,
+                                 posenc_positions k_pos)
+{
+    posenc_rotate_io io = {
+        .q = cli_trial_numbers(t, q), .k = cli_trial_numbers(t, k), .q_pos = q_pos, .k_pos = k_pos};
+    io.to_q      = cli_trial_make_like(t, t->with->dtype, &io.q);
+    io.to_k      = cli_trial_make_like(t, t->with->dtype, &io.k);
+    io.direction = 1;
+    return io;
+}
+
+/* How far an angle may be off: four times what the last bit of a frequency does, as the manifest
+   says; where it is silent, the last bit of the largest angle, with frequencies of at most 1. */
+static double angle_slack(const cli_trial *t, const posenc_tensor *pos)
+{
+    double most = 0;
+    for (int64_t i = 0; i < cli_element_count(pos); i++)
+        most = fmax(most, fabs(cli_element(pos, i)));
+    return t->c->angle_ulp > 0 ? 4 * t->c->angle_ulp : ldexp(most, -52);
+}
+
+/* out_angle[b,s,m] = P(b,s) * w_m, where positions have one coordinate; with several, only the room
+   knows which coordinate a pair follows. */
+static void compare_angles(cli_trial *t, const posenc_tensor *pos, const posenc_tensor *w)
+{
+    if (pos->ndim != 3 || pos->shape[2] != 1 || !cli_trial_has(t, "out_angle"))
+        return;
+    const int64_t M = w->shape[0];
+    posenc_tensor angles =
+        cli_trial_make(t, POSENC_F64, 3, (const int64_t[3]){pos->shape[0], pos->shape[1], M});
+    for (int64_t i = 0; angles.data && i < cli_element_count(&angles); i++)
+        ((double *)angles.data)[i] = cli_element(pos, i / M) * cli_element(w, i % M);
+    cli_trial_compare(t, CLI_PREPARED, "out_angle", &angles, 0);
+}
+
+static posenc_status compare_frequencies(cli_trial *t, const posenc_tensor *pos)
+{
+    posenc_error err;
+    int64_t      M = 0;
+    double       magnitude;
+    if (posenc_rotary_frequencies(t->plan, NULL, &M, &magnitude, &err))
+        return cli_trial_refused(t, &err);
+    posenc_tensor w = cli_trial_make(t, POSENC_F64, 1, &M),
+                  m = posenc_tensor_contiguous(&magnitude, POSENC_F64, 0, NULL);
+    if (!t->status && posenc_rotary_frequencies(t->plan, w.data, &M, NULL, &err))
+        return cli_trial_refused(t, &err);
+    cli_trial_compare(t, CLI_PREPARED, "out_inv_freq", &w, 0);
+    cli_trial_compare(t, CLI_PREPARED, "out_magnitude", &m, 0);
+    compare_angles(t, pos, &w);
+    return t->status;
+}
+
+posenc_status cli_run_rotation(cli_trial *t)
+{
+    static const char *const needed[] = {"in_q", "in_k", "in_pos", NULL}, *const back[] = {"gin_dq", "gin_dk",
+                                                                                           NULL};
+    posenc_error err;
+    if (cli_trial_need(t, needed))
+        return t->status;
+    const posenc_tensor *q = cli_trial_find(t, "in_q"), *k = cli_trial_find(t, "in_k"),
+                        *pos = cli_trial_find(t, "in_pos");
+    if (q->ndim != 4 || k->ndim != 4)
+        return cli_trial_fail(t, "in_q has %d axes and in_k %d; both must be [B,H,L,D]", q->ndim, k->ndim);
+    const posenc_dims dims = {.B  = q->shape[0],
+                              .H  = q->shape[1],
+                              .G  = k->shape[1],
+                              .Lq = q->shape[2],
+                              .Lk = k->shape[2],
+                              .D  = q->shape[3],
+                              .Dv = q->shape[3]};
+    if (cli_trial_plan(t, &dims, POSENC_MASK_NONE) || compare_frequencies(t, pos))
+        return t->status;
+
+    const double           angle     = angle_slack(t, pos);
+    const posenc_positions positions = cli_trial_positions(t, "in_pos");
+    void                  *work      = cli_trial_workspace(t, t->plan, POSENC_FORWARD);
+    posenc_rotate_io       io        = rotation(t, "in_q", "in_k", positions, positions);
+    if (!t->status && posenc_rotate(t->plan, &io, work, &err))
+        return cli_trial_refused(t, &err);
+    cli_trial_compare(t, CLI_OUTPUT, "out_q", &io.to_q, angle);
+    cli_trial_compare(t, CLI_OUTPUT, "out_k", &io.to_k, angle);
+    if (t->status || (!cli_trial_has(t, "g_q") && !cli_trial_has(t, "g_k")) || cli_trial_need(t, back))
+        return t->status;
+
+    io           = rotation(t, "gin_dq", "gin_dk", positions, positions);
+    io.direction = -1; /* the transpose of a rotation, with the same magnitude */
+    if (!t->status && posenc_rotate(t->plan, &io, work, &err))
+        return cli_trial_refused(t, &err);
+    cli_trial_compare(t, CLI_GRADIENT, "g_q", &io.to_q, angle);
+    cli_trial_compare(t, CLI_GRADIENT, "g_k", &io.to_k, angle);
+    return t->status;
+}
+
+/* ---------------------------------------------------------------- attention ----------------- */
+
+static posenc_status run_attention_back(cli_trial *t, const posenc_attend_in *in,
+                                        const posenc_attend_out *out, void *work)
+{
+    posenc_error       err;
+    posenc_attend_grad g = {
+        .o = out->o, .lse = out->lse, .dout = cli_trial_numbers(t, "gin_do"), .dparams = t->dparams};
+    const struct {
+        const char          *name;
+        posenc_tensor       *to;
+        const posenc_tensor *like;
+    } wanted[]  = {{"g_q", &g.dq, &in->q}, {"g_k", &g.dk, &in->k}, {"g_v", &g.dv, &in->v}};
+    const int n = sizeof wanted / sizeof *wanted;
+    for (int i = 0; i < n; i++)
+        if (cli_trial_has(t, wanted[i].name))
+            *wanted[i].to = cli_trial_make_like(t, t->with->dtype, wanted[i].like);
+    if (!t->status && posenc_attend_backward(t->plan, in, &g, work, &err))
+        return cli_trial_refused(t, &err);
+    for (int i = 0; i < n; i++)
+        if (wanted[i].to->data)
+            cli_trial_compare(t, CLI_GRADIENT, wanted[i].name, wanted[i].to, 0);
+    cli_trial_compare_param_gradients(t);
+    return t->status;
+}
+
+/* q and k after the rotary part alone. */
+static posenc_status compare_turned(cli_trial *t, const posenc_attend_in *in, void *work)
+{
+    posenc_error err;
+    if (!cli_trial_has(t, "out_q_rot") || !posenc_encoding_part(t->e, POSENC_ROTARY))
+        return t->status;
+    posenc_rotate_io io = rotation(t, "in_q", "in_k", in->q_pos, in->k_pos);
+    if (!t->status && posenc_rotate(t->plan, &io, work, &err))
+        return cli_trial_refused(t, &err);
+    cli_trial_compare(t, CLI_OUTPUT, "out_q_rot", &io.to_q, 0);
+    cli_trial_compare(t, CLI_OUTPUT, "out_k_rot", &io.to_k, 0);
+    return t->status;
+}
+
+/* S [D+1,H,Lq,Lk] for k = 0, where batch item d has unit vectors e_d for queries and item D has 0.
+   */
+static posenc_tensor unit_scores(cli_trial *t)
+{
+    const int64_t  H = t->dims.H, D = t->dims.D, Lq = t->dims.Lq, Lk = t->dims.Lk;
+    posenc_dims    dims    = t->dims;
+    posenc_plan   *plan    = NULL;
+    posenc_options options = posenc_options_default();
+    posenc_error   err;
+    dims.B           = D + 1;
+    options.executor = POSENC_REFERENCE;
+    options.mask     = t->c->causal ? POSENC_MASK_CAUSAL : POSENC_MASK_NONE;
+    posenc_tensor q  = cli_trial_make(t, POSENC_F64, 4, (const int64_t[4]){D + 1, H, Lq, D});
+    posenc_tensor k  = cli_trial_make(t, POSENC_F64, 4, (const int64_t[4]){D + 1, dims.G, Lk, D});
+    posenc_tensor S  = cli_trial_make(t, POSENC_F64, 4, (const int64_t[4]){D + 1, H, Lq, Lk});
+    for (int64_t row = 0; !t->status && row < D * H * Lq; row++)
+        ((double *)q.data)[row * D + row / (H * Lq)] = 1;
+
+    const posenc_attend_in in = {.q      = q,
+                                 .k      = k,
+                                 .q_pos  = posenc_positions_range((double)t->c->q_offset, 1),
+                                 .k_pos  = posenc_positions_range(0, 1),
+                                 .params = t->params};
+    if (t->status || posenc_plan_create(&plan, t->e, &dims, &options, &err) ||
+        posenc_scores(plan, &in, &S, cli_trial_workspace(t, plan, POSENC_SCORES), &err))
+        cli_trial_refused(t, &err);
+    posenc_plan_free(plan);
+    return S;
+}
+
+/* out_r_rows_dist_lo_to_hi [H,n,D]: the vector that queries meet at each distance t, from q_offset
+   - (Lk-1) upwards. With k = 0 a score is scale * (q . r_t + what depends on t alone), so the score
+   of the unit vector e_d less that of 0 is scale * r_t[d]. In double, from parameters in the
+   executor's numbers. */
+static posenc_status compare_distance_vectors(cli_trial *t)
+{
+    static const char name[] = "out_r_rows_dist_lo_to_hi";
+    const int64_t     H = t->dims.H, D = t->dims.D, Lq = t->dims.Lq, Lk = t->dims.Lk, n = Lq + Lk - 1;
+    if (!cli_trial_has(t, name) || !(fabs(t->c->scale) > 0))
+        return t->status;
+    const posenc_tensor S = unit_scores(t);
+    posenc_tensor       r = cli_trial_make(t, POSENC_F64, 3, (const int64_t[3]){H, n, D});
+    if (t->status)
+        return t->status;
+    for (int64_t x = 0; x < H * Lq * Lk * D; x++) {
+        const int64_t d = x % D, at = x / D, j = at % Lk, i = at / Lk % Lq, h = at / (Lk * Lq);
+        const double  turned = cli_element(&S, d * H * Lq * Lk + at) - cli_element(&S, D * H * Lq * Lk + at);
+        ((double *)r.data)[(h * n + i - j + Lk - 1) * D + d] = turned / t->c->scale;
+    }
+    cli_trial_compare(t, CLI_OUTPUT, name, &r, 0);
+    return t->status;
+}
+
+/* The sizes of an attention case, or a sentence. */
+static posenc_status attention_dims(cli_trial *t, posenc_dims *dims)
+{
+    static const char *const needed[] = {"in_q", "in_k", "in_v", NULL};
+    if (cli_trial_need(t, needed))
+        return t->status;
+    const posenc_tensor *q = cli_trial_find(t, "in_q"), *k = cli_trial_find(t, "in_k"),
+                        *v = cli_trial_find(t, "in_v");
+    if (q->ndim != 4 || k->ndim != 4 || v->ndim != 4)
+        return cli_trial_fail(t, "in_q, in_k, in_v have %d, %d, %d axes; they must be [B,H,L,D]", q->ndim,
+                              k->ndim, v->ndim);
+    *dims = (posenc_dims){.B  = q->shape[0],
+                          .H  = q->shape[1],
+                          .G  = k->shape[1],
+                          .Lq = q->shape[2],
+                          .Lk = k->shape[2],
+                          .D  = q->shape[3],
+                          .Dv = v->shape[3]};
+    return POSENC_OK;
+}
+
+posenc_status cli_run_attention(cli_trial *t)
+{
+    posenc_error err;
+    posenc_dims  dims;
+    const int    mask =
+        (t->c->causal ? POSENC_MASK_CAUSAL : 0) | (cli_trial_has(t, "in_allow") ? POSENC_MASK_EXPLICIT : 0);
+    if (attention_dims(t, &dims) || cli_trial_plan(t, &dims, mask) || cli_trial_params(t))
+        return t->status;
+
+    const posenc_attend_in  in  = {.q       = cli_trial_numbers(t, "in_q"),
+                                   .k       = cli_trial_numbers(t, "in_k"),
+                                   .v       = cli_trial_numbers(t, "in_v"),
+                                   .q_pos   = posenc_positions_range((double)t->c->q_offset, 1),
+                                   .k_pos   = posenc_positions_range(0, 1),
+                                   .allowed = cli_trial_convert(t, POSENC_U8, cli_trial_find(t, "in_allow")),
+                                   .params  = t->params};
+    const posenc_attend_out out = {
+        .o   = cli_trial_make(t, t->with->dtype, 4, (const int64_t[4]){dims.B, dims.H, dims.Lq, dims.Dv}),
+        .lse = cli_trial_make(t, t->with->dtype, 3, (const int64_t[3]){dims.B, dims.H, dims.Lq})};
+    posenc_tensor S =
+        cli_trial_make(t, t->with->dtype, 4, (const int64_t[4]){dims.B, dims.H, dims.Lq, dims.Lk});
+    void *work =
+        t->status ? NULL : cli_trial_workspace(t, t->plan, POSENC_FORWARD | POSENC_BACKWARD | POSENC_SCORES);
+    if (t->status)
+        return t->status;
+    if (posenc_scores(t->plan, &in, &S, work, &err) || posenc_attend(t->plan, &in, &out, work, &err))
+        return cli_trial_refused(t, &err);
+    cli_trial_compare(t, CLI_OUTPUT, "out_score", &S, 0);
+    cli_trial_compare(t, CLI_OUTPUT, "out_lse", &out.lse, 0);
+    cli_trial_compare(t, CLI_OUTPUT, "out_o", &out.o, 0);
+    if (compare_turned(t, &in, work) || compare_distance_vectors(t))
+        return t->status;
+    return cli_trial_has(t, "gin_do") ? run_attention_back(t, &in, &out, work) : t->status;
+}

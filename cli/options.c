@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * options.c: from the words of a call to the values of its options
+ *
+ * A command's option table is its only list of options; getopt_long's own tables are made from it here, and thrown
+ * away. Long options may be shortened as far as they stay clear, options and arguments may be mixed, `--` ends the
+ * options and `-` alone is an argument: all of that is getopt_long's. Only its messages are replaced, because ours
+ * are one line that names the nearest option.
+ */
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const cli_option cli_common_options[] = {
+    {'h', "help", NULL, "print this help and stop"},
+    {0, "version", NULL, "print the version and stop"},
+    {0, NULL, NULL, NULL},
+};
+
+/* A long option is reported as FIRST_LONG + its place, above every letter. */
+enum { FIRST_LONG = UCHAR_MAX + 1, MOST_OPTIONS = 64, LONGEST_WORD = 64 };
+
+/* A command's options and the common ones in getopt's shape. */
+typedef struct tables {
+    const cli_option *rows[MOST_OPTIONS];
+    struct option     longs[MOST_OPTIONS + 1];
+    char              letters[2 + 2 * MOST_OPTIONS];
+    int               count;
+    const char       *command, *colon, *space; /* "list", ": ", " "; empty before any command is known */
+} tables;
+
+static void add_rows(tables *t, const cli_option *rows)
+{
+    char *letter = t->letters + strlen(t->letters);
+    for (; rows && rows->name && t->count < MOST_OPTIONS; rows++) {
+        const int has_value = rows->value ? required_argument : no_argument;
+        t->longs[t->count]  = (struct option){rows->name, has_value, NULL, FIRST_LONG + t->count};
+        t->rows[t->count++] = rows;
+        if (!rows->letter)
+            continue;
+        *letter++ = rows->letter;
+        if (rows->value)
+            *letter++ = ':';
+    }
+}
+
+static const cli_option *row_of(const tables *t, int code)
+{
+    if (code >= FIRST_LONG)
+        return code - FIRST_LONG < t->count ? t->rows[code - FIRST_LONG] : NULL;
+    for (int i = 0; i < t->count; i++)
+        if (code && t->rows[i]->letter == code)
+            return t->rows[i];
+    return NULL;
+}
+
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* Levenshtein's distance, row by row; words beyond LONGEST_WORD are near nothing. */
+static int distance(const char *a, const char *b)
+{
+    const int n = (int)strlen(a), m = (int)strlen(b);
+    int       row[LONGEST_WORD + 1];
+    if (n > LONGEST_WORD || m > LONGEST_WORD)
+        return INT_MAX;
+    for (int j = 0; j <= m; j++)
+        row[j] = j;
+    for (int i = 1; i <= n; i++) {
+        int diagonal = row[0];
+        row[0]       = i;
+        for (int j = 1; j <= m; j++) {
+            const int above = row[j];
+            row[j]          = smaller(smaller(above, row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
+            diagonal        = above;
+        }
+    }
+    return row[m];
+}
+
+const char *cli_nearest(const char *word, const char *const *candidates, int count)
+{
+    const char *best = NULL;
+    int closest      = (int)strlen(word) / 3 + 2; /* "jsno" still finds "json", "frobnicate" finds nothing */
+    for (int i = 0; i < count; i++) {
+        const int d = distance(word, candidates[i]);
+        if (d < closest) {
+            closest = d;
+            best    = candidates[i];
+        }
+    }
+    return best;
+}
+
+/* The word that does not fit, without its dashes and its value: getopt stands behind it. */
+static int refuse_unknown(const tables *t, char *const *argv)
+{
+    const char *names[MOST_OPTIONS];
+    char        word[LONGEST_WORD + 1];
+    if (optopt)
+        return cli_usage("%s%sthere is no option -%c; try posenc%s%s --help", t->command, t->colon, optopt,
+                         t->space, t->command);
+    for (int i = 0; i < t->count; i++)
+        names[i] = t->rows[i]->name;
+    snprintf(word, sizeof word, "%s", argv[optind - 1] + 2);
+    word[strcspn(word, "=")] = 0;
+    const char *near         = cli_nearest(word, names, t->count);
+    return cli_usage("%s%sthere is no option --%s%s%s%s; try posenc%s%s --help", t->command, t->colon, word,
+                     near ? " (did you mean --" : "", near ? near : "", near ? "?)" : "", t->space,
+                     t->command);
+}
+
+/* getopt says ':' for a missing value, and '?' with the option for a value too many, without one for a stranger. */
+static int refuse(const tables *t, char *const *argv, int code)
+{
+    const cli_option *row = row_of(t, optopt);
+    if (code == ':')
+        return cli_usage("%s%soption --%s needs a value: --%s %s", t->command, t->colon, row->name, row->name,
+                         row->value);
+    if (row)
+        return cli_usage("%s%soption --%s takes no value; leave it out", t->command, t->colon, row->name);
+    return refuse_unknown(t, argv);
+}
+
+int cli_parse(cli_args *args, const cli_command *command, int argc, char **argv)
+{
+    const int named = command->name[0] != 0;
+    tables    t     = {
+               .letters = ":", .command = command->name, .colon = named ? ": " : "", .space = named ? " " : ""};
+    int at = 0, code;
+    *args  = (cli_args){.command = command};
+    add_rows(&t, command->options);
+    add_rows(&t, cli_common_options);
+    args->given = calloc((size_t)argc + 1, sizeof *args->given);
+    if (!args->given)
+        return cli_failed("there is no memory for the arguments");
+
+    opterr = 0;
+    while ((code = getopt_long(argc, argv, t.letters, t.longs, &at)) != -1) {
+        const cli_option *row = row_of(&t, code);
+        if (!row)
+            return refuse(&t, argv, code);
+        args->help |= row == &cli_common_options[0];
+        args->version |= row == &cli_common_options[1];
+        if (args->given_count < argc)
+            args->given[args->given_count++] = (cli_given){row, row->value ? optarg : ""};
+    }
+    args->words = argv + optind;
+    args->count = argc - optind;
+    return CLI_DONE;
+}
+
+/* ---------------------------------------------------------------- what commands ask ---------- */
+
+const char *cli_value_at(const cli_args *args, const char *option, int index)
+{
+    for (int i = 0; i < args->given_count; i++)
+        if (!strcmp(args->given[i].option->name, option) && index-- == 0)
+            return args->given[i].value;
+    return NULL;
+}
+
+int cli_value_count(const cli_args *args, const char *option)
+{
+    int n = 0;
+    for (int i = 0; i < args->given_count; i++)
+        n += !strcmp(args->given[i].option->name, option);
+    return n;
+}
+
+const char *cli_value(const cli_args *args, const char *option)
+{
+    return cli_value_at(args, option, cli_value_count(args, option) - 1);
+}
+
+int cli_count(const cli_args *args)
+{
+    return args->count;
+}
+
+const char *cli_at(const cli_args *args, int index)
+{
+    return index >= 0 && index < args->count ? args->words[index] : NULL;
+}
+
+int cli_integer(const cli_args *args, const char *option, int64_t low, int64_t high, int64_t *x)
+{
+    const char *text = cli_value(args, option);
+    char       *end;
+    if (!text)
+        return 0;
+    errno             = 0;
+    const long long n = strtoll(text, &end, 10);
+    if (end == text || *end || errno || n < low || n > high) {
+        cli_usage("%s: --%s is \"%s\"; it must be a whole number from %lld to %lld", args->command->name,
+                  option, text, (long long)low, (long long)high);
+        return -1;
+    }
+    *x = n;
+    return 1;
+}
+
+int cli_real(const cli_args *args, const char *option, double low, double high, double *x)
+{
+    const char *text = cli_value(args, option);
+    char       *end;
+    if (!text)
+        return 0;
+    const double n = strtod(text, &end);
+    if (end == text || *end || !(n >= low && n <= high)) {
+        cli_usage("%s: --%s is \"%s\"; it must be a number from %g to %g", args->command->name, option, text,
+                  low, high);
+        return -1;
+    }
+    *x = n;
+    return 1;
+}
+
+char *cli_settings(const cli_args *args)
+{
+    const int n    = cli_value_count(args, "set");
+    size_t    size = 1;
+    for (int i = 0; i < n; i++)
+        size += strlen(cli_value_at(args, "set", i)) + 1;
+    char *text = malloc(size), *to = text;
+    if (!text)
+        return NULL;
+    for (int i = 0; i < n; i++)
+        to += sprintf(to, i ? " %s" : "%s", cli_value_at(args, "set", i));
+    *to = 0;
+    return text;
+}

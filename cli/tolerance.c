@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* The rules of docs/reference-cases.md as numbers: contract in tolerance.h. */
+#include "tolerance.h"
+
+#include <math.h>
+
+/* Of float64 and of float32 results; by_row says what a float32 factor is relative to. */
+static const struct {
+    double factor[2];
+    int    by_row;
+} rules[CLI_KINDS] = {
+    [CLI_OUTPUT]   = {{1e-12, 2e-6}, 1},
+    [CLI_GRADIENT] = {{1e-11, 2e-5}, 1},
+    [CLI_PREPARED] = {{1e-12, 1e-12}, 0},
+    [CLI_INDEX]    = {{0, 0}, 0},
+};
+
+static const double LEAST_SCALE = 1e-3; /* of a row, relative to its array */
+
+int64_t cli_element_count(const posenc_tensor *t)
+{
+    int64_t n = 1;
+    for (int32_t a = 0; a < t->ndim; a++)
+        n *= t->shape[a];
+    return n;
+}
+
+double cli_element(const posenc_tensor *t, int64_t i)
+{
+    switch (t->dtype) {
+    case POSENC_F64: return ((const double *)t->data)[i];
+    case POSENC_F32: return (double)((const float *)t->data)[i];
+    case POSENC_I64: return (double)((const int64_t *)t->data)[i];
+    case POSENC_U8: return ((const unsigned char *)t->data)[i];
+    case POSENC_F16:
+    case POSENC_BF16: break;
+    }
+    return NAN;
+}
+
+/* max |x|, infinities and NaN aside: they decide nothing about the others. */
+static double largest(const posenc_tensor *t, int64_t from, int64_t n)
+{
+    double most = 0;
+    for (int64_t i = from; i < from + n; i++) {
+        const double x = fabs(cli_element(t, i));
+        if (isfinite(x) && x > most)
+            most = x;
+    }
+    return most;
+}
+
+static double fraction(double got, double want, double allowed)
+{
+    if (got == want)
+        return 0;
+    const double error = fabs(got - want);
+    return isfinite(error) && allowed > 0 ? error / allowed : (double)INFINITY;
+}
+
+cli_measure cli_compare(const posenc_tensor *got, const posenc_tensor *want, const cli_allowance *a)
+{
+    const int64_t n      = cli_element_count(want);
+    const int64_t width  = want->ndim ? want->shape[want->ndim - 1] : 1;
+    const double  factor = rules[a->kind].factor[a->is_single], array = largest(want, 0, n);
+    const int     by_row = a->is_single && rules[a->kind].by_row;
+    cli_measure   m      = {0, 0, 0, 0};
+    for (int64_t row = 0; row * width < n; row++) {
+        const double most  = largest(want, row * width, width);
+        const double scale = fmax(most, LEAST_SCALE * array);
+        const double angle = (a->angles ? a->angles[row] : a->angle) * fmax(1, most);
+        for (int64_t i = row * width; i < (row + 1) * width; i++) {
+            const double x = cli_element(got, i), ref = cli_element(want, i);
+            const double allowed = factor * (by_row ? scale : fmax(1, fabs(ref))) + angle;
+            const double f       = fraction(x, ref, allowed);
+            if (f > m.worst || i == 0)
+                m = (cli_measure){f, i, x, ref};
+        }
+    }
+    return m;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tolerance.h: how far an array may differ from its reference
+ *
+ *   float64 outputs     1e-12 * max(1, |ref|)
+ *   float64 gradients   1e-11 * max(1, |ref|)
+ *   float32 outputs     2e-6 of the row's scale: row = last axis, scale = max |ref| over it, at least
+ *   float32 gradients   2e-5   1e-3 of the array's; a 1-D array is one row
+ *   whole numbers       nothing
+ *   angles              2^-52 * |a| more where the cosine of a computed angle a enters
+ *
+ * An error is measured as a fraction of what is allowed, so that all of these are one number: above
+ * 1 it fails. A NaN on either side fails; infinities must be equal.
+ */
+#ifndef CLI_TOLERANCE_H
+#define CLI_TOLERANCE_H
+
+#include <posenc/posenc.h>
+
+/* PREPARED is an output that the library computes in double whichever executor runs. */
+typedef enum cli_kind { CLI_OUTPUT, CLI_GRADIENT, CLI_PREPARED, CLI_INDEX, CLI_KINDS } cli_kind;
+
+/* `angles`, one per row, or `angle` for all rows: how far an angle may be off, in radians. What it
+   turns is as large as the row, so the allowance grows by angle * max(1, max |ref| of the row). */
+typedef struct cli_allowance {
+    cli_kind      kind;
+    int           is_single; /* computed in float32 */
+    double        angle;
+    const double *angles;
+} cli_allowance;
+
+typedef struct cli_measure {
+    double  worst; /* error / allowed */
+    int64_t at;    /* its element, counted in C order */
+    double  got, want;
+} cli_measure;
+
+/* Both contiguous, with equal numbers of elements; rows are those of want. */
+cli_measure cli_compare(const posenc_tensor *got, const posenc_tensor *want, const cli_allowance *allowance);
+
+int64_t cli_element_count(const posenc_tensor *t);
+/* Element i of a contiguous F64, F32, I64 or U8 tensor. */
+double cli_element(const posenc_tensor *t, int64_t i);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ui.c: how the tool speaks: errors, warnings, the words of the call, the terminal
+ *
+ * Every message is one line on standard error, "posenc: error: ..." or "posenc: warning: ...", so that a script can
+ * cut it out and a log stays readable. Colour and escape sequences appear on a terminal only, and not where NO_COLOR
+ * (no-color.org) or TERM=dumb say no.
+ */
+#include "options.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Red for errors, yellow for warnings; the words alone must do, colour only helps the eye. */
+static void say(const char *kind, const char *colour, const char *format, va_list values)
+{
+    const int shines = cli_colour(STDERR_FILENO);
+    fflush(stdout);
+    fprintf(stderr, "posenc: %s%s:%s ", shines ? colour : "", kind, shines ? "\033[0m" : "");
+    vfprintf(stderr, format, values);
+    fputc('\n', stderr);
+}
+
+#define ERROR_COLOUR   "\033[31m"
+#define WARNING_COLOUR "\033[33m"
+
+int cli_usage(const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    say("error", ERROR_COLOUR, format, values);
+    va_end(values);
+    return CLI_USAGE;
+}
+
+int cli_failed(const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    say("error", ERROR_COLOUR, format, values);
+    va_end(values);
+    return CLI_FAILED;
+}
+
+void cli_warn(const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    say("warning", WARNING_COLOUR, format, values);
+    va_end(values);
+}
+
+/* FILE and MEMORY are the machine's refusals; everything else the caller can mend. */
+int cli_error(const posenc_error *err)
+{
+    const int machine = err->status == POSENC_FILE || err->status == POSENC_MEMORY;
+    return machine ? cli_failed("%s", err->message) : cli_usage("%s", err->message);
+}
+
+int cli_is_terminal(int fd)
+{
+    const char *term = getenv("TERM");
+    return isatty(fd) && term && *term && strcmp(term, "dumb") != 0;
+}
+
+int cli_colour(int fd)
+{
+    const char *no = getenv("NO_COLOR");
+    return (!no || !*no) && cli_is_terminal(fd);
+}
+
+/* ---------------------------------------------------------------- the words of the call ------ */
+
+static char *call;
+
+/* Letters, digits and what no shell reads; anything else wants quotes. */
+static int is_plain(const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+./:,@%";
+    return *word && word[strspn(word, plain)] == 0;
+}
+
+/* 'it'\''s': a quote cannot stand inside quotes, so it stands between two pairs of them. Returns the end. */
+static char *quote(char *to, const char *word)
+{
+    *to++ = '\'';
+    for (; *word; word++) {
+        if (*word == '\'') {
+            memcpy(to, "'\\''", 4);
+            to += 4;
+        } else
+            *to++ = *word;
+    }
+    *to++ = '\'';
+    return to;
+}
+
+int cli_remember_call(int argc, char **argv)
+{
+    size_t size = sizeof "posenc";
+    for (int i = 1; i < argc; i++)
+        size += 4 * strlen(argv[i]) + 3;
+    call = malloc(size);
+    if (!call)
+        return -1;
+    char *to = call + sprintf(call, "posenc");
+    for (int i = 1; i < argc; i++) {
+        *to++ = ' ';
+        if (is_plain(argv[i]))
+            to += sprintf(to, "%s", argv[i]);
+        else
+            to = quote(to, argv[i]);
+    }
+    *to = 0;
+    return 0;
+}
+
+const char *cli_call(void)
+{
+    return call ? call : "posenc";
+}
+
+int cli_finish(int status)
+{
+    const int lost = ferror(stdout) | fclose(stdout);
+    free(call);
+    call = NULL;
+    /* A reader that left early (head) is no error of ours: stay silent, as a death by SIGPIPE would. */
+    if (lost && errno == EPIPE)
+        return CLI_FAILED;
+    return lost ? cli_failed("cannot write to standard output: %s", strerror(errno)) : status;
+}

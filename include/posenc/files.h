@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * posenc/files.h: tensors on disk, for the second library, libposenc_files
+ *
+ * Reads and writes .npy and .npz (NumPy's formats), reads JSON, and writes any file whole or not at
+ * all. Uses libzip and jansson; the core library needs neither. Errors are FILE (cannot be opened,
+ * read or written; the system's reason is in the sentence) or FORMAT (the content is not what it
+ * should be), always with the file's name. Readers trust nothing: sizes are checked for overflow
+ * and against the file before allocation.
+ */
+#ifndef POSENC_FILES_H
+#define POSENC_FILES_H
+
+#include <posenc/posenc.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A set of named arrays that owns its data. Zero-initialise; free with posenc_arrays_free. Floats
+   keep their type (<f8 F64, <f4 F32, <f2 F16), |u1 and |b1 are U8, every other integer becomes I64.
+   Fortran order is turned into C order. Not read: big-endian numbers, unsigned 64-bit, complex,
+   text, records, and Python objects. */
+typedef struct posenc_array {
+    char         *name;   /* without ".npy" */
+    posenc_tensor tensor; /* contiguous; data owned by the set */
+} posenc_array;
+
+typedef struct posenc_arrays {
+    posenc_array *items;
+    int           count;
+} posenc_arrays;
+
+/* Reads every member of an .npz (stored or deflated), or the one array of an .npy (named by the
+   file's stem); which of the two it is, the first bytes say. "-" is standard input. At most 4 GiB
+   in all. On failure *set is as it was. */
+POSENC_API posenc_status posenc_arrays_read(posenc_arrays *set, const char *path, posenc_error *err);
+/* .npz or .npy by the path's ending; "-" writes .npz to standard output. Whole or not at all; equal
+   sets give equal bytes. Takes contiguous arrays of every type but BF16, for which NumPy has none.
+   */
+POSENC_API posenc_status posenc_arrays_write(const posenc_arrays *set, const char *path, posenc_error *err);
+POSENC_API void          posenc_arrays_free(posenc_arrays *set);
+/* The array of that name, or NULL. */
+POSENC_API posenc_tensor *posenc_arrays_find(const posenc_arrays *set, const char *name);
+/* Adds an array and returns its tensor with zeroed data, or NULL without memory (or for an
+   impossible shape). The pointer holds until the next array is added, its data until the set is
+   freed. */
+POSENC_API posenc_tensor *posenc_arrays_add(posenc_arrays *set, const char *name, posenc_dtype dtype,
+                                            int32_t ndim, const int64_t *shape);
+
+/* Writing a file whole or not at all: write to file->stream, then commit (which flushes, syncs and
+   renames) or discard. Until commit succeeds the path is as it was. A full disk is FILE, never a
+   short file. Both end with the file closed and nothing left to free. "-" is standard output;
+   devices and pipes are written to directly. */
+typedef struct posenc_whole_file {
+    FILE *stream;
+    char *path, *temporary;
+} posenc_whole_file;
+
+POSENC_API posenc_status posenc_whole_file_open(posenc_whole_file *file, const char *path, posenc_error *err);
+POSENC_API posenc_status posenc_whole_file_commit(posenc_whole_file *file, posenc_error *err);
+POSENC_API void          posenc_whole_file_discard(posenc_whole_file *file);
+
+/* A map of the subject index_map: array out_<out> is posenc_index_map(map, settings) of in_rel. */
+typedef struct posenc_case_map {
+    char *out, *map, *settings;
+} posenc_case_map;
+
+/* One entry of a manifest.json of reference cases. `settings` is text for posenc_encoding_create:
+   "name=value ..." of everything but causal and q_offset, which belong to the run (JSON null: left
+   out; true, false: yes, no; lists joined by ':'; objects as a=8:b=4). A value that cannot be such
+   a word stays JSON, which no setting accepts. */
+typedef struct posenc_case {
+    char   *file, *encoding, *settings;
+    char   *raw;    /* the settings object as compact JSON */
+    char  **arrays; /* names that the entry lists; NULL-terminated */
+    int     causal;
+    int64_t q_offset;
+    double  scale; /* also in `settings`; NaN if absent */
+    double
+        angle_ulp; /* details.angle_change_per_frequency_ulp: what one last bit of a frequency does; 0 if absent */
+
+    /* For subjects that are no encodings: which table, and what it is made of. */
+    char            *table; /* NULL if absent */
+    posenc_case_map *maps;
+    int              map_count;
+    int64_t         *heads;
+    int              head_count;
+} posenc_case;
+
+typedef struct posenc_cases {
+    posenc_case *items;
+    int          count;
+} posenc_cases;
+
+/* Reads DIR/manifest.json: strict JSON, duplicate keys refused; sentences name line and column, or
+   the entry. */
+POSENC_API posenc_status posenc_cases_read(posenc_cases *cases, const char *dir, posenc_error *err);
+POSENC_API void          posenc_cases_free(posenc_cases *cases);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

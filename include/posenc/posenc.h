@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * posenc: positional encodings of Transformers, exact and differentiable
+ *
+ * An encoding acts at one of four places of a layer, and this header follows them:
+ *
+ *   tokens -> embedding --(1)--> projections --(2)--> scores --(3)--> softmax --(4)--> output
+ *             input               rotary              score           weight
+ *
+ * Two verbs. *Prepare* (posenc_encoding_create, posenc_plan_create) checks, plans and may
+ * allocate or fail. *Run* (posenc_rows, posenc_rotate, posenc_attend ...) allocates nothing, works
+ * in the caller's workspace and gives the same bits for any number of threads.
+ *
+ *     posenc_error     err;
+ *     posenc_encoding *e;
+ *     posenc_plan     *plan;
+ *     posenc_dims      dims = {.B = 1, .H = 8, .G = 8, .Lq = 128, .Lk = 128, .D = 64, .Dv = 64};
+ *     posenc_options   opt  = posenc_options_default();
+ *     opt.mask = POSENC_MASK_CAUSAL;
+ *     if (posenc_encoding_create(&e, "alibi", NULL, &err) || posenc_plan_create(&plan, e, &dims, &opt, &err))
+ *         return fputs(err.message, stderr), 1;
+ *     posenc_attend_in in = {.q = q, .k = k, .v = v, .params = params};
+ *     posenc_attend_out out = {.o = o};
+ *     void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
+ *     posenc_attend(plan, &in, &out, work, &err);
+ *
+ * Glossary, binding for every comment and message:
+ *   B batch   H query heads   G key heads (G divides H)   Lq, Lk lengths   D head width   Dv value width
+ *   M pairs of a rotation   R rows of a table   b h i j indices: i counts queries, j keys
+ *   P(i), P(j) positions   t = P(i) - P(j) distance in tokens, positive = the key lies in the past
+ *
+ * Rules stated once
+ *   - The meaning of the axes of a tensor is fixed, their order in memory is free (strides).
+ *   - Gradients of parameters ADD to what the caller's tensor holds; gradients of q, k, v and x
+ *     OVERWRITE. A gradient tensor whose data is NULL is not wanted and not computed.
+ *   - A query without an allowed key gives o = 0, lse = -infinity, and zero gradients.
+ *   - A call that fails has written nothing to its outputs; `err` (may be NULL) says why.
+ *   - Parameters are tensors of the caller, F32 or F64, contiguous, in the order of posenc_param_info.
+ *   - Every object may be shared between threads; two runs at once need two workspaces.
+ */
+#ifndef POSENC_POSENC_H
+#define POSENC_POSENC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define POSENC_VERSION_MAJOR 0
+#define POSENC_VERSION_MINOR 1
+#define POSENC_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define POSENC_API __attribute__((visibility("default")))
+#else
+#define POSENC_API
+#endif
+
+/* ---------------------------------------------------------------- status and error ---------- */
+
+typedef enum posenc_status {
+    POSENC_OK = 0,
+    POSENC_ARGUMENT,    /* a pointer, name or number that no call could accept */
+    POSENC_SHAPE,       /* a tensor's shape or stride does not fit */
+    POSENC_DTYPE,       /* a storage type that this call does not take */
+    POSENC_SETTING,     /* unknown or impossible setting of an encoding */
+    POSENC_RANGE,       /* a position or length beyond what was planned */
+    POSENC_WORKSPACE,   /* workspace missing or not aligned to 64 bytes */
+    POSENC_MEMORY,      /* prepare could not allocate */
+    POSENC_UNSUPPORTED, /* understood, but has no meaning for this encoding */
+    POSENC_FILE,        /* a file cannot be opened, read or written (posenc/files.h) */
+    POSENC_FORMAT       /* a file's content is not what it should be (posenc/files.h) */
+} posenc_status;
+
+/* The caller's own; filled by the call that failed: the sentence names the argument, what it is
+   and what it must be. Never allocated, never global. */
+typedef struct posenc_error {
+    posenc_status status;
+    char          message[244];
+} posenc_error;
+
+/* "shape", "setting", ...: a constant string, never NULL. */
+POSENC_API const char *posenc_status_string(posenc_status status);
+
+/* ---------------------------------------------------------------- tensors ------------------- */
+
+typedef enum posenc_dtype {
+    POSENC_F32 = 0,
+    POSENC_F64,
+    POSENC_F16,
+    POSENC_BF16,
+    POSENC_I64, /* positions and ids */
+    POSENC_U8   /* masks: 0 = no, else yes */
+} posenc_dtype;
+
+enum { POSENC_MAX_DIMS = 6 };
+
+/* A view that owns nothing. Strides in elements; stride 0 broadcasts an input. data == NULL means
+   "no tensor here". In q, k, v, o and their gradients the last axis has stride 1. */
+typedef struct posenc_tensor {
+    void        *data;
+    posenc_dtype dtype;
+    int32_t      ndim;
+    int64_t      shape[POSENC_MAX_DIMS];
+    int64_t      stride[POSENC_MAX_DIMS];
+} posenc_tensor;
+
+/* Bytes of one element. */
+static inline size_t posenc_dtype_size(posenc_dtype dtype)
+{
+    switch (dtype) {
+    case POSENC_F64:
+    case POSENC_I64: return 8;
+    case POSENC_F32: return 4;
+    case POSENC_F16:
+    case POSENC_BF16: return 2;
+    case POSENC_U8: return 1;
+    }
+    return 0;
+}
+
+/* A contiguous (row-major) tensor over `data`; shape has ndim entries, 0 <= ndim <= 6. */
+static inline posenc_tensor posenc_tensor_contiguous(void *data, posenc_dtype dtype, int32_t ndim,
+                                                     const int64_t *shape)
+{
+    posenc_tensor t;
+    int64_t       step = 1;
+    t.data             = data;
+    t.dtype            = dtype;
+    t.ndim             = ndim;
+    for (int32_t a = POSENC_MAX_DIMS - 1; a >= 0; a--) {
+        t.shape[a]  = a < ndim ? shape[a] : 1;
+        t.stride[a] = step;
+        if (a < ndim)
+            step *= shape[a];
+    }
+    return t;
+}
+
+/* [B,H,L,D] seen in an array stored as [B,L,H,D], the order of most engines. */
+static inline posenc_tensor posenc_tensor_from_blhd(void *data, posenc_dtype dtype, int64_t B, int64_t L,
+                                                    int64_t H, int64_t D)
+{
+    const int64_t shape[4] = {B, H, L, D};
+    posenc_tensor t        = posenc_tensor_contiguous(data, dtype, 4, shape);
+    t.stride[0]            = L * H * D;
+    t.stride[1]            = D;
+    t.stride[2]            = H * D;
+    t.stride[3]            = 1;
+    return t;
+}
+
+/* ---------------------------------------------------------------- positions and masks ------- */
+
+/* Positions are data of a run. Either a range (array.data == NULL): element s stands at start + s*step;
+   step 0 is read as 1, so a zeroed struct means 0, 1, 2, ... Or an array: [L], [B or 1, L] or
+   [B or 1, L, N] of I64 or F64 with N coordinates. Real positions (F64) are for input and rotary
+   encodings; encodings by distance need whole numbers. */
+typedef struct posenc_positions {
+    double        start;
+    double        step;
+    posenc_tensor array;
+} posenc_positions;
+
+static inline posenc_positions posenc_positions_range(double start, double step)
+{
+    posenc_positions p;
+    p.start = start;
+    p.step  = step;
+    p.array = posenc_tensor_contiguous(NULL, POSENC_F64, 0, NULL);
+    return p;
+}
+
+static inline posenc_positions posenc_positions_array(posenc_tensor array)
+{
+    posenc_positions p;
+    p.start = 0;
+    p.step  = 1;
+    p.array = array;
+    return p;
+}
+
+/* fairseq's and RoBERTa's rule: pos = cumsum(token != padding_idx) * (token != padding_idx) + padding_idx.
+   tokens, pos [B,L] I64. Source: fairseq/utils.py, make_positions. */
+POSENC_API posenc_status posenc_positions_fairseq(const posenc_tensor *tokens, int64_t padding_idx,
+                                                  posenc_tensor *pos, posenc_error *err);
+
+/* The plan fixes which kinds of mask apply (they combine by "and"); the run carries the arrays. */
+enum {
+    POSENC_MASK_NONE        = 0,
+    POSENC_MASK_CAUSAL      = 1, /* key allowed iff t >= 0 */
+    POSENC_MASK_WINDOW      = 2, /* key allowed iff |t| < options.window */
+    POSENC_MASK_KEY_PADDING = 4, /* key allowed iff key_allowed[b,j] */
+    POSENC_MASK_EXPLICIT    = 8  /* key allowed iff allowed[b,h,i,j]: the only mask of Lq x Lk elements */
+};
+
+/* ---------------------------------------------------------------- encodings ----------------- */
+
+typedef enum posenc_place {
+    POSENC_INPUT = 0, /* vectors added to the embeddings: posenc_rows */
+    POSENC_ROTARY,    /* q and k are turned by their positions: posenc_rotate, posenc_attend */
+    POSENC_SCORE,     /* terms added to the scores: posenc_attend */
+    POSENC_WEIGHT     /* what multiplies the values is changed: posenc_attend */
+} posenc_place;
+
+enum { POSENC_PLACES = 4 };
+
+/* One setting of an encoding. `standard` is the default as text; "" means absent (the encoding then
+   decides by the rule in `meaning`). `range` says what is accepted: "half|interleaved", "2..", "yes|no". */
+typedef struct posenc_setting_info {
+    const char *name, *type, *standard, *range, *meaning;
+} posenc_setting_info;
+
+/* One parameter: `shape` in glossary letters and setting names, e.g. "num_buckets,H". `trainable` 0 means
+   that it has a fixed value which a caller may still replace (ALiBi's slopes). */
+typedef struct posenc_param_info {
+    const char *name, *shape, *init, *meaning;
+    int         trainable;
+} posenc_param_info;
+
+/* What an encoding is, as constant text; arrays end at the counts given. */
+typedef struct posenc_encoding_info {
+    const char                *name, *title, *paper, *models, *pictures;
+    posenc_place               place;
+    const posenc_setting_info *settings;
+    int                        setting_count;
+    const posenc_param_info   *params;
+    int                        param_count;
+    int                        by_distance; /* the scores see only t: shifting all positions changes nothing */
+    int                        causal_only; /* has no meaning without a causal mask */
+    const char                *row_limit;   /* the setting that bounds the positions ("rows"); NULL: any position */
+} posenc_encoding_info;
+
+/* The registry: the only list of encodings there is. */
+POSENC_API int                         posenc_encoding_count(void);
+POSENC_API const posenc_encoding_info *posenc_encoding_info_at(int index);        /* NULL outside */
+POSENC_API const posenc_encoding_info *posenc_encoding_find(const char *name);    /* NULL if unknown */
+POSENC_API const char                 *posenc_encoding_nearest(const char *name); /* spelling help; never NULL */
+POSENC_API const char                 *posenc_place_name(posenc_place place);     /* "input" ... */
+
+/* Settings that every encoding accepts (scale), beside its own. Returns their count. */
+POSENC_API int posenc_common_settings(const posenc_setting_info **settings);
+
+typedef struct posenc_encoding posenc_encoding;
+
+/* All sizes of a problem. Zero means "not used here", G = 0 means G = H, Dv = 0 means Dv = D. Lq and Lk are
+   the largest lengths that runs will bring. d_model: width of the input encodings and of what projects it;
+   0 means H*D. L: the length that a model is trained at (posenc_small_model); 0 means Lk. */
+typedef struct posenc_dims {
+    int64_t B, H, G, Lq, Lk, D, Dv, d_model, L;
+} posenc_dims;
+
+/* Creates what SPEC describes: one encoding, or several joined by '+', at most one per place, each with its
+   settings in brackets: "t5[num_buckets=16:max_distance=64]+rope[base=5e5]" (':' or ',' or ' ' separates).
+   `settings` (may be NULL) are further "name=value" pairs, separated by spaces or commas, that override; in a
+   combination write "rope.base=5e5". The result is immutable and shared by any number of plans.
+   Errors: SETTING for an unknown encoding, setting or value (the nearest name is suggested); UNSUPPORTED for a
+   combination without a meaning; MEMORY. */
+POSENC_API posenc_status posenc_encoding_create(posenc_encoding **e, const char *spec, const char *settings,
+                                                posenc_error *err);
+POSENC_API void          posenc_encoding_free(posenc_encoding *e); /* NULL is fine */
+
+/* The canonical SPEC: names with every setting that differs from its standard. Lives as long as e. */
+POSENC_API const char *posenc_encoding_spec(const posenc_encoding *e);
+/* The part of e at a place, or NULL. */
+POSENC_API const posenc_encoding_info *posenc_encoding_part(const posenc_encoding *e, posenc_place place);
+
+/* The settings with which an encoding is tried in a small model that is trained at dims->L (`compare`), as text for
+   posenc_encoding_create; each room states its own. buf receives at most n bytes. */
+POSENC_API posenc_status posenc_small_model(const char *name, const posenc_dims *dims, char *buf, size_t n,
+                                            posenc_error *err);
+
+/* Parameters of e for these sizes, counted over all parts. The name is plain where e has one part and
+   "encoding.name" where it has several. shape receives ndim sizes. */
+POSENC_API int           posenc_param_count(const posenc_encoding *e);
+POSENC_API posenc_status posenc_param_shape(const posenc_encoding *e, const posenc_dims *dims, int index,
+                                            int32_t *ndim, int64_t shape[POSENC_MAX_DIMS], posenc_error *err);
+POSENC_API const posenc_param_info *posenc_param_describe(const posenc_encoding *e, int index);
+POSENC_API const char              *posenc_param_name(const posenc_encoding *e, int index);
+/* Whether training changes it, with e's settings (alibi[learned=yes] trains its slopes). */
+POSENC_API int posenc_param_trainable(const posenc_encoding *e, int index);
+
+/* Fills params[0 .. count-1] (contiguous F32 or F64 of the right shape) as the encoding's source initialises them.
+   Numbers depend on seed and on the parameter's name alone, so that another parameter changes none of them. */
+POSENC_API posenc_status posenc_param_init(const posenc_encoding *e, const posenc_dims *dims,
+                                           posenc_tensor *params, uint64_t seed, posenc_error *err);
+
+/* ---------------------------------------------------------------- plans (prepare) ----------- */
+
+typedef enum posenc_executor {
+    POSENC_AUTO = 0,  /* reference for F64 tensors, tiled otherwise */
+    POSENC_REFERENCE, /* float64, direct, reads like the paper; quadratic in memory only inside `scores` */
+    POSENC_TILED      /* float32 arithmetic, linear memory */
+} posenc_executor;
+
+typedef struct posenc_options {
+    size_t          size; /* set by posenc_options_default; lets later versions add fields */
+    posenc_executor executor;
+    int             mask;           /* POSENC_MASK_... joined by | */
+    int64_t         window;         /* POSENC_MASK_WINDOW: keys with |t| < window */
+    int             threads;        /* 0 = as OpenMP says, 1 = the calling thread alone */
+    int64_t         tile_q, tile_k; /* 0 = the library's choice */
+    int64_t         max_distances;  /* how many distances the positions of one run may span; 0 = 2 (Lq + Lk).
+                                       Matters for position arrays with gaps only */
+} posenc_options;
+
+static inline posenc_options posenc_options_default(void)
+{
+    posenc_options o;
+    o.size          = sizeof o;
+    o.executor      = POSENC_AUTO;
+    o.mask          = POSENC_MASK_NONE;
+    o.window        = 0;
+    o.threads       = 0;
+    o.tile_q        = 0;
+    o.tile_k        = 0;
+    o.max_distances = 0;
+    return o;
+}
+
+typedef struct posenc_plan posenc_plan;
+
+/* Checks encoding, sizes and options and lays out the workspace; e must outlive the plan. Runs with any lengths up
+   to dims->Lq, dims->Lk and any batch up to dims->B need no other plan. POSENC_AUTO decides by the tensors of the
+   run. Errors: SHAPE (sizes), SETTING (a setting that does not fit the sizes), UNSUPPORTED (mask or combination
+   without a meaning), MEMORY. */
+POSENC_API posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e,
+                                            const posenc_dims *dims, const posenc_options *options,
+                                            posenc_error *err);
+POSENC_API void          posenc_plan_free(posenc_plan *plan); /* NULL is fine */
+
+enum { POSENC_FORWARD = 1, POSENC_BACKWARD = 2, POSENC_SCORES = 4 };
+
+/* Bytes of workspace for the runs named: FORWARD (rows, rotate, attend), BACKWARD (their backwards), SCORES
+   (posenc_scores, posenc_bias), joined by |. A multiple of 64; the pointer must be aligned to 64. */
+POSENC_API size_t posenc_plan_workspace(const posenc_plan *plan, int runs);
+
+/* ---------------------------------------------------------------- runs: place input --------- */
+
+/* y[b,s,:] = x[b,s,:] + table(P(b,s)). x may have no data: then y is the table's rows alone.
+   x, y [B,L,d] F32 or F64. Ids (learned tables) are positions: an I64 array [B or 1, L]. */
+typedef struct posenc_rows_in {
+    posenc_tensor        x;
+    posenc_positions     pos;
+    const posenc_tensor *params;
+} posenc_rows_in;
+
+POSENC_API posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, posenc_tensor *y,
+                                     void *workspace, posenc_error *err);
+
+/* dy [B,L,d] is the cotangent of y; dx overwrites, dparams add. */
+typedef struct posenc_rows_grad {
+    posenc_tensor  dy;
+    posenc_tensor  dx;
+    posenc_tensor *dparams; /* may be NULL */
+} posenc_rows_grad;
+
+POSENC_API posenc_status posenc_rows_backward(const posenc_plan *plan, const posenc_rows_in *in,
+                                              const posenc_rows_grad *grad, void *workspace,
+                                              posenc_error *err);
+
+/* ---------------------------------------------------------------- runs: place rotary -------- */
+
+/* Turns q [B,H,Lq,D] and k [B,G,Lk,D] by their positions; either may have no data. to_q, to_k have the same shapes
+   and may be the very same tensors (in place). direction +1 turns forward; -1 turns back, which is also the
+   gradient: the transpose of a rotation is its inverse (times the same magnitude). */
+typedef struct posenc_rotate_io {
+    posenc_tensor    q, k;
+    posenc_positions q_pos, k_pos;
+    posenc_tensor    to_q, to_k;
+    int              direction;
+} posenc_rotate_io;
+
+POSENC_API posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io, void *workspace,
+                                       posenc_error *err);
+
+/* Writes the M frequencies (radians per position) of the rotary part to w[0..M-1], M to *pairs; w may be NULL to
+   ask for M; *magnitude (may be NULL) receives the factor on cosine and sine. */
+POSENC_API posenc_status posenc_rotary_frequencies(const posenc_plan *plan, double *w, int64_t *pairs,
+                                                   double *magnitude, posenc_error *err);
+
+/* ---------------------------------------------------------------- runs: attention ----------- */
+
+/* q [B,H,Lq,D]  k [B,G,Lk,D]  v [B,G,Lk,Dv]. The rotary part of the encoding, if any, is applied inside.
+   key_allowed [B or 1, Lk] U8; allowed [B or 1, H or 1, Lq, Lk] U8. */
+typedef struct posenc_attend_in {
+    posenc_tensor        q, k, v;
+    posenc_positions     q_pos, k_pos;
+    posenc_tensor        key_allowed, allowed;
+    const posenc_tensor *params; /* posenc_param_count of them; NULL if there are none */
+} posenc_attend_in;
+
+/* o [B,H,Lq,Dv], the output; lse [B,H,Lq] (may have no data), natural log of the sum of exp(score) over allowed
+   keys: F32, or F64 from the reference executor. */
+typedef struct posenc_attend_out {
+    posenc_tensor o, lse;
+} posenc_attend_out;
+
+POSENC_API posenc_status posenc_attend(const posenc_plan *plan, const posenc_attend_in *in,
+                                       const posenc_attend_out *out, void *workspace, posenc_error *err);
+
+/* The gradient needs what the forward run left: o and lse (both). dout is the cotangent of o. */
+typedef struct posenc_attend_grad {
+    posenc_tensor  o, lse, dout;
+    posenc_tensor  dq, dk, dv;
+    posenc_tensor *dparams; /* may be NULL; one with no data is not wanted */
+} posenc_attend_grad;
+
+POSENC_API posenc_status posenc_attend_backward(const posenc_plan *plan, const posenc_attend_in *in,
+                                                const posenc_attend_grad *grad, void *workspace,
+                                                posenc_error *err);
+
+/* The scores themselves, before any mask: S [B,H,Lq,Lk]. Quadratic on purpose: for tests, pictures, foreign
+   kernels. v may have no data. */
+POSENC_API posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *S,
+                                       void *workspace, posenc_error *err);
+
+/* What the encoding adds to the scores whatever the content: bias [H,Lq,Lk], with q and k ignored. Positions of
+   batch item 0. */
+POSENC_API posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *bias,
+                                     void *workspace, posenc_error *err);
+
+/* ---------------------------------------------------------------- maps, examples, version --- */
+
+/* out[i] = map(rel[i]) for the index maps "t5" and "deberta" with their settings as text, exact integers.
+   t5: rel = P(j) - P(i); "num_buckets=32 max_distance=128 bidirectional=yes".
+   deberta: rel = P(i) - P(j); "position_buckets=256 max_relative_positions=512 clip_first=no"; signed, before adding k. */
+POSENC_API posenc_status posenc_index_map(const char *map, const char *settings, const int64_t *rel, int64_t n,
+                                          int64_t *out, posenc_error *err);
+
+/* Worked numbers from the paper, stated by each room: the value at (a,b,c) under `settings`.
+   input: row a, channel b. rotary: frequency of pair a. score: bias of head a, query at b, key at c. */
+typedef struct posenc_example {
+    const char *settings; /* settings and sizes, e.g. "H=8 form=distance" */
+    int64_t     a, b, c;
+    double      value;
+    const char *source;
+} posenc_example;
+
+POSENC_API int posenc_examples(const char *name, const posenc_example **examples);
+
+/* Counter-based random numbers (Philox 4x32-10, Salmon et al. 2011): number `index` of the stream named by seed and
+   name; the same everywhere, in any order. Uniform in [0,1), and standard normal. */
+POSENC_API double posenc_random_uniform(uint64_t seed, const char *name, uint64_t index);
+POSENC_API double posenc_random_normal(uint64_t seed, const char *name, uint64_t index);
+
+POSENC_API const char *posenc_version(void); /* "0.1.0" */
+/* The instruction set in use: "avx512", "avx2", "plain". POSENC_ISA in the environment forces one, for tests. */
+POSENC_API const char *posenc_isa(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attend.c: posenc_attend, its backward, posenc_scores and posenc_bias
+ *
+ * All checks come before the first write. Then the run becomes a pe_attention and goes to the executor: the plan's,
+ * or by the storage of q where the plan leaves it open.
+ */
+#include "api/objects.h"
+#include "base/tensor.h"
+
+/* The parts of a pe_attention that the plan knows. */
+static pe_attention attention_of(const posenc_plan *plan)
+{
+    const posenc_dims *d = &plan->dims;
+    pe_attention       a = {0};
+    a.sizes              = (pe_problem){d->B, d->H, d->G, d->Lq, d->Lk, d->D, d->Dv, d->d_model, d->L, NULL};
+    a.terms              = &plan->terms;
+    a.turn               = plan->turn.M ? &plan->turn : NULL;
+    a.mask               = plan->options.mask;
+    a.threads            = plan->threads;
+    a.tile_q             = plan->options.tile_q;
+    a.tile_k             = plan->options.tile_k;
+    a.max_distances      = plan->max_distances;
+    a.kernels            = plan->kernels;
+    return a;
+}
+
+typedef enum run_kind { FORWARD, BACKWARD, SCORES, BIAS } run_kind;
+
+static void execute(const pe_attention *a, run_kind kind, int reference, const posenc_tensor *S, pe_arena *arena)
+{
+    switch (kind) {
+    case FORWARD: (reference ? pe_reference_forward : pe_tiled_forward)(a, arena); break;
+    case BACKWARD: (reference ? pe_reference_backward : pe_tiled_backward)(a, arena); break;
+    case SCORES: (reference ? pe_reference_scores : pe_tiled_scores)(a, S, arena); break;
+    case BIAS: pe_attend_bias(a, S, arena); break;
+    }
+}
+
+size_t pe_attend_bytes(const posenc_plan *plan, int run)
+{
+    size_t most = 0;
+    for (int reference = 0; reference < 2; reference++) {
+        pe_arena     arena = {0};
+        pe_numbers   numbers;
+        pe_attention a = attention_of(plan);
+        if (plan->options.executor == (reference ? POSENC_TILED : POSENC_REFERENCE) && run != POSENC_SCORES)
+            continue;
+        pe_numbers_load(&numbers, plan, NULL, NULL, &arena);
+        a.score = pe_part_of(plan, POSENC_SCORE, &numbers, 0);
+        execute(&a, run == POSENC_FORWARD ? FORWARD : run == POSENC_BACKWARD ? BACKWARD : SCORES, reference, NULL,
+                &arena);
+        most = arena.used > most ? arena.used : most;
+    }
+    return most;
+}
+
+/* ---- checks ---- */
+
+static posenc_status check_rows(const posenc_tensor *t, const char *who, const int64_t shape[4], posenc_error *err)
+{
+    posenc_status status = pe_check_tensor(t, who, 4, shape, err);
+    if (!status && !pe_is_float(t->dtype))
+        status = pe_fail(err, POSENC_DTYPE, "%s is %s; it must be F32, F64, F16 or BF16", who, pe_dtype_name(t->dtype));
+    if (!status && t->stride[3] != 1)
+        status = pe_fail(err, POSENC_SHAPE, "%s: its last axis has stride %lld; it must be 1 (copy it, or swap axes by strides)",
+                         who, (long long)t->stride[3]);
+    return status;
+}
+
+static posenc_status check_output_rows(const posenc_tensor *t, const char *who, const int64_t shape[4], posenc_error *err)
+{
+    const posenc_status status = check_rows(t, who, shape, err);
+    return status ? status : pe_check_output(t, who, 4, shape, err);
+}
+
+static posenc_status check_limit(const char *what, int64_t size, int64_t most, posenc_error *err)
+{
+    if (size <= most)
+        return POSENC_OK;
+    return pe_fail(err, POSENC_RANGE, "attend: %s is %lld but the plan was made for at most %lld", what, (long long)size,
+                   (long long)most);
+}
+
+static posenc_status check_heads(const posenc_plan *plan, const posenc_attend_in *in, posenc_error *err)
+{
+    const int64_t H = in->q.ndim == 4 ? in->q.shape[1] : 0, G = in->k.ndim == 4 ? in->k.shape[1] : 0;
+    if (H > 0 && G > 0 && H % G != 0)
+        return pe_fail(err, POSENC_SHAPE, "attend: k has %lld heads but q has %lld; heads of k must divide heads of q",
+                       (long long)G, (long long)H);
+    const int64_t q[4] = {-1, plan->dims.H, -1, plan->dims.D};
+    posenc_status status = check_rows(&in->q, "attend: q", q, err);
+    if (status)
+        return status;
+    const int64_t k[4] = {in->q.shape[0], plan->dims.G, -1, plan->dims.D};
+    return check_rows(&in->k, "attend: k", k, err);
+}
+
+static posenc_status check_masks(const pe_attention *a, const posenc_attend_in *in, posenc_error *err)
+{
+    const pe_problem *p      = &a->sizes;
+    const int64_t     key[2] = {-1, p->Lk}, all[4] = {-1, -1, p->Lq, p->Lk};
+    posenc_status     status = POSENC_OK;
+    if (a->mask & POSENC_MASK_KEY_PADDING) {
+        const posenc_tensor *t = &in->key_allowed;
+        status                 = pe_check_tensor(t, "attend: key_allowed", 2, key, err);
+        if (!status && (t->dtype != POSENC_U8 || (t->shape[0] != 1 && t->shape[0] != p->B)))
+            status = pe_fail(err, POSENC_SHAPE, "attend: key_allowed must be U8 for 1 or %lld items", (long long)p->B);
+    }
+    if (!status && (a->mask & POSENC_MASK_EXPLICIT)) {
+        const posenc_tensor *t = &in->allowed;
+        status                 = pe_check_tensor(t, "attend: allowed", 4, all, err);
+        if (!status && (t->dtype != POSENC_U8 || (t->shape[0] != 1 && t->shape[0] != p->B) ||
+                        (t->shape[1] != 1 && t->shape[1] != p->H)))
+            status = pe_fail(err, POSENC_SHAPE, "attend: allowed must be U8 [1 or %lld, 1 or %lld, %lld, %lld]",
+                             (long long)p->B, (long long)p->H, (long long)p->Lq, (long long)p->Lk);
+    }
+    return status;
+}
+
+static posenc_status find_distances(const posenc_plan *plan, pe_attention *a, posenc_error *err)
+{
+    const pe_problem *p      = &a->sizes;
+    posenc_status     status = pe_positions_check(&a->q_pos, "attend: q_pos", p->B, p->Lq, err);
+    if (!status)
+        status = pe_positions_check(&a->k_pos, "attend: k_pos", p->B, p->Lk, err);
+    if (status)
+        return status;
+    pe_distances_find(&a->distances, &a->q_pos, &a->k_pos, p->B, p->Lq, p->Lk, pe_reach_of(a->mask, plan->options.window));
+    if (!pe_uses_distance(a->terms))
+        return POSENC_OK;
+    if (!a->distances.whole)
+        return pe_fail(err, POSENC_RANGE, "attend: %s acts by whole distances; positions must be whole numbers", plan->e->spec);
+    if (a->distances.count > a->max_distances)
+        return pe_fail(err, POSENC_RANGE, "attend: the positions span %lld distances but the plan holds %lld; set options.max_distances",
+                       (long long)a->distances.count, (long long)a->max_distances);
+    return POSENC_OK;
+}
+
+/* A range means start 0 and step 1 where nothing is set. */
+static posenc_positions plain_positions(const posenc_positions *p)
+{
+    return p->array.data ? *p : posenc_positions_range(p->start, p->step);
+}
+
+static posenc_status check_in(const posenc_plan *plan, const posenc_attend_in *in, pe_attention *a, int needs_v,
+                              posenc_error *err)
+{
+    posenc_status status = check_heads(plan, in, err);
+    if (status)
+        return status;
+    pe_problem *p = &a->sizes;
+    p->B          = in->q.shape[0];
+    p->Lq         = in->q.shape[2];
+    p->Lk         = in->k.shape[2];
+    const int64_t v[4] = {p->B, p->G, p->Lk, p->Dv};
+    if (needs_v)
+        status = check_rows(&in->v, "attend: v", v, err);
+    if (!status)
+        status = check_limit("the batch", p->B, plan->dims.B, err);
+    if (!status)
+        status = check_limit("the number of queries", p->Lq, plan->dims.Lq, err);
+    if (!status)
+        status = check_limit("the number of keys", p->Lk, plan->dims.Lk, err);
+    a->q     = in->q;
+    a->k     = in->k;
+    a->v     = needs_v ? in->v : (posenc_tensor){0};
+    a->q_pos = plain_positions(&in->q_pos);
+    a->k_pos = plain_positions(&in->k_pos);
+    a->key_allowed = in->key_allowed;
+    a->allowed     = in->allowed;
+    if (!status)
+        status = check_masks(a, in, err);
+    return status ? status : find_distances(plan, a, err);
+}
+
+static posenc_status check_start(const posenc_plan *plan, const void *in, const void *out, const char *who,
+                                 posenc_error *err)
+{
+    if (!plan || !in || !out)
+        return pe_fail(err, POSENC_ARGUMENT, "%s: plan, inputs and outputs must not be NULL", who);
+    if (plan->dims.D == 0)
+        return pe_fail(err, POSENC_UNSUPPORTED, "%s: the plan was made without heads; give dims.H and dims.D", who);
+    return POSENC_OK;
+}
+
+static int uses_reference(const posenc_plan *plan, const pe_attention *a)
+{
+    return plan->options.executor == POSENC_REFERENCE ||
+           (plan->options.executor == POSENC_AUTO && a->q.dtype == POSENC_F64);
+}
+
+static posenc_status check_lse(const pe_attention *a, const posenc_tensor *lse, posenc_error *err)
+{
+    const int64_t shape[3] = {a->sizes.B, a->sizes.H, a->sizes.Lq};
+    posenc_status status   = pe_check_output(lse, "attend: lse", 3, shape, err);
+    if (!status && lse->dtype != POSENC_F32 && lse->dtype != POSENC_F64)
+        status = pe_fail(err, POSENC_DTYPE, "attend: lse must be F32 or F64, not %s", pe_dtype_name(lse->dtype));
+    return status;
+}
+
+/* ---- runs ---- */
+
+posenc_status posenc_attend(const posenc_plan *plan, const posenc_attend_in *in, const posenc_attend_out *out,
+                            void *workspace, posenc_error *err)
+{
+    posenc_status status = check_start(plan, in, out, "attend", err);
+    if (status)
+        return status;
+    pe_attention a = attention_of(plan);
+    status         = check_in(plan, in, &a, 1, err);
+    if (status)
+        return status;
+    const int64_t o[4] = {a.sizes.B, a.sizes.H, a.sizes.Lq, a.sizes.Dv};
+    status             = check_output_rows(&out->o, "attend: o", o, err);
+    if (!status && out->lse.data)
+        status = check_lse(&a, &out->lse, err);
+    if (!status)
+        status = pe_numbers_check(plan, in->params, NULL, "attend", err);
+    if (!status)
+        status = pe_check_workspace(workspace, "attend", err);
+    if (status)
+        return status;
+    pe_arena   arena = {workspace, 0};
+    pe_numbers numbers;
+    pe_numbers_load(&numbers, plan, in->params, NULL, &arena);
+    a.score = pe_part_of(plan, POSENC_SCORE, &numbers, 0);
+    a.o     = out->o;
+    a.lse   = out->lse;
+    execute(&a, FORWARD, uses_reference(plan, &a), NULL, &arena);
+    return pe_done(err);
+}
+
+static posenc_status check_gradients(const pe_attention *a, const posenc_attend_grad *g, posenc_error *err)
+{
+    const pe_problem *p    = &a->sizes;
+    const int64_t     o[4] = {p->B, p->H, p->Lq, p->Dv}, q[4] = {p->B, p->H, p->Lq, p->D},
+                  k[4] = {p->B, p->G, p->Lk, p->D}, v[4] = {p->B, p->G, p->Lk, p->Dv};
+    posenc_status status = check_rows(&g->o, "attend: o", o, err);
+    if (!status)
+        status = check_rows(&g->dout, "attend: dout", o, err);
+    if (!status)
+        status = check_lse(a, &g->lse, err);
+    if (!status && g->dq.data)
+        status = check_output_rows(&g->dq, "attend: dq", q, err);
+    if (!status && g->dk.data)
+        status = check_output_rows(&g->dk, "attend: dk", k, err);
+    if (!status && g->dv.data)
+        status = check_output_rows(&g->dv, "attend: dv", v, err);
+    return status;
+}
+
+posenc_status posenc_attend_backward(const posenc_plan *plan, const posenc_attend_in *in,
+                                     const posenc_attend_grad *grad, void *workspace, posenc_error *err)
+{
+    posenc_status status = check_start(plan, in, grad, "attend", err);
+    if (status)
+        return status;
+    pe_attention a = attention_of(plan);
+    status         = check_in(plan, in, &a, 1, err);
+    if (!status)
+        status = check_gradients(&a, grad, err);
+    if (!status)
+        status = pe_numbers_check(plan, in->params, grad->dparams, "attend", err);
+    if (!status)
+        status = pe_check_workspace(workspace, "attend", err);
+    if (status)
+        return status;
+    pe_arena   arena = {workspace, 0};
+    pe_numbers numbers;
+    pe_numbers_load(&numbers, plan, in->params, grad->dparams, &arena);
+    a.score = pe_part_of(plan, POSENC_SCORE, &numbers, grad->dparams != NULL);
+    a.o     = grad->o;
+    a.lse   = grad->lse;
+    a.dout  = grad->dout;
+    a.dq    = grad->dq;
+    a.dk    = grad->dk;
+    a.dv    = grad->dv;
+    execute(&a, BACKWARD, uses_reference(plan, &a), NULL, &arena);
+    pe_numbers_add(&numbers, plan, grad->dparams);
+    return pe_done(err);
+}
+
+/* Scores come before any mask: the run is planned as if there were none. */
+static posenc_status run_scores(const posenc_plan *plan, const posenc_attend_in *in, pe_attention *a, run_kind kind,
+                                const posenc_tensor *S, void *workspace, posenc_error *err)
+{
+    posenc_status status = pe_numbers_check(plan, in->params, NULL, kind == BIAS ? "bias" : "scores", err);
+    if (!status)
+        status = pe_check_workspace(workspace, kind == BIAS ? "bias" : "scores", err);
+    if (status)
+        return status;
+    pe_arena   arena = {workspace, 0};
+    pe_numbers numbers;
+    pe_numbers_load(&numbers, plan, in->params, NULL, &arena);
+    a->score = pe_part_of(plan, POSENC_SCORE, &numbers, 0);
+    execute(a, kind, uses_reference(plan, a), S, &arena);
+    return pe_done(err);
+}
+
+posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *S, void *workspace,
+                            posenc_error *err)
+{
+    posenc_status status = check_start(plan, in, S, "scores", err);
+    if (status)
+        return status;
+    pe_attention a = attention_of(plan);
+    a.mask         = POSENC_MASK_NONE;
+    status         = check_in(plan, in, &a, 0, err);
+    if (status)
+        return status;
+    const int64_t shape[4] = {a.sizes.B, a.sizes.H, a.sizes.Lq, a.sizes.Lk};
+    status                 = pe_check_output(S, "scores: S", 4, shape, err);
+    return status ? status : run_scores(plan, in, &a, SCORES, S, workspace, err);
+}
+
+posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *bias, void *workspace,
+                          posenc_error *err)
+{
+    posenc_status status = check_start(plan, in, bias, "bias", err);
+    if (status)
+        return status;
+    pe_attention  a        = attention_of(plan);
+    const int64_t shape[3] = {plan->dims.H, -1, -1};
+    a.mask                 = POSENC_MASK_NONE;
+    status                 = pe_check_output(bias, "bias", 3, shape, err);
+    if (status)
+        return status;
+    a.sizes.B  = 1;
+    a.sizes.Lq = bias->shape[1];
+    a.sizes.Lk = bias->shape[2];
+    a.q_pos    = plain_positions(&in->q_pos);
+    a.k_pos    = plain_positions(&in->k_pos);
+    status     = check_limit("the number of queries", a.sizes.Lq, plan->dims.Lq, err);
+    if (!status)
+        status = check_limit("the number of keys", a.sizes.Lk, plan->dims.Lk, err);
+    if (!status)
+        status = find_distances(plan, &a, err);
+    return status ? status : run_scores(plan, in, &a, BIAS, bias, workspace, err);
+}

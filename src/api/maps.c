@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* posenc_index_map: the integer maps of engine/index.h by name, with settings as text. */
+#include <string.h>
+
+#include "api/objects.h"
+#include "engine/index.h"
+
+static const posenc_setting_info t5_settings[] = {
+    {"num_buckets", "integer", "32", "2..1048576", "classes, both directions together"},
+    {"max_distance", "integer", "128", "2..", "distances beyond share the last class"},
+    {"bidirectional", "flag", "yes", "yes|no", "keys in the future have classes of their own"},
+    {0},
+};
+
+static const posenc_setting_info deberta_settings[] = {
+    {"position_buckets", "integer", "256", "4..1048576", "span of the table"},
+    {"max_relative_positions", "integer", "512", "2..", "distance of the last class"},
+    {"clip_first", "flag", "no", "yes|no", "limit the distance before taking logarithms (Microsoft's code)"},
+    {0},
+};
+
+static posenc_status t5_check(const pe_value *set, posenc_error *err)
+{
+    const int64_t per = set[0].integer / (set[2].integer ? 2 : 1);
+    if (per < 2 || set[1].integer <= per / 2)
+        return pe_fail(err, POSENC_SETTING, "t5: needs 2 classes per direction and max_distance above half of them");
+    return POSENC_OK;
+}
+
+static posenc_status deberta_check(const pe_value *set, posenc_error *err)
+{
+    if (set[1].integer - 1 <= set[0].integer / 2)
+        return pe_fail(err, POSENC_SETTING, "deberta: max_relative_positions - 1 must exceed position_buckets / 2");
+    return POSENC_OK;
+}
+
+static int64_t t5(const pe_value *set, int64_t rel)
+{
+    return pe_index_t5(rel, set[0].integer, set[1].integer, (int)set[2].integer);
+}
+
+static int64_t deberta(const pe_value *set, int64_t rel)
+{
+    return pe_index_deberta(rel, set[0].integer, set[1].integer, (int)set[2].integer);
+}
+
+static const struct {
+    const char                *name;
+    const posenc_setting_info *settings;
+    posenc_status (*check)(const pe_value *set, posenc_error *err);
+    int64_t (*map)(const pe_value *set, int64_t rel);
+} maps[] = {{"t5", t5_settings, t5_check, t5}, {"deberta", deberta_settings, deberta_check, deberta}};
+
+enum { MAPS = sizeof maps / sizeof *maps };
+
+/* The value of `name` in "a=1 b=2", or "" if it is not there. */
+static void find_text(const char *settings, const char *name, char to[PE_MAX_TEXT])
+{
+    const size_t length = strlen(name);
+    to[0]               = '\0';
+    for (const char *at = settings; at && *at; at += strspn(at, " ,")) {
+        const size_t n = strcspn(at, " ,");
+        if (n > length && n - length - 1 < PE_MAX_TEXT && !strncmp(at, name, length) && at[length] == '=') {
+            memcpy(to, at + length + 1, n - length - 1);
+            to[n - length - 1] = '\0';
+        }
+        at += n;
+    }
+}
+
+/* Every "name=" of the text must be a row. */
+static posenc_status check_names(const posenc_setting_info *table, const char *map, const char *settings,
+                                 posenc_error *err)
+{
+    for (const char *at = settings; at && *at; at += strspn(at, " ,")) {
+        const size_t n = strcspn(at, " ,"), name = strcspn(at, "=");
+        if (name >= n || pe_setting_index(table, at, name) < 0)
+            return pe_fail(err, POSENC_SETTING, "index map %s has no setting '%.*s'", map, (int)n, at);
+        at += n;
+    }
+    return POSENC_OK;
+}
+
+static posenc_status run_map(int m, const char *settings, const int64_t *rel, int64_t n, int64_t *out, posenc_error *err)
+{
+    pe_value      set[PE_MAX_SETTINGS];
+    posenc_status status = check_names(maps[m].settings, maps[m].name, settings, err);
+    for (int i = 0; !status && maps[m].settings[i].name; i++) {
+        char text[PE_MAX_TEXT];
+        find_text(settings, maps[m].settings[i].name, text);
+        status = pe_setting_resolve(&set[i], &maps[m].settings[i], text, NULL, maps[m].name, err);
+    }
+    if (!status)
+        status = maps[m].check(set, err);
+    for (int64_t i = 0; !status && i < n; i++)
+        out[i] = maps[m].map(set, rel[i]);
+    return status ? status : pe_done(err);
+}
+
+posenc_status posenc_index_map(const char *map, const char *settings, const int64_t *rel, int64_t n, int64_t *out,
+                               posenc_error *err)
+{
+    if (!map || (n > 0 && (!rel || !out)))
+        return pe_fail(err, POSENC_ARGUMENT, "index map: map, rel and out must not be NULL");
+    for (int m = 0; m < MAPS; m++)
+        if (!strcmp(map, maps[m].name))
+            return run_map(m, settings, rel, n, out, err);
+    return pe_fail(err, POSENC_ARGUMENT, "index map '%s' is unknown; there are t5 and deberta", map);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * numbers.c: the caller's parameters on their way in and gradients on their way out
+ *
+ * Rooms see double. F64 parameters are used where they lie, F32 ones are converted into the workspace. Gradients are
+ * summed in double in the workspace and added once to the caller's tensors.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/objects.h"
+#include "base/tensor.h"
+
+static posenc_status check_one(const posenc_plan *plan, const posenc_tensor *t, int index, const char *who,
+                               posenc_error *err)
+{
+    int32_t       ndim;
+    int64_t       shape[POSENC_MAX_DIMS];
+    char          name[2 * PE_MAX_NAME];
+    posenc_status status = posenc_param_shape(plan->e, &plan->dims, index, &ndim, shape, err);
+    snprintf(name, sizeof name, "%s: %s", who, plan->e->names[index]);
+    if (!status)
+        status = pe_check_tensor(t, name, ndim, shape, err);
+    if (!status && ((t->dtype != POSENC_F32 && t->dtype != POSENC_F64) || !pe_is_contiguous(t)))
+        status = pe_fail(err, POSENC_DTYPE, "%s must be contiguous F32 or F64", name);
+    return status;
+}
+
+posenc_status pe_numbers_check(const posenc_plan *plan, const posenc_tensor *params, const posenc_tensor *dparams,
+                               const char *who, posenc_error *err)
+{
+    if (plan->e->param_count && !params)
+        return pe_fail(err, POSENC_ARGUMENT, "%s: params is NULL, but %s has %d parameters", who, plan->e->spec,
+                       plan->e->param_count);
+    for (int i = 0; i < plan->e->param_count; i++) {
+        posenc_status status = check_one(plan, &params[i], i, who, err);
+        if (!status && dparams && dparams[i].data)
+            status = check_one(plan, &dparams[i], i, who, err);
+        if (status)
+            return status;
+    }
+    return POSENC_OK;
+}
+
+void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, const posenc_tensor *params,
+                     const posenc_tensor *dparams, pe_arena *arena)
+{
+    *n = (pe_numbers){{0}, {0}};
+    for (int i = 0; i < plan->e->param_count; i++) {
+        const int64_t size = plan->sizes[i];
+        double       *wide = pe_take_doubles(arena, size), *sum = pe_take_doubles(arena, size);
+        if (!arena->memory)
+            continue;
+        n->par[i] = params[i].dtype == POSENC_F64 ? params[i].data : wide;
+        if (params[i].dtype != POSENC_F64)
+            pe_load_double(wide, params[i].data, params[i].dtype, 1, size);
+        if (dparams && dparams[i].data) {
+            memset(sum, 0, (size_t)size * sizeof *sum);
+            n->dpar[i] = sum;
+        }
+    }
+}
+
+void pe_numbers_add(const pe_numbers *n, const posenc_plan *plan, posenc_tensor *dparams)
+{
+    for (int i = 0; dparams && i < plan->e->param_count; i++)
+        for (int64_t x = 0; n->dpar[i] && x < plan->sizes[i]; x++) {
+            if (dparams[i].dtype == POSENC_F64)
+                ((double *)dparams[i].data)[x] += n->dpar[i][x];
+            else
+                ((float *)dparams[i].data)[x] += (float)n->dpar[i][x];
+        }
+}
+
+pe_part pe_part_of(const posenc_plan *plan, posenc_place place, const pe_numbers *n, int gradients)
+{
+    const pe_encoding *room  = plan->parts[place].room;
+    const int          first = plan->e->parts[place].first_param;
+    pe_part            part  = {0};
+    if (!room)
+        return part;
+    part.p     = &plan->parts[place].problem;
+    part.par   = n->par + first;
+    part.dpar  = gradients ? n->dpar + first : NULL;
+    part.count = room->info.param_count;
+    part.sizes = plan->sizes + first;
+    return part;
+}
+
+posenc_status pe_check_workspace(const void *workspace, const char *who, posenc_error *err)
+{
+    if (workspace && (uintptr_t)workspace % PE_ALIGN == 0)
+        return POSENC_OK;
+    return pe_fail(err, POSENC_WORKSPACE, "%s: workspace is %s; give posenc_plan_workspace() bytes aligned to %d", who,
+                   workspace ? "not aligned" : "NULL", PE_ALIGN);
+}

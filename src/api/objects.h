@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * objects.h: what the public opaque types hold
+ *
+ * An encoding is its parts, at most one per place, with the text of their settings; numbers follow when sizes are
+ * known. A plan is an encoding resolved for sizes: settings as numbers, terms of the score, pairs of the rotation,
+ * and how many bytes each kind of run needs.
+ */
+#ifndef PE_API_OBJECTS_H
+#define PE_API_OBJECTS_H
+
+#include "base/workspace.h"
+#include "encodings/encoding.h"
+#include "engine/attend.h"
+
+enum { PE_MAX_PARAMS = 16, PE_MAX_NAME = 64, PE_MAX_SPEC = 512 };
+
+typedef struct pe_chosen {
+    const pe_encoding *room; /* NULL: no part at this place */
+    pe_setting_text    text[PE_MAX_SETTINGS];
+    int                first_param; /* of all parameters of the encoding */
+} pe_chosen;
+
+struct posenc_encoding {
+    pe_chosen       parts[POSENC_PLACES];
+    int             part_count, param_count;
+    pe_setting_text scale; /* the common setting */
+    char            names[PE_MAX_PARAMS][PE_MAX_NAME];
+    char            spec[PE_MAX_SPEC];
+};
+
+/* A part with numbers. */
+typedef struct pe_resolved {
+    const pe_encoding *room;
+    pe_problem         problem;
+    pe_value           set[PE_MAX_SETTINGS];
+} pe_resolved;
+
+struct posenc_plan {
+    const posenc_encoding *e;
+    posenc_dims            dims; /* with defaults filled in */
+    posenc_options         options;
+    int                    threads;
+    const pe_kernels      *kernels;
+    pe_resolved            parts[POSENC_PLACES];
+    pe_terms               terms;
+    pe_turn                turn; /* M = 0: none */
+    double                *turn_memory;
+    int64_t                sizes[PE_MAX_PARAMS]; /* numbers in each parameter */
+    int64_t                size_sum;
+    int64_t                max_distances;
+    size_t                 bytes[3]; /* forward, backward, scores */
+};
+
+/* Sizes with their defaults: G = H, Dv = D, d_model = H*D, L = Lk (or Lq). */
+posenc_dims pe_full_dims(const posenc_dims *dims);
+
+/* Settings of one part for these sizes, checked by the room. */
+posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dims *full, posenc_error *err);
+
+/* Which part owns parameter `index`, and its number there. */
+const pe_chosen *pe_owner(const posenc_encoding *e, int index, int *local);
+
+/* What a run needs of the caller's parameters: doubles, and where gradients add. */
+typedef struct pe_numbers {
+    const double *par[PE_MAX_PARAMS];
+    double       *dpar[PE_MAX_PARAMS];
+} pe_numbers;
+
+/* Checks params and dparams (`who`: "attend") against the plan. */
+posenc_status pe_numbers_check(const posenc_plan *plan, const posenc_tensor *params, const posenc_tensor *dparams,
+                               const char *who, posenc_error *err);
+/* Converts parameters and zeroes gradient sums; counts on an arena without memory. */
+void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, const posenc_tensor *params,
+                     const posenc_tensor *dparams, pe_arena *arena);
+/* Adds the sums to the caller's tensors. */
+void pe_numbers_add(const pe_numbers *n, const posenc_plan *plan, posenc_tensor *dparams);
+
+/* The part at a place as machines want it; NULLs where there is none. */
+pe_part pe_part_of(const posenc_plan *plan, posenc_place place, const pe_numbers *n, int gradients);
+
+/* Bytes that runs of this plan need, counted by the machines themselves. */
+size_t pe_rows_bytes(const posenc_plan *plan, int backward);
+size_t pe_rotate_bytes(const posenc_plan *plan);
+size_t pe_attend_bytes(const posenc_plan *plan, int run); /* POSENC_FORWARD, _BACKWARD or _SCORES */
+
+posenc_status pe_check_workspace(const void *workspace, const char *who, posenc_error *err);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * plan.c: prepare - an encoding resolved for sizes, and how much workspace its runs take
+ *
+ * A plan is made of what does not change from run to run: settings as numbers, the score's terms, the rotation's
+ * frequencies, the kernels. Positions, masks, parameters and lengths come with each run.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/objects.h"
+#include "base/parallel.h"
+
+#define LONGEST ((int64_t)1 << 31) /* of B, H, G, Lq, Lk, D, Dv: products of three of them stay in range below */
+
+static posenc_status check_size(const char *name, int64_t size, int64_t least, int64_t most, posenc_error *err)
+{
+    if (size >= least && size <= most)
+        return POSENC_OK;
+    return pe_fail(err, POSENC_SHAPE, "plan: dims.%s is %lld; it must be from %lld to %lld", name, (long long)size,
+                   (long long)least, (long long)most);
+}
+
+static int attends(const posenc_plan *plan)
+{
+    return plan->dims.D > 0;
+}
+
+static posenc_status check_dims(const posenc_dims *d, posenc_error *err)
+{
+    const struct {
+        const char *name;
+        int64_t     size, most;
+    } all[] = {{"B", d->B, LONGEST},  {"H", d->H, 65536}, {"G", d->G, 65536},          {"Lq", d->Lq, LONGEST},
+               {"Lk", d->Lk, LONGEST}, {"D", d->D, 65536}, {"Dv", d->Dv, 65536}, {"d_model", d->d_model, 1 << 24},
+               {"L", d->L, LONGEST}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const posenc_status status = check_size(all[i].name, all[i].size, 0, all[i].most, err);
+        if (status)
+            return status;
+    }
+    if ((d->D > 0) != (d->H > 0))
+        return pe_fail(err, POSENC_SHAPE, "plan: dims.H is %lld and dims.D is %lld; give both (attention) or neither (input)",
+                       (long long)d->H, (long long)d->D);
+    if (d->H > 0 && d->H % d->G != 0)
+        return pe_fail(err, POSENC_SHAPE, "plan: dims.G is %lld key heads; it must divide dims.H = %lld", (long long)d->G,
+                       (long long)d->H);
+    if (d->Lq < 1)
+        return pe_fail(err, POSENC_SHAPE, "plan: dims.Lq and dims.Lk are 0; give the longest length of a run");
+    return POSENC_OK;
+}
+
+static posenc_status check_options(const posenc_plan *plan, posenc_error *err)
+{
+    const posenc_options *o = &plan->options;
+    if ((o->mask & POSENC_MASK_WINDOW) && o->window < 1)
+        return pe_fail(err, POSENC_ARGUMENT, "plan: options.window is %lld; a window mask needs at least 1", (long long)o->window);
+    if (o->threads < 0 || o->threads > 4096)
+        return pe_fail(err, POSENC_ARGUMENT, "plan: options.threads is %d; it must be 0 (automatic) to 4096", o->threads);
+    if (o->tile_q < 0 || o->tile_k < 0 || o->tile_q > 4096 || o->tile_k > 4096)
+        return pe_fail(err, POSENC_ARGUMENT, "plan: options.tile_q and tile_k must be 0 (automatic) to 4096");
+    if ((unsigned)o->executor > POSENC_TILED)
+        return pe_fail(err, POSENC_ARGUMENT, "plan: options.executor is %d; see enum posenc_executor", (int)o->executor);
+    for (int place = 0; place < POSENC_PLACES; place++) {
+        const pe_encoding *room = plan->parts[place].room;
+        if (room && room->info.causal_only && attends(plan) && !(o->mask & POSENC_MASK_CAUSAL))
+            return pe_fail(err, POSENC_UNSUPPORTED, "plan: %s has a meaning with a causal mask only; set POSENC_MASK_CAUSAL",
+                           room->info.name);
+    }
+    return POSENC_OK;
+}
+
+static posenc_status resolve_parts(posenc_plan *plan, posenc_error *err)
+{
+    for (int place = 0; place < POSENC_PLACES; place++) {
+        const pe_chosen *part = &plan->e->parts[place];
+        if (!part->room)
+            continue;
+        if (place != POSENC_INPUT && !attends(plan))
+            return pe_fail(err, POSENC_SHAPE, "plan: %s acts in attention; dims.H and dims.D are needed",
+                           part->room->info.name);
+        const posenc_status status = pe_resolve(&plan->parts[place], part, &plan->dims, err);
+        if (status)
+            return status;
+        plan->parts[place].problem.set = plan->parts[place].set; /* the struct was copied into the plan */
+    }
+    return POSENC_OK;
+}
+
+static posenc_status find_sizes(posenc_plan *plan, posenc_error *err)
+{
+    for (int i = 0; i < plan->e->param_count; i++) {
+        int32_t             ndim;
+        int64_t             shape[POSENC_MAX_DIMS];
+        const posenc_status status = posenc_param_shape(plan->e, &plan->dims, i, &ndim, shape, err);
+        if (status)
+            return status;
+        plan->sizes[i] = 1;
+        for (int a = 0; a < ndim; a++)
+            plan->sizes[i] *= shape[a];
+        plan->size_sum += plan->sizes[i];
+    }
+    return POSENC_OK;
+}
+
+/* Terms of the score part (plain scaled products where there is none) and the scale the caller chose. */
+static posenc_status fill_terms(posenc_plan *plan, posenc_error *err)
+{
+    const pe_resolved *score = &plan->parts[POSENC_SCORE];
+    const posenc_setting_info *common;
+    pe_value                   scale;
+    plan->terms = (pe_terms){.u = PE_NONE, .w = PE_NONE};
+    plan->terms.scale = 1.0 / sqrt((double)plan->dims.D);
+    if (score->room)
+        score->room->terms(&score->problem, &plan->terms);
+    posenc_common_settings(&common);
+    const posenc_status status = pe_setting_resolve(&scale, common, plan->e->scale.text, &plan->dims, "scale", err);
+    if (!status && scale.given)
+        plan->terms.scale = scale.real;
+    return status;
+}
+
+static void fill_turn(posenc_plan *plan, double *memory)
+{
+    const pe_resolved *rotary = &plan->parts[POSENC_ROTARY];
+    const int64_t      most   = plan->dims.D / 2 + 1;
+    if (!rotary->room)
+        return;
+    plan->turn.w = memory;
+    plan->turn.k = (pe_frequency *)(memory + most);
+    rotary->room->turn(&rotary->problem, &plan->turn);
+    pe_turn_finish(&plan->turn);
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static void count_bytes(posenc_plan *plan)
+{
+    const int input = plan->parts[POSENC_INPUT].room != NULL, attention = attends(plan);
+    size_t   *bytes = plan->bytes;
+    if (input) {
+        bytes[0] = pe_rows_bytes(plan, 0);
+        bytes[1] = pe_rows_bytes(plan, 1);
+    }
+    if (!attention)
+        return;
+    bytes[0] = larger(bytes[0], larger(pe_rotate_bytes(plan), pe_attend_bytes(plan, POSENC_FORWARD)));
+    bytes[1] = larger(bytes[1], pe_attend_bytes(plan, POSENC_BACKWARD));
+    bytes[2] = pe_attend_bytes(plan, POSENC_SCORES);
+}
+
+static posenc_status prepare(posenc_plan *plan, double *turn_memory, posenc_error *err)
+{
+    posenc_status status = check_dims(&plan->dims, err);
+    if (!status)
+        status = resolve_parts(plan, err);
+    if (!status)
+        status = check_options(plan, err);
+    if (!status)
+        status = find_sizes(plan, err);
+    if (!status && attends(plan))
+        status = fill_terms(plan, err);
+    if (status)
+        return status;
+    fill_turn(plan, turn_memory);
+    count_bytes(plan);
+    return POSENC_OK;
+}
+
+posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e, const posenc_dims *dims,
+                                 const posenc_options *options, posenc_error *err)
+{
+    if (!plan || !e || !dims)
+        return pe_fail(err, POSENC_ARGUMENT, "plan: plan, e and dims must not be NULL");
+    *plan                      = NULL;
+    const posenc_options plain = posenc_options_default();
+    const int64_t        most  = dims->D > 0 && dims->D <= 65536 ? dims->D / 2 + 1 : 1;
+    posenc_plan         *made  = calloc(1, sizeof *made + (size_t)most * 3 * sizeof(double));
+    if (!made)
+        return pe_fail(err, POSENC_MEMORY, "plan: out of memory");
+    made->e    = e;
+    made->dims = pe_full_dims(dims);
+    if (options && options->size < sizeof plain.size) {
+        free(made);
+        return pe_fail(err, POSENC_ARGUMENT, "plan: options.size is not set; begin with posenc_options_default()");
+    }
+    made->options = plain;
+    if (options) /* an older caller's struct is shorter, a newer one's longer: what both know is taken */
+        memcpy(&made->options, options, options->size < sizeof plain ? options->size : sizeof plain);
+    made->threads              = pe_thread_count(made->options.threads);
+    made->kernels              = pe_kernels_choose();
+    made->max_distances        = made->options.max_distances > 0 ? made->options.max_distances
+                                                                 : made->dims.Lq + made->dims.Lk;
+    const posenc_status status = prepare(made, (double *)(made + 1), err);
+    if (status) {
+        free(made);
+        return status;
+    }
+    *plan = made;
+    return pe_done(err);
+}
+
+void posenc_plan_free(posenc_plan *plan)
+{
+    free(plan);
+}
+
+size_t posenc_plan_workspace(const posenc_plan *plan, int runs)
+{
+    size_t most = PE_ALIGN;
+    for (int i = 0; i < 3; i++)
+        if (runs & (1 << i))
+            most = larger(most, plan->bytes[i]);
+    return most;
+}
+
+const char *posenc_isa(void)
+{
+    return pe_kernels_choose()->isa;
+}
+
+const char *posenc_version(void)
+{
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+    return TEXT(POSENC_VERSION_MAJOR) "." TEXT(POSENC_VERSION_MINOR) "." TEXT(POSENC_VERSION_PATCH);
+#undef TEXT
+#undef TEXT_OF
+}

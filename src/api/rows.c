@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* posenc_rows and its backward: check, then hand to machine 1 (engine/rows.h). */
+#include <math.h>
+
+#include "api/objects.h"
+#include "base/tensor.h"
+#include "engine/rows.h"
+
+static posenc_status check_extent(const posenc_plan *plan, const pe_rows_run *r, posenc_error *err)
+{
+    const pe_resolved *part = &plan->parts[POSENC_INPUT];
+    double             low = INFINITY, high = -INFINITY;
+    int                whole = 1;
+    if (!part->room->accept)
+        return POSENC_OK;
+    for (int64_t b = 0; b < pe_position_batches(&r->pos); b++)
+        for (int64_t s = 0; s < r->L; s++) {
+            const double p = pe_position(&r->pos, b, s) + (r->pos.array.data ? 0 : r->first);
+            low            = fmin(low, p);
+            high           = fmax(high, p);
+            whole          = whole && p == floor(p);
+        }
+    return part->room->accept(&part->problem, low, high, whole, err);
+}
+
+/* Everything but tensors, which differ between the two directions. */
+static pe_rows_run make_run(const posenc_plan *plan)
+{
+    const pe_resolved *part = &plan->parts[POSENC_INPUT];
+    pe_rows_run        r    = {0};
+    r.width                 = part->room->width(&part->problem);
+    r.first                 = part->room->first ? part->room->first(&part->problem) : 0;
+    r.rows                  = part->room->rows;
+    r.rows_back             = part->room->rows_back;
+    r.threads               = plan->threads;
+    return r;
+}
+
+size_t pe_rows_bytes(const posenc_plan *plan, int backward)
+{
+    pe_arena    arena = {0};
+    pe_numbers  numbers;
+    pe_rows_run r = make_run(plan);
+    pe_numbers_load(&numbers, plan, NULL, NULL, &arena);
+    if (backward)
+        pe_rows_backward(&r, &arena);
+    else
+        pe_rows_forward(&r, &arena);
+    return arena.used;
+}
+
+static posenc_status check_run(const posenc_plan *plan, pe_rows_run *r, const posenc_tensor *main, const char *name,
+                               const posenc_rows_in *in, const posenc_tensor *dparams, posenc_error *err)
+{
+    const int64_t any[3] = {-1, -1, r->width};
+    posenc_status status = pe_check_output(main, name, 3, any, err);
+    if (status)
+        return status;
+    r->B   = main->shape[0];
+    r->L   = main->shape[1];
+    r->pos = in->pos;
+    if (!in->pos.array.data)
+        r->pos = posenc_positions_range(in->pos.start, in->pos.step);
+    status = pe_positions_check(&r->pos, "rows: pos", r->B, r->L, err);
+    if (!status)
+        status = check_extent(plan, r, err);
+    return status ? status : pe_numbers_check(plan, in->params, dparams, "rows", err);
+}
+
+static posenc_status needs_input(const posenc_plan *plan, posenc_error *err)
+{
+    if (plan->parts[POSENC_INPUT].room)
+        return POSENC_OK;
+    return pe_fail(err, POSENC_UNSUPPORTED, "rows: %s has no part at place input", plan->e->spec);
+}
+
+posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, posenc_tensor *y, void *workspace,
+                          posenc_error *err)
+{
+    if (!plan || !in || !y)
+        return pe_fail(err, POSENC_ARGUMENT, "rows: plan, in and y must not be NULL");
+    posenc_status status = needs_input(plan, err);
+    if (status)
+        return status;
+    pe_rows_run r = make_run(plan);
+    status        = check_run(plan, &r, y, "rows: y", in, NULL, err);
+    if (!status && in->x.data)
+        status = pe_check_tensor(&in->x, "rows: x", 3, y->shape, err);
+    if (!status)
+        status = pe_check_workspace(workspace, "rows", err);
+    if (status)
+        return status;
+    pe_arena   arena = {workspace, 0};
+    pe_numbers numbers;
+    pe_numbers_load(&numbers, plan, in->params, NULL, &arena);
+    r.part = pe_part_of(plan, POSENC_INPUT, &numbers, 0);
+    r.x    = in->x;
+    r.y    = *y;
+    pe_rows_forward(&r, &arena);
+    return pe_done(err);
+}
+
+posenc_status posenc_rows_backward(const posenc_plan *plan, const posenc_rows_in *in, const posenc_rows_grad *grad,
+                                   void *workspace, posenc_error *err)
+{
+    if (!plan || !in || !grad)
+        return pe_fail(err, POSENC_ARGUMENT, "rows: plan, in and grad must not be NULL");
+    posenc_status status = needs_input(plan, err);
+    if (status)
+        return status;
+    pe_rows_run r = make_run(plan);
+    status        = check_run(plan, &r, &grad->dy, "rows: dy", in, grad->dparams, err);
+    if (!status && grad->dx.data)
+        status = pe_check_output(&grad->dx, "rows: dx", 3, grad->dy.shape, err);
+    if (!status)
+        status = pe_check_workspace(workspace, "rows", err);
+    if (status)
+        return status;
+    pe_arena   arena = {workspace, 0};
+    pe_numbers numbers;
+    pe_numbers_load(&numbers, plan, in->params, grad->dparams, &arena);
+    r.part = pe_part_of(plan, POSENC_INPUT, &numbers, grad->dparams != NULL);
+    r.x    = grad->dy;
+    r.y    = grad->dx;
+    pe_rows_backward(&r, &arena);
+    pe_numbers_add(&numbers, plan, grad->dparams);
+    return pe_done(err);
+}

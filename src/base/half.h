@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * half.h: the 16-bit storage types, to and from float
+ *
+ * f16 is IEEE binary16 (subnormals and infinities kept), bf16 the upper half of a float. Storage only:
+ * arithmetic is float or better. Rounding is to nearest, ties to even; NaN stays NaN.
+ */
+#ifndef PE_BASE_HALF_H
+#define PE_BASE_HALF_H
+
+#include <stdint.h>
+#include <string.h>
+
+static inline float pe_bits_to_float(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static inline uint32_t pe_float_to_bits(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline float pe_bf16_to_float(uint16_t h)
+{
+    return pe_bits_to_float((uint32_t)h << 16);
+}
+
+static inline uint16_t pe_float_to_bf16(float x)
+{
+    const uint32_t bits = pe_float_to_bits(x);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) /* NaN: keep it quiet, rounding could make it infinite */
+        return (uint16_t)((bits >> 16) | 0x40u);
+    return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+static inline float pe_f16_to_float(uint16_t h)
+{
+    const uint32_t sign = (uint32_t)(h & 0x8000u) << 16, exponent = (h >> 10) & 0x1fu, fraction = h & 0x3ffu;
+    if (exponent == 0) /* zero or subnormal: fraction * 2^-24, exact in float */
+        return pe_bits_to_float(sign | pe_float_to_bits((float)fraction * 0x1p-24f));
+    if (exponent == 31)
+        return pe_bits_to_float(sign | 0x7f800000u | (fraction << 13));
+    return pe_bits_to_float(sign | ((exponent + 112u) << 23) | (fraction << 13));
+}
+
+static inline uint16_t pe_float_to_f16(float x)
+{
+    const uint32_t bits = pe_float_to_bits(x), sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;
+    if (magnitude > 0x7f800000u)
+        return (uint16_t)(sign | 0x7e00u);
+    if (magnitude >= 0x477ff000u) /* 65520 and more round to infinity */
+        return (uint16_t)(sign | 0x7c00u);
+    if (magnitude < 0x38800000u) { /* below 2^-14: adding 0.5 leaves the rounded subnormal in the low bits */
+        const float shifted = pe_bits_to_float(magnitude) + 0.5f;
+        return (uint16_t)(sign | (pe_float_to_bits(shifted) - 0x3f000000u));
+    }
+    return (uint16_t)(sign | ((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13));
+}
+
+#endif

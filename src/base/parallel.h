@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * parallel.h: the only way to use several threads
+ *
+ * Tasks are numbered, independent, and write to places of their own; whatever is summed over tasks is summed
+ * afterwards in the order of their numbers. So results are the same bits for any number of threads.
+ */
+#ifndef PE_BASE_PARALLEL_H
+#define PE_BASE_PARALLEL_H
+
+#include <stdint.h>
+
+/* One task: `index` in 0..n-1, `thread` in 0..threads-1 (for scratch memory). */
+typedef void pe_task(void *context, int64_t index, int thread);
+
+/* Runs n tasks on at most `threads` threads; with one thread or one task no team is started. */
+void pe_parallel_for(int64_t n, int threads, pe_task *task, void *context);
+
+/* What a request means here: 0 = OpenMP's default, else the request itself; at least 1. */
+int pe_thread_count(int requested);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* Positions as numbers, and the pattern of their differences. Contract: positions.h. */
+#include "base/positions.h"
+
+#include <math.h>
+
+#include "base/status.h"
+#include "base/tensor.h"
+
+posenc_status pe_positions_check(const posenc_positions *p, const char *who, int64_t B, int64_t L,
+                                 posenc_error *err)
+{
+    const posenc_tensor *a = &p->array;
+    if (!a->data) {
+        if (!isfinite(p->start) || !isfinite(p->step))
+            return pe_fail(err, POSENC_ARGUMENT, "%s: start and step must be finite", who);
+        return POSENC_OK;
+    }
+    if (a->dtype != POSENC_I64 && a->dtype != POSENC_F64)
+        return pe_fail(err, POSENC_DTYPE, "%s is %s; positions must be I64 or F64", who, pe_dtype_name(a->dtype));
+    if (a->ndim < 1 || a->ndim > 3)
+        return pe_fail(err, POSENC_SHAPE, "%s has %d axes; positions are [L], [B,L] or [B,L,N]", who, a->ndim);
+    const int64_t batch = a->ndim == 1 ? 1 : a->shape[0], length = a->shape[a->ndim == 1 ? 0 : 1];
+    if ((batch != 1 && batch != B) || length != L)
+        return pe_fail(err, POSENC_SHAPE, "%s is for %lld items of %lld positions; it must be for 1 or %lld of %lld",
+                       who, (long long)batch, (long long)length, (long long)B, (long long)L);
+    for (int64_t b = 0; b < batch; b++)
+        for (int64_t s = 0; s < L; s++)
+            if (!isfinite(pe_position(p, b, s)) || fabs(pe_position(p, b, s)) > 0x1p53)
+                return pe_fail(err, POSENC_RANGE, "%s[%lld,%lld] is not a finite number below 2^53", who,
+                               (long long)b, (long long)s);
+    return POSENC_OK;
+}
+
+double pe_position(const posenc_positions *p, int64_t b, int64_t s)
+{
+    const posenc_tensor *a = &p->array;
+    if (!a->data)
+        return p->start + (double)s * (p->step == 0 ? 1 : p->step);
+    const int64_t row = a->ndim == 1 || a->shape[0] == 1 ? 0 : b * a->stride[0];
+    return pe_real_at(a, row + s * a->stride[a->ndim == 1 ? 0 : 1]);
+}
+
+int64_t pe_position_batches(const posenc_positions *p)
+{
+    return p->array.data && p->array.ndim > 1 ? p->array.shape[0] : 1;
+}
+
+pe_reach pe_reach_of(int mask, int64_t window)
+{
+    pe_reach reach = {INT64_MIN / 4, INT64_MAX / 4};
+    if (mask & POSENC_MASK_WINDOW) {
+        reach.low  = -(window - 1);
+        reach.high = window - 1;
+    }
+    if ((mask & POSENC_MASK_CAUSAL) && reach.low < 0)
+        reach.low = 0;
+    return reach;
+}
+
+/* start + s*step for every s of item b? */
+static int is_arithmetic(const posenc_positions *p, int64_t b, int64_t L, double start, double step)
+{
+    for (int64_t s = 0; s < L; s++)
+        if (pe_position(p, b, s) != start + (double)s * step)
+            return 0;
+    return 1;
+}
+
+static double step_of(const posenc_positions *p, int64_t L)
+{
+    return L > 1 ? pe_position(p, 0, 1) - pe_position(p, 0, 0) : 0;
+}
+
+static int is_skewed(const posenc_positions *q_pos, const posenc_positions *k_pos, int64_t B, int64_t Lq,
+                     int64_t Lk, double *t00, double *step)
+{
+    const double sq = step_of(q_pos, Lq), sk = step_of(k_pos, Lk), q0 = pe_position(q_pos, 0, 0),
+                 k0 = pe_position(k_pos, 0, 0);
+    *step           = Lk > 1 ? sk : Lq > 1 ? sq : 1; /* one query or one key fits any step of the other */
+    *t00            = q0 - k0;
+    if ((Lq > 1 && sq != *step) || (Lk > 1 && sk != *step) || *step == 0)
+        return 0;
+    const int64_t batches = pe_position_batches(q_pos) > 1 || pe_position_batches(k_pos) > 1 ? B : 1;
+    for (int64_t b = 0; b < batches; b++) {
+        const double qb = pe_position(q_pos, b, 0), kb = pe_position(k_pos, b, 0);
+        if (qb - kb != *t00)
+            return 0;
+        if ((q_pos->array.data && !is_arithmetic(q_pos, b, Lq, qb, *step)) ||
+            (k_pos->array.data && !is_arithmetic(k_pos, b, Lk, kb, *step)))
+            return 0;
+    }
+    return 1;
+}
+
+typedef struct extremes {
+    double low, high;
+    int    whole;
+} extremes;
+
+static extremes extremes_of(const posenc_positions *p, int64_t b, int64_t L)
+{
+    extremes      e    = {INFINITY, -INFINITY, 1};
+    const int64_t step = p->array.data || L < 2 ? 1 : L - 1; /* a range: its two ends */
+    for (int64_t s = 0; s < L; s += step) {
+        const double x = pe_position(p, b, s);
+        e.low          = fmin(e.low, x);
+        e.high         = fmax(e.high, x);
+        e.whole        = e.whole && x == floor(x);
+    }
+    if (!p->array.data && L > 1)
+        e.whole = e.whole && p->step == floor(p->step);
+    return e;
+}
+
+void pe_distances_find(pe_distances *d, const posenc_positions *q_pos, const posenc_positions *k_pos, int64_t B,
+                       int64_t Lq, int64_t Lk, pe_reach reach)
+{
+    double        t00, step, low = INFINITY, high = -INFINITY;
+    const int64_t batches = pe_position_batches(q_pos) > 1 || pe_position_batches(k_pos) > 1 ? B : 1;
+    *d                    = (pe_distances){.reach = reach, .whole = 1};
+    for (int64_t b = 0; b < batches; b++) {
+        const extremes q = extremes_of(q_pos, b, Lq), k = extremes_of(k_pos, b, Lk);
+        low      = fmin(low, q.low - k.high);
+        high     = fmax(high, q.high - k.low);
+        d->whole = d->whole && q.whole && k.whole;
+    }
+    low  = fmax(low, (double)reach.low);
+    high = fmin(high, (double)reach.high);
+    if (d->whole) {
+        d->low   = (int64_t)low;
+        d->count = high >= low ? (int64_t)(high - low) + 1 : 0;
+    }
+    d->skewed = d->whole && is_skewed(q_pos, k_pos, B, Lq, Lk, &t00, &step);
+    d->t00    = d->skewed ? (int64_t)t00 : 0;
+    d->step   = d->skewed ? (int64_t)step : 0;
+}
+
+posenc_status posenc_positions_fairseq(const posenc_tensor *tokens, int64_t padding_idx, posenc_tensor *pos,
+                                       posenc_error *err)
+{
+    const int64_t any[2] = {-1, -1};
+    posenc_status status = pe_check_tensor(tokens, "positions: tokens", 2, any, err);
+    if (!status)
+        status = pe_check_tensor(pos, "positions: pos", 2, tokens->shape, err);
+    if (status)
+        return status;
+    if (tokens->dtype != POSENC_I64 || pos->dtype != POSENC_I64)
+        return pe_fail(err, POSENC_DTYPE, "positions: tokens and pos must both be I64");
+    for (int64_t b = 0; b < tokens->shape[0]; b++) {
+        int64_t seen = 0;
+        for (int64_t s = 0; s < tokens->shape[1]; s++) {
+            const int64_t token = pe_integer_at(tokens, b * tokens->stride[0] + s * tokens->stride[1]);
+            const int64_t is    = token != padding_idx;
+            seen += is;
+            ((int64_t *)pos->data)[b * pos->stride[0] + s * pos->stride[1]] = seen * is + padding_idx;
+        }
+    }
+    return pe_done(err);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * positions.h: where queries and keys stand
+ *
+ * A run brings positions as a range or as an array; here they become numbers, and here it is found whether
+ * distances follow the diagonals (then a bias by distance is one vector) or need to be looked up one by one.
+ */
+#ifndef PE_BASE_POSITIONS_H
+#define PE_BASE_POSITIONS_H
+
+#include <posenc/posenc.h>
+
+/* Checks an argument against B and L; `who` is "attend: q_pos". */
+posenc_status pe_positions_check(const posenc_positions *p, const char *who, int64_t B, int64_t L,
+                                 posenc_error *err);
+
+/* The first coordinate of element s of batch item b. */
+double pe_position(const posenc_positions *p, int64_t b, int64_t s);
+
+/* Batch items that differ: 1 for a range or an array [1,L]. */
+int64_t pe_position_batches(const posenc_positions *p);
+
+/* What the masks by distance let through: t in [low, high]. */
+typedef struct pe_reach {
+    int64_t low, high;
+} pe_reach;
+
+pe_reach pe_reach_of(int mask, int64_t window);
+
+/* The distances of one run. */
+typedef struct pe_distances {
+    int      skewed; /* t = t00 + step * (i - j) everywhere: distances follow the diagonals */
+    int64_t  t00, step;
+    int64_t  low, count; /* whole distances low .. low + count - 1 cover all that the masks let through */
+    int      whole;      /* all positions are whole numbers */
+    pe_reach reach;
+} pe_distances;
+
+void pe_distances_find(pe_distances *d, const posenc_positions *q_pos, const posenc_positions *k_pos, int64_t B,
+                       int64_t Lq, int64_t Lk, pe_reach reach);
+
+#endif

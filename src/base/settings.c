@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* One parser for every setting. Contract: settings.h. */
+#include "base/settings.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/expression.h"
+#include "base/status.h"
+
+int pe_setting_count(const posenc_setting_info *table)
+{
+    int n = 0;
+    while (table && table[n].name)
+        n++;
+    return n;
+}
+
+int pe_setting_index(const posenc_setting_info *table, const char *name, size_t length)
+{
+    for (int i = 0; table && table[i].name; i++)
+        if (strlen(table[i].name) == length && !strncmp(table[i].name, name, length))
+            return i;
+    return -1;
+}
+
+int pe_word_index(const char *range, const char *word, size_t length)
+{
+    for (int index = 0;; index++) {
+        const size_t span = strcspn(range, "|");
+        if (span == length && !strncmp(range, word, length))
+            return index;
+        if (!range[span])
+            return -1;
+        range += span + 1;
+    }
+}
+
+int pe_size_by_name(const posenc_dims *sizes, const char *name, size_t length, double *value)
+{
+    const struct {
+        const char *name;
+        int64_t     size;
+    } all[] = {
+        {"B", sizes->B}, {"H", sizes->H},   {"G", sizes->G},   {"Lq", sizes->Lq},           {"Lk", sizes->Lk},
+        {"D", sizes->D}, {"Dv", sizes->Dv}, {"L", sizes->L},   {"d_model", sizes->d_model},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strlen(all[i].name) == length && !strncmp(all[i].name, name, length)) {
+            *value = (double)all[i].size;
+            return 1;
+        }
+    return 0;
+}
+
+static int size_lookup(void *context, const char *name, size_t length, double *value)
+{
+    const posenc_dims any = {0};
+    if (context)
+        return pe_size_by_name(context, name, length, value);
+    *value = NAN; /* a size not known yet: the number is checked when it is */
+    return pe_size_by_name(&any, name, length, &(double){0});
+}
+
+/* "2..", "0..1", "..5": both ends belong to it. A trailing '<' after the dots' left side excludes it: "1<..". */
+static int is_in_range(const char *range, double x)
+{
+    const char *dots = strstr(range, "..");
+    char       *end;
+    if (!dots)
+        return 1;
+    if (dots != range) {
+        const double low = strtod(range, &end);
+        if (*end == '<' ? !(x > low) : !(x >= low))
+            return 0;
+    }
+    return !dots[2] || x <= strtod(dots + 2, NULL);
+}
+
+static posenc_status resolve_number(pe_value *value, const posenc_setting_info *row, const char *text,
+                                    const posenc_dims *sizes, const char *who, posenc_error *err)
+{
+    const int whole = !strcmp(row->type, "integer");
+    double    x;
+    if (!pe_evaluate(text, size_lookup, (void *)(uintptr_t)sizes, &x))
+        return pe_fail(err, POSENC_SETTING, "%s: %s=%s is not a number; %s must be %s %s", who, row->name, text,
+                       row->name, whole ? "an integer" : "a real number", row->range);
+    if (isnan(x) && !sizes)
+        return POSENC_OK;
+    if (!isfinite(x) || !is_in_range(row->range, x) || (whole && (x != floor(x) || fabs(x) > 0x1p53)))
+        return pe_fail(err, POSENC_SETTING, "%s: %s=%s is out of range; it must be %s %s", who, row->name, text,
+                       whole ? "an integer" : "a real number", row->range);
+    value->real    = x;
+    value->integer = whole ? (int64_t)x : 0;
+    return POSENC_OK;
+}
+
+posenc_status pe_setting_resolve(pe_value *value, const posenc_setting_info *row, const char *text,
+                                 const posenc_dims *sizes, const char *who, posenc_error *err)
+{
+    const char *chosen = *text ? text : row->standard;
+    *value             = (pe_value){0};
+    if (!*chosen)
+        return POSENC_OK;
+    value->given = 1;
+    if (!strcmp(row->type, "integer") || !strcmp(row->type, "real"))
+        return resolve_number(value, row, chosen, sizes, who, err);
+    const char *range = strcmp(row->type, "flag") ? row->range : "no|yes";
+    const int   index = pe_word_index(range, chosen, strlen(chosen));
+    if (index < 0)
+        return pe_fail(err, POSENC_SETTING, "%s: %s=%s is unknown; it must be one of %s", who, row->name, chosen,
+                       range);
+    value->integer = index;
+    return POSENC_OK;
+}
+
+static int smallest(int a, int b, int c)
+{
+    const int ab = a < b ? a : b;
+    return ab < c ? ab : c;
+}
+
+int pe_edit_distance(const char *a, const char *b)
+{
+    enum { MAX = 40 };
+    const size_t na = strlen(a), nb = strlen(b);
+    int          d[MAX + 1][MAX + 1];
+    if (na > MAX || nb > MAX)
+        return MAX;
+    for (size_t i = 0; i <= na; i++)
+        for (size_t j = 0; j <= nb; j++) {
+            if (!i || !j) {
+                d[i][j] = (int)(i + j);
+                continue;
+            }
+            d[i][j] = smallest(d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && d[i - 2][j - 2] + 1 < d[i][j])
+                d[i][j] = d[i - 2][j - 2] + 1;
+        }
+    return d[na][nb];
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * settings.h: "name=value" text against a room's table of settings
+ *
+ * A table row says name, type, standard, range and meaning; everything else - parsing, defaults, range checks,
+ * printing, help - follows from it. Types: "integer" and "real" (expressions over the sizes are allowed: "8*L"),
+ * "word" (one of range, separated by |), "flag" (yes|no). A standard of "" means absent: value.given is 0.
+ */
+#ifndef PE_BASE_SETTINGS_H
+#define PE_BASE_SETTINGS_H
+
+#include <posenc/posenc.h>
+
+enum { PE_MAX_SETTINGS = 24, PE_MAX_TEXT = 64 };
+
+/* A resolved setting. */
+typedef struct pe_value {
+    int     given;   /* 0: absent */
+    int64_t integer; /* integer; index of the word in `range`; 0/1 of a flag */
+    double  real;
+} pe_value;
+
+/* One setting as the user wrote it ("" = standard). */
+typedef struct pe_setting_text {
+    char text[PE_MAX_TEXT];
+} pe_setting_text;
+
+int pe_setting_count(const posenc_setting_info *table); /* table ends with a NULL name; may be NULL */
+int pe_setting_index(const posenc_setting_info *table, const char *name, size_t length); /* -1: none */
+
+/* Index of word in "a|b|c", or -1. */
+int pe_word_index(const char *range, const char *word, size_t length);
+
+/* Value of the text for a row, or of its standard if text is "". Sizes may be NULL: then expressions over sizes
+   are accepted unseen. `who` is the encoding's name for the sentence. */
+posenc_status pe_setting_resolve(pe_value *value, const posenc_setting_info *row, const char *text,
+                                 const posenc_dims *sizes, const char *who, posenc_error *err);
+
+/* B H G Lq Lk D Dv d_model L of a problem by name, for expressions. */
+int pe_size_by_name(const posenc_dims *sizes, const char *name, size_t length, double *value);
+
+/* Distance in single edits (insert, delete, replace, swap of neighbours) for "did you mean". */
+int pe_edit_distance(const char *a, const char *b);
+
+#endif

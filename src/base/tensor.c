@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* Views: conversion at the door and checks. Contract: tensor.h. */
+#include "base/tensor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/half.h"
+#include "base/status.h"
+
+void *pe_row(const posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2)
+{
+    const int64_t index[3] = {i0, i1, i2};
+    int64_t       offset   = 0;
+    for (int a = 0; a < t->ndim - 1 && a < 3; a++)
+        offset += index[a] * t->stride[a];
+    return (char *)t->data + offset * (int64_t)posenc_dtype_size(t->dtype);
+}
+
+double pe_real_at(const posenc_tensor *t, int64_t offset)
+{
+    double x;
+    pe_load_double(&x, (const char *)t->data + offset * (int64_t)posenc_dtype_size(t->dtype), t->dtype, 1, 1);
+    return x;
+}
+
+int64_t pe_integer_at(const posenc_tensor *t, int64_t offset)
+{
+    switch (t->dtype) {
+    case POSENC_I64: return ((const int64_t *)t->data)[offset];
+    case POSENC_U8: return ((const uint8_t *)t->data)[offset];
+    default: return (int64_t)pe_real_at(t, offset);
+    }
+}
+
+void pe_load_float(float *to, const void *row, posenc_dtype dtype, int64_t stride, int64_t n)
+{
+    if (dtype == POSENC_F32 && stride == 1) {
+        memcpy(to, row, (size_t)n * sizeof *to);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t s = i * stride;
+        switch (dtype) {
+        case POSENC_F32: to[i] = ((const float *)row)[s]; break;
+        case POSENC_F64: to[i] = (float)((const double *)row)[s]; break;
+        case POSENC_F16: to[i] = pe_f16_to_float(((const uint16_t *)row)[s]); break;
+        case POSENC_BF16: to[i] = pe_bf16_to_float(((const uint16_t *)row)[s]); break;
+        case POSENC_I64: to[i] = (float)((const int64_t *)row)[s]; break;
+        case POSENC_U8: to[i] = (float)((const uint8_t *)row)[s]; break;
+        }
+    }
+}
+
+void pe_load_double(double *to, const void *row, posenc_dtype dtype, int64_t stride, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t s = i * stride;
+        switch (dtype) {
+        case POSENC_F32: to[i] = ((const float *)row)[s]; break;
+        case POSENC_F64: to[i] = ((const double *)row)[s]; break;
+        case POSENC_F16: to[i] = pe_f16_to_float(((const uint16_t *)row)[s]); break;
+        case POSENC_BF16: to[i] = pe_bf16_to_float(((const uint16_t *)row)[s]); break;
+        case POSENC_I64: to[i] = (double)((const int64_t *)row)[s]; break;
+        case POSENC_U8: to[i] = ((const uint8_t *)row)[s]; break;
+        }
+    }
+}
+
+void pe_store_float(void *row, posenc_dtype dtype, int64_t stride, const float *from, int64_t n)
+{
+    if (dtype == POSENC_F32 && stride == 1) {
+        memcpy(row, from, (size_t)n * sizeof *from);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t s = i * stride;
+        switch (dtype) {
+        case POSENC_F32: ((float *)row)[s] = from[i]; break;
+        case POSENC_F64: ((double *)row)[s] = from[i]; break;
+        case POSENC_F16: ((uint16_t *)row)[s] = pe_float_to_f16(from[i]); break;
+        case POSENC_BF16: ((uint16_t *)row)[s] = pe_float_to_bf16(from[i]); break;
+        case POSENC_I64:
+        case POSENC_U8: break; /* never an output of real numbers: refused by the checks of the door */
+        }
+    }
+}
+
+void pe_store_double(void *row, posenc_dtype dtype, int64_t stride, const double *from, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const float x = (float)from[i];
+        if (dtype == POSENC_F64)
+            ((double *)row)[i * stride] = from[i];
+        else
+            pe_store_float((char *)row + i * stride * (int64_t)posenc_dtype_size(dtype), dtype, 1, &x, 1);
+    }
+}
+
+int64_t pe_element_count(const posenc_tensor *t)
+{
+    int64_t n = 1;
+    for (int a = 0; a < t->ndim; a++)
+        n *= t->shape[a];
+    return n;
+}
+
+int pe_is_contiguous(const posenc_tensor *t)
+{
+    int64_t step = 1;
+    for (int a = t->ndim - 1; a >= 0; a--) {
+        if (t->shape[a] != 1 && t->stride[a] != step)
+            return 0;
+        step *= t->shape[a];
+    }
+    return 1;
+}
+
+int pe_is_float(posenc_dtype dtype)
+{
+    return dtype == POSENC_F32 || dtype == POSENC_F64 || dtype == POSENC_F16 || dtype == POSENC_BF16;
+}
+
+const char *pe_dtype_name(posenc_dtype dtype)
+{
+    static const char *const names[] = {"F32", "F64", "F16", "BF16", "I64", "U8"};
+    return (size_t)dtype < sizeof names / sizeof *names ? names[dtype] : "unknown";
+}
+
+/* "[2,3,any,8]" */
+static void print_shape(char *text, size_t size, int ndim, const int64_t *shape)
+{
+    size_t used = (size_t)snprintf(text, size, "[");
+    for (int a = 0; a < ndim && used < size; a++) {
+        const char *comma = a ? "," : "";
+        used += (size_t)(shape[a] < 0 ? snprintf(text + used, size - used, "%sany", comma)
+                                      : snprintf(text + used, size - used, "%s%lld", comma, (long long)shape[a]));
+    }
+    if (used < size)
+        snprintf(text + used, size - used, "]");
+}
+
+posenc_status pe_check_tensor(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,
+                              posenc_error *err)
+{
+    char is[80], must[80];
+    int  same = t->ndim == ndim;
+    if (!t->data)
+        return pe_fail(err, POSENC_ARGUMENT, "%s has no data; it is needed here", who);
+    if ((size_t)t->dtype > POSENC_U8)
+        return pe_fail(err, POSENC_DTYPE, "%s has dtype number %d, which does not exist", who, (int)t->dtype);
+    if (t->ndim < 0 || t->ndim > POSENC_MAX_DIMS)
+        return pe_fail(err, POSENC_SHAPE, "%s has %d axes; at most %d are possible", who, (int)t->ndim,
+                       POSENC_MAX_DIMS);
+    for (int a = 0; same && a < ndim; a++)
+        same = shape[a] < 0 ? t->shape[a] > 0 : t->shape[a] == shape[a];
+    if (same)
+        return POSENC_OK;
+    print_shape(is, sizeof is, t->ndim, t->shape);
+    print_shape(must, sizeof must, ndim, shape);
+    return pe_fail(err, POSENC_SHAPE, "%s has shape %s; it must be %s", who, is, must);
+}
+
+posenc_status pe_check_output(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,
+                              posenc_error *err)
+{
+    const posenc_status status = pe_check_tensor(t, who, ndim, shape, err);
+    if (status)
+        return status;
+    if (!pe_is_float(t->dtype))
+        return pe_fail(err, POSENC_DTYPE, "%s is %s; an output must be F32, F64, F16 or BF16", who,
+                       pe_dtype_name(t->dtype));
+    for (int a = 0; a < ndim; a++)
+        if (t->shape[a] > 1 && t->stride[a] == 0)
+            return pe_fail(err, POSENC_SHAPE, "%s has stride 0 on axis %d; outputs must not overlap themselves",
+                           who, a);
+    return POSENC_OK;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * workspace.h: one block of the caller carved into aligned pieces
+ *
+ * The same function that lays pieces out at run time is run once at prepare time on an arena without memory:
+ * then it only counts. So size and layout cannot disagree.
+ */
+#ifndef PE_BASE_WORKSPACE_H
+#define PE_BASE_WORKSPACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PE_ALIGN = 64 };
+
+typedef struct pe_arena {
+    char  *memory; /* NULL: counting only */
+    size_t used;
+} pe_arena;
+
+/* `bytes` (rounded up to 64) from the arena; NULL while counting. */
+static inline void *pe_take(pe_arena *arena, size_t bytes)
+{
+    void *piece = arena->memory ? arena->memory + arena->used : NULL;
+    arena->used += (bytes + PE_ALIGN - 1) / PE_ALIGN * PE_ALIGN;
+    return piece;
+}
+
+static inline double *pe_take_doubles(pe_arena *arena, int64_t n)
+{
+    return (double *)pe_take(arena, (size_t)n * sizeof(double));
+}
+
+static inline float *pe_take_floats(pe_arena *arena, int64_t n)
+{
+    return (float *)pe_take(arena, (size_t)n * sizeof(float));
+}
+
+#endif

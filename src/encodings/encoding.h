@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * encoding.h: what a room offers
+ *
+ * A room is one .c file: head comment (Place, Formula, Learns, Source, then what a reader must know), settings,
+ * parameters, worked examples, init, its contribution and the gradient of its contribution side by side, and at the
+ * end this struct, its door plate. Its row in encodings.def makes the library, the tool, the tests and the build
+ * know it. Which members are filled depends on the place:
+ *
+ *   input    width, rows, rows_back     n rows of a table
+ *   rotary   turn                       frequencies, pairing, magnitude
+ *   score    terms                      members of pe_terms, each with its adjoint
+ *   weight   terms
+ */
+#ifndef PE_ENCODINGS_ENCODING_H
+#define PE_ENCODINGS_ENCODING_H
+
+#include <assert.h>
+#include <posenc/posenc.h>
+
+#include "base/random.h"
+#include "base/settings.h"
+#include "base/status.h"
+#include "engine/terms.h"
+#include "engine/turn.h"
+
+/* Rows of a table that ends with {0}. */
+#define PE_ROWS(table) ((int)(sizeof(table) / sizeof *(table)) - 1)
+
+typedef struct pe_encoding {
+    posenc_encoding_info  info;
+    const char           *model; /* settings for a small model trained at L: "max_distance=L/2" */
+    const posenc_example *examples; /* ends with {0} */
+
+    /* Do settings and sizes fit together? NULL: always. */
+    posenc_status (*check)(const pe_problem *p, posenc_error *err);
+    /* Number i (0, 1, 2, ... in memory order) of parameter `index` as the source initialises it. */
+    double (*init)(const pe_problem *p, int index, pe_random *rng, int64_t i);
+    /* Is it trained, with these settings? NULL: as the table of parameters says. */
+    int (*trains)(const pe_value *set, int index);
+
+    /* -- input -- */
+    /* Numbers per row. */
+    int64_t (*width)(const pe_problem *p);
+    /* What is added to positions that are given as a range (arrays are row numbers already). NULL: 0. */
+    double (*first)(const pe_problem *p);
+    /* May positions low .. high (`whole`: all are integers) be asked for? NULL: any. */
+    posenc_status (*accept)(const pe_problem *p, double low, double high, int whole, posenc_error *err);
+    /* out [n, width]: the row of each position. */
+    void (*rows)(const pe_problem *p, const double *const par[], const double pos[], int64_t n, double out[]);
+    /* Cotangents of n rows to parameters, adding. NULL where nothing is learned. */
+    void (*rows_back)(const pe_problem *p, const double *const par[], const double pos[], int64_t n,
+                      const double dout[], double *const dpar[]);
+
+    /* -- rotary -- */
+    /* Fills M, first, layout, magnitude and w (room for D/2). */
+    void (*turn)(const pe_problem *p, pe_turn *t);
+
+    /* -- score, weight -- */
+    void (*terms)(const pe_problem *p, pe_terms *s);
+} pe_encoding;
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Learned: a table with one vector per position
+ *
+ * Place    input: y = x + table[row]
+ * Formula  row = offset + s for the s-th token, or the row number the caller gives for it
+ * Learns   table [rows, dim]
+ * Source   Gehring et al. 2017, arXiv:1705.03122; Devlin et al. 2019 (BERT), arXiv:1810.04805; Radford et al. 2018 (GPT)
+ *
+ * The table ends: a position at or beyond `rows` is an error here, never a clamp, a wrap or uninitialised memory. Rows
+ * that training never saw stay as they were born, so `sigma` decides what a model does beyond its training length.
+ * Initial sigma in use: 0.02 (BERT, ViT, Hugging Face's GPT-2), 0.01 (OpenAI's GPT-2).
+ */
+#include "encodings/encoding.h"
+
+#include <string.h>
+
+enum { ROWS, DIM, OFFSET, SIGMA }; /* ORDER settings */
+static const posenc_setting_info settings[] = {
+    {"rows", "integer", "L", "1..", "positions in the table"},
+    {"dim", "integer", "d_model", "1..", "width of a row"},
+    {"offset", "integer", "0", "0..", "row of the first token where positions are a range (GPT-2: tokens already cached)"},
+    {"sigma", "real", "0.02", "0..", "standard deviation of the initial table"},
+    {0},
+};
+static_assert(PE_ROWS(settings) == SIGMA + 1, "ORDER settings");
+
+enum { TABLE }; /* ORDER params */
+static const posenc_param_info params[] = {
+    {"table", "rows,dim", "normal(0, sigma)", "one vector per position", 1},
+    {0},
+};
+static_assert(PE_ROWS(params) == TABLE + 1, "ORDER params");
+
+/* The examples' parameter values are 0, 1, 2, ... in memory order: row * dim + channel. */
+static const posenc_example examples[] = {
+    {"rows=10 dim=6", 2, 1, 0, 13, "row 2, channel 1 of a table of width 6"},
+    {0},
+};
+
+static int64_t width(const pe_problem *p)
+{
+    return p->set[DIM].integer;
+}
+
+static double first(const pe_problem *p)
+{
+    return (double)p->set[OFFSET].integer;
+}
+
+static posenc_status accept(const pe_problem *p, double low, double high, int whole, posenc_error *err)
+{
+    if (!whole)
+        return pe_fail(err, POSENC_RANGE, "learned: positions must be whole numbers; a table has no row between two rows");
+    if (low < 0 || high >= (double)p->set[ROWS].integer)
+        return pe_fail(err, POSENC_RANGE,
+                       "learned: position %.0f is outside the table of rows=%lld; positions run from 0 to %lld",
+                       low < 0 ? low : high, (long long)p->set[ROWS].integer, (long long)p->set[ROWS].integer - 1);
+    return POSENC_OK;
+}
+
+static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
+{
+    (void)index, (void)i;
+    return p->set[SIGMA].real * pe_normal(rng);
+}
+
+static void rows(const pe_problem *p, const double *const par[], const double pos[], int64_t n, double out[])
+{
+    const int64_t dim = p->set[DIM].integer;
+    for (int64_t s = 0; s < n; s++)
+        memcpy(out + s * dim, par[TABLE] + (int64_t)pos[s] * dim, (size_t)dim * sizeof *out);
+}
+
+/* Scatter: a row used twice gets both cotangents. */
+static void rows_back(const pe_problem *p, const double *const par[], const double pos[], int64_t n,
+                      const double dout[], double *const dpar[])
+{
+    const int64_t dim = p->set[DIM].integer;
+    (void)par;
+    for (int64_t s = 0; dpar[TABLE] && s < n; s++)
+        for (int64_t d = 0; d < dim; d++)
+            dpar[TABLE][(int64_t)pos[s] * dim + d] += dout[s * dim + d];
+}
+
+const pe_encoding pe_learned = {
+    .info =
+        {
+            .name          = "learned",
+            .place         = POSENC_INPUT,
+            .title         = "learned table of absolute positions",
+            .paper         = "arXiv:1810.04805",
+            .models        = "BERT, GPT-1, GPT-2, ALBERT, OPT, ViT",
+            .pictures      = "heatmap,similarity",
+            .settings      = settings,
+            .setting_count = PE_ROWS(settings),
+            .params        = params,
+            .param_count   = PE_ROWS(params),
+            .row_limit     = "rows",
+        },
+    .model     = "rows=8*L sigma=0.5",
+    .examples  = examples,
+    .init      = init,
+    .width     = width,
+    .first     = first,
+    .accept    = accept,
+    .rows      = rows,
+    .rows_back = rows_back,
+};

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * NoPE: no positional encoding
+ *
+ * Place    score (nothing is added to it)
+ * Formula  S[h,i,j] = scale * q_i . k_j
+ * Learns   nothing
+ * Source   Haviv et al. 2022, arXiv:2203.16634; Kazemnejad et al. 2023, arXiv:2305.19466
+ *
+ * The baseline. With a causal mask a model can still read order from how many keys each query sees; without one,
+ * attention is a bag of words: permuting the tokens permutes the outputs.
+ */
+#include "encodings/encoding.h"
+
+#include <math.h>
+
+static void terms(const pe_problem *p, pe_terms *s)
+{
+    s->scale = 1.0 / sqrt((double)p->D);
+}
+
+const pe_encoding pe_nope = {
+    .info =
+        {
+            .name        = "nope",
+            .place       = POSENC_SCORE,
+            .title       = "no positional encoding",
+            .paper       = "arXiv:2305.19466",
+            .models      = "Kazemnejad's NoPE; layers without rotation in SmolLM3, Llama 4",
+            .pictures    = "",
+            .by_distance = 1,
+        },
+    .terms = terms,
+};

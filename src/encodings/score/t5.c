@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * T5 buckets: one learned bias per head and distance class
+ *
+ * Place    score
+ * Formula  S[h,i,j] = scale * q_i . k_j + b[bucket(-t), h]      scale = 1: see below
+ * Learns   b [num_buckets, H], one number per distance class and head
+ * Source   Raffel et al. 2020, arXiv:1910.10683, section 2.1; mesh-tensorflow, transformer_layers.py
+ *
+ * Small distances have a class each, larger ones share classes of logarithmic width, all beyond max_distance share the
+ * last. bidirectional: one half of the classes for keys in the past, the other for keys in the future (class
+ * num_buckets/2 is then never used); otherwise future keys all fall into class 0.
+ *
+ * Why no 1/sqrt(D): T5 folds it into the initialisation of W_q. Set `scale` where the model does not. The bias is not
+ * scaled. One table serves all layers of a stack in T5; sharing is the caller's affair.
+ */
+#include "encodings/encoding.h"
+
+#include "engine/index.h"
+
+enum { NUM_BUCKETS, MAX_DISTANCE, BIDIRECTIONAL, SIGMA }; /* ORDER settings */
+static const posenc_setting_info settings[] = {
+    {"num_buckets", "integer", "32", "2..1048576", "distance classes, both directions together"},
+    {"max_distance", "integer", "128", "2..", "distances beyond share the last class"},
+    {"bidirectional", "flag", "yes", "yes|no", "keys in the future have classes of their own (encoders)"},
+    {"sigma", "real", "1/sqrt(d_model)", "0..", "standard deviation of the initial table"},
+    {0},
+};
+static_assert(PE_ROWS(settings) == SIGMA + 1, "ORDER settings");
+
+enum { TABLE }; /* ORDER params */
+static const posenc_param_info params[] = {
+    {"table", "num_buckets,H", "normal(0, sigma)", "b: what a distance class adds to the scores of a head", 1},
+    {0},
+};
+static_assert(PE_ROWS(params) == TABLE + 1, "ORDER params");
+
+/* The examples' parameter values are 0, 1, 2, ... in memory order: so the bias is bucket * H + h. */
+static const posenc_example examples[] = {
+    {"H=1 bidirectional=no", 0, 5, 0, 5, "5 tokens back: exact class 5"},
+    {"H=1 bidirectional=no", 0, 200, 0, 31, "beyond 128: the last class"},
+    {"H=1 bidirectional=yes", 0, 0, 5, 21, "5 tokens ahead: class 16 + 5"},
+    {"H=2 bidirectional=no max_distance=100", 1, 40, 0, 49, "n=40: exact arithmetic gives class 24, not 23"},
+    {0},
+};
+
+static int64_t bucket(const pe_problem *p, int64_t t)
+{
+    return pe_index_t5(-t, p->set[NUM_BUCKETS].integer, p->set[MAX_DISTANCE].integer,
+                       (int)p->set[BIDIRECTIONAL].integer);
+}
+
+static posenc_status check(const pe_problem *p, posenc_error *err)
+{
+    const int64_t per_direction = p->set[NUM_BUCKETS].integer / (p->set[BIDIRECTIONAL].integer ? 2 : 1);
+    if (per_direction < 2)
+        return pe_fail(err, POSENC_SETTING, "t5: num_buckets=%lld leaves fewer than 2 classes per direction; give 4 or more",
+                       (long long)p->set[NUM_BUCKETS].integer);
+    if (p->set[MAX_DISTANCE].integer <= per_direction / 2)
+        return pe_fail(err, POSENC_SETTING, "t5: max_distance=%lld must exceed the %lld distances with a class of their own",
+                       (long long)p->set[MAX_DISTANCE].integer, (long long)(per_direction / 2));
+    return POSENC_OK;
+}
+
+static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
+{
+    (void)index, (void)i;
+    return p->set[SIGMA].real * pe_normal(rng);
+}
+
+static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double b[])
+{
+    for (int64_t i = 0; i < n; i++)
+        b[i] = par[TABLE][bucket(p, t0 + i) * p->H + h];
+}
+
+static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, const double db[],
+                 double *const dpar[])
+{
+    (void)par;
+    for (int64_t i = 0; dpar[TABLE] && i < n; i++)
+        dpar[TABLE][bucket(p, t0 + i) * p->H + h] += db[i];
+}
+
+static void terms(const pe_problem *p, pe_terms *s)
+{
+    (void)p;
+    s->scale = 1;
+    s->bias  = (pe_distance_bias){fill, fold};
+}
+
+const pe_encoding pe_t5 = {
+    .info =
+        {
+            .name          = "t5",
+            .place         = POSENC_SCORE,
+            .title         = "bucketed relative position bias",
+            .paper         = "arXiv:1910.10683",
+            .models        = "T5, mT5, UMT5, Flan-T5, LongT5",
+            .pictures      = "bias",
+            .settings      = settings,
+            .setting_count = PE_ROWS(settings),
+            .params        = params,
+            .param_count   = PE_ROWS(params),
+            .by_distance   = 1,
+        },
+    .model    = "max_distance=floor(L/2) num_buckets=min(32,floor(L/2)) bidirectional=no sigma=0.1 scale=1/sqrt(D)",
+    .examples = examples,
+    .check    = check,
+    .init     = init,
+    .terms    = terms,
+};

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attend.h: machine 3, attention - what the executors share
+ *
+ * A pe_attention is one checked run: sizes, tensors, positions, masks, and the score's terms with their numbers. Two
+ * executors take it. `reference` computes in double, one query row at a time, and reads like the paper. `tiled`
+ * computes in float, one tile at a time, in linear memory. Both lay their pieces out in an arena: on an arena
+ * without memory they only count, so a plan knows its workspace.
+ */
+#ifndef PE_ENGINE_ATTEND_H
+#define PE_ENGINE_ATTEND_H
+
+#include "base/positions.h"
+#include "base/workspace.h"
+#include "engine/terms.h"
+#include "engine/turn.h"
+#include "kernels/kernels.h"
+
+typedef struct pe_attention {
+    pe_problem      sizes; /* of this run; `set` is not used */
+    const pe_terms *terms;
+    pe_part         score; /* the part that filled the terms; p is NULL where no part did */
+    const pe_turn  *turn;  /* NULL: no rotation */
+
+    posenc_tensor    q, k, v;
+    posenc_positions q_pos, k_pos;
+    int              mask;
+    posenc_tensor    key_allowed, allowed;
+    pe_distances     distances;
+
+    posenc_tensor o, lse;          /* outputs of the forward, inputs of the backward */
+    posenc_tensor dout, dq, dk, dv; /* backward only */
+
+    int               threads;
+    int64_t           tile_q, tile_k, max_distances;
+    const pe_kernels *kernels;
+} pe_attention;
+
+/* Executor 1. `scores` writes S before masks. */
+void pe_reference_forward(const pe_attention *a, pe_arena *arena);
+void pe_reference_backward(const pe_attention *a, pe_arena *arena);
+void pe_reference_scores(const pe_attention *a, const posenc_tensor *S, pe_arena *arena);
+
+/* Executor 2. */
+void pe_tiled_forward(const pe_attention *a, pe_arena *arena);
+void pe_tiled_backward(const pe_attention *a, pe_arena *arena);
+void pe_tiled_scores(const pe_attention *a, const posenc_tensor *S, pe_arena *arena);
+
+/* What the terms add whatever the content: bias [H,Lq,Lk], positions of batch item 0; in double. */
+void pe_attend_bias(const pe_attention *a, const posenc_tensor *bias, pe_arena *arena);
+
+/* May query i of item b, head h see key j? All masks together. */
+int pe_is_allowed(const pe_attention *a, int64_t b, int64_t h, int64_t i, int64_t j);
+
+/* Do the terms need whole distances (a bias or vectors by distance)? */
+static inline int pe_uses_distance(const pe_terms *terms)
+{
+    return terms->bias.fill || terms->A.fill;
+}
+
+/* u_h or w_h: D doubles, or NULL. */
+static inline const double *pe_head_vector(const pe_attention *a, int which, int64_t h)
+{
+    return which == PE_NONE ? NULL : a->score.par[which] + h * a->sizes.D;
+}
+
+/* Its gradient, or NULL if nobody wants it. */
+static inline double *pe_head_vector_gradient(const pe_attention *a, int which, int64_t h)
+{
+    return which == PE_NONE || !a->score.dpar || !a->score.dpar[which] ? NULL
+                                                                       : a->score.dpar[which] + h * a->sizes.D;
+}
+
+#endif

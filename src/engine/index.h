@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * index.h: distance -> class, the integer maps that encodings share
+ *
+ * Pure functions, exact integers: the logarithms are evaluated so that no rounding of libm moves a boundary.
+ */
+#ifndef PE_ENGINE_INDEX_H
+#define PE_ENGINE_INDEX_H
+
+#include <stdint.h>
+
+/*
+ * T5's buckets of rel = P(j) - P(i), in [0, num_buckets).
+ *
+ * Formula  bidirectional: N = num_buckets/2, base = N if rel > 0 else 0, n = |rel|; else N = num_buckets, base = 0,
+ *          n = max(-rel, 0). With m = N/2: n < m gives base + n, else
+ *          base + min(N-1, m + floor( ln(n/m)/ln(max_distance/m) * (N-m) ))
+ * Needs    N >= 2, max_distance > m
+ * Source   mesh-tensorflow, transformer_layers.py, _relative_position_bucket
+ */
+int64_t pe_index_t5(int64_t rel, int64_t num_buckets, int64_t max_distance, int bidirectional);
+
+/*
+ * DeBERTa's log buckets of rel = P(i) - P(j): signed, before the span is added, unclipped.
+ *
+ * Formula  mid = b/2; |rel| <= mid: rel; else sign(rel) * ( ceil( ln(|rel|/mid)/ln((mp-1)/mid) * (mid-1) ) + mid )
+ *          clip_first (Microsoft's code): rel is first limited to +-(mp-1); Hugging Face's does not
+ * Source   microsoft/DeBERTa, da_utils.py, make_log_bucket_position
+ */
+int64_t pe_index_deberta(int64_t rel, int64_t position_buckets, int64_t max_relative_positions, int clip_first);
+
+#endif

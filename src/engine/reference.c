@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reference.c: executor 1, attention in double, direct
+ *
+ * One (batch item, head) at a time, one query row at a time: scores, softmax, output - as the formula in terms.h
+ * reads. Slow and obviously right: the tiled executor is tested against it, and it is what the reference cases in
+ * float64 are held against. A row of the forward depends on nothing but its own query, so a chunk of queries gives
+ * the same bits as the full pass. The backward is serial: sums have one order.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "base/tensor.h"
+#include "engine/attend.h"
+
+/* One (b,h) in double. */
+typedef struct head {
+    const pe_attention *a;
+    int64_t             b, h;
+    double             *Q, *K, *V;      /* [Lq,D] and [Lk,D] rotated, [Lk,Dv] */
+    double             *q_pos, *k_pos;  /* [Lq], [Lk] */
+    double             *bias, *A;       /* by t - distances.low: [count], [count,D] */
+    double             *rows;           /* one row of Lk numbers per thread, and one more each */
+    double             *dQ, *dK, *dV;   /* backward: [Lq,D], [Lk,D], [Lk,Dv] */
+    double             *dbias, *dA;     /* [count], [count,D] */
+    double             *dout;           /* [Dv] */
+    const posenc_tensor *S;             /* scores only */
+} head;
+
+static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
+{
+    const pe_problem *p     = &a->sizes;
+    const int64_t     count = pe_uses_distance(a->terms) ? a->max_distances : 0;
+    head              x     = {.a = a};
+    x.Q                     = pe_take_doubles(arena, p->Lq * p->D);
+    x.K                     = pe_take_doubles(arena, p->Lk * p->D);
+    x.V                     = pe_take_doubles(arena, p->Lk * p->Dv);
+    x.q_pos                 = pe_take_doubles(arena, p->Lq);
+    x.k_pos                 = pe_take_doubles(arena, p->Lk);
+    x.bias                  = pe_take_doubles(arena, count);
+    x.A                     = pe_take_doubles(arena, a->terms->A.fill ? count * p->D : 0);
+    x.rows                  = pe_take_doubles(arena, 2 * a->threads * (p->Lk > p->Dv ? p->Lk : p->Dv));
+    if (backward) {
+        x.dQ    = pe_take_doubles(arena, p->Lq * p->D);
+        x.dK    = pe_take_doubles(arena, p->Lk * p->D);
+        x.dV    = pe_take_doubles(arena, p->Lk * p->Dv);
+        x.dbias = pe_take_doubles(arena, count);
+        x.dA    = pe_take_doubles(arena, a->terms->A.fill ? count * p->D : 0);
+        x.dout  = pe_take_doubles(arena, p->Dv);
+    }
+    return x;
+}
+
+static void load_rows(double *to, const posenc_tensor *t, int64_t b, int64_t h, int64_t L, int64_t width)
+{
+    for (int64_t s = 0; s < L; s++)
+        pe_load_double(to + s * width, pe_row(t, b, h, s), t->dtype, t->stride[3], width);
+}
+
+static void load_head(head *x, int64_t b, int64_t h)
+{
+    const pe_attention *a = x->a;
+    const pe_problem   *p = &a->sizes;
+    const int64_t       g = h / (p->H / p->G);
+    x->b                  = b;
+    x->h                  = h;
+    for (int64_t i = 0; i < p->Lq; i++)
+        x->q_pos[i] = pe_position(&a->q_pos, b, i);
+    for (int64_t j = 0; j < p->Lk; j++)
+        x->k_pos[j] = pe_position(&a->k_pos, b, j);
+    load_rows(x->Q, &a->q, b, h, p->Lq, p->D);
+    load_rows(x->K, &a->k, b, g, p->Lk, p->D);
+    if (a->v.data)
+        load_rows(x->V, &a->v, b, g, p->Lk, p->Dv);
+    for (int64_t i = 0; a->turn && i < p->Lq; i++)
+        pe_turn_row(x->Q + i * p->D, a->turn, x->q_pos[i], 1);
+    for (int64_t j = 0; a->turn && j < p->Lk; j++)
+        pe_turn_row(x->K + j * p->D, a->turn, x->k_pos[j], 1);
+    if (a->terms->bias.fill)
+        a->terms->bias.fill(a->score.p, a->score.par, h, a->distances.low, a->distances.count, x->bias);
+    if (a->terms->A.fill)
+        a->terms->A.fill(a->score.p, a->score.par, h, a->distances.low, a->distances.count, x->A);
+}
+
+static double dot(const double *a, const double *b, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* dot(a + b, c), b may be NULL */
+static double dot_shifted(const double *a, const double *b, const double *c, int64_t n)
+{
+    return b ? dot(a, c, n) + dot(b, c, n) : dot(a, c, n);
+}
+
+/* s[j] for every allowed key, -infinity for the others. */
+static void score_row(const head *x, int64_t i, double *s)
+{
+    const pe_attention *a = x->a;
+    const pe_terms     *m = a->terms;
+    const pe_problem   *p = &a->sizes;
+    const double       *q = x->Q + i * p->D, *u = pe_head_vector(a, m->u, x->h), *w = pe_head_vector(a, m->w, x->h);
+    if (m->hook.visit) {
+        const pe_tile tile = {x->h, 1, p->Lk, p->Lk, x->q_pos + i, x->k_pos};
+        m->hook.visit(a->score.p, a->score.par, &tile, s);
+    } else
+        memset(s, 0, (size_t)p->Lk * sizeof *s);
+    for (int64_t j = 0; j < p->Lk; j++) {
+        if (!pe_is_allowed(a, x->b, x->h, i, j)) {
+            s[j] = -INFINITY;
+            continue;
+        }
+        double        sum = dot_shifted(q, u, x->K + j * p->D, p->D);
+        const int64_t row = pe_uses_distance(m) ? (int64_t)(x->q_pos[i] - x->k_pos[j]) - a->distances.low : 0;
+        if (m->A.fill)
+            sum += dot_shifted(q, w, x->A + row * p->D, p->D);
+        s[j] += m->scale * sum;
+        if (m->bias.fill)
+            s[j] += x->bias[row];
+    }
+}
+
+static double greatest(const double *s, int64_t n)
+{
+    double m = -INFINITY;
+    for (int64_t j = 0; j < n; j++)
+        m = fmax(m, s[j]);
+    return m;
+}
+
+static void forward_row(void *context, int64_t i, int thread)
+{
+    const head         *x = context;
+    const pe_attention *a = x->a;
+    const pe_problem   *p = &a->sizes;
+    const int64_t       n = p->Lk > p->Dv ? p->Lk : p->Dv;
+    double             *s = x->rows + 2 * thread * n, *o = s + n;
+    score_row(x, i, s);
+    const double m   = greatest(s, p->Lk);
+    double       sum = 0, lse = -INFINITY;
+    memset(o, 0, (size_t)p->Dv * sizeof *o);
+    for (int64_t j = 0; m > -INFINITY && j < p->Lk; j++) {
+        const double w = exp(s[j] - m);
+        sum += w;
+        for (int64_t d = 0; d < p->Dv; d++)
+            o[d] += w * x->V[j * p->Dv + d];
+    }
+    for (int64_t d = 0; m > -INFINITY && d < p->Dv; d++)
+        o[d] /= sum;
+    if (m > -INFINITY)
+        lse = m + log(sum);
+    pe_store_double(pe_row(&a->o, x->b, x->h, i), a->o.dtype, 1, o, p->Dv);
+    if (a->lse.data)
+        pe_store_double((char *)pe_row(&a->lse, x->b, x->h, 0) +
+                            i * a->lse.stride[2] * (int64_t)posenc_dtype_size(a->lse.dtype),
+                        a->lse.dtype, 1, &lse, 1);
+}
+
+static void scores_row(void *context, int64_t i, int thread)
+{
+    const head   *x = context;
+    const int64_t n = x->a->sizes.Lk > x->a->sizes.Dv ? x->a->sizes.Lk : x->a->sizes.Dv;
+    double       *s = x->rows + 2 * thread * n;
+    score_row(x, i, s);
+    pe_store_double(pe_row(x->S, x->b, x->h, i), x->S->dtype, x->S->stride[3], s, x->a->sizes.Lk);
+}
+
+static void each_head(head *x, pe_task *row)
+{
+    const pe_problem *p = &x->a->sizes;
+    for (int64_t b = 0; b < p->B; b++)
+        for (int64_t h = 0; h < p->H; h++) {
+            load_head(x, b, h);
+            pe_parallel_for(p->Lq, x->a->threads, row, x);
+        }
+}
+
+void pe_reference_forward(const pe_attention *a, pe_arena *arena)
+{
+    head x = lay_out(a, arena, 0);
+    if (arena->memory)
+        each_head(&x, forward_row);
+}
+
+void pe_reference_scores(const pe_attention *a, const posenc_tensor *S, pe_arena *arena)
+{
+    head x = lay_out(a, arena, 0);
+    x.S    = S;
+    if (arena->memory)
+        each_head(&x, scores_row);
+}
+
+/* x += f*y */
+static void add(double *x, double f, const double *y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] += f * y[i];
+}
+
+/* The gradient of one score: dS is the cotangent of S[i,j]. Above each line, what it differentiates. */
+static void score_back(head *x, int64_t i, int64_t j, double dS)
+{
+    const pe_attention *a  = x->a;
+    const pe_terms     *m  = a->terms;
+    const int64_t       D  = a->sizes.D;
+    const double       *u  = pe_head_vector(a, m->u, x->h), *w = pe_head_vector(a, m->w, x->h);
+    double             *du = pe_head_vector_gradient(a, m->u, x->h), *dw = pe_head_vector_gradient(a, m->w, x->h);
+    const double        f  = m->scale * dS;
+    double             *dq = x->dQ + i * D, *dk = x->dK + j * D;
+    const double       *q = x->Q + i * D, *k = x->K + j * D;
+    /* scale * (q_i + u) . k_j */
+    add(dq, f, k, D);
+    add(dk, f, q, D);
+    if (u)
+        add(dk, f, u, D);
+    if (du)
+        add(du, f, k, D);
+    if (!pe_uses_distance(m))
+        return;
+    const int64_t row = (int64_t)(x->q_pos[i] - x->k_pos[j]) - a->distances.low;
+    /* b[t] */
+    x->dbias[row] += dS;
+    if (!m->A.fill)
+        return;
+    /* scale * (q_i + w) . A[t] */
+    add(dq, f, x->A + row * D, D);
+    add(x->dA + row * D, f, q, D);
+    if (w)
+        add(x->dA + row * D, f, w, D);
+    if (dw)
+        add(dw, f, x->A + row * D, D);
+}
+
+static void backward_row(head *x, int64_t i)
+{
+    const pe_attention *a = x->a;
+    const pe_problem   *p = &a->sizes;
+    const int64_t       n = p->Lk > p->Dv ? p->Lk : p->Dv;
+    double             *s = x->rows, *o = x->rows + n, lse;
+    pe_load_double(&lse,
+                   (char *)pe_row(&a->lse, x->b, x->h, 0) +
+                       i * a->lse.stride[2] * (int64_t)posenc_dtype_size(a->lse.dtype),
+                   a->lse.dtype, 1, 1);
+    if (lse == -INFINITY)
+        return;
+    pe_load_double(o, pe_row(&a->o, x->b, x->h, i), a->o.dtype, 1, p->Dv);
+    pe_load_double(x->dout, pe_row(&a->dout, x->b, x->h, i), a->dout.dtype, 1, p->Dv);
+    const double delta = dot(x->dout, o, p->Dv); /* sum_j P_ij dP_ij */
+    score_row(x, i, s);
+    for (int64_t j = 0; j < p->Lk; j++) {
+        const double P = s[j] == -INFINITY ? 0 : exp(s[j] - lse);
+        s[j]           = 0;
+        if (P == 0)
+            continue;
+        /* o_i = sum_j P_ij v_j */
+        add(x->dV + j * p->Dv, P, x->dout, p->Dv);
+        s[j] = P * (dot(x->dout, x->V + j * p->Dv, p->Dv) - delta);
+        score_back(x, i, j, s[j]);
+    }
+    if (a->terms->hook.visit_back && a->score.dpar) {
+        const pe_tile tile = {x->h, 1, p->Lk, p->Lk, x->q_pos + i, x->k_pos};
+        a->terms->hook.visit_back(a->score.p, a->score.par, &tile, s, a->score.dpar);
+    }
+}
+
+static void store_rows(const posenc_tensor *t, int64_t b, int64_t h, const double *from, int64_t L, int64_t width)
+{
+    for (int64_t s = 0; t->data && s < L; s++)
+        pe_store_double(pe_row(t, b, h, s), t->dtype, 1, from + s * width, width);
+}
+
+static void backward_head(head *x, int64_t b, int64_t h)
+{
+    const pe_attention *a = x->a;
+    const pe_terms     *m = a->terms;
+    const pe_problem   *p = &a->sizes;
+    const int64_t       n = pe_uses_distance(m) ? a->distances.count : 0;
+    load_head(x, b, h);
+    memset(x->dQ, 0, (size_t)(p->Lq * p->D) * sizeof(double));
+    memset(x->dbias, 0, (size_t)n * sizeof(double));
+    memset(x->dA, 0, (size_t)(m->A.fill ? n * p->D : 0) * sizeof(double));
+    for (int64_t i = 0; i < p->Lq; i++)
+        backward_row(x, i);
+    for (int64_t i = 0; a->turn && i < p->Lq; i++)
+        pe_turn_row(x->dQ + i * p->D, a->turn, x->q_pos[i], -1);
+    store_rows(&a->dq, b, h, x->dQ, p->Lq, p->D);
+    if (!a->score.dpar)
+        return;
+    if (m->bias.fold)
+        m->bias.fold(a->score.p, a->score.par, h, a->distances.low, n, x->dbias, a->score.dpar);
+    if (m->A.fold)
+        m->A.fold(a->score.p, a->score.par, h, a->distances.low, n, x->dA, a->score.dpar);
+}
+
+void pe_reference_backward(const pe_attention *a, pe_arena *arena)
+{
+    const pe_problem *p = &a->sizes;
+    head              x = lay_out(a, arena, 1);
+    if (!arena->memory)
+        return;
+    for (int64_t b = 0; b < p->B; b++)
+        for (int64_t g = 0; g < p->G; g++) {
+            memset(x.dK, 0, (size_t)(p->Lk * p->D) * sizeof(double));
+            memset(x.dV, 0, (size_t)(p->Lk * p->Dv) * sizeof(double));
+            for (int64_t h = g * (p->H / p->G); h < (g + 1) * (p->H / p->G); h++)
+                backward_head(&x, b, h);
+            for (int64_t j = 0; a->turn && j < p->Lk; j++)
+                pe_turn_row(x.dK + j * p->D, a->turn, x.k_pos[j], -1);
+            store_rows(&a->dk, b, g, x.dK, p->Lk, p->D);
+            store_rows(&a->dv, b, g, x.dV, p->Lk, p->Dv);
+        }
+}
+
+/* ---- what both executors and the pictures share ---- */
+
+static int mask_byte(const posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2, int64_t i3)
+{
+    const int64_t index[4] = {i0, i1, i2, i3};
+    int64_t       offset   = 0;
+    for (int d = 0; d < t->ndim; d++)
+        offset += (t->shape[d] == 1 ? 0 : index[d]) * t->stride[d];
+    return ((const uint8_t *)t->data)[offset] != 0;
+}
+
+int pe_is_allowed(const pe_attention *a, int64_t b, int64_t h, int64_t i, int64_t j)
+{
+    if (a->mask & (POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW)) {
+        const double t = pe_position(&a->q_pos, b, i) - pe_position(&a->k_pos, b, j);
+        if (t < (double)a->distances.reach.low || t > (double)a->distances.reach.high)
+            return 0;
+    }
+    if ((a->mask & POSENC_MASK_KEY_PADDING) && !mask_byte(&a->key_allowed, b, j, 0, 0))
+        return 0;
+    return !(a->mask & POSENC_MASK_EXPLICIT) || mask_byte(&a->allowed, b, h, i, j);
+}
+
+void pe_attend_bias(const pe_attention *a, const posenc_tensor *bias, pe_arena *arena)
+{
+    const pe_problem *p = &a->sizes;
+    head              x = lay_out(a, arena, 0);
+    if (!arena->memory)
+        return;
+    memset(x.Q, 0, (size_t)(p->Lq * p->D) * sizeof(double));
+    memset(x.K, 0, (size_t)(p->Lk * p->D) * sizeof(double));
+    for (int64_t i = 0; i < p->Lq; i++)
+        x.q_pos[i] = pe_position(&a->q_pos, 0, i);
+    for (int64_t j = 0; j < p->Lk; j++)
+        x.k_pos[j] = pe_position(&a->k_pos, 0, j);
+    for (int64_t h = 0; h < p->H; h++) {
+        x.h = h;
+        if (a->terms->bias.fill)
+            a->terms->bias.fill(a->score.p, a->score.par, h, a->distances.low, a->distances.count, x.bias);
+        if (a->terms->A.fill)
+            a->terms->A.fill(a->score.p, a->score.par, h, a->distances.low, a->distances.count, x.A);
+        for (int64_t i = 0; i < p->Lq; i++) {
+            score_row(&x, i, x.rows);
+            pe_store_double(pe_row(bias, h, i, 0), bias->dtype, bias->stride[2], x.rows, p->Lk);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * terms.h: what a score is made of - the one data structure between rooms and machines
+ *
+ *     S[h,i,j] = scale * [ (q_i + u_h).k_j + (q_i + w_h).A_h[t] ] + b_h[t] + X_h(i,j)       t = P(i) - P(j)
+ *
+ * A room fills in the members it needs and leaves the others empty; the machines (reference.c, tiled.c,
+ * tiled_back.c) compute scores, softmax, output and every gradient from the same members and know no encoding.
+ * Rooms see and return double; the tiled machine rounds tables once to float. Each member has its adjoint beside
+ * it: what `fill` writes, `fold` turns back into gradients of parameters, adding to dpar[i] where that is not NULL.
+ */
+#ifndef PE_ENGINE_TERMS_H
+#define PE_ENGINE_TERMS_H
+
+#include <posenc/posenc.h>
+
+#include "base/random.h"
+#include "base/settings.h"
+
+/* The sizes of the problem at hand (glossary in posenc.h) and the room's settings, in the order of its table. */
+typedef struct pe_problem {
+    int64_t         B, H, G, Lq, Lk, D, Dv, d_model, L;
+    const pe_value *set;
+} pe_problem;
+
+/* The numbers of a part at run time: its own problem, its parameters in double, and where their gradients add. */
+typedef struct pe_part {
+    const pe_problem    *p;
+    const double *const *par;
+    double *const       *dpar; /* NULL, or one pointer per parameter, each may be NULL */
+    int                  count; /* parameters, and the numbers in each */
+    const int64_t       *sizes;
+} pe_part;
+
+/* b_h: fill writes b[i] = b_h(t0 + i), i = 0..n-1; fold receives db[i], the sum of dS over that distance. */
+typedef struct pe_distance_bias {
+    void (*fill)(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double b[]);
+    void (*fold)(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, const double db[],
+                 double *const dpar[]);
+} pe_distance_bias;
+
+/* A_h: the same with a vector of D numbers for each distance: rows [n, D]. */
+typedef struct pe_distance_vectors {
+    void (*fill)(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double rows[]);
+    void (*fold)(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                 const double drows[], double *const dpar[]);
+} pe_distance_vectors;
+
+/* A rectangle of scores: queries at q_pos[0..rows-1], keys at k_pos[0..cols-1]. */
+typedef struct pe_tile {
+    int64_t       h, rows, cols, stride; /* x element (r,c) at r*stride + c */
+    const double *q_pos, *k_pos;
+} pe_tile;
+
+/* X: for what fits no other member. visit writes X of the whole tile; visit_back receives dX of the tile. */
+typedef struct pe_tile_hook {
+    void (*visit)(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[]);
+    void (*visit_back)(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
+                       double *const dpar[]);
+} pe_tile_hook;
+
+enum { PE_NONE = -1 };
+
+typedef struct pe_terms {
+    double              scale;
+    int                 u, w; /* which parameter [H,D] is added to q before k and before A; PE_NONE: none */
+    pe_distance_vectors A;
+    pe_distance_bias    bias;
+    pe_tile_hook        hook;
+} pe_terms;
+
+#endif

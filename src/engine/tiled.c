@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tiled.c: executor 2, attention in float, forward
+ *
+ * Waves of (item, key head) pairs, as many as threads. First the keys of each pair are turned and transposed once,
+ * then every query tile of every head walks its key tiles with the online softmax: running maximum m, sum l and output
+ * O, rescaled when the maximum rises. What a query tile computes depends on nothing but its own rows and the keys, so
+ * any schedule gives the same bits.
+ *
+ * Source   Milakov, Gimelshein 2018, arXiv:1805.02867 (online softmax); Dao et al. 2022, arXiv:2205.14135 (tiles)
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "base/tensor.h"
+#include "engine/tiles.h"
+
+/* The keys and values of one (item, key head) pair, ready for products. */
+typedef struct packed_pair {
+    float       *Kt;       /* [key_tiles, D, Bcp] */
+    float       *V;        /* [Lk, Dvp], where the caller's rows cannot be used as they are */
+    const float *values;   /* V or the caller's memory */
+    int64_t      v_stride;
+    float       *key;      /* [Lk] 0 or -infinity */
+    const float *key_mask; /* key or NULL */
+} packed_pair;
+
+typedef struct forward {
+    pe_tiles             T;
+    packed_pair         *pairs; /* [wave] */
+    int64_t              wave, first; /* pairs of this wave: first .. first+wave-1, of B*G */
+    int64_t              tasks_per_pair;
+    const posenc_tensor *S; /* scores only */
+} forward;
+
+static void lay_out_pair(const pe_tiles *T, packed_pair *pair, pe_arena *arena)
+{
+    const pe_problem *p = &T->a->sizes;
+    packed_pair       x = {0};
+    x.Kt                = pe_take_floats(arena, T->key_tiles * p->D * T->Bcp);
+    x.V                 = pe_take_floats(arena, p->Lk * T->Dvp);
+    x.key               = pe_take_floats(arena, pe_padded(p->Lk) + PE_LANES);
+    if (arena->memory)
+        *pair = x;
+}
+
+static void pack_values(const pe_tiles *T, packed_pair *x, int64_t b, int64_t g)
+{
+    const posenc_tensor *v = &T->a->v;
+    if (!v->data)
+        return;
+    if (v->dtype == POSENC_F32 && T->a->sizes.Dv % PE_LANES == 0) {
+        x->values   = pe_row(v, b, g, 0);
+        x->v_stride = v->stride[2];
+        return;
+    }
+    pe_load_plain(x->V, T->Dvp, v, b, g, 0, T->a->sizes.Lk, T->a->sizes.Dv);
+    x->values   = x->V;
+    x->v_stride = T->Dvp;
+}
+
+static void pack_pair(void *context, int64_t index, int thread)
+{
+    const forward    *f = context;
+    const pe_tiles   *T = &f->T;
+    const pe_problem *p = &T->a->sizes;
+    packed_pair      *x = f->pairs + index;
+    const int64_t     b = (f->first + index) / p->G, g = (f->first + index) % p->G;
+    float            *rows = T->scratch[thread].rows;
+    for (int64_t J = 0; J < T->key_tiles; J++) {
+        const int64_t j0 = J * T->Bc, C = pe_smaller(T->Bc, p->Lk - j0);
+        pe_load_turned(T, rows, 0, b, g, j0, C);
+        pe_transpose(x->Kt + J * p->D * T->Bcp, T->Bcp, rows, T->Dp, C, p->D);
+    }
+    pack_values(T, x, b, g);
+    x->key_mask = pe_key_mask(T, x->key, b);
+}
+
+static void store_scores(const forward *f, const float *s, int64_t b, int64_t h, int64_t I, int64_t J)
+{
+    const pe_tiles *T  = &f->T;
+    const int64_t   i0 = I * T->Br, R = pe_smaller(T->Br, T->a->sizes.Lq - i0), j0 = J * T->Bc,
+                  C = pe_smaller(T->Bc, T->a->sizes.Lk - j0);
+    for (int64_t r = 0; r < R; r++) {
+        char *row = pe_row(f->S, b, h, i0 + r);
+        pe_store_float(row + j0 * f->S->stride[3] * (int64_t)posenc_dtype_size(f->S->dtype), f->S->dtype,
+                       f->S->stride[3], s + r * T->Bcp, C);
+    }
+}
+
+static void start_rows(const pe_tiles *T, pe_scratch *z, int64_t R)
+{
+    for (int64_t r = 0; r < R; r++) {
+        z->m[r] = -INFINITY;
+        z->l[r] = 0;
+    }
+    memset(z->O, 0, (size_t)(R * T->Dvp) * sizeof(float));
+    z->gamma_key = -1;
+}
+
+static void finish_rows(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R)
+{
+    const pe_attention *a = T->a;
+    for (int64_t r = 0; r < R; r++) {
+        z->f[r] = z->l[r] > 0 ? 1.0f / z->l[r] : 0;
+        z->m[r] = z->l[r] > 0 ? z->m[r] + logf(z->l[r]) : -INFINITY;
+    }
+    a->kernels->scale_rows(z->O, T->Dvp, z->f, R, a->sizes.Dv);
+    for (int64_t r = 0; r < R; r++) {
+        pe_store_float(pe_row(&a->o, b, h, i0 + r), a->o.dtype, 1, z->O + r * T->Dvp, a->sizes.Dv);
+        if (a->lse.data)
+            pe_store_float((char *)pe_row(&a->lse, b, h, 0) +
+                               (i0 + r) * a->lse.stride[2] * (int64_t)posenc_dtype_size(a->lse.dtype),
+                           a->lse.dtype, 1, z->m + r, 1);
+    }
+}
+
+static void forward_tile(void *context, int64_t index, int thread)
+{
+    const forward      *f     = context;
+    const pe_tiles     *T     = &f->T;
+    const pe_attention *a     = T->a;
+    const pe_problem   *p     = &a->sizes;
+    const int64_t       group = p->H / p->G, pair = index / f->tasks_per_pair, task = index % f->tasks_per_pair;
+    const packed_pair  *x     = f->pairs + pair;
+    const int64_t       b = (f->first + pair) / p->G, h = (f->first + pair) % p->G * group + task % group;
+    const int64_t       I = T->query_tiles - 1 - task / group; /* longest causal rows first */
+    const int64_t       i0 = I * T->Br, R = pe_smaller(T->Br, p->Lq - i0);
+    pe_scratch         *z  = T->scratch + thread;
+    float              *Qw = a->terms->A.fill ? z->Qw : NULL;
+    start_rows(T, z, R);
+    pe_load_turned(T, z->Qu, 1, b, h, i0, R);
+    pe_scale_queries(T, z->Qu, Qw, h, R);
+    for (int64_t J = 0; J < T->key_tiles; J++) {
+        const int64_t j0 = J * T->Bc, C = pe_smaller(T->Bc, p->Lk - j0);
+        if (!pe_tile_scores(T, z, z->S, b, h, I, J, z->Qu, Qw, x->Kt + J * p->D * T->Bcp, x->key_mask, 1))
+            continue;
+        if (f->S) {
+            store_scores(f, z->S, b, h, I, J);
+            continue;
+        }
+        a->kernels->softmax_step(z->S, T->Bcp, z->m, z->l, z->f, R, C);
+        a->kernels->scale_rows(z->O, T->Dvp, z->f, R, p->Dv);
+        a->kernels->product(z->O, T->Dvp, z->S, T->Bcp, 1, x->values + j0 * x->v_stride, x->v_stride, R, p->Dv, C,
+                            1);
+    }
+    if (!f->S)
+        finish_rows(T, z, b, h, i0, R);
+}
+
+static void run(const pe_attention *a, const posenc_tensor *S, pe_arena *arena)
+{
+    const pe_problem *p     = &a->sizes;
+    const int64_t     pairs = p->B * p->G;
+    forward           f     = {.T = pe_tiles_make(a, arena, 0), .S = S};
+    f.wave                  = pe_smaller(pairs, a->threads);
+    f.tasks_per_pair        = f.T.query_tiles * (p->H / p->G);
+    f.pairs                 = pe_take(arena, (size_t)f.wave * sizeof *f.pairs);
+    for (int64_t i = 0; i < f.wave; i++)
+        lay_out_pair(&f.T, arena->memory ? f.pairs + i : NULL, arena);
+    if (!arena->memory)
+        return;
+    for (f.first = 0; f.first < pairs; f.first += f.wave) {
+        const int64_t n = pe_smaller(f.wave, pairs - f.first);
+        pe_parallel_for(n, a->threads, pack_pair, &f);
+        pe_parallel_for(n * f.tasks_per_pair, a->threads, forward_tile, &f);
+    }
+}
+
+void pe_tiled_forward(const pe_attention *a, pe_arena *arena)
+{
+    run(a, NULL, arena);
+}
+
+void pe_tiled_scores(const pe_attention *a, const posenc_tensor *S, pe_arena *arena)
+{
+    run(a, S, arena);
+}

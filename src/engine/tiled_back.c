@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tiled_back.c: executor 2, backward
+ *
+ * Scores are computed again tile by tile and turned into weights by the saved log-sum-exp, so nothing of Lq x Lk
+ * elements exists. One item of the batch at a time: its queries, keys and cotangents are prepared once (linear
+ * memory); then each task (key head, chunk) owns key tiles J = chunk, chunk + chunks, ... : dK and dV of a tile are
+ * complete in one task, dQ and the gradients by distance are added up per chunk and summed afterwards in the order of
+ * chunks. The number of chunks follows from the shape alone, so the bits do not depend on threads.
+ *
+ * With W = exp(S - lse) and delta_i = dO_i . O_i (= sum_j W_ij dW_ij):
+ *   dW = dO V^T     dS = W * (dW - delta)     dV += W^T dO     dK += dS^T Qu     dQ += dS K     db[t] += dS
+ *   by distance, with dS shifted onto diagonals: dQ += dS~ A     dA += dS~^T Qw
+ * Qu and Qw carry the scale, so only dQ, du and dw are multiplied by it at the end.
+ *
+ * Source   Dao et al. 2022, arXiv:2205.14135, algorithm 4
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "base/tensor.h"
+#include "engine/tiles.h"
+
+typedef struct backward {
+    pe_tiles T;
+    int64_t  b;      /* the item at hand */
+    int64_t  chunks; /* per key head */
+    int      wants_bias, wants_A, wants_u, wants_w, wants_hook;
+    /* the item's queries and keys */
+    float   *Qu, *Qw, *dout, *delta, *lse; /* [H,Lq,Dp], [H,Lq,Dp], [H,Lq,Dvp], [H,Lq], [H,Lq] */
+    float   *K, *Kt, *Vt, *key;            /* [G,Lk,Dp], [G,tiles,D,Bcp], [G,tiles,Dv,Bcp], [Lk] */
+    const float *key_mask;
+    /* sums: of the item, and over the batch */
+    float   *dQ;              /* [chunks,H,Lq,Dp] */
+    double  *dbias;           /* [H,chunks,table_rows] */
+    float   *dA;              /* [H,chunks,table_rows,Dp] */
+    double  *du, *dw;         /* [H,chunks,D] */
+    double  *hook;            /* [G*chunks, hook_count]: parameters of the part, end to end */
+    double **hook_pointers;   /* [G*chunks, PARAMS] */
+    int64_t  hook_count;
+} backward;
+
+enum { MANY_HEADS = 4, MAX_PARAMS = 16 };
+
+/* Two chunks keep two cores busy on one head; from four key heads on the heads do. */
+static int64_t chunk_count(const pe_tiles *T)
+{
+    return T->a->sizes.G >= MANY_HEADS ? 1 : pe_smaller(2, T->key_tiles);
+}
+
+static int wants_any(const pe_part *part)
+{
+    for (int i = 0; part->dpar && i < part->count; i++)
+        if (part->dpar[i])
+            return 1;
+    return 0;
+}
+
+/* While the plan counts, every gradient that this encoding could have is wanted. */
+static void decide(backward *w, int all)
+{
+    const pe_part  *part = &w->T.a->score;
+    const pe_terms *m    = w->T.a->terms;
+    const int       any  = all || wants_any(part);
+    w->wants_bias        = any && m->bias.fold;
+    w->wants_A           = any && m->A.fold;
+    w->wants_u           = m->u != PE_NONE && (all || (any && part->dpar[m->u]));
+    w->wants_w           = m->w != PE_NONE && (all || (any && part->dpar[m->w]));
+    w->wants_hook        = any && m->hook.visit_back;
+    w->hook_count        = 0;
+    for (int i = 0; w->wants_hook && i < part->count; i++)
+        w->hook_count += part->sizes[i];
+}
+
+static void lay_out_item(backward *w, pe_arena *arena)
+{
+    const pe_tiles   *T = &w->T;
+    const pe_problem *p = &T->a->sizes;
+    const int64_t     rows = p->H * p->Lq;
+    w->Qu    = pe_take_floats(arena, rows * T->Dp);
+    w->Qw    = T->a->terms->A.fill ? pe_take_floats(arena, rows * T->Dp) : NULL;
+    w->dout  = pe_take_floats(arena, rows * T->Dvp);
+    w->delta = pe_take_floats(arena, rows);
+    w->lse   = pe_take_floats(arena, rows);
+    w->K     = pe_take_floats(arena, p->G * p->Lk * T->Dp);
+    w->Kt    = pe_take_floats(arena, p->G * T->key_tiles * p->D * T->Bcp);
+    w->Vt    = pe_take_floats(arena, p->G * T->key_tiles * p->Dv * T->Bcp);
+    w->key   = pe_take_floats(arena, pe_padded(p->Lk) + PE_LANES);
+    w->dQ    = pe_take_floats(arena, w->chunks * rows * T->Dp);
+}
+
+static void lay_out_sums(backward *w, pe_arena *arena)
+{
+    const pe_tiles   *T = &w->T;
+    const pe_problem *p = &T->a->sizes;
+    const int64_t     n = p->H * w->chunks, tasks = p->G * w->chunks;
+    w->dbias            = pe_take_doubles(arena, w->wants_bias ? n * T->table_rows : 0);
+    w->dA               = pe_take_floats(arena, w->wants_A ? n * T->table_rows * T->Dp : 0);
+    w->du               = pe_take_doubles(arena, n * p->D);
+    w->dw               = pe_take_doubles(arena, n * p->D);
+    w->hook             = pe_take_doubles(arena, tasks * w->hook_count);
+    w->hook_pointers    = pe_take(arena, (size_t)(w->wants_hook ? tasks * MAX_PARAMS : 0) * sizeof(double *));
+    if (!arena->memory)
+        return;
+    memset(w->dbias, 0, (size_t)(w->wants_bias ? n * T->table_rows : 0) * sizeof(double));
+    memset(w->dA, 0, (size_t)(w->wants_A ? n * T->table_rows * T->Dp : 0) * sizeof(float));
+    memset(w->du, 0, (size_t)(n * p->D) * sizeof(double));
+    memset(w->dw, 0, (size_t)(n * p->D) * sizeof(double));
+    memset(w->hook, 0, (size_t)(tasks * w->hook_count) * sizeof(double));
+    double *at = w->hook;
+    for (int64_t task = 0; w->wants_hook && task < tasks; task++)
+        for (int i = 0; i < T->a->score.count; i++) {
+            w->hook_pointers[task * MAX_PARAMS + i] = T->a->score.dpar[i] ? at : NULL;
+            at += T->a->score.sizes[i];
+        }
+}
+
+/* ---- the item's rows ---- */
+
+static void prepare_queries(void *context, int64_t index, int thread)
+{
+    backward           *w  = context;
+    const pe_tiles     *T  = &w->T;
+    const pe_attention *a  = T->a;
+    const int64_t       Lq = a->sizes.Lq, Dv = a->sizes.Dv, h = index / T->query_tiles,
+                  i0 = index % T->query_tiles * T->Br, R = pe_smaller(T->Br, Lq - i0), at = h * Lq + i0;
+    float              *o  = T->scratch[thread].rows;
+    pe_load_turned(T, w->Qu + at * T->Dp, 1, w->b, h, i0, R);
+    pe_scale_queries(T, w->Qu + at * T->Dp, w->Qw ? w->Qw + at * T->Dp : NULL, h, R);
+    pe_load_plain(w->dout + at * T->Dvp, T->Dvp, &a->dout, w->b, h, i0, R, Dv);
+    pe_load_plain(o, T->Dvp, &a->o, w->b, h, i0, R, Dv);
+    a->kernels->dot_rows(w->delta + at, w->dout + at * T->Dvp, T->Dvp, o, T->Dvp, R, Dv);
+    const size_t item = posenc_dtype_size(a->lse.dtype);
+    pe_load_float(w->lse + at, (char *)pe_row(&a->lse, w->b, h, 0) + i0 * a->lse.stride[2] * (int64_t)item,
+                  a->lse.dtype, a->lse.stride[2], R);
+    for (int64_t c = 0; c < w->chunks; c++)
+        memset(w->dQ + (c * a->sizes.H * Lq + at) * T->Dp, 0, (size_t)(R * T->Dp) * sizeof(float));
+}
+
+static void prepare_keys(void *context, int64_t index, int thread)
+{
+    backward         *w  = context;
+    const pe_tiles   *T  = &w->T;
+    const pe_problem *p  = &T->a->sizes;
+    const int64_t     g  = index / T->key_tiles, J = index % T->key_tiles, j0 = J * T->Bc,
+                  C = pe_smaller(T->Bc, p->Lk - j0);
+    float            *K  = w->K + (g * p->Lk + j0) * T->Dp, *v = T->scratch[thread].rows;
+    pe_load_turned(T, K, 0, w->b, g, j0, C);
+    pe_transpose(w->Kt + index * p->D * T->Bcp, T->Bcp, K, T->Dp, C, p->D);
+    pe_load_plain(v, T->Dvp, &T->a->v, w->b, g, j0, C, p->Dv);
+    pe_transpose(w->Vt + index * p->Dv * T->Bcp, T->Bcp, v, T->Dvp, C, p->Dv);
+}
+
+/* ---- one pair of tiles ---- */
+
+/* A rectangle of the pair (I,J) with the places its sums go to. */
+typedef struct pair {
+    int64_t h, chunk, I, J, i0, R, j0, C, g;
+    float  *dQ;  /* [R, Dp] rows of the chunk */
+    double *du, *dw;
+} pair;
+
+static pair pair_of(const backward *w, int64_t h, int64_t chunk, int64_t I, int64_t J)
+{
+    const pe_tiles   *T = &w->T;
+    const pe_problem *p = &T->a->sizes;
+    pair              x = {.h = h, .chunk = chunk, .I = I, .J = J};
+    x.i0                = I * T->Br;
+    x.R                 = pe_smaller(T->Br, p->Lq - x.i0);
+    x.j0                = J * T->Bc;
+    x.C                 = pe_smaller(T->Bc, p->Lk - x.j0);
+    x.g                 = h / (p->H / p->G);
+    x.dQ                = w->dQ + ((chunk * p->H + h) * p->Lq + x.i0) * T->Dp;
+    x.du                = w->du + (h * w->chunks + chunk) * p->D;
+    x.dw                = w->dw + (h * w->chunks + chunk) * p->D;
+    return x;
+}
+
+/* dQ += dS B, and the column sums of dS B to `sums` where a vector added to q wants its gradient. */
+static void query_product(const backward *w, const pair *x, pe_scratch *z, const float *dS, int64_t stride,
+                          const float *B, int64_t K, double *sums)
+{
+    const pe_tiles   *T = &w->T;
+    const int64_t     D = T->a->sizes.D;
+    if (!sums) {
+        T->a->kernels->product(x->dQ, T->Dp, dS, stride, 1, B, T->Dp, x->R, D, K, 1);
+        return;
+    }
+    T->a->kernels->product(z->rows, T->Dp, dS, stride, 1, B, T->Dp, x->R, D, K, 0);
+    for (int64_t r = 0; r < x->R; r++)
+        for (int64_t d = 0; d < D; d++) {
+            x->dQ[r * T->Dp + d] += z->rows[r * T->Dp + d];
+            sums[d] += (double)z->rows[r * T->Dp + d];
+        }
+}
+
+/* Terms by distance along diagonals. gamma is free again by now: it takes dS shifted. */
+static void skewed_back(const backward *w, const pair *x, pe_scratch *z, const float *dS)
+{
+    const pe_tiles     *T  = &w->T;
+    const pe_attention *a  = T->a;
+    const int64_t       x0 = x->j0 - (x->i0 + x->R - 1) + a->sizes.Lq - 1, n = x->R + x->C - 1;
+    const int64_t       table = (x->h * w->chunks + x->chunk) * T->table_rows + x0;
+    if (w->wants_bias) {
+        memset(z->diagonal, 0, (size_t)n * sizeof(float));
+        a->kernels->diagonal_sums(z->diagonal, dS, T->Bcp, x->R, x->C);
+        for (int64_t c = 0; c < n; c++)
+            w->dbias[table + c] += (double)z->diagonal[c];
+    }
+    if (!a->terms->A.fill)
+        return;
+    for (int64_t r = 0; r < x->R; r++) {
+        float *row = z->gamma + r * T->band_width;
+        memset(row, 0, (size_t)n * sizeof(float));
+        memcpy(row + x->R - 1 - r, dS + r * T->Bcp, (size_t)x->C * sizeof(float));
+    }
+    query_product(w, x, z, z->gamma, T->band_width, T->An + (x->h * T->table_rows + x0) * T->Dp, n,
+                  w->wants_w ? x->dw : NULL);
+    if (w->wants_A)
+        a->kernels->product(w->dA + table * T->Dp, T->Dp, z->gamma, 1, T->band_width,
+                            w->Qw + (x->h * a->sizes.Lq + x->i0) * T->Dp, T->Dp, n, a->sizes.D, x->R, 1);
+}
+
+static void vector_back(const backward *w, const pair *x, int64_t r, int64_t row, float dS)
+{
+    const pe_tiles *T  = &w->T;
+    const int64_t   D  = T->a->sizes.D;
+    const float    *A  = T->An + (x->h * T->table_rows + row) * T->Dp;
+    const float    *qw = w->Qw + (x->h * T->a->sizes.Lq + x->i0 + r) * T->Dp;
+    float          *dA = w->wants_A ? w->dA + ((x->h * w->chunks + x->chunk) * T->table_rows + row) * T->Dp : NULL;
+    for (int64_t d = 0; d < D; d++) {
+        x->dQ[r * T->Dp + d] += dS * A[d];
+        if (dA)
+            dA[d] += dS * qw[d];
+        if (w->wants_w)
+            x->dw[d] += (double)(dS * A[d]);
+    }
+}
+
+/* The same where distances were looked up one by one (z holds the tile's positions still). */
+static void looked_up_back(const backward *w, const pair *x, const pe_scratch *z, const float *dS)
+{
+    const pe_tiles *T     = &w->T;
+    double         *dbias = w->dbias + (x->h * w->chunks + x->chunk) * T->table_rows;
+    for (int64_t r = 0; r < x->R; r++)
+        for (int64_t c = 0; c < x->C; c++) {
+            const float d = dS[r * T->Bcp + c];
+            if (d == 0) /* masked: its distance may have no row */
+                continue;
+            const int64_t row = (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0;
+            if (w->wants_bias)
+                dbias[row] += (double)d;
+            if (T->a->terms->A.fill)
+                vector_back(w, x, r, row, d);
+        }
+}
+
+static void hook_back(const backward *w, const pair *x, pe_scratch *z, const float *dS)
+{
+    const pe_attention *a    = w->T.a;
+    const pe_tile       tile = {x->h, x->R, x->C, x->C, z->q_pos, z->k_pos};
+    for (int64_t r = 0; r < x->R; r++)
+        for (int64_t c = 0; c < x->C; c++)
+            z->x[r * x->C + c] = (double)dS[r * w->T.Bcp + c];
+    a->terms->hook.visit_back(a->score.p, a->score.par, &tile, z->x,
+                              w->hook_pointers + (x->g * w->chunks + x->chunk) * MAX_PARAMS);
+}
+
+static void pair_back(const backward *w, const pair *x, pe_scratch *z)
+{
+    const pe_tiles     *T  = &w->T;
+    const pe_attention *a  = T->a;
+    const pe_problem   *p  = &a->sizes;
+    const pe_kernels   *k  = a->kernels;
+    const int64_t       at = x->h * p->Lq + x->i0, tile = x->g * T->key_tiles + x->J;
+    const float        *Qu = w->Qu + at * T->Dp, *Qw = w->Qw ? w->Qw + at * T->Dp : NULL, *dO = w->dout + at * T->Dvp;
+    float              *W = z->S, *dS = z->W;
+    if (!pe_tile_scores(T, z, W, w->b, x->h, x->I, x->J, Qu, Qw, w->Kt + tile * p->D * T->Bcp, w->key_mask, 0))
+        return;
+    k->weights(W, T->Bcp, w->lse + at, x->R, x->C);
+    k->product(dS, T->Bcp, dO, T->Dvp, 1, w->Vt + tile * p->Dv * T->Bcp, T->Bcp, x->R, x->C, p->Dv, 0);
+    k->score_cotangent(dS, W, T->Bcp, w->delta + at, x->R, x->C);
+    k->product(z->dV, T->Dvp, W, 1, T->Bcp, dO, T->Dvp, x->C, p->Dv, x->R, 1);
+    k->product(z->dK, T->Dp, dS, 1, T->Bcp, Qu, T->Dp, x->C, p->D, x->R, 1);
+    query_product(w, x, z, dS, T->Bcp, w->K + (x->g * p->Lk + x->j0) * T->Dp, x->C, w->wants_u ? x->du : NULL);
+    if (T->by_distance && T->skewed)
+        skewed_back(w, x, z, dS);
+    else if (T->by_distance)
+        looked_up_back(w, x, z, dS);
+    if (w->wants_hook)
+        hook_back(w, x, z, dS);
+}
+
+/* All key tiles of one (key head, chunk). */
+static void chunk_back(void *context, int64_t index, int thread)
+{
+    const backward   *w = context;
+    const pe_tiles   *T = &w->T;
+    const pe_problem *p = &T->a->sizes;
+    const int64_t     g = index / w->chunks, chunk = index % w->chunks, group = p->H / p->G;
+    pe_scratch       *z = T->scratch + thread;
+    for (int64_t J = chunk; J < T->key_tiles; J += w->chunks) {
+        const int64_t j0 = J * T->Bc, C = pe_smaller(T->Bc, p->Lk - j0);
+        memset(z->dK, 0, (size_t)(C * T->Dp) * sizeof(float));
+        memset(z->dV, 0, (size_t)(C * T->Dvp) * sizeof(float));
+        for (int64_t h = g * group; h < (g + 1) * group; h++)
+            for (int64_t I = 0; I < T->query_tiles; I++) {
+                const pair x = pair_of(w, h, chunk, I, J);
+                pair_back(w, &x, z);
+            }
+        pe_store_turned(T, z->dK, 0, &T->a->dk, w->b, g, j0, C);
+        for (int64_t c = 0; T->a->dv.data && c < C; c++)
+            pe_store_float(pe_row(&T->a->dv, w->b, g, j0 + c), T->a->dv.dtype, 1, z->dV + c * T->Dvp, p->Dv);
+    }
+}
+
+static void finish_queries(void *context, int64_t index, int thread)
+{
+    const backward     *w     = context;
+    const pe_tiles     *T     = &w->T;
+    const pe_problem   *p     = &T->a->sizes;
+    const float         scale = (float)T->a->terms->scale;
+    const int64_t       h = index / T->query_tiles, i0 = index % T->query_tiles * T->Br,
+                  R = pe_smaller(T->Br, p->Lq - i0), n = R * T->Dp;
+    float              *sum = w->dQ + (h * p->Lq + i0) * T->Dp;
+    (void)thread;
+    for (int64_t c = 1; c < w->chunks; c++) {
+        const float *part = sum + c * p->H * p->Lq * T->Dp;
+        for (int64_t x = 0; x < n; x++)
+            sum[x] += part[x];
+    }
+    for (int64_t x = 0; x < n; x++)
+        sum[x] *= scale;
+    pe_store_turned(T, sum, 1, &T->a->dq, w->b, h, i0, R);
+}
+
+/* ---- gradients of parameters, after the whole batch ---- */
+
+/* The sum over chunks of one number of table row `row`: of a bias, of a vector. */
+typedef double sum_of_chunks(const backward *w, int64_t h, int64_t row, int64_t d);
+
+static double bias_sum(const backward *w, int64_t h, int64_t row, int64_t d)
+{
+    double sum = 0;
+    (void)d;
+    for (int64_t c = 0; c < w->chunks; c++)
+        sum += w->dbias[(h * w->chunks + c) * w->T.table_rows + row];
+    return sum;
+}
+
+static double vector_sum(const backward *w, int64_t h, int64_t row, int64_t d)
+{
+    double sum = 0;
+    for (int64_t c = 0; c < w->chunks; c++)
+        sum += (double)w->dA[((h * w->chunks + c) * w->T.table_rows + row) * w->T.Dp + d];
+    return sum;
+}
+
+typedef void fold_rows(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                       const double *rows, double *const dpar[]);
+
+/* The band's sums go back to the room, PE_CHUNK distances at a time and rising; the mirror of fill_chunk. */
+static void fold_band(const backward *w, int64_t h, fold_rows *fold, sum_of_chunks *sum, int64_t width)
+{
+    const pe_tiles *T     = &w->T;
+    const pe_part  *part  = &T->a->score;
+    const int       down  = T->band.slope < 0;
+    const int64_t   most  = T->band.slope == 1 || T->band.slope == -1 ? PE_CHUNK : 1;
+    double         *chunk = T->scratch[0].chunk;
+    for (int64_t r0 = T->band.first; r0 < T->band.last; r0 += most) {
+        const int64_t n = pe_smaller(most, T->band.last - r0);
+        for (int64_t r = 0; r < n; r++)
+            for (int64_t d = 0; d < width; d++)
+                chunk[(down ? n - 1 - r : r) * width + d] = sum(w, h, r0 + r, d);
+        fold(part->p, part->par, h, pe_band_distance(&T->band, down ? r0 + n - 1 : r0), n, chunk, part->dpar);
+    }
+}
+
+static void fold_vector(const backward *w, int64_t h, const double *sums, double *to)
+{
+    const int64_t D = w->T.a->sizes.D;
+    for (int64_t c = 0; c < w->chunks; c++)
+        for (int64_t d = 0; d < D; d++)
+            to[d] += w->T.a->terms->scale * sums[(h * w->chunks + c) * D + d];
+}
+
+static void fold_hook(const backward *w)
+{
+    const pe_part *part = &w->T.a->score;
+    for (int64_t task = 0; task < w->T.a->sizes.G * w->chunks; task++)
+        for (int i = 0; i < part->count; i++)
+            for (int64_t x = 0; part->dpar[i] && x < part->sizes[i]; x++)
+                part->dpar[i][x] += w->hook_pointers[task * MAX_PARAMS + i][x];
+}
+
+/* One head after the other: heads may share parameters, and the order is part of the result. */
+static void fold_parameters(const backward *w)
+{
+    const pe_attention *a = w->T.a;
+    const pe_terms     *m = a->terms;
+    for (int64_t h = 0; h < a->sizes.H; h++) {
+        if (w->wants_bias)
+            fold_band(w, h, m->bias.fold, bias_sum, 1);
+        if (w->wants_A)
+            fold_band(w, h, m->A.fold, vector_sum, a->sizes.D);
+        if (w->wants_u)
+            fold_vector(w, h, w->du, a->score.dpar[m->u] + h * a->sizes.D);
+        if (w->wants_w)
+            fold_vector(w, h, w->dw, a->score.dpar[m->w] + h * a->sizes.D);
+    }
+    if (w->wants_hook)
+        fold_hook(w);
+}
+
+void pe_tiled_backward(const pe_attention *a, pe_arena *arena)
+{
+    const pe_problem *p = &a->sizes;
+    backward          w = {.T = pe_tiles_make(a, arena, 1)};
+    w.chunks            = chunk_count(&w.T);
+    decide(&w, !arena->memory);
+    lay_out_item(&w, arena);
+    lay_out_sums(&w, arena);
+    if (!arena->memory)
+        return;
+    for (w.b = 0; w.b < p->B; w.b++) {
+        w.key_mask = pe_key_mask(&w.T, w.key, w.b);
+        pe_parallel_for(p->H * w.T.query_tiles, a->threads, prepare_queries, &w);
+        pe_parallel_for(p->G * w.T.key_tiles, a->threads, prepare_keys, &w);
+        pe_parallel_for(p->G * w.chunks, a->threads, chunk_back, &w);
+        pe_parallel_for(p->H * w.T.query_tiles, a->threads, finish_queries, &w);
+    }
+    fold_parameters(&w);
+}

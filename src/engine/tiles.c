@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables by distance, scratch and the scores of one tile. Idea and contract: tiles.h. */
+#include "engine/tiles.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "base/tensor.h"
+
+enum { TILE = 64 }; /* 64 x 64 scores, D = 64: four tiles of 16 KiB, most of a first-level cache */
+
+/* ---- bands: which row of a table stands for which distance ---- */
+
+static int64_t floor_division(int64_t a, int64_t b)
+{
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+/* i - j = e is allowed iff low <= t00 + step*e <= high */
+static void allowed_differences(pe_tiles *T)
+{
+    const pe_distances *d = &T->a->distances;
+    const int64_t       step = d->step, low = d->reach.low - d->t00, high = d->reach.high - d->t00;
+    T->e_low  = step > 0 ? -floor_division(-low, step) : -floor_division(high, -step);
+    T->e_high = step > 0 ? floor_division(high, step) : floor_division(-low, -step);
+}
+
+static void set_band(pe_tiles *T)
+{
+    const pe_attention *a  = T->a;
+    const pe_distances *d  = &a->distances;
+    const int64_t       Lq = a->sizes.Lq, X = Lq + a->sizes.Lk - 1;
+    if (!T->by_distance)
+        return;
+    if (!d->skewed) {
+        T->band = (pe_band){d->count, d->low, 1, 0, d->count};
+        return;
+    }
+    /* row x stands for i - j = Lq - 1 - x */
+    T->band.rows  = X;
+    T->band.t0    = d->t00 + d->step * (Lq - 1);
+    T->band.slope = -d->step;
+    T->band.first = Lq - 1 - T->e_high > 0 ? Lq - 1 - T->e_high : 0;
+    T->band.last  = Lq - T->e_low < X ? Lq - T->e_low : X;
+    if (T->band.last < T->band.first)
+        T->band.last = T->band.first;
+}
+
+typedef void fill_rows(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double *rows);
+
+/* Table rows r0 .. r0+n-1 in the order of the table, `width` doubles each. A room is asked for rising distances, so a
+   band of falling ones is reversed here; other slopes are asked for one by one. */
+static void fill_chunk(const pe_tiles *T, fill_rows *fill, int64_t h, int64_t r0, int64_t n, int64_t width,
+                       double *chunk)
+{
+    const pe_part *part = &T->a->score;
+    const int64_t  t0   = pe_band_distance(&T->band, r0);
+    if (T->band.slope == 1)
+        fill(part->p, part->par, h, t0, n, chunk);
+    else if (T->band.slope == -1) {
+        fill(part->p, part->par, h, t0 - (n - 1), n, chunk);
+        for (int64_t r = 0; r < n / 2; r++)
+            for (int64_t c = 0; c < width; c++) {
+                const double x                  = chunk[r * width + c];
+                chunk[r * width + c]            = chunk[(n - 1 - r) * width + c];
+                chunk[(n - 1 - r) * width + c] = x;
+            }
+    } else
+        for (int64_t r = 0; r < n; r++)
+            fill(part->p, part->par, h, pe_band_distance(&T->band, r0 + r), 1, chunk + r * width);
+}
+
+static void fill_bias(const pe_tiles *T, int64_t h, double *chunk)
+{
+    float *to = T->bias + h * T->table_rows;
+    memset(to, 0, (size_t)T->table_rows * sizeof *to);
+    for (int64_t r = T->band.first; r < T->band.last; r += PE_CHUNK) {
+        const int64_t n = pe_smaller(PE_CHUNK, T->band.last - r);
+        fill_chunk(T, T->a->terms->bias.fill, h, r, n, 1, chunk);
+        for (int64_t i = 0; i < n; i++)
+            to[r + i] = (float)chunk[i];
+    }
+}
+
+static void fill_vectors(const pe_tiles *T, int64_t h, double *chunk)
+{
+    const int64_t D  = T->a->sizes.D;
+    float        *An = T->An ? T->An + h * T->table_rows * T->Dp : NULL;
+    float        *At = T->At ? T->At + h * D * T->A_stride : NULL;
+    if (An)
+        memset(An, 0, (size_t)(T->table_rows * T->Dp) * sizeof *An);
+    if (At)
+        memset(At, 0, (size_t)(D * T->A_stride) * sizeof *At);
+    for (int64_t r = T->band.first; r < T->band.last; r += PE_CHUNK) {
+        const int64_t n = pe_smaller(PE_CHUNK, T->band.last - r);
+        fill_chunk(T, T->a->terms->A.fill, h, r, n, D, chunk);
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t d = 0; d < D; d++) {
+                const float x = (float)chunk[i * D + d];
+                if (An)
+                    An[(r + i) * T->Dp + d] = x;
+                if (At)
+                    At[d * T->A_stride + r + i] = x;
+            }
+    }
+}
+
+static void fill_tables(void *context, int64_t h, int thread)
+{
+    const pe_tiles *T = context;
+    if (T->a->terms->bias.fill)
+        fill_bias(T, h, T->scratch[thread].chunk);
+    if (T->a->terms->A.fill)
+        fill_vectors(T, h, T->scratch[thread].chunk);
+}
+
+/* ---- layout ---- */
+
+static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, int backward)
+{
+    const pe_attention *a     = T->a;
+    const int64_t       wide  = T->Dp > T->Dvp ? T->Dp : T->Dvp;
+    const int64_t       tall  = T->Br > T->Bc ? T->Br : T->Bc;
+    const int64_t       hook  = a->terms->hook.visit ? T->Br * T->Bc : 0;
+    const int64_t       gamma = a->terms->A.fill ? T->Br * T->band_width : 0;
+    pe_scratch          y     = {.gamma_key = -1};
+    y.S                       = pe_take_floats(arena, T->Br * T->Bcp);
+    y.W                       = pe_take_floats(arena, T->Br * T->Bcp);
+    y.gamma                   = pe_take_floats(arena, gamma);
+    y.extra                   = pe_take_floats(arena, T->Br * T->Bcp);
+    y.x                       = pe_take_doubles(arena, hook);
+    y.q_pos                   = pe_take_doubles(arena, T->Br);
+    y.k_pos                   = pe_take_doubles(arena, T->Bc);
+    y.Qu                      = pe_take_floats(arena, T->Br * T->Dp);
+    y.Qw                      = pe_take_floats(arena, a->terms->A.fill ? T->Br * T->Dp : 0);
+    y.rows                    = pe_take_floats(arena, tall * wide);
+    y.O                       = pe_take_floats(arena, T->Br * T->Dvp);
+    y.m                       = pe_take_floats(arena, T->Br);
+    y.l                       = pe_take_floats(arena, T->Br);
+    y.f                       = pe_take_floats(arena, T->Br);
+    y.low                     = pe_take(arena, (size_t)T->Br * sizeof(int32_t));
+    y.high                    = pe_take(arena, (size_t)T->Br * sizeof(int32_t));
+    y.chunk                   = pe_take_doubles(arena, PE_CHUNK * a->sizes.D);
+    if (backward) {
+        y.dK       = pe_take_floats(arena, T->Bc * T->Dp);
+        y.dV       = pe_take_floats(arena, T->Bc * T->Dvp);
+        y.diagonal = pe_take_floats(arena, T->band_width);
+    }
+    if (arena->memory)
+        *z = y;
+}
+
+static void lay_out_tables(pe_tiles *T, pe_arena *arena, int backward)
+{
+    const pe_attention *a = T->a;
+    const pe_problem   *p = &a->sizes;
+    const int64_t       M = a->turn ? a->turn->M : 0;
+    T->q_batches          = arena->memory ? pe_position_batches(&a->q_pos) : p->B;
+    T->k_batches          = arena->memory ? pe_position_batches(&a->k_pos) : p->B;
+    T->q_table            = pe_take_floats(arena, T->q_batches * p->Lq * 2 * M + PE_LANES);
+    T->k_table            = pe_take_floats(arena, T->k_batches * p->Lk * 2 * M + PE_LANES);
+    if (!T->by_distance)
+        return;
+    /* the longest of both roads; vectors are read up to PE_LANES beyond a band */
+    const int64_t X = p->Lq + p->Lk, longest = X > a->max_distances ? X : a->max_distances;
+    T->table_rows   = pe_padded(longest) + 2 * PE_LANES;
+    /* rows of At an odd number of cache lines apart: their columns fall into different sets */
+    T->A_stride = pe_padded(X) + (pe_padded(X) / PE_LANES % 2 ? 2 : 3) * PE_LANES;
+    if (a->terms->bias.fill)
+        T->bias = pe_take_floats(arena, p->H * T->table_rows);
+    if (!a->terms->A.fill)
+        return;
+    const int both = !arena->memory;
+    if (T->skewed || both)
+        T->At = pe_take_floats(arena, p->H * p->D * T->A_stride);
+    if (!T->skewed || backward || both)
+        T->An = pe_take_floats(arena, p->H * T->table_rows * T->Dp);
+}
+
+static void fill_turn_tables(const pe_tiles *T)
+{
+    const pe_attention *a = T->a;
+    const pe_problem   *p = &a->sizes;
+    for (int64_t b = 0; b < T->q_batches; b++)
+        pe_turn_table(T->q_table + b * p->Lq * 2 * a->turn->M, a->turn, &a->q_pos, b, 0, p->Lq);
+    for (int64_t b = 0; b < T->k_batches; b++)
+        pe_turn_table(T->k_table + b * p->Lk * 2 * a->turn->M, a->turn, &a->k_pos, b, 0, p->Lk);
+}
+
+pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
+{
+    const pe_problem *p  = &a->sizes;
+    const int         by_reach = (a->mask & (POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW)) != 0;
+    pe_tiles          T  = {.a = a};
+    T.Br                 = pe_smaller(a->tile_q ? a->tile_q : TILE, p->Lq);
+    T.Bc                 = pe_smaller(a->tile_k ? a->tile_k : TILE, p->Lk);
+    T.Bcp                = pe_padded(T.Bc);
+    T.Dp                 = pe_padded(p->D);
+    T.Dvp                = pe_padded(p->Dv);
+    T.band_width         = pe_padded(T.Br + T.Bc) + PE_LANES;
+    T.query_tiles        = (p->Lq + T.Br - 1) / T.Br;
+    T.key_tiles          = (p->Lk + T.Bc - 1) / T.Bc;
+    T.by_distance        = pe_uses_distance(a->terms);
+    T.skewed             = a->distances.skewed || !(T.by_distance || by_reach);
+    T.has_extra          = !T.skewed || a->terms->hook.visit || (a->mask & POSENC_MASK_EXPLICIT);
+    T.e_low              = INT64_MIN / 4;
+    T.e_high             = INT64_MAX / 4;
+    if (a->distances.skewed && by_reach)
+        allowed_differences(&T);
+    set_band(&T);
+    T.scratch = pe_take(arena, (size_t)a->threads * sizeof *T.scratch);
+    for (int z = 0; z < a->threads; z++)
+        lay_out_scratch(&T, T.scratch ? T.scratch + z : NULL, arena, backward);
+    lay_out_tables(&T, arena, backward);
+    if (!arena->memory)
+        return T;
+    if (a->turn)
+        fill_turn_tables(&T);
+    if (T.by_distance)
+        pe_parallel_for(p->H, a->threads, fill_tables, &T);
+    return T;
+}
+
+/* ---- rows in and out ---- */
+
+void pe_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n,
+                   int64_t width)
+{
+    for (int64_t s = 0; s < n; s++) {
+        float *row = to + s * stride;
+        pe_load_float(row, pe_row(t, b, h, s0 + s), t->dtype, 1, width);
+        for (int64_t d = width; d < stride; d++)
+            row[d] = 0;
+    }
+}
+
+static const float *turn_rows(const pe_tiles *T, int is_query, int64_t b, int64_t s0)
+{
+    const int64_t L = is_query ? T->a->sizes.Lq : T->a->sizes.Lk, row = 2 * T->a->turn->M;
+    const float  *table   = is_query ? T->q_table : T->k_table;
+    const int64_t batches = is_query ? T->q_batches : T->k_batches;
+    return table + ((batches > 1 ? b : 0) * L + s0) * row;
+}
+
+void pe_load_turned(const pe_tiles *T, float *to, int is_query, int64_t b, int64_t h, int64_t s0, int64_t n)
+{
+    const pe_attention *a = T->a;
+    pe_load_plain(to, T->Dp, is_query ? &a->q : &a->k, b, h, s0, n, a->sizes.D);
+    if (a->turn)
+        pe_turn_rows(to, T->Dp, a->turn, turn_rows(T, is_query, b, s0), n, 1, a->kernels);
+}
+
+void pe_store_turned(const pe_tiles *T, float *rows, int is_query, const posenc_tensor *to, int64_t b, int64_t h,
+                     int64_t s0, int64_t n)
+{
+    const pe_attention *a = T->a;
+    if (!to->data)
+        return;
+    if (a->turn)
+        pe_turn_rows(rows, T->Dp, a->turn, turn_rows(T, is_query, b, s0), n, -1, a->kernels);
+    for (int64_t s = 0; s < n; s++)
+        pe_store_float(pe_row(to, b, h, s0 + s), to->dtype, 1, rows + s * T->Dp, a->sizes.D);
+}
+
+void pe_scale_queries(const pe_tiles *T, float *Qu, float *Qw, int64_t h, int64_t n)
+{
+    const pe_attention *a     = T->a;
+    const int64_t       D     = a->sizes.D;
+    const float         scale = (float)a->terms->scale;
+    const double       *u = pe_head_vector(a, a->terms->u, h), *w = pe_head_vector(a, a->terms->w, h);
+    for (int64_t r = 0; r < n; r++)
+        for (int64_t d = 0; d < D; d++) {
+            const float q = Qu[r * T->Dp + d];
+            if (Qw)
+                Qw[r * T->Dp + d] = scale * (w ? q + (float)w[d] : q);
+            Qu[r * T->Dp + d] = scale * (u ? q + (float)u[d] : q);
+        }
+    for (int64_t r = 0; Qw && r < n; r++)
+        for (int64_t d = D; d < T->Dp; d++)
+            Qw[r * T->Dp + d] = 0;
+}
+
+void pe_transpose(float *to, int64_t stride, const float *from, int64_t from_stride, int64_t n, int64_t width)
+{
+    for (int64_t d = 0; d < width; d++) {
+        for (int64_t j = 0; j < n; j++)
+            to[d * stride + j] = from[j * from_stride + d];
+        for (int64_t j = n; j < stride; j++)
+            to[d * stride + j] = 0;
+    }
+}
+
+const float *pe_key_mask(const pe_tiles *T, float *key, int64_t b)
+{
+    const posenc_tensor *t = &T->a->key_allowed;
+    if (!(T->a->mask & POSENC_MASK_KEY_PADDING))
+        return NULL;
+    for (int64_t j = 0; j < T->a->sizes.Lk; j++)
+        key[j] = pe_integer_at(t, (t->shape[0] == 1 ? 0 : b) * t->stride[0] + j * t->stride[1]) ? 0 : -INFINITY;
+    return key;
+}
+
+/* ---- scores of one tile ---- */
+
+int pe_tile_is_reached(const pe_tiles *T, int64_t I, int64_t J)
+{
+    const pe_problem *p  = &T->a->sizes;
+    const int64_t     i0 = I * T->Br, i1 = pe_smaller(i0 + T->Br, p->Lq), j0 = J * T->Bc,
+                  j1 = pe_smaller(j0 + T->Bc, p->Lk);
+    return !T->skewed || (i1 - 1 - j0 >= T->e_low && i0 - (j1 - 1) <= T->e_high);
+}
+
+/* Allowed columns of each row; returns 0 if all are. */
+static int column_limits(const pe_tiles *T, const pe_scratch *z, int64_t i0, int64_t R, int64_t j0, int64_t C)
+{
+    if (!T->skewed || (i0 - (j0 + C - 1) >= T->e_low && i0 + R - 1 - j0 <= T->e_high))
+        return 0;
+    for (int64_t r = 0; r < R; r++) {
+        const int64_t low = i0 + r - T->e_high - j0, high = i0 + r - T->e_low - j0 + 1;
+        z->low[r]  = (int32_t)(low < 0 ? 0 : low > C ? C : low);
+        z->high[r] = (int32_t)(high < 0 ? 0 : high > C ? C : high);
+    }
+    return 1;
+}
+
+/* gamma[r, c] = Qw[r,:] . A[x0 + c]: the band of the tile. Going from one key tile to the next, R - 1 columns are
+   there already. */
+static void band_product(const pe_tiles *T, pe_scratch *z, int64_t h, const float *Qw, int64_t i0, int64_t R,
+                         int64_t J, int64_t C, int reuse)
+{
+    const pe_attention *a    = T->a;
+    const int64_t       D    = a->sizes.D, j0 = J * T->Bc, x0 = j0 - (i0 + R - 1) + a->sizes.Lq - 1;
+    const int64_t       have = reuse && z->gamma_key == J ? R - 1 : 0;
+    for (int64_t r = 0; have && r < R; r++)
+        memmove(z->gamma + r * T->band_width, z->gamma + r * T->band_width + T->Bc, (size_t)have * sizeof(float));
+    a->kernels->product(z->gamma + have, T->band_width, Qw, T->Dp, 1, T->At + h * D * T->A_stride + x0 + have,
+                        T->A_stride, R, R + C - 1 - have, D, 0);
+    z->gamma_key = J + 1;
+}
+
+static float dot(const float *a, const float *b, int64_t n)
+{
+    float sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* Terms by distance looked up one by one, where distances do not follow the diagonals. */
+static void look_up(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int64_t C, const float *Qw)
+{
+    const pe_attention *a    = T->a;
+    const double        low  = (double)a->distances.reach.low, high = (double)a->distances.reach.high;
+    const float        *bias = T->bias ? T->bias + h * T->table_rows : NULL;
+    const float        *An   = T->An ? T->An + h * T->table_rows * T->Dp : NULL;
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++) {
+            const double t  = z->q_pos[r] - z->k_pos[c];
+            float       *to = z->extra + r * T->Bcp + c;
+            *to             = t < low || t > high ? -INFINITY : 0;
+            if (!T->by_distance || *to != 0)
+                continue;
+            const int64_t row = (int64_t)t - T->band.t0;
+            *to += (bias ? bias[row] : 0) + (An ? dot(Qw + r * T->Dp, An + row * T->Dp, a->sizes.D) : 0);
+        }
+}
+
+static void visit_hook(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int64_t C)
+{
+    const pe_attention *a    = T->a;
+    const pe_tile       tile = {h, R, C, C, z->q_pos, z->k_pos};
+    a->terms->hook.visit(a->score.p, a->score.par, &tile, z->x);
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++)
+            z->extra[r * T->Bcp + c] += (float)z->x[r * C + c];
+}
+
+static void mask_explicitly(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R, int64_t j0,
+                            int64_t C)
+{
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++)
+            if (!pe_is_allowed(T->a, b, h, i0 + r, j0 + c))
+                z->extra[r * T->Bcp + c] = -INFINITY;
+}
+
+static void fill_extra(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R, int64_t j0,
+                       int64_t C, const float *Qw)
+{
+    const pe_attention *a = T->a;
+    for (int64_t r = 0; r < R; r++)
+        z->q_pos[r] = pe_position(&a->q_pos, b, i0 + r);
+    for (int64_t c = 0; c < C; c++)
+        z->k_pos[c] = pe_position(&a->k_pos, b, j0 + c);
+    if (T->skewed)
+        memset(z->extra, 0, (size_t)(R * T->Bcp) * sizeof(float));
+    else
+        look_up(T, z, h, R, C, Qw);
+    if (a->terms->hook.visit)
+        visit_hook(T, z, h, R, C);
+    if (a->mask & POSENC_MASK_EXPLICIT)
+        mask_explicitly(T, z, b, h, i0, R, j0, C);
+}
+
+int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
+                   const float *Qu, const float *Qw, const float *Kt, const float *key, int reuse)
+{
+    const pe_attention *a  = T->a;
+    const pe_problem   *p  = &a->sizes;
+    const int64_t       i0 = I * T->Br, R = pe_smaller(T->Br, p->Lq - i0), j0 = J * T->Bc,
+                  C = pe_smaller(T->Bc, p->Lk - j0);
+    pe_tile_terms terms = {0};
+    if (!pe_tile_is_reached(T, I, J))
+        return 0;
+    a->kernels->product(s, T->Bcp, Qu, T->Dp, 1, Kt, T->Bcp, R, C, p->D, 0);
+    if (T->skewed && a->terms->A.fill) {
+        band_product(T, z, h, Qw, i0, R, J, C, reuse);
+        terms.skewed      = z->gamma + R - 1;
+        terms.skewed_step = T->band_width - 1;
+    }
+    if (T->skewed && T->bias) {
+        terms.bias      = T->bias + h * T->table_rows + (j0 - i0 + p->Lq - 1);
+        terms.bias_step = -1;
+    }
+    if (T->has_extra) {
+        fill_extra(T, z, b, h, i0, R, j0, C, Qw);
+        terms.extra      = z->extra;
+        terms.extra_step = T->Bcp;
+    }
+    terms.key = key ? key + j0 : NULL;
+    if (column_limits(T, z, i0, R, j0, C)) {
+        terms.low  = z->low;
+        terms.high = z->high;
+    }
+    a->kernels->scores_finish(s, T->Bcp, &terms, R, C);
+    return 1;
+}

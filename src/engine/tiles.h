@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tiles.h: what the tiled forward and backward share
+ *
+ * Queries are cut into tiles of Br rows, keys into tiles of Bc columns; a tile of scores [Br,Bc] lies row by row,
+ * keys along the vector. Along a row the distance falls by one per key, so with x = j - i + Lq - 1 a term by distance
+ * is contiguous: the bias of row i is the vector bias[x], read one place earlier for each further query ("skewed"
+ * positions: t = t00 + step*(i-j)). Vectors by distance (A) give a product of the tile's queries with the band of
+ * Br + Bc - 1 distances, read back along the same diagonals. Positions without that pattern take the slow road: one
+ * `extra` tile, looked up element by element.
+ */
+#ifndef PE_ENGINE_TILES_H
+#define PE_ENGINE_TILES_H
+
+#include "engine/attend.h"
+
+static inline int64_t pe_padded(int64_t n)
+{
+    return (n + PE_LANES - 1) / PE_LANES * PE_LANES;
+}
+
+static inline int64_t pe_smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Row r of a table by distance stands for t = t0 + slope*r; rows first .. last-1 are reached by the masks. */
+typedef struct pe_band {
+    int64_t rows, t0, slope, first, last;
+} pe_band;
+
+/* Scratch of one thread. */
+typedef struct pe_scratch {
+    float   *S, *W;            /* [Br, Bcp] two tiles */
+    float   *gamma;            /* [Br, band] queries times A */
+    float   *extra;            /* [Br, Bcp] */
+    double  *x;                /* [Br, Bc] of the hook */
+    double  *q_pos, *k_pos;    /* [Br], [Bc] */
+    float   *Qu, *Qw, *rows;   /* [Br, Dp], [Br, Dp], [max(Br,Bc), max(Dp,Dvp)] */
+    float   *O, *m, *l, *f;    /* [Br, Dvp], [Br] each */
+    float   *dK, *dV, *diagonal; /* [Bc, Dp], [Bc, Dvp], [band]: backward */
+    int32_t *low, *high;       /* [Br] */
+    double  *chunk;            /* [PE_CHUNK, D] distances on their way from or to a room */
+    int64_t  gamma_key;        /* the key tile for which the left part of gamma is there already; -1: none */
+} pe_scratch;
+
+enum { PE_CHUNK = 64 };
+
+typedef struct pe_tiles {
+    const pe_attention *a;
+    int64_t Br, Bc, Bcp, Dp, Dvp, band_width; /* padded widths of buffers, in floats */
+    int64_t query_tiles, key_tiles;
+    int     by_distance;     /* bias or A present */
+    int     has_extra;       /* lookups, hook or explicit mask */
+    int     skewed;          /* distances follow the diagonals, or do not matter */
+    int64_t e_low, e_high;   /* skewed: allowed iff e_low <= i - j <= e_high */
+    pe_band band;
+    int64_t table_rows, A_stride; /* allocated rows; stride of At */
+    float  *bias;            /* [H, table_rows] */
+    float  *At, *An;         /* [H, D, A_stride] skewed only; [H, table_rows, Dp] */
+    float  *q_table, *k_table; /* cosines and sines [batches, L, 2M] */
+    int64_t q_batches, k_batches;
+    pe_scratch *scratch;     /* [threads] */
+} pe_tiles;
+
+/* Sizes, tables and scratch. Tables are filled only where the arena has memory. */
+pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward);
+
+/* The tile's scores: products in s (stride Bcp) become finished scores in place. Returns 0, and leaves s alone, if no
+   pair of the tile is allowed. Qu, Qw: scaled rows (q+u), (q+w) of the tile, stride Dp; Kt: keys transposed [D, Bcp].
+   key: 0 or -infinity per key of the whole row, or NULL. reuse: the previous call had the previous key tile. */
+int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
+                   const float *Qu, const float *Qw, const float *Kt, const float *key, int reuse);
+
+/* Are there allowed pairs in tile (I,J)? */
+int pe_tile_is_reached(const pe_tiles *T, int64_t I, int64_t J);
+
+/* Rows s0 .. s0+n-1 of q or k in float, turned, stride Dp, padding zeroed. */
+void pe_load_turned(const pe_tiles *T, float *to, int is_query, int64_t b, int64_t h, int64_t s0, int64_t n);
+/* Rows of v or dout: no rotation. */
+void pe_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n,
+                   int64_t width);
+/* Turned back and written to dq or dk. */
+void pe_store_turned(const pe_tiles *T, float *rows, int is_query, const posenc_tensor *to, int64_t b, int64_t h,
+                     int64_t s0, int64_t n);
+/* scale*(q + u) and scale*(q + w) of n loaded rows; Qw may be NULL. */
+void pe_scale_queries(const pe_tiles *T, float *Qu, float *Qw, int64_t h, int64_t n);
+/* to [width, stride] = from [n, from_stride] transposed. */
+void pe_transpose(float *to, int64_t stride, const float *from, int64_t from_stride, int64_t n, int64_t width);
+/* key[j] = 0 or -infinity for item b; returns NULL without a padding mask. */
+const float *pe_key_mask(const pe_tiles *T, float *key, int64_t b);
+
+/* Distance of table row r. */
+static inline int64_t pe_band_distance(const pe_band *band, int64_t r)
+{
+    return band->t0 + band->slope * r;
+}
+
+#endif

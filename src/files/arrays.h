@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* arrays.h: what the parts of libposenc_files share about a set of named arrays (public face:
+   posenc/files.h). */
+#ifndef PE_FILES_ARRAYS_H
+#define PE_FILES_ARRAYS_H
+
+#include <posenc/files.h>
+
+/* Adds an array under the first `length` characters of name; its data then belong to the set. 0
+   without memory. */
+int pe_arrays_take(posenc_arrays *set, const char *name, size_t length, const posenc_tensor *tensor);
+
+/* posenc_arrays_read on bytes in memory; `path` names them in sentences and an .npy's array. */
+posenc_status pe_arrays_parse(posenc_arrays *set, const void *bytes, size_t n, const char *path,
+                              posenc_error *err);
+
+#endif

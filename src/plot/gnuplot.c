@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gnuplot.c: a conversation with gnuplot through one socket
+ *
+ * The idea   One end of a socket pair is gnuplot's standard input and its standard output; we send the script, say
+ *            that there is no more, and read the picture. A picture is drawn only after the last line of its script,
+ *            so the two directions never wait for each other. No file is made on the way.
+ * Surprises  -d: the user's ~/.gnuplot must not change our pictures. A socket and not two pipes, because
+ *            MSG_NOSIGNAL turns the death of gnuplot into an error where a pipe would kill us with SIGPIPE. What
+ *            gnuplot says on its standard error goes to an unnamed file, so that it can be quoted.
+ */
+#include "plot/gnuplot.h"
+
+#include "plot/fail.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { CHUNK = 1 << 16, LONGEST_COMPLAINT = 120 };
+
+static posenc_status missing(posenc_error *err)
+{
+    return pe_plot_fail(err, POSENC_FILE,
+                        "pictures need the program gnuplot, which is not installed; install the package gnuplot-nox");
+}
+
+/* Starts gnuplot on the two descriptors; -1 if it cannot be started. */
+static pid_t start(int in_and_out, int complaints)
+{
+    char *const                arguments[] = {"gnuplot", "-d", NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t          attributes;
+    sigset_t                   none, defaults;
+    pid_t                      pid = -1;
+    sigemptyset(&none);
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGPIPE);
+    if (posix_spawn_file_actions_init(&actions))
+        return -1;
+    if (posix_spawnattr_init(&attributes)) {
+        posix_spawn_file_actions_destroy(&actions);
+        return -1;
+    }
+    /* A group of its own: Ctrl-C means us, and a picture that is half drawn shall still be finished. */
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawn_file_actions_adddup2(&actions, in_and_out, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, in_and_out, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, complaints, STDERR_FILENO);
+    if (posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments, environ))
+        pid = -1;
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return pid;
+}
+
+/* What gnuplot does not read it does not want: its complaint says more than our broken pipe would. */
+static void send_all(int to, const char *data, size_t size)
+{
+    while (size > 0) {
+        const ssize_t n = send(to, data, size, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        data += n;
+        size -= (size_t)n;
+    }
+    shutdown(to, SHUT_WR);
+}
+
+/* Reads to the end. 0, or -1 without memory. */
+static int receive_all(int from, char **data, size_t *size)
+{
+    *data = NULL;
+    *size = 0;
+    for (;;) {
+        char *more = realloc(*data, *size + CHUNK + 1);
+        if (!more)
+            return -1;
+        *data           = more;
+        const ssize_t n = read(from, more + *size, CHUNK);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        *size += (size_t)n;
+    }
+    (*data)[*size] = 0;
+    return 0;
+}
+
+/* The last line that gnuplot complained with, without the caret lines that point into the script. */
+static void read_complaint(FILE *complaints, char line[LONGEST_COMPLAINT])
+{
+    char next[LONGEST_COMPLAINT];
+    line[0] = 0;
+    rewind(complaints);
+    while (fgets(next, sizeof next, complaints)) {
+        next[strcspn(next, "\n")] = 0;
+        if (strspn(next, " \t^") < strlen(next))
+            memcpy(line, next, sizeof next);
+    }
+}
+
+static int finish(pid_t pid)
+{
+    int status = -1;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static posenc_status converse(int ends[2], FILE *complaints, const char *script, size_t script_size, char **output,
+                              size_t *size, posenc_error *err)
+{
+    char        complaint[LONGEST_COMPLAINT];
+    const pid_t pid = start(ends[1], fileno(complaints));
+    close(ends[1]);
+    ends[1] = -1;
+    if (pid < 0)
+        return missing(err);
+    send_all(ends[0], script, script_size);
+    const int lost   = receive_all(ends[0], output, size);
+    const int status = finish(pid);
+    if (lost)
+        return pe_plot_fail(err, POSENC_MEMORY, "there is no memory for a picture of more than %zu bytes", *size);
+    if (status == 127) /* where the C library finds out only in the child that there is no such program */
+        return missing(err);
+    if (status == 0 && *size > 0)
+        return POSENC_OK;
+    read_complaint(complaints, complaint);
+    return pe_plot_fail(err, POSENC_FILE, "gnuplot could not draw the picture: %s",
+                        complaint[0] ? complaint : "it wrote nothing");
+}
+
+posenc_status pe_gnuplot_run(const char *script, size_t script_size, char **output, size_t *size, posenc_error *err)
+{
+    int   ends[2]    = {-1, -1};
+    FILE *complaints = tmpfile();
+    *output          = NULL;
+    *size            = 0;
+    posenc_status status;
+    if (!complaints || socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
+        status = pe_plot_fail(err, POSENC_FILE, "gnuplot cannot be connected: %s", strerror(errno));
+    else
+        status = converse(ends, complaints, script, script_size, output, size, err);
+    for (int i = 0; i < 2; i++)
+        if (ends[i] >= 0)
+            close(ends[i]);
+    if (complaints)
+        fclose(complaints);
+    if (status) {
+        free(*output);
+        *output = NULL;
+    }
+    return status;
+}
+
+posenc_status pe_plot_ready(posenc_error *err)
+{
+    static const char hello[] = "set print '-'; print GPVAL_VERSION\n";
+    char             *version;
+    size_t            size;
+    const posenc_status status = pe_gnuplot_run(hello, sizeof hello - 1, &version, &size, err);
+    free(version);
+    return status;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * terminal.c: a figure as text
+ *
+ * The idea   A character cell is two pixels, one above the other: the upper half block takes the text colour, the
+ *            lower half shows the background. So a grid of W columns has 2 H rows of square pixels. Colours are
+ *            written as 24-bit escape sequences.
+ * Without    colour (a file, NO_COLOR) a cell is one pixel: a grid is shaded by ten characters from ' ' to '@', and
+ *            each curve is drawn with a letter of its own, named below the picture.
+ * Surprises  Neighbouring source cells that fall onto one pixel are averaged, so that a fine pattern fades instead
+ *            of beating with the pixels. The picture is never wider than asked, labels included.
+ */
+#include "plot/plot.h"
+
+#include "plot/colours.h"
+#include "plot/fail.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MARGIN = 9, LEAST_COLUMNS = 20, MOST_COLUMNS = 1000, SHADES = 10, LETTERS = 26 };
+
+static const char shades[SHADES + 1] = " .:-=+*#%@";
+
+/* Pixels: `value` in [0,1] or NaN for nothing (grid), or `curve` = index + 1 (curves). */
+typedef struct canvas {
+    int     width, height, per_cell; /* pixels, and how many of them one above the other share a character */
+    double *value;
+    int    *curve;
+} canvas;
+
+static int canvas_create(canvas *c, int width, int cells_high, int colour)
+{
+    *c                 = (canvas){.width = width, .height = cells_high * (colour ? 2 : 1), .per_cell = colour ? 2 : 1};
+    const size_t count = (size_t)c->width * (size_t)c->height;
+    c->value           = malloc(count * sizeof *c->value);
+    c->curve           = calloc(count, sizeof *c->curve);
+    for (size_t i = 0; c->value && i < count; i++)
+        c->value[i] = NAN;
+    return c->value && c->curve;
+}
+
+static void canvas_free(canvas *c)
+{
+    free(c->value);
+    free(c->curve);
+}
+
+/* ---------------------------------------------------------------- drawing into pixels ------- */
+
+static double mean_of_box(const pe_figure *f, int64_t r0, int64_t r1, int64_t c0, int64_t c1)
+{
+    double  sum = 0;
+    int64_t n   = 0;
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t c = c0; c < c1; c++)
+            if (isfinite(f->values[r * f->cols + c])) {
+                sum += f->values[r * f->cols + c];
+                n++;
+            }
+    return n ? sum / (double)n : NAN;
+}
+
+/* The source cells [*first, *end) that pixel i of `pixels` stands for; at least one. */
+static void source_cells(int i, int pixels, int64_t cells, int64_t *first, int64_t *end)
+{
+    *first = (int64_t)i * cells / pixels;
+    *end   = ((int64_t)i + 1) * cells / pixels;
+    if (*end <= *first)
+        *end = *first + 1;
+}
+
+static void draw_grid(canvas *c, const pe_figure *f, double low, double high)
+{
+    for (int y = 0; y < c->height; y++)
+        for (int x = 0; x < c->width; x++) {
+            int64_t r0, r1, c0, c1;
+            source_cells(y, c->height, f->rows, &r0, &r1);
+            source_cells(x, c->width, f->cols, &c0, &c1);
+            c->value[y * c->width + x] = (mean_of_box(f, r0, r1, c0, c1) - low) / (high - low);
+        }
+}
+
+/* What a curve's axes span, in drawn units (logarithms where the axis is logarithmic). */
+typedef struct span {
+    double x0, x1, y0, y1;
+} span;
+
+static double drawn(double v, int is_log)
+{
+    return is_log ? log2(v) : v;
+}
+
+static span curves_span(const pe_figure *f)
+{
+    span s = {INFINITY, -INFINITY, INFINITY, -INFINITY};
+    for (int k = 0; k < f->curve_count; k++)
+        for (int64_t i = 0; i < f->curves[k].n; i++) {
+            const double x = drawn(f->curves[k].x[i], f->log_x), y = drawn(f->curves[k].y[i], f->log_y);
+            if (!isfinite(x) || !isfinite(y))
+                continue;
+            s = (span){fmin(s.x0, x), fmax(s.x1, x), fmin(s.y0, y), fmax(s.y1, y)};
+        }
+    if (!(s.x0 < s.x1))
+        s.x0 = isfinite(s.x0) ? s.x0 - 0.5 : 0, s.x1 = s.x0 + 1;
+    if (!(s.y0 < s.y1))
+        s.y0 = isfinite(s.y0) ? s.y0 - 0.5 : 0, s.y1 = s.y0 + 1;
+    return s;
+}
+
+static void dot(canvas *c, double x, double y, int curve)
+{
+    const int column = (int)lround(x * (c->width - 1)), row = (int)lround((1 - y) * (c->height - 1));
+    if (column >= 0 && column < c->width && row >= 0 && row < c->height)
+        c->curve[row * c->width + column] = curve + 1;
+}
+
+/* A straight piece, in parts of the canvas; steps fine enough to leave no hole. */
+static void line(canvas *c, const double from[2], const double to[2], int curve)
+{
+    const double dx = (to[0] - from[0]) * c->width, dy = (to[1] - from[1]) * c->height;
+    const int    n = 1 + (int)ceil(fmax(fabs(dx), fabs(dy)));
+    for (int i = 0; i <= n; i++)
+        dot(c, from[0] + (to[0] - from[0]) * i / n, from[1] + (to[1] - from[1]) * i / n, curve);
+}
+
+static void draw_curves(canvas *c, const pe_figure *f, const span *s)
+{
+    for (int k = 0; k < f->curve_count; k++) {
+        double before[2] = {NAN, NAN};
+        for (int64_t i = 0; i < f->curves[k].n; i++) {
+            const double now[2] = {(drawn(f->curves[k].x[i], f->log_x) - s->x0) / (s->x1 - s->x0),
+                                   (drawn(f->curves[k].y[i], f->log_y) - s->y0) / (s->y1 - s->y0)};
+            const int    stands = isfinite(now[0]) && isfinite(now[1]);
+            if (stands)
+                line(c, isfinite(before[0]) ? before : now, now, k);
+            before[0] = stands ? now[0] : NAN;
+            before[1] = now[1];
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- printing ------------------ */
+
+/* Whether pixel (x,y) is painted, and how. */
+static int pixel_colour(const canvas *c, const pe_figure *f, int x, int y, pe_rgb *colour)
+{
+    const int i = y * c->width + x;
+    if (f->kind == PE_GRID) {
+        *colour = pe_scale_colour(f->signed_scale, c->value[i]);
+        return 1;
+    }
+    if (c->curve[i])
+        *colour = pe_curve_colour(f, c->curve[i] - 1);
+    /* black would be lost on a dark screen */
+    if (c->curve[i] && !(colour->r | colour->g | colour->b))
+        *colour = (pe_rgb){200, 200, 200};
+    return c->curve[i] != 0;
+}
+
+static void print_coloured_cell(FILE *to, const canvas *c, const pe_figure *f, int x, int row)
+{
+    pe_rgb    above = {0, 0, 0}, below = {0, 0, 0};
+    const int up = pixel_colour(c, f, x, 2 * row, &above), down = pixel_colour(c, f, x, 2 * row + 1, &below);
+    if (up && down)
+        fprintf(to, "\033[38;2;%d;%d;%d;48;2;%d;%d;%dm\u2580\033[0m", above.r, above.g, above.b, below.r, below.g, below.b);
+    else if (up)
+        fprintf(to, "\033[38;2;%d;%d;%dm\u2580\033[0m", above.r, above.g, above.b);
+    else if (down)
+        fprintf(to, "\033[38;2;%d;%d;%dm\u2584\033[0m", below.r, below.g, below.b);
+    else
+        fputc(' ', to);
+}
+
+static char letter(int curve)
+{
+    return (char)('a' + curve % LETTERS);
+}
+
+static void print_plain_cell(FILE *to, const canvas *c, const pe_figure *f, int x, int row)
+{
+    const int i = row * c->width + x;
+    if (f->kind == PE_CURVES)
+        fputc(c->curve[i] ? letter(c->curve[i] - 1) : ' ', to);
+    else if (isnan(c->value[i]))
+        fputc('?', to);
+    else
+        fputc(shades[(int)fmin(fmax(c->value[i], 0) * SHADES, SHADES - 1)], to);
+}
+
+/* Numbers at the first and last row; the label of the axis stands above the picture. */
+static void print_margin(FILE *to, int row, int rows, double first, double last)
+{
+    if (row == 0 || row == rows - 1)
+        fprintf(to, "%*.4g |", MARGIN - 2, row == 0 ? first : last);
+    else
+        fprintf(to, "%*s |", MARGIN - 2, "");
+}
+
+static void print_cells(FILE *to, const canvas *c, const pe_figure *f, double top, double bottom)
+{
+    const int rows = c->height / c->per_cell;
+    for (int row = 0; row < rows; row++) {
+        print_margin(to, row, rows, top, bottom);
+        for (int x = 0; x < c->width; x++)
+            if (c->per_cell == 2)
+                print_coloured_cell(to, c, f, x, row);
+            else
+                print_plain_cell(to, c, f, x, row);
+        fputc('\n', to);
+    }
+}
+
+/* "0 ............ 63   channel" below the picture: left and right end of the x axis, and what it is. */
+static void print_x_axis(FILE *to, int width, double left, double right, const char *label)
+{
+    char ends[2][24];
+    snprintf(ends[0], sizeof ends[0], "%.4g", left);
+    snprintf(ends[1], sizeof ends[1], "%.4g", right);
+    const int used = (int)(strlen(ends[0]) + strlen(ends[1]));
+    const int room = width - used, wanted = label ? (int)strlen(label) : 0;
+    if (room < wanted + 4)
+        fprintf(to, "%*s%s%*s%s\n%*s%s\n", MARGIN, "", ends[0], room > 1 ? room : 1, "", ends[1], MARGIN, "",
+                label ? label : "");
+    else
+        fprintf(to, "%*s%s%*s%s%*s%s\n", MARGIN, "", ends[0], (room - wanted) / 2, "", label ? label : "",
+                room - wanted - (room - wanted) / 2, "", ends[1]);
+}
+
+static void print_scale(FILE *to, const pe_figure *f, double low, double high, int width, int colour)
+{
+    const int steps = width < 40 ? width / 2 : 20;
+    fprintf(to, "%*s%.4g ", MARGIN, "", low);
+    for (int i = 0; i < steps; i++) {
+        const double at = steps > 1 ? (double)i / (steps - 1) : 0;
+        const pe_rgb c  = pe_scale_colour(f->signed_scale, at);
+        if (colour)
+            fprintf(to, "\033[38;2;%d;%d;%dm\u2588\033[0m", c.r, c.g, c.b);
+        else
+            fputc(shades[(int)fmin(at * SHADES, SHADES - 1)], to);
+    }
+    fprintf(to, " %.4g  %s\n", high, f->value_label ? f->value_label : "");
+}
+
+static void print_names(FILE *to, const pe_figure *f, int columns, int colour)
+{
+    int used = 0;
+    for (int k = 0; k < f->curve_count; k++) {
+        const int    length = (int)strlen(f->curves[k].name) + 4;
+        const pe_rgb c      = pe_curve_colour(f, k);
+        if (used == 0 || used + length > columns) {
+            fprintf(to, "%s%*s", used ? "\n" : "", MARGIN, "");
+            used = MARGIN;
+        }
+        if (colour)
+            fprintf(to, "\033[38;2;%d;%d;%dm\u2588\033[0m ", c.r | 40, c.g | 40, c.b | 40);
+        else
+            fprintf(to, "%c ", letter(k));
+        fprintf(to, "%s  ", f->curves[k].name);
+        used += length;
+    }
+    fputc('\n', to);
+}
+
+static void print_heading(FILE *to, const pe_figure *f)
+{
+    if (f->title)
+        fprintf(to, "%s\n", f->title);
+    if (f->y_label)
+        fprintf(to, "%*s%s\n", MARGIN - 1, "", f->y_label);
+}
+
+static void print_grid(FILE *to, canvas *c, const pe_figure *f, int columns, int colour)
+{
+    double low, high;
+    pe_value_range(f, &low, &high);
+    draw_grid(c, f, low, high);
+    print_heading(to, f);
+    print_cells(to, c, f, f->y0, f->y0 + f->dy * (double)(f->rows - 1));
+    print_x_axis(to, c->width, f->x0, f->x0 + f->dx * (double)(f->cols - 1), f->x_label);
+    print_scale(to, f, low, high, columns - MARGIN - 24, colour);
+}
+
+static double undrawn(double v, int is_log)
+{
+    return is_log ? exp2(v) : v;
+}
+
+static void print_curves(FILE *to, canvas *c, const pe_figure *f, int columns, int colour)
+{
+    const span s = curves_span(f);
+    draw_curves(c, f, &s);
+    print_heading(to, f);
+    print_cells(to, c, f, undrawn(s.y1, f->log_y), undrawn(s.y0, f->log_y));
+    print_x_axis(to, c->width, undrawn(s.x0, f->log_x), undrawn(s.x1, f->log_x), f->x_label);
+    print_names(to, f, columns, colour);
+}
+
+/* A grid keeps its shape if it is small (two rows of pixels per cell), and fills about a screen otherwise. */
+static int cells_high(const pe_figure *f, int width)
+{
+    const int screen = width / 4 < 24 ? width / 4 + 4 : 24;
+    if (f->kind == PE_GRID && f->rows < 2 * screen)
+        return f->rows < 8 ? 4 : (int)(f->rows + 1) / 2;
+    return screen;
+}
+
+posenc_status pe_plot_terminal(const pe_figure *figure, FILE *stream, int columns, int colour, posenc_error *err)
+{
+    canvas c;
+    if (columns < LEAST_COLUMNS || columns > MOST_COLUMNS)
+        return pe_plot_fail(err, POSENC_ARGUMENT, "picture: the terminal has %d columns; %d to %d are needed", columns,
+                            LEAST_COLUMNS, MOST_COLUMNS);
+    int width = columns - MARGIN;
+    if (figure->kind == PE_GRID && figure->cols < width)
+        width = figure->cols * (width / figure->cols) > 0 ? (int)(figure->cols * (width / figure->cols)) : width;
+    if (!canvas_create(&c, width, cells_high(figure, width), colour)) {
+        canvas_free(&c);
+        return pe_plot_fail(err, POSENC_MEMORY, "there is no memory for a picture of %d columns", columns);
+    }
+    if (figure->kind == PE_GRID)
+        print_grid(stream, &c, figure, columns, colour);
+    else
+        print_curves(stream, &c, figure, columns, colour);
+    canvas_free(&c);
+    return POSENC_OK;
+}

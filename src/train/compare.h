@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * compare.h: the one door of this folder: train one small model per encoding, measure, report
+ *
+ *     pe_compare_create    checks everything that can be checked before hours of work
+ *     pe_compare_train     trains on worker threads, then evaluates and compares; may be interrupted
+ *     pe_compare_table ... what came out, for whoever shows it
+ *     pe_compare_write     results.json, results.csv, curves.csv, pictures and report.html, all or nothing
+ *
+ * Nothing here prints. Results depend on the configuration and the text alone, never on the number of workers.
+ */
+#ifndef PE_TRAIN_COMPARE_H
+#define PE_TRAIN_COMPARE_H
+
+#include "train/preset.h"
+#include "train/table.h"
+
+#include <posenc/posenc.h>
+#include <stdint.h>
+
+typedef struct pe_compare_config {
+    pe_preset            preset; /* a copy, perhaps with other encodings, steps or seeds */
+    const unsigned char *text;   /* the last tenth is held out; must outlive the comparison */
+    int64_t              text_size;
+    const char          *text_name; /* for the report */
+    const char          *directory; /* NULL: nothing will be written */
+    int64_t              workers;   /* 0: one per processor */
+    const char          *call;      /* the command that repeats it; NULL where there is none */
+} pe_compare_config;
+
+typedef struct pe_compare pe_compare;
+
+/* Everything is checked: encodings, sizes, text, directory, gnuplot. Statuses other than FILE and MEMORY are the
+   caller's to mend. */
+posenc_status pe_compare_create(pe_compare **compare, const pe_compare_config *config, posenc_error *err);
+void          pe_compare_free(pe_compare *compare); /* NULL is fine */
+/* A sentence about something that is unusual but no error (few held-out windows), or NULL. */
+const char *pe_compare_warning(const pe_compare *compare);
+
+/* Where the training stands. */
+typedef struct pe_compare_state {
+    int    runs, finished;
+    double fraction;      /* of all work, 0 to 1 */
+    double seconds, left; /* since the start; until the end as it looks now, or NaN */
+} pe_compare_state;
+
+/* One finished run. */
+typedef struct pe_compare_run {
+    const char *label;
+    int64_t     seed;
+    double      loss_at_L, loss_at_8L; /* nats per byte; NaN if it diverged */
+    double      seconds;
+    int         diverged;
+} pe_compare_run;
+
+/* Called on the thread that trains, never two at a time. Members may be NULL. */
+typedef struct pe_compare_watch {
+    void *self;
+    int (*interrupted)(void *self); /* nonzero: stop; what is finished is kept */
+    void (*progress)(void *self, const pe_compare_state *state);
+    void (*finished)(void *self, const pe_compare_run *run, const pe_compare_state *state);
+} pe_compare_watch;
+
+/* *interrupted = 1 if it was; the results then hold the encodings that were finished, perhaps none. */
+posenc_status pe_compare_train(pe_compare *compare, const pe_compare_watch *watch, int *interrupted, posenc_error *err);
+/* Encodings whose runs all finished. */
+int pe_compare_finished(const pe_compare *compare);
+
+/* Seconds that training would take, from a few steps of each encoding; trains nothing. */
+posenc_status pe_compare_estimate(pe_compare *compare, double *seconds, posenc_error *err);
+/* What would be, or was, trained: one row per encoding. Free both kinds with pe_table_free. */
+posenc_status pe_compare_plan(const pe_compare *compare, pe_table *table, posenc_error *err);
+/* The results, one row per encoding, in the order of their ranks. */
+posenc_status pe_compare_table(const pe_compare *compare, pe_table *table, posenc_error *err);
+/* Claims that must hold on an ordinary text: one row per claim. */
+posenc_status pe_compare_checks(const pe_compare *compare, pe_table *table, posenc_error *err);
+/* The answer in one or two sentences; belongs to the comparison. */
+const char *pe_compare_answer(const pe_compare *compare);
+
+/* results.json as text; malloc'd. */
+posenc_status pe_compare_json(const pe_compare *compare, char **json, posenc_error *err);
+/* Writes the directory: it appears whole, and an older result is replaced whole. */
+posenc_status pe_compare_write(const pe_compare *compare, posenc_error *err);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * model.h: the small Transformer of `compare`, forward and backward
+ *
+ * A decoder over bytes: token embedding (+ rows of the encoding, if it acts at the input), then layers
+ * of
+ *
+ *     x += Wo attend(norm(x) Wqkv)          attend: posenc_attend, whatever the encoding
+ *     x += Wdown gelu(norm(x) Wup + bup) + bdown
+ *
+ * then a norm and an untied output. docs/experiments.md says which numbers it starts from, and why.
+ *
+ * All parameters lie in one array `theta`, all gradients in another, `grad`, with the same offsets;
+ * the table `weights` says which stretch is what. So the optimiser, the tests and the copy of the
+ * results walk one table. model.c builds tables, plans and memory and knows no arithmetic; model.inc
+ * is the arithmetic, compiled once for float (what is trained) and once for double (what finite
+ * differences can judge).
+ *
+ * A model is one thread's own: every call writes into its buffers. After creation nothing is
+ * allocated.
+ */
+#ifndef PE_TRAIN_MODEL_H
+#define PE_TRAIN_MODEL_H
+
+#include <posenc/posenc.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PE_BYTES = 256, PE_MLP_WIDTH = 4, PE_BLOCK_ROWS = 256 };
+
+/* ORDER layer_recipes (model.c): the tensors of one layer, then those of the whole model. */
+typedef enum pe_layer_weight {
+    PE_NORM1_GAIN,
+    PE_NORM1_BIAS,
+    PE_QKV, /* [d, 3 d]: columns of q, of k, of v, each head after head */
+    PE_ATTENTION_OUT,
+    PE_NORM2_GAIN,
+    PE_NORM2_BIAS,
+    PE_UP,
+    PE_UP_BIAS,
+    PE_DOWN,
+    PE_DOWN_BIAS,
+    PE_LAYER_WEIGHTS
+} pe_layer_weight;
+
+typedef enum pe_model_weight {
+    PE_EMBEDDING,
+    PE_FINAL_GAIN,
+    PE_FINAL_BIAS,
+    PE_OUTPUT,
+    PE_MODEL_WEIGHTS
+} pe_model_weight;
+
+/* A stretch of theta. Offsets are multiples of 16 elements. */
+typedef struct pe_weight {
+    char    name[96];
+    int64_t offset, count;
+    int     decays; /* takes weight decay: matrices only */
+    int     trains; /* 0: a fixed parameter of the encoding */
+} pe_weight;
+
+/* A term of the gradient that a test may leave out, to see that finite differences notice. */
+typedef enum pe_gradient_term {
+    PE_DROP_NONE,
+    PE_DROP_SOFTMAX,
+    PE_DROP_NORM_MEAN,
+    PE_DROP_NORM_VARIANCE,
+    PE_DROP_NORM_GAIN,
+    PE_DROP_NORM_BIAS,
+    PE_DROP_GELU_CURVE,
+    PE_DROP_MLP_SKIP,
+    PE_DROP_ATTENTION_SKIP,
+    PE_DROP_UP_BIAS,
+    PE_DROP_DOWN_BIAS,
+    PE_DROP_QUERY,
+    PE_DROP_KEY,
+    PE_DROP_VALUE,
+    PE_DROP_ENCODING,
+    PE_DROP_ROWS,
+    PE_DROP_EMBEDDING,
+    PE_DROP_TERMS
+} pe_gradient_term;
+
+typedef struct pe_model_config {
+    const char  *spec;
+    int64_t      L;       /* training length: windows of pe_model_gradient */
+    int64_t      longest; /* the longest window of pe_model_losses; 0 = L */
+    int64_t      d_model, layers, heads;
+    int64_t      batch; /* windows of one pe_model_gradient */
+    uint64_t     seed;
+    posenc_dtype dtype; /* F32, or F64 for tests */
+} pe_model_config;
+
+/* What the forward pass leaves for the backward pass, in one layer. Element type: the model's. n =
+   tokens. */
+typedef struct pe_layer_memory {
+    void *unit1, *scale1; /* [n,d] normalised rows, [n] 1 / standard deviation */
+    void *qkv, *o, *lse;  /* [n,3d], [n,d], [B,H,L] */
+    void *unit2, *scale2;
+    void *active, *slope; /* [n,4d] gelu and its derivative */
+} pe_layer_memory;
+
+typedef struct pe_model pe_model;
+
+/* windows[b]: length + 1 bytes; byte p + 1 is predicted from bytes 0 .. p. */
+typedef struct pe_model_math {
+    posenc_status (*losses)(pe_model *m, double *losses, const unsigned char *const *windows, int64_t B,
+                            int64_t length, posenc_error *err);
+    posenc_status (*gradient)(pe_model *m, double *loss, const unsigned char *const *windows, int64_t B,
+                              posenc_error *err);
+} pe_model_math;
+
+extern const pe_model_math pe_model_math_f32, pe_model_math_f64;
+
+struct pe_model {
+    pe_model_config      config;
+    const pe_model_math *math;
+    posenc_encoding     *encoding;
+    posenc_plan         *short_plan, *long_plan; /* lengths up to L; up to longest */
+    int64_t              long_batch;             /* windows of `longest` that fit the buffers */
+
+    pe_weight *weights; /* [weight_count]: layers, model, then the encoding's */
+    int        weight_count;
+    int64_t    size; /* elements of theta, grad */
+    void      *theta, *grad;
+
+    int            param_count;     /* posenc_param_count(encoding) */
+    int            encoding_weight; /* index in `weights` of the encoding's first */
+    posenc_tensor *params;          /* [layers, param_count] into theta */
+    posenc_tensor *layer_dparams;   /* [layers, param_count] into grad; no data where not wanted */
+    posenc_tensor *rows_dparams;    /* [param_count] */
+    int            has_rows;        /* the encoding acts at the input */
+
+    void            *memory;    /* the one block behind all that follows */
+    void            *workspace; /* for posenc_... */
+    pe_layer_memory *layers;
+    void            *x, *dx, *spare;             /* [n,d] */
+    void            *dqkv;                       /* [n,3d] */
+    void            *rows, *unit, *wide, *scale; /* [block,d] twice, [block,max(4d,256)], [block] */
+    double          *losses;                     /* [n] */
+
+    pe_gradient_term drop_gradient; /* tests only */
+};
+
+posenc_status pe_model_create(pe_model **model, const pe_model_config *config, posenc_error *err);
+void          pe_model_free(pe_model *model); /* NULL is fine */
+
+/* losses [B, length]: nats of each predicted byte. B and length as planned: batch windows up to L,
+   or long_batch windows up to `longest`. */
+posenc_status pe_model_losses(pe_model *m, double *losses, const unsigned char *const *windows, int64_t B,
+                              int64_t length, posenc_error *err);
+
+/* *loss = mean over the batch; grad receives (overwrites) its gradient. */
+posenc_status pe_model_gradient(pe_model *m, double *loss, const unsigned char *const *windows, int64_t B,
+                                posenc_error *err);
+
+/* Elements that training changes: of the whole model, of the encoding alone. */
+int64_t pe_model_parameters(const pe_model *m);
+int64_t pe_model_encoding_parameters(const pe_model *m);
+
+#endif

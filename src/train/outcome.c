@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * outcome.c: from runs to losses per bucket, curves, ratios and ranks
+ *
+ * One causal pass over windows of 8 L gives the loss at every shorter length, so everything follows from the matrix
+ * [windows, 8 L] of each run: buckets, the smoothed curve, E_k = loss in [k L/2, k L) / loss in [L/2, L), and the
+ * break position, the last one where the smoothed loss is within 0.1 nats of that at L. A run that diverged has no
+ * such matrix: its numbers stay NaN and it has no rank.
+ *
+ * Buckets differ in difficulty (text further on in a window is another text), so encodings are compared within a
+ * bucket only; a ratio compares two buckets and is read beside the ratio of an encoding that is known to carry on.
+ */
+#include "train/outcome.h"
+
+#include "train/fail.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define BREAK_NATS 0.1
+enum { SMOOTH_PART = 8, TRAINING_PART = 20 };
+
+/* Classes by E_8. */
+static const struct {
+    double      most;
+    const char *name;
+} classes[] = {{1.1, "extrapolates"}, {1.4, "degrades"}, {INFINITY, "breaks"}};
+
+static posenc_status no_memory(const pe_outcome *o, posenc_error *err)
+{
+    return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for the results of %s", o->label);
+}
+
+static int has_ended_well(const pe_outcome *o, int64_t seeds)
+{
+    for (int64_t s = 0; s < seeds; s++)
+        if (atomic_load(&o->ended[s]) != 1 + POSENC_OK)
+            return 0;
+    return 1;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static double *unmeasured(int64_t n)
+{
+    double *x = malloc((size_t)n * sizeof *x);
+    for (int64_t i = 0; x && i < n; i++)
+        x[i] = NAN;
+    return x;
+}
+
+static int allocate(pe_outcome *o, int64_t seeds)
+{
+    const pe_run_config *c  = &o->config;
+    int                  ok = 1;
+    for (int b = 0; b < PE_BUCKETS; b++)
+        ok &= (o->window_means[b] = unmeasured(seeds * c->windows)) != NULL;
+    ok &= (o->curve = unmeasured(PE_REACH * c->L)) != NULL;
+    ok &= (o->training = unmeasured(c->steps)) != NULL;
+    if (seeds > 1) {
+        ok &= (o->low = unmeasured(PE_REACH * c->L)) != NULL;
+        ok &= (o->high = unmeasured(PE_REACH * c->L)) != NULL;
+    }
+    return ok;
+}
+
+static void measure_buckets(pe_outcome *o, int64_t seeds)
+{
+    const int64_t windows = o->config.windows;
+    for (int b = 0; b < PE_BUCKETS; b++) {
+        for (int64_t s = 0; s < seeds; s++)
+            pe_bucket_means(o->window_means[b] + s * windows, o->runs[s].window_loss, windows, o->config.L, b);
+        o->loss[b] = pe_mean(o->window_means[b], seeds * windows);
+    }
+    for (int b = 0; b < PE_BUCKETS; b++)
+        o->ratio[b] = o->loss[b] / o->loss[PE_AT_L];
+}
+
+/* Mean over the windows of one run, by position. */
+static void mean_of_windows(double *mean, const pe_run_result *run, int64_t windows, int64_t length)
+{
+    for (int64_t p = 0; p < length; p++) {
+        double sum = 0;
+        for (int64_t w = 0; w < windows; w++)
+            sum += (double)run->window_loss[w * length + p];
+        mean[p] = sum / (double)windows;
+    }
+}
+
+static posenc_status measure_curve(pe_outcome *o, int64_t seeds, posenc_error *err)
+{
+    const int64_t n = PE_REACH * o->config.L, width = larger(1, o->config.L / SMOOTH_PART);
+    double       *raw = malloc((size_t)n * sizeof *raw), *smooth = malloc((size_t)n * sizeof *smooth);
+    for (int64_t s = 0; raw && smooth && s < seeds; s++) {
+        mean_of_windows(raw, &o->runs[s], o->config.windows, n);
+        pe_smooth(smooth, raw, n, width);
+        for (int64_t p = 0; p < n; p++) {
+            o->curve[p] = (s ? o->curve[p] : 0) + smooth[p] / (double)seeds;
+            if (seeds > 1) {
+                o->low[p]  = fmin(smooth[p], o->low[p]); /* fmin ignores the NaN that was there */
+                o->high[p] = fmax(smooth[p], o->high[p]);
+            }
+        }
+    }
+    const int enough = raw && smooth;
+    free(raw);
+    free(smooth);
+    return enough ? POSENC_OK : no_memory(o, err);
+}
+
+static posenc_status measure_training(pe_outcome *o, int64_t seeds, posenc_error *err)
+{
+    const int64_t n    = o->config.steps;
+    double       *mean = calloc((size_t)n, sizeof *mean);
+    if (!mean)
+        return no_memory(o, err);
+    for (int64_t s = 0; s < seeds; s++)
+        for (int64_t i = 0; i < n; i++)
+            mean[i] += (double)o->runs[s].train_loss[i] / (double)seeds;
+    pe_smooth(o->training, mean, n, larger(1, n / TRAINING_PART));
+    free(mean);
+    return POSENC_OK;
+}
+
+static const char *class_of(const pe_outcome *o)
+{
+    int i = 0;
+    while (o->ratio[PE_AT_8L] > classes[i].most)
+        i++;
+    return o->diverged || isnan(o->ratio[PE_AT_8L]) ? "diverged" : classes[i].name;
+}
+
+posenc_status pe_outcome_measure(pe_outcome *o, int64_t seeds, posenc_error *err)
+{
+    if (!has_ended_well(o, seeds))
+        return POSENC_OK;
+    if (!allocate(o, seeds))
+        return no_memory(o, err);
+    measure_buckets(o, seeds);
+    posenc_status status = measure_curve(o, seeds, err);
+    if (!status)
+        status = measure_training(o, seeds, err);
+    for (int64_t s = 0; s < seeds; s++) {
+        o->diverged |= o->runs[s].diverged;
+        o->seconds += (o->runs[s].train_seconds + o->runs[s].eval_seconds) / (double)seeds;
+    }
+    o->break_position = pe_break_position(o->curve, PE_REACH * o->config.L, o->loss[PE_AT_L] + BREAK_NATS);
+    o->verdict        = class_of(o);
+    o->is_complete    = !status;
+    return status;
+}
+
+void pe_outcome_free(pe_outcome *o, int64_t seeds)
+{
+    for (int64_t s = 0; o->runs && s < seeds; s++)
+        pe_run_result_free(&o->runs[s]);
+    for (int b = 0; b < PE_BUCKETS; b++)
+        free(o->window_means[b]);
+    free(o->runs);
+    free(o->progress);
+    free(o->ended);
+    free(o->curve);
+    free(o->low);
+    free(o->high);
+    free(o->training);
+    posenc_encoding_free(o->e);
+}
+
+/* ---------------------------------------------------------------- among encodings ----------- */
+
+pe_interval pe_outcomes_difference(const pe_compare *c, int a, int b, int bucket)
+{
+    return pe_bootstrap_difference(c->bootstrap, c->outcomes[a].window_means[bucket], c->outcomes[b].window_means[bucket]);
+}
+
+/* Loss in a bucket, NaN for what has no rank. */
+static double ranked_loss(const pe_outcome *o, int bucket)
+{
+    return o->is_complete && !o->diverged ? o->loss[bucket] : NAN;
+}
+
+int pe_outcomes_order(const pe_compare *c, int order[])
+{
+    int count = 0;
+    for (int i = 0; i < c->count; i++)
+        if (c->outcomes[i].is_complete)
+            order[count++] = i;
+    for (int i = 1; i < count; i++) /* few items: insertion, which keeps equals in order */
+        for (int k = i; k > 0; k--) {
+            const double above = ranked_loss(&c->outcomes[order[k - 1]], PE_AT_L);
+            const double here  = ranked_loss(&c->outcomes[order[k]], PE_AT_L);
+            if (!(here < above || (isnan(above) && !isnan(here))))
+                break;
+            const int swap = order[k];
+            order[k]       = order[k - 1];
+            order[k - 1]   = swap;
+        }
+    return count;
+}
+
+typedef struct judge {
+    const pe_compare *c;
+    int               bucket;
+} judge;
+
+/* Is the interval of the difference clear of zero? */
+static int tells(void *self, int better, int worse)
+{
+    const judge      *j = self;
+    const pe_interval d = pe_outcomes_difference(j->c, worse, better, j->bucket);
+    return d.low > 0;
+}
+
+static void rank_bucket(pe_compare *c, int bucket, double *means, int *ranks)
+{
+    judge j = {c, bucket};
+    for (int i = 0; i < c->count; i++)
+        means[i] = ranked_loss(&c->outcomes[i], bucket);
+    pe_rank(ranks, means, c->count, tells, &j);
+    for (int i = 0; i < c->count; i++) {
+        pe_outcome *o       = &c->outcomes[i];
+        o->rank[bucket]     = ranks[i];
+        o->difference[bucket] = (pe_interval){NAN, NAN, NAN};
+        if (c->reference >= 0 && !isnan(means[i]))
+            o->difference[bucket] = pe_outcomes_difference(c, i, c->reference, bucket);
+    }
+}
+
+posenc_status pe_outcomes_rank(pe_compare *c, posenc_error *err)
+{
+    double *means = malloc((size_t)c->count * sizeof *means);
+    int    *ranks = malloc((size_t)c->count * sizeof *ranks);
+    if (means && ranks) {
+        const int n  = pe_outcomes_order(c, ranks);
+        c->reference = n > 0 && !isnan(ranked_loss(&c->outcomes[ranks[0]], PE_AT_L)) ? ranks[0] : -1;
+        for (int b = 0; b < PE_BUCKETS; b++)
+            rank_bucket(c, b, means, ranks);
+    }
+    const int enough = means && ranks;
+    free(means);
+    free(ranks);
+    return enough ? POSENC_OK : pe_train_fail(err, POSENC_MEMORY, "compare: no memory for the ranks");
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * outcome.h: what a comparison holds, shared by those who measure, judge and write it
+ *
+ * An outcome is one encoding with all its runs (one per seed) and what follows from them. Numbers that were not
+ * measured are NaN.
+ */
+#ifndef PE_TRAIN_OUTCOME_H
+#define PE_TRAIN_OUTCOME_H
+
+#include "train/compare.h"
+#include "train/run.h"
+#include "train/statistics.h"
+
+enum { PE_LONGEST_SPEC = 1024, PE_LONGEST_ANSWER = 2048, PE_LONGEST_WARNING = 320, PE_MACHINE = 128 };
+
+typedef struct pe_outcome {
+    char             label[PE_LONGEST_SPEC]; /* as it was asked for */
+    posenc_encoding *e;
+    int              is_plain;        /* a name of the registry and nothing else: what the checks speak of */
+    int              untrained_beyond; /* a learned row per position: beyond L none was ever trained */
+    pe_run_config    config;           /* but for the seed, of every run */
+    pe_run_result   *runs;             /* [seeds] */
+    pe_run_progress *progress;         /* [seeds] */
+    atomic_int      *ended;            /* [seeds] 1 + the run's status, or 0 while there is no result */
+
+    /* From here on: set by pe_outcome_measure once all runs have finished. */
+    int         is_complete, diverged;
+    double     *window_means[PE_BUCKETS]; /* [seeds, windows] */
+    double      loss[PE_BUCKETS];         /* nats per byte, mean over windows and seeds */
+    double      ratio[PE_BUCKETS];        /* loss / loss at [L/2, L) */
+    double     *curve, *low, *high;       /* [8 L] by position, smoothed over L/8; range over seeds, or NULL */
+    double     *training;                 /* [steps] smoothed loss of the training batches */
+    int64_t     break_position;
+    const char *verdict;                  /* "extrapolates", "degrades", "breaks", "diverged" */
+    double      seconds;                  /* training and evaluation, mean over seeds */
+    /* Set by the comparison of all outcomes. */
+    pe_interval difference[PE_BUCKETS]; /* to the reference encoding */
+    int         rank[PE_BUCKETS];       /* shared where intervals contain 0; 0: not ranked */
+} pe_outcome;
+
+struct pe_compare {
+    pe_compare_config config;
+    pe_text           text;
+    pe_outcome       *outcomes;
+    int               count;
+    int               reference; /* index of the encoding that differences are taken to: the best at L; -1: none */
+    int64_t           windows;
+    int64_t           workers;
+    pe_bootstrap     *bootstrap;
+    double            wall_seconds;
+    char              warning[PE_LONGEST_WARNING], answer[PE_LONGEST_ANSWER], machine[PE_MACHINE];
+};
+
+/* Fewer windows than this decide nothing; fewer positions than this make no bucket of L/2. */
+enum { PE_FEWEST_WINDOWS = 24, PE_SHORTEST_L = 8 };
+
+/* What the runs of one encoding say. Does nothing before all have finished. */
+posenc_status pe_outcome_measure(pe_outcome *o, int64_t seeds, posenc_error *err);
+void          pe_outcome_free(pe_outcome *o, int64_t seeds);
+
+/* Differences, ranks and the answer, once all that will be measured is measured. */
+posenc_status pe_outcomes_rank(pe_compare *c, posenc_error *err);
+/* Indices of the complete outcomes, best at L first, then those that diverged; returns their count. */
+int pe_outcomes_order(const pe_compare *c, int order[]);
+/* The difference of two outcomes in a bucket, a - b. */
+pe_interval pe_outcomes_difference(const pe_compare *c, int a, int b, int bucket);
+
+/* ---------------------------------------------------------------- checks -------------------- */
+
+typedef enum pe_verdict { PE_PASSED, PE_FAILED, PE_NOT_APPLICABLE } pe_verdict;
+
+typedef struct pe_check_result {
+    int        number;
+    pe_verdict verdict;
+    char       claim[160], found[160];
+} pe_check_result;
+
+int         pe_check_count(void);
+void        pe_check_judge(pe_check_result *result, const pe_compare *c, int index);
+const char *pe_verdict_name(pe_verdict verdict);
+
+#endif

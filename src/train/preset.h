@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * preset.h: what `compare` trains when nothing else is said, and lists of specifications
+ */
+#ifndef PE_TRAIN_PRESET_H
+#define PE_TRAIN_PRESET_H
+
+#include <posenc/posenc.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct pe_preset {
+    const char *name, *summary;
+    const char *encodings; /* SPECs, separated by commas */
+    int64_t     steps, seeds, L, d_model, layers, heads, batch, warmup, windows;
+    double      learning_rate, weight_decay, clip;
+} pe_preset;
+
+/* The preset of that name, or NULL; number `index`, or NULL beyond the last. */
+const pe_preset *pe_preset_find(const char *name);
+const pe_preset *pe_preset_at(int index);
+
+/* Copies the first SPEC of `list` into spec and returns where the next one starts, or NULL if it was the last.
+   A comma inside brackets belongs to the SPEC. ARGUMENT in *status for an empty SPEC or one of n bytes or more. */
+const char *pe_spec_next(char *spec, size_t n, const char *list, posenc_status *status, posenc_error *err);
+
+/* Writes spec with every part's settings for a small model (posenc_small_model), which the spec's own settings
+   override: "t5[num_buckets=16]" becomes "t5[max_distance=32 ... num_buckets=16]". */
+posenc_status pe_spec_complete(char *complete, size_t n, const char *spec, const posenc_dims *dims, posenc_error *err);
+
+#endif

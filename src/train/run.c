@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run.c: one training run, from checks to numbers
+ *
+ * Train `steps` batches of L, then read held-out windows of 8 L in one causal pass each: since no byte
+ * sees what follows it, that pass holds the loss at every shorter length.
+ *
+ * Nothing here depends on the clock, on other runs or on the number of workers: OpenBLAS and the
+ * library are told to use the calling thread alone, random numbers are named and not drawn in order,
+ * and sums have a fixed order. The clock is only read, for the throughput, which is taken from step
+ * 100 on: the first steps warm caches and clocks.
+ *
+ * A loss or a gradient that is not finite ends the run with `diverged` and status OK: that is a
+ * finding about the encoding, not an error of the caller.
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "train/run.h"
+
+#include "train/fail.h"
+#include "train/model.h"
+#include "train/optimiser.h"
+#include "train/text_windows.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { REACH = 8, WARM_STEPS = 100 }; /* windows are REACH * L long */
+
+/* OpenBLAS's own call; not every cblas.h declares it. */
+void openblas_set_num_threads(int threads);
+
+static void use_one_thread(void)
+{
+    openblas_set_num_threads(1);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---------------------------------------------------------------- checks -------------------- */
+
+static posenc_status check_numbers(const pe_run_config *c, posenc_error *err)
+{
+    const struct {
+        const char *name;
+        double      value, low, high;
+    } rows[] = {{"L", (double)c->L, 1, 1e6},
+                {"steps", (double)c->steps, 1, 1e9},
+                {"warmup", (double)c->warmup, 0, 1e9},
+                {"windows", (double)c->windows, 1, 1e9},
+                {"learning_rate", c->learning_rate, 0, 1e3},
+                {"weight_decay", c->weight_decay, 0, 1e3},
+                {"clip", c->clip, 0, 1e9}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!(rows[i].value >= rows[i].low && rows[i].value <= rows[i].high))
+            return pe_train_fail(err, POSENC_ARGUMENT, "run: %s is %g; it must be %g to %g", rows[i].name,
+                                 rows[i].value, rows[i].low, rows[i].high);
+    return POSENC_OK;
+}
+
+static posenc_status check_text(const pe_run_config *c, posenc_error *err)
+{
+    const pe_text *t = c->text;
+    if (!t || !t->bytes || t->train_size < 0 || t->train_size > t->size)
+        return pe_train_fail(err, POSENC_ARGUMENT, "run: text has no bytes, or its training part exceeds it");
+    if (t->train_size <= c->L)
+        return pe_train_fail(
+            err, POSENC_ARGUMENT,
+            "run: the training part of the text has %lld bytes; training at length %lld needs at "
+            "least %lld: give a longer text",
+            (long long)t->train_size, (long long)c->L, (long long)c->L + 1);
+    const int64_t windows = pe_text_windows(t, c->L);
+    if (windows < c->windows)
+        return pe_train_fail(
+            err, POSENC_ARGUMENT,
+            "run: the held-out part of the text has %lld bytes; %lld window(s) of %lld predictions "
+            "need %lld: give a longer text",
+            (long long)(t->size - t->train_size), (long long)c->windows, (long long)(REACH * c->L),
+            (long long)(c->windows * REACH * c->L + 1));
+    return POSENC_OK;
+}
+
+static pe_model_config model_config(const pe_run_config *c)
+{
+    return (pe_model_config){.spec    = c->spec,
+                             .L       = c->L,
+                             .longest = REACH * c->L,
+                             .d_model = c->d_model,
+                             .layers  = c->layers,
+                             .heads   = c->heads,
+                             .batch   = c->batch,
+                             .seed    = c->seed,
+                             .dtype   = POSENC_F32};
+}
+
+/* ---------------------------------------------------------------- progress ------------------ */
+
+/* Windows that one evaluation pass takes: as many as fill the buffers of a training step. */
+static int64_t windows_per_pass(const pe_run_config *c)
+{
+    return c->batch > REACH ? c->batch / REACH : 1;
+}
+
+int64_t pe_run_work(const pe_run_config *config)
+{
+    const int64_t per_pass = windows_per_pass(config);
+    return config->steps + (config->windows + per_pass - 1) / per_pass;
+}
+
+/* Counts one unit; nonzero if somebody asked to stop. */
+static int advance(pe_run_progress *progress)
+{
+    if (!progress)
+        return 0;
+    atomic_fetch_add(&progress->step, 1);
+    return atomic_load(&progress->cancel) != 0;
+}
+
+static posenc_status cancelled(pe_run_result *result, posenc_error *err)
+{
+    result->cancelled = 1;
+    return pe_train_fail(err, POSENC_UNSUPPORTED, "run: cancelled before its end");
+}
+
+/* ---------------------------------------------------------------- training ------------------ */
+
+/* What one run holds. */
+typedef struct work {
+    pe_model             *model;
+    pe_optimiser         *optimiser;
+    const unsigned char **windows; /* [batch] */
+    double               *losses;  /* [tokens of one pass] */
+} work;
+
+static posenc_status work_create(work *w, const pe_run_config *c, posenc_error *err)
+{
+    const pe_model_config config = model_config(c);
+    posenc_status         status = pe_model_create(&w->model, &config, err);
+    if (!status)
+        status = pe_optimiser_create(&w->optimiser, w->model->size, err);
+    if (status)
+        return status;
+    const int64_t rows = c->batch > w->model->long_batch ? c->batch : w->model->long_batch;
+    w->windows         = malloc((size_t)rows * sizeof *w->windows);
+    w->losses          = malloc((size_t)(w->model->long_batch * REACH * c->L) * sizeof *w->losses);
+    if (!w->windows || !w->losses)
+        return pe_train_fail(err, POSENC_MEMORY, "run: no memory for a batch of %lld windows",
+                             (long long)rows);
+    return POSENC_OK;
+}
+
+static void work_free(work *w)
+{
+    pe_model_free(w->model);
+    pe_optimiser_free(w->optimiser);
+    free(w->windows);
+    free(w->losses);
+}
+
+/* One step; *finite = 0 if its loss or gradient was not, and then nothing was changed. */
+static posenc_status train_step(work *w, const pe_run_config *c, int64_t step, float *train_loss, int *finite,
+                                posenc_error *err)
+{
+    double loss;
+    pe_text_batch(w->windows, c->text, c->L, c->batch, c->seed, step);
+    const posenc_status status = pe_model_gradient(w->model, &loss, w->windows, c->batch, err);
+    if (status)
+        return status;
+    *train_loss       = (float)loss;
+    const double rate = pe_learning_rate(c->learning_rate, step, c->warmup, c->steps);
+    *finite           = isfinite(loss) &&
+              isfinite(pe_optimiser_step(w->optimiser, w->model->theta, w->model->grad, w->model->weights,
+                                         w->model->weight_count, rate, c->weight_decay, c->clip));
+    return POSENC_OK;
+}
+
+static posenc_status train(work *w, const pe_run_config *c, pe_run_progress *progress, pe_run_result *result,
+                           posenc_error *err)
+{
+    const double start = now();
+    double       warm  = start;
+    int64_t      first = 0;
+    for (int64_t step = 0; step < c->steps; step++) {
+        int                 finite = 1;
+        const posenc_status status = train_step(w, c, step, &result->train_loss[step], &finite, err);
+        if (status)
+            return status;
+        result->diverged = !finite;
+        if (advance(progress))
+            return cancelled(result, err);
+        if (!finite)
+            break;
+        if (step + 1 == WARM_STEPS && c->steps > WARM_STEPS) {
+            warm  = now();
+            first = WARM_STEPS;
+        }
+    }
+    const double end      = now();
+    result->train_seconds = end - start;
+    if (!result->diverged && end > warm)
+        result->tokens_per_second = (double)((c->steps - first) * c->batch * c->L) / (end - warm);
+    return POSENC_OK;
+}
+
+/* ---------------------------------------------------------------- evaluation ---------------- */
+
+static posenc_status evaluate(work *w, const pe_run_config *c, pe_run_progress *progress,
+                              pe_run_result *result, posenc_error *err)
+{
+    const double  start  = now();
+    const int64_t length = REACH * c->L, per_pass = windows_per_pass(c);
+    for (int64_t first = 0; first < c->windows; first += per_pass) {
+        const int64_t count = c->windows - first < per_pass ? c->windows - first : per_pass;
+        for (int64_t i = 0; i < count; i++)
+            w->windows[i] = pe_text_window(c->text, c->L, c->windows, first + i);
+        const posenc_status status = pe_model_losses(w->model, w->losses, w->windows, count, length, err);
+        if (status)
+            return status;
+        for (int64_t i = 0; i < count * length; i++)
+            result->window_loss[first * length + i] = (float)w->losses[i];
+        if (advance(progress))
+            return cancelled(result, err);
+    }
+    result->eval_seconds = now() - start;
+    return POSENC_OK;
+}
+
+/* ---------------------------------------------------------------- results ------------------- */
+
+/* An array of n NaNs: what was not measured must not look like a number. */
+static float *unmeasured_create(int64_t n)
+{
+    float *a = malloc((size_t)n * sizeof *a);
+    for (int64_t i = 0; a && i < n; i++)
+        a[i] = NAN;
+    return a;
+}
+
+static posenc_status result_create(pe_run_result *result, const pe_run_config *c, const pe_model *m,
+                                   posenc_error *err)
+{
+    result->train_loss          = unmeasured_create(c->steps);
+    result->window_loss         = unmeasured_create(c->windows * REACH * c->L);
+    result->params              = calloc((size_t)(c->layers * m->param_count) + 1, sizeof *result->params);
+    result->parameters          = pe_model_parameters(m);
+    result->encoding_parameters = pe_model_encoding_parameters(m);
+    if (!result->train_loss || !result->window_loss || !result->params)
+        return pe_train_fail(err, POSENC_MEMORY, "run: no memory for the losses of %lld windows",
+                             (long long)c->windows);
+    return POSENC_OK;
+}
+
+static int copy_create(pe_run_param *to, const char *name, const posenc_tensor *from)
+{
+    size_t n = 1;
+    for (int32_t a = 0; a < from->ndim; a++)
+        n *= (size_t)from->shape[a];
+    to->tensor      = *from;
+    to->tensor.data = malloc(n * sizeof(float) + 1);
+    to->name        = malloc(strlen(name) + 1);
+    if (!to->tensor.data || !to->name)
+        return 0;
+    memcpy(to->tensor.data, from->data, n * sizeof(float));
+    strcpy(to->name, name);
+    return 1;
+}
+
+static posenc_status params_create(pe_run_result *result, const pe_model *m, posenc_error *err)
+{
+    const int64_t n = m->config.layers * m->param_count;
+    for (int64_t i = 0; i < n; i++) {
+        const char *name = posenc_param_name(m->encoding, (int)(i % m->param_count));
+        result->param_count++;
+        if (!copy_create(&result->params[i], name, &m->params[i]))
+            return pe_train_fail(err, POSENC_MEMORY,
+                                 "run: no memory for a copy of the encoding's parameters");
+    }
+    return POSENC_OK;
+}
+
+posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_run_result *result,
+                     posenc_error *err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    work                  w    = {0};
+    *result                    = (pe_run_result){0};
+    pthread_once(&once, use_one_thread);
+    posenc_status status = check_numbers(config, err);
+    if (!status)
+        status = check_text(config, err);
+    if (!status)
+        status = work_create(&w, config, err);
+    if (!status)
+        status = result_create(result, config, w.model, err);
+    if (!status)
+        status = train(&w, config, progress, result, err);
+    if (!status && !result->diverged)
+        status = evaluate(&w, config, progress, result, err);
+    if (!status)
+        status = params_create(result, w.model, err);
+    work_free(&w);
+    return status;
+}
+
+void pe_run_result_free(pe_run_result *result)
+{
+    if (!result)
+        return;
+    for (int i = 0; i < result->param_count; i++) {
+        free(result->params[i].name);
+        free(result->params[i].tensor.data);
+    }
+    free(result->params);
+    free(result->train_loss);
+    free(result->window_loss);
+    *result = (pe_run_result){0};
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * run.h: one training run of `compare`, from a configuration to numbers
+ *
+ * A run is one encoding, one seed, one thread: it depends on nothing but its configuration and the
+ * text, so workers may take runs in any order and on any number of threads. The model, optimiser and
+ * initialisation are those of docs/experiments.md.
+ */
+#ifndef PE_TRAIN_RUN_H
+#define PE_TRAIN_RUN_H
+
+#include <posenc/posenc.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Text as bytes: the first part is trained on, the last tenth is held out in windows of 8 L. */
+typedef struct pe_text {
+    const unsigned char *bytes;
+    int64_t              size;
+    int64_t              train_size; /* bytes [0, train_size) are for training */
+} pe_text;
+
+typedef struct pe_run_config {
+    const char    *spec; /* for posenc_encoding_create, complete with settings */
+    int64_t        L;    /* training length */
+    int64_t        d_model, layers, heads, batch;
+    int64_t        steps; /* fixed, never adapted to the clock */
+    int64_t        warmup;
+    double         learning_rate, weight_decay, clip;
+    int64_t        windows; /* held-out windows of 8 L to evaluate */
+    uint64_t       seed;
+    const pe_text *text;
+} pe_run_config;
+
+/* What other threads may watch or ask while a run goes on. */
+typedef struct pe_run_progress {
+    atomic_llong step;   /* steps done, evaluation counted as further steps: see pe_run_work */
+    atomic_int   cancel; /* 1: stop at the next step, with status UNSUPPORTED and cancelled = 1 */
+} pe_run_progress;
+
+/* A parameter of the encoding after training, for the pictures. The list of a result goes layer by
+   layer: with n = posenc_param_count(e) it holds layers * n entries, and entry l * n + i is
+   parameter i of layer l, so that the n tensors of one layer, in order, are what posenc_bias and
+   its like take. The part at the place input belongs to the whole model: its entries are equal in
+   every layer. Fixed parameters are listed as well. */
+typedef struct pe_run_param {
+    char         *name;   /* posenc_param_name(e, i) */
+    posenc_tensor tensor; /* F32, owned */
+} pe_run_param;
+
+typedef struct pe_run_result {
+    float  *train_loss;  /* [steps] nats per byte of each batch; NaN where the run stopped before */
+    float  *window_loss; /* [windows, 8 L] nats of each held-out byte, by position; NaN if not evaluated.
+                             Column p: byte p + 1 of the window predicted from its bytes 0 .. p */
+    int64_t parameters, encoding_parameters;
+    double  train_seconds, eval_seconds, tokens_per_second; /* throughput from the second hundred of steps */
+    int     cancelled;
+    int     diverged; /* a loss that is not finite: training stopped there */
+    pe_run_param *params;
+    int           param_count;
+} pe_run_result;
+
+/* How many windows of 8 L predictions fit into the held-out part: each takes 8 L + 1 bytes, and the
+   last byte of one may be the first of the next. 0 if the text is too short. */
+int64_t pe_text_windows(const pe_text *text, int64_t L);
+
+/* How many units of progress->step the whole run takes (for time left). */
+int64_t pe_run_work(const pe_run_config *config);
+
+/* Runs it. result is overwritten; free with pe_run_result_free whatever the status. progress may be
+   NULL. */
+posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_run_result *result,
+                     posenc_error *err);
+void          pe_run_result_free(pe_run_result *result);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * statistics.h: from losses by position to what may be claimed
+ *
+ * Buckets of positions, the paired bootstrap, extrapolation ratios, ranks that are shared where the data cannot tell.
+ * Nothing here knows an encoding or a file. Definitions: docs/experiments.md.
+ */
+#ifndef PE_TRAIN_STATISTICS_H
+#define PE_TRAIN_STATISTICS_H
+
+#include <posenc/posenc.h>
+#include <stdint.h>
+
+/* Positions of a window of 8 L: [0,L/2), [L/2,L), [L,2L), [2L,4L), [4L,8L). */
+enum { PE_BUCKETS = 5, PE_AT_HALF = 0, PE_AT_L, PE_AT_2L, PE_AT_4L, PE_AT_8L };
+enum { PE_REACH = 8 }; /* a held-out window is PE_REACH * L long */
+
+/* First position of bucket b, 0 <= b <= PE_BUCKETS: bucket b is [edge(b), edge(b+1)). */
+int64_t pe_bucket_edge(int64_t L, int bucket);
+/* "L/2..L", "x2" ...: short, for a table's head; and "[64,128)" into text. */
+const char *pe_bucket_name(int bucket);
+void        pe_bucket_range(char *text, size_t size, int64_t L, int bucket);
+
+/* means[w] = mean over the bucket of window w. losses [windows, 8 L]. */
+void pe_bucket_means(double *means, const float *losses, int64_t windows, int64_t L, int bucket);
+
+double pe_mean(const double *x, int64_t n);
+
+/* smooth[i] = mean of x over the window of `width` numbers centred at i, cut at the ends. smooth != x. */
+void pe_smooth(double *smooth, const double *x, int64_t n, int64_t width);
+
+typedef struct pe_interval {
+    double value, low, high; /* the estimate and its 95 % interval */
+} pe_interval;
+
+/* Which rows a resample takes: the same for every pair, so that all differences of a comparison are about the same
+   resampled texts. */
+typedef struct pe_bootstrap pe_bootstrap;
+
+/* seeds >= 1, windows >= 1. Hierarchical: a resample draws seeds, then windows of each. */
+posenc_status pe_bootstrap_create(pe_bootstrap **bootstrap, int64_t seeds, int64_t windows, int64_t resamples,
+                                  uint64_t seed, posenc_error *err);
+void          pe_bootstrap_free(pe_bootstrap *bootstrap); /* NULL is fine */
+
+/* mean(a - b) with its percentile interval; a, b [seeds, windows], paired. */
+pe_interval pe_bootstrap_difference(pe_bootstrap *bootstrap, const double *a, const double *b);
+
+/* Ranks from 1; NaN gets 0. Taken in the order of their means, an item shares the rank of the leader of the group
+   before it unless tells(self, leader, item) says that the two can be told apart; then it leads the next group, and
+   its rank is 1 + the number of items before it. */
+void pe_rank(int *ranks, const double *means, int count, int (*tells)(void *self, int better, int worse), void *self);
+
+/* The largest position p with smooth(p) <= limit, or -1. */
+int64_t pe_break_position(const double *smooth, int64_t n, double limit);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * text_windows.c: random windows to train on, evenly spread windows to evaluate on
+ *
+ * Window w of n starts at floor(w (size - 8 L - 1) / (n - 1)) of a held-out part of `size` bytes, so
+ * that the first stands at its front and the last at its end. As n windows of 8 L predictions fit,
+ * neighbours are at least 8 L apart: no byte is predicted twice.
+ */
+#include "train/text_windows.h"
+
+void pe_text_batch(const unsigned char **windows, const pe_text *text, int64_t L, int64_t batch,
+                   uint64_t seed, int64_t step)
+{
+    const int64_t places = text->train_size - L;
+    for (int64_t r = 0; r < batch; r++) {
+        const double u = posenc_random_uniform(seed, "batch", (uint64_t)(step * batch + r));
+        windows[r]     = text->bytes + (int64_t)(u * (double)places);
+    }
+}
+
+int64_t pe_text_windows(const pe_text *text, int64_t L)
+{
+    const int64_t predictions = text->size - text->train_size - 1;
+    return predictions > 0 && L > 0 ? predictions / (8 * L) : 0;
+}
+
+const unsigned char *pe_text_window(const pe_text *text, int64_t L, int64_t count, int64_t w)
+{
+    const int64_t room = text->size - text->train_size - 8 * L - 1;
+    return text->bytes + text->train_size + (count > 1 ? w * room / (count - 1) : 0);
+}

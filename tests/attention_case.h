@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * attention_case.h: a random attention problem for any encoding, run on either executor
+ *
+ * Inputs are made once in double from numbers that float holds exactly, so both executors start from the same values
+ * and every difference is arithmetic. Tolerances are those of DESIGN's table: a float result may differ from the
+ * double one by 2e-6 (outputs) or 2e-5 (gradients) of the row's scale; the row is the last axis, its scale the largest
+ * absolute reference value in it, at least 1e-3 of the array's. Random problems contain what no float arithmetic can
+ * keep - a saturated softmax, a sum over all distances that vanishes because scores may be shifted - so in addition an
+ * array may be off by what changing every input in its last bits does to it: the reference runs three more times with
+ * inputs moved by up to 2^-22 of themselves, and eight times the largest change in the array counts; and a gradient whose
+ * true value is 0 may hold what is left of weights times dout.v in float, 2^-20 of the largest such product.
+ */
+#ifndef TESTS_ATTENTION_CASE_H
+#define TESTS_ATTENTION_CASE_H
+
+#include <math.h>
+#include <posenc/posenc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CASE_PARAMS = 16, DISTURBED = 3 };
+
+typedef struct array { /* owns its numbers; one shape for double and float */
+    int32_t ndim;
+    int64_t shape[POSENC_MAX_DIMS], count;
+    double *wide;
+    float  *narrow;
+} array;
+
+typedef struct attention_case {
+    posenc_encoding *e;
+    posenc_dims      dims;
+    posenc_options   options;
+    posenc_positions q_pos, k_pos;
+    array            q, k, v, dout, params[CASE_PARAMS];
+    uint8_t         *key_allowed, *allowed; /* [B,Lk], [B,1,Lq,Lk] */
+    int              param_count;
+} attention_case;
+
+typedef struct attention_result {
+    array o, lse, dq, dk, dv, dparams[CASE_PARAMS];
+} attention_result;
+
+static inline array array_make(int32_t ndim, const int64_t *shape)
+{
+    array a = {.ndim = ndim, .count = 1};
+    for (int32_t i = 0; i < ndim; i++) {
+        a.shape[i] = shape[i];
+        a.count *= shape[i];
+    }
+    a.wide   = calloc((size_t)a.count + 1, sizeof *a.wide);
+    a.narrow = calloc((size_t)a.count + 1, sizeof *a.narrow);
+    return a;
+}
+
+static inline array array_make4(int64_t a, int64_t b, int64_t c, int64_t d)
+{
+    return array_make(4, (int64_t[]){a, b, c, d});
+}
+
+static inline void array_free(array *a)
+{
+    free(a->wide);
+    free(a->narrow);
+    *a = (array){0};
+}
+
+static inline void array_set(array *a, int64_t i, double x)
+{
+    a->narrow[i] = (float)x;
+    a->wide[i]   = (double)a->narrow[i];
+}
+
+static inline void array_fill(array *a, uint64_t seed, const char *name, double scale)
+{
+    for (int64_t i = 0; i < a->count; i++)
+        array_set(a, i, scale * posenc_random_normal(seed, name, (uint64_t)i));
+}
+
+static inline posenc_tensor array_tensor(const array *a, int wide)
+{
+    return posenc_tensor_contiguous(wide ? (void *)a->wide : (void *)a->narrow, wide ? POSENC_F64 : POSENC_F32, a->ndim,
+                                    a->shape);
+}
+
+/* Parameters: what the encoding starts with, with normal noise so that none is zero. */
+static inline void case_fill_params(attention_case *c, uint64_t seed)
+{
+    posenc_tensor tensors[CASE_PARAMS];
+    posenc_error  err;
+    c->param_count = posenc_param_count(c->e);
+    for (int i = 0; i < c->param_count; i++) {
+        int32_t ndim;
+        int64_t shape[POSENC_MAX_DIMS];
+        if (posenc_param_shape(c->e, &c->dims, i, &ndim, shape, &err))
+            fprintf(stderr, "%s\n", err.message), abort();
+        c->params[i] = array_make(ndim, shape);
+        tensors[i]   = array_tensor(&c->params[i], 1);
+    }
+    if (posenc_param_init(c->e, &c->dims, tensors, seed, &err))
+        fprintf(stderr, "%s\n", err.message), abort();
+    for (int i = 0; i < c->param_count; i++)
+        for (int64_t x = 0; x < c->params[i].count; x++) {
+            const double start = c->params[i].wide[x], noise = posenc_random_normal(seed, posenc_param_name(c->e, i), (uint64_t)x);
+            array_set(&c->params[i], x, start != 0 ? start * (1 + 0.2 * noise) : 0.2 * noise);
+        }
+}
+
+/* dims with every size given; the SPEC must be valid for them. */
+static inline attention_case case_make(const char *spec, posenc_dims dims, uint64_t seed)
+{
+    attention_case c = {.dims = dims, .options = posenc_options_default()};
+    posenc_error   err;
+    if (posenc_encoding_create(&c.e, spec, NULL, &err))
+        fprintf(stderr, "%s\n", err.message), abort();
+    c.q     = array_make4(dims.B, dims.H, dims.Lq, dims.D);
+    c.k     = array_make4(dims.B, dims.G, dims.Lk, dims.D);
+    c.v     = array_make4(dims.B, dims.G, dims.Lk, dims.Dv);
+    c.dout  = array_make4(dims.B, dims.H, dims.Lq, dims.Dv);
+    c.q_pos = posenc_positions_range((double)(dims.Lk - dims.Lq), 1);
+    c.k_pos = posenc_positions_range(0, 1);
+    array_fill(&c.q, seed, "q", 1);
+    array_fill(&c.k, seed, "k", 1);
+    array_fill(&c.v, seed, "v", 1);
+    array_fill(&c.dout, seed, "dout", 1);
+    case_fill_params(&c, seed);
+    c.key_allowed = malloc((size_t)(dims.B * dims.Lk));
+    c.allowed     = malloc((size_t)(dims.B * dims.Lq * dims.Lk));
+    for (int64_t i = 0; i < dims.B * dims.Lk; i++)
+        c.key_allowed[i] = posenc_random_uniform(seed, "key_allowed", (uint64_t)i) < 0.7;
+    for (int64_t i = 0; i < dims.B * dims.Lq * dims.Lk; i++)
+        c.allowed[i] = posenc_random_uniform(seed, "allowed", (uint64_t)i) < 0.6;
+    return c;
+}
+
+static inline void case_free(attention_case *c)
+{
+    array *all[] = {&c->q, &c->k, &c->v, &c->dout};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        array_free(all[i]);
+    for (int i = 0; i < c->param_count; i++)
+        array_free(&c->params[i]);
+    free(c->key_allowed);
+    free(c->allowed);
+    posenc_encoding_free(c->e);
+}
+
+static inline void result_free(attention_result *r)
+{
+    array *all[] = {&r->o, &r->lse, &r->dq, &r->dk, &r->dv};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        array_free(all[i]);
+    for (int i = 0; i < CASE_PARAMS; i++)
+        if (r->dparams[i].wide)
+            array_free(&r->dparams[i]);
+}
+
+static inline posenc_attend_in case_in(const attention_case *c, int wide, posenc_tensor params[CASE_PARAMS])
+{
+    const posenc_dims *d  = &c->dims;
+    posenc_attend_in   in = {.q = array_tensor(&c->q, wide), .k = array_tensor(&c->k, wide), .v = array_tensor(&c->v, wide)};
+    for (int i = 0; i < c->param_count; i++)
+        params[i] = array_tensor(&c->params[i], wide);
+    in.q_pos       = c->q_pos;
+    in.k_pos       = c->k_pos;
+    in.key_allowed = posenc_tensor_contiguous(c->key_allowed, POSENC_U8, 2, (int64_t[]){d->B, d->Lk});
+    in.allowed     = posenc_tensor_contiguous(c->allowed, POSENC_U8, 4, (int64_t[]){d->B, 1, d->Lq, d->Lk});
+    in.params      = params;
+    return in;
+}
+
+static inline void case_stop(const char *what, const attention_case *c, const posenc_error *err)
+{
+    fprintf(stderr, "%s of %s: %s\n", what, posenc_encoding_spec(c->e), err->message);
+    abort();
+}
+
+/* Forward and backward. wide: F64 tensors on the reference executor; else F32 on the tiled one. */
+static inline attention_result case_run(const attention_case *c, int wide)
+{
+    const posenc_dims *d = &c->dims;
+    posenc_options     options = c->options;
+    posenc_plan       *plan;
+    posenc_error       err;
+    posenc_tensor      params[CASE_PARAMS], dparams[CASE_PARAMS];
+    attention_result   r = {.o  = array_make4(d->B, d->H, d->Lq, d->Dv), .lse = array_make(3, (int64_t[]){d->B, d->H, d->Lq}),
+                            .dq = array_make4(d->B, d->H, d->Lq, d->D), .dk = array_make4(d->B, d->G, d->Lk, d->D),
+                            .dv = array_make4(d->B, d->G, d->Lk, d->Dv)};
+    options.executor = wide ? POSENC_REFERENCE : POSENC_TILED;
+    if (posenc_plan_create(&plan, c->e, d, &options, &err))
+        case_stop("plan", c, &err);
+    const size_t      bytes = posenc_plan_workspace(plan, POSENC_FORWARD | POSENC_BACKWARD);
+    void             *work  = aligned_alloc(64, bytes);
+    posenc_attend_in  in    = case_in(c, wide, params);
+    posenc_attend_out out   = {.o = array_tensor(&r.o, wide), .lse = array_tensor(&r.lse, wide)};
+    memset(work, 0xff, bytes); /* NaN: nothing may count on a clean workspace */
+    if (posenc_attend(plan, &in, &out, work, &err))
+        case_stop("attend", c, &err);
+    for (int i = 0; i < c->param_count; i++) {
+        r.dparams[i] = array_make(c->params[i].ndim, c->params[i].shape);
+        dparams[i]   = array_tensor(&r.dparams[i], wide);
+    }
+    posenc_attend_grad grad = {.o = out.o, .lse = out.lse, .dout = array_tensor(&c->dout, wide), .dq = array_tensor(&r.dq, wide),
+                               .dk = array_tensor(&r.dk, wide), .dv = array_tensor(&r.dv, wide), .dparams = dparams};
+    memset(work, 0xff, bytes);
+    if (posenc_attend_backward(plan, &in, &grad, work, &err))
+        case_stop("backward", c, &err);
+    free(work);
+    posenc_plan_free(plan);
+    return r;
+}
+
+/* The same problem with every input moved by up to 2^-22 of itself, in double only. */
+static inline void case_disturb(attention_case *c, uint64_t seed)
+{
+    array *all[4 + CASE_PARAMS] = {&c->q, &c->k, &c->v, &c->dout};
+    for (int i = 0; i < c->param_count; i++)
+        all[4 + i] = &c->params[i];
+    for (int a = 0; a < 4 + c->param_count; a++)
+        for (int64_t i = 0; i < all[a]->count; i++)
+            all[a]->wide[i] *= 1 + 0x1p-22 * (2 * posenc_random_uniform(seed, "disturb", (uint64_t)(a * 1000003 + i)) - 1);
+}
+
+static inline void case_restore(attention_case *c)
+{
+    array *all[4 + CASE_PARAMS] = {&c->q, &c->k, &c->v, &c->dout};
+    for (int i = 0; i < c->param_count; i++)
+        all[4 + i] = &c->params[i];
+    for (int a = 0; a < 4 + c->param_count; a++)
+        for (int64_t i = 0; i < all[a]->count; i++)
+            all[a]->wide[i] = (double)all[a]->narrow[i];
+}
+
+static inline double largest(const array *a, const array *minus)
+{
+    double most = 0;
+    for (int64_t i = 0; i < a->count; i++)
+        if (isfinite(a->wide[i]))
+            most = fmax(most, fabs(a->wide[i] - (minus ? minus->wide[i] : 0)));
+    return most;
+}
+
+/* Largest |narrow - wide| as a fraction of what is allowed; above 1 is a failure. */
+static inline double array_error(const array *got, const array *want, const array *const disturbed[DISTURBED],
+                                 double tolerance, double rest)
+{
+    const double  whole = largest(want, NULL);
+    double        inherent = 0, worst = 0;
+    const int64_t width = want->ndim ? want->shape[want->ndim - 1] : 1;
+    for (int i = 0; i < DISTURBED; i++)
+        inherent = fmax(inherent, largest(want, disturbed[i]));
+    for (int64_t row = 0; row < want->count; row += width) {
+        double scale = 1e-3 * whole;
+        for (int64_t i = row; i < row + width; i++)
+            if (isfinite(want->wide[i]))
+                scale = fmax(scale, fabs(want->wide[i]));
+        for (int64_t i = row; i < row + width; i++) {
+            const double g = (double)got->narrow[i], w = want->wide[i];
+            if (isinf(w) ? g != w : !isfinite(g))
+                return INFINITY;
+            if (isfinite(w) && g != w)
+                worst = fmax(worst, fabs(g - w) / (tolerance * scale + 8 * inherent + rest));
+        }
+    }
+    return worst;
+}
+
+#endif

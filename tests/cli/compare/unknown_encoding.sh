@@ -1,0 +1,1 @@
+posenc compare -e alibbi -o out text.txt

@@ -1,0 +1,1 @@
+posenc compare --preset quikc -o out text.txt

@@ -1,0 +1,1 @@
+posenc compare -o out missing.txt; status=$?; ls; exit $status

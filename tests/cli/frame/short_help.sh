@@ -1,0 +1,1 @@
+posenc -h >a; posenc --help >b; cmp a b

@@ -1,0 +1,1 @@
+POSENC_ISA=plain posenc --version; POSENC_ISA=plain posenc list --version

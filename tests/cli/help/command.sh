@@ -1,0 +1,1 @@
+posenc help list >a; posenc list --help >b; cmp a b

@@ -1,0 +1,2 @@
+# After -- a word is an argument, whatever it looks like.
+posenc list -- --json

@@ -1,0 +1,1 @@
+posenc list transformer_xl

@@ -1,0 +1,1 @@
+posenc plot bias alibi -o alibi.gif

@@ -1,0 +1,1 @@
+posenc verify "$SOURCE/tests/golden" -e alibbi

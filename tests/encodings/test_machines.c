@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_machines: the tiled executor against the reference, for every encoding of the registry
+ *
+ * Encodings come from the registry with the settings of a small model, and some combinations beside them; shapes,
+ * masks, positions and tile sizes from the tables below. Every output and every gradient must agree within DESIGN's
+ * float32 tolerance, and must have the same bits for any number of threads.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "attention_case.h"
+
+static const posenc_dims shapes[] = {
+    {.B = 2, .H = 4, .G = 2, .Lq = 7, .Lk = 7, .D = 8, .Dv = 8, .d_model = 12, .L = 8},
+    {.B = 1, .H = 2, .G = 1, .Lq = 5, .Lk = 9, .D = 6, .Dv = 10, .d_model = 12, .L = 8},
+    {.B = 2, .H = 3, .G = 3, .Lq = 70, .Lk = 70, .D = 16, .Dv = 16, .d_model = 48, .L = 64},
+    {.B = 1, .H = 2, .G = 2, .Lq = 1, .Lk = 33, .D = 20, .Dv = 12, .d_model = 40, .L = 16},
+    {.B = 1, .H = 1, .G = 1, .Lq = 130, .Lk = 197, .D = 32, .Dv = 48, .d_model = 32, .L = 64},
+    {.B = 1, .H = 4, .G = 4, .Lq = 67, .Lk = 3, .D = 2, .Dv = 5, .d_model = 8, .L = 16},
+};
+
+static const int masks[] = {
+    POSENC_MASK_NONE,
+    POSENC_MASK_CAUSAL,
+    POSENC_MASK_WINDOW,
+    POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW,
+    POSENC_MASK_KEY_PADDING | POSENC_MASK_CAUSAL,
+    POSENC_MASK_EXPLICIT,
+    POSENC_MASK_EXPLICIT | POSENC_MASK_CAUSAL | POSENC_MASK_KEY_PADDING,
+};
+
+static const int64_t tiles[][2] = {{0, 0}, {1, 1}, {3, 5}, {24, 40}, {256, 256}};
+
+enum { SHAPES = sizeof shapes / sizeof *shapes, MASKS = sizeof masks / sizeof *masks, TILES = sizeof tiles / sizeof *tiles };
+
+/* "name[small settings]" of registry entry i, or of the combinations after it; 0 when there are no more. An encoding
+   at the input does not act in attention. */
+static int spec_at(int i, const posenc_dims *dims, char *spec, size_t n)
+{
+    static const char *const combinations[] = {"rope+alibi", "rope[layout=half:dim=2]+t5[num_buckets=6:max_distance=9]",
+                                               "alibi[form=key_shifted]", "t5[num_buckets=9:max_distance=20]",
+                                               "transformer_xl[clamp_len=3:scale=0.5]", "rope[layout=half]+transformer_xl"};
+    const int count = posenc_encoding_count(), more = sizeof combinations / sizeof *combinations;
+    if (i >= count + more)
+        return 0;
+    if (i >= count)
+        return snprintf(spec, n, "%s", combinations[i - count]) > 0;
+    char                        small[256];
+    const posenc_encoding_info *info = posenc_encoding_info_at(i);
+    assert_int_equal(posenc_small_model(info->name, dims, small, sizeof small, NULL), POSENC_OK);
+    return snprintf(spec, n, "%s%s%s%s", info->name, *small ? "[" : "", small, *small ? "]" : "") > 0;
+}
+
+#define MEMBER(name) offsetof(attention_result, name)
+
+static const array *member(const attention_result *r, size_t offset)
+{
+    return (const array *)((const char *)r + offset);
+}
+
+static void compare(const attention_case *c, const attention_result *want, const attention_result near[DISTURBED],
+                    const char *how)
+{
+    attention_result got = case_run(c, 0);
+    struct {
+        const char *name;
+        size_t      offset;
+        double      tolerance;
+    } all[5 + CASE_PARAMS] = {{"o", MEMBER(o), 2e-6},
+                              {"lse", MEMBER(lse), 2e-6},
+                              {"dq", MEMBER(dq), 2e-5},
+                              {"dk", MEMBER(dk), 2e-5},
+                              {"dv", MEMBER(dv), 2e-5}};
+    for (int i = 0; i < c->param_count; i++) {
+        all[5 + i].name      = posenc_param_name(c->e, i);
+        all[5 + i].offset    = MEMBER(dparams) + (size_t)i * sizeof(array);
+        all[5 + i].tolerance = 2e-5;
+    }
+    for (int i = 0; i < 5 + c->param_count; i++) {
+        const array *disturbed[DISTURBED];
+        for (int n = 0; n < DISTURBED; n++)
+            disturbed[n] = member(&near[n], all[i].offset);
+        /* a parameter's gradient may weigh each dS by a position */
+        const double weight = i < 2 ? 0 : i < 5 ? 1 : (double)(c->dims.Lq + c->dims.Lk);
+        const double rest   = weight * 0x1p-20 * largest(&c->dout, NULL) * largest(&c->v, NULL);
+        const double e      = array_error(member(&got, all[i].offset), member(want, all[i].offset), disturbed,
+                                          all[i].tolerance, rest);
+        if (!(e <= 1))
+            fail_msg("%s, %s: %s is off by %.3g of what is allowed", posenc_encoding_spec(c->e), how, all[i].name, e);
+    }
+    result_free(&got);
+}
+
+/* All tiles for one case. */
+static void compare_tiles(attention_case *c, int s, const char *positions)
+{
+    char             how[160];
+    attention_result want = case_run(c, 1);
+    attention_result near[DISTURBED];
+    for (int n = 0; n < DISTURBED; n++) {
+        case_disturb(c, (uint64_t)n);
+        near[n] = case_run(c, 1);
+        case_restore(c);
+    }
+    for (int t = 0; t < TILES; t++) {
+        c->options.tile_q  = tiles[t][0];
+        c->options.tile_k  = tiles[t][1];
+        c->options.threads = 1 + t % 3;
+        snprintf(how, sizeof how, "shape %d, mask %d, tile %lldx%lld, %s", s, c->options.mask, (long long)tiles[t][0],
+                 (long long)tiles[t][1], positions);
+        compare(c, &want, near, how);
+    }
+    result_free(&want);
+    for (int n = 0; n < DISTURBED; n++)
+        result_free(&near[n]);
+}
+
+static void tiled_agrees_with_reference_on_ranges(void **state)
+{
+    char spec[512];
+    (void)state;
+    for (int i = 0;; i++)
+        for (int s = 0; s < SHAPES; s++) {
+            if (!spec_at(i, &shapes[s], spec, sizeof spec))
+                return;
+            for (int m = 0; m < MASKS; m++) {
+                attention_case c = case_make(spec, shapes[s], (uint64_t)(100 * i + 10 * s + m));
+                c.options.mask   = masks[m];
+                c.options.window = 6;
+                if (m % 2) /* another offset than Lk - Lq */
+                    c.q_pos = posenc_positions_range(4, 1);
+                compare_tiles(&c, s, "ranges");
+                case_free(&c);
+            }
+        }
+}
+
+/* Positions that start again (packed), repeat (left padding), fall, or skip, differently in each item. */
+static void tiled_agrees_with_reference_on_arrays(void **state)
+{
+    char spec[512];
+    (void)state;
+    for (int i = 0;; i++)
+        for (int s = 0; s < 3; s++) {
+            const posenc_dims *d = &shapes[s];
+            if (!spec_at(i, d, spec, sizeof spec))
+                return;
+            int64_t *q = malloc((size_t)(d->B * d->Lq) * sizeof *q), *k = malloc((size_t)(d->B * d->Lk) * sizeof *k);
+            for (int64_t b = 0; b < d->B; b++) {
+                for (int64_t x = 0; x < d->Lq; x++)
+                    q[b * d->Lq + x] = b == 0 ? x % (d->Lq / 2 + 1) : x < 2 ? 0 : x - 2;
+                for (int64_t x = 0; x < d->Lk; x++)
+                    k[b * d->Lk + x] = b == 0 ? x % (d->Lk / 2 + 1) : x < 2 ? 0 : x - 2;
+            }
+            for (int m = 0; m < MASKS; m++) {
+                attention_case c = case_make(spec, *d, (uint64_t)(7000 + 100 * i + 10 * s + m));
+                c.q_pos = posenc_positions_array(posenc_tensor_contiguous(q, POSENC_I64, 2, (int64_t[]){d->B, d->Lq}));
+                c.k_pos = posenc_positions_array(posenc_tensor_contiguous(k, POSENC_I64, 2, (int64_t[]){d->B, d->Lk}));
+                c.options.mask   = masks[m];
+                c.options.window = 3;
+                compare_tiles(&c, s, "packed arrays");
+                case_free(&c);
+            }
+            free(q);
+            free(k);
+        }
+}
+
+/* Steps other than 1, up and down, and a shared array that is a range in disguise. */
+static void tiled_agrees_with_reference_on_steps(void **state)
+{
+    char         spec[512];
+    const double steps[] = {2, -1, -3};
+    (void)state;
+    for (int i = 0;; i++)
+        for (size_t s = 0; s < sizeof steps / sizeof *steps; s++) {
+            const posenc_dims d = {.B = 2, .H = 2, .G = 1, .Lq = 37, .Lk = 41, .D = 8, .Dv = 8, .d_model = 16, .L = 64};
+            if (!spec_at(i, &d, spec, sizeof spec))
+                return;
+            attention_case c        = case_make(spec, d, (uint64_t)(9000 + i));
+            c.q_pos                 = posenc_positions_range(5, steps[s]);
+            c.k_pos                 = posenc_positions_range(-2, steps[s]);
+            c.options.mask          = s == 1 ? POSENC_MASK_CAUSAL : POSENC_MASK_WINDOW;
+            c.options.window        = 20;
+            c.options.max_distances = 400;
+            compare_tiles(&c, (int)s, "steps");
+            int64_t k[41];
+            for (int x = 0; x < 41; x++)
+                k[x] = (int64_t)(-2 + steps[s] * x);
+            c.k_pos = posenc_positions_array(posenc_tensor_contiguous(k, POSENC_I64, 1, (int64_t[]){41}));
+            compare_tiles(&c, (int)s, "steps in an array");
+            case_free(&c);
+        }
+}
+
+static void bits_are_the_same_for_any_number_of_threads(void **state)
+{
+    char spec[512];
+    (void)state;
+    for (int i = 0;; i++)
+        for (int s = 2; s < 5; s += 2) {
+            if (!spec_at(i, &shapes[s], spec, sizeof spec))
+                return;
+            attention_case c  = case_make(spec, shapes[s], (uint64_t)(500 + i));
+            c.options.mask    = POSENC_MASK_CAUSAL;
+            c.options.threads = 1;
+            attention_result one = case_run(&c, 0);
+            for (int threads = 2; threads <= 4; threads++) {
+                c.options.threads     = threads;
+                attention_result many = case_run(&c, 0);
+                assert_memory_equal(one.o.narrow, many.o.narrow, (size_t)one.o.count * sizeof(float));
+                assert_memory_equal(one.lse.narrow, many.lse.narrow, (size_t)one.lse.count * sizeof(float));
+                assert_memory_equal(one.dq.narrow, many.dq.narrow, (size_t)one.dq.count * sizeof(float));
+                assert_memory_equal(one.dk.narrow, many.dk.narrow, (size_t)one.dk.count * sizeof(float));
+                assert_memory_equal(one.dv.narrow, many.dv.narrow, (size_t)one.dv.count * sizeof(float));
+                for (int p = 0; p < c.param_count; p++)
+                    assert_memory_equal(one.dparams[p].narrow, many.dparams[p].narrow,
+                                        (size_t)one.dparams[p].count * sizeof(float));
+                result_free(&many);
+            }
+            result_free(&one);
+            case_free(&c);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tiled_agrees_with_reference_on_ranges),
+        cmocka_unit_test(tiled_agrees_with_reference_on_arrays),
+        cmocka_unit_test(tiled_agrees_with_reference_on_steps),
+        cmocka_unit_test(bits_are_the_same_for_any_number_of_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

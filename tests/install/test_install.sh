@@ -1,0 +1,75 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# test_install.sh SOURCE BUILD CC CMAKE: what a user of the installed library sees
+#
+# Installs into an empty prefix, moves it (nothing may remember where it was), and builds every program of examples/ by
+# pkg-config against the shared and the static library and by find_package; each must run. Checks as well that the man
+# page is there, and that the shared libraries export nothing but the public names.
+set -eu
+
+source=$1 build=$2 compiler=$3 cmake=$4
+root=$(realpath "$(mktemp -d)")
+trap 'rm -rf "$root"' EXIT
+
+"$cmake" --install "$build" --prefix "$root/first" >/dev/null
+mv "$root/first" "$root/prefix"
+pc=$(dirname "$(find "$root/prefix" -name posenc.pc)")
+lib=$(dirname "$pc")
+export PKG_CONFIG_PATH="$pc"
+export LD_LIBRARY_PATH="$lib"
+
+for program in "$source"/examples/*.c; do
+    name=$(basename "$program" .c)
+    "$compiler" -std=c17 -Wall -Wextra -Werror "$program" $(pkg-config --cflags --libs posenc) -lm -o "$root/$name"
+    "$root/$name" >"$root/$name.shared"
+    "$compiler" -std=c17 "$program" $(pkg-config --cflags posenc) "$lib/libposenc.a" \
+        $(pkg-config --static --libs-only-l --libs-only-other posenc | sed 's/-lposenc//') -lm -o "$root/$name-static"
+    "$root/$name-static" >"$root/$name.static"
+    cmp "$root/$name.shared" "$root/$name.static"
+    cat "$root/$name.shared"
+done
+
+cat >"$root/files.c" <<'EOF'
+#include <posenc/files.h>
+#include <string.h>
+int main(void)
+{
+    posenc_arrays set = {0};
+    posenc_error  err;
+    return posenc_arrays_read(&set, "missing.npy", &err) == POSENC_FILE && strstr(err.message, "missing.npy") ? 0 : 1;
+}
+EOF
+"$compiler" -std=c17 "$root/files.c" $(pkg-config --cflags --libs posenc_files) -o "$root/files"
+"$root/files"
+
+mkdir "$root/consumer"
+cp "$source/examples/attend.c" "$root/files.c" "$root/consumer"
+cat >"$root/consumer/CMakeLists.txt" <<'EOF'
+cmake_minimum_required(VERSION 3.22)
+project(consumer C)
+find_package(posenc 0.1 REQUIRED)
+foreach(kind "" _static)
+  add_executable(attend${kind} attend.c)
+  target_link_libraries(attend${kind} posenc::posenc${kind} m)
+  add_executable(files${kind} files.c)
+  target_link_libraries(files${kind} posenc::files${kind})
+endforeach()
+EOF
+"$cmake" -S "$root/consumer" -B "$root/consumer/build" -DCMAKE_PREFIX_PATH="$root/prefix" \
+    -DCMAKE_C_COMPILER="$compiler" >/dev/null
+"$cmake" --build "$root/consumer/build" >/dev/null
+for name in attend attend_static files files_static; do "$root/consumer/build/$name" >/dev/null; done
+
+"$root/prefix/bin/posenc" list >/dev/null
+test -s "$root/prefix/share/man/man1/posenc.1"
+for library in "$lib"/libposenc.so "$lib"/libposenc_files.so; do
+    if nm -D --defined-only "$library" | awk '$2 ~ /[A-TV-Z]/ && $3 !~ /^posenc_/' | grep .; then
+        echo "test_install: $library exports these names, which are not public" >&2
+        exit 1
+    fi
+done
+if grep -rlI "$source\|$root/first" "$root/prefix/lib" "$root/prefix/include"; then
+    echo "test_install: these installed files remember where they were built" >&2
+    exit 1
+fi

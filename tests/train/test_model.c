@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The gradients of the whole model, for every encoding of the registry that a causal model can use.
+ *
+ * In double, a tensor's gradient is held against the difference quotient (f(x+h) - f(x-h)) / 2h at
+ * three of its elements: the one with the largest gradient and two more. With h = 1e-5 the quotient's
+ * own error is some 1e-10: h^2 from the curvature and 1e-16 / h from rounding. A judge must also be
+ * seen to condemn: each term of the gradient is left out once (pe_gradient_term), and each time the
+ * same judge must say no.
+ *
+ * No encoding is named here: settings come from the rooms (posenc_small_model), and the terms that
+ * only some encodings have look for one that has them.
+ */
+#include "train/model.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { LENGTH = 8, WIDTH = 16, HEADS = 2, LAYERS = 2, BATCH = 2, SAMPLES = 3 };
+
+static const double step = 1e-5, relative = 1e-6, absolute = 2e-9;
+
+static void spec_of(char *spec, size_t n, const char *name)
+{
+    const posenc_dims dims = {.B       = BATCH,
+                              .H       = HEADS,
+                              .G       = HEADS,
+                              .Lq      = LENGTH,
+                              .Lk      = LENGTH,
+                              .D       = WIDTH / HEADS,
+                              .Dv      = WIDTH / HEADS,
+                              .d_model = WIDTH,
+                              .L       = LENGTH};
+    posenc_error      err;
+    char              settings[256];
+    if (posenc_small_model(name, &dims, settings, sizeof settings, &err))
+        fail_msg("%s", err.message);
+    snprintf(spec, n, settings[0] ? "%s[%s]" : "%s", name, settings);
+}
+
+/* NULL if the specification has no meaning in a causal model. */
+static pe_model *model_of_spec(const char *spec, posenc_dtype dtype, int64_t longest)
+{
+    posenc_error          err;
+    pe_model             *m;
+    const pe_model_config config = {.spec    = spec,
+                                    .L       = LENGTH,
+                                    .longest = longest,
+                                    .d_model = WIDTH,
+                                    .layers  = LAYERS,
+                                    .heads   = HEADS,
+                                    .batch   = BATCH,
+                                    .seed    = 3,
+                                    .dtype   = dtype};
+    const posenc_status   status = pe_model_create(&m, &config, &err);
+    if (status && status != POSENC_UNSUPPORTED)
+        fail_msg("%s", err.message);
+    return m;
+}
+
+static pe_model *model_of(const char *name, posenc_dtype dtype, int64_t longest)
+{
+    char spec[512];
+    spec_of(spec, sizeof spec, name);
+    return model_of_spec(spec, dtype, longest);
+}
+
+/* Random text over few symbols, so that bytes repeat within a window. */
+static const unsigned char *const *text(void)
+{
+    static unsigned char        bytes[BATCH][4 * LENGTH + 1];
+    static const unsigned char *windows[BATCH];
+    for (int b = 0; b < BATCH; b++) {
+        for (uint64_t s = 0; s < sizeof bytes[b]; s++)
+            bytes[b][s] =
+                (unsigned char)(97 + 6 * posenc_random_uniform(1, "text", (uint64_t)b * sizeof bytes[b] + s));
+        windows[b] = bytes[b];
+    }
+    return windows;
+}
+
+/* Away from the zeros and ones of the start, where products with a zero would hide a missing term. */
+static void stir(pe_model *m)
+{
+    double *theta = m->theta;
+    for (int i = 0; i < m->weight_count; i++)
+        for (int64_t j = 0; j < m->weights[i].count && m->weights[i].trains; j++)
+            theta[m->weights[i].offset + j] += 0.1 * posenc_random_normal(7, m->weights[i].name, (uint64_t)j);
+}
+
+static double loss_of(pe_model *m)
+{
+    double losses[BATCH * LENGTH], sum = 0;
+    assert_int_equal(pe_model_losses(m, losses, text(), BATCH, LENGTH, NULL), POSENC_OK);
+    for (int i = 0; i < BATCH * LENGTH; i++)
+        sum += losses[i];
+    return sum / (BATCH * LENGTH);
+}
+
+static double quotient(pe_model *m, int64_t at)
+{
+    double *x = (double *)m->theta + at, old = *x;
+    *x                = old + step;
+    const double more = loss_of(m);
+    *x                = old - step;
+    const double less = loss_of(m);
+    *x                = old;
+    return (more - less) / (2 * step);
+}
+
+static int64_t sample(const double *grad, const pe_weight *w, int which)
+{
+    int64_t best = 0;
+    if (which > 0)
+        return (int64_t)((double)w->count * posenc_random_uniform(5, w->name, (uint64_t)which));
+    for (int64_t j = 1; j < w->count; j++)
+        if (fabs(grad[j]) > fabs(grad[best]))
+            best = j;
+    return best;
+}
+
+/* A copy of the gradient without the terms that `drop` names. */
+static double *gradient_of(pe_model *m, pe_gradient_term drop)
+{
+    const size_t bytes = (size_t)m->size * sizeof(double);
+    double       loss, *grad = malloc(bytes);
+    assert_non_null(grad);
+    m->drop_gradient = drop;
+    assert_int_equal(pe_model_gradient(m, &loss, text(), BATCH, NULL), POSENC_OK);
+    memcpy(grad, m->grad, bytes);
+    return grad;
+}
+
+/* The largest |gradient - quotient| over what is allowed: at most 1 for a right gradient. The
+   elements are chosen by the whole gradient, so that the choice is the same whatever is left out of
+   the one that is judged. */
+static double verdict(pe_model *m, pe_gradient_term drop, const char **where)
+{
+    double  worst = 0;
+    double *whole = gradient_of(m, PE_DROP_NONE), *judged = gradient_of(m, drop);
+    for (int i = 0; i < m->weight_count; i++)
+        for (int s = 0; s < SAMPLES && m->weights[i].trains; s++) {
+            const pe_weight *w     = &m->weights[i];
+            const int64_t    at    = w->offset + sample(whole + w->offset, w, s);
+            const double     q     = quotient(m, at);
+            const double     error = fabs(judged[at] - q) / (absolute + relative * fabs(q));
+            if (error > worst) {
+                worst  = error;
+                *where = w->name;
+            }
+        }
+    free(whole);
+    free(judged);
+    return worst;
+}
+
+static void gradients_are_difference_quotients_for_every_encoding(void **state)
+{
+    (void)state;
+    int tried = 0;
+    for (int i = 0; i < posenc_encoding_count(); i++) {
+        const char *name = posenc_encoding_info_at(i)->name, *where = "";
+        pe_model   *m = model_of(name, POSENC_F64, 0);
+        if (!m)
+            continue;
+        stir(m);
+        const double worst = verdict(m, PE_DROP_NONE, &where);
+        if (worst > 1)
+            fail_msg("%s: %s is off by %g times what is allowed", name, where, worst);
+        pe_model_free(m);
+        tried++;
+    }
+    assert_true(tried > 0);
+}
+
+/* An encoding whose parameters train at the input (1) or elsewhere (0); NULL if there is none. */
+static const char *encoding_that_learns(int at_input)
+{
+    for (int i = 0; i < posenc_encoding_count(); i++) {
+        const posenc_encoding_info *info = posenc_encoding_info_at(i);
+        for (int p = 0; p < info->param_count && (info->place == POSENC_INPUT) == at_input; p++)
+            if (info->params[p].trainable)
+                return info->name;
+    }
+    return NULL;
+}
+
+/* One part that learns at the input, shared by the layers, and one that learns in each. */
+static void gradients_are_difference_quotients_for_two_parts_joined(void **state)
+{
+    (void)state;
+    char        spec[1024], second[512];
+    const char *where = "";
+    spec_of(spec, 512, encoding_that_learns(1));
+    spec_of(second, sizeof second, encoding_that_learns(0));
+    strcat(strcat(spec, "+"), second);
+    pe_model *m = model_of_spec(spec, POSENC_F64, 0);
+    assert_non_null(m);
+    assert_true(m->has_rows && pe_model_encoding_parameters(m) > 0);
+    stir(m);
+    const double worst = verdict(m, PE_DROP_NONE, &where);
+    if (worst > 1)
+        fail_msg("%s: %s is off by %g times what is allowed", spec, where, worst);
+    assert_true(verdict(m, PE_DROP_ROWS, &where) > 100 && verdict(m, PE_DROP_ENCODING, &where) > 100);
+    pe_model_free(m);
+}
+
+static void leaving_out_any_term_of_the_gradient_is_noticed(void **state)
+{
+    (void)state;
+    for (int term = PE_DROP_NONE + 1; term < PE_DROP_TERMS; term++) {
+        const char *where = "", *name = encoding_that_learns(term == PE_DROP_ROWS);
+        assert_non_null(name);
+        pe_model *m = model_of(name, POSENC_F64, 0);
+        assert_non_null(m);
+        stir(m);
+        const double worst = verdict(m, (pe_gradient_term)term, &where);
+        if (worst < 100)
+            fail_msg("without term %d the worst error is only %g times what is allowed", term, worst);
+        pe_model_free(m);
+    }
+}
+
+static void copy_to_float(pe_model *to, const pe_model *from)
+{
+    for (int64_t i = 0; i < from->size; i++)
+        ((float *)to->theta)[i] = (float)((const double *)from->theta)[i];
+}
+
+static double length_of(const double *a, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i] * a[i];
+    return sqrt(sum);
+}
+
+/* Every tensor's gradient in float, against the double one: the difference is rounding. */
+static void the_float_model_has_the_gradients_of_the_double_model(void **state)
+{
+    (void)state;
+    for (int i = 0; i < posenc_encoding_count(); i++) {
+        const char *name = posenc_encoding_info_at(i)->name;
+        pe_model   *a = model_of(name, POSENC_F64, 0), *b = model_of(name, POSENC_F32, 0);
+        double      exact, loss;
+        if (!a)
+            continue;
+        stir(a);
+        copy_to_float(b, a);
+        assert_int_equal(pe_model_gradient(a, &exact, text(), BATCH, NULL), POSENC_OK);
+        assert_int_equal(pe_model_gradient(b, &loss, text(), BATCH, NULL), POSENC_OK);
+        assert_true(fabs(loss - exact) < 1e-5);
+        const double whole = length_of(a->grad, a->size);
+        for (int w = 0; w < a->weight_count; w++) {
+            const double *x   = (const double *)a->grad + a->weights[w].offset;
+            const float  *y   = (const float *)b->grad + a->weights[w].offset;
+            double        off = 0;
+            for (int64_t j = 0; j < a->weights[w].count; j++)
+                off += ((double)y[j] - x[j]) * ((double)y[j] - x[j]);
+            if (sqrt(off) > 1e-5 * (length_of(x, a->weights[w].count) + 0.1 * whole))
+                fail_msg("%s: the float gradient of %s is off by %g", name, a->weights[w].name, sqrt(off));
+        }
+        pe_model_free(a);
+        pe_model_free(b);
+    }
+}
+
+static void no_byte_sees_what_follows_it(void **state)
+{
+    (void)state;
+    for (int i = 0; i < posenc_encoding_count(); i++) {
+        pe_model *m = model_of(posenc_encoding_info_at(i)->name, POSENC_F32, 0);
+        if (!m)
+            continue;
+        unsigned char        other[LENGTH + 1];
+        const unsigned char *window = other;
+        double               before[LENGTH], after[LENGTH];
+        memcpy(other, text()[0], sizeof other);
+        assert_int_equal(pe_model_losses(m, before, &window, 1, LENGTH, NULL), POSENC_OK);
+        other[LENGTH - 1] ^= 1;
+        assert_int_equal(pe_model_losses(m, after, &window, 1, LENGTH, NULL), POSENC_OK);
+        /* byte LENGTH-1 is the target of LENGTH-2 and the input of LENGTH-1 */
+        assert_memory_equal(before, after, (LENGTH - 2) * sizeof *before);
+        assert_true(before[LENGTH - 1] != after[LENGTH - 1]);
+        pe_model_free(m);
+    }
+}
+
+static void a_long_window_begins_like_a_short_one(void **state)
+{
+    (void)state;
+    for (int i = 0; i < posenc_encoding_count(); i++) {
+        const char *name = posenc_encoding_info_at(i)->name;
+        pe_model   *m    = model_of(name, POSENC_F64, 4 * LENGTH);
+        if (!m)
+            continue;
+        double few[LENGTH], many[4 * LENGTH];
+        assert_int_equal(pe_model_losses(m, few, text(), 1, LENGTH, NULL), POSENC_OK);
+        assert_int_equal(pe_model_losses(m, many, text(), 1, 4 * LENGTH, NULL), POSENC_OK);
+        for (int p = 0; p < LENGTH; p++)
+            if (fabs(few[p] - many[p]) > 1e-12)
+                fail_msg("%s: position %d has loss %g alone and %g in a longer window", name, p, few[p],
+                         many[p]);
+        pe_model_free(m);
+    }
+}
+
+static void all_encodings_start_from_the_same_shared_numbers(void **state)
+{
+    (void)state;
+    pe_model *first = NULL;
+    for (int i = 0; i < posenc_encoding_count(); i++) {
+        pe_model *m = model_of(posenc_encoding_info_at(i)->name, POSENC_F32, 0);
+        if (!first) {
+            first = m;
+            continue;
+        }
+        if (!m)
+            continue;
+        const pe_weight *last = &m->weights[m->encoding_weight - 1];
+        assert_int_equal(first->encoding_weight, m->encoding_weight);
+        assert_memory_equal(first->theta, m->theta, (size_t)(last->offset + last->count) * sizeof(float));
+        pe_model_free(m);
+    }
+    pe_model_free(first);
+}
+
+static void sizes_without_a_meaning_are_refused_with_a_sentence(void **state)
+{
+    (void)state;
+    const char           *name   = posenc_encoding_info_at(0)->name;
+    const pe_model_config good   = {.spec = name, .L = 8, .d_model = 16, .layers = 1, .heads = 2, .batch = 1};
+    pe_model_config       bad[3] = {good, good, good};
+    bad[0].heads                 = 3;
+    bad[1].layers                = 0;
+    bad[2].longest               = 4;
+    for (int i = 0; i < 3; i++) {
+        pe_model    *m;
+        posenc_error err = {0};
+        assert_int_equal(pe_model_create(&m, &bad[i], &err), POSENC_ARGUMENT);
+        assert_null(m);
+        assert_non_null(strstr(err.message, "must"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_are_difference_quotients_for_every_encoding),
+        cmocka_unit_test(gradients_are_difference_quotients_for_two_parts_joined),
+        cmocka_unit_test(leaving_out_any_term_of_the_gradient_is_noticed),
+        cmocka_unit_test(the_float_model_has_the_gradients_of_the_double_model),
+        cmocka_unit_test(no_byte_sees_what_follows_it),
+        cmocka_unit_test(a_long_window_begins_like_a_short_one),
+        cmocka_unit_test(all_encodings_start_from_the_same_shared_numbers),
+        cmocka_unit_test(sizes_without_a_meaning_are_refused_with_a_sentence),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

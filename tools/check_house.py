@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""check_house.py [--format]: does the tree keep the rules of docs/house.md?
+
+Reads the tables of floors and libraries from that page, so that the picture people look at is the rule itself. Each
+check below yields (file, line, sentence); any of them makes the exit status 1. --format lets clang-format rewrite
+the sources instead. Standard library only; the compilers are $CC and $CXX, or cc and c++.
+"""
+import fnmatch
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BELOW_THE_DOOR = ("base", "kernels", "engine", "encodings", "api")
+C_LIBRARY = set("""assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign
+    stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype""".split())
+CLANG_FORMAT = 14
+
+
+def sources(*folders):
+    """Paths relative to the root of all C files below the folders."""
+    return sorted(p.relative_to(ROOT).as_posix() for folder in folders for p in (ROOT / folder).rglob("*")
+                  if p.suffix in (".c", ".h", ".inc", ".def"))
+
+
+def lines(path):
+    return (ROOT / path).read_text(encoding="utf-8").splitlines()
+
+
+def table(kind):
+    """The rows of the fenced block ```kind of docs/house.md: first word -> the other words."""
+    block = re.search(rf"^```{kind}\n(.*?)^```", (ROOT / "docs/house.md").read_text(), re.M | re.S)
+    if not block:
+        sys.exit(f"check_house: docs/house.md has no block ```{kind}")
+    return {words[0]: words[1:] for words in map(str.split, block[1].splitlines()) if words}
+
+
+def short(path):
+    """src/base/half.h -> base/half.h: the name by which it is included; cli and examples keep theirs."""
+    return re.sub(r"^(src|include)/", "", path)
+
+
+def matches(name, items):
+    """Is a header one of the items: a folder, a file, a pattern; !item takes back."""
+    hit = lambda item: name == item or name.startswith(item + "/") or fnmatch.fnmatch(name, item)
+    return any(hit(i) for i in items if i[0] != "!") and not any(hit(i[1:]) for i in items if i[0] == "!")
+
+
+def includes(path):
+    """(line, name, is_ours) of every #include; a name of the same folder gets its folder in front."""
+    for number, line in enumerate(lines(path), 1):
+        found = re.match(r'\s*#\s*include\s+[<"]([^>"]+)[>"]', line)
+        if found:
+            beside = (Path(path).parent / found[1]).as_posix()
+            name = short(beside) if "/" not in found[1] and (ROOT / beside).exists() else found[1]
+            yield number, name, any((ROOT / folder / name).exists() for folder in ("src", "include", "."))
+
+
+def check_table():
+    known = {"posenc"}
+    for floor, items in table("floors").items():
+        for item in items:
+            if item.lstrip("!").split("/")[0] not in known:
+                yield "docs/house.md", 1, f"floor {floor} names {item}, which no row above it describes"
+        known.add(floor)
+
+
+def check_includes():
+    floors, libraries = table("floors"), table("libraries")
+    for path in sources("src", "cli", "examples"):
+        floor = short(path).split("/")[0]
+        if floor not in floors:
+            yield path, 1, f"its folder {floor} is no floor of docs/house.md"
+            continue
+        for number, name, is_ours in includes(path):
+            if re.match(r"encodings/\w+/", name):
+                yield path, number, f"includes the room {name}; what rooms share belongs to a floor below"
+            elif is_ours and not matches(name, [floor] + floors[floor]):
+                yield path, number, f"includes {name}, which the floor {floor} may not see (docs/house.md)"
+            elif not is_ours and name in libraries and not matches(short(path), libraries[name]):
+                yield path, number, f"includes {name}, which belongs to {' '.join(libraries[name])} alone"
+            elif not is_ours and floor in BELOW_THE_DOOR and name not in libraries and name[:-2] not in C_LIBRARY:
+                yield path, number, f"includes {name}, which is not the C library's; the core needs nothing else"
+
+
+def check_circles():
+    graph = {short(p): [n for _, n, ours in includes(p) if ours] for p in sources("src", "include", "cli")}
+    done, trail = set(), []
+
+    def visit(name):
+        if name in trail:
+            return trail[trail.index(name):] + [name]
+        if name in done:
+            return None
+        trail.append(name)
+        circle = next(filter(None, map(visit, graph.get(name, []))), None)
+        trail.pop()
+        done.add(name)
+        return circle
+    for name in graph:
+        circle = visit(name)
+        if circle:
+            yield circle[0], 1, "a circle of includes: " + " -> ".join(circle)
+            return
+
+
+def check_memory():
+    for path in sources(*(f"src/{floor}" for floor in BELOW_THE_DOOR)):
+        candidate = function = ""
+        for number, line in enumerate(lines(path), 1):
+            head = re.match(r"[A-Za-z_][^;=]*?\b(\w+)\(", line)
+            candidate = head[1] if head else candidate
+            function = candidate if line == "{" else "" if line.startswith("}") else function
+            call = re.search(r"\b(malloc|calloc|realloc|aligned_alloc|posix_memalign|strdup)\s*\(", line)
+            if call and function and not function.endswith("_create"):
+                yield path, number, f"{call[1]} in {function}(); only functions named *_create take memory"
+
+
+def check_rooms():
+    for path in sources("src/encodings"):
+        if not re.match(r"src/encodings/\w+/\w+\.c$", path):
+            continue
+        head = "\n".join(lines(path)).split("*/")[1:2]
+        for word in ("Place", "Formula", "Learns", "Source"):
+            if not re.search(rf"^ \* {word}\s+\S", head[0] if head else "", re.M):
+                yield path, 1, f"the head comment of this room lacks the line `{word}`"
+
+
+def check_words():
+    for path in sources("include", "src", "cli", "examples", "tests", "bench"):
+        text = lines(path)
+        if not path.endswith(".def") and (not text or text[0] != "/* SPDX-License-Identifier: MIT */"):
+            yield path, 1, "the first line is not /* SPDX-License-Identifier: MIT */"
+        for number, line in enumerate(text, 1):
+            if re.search(r"\b(TODO|FIXME|XXX)\b", line):
+                yield path, number, "work left for later; do it now, or open an issue and name it"
+
+
+def check_headers():
+    for header in sources("include"):
+        for compiler, language, standard in ((os.environ.get("CC", "cc"), "c", "c17"),
+                                             (os.environ.get("CXX", "c++"), "c++", "c++17")):
+            command = [*compiler.split(), "-x", language, f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic",
+                       "-Werror", "-fsyntax-only", "-I", "include", header]
+            result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+            if result.returncode:
+                yield header, 1, f"does not compile alone as {standard}:\n{result.stderr}"
+
+
+def clang_format(*options):
+    """Runs the right version over all sources; None, after saying so, where there is none."""
+    for program in (f"clang-format-{CLANG_FORMAT}", "clang-format"):
+        try:
+            version = subprocess.run([program, "--version"], capture_output=True, text=True).stdout
+        except FileNotFoundError:
+            continue
+        if re.search(rf"version {CLANG_FORMAT}\.", version):
+            files = [p for p in sources("include", "src", "cli", "examples", "tests", "bench") if p[-4:] != ".def"]
+            return subprocess.run([program, *options, *files], cwd=ROOT, capture_output=True, text=True)
+    print(f"check_house: clang-format {CLANG_FORMAT} is not here, so the format is not checked")
+    return None
+
+
+def check_format():
+    result = clang_format("--dry-run", "-Werror")
+    seen = set()
+    for path, number in re.findall(r"^(\S+?):(\d+):\d+: error:", result.stderr if result else "", re.M):
+        if path not in seen:
+            yield path, number, "clang-format would write this differently; run make format"
+        seen.add(path)
+
+
+def main():
+    if sys.argv[1:] == ["--format"]:
+        result = clang_format("-i")
+        sys.exit(result.returncode if result else 1)
+    faults = [fault for check in (check_table, check_includes, check_circles, check_memory, check_rooms, check_words,
+                                  check_headers, check_format) for fault in check()]
+    for path, number, sentence in faults:
+        print(f"{path}:{number}: {sentence}", file=sys.stderr)
+    if faults:
+        sys.exit(f"check_house: {len(faults)} faults")
+    print(f"check_house: {len(sources('include', 'src', 'cli', 'examples', 'tests', 'bench'))} sources in order")
+
+
+if __name__ == "__main__":
+    main()
