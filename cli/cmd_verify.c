@@ -270,8 +270,8 @@ static int run(const cli_args *args)
 
 const cli_command cli_verify = {
     .name     = "verify",
-    .summary  = "run the reference cases of a folder",
-    .synopsis = "DIR [-e NAME,...] [--executor reference|tiled|both] [--tile QxK] [--json]",
+    .summary  = "runs the reference cases of a folder",
+    .synopsis = "DIR [-e NAME,...] [--executor reference|tiled|both] [--tile QxK] [--case FILE] [--json]",
     .details =
         "Runs every case that DIR/manifest.json lists (not those of its subfolders): the library computes "
         "what the "

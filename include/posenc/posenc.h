@@ -35,7 +35,8 @@
  *     OVERWRITE. A gradient tensor whose data is NULL is not wanted and not computed.
  *   - A query without an allowed key gives o = 0, lse = -infinity, and zero gradients.
  *   - A call that fails has written nothing to its outputs; `err` (may be NULL) says why.
- *   - Parameters are tensors of the caller, F32 or F64, contiguous, in the order of posenc_param_info.
+ *   - Parameters are tensors of the caller, F32 or F64, contiguous, numbered as posenc_param_describe numbers them. A run
+ *     looks at those of the parts it computes (posenc_rows: input; posenc_attend: score, weight); others may be empty.
  *   - Every object may be shared between threads; two runs at once need two workspaces.
  */
 #ifndef POSENC_POSENC_H
@@ -431,7 +432,8 @@ POSENC_API posenc_status posenc_index_map(const char *map, const char *settings,
                                           int64_t *out, posenc_error *err);
 
 /* Worked numbers from the paper, stated by each room: the value at (a,b,c) under `settings`.
-   input: row a, channel b. rotary: frequency of pair a. score: bias of head a, query at b, key at c. */
+   input: row a, channel b. rotary: frequency of pair a. score: bias of head a, query at b, key at c.
+   Parameters that training changes hold 0, 1, 2, ... in memory order, the others what posenc_param_init gives. */
 typedef struct posenc_example {
     const char *settings; /* settings and sizes, e.g. "H=8 form=distance" */
     int64_t     a, b, c;

@@ -26,13 +26,20 @@ static posenc_status check_one(const posenc_plan *plan, const posenc_tensor *t, 
     return status;
 }
 
-posenc_status pe_numbers_check(const posenc_plan *plan, const posenc_tensor *params, const posenc_tensor *dparams,
-                               const char *who, posenc_error *err)
+/* The parameters of a place are numbers first .. first + count - 1. */
+static int count_at(const posenc_plan *plan, posenc_place place)
 {
-    if (plan->e->param_count && !params)
-        return pe_fail(err, POSENC_ARGUMENT, "%s: params is NULL, but %s has %d parameters", who, plan->e->spec,
-                       plan->e->param_count);
-    for (int i = 0; i < plan->e->param_count; i++) {
+    const pe_encoding *room = plan->parts[place].room;
+    return room ? room->info.param_count : 0;
+}
+
+posenc_status pe_numbers_check(const posenc_plan *plan, posenc_place place, const posenc_tensor *params,
+                               const posenc_tensor *dparams, const char *who, posenc_error *err)
+{
+    const int first = plan->e->parts[place].first_param, count = count_at(plan, place);
+    if (count && !params)
+        return pe_fail(err, POSENC_ARGUMENT, "%s: params is NULL, but %s has parameters", who, plan->e->spec);
+    for (int i = first; i < first + count; i++) {
         posenc_status status = check_one(plan, &params[i], i, who, err);
         if (!status && dparams && dparams[i].data)
             status = check_one(plan, &dparams[i], i, who, err);
@@ -42,11 +49,12 @@ posenc_status pe_numbers_check(const posenc_plan *plan, const posenc_tensor *par
     return POSENC_OK;
 }
 
-void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, const posenc_tensor *params,
+void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, posenc_place place, const posenc_tensor *params,
                      const posenc_tensor *dparams, pe_arena *arena)
 {
+    const int first = plan->e->parts[place].first_param, count = count_at(plan, place);
     *n = (pe_numbers){{0}, {0}};
-    for (int i = 0; i < plan->e->param_count; i++) {
+    for (int i = first; i < first + count; i++) {
         const int64_t size = plan->sizes[i];
         double       *wide = pe_take_doubles(arena, size), *sum = pe_take_doubles(arena, size);
         if (!arena->memory)

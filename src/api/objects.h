@@ -67,11 +67,11 @@ typedef struct pe_numbers {
     double       *dpar[PE_MAX_PARAMS];
 } pe_numbers;
 
-/* Checks params and dparams (`who`: "attend") against the plan. */
-posenc_status pe_numbers_check(const posenc_plan *plan, const posenc_tensor *params, const posenc_tensor *dparams,
-                               const char *who, posenc_error *err);
+/* Of one place, the others' parameters are not looked at: checks params and dparams (`who`: "attend"). */
+posenc_status pe_numbers_check(const posenc_plan *plan, posenc_place place, const posenc_tensor *params,
+                               const posenc_tensor *dparams, const char *who, posenc_error *err);
 /* Converts parameters and zeroes gradient sums; counts on an arena without memory. */
-void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, const posenc_tensor *params,
+void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, posenc_place place, const posenc_tensor *params,
                      const posenc_tensor *dparams, pe_arena *arena);
 /* Adds the sums to the caller's tensors. */
 void pe_numbers_add(const pe_numbers *n, const posenc_plan *plan, posenc_tensor *dparams);

@@ -38,6 +38,7 @@ typedef struct backward {
     double  *du, *dw;         /* [H,chunks,D] */
     double  *hook;            /* [G*chunks, hook_count]: parameters of the part, end to end */
     double **hook_pointers;   /* [G*chunks, PARAMS] */
+    double  *total, *mass;    /* [D] of one head: see find_residue */
     int64_t  hook_count;
 } backward;
 
@@ -100,6 +101,8 @@ static void lay_out_sums(backward *w, pe_arena *arena)
     w->du               = pe_take_doubles(arena, n * p->D);
     w->dw               = pe_take_doubles(arena, n * p->D);
     w->hook             = pe_take_doubles(arena, tasks * w->hook_count);
+    w->total            = pe_take_doubles(arena, p->D);
+    w->mass             = pe_take_doubles(arena, p->D);
     w->hook_pointers    = pe_take(arena, (size_t)(w->wants_hook ? tasks * MAX_PARAMS : 0) * sizeof(double *));
     if (!arena->memory)
         return;
@@ -357,6 +360,29 @@ static double vector_sum(const backward *w, int64_t h, int64_t row, int64_t d)
     return sum;
 }
 
+/*
+ * A softmax does not see a number added to a whole row of scores, so the cotangents of a row sum to zero, and so do
+ * those of all distances together. In float a residue of some 1e-7 is left. A parameter that weighs all distances nearly
+ * alike (a slow sinusoid behind Wr) has a gradient smaller than that residue and would be nothing but noise; so the
+ * residue is taken out, from each distance in proportion to its size, which moves no sum by more than its own rounding.
+ */
+static void find_residue(const backward *w, int64_t h, sum_of_chunks *sum, int64_t width)
+{
+    memset(w->total, 0, (size_t)width * sizeof(double));
+    memset(w->mass, 0, (size_t)width * sizeof(double));
+    for (int64_t r = w->T.band.first; r < w->T.band.last; r++)
+        for (int64_t d = 0; d < width; d++) {
+            const double x = sum(w, h, r, d);
+            w->total[d] += x;
+            w->mass[d] += fabs(x);
+        }
+}
+
+static double without_residue(const backward *w, double x, int64_t d)
+{
+    return w->mass[d] > 0 ? x - w->total[d] * (fabs(x) / w->mass[d]) : x;
+}
+
 typedef void fold_rows(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
                        const double *rows, double *const dpar[]);
 
@@ -368,11 +394,12 @@ static void fold_band(const backward *w, int64_t h, fold_rows *fold, sum_of_chun
     const int       down  = T->band.slope < 0;
     const int64_t   most  = T->band.slope == 1 || T->band.slope == -1 ? PE_CHUNK : 1;
     double         *chunk = T->scratch[0].chunk;
+    find_residue(w, h, sum, width);
     for (int64_t r0 = T->band.first; r0 < T->band.last; r0 += most) {
         const int64_t n = pe_smaller(most, T->band.last - r0);
         for (int64_t r = 0; r < n; r++)
             for (int64_t d = 0; d < width; d++)
-                chunk[(down ? n - 1 - r : r) * width + d] = sum(w, h, r0 + r, d);
+                chunk[(down ? n - 1 - r : r) * width + d] = without_residue(w, sum(w, h, r0 + r, d), d);
         fold(part->p, part->par, h, pe_band_distance(&T->band, down ? r0 + n - 1 : r0), n, chunk, part->dpar);
     }
 }

@@ -49,29 +49,6 @@ static int leaves_archive(const char *name)
     return 0;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* The first name that stands twice, or NULL; *enough is 0 if there was no memory to look. */
-static const char *doubled_name(const posenc_arrays *set, int *enough)
-{
-    const char  *doubled = NULL;
-    const char **names   = malloc(((size_t)set->count + 1) * sizeof *names);
-    *enough              = names != NULL;
-    if (!names)
-        return NULL;
-    for (int i = 0; i < set->count; i++)
-        names[i] = set->items[i].name;
-    qsort(names, (size_t)set->count, sizeof *names, by_name);
-    for (int i = 1; i < set->count && !doubled; i++)
-        if (!strcmp(names[i - 1], names[i]))
-            doubled = names[i];
-    free(names);
-    return doubled;
-}
-
 /* ---------------------------------------------------------------- reading ------------------- */
 
 static int64_t member_read(void *from, void *to, uint64_t n)
@@ -155,11 +132,7 @@ static posenc_status read_members(posenc_arrays *set, zip_t *archive, const char
             return status;
         budget -= (int64_t)s.size;
     }
-    int         enough;
-    const char *doubled = doubled_name(set, &enough);
-    if (doubled)
-        return pe_file_fail(err, POSENC_FORMAT, whole, "it holds two arrays named %.60s", doubled);
-    return enough ? POSENC_OK : pe_file_fail(err, POSENC_MEMORY, whole, "no memory to compare its names");
+    return POSENC_OK;
 }
 
 posenc_status pe_npz_read(posenc_arrays *set, zip_source_t *source, const char *path, posenc_error *err)
@@ -174,8 +147,9 @@ posenc_status pe_npz_read(posenc_arrays *set, zip_source_t *source, const char *
         status = read_members(&read, archive, path, err);
         zip_discard(archive);
     } else {
-        status = pe_file_fail(err, POSENC_FORMAT, whole, "it is no sound zip archive: %s",
-                              zip_error_strerror(&trouble));
+        const int doubled = zip_error_code_zip(&trouble) == ZIP_ER_EXISTS;
+        status            = pe_file_fail(err, POSENC_FORMAT, whole, "it is no sound zip archive: %s",
+                              doubled ? "two members have the same name" : zip_error_strerror(&trouble));
         zip_source_free(source);
     }
     zip_error_fini(&trouble);

@@ -59,8 +59,9 @@ enum { PE_FEWEST_WINDOWS = 24, PE_SHORTEST_L = 8 };
 posenc_status pe_outcome_measure(pe_outcome *o, int64_t seeds, posenc_error *err);
 void          pe_outcome_free(pe_outcome *o, int64_t seeds);
 
-/* Differences, ranks and the answer, once all that will be measured is measured. */
+/* Differences and ranks, once all that will be measured is measured; then the answer from them. */
 posenc_status pe_outcomes_rank(pe_compare *c, posenc_error *err);
+void          pe_compare_answer_write(pe_compare *c);
 /* Indices of the complete outcomes, best at L first, then those that diverged; returns their count. */
 int pe_outcomes_order(const pe_compare *c, int order[]);
 /* The difference of two outcomes in a bucket, a - b. */

@@ -10,7 +10,8 @@
 typedef struct pe_column {
     const char *head;
     const char *meaning; /* a sentence for a tooltip or a footnote */
-    int         is_text; /* left-aligned; numbers stand right */
+    int         is_text;   /* left-aligned; numbers stand right */
+    int         is_detail; /* for a page, not for a terminal */
 } pe_column;
 
 typedef struct pe_table {

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * compare.c: from a configuration to outcomes: check, train on workers, measure
+ *
+ * A job is one encoding with one seed; workers take whole jobs, each single-threaded, so the results do not depend
+ * on how many there are. Whatever can be wrong is found before the first step: encodings are created and planned at
+ * the length that evaluation needs, the directory is tried, gnuplot is asked.
+ *
+ * An interruption cancels the runs that are under way and keeps what is finished; an encoding counts when all its
+ * seeds are. A run that fails (no memory) stops all the others: a table with a hole that nobody asked for would be
+ * read as a finding.
+ */
+#include "train/outcome.h"
+
+#include "plot/plot.h"
+#include "train/directory.h"
+#include "train/fail.h"
+#include "train/pool.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { RESAMPLES = 2000, HELD_OUT_PART = 10, PROBE_STEPS = 4, MOST_WORKERS = 1024 };
+#define BOOTSTRAP_SEED 1
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---------------------------------------------------------------- checks -------------------- */
+
+static posenc_status check_numbers(const pe_compare_config *config, posenc_error *err)
+{
+    const pe_preset *p = &config->preset;
+    const struct {
+        const char *name;
+        int64_t     value, low, high;
+    } rows[] = {{"the number of steps", p->steps, 1, 100000000}, {"the number of seeds", p->seeds, 1, 1000},
+                {"the number of threads", config->workers, 0, MOST_WORKERS}, {"L", p->L, PE_SHORTEST_L, 65536},
+                {"the width", p->d_model, 1, 65536}, {"the number of heads", p->heads, 1, p->d_model},
+                {"the number of windows", p->windows, 1, 1000000}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].value < rows[i].low || rows[i].value > rows[i].high)
+            return pe_train_fail(err, POSENC_ARGUMENT, "compare: %s is %lld; it must be %lld to %lld", rows[i].name,
+                                 (long long)rows[i].value, (long long)rows[i].low, (long long)rows[i].high);
+    if (p->L % 2 || p->d_model % p->heads)
+        return pe_train_fail(err, POSENC_ARGUMENT, "compare: L must be even and the heads must divide the width");
+    return POSENC_OK;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static posenc_status set_text(pe_compare *c, posenc_error *err)
+{
+    const pe_compare_config *config = &c->config;
+    const int64_t            window = PE_REACH * config->preset.L;
+    c->text      = (pe_text){config->text, config->text_size, config->text_size - config->text_size / HELD_OUT_PART};
+    c->windows   = smaller(pe_text_windows(&c->text, config->preset.L), config->preset.windows);
+    const int64_t enough = HELD_OUT_PART * (PE_FEWEST_WINDOWS * window + 1);
+    if (c->windows < 1)
+        return pe_train_fail(err, POSENC_ARGUMENT,
+                             "the text has %lld bytes; its last tenth must hold one window of %lld bytes, so at least "
+                             "%lld bytes are needed (%lld for all checks): give a longer text, or several",
+                             (long long)config->text_size, (long long)window + 1,
+                             (long long)(HELD_OUT_PART * (window + 1)), (long long)enough);
+    if (c->windows < PE_FEWEST_WINDOWS)
+        snprintf(c->warning, sizeof c->warning,
+                 "the last tenth of the text holds %lld windows of %lld bytes and %d are needed for reliable numbers (a "
+                 "text of %lld bytes); checks 10-13 do not apply",
+                 (long long)c->windows, (long long)window, PE_FEWEST_WINDOWS, (long long)enough);
+    return POSENC_OK;
+}
+
+static posenc_dims model_dims(const pe_preset *p)
+{
+    return (posenc_dims){.B = 1, .H = p->heads, .G = p->heads, .Lq = PE_REACH * p->L, .Lk = PE_REACH * p->L,
+                         .D = p->d_model / p->heads, .Dv = p->d_model / p->heads, .d_model = p->d_model, .L = p->L};
+}
+
+/* Can it be used causally at the length of evaluation? */
+static posenc_status check_plan(const posenc_encoding *e, const posenc_dims *dims, posenc_error *err)
+{
+    posenc_plan    *plan;
+    posenc_options  options = posenc_options_default();
+    options.mask            = POSENC_MASK_CAUSAL;
+    options.threads         = 1;
+    const posenc_status status = posenc_plan_create(&plan, e, dims, &options, err);
+    if (!status)
+        posenc_plan_free(plan);
+    return status;
+}
+
+/* ---------------------------------------------------------------- outcomes ------------------ */
+
+/* Does training change a parameter of this part? */
+static int learns(const posenc_encoding *e, const posenc_encoding_info *part)
+{
+    for (int i = 0; i < posenc_param_count(e); i++)
+        for (int k = 0; k < part->param_count; k++)
+            if (posenc_param_describe(e, i) == &part->params[k] && posenc_param_trainable(e, i))
+                return 1;
+    return 0;
+}
+
+/* A learned row per position: those beyond L are read in evaluation though no training step ever reached them. */
+static int has_untrained_rows(const posenc_encoding *e)
+{
+    for (int place = 0; place < POSENC_PLACES; place++) {
+        const posenc_encoding_info *part = posenc_encoding_part(e, (posenc_place)place);
+        if (part && part->row_limit && learns(e, part))
+            return 1;
+    }
+    return 0;
+}
+
+static pe_run_config run_config(const pe_compare *c, const posenc_encoding *e)
+{
+    const pe_preset *p = &c->config.preset;
+    return (pe_run_config){.spec          = posenc_encoding_spec(e),
+                           .L             = p->L,
+                           .d_model       = p->d_model,
+                           .layers        = p->layers,
+                           .heads         = p->heads,
+                           .batch         = p->batch,
+                           .steps         = p->steps,
+                           .warmup        = p->warmup,
+                           .learning_rate = p->learning_rate,
+                           .weight_decay  = p->weight_decay,
+                           .clip          = p->clip,
+                           .windows       = c->windows,
+                           .text          = &c->text};
+}
+
+static posenc_status check_new(const pe_compare *c, const pe_outcome *o, posenc_error *err)
+{
+    for (int i = 0; i < c->count; i++)
+        if (!strcmp(posenc_encoding_spec(c->outcomes[i].e), posenc_encoding_spec(o->e)))
+            return pe_train_fail(err, POSENC_ARGUMENT, "%.60s and %.60s are the same encoding; give it once",
+                                 c->outcomes[i].label, o->label);
+    return POSENC_OK;
+}
+
+static posenc_status outcome_create(pe_compare *c, pe_outcome *o, posenc_error *err)
+{
+    char              complete[PE_LONGEST_SPEC];
+    const posenc_dims dims   = model_dims(&c->config.preset);
+    const size_t      seeds  = (size_t)c->config.preset.seeds;
+    posenc_status     status = pe_spec_complete(complete, sizeof complete, o->label, &dims, err);
+    if (!status)
+        status = posenc_encoding_create(&o->e, complete, NULL, err);
+    if (!status)
+        status = check_plan(o->e, &dims, err);
+    if (!status)
+        status = check_new(c, o, err);
+    if (status)
+        return status;
+    o->is_plain         = posenc_encoding_find(o->label) != NULL;
+    o->untrained_beyond = has_untrained_rows(o->e);
+    o->config           = run_config(c, o->e);
+    o->runs             = calloc(seeds, sizeof *o->runs);
+    o->progress         = calloc(seeds, sizeof *o->progress);
+    o->ended            = calloc(seeds, sizeof *o->ended);
+    return o->runs && o->progress && o->ended ? POSENC_OK
+                                              : pe_train_fail(err, POSENC_MEMORY, "compare: no memory for %s", o->label);
+}
+
+static posenc_status set_outcomes(pe_compare *c, posenc_error *err)
+{
+    const char   *list   = c->config.preset.encodings;
+    posenc_status status = POSENC_OK;
+    while (list && !status) {
+        pe_outcome *more = realloc(c->outcomes, (size_t)(c->count + 1) * sizeof *more);
+        if (!more)
+            return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for %d encodings", c->count + 1);
+        c->outcomes   = more;
+        pe_outcome *o = &more[c->count];
+        memset(o, 0, sizeof *o);
+        list = pe_spec_next(o->label, sizeof o->label, list, &status, err);
+        if (!status)
+            status = outcome_create(c, o, err);
+        c->count++; /* what was begun is freed with the rest */
+    }
+    return status;
+}
+
+/* "model name : ..." of the first processor, where the system tells. */
+static void name_machine(char *name, size_t n)
+{
+    char  line[256];
+    FILE *info = fopen("/proc/cpuinfo", "r");
+    snprintf(name, n, "unknown processor");
+    while (info && fgets(line, sizeof line, info)) {
+        const char *value = strchr(line, ':');
+        if (strncmp(line, "model name", 10) || !value)
+            continue;
+        line[strcspn(line, "\n")] = 0;
+        snprintf(name, n, "%.100s", value + 2);
+        break;
+    }
+    if (info)
+        fclose(info);
+}
+
+static void set_workers(pe_compare *c)
+{
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const int64_t wanted  = c->config.workers ? c->config.workers : processors > 0 ? processors : 1;
+    c->workers            = smaller(wanted, c->count * c->config.preset.seeds);
+}
+
+static posenc_status check_and_set(pe_compare *c, posenc_error *err)
+{
+    posenc_status status = check_numbers(&c->config, err);
+    if (!status)
+        status = set_text(c, err);
+    if (!status)
+        status = set_outcomes(c, err);
+    if (!status && c->config.directory)
+        status = pe_directory_check(c->config.directory, err);
+    if (!status && c->config.directory)
+        status = pe_plot_ready(err);
+    if (!status)
+        status = pe_bootstrap_create(&c->bootstrap, c->config.preset.seeds, c->windows, RESAMPLES, BOOTSTRAP_SEED, err);
+    set_workers(c);
+    return status;
+}
+
+posenc_status pe_compare_create(pe_compare **compare, const pe_compare_config *config, posenc_error *err)
+{
+    pe_compare *c = calloc(1, sizeof *c);
+    *compare      = NULL;
+    if (!c)
+        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory");
+    c->config    = *config;
+    c->reference = -1;
+    name_machine(c->machine, sizeof c->machine);
+    const posenc_status status = check_and_set(c, err);
+    if (status) {
+        pe_compare_free(c);
+        return status;
+    }
+    *compare = c;
+    return POSENC_OK;
+}
+
+void pe_compare_free(pe_compare *compare)
+{
+    if (!compare)
+        return;
+    for (int i = 0; i < compare->count; i++)
+        pe_outcome_free(&compare->outcomes[i], compare->config.preset.seeds);
+    free(compare->outcomes);
+    pe_bootstrap_free(compare->bootstrap);
+    free(compare);
+}
+
+const char *pe_compare_warning(const pe_compare *compare)
+{
+    return compare->warning[0] ? compare->warning : NULL;
+}
+
+int pe_compare_finished(const pe_compare *compare)
+{
+    int count = 0;
+    for (int i = 0; i < compare->count; i++)
+        count += compare->outcomes[i].is_complete;
+    return count;
+}
+
+/* ---------------------------------------------------------------- training ------------------ */
+
+typedef struct training {
+    pe_compare             *c;
+    const pe_compare_watch *watch;
+    posenc_error           *errors;   /* [jobs] */
+    int                    *reported; /* [jobs] */
+    double                  start;
+    int                     interrupted, failed; /* a job's number + 1 */
+} training;
+
+static int64_t job_count(const pe_compare *c)
+{
+    return c->count * c->config.preset.seeds;
+}
+
+static pe_outcome *outcome_of(const pe_compare *c, int64_t job, int64_t *seed)
+{
+    *seed = job % c->config.preset.seeds;
+    return &c->outcomes[job / c->config.preset.seeds];
+}
+
+static void work(void *self, int64_t job)
+{
+    training     *t = self;
+    int64_t       s;
+    pe_outcome   *o      = outcome_of(t->c, job, &s);
+    pe_run_config config = o->config;
+    config.seed          = (uint64_t)s + 1;
+    const posenc_status status = pe_run(&config, &o->progress[s], &o->runs[s], &t->errors[job]);
+    atomic_store(&o->ended[s], 1 + (int)status);
+}
+
+static pe_compare_state state_of(const training *t)
+{
+    pe_compare_state state = {.runs = (int)job_count(t->c), .seconds = now() - t->start, .left = NAN};
+    double           done = 0, all = 0;
+    for (int64_t job = 0; job < state.runs; job++) {
+        int64_t           s;
+        const pe_outcome *o     = outcome_of(t->c, job, &s);
+        const double      total = (double)pe_run_work(&o->config);
+        const int         ended = atomic_load(&o->ended[s]) != 0;
+        done += ended ? total : fmin((double)atomic_load(&o->progress[s].step), total);
+        all += total;
+        state.finished += ended;
+    }
+    state.fraction = done / all;
+    if (state.fraction > 0.01)
+        state.left = state.seconds * (1 - state.fraction) / state.fraction;
+    return state;
+}
+
+/* Mean of one run over a bucket. */
+static double run_loss(const pe_outcome *o, const pe_run_result *run, int bucket)
+{
+    const int64_t length = PE_REACH * o->config.L, first = pe_bucket_edge(o->config.L, bucket),
+                  end = pe_bucket_edge(o->config.L, bucket + 1);
+    double sum = 0;
+    for (int64_t w = 0; w < o->config.windows; w++)
+        for (int64_t p = first; p < end; p++)
+            sum += (double)run->window_loss[w * length + p];
+    return sum / (double)(o->config.windows * (end - first));
+}
+
+static void report_finished(training *t, int64_t job, const pe_compare_state *state)
+{
+    int64_t              s;
+    const pe_outcome    *o   = outcome_of(t->c, job, &s);
+    const pe_run_result *run = &o->runs[s];
+    const pe_compare_run row = {.label = o->label, .seed = s + 1, .loss_at_L = run_loss(o, run, PE_AT_L),
+                                .loss_at_8L = run_loss(o, run, PE_AT_8L),
+                                .seconds = run->train_seconds + run->eval_seconds, .diverged = run->diverged};
+    if (t->watch && t->watch->finished)
+        t->watch->finished(t->watch->self, &row, state);
+}
+
+static void cancel_all(const pe_compare *c)
+{
+    for (int64_t job = 0; job < job_count(c); job++) {
+        int64_t     s;
+        pe_outcome *o = outcome_of(c, job, &s);
+        atomic_store(&o->progress[s].cancel, 1);
+    }
+}
+
+/* Looks for runs that have ended since the last time. */
+static void look_for_ended(training *t, const pe_compare_state *state)
+{
+    for (int64_t job = 0; job < state->runs; job++) {
+        int64_t           s;
+        const pe_outcome *o     = outcome_of(t->c, job, &s);
+        const int         ended = atomic_load(&o->ended[s]);
+        if (!ended || t->reported[job])
+            continue;
+        t->reported[job] = 1;
+        if (ended == 1 + POSENC_OK)
+            report_finished(t, job, state);
+        else if (!o->runs[s].cancelled && !t->failed)
+            t->failed = (int)job + 1;
+    }
+}
+
+static int watch(void *self)
+{
+    training              *t     = self;
+    const pe_compare_state state = state_of(t);
+    look_for_ended(t, &state);
+    if (t->watch && t->watch->interrupted && state.finished < state.runs && t->watch->interrupted(t->watch->self))
+        t->interrupted = 1;
+    if (t->watch && t->watch->progress)
+        t->watch->progress(t->watch->self, &state);
+    if (t->interrupted || t->failed)
+        cancel_all(t->c);
+    return t->interrupted || t->failed;
+}
+
+static posenc_status measure_all(pe_compare *c, posenc_error *err)
+{
+    posenc_status status = POSENC_OK;
+    for (int i = 0; i < c->count && !status; i++)
+        status = pe_outcome_measure(&c->outcomes[i], c->config.preset.seeds, err);
+    if (!status)
+        status = pe_outcomes_rank(c, err);
+    if (!status)
+        pe_compare_answer_write(c);
+    return status;
+}
+
+posenc_status pe_compare_train(pe_compare *compare, const pe_compare_watch *watcher, int *interrupted, posenc_error *err)
+{
+    const size_t  jobs   = (size_t)job_count(compare);
+    training      t      = {.c = compare, .watch = watcher, .errors = calloc(jobs, sizeof(posenc_error)),
+                            .reported = calloc(jobs, sizeof(int)), .start = now()};
+    const pe_pool pool   = {.self = &t, .jobs = (int64_t)jobs, .workers = (int)compare->workers, .work = work,
+                            .watch = watch};
+    posenc_status status = POSENC_OK;
+    if (!t.errors || !t.reported)
+        status = pe_train_fail(err, POSENC_MEMORY, "compare: no memory for %zu runs", jobs);
+    if (!status)
+        status = pe_pool_run(&pool, err);
+    if (!status && t.failed) {
+        status = t.errors[t.failed - 1].status;
+        if (err)
+            *err = t.errors[t.failed - 1];
+    }
+    compare->wall_seconds = now() - t.start;
+    *interrupted          = t.interrupted;
+    if (!status)
+        status = measure_all(compare, err);
+    free(t.errors);
+    free(t.reported);
+    return status;
+}
+
+/* ---------------------------------------------------------------- estimate ------------------ */
+
+/* A few steps and one window, scaled up. */
+static posenc_status probe(const pe_outcome *o, double *seconds, posenc_error *err)
+{
+    pe_run_result result;
+    pe_run_config config = o->config;
+    config.steps         = smaller(PROBE_STEPS, config.steps);
+    config.windows       = 1;
+    config.seed          = 1;
+    const posenc_status status = pe_run(&config, NULL, &result, err);
+    *seconds = result.train_seconds / (double)config.steps * (double)o->config.steps +
+               result.eval_seconds * (double)o->config.windows;
+    pe_run_result_free(&result);
+    return status;
+}
+
+posenc_status pe_compare_estimate(pe_compare *compare, double *seconds, posenc_error *err)
+{
+    double total = 0, longest = 0;
+    for (int i = 0; i < compare->count; i++) {
+        double              one;
+        const posenc_status status = probe(&compare->outcomes[i], &one, err);
+        if (status)
+            return status;
+        total += one * (double)compare->config.preset.seeds;
+        longest = fmax(longest, one);
+    }
+    *seconds = fmax(longest, total / (double)compare->workers);
+    return POSENC_OK;
+}

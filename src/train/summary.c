@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * summary.c: the tables of a comparison
+ *
+ * The same cells go to the terminal, the report and whoever tests them. What a column means is said beside its
+ * head. A rank is shared ("2=") where the paired interval contains zero: the data cannot tell, so neither do we.
+ * A star marks cells that were measured with rows of a table that no training step ever reached.
+ */
+#include "train/outcome.h"
+
+#include "train/fail.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
+
+enum { NOTES = 1024 };
+
+/* A cell of a row: the outcome's, in the bucket that the column is about. */
+typedef struct spot {
+    pe_table         *table;
+    int               row, column;
+    const pe_compare *c;
+    const pe_outcome *o;
+    int               bucket;
+} spot;
+
+#define PUT(s, ...) pe_table_set((s)->table, (s)->row, (s)->column, __VA_ARGS__)
+
+static void put_number(const spot *s, const char *format, double x)
+{
+    char text[64];
+    snprintf(text, sizeof text, format, x);
+    PUT(s, "%s", isnan(x) ? "-" : text);
+}
+
+static void label(const spot *s)
+{
+    PUT(s, "%s", s->o->label);
+}
+
+static void loss(const spot *s)
+{
+    put_number(s, s->o->untrained_beyond && s->bucket > PE_AT_L ? "%.3f*" : "%.3f", s->o->loss[s->bucket]);
+}
+
+static void ratio(const spot *s)
+{
+    put_number(s, "%.2f", s->o->ratio[s->bucket]);
+}
+
+static void verdict(const spot *s)
+{
+    PUT(s, "%s", s->o->verdict);
+}
+
+static void difference(const spot *s)
+{
+    const pe_interval d = s->o->difference[s->bucket];
+    if (isnan(d.value))
+        PUT(s, "-");
+    else if (s->o == &s->c->outcomes[s->c->reference])
+        PUT(s, "reference");
+    else
+        PUT(s, "%+.3f (%+.3f to %+.3f)", d.value, d.low, d.high);
+}
+
+/* "2=" where others have the same. */
+static void rank(const spot *s)
+{
+    int shared = 0;
+    for (int i = 0; i < s->c->count; i++)
+        shared += s->c->outcomes[i].rank[s->bucket] == s->o->rank[s->bucket];
+    if (s->o->rank[s->bucket])
+        PUT(s, "%d%s", s->o->rank[s->bucket], shared > 1 ? "=" : "");
+    else
+        PUT(s, "-");
+}
+
+static void break_position(const spot *s)
+{
+    const int64_t end = PE_REACH * s->o->config.L;
+    if (s->o->diverged)
+        PUT(s, "-");
+    else
+        PUT(s, "%s%lld", s->o->break_position + 1 >= end ? ">=" : "", (long long)s->o->break_position + 1);
+}
+
+static void parameters(const spot *s)
+{
+    PUT(s, "%lld", (long long)s->o->runs[0].parameters);
+}
+
+static void own_parameters(const spot *s)
+{
+    PUT(s, "%lld", (long long)s->o->runs[0].encoding_parameters);
+}
+
+static void throughput(const spot *s)
+{
+    const double rate = s->o->runs[0].tokens_per_second;
+    put_number(s, "%.0f", rate > 0 ? rate / 1000 : NAN);
+}
+
+static void seconds(const spot *s)
+{
+    put_number(s, "%.0f", s->o->seconds);
+}
+
+/* clang-format off */
+static const pe_column columns[] = { /* ORDER cells */
+    {"encoding", "as it was asked for; settings below", 1, 0},
+    {"0..L/2", "nats per byte where at most half of the training length is known", 0, 1},
+    {"L/2..L", "nats per byte in the second half of the training length L", 0, 0},
+    {"x2", "nats per byte at positions from L to 2 L", 0, 0},
+    {"x4", "nats per byte at positions from 2 L to 4 L", 0, 0},
+    {"x8", "nats per byte at positions from 4 L to 8 L", 0, 0},
+    {"E_2", "loss at x2 / loss at L/2..L", 0, 1},
+    {"E_4", "loss at x4 / loss at L/2..L", 0, 1},
+    {"E_8", "loss at x8 / loss at L/2..L", 0, 0},
+    {"class", "by E_8: extrapolates up to 1.1, degrades up to 1.4, else breaks", 1, 0},
+    {"breaks at", "number of bytes up to which the smoothed loss stays within 0.1 nats of that at L", 0, 1},
+    {"to best at L (95 %)", "difference at L/2..L to the encoding that is best there, with its paired interval", 1, 0},
+    {"to it at x8 (95 %)", "difference to the same encoding at x8", 1, 1},
+    {"rank", "at L/2..L; shared (=) where the interval of the difference contains zero", 0, 0},
+    {"at x8", "rank at x8", 0, 0},
+    {"params", "numbers that training changes, of the whole model", 0, 0},
+    {"own", "numbers that training changes, of the encoding alone", 0, 1},
+    {"kB/s", "thousand bytes trained on per second, one thread", 0, 1},
+    {"s", "seconds for training and evaluation, one thread, mean over seeds", 0, 0},
+};
+
+static const struct {
+    void (*write)(const spot *s);
+    int bucket;
+} cells[] = { /* ORDER columns */
+    {label, 0}, {loss, PE_AT_HALF}, {loss, PE_AT_L}, {loss, PE_AT_2L}, {loss, PE_AT_4L}, {loss, PE_AT_8L},
+    {ratio, PE_AT_2L}, {ratio, PE_AT_4L}, {ratio, PE_AT_8L}, {verdict, 0}, {break_position, 0},
+    {difference, PE_AT_L}, {difference, PE_AT_8L}, {rank, PE_AT_L}, {rank, PE_AT_8L}, {parameters, 0},
+    {own_parameters, 0}, {throughput, 0}, {seconds, 0},
+};
+/* clang-format on */
+static_assert(COUNT(columns) == COUNT(cells), "ORDER columns, cells");
+
+static posenc_status begin(pe_table *table, const pe_column *heads, int head_count, int rows, posenc_error *err)
+{
+    if (pe_table_create(table, heads, head_count, rows))
+        return POSENC_OK;
+    pe_table_free(table);
+    return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for a table");
+}
+
+__attribute__((format(printf, 2, 3))) static void add_note(pe_table *t, const char *format, ...)
+{
+    char    text[NOTES];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    char *longer = realloc(t->notes, strlen(t->notes) + strlen(text) + 2);
+    if (!longer)
+        return; /* the table stands without it */
+    strcat(strcat(longer, text), "\n");
+    t->notes = longer;
+}
+
+static void add_notes(const pe_compare *c, pe_table *t)
+{
+    const pe_preset *p       = &c->config.preset;
+    int              starred = 0, unfinished = 0, undone = 0;
+    for (int i = 0; i < c->count; i++) {
+        starred |= c->outcomes[i].is_complete && c->outcomes[i].untrained_beyond;
+        undone += !c->outcomes[i].is_complete;
+    }
+    unfinished = undone > 0;
+    add_note(t, "Nats per byte of held-out text (%lld windows of %lld bytes), after %lld steps at L = %lld; lower is better.",
+             (long long)c->windows, (long long)(PE_REACH * p->L), (long long)p->steps, (long long)p->L);
+    add_note(t, "Intervals: paired bootstrap over windows%s, 95 %%.%s", p->seeds > 1 ? " and seeds" : "",
+             p->seeds > 1 ? "" : " One seed: they do not cover another seed.");
+    if (starred)
+        add_note(t, "* untrained rows: a row per position is learned, and no training step reached those beyond L.");
+    if (unfinished)
+        add_note(t, "%d of %d encodings did not finish and are left out.", undone, c->count);
+}
+
+posenc_status pe_compare_table(const pe_compare *compare, pe_table *table, posenc_error *err)
+{
+    int *order = malloc((size_t)compare->count * sizeof *order);
+    if (!order)
+        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for a table");
+    const int           count  = pe_outcomes_order(compare, order);
+    const posenc_status status = begin(table, columns, COUNT(columns), count, err);
+    for (int row = 0; !status && row < count; row++)
+        for (int k = 0; k < COUNT(columns); k++) {
+            const spot s = {table, row, k, compare, &compare->outcomes[order[row]], cells[k].bucket};
+            cells[k].write(&s);
+        }
+    if (!status)
+        add_notes(compare, table);
+    free(order);
+    return status;
+}
+
+/* ---------------------------------------------------------------- checks, plan -------------- */
+
+posenc_status pe_compare_checks(const pe_compare *compare, pe_table *table, posenc_error *err)
+{
+    static const pe_column heads[] = {{"check", "number in docs/experiments.md", 0, 0},
+                                      {"expected", "what must hold on an ordinary text", 1, 0},
+                                      {"result", "passed, FAILED or not applicable", 1, 0},
+                                      {"found", "what was measured, or why it cannot be judged", 1, 0}};
+    const posenc_status    status  = begin(table, heads, COUNT(heads), pe_check_count(), err);
+    for (int i = 0; !status && i < pe_check_count(); i++) {
+        pe_check_result r;
+        pe_check_judge(&r, compare, i);
+        pe_table_set(table, i, 0, "%d", r.number);
+        pe_table_set(table, i, 1, "%s", r.claim);
+        pe_table_set(table, i, 2, "%s", pe_verdict_name(r.verdict));
+        pe_table_set(table, i, 3, "%s", r.found);
+    }
+    return status;
+}
+
+/* The places where an encoding acts: "input", "rotary+score". */
+static void join_places(char *text, size_t n, const posenc_encoding *e)
+{
+    size_t used = 0;
+    for (int place = 0; place < POSENC_PLACES && used < n; place++)
+        if (posenc_encoding_part(e, (posenc_place)place))
+            used += (size_t)snprintf(text + used, n - used, "%s%s", used ? "+" : "",
+                                     posenc_place_name((posenc_place)place));
+}
+
+posenc_status pe_compare_plan(const pe_compare *compare, pe_table *table, posenc_error *err)
+{
+    static const pe_column heads[] = {{"encoding", "as it was asked for", 1, 0},
+                                      {"place", "where it acts", 1, 0},
+                                      {"settings", "those that differ from the encoding's standard", 1, 0}};
+    const posenc_status    status  = begin(table, heads, COUNT(heads), compare->count, err);
+    for (int i = 0; !status && i < compare->count; i++) {
+        const pe_outcome *o = &compare->outcomes[i];
+        char              places[64];
+        join_places(places, sizeof places, o->e);
+        pe_table_set(table, i, 0, "%s", o->label);
+        pe_table_set(table, i, 1, "%s", places);
+        pe_table_set(table, i, 2, "%s", posenc_encoding_spec(o->e));
+    }
+    if (status)
+        return status;
+    const pe_preset *p = &compare->config.preset;
+    add_note(table, "Model: %lld layers, width %lld, %lld heads; %lld steps of %lld x %lld bytes; %lld seed(s), so %lld runs.",
+             (long long)p->layers, (long long)p->d_model, (long long)p->heads, (long long)p->steps, (long long)p->batch,
+             (long long)p->L, (long long)p->seeds, (long long)(compare->count * p->seeds));
+    add_note(table, "Text: %lld bytes, the last tenth held out; evaluated on %lld windows of %lld bytes.",
+             (long long)compare->text.size, (long long)compare->windows, (long long)(PE_REACH * p->L));
+    return POSENC_OK;
+}
+
+/* ---------------------------------------------------------------- the answer ---------------- */
+
+/* The best in a bucket and the next one; -1 where there is none. */
+static void find_best(const pe_compare *c, int bucket, int best[2])
+{
+    best[0] = best[1] = -1;
+    for (int i = 0; i < c->count; i++) {
+        const pe_outcome *o = &c->outcomes[i];
+        if (!o->is_complete || o->diverged)
+            continue;
+        if (best[0] < 0 || o->loss[bucket] < c->outcomes[best[0]].loss[bucket]) {
+            best[1] = best[0];
+            best[0] = i;
+        } else if (best[1] < 0 || o->loss[bucket] < c->outcomes[best[1]].loss[bucket])
+            best[1] = i;
+    }
+}
+
+static void append(pe_compare *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void append(pe_compare *c, const char *format, ...)
+{
+    const size_t used = strlen(c->answer);
+    va_list      values;
+    va_start(values, format);
+    vsnprintf(c->answer + used, sizeof c->answer - used, format, values);
+    va_end(values);
+}
+
+/* "NAME predicts this text best, 1.612 nats per byte, 0.05 (0.04 to 0.06) less than NEXT" */
+static void append_winner(pe_compare *c, int bucket)
+{
+    int best[2];
+    find_best(c, bucket, best);
+    const pe_outcome *first = &c->outcomes[best[0]];
+    append(c, "%s predicts this text best (%.3f nats per byte", first->label, first->loss[bucket]);
+    if (best[1] >= 0) {
+        const pe_interval d    = pe_outcomes_difference(c, best[1], best[0], bucket);
+        const char       *next = c->outcomes[best[1]].label;
+        if (d.low > 0)
+            append(c, ", %.3f less than %s, 95 %% interval %.3f to %.3f", d.value, next, d.low, d.high);
+        else
+            append(c, "; %s cannot be told from it: %.3f more, 95 %% interval %.3f to %.3f", next, d.value, d.low, d.high);
+    }
+    append(c, ")");
+}
+
+void pe_compare_answer_write(pe_compare *c)
+{
+    const int64_t L = c->config.preset.L;
+    c->answer[0]    = 0;
+    if (c->reference < 0) {
+        append(c, "No encoding finished its training, so there is no answer.");
+        return;
+    }
+    append(c, "At the length it was trained at, %lld bytes, ", (long long)L);
+    append_winner(c, PE_AT_L);
+    append(c, "; at %d times that length, ", PE_REACH);
+    append_winner(c, PE_AT_8L);
+    append(c, ".");
+}
+
+const char *pe_compare_answer(const pe_compare *compare)
+{
+    return compare->answer;
+}
