@@ -25,6 +25,14 @@ static pe_attention attention_of(const posenc_plan *plan)
     return a;
 }
 
+static void set_parts(pe_attention *a, const posenc_plan *plan, const pe_numbers *numbers, int gradients)
+{
+    a->parts[PE_SCORE]  = pe_part_of(plan, POSENC_SCORE, numbers, gradients);
+    a->parts[PE_WEIGHT] = pe_part_of(plan, POSENC_WEIGHT, numbers, gradients);
+}
+
+enum { PLACES = 1 << POSENC_SCORE | 1 << POSENC_WEIGHT }; /* whose parameters attention needs */
+
 typedef enum run_kind { FORWARD, BACKWARD, SCORES, BIAS } run_kind;
 
 static void execute(const pe_attention *a, run_kind kind, int reference, const posenc_tensor *S, pe_arena *arena)
@@ -46,8 +54,8 @@ size_t pe_attend_bytes(const posenc_plan *plan, int run)
         pe_attention a = attention_of(plan);
         if (plan->options.executor == (reference ? POSENC_TILED : POSENC_REFERENCE) && run != POSENC_SCORES)
             continue;
-        pe_numbers_load(&numbers, plan, POSENC_SCORE, NULL, NULL, &arena);
-        a.score = pe_part_of(plan, POSENC_SCORE, &numbers, 0);
+        pe_numbers_load(&numbers, plan, PLACES, NULL, NULL, &arena);
+        set_parts(&a, plan, &numbers, 0);
         execute(&a, run == POSENC_FORWARD ? FORWARD : run == POSENC_BACKWARD ? BACKWARD : SCORES, reference, NULL,
                 &arena);
         most = arena.used > most ? arena.used : most;
@@ -216,15 +224,15 @@ posenc_status posenc_attend(const posenc_plan *plan, const posenc_attend_in *in,
     if (!status && out->lse.data)
         status = check_lse(&a, &out->lse, err);
     if (!status)
-        status = pe_numbers_check(plan, POSENC_SCORE, in->params, NULL, "attend", err);
+        status = pe_numbers_check(plan, PLACES, in->params, NULL, "attend", err);
     if (!status)
         status = pe_check_workspace(workspace, "attend", err);
     if (status)
         return status;
     pe_arena   arena = {workspace, 0};
     pe_numbers numbers;
-    pe_numbers_load(&numbers, plan, POSENC_SCORE, in->params, NULL, &arena);
-    a.score = pe_part_of(plan, POSENC_SCORE, &numbers, 0);
+    pe_numbers_load(&numbers, plan, PLACES, in->params, NULL, &arena);
+    set_parts(&a, plan, &numbers, 0);
     a.o     = out->o;
     a.lse   = out->lse;
     execute(&a, FORWARD, uses_reference(plan, &a), NULL, &arena);
@@ -261,15 +269,15 @@ posenc_status posenc_attend_backward(const posenc_plan *plan, const posenc_atten
     if (!status)
         status = check_gradients(&a, grad, err);
     if (!status)
-        status = pe_numbers_check(plan, POSENC_SCORE, in->params, grad->dparams, "attend", err);
+        status = pe_numbers_check(plan, PLACES, in->params, grad->dparams, "attend", err);
     if (!status)
         status = pe_check_workspace(workspace, "attend", err);
     if (status)
         return status;
     pe_arena   arena = {workspace, 0};
     pe_numbers numbers;
-    pe_numbers_load(&numbers, plan, POSENC_SCORE, in->params, grad->dparams, &arena);
-    a.score = pe_part_of(plan, POSENC_SCORE, &numbers, grad->dparams != NULL);
+    pe_numbers_load(&numbers, plan, PLACES, in->params, grad->dparams, &arena);
+    set_parts(&a, plan, &numbers, grad->dparams != NULL);
     a.o     = grad->o;
     a.lse   = grad->lse;
     a.dout  = grad->dout;
@@ -285,15 +293,15 @@ posenc_status posenc_attend_backward(const posenc_plan *plan, const posenc_atten
 static posenc_status run_scores(const posenc_plan *plan, const posenc_attend_in *in, pe_attention *a, run_kind kind,
                                 const posenc_tensor *S, void *workspace, posenc_error *err)
 {
-    posenc_status status = pe_numbers_check(plan, POSENC_SCORE, in->params, NULL, kind == BIAS ? "bias" : "scores", err);
+    posenc_status status = pe_numbers_check(plan, PLACES, in->params, NULL, kind == BIAS ? "bias" : "scores", err);
     if (!status)
         status = pe_check_workspace(workspace, kind == BIAS ? "bias" : "scores", err);
     if (status)
         return status;
     pe_arena   arena = {workspace, 0};
     pe_numbers numbers;
-    pe_numbers_load(&numbers, plan, POSENC_SCORE, in->params, NULL, &arena);
-    a->score = pe_part_of(plan, POSENC_SCORE, &numbers, 0);
+    pe_numbers_load(&numbers, plan, PLACES, in->params, NULL, &arena);
+    set_parts(a, plan, &numbers, 0);
     execute(a, kind, uses_reference(plan, a), S, &arena);
     return pe_done(err);
 }

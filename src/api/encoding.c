@@ -399,7 +399,7 @@ int posenc_param_count(const posenc_encoding *e)
     return e->param_count;
 }
 
-const pe_chosen *pe_owner(const posenc_encoding *e, int index, int *local)
+const pe_chosen *pe_param_owner(const posenc_encoding *e, int index, int *local)
 {
     for (int place = 0; place < POSENC_PLACES; place++) {
         const pe_chosen *part = &e->parts[place];
@@ -414,7 +414,7 @@ const pe_chosen *pe_owner(const posenc_encoding *e, int index, int *local)
 const posenc_param_info *posenc_param_describe(const posenc_encoding *e, int index)
 {
     int              local = 0;
-    const pe_chosen *part = pe_owner(e, index, &local);
+    const pe_chosen *part = pe_param_owner(e, index, &local);
     return part ? &part->room->info.params[local] : NULL;
 }
 
@@ -426,7 +426,7 @@ const char *posenc_param_name(const posenc_encoding *e, int index)
 int posenc_param_trainable(const posenc_encoding *e, int index)
 {
     int              local = 0;
-    const pe_chosen *part = pe_owner(e, index, &local);
+    const pe_chosen *part = pe_param_owner(e, index, &local);
     pe_value         set[PE_MAX_SETTINGS];
     if (!part)
         return 0;
@@ -458,7 +458,7 @@ posenc_status posenc_param_shape(const posenc_encoding *e, const posenc_dims *di
 {
     int              local = 0;
     pe_resolved      r;
-    const pe_chosen *part = e ? pe_owner(e, index, &local) : NULL;
+    const pe_chosen *part = e ? pe_param_owner(e, index, &local) : NULL;
     if (!part || !dims)
         return pe_fail(err, POSENC_ARGUMENT, "parameter: this encoding has no parameter number %d", index);
     const posenc_dims   full   = pe_full_dims(dims);
@@ -487,7 +487,7 @@ static posenc_status init_one(const posenc_encoding *e, const posenc_dims *full,
 {
     int              local = 0;
     pe_resolved      r;
-    const pe_chosen *part   = pe_owner(e, index, &local);
+    const pe_chosen *part   = pe_param_owner(e, index, &local);
     posenc_status    status = pe_resolve(&r, part, full, err);
     if (status)
         return status;

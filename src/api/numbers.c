@@ -26,20 +26,26 @@ static posenc_status check_one(const posenc_plan *plan, const posenc_tensor *t, 
     return status;
 }
 
-/* The parameters of a place are numbers first .. first + count - 1. */
-static int count_at(const posenc_plan *plan, posenc_place place)
+/* Is parameter `index` of one of these places? */
+static int is_of(const posenc_plan *plan, int places, int index)
 {
-    const pe_encoding *room = plan->parts[place].room;
-    return room ? room->info.param_count : 0;
+    for (int place = 0; place < POSENC_PLACES; place++) {
+        const pe_chosen *part = &plan->e->parts[place];
+        if (part->room && index >= part->first_param && index < part->first_param + part->room->info.param_count)
+            return places >> place & 1;
+    }
+    return 0;
 }
 
-posenc_status pe_numbers_check(const posenc_plan *plan, posenc_place place, const posenc_tensor *params,
+posenc_status pe_numbers_check(const posenc_plan *plan, int places, const posenc_tensor *params,
                                const posenc_tensor *dparams, const char *who, posenc_error *err)
 {
-    const int first = plan->e->parts[place].first_param, count = count_at(plan, place);
-    if (count && !params)
-        return pe_fail(err, POSENC_ARGUMENT, "%s: params is NULL, but %s has parameters", who, plan->e->spec);
-    for (int i = first; i < first + count; i++) {
+    for (int i = 0; i < plan->e->param_count; i++) {
+        if (!is_of(plan, places, i))
+            continue;
+        if (!params)
+            return pe_fail(err, POSENC_ARGUMENT, "%s: params is NULL, but %s has parameter %s", who, plan->e->spec,
+                           plan->e->names[i]);
         posenc_status status = check_one(plan, &params[i], i, who, err);
         if (!status && dparams && dparams[i].data)
             status = check_one(plan, &dparams[i], i, who, err);
@@ -49,12 +55,13 @@ posenc_status pe_numbers_check(const posenc_plan *plan, posenc_place place, cons
     return POSENC_OK;
 }
 
-void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, posenc_place place, const posenc_tensor *params,
+void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, const posenc_tensor *params,
                      const posenc_tensor *dparams, pe_arena *arena)
 {
-    const int first = plan->e->parts[place].first_param, count = count_at(plan, place);
     *n = (pe_numbers){{0}, {0}};
-    for (int i = first; i < first + count; i++) {
+    for (int i = 0; i < plan->e->param_count; i++) {
+        if (!is_of(plan, places, i))
+            continue;
         const int64_t size = plan->sizes[i];
         double       *wide = pe_take_doubles(arena, size), *sum = pe_take_doubles(arena, size);
         if (!arena->memory)

@@ -59,7 +59,7 @@ posenc_dims pe_full_dims(const posenc_dims *dims);
 posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dims *full, posenc_error *err);
 
 /* Which part owns parameter `index`, and its number there. */
-const pe_chosen *pe_owner(const posenc_encoding *e, int index, int *local);
+const pe_chosen *pe_param_owner(const posenc_encoding *e, int index, int *local);
 
 /* What a run needs of the caller's parameters: doubles, and where gradients add. */
 typedef struct pe_numbers {
@@ -67,11 +67,11 @@ typedef struct pe_numbers {
     double       *dpar[PE_MAX_PARAMS];
 } pe_numbers;
 
-/* Of one place, the others' parameters are not looked at: checks params and dparams (`who`: "attend"). */
-posenc_status pe_numbers_check(const posenc_plan *plan, posenc_place place, const posenc_tensor *params,
+/* Of some places (bits 1 << place), the others' parameters are not looked at: checks params and dparams (`who`: "attend"). */
+posenc_status pe_numbers_check(const posenc_plan *plan, int places, const posenc_tensor *params,
                                const posenc_tensor *dparams, const char *who, posenc_error *err);
 /* Converts parameters and zeroes gradient sums; counts on an arena without memory. */
-void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, posenc_place place, const posenc_tensor *params,
+void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, const posenc_tensor *params,
                      const posenc_tensor *dparams, pe_arena *arena);
 /* Adds the sums to the caller's tensors. */
 void pe_numbers_add(const pe_numbers *n, const posenc_plan *plan, posenc_tensor *dparams);

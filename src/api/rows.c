@@ -41,7 +41,7 @@ size_t pe_rows_bytes(const posenc_plan *plan, int backward)
     pe_arena    arena = {0};
     pe_numbers  numbers;
     pe_rows_run r = make_run(plan);
-    pe_numbers_load(&numbers, plan, POSENC_INPUT, NULL, NULL, &arena);
+    pe_numbers_load(&numbers, plan, 1 << POSENC_INPUT, NULL, NULL, &arena);
     if (backward)
         pe_rows_backward(&r, &arena);
     else
@@ -64,7 +64,7 @@ static posenc_status check_run(const posenc_plan *plan, pe_rows_run *r, const po
     status = pe_positions_check(&r->pos, "rows: pos", r->B, r->L, err);
     if (!status)
         status = check_extent(plan, r, err);
-    return status ? status : pe_numbers_check(plan, POSENC_INPUT, in->params, dparams, "rows", err);
+    return status ? status : pe_numbers_check(plan, 1 << POSENC_INPUT, in->params, dparams, "rows", err);
 }
 
 static posenc_status needs_input(const posenc_plan *plan, posenc_error *err)
@@ -92,7 +92,7 @@ posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, pos
         return status;
     pe_arena   arena = {workspace, 0};
     pe_numbers numbers;
-    pe_numbers_load(&numbers, plan, POSENC_INPUT, in->params, NULL, &arena);
+    pe_numbers_load(&numbers, plan, 1 << POSENC_INPUT, in->params, NULL, &arena);
     r.part = pe_part_of(plan, POSENC_INPUT, &numbers, 0);
     r.x    = in->x;
     r.y    = *y;
@@ -118,7 +118,7 @@ posenc_status posenc_rows_backward(const posenc_plan *plan, const posenc_rows_in
         return status;
     pe_arena   arena = {workspace, 0};
     pe_numbers numbers;
-    pe_numbers_load(&numbers, plan, POSENC_INPUT, in->params, grad->dparams, &arena);
+    pe_numbers_load(&numbers, plan, 1 << POSENC_INPUT, in->params, grad->dparams, &arena);
     r.part = pe_part_of(plan, POSENC_INPUT, &numbers, grad->dparams != NULL);
     r.x    = grad->dy;
     r.y    = grad->dx;

@@ -14,6 +14,9 @@ posenc_status pe_positions_check(const posenc_positions *p, const char *who, int
     if (!a->data) {
         if (!isfinite(p->start) || !isfinite(p->step))
             return pe_fail(err, POSENC_ARGUMENT, "%s: start and step must be finite", who);
+        const double first = pe_position(p, 0, 0), last = pe_position(p, 0, L - 1);
+        if (fabs(first) > 0x1p53 || fabs(last) > 0x1p53) /* beyond, distances are no exact numbers */
+            return pe_fail(err, POSENC_RANGE, "%s runs from %g to %g; positions must stay below 2^53", who, first, last);
         return POSENC_OK;
     }
     if (a->dtype != POSENC_I64 && a->dtype != POSENC_F64)

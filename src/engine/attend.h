@@ -19,7 +19,7 @@
 typedef struct pe_attention {
     pe_problem      sizes; /* of this run; `set` is not used */
     const pe_terms *terms;
-    pe_part         score; /* the part that filled the terms; p is NULL where no part did */
+    pe_part         parts[PE_OWNERS]; /* those that filled the terms; p is NULL where no part did */
     const pe_turn  *turn;  /* NULL: no rotation */
 
     posenc_tensor    q, k, v;
@@ -52,23 +52,26 @@ void pe_attend_bias(const pe_attention *a, const posenc_tensor *bias, pe_arena *
 /* May query i of item b, head h see key j? All masks together. */
 int pe_is_allowed(const pe_attention *a, int64_t b, int64_t h, int64_t i, int64_t j);
 
-/* Do the terms need whole distances (a bias or vectors by distance)? */
+/* Do the terms need whole distances? */
 static inline int pe_uses_distance(const pe_terms *terms)
 {
-    return terms->bias.fill || terms->A.fill;
+    for (int kind = 0; kind < PE_KINDS; kind++)
+        if (pe_member(terms, kind).fill)
+            return 1;
+    return 0;
 }
 
 /* u_h or w_h: D doubles, or NULL. */
 static inline const double *pe_head_vector(const pe_attention *a, int which, int64_t h)
 {
-    return which == PE_NONE ? NULL : a->score.par[which] + h * a->sizes.D;
+    return which == PE_NONE ? NULL : a->parts[PE_SCORE].par[which] + h * a->sizes.D;
 }
 
 /* Its gradient, or NULL if nobody wants it. */
 static inline double *pe_head_vector_gradient(const pe_attention *a, int which, int64_t h)
 {
-    return which == PE_NONE || !a->score.dpar || !a->score.dpar[which] ? NULL
-                                                                       : a->score.dpar[which] + h * a->sizes.D;
+    double *const *dpar = a->parts[PE_SCORE].dpar;
+    return which == PE_NONE || !dpar || !dpar[which] ? NULL : dpar[which] + h * a->sizes.D;
 }
 
 #endif

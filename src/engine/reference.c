@@ -20,33 +20,37 @@ typedef struct head {
     int64_t             b, h;
     double             *Q, *K, *V;      /* [Lq,D] and [Lk,D] rotated, [Lk,Dv] */
     double             *q_pos, *k_pos;  /* [Lq], [Lk] */
-    double             *bias, *A;       /* by t - distances.low: [count], [count,D] */
+    double             *by[PE_KINDS];   /* members by t - distances.low: [count, width] */
     double             *rows;           /* one row of Lk numbers per thread, and one more each */
     double             *dQ, *dK, *dV;   /* backward: [Lq,D], [Lk,D], [Lk,Dv] */
-    double             *dbias, *dA;     /* [count], [count,D] */
+    double             *dby[PE_KINDS];  /* their cotangents */
     double             *dout;           /* [Dv] */
     const posenc_tensor *S;             /* scores only */
 } head;
 
+static int64_t table_size(const pe_attention *a, pe_kind kind)
+{
+    return pe_member(a->terms, kind).fill ? a->max_distances * pe_member_width(&a->sizes, kind) : 0;
+}
+
 static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
 {
-    const pe_problem *p     = &a->sizes;
-    const int64_t     count = pe_uses_distance(a->terms) ? a->max_distances : 0;
-    head              x     = {.a = a};
+    const pe_problem *p = &a->sizes;
+    head              x = {.a = a};
     x.Q                     = pe_take_doubles(arena, p->Lq * p->D);
     x.K                     = pe_take_doubles(arena, p->Lk * p->D);
     x.V                     = pe_take_doubles(arena, p->Lk * p->Dv);
     x.q_pos                 = pe_take_doubles(arena, p->Lq);
     x.k_pos                 = pe_take_doubles(arena, p->Lk);
-    x.bias                  = pe_take_doubles(arena, count);
-    x.A                     = pe_take_doubles(arena, a->terms->A.fill ? count * p->D : 0);
+    for (int kind = 0; kind < PE_KINDS; kind++)
+        x.by[kind] = pe_take_doubles(arena, table_size(a, kind));
     x.rows                  = pe_take_doubles(arena, 2 * a->threads * (p->Lk > p->Dv ? p->Lk : p->Dv));
     if (backward) {
         x.dQ    = pe_take_doubles(arena, p->Lq * p->D);
         x.dK    = pe_take_doubles(arena, p->Lk * p->D);
         x.dV    = pe_take_doubles(arena, p->Lk * p->Dv);
-        x.dbias = pe_take_doubles(arena, count);
-        x.dA    = pe_take_doubles(arena, a->terms->A.fill ? count * p->D : 0);
+        for (int kind = 0; kind < PE_KINDS; kind++)
+            x.dby[kind] = pe_take_doubles(arena, table_size(a, kind));
         x.dout  = pe_take_doubles(arena, p->Dv);
     }
     return x;
@@ -56,6 +60,31 @@ static void load_rows(double *to, const posenc_tensor *t, int64_t b, int64_t h, 
 {
     for (int64_t s = 0; s < L; s++)
         pe_load_double(to + s * width, pe_row(t, b, h, s), t->dtype, t->stride[3], width);
+}
+
+static void fill_tables(const head *x, int64_t h)
+{
+    const pe_attention *a = x->a;
+    for (int kind = 0; kind < PE_KINDS; kind++) {
+        const pe_by_distance m    = pe_member(a->terms, kind);
+        const pe_part       *part = &a->parts[m.owner];
+        if (m.fill)
+            m.fill(part->p, part->par, h, a->distances.low, a->distances.count, x->by[kind]);
+    }
+}
+
+/* The row of a member for pair (i,j); NULL where there is no such member. */
+static const double *row_of(const head *x, pe_kind kind, int64_t i, int64_t j)
+{
+    if (!pe_member(x->a->terms, kind).fill)
+        return NULL;
+    const int64_t t = (int64_t)(x->q_pos[i] - x->k_pos[j]) - x->a->distances.low;
+    return x->by[kind] + t * pe_member_width(&x->a->sizes, kind);
+}
+
+static double *cotangent_of(const head *x, pe_kind kind, int64_t i, int64_t j)
+{
+    return x->dby[kind] + (row_of(x, kind, i, j) - x->by[kind]);
 }
 
 static void load_head(head *x, int64_t b, int64_t h)
@@ -77,10 +106,7 @@ static void load_head(head *x, int64_t b, int64_t h)
         pe_turn_row(x->Q + i * p->D, a->turn, x->q_pos[i], 1);
     for (int64_t j = 0; a->turn && j < p->Lk; j++)
         pe_turn_row(x->K + j * p->D, a->turn, x->k_pos[j], 1);
-    if (a->terms->bias.fill)
-        a->terms->bias.fill(a->score.p, a->score.par, h, a->distances.low, a->distances.count, x->bias);
-    if (a->terms->A.fill)
-        a->terms->A.fill(a->score.p, a->score.par, h, a->distances.low, a->distances.count, x->A);
+    fill_tables(x, h);
 }
 
 static double dot(const double *a, const double *b, int64_t n)
@@ -106,7 +132,7 @@ static void score_row(const head *x, int64_t i, double *s)
     const double       *q = x->Q + i * p->D, *u = pe_head_vector(a, m->u, x->h), *w = pe_head_vector(a, m->w, x->h);
     if (m->hook.visit) {
         const pe_tile tile = {x->h, 1, p->Lk, p->Lk, x->q_pos + i, x->k_pos};
-        m->hook.visit(a->score.p, a->score.par, &tile, s);
+        m->hook.visit(a->parts[PE_SCORE].p, a->parts[PE_SCORE].par, &tile, s);
     } else
         memset(s, 0, (size_t)p->Lk * sizeof *s);
     for (int64_t j = 0; j < p->Lk; j++) {
@@ -114,13 +140,14 @@ static void score_row(const head *x, int64_t i, double *s)
             s[j] = -INFINITY;
             continue;
         }
-        double        sum = dot_shifted(q, u, x->K + j * p->D, p->D);
-        const int64_t row = pe_uses_distance(m) ? (int64_t)(x->q_pos[i] - x->k_pos[j]) - a->distances.low : 0;
-        if (m->A.fill)
-            sum += dot_shifted(q, w, x->A + row * p->D, p->D);
-        s[j] += m->scale * sum;
-        if (m->bias.fill)
-            s[j] += x->bias[row];
+        const double *k = x->K + j * p->D, *A = row_of(x, PE_A, i, j), *B = row_of(x, PE_B, i, j),
+                     *b   = row_of(x, PE_BIAS, i, j);
+        double        sum = dot_shifted(q, u, k, p->D);
+        if (A)
+            sum += dot_shifted(q, w, A, p->D);
+        if (B)
+            sum += dot(k, B, p->D);
+        s[j] += m->scale * sum + (b ? *b : 0);
     }
 }
 
@@ -144,10 +171,13 @@ static void forward_row(void *context, int64_t i, int thread)
     double       sum = 0, lse = -INFINITY;
     memset(o, 0, (size_t)p->Dv * sizeof *o);
     for (int64_t j = 0; m > -INFINITY && j < p->Lk; j++) {
-        const double w = exp(s[j] - m);
-        sum += w;
+        const double e = exp(s[j] - m);
+        sum += e;
+        if (e == 0) /* masked: its distance may have no row */
+            continue;
+        const double *c = row_of(x, PE_GATE, i, j), *r = row_of(x, PE_R, i, j);
         for (int64_t d = 0; d < p->Dv; d++)
-            o[d] += w * x->V[j * p->Dv + d];
+            o[d] += e * (c ? *c : 1) * (x->V[j * p->Dv + d] + (r ? r[d] : 0));
     }
     for (int64_t d = 0; m > -INFINITY && d < p->Dv; d++)
         o[d] /= sum;
@@ -209,6 +239,7 @@ static void score_back(head *x, int64_t i, int64_t j, double dS)
     const int64_t       D  = a->sizes.D;
     const double       *u  = pe_head_vector(a, m->u, x->h), *w = pe_head_vector(a, m->w, x->h);
     double             *du = pe_head_vector_gradient(a, m->u, x->h), *dw = pe_head_vector_gradient(a, m->w, x->h);
+    const double       *A = row_of(x, PE_A, i, j), *B = row_of(x, PE_B, i, j);
     const double        f  = m->scale * dS;
     double             *dq = x->dQ + i * D, *dk = x->dK + j * D;
     const double       *q = x->Q + i * D, *k = x->K + j * D;
@@ -219,20 +250,40 @@ static void score_back(head *x, int64_t i, int64_t j, double dS)
         add(dk, f, u, D);
     if (du)
         add(du, f, k, D);
-    if (!pe_uses_distance(m))
-        return;
-    const int64_t row = (int64_t)(x->q_pos[i] - x->k_pos[j]) - a->distances.low;
     /* b[t] */
-    x->dbias[row] += dS;
-    if (!m->A.fill)
-        return;
+    if (m->bias.fill)
+        *cotangent_of(x, PE_BIAS, i, j) += dS;
     /* scale * (q_i + w) . A[t] */
-    add(dq, f, x->A + row * D, D);
-    add(x->dA + row * D, f, q, D);
-    if (w)
-        add(x->dA + row * D, f, w, D);
-    if (dw)
-        add(dw, f, x->A + row * D, D);
+    if (A) {
+        add(dq, f, A, D);
+        add(cotangent_of(x, PE_A, i, j), f, q, D);
+    }
+    if (A && w)
+        add(cotangent_of(x, PE_A, i, j), f, w, D);
+    if (A && dw)
+        add(dw, f, A, D);
+    /* scale * k_j . B[t] */
+    if (B) {
+        add(dk, f, B, D);
+        add(cotangent_of(x, PE_B, i, j), f, k, D);
+    }
+}
+
+/* The gradient of one weight: o_i = sum_j P_ij c[t] (v_j + r[t]). Returns the cotangent of P_ij. */
+static double weight_back(head *x, int64_t i, int64_t j, double P)
+{
+    const int64_t Dv = x->a->sizes.Dv;
+    const double *c = row_of(x, PE_GATE, i, j), *r = row_of(x, PE_R, i, j);
+    const double  W  = P * (c ? *c : 1);
+    double        dW = dot(x->dout, x->V + j * Dv, Dv);
+    add(x->dV + j * Dv, W, x->dout, Dv);
+    if (r) {
+        dW += dot(x->dout, r, Dv);
+        add(cotangent_of(x, PE_R, i, j), W, x->dout, Dv);
+    }
+    if (c)
+        *cotangent_of(x, PE_GATE, i, j) += P * dW;
+    return dW * (c ? *c : 1);
 }
 
 static void backward_row(head *x, int64_t i)
@@ -256,14 +307,13 @@ static void backward_row(head *x, int64_t i)
         s[j]           = 0;
         if (P == 0)
             continue;
-        /* o_i = sum_j P_ij v_j */
-        add(x->dV + j * p->Dv, P, x->dout, p->Dv);
-        s[j] = P * (dot(x->dout, x->V + j * p->Dv, p->Dv) - delta);
+        s[j] = P * (weight_back(x, i, j, P) - delta);
         score_back(x, i, j, s[j]);
     }
-    if (a->terms->hook.visit_back && a->score.dpar) {
+    const pe_part *part = &a->parts[PE_SCORE];
+    if (a->terms->hook.visit_back && part->dpar) {
         const pe_tile tile = {x->h, 1, p->Lk, p->Lk, x->q_pos + i, x->k_pos};
-        a->terms->hook.visit_back(a->score.p, a->score.par, &tile, s, a->score.dpar);
+        a->terms->hook.visit_back(part->p, part->par, &tile, s, part->dpar);
     }
 }
 
@@ -273,27 +323,32 @@ static void store_rows(const posenc_tensor *t, int64_t b, int64_t h, const doubl
         pe_store_double(pe_row(t, b, h, s), t->dtype, 1, from + s * width, width);
 }
 
+static void fold_tables(const head *x)
+{
+    const pe_attention *a = x->a;
+    for (int kind = 0; kind < PE_KINDS; kind++) {
+        const pe_by_distance m    = pe_member(a->terms, kind);
+        const pe_part       *part = &a->parts[m.owner];
+        if (m.fold && part->dpar)
+            m.fold(part->p, part->par, x->h, a->distances.low, a->distances.count, x->dby[kind], part->dpar);
+    }
+}
+
 static void backward_head(head *x, int64_t b, int64_t h)
 {
     const pe_attention *a = x->a;
-    const pe_terms     *m = a->terms;
     const pe_problem   *p = &a->sizes;
-    const int64_t       n = pe_uses_distance(m) ? a->distances.count : 0;
     load_head(x, b, h);
     memset(x->dQ, 0, (size_t)(p->Lq * p->D) * sizeof(double));
-    memset(x->dbias, 0, (size_t)n * sizeof(double));
-    memset(x->dA, 0, (size_t)(m->A.fill ? n * p->D : 0) * sizeof(double));
+    for (int kind = 0; kind < PE_KINDS; kind++)
+        if (pe_member(a->terms, kind).fill)
+            memset(x->dby[kind], 0, (size_t)(a->distances.count * pe_member_width(p, kind)) * sizeof(double));
     for (int64_t i = 0; i < p->Lq; i++)
         backward_row(x, i);
     for (int64_t i = 0; a->turn && i < p->Lq; i++)
         pe_turn_row(x->dQ + i * p->D, a->turn, x->q_pos[i], -1);
     store_rows(&a->dq, b, h, x->dQ, p->Lq, p->D);
-    if (!a->score.dpar)
-        return;
-    if (m->bias.fold)
-        m->bias.fold(a->score.p, a->score.par, h, a->distances.low, n, x->dbias, a->score.dpar);
-    if (m->A.fold)
-        m->A.fold(a->score.p, a->score.par, h, a->distances.low, n, x->dA, a->score.dpar);
+    fold_tables(x);
 }
 
 void pe_reference_backward(const pe_attention *a, pe_arena *arena)
@@ -352,10 +407,7 @@ void pe_attend_bias(const pe_attention *a, const posenc_tensor *bias, pe_arena *
         x.k_pos[j] = pe_position(&a->k_pos, 0, j);
     for (int64_t h = 0; h < p->H; h++) {
         x.h = h;
-        if (a->terms->bias.fill)
-            a->terms->bias.fill(a->score.p, a->score.par, h, a->distances.low, a->distances.count, x.bias);
-        if (a->terms->A.fill)
-            a->terms->A.fill(a->score.p, a->score.par, h, a->distances.low, a->distances.count, x.A);
+        fill_tables(&x, h);
         for (int64_t i = 0; i < p->Lq; i++) {
             score_row(&x, i, x.rows);
             pe_store_double(pe_row(bias, h, i, 0), bias->dtype, bias->stride[2], x.rows, p->Lk);

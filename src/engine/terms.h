@@ -2,7 +2,8 @@
 /*
  * terms.h: what a score is made of - the one data structure between rooms and machines
  *
- *     S[h,i,j] = scale * [ (q_i + u_h).k_j + (q_i + w_h).A_h[t] ] + b_h[t] + X_h(i,j)       t = P(i) - P(j)
+ *     S[h,i,j] = scale * [ (q_i + u_h).k_j + (q_i + w_h).A_h[t] + k_j.B_h[t] ] + b_h[t] + X_h(i,j)     t = P(i) - P(j)
+ *     o[h,i]   = sum_j softmax(S)[i,j] * c_h[t] * ( v_j + r_h[t] )
  *
  * A room fills in the members it needs and leaves the others empty; the machines (reference.c, tiled.c,
  * tiled_back.c) compute scores, softmax, output and every gradient from the same members and know no encoding.
@@ -23,6 +24,9 @@ typedef struct pe_problem {
     const pe_value *set;
 } pe_problem;
 
+/* Which part of an encoding a member's numbers come from: that at place score, or that at place weight. */
+typedef enum pe_owner { PE_SCORE, PE_WEIGHT, PE_OWNERS } pe_owner;
+
 /* The numbers of a part at run time: its own problem, its parameters in double, and where their gradients add. */
 typedef struct pe_part {
     const pe_problem    *p;
@@ -32,19 +36,15 @@ typedef struct pe_part {
     const int64_t       *sizes;
 } pe_part;
 
-/* b_h: fill writes b[i] = b_h(t0 + i), i = 0..n-1; fold receives db[i], the sum of dS over that distance. */
-typedef struct pe_distance_bias {
-    void (*fill)(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double b[]);
-    void (*fold)(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, const double db[],
-                 double *const dpar[]);
-} pe_distance_bias;
-
-/* A_h: the same with a vector of D numbers for each distance: rows [n, D]. */
-typedef struct pe_distance_vectors {
+/* What a room says by distance: fill writes the rows of n distances t0, t0+1, ...; fold receives the sums of the
+   cotangents over each of these distances. A row is one number (bias, gate), D numbers (A, B) or Dv numbers (r). `owner` is
+   filled in by the plan. */
+typedef struct pe_by_distance {
     void (*fill)(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double rows[]);
     void (*fold)(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
                  const double drows[], double *const dpar[]);
-} pe_distance_vectors;
+    pe_owner owner;
+} pe_by_distance;
 
 /* A rectangle of scores: queries at q_pos[0..rows-1], keys at k_pos[0..cols-1]. */
 typedef struct pe_tile {
@@ -64,9 +64,27 @@ enum { PE_NONE = -1 };
 typedef struct pe_terms {
     double              scale;
     int                 u, w; /* which parameter [H,D] is added to q before k and before A; PE_NONE: none */
-    pe_distance_vectors A;
-    pe_distance_bias    bias;
-    pe_tile_hook        hook;
+    pe_by_distance      bias; /* b: added to the score */
+    pe_by_distance      gate; /* c: multiplies the weight after the softmax */
+    pe_by_distance      A;    /* meets the query */
+    pe_by_distance      B;    /* meets the key */
+    pe_by_distance      r;    /* joins the value */
+    pe_tile_hook        hook; /* X, of the score part */
 } pe_terms;
+
+/* The five members by distance, for the loops of machines. */
+typedef enum pe_kind { PE_BIAS, PE_GATE, PE_A, PE_B, PE_R, PE_KINDS } pe_kind;
+
+static inline pe_by_distance pe_member(const pe_terms *s, pe_kind kind)
+{
+    const pe_by_distance all[PE_KINDS] = {s->bias, s->gate, s->A, s->B, s->r};
+    return all[kind];
+}
+
+/* Numbers per row of a member. */
+static inline int64_t pe_member_width(const pe_problem *p, pe_kind kind)
+{
+    return kind == PE_R ? p->Dv : kind == PE_A || kind == PE_B ? p->D : 1;
+}
 
 #endif

@@ -116,6 +116,38 @@ static void finish_rows(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, 
     }
 }
 
+/* O += W V, with the gate on the weights and the vectors that join the values. */
+static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, int64_t h, int64_t I, int64_t J)
+{
+    const pe_attention *a  = T->a;
+    const pe_problem   *p  = &a->sizes;
+    const int64_t       i0 = I * T->Br, R = pe_smaller(T->Br, p->Lq - i0), j0 = J * T->Bc,
+                  C = pe_smaller(T->Bc, p->Lk - j0);
+    int64_t      step;
+    const float *gate = pe_tile_gate(T, z, h, I, J, &step);
+    if (gate)
+        a->kernels->gate(z->S, T->Bcp, gate, step, R, C);
+    a->kernels->product(z->O, T->Dvp, z->S, T->Bcp, 1, x->values + j0 * x->v_stride, x->v_stride, R, p->Dv, C, 1);
+    if (!T->by[PE_R])
+        return;
+    const float *r = pe_table(T, PE_R, h);
+    if (T->skewed) {
+        pe_shift_tile(T, z, z->S, R, C);
+        a->kernels->product(z->O, T->Dvp, z->shift, T->band_width, 1, r + pe_band_start(T, i0, R, j0) * T->Dvp,
+                            T->Dvp, R, p->Dv, R + C - 1, 1);
+        return;
+    }
+    for (int64_t i = 0; i < R; i++)
+        for (int64_t c = 0; c < C; c++) {
+            const float W = z->S[i * T->Bcp + c];
+            if (W == 0) /* masked: its distance may have no row */
+                continue;
+            const float *row = r + ((int64_t)(z->q_pos[i] - z->k_pos[c]) - T->band.t0) * T->Dvp;
+            for (int64_t d = 0; d < p->Dv; d++)
+                z->O[i * T->Dvp + d] += W * row[d];
+        }
+}
+
 static void forward_tile(void *context, int64_t index, int thread)
 {
     const forward      *f     = context;
@@ -142,8 +174,7 @@ static void forward_tile(void *context, int64_t index, int thread)
         }
         a->kernels->softmax_step(z->S, T->Bcp, z->m, z->l, z->f, R, C);
         a->kernels->scale_rows(z->O, T->Dvp, z->f, R, p->Dv);
-        a->kernels->product(z->O, T->Dvp, z->S, T->Bcp, 1, x->values + j0 * x->v_stride, x->v_stride, R, p->Dv, C,
-                            1);
+        add_values(T, z, x, h, I, J);
     }
     if (!f->S)
         finish_rows(T, z, b, h, i0, R);

@@ -10,7 +10,9 @@
  *
  * With W = exp(S - lse) and delta_i = dO_i . O_i (= sum_j W_ij dW_ij):
  *   dW = dO V^T     dS = W * (dW - delta)     dV += W^T dO     dK += dS^T Qu     dQ += dS K     db[t] += dS
- *   by distance, with dS shifted onto diagonals: dQ += dS~ A     dA += dS~^T Qw
+ *   by distance, with a tile X shifted onto diagonals as X~: dQ += dS~ A     dA += dS~^T Qw     dr += W~^T dO
+ *   with a gate c: dO^T(v + r) = dWc for the gated weight, dc[t] += W dWc, dW = c dWc, and dV, dr see c W
+ *   by key, with the columns of dS shifted instead: dK += dS^ B     dB += dS^^T K
  * Qu and Qw carry the scale, so only dQ, du and dw are multiplied by it at the end.
  *
  * Source   Dao et al. 2022, arXiv:2205.14135, algorithm 4
@@ -26,15 +28,15 @@ typedef struct backward {
     pe_tiles T;
     int64_t  b;      /* the item at hand */
     int64_t  chunks; /* per key head */
-    int      wants_bias, wants_A, wants_u, wants_w, wants_hook;
+    int      wants[PE_KINDS], wants_u, wants_w, wants_hook;
     /* the item's queries and keys */
     float   *Qu, *Qw, *dout, *delta, *lse; /* [H,Lq,Dp], [H,Lq,Dp], [H,Lq,Dvp], [H,Lq], [H,Lq] */
     float   *K, *Kt, *Vt, *key;            /* [G,Lk,Dp], [G,tiles,D,Bcp], [G,tiles,Dv,Bcp], [Lk] */
     const float *key_mask;
     /* sums: of the item, and over the batch */
     float   *dQ;              /* [chunks,H,Lq,Dp] */
-    double  *dbias;           /* [H,chunks,table_rows] */
-    float   *dA;              /* [H,chunks,table_rows,Dp] */
+    double  *dby1[PE_KINDS];  /* [H,chunks,table_rows] of bias and gate */
+    float   *dby[PE_KINDS];   /* [H,chunks,table_rows,row] of A, B, r */
     double  *du, *dw;         /* [H,chunks,D] */
     double  *hook;            /* [G*chunks, hook_count]: parameters of the part, end to end */
     double **hook_pointers;   /* [G*chunks, PARAMS] */
@@ -61,17 +63,25 @@ static int wants_any(const pe_part *part)
 /* While the plan counts, every gradient that this encoding could have is wanted. */
 static void decide(backward *w, int all)
 {
-    const pe_part  *part = &w->T.a->score;
-    const pe_terms *m    = w->T.a->terms;
-    const int       any  = all || wants_any(part);
-    w->wants_bias        = any && m->bias.fold;
-    w->wants_A           = any && m->A.fold;
-    w->wants_u           = m->u != PE_NONE && (all || (any && part->dpar[m->u]));
-    w->wants_w           = m->w != PE_NONE && (all || (any && part->dpar[m->w]));
-    w->wants_hook        = any && m->hook.visit_back;
-    w->hook_count        = 0;
+    const pe_attention *a    = w->T.a;
+    const pe_part      *part = &a->parts[PE_SCORE];
+    const pe_terms     *m    = a->terms;
+    const int           any  = all || wants_any(part);
+    for (int kind = 0; kind < PE_KINDS; kind++) {
+        const pe_by_distance x = pe_member(m, kind);
+        w->wants[kind]         = x.fold && (all || wants_any(&a->parts[x.owner]));
+    }
+    w->wants_u    = m->u != PE_NONE && (all || (any && part->dpar[m->u]));
+    w->wants_w    = m->w != PE_NONE && (all || (any && part->dpar[m->w]));
+    w->wants_hook = any && m->hook.visit_back;
+    w->hook_count = 0;
     for (int i = 0; w->wants_hook && i < part->count; i++)
         w->hook_count += part->sizes[i];
+}
+
+static int is_scalar(pe_kind kind)
+{
+    return kind == PE_BIAS || kind == PE_GATE;
 }
 
 static void lay_out_item(backward *w, pe_arena *arena)
@@ -96,8 +106,16 @@ static void lay_out_sums(backward *w, pe_arena *arena)
     const pe_tiles   *T = &w->T;
     const pe_problem *p = &T->a->sizes;
     const int64_t     n = p->H * w->chunks, tasks = p->G * w->chunks;
-    w->dbias            = pe_take_doubles(arena, w->wants_bias ? n * T->table_rows : 0);
-    w->dA               = pe_take_floats(arena, w->wants_A ? n * T->table_rows * T->Dp : 0);
+    const pe_part    *part = &T->a->parts[PE_SCORE];
+    for (int kind = 0; kind < PE_KINDS; kind++) {
+        const int64_t size = w->wants[kind] ? n * T->table_rows * T->row[kind] : 0;
+        w->dby1[kind]      = pe_take_doubles(arena, is_scalar(kind) ? size : 0);
+        w->dby[kind]       = pe_take_floats(arena, is_scalar(kind) ? 0 : size);
+        if (arena->memory && is_scalar(kind))
+            memset(w->dby1[kind], 0, (size_t)size * sizeof(double));
+        else if (arena->memory)
+            memset(w->dby[kind], 0, (size_t)size * sizeof(float));
+    }
     w->du               = pe_take_doubles(arena, n * p->D);
     w->dw               = pe_take_doubles(arena, n * p->D);
     w->hook             = pe_take_doubles(arena, tasks * w->hook_count);
@@ -106,16 +124,14 @@ static void lay_out_sums(backward *w, pe_arena *arena)
     w->hook_pointers    = pe_take(arena, (size_t)(w->wants_hook ? tasks * MAX_PARAMS : 0) * sizeof(double *));
     if (!arena->memory)
         return;
-    memset(w->dbias, 0, (size_t)(w->wants_bias ? n * T->table_rows : 0) * sizeof(double));
-    memset(w->dA, 0, (size_t)(w->wants_A ? n * T->table_rows * T->Dp : 0) * sizeof(float));
     memset(w->du, 0, (size_t)(n * p->D) * sizeof(double));
     memset(w->dw, 0, (size_t)(n * p->D) * sizeof(double));
     memset(w->hook, 0, (size_t)(tasks * w->hook_count) * sizeof(double));
     double *at = w->hook;
     for (int64_t task = 0; w->wants_hook && task < tasks; task++)
-        for (int i = 0; i < T->a->score.count; i++) {
-            w->hook_pointers[task * MAX_PARAMS + i] = T->a->score.dpar[i] ? at : NULL;
-            at += T->a->score.sizes[i];
+        for (int i = 0; i < part->count; i++) {
+            w->hook_pointers[task * MAX_PARAMS + i] = part->dpar[i] ? at : NULL;
+            at += part->sizes[i];
         }
 }
 
@@ -198,65 +214,158 @@ static void query_product(const backward *w, const pair *x, pe_scratch *z, const
         }
 }
 
-/* Terms by distance along diagonals. gamma is free again by now: it takes dS shifted. */
-static void skewed_back(const backward *w, const pair *x, pe_scratch *z, const float *dS)
+/* Where the cotangents of table row `row` of a member add up, for this head and chunk. */
+static double *scalar_sums(const backward *w, const pair *x, pe_kind kind, int64_t row)
 {
-    const pe_tiles     *T  = &w->T;
-    const pe_attention *a  = T->a;
-    const int64_t       x0 = x->j0 - (x->i0 + x->R - 1) + a->sizes.Lq - 1, n = x->R + x->C - 1;
-    const int64_t       table = (x->h * w->chunks + x->chunk) * T->table_rows + x0;
-    if (w->wants_bias) {
-        memset(z->diagonal, 0, (size_t)n * sizeof(float));
-        a->kernels->diagonal_sums(z->diagonal, dS, T->Bcp, x->R, x->C);
-        for (int64_t c = 0; c < n; c++)
-            w->dbias[table + c] += (double)z->diagonal[c];
-    }
-    if (!a->terms->A.fill)
-        return;
-    for (int64_t r = 0; r < x->R; r++) {
-        float *row = z->gamma + r * T->band_width;
-        memset(row, 0, (size_t)n * sizeof(float));
-        memcpy(row + x->R - 1 - r, dS + r * T->Bcp, (size_t)x->C * sizeof(float));
-    }
-    query_product(w, x, z, z->gamma, T->band_width, T->An + (x->h * T->table_rows + x0) * T->Dp, n,
-                  w->wants_w ? x->dw : NULL);
-    if (w->wants_A)
-        a->kernels->product(w->dA + table * T->Dp, T->Dp, z->gamma, 1, T->band_width,
-                            w->Qw + (x->h * a->sizes.Lq + x->i0) * T->Dp, T->Dp, n, a->sizes.D, x->R, 1);
+    return w->dby1[kind] + (x->h * w->chunks + x->chunk) * w->T.table_rows + row;
 }
 
-static void vector_back(const backward *w, const pair *x, int64_t r, int64_t row, float dS)
+static float *vector_sums(const backward *w, const pair *x, pe_kind kind, int64_t row)
+{
+    return w->dby[kind] + ((x->h * w->chunks + x->chunk) * w->T.table_rows + row) * w->T.row[kind];
+}
+
+static const float *table_row(const backward *w, const pair *x, pe_kind kind, int64_t row)
+{
+    return pe_table(&w->T, kind, x->h) + row * w->T.row[kind];
+}
+
+/* A scalar by distance: the tile's sums along diagonals. */
+static void sum_diagonals(const backward *w, const pair *x, pe_scratch *z, pe_kind kind, const float *tile)
+{
+    const int64_t x0 = pe_band_start(&w->T, x->i0, x->R, x->j0), n = x->R + x->C - 1;
+    double       *to = scalar_sums(w, x, kind, x0);
+    memset(z->diagonal, 0, (size_t)n * sizeof(float));
+    w->T.a->kernels->diagonal_sums(z->diagonal, tile, w->T.Bcp, x->R, x->C);
+    for (int64_t c = 0; c < n; c++)
+        to[c] += (double)z->diagonal[c];
+}
+
+/* Queries and A along diagonals. */
+static void query_band_back(const backward *w, const pair *x, pe_scratch *z, const float *dS)
 {
     const pe_tiles *T  = &w->T;
-    const int64_t   D  = T->a->sizes.D;
-    const float    *A  = T->An + (x->h * T->table_rows + row) * T->Dp;
-    const float    *qw = w->Qw + (x->h * T->a->sizes.Lq + x->i0 + r) * T->Dp;
-    float          *dA = w->wants_A ? w->dA + ((x->h * w->chunks + x->chunk) * T->table_rows + row) * T->Dp : NULL;
-    for (int64_t d = 0; d < D; d++) {
-        x->dQ[r * T->Dp + d] += dS * A[d];
-        if (dA)
-            dA[d] += dS * qw[d];
-        if (w->wants_w)
+    const int64_t   D  = T->a->sizes.D, x0 = pe_band_start(T, x->i0, x->R, x->j0), n = x->R + x->C - 1;
+    pe_shift_tile(T, z, dS, x->R, x->C);
+    query_product(w, x, z, z->shift, T->band_width, table_row(w, x, PE_A, x0), n, w->wants_w ? x->dw : NULL);
+    if (w->wants[PE_A])
+        T->a->kernels->product(vector_sums(w, x, PE_A, x0), T->Dp, z->shift, 1, T->band_width,
+                               w->Qw + (x->h * T->a->sizes.Lq + x->i0) * T->Dp, T->Dp, n, D, x->R, 1);
+}
+
+/* Keys and B: columns of dS, times scale, shifted into beta [C, band]. */
+static void key_band_back(const backward *w, const pair *x, pe_scratch *z, const float *dS)
+{
+    const pe_tiles *T     = &w->T;
+    const int64_t   D     = T->a->sizes.D, x0 = pe_band_start(T, x->i0, x->R, x->j0), n = x->R + x->C - 1;
+    const float     scale = (float)T->a->terms->scale;
+    for (int64_t c = 0; c < x->C; c++) {
+        float *row = z->beta + c * T->band_width;
+        memset(row, 0, (size_t)n * sizeof(float));
+        for (int64_t r = 0; r < x->R; r++)
+            row[c + x->R - 1 - r] = scale * dS[r * T->Bcp + c];
+    }
+    T->a->kernels->product(z->dK, T->Dp, z->beta, T->band_width, 1, table_row(w, x, PE_B, x0), T->Dp, x->C, D, n, 1);
+    if (w->wants[PE_B])
+        T->a->kernels->product(vector_sums(w, x, PE_B, x0), T->Dp, z->beta, 1, T->band_width,
+                               w->K + (x->g * T->a->sizes.Lk + x->j0) * T->Dp, T->Dp, n, D, x->C, 1);
+}
+
+static void skewed_back(const backward *w, const pair *x, pe_scratch *z, const float *dS)
+{
+    if (w->wants[PE_BIAS])
+        sum_diagonals(w, x, z, PE_BIAS, dS);
+    if (w->T.by[PE_A])
+        query_band_back(w, x, z, dS);
+    if (w->T.by[PE_B])
+        key_band_back(w, x, z, dS);
+}
+
+/* x += f*y */
+static void add(float *x, float f, const float *y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] += f * y[i];
+}
+
+/* Score terms of one element whose distance has table row `row`. */
+static void element_back(const backward *w, const pair *x, pe_scratch *z, int64_t r, int64_t c, int64_t row, float dS)
+{
+    const pe_tiles *T     = &w->T;
+    const int64_t   D     = T->a->sizes.D;
+    const float     scale = (float)T->a->terms->scale;
+    if (w->wants[PE_BIAS])
+        *scalar_sums(w, x, PE_BIAS, row) += (double)dS;
+    if (T->by[PE_A]) {
+        const float *A = table_row(w, x, PE_A, row);
+        add(x->dQ + r * T->Dp, dS, A, D);
+        for (int64_t d = 0; w->wants_w && d < D; d++)
             x->dw[d] += (double)(dS * A[d]);
     }
+    if (w->wants[PE_A])
+        add(vector_sums(w, x, PE_A, row), dS, w->Qw + (x->h * T->a->sizes.Lq + x->i0 + r) * T->Dp, D);
+    if (T->by[PE_B])
+        add(z->dK + c * T->Dp, scale * dS, table_row(w, x, PE_B, row), D);
+    if (w->wants[PE_B])
+        add(vector_sums(w, x, PE_B, row), scale * dS, w->K + (x->g * T->a->sizes.Lk + x->j0 + c) * T->Dp, D);
 }
 
 /* The same where distances were looked up one by one (z holds the tile's positions still). */
-static void looked_up_back(const backward *w, const pair *x, const pe_scratch *z, const float *dS)
+static void looked_up_back(const backward *w, const pair *x, pe_scratch *z, const float *dS)
 {
-    const pe_tiles *T     = &w->T;
-    double         *dbias = w->dbias + (x->h * w->chunks + x->chunk) * T->table_rows;
+    const pe_tiles *T = &w->T;
     for (int64_t r = 0; r < x->R; r++)
+        for (int64_t c = 0; c < x->C; c++)
+            if (dS[r * T->Bcp + c] != 0) /* masked ones may have no row */
+                element_back(w, x, z, r, c, (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0, dS[r * T->Bcp + c]);
+}
+
+/* Cotangents of the weights: W (kept) and dW (from dO V^T) become the cotangent of the softmax's output; values, gate and
+   r get theirs. */
+static void values_back(const backward *w, const pair *x, pe_scratch *z, float *W, float *dW, const float *dO)
+{
+    const pe_tiles   *T  = &w->T;
+    const pe_kernels *k  = T->a->kernels;
+    const int64_t     Dv = T->a->sizes.Dv, n = x->R + x->C - 1, x0 = pe_band_start(T, x->i0, x->R, x->j0);
+    int64_t           step;
+    const float      *gate  = pe_tile_gate(T, z, x->h, x->I, x->J, &step);
+    float            *gated = gate ? z->gated : W;
+    if (gate) {
+        memcpy(gated, W, (size_t)(x->R * T->Bcp) * sizeof(float));
+        k->gate(gated, T->Bcp, gate, step, x->R, x->C);
+    }
+    k->product(z->dV, T->Dvp, gated, 1, T->Bcp, dO, T->Dvp, x->C, Dv, x->R, 1);
+    if (T->by[PE_R] && T->skewed) {
+        k->product(z->shift, T->band_width, dO, T->Dvp, 1, T->rt + x->h * Dv * T->t_stride + x0, T->t_stride, x->R, n,
+                   Dv, 0);
+        k->add_skewed(dW, T->Bcp, z->shift + x->R - 1, T->band_width - 1, x->R, x->C);
+        pe_shift_tile(T, z, gated, x->R, x->C);
+        if (w->wants[PE_R])
+            k->product(vector_sums(w, x, PE_R, x0), T->Dvp, z->shift, 1, T->band_width, dO, T->Dvp, n, Dv, x->R, 1);
+    }
+    for (int64_t r = 0; T->by[PE_R] && !T->skewed && r < x->R; r++)
         for (int64_t c = 0; c < x->C; c++) {
-            const float d = dS[r * T->Bcp + c];
-            if (d == 0) /* masked: its distance may have no row */
-                continue;
             const int64_t row = (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0;
-            if (w->wants_bias)
-                dbias[row] += (double)d;
-            if (T->a->terms->A.fill)
-                vector_back(w, x, r, row, d);
+            if (W[r * T->Bcp + c] == 0)
+                continue;
+            for (int64_t d = 0; d < Dv; d++)
+                dW[r * T->Bcp + c] += dO[r * T->Dvp + d] * table_row(w, x, PE_R, row)[d];
+            if (w->wants[PE_R])
+                add(vector_sums(w, x, PE_R, row), gated[r * T->Bcp + c], dO + r * T->Dvp, Dv);
         }
+    if (!gate)
+        return;
+    /* dc[t] = sum of W * dWc along the distance; then dW = c * dWc */
+    memcpy(gated, W, (size_t)(x->R * T->Bcp) * sizeof(float));
+    k->gate(gated, T->Bcp, dW, T->Bcp, x->R, x->C);
+    if (w->wants[PE_GATE] && T->skewed)
+        sum_diagonals(w, x, z, PE_GATE, gated);
+    for (int64_t r = 0; w->wants[PE_GATE] && !T->skewed && r < x->R; r++)
+        for (int64_t c = 0; c < x->C; c++)
+            if (W[r * T->Bcp + c] != 0)
+                *scalar_sums(w, x, PE_GATE, (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0) +=
+                    (double)gated[r * T->Bcp + c];
+    k->gate(dW, T->Bcp, gate, step, x->R, x->C);
 }
 
 static void hook_back(const backward *w, const pair *x, pe_scratch *z, const float *dS)
@@ -266,7 +375,7 @@ static void hook_back(const backward *w, const pair *x, pe_scratch *z, const flo
     for (int64_t r = 0; r < x->R; r++)
         for (int64_t c = 0; c < x->C; c++)
             z->x[r * x->C + c] = (double)dS[r * w->T.Bcp + c];
-    a->terms->hook.visit_back(a->score.p, a->score.par, &tile, z->x,
+    a->terms->hook.visit_back(a->parts[PE_SCORE].p, a->parts[PE_SCORE].par, &tile, z->x,
                               w->hook_pointers + (x->g * w->chunks + x->chunk) * MAX_PARAMS);
 }
 
@@ -283,8 +392,8 @@ static void pair_back(const backward *w, const pair *x, pe_scratch *z)
         return;
     k->weights(W, T->Bcp, w->lse + at, x->R, x->C);
     k->product(dS, T->Bcp, dO, T->Dvp, 1, w->Vt + tile * p->Dv * T->Bcp, T->Bcp, x->R, x->C, p->Dv, 0);
+    values_back(w, x, z, W, dS, dO);
     k->score_cotangent(dS, W, T->Bcp, w->delta + at, x->R, x->C);
-    k->product(z->dV, T->Dvp, W, 1, T->Bcp, dO, T->Dvp, x->C, p->Dv, x->R, 1);
     k->product(z->dK, T->Dp, dS, 1, T->Bcp, Qu, T->Dp, x->C, p->D, x->R, 1);
     query_product(w, x, z, dS, T->Bcp, w->K + (x->g * p->Lk + x->j0) * T->Dp, x->C, w->wants_u ? x->du : NULL);
     if (T->by_distance && T->skewed)
@@ -340,23 +449,15 @@ static void finish_queries(void *context, int64_t index, int thread)
 
 /* ---- gradients of parameters, after the whole batch ---- */
 
-/* The sum over chunks of one number of table row `row`: of a bias, of a vector. */
-typedef double sum_of_chunks(const backward *w, int64_t h, int64_t row, int64_t d);
-
-static double bias_sum(const backward *w, int64_t h, int64_t row, int64_t d)
+/* The sum over chunks of number d of table row `row` of a member. */
+static double sum_of_chunks(const backward *w, pe_kind kind, int64_t h, int64_t row, int64_t d)
 {
-    double sum = 0;
-    (void)d;
-    for (int64_t c = 0; c < w->chunks; c++)
-        sum += w->dbias[(h * w->chunks + c) * w->T.table_rows + row];
-    return sum;
-}
-
-static double vector_sum(const backward *w, int64_t h, int64_t row, int64_t d)
-{
-    double sum = 0;
-    for (int64_t c = 0; c < w->chunks; c++)
-        sum += (double)w->dA[((h * w->chunks + c) * w->T.table_rows + row) * w->T.Dp + d];
+    const int64_t rows = w->T.table_rows;
+    double        sum  = 0;
+    for (int64_t c = 0; c < w->chunks; c++) {
+        const int64_t at = (h * w->chunks + c) * rows + row;
+        sum += is_scalar(kind) ? w->dby1[kind][at] : (double)w->dby[kind][at * w->T.row[kind] + d];
+    }
     return sum;
 }
 
@@ -366,13 +467,14 @@ static double vector_sum(const backward *w, int64_t h, int64_t row, int64_t d)
  * alike (a slow sinusoid behind Wr) has a gradient smaller than that residue and would be nothing but noise; so the
  * residue is taken out, from each distance in proportion to its size, which moves no sum by more than its own rounding.
  */
-static void find_residue(const backward *w, int64_t h, sum_of_chunks *sum, int64_t width)
+static void find_residue(const backward *w, pe_kind kind, int64_t h)
 {
+    const int64_t width = w->T.width[kind];
     memset(w->total, 0, (size_t)width * sizeof(double));
     memset(w->mass, 0, (size_t)width * sizeof(double));
     for (int64_t r = w->T.band.first; r < w->T.band.last; r++)
         for (int64_t d = 0; d < width; d++) {
-            const double x = sum(w, h, r, d);
+            const double x = sum_of_chunks(w, kind, h, r, d);
             w->total[d] += x;
             w->mass[d] += fabs(x);
         }
@@ -383,24 +485,25 @@ static double without_residue(const backward *w, double x, int64_t d)
     return w->mass[d] > 0 ? x - w->total[d] * (fabs(x) / w->mass[d]) : x;
 }
 
-typedef void fold_rows(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                       const double *rows, double *const dpar[]);
-
 /* The band's sums go back to the room, PE_CHUNK distances at a time and rising; the mirror of fill_chunk. */
-static void fold_band(const backward *w, int64_t h, fold_rows *fold, sum_of_chunks *sum, int64_t width)
+static void fold_band(const backward *w, pe_kind kind, int64_t h)
 {
-    const pe_tiles *T     = &w->T;
-    const pe_part  *part  = &T->a->score;
-    const int       down  = T->band.slope < 0;
-    const int64_t   most  = T->band.slope == 1 || T->band.slope == -1 ? PE_CHUNK : 1;
-    double         *chunk = T->scratch[0].chunk;
-    find_residue(w, h, sum, width);
+    const pe_tiles      *T      = &w->T;
+    const pe_by_distance m      = pe_member(T->a->terms, kind);
+    const pe_part       *part   = &T->a->parts[m.owner];
+    const int            down   = T->band.slope < 0, is_score = kind == PE_BIAS || kind == PE_A;
+    const int64_t        most   = T->band.slope == 1 || T->band.slope == -1 ? PE_CHUNK : 1, width = T->width[kind];
+    double              *chunk  = T->scratch[0].chunk;
+    if (is_score)
+        find_residue(w, kind, h);
     for (int64_t r0 = T->band.first; r0 < T->band.last; r0 += most) {
         const int64_t n = pe_smaller(most, T->band.last - r0);
         for (int64_t r = 0; r < n; r++)
-            for (int64_t d = 0; d < width; d++)
-                chunk[(down ? n - 1 - r : r) * width + d] = without_residue(w, sum(w, h, r0 + r, d), d);
-        fold(part->p, part->par, h, pe_band_distance(&T->band, down ? r0 + n - 1 : r0), n, chunk, part->dpar);
+            for (int64_t d = 0; d < width; d++) {
+                const double x = sum_of_chunks(w, kind, h, r0 + r, d);
+                chunk[(down ? n - 1 - r : r) * width + d] = is_score ? without_residue(w, x, d) : x;
+            }
+        m.fold(part->p, part->par, h, pe_band_distance(&T->band, down ? r0 + n - 1 : r0), n, chunk, part->dpar);
     }
 }
 
@@ -414,7 +517,7 @@ static void fold_vector(const backward *w, int64_t h, const double *sums, double
 
 static void fold_hook(const backward *w)
 {
-    const pe_part *part = &w->T.a->score;
+    const pe_part *part = &w->T.a->parts[PE_SCORE];
     for (int64_t task = 0; task < w->T.a->sizes.G * w->chunks; task++)
         for (int i = 0; i < part->count; i++)
             for (int64_t x = 0; part->dpar[i] && x < part->sizes[i]; x++)
@@ -427,14 +530,13 @@ static void fold_parameters(const backward *w)
     const pe_attention *a = w->T.a;
     const pe_terms     *m = a->terms;
     for (int64_t h = 0; h < a->sizes.H; h++) {
-        if (w->wants_bias)
-            fold_band(w, h, m->bias.fold, bias_sum, 1);
-        if (w->wants_A)
-            fold_band(w, h, m->A.fold, vector_sum, a->sizes.D);
+        for (int kind = 0; kind < PE_KINDS; kind++)
+            if (w->wants[kind])
+                fold_band(w, kind, h);
         if (w->wants_u)
-            fold_vector(w, h, w->du, a->score.dpar[m->u] + h * a->sizes.D);
+            fold_vector(w, h, w->du, pe_head_vector_gradient(a, m->u, h));
         if (w->wants_w)
-            fold_vector(w, h, w->dw, a->score.dpar[m->w] + h * a->sizes.D);
+            fold_vector(w, h, w->dw, pe_head_vector_gradient(a, m->w, h));
     }
     if (w->wants_hook)
         fold_hook(w);

@@ -49,59 +49,47 @@ static void set_band(pe_tiles *T)
 
 typedef void fill_rows(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double *rows);
 
-/* Table rows r0 .. r0+n-1 in the order of the table, `width` doubles each. A room is asked for rising distances, so a
-   band of falling ones is reversed here; other slopes are asked for one by one. */
-static void fill_chunk(const pe_tiles *T, fill_rows *fill, int64_t h, int64_t r0, int64_t n, int64_t width,
-                       double *chunk)
+/* Table rows r0 .. r0+n-1 in the order of the table. A room is asked for rising distances, so a band of falling ones is
+   reversed here; other slopes are asked for one by one. */
+static void fill_chunk(const pe_tiles *T, pe_kind kind, int64_t h, int64_t r0, int64_t n, double *chunk)
 {
-    const pe_part *part = &T->a->score;
-    const int64_t  t0   = pe_band_distance(&T->band, r0);
+    const pe_by_distance m     = pe_member(T->a->terms, kind);
+    const pe_part       *part  = &T->a->parts[m.owner];
+    const int64_t        width = T->width[kind], t0 = pe_band_distance(&T->band, r0);
     if (T->band.slope == 1)
-        fill(part->p, part->par, h, t0, n, chunk);
+        m.fill(part->p, part->par, h, t0, n, chunk);
     else if (T->band.slope == -1) {
-        fill(part->p, part->par, h, t0 - (n - 1), n, chunk);
+        m.fill(part->p, part->par, h, t0 - (n - 1), n, chunk);
         for (int64_t r = 0; r < n / 2; r++)
             for (int64_t c = 0; c < width; c++) {
-                const double x                  = chunk[r * width + c];
-                chunk[r * width + c]            = chunk[(n - 1 - r) * width + c];
+                const double x                 = chunk[r * width + c];
+                chunk[r * width + c]           = chunk[(n - 1 - r) * width + c];
                 chunk[(n - 1 - r) * width + c] = x;
             }
     } else
         for (int64_t r = 0; r < n; r++)
-            fill(part->p, part->par, h, pe_band_distance(&T->band, r0 + r), 1, chunk + r * width);
+            m.fill(part->p, part->par, h, pe_band_distance(&T->band, r0 + r), 1, chunk + r * width);
 }
 
-static void fill_bias(const pe_tiles *T, int64_t h, double *chunk)
+/* One member of one head, rounded once: rows, and transposed where that is needed too. */
+static void fill_table(const pe_tiles *T, pe_kind kind, int64_t h, float *transposed, double *chunk)
 {
-    float *to = T->bias + h * T->table_rows;
-    memset(to, 0, (size_t)T->table_rows * sizeof *to);
+    const int64_t width = T->width[kind], row = T->row[kind];
+    float        *rows  = T->by[kind] ? pe_table(T, kind, h) : NULL;
+    if (rows)
+        memset(rows, 0, (size_t)(T->table_rows * row) * sizeof *rows);
+    if (transposed)
+        memset(transposed, 0, (size_t)(width * T->t_stride) * sizeof *transposed);
     for (int64_t r = T->band.first; r < T->band.last; r += PE_CHUNK) {
         const int64_t n = pe_smaller(PE_CHUNK, T->band.last - r);
-        fill_chunk(T, T->a->terms->bias.fill, h, r, n, 1, chunk);
+        fill_chunk(T, kind, h, r, n, chunk);
         for (int64_t i = 0; i < n; i++)
-            to[r + i] = (float)chunk[i];
-    }
-}
-
-static void fill_vectors(const pe_tiles *T, int64_t h, double *chunk)
-{
-    const int64_t D  = T->a->sizes.D;
-    float        *An = T->An ? T->An + h * T->table_rows * T->Dp : NULL;
-    float        *At = T->At ? T->At + h * D * T->A_stride : NULL;
-    if (An)
-        memset(An, 0, (size_t)(T->table_rows * T->Dp) * sizeof *An);
-    if (At)
-        memset(At, 0, (size_t)(D * T->A_stride) * sizeof *At);
-    for (int64_t r = T->band.first; r < T->band.last; r += PE_CHUNK) {
-        const int64_t n = pe_smaller(PE_CHUNK, T->band.last - r);
-        fill_chunk(T, T->a->terms->A.fill, h, r, n, D, chunk);
-        for (int64_t i = 0; i < n; i++)
-            for (int64_t d = 0; d < D; d++) {
-                const float x = (float)chunk[i * D + d];
-                if (An)
-                    An[(r + i) * T->Dp + d] = x;
-                if (At)
-                    At[d * T->A_stride + r + i] = x;
+            for (int64_t d = 0; d < width; d++) {
+                const float x = (float)chunk[i * width + d];
+                if (rows)
+                    rows[(r + i) * row + d] = x;
+                if (transposed)
+                    transposed[d * T->t_stride + r + i] = x;
             }
     }
 }
@@ -109,10 +97,11 @@ static void fill_vectors(const pe_tiles *T, int64_t h, double *chunk)
 static void fill_tables(void *context, int64_t h, int thread)
 {
     const pe_tiles *T = context;
-    if (T->a->terms->bias.fill)
-        fill_bias(T, h, T->scratch[thread].chunk);
-    if (T->a->terms->A.fill)
-        fill_vectors(T, h, T->scratch[thread].chunk);
+    float *At = T->At ? T->At + h * T->width[PE_A] * T->t_stride : NULL,
+          *rt = T->rt ? T->rt + h * T->width[PE_R] * T->t_stride : NULL;
+    for (int kind = 0; kind < PE_KINDS; kind++)
+        if (pe_member(T->a->terms, kind).fill)
+            fill_table(T, kind, h, kind == PE_A ? At : kind == PE_R ? rt : NULL, T->scratch[thread].chunk);
 }
 
 /* ---- layout ---- */
@@ -123,12 +112,16 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
     const int64_t       wide  = T->Dp > T->Dvp ? T->Dp : T->Dvp;
     const int64_t       tall  = T->Br > T->Bc ? T->Br : T->Bc;
     const int64_t       hook  = a->terms->hook.visit ? T->Br * T->Bc : 0;
-    const int64_t       gamma = a->terms->A.fill ? T->Br * T->band_width : 0;
+    const int64_t       band  = T->Br * T->band_width;
+    const pe_terms     *m     = a->terms;
     pe_scratch          y     = {.gamma_key = -1};
     y.S                       = pe_take_floats(arena, T->Br * T->Bcp);
     y.W                       = pe_take_floats(arena, T->Br * T->Bcp);
-    y.gamma                   = pe_take_floats(arena, gamma);
+    y.gamma                   = pe_take_floats(arena, m->A.fill ? band : 0);
+    y.beta                    = pe_take_floats(arena, m->B.fill ? T->band_width * T->Bcp : 0);
+    y.shift                   = pe_take_floats(arena, m->r.fill || (backward && m->A.fill) ? band : 0);
     y.extra                   = pe_take_floats(arena, T->Br * T->Bcp);
+    y.gate                    = pe_take_floats(arena, m->gate.fill ? T->Br * T->Bcp : 0);
     y.x                       = pe_take_doubles(arena, hook);
     y.q_pos                   = pe_take_doubles(arena, T->Br);
     y.k_pos                   = pe_take_doubles(arena, T->Bc);
@@ -141,8 +134,9 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
     y.f                       = pe_take_floats(arena, T->Br);
     y.low                     = pe_take(arena, (size_t)T->Br * sizeof(int32_t));
     y.high                    = pe_take(arena, (size_t)T->Br * sizeof(int32_t));
-    y.chunk                   = pe_take_doubles(arena, PE_CHUNK * a->sizes.D);
+    y.chunk                   = pe_take_doubles(arena, PE_CHUNK * wide);
     if (backward) {
+        y.gated    = pe_take_floats(arena, m->gate.fill ? T->Br * T->Bcp : 0);
         y.dK       = pe_take_floats(arena, T->Bc * T->Dp);
         y.dV       = pe_take_floats(arena, T->Bc * T->Dvp);
         y.diagonal = pe_take_floats(arena, T->band_width);
@@ -165,17 +159,20 @@ static void lay_out_tables(pe_tiles *T, pe_arena *arena, int backward)
     /* the longest of both roads; vectors are read up to PE_LANES beyond a band */
     const int64_t X = p->Lq + p->Lk, longest = X > a->max_distances ? X : a->max_distances;
     T->table_rows   = pe_padded(longest) + 2 * PE_LANES;
-    /* rows of At an odd number of cache lines apart: their columns fall into different sets */
-    T->A_stride = pe_padded(X) + (pe_padded(X) / PE_LANES % 2 ? 2 : 3) * PE_LANES;
-    if (a->terms->bias.fill)
-        T->bias = pe_take_floats(arena, p->H * T->table_rows);
-    if (!a->terms->A.fill)
-        return;
-    const int both = !arena->memory;
-    if (T->skewed || both)
-        T->At = pe_take_floats(arena, p->H * p->D * T->A_stride);
-    if (!T->skewed || backward || both)
-        T->An = pe_take_floats(arena, p->H * T->table_rows * T->Dp);
+    /* transposed rows an odd number of cache lines apart: their columns fall into different sets */
+    T->t_stride = pe_padded(X) + (pe_padded(X) / PE_LANES % 2 ? 2 : 3) * PE_LANES;
+    /* while a plan counts, both roads are laid out */
+    const int counting = !arena->memory, shifted = T->skewed || counting;
+    for (int kind = 0; kind < PE_KINDS; kind++) {
+        T->width[kind] = pe_member_width(p, kind);
+        T->row[kind]   = kind == PE_BIAS || kind == PE_GATE ? 1 : pe_padded(T->width[kind]);
+        if (pe_member(a->terms, kind).fill && (kind != PE_A || !T->skewed || backward || counting))
+            T->by[kind] = pe_take_floats(arena, p->H * T->table_rows * T->row[kind]);
+    }
+    if (a->terms->A.fill && shifted)
+        T->At = pe_take_floats(arena, p->H * p->D * T->t_stride);
+    if (a->terms->r.fill && shifted && backward)
+        T->rt = pe_take_floats(arena, p->H * p->Dv * T->t_stride);
 }
 
 static void fill_turn_tables(const pe_tiles *T)
@@ -203,7 +200,7 @@ pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
     T.key_tiles          = (p->Lk + T.Bc - 1) / T.Bc;
     T.by_distance        = pe_uses_distance(a->terms);
     T.skewed             = a->distances.skewed || !(T.by_distance || by_reach);
-    T.has_extra          = !T.skewed || a->terms->hook.visit || (a->mask & POSENC_MASK_EXPLICIT);
+    T.has_extra = !T.skewed || a->terms->hook.visit || a->terms->B.fill || (a->mask & POSENC_MASK_EXPLICIT);
     T.e_low              = INT64_MIN / 4;
     T.e_high             = INT64_MAX / 4;
     if (a->distances.skewed && by_reach)
@@ -324,53 +321,101 @@ static int column_limits(const pe_tiles *T, const pe_scratch *z, int64_t i0, int
     return 1;
 }
 
+int64_t pe_band_start(const pe_tiles *T, int64_t i0, int64_t R, int64_t j0)
+{
+    return j0 - (i0 + R - 1) + T->a->sizes.Lq - 1;
+}
+
 /* gamma[r, c] = Qw[r,:] . A[x0 + c]: the band of the tile. Going from one key tile to the next, R - 1 columns are
    there already. */
 static void band_product(const pe_tiles *T, pe_scratch *z, int64_t h, const float *Qw, int64_t i0, int64_t R,
                          int64_t J, int64_t C, int reuse)
 {
     const pe_attention *a    = T->a;
-    const int64_t       D    = a->sizes.D, j0 = J * T->Bc, x0 = j0 - (i0 + R - 1) + a->sizes.Lq - 1;
+    const int64_t       D    = a->sizes.D, x0 = pe_band_start(T, i0, R, J * T->Bc);
     const int64_t       have = reuse && z->gamma_key == J ? R - 1 : 0;
     for (int64_t r = 0; have && r < R; r++)
         memmove(z->gamma + r * T->band_width, z->gamma + r * T->band_width + T->Bc, (size_t)have * sizeof(float));
-    a->kernels->product(z->gamma + have, T->band_width, Qw, T->Dp, 1, T->At + h * D * T->A_stride + x0 + have,
-                        T->A_stride, R, R + C - 1 - have, D, 0);
+    a->kernels->product(z->gamma + have, T->band_width, Qw, T->Dp, 1, T->At + h * D * T->t_stride + x0 + have,
+                        T->t_stride, R, R + C - 1 - have, D, 0);
     z->gamma_key = J + 1;
 }
 
-static float dot(const float *a, const float *b, int64_t n)
+/* extra[r,c] += scale * B[x] . K[c,:]: the band with the tile's keys, read along diagonals. */
+static void key_band_product(const pe_tiles *T, pe_scratch *z, int64_t h, const float *Kt, int64_t i0, int64_t R,
+                             int64_t j0, int64_t C)
+{
+    const pe_attention *a     = T->a;
+    const float         scale = (float)a->terms->scale;
+    const float        *B     = pe_table(T, PE_B, h) + pe_band_start(T, i0, R, j0) * T->row[PE_B];
+    a->kernels->product(z->beta, T->Bcp, B, T->row[PE_B], 1, Kt, T->Bcp, R + C - 1, C, a->sizes.D, 0);
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++)
+            z->extra[r * T->Bcp + c] += scale * z->beta[(c + R - 1 - r) * T->Bcp + c];
+}
+
+/* sum_d a[d] * b[d*step] */
+static float dot(const float *a, const float *b, int64_t step, int64_t n)
 {
     float sum = 0;
     for (int64_t i = 0; i < n; i++)
-        sum += a[i] * b[i];
+        sum += a[i] * b[i * step];
+    return sum;
+}
+
+/* All score terms by distance of element (r,c), whose distance has table row `row`. */
+static float looked_up(const pe_tiles *T, int64_t h, int64_t row, const float *Qw, const float *key)
+{
+    const int64_t D   = T->a->sizes.D;
+    float         sum = T->by[PE_BIAS] ? pe_table(T, PE_BIAS, h)[row] : 0;
+    if (T->by[PE_A])
+        sum += dot(pe_table(T, PE_A, h) + row * T->row[PE_A], Qw, 1, D);
+    if (T->by[PE_B])
+        sum += (float)T->a->terms->scale * dot(pe_table(T, PE_B, h) + row * T->row[PE_B], key, T->Bcp, D);
     return sum;
 }
 
 /* Terms by distance looked up one by one, where distances do not follow the diagonals. */
-static void look_up(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int64_t C, const float *Qw)
+static void look_up(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int64_t C, const float *Qw,
+                    const float *Kt)
 {
-    const pe_attention *a    = T->a;
-    const double        low  = (double)a->distances.reach.low, high = (double)a->distances.reach.high;
-    const float        *bias = T->bias ? T->bias + h * T->table_rows : NULL;
-    const float        *An   = T->An ? T->An + h * T->table_rows * T->Dp : NULL;
+    const pe_attention *a   = T->a;
+    const double        low = (double)a->distances.reach.low, high = (double)a->distances.reach.high;
     for (int64_t r = 0; r < R; r++)
         for (int64_t c = 0; c < C; c++) {
-            const double t  = z->q_pos[r] - z->k_pos[c];
-            float       *to = z->extra + r * T->Bcp + c;
-            *to             = t < low || t > high ? -INFINITY : 0;
-            if (!T->by_distance || *to != 0)
-                continue;
-            const int64_t row = (int64_t)t - T->band.t0;
-            *to += (bias ? bias[row] : 0) + (An ? dot(Qw + r * T->Dp, An + row * T->Dp, a->sizes.D) : 0);
+            const double  t   = z->q_pos[r] - z->k_pos[c];
+            const int     out = t < low || t > high;
+            const int64_t at  = r * T->Bcp + c, row = T->by_distance && !out ? (int64_t)t - T->band.t0 : 0;
+            z->extra[at]      = out ? -INFINITY : 0;
+            if (T->by_distance && !out)
+                z->extra[at] += looked_up(T, h, row, Qw + r * T->Dp, Kt + c);
+            if (T->by[PE_GATE])
+                z->gate[at] = out ? 0 : pe_table(T, PE_GATE, h)[row];
         }
+}
+
+const float *pe_tile_gate(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t I, int64_t J, int64_t *step)
+{
+    if (!T->by[PE_GATE])
+        return NULL;
+    *step = T->skewed ? -1 : T->Bcp;
+    return T->skewed ? pe_table(T, PE_GATE, h) + (J * T->Bc - I * T->Br + T->a->sizes.Lq - 1) : z->gate;
+}
+
+void pe_shift_tile(const pe_tiles *T, pe_scratch *z, const float *s, int64_t R, int64_t C)
+{
+    for (int64_t r = 0; r < R; r++) {
+        float *row = z->shift + r * T->band_width;
+        memset(row, 0, (size_t)(R + C - 1) * sizeof(float));
+        memcpy(row + R - 1 - r, s + r * T->Bcp, (size_t)C * sizeof(float));
+    }
 }
 
 static void visit_hook(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int64_t C)
 {
     const pe_attention *a    = T->a;
     const pe_tile       tile = {h, R, C, C, z->q_pos, z->k_pos};
-    a->terms->hook.visit(a->score.p, a->score.par, &tile, z->x);
+    a->terms->hook.visit(a->parts[PE_SCORE].p, a->parts[PE_SCORE].par, &tile, z->x);
     for (int64_t r = 0; r < R; r++)
         for (int64_t c = 0; c < C; c++)
             z->extra[r * T->Bcp + c] += (float)z->x[r * C + c];
@@ -386,7 +431,7 @@ static void mask_explicitly(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t
 }
 
 static void fill_extra(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R, int64_t j0,
-                       int64_t C, const float *Qw)
+                       int64_t C, const float *Qw, const float *Kt)
 {
     const pe_attention *a = T->a;
     for (int64_t r = 0; r < R; r++)
@@ -396,7 +441,9 @@ static void fill_extra(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, i
     if (T->skewed)
         memset(z->extra, 0, (size_t)(R * T->Bcp) * sizeof(float));
     else
-        look_up(T, z, h, R, C, Qw);
+        look_up(T, z, h, R, C, Qw, Kt);
+    if (T->skewed && T->by[PE_B])
+        key_band_product(T, z, h, Kt, i0, R, j0, C);
     if (a->terms->hook.visit)
         visit_hook(T, z, h, R, C);
     if (a->mask & POSENC_MASK_EXPLICIT)
@@ -419,12 +466,12 @@ int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_
         terms.skewed      = z->gamma + R - 1;
         terms.skewed_step = T->band_width - 1;
     }
-    if (T->skewed && T->bias) {
-        terms.bias      = T->bias + h * T->table_rows + (j0 - i0 + p->Lq - 1);
+    if (T->skewed && T->by[PE_BIAS]) {
+        terms.bias      = pe_table(T, PE_BIAS, h) + (j0 - i0 + p->Lq - 1);
         terms.bias_step = -1;
     }
     if (T->has_extra) {
-        fill_extra(T, z, b, h, i0, R, j0, C, Qw);
+        fill_extra(T, z, b, h, i0, R, j0, C, Qw, Kt);
         terms.extra      = z->extra;
         terms.extra_step = T->Bcp;
     }

@@ -6,8 +6,9 @@
  * keys along the vector. Along a row the distance falls by one per key, so with x = j - i + Lq - 1 a term by distance
  * is contiguous: the bias of row i is the vector bias[x], read one place earlier for each further query ("skewed"
  * positions: t = t00 + step*(i-j)). Vectors by distance (A) give a product of the tile's queries with the band of
- * Br + Bc - 1 distances, read back along the same diagonals. Positions without that pattern take the slow road: one
- * `extra` tile, looked up element by element.
+ * Br + Bc - 1 distances, read back along the same diagonals; vectors that meet the key (B) do it with the tile's keys.
+ * Vectors that join the values (r) go the other way: weights are shifted onto diagonals and multiply the band. Positions
+ * without that pattern take the slow road: `extra` tiles, looked up element by element.
  */
 #ifndef PE_ENGINE_TILES_H
 #define PE_ENGINE_TILES_H
@@ -33,14 +34,16 @@ typedef struct pe_band {
 typedef struct pe_scratch {
     float   *S, *W;            /* [Br, Bcp] two tiles */
     float   *gamma;            /* [Br, band] queries times A */
-    float   *extra;            /* [Br, Bcp] */
+    float   *beta;             /* [band, Bcp] B times keys; backward also [Bc, band] */
+    float   *shift;            /* [Br, band] a tile moved onto its diagonals */
+    float   *extra, *gate;     /* [Br, Bcp] looked up */
     double  *x;                /* [Br, Bc] of the hook */
     double  *q_pos, *k_pos;    /* [Br], [Bc] */
     float   *Qu, *Qw, *rows;   /* [Br, Dp], [Br, Dp], [max(Br,Bc), max(Dp,Dvp)] */
     float   *O, *m, *l, *f;    /* [Br, Dvp], [Br] each */
-    float   *dK, *dV, *diagonal; /* [Bc, Dp], [Bc, Dvp], [band]: backward */
+    float   *dK, *dV, *diagonal, *gated; /* [Bc, Dp], [Bc, Dvp], [band], [Br, Bcp]: backward */
     int32_t *low, *high;       /* [Br] */
-    double  *chunk;            /* [PE_CHUNK, D] distances on their way from or to a room */
+    double  *chunk;            /* [PE_CHUNK, max(D,Dv)] distances on their way from or to a room */
     int64_t  gamma_key;        /* the key tile for which the left part of gamma is there already; -1: none */
 } pe_scratch;
 
@@ -50,14 +53,15 @@ typedef struct pe_tiles {
     const pe_attention *a;
     int64_t Br, Bc, Bcp, Dp, Dvp, band_width; /* padded widths of buffers, in floats */
     int64_t query_tiles, key_tiles;
-    int     by_distance;     /* bias or A present */
+    int     by_distance;     /* any member by distance */
     int     has_extra;       /* lookups, hook or explicit mask */
     int     skewed;          /* distances follow the diagonals, or do not matter */
     int64_t e_low, e_high;   /* skewed: allowed iff e_low <= i - j <= e_high */
     pe_band band;
-    int64_t table_rows, A_stride; /* allocated rows; stride of At */
-    float  *bias;            /* [H, table_rows] */
-    float  *At, *An;         /* [H, D, A_stride] skewed only; [H, table_rows, Dp] */
+    int64_t table_rows, t_stride; /* allocated rows; stride of the transposed tables */
+    int64_t width[PE_KINDS], row[PE_KINDS]; /* numbers per row of a member: used, and with padding */
+    float  *by[PE_KINDS];    /* [H, table_rows, row]; NULL: no such member, or not needed */
+    float  *At, *rt;         /* [H, D, t_stride], [H, Dv, t_stride]: A and r transposed, skewed only */
     float  *q_table, *k_table; /* cosines and sines [batches, L, 2M] */
     int64_t q_batches, k_batches;
     pe_scratch *scratch;     /* [threads] */
@@ -71,6 +75,22 @@ pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward);
    key: 0 or -infinity per key of the whole row, or NULL. reuse: the previous call had the previous key tile. */
 int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
                    const float *Qu, const float *Qw, const float *Kt, const float *key, int reuse);
+
+/* The gate of tile (I,J) as a term for the kernel of that name (stride of rows in *step), or NULL. Call it after
+   pe_tile_scores, whose lookups it shares. */
+const float *pe_tile_gate(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t I, int64_t J, int64_t *step);
+
+/* shift[r, R-1-r+c] = s[r,c], zero elsewhere: row by row onto diagonals. */
+void pe_shift_tile(const pe_tiles *T, pe_scratch *z, const float *s, int64_t R, int64_t C);
+
+/* First table row of the band of a tile, Br + Bc - 1 rows long. */
+int64_t pe_band_start(const pe_tiles *T, int64_t i0, int64_t R, int64_t j0);
+
+/* Members by distance in the rows of head h. */
+static inline float *pe_table(const pe_tiles *T, pe_kind kind, int64_t h)
+{
+    return T->by[kind] + h * T->table_rows * T->row[kind];
+}
 
 /* Are there allowed pairs in tile (I,J)? */
 int pe_tile_is_reached(const pe_tiles *T, int64_t I, int64_t J);

@@ -88,6 +88,8 @@ posenc_status posenc_whole_file_open(posenc_whole_file *file, const char *path, 
         file->stream = stdout;
         return file->path ? pe_file_done(err) : refuse(path, ENOMEM, err);
     }
+    if (!*path)
+        return refuse("\"\"", ENOENT, err);
     const int exists = stat(path, &old) == 0;
     if (exists && S_ISDIR(old.st_mode))
         return refuse(path, EISDIR, err);

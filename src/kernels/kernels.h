@@ -76,6 +76,11 @@ typedef void pe_weights_fn(float *s, int64_t s_stride, const float *lse, int64_t
 typedef void pe_score_cotangent_fn(float *dw, const float *w, int64_t stride, const float *delta, int64_t R,
                                    int64_t columns);
 
+/* gate, add_skewed: w[r,c] *= y, x[r,c] += y with y = term[r*step + c]; a term by distance has step -1. */
+typedef void pe_gate_fn(float *w, int64_t stride, const float *term, int64_t step, int64_t R, int64_t columns);
+typedef void pe_add_skewed_fn(float *x, int64_t stride, const float *term, int64_t step, int64_t R,
+                              int64_t columns);
+
 /* scale_rows: x[r,:] *= factor[r], skipping rows whose factor is 1. */
 typedef void pe_scale_rows_fn(float *x, int64_t stride, const float *factor, int64_t R, int64_t columns);
 
@@ -113,6 +118,8 @@ typedef struct pe_kernels {
     pe_softmax_step_fn     *softmax_step;
     pe_weights_fn          *weights;
     pe_score_cotangent_fn  *score_cotangent;
+    pe_gate_fn             *gate;
+    pe_add_skewed_fn       *add_skewed;
     pe_scale_rows_fn       *scale_rows;
     pe_diagonal_sums_fn    *diagonal_sums;
     pe_dot_rows_fn         *dot_rows;

@@ -23,7 +23,8 @@ static inline int scratch_open(void **state)
 {
     const char *parent = getenv("TMPDIR");
     (void)state;
-    snprintf(scratch_folder, sizeof scratch_folder, "%.200s/posenc-test-XXXXXX", parent && *parent ? parent : "/tmp");
+    snprintf(scratch_folder, sizeof scratch_folder, "%.200s/posenc-test-XXXXXX",
+             parent && *parent ? parent : "/tmp");
     return mkdtemp(scratch_folder) ? 0 : -1;
 }
 

@@ -66,16 +66,16 @@ static double element(const posenc_tensor *t, int64_t i)
 
 static void every_type_is_read(void **state)
 {
-    static const double         f8[] = {-1.5, 3};
-    static const float          f4[] = {-1.5f, 3};
-    static const uint16_t       f2[] = {0xbe00, 0x4200};
-    static const int64_t        i8[] = {-2, 3};
-    static const int32_t        i4[] = {-2, 3};
-    static const int16_t        i2[] = {-2, 3};
-    static const signed char    i1[] = {-2, 3};
-    static const uint32_t       u4[] = {4294967295u, 3};
-    static const uint16_t       u2[] = {65535, 3};
-    static const unsigned char  u1[] = {255, 3}, b1[] = {1, 0};
+    static const double        f8[] = {-1.5, 3};
+    static const float         f4[] = {-1.5f, 3};
+    static const uint16_t      f2[] = {0xbe00, 0x4200};
+    static const int64_t       i8[] = {-2, 3};
+    static const int32_t       i4[] = {-2, 3};
+    static const int16_t       i2[] = {-2, 3};
+    static const signed char   i1[] = {-2, 3};
+    static const uint32_t      u4[] = {4294967295u, 3};
+    static const uint16_t      u2[] = {65535, 3};
+    static const unsigned char u1[] = {255, 3}, b1[] = {1, 0};
     static const struct {
         const char  *descr;
         const void  *elements;
@@ -83,17 +83,23 @@ static void every_type_is_read(void **state)
         posenc_dtype dtype;
         double       first, second;
     } rows[] = {
-        {"<f8", f8, sizeof f8, POSENC_F64, -1.5, 3},      {"<f4", f4, sizeof f4, POSENC_F32, -1.5, 3},
-        {"<f2", f2, sizeof f2, POSENC_F16, 0xbe00, 0x4200}, {"<i8", i8, sizeof i8, POSENC_I64, -2, 3},
-        {"<i4", i4, sizeof i4, POSENC_I64, -2, 3},        {"<i2", i2, sizeof i2, POSENC_I64, -2, 3},
-        {"|i1", i1, sizeof i1, POSENC_I64, -2, 3},        {"<u4", u4, sizeof u4, POSENC_I64, 4294967295.0, 3},
-        {"<u2", u2, sizeof u2, POSENC_I64, 65535, 3},     {"|u1", u1, sizeof u1, POSENC_U8, 255, 3},
+        {"<f8", f8, sizeof f8, POSENC_F64, -1.5, 3},
+        {"<f4", f4, sizeof f4, POSENC_F32, -1.5, 3},
+        {"<f2", f2, sizeof f2, POSENC_F16, 0xbe00, 0x4200},
+        {"<i8", i8, sizeof i8, POSENC_I64, -2, 3},
+        {"<i4", i4, sizeof i4, POSENC_I64, -2, 3},
+        {"<i2", i2, sizeof i2, POSENC_I64, -2, 3},
+        {"|i1", i1, sizeof i1, POSENC_I64, -2, 3},
+        {"<u4", u4, sizeof u4, POSENC_I64, 4294967295.0, 3},
+        {"<u2", u2, sizeof u2, POSENC_I64, 65535, 3},
+        {"|u1", u1, sizeof u1, POSENC_U8, 255, 3},
         {"|b1", b1, sizeof b1, POSENC_U8, 1, 0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char header[100];
-        snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (2,), }", rows[i].descr);
+        snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (2,), }",
+                 rows[i].descr);
         const bytes         b   = npy(1, header, rows[i].elements, rows[i].size);
         posenc_arrays       set = {0};
         const posenc_tensor t   = read_one(&set, &b);
@@ -108,7 +114,8 @@ static void versions_one_to_three_are_read(void **state)
     const double x = 7;
     (void)state;
     for (int version = 1; version <= 3; version++) {
-        const bytes         b = npy(version, "{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }", &x, sizeof x);
+        const bytes b =
+            npy(version, "{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }", &x, sizeof x);
         posenc_arrays       set = {0};
         const posenc_tensor t   = read_one(&set, &b);
         assert_true(element(&t, 0) == 7);
@@ -130,7 +137,7 @@ static void an_array_without_axes_is_one_number(void **state)
 
 static void an_empty_array_keeps_its_shape_and_has_data(void **state)
 {
-    const bytes         b   = npy(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (3, 0, 2), }", NULL, 0);
+    const bytes         b = npy(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (3, 0, 2), }", NULL, 0);
     posenc_arrays       set = {0};
     const posenc_tensor t   = read_one(&set, &b);
     (void)state;
@@ -149,9 +156,9 @@ static void fortran_order_becomes_c_order(void **state)
         for (int j = 0; j < 3; j++)
             for (int k = 0; k < 4; k++)
                 x[i + 2 * j + 6 * k] = (int16_t)(100 * i + 10 * j + k);
-    const bytes         b   = npy(1, "{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3, 4), }", x, sizeof x);
-    posenc_arrays       set = {0};
-    const posenc_tensor t   = read_one(&set, &b);
+    const bytes   b   = npy(1, "{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3, 4), }", x, sizeof x);
+    posenc_arrays set = {0};
+    const posenc_tensor t = read_one(&set, &b);
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 3; j++)
             for (int k = 0; k < 4; k++)
@@ -161,10 +168,10 @@ static void fortran_order_becomes_c_order(void **state)
 
 static void keys_stand_in_any_order_and_quotes(void **state)
 {
-    const double        x[] = {1, 2};
-    const bytes         b   = npy(1, "{ \"shape\":( 2 , ),'fortran_order' : False ,'descr':\"<f8\"}   ", x, sizeof x);
-    posenc_arrays       set = {0};
-    const posenc_tensor t   = read_one(&set, &b);
+    const double  x[] = {1, 2};
+    const bytes   b = npy(1, "{ \"shape\":( 2 , ),'fortran_order' : False ,'descr':\"<f8\"}   ", x, sizeof x);
+    posenc_arrays set     = {0};
+    const posenc_tensor t = read_one(&set, &b);
     (void)state;
     assert_true(element(&t, 1) == 2);
     posenc_arrays_free(&set);
@@ -173,7 +180,7 @@ static void keys_stand_in_any_order_and_quotes(void **state)
 static void numbers_that_are_not_finite_are_numbers(void **state)
 {
     const double        x[] = {(double)NAN, -(double)INFINITY};
-    const bytes         b   = npy(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }", x, sizeof x);
+    const bytes         b = npy(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }", x, sizeof x);
     posenc_arrays       set = {0};
     const posenc_tensor t   = read_one(&set, &b);
     (void)state;
@@ -218,15 +225,19 @@ static void what_the_library_cannot_compute_with_is_named(void **state)
     static const struct {
         const char *descr, *part;
     } rows[] = {
-        {"'>f8'", "big-endian"}, {"'>i4'", "big-endian"}, {"'|O'", "objects"},    {"'<c16'", "'<c16'"},
-        {"'<U5'", "'<U5'"},      {"'<u8'", "'<u8'"},      {"'<f16'", "'<f16'"},   {"'f8'", "'f8'"},
-        {"'=f8'", "'=f8'"},      {"''", "''"},            {"'|f8'", "'|f8'"},     {"[('a', '<f8')]", "[...]"},
+        {"'>f8'", "big-endian"}, {"'>i4'", "big-endian"},
+        {"'|O'", "objects"},     {"'<c16'", "'<c16'"},
+        {"'<U5'", "'<U5'"},      {"'<u8'", "'<u8'"},
+        {"'<f16'", "'<f16'"},    {"'f8'", "'f8'"},
+        {"'=f8'", "'=f8'"},      {"''", "''"},
+        {"'|f8'", "'|f8'"},      {"[('a', '<f8')]", "[...]"},
     };
     const double x = 1;
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char header[100];
-        snprintf(header, sizeof header, "{'descr': %s, 'fortran_order': False, 'shape': (1,), }", rows[i].descr);
+        snprintf(header, sizeof header, "{'descr': %s, 'fortran_order': False, 'shape': (1,), }",
+                 rows[i].descr);
         const bytes b = npy(1, header, &x, sizeof x);
         refused(&b, POSENC_FORMAT, rows[i].part);
     }
@@ -250,7 +261,8 @@ static void shapes_that_cannot_be_are_refused_before_memory_is_taken(void **stat
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char header[160];
-        snprintf(header, sizeof header, "{'descr': '<f8', 'fortran_order': False, 'shape': %s, }", rows[i].shape);
+        snprintf(header, sizeof header, "{'descr': '<f8', 'fortran_order': False, 'shape': %s, }",
+                 rows[i].shape);
         const bytes b = npy(1, header, &x, sizeof x);
         refused(&b, POSENC_FORMAT, rows[i].part);
     }

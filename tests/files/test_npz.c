@@ -84,8 +84,8 @@ static void fill(posenc_arrays *set)
         int32_t      ndim;
         int64_t      shape[3];
     } rows[] = {
-        {"in_q", POSENC_F64, 3, {2, 3, 4}}, {"par_c", POSENC_F64, 0, {0}},   {"x", POSENC_F32, 2, {5, 1}},
-        {"half", POSENC_F16, 1, {3}},       {"pos", POSENC_I64, 2, {1, 7}},  {"allow", POSENC_U8, 1, {9}},
+        {"in_q", POSENC_F64, 3, {2, 3, 4}}, {"par_c", POSENC_F64, 0, {0}},  {"x", POSENC_F32, 2, {5, 1}},
+        {"half", POSENC_F16, 1, {3}},       {"pos", POSENC_I64, 2, {1, 7}}, {"allow", POSENC_U8, 1, {9}},
         {"none", POSENC_F64, 2, {0, 3}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -167,7 +167,8 @@ static void an_archive_without_members_is_an_empty_set(void **state)
 
 static void names_that_leave_the_archive_are_refused(void **state)
 {
-    static const char *const names[] = {"/a.npy", "../a.npy", "a/../../b.npy", "a/..", "C:a.npy", "..\\a.npy", "\\a.npy"};
+    static const char *const names[] = {"/a.npy",  "../a.npy",  "a/../../b.npy", "a/..",
+                                        "C:a.npy", "..\\a.npy", "\\a.npy"};
     size_t                   size, n;
     char                    *npy = npy_of(1, &size);
     (void)state;
@@ -259,7 +260,8 @@ static void sizes_that_cannot_be_are_refused(void **state)
     static const struct {
         uint32_t    size;
         const char *part;
-    } rows[] = {{0x10000000, "cannot inflate"}, {0xfffffffe, "cannot inflate"}, {2000, "a.npy"}, {100, "a.npy"}};
+    } rows[] = {
+        {0x10000000, "cannot inflate"}, {0xfffffffe, "cannot inflate"}, {2000, "a.npy"}, {100, "a.npy"}};
     size_t       size, n;
     char        *npy   = npy_of(100, &size);
     const member one   = {"a.npy", npy, size};
@@ -289,7 +291,8 @@ static void an_archive_cut_anywhere_is_refused(void **state)
 
 /* ---------------------------------------------------------------- writing ------------------- */
 
-static void writing_refused(const posenc_arrays *set, const char *name, posenc_status status, const char *part)
+static void writing_refused(const posenc_arrays *set, const char *name, posenc_status status,
+                            const char *part)
 {
     posenc_error err;
     assert_int_equal(posenc_arrays_write(set, scratch(name), &err), status);

@@ -110,7 +110,7 @@ static void terms(const pe_problem *p, pe_terms *s)
 {
     s->scale = 1.0 / sqrt((double)p->D);
     if (p->set[FORM].integer == 0)
-        s->bias = (pe_distance_bias){fill, fold};
+        s->bias = (pe_by_distance){.fill = fill, .fold = fold};
     else
         s->hook = (pe_tile_hook){visit, visit_back};
 }

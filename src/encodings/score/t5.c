@@ -86,7 +86,7 @@ static void terms(const pe_problem *p, pe_terms *s)
 {
     (void)p;
     s->scale = 1;
-    s->bias  = (pe_distance_bias){fill, fold};
+    s->bias  = (pe_by_distance){.fill = fill, .fold = fold};
 }
 
 const pe_encoding pe_t5 = {

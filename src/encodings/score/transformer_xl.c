@@ -113,7 +113,7 @@ static void terms(const pe_problem *p, pe_terms *s)
     s->scale = 1.0 / sqrt((double)p->D);
     s->u     = U_BIAS;
     s->w     = V_BIAS;
-    s->A     = (pe_distance_vectors){fill, fold};
+    s->A     = (pe_by_distance){.fill = fill, .fold = fold};
 }
 
 const pe_encoding pe_transformer_xl = {

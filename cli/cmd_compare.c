@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd_compare.c: posenc compare TEXT...: which positional encoding for this text
+ *
+ * Reads the texts, lets train/compare.h do the work, and shows how far it is and what came out. Everything that can
+ * be wrong is said before the first training step. On a terminal one line is rewritten with the time left; elsewhere
+ * each finished run is one line. Ctrl-C keeps and prints what is finished (status 130); a second one ends at once.
+ */
+#include "cli.h"
+
+#include "train/compare.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEFAULT_PRESET "default"
+#define DEFAULT_DIRECTORY "posenc-compare"
+
+enum { CHUNK = 1 << 16, MOST_STEPS = 100000000, MOST_SEEDS = 1000, MOST_THREADS = 1024, NAME = 120 };
+
+static const cli_option options[] = {
+    {'e', "encodings", "SPEC,...", "the encodings to compare instead of the preset's"},
+    {0, "preset", "NAME", "quick or default (default)"},
+    {'o', "output", "DIR", "directory for the report and all numbers (" DEFAULT_DIRECTORY ")"},
+    {0, "seeds", "N", "train every encoding from so many seeds"},
+    {0, "steps", "N", "train so many steps instead of the preset's"},
+    {0, "threads", "N", "runs at the same time (one per processor); changes no result"},
+    {0, "dry-run", NULL, "say what would be trained and about how long it takes, and stop"},
+    {0, "json", NULL, "print the results as JSON instead of a table"},
+    {0, NULL, NULL, NULL},
+};
+
+/* ---------------------------------------------------------------- the text ------------------ */
+
+typedef struct reading {
+    unsigned char *bytes;
+    size_t         size, room;
+} reading;
+
+static int append(reading *t, FILE *from, const char *name)
+{
+    for (;;) {
+        if (t->room - t->size < CHUNK) {
+            const size_t   room = 2 * t->room + CHUNK;
+            unsigned char *more = realloc(t->bytes, room);
+            if (!more)
+                return cli_failed("%s: there is no memory for a text of more than %zu bytes", name, t->size);
+            t->bytes = more;
+            t->room  = room;
+        }
+        errno          = 0;
+        const size_t n = fread(t->bytes + t->size, 1, CHUNK, from);
+        t->size += n;
+        if (ferror(from))
+            return cli_usage("%s: it cannot be read: %s", name, strerror(errno));
+        if (n == 0)
+            return CLI_DONE;
+    }
+}
+
+static int read_one(reading *t, const char *path)
+{
+    if (!strcmp(path, "-"))
+        return append(t, stdin, "standard input");
+    FILE *from = fopen(path, "rb");
+    if (!from)
+        return cli_usage("%s: it cannot be opened: %s", path, strerror(errno));
+    const int status = append(t, from, path);
+    fclose(from);
+    return status;
+}
+
+static int read_texts(const cli_args *args, reading *t)
+{
+    int status = CLI_DONE;
+    if (cli_count(args) == 0)
+        return cli_usage("compare: a text is missing; name one or more files, or - for standard input");
+    for (int i = 0; i < cli_count(args) && !status; i++)
+        status = read_one(t, cli_at(args, i));
+    return status;
+}
+
+/* "kjv.txt", "standard input", "a.txt and 2 more": for titles, without folders. */
+static void name_texts(const cli_args *args, char name[NAME])
+{
+    const char *path = cli_at(args, 0), *slash = strrchr(path, '/');
+    const char *first = !strcmp(path, "-") ? "standard input" : slash && slash[1] ? slash + 1 : path;
+    if (cli_count(args) > 1)
+        snprintf(name, NAME, "%.90s and %d more", first, cli_count(args) - 1);
+    else
+        snprintf(name, NAME, "%.110s", first);
+}
+
+/* ---------------------------------------------------------------- what is asked ------------- */
+
+static int unknown_preset(const char *name)
+{
+    char known[256] = "";
+    for (int i = 0; pe_preset_at(i); i++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", pe_preset_at(i)->name);
+    return cli_usage("--preset: there is no preset \"%s\"; there are: %s", name, known);
+}
+
+/* Before any text is read: a misspelt name should not wait for standard input. */
+static int check_list(const char *list)
+{
+    char             spec[1024];
+    posenc_error     err;
+    posenc_status    status = POSENC_OK;
+    posenc_encoding *e;
+    while (list && !status) {
+        list = pe_spec_next(spec, sizeof spec, list, &status, &err);
+        if (!status)
+            status = posenc_encoding_create(&e, spec, NULL, &err);
+        if (!status)
+            posenc_encoding_free(e);
+    }
+    return status ? cli_error(&err) : CLI_DONE;
+}
+
+static int read_config(const cli_args *args, pe_compare_config *config)
+{
+    const char      *name   = cli_value(args, "preset"), *list = cli_value(args, "encodings");
+    const char      *output = cli_value(args, "output");
+    const pe_preset *preset = pe_preset_find(name ? name : DEFAULT_PRESET);
+    if (!preset)
+        return unknown_preset(name);
+    config->preset    = *preset;
+    config->directory = output ? output : DEFAULT_DIRECTORY;
+    config->call      = cli_call();
+    if (list)
+        config->preset.encodings = list;
+    if (cli_integer(args, "steps", 1, MOST_STEPS, &config->preset.steps) < 0 ||
+        cli_integer(args, "seeds", 1, MOST_SEEDS, &config->preset.seeds) < 0 ||
+        cli_integer(args, "threads", 1, MOST_THREADS, &config->workers) < 0)
+        return CLI_USAGE;
+    return check_list(config->preset.encodings);
+}
+
+/* ---------------------------------------------------------------- while it runs ------------- */
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number)
+{
+    (void)number;
+    stop = 1;
+}
+
+/* Once: the second Ctrl-C finds the system's own answer. */
+static void catch_interrupt(void)
+{
+    struct sigaction action = {0};
+    action.sa_handler       = on_signal;
+    action.sa_flags         = (int)SA_RESETHAND;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+}
+
+static int interrupted(void *self)
+{
+    (void)self;
+    return stop;
+}
+
+/* "1:05", "2:03:00" */
+static void write_duration(char *to, size_t n, double seconds)
+{
+    const long s = lround(seconds);
+    if (s < 3600)
+        snprintf(to, n, "%ld:%02ld", s / 60, s % 60);
+    else
+        snprintf(to, n, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+}
+
+static void show_progress(void *self, const pe_compare_state *state)
+{
+    char left[32] = "?";
+    (void)self;
+    if (!isnan(state->left))
+        write_duration(left, sizeof left, state->left);
+    fprintf(stderr, "\r\033[Kcompare: %d of %d runs, %3.0f %%, %s left", state->finished, state->runs,
+            100 * state->fraction, left);
+    fflush(stderr);
+}
+
+static void show_finished(void *self, const pe_compare_run *run, const pe_compare_state *state)
+{
+    (void)self;
+    if (run->diverged)
+        fprintf(stderr, "compare: %d of %d: %s, seed %" PRId64 ": diverged, %.0f s\n", state->finished, state->runs,
+                run->label, run->seed, run->seconds);
+    else
+        fprintf(stderr, "compare: %d of %d: %s, seed %" PRId64 ": %.3f nats per byte at L, %.3f at 8 L, %.0f s\n",
+                state->finished, state->runs, run->label, run->seed, run->loss_at_L, run->loss_at_8L, run->seconds);
+}
+
+/* ---------------------------------------------------------------- what came out ------------- */
+
+static int width_of(const pe_table *t, int column)
+{
+    int width = (int)strlen(t->columns[column].head);
+    for (int row = 0; row < t->row_count; row++) {
+        const int n = (int)strlen(pe_table_cell(t, row, column));
+        width       = n > width ? n : width;
+    }
+    return width;
+}
+
+/* Spaces at the end of a line help nobody: a text in the last column is not padded. */
+static void print_cell(const pe_table *t, int column, const char *cell, int is_last)
+{
+    const int width = width_of(t, column);
+    if (t->columns[column].is_text)
+        printf("%-*s%s", is_last ? 0 : width, cell, is_last ? "" : "  ");
+    else
+        printf("%*s%s", width, cell, is_last ? "" : "  ");
+}
+
+static void print_row(const pe_table *t, int row)
+{
+    int last = t->column_count - 1;
+    while (last > 0 && t->columns[last].is_detail)
+        last--;
+    for (int k = 0; k <= last; k++)
+        if (!t->columns[k].is_detail)
+            print_cell(t, k, row < 0 ? t->columns[k].head : pe_table_cell(t, row, k), k == last);
+    putchar('\n');
+}
+
+static void print_table(pe_table *t)
+{
+    for (int row = -1; row < t->row_count; row++)
+        print_row(t, row);
+    printf("%s", t->notes);
+    pe_table_free(t);
+}
+
+static int print_results(const pe_compare *c)
+{
+    posenc_error err;
+    pe_table     results, checks;
+    if (pe_compare_table(c, &results, &err) || pe_compare_checks(c, &checks, &err))
+        return cli_error(&err);
+    print_table(&results);
+    putchar('\n');
+    print_table(&checks);
+    printf("\n%s\n", pe_compare_answer(c));
+    return CLI_DONE;
+}
+
+static int print_json(const pe_compare *c)
+{
+    posenc_error err;
+    char        *json;
+    if (pe_compare_json(c, &json, &err))
+        return cli_error(&err);
+    puts(json);
+    free(json);
+    return CLI_DONE;
+}
+
+static int print_plan(pe_compare *c)
+{
+    posenc_error err;
+    pe_table     plan;
+    double       seconds;
+    char         text[32];
+    if (pe_compare_plan(c, &plan, &err) || pe_compare_estimate(c, &seconds, &err))
+        return cli_error(&err);
+    print_table(&plan);
+    write_duration(text, sizeof text, seconds);
+    printf("Estimated time: %s\n", text);
+    return CLI_DONE;
+}
+
+/* ---------------------------------------------------------------- all ----------------------- */
+
+static int train(const cli_args *args, pe_compare *c, const char *directory)
+{
+    posenc_error           err;
+    int                    was_interrupted;
+    const int              on_terminal = cli_is_terminal(STDERR_FILENO);
+    const pe_compare_watch watch       = {.interrupted = interrupted, .progress = on_terminal ? show_progress : NULL,
+                                          .finished = on_terminal ? NULL : show_finished};
+    catch_interrupt();
+    const posenc_status status = pe_compare_train(c, &watch, &was_interrupted, &err);
+    if (on_terminal)
+        fputs("\r\033[K", stderr);
+    if (status)
+        return cli_error(&err);
+    if (was_interrupted && pe_compare_finished(c) == 0) {
+        cli_warn("interrupted before an encoding was finished; nothing is written");
+        return CLI_INTERRUPTED;
+    }
+    const int printed = cli_value(args, "json") ? print_json(c) : print_results(c);
+    if (printed)
+        return printed;
+    fflush(stdout);
+    if (pe_compare_write(c, &err))
+        return cli_error(&err);
+    fprintf(stderr, "compare: wrote %s/report.html\n", directory);
+    return was_interrupted ? CLI_INTERRUPTED : CLI_DONE;
+}
+
+static int compare(const cli_args *args, reading *t)
+{
+    posenc_error      err;
+    pe_compare       *c;
+    char              name[NAME];
+    pe_compare_config config = {0};
+    int               status = read_config(args, &config);
+    if (!status)
+        status = read_texts(args, t);
+    if (status)
+        return status;
+    name_texts(args, name);
+    config.text      = t->bytes;
+    config.text_size = (int64_t)t->size;
+    config.text_name = name;
+    if (pe_compare_create(&c, &config, &err))
+        return cli_error(&err);
+    if (pe_compare_warning(c))
+        cli_warn("%s", pe_compare_warning(c));
+    status = cli_value(args, "dry-run") ? print_plan(c) : train(args, c, config.directory);
+    pe_compare_free(c);
+    return status;
+}
+
+static int run(const cli_args *args)
+{
+    reading   t      = {0};
+    const int status = compare(args, &t);
+    free(t.bytes);
+    return status;
+}
+
+const cli_command cli_compare = {
+    .name     = "compare",
+    .summary  = "train a small model per encoding on your text and report which to take",
+    .synopsis = "TEXT... [-e SPEC,...] [-o DIR] [--preset NAME] [--seeds N] [--steps N]",
+    .details  = "Trains the same small Transformer once per encoding on the first nine tenths of the text (- is standard "
+                "input; several files are joined) and measures the loss per byte on the rest, at positions up to eight "
+                "times the length that was trained. Prints a table and writes a directory with report.html, "
+                "results.json, results.csv, curves.csv and pictures. DIR may be new, empty, or an older result, which "
+                "is replaced.\n\n"
+                "A SPEC is NAME, NAME[setting=value,...] or several joined by +. Settings that are not given are those "
+                "that suit a model of this size. Step counts are fixed: the same command gives the same table, however "
+                "many threads it has.",
+    .options  = options,
+    .run      = run,
+};

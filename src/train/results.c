@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * results.c: the directory of a comparison: numbers as JSON and CSV, pictures, the report
+ *
+ * results.json holds everything that was measured, with the settings that reproduce it; what was not measured is
+ * null. Times stand apart under "time", because they are all that two runs of the same command may differ in.
+ * results.csv has one row per encoding, seed and bucket; curves.csv the loss at every position. The report comes
+ * last, and the directory is renamed into place when all is there.
+ */
+#include "train/outcome.h"
+
+#include "train/directory.h"
+#include "train/fail.h"
+#include "train/gallery.h"
+#include "train/report.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <posenc/files.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DIGITS = 9, FIXED_FILES = 4 };
+
+/* ---------------------------------------------------------------- JSON ---------------------- */
+
+static json_t *number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *numbers(const double *x, int64_t n)
+{
+    json_t *array = json_array();
+    for (int64_t i = 0; x && i < n; i++)
+        json_array_append_new(array, number(x[i]));
+    return array;
+}
+
+static json_t *interval(pe_interval d)
+{
+    return json_pack("{s:o, s:o, s:o}", "value", number(d.value), "low", number(d.low), "high", number(d.high));
+}
+
+static json_t *settings_json(const pe_preset *p)
+{
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "preset", p->name, "steps",
+                     (json_int_t)p->steps, "seeds", (json_int_t)p->seeds, "L", (json_int_t)p->L, "d_model",
+                     (json_int_t)p->d_model, "layers", (json_int_t)p->layers, "heads", (json_int_t)p->heads, "batch",
+                     (json_int_t)p->batch, "warmup", (json_int_t)p->warmup, "learning_rate", p->learning_rate,
+                     "weight_decay", p->weight_decay, "clip", p->clip);
+}
+
+static json_t *buckets_json(const pe_compare *c, const pe_outcome *o)
+{
+    json_t       *array = json_array();
+    const int64_t L     = c->config.preset.L;
+    for (int b = 0; b < PE_BUCKETS; b++)
+        json_array_append_new(
+            array, json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:i, s:b}", "name", pe_bucket_name(b), "first",
+                             (json_int_t)pe_bucket_edge(L, b), "end", (json_int_t)pe_bucket_edge(L, b + 1), "loss",
+                             number(o->loss[b]), "ratio", number(o->ratio[b]), "to_reference",
+                             interval(o->difference[b]), "rank", o->rank[b], "untrained_rows",
+                             o->untrained_beyond && b > PE_AT_L));
+    return array;
+}
+
+static json_t *runs_json(const pe_compare *c, const pe_outcome *o)
+{
+    json_t       *array   = json_array();
+    const int64_t windows = o->config.windows;
+    for (int64_t s = 0; s < c->config.preset.seeds; s++) {
+        json_t *loss = json_array();
+        for (int b = 0; b < PE_BUCKETS; b++)
+            json_array_append_new(loss, number(pe_mean(o->window_means[b] + s * windows, windows)));
+        json_array_append_new(array,
+                              json_pack("{s:I, s:b, s:o, s:{s:f, s:f, s:f}}", "seed", (json_int_t)(s + 1), "diverged",
+                                        o->runs[s].diverged, "loss", loss, "time", "train_seconds",
+                                        o->runs[s].train_seconds, "eval_seconds", o->runs[s].eval_seconds,
+                                        "bytes_per_second", o->runs[s].tokens_per_second));
+    }
+    return array;
+}
+
+static json_t *outcome_json(const pe_compare *c, const pe_outcome *o)
+{
+    json_t *json = json_pack("{s:s, s:s, s:I, s:I, s:s, s:b, s:I}", "encoding", o->label, "spec",
+                             posenc_encoding_spec(o->e), "parameters", (json_int_t)o->runs[0].parameters,
+                             "encoding_parameters", (json_int_t)o->runs[0].encoding_parameters, "class", o->verdict,
+                             "diverged", o->diverged, "breaks_at", (json_int_t)(o->break_position + 1));
+    json_object_set_new(json, "buckets", buckets_json(c, o));
+    json_object_set_new(json, "runs", runs_json(c, o));
+    json_object_set_new(json, "curve", numbers(o->curve, PE_REACH * o->config.L));
+    json_object_set_new(json, "training", numbers(o->training, o->config.steps));
+    return json;
+}
+
+static json_t *checks_json(const pe_compare *c)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < pe_check_count(); i++) {
+        pe_check_result r;
+        pe_check_judge(&r, c, i);
+        json_array_append_new(array, json_pack("{s:i, s:s, s:s, s:s}", "number", r.number, "claim", r.claim, "result",
+                                               pe_verdict_name(r.verdict), "found", r.found));
+    }
+    return array;
+}
+
+/* The files of the directory: what a later call may replace. */
+static json_t *files_json(const pe_gallery *g)
+{
+    static const char *const fixed[FIXED_FILES] = {PE_RESULTS_NAME, "results.csv", "curves.csv", "report.html"};
+    json_t                  *files              = json_array();
+    for (int i = 0; i < FIXED_FILES; i++)
+        json_array_append_new(files, json_string(fixed[i]));
+    for (int i = 0; g && i < g->count; i++) {
+        json_array_append_new(files, json_sprintf("%s.svg", g->items[i].name));
+        json_array_append_new(files, json_sprintf("%s.png", g->items[i].name));
+    }
+    return files;
+}
+
+static json_t *encodings_json(const pe_compare *c)
+{
+    json_t *array = json_array();
+    int    *order = malloc((size_t)c->count * sizeof *order);
+    for (int i = 0, n = order ? pe_outcomes_order(c, order) : 0; i < n; i++)
+        json_array_append_new(array, outcome_json(c, &c->outcomes[order[i]]));
+    free(order);
+    return array;
+}
+
+static json_t *results_json(const pe_compare *c, const pe_gallery *g)
+{
+    json_t *json = json_pack("{s:s, s:s, s:s, s:s}", "format", PE_RESULTS_FORMAT, "version", posenc_version(), "answer",
+                             c->answer, "call", c->config.call ? c->config.call : "");
+    json_object_set_new(json, "text",
+                        json_pack("{s:s, s:I, s:I, s:I}", "name", c->config.text_name, "bytes",
+                                  (json_int_t)c->text.size, "train_bytes", (json_int_t)c->text.train_size, "windows",
+                                  (json_int_t)c->windows));
+    json_object_set_new(json, "settings", settings_json(&c->config.preset));
+    json_object_set_new(json, "reference", c->reference >= 0 ? json_string(c->outcomes[c->reference].label) : json_null());
+    json_object_set_new(json, "encodings", encodings_json(c));
+    json_object_set_new(json, "checks", checks_json(c));
+    json_object_set_new(json, "time", json_pack("{s:s, s:s, s:I, s:f}", "processor", c->machine, "instructions",
+                                                posenc_isa(), "threads", (json_int_t)c->workers, "seconds",
+                                                c->wall_seconds));
+    json_object_set_new(json, "files", files_json(g));
+    return json;
+}
+
+static posenc_status dump(const pe_compare *c, const pe_gallery *g, char **text, posenc_error *err)
+{
+    json_t *json = results_json(c, g);
+    *text        = json ? json_dumps(json, JSON_INDENT(1) | JSON_REAL_PRECISION(DIGITS)) : NULL;
+    json_decref(json);
+    return *text ? POSENC_OK
+                 : pe_train_fail(err, POSENC_MEMORY, "compare: the results cannot be written as JSON; is a name not UTF-8?");
+}
+
+posenc_status pe_compare_json(const pe_compare *compare, char **json, posenc_error *err)
+{
+    return dump(compare, NULL, json, err);
+}
+
+/* ---------------------------------------------------------------- CSV ----------------------- */
+
+static void write_field(FILE *to, const char *text)
+{
+    fputc('"', to);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', to);
+        fputc(*text, to);
+    }
+    fputc('"', to);
+}
+
+static void write_value(FILE *to, double x)
+{
+    if (isfinite(x))
+        fprintf(to, ",%.9g", x);
+    else
+        fputc(',', to);
+}
+
+/* For each run of each finished encoding. */
+static void for_runs(FILE *to, const pe_compare *c, void (*write)(FILE *to, const pe_outcome *o, int64_t seed))
+{
+    for (int i = 0; i < c->count; i++)
+        for (int64_t s = 0; c->outcomes[i].is_complete && s < c->config.preset.seeds; s++)
+            write(to, &c->outcomes[i], s);
+}
+
+static void write_buckets(FILE *to, const pe_outcome *o, int64_t s)
+{
+    for (int b = 0; b < PE_BUCKETS; b++) {
+        write_field(to, o->label);
+        fprintf(to, ",%lld,%s,%lld,%lld", (long long)s + 1, pe_bucket_name(b),
+                (long long)pe_bucket_edge(o->config.L, b), (long long)pe_bucket_edge(o->config.L, b + 1));
+        write_value(to, pe_mean(o->window_means[b] + s * o->config.windows, o->config.windows));
+        fprintf(to, ",%d\n", o->untrained_beyond && b > PE_AT_L);
+    }
+}
+
+static void write_curve(FILE *to, const pe_outcome *o, int64_t s)
+{
+    const int64_t length = PE_REACH * o->config.L;
+    for (int64_t p = 0; p < length; p++) {
+        double sum = 0;
+        for (int64_t w = 0; w < o->config.windows; w++)
+            sum += (double)o->runs[s].window_loss[w * length + p];
+        write_field(to, o->label);
+        fprintf(to, ",%lld,%lld", (long long)s + 1, (long long)p);
+        write_value(to, sum / (double)o->config.windows);
+        fputc('\n', to);
+    }
+}
+
+static void write_bucket_table(FILE *to, const pe_compare *c, const pe_gallery *g)
+{
+    (void)g;
+    fputs("encoding,seed,bucket,first,end,loss,untrained_rows\n", to);
+    for_runs(to, c, write_buckets);
+}
+
+static void write_curve_table(FILE *to, const pe_compare *c, const pe_gallery *g)
+{
+    (void)g;
+    fputs("encoding,seed,position,loss\n", to);
+    for_runs(to, c, write_curve);
+}
+
+/* ---------------------------------------------------------------- the directory ------------- */
+
+/* DIR/NAMEENDING, malloc'd. */
+static char *path_in(const pe_directory *d, const char *name, const char *ending, posenc_error *err)
+{
+    const size_t size = strlen(d->temporary) + strlen(name) + strlen(ending) + 2;
+    char        *path = malloc(size);
+    if (path)
+        snprintf(path, size, "%s/%s%s", d->temporary, name, ending);
+    else
+        pe_train_fail(err, POSENC_MEMORY, "compare: no memory to write %s%s", name, ending);
+    return path;
+}
+
+static posenc_status open_file(posenc_whole_file *file, const pe_directory *d, const char *name, const char *ending,
+                               posenc_error *err)
+{
+    char *path = path_in(d, name, ending, err);
+    if (!path)
+        return POSENC_MEMORY;
+    const posenc_status status = posenc_whole_file_open(file, path, err);
+    free(path);
+    return status;
+}
+
+static posenc_status write_text(const pe_directory *d, const char *name, const char *ending, const char *text,
+                                posenc_error *err)
+{
+    posenc_whole_file   file;
+    const posenc_status status = open_file(&file, d, name, ending, err);
+    if (status)
+        return status;
+    fputs(text, file.stream);
+    return posenc_whole_file_commit(&file, err);
+}
+
+static posenc_status write_file(const pe_directory *d, const char *name, const pe_compare *c, const pe_gallery *g,
+                                void (*write)(FILE *to, const pe_compare *c, const pe_gallery *g), posenc_error *err)
+{
+    posenc_whole_file   file;
+    const posenc_status status = open_file(&file, d, name, "", err);
+    if (status)
+        return status;
+    write(file.stream, c, g);
+    return posenc_whole_file_commit(&file, err);
+}
+
+static posenc_status write_results(const pe_directory *d, const pe_compare *c, const pe_gallery *g, posenc_error *err)
+{
+    char         *text;
+    posenc_status status = dump(c, g, &text, err);
+    if (!status)
+        status = write_text(d, PE_RESULTS_NAME, "", text, err);
+    free(text);
+    return status;
+}
+
+/* The SVG is there already; the PNG is drawn. */
+static posenc_status write_picture(const pe_directory *d, const pe_exhibit *x, posenc_error *err)
+{
+    posenc_status status = write_text(d, x->name, ".svg", x->svg, err);
+    char         *path   = status ? NULL : path_in(d, x->name, ".png", err);
+    if (!status)
+        status = path ? pe_plot_file(x->figure, path, err) : POSENC_MEMORY;
+    free(path);
+    return status;
+}
+
+static posenc_status fill(const pe_directory *d, const pe_compare *c, const pe_gallery *g, posenc_error *err)
+{
+    posenc_status status = write_results(d, c, g, err);
+    if (!status)
+        status = write_file(d, "results.csv", c, g, write_bucket_table, err);
+    if (!status)
+        status = write_file(d, "curves.csv", c, g, write_curve_table, err);
+    for (int i = 0; i < g->count && !status; i++)
+        status = write_picture(d, &g->items[i], err);
+    if (!status)
+        status = write_file(d, "report.html", c, g, pe_report_write, err);
+    return status;
+}
+
+posenc_status pe_compare_write(const pe_compare *compare, posenc_error *err)
+{
+    pe_directory  d;
+    pe_gallery    g;
+    posenc_status status = pe_gallery_create(&g, compare, err);
+    if (status)
+        return status;
+    status = pe_directory_open(&d, compare->config.directory, err);
+    if (!status) {
+        status = fill(&d, compare, &g, err);
+        if (status)
+            pe_directory_discard(&d);
+        else
+            status = pe_directory_commit(&d, err);
+    }
+    pe_gallery_free(&g);
+    return status;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_settings: "name=value" text against a table
+ *
+ * The table here is the test's own, with one row of each type and range form; the rules are those of settings.h: a
+ * standard of "" means absent, numbers may be expressions over sizes, words and flags come from a list, and a refusal
+ * names the encoding, the setting, the text and what would be accepted.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/settings.h"
+
+enum { ROWS, BASE, RATE, FORM, CAUSAL, CLAMP };
+static const posenc_setting_info table[] = {
+    {"rows", "integer", "8*L", "1..4096", "a size"},
+    {"base", "real", "10000", "1<..", "above 1, not 1"},
+    {"rate", "real", "0.5", "0..1", "both ends belong to it"},
+    {"form", "word", "distance", "distance|key|both", "one of three"},
+    {"causal", "flag", "no", "yes|no", "a flag"},
+    {"clamp", "integer", "", "0..", "absent: no limit"},
+    {0},
+};
+
+static const posenc_dims sizes = {.B = 1, .H = 2, .G = 3, .Lq = 4, .Lk = 5, .D = 6, .Dv = 7, .d_model = 8, .L = 9};
+
+static void a_setting_is_found_by_its_whole_name(void **state)
+{
+    (void)state;
+    assert_int_equal(pe_setting_count(table), CLAMP + 1);
+    assert_int_equal(pe_setting_count(NULL), 0);
+    assert_int_equal(pe_setting_index(table, "base", 4), BASE);
+    assert_int_equal(pe_setting_index(table, "base=5", 4), BASE);
+    assert_int_equal(pe_setting_index(table, "bas", 3), -1);
+    assert_int_equal(pe_setting_index(table, "bases", 5), -1);
+    assert_int_equal(pe_setting_index(NULL, "base", 4), -1);
+}
+
+static void a_word_is_its_number_in_the_list(void **state)
+{
+    (void)state;
+    assert_int_equal(pe_word_index("a|bc|d", "a", 1), 0);
+    assert_int_equal(pe_word_index("a|bc|d", "bc", 2), 1);
+    assert_int_equal(pe_word_index("a|bc|d", "d", 1), 2);
+    assert_int_equal(pe_word_index("a|bc|d", "b", 1), -1);
+    assert_int_equal(pe_word_index("a|bc|d", "", 0), -1);
+    assert_int_equal(pe_word_index("a|bc|d", "a|bc", 4), -1);
+}
+
+static void text_that_fits_becomes_its_value(void **state)
+{
+    static const struct {
+        int         row;
+        const char *text;
+        int         given;
+        int64_t     integer;
+        double      real;
+    } all[] = {
+        {ROWS, "", 1, 72, 72}, /* the standard: 8*L */
+        {ROWS, "12", 1, 12, 12},
+        {ROWS, "1", 1, 1, 1},
+        {ROWS, "4096", 1, 4096, 4096},
+        {ROWS, "Lq*Lk", 1, 20, 20},
+        {ROWS, "1e3", 1, 1000, 1000},
+        {ROWS, "(B+H+G+D+Dv+d_model)", 1, 27, 27},
+        {BASE, "", 1, 0, 10000},
+        {BASE, "5e5", 1, 0, 500000},
+        {BASE, "1.0000001", 1, 0, 1.0000001},
+        {RATE, "0", 1, 0, 0},
+        {RATE, "1", 1, 0, 1},
+        {FORM, "", 1, 0, 0},
+        {FORM, "both", 1, 2, 0},
+        {CAUSAL, "", 1, 0, 0},
+        {CAUSAL, "yes", 1, 1, 0},
+        {CAUSAL, "no", 1, 0, 0},
+        {CLAMP, "", 0, 0, 0},
+        {CLAMP, "0", 1, 0, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        pe_value     v;
+        posenc_error err;
+        if (pe_setting_resolve(&v, &table[all[i].row], all[i].text, &sizes, "test", &err))
+            fail_msg("%s=%s: %s", table[all[i].row].name, all[i].text, err.message);
+        assert_int_equal(v.given, all[i].given);
+        assert_int_equal(v.integer, all[i].integer);
+        assert_true(v.real == all[i].real);
+    }
+}
+
+static void text_that_does_not_fit_is_refused_with_what_would(void **state)
+{
+    static const struct {
+        int         row;
+        const char *text, *words;
+    } all[] = {
+        {ROWS, "0", "t5: rows=0 is out of range; it must be an integer 1..4096"},
+        {ROWS, "4097", "out of range"},
+        {ROWS, "2.5", "out of range"},
+        {ROWS, "1e30", "out of range"},
+        {ROWS, "many", "t5: rows=many is not a number; rows must be an integer 1..4096"},
+        {ROWS, "4 rows", "not a number"},
+        {BASE, "1", "base=1 is out of range; it must be a real number 1<.."},
+        {BASE, "-3", "out of range"},
+        {BASE, "1/0", "out of range"},
+        {BASE, "sqrt(-1)", "out of range"},
+        {RATE, "1.0001", "out of range"},
+        {RATE, "-0.0001", "out of range"},
+        {FORM, "dist", "form=dist is unknown; it must be one of distance|key|both"},
+        {CAUSAL, "1", "causal=1 is unknown; it must be one of no|yes"},
+        {CLAMP, "-1", "out of range"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        pe_value     v;
+        posenc_error err = {0};
+        if (pe_setting_resolve(&v, &table[all[i].row], all[i].text, &sizes, "t5", &err) != POSENC_SETTING ||
+            !strstr(err.message, all[i].words))
+            fail_msg("%s=%s: '%s' lacks '%s'", table[all[i].row].name, all[i].text, err.message, all[i].words);
+    }
+}
+
+static void expressions_over_sizes_wait_until_sizes_are_known(void **state)
+{
+    pe_value          v;
+    posenc_error      err;
+    const posenc_dims small = {.L = 0};
+    (void)state;
+    assert_int_equal(pe_setting_resolve(&v, &table[ROWS], "8*L", NULL, "x", &err), POSENC_OK);
+    assert_int_equal(pe_setting_resolve(&v, &table[ROWS], "8*M", NULL, "x", &err), POSENC_SETTING); /* no size at all */
+    assert_int_equal(pe_setting_resolve(&v, &table[ROWS], "0", NULL, "x", &err), POSENC_SETTING);   /* wrong anyway */
+    assert_int_equal(pe_setting_resolve(&v, &table[ROWS], "8*L", &small, "x", &err), POSENC_SETTING);
+}
+
+/* The recursive definition, without a table: all ways to end. */
+static int slow_distance(const char *a, size_t na, const char *b, size_t nb)
+{
+    if (!na || !nb)
+        return (int)(na + nb);
+    int       best = slow_distance(a, na - 1, b, nb - 1) + (a[na - 1] != b[nb - 1]);
+    const int del = slow_distance(a, na - 1, b, nb) + 1, ins = slow_distance(a, na, b, nb - 1) + 1;
+    best = del < best ? del : best;
+    best = ins < best ? ins : best;
+    if (na > 1 && nb > 1 && a[na - 1] == b[nb - 2] && a[na - 2] == b[nb - 1]) {
+        const int swap = slow_distance(a, na - 2, b, nb - 2) + 1;
+        best           = swap < best ? swap : best;
+    }
+    return best;
+}
+
+static void edit_distance_counts_inserts_deletes_replacements_and_swaps(void **state)
+{
+    static const char *const words[] = {"", "a", "ab", "ba", "abc", "acb", "cab", "alibi", "alib", "alibbi", "t5", "t6"};
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        for (size_t j = 0; j < sizeof words / sizeof *words; j++)
+            assert_int_equal(pe_edit_distance(words[i], words[j]),
+                             slow_distance(words[i], strlen(words[i]), words[j], strlen(words[j])));
+    assert_int_equal(pe_edit_distance("rope", "rpoe"), 1);
+}
+
+static void a_word_of_any_length_has_a_distance(void **state)
+{
+    char text[5000];
+    (void)state;
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    assert_true(pe_edit_distance(text, "rope") > 4);
+    assert_true(pe_edit_distance("rope", text) > 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_setting_is_found_by_its_whole_name),
+        cmocka_unit_test(a_word_is_its_number_in_the_list),
+        cmocka_unit_test(text_that_fits_becomes_its_value),
+        cmocka_unit_test(text_that_does_not_fit_is_refused_with_what_would),
+        cmocka_unit_test(expressions_over_sizes_wait_until_sizes_are_known),
+        cmocka_unit_test(edit_distance_counts_inserts_deletes_replacements_and_swaps),
+        cmocka_unit_test(a_word_of_any_length_has_a_distance),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whole comparisons, tiny: the same numbers for any number of workers, nothing accepted that cannot work, and a
+ * directory that appears whole or not at all.
+ */
+#include "train/compare.h"
+#include "train/outcome.h"
+
+#include <dirent.h>
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { BYTES = 40000, LENGTH = 16 };
+
+static unsigned char bytes[BYTES];
+static char          everything[1024], folder[] = "/tmp/posenc-compare-XXXXXX";
+
+/* Words in random order: something to learn, and no line twice. */
+static int begin(void **state)
+{
+    static const char *const words[] = {"and ", "the ", "waters ", "prevailed ", "upon ", "earth, ", "he ", "said: "};
+    size_t                   used    = 0;
+    (void)state;
+    for (uint64_t i = 0; used < BYTES; i++) {
+        const char *word = words[(size_t)(8 * posenc_random_uniform(3, "words", i))];
+        for (; *word && used < BYTES; word++)
+            bytes[used++] = (unsigned char)*word;
+    }
+    for (int i = 0; i < posenc_encoding_count(); i++)
+        snprintf(everything + strlen(everything), sizeof everything - strlen(everything), "%s%s", i ? "," : "",
+                 posenc_encoding_info_at(i)->name);
+    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    return chdir("/") || rmdir(folder);
+}
+
+static pe_compare_config tiny(const char *encodings)
+{
+    const pe_preset preset = {.name = "tiny", .encodings = encodings, .steps = 20, .seeds = 1, .L = LENGTH, .d_model = 16,
+                              .layers = 2, .heads = 2, .batch = 4, .warmup = 5, .windows = 30, .learning_rate = 2e-3,
+                              .weight_decay = 0.01, .clip = 1};
+    return (pe_compare_config){.preset = preset, .text = bytes, .text_size = BYTES, .text_name = "words", .workers = 1};
+}
+
+static const char *first_two(void)
+{
+    static char list[256];
+    snprintf(list, sizeof list, "%s,%s", posenc_encoding_info_at(0)->name, posenc_encoding_info_at(1)->name);
+    return list;
+}
+
+static pe_compare *trained(const pe_compare_config *config, const pe_compare_watch *watch)
+{
+    pe_compare  *c;
+    posenc_error err;
+    int          interrupted;
+    if (pe_compare_create(&c, config, &err))
+        fail_msg("%s", err.message);
+    if (pe_compare_train(c, watch, &interrupted, &err))
+        fail_msg("%s", err.message);
+    return c;
+}
+
+/* ---------------------------------------------------------------- numbers ------------------- */
+
+/* Members called "time" are all that two equal comparisons may differ in. */
+static void remove_times(json_t *json)
+{
+    const char *key;
+    json_t     *value;
+    size_t      i;
+    json_object_del(json, "time");
+    json_object_foreach(json, key, value)
+        remove_times(value);
+    json_array_foreach(json, i, value)
+        remove_times(value);
+}
+
+static json_t *numbers_of(const pe_compare_config *config)
+{
+    pe_compare *c = trained(config, NULL);
+    char       *text;
+    assert_int_equal(pe_compare_json(c, &text, NULL), POSENC_OK);
+    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(json);
+    remove_times(json);
+    free(text);
+    pe_compare_free(c);
+    return json;
+}
+
+static void any_number_of_workers_gives_the_same_numbers(void **state)
+{
+    pe_compare_config config = tiny(everything);
+    (void)state;
+    config.preset.seeds = 2;
+    json_t *one         = numbers_of(&config);
+    config.workers      = 2;
+    json_t *two         = numbers_of(&config);
+    assert_true(json_equal(one, two));
+    assert_int_equal(json_array_size(json_object_get(one, "encodings")), posenc_encoding_count());
+    json_decref(one);
+    json_decref(two);
+}
+
+static void the_table_has_a_row_per_encoding_and_the_best_first(void **state)
+{
+    const pe_compare_config config = tiny(everything);
+    pe_compare             *c      = trained(&config, NULL);
+    pe_table                t;
+    (void)state;
+    assert_int_equal(pe_compare_table(c, &t, NULL), POSENC_OK);
+    assert_int_equal(t.row_count, posenc_encoding_count());
+    assert_string_equal(pe_table_cell(&t, 0, 0), c->outcomes[c->reference].label);
+    for (int i = 0; i < c->count; i++)
+        assert_true(c->outcomes[i].loss[PE_AT_L] >= c->outcomes[c->reference].loss[PE_AT_L]);
+    pe_table_free(&t);
+    assert_non_null(strstr(pe_compare_answer(c), c->outcomes[c->reference].label));
+    pe_compare_free(c);
+}
+
+/* A star in the table, and nowhere else, where the registry says that rows end. */
+static void rows_that_were_never_trained_are_marked(void **state)
+{
+    const pe_compare_config config = tiny(everything);
+    pe_compare             *c      = trained(&config, NULL);
+    pe_table                t;
+    (void)state;
+    assert_int_equal(pe_compare_table(c, &t, NULL), POSENC_OK);
+    for (int row = 0; row < t.row_count; row++) {
+        const int ends = posenc_encoding_find(pe_table_cell(&t, row, 0))->row_limit != NULL;
+        assert_int_equal(strchr(pe_table_cell(&t, row, 5), '*') != NULL, ends);
+        assert_null(strchr(pe_table_cell(&t, row, 2), '*'));
+    }
+    pe_table_free(&t);
+    pe_compare_free(c);
+}
+
+static void checks_do_not_judge_what_they_were_not_made_for(void **state)
+{
+    const pe_compare_config config = tiny(everything);
+    pe_compare             *c      = trained(&config, NULL);
+    (void)state;
+    for (int i = 0; i < pe_check_count(); i++) {
+        pe_check_result r;
+        pe_check_judge(&r, c, i);
+        assert_int_equal(r.verdict, PE_NOT_APPLICABLE);
+    }
+    pe_compare_free(c);
+}
+
+/* ---------------------------------------------------------------- interruption -------------- */
+
+typedef struct patience {
+    int finished, stops_after;
+} patience;
+
+static int is_interrupted(void *self)
+{
+    const patience *p = self;
+    return p->finished >= p->stops_after;
+}
+
+static void count_finished(void *self, const pe_compare_run *run, const pe_compare_state *state)
+{
+    patience *p = self;
+    assert_true(run->loss_at_L > 0 && state->finished <= state->runs);
+    p->finished++;
+}
+
+static void an_interruption_keeps_what_is_finished(void **state)
+{
+    pe_compare_config      config = tiny(everything);
+    patience               p      = {.stops_after = 1};
+    const pe_compare_watch watch  = {.self = &p, .interrupted = is_interrupted, .finished = count_finished};
+    pe_compare            *c;
+    int                    interrupted;
+    (void)state;
+    config.preset.steps = 400; /* long enough that the watcher comes in between */
+    assert_int_equal(pe_compare_create(&c, &config, NULL), POSENC_OK);
+    assert_int_equal(pe_compare_train(c, &watch, &interrupted, NULL), POSENC_OK);
+    assert_true(interrupted);
+    assert_true(pe_compare_finished(c) >= 1 && pe_compare_finished(c) < c->count);
+    pe_compare_free(c);
+}
+
+/* ---------------------------------------------------------------- refusals ------------------ */
+
+static void refuse(const pe_compare_config *config, posenc_status status, const char *word)
+{
+    pe_compare  *c;
+    posenc_error err = {0};
+    assert_int_equal(pe_compare_create(&c, config, &err), status);
+    assert_null(c);
+    if (!strstr(err.message, word))
+        fail_msg("\"%s\" does not say \"%s\"", err.message, word);
+}
+
+static void what_cannot_work_is_refused_before_any_work(void **state)
+{
+    char              twice[128];
+    pe_compare_config config = tiny(first_two());
+    (void)state;
+    config.preset.encodings = "no_such_encoding";
+    refuse(&config, POSENC_SETTING, "no_such_encoding");
+    snprintf(twice, sizeof twice, "%s,%s", posenc_encoding_info_at(0)->name, posenc_encoding_info_at(0)->name);
+    config.preset.encodings = twice;
+    refuse(&config, POSENC_ARGUMENT, "once");
+    config              = tiny(first_two());
+    config.preset.steps = 0;
+    refuse(&config, POSENC_ARGUMENT, "steps");
+    config           = tiny(first_two());
+    config.text_size = 10 * (8 * LENGTH + 1) - 1;
+    refuse(&config, POSENC_ARGUMENT, "1290 bytes");
+    config.text_size++;
+    pe_compare *c;
+    assert_int_equal(pe_compare_create(&c, &config, NULL), POSENC_OK);
+    assert_non_null(strstr(pe_compare_warning(c), "checks 10-13 do not apply"));
+    pe_compare_free(c);
+}
+
+static void a_directory_that_is_not_ours_is_left_alone(void **state)
+{
+    pe_compare_config config = tiny(first_two());
+    (void)state;
+    assert_int_equal(mkdir("theirs", 0777), 0);
+    FILE *note = fopen("theirs/note", "w");
+    fclose(note);
+    config.directory = "theirs";
+    refuse(&config, POSENC_ARGUMENT, "note");
+    config.directory = "missing/inner";
+    refuse(&config, POSENC_ARGUMENT, "missing/inner");
+    config.directory = "theirs/note";
+    refuse(&config, POSENC_ARGUMENT, "theirs/note");
+    config.directory = ".";
+    refuse(&config, POSENC_ARGUMENT, "name of its own");
+    assert_int_equal(unlink("theirs/note") | rmdir("theirs"), 0);
+}
+
+/* ---------------------------------------------------------------- the directory ------------- */
+
+static int count_entries(const char *path)
+{
+    int  count = 0;
+    DIR *dir   = opendir(path);
+    for (const struct dirent *entry; dir && (entry = readdir(dir));)
+        count += entry->d_name[0] != '.';
+    if (dir)
+        closedir(dir);
+    return count;
+}
+
+static char *read_text(const char *path)
+{
+    char *text = calloc(1, 1 << 22);
+    FILE *from = fopen(path, "r");
+    assert_non_null(text);
+    assert_non_null(from);
+    assert_true(fread(text, 1, (1 << 22) - 1, from) > 100);
+    fclose(from);
+    return text;
+}
+
+static void remove_listed(const char *path)
+{
+    char          name[512];
+    const char   *inner;
+    json_t       *json, *files;
+    snprintf(name, sizeof name, "%s/results.json", path);
+    json  = json_load_file(name, 0, NULL);
+    files = json_object_get(json, "files");
+    for (size_t i = 0; i < json_array_size(files); i++) {
+        inner = json_string_value(json_array_get(files, i));
+        snprintf(name, sizeof name, "%s/%s", path, inner);
+        assert_int_equal(unlink(name), 0); /* every file that is listed exists */
+    }
+    json_decref(json);
+    assert_int_equal(rmdir(path), 0); /* and every file that exists is listed */
+}
+
+static void the_report_stands_alone_and_an_older_one_is_replaced(void **state)
+{
+    pe_compare_config config = tiny(first_two());
+    (void)state;
+    config.directory  = "out";
+    config.call       = "posenc compare '<text>'";
+    pe_compare *c     = trained(&config, NULL);
+    posenc_error err;
+    for (int again = 0; again < 2; again++) {
+        if (pe_compare_write(c, &err))
+            fail_msg("%s", err.message);
+        assert_int_equal(count_entries("."), 1); /* nothing lies beside it */
+    }
+    char *page = read_text("out/report.html");
+    assert_non_null(strstr(page, "</html>"));
+    assert_non_null(strstr(page, "posenc compare '&lt;text&gt;'"));
+    assert_null(strstr(page, "src=\"http"));
+    assert_null(strstr(page, "<link"));
+    assert_null(strstr(page, "@import"));
+    assert_non_null(strstr(page, "<svg"));
+    free(page);
+    FILE *note = fopen("out/mine", "w");
+    fclose(note);
+    assert_int_equal(pe_compare_write(c, &err), POSENC_FILE); /* somebody has put a file of his own there meanwhile */
+    assert_int_equal(access("out/mine", F_OK) | unlink("out/mine"), 0);
+    pe_compare_free(c);
+    remove_listed("out");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_number_of_workers_gives_the_same_numbers),
+        cmocka_unit_test(the_table_has_a_row_per_encoding_and_the_best_first),
+        cmocka_unit_test(rows_that_were_never_trained_are_marked),
+        cmocka_unit_test(checks_do_not_judge_what_they_were_not_made_for),
+        cmocka_unit_test(an_interruption_keeps_what_is_finished),
+        cmocka_unit_test(what_cannot_work_is_refused_before_any_work),
+        cmocka_unit_test(a_directory_that_is_not_ours_is_left_alone),
+        cmocka_unit_test(the_report_stands_alone_and_an_older_one_is_replaced),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Presets, lists of specifications, and what a small model's settings make of them.
+ */
+#include "train/preset.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const posenc_dims dims = {.B = 1, .H = 4, .G = 4, .Lq = 512, .Lk = 512, .D = 16, .Dv = 16, .d_model = 64, .L = 64};
+
+static void every_preset_is_found_by_its_name_and_its_encodings_exist(void **state)
+{
+    (void)state;
+    for (int i = 0; pe_preset_at(i); i++) {
+        const pe_preset *p = pe_preset_at(i);
+        posenc_status    status;
+        char             spec[256], complete[1024];
+        assert_ptr_equal(pe_preset_find(p->name), p);
+        for (const char *list = p->encodings; list;) {
+            posenc_encoding *e;
+            list = pe_spec_next(spec, sizeof spec, list, &status, NULL);
+            assert_int_equal(status, POSENC_OK);
+            assert_non_null(posenc_encoding_find(spec));
+            assert_int_equal(pe_spec_complete(complete, sizeof complete, spec, &dims, NULL), POSENC_OK);
+            assert_int_equal(posenc_encoding_create(&e, complete, NULL, NULL), POSENC_OK);
+            posenc_encoding_free(e);
+        }
+    }
+    assert_null(pe_preset_find("no such preset"));
+    assert_non_null(pe_preset_at(0));
+}
+
+static void a_comma_within_brackets_belongs_to_the_specification(void **state)
+{
+    static const char *const want[] = {"a[x=1,y=2]", "b", "c[z=3]+d[w=1,v=2]"};
+    const char              *list   = "a[x=1,y=2],b,c[z=3]+d[w=1,v=2]";
+    char                     spec[64];
+    posenc_status            status;
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        assert_non_null(list);
+        list = pe_spec_next(spec, sizeof spec, list, &status, NULL);
+        assert_int_equal(status, POSENC_OK);
+        assert_string_equal(spec, want[i]);
+    }
+    assert_null(list);
+}
+
+static void empty_places_and_giants_are_refused(void **state)
+{
+    static const char *const bad[] = {"", ",a", "abcdefghij"};
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char          spec[8];
+        posenc_status status;
+        posenc_error  err;
+        assert_null(pe_spec_next(spec, sizeof spec, bad[i], &status, &err));
+        assert_int_equal(status, POSENC_ARGUMENT);
+        assert_true(strlen(err.message) > 10);
+    }
+}
+
+/* The first encoding of the registry whose room recommends something for a small model. */
+static const char *find_recommended(char *settings, size_t n)
+{
+    for (int i = 0; i < posenc_encoding_count(); i++) {
+        const char *name = posenc_encoding_info_at(i)->name;
+        if (!posenc_small_model(name, &dims, settings, n, NULL) && settings[0])
+            return name;
+    }
+    return NULL;
+}
+
+static void create_both(const char *spec, char *canonical, size_t n)
+{
+    char             complete[1024];
+    posenc_encoding *e;
+    assert_int_equal(pe_spec_complete(complete, sizeof complete, spec, &dims, NULL), POSENC_OK);
+    assert_int_equal(posenc_encoding_create(&e, complete, NULL, NULL), POSENC_OK);
+    snprintf(canonical, n, "%s", posenc_encoding_spec(e));
+    posenc_encoding_free(e);
+}
+
+static void own_settings_override_those_for_a_small_model(void **state)
+{
+    char        settings[512], spec[1024], plain[1024], own[1024];
+    const char *name = find_recommended(settings, sizeof settings);
+    (void)state;
+    if (!name)
+        skip();
+    create_both(name, plain, sizeof plain);
+    snprintf(spec, sizeof spec, "%s[%s]", name, settings);
+    create_both(spec, own, sizeof own);
+    assert_string_equal(plain, own); /* saying the same again changes nothing */
+    snprintf(spec, sizeof spec, "%s[scale=0.375]", name);
+    create_both(spec, own, sizeof own);
+    assert_non_null(strstr(own, "scale=0.375"));
+}
+
+static void a_stranger_is_named_with_his_neighbour(void **state)
+{
+    char         complete[256];
+    posenc_error err;
+    (void)state;
+    assert_int_not_equal(pe_spec_complete(complete, sizeof complete, "no_such_encoding", &dims, &err), POSENC_OK);
+    assert_non_null(strstr(err.message, "no_such_encoding"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_preset_is_found_by_its_name_and_its_encodings_exist),
+        cmocka_unit_test(a_comma_within_brackets_belongs_to_the_specification),
+        cmocka_unit_test(empty_places_and_giants_are_refused),
+        cmocka_unit_test(own_settings_override_those_for_a_small_model),
+        cmocka_unit_test(a_stranger_is_named_with_his_neighbour),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

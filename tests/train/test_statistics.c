@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Buckets, smoothing, the paired bootstrap and ranks, on data whose answer is known without them.
+ */
+#include "train/statistics.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { L = 16, LENGTH = PE_REACH * L, RESAMPLES = 2000 };
+
+static void buckets_follow_one_another_from_0_to_8_L(void **state)
+{
+    static const int64_t edges[PE_BUCKETS + 1] = {0, 8, 16, 32, 64, 128};
+    char                 range[32];
+    (void)state;
+    for (int b = 0; b <= PE_BUCKETS; b++)
+        assert_int_equal(pe_bucket_edge(L, b), edges[b]);
+    pe_bucket_range(range, sizeof range, L, PE_AT_L);
+    assert_string_equal(range, "[8,16)");
+}
+
+static void a_bucket_takes_its_own_positions_only(void **state)
+{
+    float  losses[2 * LENGTH];
+    double means[2];
+    (void)state;
+    for (int p = 0; p < LENGTH; p++) {
+        losses[p]          = (float)p;
+        losses[LENGTH + p] = p >= 8 && p < 16 ? 1.0f : 100.0f;
+    }
+    pe_bucket_means(means, losses, 2, L, PE_AT_L);
+    assert_true(means[0] == (8 + 15) / 2.0 && means[1] == 1);
+    pe_bucket_means(means, losses, 2, L, PE_AT_8L);
+    assert_true(means[0] == (64 + 127) / 2.0 && means[1] == 100);
+}
+
+static void smoothing_is_centred_and_keeps_a_line(void **state)
+{
+    double x[9], smooth[9];
+    (void)state;
+    for (int i = 0; i < 9; i++)
+        x[i] = 2.0 * i;
+    pe_smooth(smooth, x, 9, 3);
+    for (int i = 1; i < 8; i++)
+        assert_true(fabs(smooth[i] - x[i]) < 1e-12);
+    assert_true(smooth[0] == 1 && smooth[8] == 15); /* means of what is there */
+    pe_smooth(smooth, x, 9, 1);
+    assert_memory_equal(smooth, x, sizeof x);
+}
+
+/* ---------------------------------------------------------------- bootstrap ----------------- */
+
+static pe_interval difference(const double *a, const double *b, int64_t seeds, int64_t windows, int64_t resamples)
+{
+    pe_bootstrap *bootstrap;
+    assert_int_equal(pe_bootstrap_create(&bootstrap, seeds, windows, resamples, 1, NULL), POSENC_OK);
+    const pe_interval d = pe_bootstrap_difference(bootstrap, a, b);
+    pe_bootstrap_free(bootstrap);
+    return d;
+}
+
+static void fill_normal(double *x, int64_t n, const char *name, double mean, double sigma)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = mean + sigma * posenc_random_normal(7, name, (uint64_t)i);
+}
+
+static void a_constant_difference_has_no_width(void **state)
+{
+    double a[40], b[40];
+    (void)state;
+    fill_normal(a, 40, "text", 2, 0.5);
+    for (int i = 0; i < 40; i++)
+        b[i] = a[i] - 0.125;
+    const pe_interval d = difference(a, b, 1, 40, RESAMPLES);
+    assert_true(fabs(d.value - 0.125) < 1e-12 && fabs(d.low - 0.125) < 1e-12 && fabs(d.high - 0.125) < 1e-12);
+}
+
+/* Windows differ by 0.5, encodings by 0.02 with noise of 0.01: unpaired nobody could tell. */
+static void pairing_sees_what_lies_far_below_the_noise_of_windows(void **state)
+{
+    double a[96], b[96], noise[96], other[96];
+    (void)state;
+    fill_normal(a, 96, "text", 2, 0.5);
+    fill_normal(noise, 96, "noise", 0.02, 0.01);
+    fill_normal(other, 96, "other text", 2, 0.5);
+    for (int i = 0; i < 96; i++)
+        b[i] = a[i] + noise[i];
+    const pe_interval paired = difference(b, a, 1, 96, RESAMPLES), unpaired = difference(b, other, 1, 96, RESAMPLES);
+    assert_true(paired.low > 0 && paired.high < 0.04);
+    assert_true(unpaired.high - unpaired.low > 10 * (paired.high - paired.low));
+}
+
+/* sigma / sqrt(n), and 1.96 of it on each side */
+static void the_interval_shrinks_with_the_root_of_the_windows(void **state)
+{
+    double a[400], zero[400] = {0};
+    (void)state;
+    fill_normal(a, 400, "noise", 0, 1);
+    const pe_interval few = difference(a, zero, 1, 100, RESAMPLES), many = difference(a, zero, 1, 400, RESAMPLES);
+    const double      ratio = (few.high - few.low) / (many.high - many.low);
+    assert_true(ratio > 1.7 && ratio < 2.3);
+    assert_true(fabs((many.high - many.low) / (2 * 1.96 / 20) - 1) < 0.15);
+}
+
+static void nineteen_of_twenty_intervals_hold_the_truth(void **state)
+{
+    enum { TRIALS = 400, WINDOWS = 60, FEW = 400 };
+    double a[WINDOWS], zero[WINDOWS] = {0};
+    int    held = 0;
+    (void)state;
+    for (int trial = 0; trial < TRIALS; trial++) {
+        char name[32];
+        snprintf(name, sizeof name, "trial %d", trial);
+        fill_normal(a, WINDOWS, name, 0.3, 1);
+        const pe_interval d = difference(a, zero, 1, WINDOWS, FEW);
+        held += d.low <= 0.3 && d.high >= 0.3;
+    }
+    /* binomial: 380 +- 4.4; percentile intervals of 60 windows are a little narrow */
+    assert_true(held >= 360 && held <= 396);
+}
+
+/* Windows agree, seeds do not: only resampling seeds can know. */
+static void several_seeds_widen_the_interval_by_what_they_disagree(void **state)
+{
+    enum { SEEDS = 3, WINDOWS = 50 };
+    double a[SEEDS * WINDOWS], zero[SEEDS * WINDOWS] = {0};
+    (void)state;
+    for (int s = 0; s < SEEDS; s++)
+        for (int w = 0; w < WINDOWS; w++)
+            a[s * WINDOWS + w] = s;
+    const pe_interval d = difference(a, zero, SEEDS, WINDOWS, RESAMPLES);
+    assert_true(d.value > 0.999 && d.value < 1.001);
+    assert_true(d.low < 0.34 && d.high > 1.66);
+}
+
+static void the_same_seed_gives_the_same_interval(void **state)
+{
+    double a[30], zero[30] = {0};
+    (void)state;
+    fill_normal(a, 30, "noise", 0, 1);
+    const pe_interval x = difference(a, zero, 1, 30, RESAMPLES), y = difference(a, zero, 1, 30, RESAMPLES);
+    assert_memory_equal(&x, &y, sizeof x);
+}
+
+static void what_was_not_measured_has_no_interval(void **state)
+{
+    double a[10] = {0}, b[10] = {0};
+    (void)state;
+    a[3]                = NAN;
+    const pe_interval d = difference(a, b, 1, 10, RESAMPLES);
+    assert_true(isnan(d.value) && isnan(d.low) && isnan(d.high));
+}
+
+/* ---------------------------------------------------------------- ranks --------------------- */
+
+/* Told apart when further apart than *self. */
+typedef struct scale {
+    const double *means;
+    double        apart;
+} scale;
+
+static int tells(void *self, int better, int worse)
+{
+    const scale *s = self;
+    return s->means[worse] - s->means[better] > s->apart;
+}
+
+static void neighbours_that_cannot_be_told_apart_share_a_rank(void **state)
+{
+    static const double means[] = {1.90, 1.60, 1.62, NAN, 2.50, 1.61};
+    static const int    want[]  = {4, 1, 1, 0, 5, 1};
+    int                 ranks[6];
+    scale               s = {means, 0.05};
+    (void)state;
+    pe_rank(ranks, means, 6, tells, &s);
+    assert_memory_equal(ranks, want, sizeof want);
+}
+
+/* 0.04 steps with a resolution of 0.05: a chain must not make the first and the last equal. */
+static void a_group_does_not_drift(void **state)
+{
+    static const double means[] = {1.00, 1.04, 1.08, 1.12};
+    static const int    want[]  = {1, 1, 3, 3};
+    int                 ranks[4];
+    scale               s = {means, 0.05};
+    (void)state;
+    pe_rank(ranks, means, 4, tells, &s);
+    assert_memory_equal(ranks, want, sizeof want);
+}
+
+static void the_break_is_the_last_position_within_the_limit(void **state)
+{
+    static const double curve[] = {3, 1, 1, 1.1, 2, 1.2, 3, 4};
+    (void)state;
+    assert_int_equal(pe_break_position(curve, 8, 1.15), 3);
+    assert_int_equal(pe_break_position(curve, 8, 1.25), 5);
+    assert_int_equal(pe_break_position(curve, 8, 0.5), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(buckets_follow_one_another_from_0_to_8_L),
+        cmocka_unit_test(a_bucket_takes_its_own_positions_only),
+        cmocka_unit_test(smoothing_is_centred_and_keeps_a_line),
+        cmocka_unit_test(a_constant_difference_has_no_width),
+        cmocka_unit_test(pairing_sees_what_lies_far_below_the_noise_of_windows),
+        cmocka_unit_test(the_interval_shrinks_with_the_root_of_the_windows),
+        cmocka_unit_test(nineteen_of_twenty_intervals_hold_the_truth),
+        cmocka_unit_test(several_seeds_widen_the_interval_by_what_they_disagree),
+        cmocka_unit_test(the_same_seed_gives_the_same_interval),
+        cmocka_unit_test(what_was_not_measured_has_no_interval),
+        cmocka_unit_test(neighbours_that_cannot_be_told_apart_share_a_rank),
+        cmocka_unit_test(a_group_does_not_drift),
+        cmocka_unit_test(the_break_is_the_last_position_within_the_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
