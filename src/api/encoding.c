@@ -243,19 +243,37 @@ static posenc_status parse_spec(posenc_encoding *e, const char *spec, posenc_err
 
 /* ---- names and canonical text ---- */
 
-static void name_params(posenc_encoding *e)
+/* The flags and words of a part; numbers may need sizes and stay 0. */
+static void resolve_words(const pe_chosen *part, pe_value set[PE_MAX_SETTINGS])
+{
+    const posenc_encoding_info *info = &part->room->info;
+    for (int i = 0; i < info->setting_count; i++)
+        pe_setting_resolve(&set[i], &info->settings[i], part->text[i].text, NULL, info->name, NULL);
+}
+
+static posenc_status name_params(posenc_encoding *e, posenc_error *err)
 {
     for (int place = 0; place < POSENC_PLACES; place++) {
-        pe_chosen *part = &e->parts[place];
-        part->first_param = e->param_count;
-        for (int i = 0; part->room && i < part->room->info.param_count; i++) {
-            char *name = e->names[e->param_count++];
+        const pe_chosen *part = &e->parts[place];
+        pe_value         set[PE_MAX_SETTINGS];
+        if (!part->room)
+            continue;
+        resolve_words(part, set);
+        for (int i = 0; i < part->room->info.param_count; i++) {
+            if (part->room->has && !part->room->has(set, i))
+                continue;
+            if (e->param_count == PE_MAX_PARAMS)
+                return pe_fail(err, POSENC_UNSUPPORTED, "encoding: more than %d parameters together", PE_MAX_PARAMS);
+            char *name                = e->names[e->param_count];
+            e->params[e->param_count] = (pe_param_place){(posenc_place)place, i};
             if (e->part_count > 1)
                 snprintf(name, PE_MAX_NAME, "%s.%s", part->room->info.name, part->room->info.params[i].name);
             else
                 snprintf(name, PE_MAX_NAME, "%s", part->room->info.params[i].name);
+            e->param_count++;
         }
     }
+    return POSENC_OK;
 }
 
 static void append(char *to, const char *text)
@@ -301,11 +319,12 @@ posenc_status posenc_encoding_create(posenc_encoding **e, const char *spec, cons
     posenc_status status = parse_spec(made, spec, err);
     if (!status && settings)
         status = parse_pairs(made, NULL, settings, strlen(settings), err);
+    if (!status)
+        status = name_params(made, err);
     if (status) {
         free(made);
         return status;
     }
-    name_params(made);
     print_spec(made);
     if (strlen(made->spec) == PE_MAX_SPEC - 1) { /* it may have been cut */
         free(made);
@@ -401,14 +420,10 @@ int posenc_param_count(const posenc_encoding *e)
 
 const pe_chosen *pe_param_owner(const posenc_encoding *e, int index, int *local)
 {
-    for (int place = 0; place < POSENC_PLACES; place++) {
-        const pe_chosen *part = &e->parts[place];
-        if (part->room && index >= part->first_param && index < part->first_param + part->room->info.param_count) {
-            *local = index - part->first_param;
-            return part;
-        }
-    }
-    return NULL;
+    if (index < 0 || index >= e->param_count)
+        return NULL;
+    *local = e->params[index].local;
+    return &e->parts[e->params[index].place];
 }
 
 const posenc_param_info *posenc_param_describe(const posenc_encoding *e, int index)
@@ -432,9 +447,7 @@ int posenc_param_trainable(const posenc_encoding *e, int index)
         return 0;
     if (!part->room->trains)
         return part->room->info.params[local].trainable;
-    for (int i = 0; i < part->room->info.setting_count; i++)
-        if (pe_setting_resolve(&set[i], &part->room->info.settings[i], part->text[i].text, NULL, "", NULL))
-            return 0; /* cannot be: the text was accepted when e was made */
+    resolve_words(part, set);
     return part->room->trains(set, local);
 }
 

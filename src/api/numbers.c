@@ -29,12 +29,7 @@ static posenc_status check_one(const posenc_plan *plan, const posenc_tensor *t, 
 /* Is parameter `index` of one of these places? */
 static int is_of(const posenc_plan *plan, int places, int index)
 {
-    for (int place = 0; place < POSENC_PLACES; place++) {
-        const pe_chosen *part = &plan->e->parts[place];
-        if (part->room && index >= part->first_param && index < part->first_param + part->room->info.param_count)
-            return places >> place & 1;
-    }
-    return 0;
+    return places >> plan->e->params[index].place & 1;
 }
 
 posenc_status pe_numbers_check(const posenc_plan *plan, int places, const posenc_tensor *params,
@@ -58,47 +53,49 @@ posenc_status pe_numbers_check(const posenc_plan *plan, int places, const posenc
 void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, const posenc_tensor *params,
                      const posenc_tensor *dparams, pe_arena *arena)
 {
-    *n = (pe_numbers){{0}, {0}};
+    memset(n, 0, sizeof *n);
     for (int i = 0; i < plan->e->param_count; i++) {
+        const pe_param_place at = plan->e->params[i];
         if (!is_of(plan, places, i))
             continue;
-        const int64_t size = plan->sizes[i];
+        const int64_t size = plan->sizes[at.place][at.local];
         double       *wide = pe_take_doubles(arena, size), *sum = pe_take_doubles(arena, size);
         if (!arena->memory)
             continue;
-        n->par[i] = params[i].dtype == POSENC_F64 ? params[i].data : wide;
+        n->par[at.place][at.local] = params[i].dtype == POSENC_F64 ? params[i].data : wide;
         if (params[i].dtype != POSENC_F64)
             pe_load_double(wide, params[i].data, params[i].dtype, 1, size);
         if (dparams && dparams[i].data) {
             memset(sum, 0, (size_t)size * sizeof *sum);
-            n->dpar[i] = sum;
+            n->dpar[at.place][at.local] = sum;
         }
     }
 }
 
 void pe_numbers_add(const pe_numbers *n, const posenc_plan *plan, posenc_tensor *dparams)
 {
-    for (int i = 0; dparams && i < plan->e->param_count; i++)
-        for (int64_t x = 0; n->dpar[i] && x < plan->sizes[i]; x++) {
+    for (int i = 0; dparams && i < plan->e->param_count; i++) {
+        const pe_param_place at  = plan->e->params[i];
+        const double        *sum = n->dpar[at.place][at.local];
+        for (int64_t x = 0; sum && x < plan->sizes[at.place][at.local]; x++) {
             if (dparams[i].dtype == POSENC_F64)
-                ((double *)dparams[i].data)[x] += n->dpar[i][x];
+                ((double *)dparams[i].data)[x] += sum[x];
             else
-                ((float *)dparams[i].data)[x] += (float)n->dpar[i][x];
+                ((float *)dparams[i].data)[x] += (float)sum[x];
         }
+    }
 }
 
 pe_part pe_part_of(const posenc_plan *plan, posenc_place place, const pe_numbers *n, int gradients)
 {
-    const pe_encoding *room  = plan->parts[place].room;
-    const int          first = plan->e->parts[place].first_param;
-    pe_part            part  = {0};
-    if (!room)
+    pe_part part = {0};
+    if (!plan->parts[place].room)
         return part;
     part.p     = &plan->parts[place].problem;
-    part.par   = n->par + first;
-    part.dpar  = gradients ? n->dpar + first : NULL;
-    part.count = room->info.param_count;
-    part.sizes = plan->sizes + first;
+    part.par   = n->par[place];
+    part.dpar  = gradients ? n->dpar[place] : NULL;
+    part.count = plan->parts[place].room->info.param_count;
+    part.sizes = plan->sizes[place];
     return part;
 }
 

@@ -18,13 +18,19 @@ enum { PE_MAX_PARAMS = 16, PE_MAX_NAME = 64, PE_MAX_SPEC = 512 };
 typedef struct pe_chosen {
     const pe_encoding *room; /* NULL: no part at this place */
     pe_setting_text    text[PE_MAX_SETTINGS];
-    int                first_param; /* of all parameters of the encoding */
 } pe_chosen;
+
+/* Parameter number `local` of the room at `place`. */
+typedef struct pe_param_place {
+    posenc_place place;
+    int          local;
+} pe_param_place;
 
 struct posenc_encoding {
     pe_chosen       parts[POSENC_PLACES];
     int             part_count, param_count;
     pe_setting_text scale; /* the common setting */
+    pe_param_place  params[PE_MAX_PARAMS]; /* those that the settings call for */
     char            names[PE_MAX_PARAMS][PE_MAX_NAME];
     char            spec[PE_MAX_SPEC];
 };
@@ -46,8 +52,7 @@ struct posenc_plan {
     pe_terms               terms;
     pe_turn                turn; /* M = 0: none */
     double                *turn_memory;
-    int64_t                sizes[PE_MAX_PARAMS]; /* numbers in each parameter */
-    int64_t                size_sum;
+    int64_t                sizes[POSENC_PLACES][PE_MAX_PARAMS]; /* numbers in each parameter, 0 if absent */
     int64_t                max_distances;
     size_t                 bytes[3]; /* forward, backward, scores */
 };
@@ -58,13 +63,13 @@ posenc_dims pe_full_dims(const posenc_dims *dims);
 /* Settings of one part for these sizes, checked by the room. */
 posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dims *full, posenc_error *err);
 
-/* Which part owns parameter `index`, and its number there. */
+/* Which part owns parameter `index`, and its number there. NULL outside. */
 const pe_chosen *pe_param_owner(const posenc_encoding *e, int index, int *local);
 
-/* What a run needs of the caller's parameters: doubles, and where gradients add. */
+/* What a run needs of the caller's parameters, by place and the room's own number: doubles, and where gradients add. */
 typedef struct pe_numbers {
-    const double *par[PE_MAX_PARAMS];
-    double       *dpar[PE_MAX_PARAMS];
+    const double *par[POSENC_PLACES][PE_MAX_PARAMS];
+    double       *dpar[POSENC_PLACES][PE_MAX_PARAMS];
 } pe_numbers;
 
 /* Of some places (bits 1 << place), the others' parameters are not looked at: checks params and dparams (`who`: "attend"). */

@@ -96,10 +96,10 @@ static posenc_status find_sizes(posenc_plan *plan, posenc_error *err)
         const posenc_status status = posenc_param_shape(plan->e, &plan->dims, i, &ndim, shape, err);
         if (status)
             return status;
-        plan->sizes[i] = 1;
+        int64_t *size = &plan->sizes[plan->e->params[i].place][plan->e->params[i].local];
+        *size         = 1;
         for (int a = 0; a < ndim; a++)
-            plan->sizes[i] *= shape[a];
-        plan->size_sum += plan->sizes[i];
+            *size *= shape[a];
     }
     return POSENC_OK;
 }

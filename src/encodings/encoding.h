@@ -36,6 +36,8 @@ typedef struct pe_encoding {
     posenc_status (*check)(const pe_problem *p, posenc_error *err);
     /* Number i (0, 1, 2, ... in memory order) of parameter `index` as the source initialises it. */
     double (*init)(const pe_problem *p, int index, pe_random *rng, int64_t i);
+    /* Do the settings (words and flags alone) call for parameter `index`? NULL: always. */
+    int (*has)(const pe_value *set, int index);
     /* Is it trained, with these settings? NULL: as the table of parameters says. */
     int (*trains)(const pe_value *set, int index);
 

@@ -139,7 +139,7 @@ static posenc_status read_source(posenc_arrays *set, zip_source_t *source, const
 {
     const pe_origin origin = {path, NULL};
     if (!memcmp(magic, "PK", 2))
-        return pe_npz_read(set, source, path, err);
+        return pe_npz_read(set, source, size, path, err);
     const posenc_status status =
         memcmp(magic, "\x93NUMPY", 6)
             ? pe_file_fail(err, POSENC_FORMAT, origin, "it is neither an .npy array nor an .npz archive")

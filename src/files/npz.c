@@ -61,7 +61,8 @@ static const char *member_reason(void *from)
     return zip_file_strerror(from);
 }
 
-static posenc_status check_member(const zip_stat_t *s, int64_t budget, pe_origin origin, posenc_error *err)
+static posenc_status check_member(const zip_stat_t *s, int64_t file_size, int64_t budget, pe_origin origin,
+                                  posenc_error *err)
 {
     const zip_uint64_t needed =
         ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
@@ -73,6 +74,9 @@ static posenc_status check_member(const zip_stat_t *s, int64_t budget, pe_origin
     if (s->comp_method != ZIP_CM_STORE && s->comp_method != ZIP_CM_DEFLATE)
         return pe_file_fail(err, POSENC_FORMAT, origin,
                             "its compression is %d; stored (0) and deflated (8) are read", s->comp_method);
+    if (s->comp_size > (zip_uint64_t)file_size)
+        return pe_file_fail(err, POSENC_FORMAT, origin, "it claims %llu bytes of a file of %lld",
+                            (unsigned long long)s->comp_size, (long long)file_size);
     if (s->size > (zip_uint64_t)budget)
         return pe_file_fail(err, POSENC_FORMAT, origin,
                             "with it the archive inflates to more than %lld bytes", (long long)PE_MAX_BYTES);
@@ -113,7 +117,8 @@ static posenc_status read_member(posenc_arrays *set, zip_t *archive, const zip_s
     return POSENC_OK;
 }
 
-static posenc_status read_members(posenc_arrays *set, zip_t *archive, const char *path, posenc_error *err)
+static posenc_status read_members(posenc_arrays *set, zip_t *archive, int64_t size, const char *path,
+                                  posenc_error *err)
 {
     const zip_int64_t n      = zip_get_num_entries(archive, 0);
     const pe_origin   whole  = {path, NULL};
@@ -127,7 +132,7 @@ static posenc_status read_members(posenc_arrays *set, zip_t *archive, const char
             return pe_file_fail(err, POSENC_FORMAT, whole, "member %lld has no name", (long long)i);
         const pe_origin origin = {path, s.name};
         posenc_status   status = check_name(s.name, origin, err);
-        if (status || (status = check_member(&s, budget, origin, err)) ||
+        if (status || (status = check_member(&s, size, budget, origin, err)) ||
             (status = read_member(set, archive, &s, origin, err)))
             return status;
         budget -= (int64_t)s.size;
@@ -135,7 +140,8 @@ static posenc_status read_members(posenc_arrays *set, zip_t *archive, const char
     return POSENC_OK;
 }
 
-posenc_status pe_npz_read(posenc_arrays *set, zip_source_t *source, const char *path, posenc_error *err)
+posenc_status pe_npz_read(posenc_arrays *set, zip_source_t *source, int64_t size, const char *path,
+                          posenc_error *err)
 {
     const pe_origin whole = {path, NULL};
     posenc_arrays   read  = {0};
@@ -144,7 +150,7 @@ posenc_status pe_npz_read(posenc_arrays *set, zip_source_t *source, const char *
     zip_t        *archive = zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &trouble);
     posenc_status status;
     if (archive) {
-        status = read_members(&read, archive, path, err);
+        status = read_members(&read, archive, size, path, err);
         zip_discard(archive);
     } else {
         const int doubled = zip_error_code_zip(&trouble) == ZIP_ER_EXISTS;

@@ -11,8 +11,10 @@
 #include <posenc/files.h>
 #include <zip.h>
 
-/* Reads every member. Takes `source` over, whatever the status; on failure *set is as it was. */
-posenc_status pe_npz_read(posenc_arrays *set, zip_source_t *source, const char *path, posenc_error *err);
+/* Reads every member of an archive of `size` bytes. Takes `source` over, whatever the status; on
+   failure *set is as it was. */
+posenc_status pe_npz_read(posenc_arrays *set, zip_source_t *source, int64_t size, const char *path,
+                          posenc_error *err);
 
 /* The bytes of an archive, stored, with one fixed date: the same arrays give the same bytes. */
 posenc_status pe_npz_write(const posenc_arrays *set, FILE *stream, const char *path, posenc_error *err);

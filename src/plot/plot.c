@@ -85,13 +85,13 @@ posenc_status pe_plot_file(const pe_figure *figure, const char *path, posenc_err
 
 posenc_status pe_plot_svg(const pe_figure *figure, const char *name, char **svg, posenc_error *err)
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
     char              terminal[256];
     size_t            size;
     *svg = NULL;
     if (!*name || name[strspn(name, letters)] || strlen(name) > 64)
         return pe_plot_fail(err, POSENC_ARGUMENT,
-                            "picture: name is \"%.70s\"; it must be 1 to 64 letters, digits, '_' or '-'", name);
+                            "picture: name is \"%.70s\"; it must be 1 to 64 letters, digits or '_'", name);
     snprintf(terminal, sizeof terminal,
              "set terminal svg size 1000,560 dynamic mouse standalone name '%s' font 'sans-serif,16' background 'white'",
              name);

@@ -57,7 +57,7 @@ posenc_status pe_plot_path_check(const char *path, posenc_error *err);
 /* Writes path whole or not at all; the ending chooses the format. FILE if gnuplot is missing or fails. */
 posenc_status pe_plot_file(const pe_figure *figure, const char *path, posenc_error *err);
 /* A self-contained <svg> document with coordinates after a click and toggled curves (gnuplot's "svg mouse
-   standalone"), whose elements carry `name` (letters, digits, '_', '-') so that several live in one page. *svg is
+   standalone"), whose elements carry `name` (letters, digits, '_') so that several live in one page. *svg is
    malloc'd text. */
 posenc_status pe_plot_svg(const pe_figure *figure, const char *name, char **svg, posenc_error *err);
 /* Half-block characters, `columns` wide; colour 0 = none: then a grid is shaded and curves are letters. */

@@ -57,7 +57,7 @@ static void set_general(pe_gallery *g, const pe_compare *c, int count)
 
 /* ---------------------------------------------------------------- one encoding's ------------ */
 
-/* "03-t5_num_buckets_16_-bias": whatever the label holds, a plain file name. */
+/* "p03_t5_num_buckets_16__bias": whatever the label holds, a plain file name. */
 static void name_exhibit(pe_exhibit *x, const pe_outcome *o, int number, const char *kind)
 {
     char   slug[32];
@@ -65,7 +65,7 @@ static void name_exhibit(pe_exhibit *x, const pe_outcome *o, int number, const c
     for (; o->label[n] && n < sizeof slug - 1; n++)
         slug[n] = (char)(isalnum((unsigned char)o->label[n]) ? o->label[n] : '_');
     slug[n] = 0;
-    snprintf(x->name, sizeof x->name, "%02d-%s-%s", number + 1, slug, kind);
+    snprintf(x->name, sizeof x->name, "p%02d_%s_%s", number + 1, slug, kind);
 }
 
 /* The tensors of one layer's parameters, as the library takes them; NULL without memory. */

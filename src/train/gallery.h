@@ -12,7 +12,7 @@
 enum { PE_GALLERY_NAME = 64 };
 
 typedef struct pe_exhibit {
-    char             name[PE_GALLERY_NAME]; /* "loss", "03-t5-bias": of the file, without its ending */
+    char             name[PE_GALLERY_NAME]; /* "loss", "p03_t5_bias": of the file, without its ending */
     int              outcome;               /* whose picture it is; -1: everybody's */
     const pe_figure *figure;
     char            *svg;

@@ -161,10 +161,10 @@ static void an_svg_is_well_formed_and_carries_its_name(void **state)
     for (int k = 0; k < 2; k++) {
         char        *svg;
         posenc_error err;
-        if (pe_plot_svg(&figures[k], "loss-7", &svg, &err))
+        if (pe_plot_svg(&figures[k], "loss_7", &svg, &err))
             fail_msg("%s", err.message);
         assert_true(is_well_formed(svg));
-        assert_non_null(strstr(svg, "loss-7"));
+        assert_non_null(strstr(svg, "loss_7"));
         assert_non_null(strstr(svg, "</svg>"));
         free(svg);
     }

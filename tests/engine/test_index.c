@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_index: index maps against integer arithmetic of any size
+ *
+ * floor(ln(n/m)/ln(M/m) * s) >= k says (n/m)^s >= (M/m)^k, that is n^s * m^k >= M^k * m^s: a comparison of whole
+ * numbers, made here with exact products. It is asked on both sides of every class that the map returns, for all
+ * numbers of buckets up to 40 and distances around every power and boundary; no tolerance, no logarithm. The same
+ * for DeBERTa with ceil. Beside it, what holds for any size: classes never fall with distance and never leave the
+ * table.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "engine/index.h"
+
+enum { LIMBS = 24 };
+
+typedef struct whole {
+    uint32_t limb[LIMBS]; /* lowest first */
+} whole;
+
+static void multiply(whole *x, int64_t factor, int64_t times)
+{
+    for (int64_t t = 0; t < times; t++) {
+        uint64_t carry = 0;
+        for (int i = 0; i < LIMBS; i++) {
+            carry += (uint64_t)x->limb[i] * (uint64_t)factor;
+            x->limb[i] = (uint32_t)carry;
+            carry >>= 32;
+        }
+        assert_true(carry == 0); /* else LIMBS is too small for this test */
+    }
+}
+
+/* a^e * b^f >= c^g * d^h ? */
+static int is_at_least(int64_t a, int64_t e, int64_t b, int64_t f, int64_t c, int64_t g, int64_t d, int64_t h)
+{
+    whole x = {{1}}, y = {{1}};
+    multiply(&x, a, e);
+    multiply(&x, b, f);
+    multiply(&y, c, g);
+    multiply(&y, d, h);
+    for (int i = LIMBS - 1; i >= 0; i--)
+        if (x.limb[i] != y.limb[i])
+            return x.limb[i] > y.limb[i];
+    return 1;
+}
+
+/* Is `large`, the class behind the m exact ones, floor(ln(n/m)/ln(M/m) * s), limited to s - 1 where s = N - m? */
+static int is_t5_class(int64_t large, int64_t n, int64_t m, int64_t M, int64_t s)
+{
+    const int from  = is_at_least(n, s, m, large, M, large, m, s);
+    const int below = large == s - 1 || !is_at_least(n, s, m, large + 1, M, large + 1, m, s);
+    return large >= 0 && large < s && from && below;
+}
+
+static void t5_has_the_class_of_exact_arithmetic(void **state)
+{
+    static const int64_t spans[] = {1, 2, 7, 20, 50, 100, 128, 333};
+    (void)state;
+    for (int64_t buckets = 4; buckets <= 40; buckets += 1 + buckets / 16)
+        for (int both = 0; both < 2; both++)
+            for (size_t k = 0; k < sizeof spans / sizeof *spans; k++) {
+                const int64_t N = both ? buckets / 2 : buckets, m = N / 2, M = spans[k] > m ? spans[k] : m + spans[k];
+                for (int64_t n = 0; n <= M + 3; n++) {
+                    const int64_t got = pe_index_t5(-n, buckets, M, both);
+                    if (n < m ? got != n : !is_t5_class(got - m, n, m, M, N - m))
+                        fail_msg("%d buckets to %d, distance %d: class %d", (int)buckets, (int)M, (int)n, (int)got);
+                }
+            }
+}
+
+static void t5_puts_the_future_where_its_direction_says(void **state)
+{
+    (void)state;
+    for (int64_t n = 1; n < 300; n++) {
+        assert_int_equal(pe_index_t5(n, 32, 128, 1), 16 + pe_index_t5(-n, 32, 128, 1));
+        assert_int_equal(pe_index_t5(n, 32, 128, 0), 0);
+    }
+    assert_int_equal(pe_index_t5(-40, 32, 100, 0), 24); /* ln(2.5)/ln(6.25) is 1/2 exactly: libm alone may say 23 */
+}
+
+static void t5_never_falls_and_never_leaves_its_table(void **state)
+{
+    static const int64_t tables[][2] = {{32, 128}, {2, 2}, {3, 1000000}, {1048576, 2000000000}, {320, 800}};
+    (void)state;
+    for (size_t k = 0; k < sizeof tables / sizeof *tables; k++) {
+        int64_t before = 0;
+        for (int64_t n = 0; n < ((int64_t)1 << 40); n += 1 + n / 97) {
+            const int64_t now = pe_index_t5(-n, tables[k][0], tables[k][1], 0);
+            assert_in_range(now, before, tables[k][0] - 1);
+            before = now;
+        }
+        assert_int_equal(before, tables[k][0] - 1);
+    }
+}
+
+/* large = ceil(ln(n/mid)/ln(far/mid) * (mid-1)), the smallest k with (far/mid)^k >= (n/mid)^(mid-1) */
+static int is_deberta_class(int64_t large, int64_t n, int64_t mid, int64_t far)
+{
+    const int enough = is_at_least(far, large, mid, mid - 1, n, mid - 1, mid, large);
+    const int needed = large == 0 || !is_at_least(far, large - 1, mid, mid - 1, n, mid - 1, mid, large - 1);
+    return large >= 0 && enough && needed;
+}
+
+static void deberta_has_the_class_of_exact_arithmetic(void **state)
+{
+    static const int64_t farthest[] = {3, 10, 40, 128, 512};
+    (void)state;
+    for (int64_t buckets = 4; buckets <= 36; buckets += 1 + buckets / 9)
+        for (size_t k = 0; k < sizeof farthest / sizeof *farthest; k++) {
+            const int64_t mid = buckets / 2, max = mid + 1 + farthest[k];
+            for (int64_t n = 0; n <= max + 40; n++) {
+                const int64_t got = pe_index_deberta(n, buckets, max, 0);
+                if (n <= mid ? got != n : !is_deberta_class(got - mid, n, mid, max - 1))
+                    fail_msg("%d buckets to %d, distance %d: class %d", (int)buckets, (int)max, (int)n, (int)got);
+            }
+        }
+}
+
+static void deberta_is_odd_and_clipping_first_only_changes_what_is_far(void **state)
+{
+    (void)state;
+    for (int64_t n = 0; n < 3000; n++) {
+        assert_int_equal(pe_index_deberta(-n, 256, 512, 0), -pe_index_deberta(n, 256, 512, 0));
+        assert_int_equal(pe_index_deberta(-n, 256, 512, 1), -pe_index_deberta(n, 256, 512, 1));
+        assert_int_equal(pe_index_deberta(n, 256, 512, 1), pe_index_deberta(n < 511 ? n : 511, 256, 512, 0));
+    }
+    assert_true(pe_index_deberta(3000, 256, 512, 0) > pe_index_deberta(3000, 256, 512, 1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(t5_has_the_class_of_exact_arithmetic),
+        cmocka_unit_test(t5_puts_the_future_where_its_direction_says),
+        cmocka_unit_test(t5_never_falls_and_never_leaves_its_table),
+        cmocka_unit_test(deberta_has_the_class_of_exact_arithmetic),
+        cmocka_unit_test(deberta_is_odd_and_clipping_first_only_changes_what_is_far),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_rows: machine 1 for every encoding at the input
+ *
+ * The machine's own business, whatever the room: y = x + rows, in any storage type and stride; a shared list of
+ * positions gives the bits of the same list written out for every item; threads change nothing; the backward hands
+ * the cotangent to x unchanged and sums over a batch that shares its positions. Lengths exceed the machine's block of
+ * 64 rows. In float64 nothing here has a tolerance but sums taken in another order: 1e-14.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "attention_case.h"
+
+enum { B = 3, L = 150, DIM = 10, MOST_PARAM = 8 * L * DIM };
+
+typedef struct setup {
+    posenc_encoding *e;
+    posenc_plan     *plan;
+    posenc_tensor    params[CASE_PARAMS];
+    array            numbers[CASE_PARAMS];
+    void            *work;
+    int              count;
+} setup;
+
+/* Encoding `info` for B items of L positions, small settings, random parameters. */
+static setup make(const posenc_encoding_info *info, int threads)
+{
+    const posenc_dims d       = {.B = B, .Lq = L, .Lk = L, .d_model = DIM, .L = L};
+    posenc_options    options = posenc_options_default();
+    char              small[256];
+    posenc_error      err;
+    setup             s = {0};
+    options.threads     = threads;
+    assert_int_equal(posenc_small_model(info->name, &d, small, sizeof small, &err), POSENC_OK);
+    assert_int_equal(posenc_encoding_create(&s.e, info->name, small, &err), POSENC_OK);
+    if (posenc_plan_create(&s.plan, s.e, &d, &options, &err))
+        fail_msg("%s: %s", info->name, err.message);
+    s.count = posenc_param_count(s.e);
+    for (int i = 0; i < s.count; i++) {
+        int32_t ndim;
+        int64_t shape[POSENC_MAX_DIMS];
+        assert_int_equal(posenc_param_shape(s.e, &d, i, &ndim, shape, &err), POSENC_OK);
+        s.numbers[i] = array_make(ndim, shape);
+        array_fill(&s.numbers[i], 3, posenc_param_name(s.e, i), 1);
+        s.params[i] = array_tensor(&s.numbers[i], 1);
+    }
+    s.work = aligned_alloc(64, posenc_plan_workspace(s.plan, POSENC_FORWARD | POSENC_BACKWARD));
+    return s;
+}
+
+static void free_setup(setup *s)
+{
+    for (int i = 0; i < s->count; i++)
+        array_free(&s->numbers[i]);
+    free(s->work);
+    posenc_plan_free(s->plan);
+    posenc_encoding_free(s->e);
+}
+
+static void run(const setup *s, posenc_tensor x, posenc_positions pos, posenc_tensor y)
+{
+    posenc_error         err;
+    const posenc_rows_in in = {.x = x, .pos = pos, .params = s->params};
+    if (posenc_rows(s->plan, &in, &y, s->work, &err))
+        fail_msg("%s", err.message);
+}
+
+static const posenc_encoding_info *input_at(int *index)
+{
+    for (; *index < posenc_encoding_count(); (*index)++)
+        if (posenc_encoding_info_at(*index)->place == POSENC_INPUT)
+            return posenc_encoding_info_at((*index)++);
+    return NULL;
+}
+
+#define EACH_INPUT(info) \
+    for (int index_ = 0, go_ = 1; go_; go_ = 0) \
+        for (const posenc_encoding_info *info; (info = input_at(&index_)) != NULL;)
+
+static const posenc_tensor none = {0};
+
+static void x_is_added_to_the_rows_and_every_item_gets_the_same(void **state)
+{
+    (void)state;
+    EACH_INPUT(info)
+    {
+        setup s    = make(info, 1);
+        array x    = array_make(3, (int64_t[]){B, L, DIM}), y = x, rows = x;
+        y          = array_make(3, x.shape);
+        rows       = array_make(3, x.shape);
+        array_fill(&x, 1, "x", 1);
+        run(&s, none, posenc_positions_range(0, 1), array_tensor(&rows, 1));
+        run(&s, array_tensor(&x, 1), posenc_positions_range(0, 1), array_tensor(&y, 1));
+        for (int64_t i = 0; i < x.count; i++) {
+            assert_true(y.wide[i] == x.wide[i] + rows.wide[i]);
+            assert_true(rows.wide[i] == rows.wide[i % (L * DIM)]);
+        }
+        assert_true(largest(&rows, NULL) > 0.5);
+        array_free(&x), array_free(&y), array_free(&rows);
+        free_setup(&s);
+    }
+}
+
+static void in_place_and_any_stride_give_the_same_numbers(void **state)
+{
+    (void)state;
+    EACH_INPUT(info)
+    {
+        setup s   = make(info, 1);
+        array x   = array_make(3, (int64_t[]){B, L, DIM}), y = array_make(3, x.shape);
+        array_fill(&x, 1, "x", 1);
+        run(&s, array_tensor(&x, 1), posenc_positions_range(0, 1), array_tensor(&y, 1));
+        double       *turned = malloc((size_t)x.count * sizeof *turned); /* [L, DIM, B] in memory */
+        posenc_tensor t      = array_tensor(&x, 1);
+        t.data               = turned;
+        t.stride[0]          = 1;
+        t.stride[1]          = DIM * B;
+        t.stride[2]          = B;
+        for (int64_t b = 0; b < B; b++)
+            for (int64_t i = 0; i < L * DIM; i++)
+                turned[i * B + b] = x.wide[b * L * DIM + i];
+        run(&s, t, posenc_positions_range(0, 1), t);
+        for (int64_t b = 0; b < B; b++)
+            for (int64_t i = 0; i < L * DIM; i++)
+                assert_true(turned[i * B + b] == y.wide[b * L * DIM + i]);
+        free(turned);
+        array_free(&x), array_free(&y);
+        free_setup(&s);
+    }
+}
+
+static void a_shared_list_of_positions_is_the_same_list_for_every_item(void **state)
+{
+    (void)state;
+    EACH_INPUT(info)
+    {
+        setup   s     = make(info, 1);
+        array   one   = array_make(3, (int64_t[]){B, L, DIM}), all = array_make(3, one.shape);
+        int64_t ids[B * L];
+        for (int i = 0; i < B * L; i++)
+            ids[i] = i % L * 7 % L;
+        run(&s, none, posenc_positions_array(posenc_tensor_contiguous(ids, POSENC_I64, 1, (int64_t[]){L})),
+            array_tensor(&one, 1));
+        run(&s, none, posenc_positions_array(posenc_tensor_contiguous(ids, POSENC_I64, 2, (int64_t[]){B, L})),
+            array_tensor(&all, 1));
+        assert_memory_equal(one.wide, all.wide, (size_t)one.count * sizeof(double));
+        array_free(&one), array_free(&all);
+        free_setup(&s);
+    }
+}
+
+static void threads_change_no_bit_and_float_is_double_rounded_once(void **state)
+{
+    (void)state;
+    EACH_INPUT(info)
+    {
+        setup one = make(info, 1), four = make(info, 4);
+        array a = array_make(3, (int64_t[]){B, L, DIM}), b = array_make(3, a.shape);
+        run(&one, none, posenc_positions_range(0, 1), array_tensor(&a, 1));
+        run(&four, none, posenc_positions_range(0, 1), array_tensor(&b, 1));
+        assert_memory_equal(a.wide, b.wide, (size_t)a.count * sizeof(double));
+        run(&four, none, posenc_positions_range(0, 1), array_tensor(&b, 0));
+        for (int64_t i = 0; i < a.count; i++)
+            assert_true(b.narrow[i] == (float)a.wide[i]);
+        array_free(&a), array_free(&b);
+        free_setup(&one), free_setup(&four);
+    }
+}
+
+/* With y linear in each parameter (a table), dparams of a batch is the sum of the items'. */
+static void gradients_of_a_batch_are_the_sum_over_its_items(void **state)
+{
+    (void)state;
+    EACH_INPUT(info)
+    {
+        setup         s  = make(info, 1);
+        array         dy = array_make(3, (int64_t[]){B, L, DIM}), dx = array_make(3, dy.shape);
+        array         whole[CASE_PARAMS], items[CASE_PARAMS];
+        posenc_tensor to_whole[CASE_PARAMS], to_items[CASE_PARAMS];
+        posenc_error  err;
+        array_fill(&dy, 1, "dy", 1);
+        array_fill(&dx, 1, "rubbish", 1); /* overwritten */
+        for (int i = 0; i < s.count; i++) {
+            whole[i]    = array_make(s.numbers[i].ndim, s.numbers[i].shape);
+            items[i]    = array_make(s.numbers[i].ndim, s.numbers[i].shape);
+            to_whole[i] = array_tensor(&whole[i], 1);
+            to_items[i] = array_tensor(&items[i], 1);
+        }
+        const posenc_rows_in in   = {.params = s.params};
+        posenc_rows_grad     grad = {.dy = array_tensor(&dy, 1), .dx = array_tensor(&dx, 1), .dparams = to_whole};
+        assert_int_equal(posenc_rows_backward(s.plan, &in, &grad, s.work, &err), POSENC_OK);
+        assert_memory_equal(dx.wide, dy.wide, (size_t)dy.count * sizeof(double));
+        for (int b = 0; b < B; b++) { /* each adds */
+            grad         = (posenc_rows_grad){.dparams = to_items};
+            grad.dy      = posenc_tensor_contiguous(dy.wide + b * L * DIM, POSENC_F64, 3, (int64_t[]){1, L, DIM});
+            assert_int_equal(posenc_rows_backward(s.plan, &in, &grad, s.work, &err), POSENC_OK);
+        }
+        for (int i = 0; i < s.count; i++) {
+            assert_true(largest(&whole[i], NULL) > 0);
+            assert_true(largest(&whole[i], &items[i]) <= 1e-14 * largest(&whole[i], NULL));
+            array_free(&whole[i]), array_free(&items[i]);
+        }
+        array_free(&dy), array_free(&dx);
+        free_setup(&s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(x_is_added_to_the_rows_and_every_item_gets_the_same),
+        cmocka_unit_test(in_place_and_any_stride_give_the_same_numbers),
+        cmocka_unit_test(a_shared_list_of_positions_is_the_same_list_for_every_item),
+        cmocka_unit_test(threads_change_no_bit_and_float_is_double_rounded_once),
+        cmocka_unit_test(gradients_of_a_batch_are_the_sum_over_its_items),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * targets.h: what a fuzzer throws its bytes at
+ *
+ * Each target parses bytes as a file that a stranger sent, and then touches all that came out, so that a size which
+ * was believed too early is found by the sanitizer. fuzz_arrays.c and fuzz_manifest.c are the same targets for
+ * libFuzzer; tests/files/test_fuzz_corpus.c runs them on the corpus and on changed copies of it, in every test run.
+ */
+#ifndef TESTS_FUZZ_TARGETS_H
+#define TESTS_FUZZ_TARGETS_H
+
+#include "files/arrays.h"
+#include "files/manifest.h"
+#include "files/npy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A failure without a sentence, or with more than a line, is a fault too. */
+static inline void require(int holds)
+{
+    if (!holds)
+        abort();
+}
+
+static inline void require_sentence(posenc_status status, const posenc_error *err)
+{
+    require(status == err->status && err->message[0] && !strchr(err->message, '\n'));
+}
+
+static inline unsigned touch(const void *data, size_t n)
+{
+    unsigned sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += ((const unsigned char *)data)[i];
+    return sum;
+}
+
+/* .npy and .npz: the first bytes say which. */
+static inline void fuzz_arrays(const unsigned char *bytes, size_t n)
+{
+    posenc_arrays       set    = {0};
+    posenc_error        err    = {0};
+    volatile unsigned   sum    = 0;
+    const posenc_status status = n ? pe_arrays_parse(&set, bytes, n, "fuzzed.npz", &err) : POSENC_OK;
+    if (status)
+        require_sentence(status, &err);
+    require(!status || set.count == 0);
+    for (int i = 0; i < set.count; i++)
+        sum += touch(set.items[i].tensor.data, pe_tensor_bytes(&set.items[i].tensor)) +
+               (unsigned)strlen(set.items[i].name);
+    posenc_arrays_free(&set);
+}
+
+static inline void fuzz_manifest(const unsigned char *bytes, size_t n)
+{
+    posenc_cases        cases  = {0};
+    posenc_error        err    = {0};
+    volatile size_t     sum    = 0;
+    const posenc_status status = pe_cases_parse(&cases, (const char *)bytes, n, "fuzzed.json", &err);
+    if (status)
+        require_sentence(status, &err);
+    require(!status || cases.count == 0);
+    for (int i = 0; i < cases.count; i++) {
+        const posenc_case *c = &cases.items[i];
+        require(!strchr(c->settings, '\n'));
+        sum += strlen(c->file) + strlen(c->encoding) + strlen(c->settings) + strlen(c->raw);
+        for (char **name = c->arrays; *name; name++)
+            sum += strlen(*name);
+    }
+    posenc_cases_free(&cases);
+}
+
+#endif
