@@ -210,29 +210,47 @@ static void run_file(cli_trial *t)
     check_used(t);
 }
 
+void cli_case_run_arrays(cli_case_result *result, const posenc_arrays *file, const posenc_case *c,
+                         const cli_case_options *options)
+{
+    *result     = (cli_case_result){0};
+    cli_trial t = {.c = c, .file = file, .options = options, .result = result};
+    t.used      = calloc((size_t)file->count + 1, 1);
+    if (t.used)
+        run_file(&t);
+    else
+        cli_trial_fail(&t, "no memory to run it");
+    free(t.used);
+    result->passed = !t.status && !result->problem[0];
+}
+
+/* The case's file beside the manifest; 0 with the reason in *err. */
+static int read_case(posenc_arrays *file, const char *dir, const char *name, posenc_error *err)
+{
+    const size_t room = strlen(dir) + strlen(name) + 2;
+    char        *path = strchr(name, '/') ? NULL : malloc(room);
+    if (!path) {
+        snprintf(err->message, sizeof err->message, "%s",
+                 strchr(name, '/') ? "its file name leaves the folder; name a file beside the manifest"
+                                   : "no memory for its file name");
+        return 0;
+    }
+    snprintf(path, room, "%s/%s", dir, name);
+    const posenc_status status = posenc_arrays_read(file, path, err);
+    free(path);
+    return !status;
+}
+
 void cli_case_run(cli_case_result *result, const char *dir, const posenc_case *c,
                   const cli_case_options *options)
 {
     posenc_arrays file = {0};
     posenc_error  err;
-    *result           = (cli_case_result){0};
-    cli_trial    t    = {.c = c, .file = &file, .options = options, .result = result};
-    const size_t room = strlen(dir) + strlen(c->file) + 2;
-    char        *path = malloc(room);
-    if (strchr(c->file, '/')) {
-        cli_trial_fail(&t, "its file name leaves the folder; name a file beside the manifest");
-    } else if (path) {
-        snprintf(path, room, "%s/%s", dir, c->file);
-        if (posenc_arrays_read(&file, path, &err))
-            cli_trial_refused(&t, &err);
+    if (read_case(&file, dir, c->file, &err)) {
+        cli_case_run_arrays(result, &file, c, options);
+        posenc_arrays_free(&file);
+        return;
     }
-    t.used = calloc((size_t)file.count + 1, 1);
-    if (!path || !t.used)
-        cli_trial_fail(&t, "no memory to read it");
-    if (!t.status)
-        run_file(&t);
-    free(t.used);
-    free(path);
-    posenc_arrays_free(&file);
-    result->passed = !t.status && !result->problem[0];
+    *result = (cli_case_result){0};
+    snprintf(result->problem, sizeof result->problem, "%s", err.message);
 }

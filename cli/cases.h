@@ -41,6 +41,10 @@ typedef struct cli_case_result {
 void cli_case_run(cli_case_result *result, const char *dir, const posenc_case *c,
                   const cli_case_options *options);
 
+/* The same for arrays that are in memory already. */
+void cli_case_run_arrays(cli_case_result *result, const posenc_arrays *file, const posenc_case *c,
+                         const cli_case_options *options);
+
 /* Is this the name of a subject of the cases that is no encoding? */
 int cli_is_subject(const char *name);
 

@@ -268,6 +268,7 @@ static posenc_tensor unit_scores(cli_trial *t)
     posenc_error   err;
     dims.B           = D + 1;
     options.executor = POSENC_REFERENCE;
+    options.threads  = 1;
     options.mask     = t->c->causal ? POSENC_MASK_CAUSAL : POSENC_MASK_NONE;
     posenc_tensor q  = cli_trial_make(t, POSENC_F64, 4, (const int64_t[4]){D + 1, H, Lq, D});
     posenc_tensor k  = cli_trial_make(t, POSENC_F64, 4, (const int64_t[4]){D + 1, dims.G, Lk, D});

@@ -58,7 +58,7 @@ static double fraction(double got, double want, double allowed)
     return isfinite(error) && allowed > 0 ? error / allowed : (double)INFINITY;
 }
 
-cli_measure cli_compare(const posenc_tensor *got, const posenc_tensor *want, const cli_allowance *a)
+cli_measure cli_measure_array(const posenc_tensor *got, const posenc_tensor *want, const cli_allowance *a)
 {
     const int64_t n      = cli_element_count(want);
     const int64_t width  = want->ndim ? want->shape[want->ndim - 1] : 1;

@@ -36,7 +36,8 @@ typedef struct cli_measure {
 } cli_measure;
 
 /* Both contiguous, with equal numbers of elements; rows are those of want. */
-cli_measure cli_compare(const posenc_tensor *got, const posenc_tensor *want, const cli_allowance *allowance);
+cli_measure cli_measure_array(const posenc_tensor *got, const posenc_tensor *want,
+                              const cli_allowance *allowance);
 
 int64_t cli_element_count(const posenc_tensor *t);
 /* Element i of a contiguous F64, F32, I64 or U8 tensor. */

@@ -19,7 +19,7 @@ void *pe_row(const posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2)
 
 double pe_real_at(const posenc_tensor *t, int64_t offset)
 {
-    double x;
+    double x = 0;
     pe_load_double(&x, (const char *)t->data + offset * (int64_t)posenc_dtype_size(t->dtype), t->dtype, 1, 1);
     return x;
 }

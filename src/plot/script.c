@@ -16,7 +16,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { DASHES = 5 };
+/* Solid, long dashes, dash and dot: three, which with eight colours come together again only after 24 curves. */
+static const char *const dashes[] = {"1", "(14,5)", "(14,4,2,4)"};
+enum { DASHES = sizeof dashes / sizeof *dashes };
 
 static void write_text(FILE *to, const char *text)
 {
@@ -55,7 +57,7 @@ static void write_common(FILE *to, const pe_figure *f)
     write_label(to, "title", f->title);
     write_label(to, "xlabel", f->x_label);
     write_label(to, "ylabel", f->y_label);
-    fputs("set title font ',15'\nset border lc rgb '#444444'\n", to);
+    fputs("set title font ',16'\nset border lc rgb '#444444'\n", to);
 }
 
 /* Data positions span more than powers of ten but less than many: label powers of two. */
@@ -67,20 +69,21 @@ static void write_log_axes(FILE *to, const pe_figure *f)
         fputs("set logscale y 10\n", to);
 }
 
-/* A label stands above the frame, where no curve runs; a second mark close by is not expected. */
+/* In a grid the label stands above the frame, where it covers nothing. */
 static void write_marks(FILE *to, const pe_figure *f)
 {
+    const char *place = f->kind == PE_GRID ? ", graph 1.025 center" : ", graph 0.97 offset 0.6,0 left";
     for (int i = 0; i < f->mark_count; i++) {
-        fprintf(to, "set arrow %d from first%s", i + 1, "");
+        fprintf(to, "set arrow %d from first", i + 1);
         write_number(to, f->marks[i].x);
         fputs(", graph 0 to first", to);
         write_number(to, f->marks[i].x);
-        fputs(", graph 1 nohead dashtype 2 lw 1.5 lc rgb '#555555'\n", to);
+        fputs(", graph 1 nohead front dashtype 2 lw 1.5 lc rgb '#333333'\n", to);
         fprintf(to, "set label %d ", i + 1);
         write_text(to, f->marks[i].label);
         fputs(" at first", to);
         write_number(to, f->marks[i].x);
-        fputs(", graph 0.97 offset 0.6,0 left noenhanced tc rgb '#555555'\n", to);
+        fprintf(to, "%s front noenhanced tc rgb '#333333'\n", place);
     }
 }
 
@@ -126,7 +129,8 @@ static void write_curves(FILE *to, const pe_figure *f)
         comma = ", ";
     }
     for (int i = 0; i < f->curve_count; i++) {
-        fprintf(to, "%s$curve%d using 1:2 with lines lw 2.2 dashtype %d lc ", comma, i, f->ordered ? 1 : 1 + i % DASHES);
+        fprintf(to, "%s$curve%d using 1:2 with lines lw 2.2 dashtype %s lc ", comma, i,
+                dashes[f->ordered ? 0 : i % DASHES]);
         write_colour(to, pe_curve_colour(f, i));
         fputs(" title ", to);
         write_text(to, f->curves[i].name);

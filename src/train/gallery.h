@@ -24,7 +24,7 @@ typedef struct pe_gallery {
     int         count;
     pe_figure   loss, training;
     pe_curve   *curves; /* of both */
-    double     *x;
+    double     *numbers, *next; /* what the curves point into, and where its free part begins */
     pe_mark     mark;
     char        title[160], mark_label[32];
 } pe_gallery;

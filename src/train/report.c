@@ -55,10 +55,12 @@ static void notes(FILE *to, const char *lines)
     }
 }
 
-static void table_head(FILE *to, const pe_table *t)
+static void table_head(FILE *to, const pe_table *t, int details)
 {
     fputs("<thead><tr>", to);
     for (int k = 0; k < t->column_count; k++) {
+        if (t->columns[k].is_detail && !details)
+            continue;
         fprintf(to, "<th scope=col%s title=\"", t->columns[k].is_text ? " class=t" : "");
         text(to, t->columns[k].meaning);
         fputs("\">", to);
@@ -68,14 +70,17 @@ static void table_head(FILE *to, const pe_table *t)
     fputs("</tr></thead>\n", to);
 }
 
-static void table(FILE *to, const pe_table *t)
+/* Without details it is what the terminal shows, and fits a page. */
+static void table(FILE *to, const pe_table *t, int details)
 {
     fputs("<div class=wide><table>\n", to);
-    table_head(to, t);
+    table_head(to, t, details);
     fputs("<tbody>\n", to);
     for (int row = 0; row < t->row_count; row++) {
         fputs("<tr>", to);
         for (int k = 0; k < t->column_count; k++) {
+            if (t->columns[k].is_detail && !details)
+                continue;
             fprintf(to, k ? "<td%s>" : "<th scope=row%s>", t->columns[k].is_text ? " class=t" : "");
             text(to, pe_table_cell(t, row, k));
             fputs(k ? "</td>" : "</th>", to);
@@ -83,17 +88,25 @@ static void table(FILE *to, const pe_table *t)
         fputs("</tr>\n", to);
     }
     fputs("</tbody></table></div>\n", to);
-    notes(to, t->notes);
 }
 
 static void legend(FILE *to, const pe_table *t)
 {
-    fputs("<details><summary>What the columns mean</summary><dl>\n", to);
+    fputs("<details><summary>More columns, and what they mean</summary>\n", to);
+    table(to, t, 1);
+    fputs("<dl>\n", to);
     for (int k = 0; k < t->column_count; k++) {
         element(to, "dt", "%s", t->columns[k].head);
         element(to, "dd", "%s", t->columns[k].meaning);
     }
     fputs("</dl></details>\n", to);
+}
+
+/* "1 seed", "3 seeds" */
+static const char *many(char text[48], int64_t n, const char *what)
+{
+    snprintf(text, 48, "%lld %s%s", (long long)n, what, n == 1 ? "" : "s");
+    return text;
 }
 
 /* ---------------------------------------------------------------- drawings ------------------ */
@@ -180,7 +193,8 @@ static const char style[] =
     "font-weight:400}\n"
     "thead th{font-weight:600}tbody th{font-weight:600}.t{text-align:left}tbody tr:hover{background:var(--soft)}\n"
     ".note,figcaption{color:var(--faint);font-size:.88rem;margin:.3rem 0}\n"
-    "figure{margin:1rem 0}figure svg{display:block;width:100%;height:auto;background:#fff;border-radius:4px}\n"
+    ".w{text-align:left;white-space:normal;min-width:18rem}"
+    "figure{margin:1rem 0}figure svg>rect{stroke:none}figure svg{display:block;width:100%;height:auto;background:#fff;border-radius:4px}\n"
     "code,pre{font-family:ui-monospace,monospace;font-size:.9em}pre{background:var(--soft);padding:.8rem;"
     "overflow-x:auto;white-space:pre-wrap;overflow-wrap:anywhere}\n"
     "code{overflow-wrap:anywhere}.passed{color:var(--good)}.FAILED{color:var(--bad);font-weight:700}\n"
@@ -217,17 +231,18 @@ static void answer(FILE *to, const pe_compare *c)
 static void what_was_run(FILE *to, const pe_compare *c)
 {
     const pe_preset *p = &c->config.preset;
+    char             seeds[48];
     fputs("<h2>What was run</h2>\n", to);
     element(to, "p",
             "For each of %d encodings the same small Transformer (%lld layers, width %lld, %lld heads, predicting the "
             "next byte) was trained on the first nine tenths of %s (%lld bytes) for %lld steps of %lld windows of "
-            "L = %lld bytes, from the same initial weights and on the same batches, with %lld seed(s) and no tuning for "
+            "L = %lld bytes, from the same initial weights and on the same batches, with %s and no tuning for "
             "any encoding. Then each read %lld windows of %lld bytes, 8 times as long as anything it was trained on, "
             "from the last tenth. Since no byte sees what follows it, one such pass gives the loss at every shorter "
             "length too.",
             c->count, (long long)p->layers, (long long)p->d_model, (long long)p->heads, c->config.text_name,
-            (long long)c->text.size, (long long)p->steps, (long long)p->batch, (long long)p->L, (long long)p->seeds,
-            (long long)c->windows, (long long)(PE_REACH * p->L));
+            (long long)c->text.size, (long long)p->steps, (long long)p->batch, (long long)p->L,
+            many(seeds, p->seeds, "seed"), (long long)c->windows, (long long)(PE_REACH * p->L));
     element(to, "p",
             "These are models of some %lld thousand numbers, not language models. What carries over to large ones is "
             "the order of the encodings and where each of them breaks, not the losses: see what papers found.",
@@ -242,7 +257,8 @@ static void results(FILE *to, const pe_compare *c)
     fputs("<h2 id=results>Results</h2>\n", to);
     if (pe_compare_table(c, &t, NULL))
         return;
-    table(to, &t);
+    table(to, &t, 0);
+    notes(to, t.notes);
     legend(to, &t);
     pe_table_free(&t);
 }
@@ -252,7 +268,7 @@ static void curves(FILE *to, const pe_compare *c, const pe_gallery *g)
     const pe_preset *p = &c->config.preset;
     char             caption[512];
     snprintf(caption, sizeof caption,
-             "Mean over %lld windows, smoothed over %lld bytes%s. Left of the line: lengths that were trained. The "
+             "Mean over %lld windows, smoothed over %lld bytes, and over an eighth of the position beyond L%s. Left of the line: lengths that were trained. The "
              "numbers stand in the table above, by bucket, and in curves.csv, by position. Click into the drawing for "
              "coordinates, on a name to hide its curve.",
              (long long)c->windows, (long long)(p->L / 8), p->seeds > 1 ? "; the band is the range over seeds" : "");
@@ -328,7 +344,10 @@ static void encoding(FILE *to, const pe_compare *c, const pe_gallery *g, int ind
             part(to, posenc_encoding_part(o->e, (posenc_place)place));
     fputs("<p>Settings: <code>", to);
     text(to, posenc_encoding_spec(o->e));
-    fprintf(to, "</code>. It learns %lld numbers of its own.", (long long)o->runs[0].encoding_parameters);
+    if (o->runs[0].encoding_parameters)
+        fprintf(to, "</code>. It learns %lld numbers of its own.", (long long)o->runs[0].encoding_parameters);
+    else
+        fputs("</code>. It learns nothing of its own.", to);
     if (o->diverged)
         fputs(" <span class=FAILED>Its training diverged: a loss was no longer a finite number.</span>", to);
     fputs("</p>\n", to);
@@ -386,7 +405,7 @@ static void anchor_row(FILE *to, const struct anchor *a, const pe_outcome *o)
             fprintf(to, "<td>%.2f</td>", o->loss[b]);
         else
             fputs("<td>-</td>", to);
-    fputs("<td class=t>", to);
+    fputs("<td class=w>", to);
     text(to, a->model);
     fputs("; ", to);
     paper(to, a->source);
@@ -399,7 +418,7 @@ static void papers(FILE *to, const pe_compare *c)
           "<p>Large models, perplexity per token (lower is better), beside the small ones of this page, nats per byte. "
           "The two units cannot be compared with each other; what to compare is how each row goes on beyond L.</p>\n"
           "<div class=wide><table><thead><tr><th rowspan=2 class=t>encoding</th><th colspan=4>paper: perplexity at</th>"
-          "<th colspan=4>this page: nats per byte at</th><th rowspan=2 class=t>the paper's model and text</th></tr>\n"
+          "<th colspan=4>this page: nats per byte at</th><th rowspan=2 class=w>the paper's model and text</th></tr>\n"
           "<tr><th>L</th><th>x2</th><th>x4</th><th>x8</th><th>L</th><th>x2</th><th>x4</th><th>x8</th></tr></thead>"
           "<tbody>\n",
           to);
@@ -434,14 +453,17 @@ static void reading(FILE *to)
 
 static void repeating(FILE *to, const pe_compare *c)
 {
+    char workers[48], last[32] = "";
+    if (c->config.preset.seeds > 1)
+        snprintf(last, sizeof last, " to %lld", (long long)c->config.preset.seeds);
     fputs("<h2 id=repeat>Repeat it</h2>\n", to);
     if (c->config.call)
         element(to, "pre", "%s", c->config.call);
     element(to, "p",
-            "posenc %s; seeds 1 to %lld; %lld worker(s) on %s, instruction set %s; %.0f seconds of training and "
+            "posenc %s; seed 1%s; %s on %s, instruction set %s; %.0f seconds of training and "
             "evaluation. Results do not depend on the number of workers. On another instruction set the last digits of "
             "sums may differ, and training carries that on into the losses.",
-            posenc_version(), (long long)c->config.preset.seeds, (long long)c->workers, c->machine, posenc_isa(),
+            posenc_version(), last, many(workers, c->workers, "worker"), c->machine, posenc_isa(),
             c->wall_seconds);
     fputs("<p>All numbers are in <code>results.json</code> beside this page, the buckets in <code>results.csv</code>, "
           "the loss at every position in <code>curves.csv</code>, the pictures as SVG and PNG.</p>\n",

@@ -20,6 +20,10 @@ if [ $# -lt 2 ]; then
 fi
 tool=$(realpath "$1")
 shift
+if [ ! -x "$tool" ]; then
+    echo "run.sh: $tool is no program; build it first" >&2
+    exit 2
+fi
 
 SOURCE=$(realpath "$(dirname "$0")/../..")
 export SOURCE LC_ALL=C TERM=dumb OMP_NUM_THREADS=2

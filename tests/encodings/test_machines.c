@@ -95,6 +95,12 @@ static void compare(const attention_case *c, const attention_result *want, const
     result_free(&got);
 }
 
+/* Large shapes take every third mask, so that the suite also ends soon under sanitizers. */
+static int is_skipped(const posenc_dims *d, int m)
+{
+    return d->Lq * d->Lk > 2000 && m % 3 != 1;
+}
+
 /* All tiles for one case. */
 static void compare_tiles(attention_case *c, int s, const char *positions)
 {
@@ -109,7 +115,7 @@ static void compare_tiles(attention_case *c, int s, const char *positions)
     for (int t = 0; t < TILES; t++) {
         c->options.tile_q  = tiles[t][0];
         c->options.tile_k  = tiles[t][1];
-        c->options.threads = 1 + t % 3;
+        c->options.threads = t == 3 ? 3 : 1; /* teams cost more than these problems where cores are few */
         snprintf(how, sizeof how, "shape %d, mask %d, tile %lldx%lld, %s", s, c->options.mask, (long long)tiles[t][0],
                  (long long)tiles[t][1], positions);
         compare(c, &want, near, how);
@@ -128,6 +134,8 @@ static void tiled_agrees_with_reference_on_ranges(void **state)
             if (!spec_at(i, &shapes[s], spec, sizeof spec))
                 return;
             for (int m = 0; m < MASKS; m++) {
+                if (is_skipped(&shapes[s], m))
+                    continue;
                 attention_case c = case_make(spec, shapes[s], (uint64_t)(100 * i + 10 * s + m));
                 c.options.mask   = masks[m];
                 c.options.window = 6;
@@ -157,6 +165,8 @@ static void tiled_agrees_with_reference_on_arrays(void **state)
                     k[b * d->Lk + x] = b == 0 ? x % (d->Lk / 2 + 1) : x < 2 ? 0 : x - 2;
             }
             for (int m = 0; m < MASKS; m++) {
+                if (is_skipped(d, m))
+                    continue;
                 attention_case c = case_make(spec, *d, (uint64_t)(7000 + 100 * i + 10 * s + m));
                 c.q_pos = posenc_positions_array(posenc_tensor_contiguous(q, POSENC_I64, 2, (int64_t[]){d->B, d->Lq}));
                 c.k_pos = posenc_positions_array(posenc_tensor_contiguous(k, POSENC_I64, 2, (int64_t[]){d->B, d->Lk}));

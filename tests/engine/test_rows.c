@@ -17,7 +17,7 @@
 
 #include "attention_case.h"
 
-enum { B = 3, L = 150, DIM = 10, MOST_PARAM = 8 * L * DIM };
+enum { B = 3, L = 150, DIM = 10 };
 
 typedef struct setup {
     posenc_encoding *e;
@@ -71,6 +71,7 @@ static void run(const setup *s, posenc_tensor x, posenc_positions pos, posenc_te
         fail_msg("%s", err.message);
 }
 
+/* The next encoding at the input, from *index on; NULL: no more. */
 static const posenc_encoding_info *input_at(int *index)
 {
     for (; *index < posenc_encoding_count(); (*index)++)
@@ -79,21 +80,15 @@ static const posenc_encoding_info *input_at(int *index)
     return NULL;
 }
 
-#define EACH_INPUT(info) \
-    for (int index_ = 0, go_ = 1; go_; go_ = 0) \
-        for (const posenc_encoding_info *info; (info = input_at(&index_)) != NULL;)
-
 static const posenc_tensor none = {0};
 
 static void x_is_added_to_the_rows_and_every_item_gets_the_same(void **state)
 {
+    const posenc_encoding_info *info;
     (void)state;
-    EACH_INPUT(info)
-    {
+    for (int index = 0; (info = input_at(&index)) != NULL;) {
         setup s    = make(info, 1);
-        array x    = array_make(3, (int64_t[]){B, L, DIM}), y = x, rows = x;
-        y          = array_make(3, x.shape);
-        rows       = array_make(3, x.shape);
+        array x    = array_make(3, (int64_t[]){B, L, DIM}), y = array_make(3, x.shape), rows = array_make(3, x.shape);
         array_fill(&x, 1, "x", 1);
         run(&s, none, posenc_positions_range(0, 1), array_tensor(&rows, 1));
         run(&s, array_tensor(&x, 1), posenc_positions_range(0, 1), array_tensor(&y, 1));
@@ -109,9 +104,9 @@ static void x_is_added_to_the_rows_and_every_item_gets_the_same(void **state)
 
 static void in_place_and_any_stride_give_the_same_numbers(void **state)
 {
+    const posenc_encoding_info *info;
     (void)state;
-    EACH_INPUT(info)
-    {
+    for (int index = 0; (info = input_at(&index)) != NULL;) {
         setup s   = make(info, 1);
         array x   = array_make(3, (int64_t[]){B, L, DIM}), y = array_make(3, x.shape);
         array_fill(&x, 1, "x", 1);
@@ -137,9 +132,9 @@ static void in_place_and_any_stride_give_the_same_numbers(void **state)
 
 static void a_shared_list_of_positions_is_the_same_list_for_every_item(void **state)
 {
+    const posenc_encoding_info *info;
     (void)state;
-    EACH_INPUT(info)
-    {
+    for (int index = 0; (info = input_at(&index)) != NULL;) {
         setup   s     = make(info, 1);
         array   one   = array_make(3, (int64_t[]){B, L, DIM}), all = array_make(3, one.shape);
         int64_t ids[B * L];
@@ -157,9 +152,9 @@ static void a_shared_list_of_positions_is_the_same_list_for_every_item(void **st
 
 static void threads_change_no_bit_and_float_is_double_rounded_once(void **state)
 {
+    const posenc_encoding_info *info;
     (void)state;
-    EACH_INPUT(info)
-    {
+    for (int index = 0; (info = input_at(&index)) != NULL;) {
         setup one = make(info, 1), four = make(info, 4);
         array a = array_make(3, (int64_t[]){B, L, DIM}), b = array_make(3, a.shape);
         run(&one, none, posenc_positions_range(0, 1), array_tensor(&a, 1));
@@ -176,9 +171,9 @@ static void threads_change_no_bit_and_float_is_double_rounded_once(void **state)
 /* With y linear in each parameter (a table), dparams of a batch is the sum of the items'. */
 static void gradients_of_a_batch_are_the_sum_over_its_items(void **state)
 {
+    const posenc_encoding_info *info;
     (void)state;
-    EACH_INPUT(info)
-    {
+    for (int index = 0; (info = input_at(&index)) != NULL;) {
         setup         s  = make(info, 1);
         array         dy = array_make(3, (int64_t[]){B, L, DIM}), dx = array_make(3, dy.shape);
         array         whole[CASE_PARAMS], items[CASE_PARAMS];

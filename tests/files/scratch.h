@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* scratch.h: an empty folder for a test program, and small files in it. Removed at the end of the program's group. */
+/* scratch.h: an empty folder for a test program, and small files in it. Removed at the end of the
+   program's group. */
 #ifndef TESTS_FILES_SCRATCH_H
 #define TESTS_FILES_SCRATCH_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sets of arrays and the files they come from: found by content, named by the file, refused in one sentence. */
+/* Sets of arrays and the files they come from: found by content, named by the file, refused in one
+   sentence. */
 #include <posenc/files.h>
 
 #include <sys/stat.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fuzz targets without a fuzzer: the corpus as it is, cut at every length, and with bytes changed
+ * The fuzz targets without a fuzzer: the corpus as it is, cut at every length, and with bytes
+ * changed
  *
- * Changes are drawn from the library's own random numbers, so a failure repeats. Under the sanitizers this is a small
- * fuzzer that every test run pays for with a second; libFuzzer (tests/fuzz) goes on from here.
+ * Changes are drawn from the library's own random numbers, so a failure repeats. Under the
+ * sanitizers this is a small fuzzer that every test run pays for with a second; libFuzzer
+ * (tests/fuzz) goes on from here.
  */
 #include "fuzz/targets.h"
 

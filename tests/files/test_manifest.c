@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The manifest reader: settings become text that the library reads, and whatever else is refused with its place. */
+/* The manifest reader: settings become text that the library reads, and whatever else is refused
+   with its place. */
 #include "files/manifest.h"
 
 #include <math.h>

@@ -2,7 +2,8 @@
 /*
  * The .npy reader: what NumPy writes is read, and nothing else is
  *
- * Files are put together here byte by byte, so that each test shows the one thing that is wrong with its own.
+ * Files are put together here byte by byte, so that each test shows the one thing that is wrong
+ * with its own.
  */
 #include "files/arrays.h"
 

@@ -2,9 +2,10 @@
 /*
  * The .npz container: round trips, the same bytes each time, and archives that lie
  *
- * Hostile archives are made of honest ones: libzip writes what it would, then a field of the zip structures is changed
- * in place. Offsets of the fields: local header "PK\3\4" flags 6, method 8, checksum 14, compressed size 18, size 22,
- * name 30; central header "PK\1\2" flags 8, method 10, checksum 16, compressed size 20, size 24, name 46.
+ * Hostile archives are made of honest ones: libzip writes what it would, then a field of the zip
+ * structures is changed in place. Offsets of the fields: local header "PK\3\4" flags 6, method 8,
+ * checksum 14, compressed size 18, size 22, name 30; central header "PK\1\2" flags 8, method 10,
+ * checksum 16, compressed size 20, size 24, name 46.
  */
 #include "files/arrays.h"
 #include "files/npy.h"
@@ -54,7 +55,8 @@ static char *npy_of(int64_t n, size_t *size)
     return bytes;
 }
 
-/* Writes `width` bytes of value at `offset` of every structure that begins with the two bytes behind "PK". */
+/* Writes `width` bytes of value at `offset` of every structure that begins with the two bytes
+   behind "PK". */
 static void patch(char *bytes, size_t n, const char *kind, size_t offset, uint64_t value, int width)
 {
     for (size_t i = 0; i + 4 < n; i++)
@@ -254,7 +256,8 @@ static void a_wrong_checksum_is_noticed(void **state)
     free(npy);
 }
 
-/* The member claims to inflate to more than its bytes could, or than may be; nothing of that size is allocated. */
+/* The member claims to inflate to more than its bytes could, or than may be; nothing of that size
+   is allocated. */
 static void sizes_that_cannot_be_are_refused(void **state)
 {
     static const struct {

@@ -2,8 +2,9 @@
 /*
  * The harness itself: it must fail where something is wrong
  *
- * Every reference case of the tree is taken, one number of one array changed by a millionth, and must fail; then
- * cases that lack something, claim something or are for something unknown. The command is called as the tool calls it.
+ * Every reference case of the tree is taken, one number of one array changed by a millionth, and
+ * must fail; then cases that lack something, claim something or are for something unknown. The
+ * command is called as the tool calls it.
  */
 #include "cases.h"
 #include "cli.h"
@@ -41,18 +42,6 @@ static posenc_arrays arrays_of(const char *folder, const posenc_case *c)
     return set;
 }
 
-/* The result of a case whose file holds this set. */
-static cli_case_result result_of(const posenc_case *c, const posenc_arrays *set,
-                                 const cli_case_options *options)
-{
-    cli_case_result r;
-    posenc_error    err;
-    if (posenc_arrays_write(set, scratch(c->file), &err))
-        fail_msg("%s", err.message);
-    cli_case_run(&r, scratch_folder, c, options);
-    return r;
-}
-
 static const posenc_case *find_case(const posenc_cases *cases, const char *file)
 {
     for (int i = 0; i < cases->count; i++)
@@ -62,7 +51,8 @@ static const posenc_case *find_case(const posenc_cases *cases, const char *file)
     return NULL;
 }
 
-/* Moves the number in the middle of an array by a millionth of it, at least by 1e-6; a whole number by 1. */
+/* Moves the number in the middle of an array by a millionth of it, at least by 1e-6; a whole number
+   by 1. */
 static void change(posenc_tensor *t)
 {
     int64_t n = 1;
@@ -88,7 +78,8 @@ static void every_change_fails(const char *folder, const posenc_case *c)
             continue;
         posenc_arrays changed = arrays_of(folder, c);
         change(&changed.items[i].tensor);
-        const cli_case_result r = result_of(c, &changed, &reference_alone);
+        cli_case_result r;
+        cli_case_run_arrays(&r, &changed, c, &reference_alone);
         if (r.passed || strcmp(r.array, set.items[i].name))
             fail_msg("%s: a change of %s is %s: %s", c->file, set.items[i].name,
                      r.passed ? "not seen" : "seen elsewhere", r.problem);
@@ -263,7 +254,8 @@ static void an_array_that_nothing_looked_at_is_named(void **state)
     posenc_arrays      set   = arrays_of(GOLDEN, c);
     (void)state;
     assert_non_null(posenc_arrays_add(&set, "out_extra", POSENC_F64, 1, &one));
-    const cli_case_result r = result_of(c, &set, &both);
+    cli_case_result r;
+    cli_case_run_arrays(&r, &set, c, &both);
     assert_true(r.passed);
     assert_string_equal(r.unused, "out_extra");
     posenc_arrays_free(&set);
@@ -272,7 +264,8 @@ static void an_array_that_nothing_looked_at_is_named(void **state)
 
 /* ---------------------------------------------------------------- the command --------------- */
 
-/* Exit status of `posenc verify WORDS...`; what it prints goes to the file `printed` of the scratch folder. */
+/* Exit status of `posenc verify WORDS...`; what it prints goes to the file `printed` of the scratch
+   folder. */
 static int verify(const char *const *words)
 {
     cli_args args;

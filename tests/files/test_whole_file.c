@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whole or not at all: what a reader of the path sees at each moment, and what is left after a failure
+ * Whole or not at all: what a reader of the path sees at each moment, and what is left after a
+ * failure
  *
- * A full disk is played by the limit on the size of a file (EFBIG instead of ENOSPC, at the same places), and by
- * /dev/full where there is one.
+ * A full disk is played by the limit on the size of a file (EFBIG instead of ENOSPC, at the same
+ * places), and by /dev/full where there is one.
  */
 #define _XOPEN_SOURCE 700 /* symlink and its like beside the C library */
 

@@ -2,9 +2,10 @@
 /*
  * targets.h: what a fuzzer throws its bytes at
  *
- * Each target parses bytes as a file that a stranger sent, and then touches all that came out, so that a size which
- * was believed too early is found by the sanitizer. fuzz_arrays.c and fuzz_manifest.c are the same targets for
- * libFuzzer; tests/files/test_fuzz_corpus.c runs them on the corpus and on changed copies of it, in every test run.
+ * Each target parses bytes as a file that a stranger sent, and then touches all that came out, so
+ * that a size which was believed too early is found by the sanitizer. fuzz_arrays.c and
+ * fuzz_manifest.c are the same targets for libFuzzer; tests/files/test_fuzz_corpus.c runs them on
+ * the corpus and on changed copies of it, in every test run.
  */
 #ifndef TESTS_FUZZ_TARGETS_H
 #define TESTS_FUZZ_TARGETS_H
@@ -49,6 +50,7 @@ static inline void fuzz_arrays(const unsigned char *bytes, size_t n)
     for (int i = 0; i < set.count; i++)
         sum += touch(set.items[i].tensor.data, pe_tensor_bytes(&set.items[i].tensor)) +
                (unsigned)strlen(set.items[i].name);
+    (void)sum;
     posenc_arrays_free(&set);
 }
 
@@ -68,6 +70,7 @@ static inline void fuzz_manifest(const unsigned char *bytes, size_t n)
         for (char **name = c->arrays; *name; name++)
             sum += strlen(*name);
     }
+    (void)sum;
     posenc_cases_free(&cases);
 }
 

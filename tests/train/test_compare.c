@@ -189,7 +189,7 @@ static void an_interruption_keeps_what_is_finished(void **state)
     pe_compare            *c;
     int                    interrupted;
     (void)state;
-    config.preset.steps = 400; /* long enough that the watcher comes in between */
+    config.preset.steps = 2000; /* long enough that the watcher comes in between */
     assert_int_equal(pe_compare_create(&c, &config, NULL), POSENC_OK);
     assert_int_equal(pe_compare_train(c, &watch, &interrupted, NULL), POSENC_OK);
     assert_true(interrupted);

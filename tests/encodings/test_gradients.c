@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_gradients: combinations and settings that no room tries alone, against finite differences
+ *
+ * test_rooms compares each encoding with its own settings. Here each attention encoding of the registry is joined to
+ * each of another place (a rotation beneath a bias, for instance), and the masks other than causal are tried.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "differences.h"
+
+static const posenc_dims dims = {.B = 2, .H = 2, .G = 1, .Lq = 4, .Lk = 6, .D = 6, .Dv = 4, .d_model = 8, .L = 8};
+
+/* "name[small settings]"; the return value says that it acts in attention. */
+static int write_part(char *spec, size_t n, const posenc_encoding_info *info)
+{
+    char small[256];
+    assert_int_equal(posenc_small_model(info->name, &dims, small, sizeof small, NULL), POSENC_OK);
+    snprintf(spec, n, "%s%s%s%s", info->name, *small ? "[" : "", small, *small ? "]" : "");
+    return info->place != POSENC_INPUT;
+}
+
+static void every_pair_of_attention_encodings_has_the_gradients_of_its_loss(void **state)
+{
+    int pairs = 0;
+    (void)state;
+    for (int a = 0; a < posenc_encoding_count(); a++)
+        for (int b = 0; b < a; b++) {
+            const posenc_encoding_info *x = posenc_encoding_info_at(a), *y = posenc_encoding_info_at(b);
+            char                        one[300], two[300], spec[602];
+            if (!write_part(one, sizeof one, x) || !write_part(two, sizeof two, y) || x->place == y->place)
+                continue;
+            snprintf(spec, sizeof spec, "%s+%s", one, two);
+            compare_gradients(spec, dims, POSENC_MASK_CAUSAL, (uint64_t)(a * 100 + b));
+            pairs++;
+        }
+    assert_true(pairs >= 3);
+}
+
+static void every_mask_has_the_gradients_of_its_loss(void **state)
+{
+    static const int masks[] = {POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW, POSENC_MASK_CAUSAL | POSENC_MASK_KEY_PADDING,
+                                POSENC_MASK_CAUSAL | POSENC_MASK_EXPLICIT};
+    (void)state;
+    for (int a = 0; a < posenc_encoding_count(); a++)
+        for (size_t m = 0; m < sizeof masks / sizeof *masks; m++) {
+            char spec[300];
+            if (write_part(spec, sizeof spec, posenc_encoding_info_at(a)))
+                compare_gradients(spec, dims, masks[m], (uint64_t)(a * 10) + m);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_pair_of_attention_encodings_has_the_gradients_of_its_loss),
+        cmocka_unit_test(every_mask_has_the_gradients_of_its_loss),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_rooms: what every room promises, for the encoding named on the command line
+ *
+ * Worked examples   The text of an example holds settings and sizes, told apart by the names of posenc_dims; where a
+ *                   size is not given, H = 1, D = 4 and lengths just reach the example. A parameter that is trained
+ *                   with these settings holds 0, 1, 2, ... in memory order, any other what `init` gives (ALiBi's
+ *                   slopes). Tolerance 1e-14 relative: examples are printed with 15 digits or more.
+ * Initialisation    "normal(0, s)" must have mean 0 and deviation s within five standard errors, "zeros" be zero;
+ *                   anything else must not depend on the seed. No parameter shares its numbers with another.
+ * Gradients         against finite differences (differences.h), with the settings of a small model and with standards.
+ * Decoding          a chunk of queries at its offset is the same as within the full pass, with the same plan: the same
+ *                   bits from the reference, DESIGN's float tolerance on both sides, 4e-6 of the row, from the tiled.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "api/objects.h"
+#include "differences.h"
+
+static const posenc_encoding_info *info;
+
+static int acts_in_attention(void)
+{
+    return info->place != POSENC_INPUT;
+}
+
+/* ---- an encoding with its plan and parameters in double ---- */
+
+typedef struct bench {
+    posenc_encoding *e;
+    posenc_plan     *plan;
+    posenc_dims      dims;
+    array            numbers[CASE_PARAMS];
+    posenc_tensor    params[CASE_PARAMS];
+    void            *work;
+} bench;
+
+static void allocate_params(bench *x)
+{
+    posenc_error err;
+    for (int i = 0; i < posenc_param_count(x->e); i++) {
+        int32_t ndim;
+        int64_t shape[POSENC_MAX_DIMS];
+        if (posenc_param_shape(x->e, &x->dims, i, &ndim, shape, &err))
+            fail_msg("%s", err.message);
+        x->numbers[i] = array_make(ndim, shape);
+        x->params[i]  = array_tensor(&x->numbers[i], 1);
+    }
+}
+
+static bench bench_make(const char *spec, const char *settings, posenc_dims dims, posenc_options options)
+{
+    bench        x = {.dims = dims};
+    posenc_error err;
+    if (posenc_encoding_create(&x.e, spec, settings, &err) ||
+        posenc_plan_create(&x.plan, x.e, &dims, &options, &err))
+        fail_msg("%s: %s", spec, err.message);
+    allocate_params(&x);
+    if (posenc_param_init(x.e, &dims, x.params, 1, &err))
+        fail_msg("%s", err.message);
+    x.work = aligned_alloc(64, posenc_plan_workspace(x.plan, POSENC_FORWARD | POSENC_BACKWARD | POSENC_SCORES));
+    return x;
+}
+
+static void bench_free(bench *x)
+{
+    for (int i = 0; i < posenc_param_count(x->e); i++)
+        array_free(&x->numbers[i]);
+    free(x->work);
+    posenc_plan_free(x->plan);
+    posenc_encoding_free(x->e);
+}
+
+/* Numbers per row of the part at the input. */
+static int64_t width_of(const bench *x)
+{
+    const pe_resolved *part = &x->plan->parts[POSENC_INPUT];
+    return part->room->width(&part->problem);
+}
+
+/* ---- worked examples ---- */
+
+/* Sizes of "H=8 form=distance" go to dims, settings to the text. */
+static void split(const char *text, posenc_dims *dims, char *settings, size_t n)
+{
+    const struct {
+        const char *name;
+        int64_t    *size;
+    } sizes[] = {{"B", &dims->B},   {"H", &dims->H},   {"G", &dims->G}, {"Lq", &dims->Lq},          {"Lk", &dims->Lk},
+                 {"D", &dims->D},   {"Dv", &dims->Dv}, {"L", &dims->L}, {"d_model", &dims->d_model}};
+    settings[0] = '\0';
+    while (*text) {
+        const size_t pair = strcspn(text, " "), name = strcspn(text, "=");
+        int          is_size = 0;
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            if (strlen(sizes[i].name) == name && !strncmp(sizes[i].name, text, name)) {
+                *sizes[i].size = strtoll(text + name + 1, NULL, 10);
+                is_size        = 1;
+            }
+        if (!is_size)
+            snprintf(settings + strlen(settings), n - strlen(settings), "%.*s ", (int)pair, text);
+        text += pair + strspn(text + pair, " ");
+    }
+}
+
+static void count_params(bench *x)
+{
+    for (int i = 0; i < posenc_param_count(x->e); i++)
+        for (int64_t n = 0; posenc_param_trainable(x->e, i) && n < x->numbers[i].count; n++)
+            x->numbers[i].wide[n] = (double)n;
+}
+
+static double row_value(bench *x, const posenc_example *example)
+{
+    const int64_t  width = width_of(x);
+    array          y     = array_make(3, (int64_t[]){1, example->a + 1, width});
+    posenc_tensor  to    = array_tensor(&y, 1);
+    posenc_error   err;
+    posenc_rows_in in = {.params = x->params};
+    double         steps[64];
+    assert_in_range(example->a, 0, 63);
+    assert_in_range(example->b, 0, width - 1);
+    for (int s = 0; s <= example->a; s++) /* rows by number: an array is not moved by a preset's first row */
+        steps[s] = s;
+    in.pos = posenc_positions_array(posenc_tensor_contiguous(steps, POSENC_F64, 1, (int64_t[]){example->a + 1}));
+    if (posenc_rows(x->plan, &in, &to, x->work, &err))
+        fail_msg("%s", err.message);
+    const double value = y.wide[example->a * width + example->b];
+    array_free(&y);
+    return value;
+}
+
+static double frequency_value(bench *x, const posenc_example *example)
+{
+    double       w[512];
+    int64_t      pairs = 0;
+    posenc_error err;
+    assert_int_equal(posenc_rotary_frequencies(x->plan, NULL, &pairs, NULL, &err), POSENC_OK);
+    assert_in_range(pairs, example->a + 1, 512);
+    assert_int_equal(posenc_rotary_frequencies(x->plan, w, &pairs, NULL, &err), POSENC_OK);
+    return w[example->a];
+}
+
+static double bias_value(bench *x, const posenc_example *example)
+{
+    array            bias = array_make(3, (int64_t[]){x->dims.H, example->b + 1, example->c + 1});
+    posenc_tensor    to   = array_tensor(&bias, 1);
+    posenc_attend_in in   = {.q = {.dtype = POSENC_F64}, .params = x->params};
+    posenc_error     err;
+    if (posenc_bias(x->plan, &in, &to, x->work, &err))
+        fail_msg("%s", err.message);
+    const double value = bias.wide[((example->a + 1) * (example->b + 1)) * (example->c + 1) - 1];
+    array_free(&bias);
+    return value;
+}
+
+static double (*const value_at[POSENC_PLACES])(bench *, const posenc_example *) = {row_value, frequency_value,
+                                                                                   bias_value, NULL};
+
+static void worked_examples_come_out(void **state)
+{
+    const posenc_example *examples;
+    const int             count = posenc_examples(info->name, &examples);
+    (void)state;
+    for (int i = 0; i < count; i++) {
+        const posenc_example *x    = &examples[i];
+        posenc_dims           dims = {.B = 1, .Lq = x->a + 1, .Lk = x->a + 1, .d_model = 4};
+        char                  settings[256];
+        if (acts_in_attention())
+            dims = (posenc_dims){.B = 1, .H = 1, .D = 4, .Lq = x->b + 1, .Lk = x->c + 1};
+        split(x->settings, &dims, settings, sizeof settings);
+        bench b = bench_make(info->name, settings, dims, posenc_options_default());
+        count_params(&b);
+        if (!value_at[info->place])
+            fail_msg("%s: place %s has no way to check an example", info->name, posenc_place_name(info->place));
+        const double got = value_at[info->place](&b, x);
+        if (!(fabs(got - x->value) <= 1e-14 * (x->value == 0 ? 1 : fabs(x->value))))
+            fail_msg("%s, %s: (%d,%d,%d) is %.17g, the source says %.17g (%s)", info->name, x->settings, (int)x->a,
+                     (int)x->b, (int)x->c, got, x->value, x->source);
+        bench_free(&b);
+    }
+}
+
+/* ---- initialisation ---- */
+
+static const posenc_dims large = {.B = 1, .H = 8, .Lq = 64, .Lk = 64, .D = 16, .d_model = 128, .L = 64};
+
+/* The name s in "normal(0, s)", or 0. */
+static int deviation_setting(const char *init, char name[64])
+{
+    return sscanf(init, "normal(0, %63[A-Za-z_0-9])", name) == 1;
+}
+
+static void init_param(const posenc_encoding *e, uint64_t seed, posenc_tensor *params)
+{
+    posenc_error err;
+    if (posenc_param_init(e, &large, params, seed, &err))
+        fail_msg("%s", err.message);
+}
+
+static void check_normal(const array *x, double deviation, const char *name)
+{
+    double mean = 0, squares = 0, n = (double)x->count;
+    for (int64_t i = 0; i < x->count; i++) {
+        mean += x->wide[i] / n;
+        squares += x->wide[i] * x->wide[i] / n;
+    }
+    assert_true(x->count >= 200);
+    if (!(fabs(mean) <= 5 * deviation / sqrt(n) && fabs(sqrt(squares) - deviation) <= 5 * deviation / sqrt(2 * n)))
+        fail_msg("%s: mean %g, deviation %g, not 0 and %g", name, mean, sqrt(squares), deviation);
+}
+
+static void parameters_start_as_their_init_says(void **state)
+{
+    (void)state;
+    for (int i = 0; i < info->param_count; i++) {
+        char        name[64], settings[128] = "";
+        const char *init      = info->params[i].init;
+        const int   is_normal = deviation_setting(init, name);
+        if (is_normal)
+            snprintf(settings, sizeof settings, "%s=0.37", name);
+        bench  x     = bench_make(info->name, settings, large, posenc_options_default());
+        array *now   = &x.numbers[i];
+        array  first = array_make(now->ndim, now->shape);
+        init_param(x.e, 1, x.params);
+        memcpy(first.wide, now->wide, (size_t)now->count * sizeof(double));
+        init_param(x.e, 2, x.params);
+        if (is_normal) {
+            check_normal(&first, 0.37, info->params[i].name);
+            check_normal(now, 0.37, info->params[i].name);
+            assert_true(largest(now, &first) > 0.37); /* another seed */
+        } else
+            assert_true(largest(now, &first) == 0);
+        if (!strcmp(init, "zeros"))
+            assert_true(largest(now, NULL) == 0);
+        else
+            assert_true(largest(now, NULL) > 0);
+        init_param(x.e, 1, x.params);
+        assert_memory_equal(first.wide, now->wide, (size_t)now->count * sizeof(double));
+        array_free(&first);
+        bench_free(&x);
+    }
+}
+
+static void parameters_in_float_are_those_in_double_rounded(void **state)
+{
+    bench         x = bench_make(info->name, NULL, large, posenc_options_default());
+    posenc_tensor narrow[CASE_PARAMS];
+    (void)state;
+    for (int i = 0; i < info->param_count; i++)
+        narrow[i] = array_tensor(&x.numbers[i], 0);
+    init_param(x.e, 7, x.params);
+    init_param(x.e, 7, narrow);
+    for (int i = 0; i < info->param_count; i++)
+        for (int64_t n = 0; n < x.numbers[i].count; n++)
+            assert_true(x.numbers[i].narrow[n] == (float)x.numbers[i].wide[n]);
+    bench_free(&x);
+}
+
+static void no_two_parameters_share_their_numbers(void **state)
+{
+    bench x = bench_make(info->name, NULL, large, posenc_options_default());
+    char  name[64];
+    (void)state;
+    init_param(x.e, 1, x.params);
+    for (int i = 0; i < info->param_count; i++)
+        for (int j = 0; j < i; j++)
+            if (deviation_setting(info->params[i].init, name) && deviation_setting(info->params[j].init, name))
+                assert_true(x.numbers[i].wide[0] != x.numbers[j].wide[0]);
+    bench_free(&x);
+}
+
+static void another_part_of_a_combination_changes_no_number(void **state)
+{
+    bench alone = bench_make(info->name, NULL, large, posenc_options_default());
+    int   tried = 0;
+    (void)state;
+    init_param(alone.e, 5, alone.params);
+    for (int o = 0; o < posenc_encoding_count(); o++) {
+        const posenc_encoding_info *other = posenc_encoding_info_at(o);
+        char                        spec[128];
+        if (other->place == info->place)
+            continue;
+        snprintf(spec, sizeof spec, "%s+%s", info->name, other->name);
+        bench both = bench_make(spec, NULL, large, posenc_options_default());
+        init_param(both.e, 5, both.params);
+        for (int i = 0; i < posenc_param_count(both.e); i++)
+            for (int j = 0; j < info->param_count; j++) {
+                if (posenc_param_describe(both.e, i) != posenc_param_describe(alone.e, j))
+                    continue;
+                assert_true(!strncmp(posenc_param_name(both.e, i), info->name, strlen(info->name)));
+                assert_memory_equal(both.numbers[i].wide, alone.numbers[j].wide,
+                                    (size_t)alone.numbers[j].count * sizeof(double));
+            }
+        bench_free(&both);
+        tried++;
+    }
+    assert_true(tried > 0);
+    bench_free(&alone);
+}
+
+/* ---- gradients ---- */
+
+static const posenc_dims small_dims = {.B = 2, .H = 2, .G = 1, .Lq = 5, .Lk = 7, .D = 6, .Dv = 4, .d_model = 8, .L = 8};
+
+/* "name", or "name[small settings]". */
+static void write_spec(char *spec, size_t n, const posenc_dims *dims, int is_small)
+{
+    char         small[256] = "";
+    posenc_error err;
+    if (is_small && posenc_small_model(info->name, dims, small, sizeof small, &err))
+        fail_msg("%s", err.message);
+    snprintf(spec, n, "%s%s%s%s", info->name, *small ? "[" : "", small, *small ? "]" : "");
+}
+
+static double rows_loss(bench *x, const array *dy, posenc_positions pos, array *input)
+{
+    array                y   = array_make(3, dy->shape);
+    posenc_tensor        to  = array_tensor(&y, 1);
+    const posenc_rows_in in  = {.x = array_tensor(input, 1), .pos = pos, .params = x->params};
+    double               sum = 0;
+    posenc_error         err;
+    if (posenc_rows(x->plan, &in, &to, x->work, &err))
+        fail_msg("%s", err.message);
+    for (int64_t i = 0; i < y.count; i++)
+        sum += dy->wide[i] * y.wide[i];
+    array_free(&y);
+    return sum;
+}
+
+static double rows_slope(bench *x, const array *dy, posenc_positions pos, array *input, double *at)
+{
+    const double start = *at;
+    *at                = start + STEP;
+    const double above = rows_loss(x, dy, pos, input);
+    *at                = start - STEP;
+    const double below = rows_loss(x, dy, pos, input);
+    *at                = start;
+    return (above - below) / (2 * STEP);
+}
+
+static void compare_rows(bench *x, posenc_positions pos)
+{
+    array         dy = array_make(3, (int64_t[]){2, small_dims.Lq, width_of(x)}), input = array_make(3, dy.shape);
+    array         dx = array_make(3, dy.shape), dparams[CASE_PARAMS];
+    posenc_tensor to[CASE_PARAMS];
+    posenc_error  err;
+    array_fill(&dy, 1, "dy", 1);
+    array_fill(&input, 1, "x", 1);
+    for (int i = 0; i < info->param_count; i++) {
+        array_fill(&x->numbers[i], 2, info->params[i].name, 1);
+        dparams[i] = array_make(x->numbers[i].ndim, x->numbers[i].shape);
+        to[i]      = array_tensor(&dparams[i], 1);
+    }
+    const posenc_rows_in   in   = {.x = array_tensor(&input, 1), .pos = pos, .params = x->params};
+    const posenc_rows_grad grad = {.dy = array_tensor(&dy, 1), .dx = array_tensor(&dx, 1), .dparams = to};
+    if (posenc_rows_backward(x->plan, &in, &grad, x->work, &err))
+        fail_msg("%s", err.message);
+    for (int64_t i = 0; i < dx.count; i++)
+        assert_true(fabs(rows_slope(x, &dy, pos, &input, &input.wide[i]) - dx.wide[i]) <= TOLERANCE);
+    for (int p = 0; p < info->param_count; p++) {
+        for (int64_t i = 0; i < dparams[p].count; i++)
+            assert_true(fabs(rows_slope(x, &dy, pos, &input, &x->numbers[p].wide[i]) - dparams[p].wide[i]) <= TOLERANCE);
+        array_free(&dparams[p]);
+    }
+    array_free(&dy), array_free(&input), array_free(&dx);
+}
+
+static void gradients_at_the_input(const char *spec)
+{
+    int64_t ids[10] = {0, 3, 3, 1, 4, 2, 2, 2, 0, 1}; /* repeated: cotangents meet */
+    bench   x       = bench_make(spec, NULL, small_dims, posenc_options_default());
+    compare_rows(&x, posenc_positions_range(0, 1));
+    compare_rows(&x, posenc_positions_array(posenc_tensor_contiguous(ids, POSENC_I64, 2, (int64_t[]){2, 5})));
+    bench_free(&x);
+}
+
+static void gradients_are_the_slopes_of_the_loss(void **state)
+{
+    (void)state;
+    for (int is_small = 0; is_small < 2; is_small++) {
+        char spec[300];
+        write_spec(spec, sizeof spec, &small_dims, is_small);
+        if (!acts_in_attention()) {
+            gradients_at_the_input(spec);
+            continue;
+        }
+        compare_gradients(spec, small_dims, POSENC_MASK_CAUSAL, 11);
+        if (!info->causal_only)
+            compare_gradients(spec, small_dims, POSENC_MASK_NONE, 12);
+    }
+}
+
+/* ---- decoding ---- */
+
+static const posenc_dims whole = {.B = 2, .H = 4, .G = 2, .Lq = 19, .Lk = 23, .D = 8, .Dv = 6, .d_model = 16, .L = 16};
+
+/* Queries from .. from+n-1 of the case, all keys, written to o [B,H,n,Dv]. */
+static void attend_chunk(const attention_case *c, const posenc_plan *plan, void *work, int wide, int64_t from, int64_t n,
+                         const array *o)
+{
+    posenc_tensor    params[CASE_PARAMS];
+    posenc_attend_in in = {.q = array_tensor(&c->q, wide), .k = array_tensor(&c->k, wide), .v = array_tensor(&c->v, wide),
+                           .params = params};
+    posenc_error     err;
+    for (int i = 0; i < c->param_count; i++)
+        params[i] = array_tensor(&c->params[i], wide);
+    in.q.data     = wide ? (void *)(c->q.wide + from * whole.D) : (void *)(c->q.narrow + from * whole.D);
+    in.q.shape[2] = n;
+    in.q_pos      = posenc_positions_range((double)(whole.Lk - whole.Lq + from), 1);
+    in.k_pos      = posenc_positions_range(0, 1);
+    const posenc_attend_out out = {.o = array_tensor(o, wide)};
+    if (posenc_attend(plan, &in, &out, work, &err))
+        fail_msg("%s: %s", posenc_encoding_spec(c->e), err.message);
+}
+
+static void compare_chunk(const array *full, const array *part, int wide, int64_t from, int64_t n)
+{
+    for (int64_t bh = 0; bh < whole.B * whole.H; bh++)
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t a = (bh * whole.Lq + from + i) * whole.Dv, b = (bh * n + i) * whole.Dv;
+            double        scale = 0;
+            for (int64_t d = 0; d < whole.Dv; d++)
+                scale = fmax(scale, fabs((double)full->narrow[a + d]));
+            for (int64_t d = 0; d < whole.Dv; d++) {
+                if (wide)
+                    assert_true(full->wide[a + d] == part->wide[b + d]);
+                else
+                    assert_true(fabs((double)full->narrow[a + d] - (double)part->narrow[b + d]) <= 4e-6 * scale);
+            }
+        }
+}
+
+static void chunks_in_attention(int wide, int mask)
+{
+    static const int64_t chunks[][2] = {{0, 1}, {18, 1}, {7, 1}, {0, 5}, {4, 15}, {11, 8}};
+    char                 spec[300];
+    posenc_plan         *plan;
+    posenc_error         err;
+    write_spec(spec, sizeof spec, &whole, 1);
+    attention_case c    = case_make(spec, whole, 21);
+    c.options.mask      = mask;
+    c.options.executor  = wide ? POSENC_REFERENCE : POSENC_TILED;
+    array full          = array_make4(whole.B, whole.H, whole.Lq, whole.Dv);
+    if (posenc_plan_create(&plan, c.e, &whole, &c.options, &err))
+        fail_msg("%s", err.message);
+    void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
+    attend_chunk(&c, plan, work, wide, 0, whole.Lq, &full);
+    for (size_t x = 0; x < sizeof chunks / sizeof *chunks; x++) {
+        array part = array_make4(whole.B, whole.H, chunks[x][1], whole.Dv);
+        attend_chunk(&c, plan, work, wide, chunks[x][0], chunks[x][1], &part);
+        compare_chunk(&full, &part, wide, chunks[x][0], chunks[x][1]);
+        array_free(&part);
+    }
+    array_free(&full);
+    free(work);
+    posenc_plan_free(plan);
+    case_free(&c);
+}
+
+static void rows_from(bench *x, double start, const array *y)
+{
+    posenc_error         err;
+    posenc_tensor        to = array_tensor(y, 1);
+    const posenc_rows_in in = {.pos = posenc_positions_range(start, 1), .params = x->params};
+    if (posenc_rows(x->plan, &in, &to, x->work, &err))
+        fail_msg("%s", err.message);
+}
+
+static void chunks_at_the_input(void)
+{
+    char spec[300];
+    write_spec(spec, sizeof spec, &whole, 1);
+    bench         x     = bench_make(spec, NULL, whole, posenc_options_default());
+    const int64_t width = width_of(&x);
+    array         full = array_make(3, (int64_t[]){1, 15, width}), one = array_make(3, (int64_t[]){1, 1, width});
+    rows_from(&x, 0, &full);
+    for (int64_t s = 0; s < 15; s++) {
+        rows_from(&x, (double)s, &one);
+        assert_memory_equal(one.wide, full.wide + s * width, (size_t)width * sizeof(double));
+    }
+    array_free(&full), array_free(&one);
+    bench_free(&x);
+}
+
+static void a_chunk_at_its_offset_is_a_part_of_the_full_pass(void **state)
+{
+    (void)state;
+    if (!acts_in_attention()) {
+        chunks_at_the_input();
+        return;
+    }
+    for (int wide = 0; wide < 2; wide++) {
+        chunks_in_attention(wide, POSENC_MASK_CAUSAL);
+        if (!info->causal_only)
+            chunks_in_attention(wide, POSENC_MASK_NONE);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(worked_examples_come_out),
+        cmocka_unit_test(parameters_start_as_their_init_says),
+        cmocka_unit_test(parameters_in_float_are_those_in_double_rounded),
+        cmocka_unit_test(no_two_parameters_share_their_numbers),
+        cmocka_unit_test(another_part_of_a_combination_changes_no_number),
+        cmocka_unit_test(gradients_are_the_slopes_of_the_loss),
+        cmocka_unit_test(a_chunk_at_its_offset_is_a_part_of_the_full_pass),
+    };
+    info = argc == 2 ? posenc_encoding_find(argv[1]) : NULL;
+    if (!info) {
+        fprintf(stderr, "usage: test_encodings_rooms ENCODING, one of `posenc list`\n");
+        return 2;
+    }
+    return cmocka_run_group_tests_name(info->name, tests, NULL, NULL);
+}
