@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEFAULT_PRESET "default"
+#define DEFAULT_PRESET    "default"
 #define DEFAULT_DIRECTORY "posenc-compare"
 
 enum { CHUNK = 1 << 16, MOST_STEPS = 100000000, MOST_SEEDS = 1000, MOST_THREADS = 1024, NAME = 120 };
@@ -103,7 +103,8 @@ static int unknown_preset(const char *name)
 {
     char known[256] = "";
     for (int i = 0; pe_preset_at(i); i++)
-        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", pe_preset_at(i)->name);
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "",
+                 pe_preset_at(i)->name);
     return cli_usage("--preset: there is no preset \"%s\"; there are: %s", name, known);
 }
 
@@ -126,7 +127,7 @@ static int check_list(const char *list)
 
 static int read_config(const cli_args *args, pe_compare_config *config)
 {
-    const char      *name   = cli_value(args, "preset"), *list = cli_value(args, "encodings");
+    const char      *name = cli_value(args, "preset"), *list = cli_value(args, "encodings");
     const char      *output = cli_value(args, "output");
     const pe_preset *preset = pe_preset_find(name ? name : DEFAULT_PRESET);
     if (!preset)
@@ -194,11 +195,13 @@ static void show_finished(void *self, const pe_compare_run *run, const pe_compar
 {
     (void)self;
     if (run->diverged)
-        fprintf(stderr, "compare: %d of %d: %s, seed %" PRId64 ": diverged, %.0f s\n", state->finished, state->runs,
-                run->label, run->seed, run->seconds);
+        fprintf(stderr, "compare: %d of %d: %s, seed %" PRId64 ": diverged, %.0f s\n", state->finished,
+                state->runs, run->label, run->seed, run->seconds);
     else
-        fprintf(stderr, "compare: %d of %d: %s, seed %" PRId64 ": %.3f nats per byte at L, %.3f at 8 L, %.0f s\n",
-                state->finished, state->runs, run->label, run->seed, run->loss_at_L, run->loss_at_8L, run->seconds);
+        fprintf(stderr,
+                "compare: %d of %d: %s, seed %" PRId64 ": %.3f nats per byte at L, %.3f at 8 L, %.0f s\n",
+                state->finished, state->runs, run->label, run->seed, run->loss_at_L, run->loss_at_8L,
+                run->seconds);
 }
 
 /* ---------------------------------------------------------------- what came out ------------- */
@@ -287,8 +290,9 @@ static int train(const cli_args *args, pe_compare *c, const char *directory)
     posenc_error           err;
     int                    was_interrupted;
     const int              on_terminal = cli_is_terminal(STDERR_FILENO);
-    const pe_compare_watch watch       = {.interrupted = interrupted, .progress = on_terminal ? show_progress : NULL,
-                                          .finished = on_terminal ? NULL : show_finished};
+    const pe_compare_watch watch       = {.interrupted = interrupted,
+                                          .progress    = on_terminal ? show_progress : NULL,
+                                          .finished    = on_terminal ? NULL : show_finished};
     catch_interrupt();
     const posenc_status status = pe_compare_train(c, &watch, &was_interrupted, &err);
     if (on_terminal)
@@ -345,13 +349,18 @@ const cli_command cli_compare = {
     .name     = "compare",
     .summary  = "train a small model per encoding on your text and report which to take",
     .synopsis = "TEXT... [-e SPEC,...] [-o DIR] [--preset NAME] [--seeds N] [--steps N]",
-    .details  = "Trains the same small Transformer once per encoding on the first nine tenths of the text (- is standard "
-                "input; several files are joined) and measures the loss per byte on the rest, at positions up to eight "
+    .details  = "Trains the same small Transformer once per encoding on the first nine tenths of the text (- "
+                "is standard "
+                "input; several files are joined) and measures the loss per byte on the rest, at positions up "
+                "to eight "
                 "times the length that was trained. Prints a table and writes a directory with report.html, "
-                "results.json, results.csv, curves.csv and pictures. DIR may be new, empty, or an older result, which "
+                "results.json, results.csv, curves.csv and pictures. DIR may be new, empty, or an older "
+                "result, which "
                 "is replaced.\n\n"
-                "A SPEC is NAME, NAME[setting=value,...] or several joined by +. Settings that are not given are those "
-                "that suit a model of this size. Step counts are fixed: the same command gives the same table, however "
+                "A SPEC is NAME, NAME[setting=value,...] or several joined by +. Settings that are not given "
+                "are those "
+                "that suit a model of this size. Step counts are fixed: the same command gives the same "
+                "table, however "
                 "many threads it has.",
     .options  = options,
     .run      = run,

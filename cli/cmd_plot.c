@@ -16,7 +16,16 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { LENGTH = 128, DIM = 64, HEADS = 8, LONGEST = 4096, WIDEST = 4096, MOST_HEADS = 64, COLUMNS = 80, ALIGNMENT = 64 };
+enum {
+    LENGTH     = 128,
+    DIM        = 64,
+    HEADS      = 8,
+    LONGEST    = 4096,
+    WIDEST     = 4096,
+    MOST_HEADS = 64,
+    COLUMNS    = 80,
+    ALIGNMENT  = 64
+};
 
 static const cli_option options[] = {
     {0, "set", "NAME=VALUE", "a setting of the encoding (may be repeated); see posenc list NAME"},
@@ -78,7 +87,8 @@ static int choose_offer(request *r)
             return CLI_DONE;
         }
     join_offers(known, sizeof known, offers, count);
-    return cli_usage("plot: %s has no picture \"%s\"; it has: %s", posenc_encoding_spec(r->e), r->kind, known);
+    return cli_usage("plot: %s has no picture \"%s\"; it has: %s", posenc_encoding_spec(r->e), r->kind,
+                     known);
 }
 
 /* A SPEC and every --set; a mistake in either is the caller's. */
@@ -86,7 +96,8 @@ static int create_encoding(const cli_args *args, const char *spec, request *r)
 {
     posenc_error        err;
     char               *settings = cli_settings(args);
-    const posenc_status status   = settings ? posenc_encoding_create(&r->e, spec, settings, &err) : POSENC_MEMORY;
+    const posenc_status status =
+        settings ? posenc_encoding_create(&r->e, spec, settings, &err) : POSENC_MEMORY;
     if (!settings)
         return cli_failed("plot: there is no memory for the settings");
     free(settings);
@@ -95,10 +106,11 @@ static int create_encoding(const cli_args *args, const char *spec, request *r)
 
 static void set_data(request *r)
 {
-    const posenc_encoding_info *part = posenc_encoding_part(r->e, r->offer.place);
+    const posenc_encoding_info *part     = posenc_encoding_part(r->e, r->offer.place);
     const int                   is_input = r->offer.place == POSENC_INPUT;
-    r->data        = (pe_picture_data){.length = r->length, .causal = part->causal_only};
-    r->data.dims   = (posenc_dims){.B = 1, .H = r->heads, .D = r->dim, .Lq = r->length, .Lk = r->length, .L = r->length};
+    r->data = (pe_picture_data){.length = r->length, .causal = part->causal_only};
+    r->data.dims =
+        (posenc_dims){.B = 1, .H = r->heads, .D = r->dim, .Lq = r->length, .Lk = r->length, .L = r->length};
     r->data.dims.d_model = is_input ? r->dim : r->heads * r->dim;
 }
 
@@ -157,7 +169,8 @@ static int draw(const request *r)
     if (r->path)
         status = pe_plot_file(pe_picture_figure(picture), r->path, &err);
     else
-        status = pe_plot_terminal(pe_picture_figure(picture), stdout, terminal_columns(), cli_colour(STDOUT_FILENO), &err);
+        status = pe_plot_terminal(pe_picture_figure(picture), stdout, terminal_columns(),
+                                  cli_colour(STDOUT_FILENO), &err);
     pe_picture_free(picture);
     return status ? cli_error(&err) : CLI_DONE;
 }
@@ -192,7 +205,8 @@ static int run(const cli_args *args)
 {
     request r = {0};
     if (cli_count(args) != 2)
-        return cli_usage("plot: give a picture and an encoding, e.g. posenc plot heatmap NAME; try posenc plot --help");
+        return cli_usage(
+            "plot: give a picture and an encoding, e.g. posenc plot heatmap NAME; try posenc plot --help");
     r.kind           = cli_at(args, 0);
     const int status = make(args, &r);
     release(&r);
@@ -203,11 +217,14 @@ const cli_command cli_plot = {
     .name     = "plot",
     .summary  = "draw an encoding: heat map, similarity of positions, bias by distance",
     .synopsis = "heatmap|similarity|bias SPEC [--set NAME=VALUE]... [--length N] [-o F.png|.svg|.pdf]",
-    .details  = "heatmap: the vector of each position. similarity: of an input encoding, the cosine of the vectors of "
-                "every two positions; of a rotary one, the score of two equal vectors against their distance. bias: what "
-                "is added to the scores, per head, against the distance.\n\n"
-                "Without -o the picture is drawn in the terminal. Encodings that learn are shown untrained; posenc "
-                "compare shows them trained.",
-    .options  = options,
-    .run      = run,
+    .details =
+        "heatmap: the vector of each position. similarity: of an input encoding, the cosine of the vectors "
+        "of "
+        "every two positions; of a rotary one, the score of two equal vectors against their distance. bias: "
+        "what "
+        "is added to the scores, per head, against the distance.\n\n"
+        "Without -o the picture is drawn in the terminal. Encodings that learn are shown untrained; posenc "
+        "compare shows them trained.",
+    .options = options,
+    .run     = run,
 };

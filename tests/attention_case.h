@@ -36,6 +36,7 @@ typedef struct attention_case {
     posenc_positions q_pos, k_pos;
     array            q, k, v, dout, params[CASE_PARAMS];
     uint8_t         *key_allowed, *allowed; /* [B,Lk], [B,1,Lq,Lk] */
+    int64_t         *q_segments, *k_segments; /* [B,Lq], [B,Lk]: 0, 1 or 2 */
     int              param_count;
 } attention_case;
 
@@ -85,7 +86,8 @@ static inline posenc_tensor array_tensor(const array *a, int wide)
                                     a->shape);
 }
 
-/* Parameters: what the encoding starts with, with normal noise so that none is zero. */
+/* Parameters: what the encoding starts with, a little smaller so that none keeps a value that a formula treats apart
+   and none leaves an interval around 0; zeros become normal noise. */
 static inline void case_fill_params(attention_case *c, uint64_t seed)
 {
     posenc_tensor tensors[CASE_PARAMS];
@@ -103,8 +105,10 @@ static inline void case_fill_params(attention_case *c, uint64_t seed)
         fprintf(stderr, "%s\n", err.message), abort();
     for (int i = 0; i < c->param_count; i++)
         for (int64_t x = 0; x < c->params[i].count; x++) {
-            const double start = c->params[i].wide[x], noise = posenc_random_normal(seed, posenc_param_name(c->e, i), (uint64_t)x);
-            array_set(&c->params[i], x, start != 0 ? start * (1 + 0.2 * noise) : 0.2 * noise);
+            const char  *name  = posenc_param_name(c->e, i);
+            const double start = c->params[i].wide[x], share = posenc_random_uniform(seed, name, (uint64_t)x);
+            array_set(&c->params[i], x,
+                      start != 0 ? start * (1 - 0.3 * share) : 0.2 * posenc_random_normal(seed, name, (uint64_t)x));
         }
 }
 
@@ -129,6 +133,12 @@ static inline attention_case case_make(const char *spec, posenc_dims dims, uint6
     case_fill_params(&c, seed);
     c.key_allowed = malloc((size_t)(dims.B * dims.Lk));
     c.allowed     = malloc((size_t)(dims.B * dims.Lq * dims.Lk));
+    c.q_segments  = malloc((size_t)(dims.B * dims.Lq) * sizeof(int64_t));
+    c.k_segments  = malloc((size_t)(dims.B * dims.Lk) * sizeof(int64_t));
+    for (int64_t i = 0; i < dims.B * dims.Lq; i++)
+        c.q_segments[i] = i % dims.Lq * 3 / dims.Lq;
+    for (int64_t i = 0; i < dims.B * dims.Lk; i++)
+        c.k_segments[i] = i % dims.Lk * 3 / dims.Lk;
     for (int64_t i = 0; i < dims.B * dims.Lk; i++)
         c.key_allowed[i] = posenc_random_uniform(seed, "key_allowed", (uint64_t)i) < 0.7;
     for (int64_t i = 0; i < dims.B * dims.Lq * dims.Lk; i++)
@@ -145,6 +155,8 @@ static inline void case_free(attention_case *c)
         array_free(&c->params[i]);
     free(c->key_allowed);
     free(c->allowed);
+    free(c->q_segments);
+    free(c->k_segments);
     posenc_encoding_free(c->e);
 }
 
@@ -168,6 +180,8 @@ static inline posenc_attend_in case_in(const attention_case *c, int wide, posenc
     in.k_pos       = c->k_pos;
     in.key_allowed = posenc_tensor_contiguous(c->key_allowed, POSENC_U8, 2, (int64_t[]){d->B, d->Lk});
     in.allowed     = posenc_tensor_contiguous(c->allowed, POSENC_U8, 4, (int64_t[]){d->B, 1, d->Lq, d->Lk});
+    in.q_segments  = posenc_tensor_contiguous(c->q_segments, POSENC_I64, 2, (int64_t[]){d->B, d->Lq});
+    in.k_segments  = posenc_tensor_contiguous(c->k_segments, POSENC_I64, 2, (int64_t[]){d->B, d->Lk});
     in.params      = params;
     return in;
 }

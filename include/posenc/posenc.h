@@ -188,13 +188,18 @@ static inline posenc_positions posenc_positions_array(posenc_tensor array)
 POSENC_API posenc_status posenc_positions_fairseq(const posenc_tensor *tokens, int64_t padding_idx,
                                                   posenc_tensor *pos, posenc_error *err);
 
+/* Hugging Face's rule for padded batches: pos = cumsum(mask) - 1 where mask is not 0, else 1. mask [B,L] U8 or I64,
+   pos [B,L] I64. Source: transformers, prepare_inputs_for_generation. */
+POSENC_API posenc_status posenc_positions_from_mask(const posenc_tensor *mask, posenc_tensor *pos, posenc_error *err);
+
 /* The plan fixes which kinds of mask apply (they combine by "and"); the run carries the arrays. */
 enum {
     POSENC_MASK_NONE        = 0,
     POSENC_MASK_CAUSAL      = 1, /* key allowed iff t >= 0 */
     POSENC_MASK_WINDOW      = 2, /* key allowed iff |t| < options.window */
     POSENC_MASK_KEY_PADDING = 4, /* key allowed iff key_allowed[b,j] */
-    POSENC_MASK_EXPLICIT    = 8  /* key allowed iff allowed[b,h,i,j]: the only mask of Lq x Lk elements */
+    POSENC_MASK_EXPLICIT    = 8, /* key allowed iff allowed[b,h,i,j]: the only mask of Lq x Lk elements */
+    POSENC_MASK_SEGMENTS    = 16 /* key allowed iff q_segments[b,i] == k_segments[b,j]: packed sequences */
 };
 
 /* ---------------------------------------------------------------- encodings ----------------- */
@@ -303,8 +308,8 @@ typedef struct posenc_options {
     int64_t         window;         /* POSENC_MASK_WINDOW: keys with |t| < window */
     int             threads;        /* 0 = as OpenMP says, 1 = the calling thread alone */
     int64_t         tile_q, tile_k; /* 0 = the library's choice */
-    int64_t         max_distances;  /* how many distances the positions of one run may span; 0 = 2 (Lq + Lk).
-                                       Matters for position arrays with gaps only */
+    int64_t         max_distances;  /* how many distances the positions of one run may span; 0 = Lq + Lk, enough
+                                       for steps of 1. Matters for larger steps and arrays with gaps only */
 } posenc_options;
 
 static inline posenc_options posenc_options_default(void)
@@ -385,11 +390,13 @@ POSENC_API posenc_status posenc_rotary_frequencies(const posenc_plan *plan, doub
 /* ---------------------------------------------------------------- runs: attention ----------- */
 
 /* q [B,H,Lq,D]  k [B,G,Lk,D]  v [B,G,Lk,Dv]. The rotary part of the encoding, if any, is applied inside.
-   key_allowed [B or 1, Lk] U8; allowed [B or 1, H or 1, Lq, Lk] U8. */
+   key_allowed [B or 1, Lk] U8; allowed [B or 1, H or 1, Lq, Lk] U8; q_segments [B or 1, Lq] and k_segments [B or 1, Lk]
+   I64: for POSENC_MASK_SEGMENTS, and for encodings that see segments (without data: all in one segment). */
 typedef struct posenc_attend_in {
     posenc_tensor        q, k, v;
     posenc_positions     q_pos, k_pos;
     posenc_tensor        key_allowed, allowed;
+    posenc_tensor        q_segments, k_segments;
     const posenc_tensor *params; /* posenc_param_count of them; NULL if there are none */
 } posenc_attend_in;
 

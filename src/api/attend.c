@@ -104,6 +104,21 @@ static posenc_status check_heads(const posenc_plan *plan, const posenc_attend_in
     return check_rows(&in->k, "attend: k", k, err);
 }
 
+/* Segments are needed by their mask; an encoding may see them, and sees one segment where there are none. */
+static posenc_status check_segments(const pe_attention *a, const posenc_tensor *t, const char *who, int64_t L,
+                                    posenc_error *err)
+{
+    const int64_t shape[2] = {-1, L};
+    if (!t->data && !(a->mask & POSENC_MASK_SEGMENTS))
+        return POSENC_OK;
+    const posenc_status status = pe_check_tensor(t, who, 2, shape, err);
+    if (status)
+        return status;
+    if ((t->shape[0] != 1 && t->shape[0] != a->sizes.B) || (t->dtype != POSENC_I64 && t->dtype != POSENC_U8))
+        return pe_fail(err, POSENC_SHAPE, "%s must be I64 or U8 for 1 or %lld items", who, (long long)a->sizes.B);
+    return POSENC_OK;
+}
+
 static posenc_status check_masks(const pe_attention *a, const posenc_attend_in *in, posenc_error *err)
 {
     const pe_problem *p      = &a->sizes;
@@ -115,6 +130,10 @@ static posenc_status check_masks(const pe_attention *a, const posenc_attend_in *
         if (!status && (t->dtype != POSENC_U8 || (t->shape[0] != 1 && t->shape[0] != p->B)))
             status = pe_fail(err, POSENC_SHAPE, "attend: key_allowed must be U8 for 1 or %lld items", (long long)p->B);
     }
+    if (!status)
+        status = check_segments(a, &in->q_segments, "attend: q_segments", p->Lq, err);
+    if (!status)
+        status = check_segments(a, &in->k_segments, "attend: k_segments", p->Lk, err);
     if (!status && (a->mask & POSENC_MASK_EXPLICIT)) {
         const posenc_tensor *t = &in->allowed;
         status                 = pe_check_tensor(t, "attend: allowed", 4, all, err);
@@ -177,6 +196,8 @@ static posenc_status check_in(const posenc_plan *plan, const posenc_attend_in *i
     a->k_pos = plain_positions(&in->k_pos);
     a->key_allowed = in->key_allowed;
     a->allowed     = in->allowed;
+    a->q_segments  = in->q_segments;
+    a->k_segments  = in->k_segments;
     if (!status)
         status = check_masks(a, in, err);
     return status ? status : find_distances(plan, a, err);

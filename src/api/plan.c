@@ -51,9 +51,29 @@ static posenc_status check_dims(const posenc_dims *d, posenc_error *err)
     return POSENC_OK;
 }
 
+/* Numbers in the tables and rows of one batch item, in double because the product may exceed any integer: below 2^48
+   of them no size of a workspace overflows, whatever a machine makes of them. */
+static posenc_status check_total(const posenc_plan *plan, posenc_error *err)
+{
+    const posenc_dims *d    = &plan->dims;
+    const double       rows = (double)d->Lq + (double)d->Lk + (double)plan->max_distances;
+    const double       all  = rows * (double)d->H * ((double)d->D + (double)d->Dv + PE_LANES);
+    if (all <= 0x1p48)
+        return POSENC_OK;
+    return pe_fail(err, POSENC_SHAPE, "plan: dims and options.max_distances make %.3g numbers, too large; at most 2^48 are possible",
+                   all);
+}
+
 static posenc_status check_options(const posenc_plan *plan, posenc_error *err)
 {
-    const posenc_options *o = &plan->options;
+    const posenc_options *o   = &plan->options;
+    const int             all = POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW | POSENC_MASK_KEY_PADDING |
+                                      POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS;
+    if (o->mask & ~all)
+        return pe_fail(err, POSENC_ARGUMENT, "plan: options.mask is %d; it must be POSENC_MASK_... joined by |", o->mask);
+    if (o->max_distances < 0)
+        return pe_fail(err, POSENC_ARGUMENT, "plan: options.max_distances is %lld; it must be 0 (automatic) or more",
+                       (long long)o->max_distances);
     if ((o->mask & POSENC_MASK_WINDOW) && o->window < 1)
         return pe_fail(err, POSENC_ARGUMENT, "plan: options.window is %lld; a window mask needs at least 1", (long long)o->window);
     if (o->threads < 0 || o->threads > 4096)
@@ -134,7 +154,7 @@ static posenc_status fill_terms(posenc_plan *plan, posenc_error *err)
     const pe_resolved *score = &plan->parts[POSENC_SCORE];
     const posenc_setting_info *common;
     pe_value                   scale;
-    plan->terms = (pe_terms){.u = PE_NONE, .w = PE_NONE};
+    plan->terms = (pe_terms){.u = PE_NONE, .w = PE_NONE, .us = PE_NONE, .G = PE_NONE};
     plan->terms.scale = 1.0 / sqrt((double)plan->dims.D);
     if (score->room)
         score->room->terms(&score->problem, &plan->terms);
@@ -181,6 +201,8 @@ static void count_bytes(posenc_plan *plan)
 static posenc_status prepare(posenc_plan *plan, double *turn_memory, posenc_error *err)
 {
     posenc_status status = check_dims(&plan->dims, err);
+    if (!status)
+        status = check_total(plan, err);
     if (!status)
         status = resolve_parts(plan, err);
     if (!status)

@@ -86,6 +86,8 @@ posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, pos
     status        = check_run(plan, &r, y, "rows: y", in, NULL, err);
     if (!status && in->x.data)
         status = pe_check_tensor(&in->x, "rows: x", 3, y->shape, err);
+    if (!status && in->x.data && !pe_is_float(in->x.dtype))
+        status = pe_fail(err, POSENC_DTYPE, "rows: x is %s; it must be F32, F64, F16 or BF16", pe_dtype_name(in->x.dtype));
     if (!status)
         status = pe_check_workspace(workspace, "rows", err);
     if (status)

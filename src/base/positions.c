@@ -139,25 +139,64 @@ void pe_distances_find(pe_distances *d, const posenc_positions *q_pos, const pos
     d->step   = d->skewed ? (int64_t)step : 0;
 }
 
+/* from [B,L] of a type that is asked for, to [B,L] I64. */
+static posenc_status check_pair(const posenc_tensor *from, const posenc_tensor *pos, const char *name, posenc_error *err)
+{
+    const int64_t any[2] = {-1, -1};
+    posenc_status status = pe_check_tensor(from, name, 2, any, err);
+    if (!status)
+        status = pe_check_tensor(pos, "positions: pos", 2, from->shape, err);
+    if (!status && (pos->dtype != POSENC_I64 || (from->dtype != POSENC_I64 && from->dtype != POSENC_U8)))
+        status = pe_fail(err, POSENC_DTYPE, "%s must be I64 (a mask also U8), and pos I64", name);
+    return status;
+}
+
+/* pos[b,s] from how many of from[b,0..s] count, and whether this one does. */
+typedef int64_t position_rule(int64_t seen, int counts, int64_t padding_idx);
+
+static void number_rows(const posenc_tensor *from, int64_t not_counted, int64_t padding_idx, position_rule *rule,
+                        posenc_tensor *pos)
+{
+    for (int64_t b = 0; b < from->shape[0]; b++) {
+        int64_t seen = 0;
+        for (int64_t s = 0; s < from->shape[1]; s++) {
+            const int counts = pe_integer_at(from, b * from->stride[0] + s * from->stride[1]) != not_counted;
+            seen += counts;
+            ((int64_t *)pos->data)[b * pos->stride[0] + s * pos->stride[1]] = rule(seen, counts, padding_idx);
+        }
+    }
+}
+
+static int64_t fairseq_rule(int64_t seen, int counts, int64_t padding_idx)
+{
+    return (counts ? seen : 0) + padding_idx;
+}
+
+static int64_t hugging_face_rule(int64_t seen, int counts, int64_t padding_idx)
+{
+    (void)padding_idx;
+    return counts ? seen - 1 : 1;
+}
+
 posenc_status posenc_positions_fairseq(const posenc_tensor *tokens, int64_t padding_idx, posenc_tensor *pos,
                                        posenc_error *err)
 {
-    const int64_t any[2] = {-1, -1};
-    posenc_status status = pe_check_tensor(tokens, "positions: tokens", 2, any, err);
-    if (!status)
-        status = pe_check_tensor(pos, "positions: pos", 2, tokens->shape, err);
+    if (!tokens || !pos)
+        return pe_fail(err, POSENC_ARGUMENT, "positions: tokens and pos must not be NULL");
+    const posenc_status status = check_pair(tokens, pos, "positions: tokens", err);
     if (status)
         return status;
-    if (tokens->dtype != POSENC_I64 || pos->dtype != POSENC_I64)
-        return pe_fail(err, POSENC_DTYPE, "positions: tokens and pos must both be I64");
-    for (int64_t b = 0; b < tokens->shape[0]; b++) {
-        int64_t seen = 0;
-        for (int64_t s = 0; s < tokens->shape[1]; s++) {
-            const int64_t token = pe_integer_at(tokens, b * tokens->stride[0] + s * tokens->stride[1]);
-            const int64_t is    = token != padding_idx;
-            seen += is;
-            ((int64_t *)pos->data)[b * pos->stride[0] + s * pos->stride[1]] = seen * is + padding_idx;
-        }
-    }
+    number_rows(tokens, padding_idx, padding_idx, fairseq_rule, pos);
+    return pe_done(err);
+}
+
+posenc_status posenc_positions_from_mask(const posenc_tensor *mask, posenc_tensor *pos, posenc_error *err)
+{
+    if (!mask || !pos)
+        return pe_fail(err, POSENC_ARGUMENT, "positions: mask and pos must not be NULL");
+    const posenc_status status = check_pair(mask, pos, "positions: mask", err);
+    if (status)
+        return status;
+    number_rows(mask, 0, 0, hugging_face_rule, pos);
     return pe_done(err);
 }

@@ -25,7 +25,7 @@ typedef struct pe_attention {
     posenc_tensor    q, k, v;
     posenc_positions q_pos, k_pos;
     int              mask;
-    posenc_tensor    key_allowed, allowed;
+    posenc_tensor    key_allowed, allowed, q_segments, k_segments;
     pe_distances     distances;
 
     posenc_tensor o, lse;          /* outputs of the forward, inputs of the backward */
@@ -52,10 +52,25 @@ void pe_attend_bias(const pe_attention *a, const posenc_tensor *bias, pe_arena *
 /* May query i of item b, head h see key j? All masks together. */
 int pe_is_allowed(const pe_attention *a, int64_t b, int64_t h, int64_t i, int64_t j);
 
+/* Segment of element s of item b; 0 where the run brought none. */
+int64_t pe_segment(const posenc_tensor *segments, int64_t b, int64_t s);
+
+/* G_h[z], D doubles, and its gradient (NULL if not wanted). */
+static inline const double *pe_segment_vector(const pe_attention *a, int64_t h, int z)
+{
+    return a->parts[PE_SCORE].par[a->terms->G] + (z * a->sizes.H + h) * a->sizes.D;
+}
+
+static inline double *pe_segment_gradient(const pe_attention *a, int64_t h, int z)
+{
+    double *const *dpar = a->parts[PE_SCORE].dpar;
+    return !dpar || !dpar[a->terms->G] ? NULL : dpar[a->terms->G] + (z * a->sizes.H + h) * a->sizes.D;
+}
+
 /* Do the terms need whole distances? */
 static inline int pe_uses_distance(const pe_terms *terms)
 {
-    for (int kind = 0; kind < PE_KINDS; kind++)
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
         if (pe_member(terms, kind).fill)
             return 1;
     return 0;

@@ -42,14 +42,14 @@ static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
     x.V                     = pe_take_doubles(arena, p->Lk * p->Dv);
     x.q_pos                 = pe_take_doubles(arena, p->Lq);
     x.k_pos                 = pe_take_doubles(arena, p->Lk);
-    for (int kind = 0; kind < PE_KINDS; kind++)
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
         x.by[kind] = pe_take_doubles(arena, table_size(a, kind));
     x.rows                  = pe_take_doubles(arena, 2 * a->threads * (p->Lk > p->Dv ? p->Lk : p->Dv));
     if (backward) {
         x.dQ    = pe_take_doubles(arena, p->Lq * p->D);
         x.dK    = pe_take_doubles(arena, p->Lk * p->D);
         x.dV    = pe_take_doubles(arena, p->Lk * p->Dv);
-        for (int kind = 0; kind < PE_KINDS; kind++)
+        for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
             x.dby[kind] = pe_take_doubles(arena, table_size(a, kind));
         x.dout  = pe_take_doubles(arena, p->Dv);
     }
@@ -65,7 +65,7 @@ static void load_rows(double *to, const posenc_tensor *t, int64_t b, int64_t h, 
 static void fill_tables(const head *x, int64_t h)
 {
     const pe_attention *a = x->a;
-    for (int kind = 0; kind < PE_KINDS; kind++) {
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
         const pe_by_distance m    = pe_member(a->terms, kind);
         const pe_part       *part = &a->parts[m.owner];
         if (m.fill)
@@ -123,13 +123,20 @@ static double dot_shifted(const double *a, const double *b, const double *c, int
     return b ? dot(a, c, n) + dot(b, c, n) : dot(a, c, n);
 }
 
+/* Are query i and key j of different segments? */
+static int differs(const head *x, int64_t i, int64_t j)
+{
+    return pe_segment(&x->a->q_segments, x->b, i) != pe_segment(&x->a->k_segments, x->b, j);
+}
+
 /* s[j] for every allowed key, -infinity for the others. */
 static void score_row(const head *x, int64_t i, double *s)
 {
     const pe_attention *a = x->a;
     const pe_terms     *m = a->terms;
     const pe_problem   *p = &a->sizes;
-    const double       *q = x->Q + i * p->D, *u = pe_head_vector(a, m->u, x->h), *w = pe_head_vector(a, m->w, x->h);
+    const double       *q = x->Q + i * p->D, *u = pe_head_vector(a, m->u, x->h), *w = pe_head_vector(a, m->w, x->h),
+                       *us = pe_head_vector(a, m->us, x->h);
     if (m->hook.visit) {
         const pe_tile tile = {x->h, 1, p->Lk, p->Lk, x->q_pos + i, x->k_pos};
         m->hook.visit(a->parts[PE_SCORE].p, a->parts[PE_SCORE].par, &tile, s);
@@ -147,6 +154,8 @@ static void score_row(const head *x, int64_t i, double *s)
             sum += dot_shifted(q, w, A, p->D);
         if (B)
             sum += dot(k, B, p->D);
+        if (m->G != PE_NONE)
+            sum += dot_shifted(q, us, pe_segment_vector(a, x->h, differs(x, i, j)), p->D);
         s[j] += m->scale * sum + (b ? *b : 0);
     }
 }
@@ -231,6 +240,22 @@ static void add(double *x, double f, const double *y, int64_t n)
         x[i] += f * y[i];
 }
 
+/* scale * (q_i + us) . G[z]; f = scale * dS */
+static void segment_back(head *x, int64_t i, double f, int z)
+{
+    const pe_attention *a = x->a;
+    const int64_t       D = a->sizes.D;
+    const double       *G = pe_segment_vector(a, x->h, z), *us = pe_head_vector(a, a->terms->us, x->h);
+    double *dG = pe_segment_gradient(a, x->h, z), *dus = pe_head_vector_gradient(a, a->terms->us, x->h);
+    add(x->dQ + i * D, f, G, D);
+    if (dG)
+        add(dG, f, x->Q + i * D, D);
+    if (dG && us)
+        add(dG, f, us, D);
+    if (dus)
+        add(dus, f, G, D);
+}
+
 /* The gradient of one score: dS is the cotangent of S[i,j]. Above each line, what it differentiates. */
 static void score_back(head *x, int64_t i, int64_t j, double dS)
 {
@@ -262,6 +287,8 @@ static void score_back(head *x, int64_t i, int64_t j, double dS)
         add(cotangent_of(x, PE_A, i, j), f, w, D);
     if (A && dw)
         add(dw, f, A, D);
+    if (m->G != PE_NONE)
+        segment_back(x, i, f, differs(x, i, j));
     /* scale * k_j . B[t] */
     if (B) {
         add(dk, f, B, D);
@@ -326,7 +353,7 @@ static void store_rows(const posenc_tensor *t, int64_t b, int64_t h, const doubl
 static void fold_tables(const head *x)
 {
     const pe_attention *a = x->a;
-    for (int kind = 0; kind < PE_KINDS; kind++) {
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
         const pe_by_distance m    = pe_member(a->terms, kind);
         const pe_part       *part = &a->parts[m.owner];
         if (m.fold && part->dpar)
@@ -340,7 +367,7 @@ static void backward_head(head *x, int64_t b, int64_t h)
     const pe_problem   *p = &a->sizes;
     load_head(x, b, h);
     memset(x->dQ, 0, (size_t)(p->Lq * p->D) * sizeof(double));
-    for (int kind = 0; kind < PE_KINDS; kind++)
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
         if (pe_member(a->terms, kind).fill)
             memset(x->dby[kind], 0, (size_t)(a->distances.count * pe_member_width(p, kind)) * sizeof(double));
     for (int64_t i = 0; i < p->Lq; i++)
@@ -381,6 +408,13 @@ static int mask_byte(const posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2,
     return ((const uint8_t *)t->data)[offset] != 0;
 }
 
+int64_t pe_segment(const posenc_tensor *segments, int64_t b, int64_t s)
+{
+    return segments->data ? pe_integer_at(segments, (segments->shape[0] == 1 ? 0 : b) * segments->stride[0] +
+                                                        s * segments->stride[1])
+                          : 0;
+}
+
 int pe_is_allowed(const pe_attention *a, int64_t b, int64_t h, int64_t i, int64_t j)
 {
     if (a->mask & (POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW)) {
@@ -388,6 +422,8 @@ int pe_is_allowed(const pe_attention *a, int64_t b, int64_t h, int64_t i, int64_
         if (t < (double)a->distances.reach.low || t > (double)a->distances.reach.high)
             return 0;
     }
+    if ((a->mask & POSENC_MASK_SEGMENTS) && pe_segment(&a->q_segments, b, i) != pe_segment(&a->k_segments, b, j))
+        return 0;
     if ((a->mask & POSENC_MASK_KEY_PADDING) && !mask_byte(&a->key_allowed, b, j, 0, 0))
         return 0;
     return !(a->mask & POSENC_MASK_EXPLICIT) || mask_byte(&a->allowed, b, h, i, j);

@@ -2,7 +2,8 @@
 /*
  * terms.h: what a score is made of - the one data structure between rooms and machines
  *
- *     S[h,i,j] = scale * [ (q_i + u_h).k_j + (q_i + w_h).A_h[t] + k_j.B_h[t] ] + b_h[t] + X_h(i,j)     t = P(i) - P(j)
+ *     S[h,i,j] = scale * [ (q_i + u_h).k_j + (q_i + w_h).A_h[t] + k_j.B_h[t] + (q_i + us_h).G_h[z] ] + b_h[t] + X_h(i,j)
+ *                t = P(i) - P(j), z = 0 if query and key are of one segment, else 1
  *     o[h,i]   = sum_j softmax(S)[i,j] * c_h[t] * ( v_j + r_h[t] )
  *
  * A room fills in the members it needs and leaves the others empty; the machines (reference.c, tiled.c,
@@ -63,7 +64,8 @@ enum { PE_NONE = -1 };
 
 typedef struct pe_terms {
     double              scale;
-    int                 u, w; /* which parameter [H,D] is added to q before k and before A; PE_NONE: none */
+    int                 u, w, us; /* which parameter [H,D] is added to q before k, A, G; PE_NONE: none */
+    int                 G;        /* which parameter [2,H,D] meets q by segment; PE_NONE: none */
     pe_by_distance      bias; /* b: added to the score */
     pe_by_distance      gate; /* c: multiplies the weight after the softmax */
     pe_by_distance      A;    /* meets the query */

@@ -28,7 +28,7 @@ typedef struct backward {
     pe_tiles T;
     int64_t  b;      /* the item at hand */
     int64_t  chunks; /* per key head */
-    int      wants[PE_KINDS], wants_u, wants_w, wants_hook;
+    int      wants[PE_KINDS], wants_u, wants_w, wants_us, wants_G, wants_hook;
     /* the item's queries and keys */
     float   *Qu, *Qw, *dout, *delta, *lse; /* [H,Lq,Dp], [H,Lq,Dp], [H,Lq,Dvp], [H,Lq], [H,Lq] */
     float   *K, *Kt, *Vt, *key;            /* [G,Lk,Dp], [G,tiles,D,Bcp], [G,tiles,Dv,Bcp], [Lk] */
@@ -37,7 +37,8 @@ typedef struct backward {
     float   *dQ;              /* [chunks,H,Lq,Dp] */
     double  *dby1[PE_KINDS];  /* [H,chunks,table_rows] of bias and gate */
     float   *dby[PE_KINDS];   /* [H,chunks,table_rows,row] of A, B, r */
-    double  *du, *dw;         /* [H,chunks,D] */
+    double  *du, *dw, *dus;   /* [H,chunks,D] */
+    double  *dG;              /* [H,chunks,2,D] */
     double  *hook;            /* [G*chunks, hook_count]: parameters of the part, end to end */
     double **hook_pointers;   /* [G*chunks, PARAMS] */
     double  *total, *mass;    /* [D] of one head: see find_residue */
@@ -67,12 +68,14 @@ static void decide(backward *w, int all)
     const pe_part      *part = &a->parts[PE_SCORE];
     const pe_terms     *m    = a->terms;
     const int           any  = all || wants_any(part);
-    for (int kind = 0; kind < PE_KINDS; kind++) {
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
         const pe_by_distance x = pe_member(m, kind);
         w->wants[kind]         = x.fold && (all || wants_any(&a->parts[x.owner]));
     }
     w->wants_u    = m->u != PE_NONE && (all || (any && part->dpar[m->u]));
     w->wants_w    = m->w != PE_NONE && (all || (any && part->dpar[m->w]));
+    w->wants_us   = m->us != PE_NONE && (all || (any && part->dpar[m->us]));
+    w->wants_G    = m->G != PE_NONE && (all || (any && part->dpar[m->G]));
     w->wants_hook = any && m->hook.visit_back;
     w->hook_count = 0;
     for (int i = 0; w->wants_hook && i < part->count; i++)
@@ -107,7 +110,7 @@ static void lay_out_sums(backward *w, pe_arena *arena)
     const pe_problem *p = &T->a->sizes;
     const int64_t     n = p->H * w->chunks, tasks = p->G * w->chunks;
     const pe_part    *part = &T->a->parts[PE_SCORE];
-    for (int kind = 0; kind < PE_KINDS; kind++) {
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
         const int64_t size = w->wants[kind] ? n * T->table_rows * T->row[kind] : 0;
         w->dby1[kind]      = pe_take_doubles(arena, is_scalar(kind) ? size : 0);
         w->dby[kind]       = pe_take_floats(arena, is_scalar(kind) ? 0 : size);
@@ -118,6 +121,8 @@ static void lay_out_sums(backward *w, pe_arena *arena)
     }
     w->du               = pe_take_doubles(arena, n * p->D);
     w->dw               = pe_take_doubles(arena, n * p->D);
+    w->dus              = pe_take_doubles(arena, n * p->D);
+    w->dG               = pe_take_doubles(arena, w->wants_G ? n * 2 * p->D : 0);
     w->hook             = pe_take_doubles(arena, tasks * w->hook_count);
     w->total            = pe_take_doubles(arena, p->D);
     w->mass             = pe_take_doubles(arena, p->D);
@@ -126,6 +131,8 @@ static void lay_out_sums(backward *w, pe_arena *arena)
         return;
     memset(w->du, 0, (size_t)(n * p->D) * sizeof(double));
     memset(w->dw, 0, (size_t)(n * p->D) * sizeof(double));
+    memset(w->dus, 0, (size_t)(n * p->D) * sizeof(double));
+    memset(w->dG, 0, (size_t)(w->wants_G ? n * 2 * p->D : 0) * sizeof(double));
     memset(w->hook, 0, (size_t)(tasks * w->hook_count) * sizeof(double));
     double *at = w->hook;
     for (int64_t task = 0; w->wants_hook && task < tasks; task++)
@@ -368,6 +375,32 @@ static void values_back(const backward *w, const pair *x, pe_scratch *z, float *
     k->gate(dW, T->Bcp, gate, step, x->R, x->C);
 }
 
+/* scale * (q + us) . G[z]: row sums of dS by segment meet G and the queries. dQ, dus take the scale at the end; scaled
+   queries carry it for dG already. */
+static void segments_back(const backward *w, const pair *x, const pe_scratch *z, const float *dS)
+{
+    const pe_tiles     *T = &w->T;
+    const pe_attention *a = T->a;
+    const int64_t       D = a->sizes.D, sums = x->h * w->chunks + x->chunk;
+    const double       *u = pe_head_vector(a, a->terms->u, x->h), *us = pe_head_vector(a, a->terms->us, x->h);
+    for (int64_t r = 0; r < x->R; r++) {
+        const float *q      = w->Qu + (x->h * a->sizes.Lq + x->i0 + r) * T->Dp;
+        double       sum[2] = {0, 0};
+        for (int64_t c = 0; c < x->C; c++)
+            sum[z->q_seg[r] != z->k_seg[c]] += (double)dS[r * T->Bcp + c];
+        for (int g = 0; g < 2; g++) {
+            const double *G = pe_segment_vector(a, x->h, g);
+            for (int64_t d = 0; d < D; d++) {
+                const double shift = (us ? us[d] : 0) - (u ? u[d] : 0);
+                x->dQ[r * T->Dp + d] += (float)(sum[g] * G[d]);
+                w->dus[sums * D + d] += sum[g] * G[d];
+                if (w->wants_G)
+                    w->dG[(2 * sums + g) * D + d] += sum[g] * ((double)q[d] + a->terms->scale * shift);
+            }
+        }
+    }
+}
+
 static void hook_back(const backward *w, const pair *x, pe_scratch *z, const float *dS)
 {
     const pe_attention *a    = w->T.a;
@@ -400,6 +433,8 @@ static void pair_back(const backward *w, const pair *x, pe_scratch *z)
         skewed_back(w, x, z, dS);
     else if (T->by_distance)
         looked_up_back(w, x, z, dS);
+    if (a->terms->G != PE_NONE)
+        segments_back(w, x, z, dS);
     if (w->wants_hook)
         hook_back(w, x, z, dS);
 }
@@ -515,6 +550,15 @@ static void fold_vector(const backward *w, int64_t h, const double *sums, double
             to[d] += w->T.a->terms->scale * sums[(h * w->chunks + c) * D + d];
 }
 
+static void fold_segments(const backward *w, int64_t h)
+{
+    const int64_t D = w->T.a->sizes.D;
+    for (int g = 0; g < 2; g++)
+        for (int64_t c = 0; c < w->chunks; c++)
+            for (int64_t d = 0; d < D; d++)
+                pe_segment_gradient(w->T.a, h, g)[d] += w->dG[(2 * (h * w->chunks + c) + g) * D + d];
+}
+
 static void fold_hook(const backward *w)
 {
     const pe_part *part = &w->T.a->parts[PE_SCORE];
@@ -530,13 +574,17 @@ static void fold_parameters(const backward *w)
     const pe_attention *a = w->T.a;
     const pe_terms     *m = a->terms;
     for (int64_t h = 0; h < a->sizes.H; h++) {
-        for (int kind = 0; kind < PE_KINDS; kind++)
+        for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
             if (w->wants[kind])
                 fold_band(w, kind, h);
         if (w->wants_u)
             fold_vector(w, h, w->du, pe_head_vector_gradient(a, m->u, h));
         if (w->wants_w)
             fold_vector(w, h, w->dw, pe_head_vector_gradient(a, m->w, h));
+        if (w->wants_us)
+            fold_vector(w, h, w->dus, pe_head_vector_gradient(a, m->us, h));
+        if (w->wants_G)
+            fold_segments(w, h);
     }
     if (w->wants_hook)
         fold_hook(w);

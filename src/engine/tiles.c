@@ -99,7 +99,7 @@ static void fill_tables(void *context, int64_t h, int thread)
     const pe_tiles *T = context;
     float *At = T->At ? T->At + h * T->width[PE_A] * T->t_stride : NULL,
           *rt = T->rt ? T->rt + h * T->width[PE_R] * T->t_stride : NULL;
-    for (int kind = 0; kind < PE_KINDS; kind++)
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
         if (pe_member(T->a->terms, kind).fill)
             fill_table(T, kind, h, kind == PE_A ? At : kind == PE_R ? rt : NULL, T->scratch[thread].chunk);
 }
@@ -125,6 +125,9 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
     y.x                       = pe_take_doubles(arena, hook);
     y.q_pos                   = pe_take_doubles(arena, T->Br);
     y.k_pos                   = pe_take_doubles(arena, T->Bc);
+    y.q_seg                   = pe_take(arena, (size_t)T->Br * sizeof(int64_t));
+    y.k_seg                   = pe_take(arena, (size_t)T->Bc * sizeof(int64_t));
+    y.meets                   = pe_take_floats(arena, 2 * T->Br);
     y.Qu                      = pe_take_floats(arena, T->Br * T->Dp);
     y.Qw                      = pe_take_floats(arena, a->terms->A.fill ? T->Br * T->Dp : 0);
     y.rows                    = pe_take_floats(arena, tall * wide);
@@ -163,7 +166,7 @@ static void lay_out_tables(pe_tiles *T, pe_arena *arena, int backward)
     T->t_stride = pe_padded(X) + (pe_padded(X) / PE_LANES % 2 ? 2 : 3) * PE_LANES;
     /* while a plan counts, both roads are laid out */
     const int counting = !arena->memory, shifted = T->skewed || counting;
-    for (int kind = 0; kind < PE_KINDS; kind++) {
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
         T->width[kind] = pe_member_width(p, kind);
         T->row[kind]   = kind == PE_BIAS || kind == PE_GATE ? 1 : pe_padded(T->width[kind]);
         if (pe_member(a->terms, kind).fill && (kind != PE_A || !T->skewed || backward || counting))
@@ -200,7 +203,8 @@ pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
     T.key_tiles          = (p->Lk + T.Bc - 1) / T.Bc;
     T.by_distance        = pe_uses_distance(a->terms);
     T.skewed             = a->distances.skewed || !(T.by_distance || by_reach);
-    T.has_extra = !T.skewed || a->terms->hook.visit || a->terms->B.fill || (a->mask & POSENC_MASK_EXPLICIT);
+    T.has_extra = !T.skewed || a->terms->hook.visit || a->terms->B.fill || a->terms->G != PE_NONE ||
+                  (a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS));
     T.e_low              = INT64_MIN / 4;
     T.e_high             = INT64_MAX / 4;
     if (a->distances.skewed && by_reach)
@@ -430,22 +434,62 @@ static void mask_explicitly(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t
                 z->extra[r * T->Bcp + c] = -INFINITY;
 }
 
+/* extra += scale * (q + us) . G[z]; Qu holds scale * (q + u). */
+static void meet_segments(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int64_t C, const float *Qu)
+{
+    const pe_attention *a  = T->a;
+    const int64_t       D  = a->sizes.D;
+    const double       *u  = pe_head_vector(a, a->terms->u, h), *us = pe_head_vector(a, a->terms->us, h);
+    for (int g = 0; g < 2; g++) {
+        const double *G     = pe_segment_vector(a, h, g);
+        double        fixed = 0;
+        for (int64_t d = 0; d < D; d++)
+            fixed += ((us ? us[d] : 0) - (u ? u[d] : 0)) * G[d];
+        for (int64_t r = 0; r < R; r++) {
+            double sum = a->terms->scale * fixed;
+            for (int64_t d = 0; d < D; d++)
+                sum += (double)Qu[r * T->Dp + d] * G[d];
+            z->meets[2 * r + g] = (float)sum;
+        }
+    }
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++)
+            z->extra[r * T->Bcp + c] += z->meets[2 * r + (z->q_seg[r] != z->k_seg[c])];
+}
+
+/* Packed sequences: other segments are not seen. */
+static void mask_segments(const pe_tiles *T, pe_scratch *z, int64_t R, int64_t C)
+{
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++)
+            if (z->q_seg[r] != z->k_seg[c])
+                z->extra[r * T->Bcp + c] = -INFINITY;
+}
+
 static void fill_extra(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R, int64_t j0,
-                       int64_t C, const float *Qw, const float *Kt)
+                       int64_t C, const float *Qu, const float *Qw, const float *Kt)
 {
     const pe_attention *a = T->a;
-    for (int64_t r = 0; r < R; r++)
+    for (int64_t r = 0; r < R; r++) {
         z->q_pos[r] = pe_position(&a->q_pos, b, i0 + r);
-    for (int64_t c = 0; c < C; c++)
+        z->q_seg[r] = pe_segment(&a->q_segments, b, i0 + r);
+    }
+    for (int64_t c = 0; c < C; c++) {
         z->k_pos[c] = pe_position(&a->k_pos, b, j0 + c);
+        z->k_seg[c] = pe_segment(&a->k_segments, b, j0 + c);
+    }
     if (T->skewed)
         memset(z->extra, 0, (size_t)(R * T->Bcp) * sizeof(float));
     else
         look_up(T, z, h, R, C, Qw, Kt);
     if (T->skewed && T->by[PE_B])
         key_band_product(T, z, h, Kt, i0, R, j0, C);
+    if (a->terms->G != PE_NONE)
+        meet_segments(T, z, h, R, C, Qu);
     if (a->terms->hook.visit)
         visit_hook(T, z, h, R, C);
+    if (a->mask & POSENC_MASK_SEGMENTS)
+        mask_segments(T, z, R, C);
     if (a->mask & POSENC_MASK_EXPLICIT)
         mask_explicitly(T, z, b, h, i0, R, j0, C);
 }
@@ -471,7 +515,7 @@ int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_
         terms.bias_step = -1;
     }
     if (T->has_extra) {
-        fill_extra(T, z, b, h, i0, R, j0, C, Qw, Kt);
+        fill_extra(T, z, b, h, i0, R, j0, C, Qu, Qw, Kt);
         terms.extra      = z->extra;
         terms.extra_step = T->Bcp;
     }

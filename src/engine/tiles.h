@@ -39,6 +39,8 @@ typedef struct pe_scratch {
     float   *extra, *gate;     /* [Br, Bcp] looked up */
     double  *x;                /* [Br, Bc] of the hook */
     double  *q_pos, *k_pos;    /* [Br], [Bc] */
+    int64_t *q_seg, *k_seg;    /* [Br], [Bc] segments */
+    float   *meets;            /* [Br, 2] scaled products of queries with the segment vectors */
     float   *Qu, *Qw, *rows;   /* [Br, Dp], [Br, Dp], [max(Br,Bc), max(Dp,Dvp)] */
     float   *O, *m, *l, *f;    /* [Br, Dvp], [Br] each */
     float   *dK, *dV, *diagonal, *gated; /* [Bc, Dp], [Bc, Dvp], [band], [Br, Bcp]: backward */

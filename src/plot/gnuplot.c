@@ -28,8 +28,9 @@ enum { CHUNK = 1 << 16, LONGEST_COMPLAINT = 120 };
 
 static posenc_status missing(posenc_error *err)
 {
-    return pe_plot_fail(err, POSENC_FILE,
-                        "pictures need the program gnuplot, which is not installed; install the package gnuplot-nox");
+    return pe_plot_fail(
+        err, POSENC_FILE,
+        "pictures need the program gnuplot, which is not installed; install the package gnuplot-nox");
 }
 
 /* Starts gnuplot on the two descriptors; -1 if it cannot be started. */
@@ -50,7 +51,8 @@ static pid_t start(int in_and_out, int complaints)
         return -1;
     }
     /* A group of its own: Ctrl-C means us, and a picture that is half drawn shall still be finished. */
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &defaults);
     posix_spawn_file_actions_adddup2(&actions, in_and_out, STDIN_FILENO);
@@ -120,8 +122,8 @@ static int finish(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static posenc_status converse(int ends[2], FILE *complaints, const char *script, size_t script_size, char **output,
-                              size_t *size, posenc_error *err)
+static posenc_status converse(int ends[2], FILE *complaints, const char *script, size_t script_size,
+                              char **output, size_t *size, posenc_error *err)
 {
     char        complaint[LONGEST_COMPLAINT];
     const pid_t pid = start(ends[1], fileno(complaints));
@@ -133,7 +135,8 @@ static posenc_status converse(int ends[2], FILE *complaints, const char *script,
     const int lost   = receive_all(ends[0], output, size);
     const int status = finish(pid);
     if (lost)
-        return pe_plot_fail(err, POSENC_MEMORY, "there is no memory for a picture of more than %zu bytes", *size);
+        return pe_plot_fail(err, POSENC_MEMORY, "there is no memory for a picture of more than %zu bytes",
+                            *size);
     if (status == 127) /* where the C library finds out only in the child that there is no such program */
         return missing(err);
     if (status == 0 && *size > 0)
@@ -143,7 +146,8 @@ static posenc_status converse(int ends[2], FILE *complaints, const char *script,
                         complaint[0] ? complaint : "it wrote nothing");
 }
 
-posenc_status pe_gnuplot_run(const char *script, size_t script_size, char **output, size_t *size, posenc_error *err)
+posenc_status pe_gnuplot_run(const char *script, size_t script_size, char **output, size_t *size,
+                             posenc_error *err)
 {
     int   ends[2]    = {-1, -1};
     FILE *complaints = tmpfile();
@@ -168,9 +172,9 @@ posenc_status pe_gnuplot_run(const char *script, size_t script_size, char **outp
 
 posenc_status pe_plot_ready(posenc_error *err)
 {
-    static const char hello[] = "set print '-'; print GPVAL_VERSION\n";
-    char             *version;
-    size_t            size;
+    static const char   hello[] = "set print '-'; print GPVAL_VERSION\n";
+    char               *version;
+    size_t              size;
     const posenc_status status = pe_gnuplot_run(hello, sizeof hello - 1, &version, &size, err);
     free(version);
     return status;

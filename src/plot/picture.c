@@ -49,9 +49,9 @@ static posenc_status no_memory(posenc_error *err)
 /* A plan for sizes, and a workspace for its runs. */
 static posenc_status prepare(sketch *s, const posenc_dims *dims, int runs, posenc_error *err)
 {
-    posenc_options options       = posenc_options_default();
-    options.threads              = 1;
-    const posenc_status status   = posenc_plan_create(&s->plan, s->e, dims, &options, err);
+    posenc_options options     = posenc_options_default();
+    options.threads            = 1;
+    const posenc_status status = posenc_plan_create(&s->plan, s->e, dims, &options, err);
     if (status)
         return status;
     const size_t bytes = posenc_plan_workspace(s->plan, runs);
@@ -79,12 +79,12 @@ static int is_signed(const double *v, int64_t n)
 /* Rows of positions 0 .. n-1, [n, width]; *width from the encoding. */
 static posenc_status read_rows(sketch *s, pe_picture *p, int64_t *width, posenc_error *err)
 {
-    const posenc_dims *d     = &s->data->dims;
-    const int64_t      n     = s->data->length;
-    *width                   = d->d_model ? d->d_model : d->H * d->D;
-    const int64_t      shape[3] = {1, n, *width};
-    posenc_dims        dims  = *d;
-    posenc_status      status;
+    const posenc_dims *d   = &s->data->dims;
+    const int64_t      n   = s->data->length;
+    *width                 = d->d_model ? d->d_model : d->H * d->D;
+    const int64_t shape[3] = {1, n, *width};
+    posenc_dims   dims     = *d;
+    posenc_status status;
     dims.B  = 1;
     dims.Lq = dims.Lk = d->Lk > n ? d->Lk : n;
     status            = prepare(s, &dims, POSENC_FORWARD, err);
@@ -182,7 +182,7 @@ static posenc_status similarity_by_distance(sketch *s, pe_picture *p, posenc_err
         return status;
     for (int64_t i = 0; i < n * D; i++)
         p->values[i] = 1;
-    const posenc_tensor q = posenc_tensor_contiguous(p->values, POSENC_F64, 4, shape);
+    const posenc_tensor q  = posenc_tensor_contiguous(p->values, POSENC_F64, 4, shape);
     posenc_rotate_io    io = {.q = q, .to_q = q, .q_pos = posenc_positions_range(0, 1), .direction = 1};
     io.k = io.to_k = (posenc_tensor){0};
     io.k_pos       = io.q_pos;
@@ -205,8 +205,8 @@ static posenc_status bias(sketch *s, pe_picture *p, posenc_error *err)
     const int64_t shape[3] = {H, 1, n};
     posenc_dims   dims     = s->data->dims;
     if (H > HEADS_MOST)
-        return pe_plot_fail(err, POSENC_ARGUMENT, "picture: a bias is drawn for at most %d heads, not %lld", HEADS_MOST,
-                            (long long)H);
+        return pe_plot_fail(err, POSENC_ARGUMENT, "picture: a bias is drawn for at most %d heads, not %lld",
+                            HEADS_MOST, (long long)H);
     dims.B               = 1;
     dims.Lq              = dims.Lk > n ? dims.Lk : n;
     dims.Lk              = dims.Lq;
@@ -220,7 +220,7 @@ static posenc_status bias(sketch *s, pe_picture *p, posenc_error *err)
     const posenc_attend_in in  = {.q_pos  = posenc_positions_range((double)(N - 1), 1),
                                   .k_pos  = posenc_positions_range(0, 1),
                                   .params = s->data->params};
-    status = posenc_bias(s->plan, &in, &out, s->work, err);
+    status                     = posenc_bias(s->plan, &in, &out, s->work, err);
     for (int64_t j = 0; j < n; j++)
         p->x[j] = (double)(N - 1 - j);
     for (int h = 0; h < (int)H; h++)
@@ -291,8 +291,8 @@ posenc_status pe_picture_create(pe_picture **picture, const posenc_encoding *e, 
     sketch             s    = {.e = e, .part = posenc_encoding_part(e, offer->place), .data = data};
     *picture                = NULL;
     if (!kind || !s.part)
-        return pe_plot_fail(err, POSENC_ARGUMENT, "picture: %s has no %s at place %s", posenc_encoding_spec(e),
-                            offer->kind, posenc_place_name(offer->place));
+        return pe_plot_fail(err, POSENC_ARGUMENT, "picture: %s has no %s at place %s",
+                            posenc_encoding_spec(e), offer->kind, posenc_place_name(offer->place));
     if (data->length < 2)
         return pe_plot_fail(err, POSENC_ARGUMENT, "picture: length is %lld; it must be at least 2",
                             (long long)data->length);

@@ -44,10 +44,12 @@ posenc_status pe_plot_path_check(const char *path, posenc_error *err)
 {
     if (terminal_of(path))
         return POSENC_OK;
-    return pe_plot_fail(err, POSENC_ARGUMENT, "%.120s: a picture's name must end in .png, .svg or .pdf", path);
+    return pe_plot_fail(err, POSENC_ARGUMENT, "%.120s: a picture's name must end in .png, .svg or .pdf",
+                        path);
 }
 
-static posenc_status draw(const pe_figure *figure, const char *terminal, char **output, size_t *size, posenc_error *err)
+static posenc_status draw(const pe_figure *figure, const char *terminal, char **output, size_t *size,
+                          posenc_error *err)
 {
     char  *script = NULL;
     size_t script_size;
@@ -93,7 +95,8 @@ posenc_status pe_plot_svg(const pe_figure *figure, const char *name, char **svg,
         return pe_plot_fail(err, POSENC_ARGUMENT,
                             "picture: name is \"%.70s\"; it must be 1 to 64 letters, digits or '_'", name);
     snprintf(terminal, sizeof terminal,
-             "set terminal svg size 1000,560 dynamic mouse standalone name '%s' font 'sans-serif,16' background 'white'",
+             "set terminal svg size 1000,560 dynamic mouse standalone name '%s' font 'sans-serif,16' "
+             "background 'white'",
              name);
     return draw(figure, terminal, svg, &size, err);
 }

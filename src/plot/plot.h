@@ -61,7 +61,8 @@ posenc_status pe_plot_file(const pe_figure *figure, const char *path, posenc_err
    malloc'd text. */
 posenc_status pe_plot_svg(const pe_figure *figure, const char *name, char **svg, posenc_error *err);
 /* Half-block characters, `columns` wide; colour 0 = none: then a grid is shaded and curves are letters. */
-posenc_status pe_plot_terminal(const pe_figure *figure, FILE *stream, int columns, int colour, posenc_error *err);
+posenc_status pe_plot_terminal(const pe_figure *figure, FILE *stream, int columns, int colour,
+                               posenc_error *err);
 
 /* ---------------------------------------------------------------- pictures of an encoding --- */
 
@@ -77,12 +78,12 @@ typedef struct pe_offer {
 int pe_picture_offers(const posenc_encoding *e, pe_offer offers[PE_MOST_OFFERS]);
 
 typedef struct pe_picture_data {
-    posenc_dims          dims;   /* H, D, d_model, and Lk and L as the parameters were made for */
-    int64_t              length; /* positions, or distances, to draw */
-    int                  causal; /* 1: no keys in the future */
-    double               mark;   /* position of a vertical line, e.g. the training length; 0: none */
-    const char          *mark_label;
-    const char          *origin; /* where the parameters come from: "initial, seed 1"; NULL where there are none */
+    posenc_dims dims;   /* H, D, d_model, and Lk and L as the parameters were made for */
+    int64_t     length; /* positions, or distances, to draw */
+    int         causal; /* 1: no keys in the future */
+    double      mark;   /* position of a vertical line, e.g. the training length; 0: none */
+    const char *mark_label;
+    const char *origin; /* where the parameters come from: "initial, seed 1"; NULL where there are none */
     const posenc_tensor *params; /* posenc_param_count(e) of them */
 } pe_picture_data;
 

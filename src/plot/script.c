@@ -54,7 +54,12 @@ static void write_label(FILE *to, const char *axis, const char *text)
 static void write_common(FILE *to, const pe_figure *f)
 {
     fputs("set encoding utf8\n", to);
-    write_label(to, "title", f->title);
+    if (f->title) {
+        fputs("set title ", to);
+        write_text(to, f->title);
+        fputs(f->mark_count ? " .\"\\n \" noenhanced\n" : " noenhanced\n",
+              to); /* an empty line for the labels of marks */
+    }
     write_label(to, "xlabel", f->x_label);
     write_label(to, "ylabel", f->y_label);
     fputs("set title font ',16'\nset border lc rgb '#444444'\n", to);
@@ -69,10 +74,9 @@ static void write_log_axes(FILE *to, const pe_figure *f)
         fputs("set logscale y 10\n", to);
 }
 
-/* In a grid the label stands above the frame, where it covers nothing. */
+/* The label stands above the frame, where no curve runs. */
 static void write_marks(FILE *to, const pe_figure *f)
 {
-    const char *place = f->kind == PE_GRID ? ", graph 1.025 center" : ", graph 0.97 offset 0.6,0 left";
     for (int i = 0; i < f->mark_count; i++) {
         fprintf(to, "set arrow %d from first", i + 1);
         write_number(to, f->marks[i].x);
@@ -83,7 +87,7 @@ static void write_marks(FILE *to, const pe_figure *f)
         write_text(to, f->marks[i].label);
         fputs(" at first", to);
         write_number(to, f->marks[i].x);
-        fprintf(to, "%s front noenhanced tc rgb '#333333'\n", place);
+        fputs(", graph 1.025 center front noenhanced tc rgb '#333333'\n", to);
     }
 }
 
@@ -179,8 +183,8 @@ static void write_grid(FILE *to, const pe_figure *f)
             write_number(to, f->values[r * f->cols + c]);
         fputc('\n', to);
     }
-    fprintf(to, "END_OF_DATA\nplot $grid matrix using (%.9g+%.9g*$1):(%.9g+%.9g*$2):3 with image\n", f->x0, f->dx,
-            f->y0, f->dy);
+    fprintf(to, "END_OF_DATA\nplot $grid matrix using (%.9g+%.9g*$1):(%.9g+%.9g*$2):3 with image\n", f->x0,
+            f->dx, f->y0, f->dy);
 }
 
 void pe_gnuplot_script(FILE *to, const pe_figure *figure, const char *terminal)

@@ -32,7 +32,7 @@ typedef struct canvas {
 
 static int canvas_create(canvas *c, int width, int cells_high, int colour)
 {
-    *c                 = (canvas){.width = width, .height = cells_high * (colour ? 2 : 1), .per_cell = colour ? 2 : 1};
+    *c = (canvas){.width = width, .height = cells_high * (colour ? 2 : 1), .per_cell = colour ? 2 : 1};
     const size_t count = (size_t)c->width * (size_t)c->height;
     c->value           = malloc(count * sizeof *c->value);
     c->curve           = calloc(count, sizeof *c->curve);
@@ -164,7 +164,8 @@ static void print_coloured_cell(FILE *to, const canvas *c, const pe_figure *f, i
     pe_rgb    above = {0, 0, 0}, below = {0, 0, 0};
     const int up = pixel_colour(c, f, x, 2 * row, &above), down = pixel_colour(c, f, x, 2 * row + 1, &below);
     if (up && down)
-        fprintf(to, "\033[38;2;%d;%d;%d;48;2;%d;%d;%dm\u2580\033[0m", above.r, above.g, above.b, below.r, below.g, below.b);
+        fprintf(to, "\033[38;2;%d;%d;%d;48;2;%d;%d;%dm\u2580\033[0m", above.r, above.g, above.b, below.r,
+                below.g, below.b);
     else if (up)
         fprintf(to, "\033[38;2;%d;%d;%dm\u2580\033[0m", above.r, above.g, above.b);
     else if (down)
@@ -306,15 +307,17 @@ static int cells_high(const pe_figure *f, int width)
     return screen;
 }
 
-posenc_status pe_plot_terminal(const pe_figure *figure, FILE *stream, int columns, int colour, posenc_error *err)
+posenc_status pe_plot_terminal(const pe_figure *figure, FILE *stream, int columns, int colour,
+                               posenc_error *err)
 {
     canvas c;
     if (columns < LEAST_COLUMNS || columns > MOST_COLUMNS)
-        return pe_plot_fail(err, POSENC_ARGUMENT, "picture: the terminal has %d columns; %d to %d are needed", columns,
-                            LEAST_COLUMNS, MOST_COLUMNS);
+        return pe_plot_fail(err, POSENC_ARGUMENT, "picture: the terminal has %d columns; %d to %d are needed",
+                            columns, LEAST_COLUMNS, MOST_COLUMNS);
     int width = columns - MARGIN;
     if (figure->kind == PE_GRID && figure->cols < width)
-        width = figure->cols * (width / figure->cols) > 0 ? (int)(figure->cols * (width / figure->cols)) : width;
+        width =
+            figure->cols * (width / figure->cols) > 0 ? (int)(figure->cols * (width / figure->cols)) : width;
     if (!canvas_create(&c, width, cells_high(figure, width), colour)) {
         canvas_free(&c);
         return pe_plot_fail(err, POSENC_MEMORY, "there is no memory for a picture of %d columns", columns);

@@ -62,7 +62,8 @@ const char *pe_verdict_name(pe_verdict verdict)
 static void describe(char *text, size_t n, const claim *k)
 {
     if (k->kind == LOWER)
-        snprintf(text, n, "loss of %s below that of %s at %s", k->encoding, k->other, pe_bucket_name(k->bucket));
+        snprintf(text, n, "loss of %s below that of %s at %s", k->encoding, k->other,
+                 pe_bucket_name(k->bucket));
     else
         snprintf(text, n, "E_%d of %s at %s %.2f", 1 << (k->bucket - 1), k->encoding,
                  k->kind == AT_MOST ? "most" : "least", k->limit);
@@ -83,8 +84,9 @@ static int find(const pe_compare *c, const char *name)
 static int is_another_model(const pe_preset *p)
 {
     const pe_preset *standard = pe_preset_find(p->name);
-    return !standard || p->L != standard->L || p->d_model != standard->d_model || p->layers != standard->layers ||
-           p->heads != standard->heads || p->batch != standard->batch || p->steps < standard->steps;
+    return !standard || p->L != standard->L || p->d_model != standard->d_model ||
+           p->layers != standard->layers || p->heads != standard->heads || p->batch != standard->batch ||
+           p->steps < standard->steps;
 }
 
 /* Does position hardly matter in this text? Without the baseline among the encodings nobody knows. */

@@ -62,7 +62,8 @@ typedef struct pe_compare_watch {
 } pe_compare_watch;
 
 /* *interrupted = 1 if it was; the results then hold the encodings that were finished, perhaps none. */
-posenc_status pe_compare_train(pe_compare *compare, const pe_compare_watch *watch, int *interrupted, posenc_error *err);
+posenc_status pe_compare_train(pe_compare *compare, const pe_compare_watch *watch, int *interrupted,
+                               posenc_error *err);
 /* Encodings whose runs all finished. */
 int pe_compare_finished(const pe_compare *compare);
 

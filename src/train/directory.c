@@ -47,9 +47,9 @@ static char *joined(const char *a, const char *between, const char *b)
 /* "files" of the results.json in that directory, or NULL if there is none that compare wrote. */
 static json_t *read_list(const char *path)
 {
-    char   *name   = joined(path, "/", PE_RESULTS_NAME);
-    json_t *json   = name ? json_load_file(name, 0, NULL) : NULL;
-    json_t *files  = json_incref(json_object_get(json, "files"));
+    char       *name   = joined(path, "/", PE_RESULTS_NAME);
+    json_t     *json   = name ? json_load_file(name, 0, NULL) : NULL;
+    json_t     *files  = json_incref(json_object_get(json, "files"));
     const char *format = json_string_value(json_object_get(json, "format"));
     const int   ours   = format && !strcmp(format, PE_RESULTS_FORMAT) && json_is_array(files);
     json_decref(json);
@@ -92,10 +92,11 @@ static posenc_status check_existing(const char *path, posenc_error *err)
     json_decref(files);
     if (!stranger[0])
         return POSENC_OK;
-    return pe_train_fail(err, POSENC_ARGUMENT,
-                         "%.100s: it holds \"%.60s\", which compare did not write and will not replace; name another "
-                         "directory with -o",
-                         path, stranger);
+    return pe_train_fail(
+        err, POSENC_ARGUMENT,
+        "%.100s: it holds \"%.60s\", which compare did not write and will not replace; name another "
+        "directory with -o",
+        path, stranger);
 }
 
 /* What a link points to is replaced, not the link; without slashes at the end. */
@@ -134,9 +135,10 @@ posenc_status pe_directory_open(pe_directory *d, const char *path, posenc_error 
     if (status)
         return status;
     if (mkdir(d->temporary, 0777)) {
-        status = errno == ENOENT
-                     ? refuse(err, path, "the directory that shall hold it does not exist; create that first")
-                     : pe_train_fail(err, POSENC_FILE, "%.100s: it cannot be created: %s", path, strerror(errno));
+        status =
+            errno == ENOENT
+                ? refuse(err, path, "the directory that shall hold it does not exist; create that first")
+                : pe_train_fail(err, POSENC_FILE, "%.100s: it cannot be created: %s", path, strerror(errno));
         release(d);
     }
     return status;
@@ -156,7 +158,8 @@ posenc_status pe_directory_check(const char *path, posenc_error *err)
     if (!status)
         pe_directory_discard(&d);
     else if (err && err->status == POSENC_FILE)
-        err->status = status = POSENC_ARGUMENT; /* before any work, a directory that cannot be made is a wrong argument */
+        err->status = status =
+            POSENC_ARGUMENT; /* before any work, a directory that cannot be made is a wrong argument */
     return status;
 }
 
@@ -205,10 +208,12 @@ posenc_status pe_directory_commit(pe_directory *d, posenc_error *err)
     posenc_status status = POSENC_OK;
     if (!aside)
         status = pe_train_fail(err, POSENC_MEMORY, "%.100s: there is no memory for its name", d->path);
-    else if (access(d->path, F_OK) == 0 && check_existing(d->path, err)) /* somebody may have written there since */
+    else if (access(d->path, F_OK) == 0 &&
+             check_existing(d->path, err)) /* somebody may have written there since */
         status = POSENC_FILE;
     else if (replace(d, aside))
-        status = pe_train_fail(err, POSENC_FILE, "%.100s: it cannot be put in place: %s", d->path, strerror(errno));
+        status = pe_train_fail(err, POSENC_FILE, "%.100s: it cannot be put in place: %s", d->path,
+                               strerror(errno));
     free(aside);
     if (status)
         pe_directory_discard(d);

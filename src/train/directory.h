@@ -20,7 +20,7 @@ posenc_status pe_directory_commit(pe_directory *d, posenc_error *err);
 void          pe_directory_discard(pe_directory *d);
 
 /* The name under which results are kept; it lists the files of its directory in "files". */
-#define PE_RESULTS_NAME "results.json"
+#define PE_RESULTS_NAME   "results.json"
 #define PE_RESULTS_FORMAT "posenc compare results"
 
 #endif

@@ -53,7 +53,8 @@ static double *thin(pe_gallery *g, const double *curve, const int64_t *positions
     return y;
 }
 
-static void set_loss_curves(pe_gallery *g, const pe_compare *c, const int *order, int count, int64_t *positions)
+static void set_loss_curves(pe_gallery *g, const pe_compare *c, const int *order, int count,
+                            int64_t *positions)
 {
     const int64_t L = c->config.preset.L, n = choose_positions(positions, L);
     double       *x = g->next;
@@ -62,7 +63,7 @@ static void set_loss_curves(pe_gallery *g, const pe_compare *c, const int *order
         x[i] = (double)(positions[i] + 1);
     for (int i = 0; i < count; i++) {
         const pe_outcome *o = &c->outcomes[order[i]];
-        g->curves[i]        = (pe_curve){.name = o->label, .x = x, .y = thin(g, o->curve, positions, n, L), .n = n};
+        g->curves[i] = (pe_curve){.name = o->label, .x = x, .y = thin(g, o->curve, positions, n, L), .n = n};
         if (o->low && o->high) {
             g->curves[i].low  = thin(g, o->low, positions, n, L);
             g->curves[i].high = thin(g, o->high, positions, n, L);
@@ -99,11 +100,20 @@ static void set_general(pe_gallery *g, const pe_compare *c, int count)
              p->seeds > 1 ? " (band: range over seeds)" : "");
     snprintf(g->mark_label, sizeof g->mark_label, "L = %lld", (long long)p->L);
     g->mark     = (pe_mark){(double)p->L, g->mark_label};
-    g->loss     = (pe_figure){.kind = PE_CURVES, .title = g->title, .x_label = "position in the window (bytes, log scale)",
-                              .y_label = "loss (nats per byte)", .log_x = 1, .curves = g->curves, .curve_count = count,
-                              .marks = &g->mark, .mark_count = 1};
-    g->training = (pe_figure){.kind = PE_CURVES, .title = "Training: loss of the batches, smoothed",
-                              .x_label = "step", .y_label = "loss (nats per byte)", .curves = g->curves + count,
+    g->loss     = (pe_figure){.kind        = PE_CURVES,
+                              .title       = g->title,
+                              .x_label     = "position in the window (bytes, log scale)",
+                              .y_label     = "loss (nats per byte)",
+                              .log_x       = 1,
+                              .curves      = g->curves,
+                              .curve_count = count,
+                              .marks       = &g->mark,
+                              .mark_count  = 1};
+    g->training = (pe_figure){.kind        = PE_CURVES,
+                              .title       = "Training: loss of the batches, smoothed",
+                              .x_label     = "step",
+                              .y_label     = "loss (nats per byte)",
+                              .curves      = g->curves + count,
                               .curve_count = count};
     g->items[0] = (pe_exhibit){.name = "loss", .outcome = -1, .figure = &g->loss};
     g->items[1] = (pe_exhibit){.name = "training", .outcome = -1, .figure = &g->training};
@@ -142,16 +152,22 @@ static int learns(const pe_outcome *o)
     return 0;
 }
 
-static posenc_status add_picture(pe_gallery *g, const pe_compare *c, int index, const pe_offer *offer, posenc_error *err)
+static posenc_status add_picture(pe_gallery *g, const pe_compare *c, int index, const pe_offer *offer,
+                                 posenc_error *err)
 {
     const pe_outcome *o = &c->outcomes[index];
     const pe_preset  *p = &c->config.preset;
     pe_exhibit       *x = &g->items[g->count];
     char              origin[96];
-    pe_picture_data   data = {.length = PICTURE_LENGTHS * p->L, .causal = 1, .mark = (double)p->L,
-                              .mark_label = g->mark_label};
-    data.dims = (posenc_dims){.B = 1, .H = p->heads, .D = p->d_model / p->heads, .Lq = PE_REACH * p->L,
-                              .Lk = PE_REACH * p->L, .d_model = p->d_model, .L = p->L};
+    pe_picture_data   data = {
+          .length = PICTURE_LENGTHS * p->L, .causal = 1, .mark = (double)p->L, .mark_label = g->mark_label};
+    data.dims = (posenc_dims){.B       = 1,
+                              .H       = p->heads,
+                              .D       = p->d_model / p->heads,
+                              .Lq      = PE_REACH * p->L,
+                              .Lk      = PE_REACH * p->L,
+                              .d_model = p->d_model,
+                              .L       = p->L};
     snprintf(origin, sizeof origin, "after %lld training steps, seed 1%s", (long long)p->steps,
              offer->place == POSENC_INPUT ? "" : ", first layer");
     data.origin           = learns(o) ? origin : NULL;
@@ -159,7 +175,8 @@ static posenc_status add_picture(pe_gallery *g, const pe_compare *c, int index, 
     data.params           = params;
     *x                    = (pe_exhibit){.outcome = index};
     name_exhibit(x, o, index, offer->kind);
-    const posenc_status status = params ? pe_picture_create(&x->picture, o->e, offer, &data, err) : no_memory(err);
+    const posenc_status status =
+        params ? pe_picture_create(&x->picture, o->e, offer, &data, err) : no_memory(err);
     free(params);
     if (status)
         return status;

@@ -23,7 +23,7 @@ typedef struct pe_gallery {
     pe_exhibit *items;
     int         count;
     pe_figure   loss, training;
-    pe_curve   *curves; /* of both */
+    pe_curve   *curves;         /* of both */
     double     *numbers, *next; /* what the curves point into, and where its free part begins */
     pe_mark     mark;
     char        title[160], mark_label[32];

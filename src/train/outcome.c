@@ -72,7 +72,8 @@ static void measure_buckets(pe_outcome *o, int64_t seeds)
     const int64_t windows = o->config.windows;
     for (int b = 0; b < PE_BUCKETS; b++) {
         for (int64_t s = 0; s < seeds; s++)
-            pe_bucket_means(o->window_means[b] + s * windows, o->runs[s].window_loss, windows, o->config.L, b);
+            pe_bucket_means(o->window_means[b] + s * windows, o->runs[s].window_loss, windows, o->config.L,
+                            b);
         o->loss[b] = pe_mean(o->window_means[b], seeds * windows);
     }
     for (int b = 0; b < PE_BUCKETS; b++)
@@ -173,7 +174,8 @@ void pe_outcome_free(pe_outcome *o, int64_t seeds)
 
 pe_interval pe_outcomes_difference(const pe_compare *c, int a, int b, int bucket)
 {
-    return pe_bootstrap_difference(c->bootstrap, c->outcomes[a].window_means[bucket], c->outcomes[b].window_means[bucket]);
+    return pe_bootstrap_difference(c->bootstrap, c->outcomes[a].window_means[bucket],
+                                   c->outcomes[b].window_means[bucket]);
 }
 
 /* Loss in a bucket, NaN for what has no rank. */
@@ -221,8 +223,8 @@ static void rank_bucket(pe_compare *c, int bucket, double *means, int *ranks)
         means[i] = ranked_loss(&c->outcomes[i], bucket);
     pe_rank(ranks, means, c->count, tells, &j);
     for (int i = 0; i < c->count; i++) {
-        pe_outcome *o       = &c->outcomes[i];
-        o->rank[bucket]     = ranks[i];
+        pe_outcome *o         = &c->outcomes[i];
+        o->rank[bucket]       = ranks[i];
         o->difference[bucket] = (pe_interval){NAN, NAN, NAN};
         if (c->reference >= 0 && !isnan(means[i]))
             o->difference[bucket] = pe_outcomes_difference(c, i, c->reference, bucket);

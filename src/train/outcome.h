@@ -17,7 +17,7 @@ enum { PE_LONGEST_SPEC = 1024, PE_LONGEST_ANSWER = 2048, PE_LONGEST_WARNING = 32
 typedef struct pe_outcome {
     char             label[PE_LONGEST_SPEC]; /* as it was asked for */
     posenc_encoding *e;
-    int              is_plain;        /* a name of the registry and nothing else: what the checks speak of */
+    int              is_plain;         /* a name of the registry and nothing else: what the checks speak of */
     int              untrained_beyond; /* a learned row per position: beyond L none was ever trained */
     pe_run_config    config;           /* but for the seed, of every run */
     pe_run_result   *runs;             /* [seeds] */
@@ -29,11 +29,11 @@ typedef struct pe_outcome {
     double     *window_means[PE_BUCKETS]; /* [seeds, windows] */
     double      loss[PE_BUCKETS];         /* nats per byte, mean over windows and seeds */
     double      ratio[PE_BUCKETS];        /* loss / loss at [L/2, L) */
-    double     *curve, *low, *high;       /* [8 L] by position, smoothed over L/8; range over seeds, or NULL */
-    double     *training;                 /* [steps] smoothed loss of the training batches */
+    double     *curve, *low, *high; /* [8 L] by position, smoothed over L/8; range over seeds, or NULL */
+    double     *training;           /* [steps] smoothed loss of the training batches */
     int64_t     break_position;
-    const char *verdict;                  /* "extrapolates", "degrades", "breaks", "diverged" */
-    double      seconds;                  /* training and evaluation, mean over seeds */
+    const char *verdict; /* "extrapolates", "degrades", "breaks", "diverged" */
+    double      seconds; /* training and evaluation, mean over seeds */
     /* Set by the comparison of all outcomes. */
     pe_interval difference[PE_BUCKETS]; /* to the reference encoding */
     int         rank[PE_BUCKETS];       /* shared where intervals contain 0; 0: not ranked */
@@ -44,12 +44,12 @@ struct pe_compare {
     pe_text           text;
     pe_outcome       *outcomes;
     int               count;
-    int               reference; /* index of the encoding that differences are taken to: the best at L; -1: none */
-    int64_t           windows;
-    int64_t           workers;
-    pe_bootstrap     *bootstrap;
-    double            wall_seconds;
-    char              warning[PE_LONGEST_WARNING], answer[PE_LONGEST_ANSWER], machine[PE_MACHINE];
+    int     reference; /* index of the encoding that differences are taken to: the best at L; -1: none */
+    int64_t windows;
+    int64_t workers;
+    pe_bootstrap *bootstrap;
+    double        wall_seconds;
+    char          warning[PE_LONGEST_WARNING], answer[PE_LONGEST_ANSWER], machine[PE_MACHINE];
 };
 
 /* Fewer windows than this decide nothing; fewer positions than this make no bucket of L/2. */

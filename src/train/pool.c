@@ -95,5 +95,7 @@ posenc_status pe_pool_run(const pe_pool *pool, posenc_error *err)
     pthread_cond_destroy(&c.ended);
     pthread_mutex_destroy(&c.lock);
     free(threads);
-    return started > 0 || wanted == 0 ? POSENC_OK : pe_train_fail(err, POSENC_MEMORY, "no worker thread could be started");
+    return started > 0 || wanted == 0
+               ? POSENC_OK
+               : pe_train_fail(err, POSENC_MEMORY, "no worker thread could be started");
 }

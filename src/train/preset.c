@@ -49,10 +49,12 @@ const char *pe_spec_next(char *spec, size_t n, const char *list, posenc_status *
     const size_t length = up_to(list, ',');
     *status             = POSENC_OK;
     if (length == 0)
-        *status = pe_train_fail(err, POSENC_ARGUMENT, "the list of encodings has an empty place; write NAME,NAME,...");
+        *status = pe_train_fail(err, POSENC_ARGUMENT,
+                                "the list of encodings has an empty place; write NAME,NAME,...");
     else if (length >= n)
-        *status = pe_train_fail(err, POSENC_ARGUMENT, "the encoding \"%.40s...\" has %zu characters; %zu are too many",
-                                list, length, n);
+        *status =
+            pe_train_fail(err, POSENC_ARGUMENT,
+                          "the encoding \"%.40s...\" has %zu characters; %zu are too many", list, length, n);
     if (*status)
         return NULL;
     memcpy(spec, list, length);
@@ -71,14 +73,15 @@ static int append(char *to, size_t n, const char *text, size_t length)
     return 1;
 }
 
-static posenc_status complete_part(char *complete, size_t n, const char *part, size_t length, const posenc_dims *dims,
-                                   posenc_error *err)
+static posenc_status complete_part(char *complete, size_t n, const char *part, size_t length,
+                                   const posenc_dims *dims, posenc_error *err)
 {
     const char  *bracket     = memchr(part, '[', length);
     const size_t name_length = bracket ? (size_t)(bracket - part) : length;
     const size_t own         = bracket ? length - name_length - 1 : 0; /* with the closing bracket */
     char         name[LONGEST_NAME], settings[LONGEST_SETTINGS];
-    snprintf(name, sizeof name, "%.*s", (int)(name_length < sizeof name ? name_length : sizeof name - 1), part);
+    snprintf(name, sizeof name, "%.*s", (int)(name_length < sizeof name ? name_length : sizeof name - 1),
+             part);
     const posenc_status status = posenc_small_model(name, dims, settings, sizeof settings, err);
     if (status)
         return status;
@@ -92,7 +95,8 @@ static posenc_status complete_part(char *complete, size_t n, const char *part, s
                 : pe_train_fail(err, POSENC_ARGUMENT, "%s: the settings of this encoding are too long", name);
 }
 
-posenc_status pe_spec_complete(char *complete, size_t n, const char *spec, const posenc_dims *dims, posenc_error *err)
+posenc_status pe_spec_complete(char *complete, size_t n, const char *spec, const posenc_dims *dims,
+                               posenc_error *err)
 {
     complete[0] = 0;
     for (;;) {

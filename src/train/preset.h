@@ -26,6 +26,7 @@ const char *pe_spec_next(char *spec, size_t n, const char *list, posenc_status *
 
 /* Writes spec with every part's settings for a small model (posenc_small_model), which the spec's own settings
    override: "t5[num_buckets=16]" becomes "t5[max_distance=32 ... num_buckets=16]". */
-posenc_status pe_spec_complete(char *complete, size_t n, const char *spec, const posenc_dims *dims, posenc_error *err);
+posenc_status pe_spec_complete(char *complete, size_t n, const char *spec, const posenc_dims *dims,
+                               posenc_error *err);
 
 #endif

@@ -118,7 +118,7 @@ static const char script_open[] = "<script", script_close[] = "</script>", title
 static const char *find_script(const char *svg, const char **end)
 {
     const char *start = strstr(svg, script_open), *close = start ? strstr(start, script_close) : NULL;
-    *end              = close ? close + sizeof script_close - 1 : NULL;
+    *end = close ? close + sizeof script_close - 1 : NULL;
     return close ? start : NULL;
 }
 
@@ -161,12 +161,12 @@ static void figure(FILE *to, const pe_exhibit *x, const char *caption)
     fputs("</figure>\n", to);
 }
 
-/* gnuplot's script, once for all drawings, out of its CDATA. */
+/* gnuplot's script, once for all drawings and before them, out of its CDATA. */
 static void script(FILE *to, const pe_gallery *g)
 {
     static const char opening[] = "<![CDATA[", closing[] = "]]>";
     const char       *end, *start = g->count ? find_script(g->items[0].svg, &end) : NULL;
-    const char       *code = start ? strstr(start, opening) : NULL, *code_end = code ? strstr(code, closing) : NULL;
+    const char *code = start ? strstr(start, opening) : NULL, *code_end = code ? strstr(code, closing) : NULL;
     if (!code_end || code_end > end)
         return;
     fputs("<script>\n"
@@ -180,34 +180,42 @@ static void script(FILE *to, const pe_gallery *g)
 /* ---------------------------------------------------------------- sections ------------------ */
 
 static const char style[] =
-    ":root{color-scheme:light dark;--ink:#1c1c1c;--paper:#fff;--faint:#666;--line:#ccc;--soft:#f4f4f1;--good:#00693e;"
+    ":root{color-scheme:light "
+    "dark;--ink:#1c1c1c;--paper:#fff;--faint:#666;--line:#ccc;--soft:#f4f4f1;--good:#00693e;"
     "--bad:#b3261e}\n"
-    "@media(prefers-color-scheme:dark){:root{--ink:#e6e6e6;--paper:#161616;--faint:#a0a0a0;--line:#444;--soft:#222;"
+    "@media(prefers-color-scheme:dark){:root{--ink:#e6e6e6;--paper:#161616;--faint:#a0a0a0;--line:#444;--"
+    "soft:#222;"
     "--good:#6fcf97;--bad:#ff8a80}}\n"
     "body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}\n"
     "main{max-width:64rem;margin:0 auto;padding:1.5rem}\n"
-    "h1{font-size:1.7rem;line-height:1.2}h2{margin-top:2.5rem;border-bottom:1px solid var(--line)}h3{margin-top:2rem}\n"
+    "h1{font-size:1.7rem;line-height:1.2}h2{margin-top:2.5rem;border-bottom:1px solid "
+    "var(--line)}h3{margin-top:2rem}\n"
     ".answer{font-size:1.15rem;background:var(--soft);border-left:4px solid #0072b2;padding:.8rem 1rem}\n"
-    ".wide{overflow-x:auto}table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums}\n"
+    ".wide{overflow-x:auto}table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums}"
+    "\n"
     "th,td{padding:.25rem .55rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap;"
     "font-weight:400}\n"
-    "thead th{font-weight:600}tbody th{font-weight:600}.t{text-align:left}tbody tr:hover{background:var(--soft)}\n"
+    "thead th{font-weight:600}tbody th{font-weight:600}.t{text-align:left}tbody "
+    "tr:hover{background:var(--soft)}\n"
     ".note,figcaption{color:var(--faint);font-size:.88rem;margin:.3rem 0}\n"
     ".w{text-align:left;white-space:normal;min-width:18rem}"
-    "figure{margin:1rem 0}figure svg>rect{stroke:none}figure svg{display:block;width:100%;height:auto;background:#fff;border-radius:4px}\n"
+    "figure{margin:1rem 0}figure svg>rect{stroke:none}figure image{image-rendering:pixelated}figure "
+    "svg{display:block;width:100%;height:auto;background:#fff;border-radius:4px}\n"
     "code,pre{font-family:ui-monospace,monospace;font-size:.9em}pre{background:var(--soft);padding:.8rem;"
     "overflow-x:auto;white-space:pre-wrap;overflow-wrap:anywhere}\n"
     "code{overflow-wrap:anywhere}.passed{color:var(--good)}.FAILED{color:var(--bad);font-weight:700}\n"
     "dt{font-weight:600}dd{margin:0 0 .4rem 1.2rem}nav a{margin-right:1rem}\n"
     "@media print{nav{display:none}figure,tr{break-inside:avoid}}\n";
 
-static void head(FILE *to, const pe_compare *c)
+static void head(FILE *to, const pe_compare *c, const pe_gallery *g)
 {
     fputs("<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>\n"
           "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n",
           to);
     element(to, "title", "Positional encodings compared on %s", c->config.text_name);
-    fprintf(to, "<style>\n%s</style></head>\n<body><main>\n", style);
+    fprintf(to, "<style>\n%s</style>\n", style);
+    script(to, g);
+    fputs("</head>\n<body><main>\n", to);
 }
 
 static void answer(FILE *to, const pe_compare *c)
@@ -216,12 +224,14 @@ static void answer(FILE *to, const pe_compare *c)
     element(to, "h1", "Which positional encoding for %s?", c->config.text_name);
     element(to, "p class=answer", "%s", c->answer);
     element(to, "p",
-            "What would change the answer: another text; more than %lld training steps, because encodings that learn "
+            "What would change the answer: another text; more than %lld training steps, because encodings "
+            "that learn "
             "their positions start behind those that are given them; a larger model; %s.",
             (long long)p->steps,
-            p->seeds > 1 ? "and differences smaller than the intervals, which are not findings"
-                         : "and another seed: with one seed the intervals hold for other windows of this text, "
-                           "not for other initial weights (--seeds 3 does both)");
+            p->seeds > 1
+                ? "and differences smaller than the intervals, which are not findings"
+                : "and another seed: with one seed the intervals hold for other windows of this text, "
+                  "not for other initial weights (--seeds 3 does both)");
     fputs("<nav><a href=#results>Results</a><a href=#length>Loss against length</a><a href=#checks>Checks</a>"
           "<a href=#encodings>Encodings</a><a href=#papers>Papers</a><a href=#reading>How to read it</a>"
           "<a href=#repeat>Repeat it</a></nav>\n",
@@ -233,20 +243,27 @@ static void what_was_run(FILE *to, const pe_compare *c)
     const pe_preset *p = &c->config.preset;
     char             seeds[48];
     fputs("<h2>What was run</h2>\n", to);
-    element(to, "p",
-            "For each of %d encodings the same small Transformer (%lld layers, width %lld, %lld heads, predicting the "
-            "next byte) was trained on the first nine tenths of %s (%lld bytes) for %lld steps of %lld windows of "
-            "L = %lld bytes, from the same initial weights and on the same batches, with %s and no tuning for "
-            "any encoding. Then each read %lld windows of %lld bytes, 8 times as long as anything it was trained on, "
-            "from the last tenth. Since no byte sees what follows it, one such pass gives the loss at every shorter "
-            "length too.",
-            c->count, (long long)p->layers, (long long)p->d_model, (long long)p->heads, c->config.text_name,
-            (long long)c->text.size, (long long)p->steps, (long long)p->batch, (long long)p->L,
-            many(seeds, p->seeds, "seed"), (long long)c->windows, (long long)(PE_REACH * p->L));
-    element(to, "p",
-            "These are models of some %lld thousand numbers, not language models. What carries over to large ones is "
-            "the order of the encodings and where each of them breaks, not the losses: see what papers found.",
-            (long long)(c->reference >= 0 ? c->outcomes[c->reference].runs[0].parameters / 1000 : 0));
+    element(
+        to, "p",
+        "For each of %d encodings the same small Transformer (%lld layers, width %lld, %lld heads, "
+        "predicting the "
+        "next byte) was trained on the first nine tenths of %s (%lld bytes) for %lld steps of %lld windows "
+        "of "
+        "L = %lld bytes, from the same initial weights and on the same batches, with %s and no tuning for "
+        "any encoding. Then each read %lld windows of %lld bytes, 8 times as long as anything it was trained "
+        "on, "
+        "from the last tenth. Since no byte sees what follows it, one such pass gives the loss at every "
+        "shorter "
+        "length too.",
+        c->count, (long long)p->layers, (long long)p->d_model, (long long)p->heads, c->config.text_name,
+        (long long)c->text.size, (long long)p->steps, (long long)p->batch, (long long)p->L,
+        many(seeds, p->seeds, "seed"), (long long)c->windows, (long long)(PE_REACH * p->L));
+    element(
+        to, "p",
+        "These are models of some %lld thousand numbers, not language models. What carries over to large "
+        "ones is "
+        "the order of the encodings and where each of them breaks, not the losses: see what papers found.",
+        (long long)(c->reference >= 0 ? c->outcomes[c->reference].runs[0].parameters / 1000 : 0));
     if (c->warning[0])
         element(to, "p class=FAILED", "Warning: %s.", c->warning);
 }
@@ -268,22 +285,27 @@ static void curves(FILE *to, const pe_compare *c, const pe_gallery *g)
     const pe_preset *p = &c->config.preset;
     char             caption[512];
     snprintf(caption, sizeof caption,
-             "Mean over %lld windows, smoothed over %lld bytes, and over an eighth of the position beyond L%s. Left of the line: lengths that were trained. The "
-             "numbers stand in the table above, by bucket, and in curves.csv, by position. Click into the drawing for "
+             "Mean over %lld windows, smoothed over %lld bytes, and over an eighth of the position beyond "
+             "L%s. Left of the line: lengths that were trained. The "
+             "numbers stand in the table above, by bucket, and in curves.csv, by position. Click into the "
+             "drawing for "
              "coordinates, on a name to hide its curve.",
-             (long long)c->windows, (long long)(p->L / 8), p->seeds > 1 ? "; the band is the range over seeds" : "");
+             (long long)c->windows, (long long)(p->L / 8),
+             p->seeds > 1 ? "; the band is the range over seeds" : "");
     fputs("<h2 id=length>Loss against length</h2>\n", to);
     figure(to, &g->items[0], caption);
     fputs("<h2 id=training>Training</h2>\n", to);
     figure(to, &g->items[1],
-           "Loss of the training batches, smoothed over a twentieth of the steps. A curve that still falls steeply at "
+           "Loss of the training batches, smoothed over a twentieth of the steps. A curve that still falls "
+           "steeply at "
            "its end belongs to an encoding that more steps would help.");
 }
 
 static void checks(FILE *to, const pe_compare *c)
 {
     fputs("<h2 id=checks>Checks</h2>\n"
-          "<p>What must come out on an ordinary text. A failed check means that this text, the budget or the program "
+          "<p>What must come out on an ordinary text. A failed check means that this text, the budget or the "
+          "program "
           "is not what the thresholds were set for: look before you believe the table.</p>\n"
           "<div class=wide><table><thead><tr><th scope=col>check</th><th scope=col class=t>expected</th>"
           "<th scope=col class=t>result</th><th scope=col class=t>found</th></tr></thead><tbody>\n",
@@ -293,7 +315,8 @@ static void checks(FILE *to, const pe_compare *c)
         pe_check_judge(&r, c, i);
         fprintf(to, "<tr><th scope=row>%d</th><td class=t>", r.number);
         text(to, r.claim);
-        fprintf(to, "</td><td class=\"t %s\">%s</td><td class=t>", pe_verdict_name(r.verdict), pe_verdict_name(r.verdict));
+        fprintf(to, "</td><td class=\"t %s\">%s</td><td class=t>", pe_verdict_name(r.verdict),
+                pe_verdict_name(r.verdict));
         text(to, r.found);
         fputs("</td></tr>\n", to);
     }
@@ -354,11 +377,13 @@ static void encoding(FILE *to, const pe_compare *c, const pe_gallery *g, int ind
     for (int i = 0; i < g->count; i++)
         if (g->items[i].outcome == index) {
             figure(to, &g->items[i],
-                   o->untrained_beyond ? "Beyond the line at L are rows that no training step ever reached." : "");
+                   o->untrained_beyond ? "Beyond the line at L are rows that no training step ever reached."
+                                       : "");
             drawn = 1;
         }
     if (!drawn && !o->diverged)
-        fputs("<p class=note>Nothing about positions enters this model, so there is nothing to draw.</p>\n", to);
+        fputs("<p class=note>Nothing about positions enters this model, so there is nothing to draw.</p>\n",
+              to);
 }
 
 static void encodings(FILE *to, const pe_compare *c, const pe_gallery *g)
@@ -375,7 +400,7 @@ static void encodings(FILE *to, const pe_compare *c, const pe_gallery *g)
 static const struct anchor {
     const char *encoding, *source, *model, *unit, *at[4];
 } anchors[] = {
-#define ANCHOR(encoding, ...) ANCHOR_ROW(encoding, __VA_ARGS__)
+#define ANCHOR(encoding, ...)                                 ANCHOR_ROW(encoding, __VA_ARGS__)
 #define ANCHOR_ROW(encoding, source, model, unit, a, b, c, d) {encoding, source, model, unit, {a, b, c, d}},
 #include "train/anchors.def"
 #undef ANCHOR
@@ -415,11 +440,16 @@ static void anchor_row(FILE *to, const struct anchor *a, const pe_outcome *o)
 static void papers(FILE *to, const pe_compare *c)
 {
     fputs("<h2 id=papers>What papers found</h2>\n"
-          "<p>Large models, perplexity per token (lower is better), beside the small ones of this page, nats per byte. "
-          "The two units cannot be compared with each other; what to compare is how each row goes on beyond L.</p>\n"
-          "<div class=wide><table><thead><tr><th rowspan=2 class=t>encoding</th><th colspan=4>paper: perplexity at</th>"
-          "<th colspan=4>this page: nats per byte at</th><th rowspan=2 class=w>the paper's model and text</th></tr>\n"
-          "<tr><th>L</th><th>x2</th><th>x4</th><th>x8</th><th>L</th><th>x2</th><th>x4</th><th>x8</th></tr></thead>"
+          "<p>Large models, perplexity per token (lower is better), beside the small ones of this page, nats "
+          "per byte. "
+          "The two units cannot be compared with each other; what to compare is how each row goes on beyond "
+          "L.</p>\n"
+          "<div class=wide><table><thead><tr><th rowspan=2 class=t>encoding</th><th colspan=4>paper: "
+          "perplexity at</th>"
+          "<th colspan=4>this page: nats per byte at</th><th rowspan=2 class=w>the paper's model and "
+          "text</th></tr>\n"
+          "<tr><th>L</th><th>x2</th><th>x4</th><th>x8</th><th>L</th><th>x2</th><th>x4</th><th>x8</th></tr></"
+          "thead>"
           "<tbody>\n",
           to);
     for (int i = 0; i < ANCHORS; i++)
@@ -429,17 +459,23 @@ static void papers(FILE *to, const pe_compare *c)
 }
 
 static const char *const traps[] = {
-    "Compare encodings within a column. Columns differ in difficulty: what stands far into a window is other text than "
+    "Compare encodings within a column. Columns differ in difficulty: what stands far into a window is other "
+    "text than "
     "what stands at its front.",
-    "The intervals are of paired differences over the same windows. Two losses whose difference is small may still be "
+    "The intervals are of paired differences over the same windows. Two losses whose difference is small may "
+    "still be "
     "told apart, and a difference whose interval contains zero is no finding.",
-    "An encoding that must learn what distances mean starts behind one that is given it. Every statement is about this "
+    "An encoding that must learn what distances mean starts behind one that is given it. Every statement is "
+    "about this "
     "number of steps.",
-    "A loss that falls with position is not yet use of a longer context: the first bytes of a window are hard for "
+    "A loss that falls with position is not yet use of a longer context: the first bytes of a window are "
+    "hard for "
     "everybody, and an encoding may do no more than tolerate the rest.",
-    "A learned table beyond L acts with the random rows that it was born with: their size is a setting, and decides "
+    "A learned table beyond L acts with the random rows that it was born with: their size is a setting, and "
+    "decides "
     "how much they hurt.",
-    "Nothing was tuned for any encoding: all have the same learning rate, and settings that their rooms in the library "
+    "Nothing was tuned for any encoding: all have the same learning rate, and settings that their rooms in "
+    "the library "
     "recommend for a model of this size.",
 };
 
@@ -461,18 +497,20 @@ static void repeating(FILE *to, const pe_compare *c)
         element(to, "pre", "%s", c->config.call);
     element(to, "p",
             "posenc %s; seed 1%s; %s on %s, instruction set %s; %.0f seconds of training and "
-            "evaluation. Results do not depend on the number of workers. On another instruction set the last digits of "
+            "evaluation. Results do not depend on the number of workers. On another instruction set the last "
+            "digits of "
             "sums may differ, and training carries that on into the losses.",
             posenc_version(), last, many(workers, c->workers, "worker"), c->machine, posenc_isa(),
             c->wall_seconds);
-    fputs("<p>All numbers are in <code>results.json</code> beside this page, the buckets in <code>results.csv</code>, "
+    fputs("<p>All numbers are in <code>results.json</code> beside this page, the buckets in "
+          "<code>results.csv</code>, "
           "the loss at every position in <code>curves.csv</code>, the pictures as SVG and PNG.</p>\n",
           to);
 }
 
 void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g)
 {
-    head(to, c);
+    head(to, c, g);
     answer(to, c);
     what_was_run(to, c);
     results(to, c);
@@ -482,7 +520,5 @@ void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g)
     papers(to, c);
     reading(to);
     repeating(to, c);
-    fputs("</main>\n", to);
-    script(to, g);
-    fputs("</body></html>\n", to);
+    fputs("</main></body></html>\n", to);
 }

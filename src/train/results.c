@@ -39,16 +39,17 @@ static json_t *numbers(const double *x, int64_t n)
 
 static json_t *interval(pe_interval d)
 {
-    return json_pack("{s:o, s:o, s:o}", "value", number(d.value), "low", number(d.low), "high", number(d.high));
+    return json_pack("{s:o, s:o, s:o}", "value", number(d.value), "low", number(d.low), "high",
+                     number(d.high));
 }
 
 static json_t *settings_json(const pe_preset *p)
 {
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "preset", p->name, "steps",
-                     (json_int_t)p->steps, "seeds", (json_int_t)p->seeds, "L", (json_int_t)p->L, "d_model",
-                     (json_int_t)p->d_model, "layers", (json_int_t)p->layers, "heads", (json_int_t)p->heads, "batch",
-                     (json_int_t)p->batch, "warmup", (json_int_t)p->warmup, "learning_rate", p->learning_rate,
-                     "weight_decay", p->weight_decay, "clip", p->clip);
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "preset", p->name,
+                     "steps", (json_int_t)p->steps, "seeds", (json_int_t)p->seeds, "L", (json_int_t)p->L,
+                     "d_model", (json_int_t)p->d_model, "layers", (json_int_t)p->layers, "heads",
+                     (json_int_t)p->heads, "batch", (json_int_t)p->batch, "warmup", (json_int_t)p->warmup,
+                     "learning_rate", p->learning_rate, "weight_decay", p->weight_decay, "clip", p->clip);
 }
 
 static json_t *buckets_json(const pe_compare *c, const pe_outcome *o)
@@ -56,12 +57,12 @@ static json_t *buckets_json(const pe_compare *c, const pe_outcome *o)
     json_t       *array = json_array();
     const int64_t L     = c->config.preset.L;
     for (int b = 0; b < PE_BUCKETS; b++)
-        json_array_append_new(
-            array, json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:i, s:b}", "name", pe_bucket_name(b), "first",
-                             (json_int_t)pe_bucket_edge(L, b), "end", (json_int_t)pe_bucket_edge(L, b + 1), "loss",
-                             number(o->loss[b]), "ratio", number(o->ratio[b]), "to_reference",
-                             interval(o->difference[b]), "rank", o->rank[b], "untrained_rows",
-                             o->untrained_beyond && b > PE_AT_L));
+        json_array_append_new(array, json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:i, s:b}", "name",
+                                               pe_bucket_name(b), "first", (json_int_t)pe_bucket_edge(L, b),
+                                               "end", (json_int_t)pe_bucket_edge(L, b + 1), "loss",
+                                               number(o->loss[b]), "ratio", number(o->ratio[b]),
+                                               "to_reference", interval(o->difference[b]), "rank", o->rank[b],
+                                               "untrained_rows", o->untrained_beyond && b > PE_AT_L));
     return array;
 }
 
@@ -73,21 +74,22 @@ static json_t *runs_json(const pe_compare *c, const pe_outcome *o)
         json_t *loss = json_array();
         for (int b = 0; b < PE_BUCKETS; b++)
             json_array_append_new(loss, number(pe_mean(o->window_means[b] + s * windows, windows)));
-        json_array_append_new(array,
-                              json_pack("{s:I, s:b, s:o, s:{s:f, s:f, s:f}}", "seed", (json_int_t)(s + 1), "diverged",
-                                        o->runs[s].diverged, "loss", loss, "time", "train_seconds",
-                                        o->runs[s].train_seconds, "eval_seconds", o->runs[s].eval_seconds,
-                                        "bytes_per_second", o->runs[s].tokens_per_second));
+        json_array_append_new(array, json_pack("{s:I, s:b, s:o, s:{s:f, s:f, s:f}}", "seed",
+                                               (json_int_t)(s + 1), "diverged", o->runs[s].diverged, "loss",
+                                               loss, "time", "train_seconds", o->runs[s].train_seconds,
+                                               "eval_seconds", o->runs[s].eval_seconds, "bytes_per_second",
+                                               o->runs[s].tokens_per_second));
     }
     return array;
 }
 
 static json_t *outcome_json(const pe_compare *c, const pe_outcome *o)
 {
-    json_t *json = json_pack("{s:s, s:s, s:I, s:I, s:s, s:b, s:I}", "encoding", o->label, "spec",
-                             posenc_encoding_spec(o->e), "parameters", (json_int_t)o->runs[0].parameters,
-                             "encoding_parameters", (json_int_t)o->runs[0].encoding_parameters, "class", o->verdict,
-                             "diverged", o->diverged, "breaks_at", (json_int_t)(o->break_position + 1));
+    json_t *json =
+        json_pack("{s:s, s:s, s:I, s:I, s:s, s:b, s:I}", "encoding", o->label, "spec",
+                  posenc_encoding_spec(o->e), "parameters", (json_int_t)o->runs[0].parameters,
+                  "encoding_parameters", (json_int_t)o->runs[0].encoding_parameters, "class", o->verdict,
+                  "diverged", o->diverged, "breaks_at", (json_int_t)(o->break_position + 1));
     json_object_set_new(json, "buckets", buckets_json(c, o));
     json_object_set_new(json, "runs", runs_json(c, o));
     json_object_set_new(json, "curve", numbers(o->curve, PE_REACH * o->config.L));
@@ -101,8 +103,8 @@ static json_t *checks_json(const pe_compare *c)
     for (int i = 0; i < pe_check_count(); i++) {
         pe_check_result r;
         pe_check_judge(&r, c, i);
-        json_array_append_new(array, json_pack("{s:i, s:s, s:s, s:s}", "number", r.number, "claim", r.claim, "result",
-                                               pe_verdict_name(r.verdict), "found", r.found));
+        json_array_append_new(array, json_pack("{s:i, s:s, s:s, s:s}", "number", r.number, "claim", r.claim,
+                                               "result", pe_verdict_name(r.verdict), "found", r.found));
     }
     return array;
 }
@@ -110,7 +112,8 @@ static json_t *checks_json(const pe_compare *c)
 /* The files of the directory: what a later call may replace. */
 static json_t *files_json(const pe_gallery *g)
 {
-    static const char *const fixed[FIXED_FILES] = {PE_RESULTS_NAME, "results.csv", "curves.csv", "report.html"};
+    static const char *const fixed[FIXED_FILES] = {PE_RESULTS_NAME, "results.csv", "curves.csv",
+                                                   "report.html"};
     json_t                  *files              = json_array();
     for (int i = 0; i < FIXED_FILES; i++)
         json_array_append_new(files, json_string(fixed[i]));
@@ -133,19 +136,21 @@ static json_t *encodings_json(const pe_compare *c)
 
 static json_t *results_json(const pe_compare *c, const pe_gallery *g)
 {
-    json_t *json = json_pack("{s:s, s:s, s:s, s:s}", "format", PE_RESULTS_FORMAT, "version", posenc_version(), "answer",
-                             c->answer, "call", c->config.call ? c->config.call : "");
+    json_t *json = json_pack("{s:s, s:s, s:s, s:s}", "format", PE_RESULTS_FORMAT, "version", posenc_version(),
+                             "answer", c->answer, "call", c->config.call ? c->config.call : "");
     json_object_set_new(json, "text",
                         json_pack("{s:s, s:I, s:I, s:I}", "name", c->config.text_name, "bytes",
-                                  (json_int_t)c->text.size, "train_bytes", (json_int_t)c->text.train_size, "windows",
-                                  (json_int_t)c->windows));
+                                  (json_int_t)c->text.size, "train_bytes", (json_int_t)c->text.train_size,
+                                  "windows", (json_int_t)c->windows));
     json_object_set_new(json, "settings", settings_json(&c->config.preset));
-    json_object_set_new(json, "reference", c->reference >= 0 ? json_string(c->outcomes[c->reference].label) : json_null());
+    json_object_set_new(json, "reference",
+                        c->reference >= 0 ? json_string(c->outcomes[c->reference].label) : json_null());
     json_object_set_new(json, "encodings", encodings_json(c));
     json_object_set_new(json, "checks", checks_json(c));
-    json_object_set_new(json, "time", json_pack("{s:s, s:s, s:I, s:f}", "processor", c->machine, "instructions",
-                                                posenc_isa(), "threads", (json_int_t)c->workers, "seconds",
-                                                c->wall_seconds));
+    json_object_set_new(json, "time",
+                        json_pack("{s:s, s:s, s:I, s:f}", "processor", c->machine, "instructions",
+                                  posenc_isa(), "threads", (json_int_t)c->workers, "seconds",
+                                  c->wall_seconds));
     json_object_set_new(json, "files", files_json(g));
     return json;
 }
@@ -156,7 +161,8 @@ static posenc_status dump(const pe_compare *c, const pe_gallery *g, char **text,
     *text        = json ? json_dumps(json, JSON_INDENT(1) | JSON_REAL_PRECISION(DIGITS)) : NULL;
     json_decref(json);
     return *text ? POSENC_OK
-                 : pe_train_fail(err, POSENC_MEMORY, "compare: the results cannot be written as JSON; is a name not UTF-8?");
+                 : pe_train_fail(err, POSENC_MEMORY,
+                                 "compare: the results cannot be written as JSON; is a name not UTF-8?");
 }
 
 posenc_status pe_compare_json(const pe_compare *compare, char **json, posenc_error *err)
@@ -186,7 +192,8 @@ static void write_value(FILE *to, double x)
 }
 
 /* For each run of each finished encoding. */
-static void for_runs(FILE *to, const pe_compare *c, void (*write)(FILE *to, const pe_outcome *o, int64_t seed))
+static void for_runs(FILE *to, const pe_compare *c,
+                     void (*write)(FILE *to, const pe_outcome *o, int64_t seed))
 {
     for (int i = 0; i < c->count; i++)
         for (int64_t s = 0; c->outcomes[i].is_complete && s < c->config.preset.seeds; s++)
@@ -246,8 +253,8 @@ static char *path_in(const pe_directory *d, const char *name, const char *ending
     return path;
 }
 
-static posenc_status open_file(posenc_whole_file *file, const pe_directory *d, const char *name, const char *ending,
-                               posenc_error *err)
+static posenc_status open_file(posenc_whole_file *file, const pe_directory *d, const char *name,
+                               const char *ending, posenc_error *err)
 {
     char *path = path_in(d, name, ending, err);
     if (!path)
@@ -268,8 +275,10 @@ static posenc_status write_text(const pe_directory *d, const char *name, const c
     return posenc_whole_file_commit(&file, err);
 }
 
-static posenc_status write_file(const pe_directory *d, const char *name, const pe_compare *c, const pe_gallery *g,
-                                void (*write)(FILE *to, const pe_compare *c, const pe_gallery *g), posenc_error *err)
+static posenc_status write_file(const pe_directory *d, const char *name, const pe_compare *c,
+                                const pe_gallery *g,
+                                void (*write)(FILE *to, const pe_compare *c, const pe_gallery *g),
+                                posenc_error *err)
 {
     posenc_whole_file   file;
     const posenc_status status = open_file(&file, d, name, "", err);
@@ -279,7 +288,8 @@ static posenc_status write_file(const pe_directory *d, const char *name, const p
     return posenc_whole_file_commit(&file, err);
 }
 
-static posenc_status write_results(const pe_directory *d, const pe_compare *c, const pe_gallery *g, posenc_error *err)
+static posenc_status write_results(const pe_directory *d, const pe_compare *c, const pe_gallery *g,
+                                   posenc_error *err)
 {
     char         *text;
     posenc_status status = dump(c, g, &text, err);

@@ -35,7 +35,8 @@ const char *pe_bucket_name(int bucket)
 
 void pe_bucket_range(char *text, size_t size, int64_t L, int bucket)
 {
-    snprintf(text, size, "[%lld,%lld)", (long long)pe_bucket_edge(L, bucket), (long long)pe_bucket_edge(L, bucket + 1));
+    snprintf(text, size, "[%lld,%lld)", (long long)pe_bucket_edge(L, bucket),
+             (long long)pe_bucket_edge(L, bucket + 1));
 }
 
 void pe_bucket_means(double *means, const float *losses, int64_t windows, int64_t L, int bucket)
@@ -99,7 +100,8 @@ posenc_status pe_bootstrap_create(pe_bootstrap **bootstrap, int64_t seeds, int64
             const int64_t from = pick(seed, "bootstrap seeds", r * seeds + s, seeds);
             for (int64_t w = 0; w < windows; w++)
                 b->rows[r * size + s * windows + w] =
-                    (int32_t)(from * windows + pick(seed, "bootstrap windows", r * size + s * windows + w, windows));
+                    (int32_t)(from * windows +
+                              pick(seed, "bootstrap windows", r * size + s * windows + w, windows));
         }
     return POSENC_OK;
 }
@@ -160,7 +162,8 @@ static int next_best(const int *ranks, const double *means, int count)
     return best;
 }
 
-void pe_rank(int *ranks, const double *means, int count, int (*tells)(void *self, int better, int worse), void *self)
+void pe_rank(int *ranks, const double *means, int count, int (*tells)(void *self, int better, int worse),
+             void *self)
 {
     int leader = -1, placed = 0;
     for (int i = 0; i < count; i++)

@@ -48,7 +48,8 @@ pe_interval pe_bootstrap_difference(pe_bootstrap *bootstrap, const double *a, co
 /* Ranks from 1; NaN gets 0. Taken in the order of their means, an item shares the rank of the leader of the group
    before it unless tells(self, leader, item) says that the two can be told apart; then it leads the next group, and
    its rank is 1 + the number of items before it. */
-void pe_rank(int *ranks, const double *means, int count, int (*tells)(void *self, int better, int worse), void *self);
+void pe_rank(int *ranks, const double *means, int count, int (*tells)(void *self, int better, int worse),
+             void *self);
 
 /* The largest position p with smooth(p) <= limit, or -1. */
 int64_t pe_break_position(const double *smooth, int64_t n, double limit);

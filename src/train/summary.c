@@ -146,7 +146,8 @@ static const struct {
 /* clang-format on */
 static_assert(COUNT(columns) == COUNT(cells), "ORDER columns, cells");
 
-static posenc_status begin(pe_table *table, const pe_column *heads, int head_count, int rows, posenc_error *err)
+static posenc_status begin(pe_table *table, const pe_column *heads, int head_count, int rows,
+                           posenc_error *err)
 {
     if (pe_table_create(table, heads, head_count, rows))
         return POSENC_OK;
@@ -177,12 +178,16 @@ static void add_notes(const pe_compare *c, pe_table *t)
         undone += !c->outcomes[i].is_complete;
     }
     unfinished = undone > 0;
-    add_note(t, "Nats per byte of held-out text (%lld windows of %lld bytes), after %lld steps at L = %lld; lower is better.",
+    add_note(t,
+             "Nats per byte of held-out text (%lld windows of %lld bytes), after %lld steps at L = %lld; "
+             "lower is better.",
              (long long)c->windows, (long long)(PE_REACH * p->L), (long long)p->steps, (long long)p->L);
     add_note(t, "Intervals: paired bootstrap over windows%s, 95 %%.%s", p->seeds > 1 ? " and seeds" : "",
              p->seeds > 1 ? "" : " One seed: they do not cover another seed.");
     if (starred)
-        add_note(t, "* untrained rows: a row per position is learned, and no training step reached those beyond L.");
+        add_note(
+            t,
+            "* untrained rows: a row per position is learned, and no training step reached those beyond L.");
     if (unfinished)
         add_note(t, "%d of %d encodings did not finish and are left out.", undone, c->count);
 }
@@ -252,9 +257,12 @@ posenc_status pe_compare_plan(const pe_compare *compare, pe_table *table, posenc
     if (status)
         return status;
     const pe_preset *p = &compare->config.preset;
-    add_note(table, "Model: %lld layers, width %lld, %lld heads; %lld steps of %lld x %lld bytes; %lld seed(s), so %lld runs.",
-             (long long)p->layers, (long long)p->d_model, (long long)p->heads, (long long)p->steps, (long long)p->batch,
-             (long long)p->L, (long long)p->seeds, (long long)(compare->count * p->seeds));
+    add_note(
+        table,
+        "Model: %lld layers, width %lld, %lld heads; %lld steps of %lld x %lld bytes; %lld run%s in all.",
+        (long long)p->layers, (long long)p->d_model, (long long)p->heads, (long long)p->steps,
+        (long long)p->batch, (long long)p->L, (long long)(compare->count * p->seeds),
+        compare->count * p->seeds == 1 ? "" : "s");
     add_note(table, "Text: %lld bytes, the last tenth held out; evaluated on %lld windows of %lld bytes.",
              (long long)compare->text.size, (long long)compare->windows, (long long)(PE_REACH * p->L));
     return POSENC_OK;
@@ -301,7 +309,8 @@ static void append_winner(pe_compare *c, int bucket)
         if (d.low > 0)
             append(c, ", %.3f less than %s, 95 %% interval %.3f to %.3f", d.value, next, d.low, d.high);
         else
-            append(c, "; %s cannot be told from it: %.3f more, 95 %% interval %.3f to %.3f", next, d.value, d.low, d.high);
+            append(c, "; %s cannot be told from it: %.3f more, 95 %% interval %.3f to %.3f", next, d.value,
+                   d.low, d.high);
     }
     append(c, ")");
 }

@@ -16,7 +16,8 @@
 int pe_table_create(pe_table *table, const pe_column *columns, int column_count, int row_count)
 {
     const size_t cells = (size_t)column_count * (size_t)row_count;
-    *table             = (pe_table){columns, column_count, row_count, calloc(cells + 1, sizeof *table->cells), strdup("")};
+    *table =
+        (pe_table){columns, column_count, row_count, calloc(cells + 1, sizeof *table->cells), strdup("")};
     return table->cells && table->notes;
 }
 

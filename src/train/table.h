@@ -9,7 +9,7 @@
 
 typedef struct pe_column {
     const char *head;
-    const char *meaning; /* a sentence for a tooltip or a footnote */
+    const char *meaning;   /* a sentence for a tooltip or a footnote */
     int         is_text;   /* left-aligned; numbers stand right */
     int         is_detail; /* for a page, not for a terminal */
 } pe_column;
@@ -25,7 +25,7 @@ typedef struct pe_table {
 int  pe_table_create(pe_table *table, const pe_column *columns, int column_count, int row_count);
 void pe_table_free(pe_table *table);
 /* Replaces a cell; 0 without memory. */
-int         pe_table_set(pe_table *table, int row, int column, const char *format, ...)
+int pe_table_set(pe_table *table, int row, int column, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 const char *pe_table_cell(const pe_table *table, int row, int column);
 

@@ -6,8 +6,9 @@
  *                   size is not given, H = 1, D = 4 and lengths just reach the example. A parameter that is trained
  *                   with these settings holds 0, 1, 2, ... in memory order, any other what `init` gives (ALiBi's
  *                   slopes). Tolerance 1e-14 relative: examples are printed with 15 digits or more.
- * Initialisation    "normal(0, s)" must have mean 0 and deviation s within five standard errors, "zeros" be zero;
- *                   anything else must not depend on the seed. No parameter shares its numbers with another.
+ * Initialisation    "normal(0, s)" must have mean 0 and deviation s within five standard errors, "uniform(a, b)" keep to
+ *                   its interval and reach beyond its middle on both sides, "zeros" be zero; anything else must not
+ *                   depend on the seed. No parameter shares its numbers with another.
  * Gradients         against finite differences (differences.h), with the settings of a small model and with standards.
  * Decoding          a chunk of queries at its offset is the same as within the full pass, with the same plan: the same
  *                   bits from the reference, DESIGN's float tolerance on both sides, 4e-6 of the row, from the tiled.
@@ -19,6 +20,7 @@
 #include <cmocka.h>
 
 #include "api/objects.h"
+#include "base/expression.h"
 #include "differences.h"
 
 static const posenc_encoding_info *info;
@@ -159,7 +161,7 @@ static double bias_value(bench *x, const posenc_example *example)
 }
 
 static double (*const value_at[POSENC_PLACES])(bench *, const posenc_example *) = {row_value, frequency_value,
-                                                                                   bias_value, NULL};
+                                                                                   bias_value, bias_value};
 
 static void worked_examples_come_out(void **state)
 {
@@ -189,10 +191,45 @@ static void worked_examples_come_out(void **state)
 
 static const posenc_dims large = {.B = 1, .H = 8, .Lq = 64, .Lk = 64, .D = 16, .d_model = 128, .L = 64};
 
+static int own_setting(void *context, const char *name, size_t length, double *value)
+{
+    const pe_resolved *part = context;
+    const int          own  = pe_setting_index(part->room->info.settings, name, length);
+    *value                  = own >= 0 ? part->set[own].real : 0;
+    return own >= 0;
+}
+
 /* The name s in "normal(0, s)", or 0. */
 static int deviation_setting(const char *init, char name[64])
 {
     return sscanf(init, "normal(0, %63[A-Za-z_0-9])", name) == 1;
+}
+
+/* The ends in "uniform(a, b)" as they are for these sizes, or 0. */
+static int uniform_ends(const bench *x, int param, double ends[2])
+{
+    const posenc_param_info *row = posenc_param_describe(x->e, param);
+    const pe_resolved       *part = &x->plan->parts[info->place];
+    char                     text[2][64];
+    if (sscanf(row->init, "uniform(%63[^,], %63[^\n]", text[0], text[1]) != 2)
+        return 0;
+    text[1][strlen(text[1]) - 1] = '\0'; /* the closing parenthesis */
+    for (int i = 0; i < 2; i++)
+        if (!pe_evaluate(text[i], own_setting, (void *)(uintptr_t)part, &ends[i]))
+            fail_msg("%s: %s is no number", row->name, text[i]);
+    return 1;
+}
+
+static void check_uniform(const array *x, const double ends[2], const char *name)
+{
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t i = 0; i < x->count; i++) {
+        low  = fmin(low, x->wide[i]);
+        high = fmax(high, x->wide[i]);
+    }
+    const double middle = (ends[0] + ends[1]) / 2;
+    if (!(x->count >= 8 && low >= ends[0] && high <= ends[1] && low < middle && high > middle))
+        fail_msg("%s: from %g to %g, not spread over %g to %g", name, low, high, ends[0], ends[1]);
 }
 
 static void init_param(const posenc_encoding *e, uint64_t seed, posenc_tensor *params)
@@ -214,36 +251,49 @@ static void check_normal(const array *x, double deviation, const char *name)
         fail_msg("%s: mean %g, deviation %g, not 0 and %g", name, mean, sqrt(squares), deviation);
 }
 
+static void check_start(bench *x, int i)
+{
+    const posenc_param_info *row = posenc_param_describe(x->e, i);
+    double                   ends[2];
+    char                     name[64];
+    const array             *now   = &x->numbers[i];
+    array                    first = array_make(now->ndim, now->shape);
+    init_param(x->e, 1, x->params);
+    memcpy(first.wide, now->wide, (size_t)now->count * sizeof(double));
+    init_param(x->e, 2, x->params);
+    if (deviation_setting(row->init, name)) {
+        check_normal(&first, 0.37, row->name);
+        check_normal(now, 0.37, row->name);
+        assert_true(largest(now, &first) > 0.37); /* another seed */
+    } else if (uniform_ends(x, i, ends)) {
+        check_uniform(&first, ends, row->name);
+        check_uniform(now, ends, row->name);
+        assert_true(largest(now, &first) > 0);
+    } else
+        assert_true(largest(now, &first) == 0);
+    if (!strcmp(row->init, "zeros"))
+        assert_true(largest(now, NULL) == 0);
+    else
+        assert_true(largest(now, NULL) > 0);
+    init_param(x->e, 1, x->params);
+    assert_memory_equal(first.wide, now->wide, (size_t)now->count * sizeof(double));
+    array_free(&first);
+}
+
 static void parameters_start_as_their_init_says(void **state)
 {
+    posenc_encoding *standard;
     (void)state;
-    for (int i = 0; i < info->param_count; i++) {
-        char        name[64], settings[128] = "";
-        const char *init      = info->params[i].init;
-        const int   is_normal = deviation_setting(init, name);
-        if (is_normal)
+    assert_int_equal(posenc_encoding_create(&standard, info->name, NULL, NULL), POSENC_OK);
+    for (int i = 0; i < posenc_param_count(standard); i++) {
+        char name[64], settings[128] = "";
+        if (deviation_setting(posenc_param_describe(standard, i)->init, name))
             snprintf(settings, sizeof settings, "%s=0.37", name);
-        bench  x     = bench_make(info->name, settings, large, posenc_options_default());
-        array *now   = &x.numbers[i];
-        array  first = array_make(now->ndim, now->shape);
-        init_param(x.e, 1, x.params);
-        memcpy(first.wide, now->wide, (size_t)now->count * sizeof(double));
-        init_param(x.e, 2, x.params);
-        if (is_normal) {
-            check_normal(&first, 0.37, info->params[i].name);
-            check_normal(now, 0.37, info->params[i].name);
-            assert_true(largest(now, &first) > 0.37); /* another seed */
-        } else
-            assert_true(largest(now, &first) == 0);
-        if (!strcmp(init, "zeros"))
-            assert_true(largest(now, NULL) == 0);
-        else
-            assert_true(largest(now, NULL) > 0);
-        init_param(x.e, 1, x.params);
-        assert_memory_equal(first.wide, now->wide, (size_t)now->count * sizeof(double));
-        array_free(&first);
+        bench x = bench_make(info->name, settings, large, posenc_options_default());
+        check_start(&x, i);
         bench_free(&x);
     }
+    posenc_encoding_free(standard);
 }
 
 static void parameters_in_float_are_those_in_double_rounded(void **state)
@@ -251,11 +301,11 @@ static void parameters_in_float_are_those_in_double_rounded(void **state)
     bench         x = bench_make(info->name, NULL, large, posenc_options_default());
     posenc_tensor narrow[CASE_PARAMS];
     (void)state;
-    for (int i = 0; i < info->param_count; i++)
+    for (int i = 0; i < posenc_param_count(x.e); i++)
         narrow[i] = array_tensor(&x.numbers[i], 0);
     init_param(x.e, 7, x.params);
     init_param(x.e, 7, narrow);
-    for (int i = 0; i < info->param_count; i++)
+    for (int i = 0; i < posenc_param_count(x.e); i++)
         for (int64_t n = 0; n < x.numbers[i].count; n++)
             assert_true(x.numbers[i].narrow[n] == (float)x.numbers[i].wide[n]);
     bench_free(&x);
@@ -267,9 +317,10 @@ static void no_two_parameters_share_their_numbers(void **state)
     char  name[64];
     (void)state;
     init_param(x.e, 1, x.params);
-    for (int i = 0; i < info->param_count; i++)
+    for (int i = 0; i < posenc_param_count(x.e); i++)
         for (int j = 0; j < i; j++)
-            if (deviation_setting(info->params[i].init, name) && deviation_setting(info->params[j].init, name))
+            if (deviation_setting(posenc_param_describe(x.e, i)->init, name) &&
+                deviation_setting(posenc_param_describe(x.e, j)->init, name))
                 assert_true(x.numbers[i].wide[0] != x.numbers[j].wide[0]);
     bench_free(&x);
 }
@@ -289,7 +340,7 @@ static void another_part_of_a_combination_changes_no_number(void **state)
         bench both = bench_make(spec, NULL, large, posenc_options_default());
         init_param(both.e, 5, both.params);
         for (int i = 0; i < posenc_param_count(both.e); i++)
-            for (int j = 0; j < info->param_count; j++) {
+            for (int j = 0; j < posenc_param_count(alone.e); j++) {
                 if (posenc_param_describe(both.e, i) != posenc_param_describe(alone.e, j))
                     continue;
                 assert_true(!strncmp(posenc_param_name(both.e, i), info->name, strlen(info->name)));
@@ -351,8 +402,8 @@ static void compare_rows(bench *x, posenc_positions pos)
     posenc_error  err;
     array_fill(&dy, 1, "dy", 1);
     array_fill(&input, 1, "x", 1);
-    for (int i = 0; i < info->param_count; i++) {
-        array_fill(&x->numbers[i], 2, info->params[i].name, 1);
+    for (int i = 0; i < posenc_param_count(x->e); i++) {
+        array_fill(&x->numbers[i], 2, posenc_param_name(x->e, i), 1);
         dparams[i] = array_make(x->numbers[i].ndim, x->numbers[i].shape);
         to[i]      = array_tensor(&dparams[i], 1);
     }
@@ -362,7 +413,7 @@ static void compare_rows(bench *x, posenc_positions pos)
         fail_msg("%s", err.message);
     for (int64_t i = 0; i < dx.count; i++)
         assert_true(fabs(rows_slope(x, &dy, pos, &input, &input.wide[i]) - dx.wide[i]) <= TOLERANCE);
-    for (int p = 0; p < info->param_count; p++) {
+    for (int p = 0; p < posenc_param_count(x->e); p++) {
         for (int64_t i = 0; i < dparams[p].count; i++)
             assert_true(fabs(rows_slope(x, &dy, pos, &input, &x->numbers[p].wide[i]) - dparams[p].wide[i]) <= TOLERANCE);
         array_free(&dparams[p]);

@@ -305,6 +305,35 @@ static void diagonal_sums_add_each_diagonal_in_the_order_of_rows(void **state)
             }
 }
 
+/* ---- terms by distance that act on weights ---- */
+
+/* gate multiplies, add_skewed adds: one float operation each, so the bits are known. */
+static void a_term_read_along_diagonals_gates_weights_or_is_added(void **state)
+{
+    (void)state;
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        for (int n = 0; n < COLUMNS; n++)
+            for (int64_t step = -1; step <= 1; step++) {
+                const int64_t columns = columns_tried[n], stride = padded(columns) + 2;
+                guarded       w = guarded_make((ROWS + 1) * stride), x = guarded_make((ROWS + 1) * stride), term;
+                float *const  y = make_stream(&term, step, ROWS, columns, "term");
+                fill_random(w.at, stride, ROWS, padded(columns), "W", 1);
+                fill_random(x.at, stride, ROWS, padded(columns), "X", 1);
+                guarded_remember(&w), guarded_remember(&x);
+                pe_kernels_at(isa)->gate(w.at, stride, y, step, ROWS, columns);
+                pe_kernels_at(isa)->add_skewed(x.at, stride, y, step, ROWS, columns);
+                assert_int_equal(guarded_changed(&w, stride, ROWS, padded(columns)), -1);
+                assert_int_equal(guarded_changed(&x, stride, ROWS, padded(columns)), -1);
+                for (int64_t r = 0; r < ROWS; r++)
+                    for (int64_t c = 0; c < columns; c++) {
+                        const int64_t at = r * stride + c;
+                        assert_true(w.at[at] == w.before[GUARD + at] * y[r * step + c]);
+                        assert_true(x.at[at] == x.before[GUARD + at] + y[r * step + c]);
+                    }
+                guarded_free(&w), guarded_free(&x), guarded_free(&term);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -316,6 +345,7 @@ int main(void)
         cmocka_unit_test(the_cotangent_of_a_score_is_w_times_dw_minus_delta),
         cmocka_unit_test(rows_are_scaled_and_a_factor_of_one_leaves_them_alone),
         cmocka_unit_test(diagonal_sums_add_each_diagonal_in_the_order_of_rows),
+        cmocka_unit_test(a_term_read_along_diagonals_gates_weights_or_is_added),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,14 +48,30 @@ static int remove_data(void **state)
 
 static pe_figure some_curves(void)
 {
-    return (pe_figure){.kind = PE_CURVES, .title = NASTY, .x_label = "x (tokens)", .y_label = "y", .log_x = 1,
-                       .curves = curves, .curve_count = 2, .marks = &mark, .mark_count = 1};
+    return (pe_figure){.kind        = PE_CURVES,
+                       .title       = NASTY,
+                       .x_label     = "x (tokens)",
+                       .y_label     = "y",
+                       .log_x       = 1,
+                       .curves      = curves,
+                       .curve_count = 2,
+                       .marks       = &mark,
+                       .mark_count  = 1};
 }
 
 static pe_figure a_grid(void)
 {
-    return (pe_figure){.kind = PE_GRID, .title = "grid", .x_label = "x", .y_label = "y", .value_label = "value",
-                       .values = grid, .rows = N, .cols = N, .dx = 1, .dy = 1, .signed_scale = 1};
+    return (pe_figure){.kind         = PE_GRID,
+                       .title        = "grid",
+                       .x_label      = "x",
+                       .y_label      = "y",
+                       .value_label  = "value",
+                       .values       = grid,
+                       .rows         = N,
+                       .cols         = N,
+                       .dx           = 1,
+                       .dy           = 1,
+                       .signed_scale = 1};
 }
 
 /* ---------------------------------------------------------------- files --------------------- */
@@ -128,7 +144,7 @@ static void without_gnuplot_the_sentence_names_the_package(void **state)
 static int is_well_formed(const char *at)
 {
     char        stack[64][32];
-    int         depth = 0;
+    int         depth      = 0;
     const char *skips[][2] = {{"<?", "?>"}, {"<!--", "-->"}, {"<![CDATA[", "]]>"}, {"<!", ">"}};
     while ((at = strchr(at, '<'))) {
         size_t s = 0;
@@ -237,9 +253,10 @@ static void a_terminal_too_narrow_is_refused(void **state)
 
 static void scales_end_where_they_should(void **state)
 {
-    const pe_rgb first = pe_scale_colour(0, 0), last = pe_scale_colour(0, 2), middle = pe_scale_colour(1, 0.5);
-    double       low, high;
-    pe_figure    f = a_grid();
+    const pe_rgb first = pe_scale_colour(0, 0), last = pe_scale_colour(0, 2),
+                 middle = pe_scale_colour(1, 0.5);
+    double    low, high;
+    pe_figure f = a_grid();
     (void)state;
     assert_true(first.r == 68 && first.g == 1 && first.b == 84);
     assert_true(last.r == 253 && last.g == 231 && last.b == 37);
@@ -335,7 +352,7 @@ static void similarity_is_one_with_itself_and_never_more(void **state)
     (void)state;
     for (int i = 0; i < posenc_encoding_count(); i++) {
         const posenc_encoding_info *info = posenc_encoding_info_at(i);
-        const posenc_dims dims = {.B = 1, .H = 4, .D = 16, .Lq = 32, .Lk = 32, .d_model = 64, .L = 32};
+        const posenc_dims dims  = {.B = 1, .H = 4, .D = 16, .Lq = 32, .Lk = 32, .d_model = 64, .L = 32};
         const pe_offer    offer = {info->place, "similarity"};
         posenc_encoding  *e;
         pe_picture       *picture;

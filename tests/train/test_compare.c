@@ -27,7 +27,8 @@ static char          everything[1024], folder[] = "/tmp/posenc-compare-XXXXXX";
 /* Words in random order: something to learn, and no line twice. */
 static int begin(void **state)
 {
-    static const char *const words[] = {"and ", "the ", "waters ", "prevailed ", "upon ", "earth, ", "he ", "said: "};
+    static const char *const words[] = {"and ",  "the ",    "waters ", "prevailed ",
+                                        "upon ", "earth, ", "he ",     "said: "};
     size_t                   used    = 0;
     (void)state;
     for (uint64_t i = 0; used < BYTES; i++) {
@@ -36,8 +37,8 @@ static int begin(void **state)
             bytes[used++] = (unsigned char)*word;
     }
     for (int i = 0; i < posenc_encoding_count(); i++)
-        snprintf(everything + strlen(everything), sizeof everything - strlen(everything), "%s%s", i ? "," : "",
-                 posenc_encoding_info_at(i)->name);
+        snprintf(everything + strlen(everything), sizeof everything - strlen(everything), "%s%s",
+                 i ? "," : "", posenc_encoding_info_at(i)->name);
     return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
 }
 
@@ -49,10 +50,22 @@ static int end(void **state)
 
 static pe_compare_config tiny(const char *encodings)
 {
-    const pe_preset preset = {.name = "tiny", .encodings = encodings, .steps = 20, .seeds = 1, .L = LENGTH, .d_model = 16,
-                              .layers = 2, .heads = 2, .batch = 4, .warmup = 5, .windows = 30, .learning_rate = 2e-3,
-                              .weight_decay = 0.01, .clip = 1};
-    return (pe_compare_config){.preset = preset, .text = bytes, .text_size = BYTES, .text_name = "words", .workers = 1};
+    const pe_preset preset = {.name          = "tiny",
+                              .encodings     = encodings,
+                              .steps         = 20,
+                              .seeds         = 1,
+                              .L             = LENGTH,
+                              .d_model       = 16,
+                              .layers        = 2,
+                              .heads         = 2,
+                              .batch         = 4,
+                              .warmup        = 5,
+                              .windows       = 30,
+                              .learning_rate = 2e-3,
+                              .weight_decay  = 0.01,
+                              .clip          = 1};
+    return (pe_compare_config){
+        .preset = preset, .text = bytes, .text_size = BYTES, .text_name = "words", .workers = 1};
 }
 
 static const char *first_two(void)
@@ -83,10 +96,8 @@ static void remove_times(json_t *json)
     json_t     *value;
     size_t      i;
     json_object_del(json, "time");
-    json_object_foreach(json, key, value)
-        remove_times(value);
-    json_array_foreach(json, i, value)
-        remove_times(value);
+    json_object_foreach(json, key, value) remove_times(value);
+    json_array_foreach(json, i, value) remove_times(value);
 }
 
 static json_t *numbers_of(const pe_compare_config *config)
@@ -216,7 +227,8 @@ static void what_cannot_work_is_refused_before_any_work(void **state)
     (void)state;
     config.preset.encodings = "no_such_encoding";
     refuse(&config, POSENC_SETTING, "no_such_encoding");
-    snprintf(twice, sizeof twice, "%s,%s", posenc_encoding_info_at(0)->name, posenc_encoding_info_at(0)->name);
+    snprintf(twice, sizeof twice, "%s,%s", posenc_encoding_info_at(0)->name,
+             posenc_encoding_info_at(0)->name);
     config.preset.encodings = twice;
     refuse(&config, POSENC_ARGUMENT, "once");
     config              = tiny(first_two());
@@ -276,9 +288,9 @@ static char *read_text(const char *path)
 
 static void remove_listed(const char *path)
 {
-    char          name[512];
-    const char   *inner;
-    json_t       *json, *files;
+    char        name[512];
+    const char *inner;
+    json_t     *json, *files;
     snprintf(name, sizeof name, "%s/results.json", path);
     json  = json_load_file(name, 0, NULL);
     files = json_object_get(json, "files");
@@ -295,9 +307,9 @@ static void the_report_stands_alone_and_an_older_one_is_replaced(void **state)
 {
     pe_compare_config config = tiny(first_two());
     (void)state;
-    config.directory  = "out";
-    config.call       = "posenc compare '<text>'";
-    pe_compare *c     = trained(&config, NULL);
+    config.directory = "out";
+    config.call      = "posenc compare '<text>'";
+    pe_compare  *c   = trained(&config, NULL);
     posenc_error err;
     for (int again = 0; again < 2; again++) {
         if (pe_compare_write(c, &err))
@@ -314,7 +326,8 @@ static void the_report_stands_alone_and_an_older_one_is_replaced(void **state)
     free(page);
     FILE *note = fopen("out/mine", "w");
     fclose(note);
-    assert_int_equal(pe_compare_write(c, &err), POSENC_FILE); /* somebody has put a file of his own there meanwhile */
+    assert_int_equal(pe_compare_write(c, &err),
+                     POSENC_FILE); /* somebody has put a file of his own there meanwhile */
     assert_int_equal(access("out/mine", F_OK) | unlink("out/mine"), 0);
     pe_compare_free(c);
     remove_listed("out");

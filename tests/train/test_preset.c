@@ -12,7 +12,8 @@
 
 #include <cmocka.h>
 
-static const posenc_dims dims = {.B = 1, .H = 4, .G = 4, .Lq = 512, .Lk = 512, .D = 16, .Dv = 16, .d_model = 64, .L = 64};
+static const posenc_dims dims = {
+    .B = 1, .H = 4, .G = 4, .Lq = 512, .Lk = 512, .D = 16, .Dv = 16, .d_model = 64, .L = 64};
 
 static void every_preset_is_found_by_its_name_and_its_encodings_exist(void **state)
 {
@@ -108,7 +109,8 @@ static void a_stranger_is_named_with_his_neighbour(void **state)
     char         complete[256];
     posenc_error err;
     (void)state;
-    assert_int_not_equal(pe_spec_complete(complete, sizeof complete, "no_such_encoding", &dims, &err), POSENC_OK);
+    assert_int_not_equal(pe_spec_complete(complete, sizeof complete, "no_such_encoding", &dims, &err),
+                         POSENC_OK);
     assert_non_null(strstr(err.message, "no_such_encoding"));
 }
 

@@ -58,7 +58,8 @@ static void smoothing_is_centred_and_keeps_a_line(void **state)
 
 /* ---------------------------------------------------------------- bootstrap ----------------- */
 
-static pe_interval difference(const double *a, const double *b, int64_t seeds, int64_t windows, int64_t resamples)
+static pe_interval difference(const double *a, const double *b, int64_t seeds, int64_t windows,
+                              int64_t resamples)
 {
     pe_bootstrap *bootstrap;
     assert_int_equal(pe_bootstrap_create(&bootstrap, seeds, windows, resamples, 1, NULL), POSENC_OK);
@@ -94,7 +95,8 @@ static void pairing_sees_what_lies_far_below_the_noise_of_windows(void **state)
     fill_normal(other, 96, "other text", 2, 0.5);
     for (int i = 0; i < 96; i++)
         b[i] = a[i] + noise[i];
-    const pe_interval paired = difference(b, a, 1, 96, RESAMPLES), unpaired = difference(b, other, 1, 96, RESAMPLES);
+    const pe_interval paired   = difference(b, a, 1, 96, RESAMPLES),
+                      unpaired = difference(b, other, 1, 96, RESAMPLES);
     assert_true(paired.low > 0 && paired.high < 0.04);
     assert_true(unpaired.high - unpaired.low > 10 * (paired.high - paired.low));
 }
@@ -105,8 +107,9 @@ static void the_interval_shrinks_with_the_root_of_the_windows(void **state)
     double a[400], zero[400] = {0};
     (void)state;
     fill_normal(a, 400, "noise", 0, 1);
-    const pe_interval few = difference(a, zero, 1, 100, RESAMPLES), many = difference(a, zero, 1, 400, RESAMPLES);
-    const double      ratio = (few.high - few.low) / (many.high - many.low);
+    const pe_interval few  = difference(a, zero, 1, 100, RESAMPLES),
+                      many = difference(a, zero, 1, 400, RESAMPLES);
+    const double ratio     = (few.high - few.low) / (many.high - many.low);
     assert_true(ratio > 1.7 && ratio < 2.3);
     assert_true(fabs((many.high - many.low) / (2 * 1.96 / 20) - 1) < 0.15);
 }

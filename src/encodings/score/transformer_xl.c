@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Transformer-XL: scores from distance vectors and two learned query vectors
+ * Transformer-XL and XLNet: scores from distance vectors and learned query vectors
  *
  * Place    score
  * Formula  S[h,i,j] = scale * [ (q_i + u_h) . k_j + (q_i + w_h) . r_h(t) ]      t = P(i) - P(j)
+ *          xlnet:   + scale * (q_i + us_h) . g_h[z]      z = 0 where i and j are of one segment, else 1
  *          r_h(t)   = sum_m R(t)[m] * Wr[m,h,:]
  *          R(t)     = [sin(t*omega_k) | cos(t*omega_k)], omega_k = 10000^(-2k/d_model), k < d_model/2
- * Learns   u_bias = u [H,D], v_bias = w [H,D], Wr [d_model,H,D]
+ * Learns   u_bias = u [H,D], v_bias = w [H,D], Wr [d_model,H,D]; xlnet also s_bias = us [H,D], seg_embed = g [2,H,D]
  * Source   Dai et al. 2019, arXiv:1901.02860, section 3.3; kimiyoung/transformer-xl, pytorch/mem_transformer.py
+ *          Yang et al. 2019, arXiv:1906.08237, section 2.5; zihangdai/xlnet, modeling.py
  *
  * u is r_w_bias in the authors' code ("content"), w is r_r_bias ("position"). Wr is separate from the content's
- * W_k. clamp_len limits t from above only: distances in the future keep their own vectors. There is no gradient into
- * R, and r_h(t) does not depend on the content, so its gradient is summed over the batch before Wr sees it.
+ * W_k. clamp_len limits t from above only (distances in the future keep their own vectors); XLNet's limits both sides.
+ * XLNet's segments are those of the run (q_segments, k_segments); without any, all tokens are of one. There is no gradient
+ * into R, and r_h(t) does not depend on the content, so its gradient is summed over the batch before Wr sees it.
  */
 #include "encodings/encoding.h"
 
@@ -29,7 +32,7 @@ static const posenc_setting_info settings[] = {
 };
 static_assert(PE_ROWS(settings) == SIGMA + 1, "ORDER settings");
 
-enum { U_BIAS, V_BIAS, WR }; /* ORDER params */
+enum { U_BIAS, V_BIAS, WR, S_BIAS, SEG_EMBED }; /* ORDER params, xlnet_params */
 static const posenc_param_info params[] = {
     {"u_bias", "H,D", "zeros", "u: added to the query before the content product", 1},
     {"v_bias", "H,D", "zeros", "w: added to the query before the distance product", 1},
@@ -37,6 +40,16 @@ static const posenc_param_info params[] = {
     {0},
 };
 static_assert(PE_ROWS(params) == WR + 1, "ORDER params");
+
+static const posenc_param_info xlnet_params[] = {
+    {"u_bias", "H,D", "zeros", "u: added to the query before the content product", 1},
+    {"v_bias", "H,D", "zeros", "w: added to the query before the distance product", 1},
+    {"Wr", "d_model,H,D", "normal(0, sigma)", "projects the sinusoid of a distance to the heads", 1},
+    {"s_bias", "H,D", "zeros", "us: added to the query before the segment product", 1},
+    {"seg_embed", "2,H,D", "normal(0, sigma)", "g: met by the query, [0] same segment, [1] another", 1},
+    {0},
+};
+static_assert(PE_ROWS(xlnet_params) == SEG_EMBED + 1, "ORDER xlnet_params");
 
 /* The examples' parameter values are 0, 1, 2, ... in memory order. */
 static const posenc_example examples[] = {
@@ -48,7 +61,7 @@ static const posenc_example examples[] = {
 static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     if (p->set[D_MODEL].integer % 2)
-        return pe_fail(err, POSENC_SETTING, "transformer_xl: d_model=%lld must be even: half sines, half cosines",
+        return pe_fail(err, POSENC_SETTING, "d_model=%lld must be even: half sines, half cosines",
                        (long long)p->set[D_MODEL].integer);
     return POSENC_OK;
 }
@@ -56,13 +69,18 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
 {
     (void)i;
-    return index == WR ? p->set[SIGMA].real * pe_normal(rng) : 0;
+    return index == WR || index == SEG_EMBED ? p->set[SIGMA].real * pe_normal(rng) : 0;
 }
 
-static double limited(const pe_problem *p, int64_t t)
+/* Which distances clamp_len limits. */
+typedef enum sides { ABOVE, BOTH } sides;
+
+static double limited(const pe_problem *p, int64_t t, sides clamped)
 {
-    const pe_value *clamp = &p->set[CLAMP_LEN];
-    return (double)(clamp->given && t > clamp->integer ? clamp->integer : t);
+    const int64_t most = p->set[CLAMP_LEN].given ? p->set[CLAMP_LEN].integer : INT64_MAX;
+    if (t > most)
+        return (double)most;
+    return clamped == BOTH && t < -most ? (double)-most : (double)t;
 }
 
 static pe_frequency omega(const pe_problem *p, int64_t k)
@@ -72,16 +90,16 @@ static pe_frequency omega(const pe_problem *p, int64_t k)
 
 /* Channel by channel for all n distances: a frequency is found once, and its rows of Wr stay in cache.
    rows[i,:] = r_h(t0 + i) */
-static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double rows[])
+static void project(const pe_problem *p, const double *Wr, int64_t h, int64_t t0, int64_t n, sides clamped, double rows[])
 {
     const int64_t half = p->set[D_MODEL].integer / 2, D = p->D, row = p->H * D;
     memset(rows, 0, (size_t)(n * D) * sizeof *rows);
     for (int64_t k = 0; k < half; k++) {
-        const double *ws = par[WR] + k * row + h * D, *wc = ws + half * row;
+        const double *ws = Wr + k * row + h * D, *wc = ws + half * row;
         const pe_frequency w = omega(p, k);
         for (int64_t i = 0; i < n; i++) {
             double c, s;
-            pe_cos_sin(limited(p, t0 + i), w, &c, &s);
+            pe_cos_sin(limited(p, t0 + i, clamped), w, &c, &s);
             for (int64_t d = 0; d < D; d++)
                 rows[i * D + d] += s * ws[d] + c * wc[d];
         }
@@ -89,23 +107,47 @@ static void fill(const pe_problem *p, const double *const par[], int64_t h, int6
 }
 
 /* dWr[m,h,:] += sum_i R(t0 + i)[m] * drows[i,:] */
-static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                 const double drows[], double *const dpar[])
+static void project_back(const pe_problem *p, double *dWr, int64_t h, int64_t t0, int64_t n, sides clamped,
+                         const double drows[])
 {
     const int64_t half = p->set[D_MODEL].integer / 2, D = p->D, row = p->H * D;
-    (void)par;
-    for (int64_t k = 0; dpar[WR] && k < half; k++) {
-        double      *ws = dpar[WR] + k * row + h * D, *wc = ws + half * row;
+    for (int64_t k = 0; dWr && k < half; k++) {
+        double      *ws = dWr + k * row + h * D, *wc = ws + half * row;
         const pe_frequency w = omega(p, k);
         for (int64_t i = 0; i < n; i++) {
             double c, s;
-            pe_cos_sin(limited(p, t0 + i), w, &c, &s);
+            pe_cos_sin(limited(p, t0 + i, clamped), w, &c, &s);
             for (int64_t d = 0; d < D; d++) {
                 ws[d] += s * drows[i * D + d];
                 wc[d] += c * drows[i * D + d];
             }
         }
     }
+}
+
+static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double rows[])
+{
+    project(p, par[WR], h, t0, n, ABOVE, rows);
+}
+
+static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                 const double drows[], double *const dpar[])
+{
+    (void)par;
+    project_back(p, dpar[WR], h, t0, n, ABOVE, drows);
+}
+
+static void xlnet_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                       double rows[])
+{
+    project(p, par[WR], h, t0, n, BOTH, rows);
+}
+
+static void xlnet_fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                       const double drows[], double *const dpar[])
+{
+    (void)par;
+    project_back(p, dpar[WR], h, t0, n, BOTH, drows);
 }
 
 static void terms(const pe_problem *p, pe_terms *s)
@@ -136,4 +178,41 @@ const pe_encoding pe_transformer_xl = {
     .check    = check,
     .init     = init,
     .terms    = terms,
+};
+
+static void xlnet_terms(const pe_problem *p, pe_terms *s)
+{
+    terms(p, s);
+    s->us = S_BIAS;
+    s->G  = SEG_EMBED;
+    s->A  = (pe_by_distance){.fill = xlnet_fill, .fold = xlnet_fold};
+}
+
+/* The examples' parameter values are 0, 1, 2, ... in memory order; one segment. */
+static const posenc_example xlnet_examples[] = {
+    {"H=1 D=1 d_model=2 scale=1 clamp_len=4", 0, 3, 3, 0, "w = us = 0: no bias whatever the distance"},
+    {"H=2 D=1 d_model=2 scale=1", 1, 5, 5, 4, "t = 0: w_1 * Wr[1,1] = 1 * 3, and us_1 * seg_embed[0,1] = 1 * 1"},
+    {0},
+};
+
+const pe_encoding pe_xlnet = {
+    .info =
+        {
+            .name          = "xlnet",
+            .place         = POSENC_SCORE,
+            .title         = "Transformer-XL's terms and segments",
+            .paper         = "arXiv:1906.08237",
+            .models        = "XLNet",
+            .pictures      = "bias",
+            .settings      = settings,
+            .setting_count = PE_ROWS(settings),
+            .params        = xlnet_params,
+            .param_count   = PE_ROWS(xlnet_params),
+            .by_distance   = 1,
+        },
+    .model    = "sigma=1/sqrt(d_model)",
+    .examples = xlnet_examples,
+    .check    = check,
+    .init     = init,
+    .terms    = xlnet_terms,
 };
