@@ -2,7 +2,7 @@
 /*
  * posenc/files.h: tensors on disk, for the second library, libposenc_files
  *
- * Reads and writes .npy and .npz (NumPy's formats), reads JSON, and writes any file whole or not at
+ * Reads and writes .npy and .npz (NumPy's formats), reads .safetensors and JSON, and writes any file whole or not at
  * all. Uses libzip and jansson; the core library needs neither. Errors are FILE (cannot be opened,
  * read or written; the system's reason is in the sentence) or FORMAT (the content is not what it
  * should be), always with the file's name. Readers trust nothing: sizes are checked for overflow
@@ -18,10 +18,11 @@
 extern "C" {
 #endif
 
-/* A set of named arrays that owns its data. Zero-initialise; free with posenc_arrays_free. Floats
-   keep their type (<f8 F64, <f4 F32, <f2 F16), |u1 and |b1 are U8, every other integer becomes I64.
-   Fortran order is turned into C order. Not read: big-endian numbers, unsigned 64-bit, complex,
-   text, records, and Python objects. */
+/* A set of named arrays that owns its data. Zero-initialise; free with posenc_arrays_free. NumPy's
+   floats keep their type (<f8 F64, <f4 F32, <f2 F16), |u1 and |b1 are U8, every other integer becomes
+   I64. Fortran order is turned into C order. Not read: big-endian numbers, unsigned 64-bit, complex,
+   text, records, and Python objects. Of .safetensors, F64 F32 F16 BF16 I64 U8 keep their type, I32
+   becomes I64 and BOOL U8; a file with a tensor of another type is refused. */
 typedef struct posenc_array {
     char         *name;   /* without ".npy" */
     posenc_tensor tensor; /* contiguous; data owned by the set */
@@ -32,9 +33,9 @@ typedef struct posenc_arrays {
     int           count;
 } posenc_arrays;
 
-/* Reads every member of an .npz (stored or deflated), or the one array of an .npy (named by the
-   file's stem); which of the two it is, the first bytes say. "-" is standard input. At most 4 GiB
-   in all. On failure *set is as it was. */
+/* Reads every member of an .npz (stored or deflated) or a .safetensors, or the one array of an .npy
+   (named by the file's stem); which of them it is, the first bytes say. "-" is standard input. At
+   most 4 GiB in all. On failure *set is as it was. */
 POSENC_API posenc_status posenc_arrays_read(posenc_arrays *set, const char *path, posenc_error *err);
 /* .npz or .npy by the path's ending; "-" writes .npz to standard output. Whole or not at all; equal
    sets give equal bytes. Takes contiguous arrays of every type but BF16, for which NumPy has none.

@@ -219,7 +219,8 @@ typedef struct posenc_setting_info {
     const char *name, *type, *standard, *range, *meaning;
 } posenc_setting_info;
 
-/* One parameter: `shape` in glossary letters and setting names, e.g. "num_buckets,H". `trainable` 0 means
+/* One parameter: `shape` in glossary letters and setting names, e.g. "num_buckets,H" ("H if per_head": an axis that a
+   flag calls for; "" is a single number). `trainable` 0 means
    that it has a fixed value which a caller may still replace (ALiBi's slopes). */
 typedef struct posenc_param_info {
     const char *name, *shape, *init, *meaning;
@@ -421,7 +422,7 @@ POSENC_API posenc_status posenc_attend_backward(const posenc_plan *plan, const p
                                                 posenc_error *err);
 
 /* The scores themselves, before any mask: S [B,H,Lq,Lk]. Quadratic on purpose: for tests, pictures, foreign
-   kernels. v may have no data. */
+   kernels. v may have no data. The mask matters to encodings that count allowed keys (cope), and to no other. */
 POSENC_API posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *S,
                                        void *workspace, posenc_error *err);
 

@@ -153,7 +153,9 @@ static posenc_status find_distances(const posenc_plan *plan, pe_attention *a, po
         status = pe_positions_check(&a->k_pos, "attend: k_pos", p->B, p->Lk, err);
     if (status)
         return status;
-    pe_distances_find(&a->distances, &a->q_pos, &a->k_pos, p->B, p->Lq, p->Lk, pe_reach_of(a->mask, plan->options.window));
+    a->reach = pe_reach_of(a->mask, plan->options.window);
+    pe_distances_find(&a->distances, &a->q_pos, &a->k_pos, p->B, p->Lq, p->Lk,
+                      a->unmasked ? pe_reach_of(POSENC_MASK_NONE, 0) : a->reach);
     if (!pe_uses_distance(a->terms))
         return POSENC_OK;
     if (!a->distances.whole)
@@ -161,6 +163,36 @@ static posenc_status find_distances(const posenc_plan *plan, pe_attention *a, po
     if (a->distances.count > a->max_distances)
         return pe_fail(err, POSENC_RANGE, "attend: the positions span %lld distances but the plan holds %lld; set options.max_distances",
                        (long long)a->distances.count, (long long)a->max_distances);
+    return POSENC_OK;
+}
+
+static void find_ends(double *low, double *high, const posenc_positions *p, int64_t b, int64_t L)
+{
+    *low = *high = pe_position(p, b, 0);
+    for (int64_t s = 1; s < L; s++) {
+        const double x = pe_position(p, b, s);
+        *low           = x < *low ? x : *low;
+        *high          = x > *high ? x : *high;
+    }
+}
+
+/* Rooms with tables that end somewhere see where this run goes, item by item. */
+static posenc_status check_reach(const posenc_plan *plan, const pe_attention *a, posenc_error *err)
+{
+    const pe_problem   *p       = &a->sizes;
+    const pe_distances *d       = &a->distances;
+    const int64_t       batches = pe_position_batches(&a->q_pos) > 1 || pe_position_batches(&a->k_pos) > 1 ? p->B : 1;
+    for (int place = 0; place < POSENC_PLACES; place++) {
+        const pe_resolved *part = &plan->parts[place];
+        for (int64_t b = 0; part->room && part->room->reach && p->Lq && p->Lk && d->count && b < batches; b++) {
+            pe_span span = {.t_low = d->low, .t_high = d->low + d->count - 1, .whole = d->whole};
+            find_ends(&span.q_low, &span.q_high, &a->q_pos, b, p->Lq);
+            find_ends(&span.k_low, &span.k_high, &a->k_pos, b, p->Lk);
+            const posenc_status status = part->room->reach(&part->problem, &span, err);
+            if (status)
+                return status;
+        }
+    }
     return POSENC_OK;
 }
 
@@ -200,7 +232,9 @@ static posenc_status check_in(const posenc_plan *plan, const posenc_attend_in *i
     a->k_segments  = in->k_segments;
     if (!status)
         status = check_masks(a, in, err);
-    return status ? status : find_distances(plan, a, err);
+    if (!status)
+        status = find_distances(plan, a, err);
+    return status ? status : check_reach(plan, a, err);
 }
 
 static posenc_status check_start(const posenc_plan *plan, const void *in, const void *out, const char *who,
@@ -310,7 +344,6 @@ posenc_status posenc_attend_backward(const posenc_plan *plan, const posenc_atten
     return pe_done(err);
 }
 
-/* Scores come before any mask: the run is planned as if there were none. */
 static posenc_status run_scores(const posenc_plan *plan, const posenc_attend_in *in, pe_attention *a, run_kind kind,
                                 const posenc_tensor *S, void *workspace, posenc_error *err)
 {
@@ -334,8 +367,10 @@ posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in,
     if (status)
         return status;
     pe_attention a = attention_of(plan);
-    a.mask         = POSENC_MASK_NONE;
-    status         = check_in(plan, in, &a, 0, err);
+    a.unmasked     = 1;
+    if (!plan->terms.hook.content) /* then nothing depends on the mask, and its arrays are not needed */
+        a.mask = POSENC_MASK_NONE;
+    status = check_in(plan, in, &a, 0, err);
     if (status)
         return status;
     const int64_t shape[4] = {a.sizes.B, a.sizes.H, a.sizes.Lq, a.sizes.Lk};
@@ -352,6 +387,7 @@ posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, p
     pe_attention  a        = attention_of(plan);
     const int64_t shape[3] = {plan->dims.H, -1, -1};
     a.mask                 = POSENC_MASK_NONE;
+    a.unmasked             = 1;
     status                 = pe_check_output(bias, "bias", 3, shape, err);
     if (status)
         return status;
@@ -365,5 +401,7 @@ posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, p
         status = check_limit("the number of keys", a.sizes.Lk, plan->dims.Lk, err);
     if (!status)
         status = find_distances(plan, &a, err);
+    if (!status)
+        status = check_reach(plan, &a, err);
     return status ? status : run_scores(plan, in, &a, BIAS, bias, workspace, err);
 }

@@ -308,6 +308,19 @@ static void print_spec(posenc_encoding *e)
     }
 }
 
+/* Beside a score part the weight part's own standard holds, where the user said nothing. */
+static void take_implied(posenc_encoding *e)
+{
+    pe_chosen *weight = &e->parts[POSENC_WEIGHT];
+    if (!weight->room || !weight->room->beside_score || !e->parts[POSENC_SCORE].room)
+        return;
+    const char     *pair = weight->room->beside_score;
+    const size_t    n    = strcspn(pair, "=");
+    pe_setting_text *slot = &weight->text[pe_setting_index(weight->room->info.settings, pair, n)];
+    if (!*slot->text)
+        snprintf(slot->text, sizeof slot->text, "%s", pair + n + 1);
+}
+
 posenc_status posenc_encoding_create(posenc_encoding **e, const char *spec, const char *settings, posenc_error *err)
 {
     if (!e || !spec)
@@ -319,8 +332,10 @@ posenc_status posenc_encoding_create(posenc_encoding **e, const char *spec, cons
     posenc_status status = parse_spec(made, spec, err);
     if (!status && settings)
         status = parse_pairs(made, NULL, settings, strlen(settings), err);
-    if (!status)
+    if (!status) {
+        take_implied(made);
         status = name_params(made, err);
+    }
     if (status) {
         free(made);
         return status;
@@ -369,8 +384,9 @@ posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dim
     const posenc_encoding_info *info = &part->room->info;
     *r                               = (pe_resolved){.room = part->room};
     for (int i = 0; i < info->setting_count; i++) {
+        const pe_scope      scope = {full, info->settings, r->set, i};
         const posenc_status status =
-            pe_setting_resolve(&r->set[i], &info->settings[i], part->text[i].text, full, info->name, err);
+            pe_setting_resolve_in(&r->set[i], &info->settings[i], part->text[i].text, &scope, info->name, err);
         if (status)
             return status;
     }
@@ -466,6 +482,18 @@ static int shape_lookup(void *context, const char *name, size_t length, double *
     return s->r->set[own].given;
 }
 
+/* "H if per_head": an axis that a flag calls for. Leaves the size alone in `piece`. */
+static int has_axis(const pe_resolved *r, char *piece)
+{
+    char *condition = strstr(piece, " if ");
+    if (!condition)
+        return 1;
+    const char *flag  = condition + strlen(" if ");
+    const int   index = pe_setting_index(r->room->info.settings, flag, strlen(flag));
+    *condition        = '\0';
+    return index >= 0 && r->set[index].integer == 1;
+}
+
 posenc_status posenc_param_shape(const posenc_encoding *e, const posenc_dims *dims, int index, int32_t *ndim,
                                  int64_t shape[POSENC_MAX_DIMS], posenc_error *err)
 {
@@ -486,11 +514,13 @@ posenc_status posenc_param_shape(const posenc_encoding *e, const posenc_dims *di
         double       size;
         const size_t n = strcspn(at, ",");
         snprintf(piece, sizeof piece, "%.*s", (int)n, at);
+        at += n + (at[n] == ',');
+        if (!has_axis(&r, piece))
+            continue;
         if (!pe_evaluate(piece, shape_lookup, &names, &size) || !(size >= 1) || (total *= size) > 0x1p40)
             return pe_fail(err, POSENC_SHAPE, "parameter %s: its axis '%s' is missing, below 1 or too large for these sizes",
                            e->names[index], piece);
         shape[(*ndim)++] = (int64_t)size;
-        at += n + (at[n] == ',');
     }
     return pe_done(err);
 }

@@ -124,28 +124,32 @@ static posenc_status find_sizes(posenc_plan *plan, posenc_error *err)
     return POSENC_OK;
 }
 
-/* Members by distance of the weight part join those of the score part; a gate or a table of values that both would fill is
-   the weight part's. */
-static void add_weight_terms(posenc_plan *plan)
+/* Members by distance of the weight part join those of the score part; there is one of each. */
+static posenc_status add_weight_terms(posenc_plan *plan, posenc_error *err)
 {
     const pe_resolved *weight = &plan->parts[POSENC_WEIGHT];
     pe_terms           more   = plan->terms;
     if (!weight->room)
-        return;
+        return POSENC_OK;
     more.bias = more.gate = more.A = more.B = more.r = (pe_by_distance){0};
     weight->room->terms(&weight->problem, &more);
     const struct {
         pe_by_distance *to, *from;
-    } members[] = {{&plan->terms.bias, &more.bias},
-                   {&plan->terms.gate, &more.gate},
-                   {&plan->terms.A, &more.A},
-                   {&plan->terms.B, &more.B},
-                   {&plan->terms.r, &more.r}};
+        const char     *what;
+    } members[] = {{&plan->terms.bias, &more.bias, "a bias"},
+                   {&plan->terms.gate, &more.gate, "a factor of the weights"},
+                   {&plan->terms.A, &more.A, "vectors that meet the queries"},
+                   {&plan->terms.B, &more.B, "vectors that meet the keys"},
+                   {&plan->terms.r, &more.r, "vectors that join the values"}};
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (members[i].from->fill) {
+            if (members[i].to->fill)
+                return pe_fail(err, POSENC_UNSUPPORTED, "plan: %s and %s both bring %s by distance; let one of them do without",
+                               plan->parts[POSENC_SCORE].room->info.name, weight->room->info.name, members[i].what);
             *members[i].to       = *members[i].from;
             members[i].to->owner = PE_WEIGHT;
         }
+    return POSENC_OK;
 }
 
 /* Terms of the score part (plain scaled products where there is none) and the scale the caller chose. */
@@ -158,9 +162,11 @@ static posenc_status fill_terms(posenc_plan *plan, posenc_error *err)
     plan->terms.scale = 1.0 / sqrt((double)plan->dims.D);
     if (score->room)
         score->room->terms(&score->problem, &plan->terms);
-    add_weight_terms(plan);
+    posenc_status status = add_weight_terms(plan, err);
+    if (status)
+        return status;
     posenc_common_settings(&common);
-    const posenc_status status = pe_setting_resolve(&scale, common, plan->e->scale.text, &plan->dims, "scale", err);
+    status = pe_setting_resolve(&scale, common, plan->e->scale.text, &plan->dims, "scale", err);
     if (!status && scale.given)
         plan->terms.scale = scale.real;
     return status;

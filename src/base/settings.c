@@ -54,11 +54,17 @@ int pe_size_by_name(const posenc_dims *sizes, const char *name, size_t length, d
     return 0;
 }
 
-static int size_lookup(void *context, const char *name, size_t length, double *value)
+static int scope_lookup(void *context, const char *name, size_t length, double *value)
 {
-    const posenc_dims any = {0};
-    if (context)
-        return pe_size_by_name(context, name, length, value);
+    const pe_scope   *scope = context;
+    const posenc_dims any   = {0};
+    const int         own   = pe_setting_index(scope->table, name, length);
+    if (own >= 0 && own < scope->known) {
+        *value = scope->set[own].given ? scope->set[own].real : INFINITY;
+        return 1;
+    }
+    if (scope->sizes)
+        return pe_size_by_name(scope->sizes, name, length, value);
     *value = NAN; /* a size not known yet: the number is checked when it is */
     return pe_size_by_name(&any, name, length, &(double){0});
 }
@@ -79,14 +85,14 @@ static int is_in_range(const char *range, double x)
 }
 
 static posenc_status resolve_number(pe_value *value, const posenc_setting_info *row, const char *text,
-                                    const posenc_dims *sizes, const char *who, posenc_error *err)
+                                    const pe_scope *scope, const char *who, posenc_error *err)
 {
-    const int whole = !strcmp(row->type, "integer");
+    const int whole = strcmp(row->type, "real") != 0;
     double    x;
-    if (!pe_evaluate(text, size_lookup, (void *)(uintptr_t)sizes, &x))
+    if (!pe_evaluate(text, scope_lookup, (void *)(uintptr_t)scope, &x))
         return pe_fail(err, POSENC_SETTING, "%s: %s=%s is not a number; %s must be %s %s", who, row->name, text,
                        row->name, whole ? "an integer" : "a real number", row->range);
-    if (isnan(x) && !sizes)
+    if (isnan(x) && !scope->sizes)
         return POSENC_OK;
     if (!isfinite(x) || !is_in_range(row->range, x) || (whole && (x != floor(x) || fabs(x) > 0x1p53)))
         return pe_fail(err, POSENC_SETTING, "%s: %s=%s is out of range; it must be %s %s", who, row->name, text,
@@ -96,8 +102,36 @@ static posenc_status resolve_number(pe_value *value, const posenc_setting_info *
     return POSENC_OK;
 }
 
+/* "24:20:20" or "7x7": each piece is a number of its own. */
+static posenc_status resolve_list(pe_value *value, const posenc_setting_info *row, const char *text,
+                                  const pe_scope *scope, const char *who, posenc_error *err)
+{
+    for (const char *at = text; *at;) {
+        const size_t n = strcspn(at, ":x");
+        char         piece[PE_MAX_TEXT];
+        pe_value     item = {0};
+        if (value->count == PE_MAX_ITEMS || n >= sizeof piece || (at[n] && !at[n + 1]))
+            return pe_fail(err, POSENC_SETTING, "%s: %s=%s is no list; write 1 to %d integers joined by ':' or 'x'", who,
+                           row->name, text, PE_MAX_ITEMS);
+        memcpy(piece, at, n);
+        piece[n]                   = '\0';
+        const posenc_status status = resolve_number(&item, row, piece, scope, who, err);
+        if (status)
+            return status;
+        value->items[value->count++] = item.integer;
+        at += n + (at[n] != '\0');
+    }
+    return POSENC_OK;
+}
+
 posenc_status pe_setting_resolve(pe_value *value, const posenc_setting_info *row, const char *text,
                                  const posenc_dims *sizes, const char *who, posenc_error *err)
+{
+    return pe_setting_resolve_in(value, row, text, &(pe_scope){.sizes = sizes}, who, err);
+}
+
+posenc_status pe_setting_resolve_in(pe_value *value, const posenc_setting_info *row, const char *text,
+                                    const pe_scope *scope, const char *who, posenc_error *err)
 {
     const char *chosen = *text ? text : row->standard;
     *value             = (pe_value){0};
@@ -105,7 +139,9 @@ posenc_status pe_setting_resolve(pe_value *value, const posenc_setting_info *row
         return POSENC_OK;
     value->given = 1;
     if (!strcmp(row->type, "integer") || !strcmp(row->type, "real"))
-        return resolve_number(value, row, chosen, sizes, who, err);
+        return resolve_number(value, row, chosen, scope, who, err);
+    if (!strcmp(row->type, "list"))
+        return resolve_list(value, row, chosen, scope, who, err);
     const char *range = strcmp(row->type, "flag") ? row->range : "no|yes";
     const int   index = pe_word_index(range, chosen, strlen(chosen));
     if (index < 0)

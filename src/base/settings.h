@@ -4,20 +4,24 @@
  *
  * A table row says name, type, standard, range and meaning; everything else - parsing, defaults, range checks,
  * printing, help - follows from it. Types: "integer" and "real" (expressions over the sizes are allowed: "8*L"),
- * "word" (one of range, separated by |), "flag" (yes|no). A standard of "" means absent: value.given is 0.
+ * "word" (one of range, separated by |), "flag" (yes|no), "list" (1 to 8 integers joined by ':', or by 'x' for a grid:
+ * "24:20:20", "7x7"; the range is that of each). A standard of "" means absent: value.given is 0. A standard may also
+ * name settings that stand before it in the table: "-max_relative"; one that is absent counts as infinity.
  */
 #ifndef PE_BASE_SETTINGS_H
 #define PE_BASE_SETTINGS_H
 
 #include <posenc/posenc.h>
 
-enum { PE_MAX_SETTINGS = 24, PE_MAX_TEXT = 64 };
+enum { PE_MAX_SETTINGS = 24, PE_MAX_TEXT = 64, PE_MAX_ITEMS = 8 };
 
 /* A resolved setting. */
 typedef struct pe_value {
     int     given;   /* 0: absent */
     int64_t integer; /* integer; index of the word in `range`; 0/1 of a flag */
     double  real;
+    int     count;   /* of a list */
+    int64_t items[PE_MAX_ITEMS];
 } pe_value;
 
 /* One setting as the user wrote it ("" = standard). */
@@ -35,6 +39,17 @@ int pe_word_index(const char *range, const char *word, size_t length);
    are accepted unseen. `who` is the encoding's name for the sentence. */
 posenc_status pe_setting_resolve(pe_value *value, const posenc_setting_info *row, const char *text,
                                  const posenc_dims *sizes, const char *who, posenc_error *err);
+
+/* What names in a setting's text may mean: sizes (NULL: not known yet), and the settings 0 .. known-1 of a table. */
+typedef struct pe_scope {
+    const posenc_dims         *sizes;
+    const posenc_setting_info *table;
+    const pe_value            *set;
+    int                        known;
+} pe_scope;
+
+posenc_status pe_setting_resolve_in(pe_value *value, const posenc_setting_info *row, const char *text,
+                                    const pe_scope *scope, const char *who, posenc_error *err);
 
 /* B H G Lq Lk D Dv d_model L of a problem by name, for expressions. */
 int pe_size_by_name(const posenc_dims *sizes, const char *name, size_t length, double *value);

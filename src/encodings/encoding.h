@@ -27,6 +27,13 @@
 /* Rows of a table that ends with {0}. */
 #define PE_ROWS(table) ((int)(sizeof(table) / sizeof *(table)) - 1)
 
+/* Where the queries and keys of one batch item stand, and how far apart those are that the masks by distance join. */
+typedef struct pe_span {
+    double  q_low, q_high, k_low, k_high;
+    int64_t t_low, t_high; /* of the whole run; mean something where `whole` */
+    int     whole;         /* all positions are whole numbers */
+} pe_span;
+
 typedef struct pe_encoding {
     posenc_encoding_info  info;
     const char           *model; /* settings for a small model trained at L: "max_distance=L/2" */
@@ -60,6 +67,10 @@ typedef struct pe_encoding {
 
     /* -- score, weight -- */
     void (*terms)(const pe_problem *p, pe_terms *s);
+    /* May a run ask for these positions and distances? NULL: any. */
+    posenc_status (*reach)(const pe_problem *p, const pe_span *span, posenc_error *err);
+    /* weight: a setting "name=value" that takes the place of its standard beside a score part. NULL: none. */
+    const char *beside_score;
 } pe_encoding;
 
 #endif

@@ -25,6 +25,8 @@ typedef struct pe_attention {
     posenc_tensor    q, k, v;
     posenc_positions q_pos, k_pos;
     int              mask;
+    pe_reach         reach;    /* of the masks by distance */
+    int              unmasked; /* scores are wanted everywhere; the mask is for what a hook may see */
     posenc_tensor    key_allowed, allowed, q_segments, k_segments;
     pe_distances     distances;
 

@@ -9,6 +9,12 @@
 
 #include <stdint.h>
 
+/* t limited to low .. high. */
+static inline int64_t pe_index_clip(int64_t t, int64_t low, int64_t high)
+{
+    return t < low ? low : t > high ? high : t;
+}
+
 /*
  * T5's buckets of rel = P(j) - P(i), in [0, num_buckets).
  *

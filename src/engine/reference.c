@@ -21,12 +21,26 @@ typedef struct head {
     double             *Q, *K, *V;      /* [Lq,D] and [Lk,D] rotated, [Lk,Dv] */
     double             *q_pos, *k_pos;  /* [Lq], [Lk] */
     double             *by[PE_KINDS];   /* members by t - distances.low: [count, width] */
-    double             *rows;           /* one row of Lk numbers per thread, and one more each */
+    double             *rows;           /* [threads, ROWS, max(Lk, Dv)]: scores, output, products, their cotangents */
+    double             *state;          /* [threads, PE_HOOK_STATE] */
     double             *dQ, *dK, *dV;   /* backward: [Lq,D], [Lk,D], [Lk,Dv] */
     double             *dby[PE_KINDS];  /* their cotangents */
     double             *dout;           /* [Dv] */
     const posenc_tensor *S;             /* scores only */
 } head;
+
+enum { SCORES, OUTPUT, PRODUCTS, DPRODUCTS, ROWS };
+
+static int64_t longest_row(const pe_problem *p)
+{
+    return p->Lk > p->Dv ? p->Lk : p->Dv;
+}
+
+/* A row of this thread. */
+static double *row_for(const head *x, int thread, int which)
+{
+    return x->rows + (thread * ROWS + which) * longest_row(&x->a->sizes);
+}
 
 static int64_t table_size(const pe_attention *a, pe_kind kind)
 {
@@ -44,7 +58,8 @@ static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
     x.k_pos                 = pe_take_doubles(arena, p->Lk);
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
         x.by[kind] = pe_take_doubles(arena, table_size(a, kind));
-    x.rows                  = pe_take_doubles(arena, 2 * a->threads * (p->Lk > p->Dv ? p->Lk : p->Dv));
+    x.rows                  = pe_take_doubles(arena, ROWS * a->threads * longest_row(p));
+    x.state                 = pe_take_doubles(arena, PE_HOOK_STATE * a->threads);
     if (backward) {
         x.dQ    = pe_take_doubles(arena, p->Lq * p->D);
         x.dK    = pe_take_doubles(arena, p->Lk * p->D);
@@ -129,34 +144,64 @@ static int differs(const head *x, int64_t i, int64_t j)
     return pe_segment(&x->a->q_segments, x->b, i) != pe_segment(&x->a->k_segments, x->b, j);
 }
 
+/* The hook's view of row i: all keys in one tile. */
+static pe_tile hook_tile(const head *x, int64_t i, int thread)
+{
+    const pe_problem *p = &x->a->sizes;
+    return (pe_tile){.h      = x->h,
+                     .rows   = 1,
+                     .cols   = p->Lk,
+                     .stride = p->Lk,
+                     .q_pos  = x->q_pos + i,
+                     .k_pos  = x->k_pos,
+                     .scale  = x->a->terms->scale,
+                     .q      = x->Q + i * p->D,
+                     .s      = row_for(x, thread, PRODUCTS),
+                     .state  = x->state + thread * PE_HOOK_STATE};
+}
+
+/* X of row i into s, zero without a hook. */
+static void visit_row(const head *x, int64_t i, double *s, int thread)
+{
+    const pe_attention *a    = x->a;
+    const pe_part      *part = &a->parts[PE_SCORE];
+    const pe_tile       tile = hook_tile(x, i, thread);
+    memset(s, 0, (size_t)a->sizes.Lk * sizeof *s);
+    if (!a->terms->hook.visit)
+        return;
+    memset(tile.state, 0, PE_HOOK_STATE * sizeof(double));
+    a->terms->hook.visit(part->p, part->par, &tile, s);
+}
+
 /* s[j] for every allowed key, -infinity for the others. */
-static void score_row(const head *x, int64_t i, double *s)
+static void score_row(const head *x, int64_t i, double *s, int thread)
 {
     const pe_attention *a = x->a;
     const pe_terms     *m = a->terms;
     const pe_problem   *p = &a->sizes;
     const double       *q = x->Q + i * p->D, *u = pe_head_vector(a, m->u, x->h), *w = pe_head_vector(a, m->w, x->h),
-                       *us = pe_head_vector(a, m->us, x->h);
-    if (m->hook.visit) {
-        const pe_tile tile = {x->h, 1, p->Lk, p->Lk, x->q_pos + i, x->k_pos};
-        m->hook.visit(a->parts[PE_SCORE].p, a->parts[PE_SCORE].par, &tile, s);
-    } else
-        memset(s, 0, (size_t)p->Lk * sizeof *s);
+                       *us       = pe_head_vector(a, m->us, x->h);
+    double             *products = row_for(x, thread, PRODUCTS);
+    for (int64_t j = 0; j < p->Lk; j++)
+        products[j] = !pe_is_allowed(a, x->b, x->h, i, j) ? -INFINITY
+                      : m->hook.content ? m->scale * dot_shifted(q, u, x->K + j * p->D, p->D)
+                                        : 0; /* nobody looks */
+    visit_row(x, i, s, thread);
     for (int64_t j = 0; j < p->Lk; j++) {
-        if (!pe_is_allowed(a, x->b, x->h, i, j)) {
+        if (products[j] == -INFINITY && !a->unmasked) {
             s[j] = -INFINITY;
             continue;
         }
         const double *k = x->K + j * p->D, *A = row_of(x, PE_A, i, j), *B = row_of(x, PE_B, i, j),
                      *b   = row_of(x, PE_BIAS, i, j);
-        double        sum = dot_shifted(q, u, k, p->D);
+        double        sum = 0;
         if (A)
             sum += dot_shifted(q, w, A, p->D);
         if (B)
             sum += dot(k, B, p->D);
         if (m->G != PE_NONE)
             sum += dot_shifted(q, us, pe_segment_vector(a, x->h, differs(x, i, j)), p->D);
-        s[j] += m->scale * sum + (b ? *b : 0);
+        s[j] += m->scale * (dot_shifted(q, u, k, p->D) + sum) + (b ? *b : 0);
     }
 }
 
@@ -173,9 +218,8 @@ static void forward_row(void *context, int64_t i, int thread)
     const head         *x = context;
     const pe_attention *a = x->a;
     const pe_problem   *p = &a->sizes;
-    const int64_t       n = p->Lk > p->Dv ? p->Lk : p->Dv;
-    double             *s = x->rows + 2 * thread * n, *o = s + n;
-    score_row(x, i, s);
+    double             *s = row_for(x, thread, SCORES), *o = row_for(x, thread, OUTPUT);
+    score_row(x, i, s, thread);
     const double m   = greatest(s, p->Lk);
     double       sum = 0, lse = -INFINITY;
     memset(o, 0, (size_t)p->Dv * sizeof *o);
@@ -201,10 +245,9 @@ static void forward_row(void *context, int64_t i, int thread)
 
 static void scores_row(void *context, int64_t i, int thread)
 {
-    const head   *x = context;
-    const int64_t n = x->a->sizes.Lk > x->a->sizes.Dv ? x->a->sizes.Lk : x->a->sizes.Dv;
-    double       *s = x->rows + 2 * thread * n;
-    score_row(x, i, s);
+    const head *x = context;
+    double     *s = row_for(x, thread, SCORES);
+    score_row(x, i, s, thread);
     pe_store_double(pe_row(x->S, x->b, x->h, i), x->S->dtype, x->S->stride[3], s, x->a->sizes.Lk);
 }
 
@@ -256,8 +299,9 @@ static void segment_back(head *x, int64_t i, double f, int z)
         add(dus, f, G, D);
 }
 
-/* The gradient of one score: dS is the cotangent of S[i,j]. Above each line, what it differentiates. */
-static void score_back(head *x, int64_t i, int64_t j, double dS)
+/* The gradient of one score: dS is the cotangent of S[i,j], dproduct (dS and the hook's share) that of its product. Above
+   each line, what it differentiates. */
+static void score_back(head *x, int64_t i, int64_t j, double dS, double dproduct)
 {
     const pe_attention *a  = x->a;
     const pe_terms     *m  = a->terms;
@@ -265,16 +309,16 @@ static void score_back(head *x, int64_t i, int64_t j, double dS)
     const double       *u  = pe_head_vector(a, m->u, x->h), *w = pe_head_vector(a, m->w, x->h);
     double             *du = pe_head_vector_gradient(a, m->u, x->h), *dw = pe_head_vector_gradient(a, m->w, x->h);
     const double       *A = row_of(x, PE_A, i, j), *B = row_of(x, PE_B, i, j);
-    const double        f  = m->scale * dS;
+    const double        f  = m->scale * dS, fp = m->scale * dproduct;
     double             *dq = x->dQ + i * D, *dk = x->dK + j * D;
     const double       *q = x->Q + i * D, *k = x->K + j * D;
     /* scale * (q_i + u) . k_j */
-    add(dq, f, k, D);
-    add(dk, f, q, D);
+    add(dq, fp, k, D);
+    add(dk, fp, q, D);
     if (u)
-        add(dk, f, u, D);
+        add(dk, fp, u, D);
     if (du)
-        add(du, f, k, D);
+        add(du, fp, k, D);
     /* b[t] */
     if (m->bias.fill)
         *cotangent_of(x, PE_BIAS, i, j) += dS;
@@ -313,12 +357,26 @@ static double weight_back(head *x, int64_t i, int64_t j, double P)
     return dW * (c ? *c : 1);
 }
 
+/* The hook's share of the cotangents of products, into dproducts. */
+static void hook_back(head *x, int64_t i, const double *dS, double *dproducts)
+{
+    const pe_attention *a    = x->a;
+    const pe_part      *part = &a->parts[PE_SCORE];
+    pe_tile             tile = hook_tile(x, i, 0);
+    double *const       none[PE_HOOK_PARAMS] = {0};
+    memset(dproducts, 0, (size_t)a->sizes.Lk * sizeof *dproducts);
+    if (!a->terms->hook.visit_back || (!part->dpar && !a->terms->hook.content))
+        return;
+    tile.ds = dproducts;
+    tile.dq = x->dQ + i * a->sizes.D;
+    a->terms->hook.visit_back(part->p, part->par, &tile, dS, part->dpar ? part->dpar : none);
+}
+
 static void backward_row(head *x, int64_t i)
 {
     const pe_attention *a = x->a;
     const pe_problem   *p = &a->sizes;
-    const int64_t       n = p->Lk > p->Dv ? p->Lk : p->Dv;
-    double             *s = x->rows, *o = x->rows + n, lse;
+    double *s = row_for(x, 0, SCORES), *o = row_for(x, 0, OUTPUT), *dproducts = row_for(x, 0, DPRODUCTS), lse;
     pe_load_double(&lse,
                    (char *)pe_row(&a->lse, x->b, x->h, 0) +
                        i * a->lse.stride[2] * (int64_t)posenc_dtype_size(a->lse.dtype),
@@ -328,20 +386,15 @@ static void backward_row(head *x, int64_t i)
     pe_load_double(o, pe_row(&a->o, x->b, x->h, i), a->o.dtype, 1, p->Dv);
     pe_load_double(x->dout, pe_row(&a->dout, x->b, x->h, i), a->dout.dtype, 1, p->Dv);
     const double delta = dot(x->dout, o, p->Dv); /* sum_j P_ij dP_ij */
-    score_row(x, i, s);
+    score_row(x, i, s, 0);
     for (int64_t j = 0; j < p->Lk; j++) {
         const double P = s[j] == -INFINITY ? 0 : exp(s[j] - lse);
-        s[j]           = 0;
-        if (P == 0)
-            continue;
-        s[j] = P * (weight_back(x, i, j, P) - delta);
-        score_back(x, i, j, s[j]);
+        s[j]           = P == 0 ? 0 : P * (weight_back(x, i, j, P) - delta);
     }
-    const pe_part *part = &a->parts[PE_SCORE];
-    if (a->terms->hook.visit_back && part->dpar) {
-        const pe_tile tile = {x->h, 1, p->Lk, p->Lk, x->q_pos + i, x->k_pos};
-        a->terms->hook.visit_back(part->p, part->par, &tile, s, part->dpar);
-    }
+    hook_back(x, i, s, dproducts);
+    for (int64_t j = 0; j < p->Lk; j++)
+        if (s[j] != 0 || dproducts[j] != 0)
+            score_back(x, i, j, s[j], s[j] + dproducts[j]);
 }
 
 static void store_rows(const posenc_tensor *t, int64_t b, int64_t h, const double *from, int64_t L, int64_t width)
@@ -419,7 +472,7 @@ int pe_is_allowed(const pe_attention *a, int64_t b, int64_t h, int64_t i, int64_
 {
     if (a->mask & (POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW)) {
         const double t = pe_position(&a->q_pos, b, i) - pe_position(&a->k_pos, b, j);
-        if (t < (double)a->distances.reach.low || t > (double)a->distances.reach.high)
+        if (t < (double)a->reach.low || t > (double)a->reach.high)
             return 0;
     }
     if ((a->mask & POSENC_MASK_SEGMENTS) && pe_segment(&a->q_segments, b, i) != pe_segment(&a->k_segments, b, j))
@@ -445,8 +498,8 @@ void pe_attend_bias(const pe_attention *a, const posenc_tensor *bias, pe_arena *
         x.h = h;
         fill_tables(&x, h);
         for (int64_t i = 0; i < p->Lq; i++) {
-            score_row(&x, i, x.rows);
-            pe_store_double(pe_row(bias, h, i, 0), bias->dtype, bias->stride[2], x.rows, p->Lk);
+            score_row(&x, i, row_for(&x, 0, SCORES), 0);
+            pe_store_double(pe_row(bias, h, i, 0), bias->dtype, bias->stride[2], row_for(&x, 0, SCORES), p->Lk);
         }
     }
 }

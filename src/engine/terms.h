@@ -47,18 +47,37 @@ typedef struct pe_by_distance {
     pe_owner owner;
 } pe_by_distance;
 
-/* A rectangle of scores: queries at q_pos[0..rows-1], keys at k_pos[0..cols-1]. */
+/* A rectangle of scores: queries at q_pos[0..rows-1], keys at k_pos[0..cols-1]. The lower half is there for a hook that
+   asks for content. */
 typedef struct pe_tile {
     int64_t       h, rows, cols, stride; /* x element (r,c) at r*stride + c */
     const double *q_pos, *k_pos;
+    double        scale;
+    const double *q;        /* [rows, D] queries, rotated, unscaled */
+    const double *s;        /* as x: scale * q.k where the pair is allowed, -infinity elsewhere */
+    double       *state;    /* [rows, hook.state] carried from key tile to key tile of the same queries */
+    int           backward; /* see pe_tile_hook */
+    double       *ds, *dq;  /* visit_back adds the cotangents of s (as x) and of q [rows, D] */
 } pe_tile;
 
-/* X: for what fits no other member. visit writes X of the whole tile; visit_back receives dX of the tile. */
+/*
+ * X: for what fits no other member
+ *
+ * visit writes X of the whole tile (where the pair is not allowed it is ignored); visit_back receives dX of the tile.
+ * A hook with content sees products and queries too. One with state travels: the forward visits the key tiles of a
+ * query from right to left, state starting at 0, and what state holds at the end is what the backward starts from; that
+ * visits from left to right, on each tile first visit with `backward` set (which must leave state alone), then
+ * visit_back, which steps state on. A tile may be all keys at once.
+ */
 typedef struct pe_tile_hook {
     void (*visit)(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[]);
     void (*visit_back)(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
                        double *const dpar[]);
+    int content; /* wants q, s and, backward, ds and dq */
+    int state;   /* doubles per query, at most PE_HOOK_STATE */
 } pe_tile_hook;
+
+enum { PE_HOOK_STATE = 4, PE_HOOK_PARAMS = 16 };
 
 enum { PE_NONE = -1 };
 

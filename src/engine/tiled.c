@@ -96,6 +96,9 @@ static void start_rows(const pe_tiles *T, pe_scratch *z, int64_t R)
         z->l[r] = 0;
     }
     memset(z->O, 0, (size_t)(R * T->Dvp) * sizeof(float));
+    memset(z->own_state, 0, (size_t)(R * PE_HOOK_STATE) * sizeof(double));
+    z->state     = z->own_state;
+    z->backward  = 0;
     z->gamma_key = -1;
 }
 
@@ -164,9 +167,10 @@ static void forward_tile(void *context, int64_t index, int thread)
     start_rows(T, z, R);
     pe_load_turned(T, z->Qu, 1, b, h, i0, R);
     pe_scale_queries(T, z->Qu, Qw, h, R);
-    for (int64_t J = 0; J < T->key_tiles; J++) {
-        const int64_t j0 = J * T->Bc, C = pe_smaller(T->Bc, p->Lk - j0);
-        if (!pe_tile_scores(T, z, z->S, b, h, I, J, z->Qu, Qw, x->Kt + J * p->D * T->Bcp, x->key_mask, 1))
+    const int leftwards = a->terms->hook.state > 0;
+    for (int64_t step = 0; step < T->key_tiles; step++) {
+        const int64_t J = leftwards ? T->key_tiles - 1 - step : step, C = pe_smaller(T->Bc, p->Lk - J * T->Bc);
+        if (!pe_tile_scores(T, z, z->S, b, h, I, J, z->Qu, Qw, x->Kt + J * p->D * T->Bcp, x->key_mask, !leftwards))
             continue;
         if (f->S) {
             store_scores(f, z->S, b, h, I, J);

@@ -43,6 +43,7 @@ typedef struct backward {
     double **hook_pointers;   /* [G*chunks, PARAMS] */
     double  *total, *mass;    /* [D] of one head: see find_residue */
     int64_t  hook_count;
+    double  *state;           /* [H,Lq,PE_HOOK_STATE] of a hook that travels */
 } backward;
 
 enum { MANY_HEADS = 4, MAX_PARAMS = 16 };
@@ -50,7 +51,8 @@ enum { MANY_HEADS = 4, MAX_PARAMS = 16 };
 /* Two chunks keep two cores busy on one head; from four key heads on the heads do. */
 static int64_t chunk_count(const pe_tiles *T)
 {
-    return T->a->sizes.G >= MANY_HEADS ? 1 : pe_smaller(2, T->key_tiles);
+    const int travels = T->a->terms->hook.state > 0; /* its key tiles have an order */
+    return T->a->sizes.G >= MANY_HEADS || travels ? 1 : pe_smaller(2, T->key_tiles);
 }
 
 static int wants_any(const pe_part *part)
@@ -76,7 +78,7 @@ static void decide(backward *w, int all)
     w->wants_w    = m->w != PE_NONE && (all || (any && part->dpar[m->w]));
     w->wants_us   = m->us != PE_NONE && (all || (any && part->dpar[m->us]));
     w->wants_G    = m->G != PE_NONE && (all || (any && part->dpar[m->G]));
-    w->wants_hook = any && m->hook.visit_back;
+    w->wants_hook = m->hook.visit_back && (any || m->hook.content);
     w->hook_count = 0;
     for (int i = 0; w->wants_hook && i < part->count; i++)
         w->hook_count += part->sizes[i];
@@ -102,6 +104,7 @@ static void lay_out_item(backward *w, pe_arena *arena)
     w->Vt    = pe_take_floats(arena, p->G * T->key_tiles * p->Dv * T->Bcp);
     w->key   = pe_take_floats(arena, pe_padded(p->Lk) + PE_LANES);
     w->dQ    = pe_take_floats(arena, w->chunks * rows * T->Dp);
+    w->state = pe_take_doubles(arena, T->a->terms->hook.state ? rows * PE_HOOK_STATE : 0);
 }
 
 static void lay_out_sums(backward *w, pe_arena *arena)
@@ -137,7 +140,7 @@ static void lay_out_sums(backward *w, pe_arena *arena)
     double *at = w->hook;
     for (int64_t task = 0; w->wants_hook && task < tasks; task++)
         for (int i = 0; i < part->count; i++) {
-            w->hook_pointers[task * MAX_PARAMS + i] = part->dpar[i] ? at : NULL;
+            w->hook_pointers[task * MAX_PARAMS + i] = part->dpar && part->dpar[i] ? at : NULL;
             at += part->sizes[i];
         }
 }
@@ -401,15 +404,41 @@ static void segments_back(const backward *w, const pair *x, const pe_scratch *z,
     }
 }
 
-static void hook_back(const backward *w, const pair *x, pe_scratch *z, const float *dS)
+/* dX = dS to the hook's parameters; for one with content also to queries, and to the products: dS becomes the cotangent of
+   those. */
+static void hook_back(const backward *w, const pair *x, pe_scratch *z, float *dS)
 {
-    const pe_attention *a    = w->T.a;
-    const pe_tile       tile = {x->h, x->R, x->C, x->C, z->q_pos, z->k_pos};
+    const pe_tiles     *T       = &w->T;
+    const pe_attention *a       = T->a;
+    const pe_tile       tile    = pe_hook_tile(T, z, x->h, x->R, x->C);
+    const int           content = a->terms->hook.content;
+    const int64_t       D = a->sizes.D, n = x->R * x->C;
+    const double        inverse = 1 / a->terms->scale; /* dQ takes the scale at the end */
     for (int64_t r = 0; r < x->R; r++)
         for (int64_t c = 0; c < x->C; c++)
-            z->x[r * x->C + c] = (double)dS[r * w->T.Bcp + c];
+            z->x[r * x->C + c] = (double)dS[r * T->Bcp + c];
+    if (content) {
+        memset(z->ds, 0, (size_t)n * sizeof(double));
+        memset(z->dq, 0, (size_t)(x->R * D) * sizeof(double));
+    }
     a->terms->hook.visit_back(a->parts[PE_SCORE].p, a->parts[PE_SCORE].par, &tile, z->x,
                               w->hook_pointers + (x->g * w->chunks + x->chunk) * MAX_PARAMS);
+    for (int64_t r = 0; content && r < x->R; r++) {
+        for (int64_t c = 0; c < x->C; c++)
+            dS[r * T->Bcp + c] += (float)z->ds[r * x->C + c];
+        for (int64_t d = 0; d < D; d++)
+            x->dQ[r * T->Dp + d] += (float)(z->dq[r * D + d] * inverse);
+    }
+}
+
+/* A weight that is 1 leaves nothing to the others, so that dS = W (1 - W) (...) = 0. Without gate and r, dW and delta are then
+   the same sum and cancel to the bit; with them o was rounded on another way, and what would be left is noise. */
+static void settle_certain(const pair *x, const float *W, float *dS, int64_t stride)
+{
+    for (int64_t r = 0; r < x->R; r++)
+        for (int64_t c = 0; c < x->C; c++)
+            if (W[r * stride + c] == 1)
+                dS[r * stride + c] = 0;
 }
 
 static void pair_back(const backward *w, const pair *x, pe_scratch *z)
@@ -421,14 +450,16 @@ static void pair_back(const backward *w, const pair *x, pe_scratch *z)
     const int64_t       at = x->h * p->Lq + x->i0, tile = x->g * T->key_tiles + x->J;
     const float        *Qu = w->Qu + at * T->Dp, *Qw = w->Qw ? w->Qw + at * T->Dp : NULL, *dO = w->dout + at * T->Dvp;
     float              *W = z->S, *dS = z->W;
+    z->backward           = 1;
+    z->state              = a->terms->hook.state ? w->state + at * PE_HOOK_STATE : z->own_state;
     if (!pe_tile_scores(T, z, W, w->b, x->h, x->I, x->J, Qu, Qw, w->Kt + tile * p->D * T->Bcp, w->key_mask, 0))
         return;
     k->weights(W, T->Bcp, w->lse + at, x->R, x->C);
     k->product(dS, T->Bcp, dO, T->Dvp, 1, w->Vt + tile * p->Dv * T->Bcp, T->Bcp, x->R, x->C, p->Dv, 0);
     values_back(w, x, z, W, dS, dO);
     k->score_cotangent(dS, W, T->Bcp, w->delta + at, x->R, x->C);
-    k->product(z->dK, T->Dp, dS, 1, T->Bcp, Qu, T->Dp, x->C, p->D, x->R, 1);
-    query_product(w, x, z, dS, T->Bcp, w->K + (x->g * p->Lk + x->j0) * T->Dp, x->C, w->wants_u ? x->du : NULL);
+    if (a->terms->gate.fill || a->terms->r.fill)
+        settle_certain(x, W, dS, T->Bcp);
     if (T->by_distance && T->skewed)
         skewed_back(w, x, z, dS);
     else if (T->by_distance)
@@ -437,6 +468,25 @@ static void pair_back(const backward *w, const pair *x, pe_scratch *z)
         segments_back(w, x, z, dS);
     if (w->wants_hook)
         hook_back(w, x, z, dS);
+    k->product(z->dK, T->Dp, dS, 1, T->Bcp, Qu, T->Dp, x->C, p->D, x->R, 1);
+    query_product(w, x, z, dS, T->Bcp, w->K + (x->g * p->Lk + x->j0) * T->Dp, x->C, w->wants_u ? x->du : NULL);
+}
+
+/* What a travelling hook's state holds after the forward: its key tiles once more, from the right. */
+static void find_state(void *context, int64_t index, int thread)
+{
+    const backward   *w  = context;
+    const pe_tiles   *T  = &w->T;
+    const pe_problem *p  = &T->a->sizes;
+    const int64_t     h = index / T->query_tiles, I = index % T->query_tiles, i0 = I * T->Br, at = h * p->Lq + i0,
+                  g = h / (p->H / p->G);
+    pe_scratch       *z = T->scratch + thread;
+    z->backward         = 0;
+    z->state            = w->state + at * PE_HOOK_STATE;
+    memset(z->state, 0, (size_t)(pe_smaller(T->Br, p->Lq - i0) * PE_HOOK_STATE) * sizeof(double));
+    for (int64_t J = T->key_tiles - 1; J >= 0; J--)
+        pe_tile_scores(T, z, z->S, w->b, h, I, J, w->Qu + at * T->Dp, w->Qw ? w->Qw + at * T->Dp : NULL,
+                       w->Kt + (g * T->key_tiles + J) * p->D * T->Bcp, w->key_mask, 0);
 }
 
 /* All key tiles of one (key head, chunk). */
@@ -564,7 +614,7 @@ static void fold_hook(const backward *w)
     const pe_part *part = &w->T.a->parts[PE_SCORE];
     for (int64_t task = 0; task < w->T.a->sizes.G * w->chunks; task++)
         for (int i = 0; i < part->count; i++)
-            for (int64_t x = 0; part->dpar[i] && x < part->sizes[i]; x++)
+            for (int64_t x = 0; part->dpar && part->dpar[i] && x < part->sizes[i]; x++)
                 part->dpar[i][x] += w->hook_pointers[task * MAX_PARAMS + i][x];
 }
 
@@ -604,6 +654,8 @@ void pe_tiled_backward(const pe_attention *a, pe_arena *arena)
         w.key_mask = pe_key_mask(&w.T, w.key, w.b);
         pe_parallel_for(p->H * w.T.query_tiles, a->threads, prepare_queries, &w);
         pe_parallel_for(p->G * w.T.key_tiles, a->threads, prepare_keys, &w);
+        if (a->terms->hook.state)
+            pe_parallel_for(p->H * w.T.query_tiles, a->threads, find_state, &w);
         pe_parallel_for(p->G * w.chunks, a->threads, chunk_back, &w);
         pe_parallel_for(p->H * w.T.query_tiles, a->threads, finish_queries, &w);
     }

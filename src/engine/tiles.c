@@ -21,7 +21,7 @@ static int64_t floor_division(int64_t a, int64_t b)
 static void allowed_differences(pe_tiles *T)
 {
     const pe_distances *d = &T->a->distances;
-    const int64_t       step = d->step, low = d->reach.low - d->t00, high = d->reach.high - d->t00;
+    const int64_t       step = d->step, low = T->a->reach.low - d->t00, high = T->a->reach.high - d->t00;
     T->e_low  = step > 0 ? -floor_division(-low, step) : -floor_division(high, -step);
     T->e_high = step > 0 ? floor_division(high, step) : floor_division(-low, -step);
 }
@@ -41,6 +41,9 @@ static void set_band(pe_tiles *T)
     T->band.rows  = X;
     T->band.t0    = d->t00 + d->step * (Lq - 1);
     T->band.slope = -d->step;
+    T->band.last  = X;
+    if (a->unmasked)
+        return;
     T->band.first = Lq - 1 - T->e_high > 0 ? Lq - 1 - T->e_high : 0;
     T->band.last  = Lq - T->e_low < X ? Lq - T->e_low : X;
     if (T->band.last < T->band.first)
@@ -122,7 +125,14 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
     y.shift                   = pe_take_floats(arena, m->r.fill || (backward && m->A.fill) ? band : 0);
     y.extra                   = pe_take_floats(arena, T->Br * T->Bcp);
     y.gate                    = pe_take_floats(arena, m->gate.fill ? T->Br * T->Bcp : 0);
+    const int64_t       content = m->hook.content ? 1 : 0;
     y.x                       = pe_take_doubles(arena, hook);
+    y.s                       = pe_take_doubles(arena, content * hook);
+    y.ds                      = pe_take_doubles(arena, content * hook);
+    y.q                       = pe_take_doubles(arena, content * T->Br * a->sizes.D);
+    y.dq                      = pe_take_doubles(arena, content * T->Br * a->sizes.D);
+    y.own_state               = pe_take_doubles(arena, T->Br * PE_HOOK_STATE);
+    y.state                   = y.own_state;
     y.q_pos                   = pe_take_doubles(arena, T->Br);
     y.k_pos                   = pe_take_doubles(arena, T->Bc);
     y.q_seg                   = pe_take(arena, (size_t)T->Br * sizeof(int64_t));
@@ -309,7 +319,7 @@ int pe_tile_is_reached(const pe_tiles *T, int64_t I, int64_t J)
     const pe_problem *p  = &T->a->sizes;
     const int64_t     i0 = I * T->Br, i1 = pe_smaller(i0 + T->Br, p->Lq), j0 = J * T->Bc,
                   j1 = pe_smaller(j0 + T->Bc, p->Lk);
-    return !T->skewed || (i1 - 1 - j0 >= T->e_low && i0 - (j1 - 1) <= T->e_high);
+    return !T->skewed || T->a->unmasked || (i1 - 1 - j0 >= T->e_low && i0 - (j1 - 1) <= T->e_high);
 }
 
 /* Allowed columns of each row; returns 0 if all are. */
@@ -415,10 +425,31 @@ void pe_shift_tile(const pe_tiles *T, pe_scratch *z, const float *s, int64_t R, 
     }
 }
 
+pe_tile pe_hook_tile(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t R, int64_t C)
+{
+    return (pe_tile){.h = h, .rows = R, .cols = C, .stride = C, .q_pos = z->q_pos, .k_pos = z->k_pos,
+                     .scale = T->a->terms->scale, .q = z->q, .s = z->s, .state = z->state,
+                     .backward = z->backward, .ds = z->ds, .dq = z->dq};
+}
+
+/* Products and queries in double for a hook that asks for content. */
+static void widen_content(const pe_tiles *T, const pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R,
+                          int64_t j0, int64_t C, const float *s, const float *Qu)
+{
+    const int64_t D       = T->a->sizes.D;
+    const double  inverse = 1 / T->a->terms->scale;
+    for (int64_t r = 0; r < R; r++) {
+        for (int64_t d = 0; d < D; d++)
+            z->q[r * D + d] = (double)Qu[r * T->Dp + d] * inverse;
+        for (int64_t c = 0; c < C; c++)
+            z->s[r * C + c] = pe_is_allowed(T->a, b, h, i0 + r, j0 + c) ? (double)s[r * T->Bcp + c] : -INFINITY;
+    }
+}
+
 static void visit_hook(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int64_t C)
 {
     const pe_attention *a    = T->a;
-    const pe_tile       tile = {h, R, C, C, z->q_pos, z->k_pos};
+    const pe_tile       tile = pe_hook_tile(T, z, h, R, C);
     a->terms->hook.visit(a->parts[PE_SCORE].p, a->parts[PE_SCORE].par, &tile, z->x);
     for (int64_t r = 0; r < R; r++)
         for (int64_t c = 0; c < C; c++)
@@ -486,11 +517,9 @@ static void fill_extra(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, i
         key_band_product(T, z, h, Kt, i0, R, j0, C);
     if (a->terms->G != PE_NONE)
         meet_segments(T, z, h, R, C, Qu);
-    if (a->terms->hook.visit)
-        visit_hook(T, z, h, R, C);
-    if (a->mask & POSENC_MASK_SEGMENTS)
+    if ((a->mask & POSENC_MASK_SEGMENTS) && !a->unmasked)
         mask_segments(T, z, R, C);
-    if (a->mask & POSENC_MASK_EXPLICIT)
+    if ((a->mask & POSENC_MASK_EXPLICIT) && !a->unmasked)
         mask_explicitly(T, z, b, h, i0, R, j0, C);
 }
 
@@ -519,11 +548,15 @@ int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_
         terms.extra      = z->extra;
         terms.extra_step = T->Bcp;
     }
-    terms.key = key ? key + j0 : NULL;
-    if (column_limits(T, z, i0, R, j0, C)) {
+    terms.key = key && !a->unmasked ? key + j0 : NULL;
+    if (!a->unmasked && column_limits(T, z, i0, R, j0, C)) {
         terms.low  = z->low;
         terms.high = z->high;
     }
+    if (a->terms->hook.content)
+        widen_content(T, z, b, h, i0, R, j0, C, s, Qu);
+    if (a->terms->hook.visit)
+        visit_hook(T, z, h, R, C);
     a->kernels->scores_finish(s, T->Bcp, &terms, R, C);
     return 1;
 }

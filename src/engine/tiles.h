@@ -37,7 +37,10 @@ typedef struct pe_scratch {
     float   *beta;             /* [band, Bcp] B times keys; backward also [Bc, band] */
     float   *shift;            /* [Br, band] a tile moved onto its diagonals */
     float   *extra, *gate;     /* [Br, Bcp] looked up */
-    double  *x;                /* [Br, Bc] of the hook */
+    double  *x, *s, *ds;       /* [Br, Bc] of the hook: X, products, cotangents of products */
+    double  *q, *dq;           /* [Br, D] of the hook */
+    double  *state, *own_state; /* [Br, PE_HOOK_STATE] of the queries at hand; the forward's memory for it */
+    int      backward;         /* for the hook */
     double  *q_pos, *k_pos;    /* [Br], [Bc] */
     int64_t *q_seg, *k_seg;    /* [Br], [Bc] segments */
     float   *meets;            /* [Br, 2] scaled products of queries with the segment vectors */
@@ -93,6 +96,9 @@ static inline float *pe_table(const pe_tiles *T, pe_kind kind, int64_t h)
 {
     return T->by[kind] + h * T->table_rows * T->row[kind];
 }
+
+/* What the hook sees of the tile at hand. */
+pe_tile pe_hook_tile(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t R, int64_t C);
 
 /* Are there allowed pairs in tile (I,J)? */
 int pe_tile_is_reached(const pe_tiles *T, int64_t I, int64_t J);

@@ -2,10 +2,10 @@
 /*
  * arrays: sets of named arrays, from and to files
  *
- * What a file is, its first bytes say: "\x93NUMPY" is one array, "PK" an archive. Its name decides
- * only when it is written, and the name of a lone array. A regular file is read where it lies;
- * standard input and pipes cannot be sought, which an archive needs, so they are read into memory
- * first.
+ * What a file is, its first bytes say: "\x93NUMPY" is one array, "PK" an archive, a length and '{' are
+ * .safetensors. Its name decides only when it is written, the name of a lone array, and which reader
+ * says what is wrong with a spoilt .safetensors. A regular file is read where it lies; standard input
+ * and pipes cannot be sought, which an archive needs, so they are read into memory first.
  *
  * The capacity of a set is its count rounded up to a power of two, so the public struct needs no
  * third member.
@@ -19,6 +19,7 @@
 #include "files/bytes.h"
 #include "files/npy.h"
 #include "files/npz.h"
+#include "files/safetensors.h"
 
 /* ---------------------------------------------------------------- the set ------------------- */
 
@@ -109,50 +110,67 @@ static const char *stem(const char *path, size_t *length)
     return name;
 }
 
-static posenc_status read_npy(posenc_arrays *set, zip_source_t *source, int64_t size, const char *path,
-                              posenc_error *err)
+static int ends_with(const char *text, const char *end)
 {
-    const pe_origin origin = {path, NULL};
-    const pe_stream stream = {source, source_read, source_reason, size, origin};
-    posenc_arrays   read   = {0};
-    posenc_tensor   tensor;
-    size_t          length;
-    const char     *name = stem(path, &length);
-    if (zip_source_open(source))
-        return pe_file_fail(err, POSENC_FILE, origin, "it cannot be read: %s", source_reason(source));
-    const posenc_status status = pe_npy_read(&tensor, &stream, err);
-    zip_source_close(source);
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && !strcmp(text + n - m, end);
+}
+
+static posenc_status read_npy(posenc_arrays *set, const pe_stream *stream, posenc_error *err)
+{
+    posenc_arrays       read = {0};
+    posenc_tensor       tensor;
+    size_t              length;
+    const char         *name   = stem(stream->origin.path, &length);
+    const posenc_status status = pe_npy_read(&tensor, stream, err);
     if (status)
         return status;
     if (!pe_arrays_take(&read, name, length, &tensor)) {
         free(tensor.data);
         posenc_arrays_free(&read);
-        return pe_file_fail(err, POSENC_MEMORY, origin, "no memory for its name");
+        return pe_file_fail(err, POSENC_MEMORY, stream->origin, "no memory for its name");
     }
     *set = read;
     return POSENC_OK;
 }
 
-/* Takes source over. */
-static posenc_status read_source(posenc_arrays *set, zip_source_t *source, const char *magic, int64_t size,
-                                 const char *path, posenc_error *err)
+enum { MAGIC = PE_SAFETENSORS_MAGIC };
+
+/* What is read from front to back. Takes source over. */
+static posenc_status read_plain(posenc_arrays *set, zip_source_t *source, const unsigned char magic[MAGIC],
+                                int64_t size, const char *path, posenc_error *err)
 {
     const pe_origin origin = {path, NULL};
-    if (!memcmp(magic, "PK", 2))
-        return pe_npz_read(set, source, size, path, err);
-    const posenc_status status =
-        memcmp(magic, "\x93NUMPY", 6)
-            ? pe_file_fail(err, POSENC_FORMAT, origin, "it is neither an .npy array nor an .npz archive")
-            : read_npy(set, source, size, path, err);
+    const pe_stream stream = {source, source_read, source_reason, size, origin};
+    const int       is_npy = !memcmp(magic, "\x93NUMPY", 6);
+    posenc_status   status;
+    if (!is_npy && !pe_is_safetensors(magic) && !ends_with(path, ".safetensors"))
+        status = pe_file_fail(err, POSENC_FORMAT, origin,
+                              "it is neither an .npy array, an .npz archive nor a .safetensors file");
+    else if (zip_source_open(source))
+        status = pe_file_fail(err, POSENC_FILE, origin, "it cannot be read: %s", source_reason(source));
+    else {
+        status = (is_npy ? read_npy : pe_safetensors_read)(set, &stream, err);
+        zip_source_close(source);
+    }
     zip_source_free(source);
     return status;
+}
+
+/* Takes source over. */
+static posenc_status read_source(posenc_arrays *set, zip_source_t *source, const unsigned char magic[MAGIC],
+                                 int64_t size, const char *path, posenc_error *err)
+{
+    if (!memcmp(magic, "PK", 2) && !pe_is_safetensors(magic)) /* a header of 0x...4b50 bytes is no archive */
+        return pe_npz_read(set, source, size, path, err);
+    return read_plain(set, source, magic, size, path, err);
 }
 
 posenc_status pe_arrays_parse(posenc_arrays *set, const void *bytes, size_t n, const char *path,
                               posenc_error *err)
 {
-    char          magic[6] = {0};
-    zip_source_t *source   = zip_source_buffer_create(bytes, n, 0, NULL);
+    unsigned char magic[MAGIC] = {0};
+    zip_source_t *source       = zip_source_buffer_create(bytes, n, 0, NULL);
     memcpy(magic, bytes, n < sizeof magic ? n : sizeof magic);
     if (!source)
         return pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory to read it");
@@ -163,8 +181,8 @@ posenc_status pe_arrays_parse(posenc_arrays *set, const void *bytes, size_t n, c
 static posenc_status read_file(posenc_arrays *set, FILE *stream, int64_t size, const char *path,
                                posenc_error *err)
 {
-    char         magic[6] = {0};
-    const size_t got      = fread(magic, 1, sizeof magic, stream);
+    unsigned char magic[MAGIC] = {0};
+    const size_t  got          = fread(magic, 1, sizeof magic, stream);
     rewind(stream);
     zip_source_t *source = got ? zip_source_filep_create(stream, 0, -1, NULL) : NULL;
     if (source)
@@ -172,7 +190,7 @@ static posenc_status read_file(posenc_arrays *set, FILE *stream, int64_t size, c
     fclose(stream);
     return got ? pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory to read it")
                : pe_file_fail(err, POSENC_FORMAT, (pe_origin){path, NULL},
-                              "it is empty; an .npy or .npz is needed");
+                              "it is empty; an .npy, .npz or .safetensors is needed");
 }
 
 posenc_status posenc_arrays_read(posenc_arrays *set, const char *path, posenc_error *err)
@@ -214,12 +232,6 @@ static posenc_status write_npy(const posenc_arrays *set, FILE *stream, const cha
     if (fwrite(header, 1, length, stream) != length || fwrite(tensor->data, 1, bytes, stream) != bytes)
         return pe_file_fail(err, POSENC_FILE, origin, "it cannot be written: %s", pe_file_reason(errno));
     return POSENC_OK;
-}
-
-static int ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && !strcmp(text + n - m, end);
 }
 
 posenc_status posenc_arrays_write(const posenc_arrays *set, const char *path, posenc_error *err)

@@ -257,7 +257,7 @@ static posenc_status count_elements(const cursor *c, header *h)
 
 /* ---------------------------------------------------------------- the stream ---------------- */
 
-static posenc_status read_all(void *to, int64_t n, const pe_stream *s, posenc_error *err)
+posenc_status pe_stream_read(void *to, int64_t n, const pe_stream *s, posenc_error *err)
 {
     for (int64_t done = 0; done < n;) {
         const int64_t got = s->read(s->from, (char *)to + done, (uint64_t)(n - done));
@@ -276,7 +276,7 @@ static posenc_status read_prefix(int64_t *used, int64_t *length, const pe_stream
 {
     unsigned char p[12] = {0};
     posenc_status status;
-    if ((status = read_all(p, 8, s, err)))
+    if ((status = pe_stream_read(p, 8, s, err)))
         return status;
     if (memcmp(p, "\x93NUMPY", 6))
         return pe_file_fail(err, POSENC_FORMAT, s->origin,
@@ -285,7 +285,7 @@ static posenc_status read_prefix(int64_t *used, int64_t *length, const pe_stream
         return pe_file_fail(err, POSENC_FORMAT, s->origin,
                             "its .npy version is %d.%d; versions 1.0, 2.0, 3.0 are read", p[6], p[7]);
     const int wide = p[6] == 1 ? 2 : 4;
-    if ((status = read_all(p + 8, wide, s, err)))
+    if ((status = pe_stream_read(p + 8, wide, s, err)))
         return status;
     *used   = 8 + wide;
     *length = (int64_t)p[8] | (int64_t)p[9] << 8 | (int64_t)p[10] << 16 | (int64_t)p[11] << 24;
@@ -305,7 +305,7 @@ static posenc_status read_header(header *h, const pe_stream *s, posenc_error *er
     if (!text)
         return pe_file_fail(err, POSENC_MEMORY, s->origin, "no memory for its header");
     cursor c = {text, text + length, s->origin, err};
-    if (!(status = read_all(text, length, s, err)) && !(status = read_dictionary(&c, h)))
+    if (!(status = pe_stream_read(text, length, s, err)) && !(status = read_dictionary(&c, h)))
         status = count_elements(&c, h);
     free(text);
     if (status)
@@ -381,7 +381,7 @@ posenc_status pe_npy_read(posenc_tensor *tensor, const pe_stream *stream, posenc
     if (!data)
         return pe_file_fail(err, POSENC_MEMORY, stream->origin, "no memory for its %lld bytes",
                             (long long)bytes);
-    if ((status = read_all(data, bytes, stream, err)) || (status = read_end(stream, err)))
+    if ((status = pe_stream_read(data, bytes, stream, err)) || (status = read_end(stream, err)))
         goto failed;
     if ((h.is_fortran && h.ndim > 1 && !replaced(&data, &h, 1)) ||
         (h.type->widen && !replaced(&data, &h, 0))) {

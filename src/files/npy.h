@@ -22,6 +22,9 @@ typedef struct pe_stream {
     pe_origin origin;
 } pe_stream;
 
+/* Reads n bytes, all of them or a sentence: FILE where the stream fails, FORMAT where it ends too soon. */
+posenc_status pe_stream_read(void *to, int64_t n, const pe_stream *stream, posenc_error *err);
+
 /* Reads one array and the end of the stream behind it. tensor->data is malloc'd, contiguous, of
    type F64, F32, F16, I64 or U8. On failure tensor is as it was. */
 posenc_status pe_npy_read(posenc_tensor *tensor, const pe_stream *stream, posenc_error *err);

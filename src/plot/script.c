@@ -57,8 +57,8 @@ static void write_common(FILE *to, const pe_figure *f)
     if (f->title) {
         fputs("set title ", to);
         write_text(to, f->title);
-        fputs(f->mark_count ? " .\"\\n \" noenhanced\n" : " noenhanced\n",
-              to); /* an empty line for the labels of marks */
+        /* an empty line more, where the labels of marks stand */
+        fputs(f->mark_count ? " .\"\\n \" noenhanced\n" : " noenhanced\n", to);
     }
     write_label(to, "xlabel", f->x_label);
     write_label(to, "ylabel", f->y_label);

@@ -15,7 +15,8 @@
 
 #include "attention_case.h"
 
-static const posenc_dims dims = {.B = 2, .H = 4, .G = 2, .Lq = 6, .Lk = 8, .D = 8, .Dv = 6, .d_model = 16, .L = 8};
+static const posenc_dims dims = {
+    .B = 2, .H = 4, .G = 2, .Lq = 6, .Lk = 8, .D = 8, .Dv = 6, .d_model = 16, .L = 8};
 
 /* A score encoding by distance with parameters. */
 static const posenc_encoding_info *by_distance(void)
@@ -38,11 +39,12 @@ static const posenc_encoding_info *first_at(posenc_place place)
     return NULL;
 }
 
-static void assert_sentence(const posenc_error *err, posenc_status got, posenc_status status, const char *words, int row)
+static void assert_sentence(const posenc_error *err, posenc_status got, posenc_status status,
+                            const char *words, int row)
 {
     if (got != status || err->status != status || !strstr(err->message, words))
-        fail_msg("row %d: '%s' (%s) instead of '%s' (%s)", row, err->message, posenc_status_string(got), words,
-                 posenc_status_string(status));
+        fail_msg("row %d: '%s' (%s) instead of '%s' (%s)", row, err->message, posenc_status_string(got),
+                 words, posenc_status_string(status));
 }
 
 /* ---- plans ---- */
@@ -72,8 +74,8 @@ static void sizes_that_make_no_sense_are_refused(void **state)
     (void)state;
     assert_int_equal(posenc_encoding_create(&e, by_distance()->name, NULL, NULL), POSENC_OK);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        posenc_error  err  = {0};
-        posenc_plan  *plan = (posenc_plan *)(uintptr_t)&err;
+        posenc_error        err    = {0};
+        posenc_plan        *plan   = (posenc_plan *)(uintptr_t)&err;
         const posenc_status status = posenc_plan_create(&plan, e, &all[i].dims, NULL, &err);
         assert_sentence(&err, status, all[i].status, all[i].words, (int)i);
         assert_null(plan);
@@ -83,16 +85,16 @@ static void sizes_that_make_no_sense_are_refused(void **state)
 
 static void options_that_make_no_sense_are_refused(void **state)
 {
-    const posenc_options good = posenc_options_default();
-    posenc_options       bad[9];
-    static const char *const words[9] = {"options.size is not set",     "options.window is 0",
-                                         "options.threads is -1",       "options.threads is 5000",
-                                         "tile_q and tile_k",           "tile_q and tile_k",
-                                         "options.executor is 7",       "options.mask is 64",
+    const posenc_options     good = posenc_options_default();
+    posenc_options           bad[9];
+    static const char *const words[9] = {"options.size is not set",    "options.window is 0",
+                                         "options.threads is -1",      "options.threads is 5000",
+                                         "tile_q and tile_k",          "tile_q and tile_k",
+                                         "options.executor is 7",      "options.mask is 64",
                                          "options.max_distances is -1"};
-    posenc_encoding *e;
-    posenc_plan     *plan;
-    posenc_error     err;
+    posenc_encoding         *e;
+    posenc_plan             *plan;
+    posenc_error             err;
     (void)state;
     for (int i = 0; i < 9; i++)
         bad[i] = good;
@@ -107,7 +109,8 @@ static void options_that_make_no_sense_are_refused(void **state)
     bad[8].max_distances = -1;
     assert_int_equal(posenc_encoding_create(&e, by_distance()->name, NULL, NULL), POSENC_OK);
     for (int i = 0; i < 9; i++)
-        assert_sentence(&err, posenc_plan_create(&plan, e, &dims, &bad[i], &err), POSENC_ARGUMENT, words[i], i);
+        assert_sentence(&err, posenc_plan_create(&plan, e, &dims, &bad[i], &err), POSENC_ARGUMENT, words[i],
+                        i);
     assert_int_equal(posenc_plan_create(&plan, e, &dims, &good, &err), POSENC_OK);
     posenc_plan_free(plan);
     assert_int_equal(posenc_plan_create(NULL, e, &dims, &good, &err), POSENC_ARGUMENT);
@@ -176,21 +179,25 @@ static void call_make(call *x, int mask)
     memset(x, 0, sizeof *x);
     assert_int_equal(posenc_small_model(info->name, &dims, small, sizeof small, NULL), POSENC_OK);
     snprintf(spec, sizeof spec, "%s%s%s%s", info->name, *small ? "[" : "", small, *small ? "]" : "");
-    x->c                = case_make(spec, dims, 1);
-    x->c.options.mask   = mask;
-    x->r                = case_run(&x->c, 0);
-    x->scores           = array_make4(dims.B, dims.H, dims.Lq, dims.Lk);
-    x->biases           = array_make(3, (int64_t[]){dims.H, dims.Lq, dims.Lk});
-    x->S                = array_tensor(&x->scores, 0);
-    x->bias             = array_tensor(&x->biases, 0);
+    x->c              = case_make(spec, dims, 1);
+    x->c.options.mask = mask;
+    x->r              = case_run(&x->c, 0);
+    x->scores         = array_make4(dims.B, dims.H, dims.Lq, dims.Lk);
+    x->biases         = array_make(3, (int64_t[]){dims.H, dims.Lq, dims.Lk});
+    x->S              = array_tensor(&x->scores, 0);
+    x->bias           = array_tensor(&x->biases, 0);
     assert_int_equal(posenc_plan_create(&x->plan, x->c.e, &dims, &x->c.options, NULL), POSENC_OK);
-    x->in = case_in(&x->c, 0, x->params);
+    x->in  = case_in(&x->c, 0, x->params);
     x->out = (posenc_attend_out){.o = array_tensor(&x->r.o, 0), .lse = array_tensor(&x->r.lse, 0)};
     for (int i = 0; i < x->c.param_count; i++)
         x->dparams[i] = array_tensor(&x->r.dparams[i], 0);
-    x->grad  = (posenc_attend_grad){.o = x->out.o, .lse = x->out.lse, .dout = array_tensor(&x->c.dout, 0),
-                                    .dq = array_tensor(&x->r.dq, 0), .dk = array_tensor(&x->r.dk, 0),
-                                    .dv = array_tensor(&x->r.dv, 0), .dparams = x->dparams};
+    x->grad  = (posenc_attend_grad){.o       = x->out.o,
+                                    .lse     = x->out.lse,
+                                    .dout    = array_tensor(&x->c.dout, 0),
+                                    .dq      = array_tensor(&x->r.dq, 0),
+                                    .dk      = array_tensor(&x->r.dk, 0),
+                                    .dv      = array_tensor(&x->r.dv, 0),
+                                    .dparams = x->dparams};
     x->bytes = posenc_plan_workspace(x->plan, POSENC_FORWARD | POSENC_BACKWARD | POSENC_SCORES);
     x->work = x->memory = aligned_alloc(64, x->bytes);
 }
@@ -250,6 +257,7 @@ static posenc_status execute(call *x, run which, posenc_error *err)
 }
 
 /* What a row spoils. */
+// clang-format off
 static void q_without_data(call *x) { x->in.q.data = NULL; }
 static void k_without_data(call *x) { x->in.k.data = NULL; }
 static void v_without_data(call *x) { x->in.v.data = NULL; }
@@ -295,6 +303,13 @@ static void padding_of_three_items(call *x) { x->in.key_allowed.shape[0] = 3; }
 static void padding_of_another_length(call *x) { x->in.key_allowed.shape[1] = 7; }
 static void no_explicit_mask(call *x) { x->in.allowed.data = NULL; }
 static void explicit_mask_of_two_heads(call *x) { x->in.allowed.shape[1] = 2; }
+static void no_query_segments(call *x) { x->in.q_segments.data = NULL; }
+static void no_key_segments(call *x) { x->in.k_segments.data = NULL; }
+static void segments_of_three_items(call *x) { x->in.k_segments.shape[0] = 3; }
+static void segments_of_another_length(call *x) { x->in.q_segments.shape[1] = 5; }
+static void real_segments(call *x) { x->in.q_segments.dtype = POSENC_F64; }
+
+// clang-format on
 
 static void positions_of_another_length(call *x)
 {
@@ -360,6 +375,11 @@ static const struct {
     {padding_of_another_length,   ATTEND | BACK, POSENC_SHAPE, "key_allowed has shape [2,7]; it must be [any,8]"},
     {no_explicit_mask,            ATTEND | BACK, POSENC_ARGUMENT, "allowed has no data"},
     {explicit_mask_of_two_heads,  ATTEND | BACK, POSENC_SHAPE, "allowed must be U8 [1 or 2, 1 or 4, 6, 8]"},
+    {no_query_segments,           ATTEND | BACK, POSENC_ARGUMENT, "q_segments has no data"},
+    {no_key_segments,             ATTEND | BACK, POSENC_ARGUMENT, "k_segments has no data"},
+    {segments_of_three_items,     ATTEND | BACK, POSENC_SHAPE, "k_segments must be I64 or U8 for 1 or 2 items"},
+    {segments_of_another_length,  ATTEND | BACK, POSENC_SHAPE, "q_segments has shape [2,5]; it must be [any,6]"},
+    {real_segments,               ATTEND | BACK, POSENC_SHAPE, "q_segments must be I64 or U8"},
 };
 // clang-format on
 
@@ -372,7 +392,7 @@ static void a_spoiled_run_is_refused_and_writes_nothing(void **state)
             posenc_error err = {0};
             if (!(rows[i].runs & which))
                 continue;
-            call_make(&x, POSENC_MASK_KEY_PADDING | POSENC_MASK_EXPLICIT);
+            call_make(&x, POSENC_MASK_KEY_PADDING | POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS);
             assert_int_equal(execute(&x, (run)which, &err), POSENC_OK);
             each_output(&x, fill_pattern, which == BACK);
             rows[i].spoil(&x);
@@ -406,7 +426,8 @@ static void what_the_plan_allows_is_not_refused(void **state)
     posenc_error              err;
     (void)state;
     call_make(&x, POSENC_MASK_NONE);
-    x.out.lse.data = NULL;
+    x.out.lse.data       = NULL;
+    x.in.q_segments.data = x.in.k_segments.data = NULL; /* no mask asks for them */
     x.in.q.shape[2] = x.out.o.shape[2] = 1;
     x.in.k.shape[2] = x.in.v.shape[2] = 3;
     x.in.q.shape[0] = x.in.k.shape[0] = x.in.v.shape[0] = x.out.o.shape[0] = 1;
@@ -423,17 +444,19 @@ static void what_the_plan_allows_is_not_refused(void **state)
 
 static void a_rotation_without_a_rotary_part_is_refused(void **state)
 {
-    call             x;
-    posenc_error     err;
-    int64_t          pairs;
+    call         x;
+    posenc_error err;
+    int64_t      pairs;
     (void)state;
     call_make(&x, POSENC_MASK_NONE);
     const posenc_rotate_io io = {.q = x.in.q, .to_q = x.in.q, .direction = 1};
-    assert_sentence(&err, posenc_rotate(x.plan, &io, x.work, &err), POSENC_UNSUPPORTED, "has no part at place rotary", 0);
+    assert_sentence(&err, posenc_rotate(x.plan, &io, x.work, &err), POSENC_UNSUPPORTED,
+                    "has no part at place rotary", 0);
     assert_sentence(&err, posenc_rotary_frequencies(x.plan, NULL, &pairs, NULL, &err), POSENC_UNSUPPORTED,
                     "has no part at place rotary", 1);
     const posenc_rows_in in = {.params = x.params};
-    assert_sentence(&err, posenc_rows(x.plan, &in, &x.bias, x.work, &err), POSENC_UNSUPPORTED, "has no part at place input", 2);
+    assert_sentence(&err, posenc_rows(x.plan, &in, &x.bias, x.work, &err), POSENC_UNSUPPORTED,
+                    "has no part at place input", 2);
     call_free(&x);
 }
 
@@ -453,10 +476,14 @@ static void a_spoiled_rotation_is_refused_and_writes_nothing(void **state)
         posenc_status status;
         const char   *words;
     } want[8] = {
-        {POSENC_ARGUMENT, "direction is 0; it must be 1 or -1"}, {POSENC_ARGUMENT, "q or k must have data"},
-        {POSENC_ARGUMENT, "to_q has no data"},                   {POSENC_SHAPE, "to_q has shape [2,4,5,8]; it must be [2,4,6,8]"},
-        {POSENC_SHAPE, "q has shape [2,3,6,8]"},                 {POSENC_SHAPE, "last axis has stride 1"},
-        {POSENC_ARGUMENT, "q_pos: start and step must be finite"}, {POSENC_SHAPE, "outputs must not overlap"},
+        {POSENC_ARGUMENT, "direction is 0; it must be 1 or -1"},
+        {POSENC_ARGUMENT, "q or k must have data"},
+        {POSENC_ARGUMENT, "to_q has no data"},
+        {POSENC_SHAPE, "to_q has shape [2,4,5,8]; it must be [2,4,6,8]"},
+        {POSENC_SHAPE, "q has shape [2,3,6,8]"},
+        {POSENC_SHAPE, "last axis has stride 1"},
+        {POSENC_ARGUMENT, "q_pos: start and step must be finite"},
+        {POSENC_SHAPE, "outputs must not overlap"},
     };
     for (int i = 0; i < 8; i++)
         bad[i] = good;
@@ -496,15 +523,19 @@ static void a_table_refuses_positions_it_has_no_row_for(void **state)
         snprintf(settings, sizeof settings, "%s=10", info->row_limit);
         assert_int_equal(posenc_encoding_create(&e, info->name, settings, NULL), POSENC_OK);
         assert_int_equal(posenc_plan_create(&plan, e, &dims, NULL, NULL), POSENC_OK);
-        array         table = array_make(2, (int64_t[]){10, dims.d_model}), y = array_make(3, (int64_t[]){2, 6, dims.d_model});
+        array table          = array_make(2, (int64_t[]){10, dims.d_model}),
+              y              = array_make(3, (int64_t[]){2, 6, dims.d_model});
         posenc_tensor params = array_tensor(&table, 1), to = array_tensor(&y, 1);
         void         *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
         const struct {
             double      start, step;
             const char *words;
-        } all[] = {{5, 1, "position 10 is outside the table"}, {-1, 1, "position -1 is outside"}, {0.5, 1, "whole numbers"}};
+        } all[]           = {{5, 1, "position 10 is outside the table"},
+                             {-1, 1, "position -1 is outside"},
+                             {0.5, 1, "whole numbers"}};
         posenc_rows_in in = {.params = &params, .pos = posenc_positions_range(4, 1)};
-        assert_int_equal(posenc_rows(plan, &in, &to, work, &err), POSENC_OK); /* rows 4 .. 9: the last one counts */
+        assert_int_equal(posenc_rows(plan, &in, &to, work, &err),
+                         POSENC_OK); /* rows 4 .. 9: the last one counts */
         memset(y.wide, PATTERN, (size_t)y.count * sizeof(double));
         for (int x = 0; x < 3; x++) {
             in.pos = posenc_positions_range(all[x].start, all[x].step);
@@ -531,7 +562,8 @@ static void spoiled_rows_are_refused_and_write_nothing(void **state)
     assert_int_equal(posenc_encoding_create(&e, first_at(POSENC_INPUT)->name, NULL, NULL), POSENC_OK);
     assert_int_equal(posenc_plan_create(&plan, e, &dims, NULL, NULL), POSENC_OK);
     void                    *work     = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
-    static const char *const words[4] = {"y has no data", "it must be [any,any,16]", "y is I64", "outputs must not overlap"};
+    static const char *const words[4] = {"y has no data", "it must be [any,any,16]", "y is I64",
+                                         "outputs must not overlap"};
     posenc_rows_in           in       = {.x = array_tensor(&x, 1)};
     for (int i = 0; i < 4; i++)
         bad[i] = array_tensor(&y, 1);
@@ -546,7 +578,8 @@ static void spoiled_rows_are_refused_and_write_nothing(void **state)
     }
     posenc_tensor to = array_tensor(&y, 1);
     in.x.shape[1]    = 5;
-    assert_sentence(&err, posenc_rows(plan, &in, &to, work, &err), POSENC_SHAPE, "x has shape [2,5,16]; it must be [2,6,16]", 0);
+    assert_sentence(&err, posenc_rows(plan, &in, &to, work, &err), POSENC_SHAPE,
+                    "x has shape [2,5,16]; it must be [2,6,16]", 0);
     in.x.shape[1] = 6;
     assert_int_equal(posenc_rows(plan, &in, &to, NULL, &err), POSENC_WORKSPACE);
     in.x.dtype = POSENC_I64;
@@ -582,13 +615,14 @@ static void index_maps_refuse_what_they_do_not_know(void **state)
     posenc_error  err;
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        assert_sentence(&err, posenc_index_map(all[i].map, all[i].settings, rel, 3, out, &err), all[i].status, all[i].words,
-                        (int)i);
+        assert_sentence(&err, posenc_index_map(all[i].map, all[i].settings, rel, 3, out, &err), all[i].status,
+                        all[i].words, (int)i);
     assert_int_equal(posenc_index_map(NULL, "", rel, 3, out, &err), POSENC_ARGUMENT);
     assert_int_equal(posenc_index_map("t5", "", NULL, 3, out, &err), POSENC_ARGUMENT);
     for (int i = 0; i < 3; i++)
         assert_int_equal(out[i], 77);
-    assert_int_equal(posenc_index_map("t5", "bidirectional=no, num_buckets=32", rel, 3, out, &err), POSENC_OK);
+    assert_int_equal(posenc_index_map("t5", "bidirectional=no, num_buckets=32", rel, 3, out, &err),
+                     POSENC_OK);
     assert_true(out[0] == 5 && out[1] == 0 && out[2] == 0);
     assert_int_equal(posenc_index_map("t5", NULL, rel, 0, NULL, &err), POSENC_OK);
 }

@@ -38,8 +38,10 @@ static void assert_refused(const char *spec, const char *settings, posenc_status
 {
     posenc_encoding *e   = (posenc_encoding *)(uintptr_t)&spec;
     posenc_error     err = {0};
-    if (posenc_encoding_create(&e, spec, settings, &err) != status || err.status != status || !strstr(err.message, words))
-        fail_msg("'%s' '%s': status %s, '%s'", spec, settings ? settings : "", posenc_status_string(err.status), err.message);
+    if (posenc_encoding_create(&e, spec, settings, &err) != status || err.status != status ||
+        !strstr(err.message, words))
+        fail_msg("'%s' '%s': status %s, '%s'", spec, settings ? settings : "",
+                 posenc_status_string(err.status), err.message);
     assert_null(e);
 }
 
@@ -72,7 +74,8 @@ static void every_text_that_list_prints_is_there(void **state)
     (void)state;
     for (int i = 0; i < posenc_encoding_count(); i++) {
         const posenc_encoding_info *info = posenc_encoding_info_at(i);
-        assert_true(info->title && *info->title && info->paper && *info->paper && info->models && info->pictures);
+        assert_true(info->title && *info->title && info->paper && *info->paper && info->models &&
+                    info->pictures);
         for (int s = 0; s < info->setting_count; s++) {
             const posenc_setting_info *x = &info->settings[s];
             assert_true(x->name && x->type && x->standard && x->range && x->meaning && *x->meaning);
@@ -80,7 +83,8 @@ static void every_text_that_list_prints_is_there(void **state)
                 assert_string_not_equal(x->name, info->settings[t].name);
         }
         for (int p = 0; p < info->param_count; p++)
-            assert_true(*info->params[p].name && *info->params[p].shape && *info->params[p].init && *info->params[p].meaning);
+            assert_true(*info->params[p].name && *info->params[p].shape && *info->params[p].init &&
+                        *info->params[p].meaning);
         if (info->row_limit) {
             int found = 0;
             for (int s = 0; s < info->setting_count; s++)
@@ -90,6 +94,15 @@ static void every_text_that_list_prints_is_there(void **state)
     }
 }
 
+/* A standard may follow another setting ("-max_relative"); a user's text may name sizes alone. */
+static int names_a_setting(const posenc_encoding_info *info, const char *text)
+{
+    for (int s = 0; s < info->setting_count; s++)
+        if (strstr(text, info->settings[s].name))
+            return 1;
+    return 0;
+}
+
 static void a_standard_may_be_written_and_is_not_repeated(void **state)
 {
     (void)state;
@@ -97,7 +110,7 @@ static void a_standard_may_be_written_and_is_not_repeated(void **state)
         const posenc_encoding_info *info = posenc_encoding_info_at(i);
         for (int s = 0; s < info->setting_count; s++) {
             char settings[160];
-            if (!*info->settings[s].standard)
+            if (!*info->settings[s].standard || names_a_setting(info, info->settings[s].standard))
                 continue;
             snprintf(settings, sizeof settings, "%s=%s", info->settings[s].name, info->settings[s].standard);
             assert_canonical(info->name, settings, info->name);
@@ -186,7 +199,10 @@ static const char *with_words(const char *text)
             continue;
         }
         text++;
-        const char *word = *text == 't' ? w.turning->name : *text == 's' ? w.scoring->name : *text == 'r' ? w.real : w.integer;
+        const char *word = *text == 't'   ? w.turning->name
+                           : *text == 's' ? w.scoring->name
+                           : *text == 'r' ? w.real
+                                          : w.integer;
         to += sprintf(to, "%s", word);
     }
     *to = '\0';
@@ -195,8 +211,8 @@ static const char *with_words(const char *text)
 
 static void settings_in_brackets_are_parted_by_colon_comma_or_space(void **state)
 {
-    static const char *const all[] = {"%t[%r=5e5:%i=4]", "%t[%r=5e5,%i=4]", "%t[%r=5e5 %i=4]", "%t[ %r=5e5 : , %i=4 ]",
-                                      "%t[%i=4:%r=5e5]", "%t[%r=3:%r=5e5:%i=4]"};
+    static const char *const all[] = {"%t[%r=5e5:%i=4]",       "%t[%r=5e5,%i=4]", "%t[%r=5e5 %i=4]",
+                                      "%t[ %r=5e5 : , %i=4 ]", "%t[%i=4:%r=5e5]", "%t[%r=3:%r=5e5:%i=4]"};
     posenc_encoding         *first = create(with_words(all[0]), NULL);
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -219,7 +235,7 @@ static void a_combination_is_written_by_place_and_knows_its_parts(void **state)
     assert_null(posenc_encoding_part(e, (posenc_place)99));
     for (int i = 0; i < posenc_param_count(e); i++) { /* "encoding.name" */
         assert_int_equal(strncmp(posenc_param_name(e, i), w.scoring->name, strlen(w.scoring->name)), 0);
-        assert_ptr_equal(posenc_param_describe(e, i), &w.scoring->params[i]);
+        assert_in_range(posenc_param_describe(e, i) - w.scoring->params, 0, w.scoring->param_count - 1);
     }
     assert_null(posenc_param_name(e, posenc_param_count(e)));
     assert_null(posenc_param_describe(e, posenc_param_count(e)));
@@ -276,7 +292,8 @@ static void what_has_no_meaning_is_refused_with_a_sentence(void **state)
         {"%t[%r=]", NULL, POSENC_SETTING, "1 to 63 characters"},
         {"%t[=5]", NULL, POSENC_SETTING, "no setting ''"},
         {"%t[%r=abc]", NULL, POSENC_SETTING, "is not a number"},
-        {"%t[%r=1:2]", NULL, POSENC_SETTING, "%r=1:2 is not a number"}, /* a piece without '=' goes on with the value */
+        {"%t[%r=1:2]", NULL, POSENC_SETTING,
+         "%r=1:2 is not a number"}, /* a piece without '=' goes on with the value */
         {"%t[%i=-2]", NULL, POSENC_SETTING, "out of range"},
         {"%t", "nobody.%r=5", POSENC_SETTING, "names no encoding of this specification"},
         {"%t+%s", "wrong=5", POSENC_SETTING, "has no setting 'wrong'"},
@@ -285,8 +302,8 @@ static void what_has_no_meaning_is_refused_with_a_sentence(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        assert_refused(with_words(all[i].spec), all[i].settings ? with_words(all[i].settings) : NULL, all[i].status,
-                       with_words(all[i].words));
+        assert_refused(with_words(all[i].spec), all[i].settings ? with_words(all[i].settings) : NULL,
+                       all[i].status, with_words(all[i].words));
     assert_int_equal(posenc_encoding_create(NULL, "x", NULL, NULL), POSENC_ARGUMENT);
     assert_int_equal(posenc_encoding_create(&(posenc_encoding *){NULL}, NULL, NULL, NULL), POSENC_ARGUMENT);
 }
@@ -317,9 +334,11 @@ static void no_text_does_more_than_be_refused(void **state)
             const double             u               = posenc_random_uniform(1, "spec", at++);
             const size_t             used            = strlen(text);
             if (u < 0.8)
-                snprintf(text + used, sizeof text - used, "%s", with_words(words_of_spec[(int)(u / 0.8 * 9)]));
+                snprintf(text + used, sizeof text - used, "%s",
+                         with_words(words_of_spec[(int)(u / 0.8 * 9)]));
             else
-                snprintf(text + used, sizeof text - used, "%c", letters[(int)((u - 0.8) * 5 * (double)(sizeof letters - 1))]);
+                snprintf(text + used, sizeof text - used, "%c",
+                         letters[(int)((u - 0.8) * 5 * (double)(sizeof letters - 1))]);
         }
         if (posenc_encoding_create(&e, text, NULL, NULL) == POSENC_OK) {
             posenc_encoding *again = create(posenc_encoding_spec(e), NULL);
@@ -346,15 +365,18 @@ static void shapes_follow_sizes_and_settings(void **state)
         posenc_error     err;
         for (int p = 0; p < posenc_param_count(e); p++) {
             const char *text = posenc_param_describe(e, p)->shape;
-            int         axes = 1;
+            int         axes = 1, conditional = 0; /* "H if per_head" may be missing */
             for (const char *c = text; *c; c++)
                 axes += *c == ',';
+            for (const char *c = text; (c = strstr(c, " if ")) != NULL; c++)
+                conditional++;
             assert_int_equal(posenc_param_shape(e, &dims, p, &ndim, shape, &err), POSENC_OK);
-            assert_int_equal(ndim, axes);
+            assert_in_range(ndim, axes - conditional, axes);
             for (int a = 0; a < ndim; a++)
                 assert_true(shape[a] >= 1);
         }
-        assert_int_equal(posenc_param_shape(e, &dims, posenc_param_count(e), &ndim, shape, &err), POSENC_ARGUMENT);
+        assert_int_equal(posenc_param_shape(e, &dims, posenc_param_count(e), &ndim, shape, &err),
+                         POSENC_ARGUMENT);
         assert_int_equal(posenc_param_shape(e, &dims, -1, &ndim, shape, &err), POSENC_ARGUMENT);
         assert_int_equal(posenc_param_shape(NULL, &dims, 0, &ndim, shape, &err), POSENC_ARGUMENT);
         posenc_encoding_free(e);

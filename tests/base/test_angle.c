@@ -37,10 +37,10 @@ static void measure(worst *w, double got, const mpfr_t x, double angle)
     const double rounded = fabs(mpfr_get_d(difference, MPFR_RNDN));
     int          exponent;
     frexp(size, &exponent);
-    w->float_ulp = fmax(w->float_ulp, rounded / ldexp(1, exponent < -125 ? -149 : exponent - 24));
+    w->float_ulp        = fmax(w->float_ulp, rounded / ldexp(1, exponent < -125 ? -149 : exponent - 24));
     const double excess = fmax(0, error - fabs(angle) * 0x1p-104);
     w->relative         = fmax(w->relative, size > 0 ? excess / size : excess > 0 ? INFINITY : 0);
-    w->absolute  = fmax(w->absolute, error);
+    w->absolute         = fmax(w->absolute, error);
     mpfr_clear(difference);
 }
 
@@ -92,7 +92,8 @@ enum { FREQUENCIES = 4 * 64 };
 static void assert_within_the_error_line(const worst *w)
 {
     if (!(w->float_ulp <= 0.501 && w->absolute <= 2.3e-16 && w->relative <= 1e-15))
-        fail_msg("off by %.4f float ulp, %.3g relative, %.3g absolute", w->float_ulp, w->relative, w->absolute);
+        fail_msg("off by %.4f float ulp, %.3g relative, %.3g absolute", w->float_ulp, w->relative,
+                 w->absolute);
 }
 
 static void random_positions_are_exact_to_the_last_bits(void **state)
@@ -131,7 +132,9 @@ static void positions_that_nearly_hit_a_quarter_turn_are_exact_too(void **state)
 
 static void the_ends_of_the_range_are_exact(void **state)
 {
-    static const double frequencies[] = {1, -1, 0x1p-20, 1e-300, 0.5, 3, 6.283185307179586, 1.5707963267948966, 0};
+    static const double frequencies[] = {1,   -1, 0x1p-20,           1e-300,
+                                         0.5, 3,  6.283185307179586, 1.5707963267948966,
+                                         0};
     worst               w             = {0, 0, 0};
     (void)state;
     for (size_t i = 0; i < sizeof frequencies / sizeof *frequencies; i++)

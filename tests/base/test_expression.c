@@ -72,9 +72,11 @@ static void text_has_the_value_of_its_arithmetic(void **state)
 static void what_is_no_expression_is_refused_and_writes_nothing(void **state)
 {
     static const char *const all[] = {
-        "",       " ",       "+",     "1+",    "1 2",     "(1",     "1)",      "()",      "2**3",  "L2",  "unknown",
-        "sqrt",   "sqrt 4",  "sqrt(", "min(1)", "min(1,2", "min(1,2,3)", "sqrt(1,2)", "exp(1)", ".",   "1..2", "#",
-        "1,2",    "-",       "L(2)",  "1e5e5", "num_bucket", "num_buckets_", "\xff",
+        "",       " ",       "+",          "1+",        "1 2",    "(1",         "1)",
+        "()",     "2**3",    "L2",         "unknown",   "sqrt",   "sqrt 4",     "sqrt(",
+        "min(1)", "min(1,2", "min(1,2,3)", "sqrt(1,2)", "exp(1)", ".",          "1..2",
+        "#",      "1,2",     "-",          "L(2)",      "1e5e5",  "num_bucket", "num_buckets_",
+        "\xff",
     };
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -133,8 +135,8 @@ static void a_long_flat_sum_is_no_nesting(void **state)
 static void garbage_made_of_the_right_letters_never_hangs_or_crashes(void **state)
 {
     static const char letters[] = "0123456789.eE+-*/(),LDminsqrtfloor _[]";
-    uint64_t          at        = 0, accepted = 0;
-    const uint64_t    key       = pe_random_key(1, "garbage");
+    uint64_t          at = 0, accepted = 0;
+    const uint64_t    key = pe_random_key(1, "garbage");
     (void)state;
     for (int round = 0; round < 20000; round++) {
         char      text[24];

@@ -40,15 +40,18 @@ static void a_zeroed_struct_means_0_1_2(void **state)
 
 static void an_array_is_read_by_its_strides_and_shared_where_it_has_one_item(void **state)
 {
-    const int64_t ids[12]    = {0, 10, 1, 11, 2, 12, 3, 13, 4, 14, 5, 15};
-    double        real[6]    = {0.5, 1.5, 2.5, 3.5, 4.5, 5.5};
-    posenc_tensor swapped    = posenc_tensor_contiguous((void *)(uintptr_t)ids, POSENC_I64, 2, (int64_t[]){2, 6});
-    posenc_tensor coordinate = posenc_tensor_contiguous((void *)(uintptr_t)ids, POSENC_I64, 3, (int64_t[]){2, 3, 2});
+    const int64_t ids[12] = {0, 10, 1, 11, 2, 12, 3, 13, 4, 14, 5, 15};
+    double        real[6] = {0.5, 1.5, 2.5, 3.5, 4.5, 5.5};
+    posenc_tensor swapped =
+        posenc_tensor_contiguous((void *)(uintptr_t)ids, POSENC_I64, 2, (int64_t[]){2, 6});
+    posenc_tensor coordinate =
+        posenc_tensor_contiguous((void *)(uintptr_t)ids, POSENC_I64, 3, (int64_t[]){2, 3, 2});
     (void)state;
-    swapped.stride[0] = 1;
-    swapped.stride[1] = 2;
+    swapped.stride[0]        = 1;
+    swapped.stride[1]        = 2;
     const posenc_positions a = posenc_positions_array(swapped), n = posenc_positions_array(coordinate);
-    const posenc_positions r = posenc_positions_array(posenc_tensor_contiguous(real, POSENC_F64, 1, (int64_t[]){6}));
+    const posenc_positions r =
+        posenc_positions_array(posenc_tensor_contiguous(real, POSENC_F64, 1, (int64_t[]){6}));
     const posenc_positions one =
         posenc_positions_array(posenc_tensor_contiguous(real, POSENC_F64, 2, (int64_t[]){1, 6}));
     for (int64_t s = 0; s < 6; s++) {
@@ -115,7 +118,8 @@ static void make_places(places *p, int64_t L, int64_t start, int64_t step, int k
     if (kind == 2 && draw(0, 3) == 0)
         p->numbers[L] += draw(-1, 1); /* the second item leaves the pattern */
     p->pos = kind == 0 ? posenc_positions_range((double)start, (double)step)
-                       : posenc_positions_array(posenc_tensor_contiguous(p->numbers, POSENC_I64, 2, (int64_t[]){items, L}));
+                       : posenc_positions_array(
+                             posenc_tensor_contiguous(p->numbers, POSENC_I64, 2, (int64_t[]){items, L}));
 }
 
 static int64_t distance(const places *q, const places *k, int64_t b, int64_t i, int64_t j)
@@ -212,9 +216,10 @@ static void masks_reach_what_their_definition_says(void **state)
 static void positions_between_whole_numbers_are_noticed(void **state)
 {
     double                 half[3] = {0, 1.5, 2};
-    const posenc_positions array   = posenc_positions_array(posenc_tensor_contiguous(half, POSENC_F64, 1, (int64_t[]){3}));
-    const posenc_positions all[]   = {array, posenc_positions_range(0.5, 1), posenc_positions_range(0, 0.5)};
-    const posenc_positions plain   = posenc_positions_range(0, 1);
+    const posenc_positions array =
+        posenc_positions_array(posenc_tensor_contiguous(half, POSENC_F64, 1, (int64_t[]){3}));
+    const posenc_positions all[] = {array, posenc_positions_range(0.5, 1), posenc_positions_range(0, 0.5)};
+    const posenc_positions plain = posenc_positions_range(0, 1);
     pe_distances           d;
     (void)state;
     for (int i = 0; i < 3; i++) {
@@ -230,10 +235,10 @@ static void positions_between_whole_numbers_are_noticed(void **state)
 static void fairseq_counts_tokens_behind_the_padding_index(void **state)
 {
     enum { PAD = 1 };
-    int64_t tokens[2][5] = {{PAD, PAD, 7, 8, 9}, {5, PAD, 6, PAD, PAD}}, pos[2][5];
-    const int64_t want[2][5] = {{1, 1, 2, 3, 4}, {2, 1, 3, 1, 1}};
-    posenc_tensor t = posenc_tensor_contiguous(tokens, POSENC_I64, 2, (int64_t[]){2, 5});
-    posenc_tensor p = posenc_tensor_contiguous(pos, POSENC_I64, 2, (int64_t[]){2, 5});
+    int64_t       tokens[2][5] = {{PAD, PAD, 7, 8, 9}, {5, PAD, 6, PAD, PAD}}, pos[2][5];
+    const int64_t want[2][5]   = {{1, 1, 2, 3, 4}, {2, 1, 3, 1, 1}};
+    posenc_tensor t            = posenc_tensor_contiguous(tokens, POSENC_I64, 2, (int64_t[]){2, 5});
+    posenc_tensor p            = posenc_tensor_contiguous(pos, POSENC_I64, 2, (int64_t[]){2, 5});
     posenc_error  err;
     (void)state;
     assert_int_equal(posenc_positions_fairseq(&t, PAD, &p, &err), POSENC_OK);
@@ -244,6 +249,30 @@ static void fairseq_counts_tokens_behind_the_padding_index(void **state)
     t.shape[1] = 4;
     assert_int_equal(posenc_positions_fairseq(&t, PAD, &p, &err), POSENC_SHAPE);
     assert_memory_equal(pos, want, sizeof pos); /* what fails writes nothing */
+}
+
+static void hugging_face_counts_from_zero_and_gives_padding_a_one(void **state)
+{
+    const uint8_t mask[2][5]  = {{0, 0, 1, 1, 1}, {1, 0, 255, 0, 1}};
+    const int64_t words[2][5] = {{0, 0, 1, 1, 1}, {1, 0, 9, 0, -1}},
+                  want[2][5]  = {{1, 1, 0, 1, 2}, {0, 1, 1, 1, 2}};
+    const struct {
+        const void  *data;
+        posenc_dtype dtype;
+    } all[] = {{mask, POSENC_U8}, {words, POSENC_I64}};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        int64_t             pos[2][5];
+        posenc_error        err;
+        const posenc_tensor m =
+            posenc_tensor_contiguous((void *)(uintptr_t)all[i].data, all[i].dtype, 2, (int64_t[]){2, 5});
+        posenc_tensor p = posenc_tensor_contiguous(pos, POSENC_I64, 2, (int64_t[]){2, 5});
+        assert_int_equal(posenc_positions_from_mask(&m, &p, &err), POSENC_OK);
+        assert_memory_equal(pos, want, sizeof pos);
+        p.dtype = POSENC_F64;
+        assert_int_equal(posenc_positions_from_mask(&m, &p, &err), POSENC_DTYPE);
+        assert_int_equal(posenc_positions_from_mask(NULL, &p, &err), POSENC_ARGUMENT);
+    }
 }
 
 int main(void)
@@ -257,6 +286,7 @@ int main(void)
         cmocka_unit_test(masks_reach_what_their_definition_says),
         cmocka_unit_test(positions_between_whole_numbers_are_noticed),
         cmocka_unit_test(fairseq_counts_tokens_behind_the_padding_index),
+        cmocka_unit_test(hugging_face_counts_from_zero_and_gives_padding_a_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,7 +80,7 @@ static void normal_numbers_have_mean_0_and_variance_1_and_no_cut(void **state)
 
 static void a_stream_is_the_same_in_any_order(void **state)
 {
-    pe_random      r   = pe_random_stream(5, "order"), n = r;
+    pe_random      r = pe_random_stream(5, "order"), n = r;
     const uint64_t key = pe_random_key(5, "order");
     (void)state;
     for (uint64_t i = 0; i < 100; i++) {
@@ -117,7 +117,7 @@ static void keys_of_near_names_and_seeds_never_meet(void **state)
     (void)state;
     for (int s = 0; s < SEEDS; s++)
         for (int n = 0; n < NAMES; n++) {
-            const char name[3] = {(char)('a' + n % 8), (char)('a' + n / 8), '\0'};
+            const char name[3]  = {(char)('a' + n % 8), (char)('a' + n / 8), '\0'};
             keys[s * NAMES + n] = pe_random_key((uint64_t)s, name);
         }
     for (int i = 0; i < SEEDS * NAMES; i++)

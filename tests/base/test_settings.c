@@ -27,7 +27,8 @@ static const posenc_setting_info table[] = {
     {0},
 };
 
-static const posenc_dims sizes = {.B = 1, .H = 2, .G = 3, .Lq = 4, .Lk = 5, .D = 6, .Dv = 7, .d_model = 8, .L = 9};
+static const posenc_dims sizes = {
+    .B = 1, .H = 2, .G = 3, .Lq = 4, .Lk = 5, .D = 6, .Dv = 7, .d_model = 8, .L = 9};
 
 static void a_setting_is_found_by_its_whole_name(void **state)
 {
@@ -62,24 +63,12 @@ static void text_that_fits_becomes_its_value(void **state)
         double      real;
     } all[] = {
         {ROWS, "", 1, 72, 72}, /* the standard: 8*L */
-        {ROWS, "12", 1, 12, 12},
-        {ROWS, "1", 1, 1, 1},
-        {ROWS, "4096", 1, 4096, 4096},
-        {ROWS, "Lq*Lk", 1, 20, 20},
-        {ROWS, "1e3", 1, 1000, 1000},
-        {ROWS, "(B+H+G+D+Dv+d_model)", 1, 27, 27},
-        {BASE, "", 1, 0, 10000},
-        {BASE, "5e5", 1, 0, 500000},
-        {BASE, "1.0000001", 1, 0, 1.0000001},
-        {RATE, "0", 1, 0, 0},
-        {RATE, "1", 1, 0, 1},
-        {FORM, "", 1, 0, 0},
-        {FORM, "both", 1, 2, 0},
-        {CAUSAL, "", 1, 0, 0},
-        {CAUSAL, "yes", 1, 1, 0},
-        {CAUSAL, "no", 1, 0, 0},
-        {CLAMP, "", 0, 0, 0},
-        {CLAMP, "0", 1, 0, 0},
+        {ROWS, "12", 1, 12, 12},    {ROWS, "1", 1, 1, 1},         {ROWS, "4096", 1, 4096, 4096},
+        {ROWS, "Lq*Lk", 1, 20, 20}, {ROWS, "1e3", 1, 1000, 1000}, {ROWS, "(B+H+G+D+Dv+d_model)", 1, 27, 27},
+        {BASE, "", 1, 0, 10000},    {BASE, "5e5", 1, 0, 500000},  {BASE, "1.0000001", 1, 0, 1.0000001},
+        {RATE, "0", 1, 0, 0},       {RATE, "1", 1, 0, 1},         {FORM, "", 1, 0, 0},
+        {FORM, "both", 1, 2, 0},    {CAUSAL, "", 1, 0, 0},        {CAUSAL, "yes", 1, 1, 0},
+        {CAUSAL, "no", 1, 0, 0},    {CLAMP, "", 0, 0, 0},         {CLAMP, "0", 1, 0, 0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -121,7 +110,8 @@ static void text_that_does_not_fit_is_refused_with_what_would(void **state)
         posenc_error err = {0};
         if (pe_setting_resolve(&v, &table[all[i].row], all[i].text, &sizes, "t5", &err) != POSENC_SETTING ||
             !strstr(err.message, all[i].words))
-            fail_msg("%s=%s: '%s' lacks '%s'", table[all[i].row].name, all[i].text, err.message, all[i].words);
+            fail_msg("%s=%s: '%s' lacks '%s'", table[all[i].row].name, all[i].text, err.message,
+                     all[i].words);
     }
 }
 
@@ -132,8 +122,10 @@ static void expressions_over_sizes_wait_until_sizes_are_known(void **state)
     const posenc_dims small = {.L = 0};
     (void)state;
     assert_int_equal(pe_setting_resolve(&v, &table[ROWS], "8*L", NULL, "x", &err), POSENC_OK);
-    assert_int_equal(pe_setting_resolve(&v, &table[ROWS], "8*M", NULL, "x", &err), POSENC_SETTING); /* no size at all */
-    assert_int_equal(pe_setting_resolve(&v, &table[ROWS], "0", NULL, "x", &err), POSENC_SETTING);   /* wrong anyway */
+    assert_int_equal(pe_setting_resolve(&v, &table[ROWS], "8*M", NULL, "x", &err),
+                     POSENC_SETTING); /* no size at all */
+    assert_int_equal(pe_setting_resolve(&v, &table[ROWS], "0", NULL, "x", &err),
+                     POSENC_SETTING); /* wrong anyway */
     assert_int_equal(pe_setting_resolve(&v, &table[ROWS], "8*L", &small, "x", &err), POSENC_SETTING);
 }
 
@@ -155,7 +147,8 @@ static int slow_distance(const char *a, size_t na, const char *b, size_t nb)
 
 static void edit_distance_counts_inserts_deletes_replacements_and_swaps(void **state)
 {
-    static const char *const words[] = {"", "a", "ab", "ba", "abc", "acb", "cab", "alibi", "alib", "alibbi", "t5", "t6"};
+    static const char *const words[] = {"",    "a",     "ab",   "ba",     "abc", "acb",
+                                        "cab", "alibi", "alib", "alibbi", "t5",  "t6"};
     (void)state;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         for (size_t j = 0; j < sizeof words / sizeof *words; j++)

@@ -85,7 +85,8 @@ static void a_store_touches_nothing_between_its_strides(void **state)
 static void a_row_is_found_by_strides_whatever_their_order(void **state)
 {
     float               memory[2 * 3 * 4 * 5];
-    const posenc_tensor t = posenc_tensor_from_blhd(memory, POSENC_F32, 2, 3, 4, 5); /* [B=2, H=4, L=3, D=5] */
+    const posenc_tensor t =
+        posenc_tensor_from_blhd(memory, POSENC_F32, 2, 3, 4, 5); /* [B=2, H=4, L=3, D=5] */
     (void)state;
     assert_ptr_equal(pe_row(&t, 1, 2, 0), memory + 1 * 60 + 0 * 20 + 2 * 5);
     assert_ptr_equal(pe_row(&t, 0, 3, 2), memory + 2 * 20 + 3 * 5);

@@ -47,18 +47,18 @@ static inline void compare_tensor(attention_case *c, array *x, const array *dx, 
             continue;
         const double slope = slope_at(c, x, i);
         if (!(fabs(slope - dx->wide[i]) <= TOLERANCE * scale))
-            fail_msg("%s, mask %d: d%s[%d] is %.12g, the slope is %.12g", posenc_encoding_spec(c->e), c->options.mask, name,
-                     (int)i, dx->wide[i], slope);
+            fail_msg("%s, mask %d: d%s[%d] is %.12g, the slope is %.12g", posenc_encoding_spec(c->e),
+                     c->options.mask, name, (int)i, dx->wide[i], slope);
     }
 }
 
 /* All gradients of attention with this SPEC. */
 static inline void compare_gradients(const char *spec, posenc_dims dims, int mask, uint64_t seed)
 {
-    attention_case c  = case_make(spec, dims, seed);
-    c.options.mask    = mask;
-    c.options.window  = 3;
-    c.options.threads = 1;
+    attention_case c   = case_make(spec, dims, seed);
+    c.options.mask     = mask;
+    c.options.window   = 3;
+    c.options.threads  = 1;
     attention_result r = case_run(&c, 1);
     compare_tensor(&c, &c.q, &r.dq, "q");
     compare_tensor(&c, &c.k, &r.dk, "k");

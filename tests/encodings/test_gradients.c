@@ -13,7 +13,8 @@
 
 #include "differences.h"
 
-static const posenc_dims dims = {.B = 2, .H = 2, .G = 1, .Lq = 4, .Lk = 6, .D = 6, .Dv = 4, .d_model = 8, .L = 8};
+static const posenc_dims dims = {
+    .B = 2, .H = 2, .G = 1, .Lq = 4, .Lk = 6, .D = 6, .Dv = 4, .d_model = 8, .L = 8};
 
 /* "name[small settings]"; the return value says that it acts in attention. */
 static int write_part(char *spec, size_t n, const posenc_encoding_info *info)
@@ -43,8 +44,10 @@ static void every_pair_of_attention_encodings_has_the_gradients_of_its_loss(void
 
 static void every_mask_has_the_gradients_of_its_loss(void **state)
 {
-    static const int masks[] = {POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW, POSENC_MASK_CAUSAL | POSENC_MASK_KEY_PADDING,
-                                POSENC_MASK_CAUSAL | POSENC_MASK_EXPLICIT};
+    static const int masks[] = {POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW,
+                                POSENC_MASK_CAUSAL | POSENC_MASK_KEY_PADDING,
+                                POSENC_MASK_CAUSAL | POSENC_MASK_EXPLICIT,
+                                POSENC_MASK_CAUSAL | POSENC_MASK_SEGMENTS};
     (void)state;
     for (int a = 0; a < posenc_encoding_count(); a++)
         for (size_t m = 0; m < sizeof masks / sizeof *masks; m++) {

@@ -19,7 +19,8 @@
 
 #include "attention_case.h"
 
-static const posenc_dims dims = {.B = 2, .H = 4, .G = 2, .Lq = 9, .Lk = 9, .D = 8, .Dv = 6, .d_model = 16, .L = 16};
+static const posenc_dims dims = {
+    .B = 2, .H = 4, .G = 2, .Lq = 9, .Lk = 9, .D = 8, .Dv = 6, .d_model = 16, .L = 16};
 
 /* "name[small settings]". */
 static void write_spec(char *spec, size_t n, const posenc_encoding_info *info)
@@ -71,7 +72,8 @@ static void assert_near(const array *a, const array *b, double tolerance, const 
 static int has_same_bits(const array *a, const array *b, int wide)
 {
     const size_t n = (size_t)a->count;
-    return wide ? !memcmp(a->wide, b->wide, n * sizeof(double)) : !memcmp(a->narrow, b->narrow, n * sizeof(float));
+    return wide ? !memcmp(a->wide, b->wide, n * sizeof(double))
+                : !memcmp(a->narrow, b->narrow, n * sizeof(float));
 }
 
 /* ---- rotations ---- */
@@ -105,7 +107,8 @@ static void rotate(const rotation *r, const array *x, int wide, double start, in
 {
     posenc_error           err;
     const posenc_tensor    t  = array_tensor(x, wide);
-    const posenc_rotate_io io = {.q = t, .to_q = t, .q_pos = posenc_positions_range(start, 1), .direction = direction};
+    const posenc_rotate_io io = {
+        .q = t, .to_q = t, .q_pos = posenc_positions_range(start, 1), .direction = direction};
     if (posenc_rotate(r->plan, &io, r->work, &err))
         fail_msg("%s", err.message);
 }
@@ -128,7 +131,8 @@ static void turning_keeps_the_length_of_every_row(void **state)
         if (!is_rotary(info))
             continue;
         rotation r = rotation_make(info);
-        array    x = array_make4(dims.B, dims.H, dims.Lq, dims.D), y = array_make4(dims.B, dims.H, dims.Lq, dims.D);
+        array    x = array_make4(dims.B, dims.H, dims.Lq, dims.D),
+              y    = array_make4(dims.B, dims.H, dims.Lq, dims.D);
         array_fill(&x, 1, "x", 1);
         array_fill(&y, 1, "x", 1);
         rotate(&r, &y, 1, 1000003, 1);
@@ -155,8 +159,9 @@ static void turning_back_undoes_turning(void **state)
     for (int index = 0; (info = attention_at(&index)) != NULL;) {
         if (!is_rotary(info))
             continue;
-        rotation     r      = rotation_make(info);
-        array        x      = array_make4(dims.B, dims.H, dims.Lq, dims.D), y = array_make4(dims.B, dims.H, dims.Lq, dims.D);
+        rotation r          = rotation_make(info);
+        array    x          = array_make4(dims.B, dims.H, dims.Lq, dims.D),
+              y             = array_make4(dims.B, dims.H, dims.Lq, dims.D);
         const double square = magnitude_of(&r) * magnitude_of(&r);
         array_fill(&x, 2, "x", 1);
         array_fill(&y, 2, "x", 1);
@@ -168,7 +173,8 @@ static void turning_back_undoes_turning(void **state)
             const int is_turned = y.wide[i] != x.wide[i] || square == 1;
             assert_true(fabs(y.wide[i] - (is_turned ? square : 1) * x.wide[i]) <= 1e-14 * largest(&x, NULL));
             /* twice the kernel's and the table's share: 2 (2^-22 + 2^-24.5), for pairs up to twice a number's size */
-            assert_true(fabs((double)y.narrow[i] - (is_turned ? square : 1) * x.wide[i]) <= 4e-6 * largest(&x, NULL));
+            assert_true(fabs((double)y.narrow[i] - (is_turned ? square : 1) * x.wide[i]) <=
+                        4e-6 * largest(&x, NULL));
         }
         array_free(&x), array_free(&y);
         rotation_free(&r);
@@ -183,7 +189,8 @@ static void turning_by_a_then_b_is_turning_by_a_plus_b(void **state)
         if (!is_rotary(info))
             continue;
         rotation r = rotation_make(info);
-        array    x = array_make4(1, dims.H, 1, dims.D), y = array_make4(1, dims.H, 1, dims.D); /* one position: no range */
+        array    x = array_make4(1, dims.H, 1, dims.D),
+              y    = array_make4(1, dims.H, 1, dims.D); /* one position: no range */
         array_fill(&x, 3, "x", 1);
         array_fill(&y, 3, "x", 1);
         rotate(&r, &x, 1, 12345, 1);
@@ -229,7 +236,8 @@ static void permute(array *x, const int64_t order[])
     memcpy(old, x->wide, (size_t)x->count * sizeof *old);
     for (int64_t h = 0; h < heads; h++)
         for (int64_t s = 0; s < L; s++)
-            memcpy(x->wide + (h * L + s) * width, old + (h * L + order[s]) * width, (size_t)width * sizeof *old);
+            memcpy(x->wide + (h * L + s) * width, old + (h * L + order[s]) * width,
+                   (size_t)width * sizeof *old);
     free(old);
 }
 
@@ -271,12 +279,13 @@ static void outputs_are_linear_in_v(void **state)
     const posenc_encoding_info *info;
     (void)state;
     for (int index = 0; (info = attention_at(&index)) != NULL;) {
-        attention_case c = make(info, 32);
-        array          v1 = array_make4(dims.B, dims.G, dims.Lk, dims.Dv), v2 = array_make4(dims.B, dims.G, dims.Lk, dims.Dv);
-        array          zero = array_make4(dims.B, dims.G, dims.Lk, dims.Dv), kept = c.v;
+        attention_case c  = make(info, 32);
+        array          v1 = array_make4(dims.B, dims.G, dims.Lk, dims.Dv),
+              v2          = array_make4(dims.B, dims.G, dims.Lk, dims.Dv);
+        array zero = array_make4(dims.B, dims.G, dims.Lk, dims.Dv), kept = c.v;
         array_fill(&v1, 1, "v1", 1);
         array_fill(&v2, 1, "v2", 1);
-        array            sum = array_make4(dims.B, dims.G, dims.Lk, dims.Dv), *all[4] = {&zero, &v1, &v2, &sum};
+        array sum = array_make4(dims.B, dims.G, dims.Lk, dims.Dv), *all[4] = {&zero, &v1, &v2, &sum};
         attention_result r[4];
         for (int64_t i = 0; i < sum.count; i++)
             sum.wide[i] = 2 * v1.wide[i] - 3 * v2.wide[i];
@@ -285,7 +294,8 @@ static void outputs_are_linear_in_v(void **state)
             r[i] = case_run(&c, 1);
         }
         for (int64_t i = 0; i < r[3].o.count; i++) { /* f(v) = f(0) + A v */
-            const double rest = r[0].o.wide[i], want = rest + 2 * (r[1].o.wide[i] - rest) - 3 * (r[2].o.wide[i] - rest);
+            const double rest = r[0].o.wide[i],
+                         want = rest + 2 * (r[1].o.wide[i] - rest) - 3 * (r[2].o.wide[i] - rest);
             assert_true(fabs(r[3].o.wide[i] - want) <= 1e-13 * largest(&r[3].o, NULL));
         }
         assert_true(largest(&r[1].o, &r[0].o) > 0.1);
@@ -328,6 +338,35 @@ static void a_causal_row_does_not_see_the_future_to_the_bit(void **state)
         }
 }
 
+/* Segments of the case: thirds of the tokens. */
+static void a_packed_sequence_does_not_see_its_neighbours_to_the_bit(void **state)
+{
+    const posenc_encoding_info *info;
+    (void)state;
+    for (int wide = 0; wide < 2; wide++)
+        for (int index = 0; (info = attention_at(&index)) != NULL;) {
+            attention_case c = make(info, 37);
+            c.options.mask |= POSENC_MASK_SEGMENTS;
+            attention_result first = case_run(&c, wide);
+            for (int64_t g = 0; g < dims.B * dims.G; g++)
+                for (int64_t s = 0; s < dims.Lk; s++)
+                    if (c.k_segments[s] == 2) {
+                        array_set(&c.k, (g * dims.Lk + s) * dims.D, 100);
+                        array_set(&c.v, (g * dims.Lk + s) * dims.Dv, -100);
+                    }
+            attention_result second = case_run(&c, wide);
+            for (int64_t h = 0; h < dims.B * dims.H; h++)
+                for (int64_t i = 0; i < dims.Lq; i++) {
+                    const int64_t at      = (h * dims.Lq + i) * dims.Dv;
+                    const int     is_same = wide ? first.o.wide[at] == second.o.wide[at]
+                                                 : first.o.narrow[at] == second.o.narrow[at];
+                    assert_int_equal(is_same, c.q_segments[i] != 2);
+                }
+            result_free(&first), result_free(&second);
+            case_free(&c);
+        }
+}
+
 static double number_at(const array *x, int64_t i, int wide)
 {
     return wide ? x->wide[i] : (double)x->narrow[i];
@@ -353,7 +392,8 @@ static void a_query_without_a_key_gives_zero_and_no_gradient(void **state)
                 for (int64_t i = all[a].x->count / 2; i < all[a].x->count; i++)
                     if (number_at(all[a].x, i, wide) != all[a].want)
                         fail_msg("%s: member %d holds %g", info->name, (int)a, number_at(all[a].x, i, wide));
-            for (int64_t i = 0; i < dims.Lk * dims.Dv; i++) /* what was masked does not matter, however large */
+            for (int64_t i = 0; i < dims.Lk * dims.Dv;
+                 i++) /* what was masked does not matter, however large */
                 array_set(&c.v, c.v.count - 1 - i, 1e30);
             attention_result again = case_run(&c, wide);
             assert_true(has_same_bits(&r.o, &again.o, wide));
@@ -374,7 +414,7 @@ static void grouped_heads_are_heads_that_share(void **state)
         apart.G           = dims.H;
         write_spec(spec, sizeof spec, info);
         attention_case grouped = make(info, 35), repeated = case_make(spec, apart, 35);
-        repeated.options       = grouped.options;
+        repeated.options    = grouped.options;
         const int64_t times = dims.H / dims.G, k = dims.Lk * dims.D, v = dims.Lk * dims.Dv;
         for (int64_t bh = 0; bh < dims.B * dims.H; bh++) {
             memcpy(repeated.k.wide + bh * k, grouped.k.wide + bh / times * k, (size_t)k * sizeof(double));
@@ -383,7 +423,8 @@ static void grouped_heads_are_heads_that_share(void **state)
         attention_result a = case_run(&grouped, 1), b = case_run(&repeated, 1);
         assert_true(has_same_bits(&a.o, &b.o, 1));
         assert_true(has_same_bits(&a.dq, &b.dq, 1));
-        for (int64_t i = 0; i < a.dk.count; i++) { /* the gradient of a shared key is the sum over its heads */
+        for (int64_t i = 0; i < a.dk.count;
+             i++) { /* the gradient of a shared key is the sum over its heads */
             const int64_t bg  = i / k;
             double        sum = 0;
             for (int64_t t = 0; t < times; t++)
@@ -410,26 +451,29 @@ static backward backward_make(const posenc_encoding_info *info, int wide)
 {
     backward     x = {.c = make(info, 36)};
     posenc_error err;
-    x.r            = case_run(&x.c, wide);
+    x.r                  = case_run(&x.c, wide);
     x.c.options.executor = wide ? POSENC_REFERENCE : POSENC_TILED;
     if (posenc_plan_create(&x.plan, x.c.e, &dims, &x.c.options, &err))
         fail_msg("%s", err.message);
-    for (int i = 0; i < x.c.param_count; i++) {
-        x.params[i]  = array_tensor(&x.c.params[i], wide);
+    for (int i = 0; i < x.c.param_count; i++)
         x.dparams[i] = array_tensor(&x.r.dparams[i], wide);
-    }
-    x.in   = (posenc_attend_in){.q = array_tensor(&x.c.q, wide), .k = array_tensor(&x.c.k, wide),
-                                .v = array_tensor(&x.c.v, wide)};
+    x.in   = case_in(&x.c, wide, x.params);
     x.work = aligned_alloc(64, posenc_plan_workspace(x.plan, POSENC_BACKWARD));
     return x;
 }
 
-static void backward_run(backward *x, posenc_tensor dq, posenc_tensor dk, posenc_tensor dv, posenc_tensor *dparams, int wide)
+static void backward_run(backward *x, posenc_tensor dq, posenc_tensor dk, posenc_tensor dv,
+                         posenc_tensor *dparams, int wide)
 {
     posenc_error             err;
-    const posenc_attend_grad grad = {.o = array_tensor(&x->r.o, wide), .lse = array_tensor(&x->r.lse, wide),
-                                     .dout = array_tensor(&x->c.dout, wide), .dq = dq, .dk = dk, .dv = dv, .dparams = dparams};
-    x->in.params                  = x->params;
+    const posenc_attend_grad grad = {.o       = array_tensor(&x->r.o, wide),
+                                     .lse     = array_tensor(&x->r.lse, wide),
+                                     .dout    = array_tensor(&x->c.dout, wide),
+                                     .dq      = dq,
+                                     .dk      = dk,
+                                     .dv      = dv,
+                                     .dparams = dparams};
+    x->in.params                  = x->params; /* x may have been copied since it was made */
     if (posenc_attend_backward(x->plan, &x->in, &grad, x->work, &err))
         fail_msg("%s", err.message);
 }
@@ -461,7 +505,8 @@ static void gradients_of_parameters_add_and_of_activations_overwrite(void **stat
                 once[i] = array_make(x.r.dparams[i].ndim, x.r.dparams[i].shape);
                 copy_number(&once[i], &x.r.dparams[i]);
             }
-            backward_run(&x, array_tensor(&dq, wide), (posenc_tensor){0}, (posenc_tensor){0}, x.dparams, wide);
+            backward_run(&x, array_tensor(&dq, wide), (posenc_tensor){0}, (posenc_tensor){0}, x.dparams,
+                         wide);
             assert_true(has_same_bits(&dq, &x.r.dq, wide));
             for (int i = 0; i < x.c.param_count; i++) {
                 for (int64_t n = 0; n < once[i].count; n++) /* x + x is exact */
@@ -495,10 +540,11 @@ static void a_gradient_that_is_not_wanted_changes_no_other(void **state)
             for (int wanted = 0; wanted < 3; wanted++) {
                 backward x      = backward_make(info, wide);
                 array   *all[3] = {&x.r.dq, &x.r.dk, &x.r.dv};
-                array    alone  = array_make4(all[wanted]->shape[0], all[wanted]->shape[1], all[wanted]->shape[2],
-                                              all[wanted]->shape[3]);
+                array alone = array_make4(all[wanted]->shape[0], all[wanted]->shape[1], all[wanted]->shape[2],
+                                          all[wanted]->shape[3]);
                 const posenc_tensor t = array_tensor(&alone, wide);
-                backward_run(&x, wanted == 0 ? t : none, wanted == 1 ? t : none, wanted == 2 ? t : none, NULL, wide);
+                backward_run(&x, wanted == 0 ? t : none, wanted == 1 ? t : none, wanted == 2 ? t : none, NULL,
+                             wide);
                 assert_same_sums(&alone, all[wanted], wide, info->name);
                 array_free(&alone);
                 backward_free(&x);
@@ -522,8 +568,8 @@ static void each_parameter_s_gradient_may_be_asked_for_alone(void **state)
     for (int wide = 0; wide < 2; wide++)
         for (int index = 0; (info = attention_at(&index)) != NULL;)
             for (int p = 0; p < params_of(info); p++) {
-                backward      x     = backward_make(info, wide);
-                array         alone = array_make(x.r.dparams[p].ndim, x.r.dparams[p].shape);
+                backward      x                 = backward_make(info, wide);
+                array         alone             = array_make(x.r.dparams[p].ndim, x.r.dparams[p].shape);
                 posenc_tensor only[CASE_PARAMS] = {{0}};
                 only[p]                         = array_tensor(&alone, wide);
                 backward_run(&x, none, none, none, only, wide);
@@ -543,6 +589,7 @@ int main(void)
         cmocka_unit_test(permuting_tokens_permutes_outputs_only_without_an_encoding),
         cmocka_unit_test(outputs_are_linear_in_v),
         cmocka_unit_test(a_causal_row_does_not_see_the_future_to_the_bit),
+        cmocka_unit_test(a_packed_sequence_does_not_see_its_neighbours_to_the_bit),
         cmocka_unit_test(a_query_without_a_key_gives_zero_and_no_gradient),
         cmocka_unit_test(grouped_heads_are_heads_that_share),
         cmocka_unit_test(gradients_of_parameters_add_and_of_activations_overwrite),

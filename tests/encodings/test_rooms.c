@@ -64,7 +64,8 @@ static bench bench_make(const char *spec, const char *settings, posenc_dims dims
     allocate_params(&x);
     if (posenc_param_init(x.e, &dims, x.params, 1, &err))
         fail_msg("%s", err.message);
-    x.work = aligned_alloc(64, posenc_plan_workspace(x.plan, POSENC_FORWARD | POSENC_BACKWARD | POSENC_SCORES));
+    x.work =
+        aligned_alloc(64, posenc_plan_workspace(x.plan, POSENC_FORWARD | POSENC_BACKWARD | POSENC_SCORES));
     return x;
 }
 
@@ -92,8 +93,9 @@ static void split(const char *text, posenc_dims *dims, char *settings, size_t n)
     const struct {
         const char *name;
         int64_t    *size;
-    } sizes[] = {{"B", &dims->B},   {"H", &dims->H},   {"G", &dims->G}, {"Lq", &dims->Lq},          {"Lk", &dims->Lk},
-                 {"D", &dims->D},   {"Dv", &dims->Dv}, {"L", &dims->L}, {"d_model", &dims->d_model}};
+    } sizes[]   = {{"B", &dims->B},   {"H", &dims->H},   {"G", &dims->G},
+                   {"Lq", &dims->Lq}, {"Lk", &dims->Lk}, {"D", &dims->D},
+                   {"Dv", &dims->Dv}, {"L", &dims->L},   {"d_model", &dims->d_model}};
     settings[0] = '\0';
     while (*text) {
         const size_t pair = strcspn(text, " "), name = strcspn(text, "=");
@@ -128,7 +130,8 @@ static double row_value(bench *x, const posenc_example *example)
     assert_in_range(example->b, 0, width - 1);
     for (int s = 0; s <= example->a; s++) /* rows by number: an array is not moved by a preset's first row */
         steps[s] = s;
-    in.pos = posenc_positions_array(posenc_tensor_contiguous(steps, POSENC_F64, 1, (int64_t[]){example->a + 1}));
+    in.pos =
+        posenc_positions_array(posenc_tensor_contiguous(steps, POSENC_F64, 1, (int64_t[]){example->a + 1}));
     if (posenc_rows(x->plan, &in, &to, x->work, &err))
         fail_msg("%s", err.message);
     const double value = y.wide[example->a * width + example->b];
@@ -178,11 +181,12 @@ static void worked_examples_come_out(void **state)
         bench b = bench_make(info->name, settings, dims, posenc_options_default());
         count_params(&b);
         if (!value_at[info->place])
-            fail_msg("%s: place %s has no way to check an example", info->name, posenc_place_name(info->place));
+            fail_msg("%s: place %s has no way to check an example", info->name,
+                     posenc_place_name(info->place));
         const double got = value_at[info->place](&b, x);
         if (!(fabs(got - x->value) <= 1e-14 * (x->value == 0 ? 1 : fabs(x->value))))
-            fail_msg("%s, %s: (%d,%d,%d) is %.17g, the source says %.17g (%s)", info->name, x->settings, (int)x->a,
-                     (int)x->b, (int)x->c, got, x->value, x->source);
+            fail_msg("%s, %s: (%d,%d,%d) is %.17g, the source says %.17g (%s)", info->name, x->settings,
+                     (int)x->a, (int)x->b, (int)x->c, got, x->value, x->source);
         bench_free(&b);
     }
 }
@@ -208,7 +212,7 @@ static int deviation_setting(const char *init, char name[64])
 /* The ends in "uniform(a, b)" as they are for these sizes, or 0. */
 static int uniform_ends(const bench *x, int param, double ends[2])
 {
-    const posenc_param_info *row = posenc_param_describe(x->e, param);
+    const posenc_param_info *row  = posenc_param_describe(x->e, param);
     const pe_resolved       *part = &x->plan->parts[info->place];
     char                     text[2][64];
     if (sscanf(row->init, "uniform(%63[^,], %63[^\n]", text[0], text[1]) != 2)
@@ -247,7 +251,8 @@ static void check_normal(const array *x, double deviation, const char *name)
         squares += x->wide[i] * x->wide[i] / n;
     }
     assert_true(x->count >= 200);
-    if (!(fabs(mean) <= 5 * deviation / sqrt(n) && fabs(sqrt(squares) - deviation) <= 5 * deviation / sqrt(2 * n)))
+    if (!(fabs(mean) <= 5 * deviation / sqrt(n) &&
+          fabs(sqrt(squares) - deviation) <= 5 * deviation / sqrt(2 * n)))
         fail_msg("%s: mean %g, deviation %g, not 0 and %g", name, mean, sqrt(squares), deviation);
 }
 
@@ -356,7 +361,8 @@ static void another_part_of_a_combination_changes_no_number(void **state)
 
 /* ---- gradients ---- */
 
-static const posenc_dims small_dims = {.B = 2, .H = 2, .G = 1, .Lq = 5, .Lk = 7, .D = 6, .Dv = 4, .d_model = 8, .L = 8};
+static const posenc_dims small_dims = {
+    .B = 2, .H = 2, .G = 1, .Lq = 5, .Lk = 7, .D = 6, .Dv = 4, .d_model = 8, .L = 8};
 
 /* "name", or "name[small settings]". */
 static void write_spec(char *spec, size_t n, const posenc_dims *dims, int is_small)
@@ -396,8 +402,8 @@ static double rows_slope(bench *x, const array *dy, posenc_positions pos, array 
 
 static void compare_rows(bench *x, posenc_positions pos)
 {
-    array         dy = array_make(3, (int64_t[]){2, small_dims.Lq, width_of(x)}), input = array_make(3, dy.shape);
-    array         dx = array_make(3, dy.shape), dparams[CASE_PARAMS];
+    array dy = array_make(3, (int64_t[]){2, small_dims.Lq, width_of(x)}), input = array_make(3, dy.shape);
+    array dx = array_make(3, dy.shape), dparams[CASE_PARAMS];
     posenc_tensor to[CASE_PARAMS];
     posenc_error  err;
     array_fill(&dy, 1, "dy", 1);
@@ -415,7 +421,8 @@ static void compare_rows(bench *x, posenc_positions pos)
         assert_true(fabs(rows_slope(x, &dy, pos, &input, &input.wide[i]) - dx.wide[i]) <= TOLERANCE);
     for (int p = 0; p < posenc_param_count(x->e); p++) {
         for (int64_t i = 0; i < dparams[p].count; i++)
-            assert_true(fabs(rows_slope(x, &dy, pos, &input, &x->numbers[p].wide[i]) - dparams[p].wide[i]) <= TOLERANCE);
+            assert_true(fabs(rows_slope(x, &dy, pos, &input, &x->numbers[p].wide[i]) - dparams[p].wide[i]) <=
+                        TOLERANCE);
         array_free(&dparams[p]);
     }
     array_free(&dy), array_free(&input), array_free(&dx);
@@ -448,14 +455,17 @@ static void gradients_are_the_slopes_of_the_loss(void **state)
 
 /* ---- decoding ---- */
 
-static const posenc_dims whole = {.B = 2, .H = 4, .G = 2, .Lq = 19, .Lk = 23, .D = 8, .Dv = 6, .d_model = 16, .L = 16};
+static const posenc_dims whole = {
+    .B = 2, .H = 4, .G = 2, .Lq = 19, .Lk = 23, .D = 8, .Dv = 6, .d_model = 16, .L = 16};
 
 /* Queries from .. from+n-1 of the case, all keys, written to o [B,H,n,Dv]. */
-static void attend_chunk(const attention_case *c, const posenc_plan *plan, void *work, int wide, int64_t from, int64_t n,
-                         const array *o)
+static void attend_chunk(const attention_case *c, const posenc_plan *plan, void *work, int wide, int64_t from,
+                         int64_t n, const array *o)
 {
     posenc_tensor    params[CASE_PARAMS];
-    posenc_attend_in in = {.q = array_tensor(&c->q, wide), .k = array_tensor(&c->k, wide), .v = array_tensor(&c->v, wide),
+    posenc_attend_in in = {.q      = array_tensor(&c->q, wide),
+                           .k      = array_tensor(&c->k, wide),
+                           .v      = array_tensor(&c->v, wide),
                            .params = params};
     posenc_error     err;
     for (int i = 0; i < c->param_count; i++)
@@ -481,7 +491,8 @@ static void compare_chunk(const array *full, const array *part, int wide, int64_
                 if (wide)
                     assert_true(full->wide[a + d] == part->wide[b + d]);
                 else
-                    assert_true(fabs((double)full->narrow[a + d] - (double)part->narrow[b + d]) <= 4e-6 * scale);
+                    assert_true(fabs((double)full->narrow[a + d] - (double)part->narrow[b + d]) <=
+                                4e-6 * scale);
             }
         }
 }
@@ -493,10 +504,10 @@ static void chunks_in_attention(int wide, int mask)
     posenc_plan         *plan;
     posenc_error         err;
     write_spec(spec, sizeof spec, &whole, 1);
-    attention_case c    = case_make(spec, whole, 21);
-    c.options.mask      = mask;
-    c.options.executor  = wide ? POSENC_REFERENCE : POSENC_TILED;
-    array full          = array_make4(whole.B, whole.H, whole.Lq, whole.Dv);
+    attention_case c   = case_make(spec, whole, 21);
+    c.options.mask     = mask;
+    c.options.executor = wide ? POSENC_REFERENCE : POSENC_TILED;
+    array full         = array_make4(whole.B, whole.H, whole.Lq, whole.Dv);
     if (posenc_plan_create(&plan, c.e, &whole, &c.options, &err))
         fail_msg("%s", err.message);
     void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
@@ -528,7 +539,7 @@ static void chunks_at_the_input(void)
     write_spec(spec, sizeof spec, &whole, 1);
     bench         x     = bench_make(spec, NULL, whole, posenc_options_default());
     const int64_t width = width_of(&x);
-    array         full = array_make(3, (int64_t[]){1, 15, width}), one = array_make(3, (int64_t[]){1, 1, width});
+    array full = array_make(3, (int64_t[]){1, 15, width}), one = array_make(3, (int64_t[]){1, 1, width});
     rows_from(&x, 0, &full);
     for (int64_t s = 0; s < 15; s++) {
         rows_from(&x, (double)s, &one);

@@ -66,11 +66,13 @@ static void t5_has_the_class_of_exact_arithmetic(void **state)
     for (int64_t buckets = 4; buckets <= 40; buckets += 1 + buckets / 16)
         for (int both = 0; both < 2; both++)
             for (size_t k = 0; k < sizeof spans / sizeof *spans; k++) {
-                const int64_t N = both ? buckets / 2 : buckets, m = N / 2, M = spans[k] > m ? spans[k] : m + spans[k];
+                const int64_t N = both ? buckets / 2 : buckets, m = N / 2,
+                              M = spans[k] > m ? spans[k] : m + spans[k];
                 for (int64_t n = 0; n <= M + 3; n++) {
                     const int64_t got = pe_index_t5(-n, buckets, M, both);
                     if (n < m ? got != n : !is_t5_class(got - m, n, m, M, N - m))
-                        fail_msg("%d buckets to %d, distance %d: class %d", (int)buckets, (int)M, (int)n, (int)got);
+                        fail_msg("%d buckets to %d, distance %d: class %d", (int)buckets, (int)M, (int)n,
+                                 (int)got);
                 }
             }
 }
@@ -82,7 +84,8 @@ static void t5_puts_the_future_where_its_direction_says(void **state)
         assert_int_equal(pe_index_t5(n, 32, 128, 1), 16 + pe_index_t5(-n, 32, 128, 1));
         assert_int_equal(pe_index_t5(n, 32, 128, 0), 0);
     }
-    assert_int_equal(pe_index_t5(-40, 32, 100, 0), 24); /* ln(2.5)/ln(6.25) is 1/2 exactly: libm alone may say 23 */
+    assert_int_equal(pe_index_t5(-40, 32, 100, 0),
+                     24); /* ln(2.5)/ln(6.25) is 1/2 exactly: libm alone may say 23 */
 }
 
 static void t5_never_falls_and_never_leaves_its_table(void **state)
@@ -118,7 +121,8 @@ static void deberta_has_the_class_of_exact_arithmetic(void **state)
             for (int64_t n = 0; n <= max + 40; n++) {
                 const int64_t got = pe_index_deberta(n, buckets, max, 0);
                 if (n <= mid ? got != n : !is_deberta_class(got - mid, n, mid, max - 1))
-                    fail_msg("%d buckets to %d, distance %d: class %d", (int)buckets, (int)max, (int)n, (int)got);
+                    fail_msg("%d buckets to %d, distance %d: class %d", (int)buckets, (int)max, (int)n,
+                             (int)got);
             }
         }
 }

@@ -87,8 +87,9 @@ static void x_is_added_to_the_rows_and_every_item_gets_the_same(void **state)
     const posenc_encoding_info *info;
     (void)state;
     for (int index = 0; (info = input_at(&index)) != NULL;) {
-        setup s    = make(info, 1);
-        array x    = array_make(3, (int64_t[]){B, L, DIM}), y = array_make(3, x.shape), rows = array_make(3, x.shape);
+        setup s = make(info, 1);
+        array x = array_make(3, (int64_t[]){B, L, DIM}), y = array_make(3, x.shape),
+              rows = array_make(3, x.shape);
         array_fill(&x, 1, "x", 1);
         run(&s, none, posenc_positions_range(0, 1), array_tensor(&rows, 1));
         run(&s, array_tensor(&x, 1), posenc_positions_range(0, 1), array_tensor(&y, 1));
@@ -107,8 +108,8 @@ static void in_place_and_any_stride_give_the_same_numbers(void **state)
     const posenc_encoding_info *info;
     (void)state;
     for (int index = 0; (info = input_at(&index)) != NULL;) {
-        setup s   = make(info, 1);
-        array x   = array_make(3, (int64_t[]){B, L, DIM}), y = array_make(3, x.shape);
+        setup s = make(info, 1);
+        array x = array_make(3, (int64_t[]){B, L, DIM}), y = array_make(3, x.shape);
         array_fill(&x, 1, "x", 1);
         run(&s, array_tensor(&x, 1), posenc_positions_range(0, 1), array_tensor(&y, 1));
         double       *turned = malloc((size_t)x.count * sizeof *turned); /* [L, DIM, B] in memory */
@@ -135,8 +136,8 @@ static void a_shared_list_of_positions_is_the_same_list_for_every_item(void **st
     const posenc_encoding_info *info;
     (void)state;
     for (int index = 0; (info = input_at(&index)) != NULL;) {
-        setup   s     = make(info, 1);
-        array   one   = array_make(3, (int64_t[]){B, L, DIM}), all = array_make(3, one.shape);
+        setup   s   = make(info, 1);
+        array   one = array_make(3, (int64_t[]){B, L, DIM}), all = array_make(3, one.shape);
         int64_t ids[B * L];
         for (int i = 0; i < B * L; i++)
             ids[i] = i % L * 7 % L;
@@ -187,13 +188,13 @@ static void gradients_of_a_batch_are_the_sum_over_its_items(void **state)
             to_whole[i] = array_tensor(&whole[i], 1);
             to_items[i] = array_tensor(&items[i], 1);
         }
-        const posenc_rows_in in   = {.params = s.params};
-        posenc_rows_grad     grad = {.dy = array_tensor(&dy, 1), .dx = array_tensor(&dx, 1), .dparams = to_whole};
+        const posenc_rows_in in = {.params = s.params};
+        posenc_rows_grad grad = {.dy = array_tensor(&dy, 1), .dx = array_tensor(&dx, 1), .dparams = to_whole};
         assert_int_equal(posenc_rows_backward(s.plan, &in, &grad, s.work, &err), POSENC_OK);
         assert_memory_equal(dx.wide, dy.wide, (size_t)dy.count * sizeof(double));
         for (int b = 0; b < B; b++) { /* each adds */
-            grad         = (posenc_rows_grad){.dparams = to_items};
-            grad.dy      = posenc_tensor_contiguous(dy.wide + b * L * DIM, POSENC_F64, 3, (int64_t[]){1, L, DIM});
+            grad    = (posenc_rows_grad){.dparams = to_items};
+            grad.dy = posenc_tensor_contiguous(dy.wide + b * L * DIM, POSENC_F64, 3, (int64_t[]){1, L, DIM});
             assert_int_equal(posenc_rows_backward(s.plan, &in, &grad, s.work, &err), POSENC_OK);
         }
         for (int i = 0; i < s.count; i++) {

@@ -62,7 +62,8 @@ static void a_row_is_turned_by_cosine_and_sine_of_its_angle(void **state)
             pe_turn_row(y, &t, position, 1);
             for (int64_t m = 0; m < M; m++) {
                 const double a = x[first_of(&t, m)], b = x[second_of(&t, m)], angle = position * w[m];
-                const double ya = 1.25 * (a * cos(angle) - b * sin(angle)), yb = 1.25 * (b * cos(angle) + a * sin(angle));
+                const double ya = 1.25 * (a * cos(angle) - b * sin(angle)),
+                             yb = 1.25 * (b * cos(angle) + a * sin(angle));
                 assert_true(fabs(y[first_of(&t, m)] - ya) <= 5e-15 * hypot(a, b));
                 assert_true(fabs(y[second_of(&t, m)] - yb) <= 5e-15 * hypot(a, b));
             }
@@ -137,8 +138,10 @@ static void rows_of_floats_agree_with_rows_of_doubles_on_every_instruction_set(v
                     pe_turn_row(row, &t, pe_position(&pos, 0, s), sign);
                     for (int64_t m = 0; m < M; m++) {
                         const double size = hypot(start[first_of(&t, m)], start[second_of(&t, m)]);
-                        assert_true(fabs((double)x[s * D + first_of(&t, m)] - row[first_of(&t, m)]) <= allowed * size);
-                        assert_true(fabs((double)x[s * D + second_of(&t, m)] - row[second_of(&t, m)]) <= allowed * size);
+                        assert_true(fabs((double)x[s * D + first_of(&t, m)] - row[first_of(&t, m)]) <=
+                                    allowed * size);
+                        assert_true(fabs((double)x[s * D + second_of(&t, m)] - row[second_of(&t, m)]) <=
+                                    allowed * size);
                     }
                     for (int64_t d = 0; d < D; d++)
                         if (d < FIRST || d >= FIRST + 2 * M)

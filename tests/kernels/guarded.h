@@ -28,7 +28,7 @@ typedef struct guarded {
 static inline guarded guarded_make(int64_t count)
 {
     const int64_t all = count + 2 * GUARD;
-    guarded       g   = {malloc((size_t)all * sizeof(float)), NULL, malloc((size_t)all * sizeof(float)), count};
+    guarded       g = {malloc((size_t)all * sizeof(float)), NULL, malloc((size_t)all * sizeof(float)), count};
     for (int64_t i = 0; i < all; i++)
         g.memory[i] = pe_bits_to_float(CANARY);
     g.at = g.memory + GUARD;
@@ -64,7 +64,8 @@ static inline int64_t padded(int64_t n)
 }
 
 /* Element (r,c) of a random matrix: normal numbers of a stream. */
-static inline void fill_random(float *x, int64_t stride, int64_t R, int64_t columns, const char *name, double scale)
+static inline void fill_random(float *x, int64_t stride, int64_t R, int64_t columns, const char *name,
+                               double scale)
 {
     for (int64_t r = 0; r < R; r++)
         for (int64_t c = 0; c < columns; c++)

@@ -74,20 +74,25 @@ static void scores_are_sums_of_their_terms_and_minus_infinity_where_masked(void 
                     low[r]  = lows[r] < (int32_t)columns ? lows[r] : (int32_t)columns;
                     high[r] = low[r] + spans[r] < (int32_t)columns ? low[r] + spans[r] : (int32_t)columns;
                 }
-                float *const        bias_at = make_stream(&bias, -1, ROWS, columns, "bias"),
-                            *skewed_at = make_stream(&skewed, padded(columns) - 1, ROWS, columns, "skewed"),
-                            *extra_at = make_stream(&extra, padded(columns), ROWS, columns, "extra"),
-                            *key_at = make_stream(&key, 0, ROWS, columns, "key");
-                const pe_tile_terms terms = {.bias = which & 1 ? bias_at : NULL, .bias_step = -1,
-                                             .skewed = which & 2 ? skewed_at : NULL, .skewed_step = padded(columns) - 1,
-                                             .extra = which & 4 ? extra_at : NULL, .extra_step = padded(columns),
-                                             .key = which & 8 ? key_at : NULL,
-                                             .low = which & 16 ? low : NULL, .high = which & 16 ? high : NULL};
+                float *const bias_at    = make_stream(&bias, -1, ROWS, columns, "bias"),
+                             *skewed_at = make_stream(&skewed, padded(columns) - 1, ROWS, columns, "skewed"),
+                             *extra_at  = make_stream(&extra, padded(columns), ROWS, columns, "extra"),
+                             *key_at    = make_stream(&key, 0, ROWS, columns, "key");
+                const pe_tile_terms terms = {.bias        = which & 1 ? bias_at : NULL,
+                                             .bias_step   = -1,
+                                             .skewed      = which & 2 ? skewed_at : NULL,
+                                             .skewed_step = padded(columns) - 1,
+                                             .extra       = which & 4 ? extra_at : NULL,
+                                             .extra_step  = padded(columns),
+                                             .key         = which & 8 ? key_at : NULL,
+                                             .low         = which & 16 ? low : NULL,
+                                             .high        = which & 16 ? high : NULL};
                 fill_random(s.at, stride, ROWS, padded(columns), "S", 1);
                 guarded_remember(&s);
                 pe_kernels_at(isa)->scores_finish(s.at, stride, &terms, ROWS, columns);
                 check_scores(pe_kernels_at(isa)->isa, &s, stride, &terms, ROWS, columns);
-                guarded_free(&s), guarded_free(&bias), guarded_free(&skewed), guarded_free(&extra), guarded_free(&key);
+                guarded_free(&s), guarded_free(&bias), guarded_free(&skewed), guarded_free(&extra),
+                    guarded_free(&key);
             }
 }
 
@@ -162,8 +167,8 @@ static double within_exp(double got, double x)
     return x < -87.3 ? fabs(got) / 1e-37 : fabs(got - exp(x)) / (EXP_ULP * ulp_of(exp(x)));
 }
 
-static void check_step(const char *isa, const guarded *s, int64_t stride, int64_t columns, const float m0[], const float l0[],
-                       const float m[], const float l[], const float factor[])
+static void check_step(const char *isa, const guarded *s, int64_t stride, int64_t columns, const float m0[],
+                       const float l0[], const float m[], const float l[], const float factor[])
 {
     assert_int_equal(guarded_changed(s, stride, ROWS, padded(columns)), -1);
     for (int64_t r = 0; r < ROWS; r++) {
@@ -196,7 +201,7 @@ static void a_step_of_the_online_softmax_is_its_formula(void **state)
     for (int isa = 0; pe_kernels_at(isa); isa++)
         for (int n = 0; n < COLUMNS; n++) {
             const int64_t columns = columns_tried[n], stride = padded(columns) + 2;
-            float         m[ROWS], l[ROWS] = {0}, factor[ROWS];
+            float         m[ROWS], l[ROWS]                   = {0}, factor[ROWS];
             for (int r = 0; r < ROWS; r++)
                 m[r] = -INFINITY;
             for (int step = 0; step < 3; step++) {
@@ -288,9 +293,10 @@ static void diagonal_sums_add_each_diagonal_in_the_order_of_rows(void **state)
     for (int isa = 0; pe_kernels_at(isa); isa++)
         for (int n = 0; n < COLUMNS; n++)
             for (int64_t R = 0; R <= 9; R += 3) {
-                const int64_t columns = columns_tried[n], stride = padded(columns) + 2, count = R + columns - 1;
-                guarded       x = guarded_make((R + 1) * stride), sums = guarded_make(count);
-                float         want[128];
+                const int64_t columns = columns_tried[n], stride = padded(columns) + 2,
+                              count = R + columns - 1;
+                guarded x = guarded_make((R + 1) * stride), sums = guarded_make(count);
+                float   want[128];
                 fill_random(x.at, stride, R, columns, "x", 1);
                 fill_random(sums.at, count, 1, count, "sums", 1);
                 memcpy(want, sums.at, (size_t)count * sizeof(float));
@@ -315,8 +321,8 @@ static void a_term_read_along_diagonals_gates_weights_or_is_added(void **state)
         for (int n = 0; n < COLUMNS; n++)
             for (int64_t step = -1; step <= 1; step++) {
                 const int64_t columns = columns_tried[n], stride = padded(columns) + 2;
-                guarded       w = guarded_make((ROWS + 1) * stride), x = guarded_make((ROWS + 1) * stride), term;
-                float *const  y = make_stream(&term, step, ROWS, columns, "term");
+                guarded w = guarded_make((ROWS + 1) * stride), x = guarded_make((ROWS + 1) * stride), term;
+                float *const y = make_stream(&term, step, ROWS, columns, "term");
                 fill_random(w.at, stride, ROWS, padded(columns), "W", 1);
                 fill_random(x.at, stride, ROWS, padded(columns), "X", 1);
                 guarded_remember(&w), guarded_remember(&x);

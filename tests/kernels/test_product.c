@@ -22,10 +22,11 @@ typedef struct problem {
 
 static problem make(int64_t R, int64_t columns, int64_t K, int transposed)
 {
-    problem p = {.R = R, .columns = columns, .K = K, .c_stride = padded(columns) + 7, .b_stride = padded(columns) + 3};
-    p.a       = guarded_make(R * K);
-    p.b       = guarded_make((K + 1) * p.b_stride);
-    p.c       = guarded_make((R + 1) * p.c_stride);
+    problem p = {
+        .R = R, .columns = columns, .K = K, .c_stride = padded(columns) + 7, .b_stride = padded(columns) + 3};
+    p.a = guarded_make(R * K);
+    p.b = guarded_make((K + 1) * p.b_stride);
+    p.c = guarded_make((R + 1) * p.c_stride);
     fill_random(p.b.at, p.b_stride, K, padded(columns), "B", 1);
     fill_random(p.c.at, p.c_stride, R, padded(columns), "C", 1);
     for (int64_t r = 0; r < R; r++)
@@ -45,14 +46,15 @@ static void free_problem(problem *p)
 
 static void run(const pe_kernels *kernels, problem *p, int transposed, int add)
 {
-    kernels->product(p->c.at, p->c_stride, p->a.at, transposed ? 1 : p->K, transposed ? p->R : 1, p->b.at, p->b_stride,
-                     p->R, p->columns, p->K, add);
+    kernels->product(p->c.at, p->c_stride, p->a.at, transposed ? 1 : p->K, transposed ? p->R : 1, p->b.at,
+                     p->b_stride, p->R, p->columns, p->K, add);
 }
 
 static void check(const char *isa, const problem *p, int add)
 {
     if (guarded_changed(&p->c, p->c_stride, p->R, padded(p->columns)) >= 0)
-        fail_msg("%s: product wrote outside C, R=%d columns=%d K=%d", isa, (int)p->R, (int)p->columns, (int)p->K);
+        fail_msg("%s: product wrote outside C, R=%d columns=%d K=%d", isa, (int)p->R, (int)p->columns,
+                 (int)p->K);
     for (int64_t r = 0; r < p->R; r++)
         for (int64_t c = 0; c < p->columns; c++) {
             const double start = add ? (double)p->c.before[GUARD + r * p->c_stride + c] : 0;
@@ -62,17 +64,21 @@ static void check(const char *isa, const problem *p, int add)
                 sum += x;
                 size += fabs(x);
             }
-            const double got = (double)p->c.at[r * p->c_stride + c], allowed = (double)(p->K + 1) * 0x1p-24 * size;
+            const double got     = (double)p->c.at[r * p->c_stride + c],
+                         allowed = (double)(p->K + 1) * 0x1p-24 * size;
             if (!(fabs(got - sum) <= allowed))
-                fail_msg("%s: C[%d,%d] of %dx%dx%d is %.9g, not %.9g", isa, (int)r, (int)c, (int)p->R, (int)p->columns,
-                         (int)p->K, got, sum);
+                fail_msg("%s: C[%d,%d] of %dx%dx%d is %.9g, not %.9g", isa, (int)r, (int)c, (int)p->R,
+                         (int)p->columns, (int)p->K, got, sum);
         }
 }
 
 static const int64_t columns_tried[] = {1, 3, 15, 16, 17, 32, 33, 48, 63, 64, 65, 80, 100, 131};
 static const int64_t depths_tried[]  = {0, 1, 2, 5, 64};
 
-enum { COLUMNS = sizeof columns_tried / sizeof *columns_tried, DEPTHS = sizeof depths_tried / sizeof *depths_tried };
+enum {
+    COLUMNS = sizeof columns_tried / sizeof *columns_tried,
+    DEPTHS  = sizeof depths_tried / sizeof *depths_tried
+};
 
 static void product_is_the_double_loop_for_every_tail(void **state)
 {
@@ -113,7 +119,8 @@ static void a_row_does_not_depend_on_how_many_rows_are_multiplied_with_it(void *
             problem some = make(R, 70, 33, 0);
             run(pe_kernels_at(isa), &some, 0, 0);
             for (int64_t r = 0; r < R; r++)
-                assert_memory_equal(some.c.at + r * some.c_stride, all.c.at + r * all.c_stride, 70 * sizeof(float));
+                assert_memory_equal(some.c.at + r * some.c_stride, all.c.at + r * all.c_stride,
+                                    70 * sizeof(float));
             free_problem(&some);
         }
         free_problem(&all);

@@ -74,8 +74,8 @@ static double error_of(const problem *p, const layout *l, double sign)
         for (int64_t m = 0; m < p->M; m++) {
             const float *before = p->x.before + GUARD + r * p->x_stride, *now = p->x.at + r * p->x_stride;
             const double a = (double)before[first_of(l, m)], b = (double)before[second_of(l, m, p->M)];
-            const double c = (double)p->table.at[r * p->t_stride + m],
-                         n = sign * (double)p->table.at[r * p->t_stride + p->M + m];
+            const double c  = (double)p->table.at[r * p->t_stride + m],
+                         n  = sign * (double)p->table.at[r * p->t_stride + p->M + m];
             const double ya = (double)now[first_of(l, m)] - (a * c - b * n),
                          yb = (double)now[second_of(l, m, p->M)] - (b * c + a * n);
             worst           = fmax(worst, fmax(fabs(ya), fabs(yb)) / hypot(a, b));
@@ -93,14 +93,16 @@ static void turning_is_its_formula_for_every_number_of_pairs(void **state)
             for (int64_t M = 1; M <= MOST; M++)
                 for (int sign = -1; sign <= 1; sign += 2) {
                     problem p = make(M);
-                    kernel_of(pe_kernels_at(isa), &layouts[k])(p.x.at, p.x_stride, p.table.at, p.t_stride, ROWS, M,
-                                                               (float)sign);
+                    kernel_of(pe_kernels_at(isa), &layouts[k])(p.x.at, p.x_stride, p.table.at, p.t_stride,
+                                                               ROWS, M, (float)sign);
                     if (guarded_changed(&p.x, p.x_stride, ROWS, 2 * M) >= 0 ||
                         guarded_changed(&p.table, 1, 0, 0) >= 0)
-                        fail_msg("%s, %s, M=%d: wrote outside", pe_kernels_at(isa)->isa, layouts[k].name, (int)M);
+                        fail_msg("%s, %s, M=%d: wrote outside", pe_kernels_at(isa)->isa, layouts[k].name,
+                                 (int)M);
                     const double error = error_of(&p, &layouts[k], sign);
                     if (!(error <= 0x1p-22))
-                        fail_msg("%s, %s, M=%d: off by %.3g", pe_kernels_at(isa)->isa, layouts[k].name, (int)M, error);
+                        fail_msg("%s, %s, M=%d: off by %.3g", pe_kernels_at(isa)->isa, layouts[k].name,
+                                 (int)M, error);
                     free_problem(&p);
                 }
 }
@@ -117,11 +119,14 @@ static void turning_back_undoes_turning_forward(void **state)
                 turn(p.x.at, p.x_stride, p.table.at, p.t_stride, ROWS, M, -1);
                 for (int64_t r = 0; r < ROWS; r++)
                     for (int64_t m = 0; m < M; m++) {
-                        const float *before = p.x.before + GUARD + r * p.x_stride, *now = p.x.at + r * p.x_stride;
+                        const float *before = p.x.before + GUARD + r * p.x_stride,
+                                    *now    = p.x.at + r * p.x_stride;
                         const int64_t a = first_of(&layouts[k], m), b = second_of(&layouts[k], m, M);
                         const double  size = hypot((double)before[a], (double)before[b]);
-                        assert_true(fabs((double)now[a] - (double)before[a]) <= (2 * 0x1p-22 + 0x1p-23) * size);
-                        assert_true(fabs((double)now[b] - (double)before[b]) <= (2 * 0x1p-22 + 0x1p-23) * size);
+                        assert_true(fabs((double)now[a] - (double)before[a]) <=
+                                    (2 * 0x1p-22 + 0x1p-23) * size);
+                        assert_true(fabs((double)now[b] - (double)before[b]) <=
+                                    (2 * 0x1p-22 + 0x1p-23) * size);
                     }
                 free_problem(&p);
             }
@@ -134,14 +139,17 @@ static void a_nan_spreads_to_its_own_pair_only(void **state)
     for (int isa = 0; pe_kernels_at(isa); isa++)
         for (int k = 0; k < 2; k++)
             for (int64_t bad = 0; bad < M; bad++) {
-                problem p = make(M);
+                problem p                                       = make(M);
                 p.x.at[p.x_stride + first_of(&layouts[k], bad)] = NAN;
-                kernel_of(pe_kernels_at(isa), &layouts[k])(p.x.at, p.x_stride, p.table.at, p.t_stride, ROWS, M, 1);
+                kernel_of(pe_kernels_at(isa), &layouts[k])(p.x.at, p.x_stride, p.table.at, p.t_stride, ROWS,
+                                                           M, 1);
                 for (int64_t r = 0; r < ROWS; r++)
                     for (int64_t m = 0; m < M; m++) {
                         const int is_bad = r == 1 && m == bad;
-                        assert_int_equal(isnan(p.x.at[r * p.x_stride + first_of(&layouts[k], m)]) != 0, is_bad);
-                        assert_int_equal(isnan(p.x.at[r * p.x_stride + second_of(&layouts[k], m, M)]) != 0, is_bad);
+                        assert_int_equal(isnan(p.x.at[r * p.x_stride + first_of(&layouts[k], m)]) != 0,
+                                         is_bad);
+                        assert_int_equal(isnan(p.x.at[r * p.x_stride + second_of(&layouts[k], m, M)]) != 0,
+                                         is_bad);
                     }
                 free_problem(&p);
             }

@@ -14,11 +14,12 @@
 
 #include "attention_case.h"
 
-static size_t bytes_at(const posenc_encoding_info *info, int64_t L, posenc_executor executor, int mask, int run)
+static size_t bytes_at(const posenc_encoding_info *info, int64_t L, posenc_executor executor, int mask,
+                       int run)
 {
     /* the settings are those of one model: they do not follow the length */
-    const posenc_dims model = {.B = 1, .H = 8, .Lq = 512, .Lk = 512, .D = 64, .L = 512};
-    posenc_dims       dims  = model;
+    const posenc_dims model   = {.B = 1, .H = 8, .Lq = 512, .Lk = 512, .D = 64, .L = 512};
+    posenc_dims       dims    = model;
     posenc_options    options = posenc_options_default();
     posenc_encoding  *e;
     posenc_plan      *plan;
@@ -28,7 +29,8 @@ static size_t bytes_at(const posenc_encoding_info *info, int64_t L, posenc_execu
     options.executor  = executor;
     options.mask      = mask;
     assert_int_equal(posenc_small_model(info->name, &model, small, sizeof small, &err), POSENC_OK);
-    if (posenc_encoding_create(&e, info->name, small, &err) || posenc_plan_create(&plan, e, &dims, &options, &err))
+    if (posenc_encoding_create(&e, info->name, small, &err) ||
+        posenc_plan_create(&plan, e, &dims, &options, &err))
         fail_msg("%s: %s", info->name, err.message);
     const size_t bytes = posenc_plan_workspace(plan, run);
     posenc_plan_free(plan);
@@ -44,8 +46,8 @@ static void twice_the_length_takes_at_most_2_1_times_the_memory(void **state)
         for (int run = POSENC_FORWARD; run <= POSENC_BACKWARD; run++)
             for (int m = 0; m < 2; m++) {
                 const posenc_encoding_info *info = posenc_encoding_info_at(i);
-                const size_t one = bytes_at(info, 8192, POSENC_TILED, masks[m], run),
-                             two = bytes_at(info, 16384, POSENC_TILED, masks[m], run);
+                const size_t                one  = bytes_at(info, 8192, POSENC_TILED, masks[m], run),
+                             two                 = bytes_at(info, 16384, POSENC_TILED, masks[m], run);
                 if (!((double)two <= 2.1 * (double)one))
                     fail_msg("%s, run %d: %zu bytes at 8192, %zu at 16384", info->name, run, one, two);
             }
@@ -57,7 +59,8 @@ static void no_run_takes_the_memory_of_all_scores(void **state)
     (void)state;
     for (int i = 0; i < posenc_encoding_count(); i++)
         for (int run = POSENC_FORWARD; run <= POSENC_BACKWARD; run++) {
-            const size_t bytes = bytes_at(posenc_encoding_info_at(i), 16384, POSENC_TILED, POSENC_MASK_CAUSAL, run);
+            const size_t bytes =
+                bytes_at(posenc_encoding_info_at(i), 16384, POSENC_TILED, POSENC_MASK_CAUSAL, run);
             if (bytes >= (size_t)16384 * 16384 * sizeof(float))
                 fail_msg("%s, run %d: %zu bytes", posenc_encoding_info_at(i)->name, run, bytes);
         }
@@ -68,11 +71,13 @@ static void workspaces_are_multiples_of_64_and_cover_all_runs_that_are_named(voi
     (void)state;
     for (int i = 0; i < posenc_encoding_count(); i++)
         for (int run = 1; run < 8; run++) {
-            const size_t bytes = bytes_at(posenc_encoding_info_at(i), 100, POSENC_AUTO, POSENC_MASK_NONE, run);
+            const size_t bytes =
+                bytes_at(posenc_encoding_info_at(i), 100, POSENC_AUTO, POSENC_MASK_NONE, run);
             assert_true(bytes > 0 && bytes % 64 == 0);
             for (int bit = 1; bit < 8; bit *= 2)
                 if (run & bit)
-                    assert_true(bytes >= bytes_at(posenc_encoding_info_at(i), 100, POSENC_AUTO, POSENC_MASK_NONE, bit));
+                    assert_true(bytes >= bytes_at(posenc_encoding_info_at(i), 100, POSENC_AUTO,
+                                                  POSENC_MASK_NONE, bit));
         }
 }
 
@@ -95,7 +100,8 @@ static void assert_untouched(const void *work, size_t bytes, const char *name, c
 
 static void runs_keep_to_the_workspace_that_the_plan_names(void **state)
 {
-    const posenc_dims dims = {.B = 2, .H = 4, .G = 2, .Lq = 45, .Lk = 83, .D = 10, .Dv = 6, .d_model = 16, .L = 64};
+    const posenc_dims dims = {
+        .B = 2, .H = 4, .G = 2, .Lq = 45, .Lk = 83, .D = 10, .Dv = 6, .d_model = 16, .L = 64};
     (void)state;
     for (int wide = 0; wide < 2; wide++)
         for (int i = 0; i < posenc_encoding_count(); i++) {
@@ -112,13 +118,18 @@ static void runs_keep_to_the_workspace_that_the_plan_names(void **state)
             assert_int_equal(posenc_plan_create(&plan, c.e, &dims, &c.options, NULL), POSENC_OK);
             for (int p = 0; p < c.param_count; p++)
                 dparams[p] = array_tensor(&r.dparams[p], wide);
-            const posenc_attend_in   in   = case_in(&c, wide, params);
-            const posenc_attend_out  out  = {.o = array_tensor(&r.o, wide), .lse = array_tensor(&r.lse, wide)};
-            const posenc_attend_grad grad = {.o = out.o, .lse = out.lse, .dout = array_tensor(&c.dout, wide),
-                                             .dq = array_tensor(&r.dq, wide), .dk = array_tensor(&r.dk, wide),
-                                             .dv = array_tensor(&r.dv, wide), .dparams = dparams};
-            const size_t forward = posenc_plan_workspace(plan, POSENC_FORWARD), back = posenc_plan_workspace(plan, POSENC_BACKWARD);
-            void *work = guarded_workspace(forward);
+            const posenc_attend_in   in  = case_in(&c, wide, params);
+            const posenc_attend_out  out = {.o = array_tensor(&r.o, wide), .lse = array_tensor(&r.lse, wide)};
+            const posenc_attend_grad grad    = {.o       = out.o,
+                                                .lse     = out.lse,
+                                                .dout    = array_tensor(&c.dout, wide),
+                                                .dq      = array_tensor(&r.dq, wide),
+                                                .dk      = array_tensor(&r.dk, wide),
+                                                .dv      = array_tensor(&r.dv, wide),
+                                                .dparams = dparams};
+            const size_t             forward = posenc_plan_workspace(plan, POSENC_FORWARD),
+                         back                = posenc_plan_workspace(plan, POSENC_BACKWARD);
+            void *work                       = guarded_workspace(forward);
             assert_int_equal(posenc_attend(plan, &in, &out, work, NULL), POSENC_OK);
             assert_untouched(work, forward, name, "attend");
             free(work);

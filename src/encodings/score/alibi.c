@@ -112,7 +112,7 @@ static void terms(const pe_problem *p, pe_terms *s)
     if (p->set[FORM].integer == 0)
         s->bias = (pe_by_distance){.fill = fill, .fold = fold};
     else
-        s->hook = (pe_tile_hook){visit, visit_back};
+        s->hook = (pe_tile_hook){.visit = visit, .visit_back = visit_back};
 }
 
 const pe_encoding pe_alibi = {

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Shaw: a vector for each clipped distance, beside the key and beside the value
+ *
+ * Place    score (its second table acts on the values, at place weight)
+ * Formula  S[h,i,j] = scale * ( q_i . k_j + q_i . rk[x] )        x = clip(P(j) - P(i), min_distance, max_distance)
+ *          o[h,i]   = sum_j softmax(S)[i,j] * ( v_j + rv[x] )        - min_distance
+ * Learns   rk [R,D], rv [R,Dv], R = max_distance - min_distance + 1; one pair of tables per head where per_head=yes
+ * Source   Shaw, Uszkoreit, Vaswani 2018, arXiv:1803.02155, section 3; tensorflow/tensor2tensor,
+ *          layers/common_attention.py, dot_product_attention_relative
+ *
+ * The sign is the paper's: x rises with the key's position, row 0 is the far past. The scale covers both products,
+ * because the authors multiply q by it first.
+ *
+ * The paper has tables per head in its base model and tables that heads share in its big one; the code always shares:
+ * per_head. Its ablation does well without rv: values=no. The two directions are clipped alike there; a causal model never
+ * sees the future rows, and max_distance=0 leaves them out.
+ *
+ * table=sinusoidal is NEZHA (arXiv:1909.00204): the same form with sinusoids of the distance in both tables, which
+ * are not trained.
+ */
+#include "encodings/encoding.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/angle.h"
+#include "engine/index.h"
+
+enum { MAX_RELATIVE, MIN_DISTANCE, MAX_DISTANCE, PER_HEAD, VALUES, TABLE, SIGMA }; /* ORDER settings */
+static const posenc_setting_info settings[] = {
+    {"max_relative", "integer", "16", "0..1048576", "distances beyond share the last row, in both directions"},
+    {"min_distance", "integer", "-max_relative", "-1048576..0", "the same for keys in the past alone, as P(j) - P(i)"},
+    {"max_distance", "integer", "max_relative", "0..1048576", "the same for keys in the future alone"},
+    {"per_head", "flag", "no", "yes|no", "each head has tables of its own (the paper's base model)"},
+    {"values", "flag", "yes", "yes|no", "vectors join the values too"},
+    {"table", "word", "learned", "learned|sinusoidal", "sinusoidal: fixed sinusoids of the distance, as NEZHA"},
+    {"sigma", "real", "1/sqrt(D)", "0..", "standard deviation of initial learned tables"},
+    {0},
+};
+static_assert(PE_ROWS(settings) == SIGMA + 1, "ORDER settings");
+
+enum { RK, RV }; /* ORDER params */
+static const posenc_param_info params[] = {
+    {"rk", "H if per_head,max_distance-min_distance+1,D", "normal(0, sigma)", "a^K: what a query meets at a distance", 1},
+    {"rv", "H if per_head,max_distance-min_distance+1,Dv", "normal(0, sigma)", "a^V: what joins the value at a distance", 1},
+    {0},
+};
+static_assert(PE_ROWS(params) == RV + 1, "ORDER params");
+
+static const posenc_example examples[] = {
+    {"max_relative=2", 0, 3, 1, 0, "eq. 4: without content the distance adds nothing"},
+    {0},
+};
+
+static int has(const pe_value *set, int index)
+{
+    return index != RV || set[VALUES].integer == 1;
+}
+
+static int trains(const pe_value *set, int index)
+{
+    (void)index;
+    return set[TABLE].integer == 0;
+}
+
+static int64_t rows_of(const pe_problem *p)
+{
+    return p->set[MAX_DISTANCE].integer - p->set[MIN_DISTANCE].integer + 1;
+}
+
+static int64_t row_at(const pe_problem *p, int64_t t)
+{
+    return pe_index_clip(-t, p->set[MIN_DISTANCE].integer, p->set[MAX_DISTANCE].integer) - p->set[MIN_DISTANCE].integer;
+}
+
+/* NEZHA, eq. 8: channels 2m and 2m + 1 are sine and cosine of rel * 10000^(-2m/width). */
+static double sinusoid(int64_t rel, int64_t channel, int64_t width)
+{
+    const int64_t even = channel - channel % 2;
+    double        c, s;
+    pe_cos_sin((double)rel, pe_frequency_of(pow(10000.0, -(double)even / (double)width)), &c, &s);
+    return channel % 2 ? c : s;
+}
+
+static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
+{
+    const int64_t width = index == RK ? p->D : p->Dv;
+    if (p->set[TABLE].integer == 0)
+        return p->set[SIGMA].real * pe_normal(rng);
+    return sinusoid(i / width % rows_of(p) + p->set[MIN_DISTANCE].integer, i % width, width);
+}
+
+/* Where the table of head h begins. */
+static int64_t start(const pe_problem *p, int64_t h, int64_t width)
+{
+    return p->set[PER_HEAD].integer ? h * rows_of(p) * width : 0;
+}
+
+static void copy_rows(const pe_problem *p, const double *table, int64_t t0, int64_t n, int64_t width, double rows[])
+{
+    for (int64_t i = 0; i < n; i++)
+        memcpy(rows + i * width, table + row_at(p, t0 + i) * width, (size_t)width * sizeof *rows);
+}
+
+/* The adjoint: distances that share a row add. */
+static void add_rows(const pe_problem *p, double *dtable, int64_t t0, int64_t n, int64_t width, const double drows[])
+{
+    for (int64_t i = 0; i < n; i++) {
+        double *to = dtable + row_at(p, t0 + i) * width;
+        for (int64_t d = 0; d < width; d++)
+            to[d] += drows[i * width + d];
+    }
+}
+
+static void key_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double rows[])
+{
+    copy_rows(p, par[RK] + start(p, h, p->D), t0, n, p->D, rows);
+}
+
+static void key_fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                     const double drows[], double *const dpar[])
+{
+    (void)par;
+    if (dpar[RK])
+        add_rows(p, dpar[RK] + start(p, h, p->D), t0, n, p->D, drows);
+}
+
+static void value_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double rows[])
+{
+    copy_rows(p, par[RV] + start(p, h, p->Dv), t0, n, p->Dv, rows);
+}
+
+static void value_fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                       const double drows[], double *const dpar[])
+{
+    (void)par;
+    if (dpar[RV])
+        add_rows(p, dpar[RV] + start(p, h, p->Dv), t0, n, p->Dv, drows);
+}
+
+static void terms(const pe_problem *p, pe_terms *s)
+{
+    s->scale = 1.0 / sqrt((double)p->D);
+    s->A     = (pe_by_distance){.fill = key_fill, .fold = key_fold};
+    if (p->set[VALUES].integer)
+        s->r = (pe_by_distance){.fill = value_fill, .fold = value_fold};
+}
+
+const pe_encoding pe_shaw = {
+    .info =
+        {
+            .name          = "shaw",
+            .place         = POSENC_SCORE,
+            .title         = "a vector per clipped distance, for keys and values",
+            .paper         = "arXiv:1803.02155",
+            .models        = "NEZHA",
+            .pictures      = "",
+            .settings      = settings,
+            .setting_count = PE_ROWS(settings),
+            .params        = params,
+            .param_count   = PE_ROWS(params),
+            .by_distance   = 1,
+        },
+    .model    = "max_relative=min(16,floor(L/4))",
+    .examples = examples,
+    .has      = has,
+    .trains   = trains,
+    .init     = init,
+    .terms    = terms,
+};
