@@ -16,6 +16,7 @@ static pe_attention attention_of(const posenc_plan *plan)
     a.sizes              = (pe_problem){d->B, d->H, d->G, d->Lq, d->Lk, d->D, d->Dv, d->d_model, d->L, NULL};
     a.terms              = &plan->terms;
     a.turn               = plan->turn.M ? &plan->turn : NULL;
+    a.turn_keys          = plan->turn.M ? &plan->turn_keys : NULL;
     a.mask               = plan->options.mask;
     a.threads            = plan->threads;
     a.tile_q             = plan->options.tile_q;

@@ -48,12 +48,21 @@ const posenc_encoding_info *posenc_encoding_find(const char *name)
     return room ? &room->info : NULL;
 }
 
+/* Twice the edits between two names; a name that begins with what was typed is nearer than one edit ("sinus"). */
+static int distance(const char *typed, const char *name)
+{
+    const size_t n = strlen(typed);
+    if (!strcmp(typed, name))
+        return 0;
+    return n >= 3 && !strncmp(typed, name, n) ? 1 : 2 * pe_edit_distance(typed, name);
+}
+
 const char *posenc_encoding_nearest(const char *name)
 {
     const char *best = pe_encoding_at(0)->info.name;
     for (int i = 1; i < pe_encoding_count(); i++) {
         const char *other = pe_encoding_at(i)->info.name;
-        if (pe_edit_distance(name, other) < pe_edit_distance(name, best))
+        if (distance(name, other) < distance(name, best))
             best = other;
     }
     return best;
@@ -395,6 +404,16 @@ posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dim
     return part->room->check ? part->room->check(&r->problem, err) : POSENC_OK;
 }
 
+/* The fewest digits that read back as the same number: 0.1, not 0.10000000000000001. */
+static void print_number(char *text, size_t n, double x)
+{
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, n, "%.*g", digits, x);
+        if (strtod(text, NULL) == x)
+            return;
+    }
+}
+
 posenc_status posenc_small_model(const char *name, const posenc_dims *dims, char *buf, size_t n, posenc_error *err)
 {
     const pe_encoding *room = name ? pe_encoding_find(name, strlen(name)) : NULL;
@@ -418,7 +437,7 @@ posenc_status posenc_small_model(const char *name, const posenc_dims *dims, char
             return status;
         const int is_number = !strcmp(row->type, "integer") || !strcmp(row->type, "real");
         if (is_number)
-            snprintf(text, sizeof text, "%.17g", value.real);
+            print_number(text, sizeof text, value.real);
         used += (size_t)snprintf(buf + used, used < n ? n - used : 0, "%s%s=%s", used ? " " : "", row->name, text);
         if (used >= n)
             return pe_fail(err, POSENC_ARGUMENT, "small model: buf has %zu bytes, too few for the settings of %s", n, name);

@@ -83,12 +83,13 @@ static posenc_status check_names(const posenc_setting_info *table, const char *m
 
 static posenc_status run_map(int m, const char *settings, const int64_t *rel, int64_t n, int64_t *out, posenc_error *err)
 {
-    pe_value      set[PE_MAX_SETTINGS];
-    posenc_status status = check_names(maps[m].settings, maps[m].name, settings, err);
+    const posenc_dims none = {0}; /* there are no sizes here: a text that names one has the value of 0, not of "later" */
+    pe_value          set[PE_MAX_SETTINGS];
+    posenc_status     status = check_names(maps[m].settings, maps[m].name, settings, err);
     for (int i = 0; !status && maps[m].settings[i].name; i++) {
         char text[PE_MAX_TEXT];
         find_text(settings, maps[m].settings[i].name, text);
-        status = pe_setting_resolve(&set[i], &maps[m].settings[i], text, NULL, maps[m].name, err);
+        status = pe_setting_resolve(&set[i], &maps[m].settings[i], text, &none, maps[m].name, err);
     }
     if (!status)
         status = maps[m].check(set, err);

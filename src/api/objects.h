@@ -50,8 +50,7 @@ struct posenc_plan {
     const pe_kernels      *kernels;
     pe_resolved            parts[POSENC_PLACES];
     pe_terms               terms;
-    pe_turn                turn; /* M = 0: none */
-    double                *turn_memory;
+    pe_turn                turn, turn_keys; /* M = 0: none */
     int64_t                sizes[POSENC_PLACES][PE_MAX_PARAMS]; /* numbers in each parameter, 0 if absent */
     int64_t                max_distances;
     size_t                 bytes[3]; /* forward, backward, scores */

@@ -85,8 +85,9 @@ static posenc_status check_options(const posenc_plan *plan, posenc_error *err)
     for (int place = 0; place < POSENC_PLACES; place++) {
         const pe_encoding *room = plan->parts[place].room;
         if (room && room->info.causal_only && attends(plan) && !(o->mask & POSENC_MASK_CAUSAL))
-            return pe_fail(err, POSENC_UNSUPPORTED, "plan: %s has a meaning with a causal mask only; set POSENC_MASK_CAUSAL",
-                           room->info.name);
+            return pe_fail(err, POSENC_UNSUPPORTED,
+                           "plan: %s has a meaning with a causal mask only (%s); set POSENC_MASK_CAUSAL",
+                           room->info.name, room->why_causal);
     }
     return POSENC_OK;
 }
@@ -180,8 +181,13 @@ static void fill_turn(posenc_plan *plan, double *memory)
         return;
     plan->turn.w = memory;
     plan->turn.k = (pe_frequency *)(memory + most);
+    plan->turn.growth      = memory + 3 * most;
+    plan->turn.growth_sign = 1;
     rotary->room->turn(&rotary->problem, &plan->turn);
+    if (!rotary->room->grows)
+        plan->turn.growth = NULL;
     pe_turn_finish(&plan->turn);
+    plan->turn_keys = pe_turn_for_keys(&plan->turn);
 }
 
 static size_t larger(size_t a, size_t b)
@@ -232,7 +238,7 @@ posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e, c
     *plan                      = NULL;
     const posenc_options plain = posenc_options_default();
     const int64_t        most  = dims->D > 0 && dims->D <= 65536 ? dims->D / 2 + 1 : 1;
-    posenc_plan         *made  = calloc(1, sizeof *made + (size_t)most * 3 * sizeof(double));
+    posenc_plan         *made  = calloc(1, sizeof *made + (size_t)most * 4 * sizeof(double));
     if (!made)
         return pe_fail(err, POSENC_MEMORY, "plan: out of memory");
     made->e    = e;

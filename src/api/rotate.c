@@ -11,6 +11,7 @@ enum { BLOCK = 16 }; /* positions whose table row serves all heads */
 /* q or k: tasks are (item, block of positions). */
 typedef struct job {
     const posenc_plan *plan;
+    const pe_turn     *turn;
     posenc_tensor      from, to;
     posenc_positions   pos;
     double             sign;
@@ -39,7 +40,7 @@ static void turn_wide(const job *j, int64_t b, int64_t h, int64_t s, double *row
 {
     const int64_t D = j->plan->dims.D;
     pe_load_double(row, pe_row(&j->from, b, h, s), j->from.dtype, 1, D);
-    pe_turn_row(row, &j->plan->turn, pe_position(&j->pos, b, s), j->sign);
+    pe_turn_row(row, j->turn, pe_position(&j->pos, b, s), j->sign);
     pe_store_double(pe_row(&j->to, b, h, s), j->to.dtype, 1, row, D);
 }
 
@@ -47,19 +48,19 @@ static void turn_narrow(const job *j, int64_t b, int64_t h, int64_t s, const flo
 {
     const int64_t D = j->plan->dims.D;
     pe_load_float(row, pe_row(&j->from, b, h, s), j->from.dtype, 1, D);
-    pe_turn_rows(row, D, &j->plan->turn, table, 1, (float)j->sign, j->plan->kernels);
+    pe_turn_rows(row, D, j->turn, table, 1, (float)j->sign, j->plan->kernels);
     pe_store_float(pe_row(&j->to, b, h, s), j->to.dtype, 1, row, D);
 }
 
 static void turn_block(void *context, int64_t index, int thread)
 {
     const job    *j = context;
-    const int64_t D = j->plan->dims.D, M = j->plan->turn.M, b = index / j->blocks, s0 = index % j->blocks * BLOCK;
+    const int64_t D = j->plan->dims.D, M = j->turn->M, b = index / j->blocks, s0 = index % j->blocks * BLOCK;
     const int64_t n = j->from.shape[2] - s0 < BLOCK ? j->from.shape[2] - s0 : BLOCK;
     float        *table = j->tables + thread * (BLOCK * D + PE_LANES), *row = j->rows + thread * (D + PE_LANES);
     const int     wide = j->from.dtype == POSENC_F64;
     if (!wide)
-        pe_turn_table(table, &j->plan->turn, &j->pos, b, s0, n);
+        pe_turn_table(table, j->turn, &j->pos, b, s0, n);
     for (int64_t h = 0; h < j->from.shape[1]; h++)
         for (int64_t s = 0; s < n; s++) {
             if (wide)
@@ -103,8 +104,8 @@ posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io,
         status = pe_check_workspace(workspace, "rotate", err);
     if (status)
         return status;
-    const job both[2] = {{.plan = plan, .from = io->q, .to = io->to_q, .pos = io->q_pos, .sign = io->direction},
-                         {.plan = plan, .from = io->k, .to = io->to_k, .pos = io->k_pos, .sign = io->direction}};
+    const job both[2] = {{.plan = plan, .turn = &plan->turn, .from = io->q, .to = io->to_q, .pos = io->q_pos, .sign = io->direction},
+                         {.plan = plan, .turn = &plan->turn_keys, .from = io->k, .to = io->to_k, .pos = io->k_pos, .sign = io->direction}};
     for (int i = 0; i < 2; i++) {
         job      j     = both[i];
         pe_arena arena = {workspace, 0};

@@ -39,6 +39,8 @@ typedef struct pe_encoding {
     const char           *model; /* settings for a small model trained at L: "max_distance=L/2" */
     const posenc_example *examples; /* ends with {0} */
 
+    const char *why_causal; /* with info.causal_only: the reason, for the sentence that refuses */
+
     /* Do settings and sizes fit together? NULL: always. */
     posenc_status (*check)(const pe_problem *p, posenc_error *err);
     /* Number i (0, 1, 2, ... in memory order) of parameter `index` as the source initialises it. */
@@ -62,8 +64,9 @@ typedef struct pe_encoding {
                       const double dout[], double *const dpar[]);
 
     /* -- rotary -- */
-    /* Fills M, first, layout, magnitude and w (room for D/2). */
+    /* Fills M, first, layout, magnitude and w (room for D/2); with `grows` also growth (room for D/2) and center. */
     void (*turn)(const pe_problem *p, pe_turn *t);
+    int grows;
 
     /* -- score, weight -- */
     void (*terms)(const pe_problem *p, pe_terms *s);

@@ -20,7 +20,7 @@ typedef struct pe_attention {
     pe_problem      sizes; /* of this run; `set` is not used */
     const pe_terms *terms;
     pe_part         parts[PE_OWNERS]; /* those that filled the terms; p is NULL where no part did */
-    const pe_turn  *turn;  /* NULL: no rotation */
+    const pe_turn  *turn, *turn_keys; /* of queries and of keys; NULL: no rotation */
 
     posenc_tensor    q, k, v;
     posenc_positions q_pos, k_pos;

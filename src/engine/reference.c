@@ -120,7 +120,7 @@ static void load_head(head *x, int64_t b, int64_t h)
     for (int64_t i = 0; a->turn && i < p->Lq; i++)
         pe_turn_row(x->Q + i * p->D, a->turn, x->q_pos[i], 1);
     for (int64_t j = 0; a->turn && j < p->Lk; j++)
-        pe_turn_row(x->K + j * p->D, a->turn, x->k_pos[j], 1);
+        pe_turn_row(x->K + j * p->D, a->turn_keys, x->k_pos[j], 1);
     fill_tables(x, h);
 }
 
@@ -444,7 +444,7 @@ void pe_reference_backward(const pe_attention *a, pe_arena *arena)
             for (int64_t h = g * (p->H / p->G); h < (g + 1) * (p->H / p->G); h++)
                 backward_head(&x, b, h);
             for (int64_t j = 0; a->turn && j < p->Lk; j++)
-                pe_turn_row(x.dK + j * p->D, a->turn, x.k_pos[j], -1);
+                pe_turn_row(x.dK + j * p->D, a->turn_keys, x.k_pos[j], -1);
             store_rows(&a->dk, b, g, x.dK, p->Lk, p->D);
             store_rows(&a->dv, b, g, x.dV, p->Lk, p->Dv);
         }

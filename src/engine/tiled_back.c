@@ -451,10 +451,13 @@ static void pair_back(const backward *w, const pair *x, pe_scratch *z)
     const float        *Qu = w->Qu + at * T->Dp, *Qw = w->Qw ? w->Qw + at * T->Dp : NULL, *dO = w->dout + at * T->Dvp;
     float              *W = z->S, *dS = z->W;
     z->backward           = 1;
+    z->lse                = w->lse + at;
     z->state              = a->terms->hook.state ? w->state + at * PE_HOOK_STATE : z->own_state;
     if (!pe_tile_scores(T, z, W, w->b, x->h, x->I, x->J, Qu, Qw, w->Kt + tile * p->D * T->Bcp, w->key_mask, 0))
         return;
-    k->weights(W, T->Bcp, w->lse + at, x->R, x->C);
+    if (pe_is_shifted(T, z))
+        memset(z->m, 0, (size_t)x->R * sizeof(float));
+    k->weights(W, T->Bcp, pe_is_shifted(T, z) ? z->m : w->lse + at, x->R, x->C);
     k->product(dS, T->Bcp, dO, T->Dvp, 1, w->Vt + tile * p->Dv * T->Bcp, T->Bcp, x->R, x->C, p->Dv, 0);
     values_back(w, x, z, W, dS, dO);
     k->score_cotangent(dS, W, T->Bcp, w->delta + at, x->R, x->C);

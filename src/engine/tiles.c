@@ -195,7 +195,7 @@ static void fill_turn_tables(const pe_tiles *T)
     for (int64_t b = 0; b < T->q_batches; b++)
         pe_turn_table(T->q_table + b * p->Lq * 2 * a->turn->M, a->turn, &a->q_pos, b, 0, p->Lq);
     for (int64_t b = 0; b < T->k_batches; b++)
-        pe_turn_table(T->k_table + b * p->Lk * 2 * a->turn->M, a->turn, &a->k_pos, b, 0, p->Lk);
+        pe_turn_table(T->k_table + b * p->Lk * 2 * a->turn->M, a->turn_keys, &a->k_pos, b, 0, p->Lk);
 }
 
 pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
@@ -451,9 +451,11 @@ static void visit_hook(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, i
     const pe_attention *a    = T->a;
     const pe_tile       tile = pe_hook_tile(T, z, h, R, C);
     a->terms->hook.visit(a->parts[PE_SCORE].p, a->parts[PE_SCORE].par, &tile, z->x);
-    for (int64_t r = 0; r < R; r++)
+    for (int64_t r = 0; r < R; r++) {
+        const double less = pe_is_shifted(T, z) && z->lse[r] != -INFINITY ? (double)z->lse[r] : 0;
         for (int64_t c = 0; c < C; c++)
-            z->extra[r * T->Bcp + c] += (float)z->x[r * C + c];
+            z->extra[r * T->Bcp + c] += (float)(z->x[r * C + c] - less);
+    }
 }
 
 static void mask_explicitly(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R, int64_t j0,

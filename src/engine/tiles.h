@@ -41,6 +41,7 @@ typedef struct pe_scratch {
     double  *q, *dq;           /* [Br, D] of the hook */
     double  *state, *own_state; /* [Br, PE_HOOK_STATE] of the queries at hand; the forward's memory for it */
     int      backward;         /* for the hook */
+    const float *lse;          /* backward, of the queries at hand: see pe_is_shifted */
     double  *q_pos, *k_pos;    /* [Br], [Bc] */
     int64_t *q_seg, *k_seg;    /* [Br], [Bc] segments */
     float   *meets;            /* [Br, 2] scaled products of queries with the segment vectors */
@@ -95,6 +96,13 @@ int64_t pe_band_start(const pe_tiles *T, int64_t i0, int64_t R, int64_t j0);
 static inline float *pe_table(const pe_tiles *T, pe_kind kind, int64_t h)
 {
     return T->by[kind] + h * T->table_rows * T->row[kind];
+}
+
+/* In the backward of a hook with content, scores come less lse already: X may be large, and X - lse is taken in double,
+   where float would round it at the size of X. */
+static inline int pe_is_shifted(const pe_tiles *T, const pe_scratch *z)
+{
+    return z->backward && T->a->terms->hook.content;
 }
 
 /* What the hook sees of the tile at hand. */

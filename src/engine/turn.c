@@ -2,10 +2,26 @@
 /* Rotation by exact angles. Contract: turn.h. */
 #include "engine/turn.h"
 
+#include <math.h>
+
 void pe_turn_finish(pe_turn *turn)
 {
     for (int64_t m = 0; m < turn->M; m++)
         turn->k[m] = pe_frequency_of(turn->w[m]);
+}
+
+pe_turn pe_turn_for_keys(const pe_turn *turn)
+{
+    pe_turn keys     = *turn;
+    keys.growth_sign = -turn->growth_sign;
+    return keys;
+}
+
+static double factor(const pe_turn *turn, int64_t m, double position)
+{
+    if (!turn->growth)
+        return turn->magnitude;
+    return turn->magnitude * exp(turn->growth_sign * turn->growth[m] * (position - turn->center));
 }
 
 void pe_turn_table(float *table, const pe_turn *turn, const posenc_positions *pos, int64_t b, int64_t s0, int64_t n)
@@ -17,8 +33,9 @@ void pe_turn_table(float *table, const pe_turn *turn, const posenc_positions *po
         for (int64_t m = 0; m < M; m++) {
             double c, n_;
             pe_cos_sin(p, turn->k[m], &c, &n_);
-            row[m]     = (float)(c * turn->magnitude);
-            row[m + M] = (float)(n_ * turn->magnitude);
+            const double f = factor(turn, m, p);
+            row[m]         = (float)(c * f);
+            row[m + M]     = (float)(n_ * f);
         }
     }
 }
@@ -32,8 +49,9 @@ void pe_turn_row(double *x, const pe_turn *turn, double position, double sign)
         const double  xa = y[a], xb = y[b];
         double        c, n;
         pe_cos_sin(position, turn->k[m], &c, &n);
-        c *= turn->magnitude;
-        n *= turn->magnitude * sign;
+        const double f = factor(turn, m, position);
+        c *= f;
+        n *= f * sign;
         y[a] = xa * c - xb * n;
         y[b] = xb * c + xa * n;
     }

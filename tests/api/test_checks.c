@@ -607,6 +607,8 @@ static void index_maps_refuse_what_they_do_not_know(void **state)
         {"t5", "num_buckets", POSENC_SETTING, "has no setting 'num_buckets'"},
         {"t5", "num_buckets=x", POSENC_SETTING, "is not a number"},
         {"t5", "num_buckets=1", POSENC_SETTING, "out of range"},
+        {"t5", "num_buckets=L", POSENC_SETTING, "out of range"}, /* no size is known here */
+        {"deberta", "position_buckets=Dv", POSENC_SETTING, "out of range"},
         {"t5", "num_buckets=32 max_distance=8", POSENC_SETTING, "max_distance"},
         {"deberta", "position_buckets=512 max_relative_positions=200", POSENC_SETTING, "must exceed"},
     };

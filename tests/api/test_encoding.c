@@ -83,7 +83,7 @@ static void every_text_that_list_prints_is_there(void **state)
                 assert_string_not_equal(x->name, info->settings[t].name);
         }
         for (int p = 0; p < info->param_count; p++)
-            assert_true(*info->params[p].name && *info->params[p].shape && *info->params[p].init &&
+            assert_true(*info->params[p].name && info->params[p].shape && *info->params[p].init &&
                         *info->params[p].meaning);
         if (info->row_limit) {
             int found = 0;
@@ -365,7 +365,7 @@ static void shapes_follow_sizes_and_settings(void **state)
         posenc_error     err;
         for (int p = 0; p < posenc_param_count(e); p++) {
             const char *text = posenc_param_describe(e, p)->shape;
-            int         axes = 1, conditional = 0; /* "H if per_head" may be missing */
+            int         axes = *text != 0, conditional = 0; /* "H if per_head" may be missing */
             for (const char *c = text; *c; c++)
                 axes += *c == ',';
             for (const char *c = text; (c = strstr(c, " if ")) != NULL; c++)

@@ -129,6 +129,66 @@ static void expressions_over_sizes_wait_until_sizes_are_known(void **state)
     assert_int_equal(pe_setting_resolve(&v, &table[ROWS], "8*L", &small, "x", &err), POSENC_SETTING);
 }
 
+static const posenc_setting_info list = {"grid", "list", "1", "1..99", "one number per axis"};
+
+static void a_list_is_up_to_eight_integers_joined_by_colon_or_x(void **state)
+{
+    static const struct {
+        const char *text;
+        int         count;
+        int64_t     items[PE_MAX_ITEMS];
+    } all[] = {
+        {"", 1, {1}},
+        {"7", 1, {7}},
+        {"24:20:20", 3, {24, 20, 20}},
+        {"7x9", 2, {7, 9}},
+        {"1:2:3:4:5:6:7:8", 8, {1, 2, 3, 4, 5, 6, 7, 8}},
+        {"L:2*D", 2, {9, 12}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        pe_value     v;
+        posenc_error err;
+        if (pe_setting_resolve(&v, &list, all[i].text, &sizes, "test", &err))
+            fail_msg("%s: %s", all[i].text, err.message);
+        assert_int_equal(v.count, all[i].count);
+        assert_memory_equal(v.items, all[i].items, (size_t)v.count * sizeof *v.items);
+    }
+}
+
+static void what_is_no_list_is_refused(void **state)
+{
+    static const char *const all[] = {"1:",    "x7",  "7x",
+                                      "1::2",  "a",   "0",
+                                      "100:1", "1.5", "1:2:3:4:5:6:7:8:9"};
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        pe_value     v;
+        posenc_error err = {0};
+        if (pe_setting_resolve(&v, &list, all[i], &sizes, "test", &err) != POSENC_SETTING ||
+            !strstr(err.message, "test: grid="))
+            fail_msg("grid=%s: '%s'", all[i], err.message);
+    }
+}
+
+/* rows = 12 is known, clamp is absent, base is not yet resolved. */
+static void a_standard_may_name_settings_before_it(void **state)
+{
+    const posenc_setting_info follows[]      = {{"half", "integer", "rows/2", "1..", ""},
+                                                {"capped", "integer", "min(clamp,5)", "0..", ""},
+                                                {"early", "real", "base", "0..", ""}};
+    pe_value                  set[CLAMP + 1] = {{0}}, v;
+    posenc_error              err;
+    (void)state;
+    set[ROWS]            = (pe_value){.given = 1, .integer = 12, .real = 12};
+    const pe_scope whole = {&sizes, table, set, CLAMP + 1}, rows_alone = {&sizes, table, set, ROWS + 1};
+    assert_int_equal(pe_setting_resolve_in(&v, &follows[0], "", &whole, "x", &err), POSENC_OK);
+    assert_int_equal(v.integer, 6);
+    assert_int_equal(pe_setting_resolve_in(&v, &follows[1], "", &whole, "x", &err), POSENC_OK);
+    assert_int_equal(v.integer, 5); /* absent counts as infinity */
+    assert_int_equal(pe_setting_resolve_in(&v, &follows[2], "", &rows_alone, "x", &err), POSENC_SETTING);
+}
+
 /* The recursive definition, without a table: all ways to end. */
 static int slow_distance(const char *a, size_t na, const char *b, size_t nb)
 {
@@ -175,6 +235,9 @@ int main(void)
         cmocka_unit_test(text_that_fits_becomes_its_value),
         cmocka_unit_test(text_that_does_not_fit_is_refused_with_what_would),
         cmocka_unit_test(expressions_over_sizes_wait_until_sizes_are_known),
+        cmocka_unit_test(a_list_is_up_to_eight_integers_joined_by_colon_or_x),
+        cmocka_unit_test(what_is_no_list_is_refused),
+        cmocka_unit_test(a_standard_may_name_settings_before_it),
         cmocka_unit_test(edit_distance_counts_inserts_deletes_replacements_and_swaps),
         cmocka_unit_test(a_word_of_any_length_has_a_distance),
     };

@@ -4,7 +4,7 @@
  *
  * The loss is sum(dout * o) for attention and sum(dy * y) for rows. A central difference with h = 1e-6 is off by
  * h^2/6 of the third derivative and by 2^-53 * loss / h of rounding, both about 1e-9 here; so 1e-6 of the tensor's
- * largest gradient, at least 1e-3, is tight enough to see any missing term and wide enough never to fail by chance.
+ * largest gradient, at least 1e-2, is tight enough to see any missing term and wide enough never to fail by chance.
  */
 #ifndef TESTS_ENCODINGS_DIFFERENCES_H
 #define TESTS_ENCODINGS_DIFFERENCES_H
@@ -40,7 +40,8 @@ static inline double slope_at(attention_case *c, array *x, int64_t i)
 /* Samples of one tensor: evenly spread, and the place of its largest gradient. */
 static inline void compare_tensor(attention_case *c, array *x, const array *dx, const char *name)
 {
-    const double  scale = fmax(largest(dx, NULL), 1e-3);
+    /* a quotient of losses near 10 carries 2e-9 of rounding */
+    const double  scale = fmax(largest(dx, NULL), 1e-2);
     const int64_t every = dx->count > SAMPLES ? dx->count / SAMPLES : 1;
     for (int64_t i = 0; i < dx->count; i++) {
         if (i % every != 0 && fabs(dx->wide[i]) < scale)
@@ -52,13 +53,25 @@ static inline void compare_tensor(attention_case *c, array *x, const array *dx, 
     }
 }
 
+/* A source may hold a parameter at a small positive number and let its gradient through all the same: there the loss
+   has no slope to compare with. */
+static inline void keep_away_from_zero(attention_case *c)
+{
+    for (int i = 0; i < c->param_count; i++)
+        for (int64_t n = 0; n < c->params[i].count; n++)
+            if (fabs(c->params[i].wide[n]) < 0.02)
+                array_set(&c->params[i], n,
+                          copysign(0.02 + fabs(c->params[i].wide[n]), c->params[i].wide[n]));
+}
+
 /* All gradients of attention with this SPEC. */
 static inline void compare_gradients(const char *spec, posenc_dims dims, int mask, uint64_t seed)
 {
-    attention_case c   = case_make(spec, dims, seed);
-    c.options.mask     = mask;
-    c.options.window   = 3;
-    c.options.threads  = 1;
+    attention_case c  = case_make(spec, dims, seed);
+    c.options.mask    = mask;
+    c.options.window  = 3;
+    c.options.threads = 1;
+    keep_away_from_zero(&c);
     attention_result r = case_run(&c, 1);
     compare_tensor(&c, &c.q, &r.dq, "q");
     compare_tensor(&c, &c.k, &r.dk, "k");

@@ -63,6 +63,48 @@ static const array *member(const attention_result *r, size_t offset)
     return (const array *)((const char *)r + offset);
 }
 
+static void bias_of(const attention_case *c, const array *bias)
+{
+    posenc_options   options = c->options;
+    posenc_plan     *plan;
+    posenc_error     err;
+    posenc_tensor    params[CASE_PARAMS], to = array_tensor(bias, 1);
+    posenc_attend_in in = case_in(c, 1, params);
+    if (in.q_pos.array.data && in.q_pos.array.ndim > 1) /* a bias is one item's */
+        in.q_pos.array.shape[0] = in.k_pos.array.shape[0] = 1;
+    options.executor = POSENC_REFERENCE;
+    if (posenc_plan_create(&plan, c->e, &c->dims, &options, &err))
+        case_stop("plan", c, &err);
+    void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_SCORES));
+    if (posenc_bias(plan, &in, &to, work, &err))
+        case_stop("bias", c, &err);
+    free(work);
+    posenc_plan_free(plan);
+}
+
+/* How much a score moves with a number of a parameter: its gradient weighs each dS, and the rounding in it, by that. At
+   least by a position; more where a power of the distance is learned. Large tables have a small share each. */
+static double steepness(const attention_case *c, int param)
+{
+    enum { FEW = 8 };
+    const double step = 1e-3;
+    const array *x    = &c->params[param];
+    double       most = (double)(c->dims.Lq + c->dims.Lk);
+    array        bias[2];
+    for (int i = 0; i < 2; i++)
+        bias[i] = array_make(3, (int64_t[]){c->dims.H, c->dims.Lq, c->dims.Lk});
+    for (int64_t n = 0; x->count <= FEW && n < x->count; n++) {
+        const double start = x->wide[n];
+        bias_of(c, &bias[0]);
+        x->wide[n] = start + step;
+        bias_of(c, &bias[1]);
+        x->wide[n] = start;
+        most       = fmax(most, largest(&bias[0], &bias[1]) / step);
+    }
+    array_free(&bias[0]), array_free(&bias[1]);
+    return most;
+}
+
 static void compare(const attention_case *c, const attention_result *want, const attention_result near[DISTURBED],
                     const char *how)
 {
@@ -85,8 +127,7 @@ static void compare(const attention_case *c, const attention_result *want, const
         const array *disturbed[DISTURBED];
         for (int n = 0; n < DISTURBED; n++)
             disturbed[n] = member(&near[n], all[i].offset);
-        /* a parameter's gradient may weigh each dS by a position */
-        const double weight = i < 2 ? 0 : i < 5 ? 1 : (double)(c->dims.Lq + c->dims.Lk);
+        const double weight = i < 2 ? 0 : i < 5 ? 1 : steepness(c, i - 5);
         const double rest   = weight * 0x1p-20 * largest(&c->dout, NULL) * largest(&c->v, NULL);
         const double e      = array_error(member(&got, all[i].offset), member(want, all[i].offset), disturbed,
                                           all[i].tolerance, rest);

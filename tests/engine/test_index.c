@@ -138,12 +138,23 @@ static void deberta_is_odd_and_clipping_first_only_changes_what_is_far(void **st
     assert_true(pe_index_deberta(3000, 256, 512, 0) > pe_index_deberta(3000, 256, 512, 1));
 }
 
+static void clipping_keeps_what_is_between_its_ends(void **state)
+{
+    (void)state;
+    for (int64_t t = -9; t <= 9; t++) {
+        const int64_t got = pe_index_clip(t, -3, 5);
+        assert_in_range(got + 3, 0, 8);
+        assert_true(t < -3 ? got == -3 : t > 5 ? got == 5 : got == t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(t5_has_the_class_of_exact_arithmetic),
         cmocka_unit_test(t5_puts_the_future_where_its_direction_says),
         cmocka_unit_test(t5_never_falls_and_never_leaves_its_table),
+        cmocka_unit_test(clipping_keeps_what_is_between_its_ends),
         cmocka_unit_test(deberta_has_the_class_of_exact_arithmetic),
         cmocka_unit_test(deberta_is_odd_and_clipping_first_only_changes_what_is_far),
     };

@@ -3,8 +3,8 @@
  * targets.h: what a fuzzer throws its bytes at
  *
  * Each target parses bytes as a file that a stranger sent, and then touches all that came out, so
- * that a size which was believed too early is found by the sanitizer. fuzz_arrays.c and
- * fuzz_manifest.c are the same targets for libFuzzer; tests/files/test_fuzz_corpus.c runs them on
+ * that a size which was believed too early is found by the sanitizer. fuzz_arrays.c,
+ * fuzz_safetensors.c and fuzz_manifest.c are the same targets for libFuzzer; tests/files/test_fuzz_corpus.c runs them on
  * the corpus and on changed copies of it, in every test run.
  */
 #ifndef TESTS_FUZZ_TARGETS_H
@@ -37,13 +37,12 @@ static inline unsigned touch(const void *data, size_t n)
     return sum;
 }
 
-/* .npy and .npz: the first bytes say which. */
-static inline void fuzz_arrays(const unsigned char *bytes, size_t n)
+static inline void fuzz_tensors(const unsigned char *bytes, size_t n, const char *path)
 {
     posenc_arrays       set    = {0};
     posenc_error        err    = {0};
     volatile unsigned   sum    = 0;
-    const posenc_status status = n ? pe_arrays_parse(&set, bytes, n, "fuzzed.npz", &err) : POSENC_OK;
+    const posenc_status status = n ? pe_arrays_parse(&set, bytes, n, path, &err) : POSENC_OK;
     if (status)
         require_sentence(status, &err);
     require(!status || set.count == 0);
@@ -52,6 +51,18 @@ static inline void fuzz_arrays(const unsigned char *bytes, size_t n)
                (unsigned)strlen(set.items[i].name);
     (void)sum;
     posenc_arrays_free(&set);
+}
+
+/* .npy and .npz: the first bytes say which. */
+static inline void fuzz_arrays(const unsigned char *bytes, size_t n)
+{
+    fuzz_tensors(bytes, n, "fuzzed.npz");
+}
+
+/* The name keeps the bytes with this reader, however they are changed. */
+static inline void fuzz_safetensors(const unsigned char *bytes, size_t n)
+{
+    fuzz_tensors(bytes, n, "fuzzed.safetensors");
 }
 
 static inline void fuzz_manifest(const unsigned char *bytes, size_t n)

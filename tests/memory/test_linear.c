@@ -22,7 +22,7 @@ static size_t bytes_at(const posenc_encoding_info *info, int64_t L, posenc_execu
     posenc_dims       dims    = model;
     posenc_options    options = posenc_options_default();
     posenc_encoding  *e;
-    posenc_plan      *plan;
+    posenc_plan      *plan = NULL;
     posenc_error      err;
     char              small[256];
     dims.Lq = dims.Lk = L;

@@ -86,13 +86,17 @@ static const unsigned char *const *text(void)
     return windows;
 }
 
-/* Away from the zeros and ones of the start, where products with a zero would hide a missing term. */
+/* Away from the zeros and ones of the start, where products with a zero would hide a missing term. Small parameters keep
+   their sign and stay above half of themselves: an encoding may hold them within bounds, and a bound is a kink. */
 static void stir(pe_model *m)
 {
     double *theta = m->theta;
     for (int i = 0; i < m->weight_count; i++)
-        for (int64_t j = 0; j < m->weights[i].count && m->weights[i].trains; j++)
-            theta[m->weights[i].offset + j] += 0.1 * posenc_random_normal(7, m->weights[i].name, (uint64_t)j);
+        for (int64_t j = 0; j < m->weights[i].count && m->weights[i].trains; j++) {
+            double      *x    = &theta[m->weights[i].offset + j];
+            const double move = 0.1 * posenc_random_normal(7, m->weights[i].name, (uint64_t)j);
+            *x += *x == 0 || fabs(move) < 0.5 * fabs(*x) ? move : 0.5 * *x;
+        }
 }
 
 static double loss_of(pe_model *m)

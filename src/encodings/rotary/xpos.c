@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xPos: rotary positions whose scores decay
+ *
+ * Place    rotary: q and k are turned, and scaled by opposite powers of their positions
+ * Formula  q at P: rotate(q, P) * zeta_m^((P - center)/scale_base), k at P: rotate(k, P) * zeta_m^(-(P - center)/scale_base)
+ *          zeta_m = (2m/dim + gamma)/(1 + gamma), w_m = base^(-2m/dim), m = 0 .. dim/2 - 1
+ *          so pair m of q_i . k_j is multiplied by zeta_m^(t/scale_base), which decays with t
+ * Learns   nothing
+ * Source   Sun et al. 2022, arXiv:2212.10554; microsoft/torchscale, component/xpos_relative_position.py
+ *
+ * For keys in the future the factor grows without bound instead, so xPos is refused without a causal mask. Scores do not
+ * depend on `center`; torchscale puts it in the middle of the present sequence, so its keys change when the sequence
+ * grows, here it is a fixed number. Far from it one factor leaves the range of float (around 36 000 tokens with the
+ * standards): put center into the middle of longer positions, or use F64.
+ */
+#include "encodings/encoding.h"
+
+#include <math.h>
+
+enum { LAYOUT, DIM, BASE, SCALE_BASE, GAMMA, CENTER }; /* ORDER settings */
+static const posenc_setting_info settings[] = {
+    {"layout", "word", "interleaved", "interleaved|half", "pairs (2m, 2m+1), or (m, m + dim/2)"},
+    {"dim", "integer", "D", "2..", "rotated channels, even; the rest of the head passes unchanged"},
+    {"base", "real", "10000", "1<..", "theta of the rotation"},
+    {"scale_base", "real", "512", "0<..", "tokens after which a pair has decayed to zeta"},
+    {"gamma", "real", "0.4", "0<..", "how much of the fastest pair is left: zeta_0 = gamma/(1 + gamma)"},
+    {"center", "real", "0", "", "position where both factors are 1"},
+    {0},
+};
+static_assert(PE_ROWS(settings) == CENTER + 1, "ORDER settings");
+
+static const posenc_example examples[] = {
+    {"D=128", 1, 0, 0, 0.865964323360065, "the rotation is RoPE's: 10000^(-2/128)"},
+    {"D=128", 63, 0, 0, 1.15478198468946e-4, "slowest pair"},
+    {0},
+};
+
+static posenc_status check(const pe_problem *p, posenc_error *err)
+{
+    const int64_t dim = p->set[DIM].integer;
+    if (dim % 2 || dim > p->D)
+        return pe_fail(err, POSENC_SETTING, "xpos: dim=%lld must be even and at most the head width %lld", (long long)dim,
+                       (long long)p->D);
+    return POSENC_OK;
+}
+
+static void turn(const pe_problem *p, pe_turn *t)
+{
+    const int64_t dim   = p->set[DIM].integer;
+    const double  gamma = p->set[GAMMA].real;
+    t->M                = dim / 2;
+    t->first            = 0;
+    t->layout           = p->set[LAYOUT].integer == 0 ? PE_INTERLEAVED : PE_HALF;
+    t->magnitude        = 1;
+    t->center           = p->set[CENTER].real;
+    for (int64_t m = 0; m < t->M; m++) {
+        const double zeta = (2 * (double)m / (double)dim + gamma) / (1 + gamma);
+        t->w[m]           = pow(p->set[BASE].real, -2.0 * (double)m / (double)dim);
+        t->growth[m]      = log(zeta) / p->set[SCALE_BASE].real;
+    }
+}
+
+const pe_encoding pe_xpos = {
+    .info =
+        {
+            .name          = "xpos",
+            .place         = POSENC_ROTARY,
+            .title         = "rotary positions with decay",
+            .paper         = "arXiv:2212.10554",
+            .models        = "RetNet, LeX",
+            .pictures      = "similarity",
+            .settings      = settings,
+            .setting_count = PE_ROWS(settings),
+            .by_distance   = 1,
+            .causal_only   = 1,
+        },
+    .why_causal = "its factors grow with the distance of keys in the future",
+    .examples   = examples,
+    .check      = check,
+    .turn       = turn,
+    .grows      = 1,
+};

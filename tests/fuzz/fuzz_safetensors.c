@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The target fuzz_safetensors (targets.h) for libFuzzer. From the root of the tree:
+ *     clang -g -O1 -fsanitize=fuzzer,address,undefined -D_POSIX_C_SOURCE=200809L -Iinclude -Isrc -Itests \
+ *         tests/fuzz/fuzz_safetensors.c src/files/?*.c -lzip -ljansson -o fuzz_safetensors
+ *     ./fuzz_safetensors -max_len=4096 tests/fuzz/corpus/safetensors
+ */
+#include "fuzz/targets.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+    fuzz_safetensors(bytes, n);
+    return 0;
+}
