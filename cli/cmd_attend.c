@@ -25,8 +25,10 @@ static const cli_option options[] = {
     {'i', "input", "F", "tensors: .npz or .safetensors; - is standard input"},
     {'o', "output", "F", "where the results go: .npz; - is standard output"},
     {0, "set", "[NAME.]K=V", "a setting of the encoding; may be repeated (posenc list NAME shows them)"},
-    {0, "causal", NULL, "a query sees no key behind its own position"},
+    {0, "causal", NULL, "a query sees no key beyond its own position"},
     {0, "window", "N", "a query sees keys at distances below N only"},
+    {0, "segments", "NAME",
+     "what segments in the input do: mask (packed sequences) or see (the encoding's terms)"},
     {0, "scale", "X", "factor of the products in a score (the standard is the encoding's own)"},
     {0, "q-offset", "N", "position of the first query where there is no array q_pos (the standard is 0)"},
     {0, "heads-layout", "NAME", "order of q, k, v, dout and the results: bhld (the standard) or blhd"},
@@ -41,7 +43,7 @@ static const cli_option options[] = {
 typedef struct job {
     const cli_args *args;
     cli_inputs      in;
-    int             is_blhd, wants_grad;
+    int             is_blhd, wants_grad, sees_segments;
     int64_t         q_offset, seed;
     posenc_options  options;
     posenc_dtype    dtype;            /* of the results */
@@ -82,13 +84,16 @@ static int choose(const cli_args *args, const char *option, const char *const *w
 static int read_choices(job *j)
 {
     static const char *const     layouts[]   = {"bhld", "blhd", NULL};
+    static const char *const     uses[]      = {"mask", "see", NULL};
     static const char *const     executors[] = {"auto", "reference", "tiled", NULL};
     static const posenc_executor chosen[]    = {POSENC_AUTO, POSENC_REFERENCE, POSENC_TILED};
     const int                    layout      = choose(j->args, "heads-layout", layouts);
-    const int                    executor    = layout < 0 ? -1 : choose(j->args, "executor", executors);
+    const int                    use         = layout < 0 ? -1 : choose(j->args, "segments", uses);
+    const int                    executor    = use < 0 ? -1 : choose(j->args, "executor", executors);
     if (executor < 0)
         return CLI_USAGE;
     j->is_blhd          = layout;
+    j->sees_segments    = use;
     j->options.executor = chosen[executor];
     return CLI_DONE;
 }
@@ -276,22 +281,34 @@ static void read_positions(job *j)
         j->run.k_pos = posenc_positions_array(k_array);
 }
 
+/* What segments do is never guessed: packed sequences must not see each other, a model with segment terms must. */
+static void read_segments(job *j)
+{
+    static const char *const q[]   = {"q_segments", "in_q_segments", "segment_ids", "in_segment_ids", NULL};
+    static const char *const k[]   = {"k_segments", "in_k_segments", "segment_ids", "in_segment_ids", NULL};
+    const char              *given = cli_value(j->args, "segments");
+    j->run.q_segments              = whole_array(j, q, POSENC_I64, 2);
+    j->run.k_segments              = whole_array(j, k, POSENC_I64, 2);
+    const int both                 = j->run.q_segments.data && j->run.k_segments.data;
+    if (!both && (j->run.q_segments.data || j->run.k_segments.data))
+        cli_inputs_fail(&j->in, "it has %s alone; give both q_segments and k_segments, or neither",
+                        j->run.q_segments.data ? q[0] : k[0]);
+    else if (both && !given)
+        cli_inputs_fail(&j->in, "it has segments; say what they do: --segments mask (packed sequences) or "
+                                "--segments see (the encoding's terms alone)");
+    else if (given && !both)
+        cli_inputs_fail(&j->in, "it has no q_segments and k_segments, which --segments needs");
+    j->options.mask |= given && !j->sees_segments ? POSENC_MASK_SEGMENTS : 0;
+}
+
 static void read_masks(job *j)
 {
-    static const char *const keys[]       = {"key_allowed", "in_key_allowed", NULL};
-    static const char *const all[]        = {"allowed", "in_allowed", "allow", "in_allow", NULL};
-    static const char *const q_segments[] = {"q_segments", "in_q_segments", NULL};
-    static const char *const k_segments[] = {"k_segments", "in_k_segments", NULL};
-    j->run.key_allowed                    = whole_array(j, keys, POSENC_U8, 2);
-    j->run.allowed                        = whole_array(j, all, POSENC_U8, 4);
-    j->run.q_segments                     = whole_array(j, q_segments, POSENC_I64, 2);
-    j->run.k_segments                     = whole_array(j, k_segments, POSENC_I64, 2);
-    if (!j->run.q_segments.data != !j->run.k_segments.data)
-        cli_inputs_fail(&j->in, "it has %s alone; give both q_segments and k_segments, or neither",
-                        j->run.q_segments.data ? q_segments[0] : k_segments[0]);
+    static const char *const keys[] = {"key_allowed", "in_key_allowed", NULL};
+    static const char *const all[]  = {"allowed", "in_allowed", "allow", "in_allow", NULL};
+    j->run.key_allowed              = whole_array(j, keys, POSENC_U8, 2);
+    j->run.allowed                  = whole_array(j, all, POSENC_U8, 4);
     j->options.mask |= (j->run.key_allowed.data ? POSENC_MASK_KEY_PADDING : 0) |
-                       (j->run.allowed.data ? POSENC_MASK_EXPLICIT : 0) |
-                       (j->run.q_segments.data ? POSENC_MASK_SEGMENTS : 0);
+                       (j->run.allowed.data ? POSENC_MASK_EXPLICIT : 0);
 }
 
 /* The least and the greatest position; a range of L is known by its ends. */
@@ -327,6 +344,7 @@ static int make_plan(job *j)
     posenc_error err;
     read_positions(j);
     read_masks(j);
+    read_segments(j);
     if (j->in.status)
         return j->in.status;
     const int64_t span       = count_distances(j);
@@ -501,12 +519,14 @@ static void free_job(job *j)
     free(j->is_initial);
 }
 
+typedef int step(job *j);
+
 static int run(const cli_args *args)
 {
-    job j                                = {.args = args, .options = posenc_options_default()};
-    int status                           = read_names(&j);
-    static int (*const steps[])(job * j) = {read_choices, read_numbers, make_encoding, read_input, read_heads,
-                                            make_plan,    make_params,  make_results,  compute};
+    static step *const steps[] = {read_choices, read_numbers, make_encoding, read_input, read_heads,
+                                  make_plan,    make_params,  make_results,  compute};
+    job                j       = {.args = args, .options = posenc_options_default()};
+    int                status  = read_names(&j);
     for (size_t i = 0; !status && i < sizeof steps / sizeof *steps; i++)
         status = steps[i](&j);
     if (!status)
@@ -522,18 +542,15 @@ const cli_command cli_attend = {
     .details =
         "SPEC is an encoding or several joined by +, each with settings in brackets: "
         "t5[max_distance=64]+rope[base=5e5]. Those that act on the embeddings have no place here.\n\n"
-        "The input holds q [B,H,Lq,D], k [B,G,Lk,D] and v [B,G,Lk,Dv]; G divides H. It may hold the "
-        "parameters "
-        "of the encoding by name (posenc list NAME shows them), positions q_pos and k_pos or pos "
-        "([L], [B,L] or [B,L,N], whole or real), and masks, where 0 forbids: key_allowed [B,Lk], allowed "
-        "[B,H,Lq,Lk] (axes of length 1 are repeated), q_segments and k_segments [B,L] (equal numbers see "
-        "each "
-        "other). With --grad also dout, the gradient of the output; without it ones. The names of reference "
-        "cases are understood too: in_q, in_allow, par_table, gin_do.\n\n"
-        "The output holds out_o, out_lse (natural log of the sum of exp over allowed keys) and, with --grad, "
-        "g_q, "
-        "g_k, g_v and g_PARAMETER: float64 from the reference executor, float32 from the tiled one.\n\n"
-        "A parameter that the input lacks is initialised as its source does; a warning names it.",
+        "The input holds q [B,H,Lq,D], k [B,G,Lk,D] and v [B,G,Lk,Dv]; G divides H. It may hold "
+        "parameters of the encoding by name (posenc list NAME shows them); positions q_pos and k_pos, or "
+        "pos for both ([L], [B,L] or [B,L,N], whole or real); masks, where 0 forbids: key_allowed [B,Lk], "
+        "allowed [B,H,Lq,Lk] (B and H may be 1); and segments: q_segments and k_segments, or segment_ids "
+        "for both ([B,L], whole numbers). With --grad also dout, the gradient of the output; ones without "
+        "it. The names of reference cases are understood too: in_q, in_allow, par_table, gin_do.\n\n"
+        "The output holds out_o, out_lse (natural log of the sum of exp over allowed keys) and with --grad "
+        "g_q, g_k, g_v and g_PARAMETER: float64 from the reference executor, float32 from the tiled one.\n\n"
+        "A parameter that the input lacks is initialised as its source does it; a warning names it.",
     .options = options,
     .run     = run,
 };

@@ -17,6 +17,11 @@ static const struct {
 
 static const double LEAST_SCALE = 1e-3; /* of a row, relative to its array */
 
+/* What a float64 gradient may be off by. An array whose references are all below is 0 - a number added to every score
+   of a row has no gradient, for example - and what the reference holds is its own rounding: no scale for a float32
+   result, which is a sum of numbers as large as the other gradients. */
+static const double ZERO = 1e-11;
+
 int64_t cli_element_count(const posenc_tensor *t)
 {
     int64_t n = 1;
@@ -63,11 +68,12 @@ cli_measure cli_measure_array(const posenc_tensor *got, const posenc_tensor *wan
     const int64_t n      = cli_element_count(want);
     const int64_t width  = want->ndim ? want->shape[want->ndim - 1] : 1;
     const double  factor = rules[a->kind].factor[a->is_single], array = largest(want, 0, n);
+    const double  least  = a->kind == CLI_GRADIENT && array <= ZERO ? a->others : LEAST_SCALE * array;
     const int     by_row = a->is_single && rules[a->kind].by_row;
     cli_measure   m      = {0, 0, 0, 0};
     for (int64_t row = 0; row * width < n; row++) {
         const double most  = largest(want, row * width, width);
-        const double scale = fmax(most, LEAST_SCALE * array);
+        const double scale = fmax(most, least);
         const double angle = (a->angles ? a->angles[row] : a->angle) * fmax(1, most);
         for (int64_t i = row * width; i < (row + 1) * width; i++) {
             const double x = cli_element(got, i), ref = cli_element(want, i);

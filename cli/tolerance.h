@@ -6,6 +6,7 @@
  *   float64 gradients   1e-11 * max(1, |ref|)
  *   float32 outputs     2e-6 of the row's scale: row = last axis, scale = max |ref| over it, at least
  *   float32 gradients   2e-5   1e-3 of the array's; a 1-D array is one row
+ *                       (where it is 0 everywhere: of the largest gradient of the case)
  *   whole numbers       nothing
  *   angles              2^-52 * |a| more where the cosine of a computed angle a enters
  *
@@ -27,6 +28,7 @@ typedef struct cli_allowance {
     int           is_single; /* computed in float32 */
     double        angle;
     const double *angles;
+    double        others; /* max |ref| of all gradients of the case: see ZERO in tolerance.c */
 } cli_allowance;
 
 typedef struct cli_measure {

@@ -2,6 +2,7 @@
 /* Finding, making and measuring the arrays of a case: contract in trial.h. */
 #include "trial.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -186,14 +187,27 @@ static int is_single(const cli_trial *t)
     return t->with && t->with->dtype == POSENC_F32;
 }
 
+/* max |ref| over every g_* of the file. */
+static double largest_gradient(const cli_trial *t)
+{
+    double most = 0;
+    for (int i = 0; i < t->file->count; i++) {
+        const posenc_tensor *x = &t->file->items[i].tensor;
+        for (int64_t n = 0; !strncmp(t->file->items[i].name, "g_", 2) && n < cli_element_count(x); n++)
+            most = fabs(cli_element(x, n)) > most ? fabs(cli_element(x, n)) : most;
+    }
+    return most;
+}
+
 void cli_trial_compare(cli_trial *t, cli_kind kind, const char *name, const posenc_tensor *got, double angle)
 {
-    measure(t, name, got, &(cli_allowance){kind, is_single(t), angle, NULL});
+    const cli_allowance allowance = {kind, is_single(t), angle, NULL, kind == CLI_GRADIENT ? largest_gradient(t) : 0};
+    measure(t, name, got, &allowance);
 }
 
 void cli_trial_compare_rows(cli_trial *t, const char *name, const posenc_tensor *got, const double *angles)
 {
-    measure(t, name, got, &(cli_allowance){CLI_OUTPUT, is_single(t), 0, angles});
+    measure(t, name, got, &(cli_allowance){CLI_OUTPUT, is_single(t), 0, angles, 0});
 }
 
 /* ---------------------------------------------------------------- plan and parameters ------- */

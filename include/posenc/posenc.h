@@ -34,6 +34,7 @@
  *   - Gradients of parameters ADD to what the caller's tensor holds; gradients of q, k, v and x
  *     OVERWRITE. A gradient tensor whose data is NULL is not wanted and not computed.
  *   - A query without an allowed key gives o = 0, lse = -infinity, and zero gradients.
+ *   - Keys and values that a mask hides are multiplied by zero, not skipped: they must be finite.
  *   - A call that fails has written nothing to its outputs; `err` (may be NULL) says why.
  *   - Parameters are tensors of the caller, F32 or F64, contiguous, numbered as posenc_param_describe numbers them. A run
  *     looks at those of the parts it computes (posenc_rows: input; posenc_attend: score, weight); others may be empty.

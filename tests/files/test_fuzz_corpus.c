@@ -69,6 +69,12 @@ static void arrays_from_strangers_are_read_or_refused(void **state)
     run_corpus(fuzz_arrays, CORPUS "arrays");
 }
 
+static void tensors_from_strangers_are_read_or_refused(void **state)
+{
+    (void)state;
+    run_corpus(fuzz_safetensors, CORPUS "safetensors");
+}
+
 static void manifests_from_strangers_are_read_or_refused(void **state)
 {
     (void)state;
@@ -79,6 +85,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arrays_from_strangers_are_read_or_refused),
+        cmocka_unit_test(tensors_from_strangers_are_read_or_refused),
         cmocka_unit_test(manifests_from_strangers_are_read_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

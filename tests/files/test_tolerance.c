@@ -11,7 +11,7 @@ static const int64_t shape[2] = {2, 3};
 static cli_measure measured(cli_kind kind, int is_single, double angle, const double *got, const double *want)
 {
     double              a[6], b[6];
-    const cli_allowance allowance = {kind, is_single, angle, NULL};
+    const cli_allowance allowance = {kind, is_single, angle, NULL, 0};
     memcpy(a, got, sizeof a);
     memcpy(b, want, sizeof b);
     const posenc_tensor x = posenc_tensor_contiguous(a, POSENC_F64, 2, shape);
@@ -96,7 +96,7 @@ static void a_row_is_the_last_axis_and_one_number_is_a_row(void **state)
 {
     double              x[3] = {1000, 1, 1.00001}, y[3] = {1000, 1, 1};
     const int64_t       n = 3;
-    const cli_allowance a = {CLI_OUTPUT, 1, 0, NULL};
+    const cli_allowance a = {CLI_OUTPUT, 1, 0, NULL, 0};
     (void)state;
     const posenc_tensor flat[2] = {posenc_tensor_contiguous(x, POSENC_F64, 1, &n),
                                    posenc_tensor_contiguous(y, POSENC_F64, 1, &n)};

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * DeBERTa: content meets position, position meets content
+ *
+ * Place    score
+ * Formula  S[h,i,j] = scale * ( q_i . k_j + q_i . pos_k[h,x] + k_j . pos_q[h,y] )      scale = 1/sqrt(D (1 + m))
+ *          x = clip(delta(P(i) - P(j)) + span, 0, 2 span - 1); delta: the distance, or its log bucket
+ *          y = x (p2c_index=code), or the same of P(j) - P(i) (paper)      m = number of the two terms in use
+ * Learns   projected=yes: pos_k, pos_q [H,2*span,D], as projected by the caller
+ *          projected=no:  P [2*span,d_model], W_kr, W_qr [H*D,d_model]: pos_k[h,x] = P[x] . W_kr^T, rows hD .. hD+D-1
+ * Source   He, Liu, Gao, Chen 2021, arXiv:2006.03654, section 3.1; microsoft/DeBERTa, disentangled_attention.py;
+ *          He, Gao, Chen 2023, arXiv:2111.09543 (v3)
+ *
+ * Equation 4 of the paper gives the second term the opposite index, delta(j,i). All released code, Microsoft's and
+ * Hugging Face's alike, ends with the same index in both terms, because it transposes what it gathered: checkpoints
+ * are models of the code. As P is shared by the two terms, the two conventions are different models.
+ *
+ * v1 clips at span = max_relative_positions; v2 and v3 have log buckets: position_buckets on each side, so span is their
+ * number. Microsoft limits the distance before it finds the bucket, Hugging Face does not; they differ in one row, at
+ * the far end of the future: clip_first. The terms carry the same scale as the content, which counts them.
+ * The model is an encoder; nothing forbids a causal mask.
+ */
+#include "encodings/encoding.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/index.h"
+
+enum { MAX_RELATIVE, BUCKETS, SPAN, CLIP_FIRST, P2C_INDEX, TERMS, PROJECTED, SIGMA }; /* ORDER settings */
+static const posenc_setting_info settings[] = {
+    {"max_relative_positions", "integer", "512", "1..1048576", "the farthest distance that is told apart"},
+    {"position_buckets", "integer", "", "2..1048576", "log buckets on each side (v2, v3); absent: each distance its own row"},
+    {"span", "integer", "min(max_relative_positions,position_buckets)", "1..1048576", "k: half the rows of the tables"},
+    {"clip_first", "flag", "no", "yes|no", "limit the distance before its bucket, as Microsoft's code; no: as Hugging Face"},
+    {"p2c_index", "word", "code", "code|paper", "row that a key meets: code: as the query's; paper: of P(j) - P(i)"},
+    {"terms", "word", "c2p:p2c", "c2p:p2c|c2p|p2c|p2c:c2p", "c2p: queries meet positions; p2c: keys meet positions"},
+    {"projected", "flag", "yes", "yes|no", "the tables are given projected; no: one table P and its projections"},
+    {"sigma", "real", "0.02", "0..", "standard deviation of all initial parameters"},
+    {0},
+};
+static_assert(PE_ROWS(settings) == SIGMA + 1, "ORDER settings");
+
+enum { POS_K, POS_Q, TABLE, W_KR, W_QR }; /* ORDER params */
+static const posenc_param_info params[] = {
+    {"pos_k", "H,2*span,D", "normal(0, sigma)", "K^r: what queries meet; projected=yes", 1},
+    {"pos_q", "H,2*span,D", "normal(0, sigma)", "Q^r: what keys meet; projected=yes", 1},
+    {"P", "2*span,d_model", "normal(0, sigma)", "one vector per row, before projection; projected=no", 1},
+    {"W_kr", "H*D,d_model", "normal(0, sigma)", "projects P to K^r; projected=no", 1},
+    {"W_qr", "H*D,d_model", "normal(0, sigma)", "projects P to Q^r; projected=no", 1},
+    {0},
+};
+static_assert(PE_ROWS(params) == W_QR + 1, "ORDER params");
+
+static const posenc_example examples[] = {
+    {"span=4", 0, 3, 1, 0, "without content the position adds nothing"},
+    {"span=4 projected=no", 0, 3, 1, 0, "the same"},
+    {0},
+};
+
+static int has_c2p(const pe_value *set)
+{
+    return set[TERMS].integer != 2;
+}
+
+static int has_p2c(const pe_value *set)
+{
+    return set[TERMS].integer != 1;
+}
+
+static int has(const pe_value *set, int index)
+{
+    const int projected = set[PROJECTED].integer == 1;
+    switch (index) {
+    case POS_K: return projected && has_c2p(set);
+    case POS_Q: return projected && has_p2c(set);
+    case W_KR: return !projected && has_c2p(set);
+    case W_QR: return !projected && has_p2c(set);
+    default: return !projected;
+    }
+}
+
+static posenc_status check(const pe_problem *p, posenc_error *err)
+{
+    const pe_value *buckets = &p->set[BUCKETS];
+    if (!buckets->given || p->set[MAX_RELATIVE].integer - 1 > buckets->integer / 2)
+        return POSENC_OK;
+    return pe_fail(err, POSENC_SETTING,
+                   "deberta: max_relative_positions=%lld leaves nothing for the logarithm of %lld buckets; it must exceed %lld",
+                   (long long)p->set[MAX_RELATIVE].integer, (long long)buckets->integer,
+                   (long long)(buckets->integer / 2 + 1));
+}
+
+static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
+{
+    (void)index, (void)i;
+    return p->set[SIGMA].real * pe_normal(rng);
+}
+
+static int64_t row_at(const pe_problem *p, int64_t t)
+{
+    const int64_t span  = p->set[SPAN].integer;
+    const int64_t delta = p->set[BUCKETS].given ? pe_index_deberta(t, p->set[BUCKETS].integer, p->set[MAX_RELATIVE].integer,
+                                                                   (int)p->set[CLIP_FIRST].integer)
+                                                : t;
+    return pe_index_clip(delta, -span, span - 1) + span;
+}
+
+static int64_t key_row_at(const pe_problem *p, int64_t t)
+{
+    return row_at(p, p->set[P2C_INDEX].integer == 0 ? t : -t);
+}
+
+/* One of the two tables: where it lies, and how it is projected. */
+typedef struct side {
+    int table, projection;
+    int64_t (*row_at)(const pe_problem *p, int64_t t);
+} side;
+
+static const side c2p = {POS_K, W_KR, row_at}, p2c = {POS_Q, W_QR, key_row_at};
+
+/* to = row x of the projected table of head h */
+static void load_row(const pe_problem *p, const double *const par[], const side *s, int64_t h, int64_t x, double to[])
+{
+    const int64_t D = p->D, d_model = p->d_model, span = p->set[SPAN].integer;
+    if (p->set[PROJECTED].integer) {
+        memcpy(to, par[s->table] + (h * 2 * span + x) * D, (size_t)D * sizeof *to);
+        return;
+    }
+    for (int64_t d = 0; d < D; d++) {
+        const double *w = par[s->projection] + (h * D + d) * d_model, *v = par[TABLE] + x * d_model;
+        to[d]           = 0;
+        for (int64_t m = 0; m < d_model; m++)
+            to[d] += w[m] * v[m];
+    }
+}
+
+/* to[d] = sum_m W[hD+d,m] * P[x,m] */
+static void store_row(const pe_problem *p, const double *const par[], const side *s, int64_t h, int64_t x,
+                      const double drow[], double *const dpar[])
+{
+    const int64_t D = p->D, d_model = p->d_model, span = p->set[SPAN].integer;
+    double       *dtable = dpar[s->table];
+    if (p->set[PROJECTED].integer) {
+        for (int64_t d = 0; dtable && d < D; d++)
+            dtable[(h * 2 * span + x) * D + d] += drow[d];
+        return;
+    }
+    for (int64_t d = 0; d < D; d++)
+        for (int64_t m = 0; m < d_model; m++) {
+            if (dpar[TABLE])
+                dpar[TABLE][x * d_model + m] += drow[d] * par[s->projection][(h * D + d) * d_model + m];
+            if (dpar[s->projection])
+                dpar[s->projection][(h * D + d) * d_model + m] += drow[d] * par[TABLE][x * d_model + m];
+        }
+}
+
+/* Neighbours beyond the limit share a row: it is projected once. */
+static void fill_side(const pe_problem *p, const double *const par[], const side *s, int64_t h, int64_t t0, int64_t n,
+                      double rows[])
+{
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t x = s->row_at(p, t0 + i);
+        if (i > 0 && x == s->row_at(p, t0 + i - 1))
+            memcpy(rows + i * p->D, rows + (i - 1) * p->D, (size_t)p->D * sizeof *rows);
+        else
+            load_row(p, par, s, h, x, rows + i * p->D);
+    }
+}
+
+static void fold_side(const pe_problem *p, const double *const par[], const side *s, int64_t h, int64_t t0, int64_t n,
+                      const double drows[], double *const dpar[])
+{
+    for (int64_t i = 0; i < n; i++)
+        store_row(p, par, s, h, s->row_at(p, t0 + i), drows + i * p->D, dpar);
+}
+
+static void c2p_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double rows[])
+{
+    fill_side(p, par, &c2p, h, t0, n, rows);
+}
+
+static void c2p_fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                     const double drows[], double *const dpar[])
+{
+    fold_side(p, par, &c2p, h, t0, n, drows, dpar);
+}
+
+static void p2c_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double rows[])
+{
+    fill_side(p, par, &p2c, h, t0, n, rows);
+}
+
+static void p2c_fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                     const double drows[], double *const dpar[])
+{
+    fold_side(p, par, &p2c, h, t0, n, drows, dpar);
+}
+
+static void terms(const pe_problem *p, pe_terms *s)
+{
+    s->scale = 1.0 / sqrt((double)p->D * (1 + has_c2p(p->set) + has_p2c(p->set)));
+    if (has_c2p(p->set))
+        s->A = (pe_by_distance){.fill = c2p_fill, .fold = c2p_fold};
+    if (has_p2c(p->set))
+        s->B = (pe_by_distance){.fill = p2c_fill, .fold = p2c_fold};
+}
+
+const pe_encoding pe_deberta = {
+    .info =
+        {
+            .name          = "deberta",
+            .place         = POSENC_SCORE,
+            .title         = "disentangled attention: content and position meet both ways",
+            .paper         = "arXiv:2006.03654",
+            .models        = "DeBERTa v1, v2, v3",
+            .pictures      = "",
+            .settings      = settings,
+            .setting_count = PE_ROWS(settings),
+            .params        = params,
+            .param_count   = PE_ROWS(params),
+            .by_distance   = 1,
+        },
+    .model    = "max_relative_positions=floor(L/2) projected=no sigma=1/sqrt(d_model)",
+    .examples = examples,
+    .check    = check,
+    .has      = has,
+    .init     = init,
+    .terms    = terms,
+};

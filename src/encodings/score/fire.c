@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * FIRE: a small network of the distance as a share of the query's position
+ *
+ * Place    score: a bias of distance and query position, by a tile hook
+ * Formula  S[h,i,j] = scale * q_i . k_j + b_h(x)          t = P(i) - P(j)
+ *          x        = psi(t) / ( psi(max(P(i), limit)) + eps )
+ *          psi(y)   = ln(|c y| + 1), limit = |L_mult * init_L|
+ *          b_h(x)   = sum_k W2[h,k] * max(0, W1[k,0] * x + b1[k]) + b2[h]
+ * Learns   W1 [mlp_width,1], b1 [mlp_width], W2 [H,mlp_width], b2 [H], and two single numbers: c, L_mult
+ * Source   Li et al. 2024, arXiv:2310.04418, section 3 and the listing in the appendix
+ *
+ * In a long text the distance is measured as a share of the way back to the beginning, so that the network only ever sees
+ * numbers from 0 to 1, whatever the length; before the threshold it sees the distance itself. The bias depends on P(i)
+ * too: moving all positions changes it. The paper is causal; |c y| makes future keys symmetric where no mask hides
+ * them. All heads share the network but for its last layer. The bias is not multiplied by the scale.
+ *
+ * At a kink the gradient is that of the authors' framework: 0 for max(0, 0) and |0|; at P(i) = limit, where max() may
+ * take either, half of it goes to each.
+ */
+#include "encodings/encoding.h"
+
+#include <math.h>
+
+enum { INIT_L, EPS, MLP_WIDTH }; /* ORDER settings */
+static const posenc_setting_info settings[] = {
+    {"init_L", "real", "512", "0..", "query position up to which distances count as they are, at the start"},
+    {"eps", "real", "1e-6", "0..", "added to the denominator"},
+    {"mlp_width", "integer", "32", "1..1024", "width of the hidden layer"},
+    {0},
+};
+static_assert(PE_ROWS(settings) == MLP_WIDTH + 1, "ORDER settings");
+
+enum { W1, B1, W2, B2, C, L_MULT }; /* ORDER params */
+static const posenc_param_info params[] = {
+    {"W1", "mlp_width,1", "uniform(-1, 1)", "first layer", 1},
+    {"b1", "mlp_width", "uniform(-1, 1)", "its bias", 1},
+    {"W2", "H,mlp_width", "uniform(-1/sqrt(mlp_width), 1/sqrt(mlp_width))", "second layer, one row per head", 1},
+    {"b2", "H", "uniform(-1/sqrt(mlp_width), 1/sqrt(mlp_width))", "its bias", 1},
+    {"c", "", "0.1", "how soon the logarithm bends", 1},
+    {"L_mult", "", "1", "moves the threshold: limit = |L_mult * init_L|", 1},
+    {0},
+};
+static_assert(PE_ROWS(params) == L_MULT + 1, "ORDER params");
+
+/* The examples' parameter values are 0, 1, 2, ... in memory order; c and L_mult are single numbers, so both are 0, psi
+   is 0, and what is left is b_h(0) = sum_k W2[h,k] * b1[k] + b2[h]. */
+static const posenc_example examples[] = {
+    {"H=1 mlp_width=3", 0, 4, 1, 5, "0*0 + 1*1 + 2*2 + 0"},
+    {"H=2 mlp_width=3", 1, 2, 2, 15, "3*0 + 4*1 + 5*2 + 1"},
+    {0},
+};
+
+static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
+{
+    const double ends[] = {1, 1, 1 / sqrt((double)p->set[MLP_WIDTH].integer), 1 / sqrt((double)p->set[MLP_WIDTH].integer)};
+    (void)i;
+    if (index == C)
+        return 0.1;
+    if (index == L_MULT)
+        return 1;
+    return ends[index] * (2 * pe_uniform(rng) - 1);
+}
+
+static double sign(double x)
+{
+    return x > 0 ? 1 : x < 0 ? -1 : 0;
+}
+
+static double psi(double c, double y)
+{
+    return log1p(fabs(c * y));
+}
+
+/* d psi / d c, and by symmetry d psi / d y with the arguments exchanged */
+static double psi_slope(double c, double y)
+{
+    return sign(c * y) * y / (1 + fabs(c * y));
+}
+
+/* What a query position makes of the denominator. */
+typedef struct measure {
+    double limit, far, denominator;
+} measure;
+
+static measure measure_of(const pe_problem *p, const double *const par[], double position)
+{
+    const double limit = fabs(par[L_MULT][0] * p->set[INIT_L].real), far = fmax(position, limit);
+    return (measure){limit, far, psi(par[C][0], far) + p->set[EPS].real};
+}
+
+/* b_h(x) */
+static double network(const pe_problem *p, const double *const par[], int64_t h, double x)
+{
+    const int64_t width = p->set[MLP_WIDTH].integer;
+    double        sum   = par[B2][h];
+    for (int64_t k = 0; k < width; k++)
+        sum += par[W2][h * width + k] * fmax(0, par[W1][k] * x + par[B1][k]);
+    return sum;
+}
+
+static void add(double *const dpar[], int index, int64_t at, double x)
+{
+    if (dpar[index])
+        dpar[index][at] += x;
+}
+
+/* Adds db times the gradient of b_h(x) by the network's numbers; returns db * d b_h / d x. */
+static double network_back(const pe_problem *p, const double *const par[], int64_t h, double x, double db,
+                           double *const dpar[])
+{
+    const int64_t width = p->set[MLP_WIDTH].integer;
+    double        dx    = 0;
+    add(dpar, B2, h, db);
+    for (int64_t k = 0; k < width; k++) {
+        const double y = par[W1][k] * x + par[B1][k], w = par[W2][h * width + k];
+        if (!(y > 0))
+            continue;
+        add(dpar, W2, h * width + k, db * y);
+        add(dpar, W1, k, db * w * x);
+        add(dpar, B1, k, db * w);
+        dx += db * w * par[W1][k];
+    }
+    return dx;
+}
+
+static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
+{
+    for (int64_t r = 0; r < tile->rows; r++) {
+        const measure m = measure_of(p, par, tile->q_pos[r]);
+        for (int64_t c = 0; c < tile->cols; c++)
+            x[r * tile->stride + c] =
+                network(p, par, tile->h, psi(par[C][0], tile->q_pos[r] - tile->k_pos[c]) / m.denominator);
+    }
+}
+
+/* x = psi(c, t) / n, n = psi(c, far) + eps, far = max(P, |L_mult init_L|). `by_numerator` is the sum over the row of
+   dx * dpsi(t)/dc / n, `by_denominator` that of -dx * psi(t) / n^2. */
+static void measure_back(const pe_problem *p, const double *const par[], const measure *m, double position,
+                         double by_numerator, double by_denominator, double *const dpar[])
+{
+    const double c = par[C][0], slope = by_denominator * psi_slope(m->far, c); /* of psi(c, far) by far */
+    const double share = position < m->limit ? 1 : position == m->limit ? 0.5 : 0;
+    add(dpar, C, 0, by_numerator + by_denominator * psi_slope(c, m->far));
+    add(dpar, L_MULT, 0, share * slope * sign(par[L_MULT][0] * p->set[INIT_L].real) * p->set[INIT_L].real);
+}
+
+static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
+                       double *const dpar[])
+{
+    const double bend = par[C][0];
+    for (int64_t r = 0; r < tile->rows; r++) {
+        const measure m         = measure_of(p, par, tile->q_pos[r]);
+        double        numerator = 0, denominator = 0;
+        for (int64_t c = 0; c < tile->cols; c++) {
+            const double db = dx[r * tile->stride + c], t = tile->q_pos[r] - tile->k_pos[c], y = psi(bend, t);
+            if (db == 0)
+                continue;
+            const double slope = network_back(p, par, tile->h, y / m.denominator, db, dpar);
+            numerator += slope * psi_slope(bend, t) / m.denominator;
+            denominator -= slope * y / (m.denominator * m.denominator);
+        }
+        measure_back(p, par, &m, tile->q_pos[r], numerator, denominator, dpar);
+    }
+}
+
+static void terms(const pe_problem *p, pe_terms *s)
+{
+    s->scale = 1.0 / sqrt((double)p->D);
+    s->hook  = (pe_tile_hook){.visit = visit, .visit_back = visit_back};
+}
+
+const pe_encoding pe_fire = {
+    .info =
+        {
+            .name          = "fire",
+            .place         = POSENC_SCORE,
+            .title         = "a network of the distance relative to the query's position",
+            .paper         = "arXiv:2310.04418",
+            .models        = "",
+            .pictures      = "bias",
+            .settings      = settings,
+            .setting_count = PE_ROWS(settings),
+            .params        = params,
+            .param_count   = PE_ROWS(params),
+        },
+    .model    = "init_L=L/2",
+    .examples = examples,
+    .init     = init,
+    .terms    = terms,
+};

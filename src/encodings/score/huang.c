@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Huang M4: a vector for each distance that meets the query and the key
+ *
+ * Place    score
+ * Formula  S[h,i,j] = scale * ( q_i . k_j + q_i . e[x] + k_j . e[x] )      x = P(i) - P(j) + max_positions - 1
+ * Learns   dist = e [2*max_positions-1, D], one table for both products and all heads
+ * Source   Huang, Liang, Xu, Xiang 2020, arXiv:2009.13658, section 3, method 4; Hugging Face, modeling_bert.py,
+ *          position_embedding_type "relative_key_query"
+ *
+ * The sign is opposite to Shaw's: the rows ascend with the distance into the past. Nothing is clipped: a distance
+ * beyond the table has no vector, and a run that needs one is refused. Without the last product it is Hugging Face's
+ * "relative_key": key_term=no.
+ */
+#include "encodings/encoding.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/index.h"
+
+enum { MAX_POSITIONS, KEY_TERM, SIGMA }; /* ORDER settings */
+static const posenc_setting_info settings[] = {
+    {"max_positions", "integer", "512", "1..1048576", "positions of a model: distances reach to one less"},
+    {"key_term", "flag", "yes", "yes|no", "keys meet the vectors too; no: method 1, \"relative_key\""},
+    {"sigma", "real", "0.02", "0..", "standard deviation of the initial table"},
+    {0},
+};
+static_assert(PE_ROWS(settings) == SIGMA + 1, "ORDER settings");
+
+enum { DIST }; /* ORDER params */
+static const posenc_param_info params[] = {
+    {"dist", "2*max_positions-1,D", "normal(0, sigma)", "e: what queries and keys meet at a distance", 1},
+    {0},
+};
+static_assert(PE_ROWS(params) == DIST + 1, "ORDER params");
+
+static const posenc_example examples[] = {
+    {"max_positions=10", 0, 3, 1, 0, "without content the distance adds nothing"},
+    {0},
+};
+
+static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
+{
+    (void)index, (void)i;
+    return p->set[SIGMA].real * pe_normal(rng);
+}
+
+static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_error *err)
+{
+    const int64_t M = p->set[MAX_POSITIONS].integer;
+    if (span->t_low > -M && span->t_high < M)
+        return POSENC_OK;
+    return pe_fail(err, POSENC_RANGE,
+                   "huang_m4: distances run from %lld to %lld, but max_positions=%lld has vectors up to %lld; set it higher",
+                   (long long)span->t_low, (long long)span->t_high, (long long)M, (long long)(M - 1));
+}
+
+static int64_t row_at(const pe_problem *p, int64_t t)
+{
+    const int64_t last = p->set[MAX_POSITIONS].integer - 1;
+    return pe_index_clip(t, -last, last) + last;
+}
+
+static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double rows[])
+{
+    (void)h;
+    for (int64_t i = 0; i < n; i++)
+        memcpy(rows + i * p->D, par[DIST] + row_at(p, t0 + i) * p->D, (size_t)p->D * sizeof *rows);
+}
+
+static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                 const double drows[], double *const dpar[])
+{
+    (void)par, (void)h;
+    for (int64_t i = 0; dpar[DIST] && i < n; i++)
+        for (int64_t d = 0; d < p->D; d++)
+            dpar[DIST][row_at(p, t0 + i) * p->D + d] += drows[i * p->D + d];
+}
+
+static void terms(const pe_problem *p, pe_terms *s)
+{
+    s->scale = 1.0 / sqrt((double)p->D);
+    s->A     = (pe_by_distance){.fill = fill, .fold = fold};
+    if (p->set[KEY_TERM].integer)
+        s->B = (pe_by_distance){.fill = fill, .fold = fold};
+}
+
+const pe_encoding pe_huang_m4 = {
+    .info =
+        {
+            .name          = "huang_m4",
+            .place         = POSENC_SCORE,
+            .title         = "a vector per distance, for queries and keys",
+            .paper         = "arXiv:2009.13658",
+            .models        = "BERT with relative_key_query",
+            .pictures      = "",
+            .settings      = settings,
+            .setting_count = PE_ROWS(settings),
+            .params        = params,
+            .param_count   = PE_ROWS(params),
+            .by_distance   = 1,
+            .row_limit     = "max_positions",
+        },
+    .model    = "max_positions=8*L sigma=1/sqrt(D)",
+    .examples = examples,
+    .init     = init,
+    .terms    = terms,
+    .reach    = reach,
+};

@@ -1,0 +1,1 @@
+posenc attend --help | head -n 1

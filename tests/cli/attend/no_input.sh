@@ -1,0 +1,1 @@
+posenc attend alibi -o out.npz

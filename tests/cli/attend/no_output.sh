@@ -1,0 +1,1 @@
+posenc attend alibi -i "$SOURCE/tests/golden/nope__bidir.npz"

@@ -1,0 +1,650 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * posenc attend gives back every reference case, and refuses what it cannot use
+ *
+ * The cases of the tree are the test: each goes in as it lies there and its outputs and gradients
+ * must come out, from both executors. Then what no case has: the other order of axes, half precision
+ * from a .safetensors file, position arrays, segments, parameters left out. The command is called as
+ * the tool calls it.
+ */
+#include "cli.h"
+#include "options.h"
+#include "tolerance.h"
+
+#include <getopt.h>
+#include <math.h>
+#include <posenc/files.h>
+
+#include "scratch.h"
+
+#define GOLDEN POSENC_SOURCE_DIR "/tests/golden"
+
+extern const cli_command cli_attend;
+
+enum { MOST_WORDS = 64 };
+
+/* A call's words; text behind them belongs to somebody who outlives the call. */
+typedef struct words {
+    const char *list[MOST_WORDS];
+    int         count;
+} words;
+
+static void say(words *w, const char *word)
+{
+    assert_true(w->count < MOST_WORDS - 1);
+    w->list[w->count++] = word;
+}
+
+static words call_of(const char *const *list)
+{
+    words w = {{"attend"}, 1};
+    for (; *list; list++)
+        say(&w, *list);
+    return w;
+}
+
+/* Exit status; what it says goes to the file `said` of the scratch folder. */
+static int attend_words(words *w)
+{
+    cli_args args;
+    fflush(stderr);
+    const int before = dup(STDERR_FILENO);
+    assert_non_null(freopen(scratch("said"), "w", stderr));
+    optind     = 0; /* getopt begins anew */
+    int status = cli_parse(&args, &cli_attend, w->count, (char **)(uintptr_t)w->list);
+    if (status == CLI_DONE)
+        status = cli_attend.run(&args);
+    free(args.given);
+    fflush(stderr);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    return status;
+}
+
+static int attend(const char *const *list)
+{
+    words w = call_of(list);
+    return attend_words(&w);
+}
+
+static void said(const char *part)
+{
+    size_t n;
+    char  *text = scratch_read(scratch("said"), &n);
+    if (part ? !strstr(text, part) : n > 0)
+        fail_msg("\"%s\" is not what it says: %s", part ? part : "", text);
+    free(text);
+}
+
+static posenc_arrays arrays_at(const char *path)
+{
+    posenc_arrays set = {0};
+    posenc_error  err;
+    if (posenc_arrays_read(&set, path, &err))
+        fail_msg("%s", err.message);
+    return set;
+}
+
+static const posenc_tensor *array_of(const posenc_arrays *set, const char *name)
+{
+    const posenc_tensor *t = posenc_arrays_find(set, name);
+    if (!t)
+        fail_msg("there is no array %s", name);
+    return t;
+}
+
+static void same_array(const posenc_tensor *a, const posenc_tensor *b)
+{
+    assert_int_equal(a->dtype, b->dtype);
+    assert_int_equal(cli_element_count(a), cli_element_count(b));
+    assert_memory_equal(a->data, b->data, (size_t)cli_element_count(a) * posenc_dtype_size(a->dtype));
+}
+
+/* ---------------------------------------------------------------- the reference cases ------- */
+
+/* What attend does not take is not its case: tables, places before q and k, inputs of single encodings. */
+static int is_attention(const posenc_case *c)
+{
+    static const char *const    known[] = {"in_q", "in_k", "in_v", "in_allow", "in_segment_ids", NULL};
+    const posenc_encoding_info *info    = posenc_encoding_find(c->encoding);
+    int                         found   = 0;
+    for (char **name = c->arrays; *name; name++) {
+        int is_known = strncmp(*name, "in_", 3) != 0;
+        for (int i = 0; known[i]; i++)
+            is_known = is_known || !strcmp(*name, known[i]);
+        if (!is_known)
+            return 0;
+        found = found || !strcmp(*name, "in_v");
+    }
+    return found && info && info->place != POSENC_INPUT;
+}
+
+static int has_array(const posenc_case *c, const char *wanted)
+{
+    for (char **name = c->arrays; *name; name++)
+        if (!strcmp(*name, wanted))
+            return 1;
+    return 0;
+}
+
+/* max |x| of every gradient: what a gradient that is nowhere more than rounding is held against. */
+static double largest_gradient(const posenc_arrays *want)
+{
+    double most = 0;
+    for (int i = 0; i < want->count; i++)
+        for (int64_t n = 0;
+             !strncmp(want->items[i].name, "g_", 2) && n < cli_element_count(&want->items[i].tensor); n++)
+            most = fmax(most, fabs(cli_element(&want->items[i].tensor, n)));
+    return most;
+}
+
+static void compare_case(const posenc_case *c, const posenc_arrays *want, int is_single)
+{
+    const posenc_arrays got      = arrays_at(scratch("got.npz"));
+    int                 compared = 0;
+    for (int i = 0; i < want->count; i++) {
+        const char          *name     = want->items[i].name;
+        const int            gradient = !strncmp(name, "g_", 2);
+        const posenc_tensor *t        = posenc_arrays_find(&got, name);
+        if (gradient && !t)
+            fail_msg("%s: %s does not come out", c->file, name);
+        if (!t)
+            continue;
+        const cli_allowance allowance = {.kind      = gradient ? CLI_GRADIENT : CLI_OUTPUT,
+                                         .is_single = is_single,
+                                         .others    = largest_gradient(want)};
+        assert_int_equal(cli_element_count(t), cli_element_count(&want->items[i].tensor));
+        const cli_measure m = cli_measure_array(t, &want->items[i].tensor, &allowance);
+        if (!(m.worst <= 1))
+            fail_msg("%s: %s[%lld] is %.17g instead of %.17g", c->file, name, (long long)m.at, m.got, m.want);
+        compared++;
+    }
+    assert_true(compared >= 1);
+    posenc_arrays_free((posenc_arrays *)(uintptr_t)&got);
+}
+
+/* The case's settings are `--set NAME=VALUE`, but for scale, which has an option of its own. */
+static void run_case(const char *folder, const posenc_case *c, const char *executor)
+{
+    char  path[SCRATCH_PATH], offset[32], *settings = strdup(c->settings);
+    words w = call_of((const char *const[]){c->encoding, "--executor", executor, NULL});
+    snprintf(path, sizeof path, "%s/%s", folder, c->file);
+    snprintf(offset, sizeof offset, "--q-offset=%lld", (long long)c->q_offset);
+    for (char *at = strtok(settings, " "); at; at = strtok(NULL, " ")) {
+        const int is_scale = !strncmp(at, "scale=", 6);
+        say(&w, is_scale ? "--scale" : "--set");
+        say(&w, is_scale ? at + 6 : at);
+    }
+    say(&w, offset);
+    if (c->causal)
+        say(&w, "--causal");
+    if (has_array(c, "in_segment_ids"))
+        say(&w, "--segments=see");
+    if (has_array(c, "gin_do"))
+        say(&w, "--grad");
+    say(&w, "-i");
+    say(&w, path);
+    say(&w, "-o");
+    const char *output = scratch("got.npz");
+    say(&w, output);
+    if (attend_words(&w) != CLI_DONE) {
+        size_t n;
+        fail_msg("%s: %s", c->file, scratch_read(scratch("said"), &n));
+    }
+    posenc_arrays want = arrays_at(path);
+    compare_case(c, &want, !strcmp(executor, "tiled"));
+    posenc_arrays_free(&want);
+    free(settings);
+}
+
+static void every_reference_case_of_attention_comes_out_again(void **state)
+{
+    static const char *const folders[] = {GOLDEN, GOLDEN "/rope"};
+    int                      ran       = 0;
+    (void)state;
+    for (int f = 0; f < 2; f++) {
+        posenc_cases cases = {0};
+        posenc_error err;
+        if (posenc_cases_read(&cases, folders[f], &err))
+            fail_msg("%s", err.message);
+        for (int i = 0; i < cases.count; i++) {
+            if (!is_attention(&cases.items[i]))
+                continue;
+            run_case(folders[f], &cases.items[i], "reference");
+            run_case(folders[f], &cases.items[i], "tiled");
+            ran++;
+        }
+        posenc_cases_free(&cases);
+    }
+    assert_true(ran >= 20);
+}
+
+/* ---------------------------------------------------------------- made inputs --------------- */
+
+enum { B = 2, H = 4, G = 2, LQ = 3, LK = 5, D = 4, DV = 3 };
+
+/* Eighths below 2: exact in every storage type. */
+static double eighth(const char *name, int64_t i)
+{
+    return floor(16 * posenc_random_uniform(7, name, (uint64_t)i)) / 8 - 1;
+}
+
+static posenc_tensor *add_filled(posenc_arrays *set, const char *name, posenc_dtype dtype,
+                                 const int64_t *shape)
+{
+    posenc_tensor *t = posenc_arrays_add(set, name, dtype, 4, shape);
+    assert_non_null(t);
+    for (int64_t i = 0; i < cli_element_count(t); i++)
+        if (dtype == POSENC_F64)
+            ((double *)t->data)[i] = eighth(name, i);
+        else
+            ((float *)t->data)[i] = (float)eighth(name, i);
+    return t;
+}
+
+static posenc_arrays made(posenc_dtype dtype)
+{
+    posenc_arrays set = {0};
+    add_filled(&set, "q", dtype, (const int64_t[]){B, H, LQ, D});
+    add_filled(&set, "k", dtype, (const int64_t[]){B, G, LK, D});
+    add_filled(&set, "v", dtype, (const int64_t[]){B, G, LK, DV});
+    return set;
+}
+
+static void add_whole(posenc_arrays *set, const char *name, int32_t ndim, const int64_t *shape,
+                      const int64_t *numbers)
+{
+    posenc_tensor *t = posenc_arrays_add(set, name, POSENC_I64, ndim, shape);
+    assert_non_null(t);
+    memcpy(t->data, numbers, (size_t)cli_element_count(t) * sizeof *numbers);
+}
+
+static void write_arrays(posenc_arrays *set, const char *name)
+{
+    posenc_error err;
+    if (posenc_arrays_write(set, scratch(name), &err))
+        fail_msg("%s", err.message);
+}
+
+static posenc_arrays done(const char *const *list, const char *output)
+{
+    if (attend(list) != CLI_DONE) {
+        size_t n;
+        fail_msg("%s", scratch_read(scratch("said"), &n));
+    }
+    return arrays_at(output);
+}
+
+static void same_sets(posenc_arrays *a, posenc_arrays *b)
+{
+    assert_int_equal(a->count, b->count);
+    for (int i = 0; i < a->count; i++) {
+        assert_string_equal(a->items[i].name, b->items[i].name);
+        same_array(&a->items[i].tensor, &b->items[i].tensor);
+    }
+    posenc_arrays_free(a);
+    posenc_arrays_free(b);
+}
+
+/* in.npz and out.npz of the scratch folder: paths that live as long as the program. */
+static char input[SCRATCH_PATH], output[SCRATCH_PATH], other[SCRATCH_PATH];
+
+static int name_files(void **state)
+{
+    if (scratch_open(state))
+        return -1;
+    snprintf(input, sizeof input, "%s", scratch("in.npz"));
+    snprintf(output, sizeof output, "%s", scratch("out.npz"));
+    snprintf(other, sizeof other, "%s", scratch("other.npz"));
+    return 0;
+}
+
+/* [B,L,H,D] of [B,H,L,D] */
+static void swap_axes(posenc_tensor *t)
+{
+    const int64_t b = t->shape[0], h = t->shape[1], l = t->shape[2], d = t->shape[3];
+    const size_t  size = posenc_dtype_size(t->dtype), row = (size_t)d * size;
+    char         *from = t->data, *to = malloc((size_t)(b * h * l) * row);
+    assert_non_null(to);
+    for (int64_t i = 0; i < b * h * l; i++) {
+        const int64_t at = (i / (h * l) * l + i % l) * h + i / l % h;
+        memcpy(to + (size_t)at * row, from + (size_t)i * row, row);
+    }
+    free(from);
+    *t = posenc_tensor_contiguous(to, t->dtype, 4, (const int64_t[]){b, l, h, d});
+}
+
+static void the_order_of_the_axes_changes_no_number(void **state)
+{
+    static const char *const swapped[] = {"out_o", "g_q", "g_k", "g_v", NULL};
+    posenc_arrays            set       = made(POSENC_F32);
+    (void)state;
+    write_arrays(&set, "in.npz");
+    posenc_arrays plain =
+        done((const char *const[]){"rope+alibi", "--grad", "-i", input, "-o", output, NULL}, output);
+    for (int i = 0; i < set.count; i++)
+        swap_axes(&set.items[i].tensor);
+    write_arrays(&set, "in.npz");
+    posenc_arrays turned = done((const char *const[]){"rope+alibi", "--grad", "--heads-layout", "blhd", "-i",
+                                                      input, "-o", output, NULL},
+                                output);
+    assert_int_equal(array_of(&turned, "out_o")->shape[1], LQ);
+    for (int i = 0; swapped[i]; i++)
+        swap_axes(posenc_arrays_find(&plain, swapped[i]));
+    same_sets(&plain, &turned);
+    posenc_arrays_free(&set);
+}
+
+/* A .safetensors file of the set, its floats as half (upper half of the float for BF16). */
+static void write_halves(const posenc_arrays *set, const char *name, const char *type)
+{
+    char     header[600] = "{";
+    size_t   used = 1, n = 0;
+    uint16_t halves[400];
+    for (int i = 0; i < set->count; i++) {
+        const posenc_tensor *t     = &set->items[i].tensor;
+        const int64_t        count = cli_element_count(t);
+        used +=
+            (size_t)snprintf(header + used, sizeof header - used,
+                             "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%lld,%lld,%lld,%lld],\"data_offsets\":"
+                             "[%zu,%zu]}",
+                             i ? "," : "", set->items[i].name, type, (long long)t->shape[0],
+                             (long long)t->shape[1], (long long)t->shape[2], (long long)t->shape[3], 2 * n,
+                             2 * (n + (size_t)count));
+        for (int64_t x = 0; x < count; x++, n++) {
+            uint32_t bits;
+            memcpy(&bits, (const float *)t->data + x, sizeof bits);
+            /* eighths are normal numbers in both: binary16 has 5 bits of exponent, biased by 15 */
+            halves[n] =
+                (uint16_t)(type[0] == 'B'
+                               ? bits >> 16
+                               : (bits >> 16 & 0x8000) |
+                                     (bits << 1 ? (bits >> 13 & 0x3ff) | ((bits >> 23 & 0xff) - 112) << 10
+                                                : 0));
+        }
+    }
+    header[used++]                                        = '}';
+    unsigned char file[8 + sizeof header + sizeof halves] = {(unsigned char)used, (unsigned char)(used >> 8)};
+    memcpy(file + 8, header, used);
+    memcpy(file + 8 + used, halves, 2 * n);
+    scratch_write(name, file, 8 + used + 2 * n);
+}
+
+static void half_precision_is_widened_not_rounded(void **state)
+{
+    static const char *const types[] = {"BF16", "F16"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        posenc_arrays set = made(POSENC_F32);
+        write_arrays(&set, "in.npz");
+        write_halves(&set, "in.safetensors", types[i]);
+        posenc_arrays wide =
+            done((const char *const[]){"t5", "--grad", "-i", input, "-o", output, NULL}, output);
+        const char   *half = scratch("in.safetensors");
+        posenc_arrays narrow =
+            done((const char *const[]){"t5", "--grad", "-i", half, "-o", output, NULL}, output);
+        same_sets(&wide, &narrow);
+        posenc_arrays_free(&set);
+    }
+}
+
+static void positions_come_as_arrays_too(void **state)
+{
+    static const int64_t q_pos[] = {6, 7, 8}, k_pos[] = {0, 1, 2, 3, 4}, three[] = {LQ}, one_five[] = {1, LK};
+    posenc_arrays        set = made(POSENC_F64);
+    (void)state;
+    write_arrays(&set, "in.npz");
+    add_whole(&set, "q_pos", 1, three, q_pos);
+    add_whole(&set, "in_k_pos", 2, one_five, k_pos);
+    write_arrays(&set, "other.npz");
+    posenc_arrays by_offset = done((const char *const[]){"transformer_xl", "--grad", "--causal", "--q-offset",
+                                                         "6", "-i", input, "-o", output, NULL},
+                                   output);
+    posenc_arrays by_array =
+        done((const char *const[]){"transformer_xl", "--grad", "--causal", "-i", other, "-o", output, NULL},
+             output);
+    same_sets(&by_offset, &by_array);
+    posenc_arrays_free(&set);
+}
+
+/* Distances of a million from eight positions. */
+static void positions_may_have_gaps(void **state)
+{
+    static const int64_t q_pos[] = {5, 1000, 1000000}, three[] = {LQ};
+    posenc_arrays        set = made(POSENC_F64);
+    (void)state;
+    add_whole(&set, "q_pos", 1, three, q_pos);
+    write_arrays(&set, "in.npz");
+    posenc_arrays got = done((const char *const[]){"alibi", "-i", input, "-o", output, NULL}, output);
+    posenc_arrays_free(&got);
+    posenc_arrays_free(&set);
+}
+
+/* Segments that part the keys as key_allowed does give the same numbers. */
+static void segments_mask_where_they_are_told_to(void **state)
+{
+    static const int64_t ones[] = {1, 1, 1}, parted[] = {1, 1, 1, 2, 2}, allowed[] = {1, 1, 1, 0, 0},
+                         three[] = {1, LQ}, five[] = {LK};
+    posenc_arrays a = made(POSENC_F64), b = made(POSENC_F64);
+    (void)state;
+    add_whole(&a, "q_segments", 2, three, ones);
+    add_whole(&a, "k_segments", 1, five, parted);
+    add_whole(&b, "key_allowed", 1, five, allowed);
+    write_arrays(&a, "in.npz");
+    write_arrays(&b, "other.npz");
+    posenc_arrays by_segment =
+        done((const char *const[]){"nope", "--segments", "mask", "-i", input, "-o", output, NULL}, output);
+    posenc_arrays by_key = done((const char *const[]){"nope", "-i", other, "-o", output, NULL}, output);
+    same_sets(&by_segment, &by_key);
+    posenc_arrays_free(&a);
+    posenc_arrays_free(&b);
+}
+
+static void an_upstream_gradient_left_out_is_ones(void **state)
+{
+    posenc_arrays set = made(POSENC_F64);
+    (void)state;
+    write_arrays(&set, "in.npz");
+    posenc_arrays without =
+        done((const char *const[]){"nope", "--grad", "-i", input, "-o", output, NULL}, output);
+    posenc_tensor *dout = add_filled(&set, "dout", POSENC_F64, (const int64_t[]){B, H, LQ, DV});
+    for (int64_t i = 0; i < cli_element_count(dout); i++)
+        ((double *)dout->data)[i] = 1;
+    write_arrays(&set, "in.npz");
+    posenc_arrays with =
+        done((const char *const[]){"nope", "--grad", "-i", input, "-o", output, NULL}, output);
+    same_sets(&without, &with);
+    posenc_arrays_free(&set);
+}
+
+/* Adds par_table as the library initialises it for these sizes. */
+static void init_table(posenc_arrays *set, uint64_t seed)
+{
+    const posenc_dims dims = {.B = B, .H = H, .G = G, .Lq = LQ, .Lk = LK, .D = D, .Dv = DV};
+    posenc_encoding  *e;
+    posenc_error      err;
+    posenc_tensor    *table = posenc_arrays_add(set, "par_table", POSENC_F64, 2, (const int64_t[]){32, H});
+    assert_int_equal(posenc_encoding_create(&e, "t5", NULL, &err), POSENC_OK);
+    if (posenc_param_init(e, &dims, table, seed, &err))
+        fail_msg("%s", err.message);
+    posenc_encoding_free(e);
+}
+
+static void a_parameter_left_out_is_initialised_and_named(void **state)
+{
+    posenc_arrays set = made(POSENC_F64);
+    (void)state;
+    write_arrays(&set, "in.npz");
+    posenc_arrays first =
+        done((const char *const[]){"t5", "--seed", "3", "-i", input, "-o", output, NULL}, output);
+    said("in.npz: it has no array table; initialised with seed 3\n");
+    init_table(&set, 3);
+    write_arrays(&set, "in.npz");
+    posenc_arrays second = done((const char *const[]){"t5", "-i", input, "-o", output, NULL}, output);
+    said(NULL);
+    same_sets(&first, &second);
+
+    posenc_arrays third = done((const char *const[]){"alibi", "-i", input, "-o", output, NULL}, output);
+    said("in.npz: not used: par_table\n"); /* and nothing about slopes, which nobody trains */
+    posenc_arrays_free(&third);
+    posenc_arrays_free(&set);
+}
+
+/* ---------------------------------------------------------------- what is refused ----------- */
+
+/* Removes an array, or gives it other sizes over the same numbers. */
+static void reshape(posenc_arrays *set, const char *name, int32_t ndim, const int64_t *shape)
+{
+    posenc_tensor *t = posenc_arrays_find(set, name);
+    if (ndim)
+        *t = posenc_tensor_contiguous(t->data, t->dtype, ndim, shape);
+    for (int i = 0; !ndim && i < set->count; i++)
+        if (&set->items[i].tensor == t)
+            set->items[i].name[0] = 'x';
+}
+
+static void lose_v(posenc_arrays *set)
+{
+    reshape(set, "v", 0, NULL);
+}
+
+static void flatten_q(posenc_arrays *set)
+{
+    reshape(set, "q", 3, (const int64_t[]){B * H, LQ, D});
+}
+
+static void widen_k(posenc_arrays *set)
+{
+    reshape(set, "k", 4, (const int64_t[]){B, G, LK / 5, 5 * D});
+}
+
+static void shorten_v(posenc_arrays *set)
+{
+    reshape(set, "v", 4, (const int64_t[]){B, G, 3, 5});
+}
+
+static void odd_heads(posenc_arrays *set)
+{
+    add_filled(set, "in_q", POSENC_F64, (const int64_t[]){B, 3, LQ, D});
+    reshape(set, "q", 0, NULL);
+}
+
+static void whole_q(posenc_arrays *set)
+{
+    posenc_arrays_find(set, "q")->dtype = POSENC_I64;
+}
+
+static void both_names(posenc_arrays *set)
+{
+    add_filled(set, "in_v", POSENC_F64, (const int64_t[]){B, G, LK, DV});
+}
+
+static void wrong_dout(posenc_arrays *set)
+{
+    add_filled(set, "dout", POSENC_F64, (const int64_t[]){B, H, LQ, D});
+}
+
+static void wrong_table(posenc_arrays *set)
+{
+    posenc_arrays_add(set, "table", POSENC_F64, 2, (const int64_t[]){31, H});
+}
+
+static void wrong_positions(posenc_arrays *set)
+{
+    posenc_arrays_add(set, "q_pos", POSENC_I64, 1, (const int64_t[]){LQ + 1});
+}
+
+static void some_positions(posenc_arrays *set)
+{
+    posenc_arrays_add(set, "q_pos", POSENC_I64, 1, (const int64_t[]){LQ});
+}
+
+static void real_mask(posenc_arrays *set)
+{
+    posenc_arrays_add(set, "key_allowed", POSENC_F64, 1, (const int64_t[]){LK});
+}
+
+static void wrong_mask(posenc_arrays *set)
+{
+    posenc_arrays_add(set, "allowed", POSENC_U8, 2, (const int64_t[]){LK, LQ});
+}
+
+static void half_segments(posenc_arrays *set)
+{
+    posenc_arrays_add(set, "q_segments", POSENC_I64, 1, (const int64_t[]){LQ});
+}
+
+static void some_segments(posenc_arrays *set)
+{
+    half_segments(set);
+    posenc_arrays_add(set, "k_segments", POSENC_I64, 1, (const int64_t[]){LK});
+}
+
+static void what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written(void **state)
+{
+    static const struct {
+        void (*spoil)(posenc_arrays *set);
+        const char *words[4];
+        const char *part;
+    } rows[] = {
+        {lose_v, {"nope"}, "in.npz: it has no array v (or in_v)"},
+        {flatten_q, {"nope"}, "q has the shape [8,3,4]; it must have four axes, [B,H,L,D]"},
+        {widen_k, {"nope"}, "the width of k is 20 but that of q is 4; they must be equal"},
+        {shorten_v, {"nope"}, "the length of v is 3 but that of k is 5"},
+        {odd_heads, {"nope"}, "k has 2 heads but q has 3; heads of k must divide heads of q"},
+        {whole_q, {"nope"}, "q holds whole numbers; it must be float64"},
+        {both_names, {"nope"}, "it has both v and in_v"},
+        {wrong_dout, {"nope", "--grad"}, "dout is for an output of shape [2,4,3,4], but it has [2,4,3,3]"},
+        {wrong_table, {"t5"}, "table has the shape [31,4]; with these settings and sizes it must be [32,4]"},
+        {wrong_positions, {"nope"}, "q_pos is for 1 items of 4 positions"},
+        {some_positions, {"nope", "--q-offset=1"}, "leave out --q-offset, or the array"},
+        {real_mask, {"nope"}, "key_allowed holds real numbers"},
+        {wrong_mask, {"nope"}, "allowed"},
+        {half_segments, {"nope", "--segments=mask"}, "it has q_segments alone"},
+        {some_segments, {"nope"}, "say what they do: --segments mask"},
+        {NULL, {"nope", "--segments=see"}, "it has no q_segments and k_segments"},
+        {NULL, {"alibbi"}, "'alibbi'"},
+        {NULL, {"t5", "--set", "num_bukets=8"}, "did you mean 'num_buckets'"},
+        {NULL, {"sinusoidal"}, "sinusoidal acts on the embeddings"},
+        {NULL, {"sinusoidal+rope"}, "sinusoidal acts on the embeddings"},
+        {NULL, {"nope", "rope"}, "give one specification of an encoding, such as alibi or rope+t5, not 2"},
+        {NULL, {"nope", "--executor=fast"}, "--executor is \"fast\"; it must be auto, reference or tiled"},
+        {NULL, {"nope", "--heads-layout=bldh"}, "--heads-layout is \"bldh\"; it must be bhld or blhd"},
+        {NULL, {"nope", "--window=0"}, "--window is \"0\""},
+        {NULL, {"nope", "--scale=big"}, "--scale is \"big\""},
+        {NULL, {"nope", "--output=out.txt"}, "the output out.txt must end in .npz"},
+        {NULL, {"nope", "--input=nowhere.npz"}, "nowhere.npz: it cannot be opened"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        posenc_arrays set = made(POSENC_F64);
+        words         w   = call_of((const char *const[]){"-i", input, "-o", output, NULL});
+        if (rows[i].spoil)
+            rows[i].spoil(&set);
+        for (int n = 0; n < 4 && rows[i].words[n]; n++)
+            say(&w, rows[i].words[n]);
+        write_arrays(&set, "in.npz");
+        const int status = attend_words(&w);
+        said(rows[i].part);
+        assert_int_equal(status, CLI_USAGE);
+        assert_int_equal(scratch_count(), 2); /* in.npz and said */
+        posenc_arrays_free(&set);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(every_reference_case_of_attention_comes_out_again, scratch_clear),
+        cmocka_unit_test_teardown(the_order_of_the_axes_changes_no_number, scratch_clear),
+        cmocka_unit_test_teardown(half_precision_is_widened_not_rounded, scratch_clear),
+        cmocka_unit_test_teardown(positions_come_as_arrays_too, scratch_clear),
+        cmocka_unit_test_teardown(positions_may_have_gaps, scratch_clear),
+        cmocka_unit_test_teardown(segments_mask_where_they_are_told_to, scratch_clear),
+        cmocka_unit_test_teardown(an_upstream_gradient_left_out_is_ones, scratch_clear),
+        cmocka_unit_test_teardown(a_parameter_left_out_is_initialised_and_named, scratch_clear),
+        cmocka_unit_test_teardown(what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written,
+                                  scratch_clear),
+    };
+    return cmocka_run_group_tests(tests, name_files, scratch_close);
+}
