@@ -28,6 +28,7 @@ static const cli_option options[] = {
     {'e', "encodings", "SPEC,...", "the encodings to compare instead of the preset's"},
     {0, "preset", "NAME", "quick or default (default)"},
     {'o', "output", "DIR", "directory for the report and all numbers (" DEFAULT_DIRECTORY ")"},
+    {0, "bidirectional", NULL, "predict hidden bytes from both sides instead of the next byte"},
     {0, "seeds", "N", "train every encoding from so many seeds"},
     {0, "steps", "N", "train so many steps instead of the preset's"},
     {0, "threads", "N", "runs at the same time (one per processor); changes no result"},
@@ -135,6 +136,8 @@ static int read_config(const cli_args *args, pe_compare_config *config)
     config->preset    = *preset;
     config->directory = output ? output : DEFAULT_DIRECTORY;
     config->call      = cli_call();
+
+    config->bidirectional = cli_value(args, "bidirectional") != NULL;
     if (list)
         config->preset.encodings = list;
     if (cli_integer(args, "steps", 1, MOST_STEPS, &config->preset.steps) < 0 ||
@@ -348,7 +351,7 @@ static int run(const cli_args *args)
 const cli_command cli_compare = {
     .name     = "compare",
     .summary  = "train a small model per encoding on your text and report which to take",
-    .synopsis = "TEXT... [-e SPEC,...] [-o DIR] [--preset NAME] [--seeds N] [--steps N]",
+    .synopsis = "TEXT... [-e SPEC,...] [-o DIR] [--preset NAME] [--seeds N] [--steps N] [--bidirectional]",
     .details  = "Trains the same small Transformer once per encoding on the first nine tenths of the text (- "
                 "is standard "
                 "input; several files are joined) and measures the loss per byte on the rest, at positions up "
@@ -357,6 +360,10 @@ const cli_command cli_compare = {
                 "results.json, results.csv, curves.csv and pictures. DIR may be new, empty, or an older "
                 "result, which "
                 "is replaced.\n\n"
+                "With --bidirectional the models see both sides of every byte, 15 % of the bytes are hidden from "
+                "them, and those are what they predict: what an encoder does. The windows are then read in "
+                "pieces of several lengths. An encoding that has no meaning in such a model (or in a causal one) "
+                "is listed with the reason.\n\n"
                 "A SPEC is NAME, NAME[setting=value,...] or several joined by +. Settings that are not given "
                 "are those "
                 "that suit a model of this size. Step counts are fixed: the same command gives the same "

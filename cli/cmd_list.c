@@ -42,21 +42,30 @@ static void print_table(const row *rows, int count, int columns, int indent)
     }
 }
 
-/* The names of the trained parameters, or "nothing". */
-static void what_it_learns(const posenc_encoding_info *info, char text[CELL])
+/* The names of the parameters that are trained with standard settings, the first `most` of them, or "nothing". */
+static void what_it_learns(const posenc_encoding_info *info, int most, char text[CELL])
 {
-    size_t used = 0;
+    posenc_encoding *e     = NULL;
+    size_t           used  = 0;
+    int              names = 0;
     snprintf(text, CELL, "nothing");
-    for (int i = 0; i < info->param_count && used < CELL; i++)
-        if (info->params[i].trainable)
+    if (posenc_encoding_create(&e, info->name, NULL, NULL))
+        return;
+    for (int i = 0; i < posenc_param_count(e) && used < CELL; i++)
+        if (posenc_param_trainable(e, i) && names++ < most)
             used +=
-                (size_t)snprintf(text + used, CELL - used, "%s%s", used ? ", " : "", info->params[i].name);
+                (size_t)snprintf(text + used, CELL - used, "%s%s", used ? ", " : "", posenc_param_name(e, i));
+    if (names > most && used < CELL)
+        snprintf(text + used, CELL - used, " +%d", names - most);
+    posenc_encoding_free(e);
 }
 
 static const char *or_dash(const char *text)
 {
     return text && *text ? text : "-";
 }
+
+enum { FEW = 3 }; /* names of parameters in a row of the table */
 
 static int print_all(void)
 {
@@ -71,7 +80,7 @@ static int print_all(void)
     rows[0] = (row){{"ENCODING", "PLACE", "LEARNS", "PAPER", "MODELS"}};
     for (int i = 0; i < count; i++) {
         const posenc_encoding_info *info = posenc_encoding_info_at(i);
-        what_it_learns(info, learns[i]);
+        what_it_learns(info, FEW, learns[i]);
         rows[i + 1] = (row){{info->name, posenc_place_name(info->place), learns[i], or_dash(info->paper),
                              or_dash(info->models)}};
     }
@@ -108,8 +117,8 @@ static void print_params(const posenc_param_info *params, int count)
     puts("\nParameters");
     rows[0] = (row){{"NAME", "SHAPE", "INITIALLY", "TRAINED", "MEANING"}};
     for (int i = 0; i < count; i++)
-        rows[i + 1] = (row){{params[i].name, params[i].shape, params[i].init,
-                             params[i].trainable ? "yes" : "no", params[i].meaning}};
+        rows[i + 1] = (row){{params[i].name, *params[i].shape ? params[i].shape : "one number",
+                             params[i].init, params[i].trainable ? "yes" : "no", params[i].meaning}};
     print_table(rows, count + 1, 5, 2);
 }
 
@@ -147,7 +156,7 @@ static void print_one(const posenc_encoding_info *info)
 {
     const posenc_setting_info *common;
     char                       learns[CELL];
-    what_it_learns(info, learns);
+    what_it_learns(info, info->param_count, learns);
     const row facts[] = {
         {{"place", posenc_place_name(info->place)}},
         {{"learns", learns}},

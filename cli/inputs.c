@@ -29,7 +29,7 @@ int cli_inputs_fail(cli_inputs *in, const char *format, ...)
 int cli_inputs_read(cli_inputs *in, const char *path)
 {
     posenc_error err;
-    *in = (cli_inputs){.path = path};
+    *in = (cli_inputs){.path = strcmp(path, "-") ? path : "standard input"};
     if (posenc_arrays_read(&in->file, path, &err)) {
         in->status = cli_usage("%s", err.message); /* an input that cannot be read is an unusable argument */
         return in->status;

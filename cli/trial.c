@@ -201,7 +201,8 @@ static double largest_gradient(const cli_trial *t)
 
 void cli_trial_compare(cli_trial *t, cli_kind kind, const char *name, const posenc_tensor *got, double angle)
 {
-    const cli_allowance allowance = {kind, is_single(t), angle, NULL, kind == CLI_GRADIENT ? largest_gradient(t) : 0};
+    const cli_allowance allowance = {kind, is_single(t), angle, NULL,
+                                     kind == CLI_GRADIENT ? largest_gradient(t) : 0};
     measure(t, name, got, &allowance);
 }
 

@@ -221,7 +221,7 @@ typedef struct posenc_setting_info {
 } posenc_setting_info;
 
 /* One parameter: `shape` in glossary letters and setting names, e.g. "num_buckets,H" ("H if per_head": an axis that a
-   flag calls for; "" is a single number). `trainable` 0 means
+   flag calls for; "window1" is the first number of the list `window`; "" is a single number). `trainable` 0 means
    that it has a fixed value which a caller may still replace (ALiBi's slopes). */
 typedef struct posenc_param_info {
     const char *name, *shape, *init, *meaning;
@@ -279,6 +279,10 @@ POSENC_API const posenc_encoding_info *posenc_encoding_part(const posenc_encodin
    posenc_encoding_create; each room states its own. buf receives at most n bytes. */
 POSENC_API posenc_status posenc_small_model(const char *name, const posenc_dims *dims, char *buf, size_t n,
                                             posenc_error *err);
+/* The same for a model that attends under `mask`: without POSENC_MASK_CAUSAL keys in the future count as well, and a
+   room may want other settings (t5: classes for both directions). posenc_small_model is for causal models. */
+POSENC_API posenc_status posenc_small_model_for(const char *name, const posenc_dims *dims, int mask, char *buf,
+                                                size_t n, posenc_error *err);
 
 /* Parameters of e for these sizes, counted over all parts. The name is plain where e has one part and
    "encoding.name" where it has several. shape receives ndim sizes. */

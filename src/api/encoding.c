@@ -291,6 +291,15 @@ static void append(char *to, const char *text)
     snprintf(to + used, PE_MAX_SPEC - used, "%s", text);
 }
 
+/* What a setting is where nothing is said: its standard, or what the weight part implies beside a score part. */
+static const char *standard_of(const posenc_encoding *e, const pe_chosen *part, const posenc_setting_info *row)
+{
+    const char  *pair = part->room->beside_score;
+    const size_t n    = strlen(row->name);
+    const int    is   = pair && e->parts[POSENC_SCORE].room && !strncmp(pair, row->name, n) && pair[n] == '=';
+    return is ? pair + n + 1 : row->standard;
+}
+
 static void print_spec(posenc_encoding *e)
 {
     int written = 0;
@@ -305,7 +314,7 @@ static void print_spec(posenc_encoding *e)
             const int   own  = i < part->room->info.setting_count;
             const char *text = own ? part->text[i].text : written ? "" : e->scale.text;
             const posenc_setting_info *row = own ? &part->room->info.settings[i] : common;
-            if (!*text || !strcmp(text, row->standard))
+            if (!*text || !strcmp(text, standard_of(e, part, row)))
                 continue;
             append(e->spec, open++ ? ":" : "[");
             append(e->spec, row->name);
@@ -400,7 +409,7 @@ posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dim
             return status;
     }
     r->problem = (pe_problem){full->B, full->H,  full->G,       full->Lq, full->Lk,
-                              full->D, full->Dv, full->d_model, full->L,  r->set};
+                              full->D, full->Dv, full->d_model, full->L,  r->set, NAN};
     return part->room->check ? part->room->check(&r->problem, err) : POSENC_OK;
 }
 
@@ -416,16 +425,23 @@ static void print_number(char *text, size_t n, double x)
 
 posenc_status posenc_small_model(const char *name, const posenc_dims *dims, char *buf, size_t n, posenc_error *err)
 {
+    return posenc_small_model_for(name, dims, POSENC_MASK_CAUSAL, buf, n, err);
+}
+
+posenc_status posenc_small_model_for(const char *name, const posenc_dims *dims, int mask, char *buf, size_t n,
+                                     posenc_error *err)
+{
     const pe_encoding *room = name ? pe_encoding_find(name, strlen(name)) : NULL;
     if (!room)
         return pe_fail(err, POSENC_SETTING, "unknown encoding '%s'; did you mean '%s'?", name ? name : "",
                        name ? posenc_encoding_nearest(name) : "");
     if (!dims || !buf || n == 0)
         return pe_fail(err, POSENC_ARGUMENT, "small model: dims and buf must not be NULL or empty");
-    const posenc_dims full = pe_full_dims(dims);
-    size_t            used = 0;
-    buf[0]                 = '\0';
-    for (const char *at = room->model ? room->model : ""; *at;) {
+    const posenc_dims full   = pe_full_dims(dims);
+    const int         future = !(mask & POSENC_MASK_CAUSAL) && room->model_both;
+    size_t            used   = 0;
+    buf[0]                   = '\0';
+    for (const char *at = future ? room->model_both : room->model ? room->model : ""; *at;) {
         const size_t pair = strcspn(at, " "), name_length = strcspn(at, "=");
         const int    own  = pe_setting_index(room->info.settings, at, name_length);
         const posenc_setting_info *row = own >= 0 ? &room->info.settings[own] : common;
@@ -438,6 +454,9 @@ posenc_status posenc_small_model(const char *name, const posenc_dims *dims, char
         const int is_number = !strcmp(row->type, "integer") || !strcmp(row->type, "real");
         if (is_number)
             print_number(text, sizeof text, value.real);
+        for (int item = 0, length = 0; item < value.count && length < (int)sizeof text; item++)
+            length += snprintf(text + length, sizeof text - (size_t)length, "%s%lld", item ? "x" : "",
+                               (long long)value.items[item]);
         used += (size_t)snprintf(buf + used, used < n ? n - used : 0, "%s%s=%s", used ? " " : "", row->name, text);
         if (used >= n)
             return pe_fail(err, POSENC_ARGUMENT, "small model: buf has %zu bytes, too few for the settings of %s", n, name);
@@ -494,11 +513,9 @@ typedef struct shape_names {
 static int shape_lookup(void *context, const char *name, size_t length, double *value)
 {
     const shape_names *s   = context;
-    const int          own = pe_setting_index(s->r->room->info.settings, name, length);
-    if (own < 0)
-        return pe_size_by_name(s->full, name, length, value);
-    *value = s->r->set[own].real;
-    return s->r->set[own].given;
+    if (pe_setting_by_name(s->r->room->info.settings, s->r->set, name, length, value))
+        return isfinite(*value);
+    return pe_size_by_name(s->full, name, length, value);
 }
 
 /* "H if per_head": an axis that a flag calls for. Leaves the size alone in `piece`. */

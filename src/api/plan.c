@@ -170,6 +170,8 @@ static posenc_status fill_terms(posenc_plan *plan, posenc_error *err)
     status = pe_setting_resolve(&scale, common, plan->e->scale.text, &plan->dims, "scale", err);
     if (!status && scale.given)
         plan->terms.scale = scale.real;
+    for (int place = 0; place < POSENC_PLACES; place++)
+        plan->parts[place].problem.scale = plan->terms.scale;
     return status;
 }
 

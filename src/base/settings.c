@@ -43,8 +43,8 @@ int pe_size_by_name(const posenc_dims *sizes, const char *name, size_t length, d
         const char *name;
         int64_t     size;
     } all[] = {
-        {"B", sizes->B}, {"H", sizes->H},   {"G", sizes->G},   {"Lq", sizes->Lq},           {"Lk", sizes->Lk},
-        {"D", sizes->D}, {"Dv", sizes->Dv}, {"L", sizes->L},   {"d_model", sizes->d_model},
+        {"B", sizes->B}, {"H", sizes->H},   {"G", sizes->G}, {"Lq", sizes->Lq},           {"Lk", sizes->Lk},
+        {"D", sizes->D}, {"Dv", sizes->Dv}, {"L", sizes->L}, {"d_model", sizes->d_model},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strlen(all[i].name) == length && !strncmp(all[i].name, name, length)) {
@@ -54,15 +54,28 @@ int pe_size_by_name(const posenc_dims *sizes, const char *name, size_t length, d
     return 0;
 }
 
+int pe_setting_by_name(const posenc_setting_info *table, const pe_value *set, const char *name, size_t length,
+                       double *value)
+{
+    const int own = pe_setting_index(table, name, length);
+    if (own >= 0) {
+        *value = set[own].given ? set[own].real : INFINITY;
+        return 1;
+    }
+    const int item = length > 1 ? name[length - 1] - '1' : -1,
+              list = pe_setting_index(table, name, length - 1);
+    if (list < 0 || item < 0 || item >= set[list].count)
+        return 0;
+    *value = (double)set[list].items[item];
+    return 1;
+}
+
 static int scope_lookup(void *context, const char *name, size_t length, double *value)
 {
     const pe_scope   *scope = context;
     const posenc_dims any   = {0};
-    const int         own   = pe_setting_index(scope->table, name, length);
-    if (own >= 0 && own < scope->known) {
-        *value = scope->set[own].given ? scope->set[own].real : INFINITY;
+    if (scope->known && pe_setting_by_name(scope->table, scope->set, name, length, value))
         return 1;
-    }
     if (scope->sizes)
         return pe_size_by_name(scope->sizes, name, length, value);
     *value = NAN; /* a size not known yet: the number is checked when it is */
@@ -90,13 +103,13 @@ static posenc_status resolve_number(pe_value *value, const posenc_setting_info *
     const int whole = strcmp(row->type, "real") != 0;
     double    x;
     if (!pe_evaluate(text, scope_lookup, (void *)(uintptr_t)scope, &x))
-        return pe_fail(err, POSENC_SETTING, "%s: %s=%s is not a number; %s must be %s %s", who, row->name, text,
-                       row->name, whole ? "an integer" : "a real number", row->range);
+        return pe_fail(err, POSENC_SETTING, "%s: %s=%s is not a number; %s must be %s %s", who, row->name,
+                       text, row->name, whole ? "an integer" : "a real number", row->range);
     if (isnan(x) && !scope->sizes)
         return POSENC_OK;
     if (!isfinite(x) || !is_in_range(row->range, x) || (whole && (x != floor(x) || fabs(x) > 0x1p53)))
-        return pe_fail(err, POSENC_SETTING, "%s: %s=%s is out of range; it must be %s %s", who, row->name, text,
-                       whole ? "an integer" : "a real number", row->range);
+        return pe_fail(err, POSENC_SETTING, "%s: %s=%s is out of range; it must be %s %s", who, row->name,
+                       text, whole ? "an integer" : "a real number", row->range);
     value->real    = x;
     value->integer = whole ? (int64_t)x : 0;
     return POSENC_OK;
@@ -106,12 +119,14 @@ static posenc_status resolve_number(pe_value *value, const posenc_setting_info *
 static posenc_status resolve_list(pe_value *value, const posenc_setting_info *row, const char *text,
                                   const pe_scope *scope, const char *who, posenc_error *err)
 {
+    value->real = 1;
     for (const char *at = text; *at;) {
         const size_t n = strcspn(at, ":x");
         char         piece[PE_MAX_TEXT];
         pe_value     item = {0};
         if (value->count == PE_MAX_ITEMS || n >= sizeof piece || (at[n] && !at[n + 1]))
-            return pe_fail(err, POSENC_SETTING, "%s: %s=%s is no list; write 1 to %d integers joined by ':' or 'x'", who,
+            return pe_fail(err, POSENC_SETTING,
+                           "%s: %s=%s is no list; write 1 to %d integers joined by ':' or 'x'", who,
                            row->name, text, PE_MAX_ITEMS);
         memcpy(piece, at, n);
         piece[n]                   = '\0';
@@ -119,6 +134,7 @@ static posenc_status resolve_list(pe_value *value, const posenc_setting_info *ro
         if (status)
             return status;
         value->items[value->count++] = item.integer;
+        value->real *= item.real;
         at += n + (at[n] != '\0');
     }
     return POSENC_OK;
@@ -145,8 +161,8 @@ posenc_status pe_setting_resolve_in(pe_value *value, const posenc_setting_info *
     const char *range = strcmp(row->type, "flag") ? row->range : "no|yes";
     const int   index = pe_word_index(range, chosen, strlen(chosen));
     if (index < 0)
-        return pe_fail(err, POSENC_SETTING, "%s: %s=%s is unknown; it must be one of %s", who, row->name, chosen,
-                       range);
+        return pe_fail(err, POSENC_SETTING, "%s: %s=%s is unknown; it must be one of %s", who, row->name,
+                       chosen, range);
     value->integer = index;
     return POSENC_OK;
 }
@@ -171,7 +187,8 @@ int pe_edit_distance(const char *a, const char *b)
                 continue;
             }
             d[i][j] = smallest(d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && d[i - 2][j - 2] + 1 < d[i][j])
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                d[i - 2][j - 2] + 1 < d[i][j])
                 d[i][j] = d[i - 2][j - 2] + 1;
         }
     return d[na][nb];

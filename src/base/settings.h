@@ -5,7 +5,7 @@
  * A table row says name, type, standard, range and meaning; everything else - parsing, defaults, range checks,
  * printing, help - follows from it. Types: "integer" and "real" (expressions over the sizes are allowed: "8*L"),
  * "word" (one of range, separated by |), "flag" (yes|no), "list" (1 to 8 integers joined by ':', or by 'x' for a grid:
- * "24:20:20", "7x7"; the range is that of each). A standard of "" means absent: value.given is 0. A standard may also
+ * "24:20:20", "7x7"; the range is that of each; as a number it is their product). A standard of "" means absent: value.given is 0. A standard may also
  * name settings that stand before it in the table: "-max_relative"; one that is absent counts as infinity.
  */
 #ifndef PE_BASE_SETTINGS_H
@@ -20,7 +20,7 @@ typedef struct pe_value {
     int     given;   /* 0: absent */
     int64_t integer; /* integer; index of the word in `range`; 0/1 of a flag */
     double  real;
-    int     count;   /* of a list */
+    int     count; /* of a list */
     int64_t items[PE_MAX_ITEMS];
 } pe_value;
 
@@ -47,6 +47,10 @@ typedef struct pe_scope {
     const pe_value            *set;
     int                        known;
 } pe_scope;
+
+/* A setting of the table as a number, absent ones infinite; "window1" is the first number of the list `window`. */
+int pe_setting_by_name(const posenc_setting_info *table, const pe_value *set, const char *name, size_t length,
+                       double *value);
 
 posenc_status pe_setting_resolve_in(pe_value *value, const posenc_setting_info *row, const char *text,
                                     const pe_scope *scope, const char *who, posenc_error *err);

@@ -36,8 +36,9 @@ typedef struct pe_span {
 
 typedef struct pe_encoding {
     posenc_encoding_info  info;
-    const char           *model; /* settings for a small model trained at L: "max_distance=L/2" */
-    const posenc_example *examples; /* ends with {0} */
+    const char           *model;      /* settings for a small model trained at L: "max_distance=L/2" */
+    const char           *model_both; /* those of one that sees the future as well; NULL: the same */
+    const posenc_example *examples;   /* ends with {0} */
 
     const char *why_causal; /* with info.causal_only: the reason, for the sentence that refuses */
 

@@ -7,12 +7,24 @@
 #ifndef PE_ENGINE_INDEX_H
 #define PE_ENGINE_INDEX_H
 
+#include <math.h>
 #include <stdint.h>
 
 /* t limited to low .. high. */
 static inline int64_t pe_index_clip(int64_t t, int64_t low, int64_t high)
 {
     return t < low ? low : t > high ? high : t;
+}
+
+/* Row and column of position P on a grid of so many columns, row by row; rows before 0 are negative. */
+static inline int64_t pe_index_row(double P, int64_t columns)
+{
+    return (int64_t)floor(P / (double)columns);
+}
+
+static inline int64_t pe_index_column(double P, int64_t columns)
+{
+    return (int64_t)P - pe_index_row(P, columns) * columns;
 }
 
 /*
@@ -33,6 +45,7 @@ int64_t pe_index_t5(int64_t rel, int64_t num_buckets, int64_t max_distance, int 
  *          clip_first (Microsoft's code): rel is first limited to +-(mp-1); Hugging Face's does not
  * Source   microsoft/DeBERTa, da_utils.py, make_log_bucket_position
  */
-int64_t pe_index_deberta(int64_t rel, int64_t position_buckets, int64_t max_relative_positions, int clip_first);
+int64_t pe_index_deberta(int64_t rel, int64_t position_buckets, int64_t max_relative_positions,
+                         int clip_first);
 
 #endif

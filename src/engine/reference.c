@@ -152,6 +152,7 @@ static pe_tile hook_tile(const head *x, int64_t i, int thread)
                      .rows   = 1,
                      .cols   = p->Lk,
                      .stride = p->Lk,
+                     .i0     = i,
                      .q_pos  = x->q_pos + i,
                      .k_pos  = x->k_pos,
                      .scale  = x->a->terms->scale,

@@ -23,6 +23,7 @@
 typedef struct pe_problem {
     int64_t         B, H, G, Lq, Lk, D, Dv, d_model, L;
     const pe_value *set;
+    double          scale; /* the factor of the products, once it is settled */
 } pe_problem;
 
 /* Which part of an encoding a member's numbers come from: that at place score, or that at place weight. */
@@ -51,6 +52,7 @@ typedef struct pe_by_distance {
    asks for content. */
 typedef struct pe_tile {
     int64_t       h, rows, cols, stride; /* x element (r,c) at r*stride + c */
+    int64_t       i0, j0;                /* its first query and key in the tensors */
     const double *q_pos, *k_pos;
     double        scale;
     const double *q;        /* [rows, D] queries, rotated, unscaled */

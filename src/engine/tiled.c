@@ -107,7 +107,7 @@ static void finish_rows(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, 
     const pe_attention *a = T->a;
     for (int64_t r = 0; r < R; r++) {
         z->f[r] = z->l[r] > 0 ? 1.0f / z->l[r] : 0;
-        z->m[r] = z->l[r] > 0 ? z->m[r] + logf(z->l[r]) : -INFINITY;
+        z->m[r] = z->l[r] > 0 ? (float)((double)z->m[r] + (double)logf(z->l[r]) + pe_center(T, h)) : -INFINITY;
     }
     a->kernels->scale_rows(z->O, T->Dvp, z->f, R, a->sizes.Dv);
     for (int64_t r = 0; r < R; r++) {

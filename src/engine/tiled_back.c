@@ -44,9 +44,11 @@ typedef struct backward {
     double  *total, *mass;    /* [D] of one head: see find_residue */
     int64_t  hook_count;
     double  *state;           /* [H,Lq,PE_HOOK_STATE] of a hook that travels */
+    int      is_short;        /* rows of at most SHORT keys: delta is taken from the weights themselves */
+    double  *moments;         /* [H,Lq,2] of such rows: sums of W and W*dW */
 } backward;
 
-enum { MANY_HEADS = 4, MAX_PARAMS = 16 };
+enum { MANY_HEADS = 4, MAX_PARAMS = 16, SHORT = 64 };
 
 /* Two chunks keep two cores busy on one head; from four key heads on the heads do. */
 static int64_t chunk_count(const pe_tiles *T)
@@ -105,6 +107,7 @@ static void lay_out_item(backward *w, pe_arena *arena)
     w->key   = pe_take_floats(arena, pe_padded(p->Lk) + PE_LANES);
     w->dQ    = pe_take_floats(arena, w->chunks * rows * T->Dp);
     w->state = pe_take_doubles(arena, T->a->terms->hook.state ? rows * PE_HOOK_STATE : 0);
+    w->moments = pe_take_doubles(arena, 2 * rows);
 }
 
 static void lay_out_sums(backward *w, pe_arena *arena)
@@ -163,6 +166,8 @@ static void prepare_queries(void *context, int64_t index, int thread)
     const size_t item = posenc_dtype_size(a->lse.dtype);
     pe_load_float(w->lse + at, (char *)pe_row(&a->lse, w->b, h, 0) + i0 * a->lse.stride[2] * (int64_t)item,
                   a->lse.dtype, a->lse.stride[2], R);
+    for (int64_t r = 0; r < R; r++)
+        w->lse[at + r] = (float)((double)w->lse[at + r] - pe_center(T, h));
     for (int64_t c = 0; c < w->chunks; c++)
         memset(w->dQ + (c * a->sizes.H * Lq + at) * T->Dp, 0, (size_t)(R * T->Dp) * sizeof(float));
 }
@@ -330,52 +335,87 @@ static void looked_up_back(const backward *w, const pair *x, pe_scratch *z, cons
                 element_back(w, x, z, r, c, (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0, dS[r * T->Bcp + c]);
 }
 
-/* Cotangents of the weights: W (kept) and dW (from dO V^T) become the cotangent of the softmax's output; values, gate and
-   r get theirs. */
-static void values_back(const backward *w, const pair *x, pe_scratch *z, float *W, float *dW, const float *dO)
+/* dW = dO V^T becomes the cotangent of the gated weights: plus dO . r[t]. */
+static void add_value_vectors(const backward *w, const pair *x, pe_scratch *z, const float *W, float *dW,
+                              const float *dO)
 {
     const pe_tiles   *T  = &w->T;
     const pe_kernels *k  = T->a->kernels;
     const int64_t     Dv = T->a->sizes.Dv, n = x->R + x->C - 1, x0 = pe_band_start(T, x->i0, x->R, x->j0);
-    int64_t           step;
-    const float      *gate  = pe_tile_gate(T, z, x->h, x->I, x->J, &step);
-    float            *gated = gate ? z->gated : W;
-    if (gate) {
-        memcpy(gated, W, (size_t)(x->R * T->Bcp) * sizeof(float));
-        k->gate(gated, T->Bcp, gate, step, x->R, x->C);
-    }
-    k->product(z->dV, T->Dvp, gated, 1, T->Bcp, dO, T->Dvp, x->C, Dv, x->R, 1);
-    if (T->by[PE_R] && T->skewed) {
+    if (!T->by[PE_R])
+        return;
+    if (T->skewed) {
         k->product(z->shift, T->band_width, dO, T->Dvp, 1, T->rt + x->h * Dv * T->t_stride + x0, T->t_stride, x->R, n,
                    Dv, 0);
         k->add_skewed(dW, T->Bcp, z->shift + x->R - 1, T->band_width - 1, x->R, x->C);
-        pe_shift_tile(T, z, gated, x->R, x->C);
-        if (w->wants[PE_R])
-            k->product(vector_sums(w, x, PE_R, x0), T->Dvp, z->shift, 1, T->band_width, dO, T->Dvp, n, Dv, x->R, 1);
+        return;
     }
-    for (int64_t r = 0; T->by[PE_R] && !T->skewed && r < x->R; r++)
+    for (int64_t r = 0; r < x->R; r++)
         for (int64_t c = 0; c < x->C; c++) {
             const int64_t row = (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0;
-            if (W[r * T->Bcp + c] == 0)
-                continue;
-            for (int64_t d = 0; d < Dv; d++)
+            for (int64_t d = 0; W[r * T->Bcp + c] != 0 && d < Dv; d++)
                 dW[r * T->Bcp + c] += dO[r * T->Dvp + d] * table_row(w, x, PE_R, row)[d];
-            if (w->wants[PE_R])
-                add(vector_sums(w, x, PE_R, row), gated[r * T->Bcp + c], dO + r * T->Dvp, Dv);
         }
-    if (!gate)
+}
+
+/* dr[t] += the gated weights along the distance times dO. */
+static void value_vectors_back(const backward *w, const pair *x, pe_scratch *z, const float *gated, const float *dO)
+{
+    const pe_tiles *T  = &w->T;
+    const int64_t   Dv = T->a->sizes.Dv, n = x->R + x->C - 1;
+    if (!w->wants[PE_R])
         return;
-    /* dc[t] = sum of W * dWc along the distance; then dW = c * dWc */
-    memcpy(gated, W, (size_t)(x->R * T->Bcp) * sizeof(float));
-    k->gate(gated, T->Bcp, dW, T->Bcp, x->R, x->C);
-    if (w->wants[PE_GATE] && T->skewed)
-        sum_diagonals(w, x, z, PE_GATE, gated);
-    for (int64_t r = 0; w->wants[PE_GATE] && !T->skewed && r < x->R; r++)
+    if (T->skewed) {
+        pe_shift_tile(T, z, gated, x->R, x->C);
+        T->a->kernels->product(vector_sums(w, x, PE_R, pe_band_start(T, x->i0, x->R, x->j0)), T->Dvp, z->shift, 1,
+                               T->band_width, dO, T->Dvp, n, Dv, x->R, 1);
+        return;
+    }
+    for (int64_t r = 0; r < x->R; r++)
+        for (int64_t c = 0; c < x->C; c++)
+            if (gated[r * T->Bcp + c] != 0)
+                add(vector_sums(w, x, PE_R, (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0),
+                    gated[r * T->Bcp + c], dO + r * T->Dvp, Dv);
+}
+
+/* dc[t] += sum of W * dW along the distance, dW being that of the gated weight. */
+static void gate_back(const backward *w, const pair *x, pe_scratch *z, const float *W, const float *dW)
+{
+    const pe_tiles *T = &w->T;
+    if (!w->wants[PE_GATE])
+        return;
+    memcpy(z->gated, W, (size_t)(x->R * T->Bcp) * sizeof(float));
+    T->a->kernels->gate(z->gated, T->Bcp, dW, T->Bcp, x->R, x->C);
+    if (T->skewed)
+        sum_diagonals(w, x, z, PE_GATE, z->gated);
+    for (int64_t r = 0; !T->skewed && r < x->R; r++)
         for (int64_t c = 0; c < x->C; c++)
             if (W[r * T->Bcp + c] != 0)
                 *scalar_sums(w, x, PE_GATE, (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0) +=
-                    (double)gated[r * T->Bcp + c];
-    k->gate(dW, T->Bcp, gate, step, x->R, x->C);
+                    (double)z->gated[r * T->Bcp + c];
+}
+
+/* W (kept) and dW (from dO V^T) become the cotangent of the softmax's output; with `sums`, values, gate and r get theirs. */
+static void values_back(const backward *w, const pair *x, pe_scratch *z, float *W, float *dW, const float *dO, int sums)
+{
+    const pe_tiles   *T = &w->T;
+    const pe_kernels *k = T->a->kernels;
+    int64_t           step;
+    const float      *gate  = pe_tile_gate(T, z, x->h, x->I, x->J, &step);
+    float            *gated = gate ? z->gated : W;
+    add_value_vectors(w, x, z, W, dW, dO);
+    if (sums && gate) {
+        memcpy(gated, W, (size_t)(x->R * T->Bcp) * sizeof(float));
+        k->gate(gated, T->Bcp, gate, step, x->R, x->C);
+    }
+    if (sums) {
+        k->product(z->dV, T->Dvp, gated, 1, T->Bcp, dO, T->Dvp, x->C, T->a->sizes.Dv, x->R, 1);
+        value_vectors_back(w, x, z, gated, dO);
+    }
+    if (sums && gate)
+        gate_back(w, x, z, W, dW);
+    if (gate)
+        k->gate(dW, T->Bcp, gate, step, x->R, x->C);
 }
 
 /* scale * (q + us) . G[z]: row sums of dS by segment meet G and the queries. dQ, dus take the scale at the end; scaled
@@ -441,7 +481,8 @@ static void settle_certain(const pair *x, const float *W, float *dS, int64_t str
                 dS[r * stride + c] = 0;
 }
 
-static void pair_back(const backward *w, const pair *x, pe_scratch *z)
+/* Weights of the pair into z->S and the cotangents of the softmax's output into z->W; 0 if no pair is allowed. */
+static int weights_back(const backward *w, const pair *x, pe_scratch *z, int sums)
 {
     const pe_tiles     *T  = &w->T;
     const pe_attention *a  = T->a;
@@ -449,19 +490,38 @@ static void pair_back(const backward *w, const pair *x, pe_scratch *z)
     const pe_kernels   *k  = a->kernels;
     const int64_t       at = x->h * p->Lq + x->i0, tile = x->g * T->key_tiles + x->J;
     const float        *Qu = w->Qu + at * T->Dp, *Qw = w->Qw ? w->Qw + at * T->Dp : NULL, *dO = w->dout + at * T->Dvp;
-    float              *W = z->S, *dS = z->W;
-    z->backward           = 1;
-    z->lse                = w->lse + at;
-    z->state              = a->terms->hook.state ? w->state + at * PE_HOOK_STATE : z->own_state;
-    if (!pe_tile_scores(T, z, W, w->b, x->h, x->I, x->J, Qu, Qw, w->Kt + tile * p->D * T->Bcp, w->key_mask, 0))
-        return;
+    z->lse                 = w->lse + at;
+    if (!pe_tile_scores(T, z, z->S, w->b, x->h, x->I, x->J, Qu, Qw, w->Kt + tile * p->D * T->Bcp, w->key_mask, 0))
+        return 0;
     if (pe_is_shifted(T, z))
         memset(z->m, 0, (size_t)x->R * sizeof(float));
-    k->weights(W, T->Bcp, pe_is_shifted(T, z) ? z->m : w->lse + at, x->R, x->C);
-    k->product(dS, T->Bcp, dO, T->Dvp, 1, w->Vt + tile * p->Dv * T->Bcp, T->Bcp, x->R, x->C, p->Dv, 0);
-    values_back(w, x, z, W, dS, dO);
-    k->score_cotangent(dS, W, T->Bcp, w->delta + at, x->R, x->C);
-    if (a->terms->gate.fill || a->terms->r.fill)
+    k->weights(z->S, T->Bcp, pe_is_shifted(T, z) ? z->m : w->lse + at, x->R, x->C);
+    k->product(z->W, T->Bcp, dO, T->Dvp, 1, w->Vt + tile * p->Dv * T->Bcp, T->Bcp, x->R, x->C, p->Dv, 0);
+    values_back(w, x, z, z->S, z->W, dO, sums);
+    return 1;
+}
+
+static void pair_back(const backward *w, const pair *x, pe_scratch *z)
+{
+    const pe_tiles     *T  = &w->T;
+    const pe_attention *a  = T->a;
+    const pe_kernels   *k  = a->kernels;
+    const int64_t       at = x->h * a->sizes.Lq + x->i0, D = a->sizes.D;
+    float              *W = z->S, *dS = z->W;
+    double             *moments = w->moments + 2 * at;
+    z->backward                 = 1;
+    z->state                    = a->terms->hook.state ? w->state + at * PE_HOOK_STATE : z->own_state;
+    if (!weights_back(w, x, z, 1))
+        return;
+    if (w->is_short && T->key_tiles == 1) {
+        memset(moments, 0, (size_t)(2 * x->R) * sizeof(double));
+        k->row_moments(moments, W, dS, T->Bcp, x->R, x->C);
+    }
+    if (w->is_short)
+        k->exact_cotangent(dS, W, T->Bcp, moments, x->R, x->C);
+    else
+        k->score_cotangent(dS, W, T->Bcp, w->delta + at, x->R, x->C);
+    if (!w->is_short && (T->by[PE_GATE] || T->by[PE_R]))
         settle_certain(x, W, dS, T->Bcp);
     if (T->by_distance && T->skewed)
         skewed_back(w, x, z, dS);
@@ -471,25 +531,29 @@ static void pair_back(const backward *w, const pair *x, pe_scratch *z)
         segments_back(w, x, z, dS);
     if (w->wants_hook)
         hook_back(w, x, z, dS);
-    k->product(z->dK, T->Dp, dS, 1, T->Bcp, Qu, T->Dp, x->C, p->D, x->R, 1);
-    query_product(w, x, z, dS, T->Bcp, w->K + (x->g * p->Lk + x->j0) * T->Dp, x->C, w->wants_u ? x->du : NULL);
+    k->product(z->dK, T->Dp, dS, 1, T->Bcp, w->Qu + at * T->Dp, T->Dp, x->C, D, x->R, 1);
+    query_product(w, x, z, dS, T->Bcp, w->K + (x->g * a->sizes.Lk + x->j0) * T->Dp, x->C, w->wants_u ? x->du : NULL);
 }
 
-/* What a travelling hook's state holds after the forward: its key tiles once more, from the right. */
-static void find_state(void *context, int64_t index, int thread)
+/* Before the sums: what a travelling hook's state holds after the forward, and the moments of short rows in several
+   tiles. Both need all key tiles of a query once more, from the right. */
+static void look_ahead(void *context, int64_t index, int thread)
 {
     const backward   *w  = context;
     const pe_tiles   *T  = &w->T;
     const pe_problem *p  = &T->a->sizes;
-    const int64_t     h = index / T->query_tiles, I = index % T->query_tiles, i0 = I * T->Br, at = h * p->Lq + i0,
-                  g = h / (p->H / p->G);
+    const int64_t     h = index / T->query_tiles, I = index % T->query_tiles, at = h * p->Lq + I * T->Br,
+                  R = pe_smaller(T->Br, p->Lq - I * T->Br);
     pe_scratch       *z = T->scratch + thread;
     z->backward         = 0;
-    z->state            = w->state + at * PE_HOOK_STATE;
-    memset(z->state, 0, (size_t)(pe_smaller(T->Br, p->Lq - i0) * PE_HOOK_STATE) * sizeof(double));
-    for (int64_t J = T->key_tiles - 1; J >= 0; J--)
-        pe_tile_scores(T, z, z->S, w->b, h, I, J, w->Qu + at * T->Dp, w->Qw ? w->Qw + at * T->Dp : NULL,
-                       w->Kt + (g * T->key_tiles + J) * p->D * T->Bcp, w->key_mask, 0);
+    z->state            = T->a->terms->hook.state ? w->state + at * PE_HOOK_STATE : z->own_state;
+    memset(z->state, 0, (size_t)(R * PE_HOOK_STATE) * sizeof(double));
+    memset(w->moments + 2 * at, 0, (size_t)(2 * R) * sizeof(double));
+    for (int64_t J = T->key_tiles - 1; J >= 0; J--) {
+        const pair x = pair_of(w, h, 0, I, J);
+        if (weights_back(w, &x, z, 0) && w->is_short)
+            T->a->kernels->row_moments(w->moments + 2 * at, z->S, z->W, T->Bcp, x.R, x.C);
+    }
 }
 
 /* All key tiles of one (key head, chunk). */
@@ -648,6 +712,7 @@ void pe_tiled_backward(const pe_attention *a, pe_arena *arena)
     const pe_problem *p = &a->sizes;
     backward          w = {.T = pe_tiles_make(a, arena, 1)};
     w.chunks            = chunk_count(&w.T);
+    w.is_short          = p->Lk <= SHORT;
     decide(&w, !arena->memory);
     lay_out_item(&w, arena);
     lay_out_sums(&w, arena);
@@ -657,8 +722,8 @@ void pe_tiled_backward(const pe_attention *a, pe_arena *arena)
         w.key_mask = pe_key_mask(&w.T, w.key, w.b);
         pe_parallel_for(p->H * w.T.query_tiles, a->threads, prepare_queries, &w);
         pe_parallel_for(p->G * w.T.key_tiles, a->threads, prepare_keys, &w);
-        if (a->terms->hook.state)
-            pe_parallel_for(p->H * w.T.query_tiles, a->threads, find_state, &w);
+        if (a->terms->hook.state || (w.is_short && w.T.key_tiles > 1))
+            pe_parallel_for(p->H * w.T.query_tiles, a->threads, look_ahead, &w);
         pe_parallel_for(p->G * w.chunks, a->threads, chunk_back, &w);
         pe_parallel_for(p->H * w.T.query_tiles, a->threads, finish_queries, &w);
     }

@@ -74,11 +74,24 @@ static void fill_chunk(const pe_tiles *T, pe_kind kind, int64_t h, int64_t r0, i
             m.fill(part->p, part->par, h, pe_band_distance(&T->band, r0 + r), 1, chunk + r * width);
 }
 
+static void find_center(const pe_tiles *T, int64_t h, double *chunk)
+{
+    double most = -INFINITY;
+    for (int64_t r = T->band.first; r < T->band.last; r += PE_CHUNK) {
+        const int64_t n = pe_smaller(PE_CHUNK, T->band.last - r);
+        fill_chunk(T, PE_BIAS, h, r, n, chunk);
+        for (int64_t i = 0; i < n; i++)
+            most = fmax(most, chunk[i]);
+    }
+    T->center[h] = isfinite(most) ? most : 0;
+}
+
 /* One member of one head, rounded once: rows, and transposed where that is needed too. */
 static void fill_table(const pe_tiles *T, pe_kind kind, int64_t h, float *transposed, double *chunk)
 {
-    const int64_t width = T->width[kind], row = T->row[kind];
-    float        *rows  = T->by[kind] ? pe_table(T, kind, h) : NULL;
+    const int64_t width  = T->width[kind], row = T->row[kind];
+    const double  center = kind == PE_BIAS ? pe_center(T, h) : 0;
+    float        *rows   = T->by[kind] ? pe_table(T, kind, h) : NULL;
     if (rows)
         memset(rows, 0, (size_t)(T->table_rows * row) * sizeof *rows);
     if (transposed)
@@ -88,7 +101,7 @@ static void fill_table(const pe_tiles *T, pe_kind kind, int64_t h, float *transp
         fill_chunk(T, kind, h, r, n, chunk);
         for (int64_t i = 0; i < n; i++)
             for (int64_t d = 0; d < width; d++) {
-                const float x = (float)chunk[i * width + d];
+                const float x = (float)(chunk[i * width + d] - center);
                 if (rows)
                     rows[(r + i) * row + d] = x;
                 if (transposed)
@@ -102,6 +115,8 @@ static void fill_tables(void *context, int64_t h, int thread)
     const pe_tiles *T = context;
     float *At = T->At ? T->At + h * T->width[PE_A] * T->t_stride : NULL,
           *rt = T->rt ? T->rt + h * T->width[PE_R] * T->t_stride : NULL;
+    if (T->center)
+        find_center(T, h, T->scratch[thread].chunk);
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
         if (pe_member(T->a->terms, kind).fill)
             fill_table(T, kind, h, kind == PE_A ? At : kind == PE_R ? rt : NULL, T->scratch[thread].chunk);
@@ -182,6 +197,8 @@ static void lay_out_tables(pe_tiles *T, pe_arena *arena, int backward)
         if (pe_member(a->terms, kind).fill && (kind != PE_A || !T->skewed || backward || counting))
             T->by[kind] = pe_take_floats(arena, p->H * T->table_rows * T->row[kind]);
     }
+    if (a->terms->bias.fill && (!a->unmasked || counting))
+        T->center = pe_take_doubles(arena, p->H);
     if (a->terms->A.fill && shifted)
         T->At = pe_take_floats(arena, p->H * p->D * T->t_stride);
     if (a->terms->r.fill && shifted && backward)
@@ -427,7 +444,7 @@ void pe_shift_tile(const pe_tiles *T, pe_scratch *z, const float *s, int64_t R, 
 
 pe_tile pe_hook_tile(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t R, int64_t C)
 {
-    return (pe_tile){.h = h, .rows = R, .cols = C, .stride = C, .q_pos = z->q_pos, .k_pos = z->k_pos,
+    return (pe_tile){.h = h, .rows = R, .cols = C, .stride = C, .i0 = z->i0, .j0 = z->j0, .q_pos = z->q_pos, .k_pos = z->k_pos,
                      .scale = T->a->terms->scale, .q = z->q, .s = z->s, .state = z->state,
                      .backward = z->backward, .ds = z->ds, .dq = z->dq};
 }
@@ -535,6 +552,8 @@ int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_
     pe_tile_terms terms = {0};
     if (!pe_tile_is_reached(T, I, J))
         return 0;
+    z->i0 = i0;
+    z->j0 = j0;
     a->kernels->product(s, T->Bcp, Qu, T->Dp, 1, Kt, T->Bcp, R, C, p->D, 0);
     if (T->skewed && a->terms->A.fill) {
         band_product(T, z, h, Qw, i0, R, J, C, reuse);

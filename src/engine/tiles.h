@@ -41,6 +41,7 @@ typedef struct pe_scratch {
     double  *q, *dq;           /* [Br, D] of the hook */
     double  *state, *own_state; /* [Br, PE_HOOK_STATE] of the queries at hand; the forward's memory for it */
     int      backward;         /* for the hook */
+    int64_t  i0, j0;           /* of the tile at hand */
     const float *lse;          /* backward, of the queries at hand: see pe_is_shifted */
     double  *q_pos, *k_pos;    /* [Br], [Bc] */
     int64_t *q_seg, *k_seg;    /* [Br], [Bc] segments */
@@ -67,6 +68,7 @@ typedef struct pe_tiles {
     int64_t table_rows, t_stride; /* allocated rows; stride of the transposed tables */
     int64_t width[PE_KINDS], row[PE_KINDS]; /* numbers per row of a member: used, and with padding */
     float  *by[PE_KINDS];    /* [H, table_rows, row]; NULL: no such member, or not needed */
+    double *center;          /* [H] what was taken from the bias before it was rounded; NULL: nothing */
     float  *At, *rt;         /* [H, D, t_stride], [H, Dv, t_stride]: A and r transposed, skewed only */
     float  *q_table, *k_table; /* cosines and sines [batches, L, 2M] */
     int64_t q_batches, k_batches;
@@ -107,6 +109,13 @@ static inline int pe_is_shifted(const pe_tiles *T, const pe_scratch *z)
 
 /* What the hook sees of the tile at hand. */
 pe_tile pe_hook_tile(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t R, int64_t C);
+
+/* A softmax does not see a constant: the largest bias of a head is taken from all of them while they are double, so that
+   those which matter are small where they become float. lse gets it back. Scores that are wanted themselves keep all. */
+static inline double pe_center(const pe_tiles *T, int64_t h)
+{
+    return T->center ? T->center[h] : 0;
+}
 
 /* Are there allowed pairs in tile (I,J)? */
 int pe_tile_is_reached(const pe_tiles *T, int64_t I, int64_t J);

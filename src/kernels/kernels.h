@@ -81,6 +81,19 @@ typedef void pe_gate_fn(float *w, int64_t stride, const float *term, int64_t ste
 typedef void pe_add_skewed_fn(float *x, int64_t stride, const float *term, int64_t step, int64_t R,
                               int64_t columns);
 
+/*
+ * row_moments, exact_cotangent: the softmax's backward where a row is short enough to be seen whole
+ *
+ * Formula  sums[r] = (sum_c W, sum_c W*dW), added;   then dS = W * (dW - sums[r][1] / sums[r][0])
+ *          delta from the very W and dW it will meet, in double: a saturated softmax (W near 1 for one key) leaves a
+ *          difference of nearly equal numbers, of which dO.O in float would leave noise
+ * Shapes   w, dw [R, columns], dw becomes dS; sums [R, 2] double
+ */
+typedef void pe_row_moments_fn(double *sums, const float *w, const float *dw, int64_t stride, int64_t R,
+                               int64_t columns);
+typedef void pe_exact_cotangent_fn(float *dw, const float *w, int64_t stride, const double *sums, int64_t R,
+                                   int64_t columns);
+
 /* scale_rows: x[r,:] *= factor[r], skipping rows whose factor is 1. */
 typedef void pe_scale_rows_fn(float *x, int64_t stride, const float *factor, int64_t R, int64_t columns);
 
@@ -118,6 +131,8 @@ typedef struct pe_kernels {
     pe_softmax_step_fn     *softmax_step;
     pe_weights_fn          *weights;
     pe_score_cotangent_fn  *score_cotangent;
+    pe_row_moments_fn      *row_moments;
+    pe_exact_cotangent_fn  *exact_cotangent;
     pe_gate_fn             *gate;
     pe_add_skewed_fn       *add_skewed;
     pe_scale_rows_fn       *scale_rows;

@@ -212,8 +212,8 @@ static void moving_all_positions_changes_nothing_where_only_distance_counts(void
     for (int index = 0; (info = attention_at(&index)) != NULL;) {
         attention_case   c    = make(info, 30);
         attention_result here = case_run(&c, 1);
-        c.q_pos               = posenc_positions_range(100000, 1);
-        c.k_pos               = posenc_positions_range(100000, 1);
+        c.q_pos               = posenc_positions_range(100001, 1);
+        c.k_pos               = posenc_positions_range(100001, 1);
         attention_result far  = case_run(&c, 1);
         if (info->by_distance) {
             assert_near(&far.o, &here.o, 1e-12, "o", info->name);

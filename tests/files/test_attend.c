@@ -376,6 +376,7 @@ static void half_precision_is_widened_not_rounded(void **state)
     (void)state;
     for (int i = 0; i < 2; i++) {
         posenc_arrays set = made(POSENC_F32);
+        add_filled(&set, "table", POSENC_F32, (const int64_t[]){1, 1, 32, H});
         write_arrays(&set, "in.npz");
         write_halves(&set, "in.safetensors", types[i]);
         posenc_arrays wide =

@@ -30,12 +30,18 @@
 enum { MAX_RELATIVE, BUCKETS, SPAN, CLIP_FIRST, P2C_INDEX, TERMS, PROJECTED, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"max_relative_positions", "integer", "512", "1..1048576", "the farthest distance that is told apart"},
-    {"position_buckets", "integer", "", "2..1048576", "log buckets on each side (v2, v3); absent: each distance its own row"},
-    {"span", "integer", "min(max_relative_positions,position_buckets)", "1..1048576", "k: half the rows of the tables"},
-    {"clip_first", "flag", "no", "yes|no", "limit the distance before its bucket, as Microsoft's code; no: as Hugging Face"},
-    {"p2c_index", "word", "code", "code|paper", "row that a key meets: code: as the query's; paper: of P(j) - P(i)"},
-    {"terms", "word", "c2p:p2c", "c2p:p2c|c2p|p2c|p2c:c2p", "c2p: queries meet positions; p2c: keys meet positions"},
-    {"projected", "flag", "yes", "yes|no", "the tables are given projected; no: one table P and its projections"},
+    {"position_buckets", "integer", "", "2..1048576",
+     "log buckets on each side (v2, v3); absent: each distance its own row"},
+    {"span", "integer", "min(max_relative_positions,position_buckets)", "1..1048576",
+     "k: half the rows of the tables"},
+    {"clip_first", "flag", "no", "yes|no",
+     "limit the distance before its bucket, as Microsoft's code; no: as Hugging Face"},
+    {"p2c_index", "word", "code", "code|paper",
+     "row that a key meets: code: as the query's; paper: of P(j) - P(i)"},
+    {"terms", "word", "c2p:p2c", "c2p:p2c|c2p|p2c|p2c:c2p",
+     "c2p: queries meet positions; p2c: keys meet positions"},
+    {"projected", "flag", "yes", "yes|no",
+     "the tables are given projected; no: one table P and its projections"},
     {"sigma", "real", "0.02", "0..", "standard deviation of all initial parameters"},
     {0},
 };
@@ -86,7 +92,8 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     if (!buckets->given || p->set[MAX_RELATIVE].integer - 1 > buckets->integer / 2)
         return POSENC_OK;
     return pe_fail(err, POSENC_SETTING,
-                   "deberta: max_relative_positions=%lld leaves nothing for the logarithm of %lld buckets; it must exceed %lld",
+                   "deberta: max_relative_positions=%lld leaves nothing for the logarithm of %lld buckets; "
+                   "it must exceed %lld",
                    (long long)p->set[MAX_RELATIVE].integer, (long long)buckets->integer,
                    (long long)(buckets->integer / 2 + 1));
 }
@@ -100,9 +107,10 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
 static int64_t row_at(const pe_problem *p, int64_t t)
 {
     const int64_t span  = p->set[SPAN].integer;
-    const int64_t delta = p->set[BUCKETS].given ? pe_index_deberta(t, p->set[BUCKETS].integer, p->set[MAX_RELATIVE].integer,
-                                                                   (int)p->set[CLIP_FIRST].integer)
-                                                : t;
+    const int64_t delta = p->set[BUCKETS].given
+                              ? pe_index_deberta(t, p->set[BUCKETS].integer, p->set[MAX_RELATIVE].integer,
+                                                 (int)p->set[CLIP_FIRST].integer)
+                              : t;
     return pe_index_clip(delta, -span, span - 1) + span;
 }
 
@@ -120,7 +128,8 @@ typedef struct side {
 static const side c2p = {POS_K, W_KR, row_at}, p2c = {POS_Q, W_QR, key_row_at};
 
 /* to = row x of the projected table of head h */
-static void load_row(const pe_problem *p, const double *const par[], const side *s, int64_t h, int64_t x, double to[])
+static void load_row(const pe_problem *p, const double *const par[], const side *s, int64_t h, int64_t x,
+                     double to[])
 {
     const int64_t D = p->D, d_model = p->d_model, span = p->set[SPAN].integer;
     if (p->set[PROJECTED].integer) {
@@ -129,7 +138,7 @@ static void load_row(const pe_problem *p, const double *const par[], const side 
     }
     for (int64_t d = 0; d < D; d++) {
         const double *w = par[s->projection] + (h * D + d) * d_model, *v = par[TABLE] + x * d_model;
-        to[d]           = 0;
+        to[d] = 0;
         for (int64_t m = 0; m < d_model; m++)
             to[d] += w[m] * v[m];
     }
@@ -156,8 +165,8 @@ static void store_row(const pe_problem *p, const double *const par[], const side
 }
 
 /* Neighbours beyond the limit share a row: it is projected once. */
-static void fill_side(const pe_problem *p, const double *const par[], const side *s, int64_t h, int64_t t0, int64_t n,
-                      double rows[])
+static void fill_side(const pe_problem *p, const double *const par[], const side *s, int64_t h, int64_t t0,
+                      int64_t n, double rows[])
 {
     for (int64_t i = 0; i < n; i++) {
         const int64_t x = s->row_at(p, t0 + i);
@@ -168,14 +177,15 @@ static void fill_side(const pe_problem *p, const double *const par[], const side
     }
 }
 
-static void fold_side(const pe_problem *p, const double *const par[], const side *s, int64_t h, int64_t t0, int64_t n,
-                      const double drows[], double *const dpar[])
+static void fold_side(const pe_problem *p, const double *const par[], const side *s, int64_t h, int64_t t0,
+                      int64_t n, const double drows[], double *const dpar[])
 {
     for (int64_t i = 0; i < n; i++)
         store_row(p, par, s, h, s->row_at(p, t0 + i), drows + i * p->D, dpar);
 }
 
-static void c2p_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double rows[])
+static void c2p_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                     double rows[])
 {
     fill_side(p, par, &c2p, h, t0, n, rows);
 }
@@ -186,7 +196,8 @@ static void c2p_fold(const pe_problem *p, const double *const par[], int64_t h, 
     fold_side(p, par, &c2p, h, t0, n, drows, dpar);
 }
 
-static void p2c_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double rows[])
+static void p2c_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                     double rows[])
 {
     fill_side(p, par, &p2c, h, t0, n, rows);
 }

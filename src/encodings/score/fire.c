@@ -35,7 +35,8 @@ enum { W1, B1, W2, B2, C, L_MULT }; /* ORDER params */
 static const posenc_param_info params[] = {
     {"W1", "mlp_width,1", "uniform(-1, 1)", "first layer", 1},
     {"b1", "mlp_width", "uniform(-1, 1)", "its bias", 1},
-    {"W2", "H,mlp_width", "uniform(-1/sqrt(mlp_width), 1/sqrt(mlp_width))", "second layer, one row per head", 1},
+    {"W2", "H,mlp_width", "uniform(-1/sqrt(mlp_width), 1/sqrt(mlp_width))", "second layer, one row per head",
+     1},
     {"b2", "H", "uniform(-1/sqrt(mlp_width), 1/sqrt(mlp_width))", "its bias", 1},
     {"c", "", "0.1", "how soon the logarithm bends", 1},
     {"L_mult", "", "1", "moves the threshold: limit = |L_mult * init_L|", 1},
@@ -53,7 +54,8 @@ static const posenc_example examples[] = {
 
 static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
 {
-    const double ends[] = {1, 1, 1 / sqrt((double)p->set[MLP_WIDTH].integer), 1 / sqrt((double)p->set[MLP_WIDTH].integer)};
+    const double ends[] = {1, 1, 1 / sqrt((double)p->set[MLP_WIDTH].integer),
+                           1 / sqrt((double)p->set[MLP_WIDTH].integer)};
     (void)i;
     if (index == C)
         return 0.1;

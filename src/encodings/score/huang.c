@@ -52,7 +52,8 @@ static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_erro
     if (span->t_low > -M && span->t_high < M)
         return POSENC_OK;
     return pe_fail(err, POSENC_RANGE,
-                   "huang_m4: distances run from %lld to %lld, but max_positions=%lld has vectors up to %lld; set it higher",
+                   "huang_m4: distances run from %lld to %lld, but max_positions=%lld has vectors up to "
+                   "%lld; set it higher",
                    (long long)span->t_low, (long long)span->t_high, (long long)M, (long long)(M - 1));
 }
 
@@ -62,7 +63,8 @@ static int64_t row_at(const pe_problem *p, int64_t t)
     return pe_index_clip(t, -last, last) + last;
 }
 
-static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double rows[])
+static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                 double rows[])
 {
     (void)h;
     for (int64_t i = 0; i < n; i++)

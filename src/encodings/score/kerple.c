@@ -63,7 +63,8 @@ static double at_least(double x)
     return fmax(x, LEAST);
 }
 
-static void log_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double b[])
+static void log_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                     double b[])
 {
     const double strength = at_least(par[P][h]), bend = at_least(par[A][h]);
     (void)p;
@@ -94,7 +95,8 @@ static double power_of(double x)
     return fmin(at_least(x), 2);
 }
 
-static void power_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double b[])
+static void power_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                       double b[])
 {
     const double power = power_of(par[P][h]), factor = at_least(par[A][h]);
     (void)p;

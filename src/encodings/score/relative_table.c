@@ -21,7 +21,8 @@
 enum { MAX_RELATIVE, MIN_DISTANCE, MAX_DISTANCE, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"max_relative", "integer", "128", "0..1073741824", "distances beyond share the last row of their side"},
-    {"min_distance", "integer", "-max_relative", "-1073741824..0", "the same for keys in the future alone, as P(i) - P(j)"},
+    {"min_distance", "integer", "-max_relative", "-1073741824..0",
+     "the same for keys in the future alone, as P(i) - P(j)"},
     {"max_distance", "integer", "max_relative", "0..1073741824", "the same for keys in the past alone"},
     {"sigma", "real", "0.02", "0..", "standard deviation of the initial table"},
     {0},
@@ -30,7 +31,8 @@ static_assert(PE_ROWS(settings) == SIGMA + 1, "ORDER settings");
 
 enum { TABLE }; /* ORDER params */
 static const posenc_param_info params[] = {
-    {"table", "H,max_distance-min_distance+1", "normal(0, sigma)", "b: what a distance adds to the scores of a head", 1},
+    {"table", "H,max_distance-min_distance+1", "normal(0, sigma)",
+     "b: what a distance adds to the scores of a head", 1},
     {0},
 };
 static_assert(PE_ROWS(params) == TABLE + 1, "ORDER params");
@@ -61,8 +63,8 @@ static void fill(const pe_problem *p, const double *const par[], int64_t h, int6
         b[i] = par[TABLE][number_at(p, h, t0 + i)];
 }
 
-static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, const double db[],
-                 double *const dpar[])
+static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                 const double db[], double *const dpar[])
 {
     (void)par;
     for (int64_t i = 0; dpar[TABLE] && i < n; i++)
@@ -81,7 +83,7 @@ const pe_encoding pe_relative_table = {
             .name          = "relative_table",
             .place         = POSENC_SCORE,
             .title         = "a learned bias per signed distance",
-            .paper         = "arXiv:1910.10683 without buckets",
+            .paper         = "arXiv:1910.10683",
             .models        = "",
             .pictures      = "bias",
             .settings      = settings,
@@ -90,8 +92,9 @@ const pe_encoding pe_relative_table = {
             .param_count   = PE_ROWS(params),
             .by_distance   = 1,
         },
-    .model    = "max_relative=floor(L/2) min_distance=0 sigma=0.1",
-    .examples = examples,
-    .init     = init,
-    .terms    = terms,
+    .model      = "max_relative=floor(L/2) min_distance=0 sigma=0.1",
+    .model_both = "max_relative=floor(L/2) sigma=0.1",
+    .examples   = examples,
+    .init       = init,
+    .terms      = terms,
 };

@@ -38,7 +38,8 @@ static const posenc_example examples[] = {
 static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     if (p->set[D_BAR].integer % 2)
-        return pe_fail(err, POSENC_SETTING, "sandwich: d_bar=%lld must be even: it is twice the number of waves",
+        return pe_fail(err, POSENC_SETTING,
+                       "sandwich: d_bar=%lld must be even: it is twice the number of waves",
                        (long long)p->set[D_BAR].integer);
     return POSENC_OK;
 }

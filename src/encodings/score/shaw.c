@@ -29,12 +29,15 @@
 
 enum { MAX_RELATIVE, MIN_DISTANCE, MAX_DISTANCE, PER_HEAD, VALUES, TABLE, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
-    {"max_relative", "integer", "16", "0..1048576", "distances beyond share the last row, in both directions"},
-    {"min_distance", "integer", "-max_relative", "-1048576..0", "the same for keys in the past alone, as P(j) - P(i)"},
+    {"max_relative", "integer", "16", "0..1048576",
+     "distances beyond share the last row, in both directions"},
+    {"min_distance", "integer", "-max_relative", "-1048576..0",
+     "the same for keys in the past alone, as P(j) - P(i)"},
     {"max_distance", "integer", "max_relative", "0..1048576", "the same for keys in the future alone"},
     {"per_head", "flag", "no", "yes|no", "each head has tables of its own (the paper's base model)"},
     {"values", "flag", "yes", "yes|no", "vectors join the values too"},
-    {"table", "word", "learned", "learned|sinusoidal", "sinusoidal: fixed sinusoids of the distance, as NEZHA"},
+    {"table", "word", "learned", "learned|sinusoidal",
+     "sinusoidal: fixed sinusoids of the distance, as NEZHA"},
     {"sigma", "real", "1/sqrt(D)", "0..", "standard deviation of initial learned tables"},
     {0},
 };
@@ -42,8 +45,10 @@ static_assert(PE_ROWS(settings) == SIGMA + 1, "ORDER settings");
 
 enum { RK, RV }; /* ORDER params */
 static const posenc_param_info params[] = {
-    {"rk", "H if per_head,max_distance-min_distance+1,D", "normal(0, sigma)", "a^K: what a query meets at a distance", 1},
-    {"rv", "H if per_head,max_distance-min_distance+1,Dv", "normal(0, sigma)", "a^V: what joins the value at a distance", 1},
+    {"rk", "H if per_head,max_distance-min_distance+1,D", "normal(0, sigma)",
+     "a^K: what a query meets at a distance", 1},
+    {"rv", "H if per_head,max_distance-min_distance+1,Dv", "normal(0, sigma)",
+     "a^V: what joins the value at a distance", 1},
     {0},
 };
 static_assert(PE_ROWS(params) == RV + 1, "ORDER params");
@@ -71,7 +76,8 @@ static int64_t rows_of(const pe_problem *p)
 
 static int64_t row_at(const pe_problem *p, int64_t t)
 {
-    return pe_index_clip(-t, p->set[MIN_DISTANCE].integer, p->set[MAX_DISTANCE].integer) - p->set[MIN_DISTANCE].integer;
+    return pe_index_clip(-t, p->set[MIN_DISTANCE].integer, p->set[MAX_DISTANCE].integer) -
+           p->set[MIN_DISTANCE].integer;
 }
 
 /* NEZHA, eq. 8: channels 2m and 2m + 1 are sine and cosine of rel * 10000^(-2m/width). */
@@ -97,14 +103,16 @@ static int64_t start(const pe_problem *p, int64_t h, int64_t width)
     return p->set[PER_HEAD].integer ? h * rows_of(p) * width : 0;
 }
 
-static void copy_rows(const pe_problem *p, const double *table, int64_t t0, int64_t n, int64_t width, double rows[])
+static void copy_rows(const pe_problem *p, const double *table, int64_t t0, int64_t n, int64_t width,
+                      double rows[])
 {
     for (int64_t i = 0; i < n; i++)
         memcpy(rows + i * width, table + row_at(p, t0 + i) * width, (size_t)width * sizeof *rows);
 }
 
 /* The adjoint: distances that share a row add. */
-static void add_rows(const pe_problem *p, double *dtable, int64_t t0, int64_t n, int64_t width, const double drows[])
+static void add_rows(const pe_problem *p, double *dtable, int64_t t0, int64_t n, int64_t width,
+                     const double drows[])
 {
     for (int64_t i = 0; i < n; i++) {
         double *to = dtable + row_at(p, t0 + i) * width;
@@ -113,7 +121,8 @@ static void add_rows(const pe_problem *p, double *dtable, int64_t t0, int64_t n,
     }
 }
 
-static void key_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double rows[])
+static void key_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                     double rows[])
 {
     copy_rows(p, par[RK] + start(p, h, p->D), t0, n, p->D, rows);
 }
@@ -126,7 +135,8 @@ static void key_fold(const pe_problem *p, const double *const par[], int64_t h, 
         add_rows(p, dpar[RK] + start(p, h, p->D), t0, n, p->D, drows);
 }
 
-static void value_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double rows[])
+static void value_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                       double rows[])
 {
     copy_rows(p, par[RV] + start(p, h, p->Dv), t0, n, p->Dv, rows);
 }

@@ -105,6 +105,7 @@ const pe_encoding pe_t5 = {
             .by_distance   = 1,
         },
     .model    = "max_distance=floor(L/2) num_buckets=min(32,floor(L/2)) bidirectional=no sigma=0.1 scale=1/sqrt(D)",
+    .model_both = "max_distance=floor(L/2) num_buckets=min(32,floor(L/2)) bidirectional=yes sigma=0.1 scale=1/sqrt(D)",
     .examples = examples,
     .check    = check,
     .init     = init,

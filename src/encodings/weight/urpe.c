@@ -23,8 +23,10 @@
 enum { INDEX_OFFSET, ROWS, BIAS, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"index_offset", "integer", "L-1", "0..1073741824", "the row of distance 0: how far back keys may lie"},
-    {"rows", "integer", "2*(index_offset+1)", "1..1073741824", "of both tables; a run beyond them is refused"},
-    {"bias", "word", "table", "table|none", "table: scores get a learned bias; beside a score encoding the standard is none"},
+    {"rows", "integer", "2*(index_offset+1)", "1..1073741824",
+     "of both tables; a run beyond them is refused"},
+    {"bias", "word", "table", "table|none",
+     "table: scores get a learned bias; beside a score encoding the standard is none"},
     {"sigma", "real", "0.02", "0..", "standard deviation of the initial table"},
     {0},
 };
@@ -62,8 +64,10 @@ static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_erro
     if (offset - span->t_high >= 0 && offset - span->t_low < rows)
         return POSENC_OK;
     return pe_fail(err, POSENC_RANGE,
-                   "urpe: keys lie from %lld back to %lld ahead, but its tables end at %lld back and %lld ahead; set index_offset and rows",
-                   (long long)span->t_high, (long long)-span->t_low, (long long)offset, (long long)(rows - 1 - offset));
+                   "urpe: keys lie from %lld back to %lld ahead, but its tables end at %lld back and %lld "
+                   "ahead; set index_offset and rows",
+                   (long long)span->t_high, (long long)-span->t_low, (long long)offset,
+                   (long long)(rows - 1 - offset));
 }
 
 static int64_t number_at(const pe_problem *p, int64_t h, int64_t t)
@@ -71,7 +75,8 @@ static int64_t number_at(const pe_problem *p, int64_t h, int64_t t)
     return pe_index_clip(p->set[INDEX_OFFSET].integer - t, 0, p->set[ROWS].integer - 1) * p->H + h;
 }
 
-static void bias_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double b[])
+static void bias_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                      double b[])
 {
     for (int64_t i = 0; i < n; i++)
         b[i] = par[TABLE][number_at(p, h, t0 + i)];
@@ -85,7 +90,8 @@ static void bias_fold(const pe_problem *p, const double *const par[], int64_t h,
         dpar[TABLE][number_at(p, h, t0 + i)] += db[i];
 }
 
-static void gate_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double c[])
+static void gate_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                      double c[])
 {
     for (int64_t i = 0; i < n; i++)
         c[i] = par[C][number_at(p, h, t0 + i)];

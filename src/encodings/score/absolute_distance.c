@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * absolute_distance: a learned number for each distance without its sign, along a line or on a grid
+ *
+ * Place    score
+ * Formula  S[h,i,j] = scale * q_i . k_j + table[x,h] / scale
+ *          x = |dy| * columns + |dx|          on a grid, row by row: y = floor(P / columns), x = P mod columns
+ *          x = |t|                            along a line, which is a grid of one column
+ * Learns   table [rows*columns, H]
+ * Source   Graham et al. 2021, arXiv:2104.01136 (LeViT), section 3.4 "attention bias"; lucidrains/vit-pytorch, levit.py
+ *
+ * The direction is lost, and each distance has its own number: no buckets, nothing beyond the table; a run that goes
+ * there is refused. Some tutorials show this code under the name of T5.
+ *
+ * That code adds the bias before it multiplies by 1/scale once more, so what reaches the softmax is table / scale:
+ * sqrt(D) times the table. That changes nothing but what a learning rate and an initial size mean: divide=no adds the
+ * table as it is.
+ */
+#include "encodings/encoding.h"
+
+#include <math.h>
+
+#include "engine/index.h"
+
+enum { GRID, DIVIDE, SIGMA }; /* ORDER settings */
+static const posenc_setting_info settings[] = {
+    {"grid", "list", "Lx1", "1..1073741824", "rows and columns; one column is a line"},
+    {"divide", "flag", "yes", "yes|no", "the table is divided by the scale before it is added"},
+    {"sigma", "real", "1", "0..", "standard deviation of the initial table"},
+    {0},
+};
+static_assert(PE_ROWS(settings) == SIGMA + 1, "ORDER settings");
+
+enum { TABLE }; /* ORDER params */
+static const posenc_param_info params[] = {
+    {"table", "grid1*grid2,H", "normal(0, sigma)", "b: what a distance adds to the scores of a head", 1},
+    {0},
+};
+static_assert(PE_ROWS(params) == TABLE + 1, "ORDER params");
+
+/* The examples' parameter values are 0, 1, 2, ... in memory order: the number at x is x * H + h. */
+static const posenc_example examples[] = {
+    {"H=2 grid=9x1 D=4", 1, 5, 2, 14, "a line: 3 apart, (3*2 + 1) * sqrt(4)"},
+    {"H=1 grid=3x3 divide=no", 0, 8, 0, 8, "opposite corners: 2 rows and 2 columns apart, 2*3 + 2"},
+    {"H=1 grid=3x3 divide=no", 0, 2, 3, 5, "1 row and 2 columns apart, though neighbours in the text"},
+    {0},
+};
+
+static posenc_status check(const pe_problem *p, posenc_error *err)
+{
+    if (p->set[GRID].count == 2)
+        return POSENC_OK;
+    return pe_fail(err, POSENC_SETTING,
+                   "absolute_distance: grid has %d numbers; give rows and columns, such as 14x14",
+                   p->set[GRID].count);
+}
+
+static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
+{
+    (void)index, (void)i;
+    return p->set[SIGMA].real * pe_normal(rng);
+}
+
+static int64_t magnitude(int64_t x)
+{
+    return x < 0 ? -x : x;
+}
+
+/* Along a line masks by distance count; on a grid every pair must be within the table. */
+static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_error *err)
+{
+    const int64_t rows = p->set[GRID].items[0], columns = p->set[GRID].items[1];
+    const int64_t back  = columns == 1
+                              ? span->t_high
+                              : pe_index_row(span->q_high, columns) - pe_index_row(span->k_low, columns);
+    const int64_t ahead = columns == 1
+                              ? -span->t_low
+                              : pe_index_row(span->k_high, columns) - pe_index_row(span->q_low, columns);
+    if (span->whole && back < rows && ahead < rows)
+        return POSENC_OK;
+    return pe_fail(err, POSENC_RANGE,
+                   "absolute_distance: positions must be whole and less than %lld rows of %lld apart; they "
+                   "are %lld back and %lld ahead; set grid",
+                   (long long)rows, (long long)columns, (long long)back, (long long)ahead);
+}
+
+static double factor(const pe_problem *p)
+{
+    return p->set[DIVIDE].integer ? 1 / p->scale : 1;
+}
+
+static int64_t number_at(const pe_problem *p, int64_t h, int64_t dy, int64_t dx)
+{
+    const int64_t x = magnitude(dy) * p->set[GRID].items[1] + magnitude(dx);
+    return pe_index_clip(x, 0, p->set[GRID].items[0] * p->set[GRID].items[1] - 1) * p->H + h;
+}
+
+static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double b[])
+{
+    for (int64_t i = 0; i < n; i++)
+        b[i] = par[TABLE][number_at(p, h, t0 + i, 0)] * factor(p);
+}
+
+static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                 const double db[], double *const dpar[])
+{
+    (void)par;
+    for (int64_t i = 0; dpar[TABLE] && i < n; i++)
+        dpar[TABLE][number_at(p, h, t0 + i, 0)] += db[i] * factor(p);
+}
+
+/* Where on the table the pair (r,c) of a tile is read. */
+static int64_t pair_at(const pe_problem *p, const pe_tile *tile, int64_t r, int64_t c)
+{
+    const int64_t columns = p->set[GRID].items[1];
+    const double  P = tile->q_pos[r], Q = tile->k_pos[c];
+    return number_at(p, tile->h, pe_index_row(P, columns) - pe_index_row(Q, columns),
+                     pe_index_column(P, columns) - pe_index_column(Q, columns));
+}
+
+static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
+{
+    for (int64_t r = 0; r < tile->rows; r++)
+        for (int64_t c = 0; c < tile->cols; c++)
+            x[r * tile->stride + c] = par[TABLE][pair_at(p, tile, r, c)] * factor(p);
+}
+
+static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
+                       double *const dpar[])
+{
+    (void)par;
+    for (int64_t r = 0; dpar[TABLE] && r < tile->rows; r++)
+        for (int64_t c = 0; c < tile->cols; c++)
+            dpar[TABLE][pair_at(p, tile, r, c)] += dx[r * tile->stride + c] * factor(p);
+}
+
+static void terms(const pe_problem *p, pe_terms *s)
+{
+    s->scale = 1.0 / sqrt((double)p->D);
+    if (p->set[GRID].items[1] == 1)
+        s->bias = (pe_by_distance){.fill = fill, .fold = fold};
+    else
+        s->hook = (pe_tile_hook){.visit = visit, .visit_back = visit_back};
+}
+
+const pe_encoding pe_absolute_distance = {
+    .info =
+        {
+            .name          = "absolute_distance",
+            .place         = POSENC_SCORE,
+            .title         = "a learned bias per unsigned distance, 1-D or 2-D",
+            .paper         = "arXiv:2104.01136",
+            .models        = "LeViT",
+            .pictures      = "bias",
+            .settings      = settings,
+            .setting_count = PE_ROWS(settings),
+            .params        = params,
+            .param_count   = PE_ROWS(params),
+            .by_distance   = 1,
+            .row_limit     = "grid",
+        },
+    .model    = "grid=8*Lx1 sigma=0.1/sqrt(D)",
+    .examples = examples,
+    .check    = check,
+    .init     = init,
+    .terms    = terms,
+    .reach    = reach,
+};

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Dense bias: the caller's own number for each pair
+ *
+ * Place    score
+ * Formula  S[h,i,j] = scale * q_i . k_j + b[h,i,j]      (b[0,i,j] for every head: heads=shared)
+ * Learns   b [H or 1, Lq, Lk], the caller's matrix; its gradient is returned
+ * Source   the additive mask of every framework (PyTorch's scaled_dot_product_attention: attn_mask)
+ *
+ * Besides an explicit mask the only input of Lq x Lk elements, for what depends on more than the distance. It goes by
+ * the place in the tensors, not by positions. Its gradient takes as much memory again for each key head.
+ */
+#include "encodings/encoding.h"
+
+#include <math.h>
+
+enum { HEADS }; /* ORDER settings */
+static const posenc_setting_info settings[] = {
+    {"heads", "word", "own", "own|shared", "a matrix for each head, or one for all"},
+    {0},
+};
+static_assert(PE_ROWS(settings) == HEADS + 1, "ORDER settings");
+
+enum { OWN, SHARED }; /* ORDER params */
+static const posenc_param_info params[] = {
+    {"b", "H,Lq,Lk", "zeros", "added to the scores of a head (heads=own)", 1},
+    {"shared_b", "1,Lq,Lk", "zeros", "added to the scores of every head (heads=shared)", 1},
+    {0},
+};
+static_assert(PE_ROWS(params) == SHARED + 1, "ORDER params");
+
+/* The examples' parameter values are 0, 1, 2, ... in memory order. */
+static const posenc_example examples[] = {
+    {"H=2 Lq=8 Lk=8", 1, 2, 3, 83, "head 1, query 2, key 3: 64 + 16 + 3"},
+    {"H=2 Lq=8 Lk=8 heads=shared", 1, 2, 3, 19, "one matrix for both heads: 16 + 3"},
+    {0},
+};
+
+static int has(const pe_value *set, int index)
+{
+    return set[HEADS].integer == (index == SHARED);
+}
+
+static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
+{
+    (void)p, (void)index, (void)rng, (void)i;
+    return 0;
+}
+
+/* First number of a tile's row in the matrix of its head. */
+static int64_t start_of(const pe_problem *p, const pe_tile *tile, int64_t r)
+{
+    const int64_t h = p->set[HEADS].integer ? 0 : tile->h;
+    return (h * p->Lq + tile->i0 + r) * p->Lk + tile->j0;
+}
+
+static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
+{
+    const double *b = par[p->set[HEADS].integer ? SHARED : OWN];
+    for (int64_t r = 0; r < tile->rows; r++)
+        for (int64_t c = 0; c < tile->cols; c++)
+            x[r * tile->stride + c] = b[start_of(p, tile, r) + c];
+}
+
+static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
+                       double *const dpar[])
+{
+    double *db = dpar[p->set[HEADS].integer ? SHARED : OWN];
+    (void)par;
+    for (int64_t r = 0; db && r < tile->rows; r++)
+        for (int64_t c = 0; c < tile->cols; c++)
+            db[start_of(p, tile, r) + c] += dx[r * tile->stride + c];
+}
+
+static void terms(const pe_problem *p, pe_terms *s)
+{
+    s->scale = 1.0 / sqrt((double)p->D);
+    s->hook  = (pe_tile_hook){.visit = visit, .visit_back = visit_back};
+}
+
+const pe_encoding pe_dense_bias = {
+    .info =
+        {
+            .name          = "dense_bias",
+            .place         = POSENC_SCORE,
+            .title         = "the caller's bias for each pair",
+            .paper         = "none: the caller's own",
+            .models        = "for ideas of one's own",
+            .pictures      = "bias",
+            .settings      = settings,
+            .setting_count = PE_ROWS(settings),
+            .params        = params,
+            .param_count   = PE_ROWS(params),
+        },
+    .examples = examples,
+    .has      = has,
+    .init     = init,
+    .terms    = terms,
+};
