@@ -352,23 +352,24 @@ const cli_command cli_compare = {
     .name     = "compare",
     .summary  = "train a small model per encoding on your text and report which to take",
     .synopsis = "TEXT... [-e SPEC,...] [-o DIR] [--preset NAME] [--seeds N] [--steps N] [--bidirectional]",
-    .details  = "Trains the same small Transformer once per encoding on the first nine tenths of the text (- "
-                "is standard "
-                "input; several files are joined) and measures the loss per byte on the rest, at positions up "
-                "to eight "
-                "times the length that was trained. Prints a table and writes a directory with report.html, "
-                "results.json, results.csv, curves.csv and pictures. DIR may be new, empty, or an older "
-                "result, which "
-                "is replaced.\n\n"
-                "With --bidirectional the models see both sides of every byte, 15 % of the bytes are hidden from "
-                "them, and those are what they predict: what an encoder does. The windows are then read in "
-                "pieces of several lengths. An encoding that has no meaning in such a model (or in a causal one) "
-                "is listed with the reason.\n\n"
-                "A SPEC is NAME, NAME[setting=value,...] or several joined by +. Settings that are not given "
-                "are those "
-                "that suit a model of this size. Step counts are fixed: the same command gives the same "
-                "table, however "
-                "many threads it has.",
-    .options  = options,
-    .run      = run,
+    .details =
+        "Trains the same small Transformer once per encoding on the first nine tenths of the text (- "
+        "is standard "
+        "input; several files are joined) and measures the loss per byte on the rest, at positions up "
+        "to eight "
+        "times the length that was trained. Prints a table and writes a directory with report.html, "
+        "results.json, results.csv, curves.csv and pictures. DIR may be new, empty, or an older "
+        "result, which "
+        "is replaced.\n\n"
+        "With --bidirectional the models see both sides of every byte, 15 % of the bytes are hidden from "
+        "them, and those are what they predict: what an encoder does. The windows are then read in "
+        "pieces of several lengths. An encoding that has no meaning in such a model (or in a causal one) "
+        "is listed with the reason.\n\n"
+        "A SPEC is NAME, NAME[setting=value,...] or several joined by +. Settings that are not given "
+        "are those "
+        "that suit a model of this size. Step counts are fixed: the same command gives the same "
+        "table, however "
+        "many threads it has.",
+    .options = options,
+    .run     = run,
 };

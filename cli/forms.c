@@ -348,9 +348,11 @@ posenc_status cli_run_attention(cli_trial *t)
                                    .k_pos   = posenc_positions_range(0, 1),
                                    .allowed = cli_trial_convert(t, POSENC_U8, cli_trial_find(t, "in_allow")),
                                    /* one list of segments: queries and keys are the same tokens */
-                                   .q_segments = cli_trial_convert(t, POSENC_I64, cli_trial_find(t, "in_segment_ids")),
-                                   .k_segments = cli_trial_convert(t, POSENC_I64, cli_trial_find(t, "in_segment_ids")),
-                                   .params     = t->params};
+                                   .q_segments =
+                                       cli_trial_convert(t, POSENC_I64, cli_trial_find(t, "in_segment_ids")),
+                                   .k_segments =
+                                       cli_trial_convert(t, POSENC_I64, cli_trial_find(t, "in_segment_ids")),
+                                   .params = t->params};
     const posenc_attend_out out = {
         .o   = cli_trial_make(t, t->with->dtype, 4, (const int64_t[4]){dims.B, dims.H, dims.Lq, dims.Dv}),
         .lse = cli_trial_make(t, t->with->dtype, 3, (const int64_t[3]){dims.B, dims.H, dims.Lq})};

@@ -35,7 +35,7 @@ typedef struct attention_case {
     posenc_options   options;
     posenc_positions q_pos, k_pos;
     array            q, k, v, dout, params[CASE_PARAMS];
-    uint8_t         *key_allowed, *allowed; /* [B,Lk], [B,1,Lq,Lk] */
+    uint8_t         *key_allowed, *allowed;   /* [B,Lk], [B,1,Lq,Lk] */
     int64_t         *q_segments, *k_segments; /* [B,Lq], [B,Lk]: 0, 1 or 2 */
     int              param_count;
 } attention_case;
@@ -82,8 +82,8 @@ static inline void array_fill(array *a, uint64_t seed, const char *name, double 
 
 static inline posenc_tensor array_tensor(const array *a, int wide)
 {
-    return posenc_tensor_contiguous(wide ? (void *)a->wide : (void *)a->narrow, wide ? POSENC_F64 : POSENC_F32, a->ndim,
-                                    a->shape);
+    return posenc_tensor_contiguous(wide ? (void *)a->wide : (void *)a->narrow,
+                                    wide ? POSENC_F64 : POSENC_F32, a->ndim, a->shape);
 }
 
 /* Parameters: what the encoding starts with, a little smaller so that none keeps a value that a formula treats apart
@@ -108,7 +108,8 @@ static inline void case_fill_params(attention_case *c, uint64_t seed)
             const char  *name  = posenc_param_name(c->e, i);
             const double start = c->params[i].wide[x], share = posenc_random_uniform(seed, name, (uint64_t)x);
             array_set(&c->params[i], x,
-                      start != 0 ? start * (1 - 0.3 * share) : 0.2 * posenc_random_normal(seed, name, (uint64_t)x));
+                      start != 0 ? start * (1 - 0.3 * share)
+                                 : 0.2 * posenc_random_normal(seed, name, (uint64_t)x));
         }
 }
 
@@ -173,7 +174,9 @@ static inline void result_free(attention_result *r)
 static inline posenc_attend_in case_in(const attention_case *c, int wide, posenc_tensor params[CASE_PARAMS])
 {
     const posenc_dims *d  = &c->dims;
-    posenc_attend_in   in = {.q = array_tensor(&c->q, wide), .k = array_tensor(&c->k, wide), .v = array_tensor(&c->v, wide)};
+    posenc_attend_in   in = {.q = array_tensor(&c->q, wide),
+                             .k = array_tensor(&c->k, wide),
+                             .v = array_tensor(&c->v, wide)};
     for (int i = 0; i < c->param_count; i++)
         params[i] = array_tensor(&c->params[i], wide);
     in.q_pos       = c->q_pos;
@@ -195,15 +198,17 @@ static inline void case_stop(const char *what, const attention_case *c, const po
 /* Forward and backward. wide: F64 tensors on the reference executor; else F32 on the tiled one. */
 static inline attention_result case_run(const attention_case *c, int wide)
 {
-    const posenc_dims *d = &c->dims;
+    const posenc_dims *d       = &c->dims;
     posenc_options     options = c->options;
     posenc_plan       *plan;
     posenc_error       err;
     posenc_tensor      params[CASE_PARAMS], dparams[CASE_PARAMS];
-    attention_result   r = {.o  = array_make4(d->B, d->H, d->Lq, d->Dv), .lse = array_make(3, (int64_t[]){d->B, d->H, d->Lq}),
-                            .dq = array_make4(d->B, d->H, d->Lq, d->D), .dk = array_make4(d->B, d->G, d->Lk, d->D),
-                            .dv = array_make4(d->B, d->G, d->Lk, d->Dv)};
-    options.executor = wide ? POSENC_REFERENCE : POSENC_TILED;
+    attention_result   r = {.o   = array_make4(d->B, d->H, d->Lq, d->Dv),
+                            .lse = array_make(3, (int64_t[]){d->B, d->H, d->Lq}),
+                            .dq  = array_make4(d->B, d->H, d->Lq, d->D),
+                            .dk  = array_make4(d->B, d->G, d->Lk, d->D),
+                            .dv  = array_make4(d->B, d->G, d->Lk, d->Dv)};
+    options.executor     = wide ? POSENC_REFERENCE : POSENC_TILED;
     if (posenc_plan_create(&plan, c->e, d, &options, &err))
         case_stop("plan", c, &err);
     const size_t      bytes = posenc_plan_workspace(plan, POSENC_FORWARD | POSENC_BACKWARD);
@@ -217,8 +222,13 @@ static inline attention_result case_run(const attention_case *c, int wide)
         r.dparams[i] = array_make(c->params[i].ndim, c->params[i].shape);
         dparams[i]   = array_tensor(&r.dparams[i], wide);
     }
-    posenc_attend_grad grad = {.o = out.o, .lse = out.lse, .dout = array_tensor(&c->dout, wide), .dq = array_tensor(&r.dq, wide),
-                               .dk = array_tensor(&r.dk, wide), .dv = array_tensor(&r.dv, wide), .dparams = dparams};
+    posenc_attend_grad grad = {.o       = out.o,
+                               .lse     = out.lse,
+                               .dout    = array_tensor(&c->dout, wide),
+                               .dq      = array_tensor(&r.dq, wide),
+                               .dk      = array_tensor(&r.dk, wide),
+                               .dv      = array_tensor(&r.dv, wide),
+                               .dparams = dparams};
     memset(work, 0xff, bytes);
     if (posenc_attend_backward(plan, &in, &grad, work, &err))
         case_stop("backward", c, &err);
@@ -235,7 +245,8 @@ static inline void case_disturb(attention_case *c, uint64_t seed)
         all[4 + i] = &c->params[i];
     for (int a = 0; a < 4 + c->param_count; a++)
         for (int64_t i = 0; i < all[a]->count; i++)
-            all[a]->wide[i] *= 1 + 0x1p-22 * (2 * posenc_random_uniform(seed, "disturb", (uint64_t)(a * 1000003 + i)) - 1);
+            all[a]->wide[i] *=
+                1 + 0x1p-22 * (2 * posenc_random_uniform(seed, "disturb", (uint64_t)(a * 1000003 + i)) - 1);
 }
 
 static inline void case_restore(attention_case *c)
@@ -261,7 +272,7 @@ static inline double largest(const array *a, const array *minus)
 static inline double array_error(const array *got, const array *want, const array *const disturbed[DISTURBED],
                                  double tolerance, double rest)
 {
-    const double  whole = largest(want, NULL);
+    const double  whole    = largest(want, NULL);
     double        inherent = 0, worst = 0;
     const int64_t width = want->ndim ? want->shape[want->ndim - 1] : 1;
     for (int i = 0; i < DISTURBED; i++)

@@ -191,7 +191,8 @@ POSENC_API posenc_status posenc_positions_fairseq(const posenc_tensor *tokens, i
 
 /* Hugging Face's rule for padded batches: pos = cumsum(mask) - 1 where mask is not 0, else 1. mask [B,L] U8 or I64,
    pos [B,L] I64. Source: transformers, prepare_inputs_for_generation. */
-POSENC_API posenc_status posenc_positions_from_mask(const posenc_tensor *mask, posenc_tensor *pos, posenc_error *err);
+POSENC_API posenc_status posenc_positions_from_mask(const posenc_tensor *mask, posenc_tensor *pos,
+                                                    posenc_error *err);
 
 /* The plan fixes which kinds of mask apply (they combine by "and"); the run carries the arrays. */
 enum {
@@ -236,17 +237,17 @@ typedef struct posenc_encoding_info {
     int                        setting_count;
     const posenc_param_info   *params;
     int                        param_count;
-    int                        by_distance; /* the scores see only t: shifting all positions changes nothing */
-    int                        causal_only; /* has no meaning without a causal mask */
-    const char                *row_limit;   /* the setting that bounds the positions ("rows"); NULL: any position */
+    int         by_distance; /* the scores see only t: shifting all positions changes nothing */
+    int         causal_only; /* has no meaning without a causal mask */
+    const char *row_limit;   /* the setting that bounds the positions ("rows"); NULL: any position */
 } posenc_encoding_info;
 
 /* The registry: the only list of encodings there is. */
 POSENC_API int                         posenc_encoding_count(void);
-POSENC_API const posenc_encoding_info *posenc_encoding_info_at(int index);        /* NULL outside */
-POSENC_API const posenc_encoding_info *posenc_encoding_find(const char *name);    /* NULL if unknown */
-POSENC_API const char                 *posenc_encoding_nearest(const char *name); /* spelling help; never NULL */
-POSENC_API const char                 *posenc_place_name(posenc_place place);     /* "input" ... */
+POSENC_API const posenc_encoding_info *posenc_encoding_info_at(int index);     /* NULL outside */
+POSENC_API const posenc_encoding_info *posenc_encoding_find(const char *name); /* NULL if unknown */
+POSENC_API const char *posenc_encoding_nearest(const char *name);              /* spelling help; never NULL */
+POSENC_API const char *posenc_place_name(posenc_place place);                  /* "input" ... */
 
 /* Settings that every encoding accepts (scale), beside its own. Returns their count. */
 POSENC_API int posenc_common_settings(const posenc_setting_info **settings);
@@ -281,8 +282,8 @@ POSENC_API posenc_status posenc_small_model(const char *name, const posenc_dims 
                                             posenc_error *err);
 /* The same for a model that attends under `mask`: without POSENC_MASK_CAUSAL keys in the future count as well, and a
    room may want other settings (t5: classes for both directions). posenc_small_model is for causal models. */
-POSENC_API posenc_status posenc_small_model_for(const char *name, const posenc_dims *dims, int mask, char *buf,
-                                                size_t n, posenc_error *err);
+POSENC_API posenc_status posenc_small_model_for(const char *name, const posenc_dims *dims, int mask,
+                                                char *buf, size_t n, posenc_error *err);
 
 /* Parameters of e for these sizes, counted over all parts. The name is plain where e has one part and
    "encoding.name" where it has several. shape receives ndim sizes. */
@@ -314,7 +315,7 @@ typedef struct posenc_options {
     int64_t         window;         /* POSENC_MASK_WINDOW: keys with |t| < window */
     int             threads;        /* 0 = as OpenMP says, 1 = the calling thread alone */
     int64_t         tile_q, tile_k; /* 0 = the library's choice */
-    int64_t         max_distances;  /* how many distances the positions of one run may span; 0 = Lq + Lk, enough
+    int64_t max_distances; /* how many distances the positions of one run may span; 0 = Lq + Lk, enough
                                        for steps of 1. Matters for larger steps and arrays with gaps only */
 } posenc_options;
 
@@ -389,7 +390,7 @@ POSENC_API posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rot
                                        posenc_error *err);
 
 /* Writes the M frequencies (radians per position) of the rotary part to w[0..M-1], M to *pairs; w may be NULL to
-   ask for M; *magnitude (may be NULL) receives the factor on cosine and sine. */
+   ask for M; *magnitude (may be NULL) receives the factor on cosine and sine, NaN where it changes with the position (xpos). */
 POSENC_API posenc_status posenc_rotary_frequencies(const posenc_plan *plan, double *w, int64_t *pairs,
                                                    double *magnitude, posenc_error *err);
 
@@ -441,8 +442,8 @@ POSENC_API posenc_status posenc_bias(const posenc_plan *plan, const posenc_atten
 /* out[i] = map(rel[i]) for the index maps "t5" and "deberta" with their settings as text, exact integers.
    t5: rel = P(j) - P(i); "num_buckets=32 max_distance=128 bidirectional=yes".
    deberta: rel = P(i) - P(j); "position_buckets=256 max_relative_positions=512 clip_first=no"; signed, before adding k. */
-POSENC_API posenc_status posenc_index_map(const char *map, const char *settings, const int64_t *rel, int64_t n,
-                                          int64_t *out, posenc_error *err);
+POSENC_API posenc_status posenc_index_map(const char *map, const char *settings, const int64_t *rel,
+                                          int64_t n, int64_t *out, posenc_error *err);
 
 /* Worked numbers from the paper, stated by each room: the value at (a,b,c) under `settings`.
    input: row a, channel b. rotary: frequency of pair a. score: bias of head a, query at b, key at c.

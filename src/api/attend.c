@@ -13,16 +13,16 @@ static pe_attention attention_of(const posenc_plan *plan)
 {
     const posenc_dims *d = &plan->dims;
     pe_attention       a = {0};
-    a.sizes              = (pe_problem){d->B, d->H, d->G, d->Lq, d->Lk, d->D, d->Dv, d->d_model, d->L, NULL, 0};
-    a.terms              = &plan->terms;
-    a.turn               = plan->turn.M ? &plan->turn : NULL;
-    a.turn_keys          = plan->turn.M ? &plan->turn_keys : NULL;
-    a.mask               = plan->options.mask;
-    a.threads            = plan->threads;
-    a.tile_q             = plan->options.tile_q;
-    a.tile_k             = plan->options.tile_k;
-    a.max_distances      = plan->max_distances;
-    a.kernels            = plan->kernels;
+    a.sizes         = (pe_problem){d->B, d->H, d->G, d->Lq, d->Lk, d->D, d->Dv, d->d_model, d->L, NULL, 0};
+    a.terms         = &plan->terms;
+    a.turn          = plan->turn.M ? &plan->turn : NULL;
+    a.turn_keys     = plan->turn.M ? &plan->turn_keys : NULL;
+    a.mask          = plan->options.mask;
+    a.threads       = plan->threads;
+    a.tile_q        = plan->options.tile_q;
+    a.tile_k        = plan->options.tile_k;
+    a.max_distances = plan->max_distances;
+    a.kernels       = plan->kernels;
     return a;
 }
 
@@ -36,7 +36,8 @@ enum { PLACES = 1 << POSENC_SCORE | 1 << POSENC_WEIGHT }; /* whose parameters at
 
 typedef enum run_kind { FORWARD, BACKWARD, SCORES, BIAS } run_kind;
 
-static void execute(const pe_attention *a, run_kind kind, int reference, const posenc_tensor *S, pe_arena *arena)
+static void execute(const pe_attention *a, run_kind kind, int reference, const posenc_tensor *S,
+                    pe_arena *arena)
 {
     switch (kind) {
     case FORWARD: (reference ? pe_reference_forward : pe_tiled_forward)(a, arena); break;
@@ -57,8 +58,11 @@ size_t pe_attend_bytes(const posenc_plan *plan, int run)
             continue;
         pe_numbers_load(&numbers, plan, PLACES, NULL, NULL, &arena);
         set_parts(&a, plan, &numbers, 0);
-        execute(&a, run == POSENC_FORWARD ? FORWARD : run == POSENC_BACKWARD ? BACKWARD : SCORES, reference, NULL,
-                &arena);
+        execute(&a,
+                run == POSENC_FORWARD    ? FORWARD
+                : run == POSENC_BACKWARD ? BACKWARD
+                                         : SCORES,
+                reference, NULL, &arena);
         most = arena.used > most ? arena.used : most;
     }
     return most;
@@ -66,18 +70,22 @@ size_t pe_attend_bytes(const posenc_plan *plan, int run)
 
 /* ---- checks ---- */
 
-static posenc_status check_rows(const posenc_tensor *t, const char *who, const int64_t shape[4], posenc_error *err)
+static posenc_status check_rows(const posenc_tensor *t, const char *who, const int64_t shape[4],
+                                posenc_error *err)
 {
     posenc_status status = pe_check_tensor(t, who, 4, shape, err);
     if (!status && !pe_is_float(t->dtype))
-        status = pe_fail(err, POSENC_DTYPE, "%s is %s; it must be F32, F64, F16 or BF16", who, pe_dtype_name(t->dtype));
+        status = pe_fail(err, POSENC_DTYPE, "%s is %s; it must be F32, F64, F16 or BF16", who,
+                         pe_dtype_name(t->dtype));
     if (!status && t->stride[3] != 1)
-        status = pe_fail(err, POSENC_SHAPE, "%s: its last axis has stride %lld; it must be 1 (copy it, or swap axes by strides)",
+        status = pe_fail(err, POSENC_SHAPE,
+                         "%s: its last axis has stride %lld; it must be 1 (copy it, or swap axes by strides)",
                          who, (long long)t->stride[3]);
     return status;
 }
 
-static posenc_status check_output_rows(const posenc_tensor *t, const char *who, const int64_t shape[4], posenc_error *err)
+static posenc_status check_output_rows(const posenc_tensor *t, const char *who, const int64_t shape[4],
+                                       posenc_error *err)
 {
     const posenc_status status = check_rows(t, who, shape, err);
     return status ? status : pe_check_output(t, who, 4, shape, err);
@@ -87,17 +95,18 @@ static posenc_status check_limit(const char *what, int64_t size, int64_t most, p
 {
     if (size <= most)
         return POSENC_OK;
-    return pe_fail(err, POSENC_RANGE, "attend: %s is %lld but the plan was made for at most %lld", what, (long long)size,
-                   (long long)most);
+    return pe_fail(err, POSENC_RANGE, "attend: %s is %lld but the plan was made for at most %lld", what,
+                   (long long)size, (long long)most);
 }
 
 static posenc_status check_heads(const posenc_plan *plan, const posenc_attend_in *in, posenc_error *err)
 {
     const int64_t H = in->q.ndim == 4 ? in->q.shape[1] : 0, G = in->k.ndim == 4 ? in->k.shape[1] : 0;
     if (H > 0 && G > 0 && H % G != 0)
-        return pe_fail(err, POSENC_SHAPE, "attend: k has %lld heads but q has %lld; heads of k must divide heads of q",
+        return pe_fail(err, POSENC_SHAPE,
+                       "attend: k has %lld heads but q has %lld; heads of k must divide heads of q",
                        (long long)G, (long long)H);
-    const int64_t q[4] = {-1, plan->dims.H, -1, plan->dims.D};
+    const int64_t q[4]   = {-1, plan->dims.H, -1, plan->dims.D};
     posenc_status status = check_rows(&in->q, "attend: q", q, err);
     if (status)
         return status;
@@ -116,7 +125,8 @@ static posenc_status check_segments(const pe_attention *a, const posenc_tensor *
     if (status)
         return status;
     if ((t->shape[0] != 1 && t->shape[0] != a->sizes.B) || (t->dtype != POSENC_I64 && t->dtype != POSENC_U8))
-        return pe_fail(err, POSENC_SHAPE, "%s must be I64 or U8 for 1 or %lld items", who, (long long)a->sizes.B);
+        return pe_fail(err, POSENC_SHAPE, "%s must be I64 or U8 for 1 or %lld items", who,
+                       (long long)a->sizes.B);
     return POSENC_OK;
 }
 
@@ -129,7 +139,8 @@ static posenc_status check_masks(const pe_attention *a, const posenc_attend_in *
         const posenc_tensor *t = &in->key_allowed;
         status                 = pe_check_tensor(t, "attend: key_allowed", 2, key, err);
         if (!status && (t->dtype != POSENC_U8 || (t->shape[0] != 1 && t->shape[0] != p->B)))
-            status = pe_fail(err, POSENC_SHAPE, "attend: key_allowed must be U8 for 1 or %lld items", (long long)p->B);
+            status = pe_fail(err, POSENC_SHAPE, "attend: key_allowed must be U8 for 1 or %lld items",
+                             (long long)p->B);
     }
     if (!status)
         status = check_segments(a, &in->q_segments, "attend: q_segments", p->Lq, err);
@@ -140,8 +151,9 @@ static posenc_status check_masks(const pe_attention *a, const posenc_attend_in *
         status                 = pe_check_tensor(t, "attend: allowed", 4, all, err);
         if (!status && (t->dtype != POSENC_U8 || (t->shape[0] != 1 && t->shape[0] != p->B) ||
                         (t->shape[1] != 1 && t->shape[1] != p->H)))
-            status = pe_fail(err, POSENC_SHAPE, "attend: allowed must be U8 [1 or %lld, 1 or %lld, %lld, %lld]",
-                             (long long)p->B, (long long)p->H, (long long)p->Lq, (long long)p->Lk);
+            status =
+                pe_fail(err, POSENC_SHAPE, "attend: allowed must be U8 [1 or %lld, 1 or %lld, %lld, %lld]",
+                        (long long)p->B, (long long)p->H, (long long)p->Lq, (long long)p->Lk);
     }
     return status;
 }
@@ -160,10 +172,13 @@ static posenc_status find_distances(const posenc_plan *plan, pe_attention *a, po
     if (!pe_uses_distance(a->terms))
         return POSENC_OK;
     if (!a->distances.whole)
-        return pe_fail(err, POSENC_RANGE, "attend: %s acts by whole distances; positions must be whole numbers", plan->e->spec);
+        return pe_fail(err, POSENC_RANGE,
+                       "attend: %s acts by whole distances; positions must be whole numbers", plan->e->spec);
     if (a->distances.count > a->max_distances)
-        return pe_fail(err, POSENC_RANGE, "attend: the positions span %lld distances but the plan holds %lld; set options.max_distances",
-                       (long long)a->distances.count, (long long)a->max_distances);
+        return pe_fail(
+            err, POSENC_RANGE,
+            "attend: the positions span %lld distances but the plan holds %lld; set options.max_distances",
+            (long long)a->distances.count, (long long)a->max_distances);
     return POSENC_OK;
 }
 
@@ -180,12 +195,14 @@ static void find_ends(double *low, double *high, const posenc_positions *p, int6
 /* Rooms with tables that end somewhere see where this run goes, item by item. */
 static posenc_status check_reach(const posenc_plan *plan, const pe_attention *a, posenc_error *err)
 {
-    const pe_problem   *p       = &a->sizes;
-    const pe_distances *d       = &a->distances;
-    const int64_t       batches = pe_position_batches(&a->q_pos) > 1 || pe_position_batches(&a->k_pos) > 1 ? p->B : 1;
+    const pe_problem   *p = &a->sizes;
+    const pe_distances *d = &a->distances;
+    const int64_t       batches =
+        pe_position_batches(&a->q_pos) > 1 || pe_position_batches(&a->k_pos) > 1 ? p->B : 1;
     for (int place = 0; place < POSENC_PLACES; place++) {
         const pe_resolved *part = &plan->parts[place];
-        for (int64_t b = 0; part->room && part->room->reach && p->Lq && p->Lk && d->count && b < batches; b++) {
+        for (int64_t b = 0; part->room && part->room->reach && p->Lq && p->Lk && d->count && b < batches;
+             b++) {
             pe_span span = {.t_low = d->low, .t_high = d->low + d->count - 1, .whole = d->whole};
             find_ends(&span.q_low, &span.q_high, &a->q_pos, b, p->Lq);
             find_ends(&span.k_low, &span.k_high, &a->k_pos, b, p->Lk);
@@ -203,16 +220,16 @@ static posenc_positions plain_positions(const posenc_positions *p)
     return p->array.data ? *p : posenc_positions_range(p->start, p->step);
 }
 
-static posenc_status check_in(const posenc_plan *plan, const posenc_attend_in *in, pe_attention *a, int needs_v,
-                              posenc_error *err)
+static posenc_status check_in(const posenc_plan *plan, const posenc_attend_in *in, pe_attention *a,
+                              int needs_v, posenc_error *err)
 {
     posenc_status status = check_heads(plan, in, err);
     if (status)
         return status;
-    pe_problem *p = &a->sizes;
-    p->B          = in->q.shape[0];
-    p->Lq         = in->q.shape[2];
-    p->Lk         = in->k.shape[2];
+    pe_problem *p      = &a->sizes;
+    p->B               = in->q.shape[0];
+    p->Lq              = in->q.shape[2];
+    p->Lk              = in->k.shape[2];
     const int64_t v[4] = {p->B, p->G, p->Lk, p->Dv};
     if (needs_v)
         status = check_rows(&in->v, "attend: v", v, err);
@@ -222,11 +239,11 @@ static posenc_status check_in(const posenc_plan *plan, const posenc_attend_in *i
         status = check_limit("the number of queries", p->Lq, plan->dims.Lq, err);
     if (!status)
         status = check_limit("the number of keys", p->Lk, plan->dims.Lk, err);
-    a->q     = in->q;
-    a->k     = in->k;
-    a->v     = needs_v ? in->v : (posenc_tensor){0};
-    a->q_pos = plain_positions(&in->q_pos);
-    a->k_pos = plain_positions(&in->k_pos);
+    a->q           = in->q;
+    a->k           = in->k;
+    a->v           = needs_v ? in->v : (posenc_tensor){0};
+    a->q_pos       = plain_positions(&in->q_pos);
+    a->k_pos       = plain_positions(&in->k_pos);
     a->key_allowed = in->key_allowed;
     a->allowed     = in->allowed;
     a->q_segments  = in->q_segments;
@@ -244,7 +261,8 @@ static posenc_status check_start(const posenc_plan *plan, const void *in, const 
     if (!plan || !in || !out)
         return pe_fail(err, POSENC_ARGUMENT, "%s: plan, inputs and outputs must not be NULL", who);
     if (plan->dims.D == 0)
-        return pe_fail(err, POSENC_UNSUPPORTED, "%s: the plan was made without heads; give dims.H and dims.D", who);
+        return pe_fail(err, POSENC_UNSUPPORTED, "%s: the plan was made without heads; give dims.H and dims.D",
+                       who);
     return POSENC_OK;
 }
 
@@ -259,8 +277,23 @@ static posenc_status check_lse(const pe_attention *a, const posenc_tensor *lse, 
     const int64_t shape[3] = {a->sizes.B, a->sizes.H, a->sizes.Lq};
     posenc_status status   = pe_check_output(lse, "attend: lse", 3, shape, err);
     if (!status && lse->dtype != POSENC_F32 && lse->dtype != POSENC_F64)
-        status = pe_fail(err, POSENC_DTYPE, "attend: lse must be F32 or F64, not %s", pe_dtype_name(lse->dtype));
+        status =
+            pe_fail(err, POSENC_DTYPE, "attend: lse must be F32 or F64, not %s", pe_dtype_name(lse->dtype));
     return status;
+}
+
+/* Scores alone and rotations may be asked for without a mask; attention that sees the future may not. */
+static posenc_status check_causal(const posenc_plan *plan, posenc_error *err)
+{
+    for (int place = 0; place < POSENC_PLACES; place++) {
+        const pe_encoding *room = plan->parts[place].room;
+        if (room && room->info.causal_only && !(plan->options.mask & POSENC_MASK_CAUSAL))
+            return pe_fail(
+                err, POSENC_UNSUPPORTED,
+                "attend: %s has a meaning with a causal mask only (%s); plan with POSENC_MASK_CAUSAL",
+                room->info.name, room->why_causal);
+    }
+    return POSENC_OK;
 }
 
 /* ---- runs ---- */
@@ -269,6 +302,8 @@ posenc_status posenc_attend(const posenc_plan *plan, const posenc_attend_in *in,
                             void *workspace, posenc_error *err)
 {
     posenc_status status = check_start(plan, in, out, "attend", err);
+    if (!status)
+        status = check_causal(plan, err);
     if (status)
         return status;
     pe_attention a = attention_of(plan);
@@ -289,8 +324,8 @@ posenc_status posenc_attend(const posenc_plan *plan, const posenc_attend_in *in,
     pe_numbers numbers;
     pe_numbers_load(&numbers, plan, PLACES, in->params, NULL, &arena);
     set_parts(&a, plan, &numbers, 0);
-    a.o     = out->o;
-    a.lse   = out->lse;
+    a.o   = out->o;
+    a.lse = out->lse;
     execute(&a, FORWARD, uses_reference(plan, &a), NULL, &arena);
     return pe_done(err);
 }
@@ -318,6 +353,8 @@ posenc_status posenc_attend_backward(const posenc_plan *plan, const posenc_atten
                                      const posenc_attend_grad *grad, void *workspace, posenc_error *err)
 {
     posenc_status status = check_start(plan, in, grad, "attend", err);
+    if (!status)
+        status = check_causal(plan, err);
     if (status)
         return status;
     pe_attention a = attention_of(plan);
@@ -334,21 +371,22 @@ posenc_status posenc_attend_backward(const posenc_plan *plan, const posenc_atten
     pe_numbers numbers;
     pe_numbers_load(&numbers, plan, PLACES, in->params, grad->dparams, &arena);
     set_parts(&a, plan, &numbers, grad->dparams != NULL);
-    a.o     = grad->o;
-    a.lse   = grad->lse;
-    a.dout  = grad->dout;
-    a.dq    = grad->dq;
-    a.dk    = grad->dk;
-    a.dv    = grad->dv;
+    a.o    = grad->o;
+    a.lse  = grad->lse;
+    a.dout = grad->dout;
+    a.dq   = grad->dq;
+    a.dk   = grad->dk;
+    a.dv   = grad->dv;
     execute(&a, BACKWARD, uses_reference(plan, &a), NULL, &arena);
     pe_numbers_add(&numbers, plan, grad->dparams);
     return pe_done(err);
 }
 
-static posenc_status run_scores(const posenc_plan *plan, const posenc_attend_in *in, pe_attention *a, run_kind kind,
-                                const posenc_tensor *S, void *workspace, posenc_error *err)
+static posenc_status run_scores(const posenc_plan *plan, const posenc_attend_in *in, pe_attention *a,
+                                run_kind kind, const posenc_tensor *S, void *workspace, posenc_error *err)
 {
-    posenc_status status = pe_numbers_check(plan, PLACES, in->params, NULL, kind == BIAS ? "bias" : "scores", err);
+    posenc_status status =
+        pe_numbers_check(plan, PLACES, in->params, NULL, kind == BIAS ? "bias" : "scores", err);
     if (!status)
         status = pe_check_workspace(workspace, kind == BIAS ? "bias" : "scores", err);
     if (status)
@@ -361,8 +399,8 @@ static posenc_status run_scores(const posenc_plan *plan, const posenc_attend_in 
     return pe_done(err);
 }
 
-posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *S, void *workspace,
-                            posenc_error *err)
+posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *S,
+                            void *workspace, posenc_error *err)
 {
     posenc_status status = check_start(plan, in, S, "scores", err);
     if (status)
@@ -379,8 +417,8 @@ posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in,
     return status ? status : run_scores(plan, in, &a, SCORES, S, workspace, err);
 }
 
-posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *bias, void *workspace,
-                          posenc_error *err)
+posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *bias,
+                          void *workspace, posenc_error *err)
 {
     posenc_status status = check_start(plan, in, bias, "bias", err);
     if (status)

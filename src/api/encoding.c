@@ -19,7 +19,8 @@
 #include "encodings/registry.h"
 
 static const posenc_setting_info common[] = {
-    {"scale", "real", "", "", "factor of the products in a score; absent: the encoding's own, mostly 1/sqrt(D)"},
+    {"scale", "real", "", "",
+     "factor of the products in a score; absent: the encoding's own, mostly 1/sqrt(D)"},
     {0},
 };
 
@@ -122,8 +123,8 @@ static posenc_status set_value(posenc_encoding *e, pe_chosen *part, const char *
                        nearest_setting(part->room, word));
     }
     if (value_length == 0 || value_length >= sizeof slot->text)
-        return pe_fail(err, POSENC_SETTING, "%s: the value of %s must have 1 to %d characters", who, row->name,
-                       (int)sizeof slot->text - 1);
+        return pe_fail(err, POSENC_SETTING, "%s: the value of %s must have 1 to %d characters", who,
+                       row->name, (int)sizeof slot->text - 1);
     memcpy(slot->text, value, value_length);
     slot->text[value_length] = '\0';
     return pe_setting_resolve(&unused, row, slot->text, NULL, who, err);
@@ -191,7 +192,8 @@ static posenc_status parse_pairs(posenc_encoding *e, pe_chosen *part, const char
         const size_t n     = pair_length(text, (size_t)(end - text));
         const char  *equal = memchr(text, '=', n), *name = text;
         if (!equal)
-            return pe_fail(err, POSENC_SETTING, "setting '%.*s' has no value; write name=value", (int)n, text);
+            return pe_fail(err, POSENC_SETTING, "setting '%.*s' has no value; write name=value", (int)n,
+                           text);
         size_t     name_length = (size_t)(equal - text);
         pe_chosen *owner       = part ? part : part_for(e, &name, &name_length);
         if (!owner)
@@ -218,7 +220,8 @@ static posenc_status add_part(posenc_encoding *e, const char *text, size_t lengt
                        posenc_encoding_nearest(name));
     pe_chosen *part = &e->parts[room->info.place];
     if (part->room)
-        return pe_fail(err, POSENC_UNSUPPORTED, "%s and %s both act at place %s; join at most one encoding per place",
+        return pe_fail(err, POSENC_UNSUPPORTED,
+                       "%s and %s both act at place %s; join at most one encoding per place",
                        part->room->info.name, name, posenc_place_name(room->info.place));
     part->room = room;
     e->part_count++;
@@ -241,9 +244,10 @@ static size_t part_length(const char *spec)
 static posenc_status parse_spec(posenc_encoding *e, const char *spec, posenc_error *err)
 {
     for (;;) {
-        const size_t        n      = part_length(spec);
-        const posenc_status status = n ? add_part(e, spec, n, err)
-                                       : pe_fail(err, POSENC_SETTING, "an encoding's name is missing; see posenc list");
+        const size_t        n = part_length(spec);
+        const posenc_status status =
+            n ? add_part(e, spec, n, err)
+              : pe_fail(err, POSENC_SETTING, "an encoding's name is missing; see posenc list");
         if (status || !spec[n])
             return status;
         spec += n + 1;
@@ -272,7 +276,8 @@ static posenc_status name_params(posenc_encoding *e, posenc_error *err)
             if (part->room->has && !part->room->has(set, i))
                 continue;
             if (e->param_count == PE_MAX_PARAMS)
-                return pe_fail(err, POSENC_UNSUPPORTED, "encoding: more than %d parameters together", PE_MAX_PARAMS);
+                return pe_fail(err, POSENC_UNSUPPORTED, "encoding: more than %d parameters together",
+                               PE_MAX_PARAMS);
             char *name                = e->names[e->param_count];
             e->params[e->param_count] = (pe_param_place){(posenc_place)place, i};
             if (e->part_count > 1)
@@ -292,7 +297,8 @@ static void append(char *to, const char *text)
 }
 
 /* What a setting is where nothing is said: its standard, or what the weight part implies beside a score part. */
-static const char *standard_of(const posenc_encoding *e, const pe_chosen *part, const posenc_setting_info *row)
+static const char *standard_of(const posenc_encoding *e, const pe_chosen *part,
+                               const posenc_setting_info *row)
 {
     const char  *pair = part->room->beside_score;
     const size_t n    = strlen(row->name);
@@ -311,9 +317,9 @@ static void print_spec(posenc_encoding *e)
         append(e->spec, part->room->info.name);
         int open = 0;
         for (int i = 0; i <= part->room->info.setting_count; i++) {
-            const int   own  = i < part->room->info.setting_count;
-            const char *text = own ? part->text[i].text : written ? "" : e->scale.text;
-            const posenc_setting_info *row = own ? &part->room->info.settings[i] : common;
+            const int                  own  = i < part->room->info.setting_count;
+            const char                *text = own ? part->text[i].text : written ? "" : e->scale.text;
+            const posenc_setting_info *row  = own ? &part->room->info.settings[i] : common;
             if (!*text || !strcmp(text, standard_of(e, part, row)))
                 continue;
             append(e->spec, open++ ? ":" : "[");
@@ -332,18 +338,19 @@ static void take_implied(posenc_encoding *e)
     pe_chosen *weight = &e->parts[POSENC_WEIGHT];
     if (!weight->room || !weight->room->beside_score || !e->parts[POSENC_SCORE].room)
         return;
-    const char     *pair = weight->room->beside_score;
-    const size_t    n    = strcspn(pair, "=");
+    const char      *pair = weight->room->beside_score;
+    const size_t     n    = strcspn(pair, "=");
     pe_setting_text *slot = &weight->text[pe_setting_index(weight->room->info.settings, pair, n)];
     if (!*slot->text)
         snprintf(slot->text, sizeof slot->text, "%s", pair + n + 1);
 }
 
-posenc_status posenc_encoding_create(posenc_encoding **e, const char *spec, const char *settings, posenc_error *err)
+posenc_status posenc_encoding_create(posenc_encoding **e, const char *spec, const char *settings,
+                                     posenc_error *err)
 {
     if (!e || !spec)
         return pe_fail(err, POSENC_ARGUMENT, "encoding: e and spec must not be NULL");
-    *e                   = NULL;
+    *e                    = NULL;
     posenc_encoding *made = calloc(1, sizeof *made);
     if (!made)
         return pe_fail(err, POSENC_MEMORY, "encoding: out of memory");
@@ -361,7 +368,8 @@ posenc_status posenc_encoding_create(posenc_encoding **e, const char *spec, cons
     print_spec(made);
     if (strlen(made->spec) == PE_MAX_SPEC - 1) { /* it may have been cut */
         free(made);
-        return pe_fail(err, POSENC_SETTING, "encoding: the specification is longer than %d characters", PE_MAX_SPEC - 2);
+        return pe_fail(err, POSENC_SETTING, "encoding: the specification is longer than %d characters",
+                       PE_MAX_SPEC - 2);
     }
     *e = made;
     return pe_done(err);
@@ -402,14 +410,14 @@ posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dim
     const posenc_encoding_info *info = &part->room->info;
     *r                               = (pe_resolved){.room = part->room};
     for (int i = 0; i < info->setting_count; i++) {
-        const pe_scope      scope = {full, info->settings, r->set, i};
-        const posenc_status status =
-            pe_setting_resolve_in(&r->set[i], &info->settings[i], part->text[i].text, &scope, info->name, err);
+        const pe_scope      scope  = {full, info->settings, r->set, i};
+        const posenc_status status = pe_setting_resolve_in(&r->set[i], &info->settings[i], part->text[i].text,
+                                                           &scope, info->name, err);
         if (status)
             return status;
     }
-    r->problem = (pe_problem){full->B, full->H,  full->G,       full->Lq, full->Lk,
-                              full->D, full->Dv, full->d_model, full->L,  r->set, NAN};
+    r->problem = (pe_problem){full->B,  full->H,       full->G, full->Lq, full->Lk, full->D,
+                              full->Dv, full->d_model, full->L, r->set,   NAN};
     return part->room->check ? part->room->check(&r->problem, err) : POSENC_OK;
 }
 
@@ -423,7 +431,8 @@ static void print_number(char *text, size_t n, double x)
     }
 }
 
-posenc_status posenc_small_model(const char *name, const posenc_dims *dims, char *buf, size_t n, posenc_error *err)
+posenc_status posenc_small_model(const char *name, const posenc_dims *dims, char *buf, size_t n,
+                                 posenc_error *err)
 {
     return posenc_small_model_for(name, dims, POSENC_MASK_CAUSAL, buf, n, err);
 }
@@ -442,8 +451,8 @@ posenc_status posenc_small_model_for(const char *name, const posenc_dims *dims, 
     size_t            used   = 0;
     buf[0]                   = '\0';
     for (const char *at = future ? room->model_both : room->model ? room->model : ""; *at;) {
-        const size_t pair = strcspn(at, " "), name_length = strcspn(at, "=");
-        const int    own  = pe_setting_index(room->info.settings, at, name_length);
+        const size_t               pair = strcspn(at, " "), name_length = strcspn(at, "=");
+        const int                  own = pe_setting_index(room->info.settings, at, name_length);
         const posenc_setting_info *row = own >= 0 ? &room->info.settings[own] : common;
         char                       text[PE_MAX_TEXT];
         pe_value                   value;
@@ -457,9 +466,11 @@ posenc_status posenc_small_model_for(const char *name, const posenc_dims *dims, 
         for (int item = 0, length = 0; item < value.count && length < (int)sizeof text; item++)
             length += snprintf(text + length, sizeof text - (size_t)length, "%s%lld", item ? "x" : "",
                                (long long)value.items[item]);
-        used += (size_t)snprintf(buf + used, used < n ? n - used : 0, "%s%s=%s", used ? " " : "", row->name, text);
+        used += (size_t)snprintf(buf + used, used < n ? n - used : 0, "%s%s=%s", used ? " " : "", row->name,
+                                 text);
         if (used >= n)
-            return pe_fail(err, POSENC_ARGUMENT, "small model: buf has %zu bytes, too few for the settings of %s", n, name);
+            return pe_fail(err, POSENC_ARGUMENT,
+                           "small model: buf has %zu bytes, too few for the settings of %s", n, name);
         at += pair + (at[pair] == ' ');
     }
     return pe_done(err);
@@ -483,7 +494,7 @@ const pe_chosen *pe_param_owner(const posenc_encoding *e, int index, int *local)
 const posenc_param_info *posenc_param_describe(const posenc_encoding *e, int index)
 {
     int              local = 0;
-    const pe_chosen *part = pe_param_owner(e, index, &local);
+    const pe_chosen *part  = pe_param_owner(e, index, &local);
     return part ? &part->room->info.params[local] : NULL;
 }
 
@@ -495,7 +506,7 @@ const char *posenc_param_name(const posenc_encoding *e, int index)
 int posenc_param_trainable(const posenc_encoding *e, int index)
 {
     int              local = 0;
-    const pe_chosen *part = pe_param_owner(e, index, &local);
+    const pe_chosen *part  = pe_param_owner(e, index, &local);
     pe_value         set[PE_MAX_SETTINGS];
     if (!part)
         return 0;
@@ -512,7 +523,7 @@ typedef struct shape_names {
 
 static int shape_lookup(void *context, const char *name, size_t length, double *value)
 {
-    const shape_names *s   = context;
+    const shape_names *s = context;
     if (pe_setting_by_name(s->r->room->info.settings, s->r->set, name, length, value))
         return isfinite(*value);
     return pe_size_by_name(s->full, name, length, value);
@@ -554,7 +565,8 @@ posenc_status posenc_param_shape(const posenc_encoding *e, const posenc_dims *di
         if (!has_axis(&r, piece))
             continue;
         if (!pe_evaluate(piece, shape_lookup, &names, &size) || !(size >= 1) || (total *= size) > 0x1p40)
-            return pe_fail(err, POSENC_SHAPE, "parameter %s: its axis '%s' is missing, below 1 or too large for these sizes",
+            return pe_fail(err, POSENC_SHAPE,
+                           "parameter %s: its axis '%s' is missing, below 1 or too large for these sizes",
                            e->names[index], piece);
         shape[(*ndim)++] = (int64_t)size;
     }
@@ -593,7 +605,8 @@ posenc_status posenc_param_init(const posenc_encoding *e, const posenc_dims *dim
         posenc_status status = posenc_param_shape(e, dims, i, &ndim, shape, err);
         if (!status)
             status = pe_check_tensor(&params[i], e->names[i], ndim, shape, err);
-        if (!status && (!pe_is_contiguous(&params[i]) || (params[i].dtype != POSENC_F32 && params[i].dtype != POSENC_F64)))
+        if (!status && (!pe_is_contiguous(&params[i]) ||
+                        (params[i].dtype != POSENC_F32 && params[i].dtype != POSENC_F64)))
             status = pe_fail(err, POSENC_DTYPE, "parameter %s must be contiguous F32 or F64", e->names[i]);
         if (status)
             return status;

@@ -23,14 +23,16 @@ static posenc_status t5_check(const pe_value *set, posenc_error *err)
 {
     const int64_t per = set[0].integer / (set[2].integer ? 2 : 1);
     if (per < 2 || set[1].integer <= per / 2)
-        return pe_fail(err, POSENC_SETTING, "t5: needs 2 classes per direction and max_distance above half of them");
+        return pe_fail(err, POSENC_SETTING,
+                       "t5: needs 2 classes per direction and max_distance above half of them");
     return POSENC_OK;
 }
 
 static posenc_status deberta_check(const pe_value *set, posenc_error *err)
 {
     if (set[1].integer - 1 <= set[0].integer / 2)
-        return pe_fail(err, POSENC_SETTING, "deberta: max_relative_positions - 1 must exceed position_buckets / 2");
+        return pe_fail(err, POSENC_SETTING,
+                       "deberta: max_relative_positions - 1 must exceed position_buckets / 2");
     return POSENC_OK;
 }
 
@@ -81,11 +83,13 @@ static posenc_status check_names(const posenc_setting_info *table, const char *m
     return POSENC_OK;
 }
 
-static posenc_status run_map(int m, const char *settings, const int64_t *rel, int64_t n, int64_t *out, posenc_error *err)
+static posenc_status run_map(int m, const char *settings, const int64_t *rel, int64_t n, int64_t *out,
+                             posenc_error *err)
 {
-    const posenc_dims none = {0}; /* there are no sizes here: a text that names one has the value of 0, not of "later" */
-    pe_value          set[PE_MAX_SETTINGS];
-    posenc_status     status = check_names(maps[m].settings, maps[m].name, settings, err);
+    const posenc_dims none = {
+        0}; /* there are no sizes here: a text that names one has the value of 0, not of "later" */
+    pe_value      set[PE_MAX_SETTINGS];
+    posenc_status status = check_names(maps[m].settings, maps[m].name, settings, err);
     for (int i = 0; !status && maps[m].settings[i].name; i++) {
         char text[PE_MAX_TEXT];
         find_text(settings, maps[m].settings[i].name, text);
@@ -98,8 +102,8 @@ static posenc_status run_map(int m, const char *settings, const int64_t *rel, in
     return status ? status : pe_done(err);
 }
 
-posenc_status posenc_index_map(const char *map, const char *settings, const int64_t *rel, int64_t n, int64_t *out,
-                               posenc_error *err)
+posenc_status posenc_index_map(const char *map, const char *settings, const int64_t *rel, int64_t n,
+                               int64_t *out, posenc_error *err)
 {
     if (!map || (n > 0 && (!rel || !out)))
         return pe_fail(err, POSENC_ARGUMENT, "index map: map, rel and out must not be NULL");

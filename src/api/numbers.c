@@ -39,8 +39,8 @@ posenc_status pe_numbers_check(const posenc_plan *plan, int places, const posenc
         if (!is_of(plan, places, i))
             continue;
         if (!params)
-            return pe_fail(err, POSENC_ARGUMENT, "%s: params is NULL, but %s has parameter %s", who, plan->e->spec,
-                           plan->e->names[i]);
+            return pe_fail(err, POSENC_ARGUMENT, "%s: params is NULL, but %s has parameter %s", who,
+                           plan->e->spec, plan->e->names[i]);
         posenc_status status = check_one(plan, &params[i], i, who, err);
         if (!status && dparams && dparams[i].data)
             status = check_one(plan, &dparams[i], i, who, err);
@@ -103,6 +103,7 @@ posenc_status pe_check_workspace(const void *workspace, const char *who, posenc_
 {
     if (workspace && (uintptr_t)workspace % PE_ALIGN == 0)
         return POSENC_OK;
-    return pe_fail(err, POSENC_WORKSPACE, "%s: workspace is %s; give posenc_plan_workspace() bytes aligned to %d", who,
+    return pe_fail(err, POSENC_WORKSPACE,
+                   "%s: workspace is %s; give posenc_plan_workspace() bytes aligned to %d", who,
                    workspace ? "not aligned" : "NULL", PE_ALIGN);
 }

@@ -29,7 +29,7 @@ typedef struct pe_param_place {
 struct posenc_encoding {
     pe_chosen       parts[POSENC_PLACES];
     int             part_count, param_count;
-    pe_setting_text scale; /* the common setting */
+    pe_setting_text scale;                 /* the common setting */
     pe_param_place  params[PE_MAX_PARAMS]; /* those that the settings call for */
     char            names[PE_MAX_PARAMS][PE_MAX_NAME];
     char            spec[PE_MAX_SPEC];
@@ -50,7 +50,7 @@ struct posenc_plan {
     const pe_kernels      *kernels;
     pe_resolved            parts[POSENC_PLACES];
     pe_terms               terms;
-    pe_turn                turn, turn_keys; /* M = 0: none */
+    pe_turn                turn, turn_keys;                     /* M = 0: none */
     int64_t                sizes[POSENC_PLACES][PE_MAX_PARAMS]; /* numbers in each parameter, 0 if absent */
     int64_t                max_distances;
     size_t                 bytes[3]; /* forward, backward, scores */

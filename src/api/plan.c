@@ -12,14 +12,16 @@
 #include "api/objects.h"
 #include "base/parallel.h"
 
-#define LONGEST ((int64_t)1 << 31) /* of B, H, G, Lq, Lk, D, Dv: products of three of them stay in range below */
+#define LONGEST \
+    ((int64_t)1 << 31) /* of B, H, G, Lq, Lk, D, Dv: products of three of them stay in range below */
 
-static posenc_status check_size(const char *name, int64_t size, int64_t least, int64_t most, posenc_error *err)
+static posenc_status check_size(const char *name, int64_t size, int64_t least, int64_t most,
+                                posenc_error *err)
 {
     if (size >= least && size <= most)
         return POSENC_OK;
-    return pe_fail(err, POSENC_SHAPE, "plan: dims.%s is %lld; it must be from %lld to %lld", name, (long long)size,
-                   (long long)least, (long long)most);
+    return pe_fail(err, POSENC_SHAPE, "plan: dims.%s is %lld; it must be from %lld to %lld", name,
+                   (long long)size, (long long)least, (long long)most);
 }
 
 static int attends(const posenc_plan *plan)
@@ -32,8 +34,10 @@ static posenc_status check_dims(const posenc_dims *d, posenc_error *err)
     const struct {
         const char *name;
         int64_t     size, most;
-    } all[] = {{"B", d->B, LONGEST},  {"H", d->H, 65536}, {"G", d->G, 65536},          {"Lq", d->Lq, LONGEST},
-               {"Lk", d->Lk, LONGEST}, {"D", d->D, 65536}, {"Dv", d->Dv, 65536}, {"d_model", d->d_model, 1 << 24},
+    } all[] = {{"B", d->B, LONGEST},   {"H", d->H, 65536},
+               {"G", d->G, 65536},     {"Lq", d->Lq, LONGEST},
+               {"Lk", d->Lk, LONGEST}, {"D", d->D, 65536},
+               {"Dv", d->Dv, 65536},   {"d_model", d->d_model, 1 << 24},
                {"L", d->L, LONGEST}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         const posenc_status status = check_size(all[i].name, all[i].size, 0, all[i].most, err);
@@ -41,13 +45,15 @@ static posenc_status check_dims(const posenc_dims *d, posenc_error *err)
             return status;
     }
     if ((d->D > 0) != (d->H > 0))
-        return pe_fail(err, POSENC_SHAPE, "plan: dims.H is %lld and dims.D is %lld; give both (attention) or neither (input)",
+        return pe_fail(err, POSENC_SHAPE,
+                       "plan: dims.H is %lld and dims.D is %lld; give both (attention) or neither (input)",
                        (long long)d->H, (long long)d->D);
     if (d->H > 0 && d->H % d->G != 0)
-        return pe_fail(err, POSENC_SHAPE, "plan: dims.G is %lld key heads; it must divide dims.H = %lld", (long long)d->G,
-                       (long long)d->H);
+        return pe_fail(err, POSENC_SHAPE, "plan: dims.G is %lld key heads; it must divide dims.H = %lld",
+                       (long long)d->G, (long long)d->H);
     if (d->Lq < 1)
-        return pe_fail(err, POSENC_SHAPE, "plan: dims.Lq and dims.Lk are 0; give the longest length of a run");
+        return pe_fail(err, POSENC_SHAPE,
+                       "plan: dims.Lq and dims.Lk are 0; give the longest length of a run");
     return POSENC_OK;
 }
 
@@ -60,35 +66,34 @@ static posenc_status check_total(const posenc_plan *plan, posenc_error *err)
     const double       all  = rows * (double)d->H * ((double)d->D + (double)d->Dv + PE_LANES);
     if (all <= 0x1p48)
         return POSENC_OK;
-    return pe_fail(err, POSENC_SHAPE, "plan: dims and options.max_distances make %.3g numbers, too large; at most 2^48 are possible",
-                   all);
+    return pe_fail(
+        err, POSENC_SHAPE,
+        "plan: dims and options.max_distances make %.3g numbers, too large; at most 2^48 are possible", all);
 }
 
 static posenc_status check_options(const posenc_plan *plan, posenc_error *err)
 {
-    const posenc_options *o   = &plan->options;
-    const int             all = POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW | POSENC_MASK_KEY_PADDING |
-                                      POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS;
+    const posenc_options *o = &plan->options;
+    const int all = POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW | POSENC_MASK_KEY_PADDING | POSENC_MASK_EXPLICIT |
+                    POSENC_MASK_SEGMENTS;
     if (o->mask & ~all)
-        return pe_fail(err, POSENC_ARGUMENT, "plan: options.mask is %d; it must be POSENC_MASK_... joined by |", o->mask);
+        return pe_fail(err, POSENC_ARGUMENT,
+                       "plan: options.mask is %d; it must be POSENC_MASK_... joined by |", o->mask);
     if (o->max_distances < 0)
-        return pe_fail(err, POSENC_ARGUMENT, "plan: options.max_distances is %lld; it must be 0 (automatic) or more",
+        return pe_fail(err, POSENC_ARGUMENT,
+                       "plan: options.max_distances is %lld; it must be 0 (automatic) or more",
                        (long long)o->max_distances);
     if ((o->mask & POSENC_MASK_WINDOW) && o->window < 1)
-        return pe_fail(err, POSENC_ARGUMENT, "plan: options.window is %lld; a window mask needs at least 1", (long long)o->window);
+        return pe_fail(err, POSENC_ARGUMENT, "plan: options.window is %lld; a window mask needs at least 1",
+                       (long long)o->window);
     if (o->threads < 0 || o->threads > 4096)
-        return pe_fail(err, POSENC_ARGUMENT, "plan: options.threads is %d; it must be 0 (automatic) to 4096", o->threads);
+        return pe_fail(err, POSENC_ARGUMENT, "plan: options.threads is %d; it must be 0 (automatic) to 4096",
+                       o->threads);
     if (o->tile_q < 0 || o->tile_k < 0 || o->tile_q > 4096 || o->tile_k > 4096)
         return pe_fail(err, POSENC_ARGUMENT, "plan: options.tile_q and tile_k must be 0 (automatic) to 4096");
     if ((unsigned)o->executor > POSENC_TILED)
-        return pe_fail(err, POSENC_ARGUMENT, "plan: options.executor is %d; see enum posenc_executor", (int)o->executor);
-    for (int place = 0; place < POSENC_PLACES; place++) {
-        const pe_encoding *room = plan->parts[place].room;
-        if (room && room->info.causal_only && attends(plan) && !(o->mask & POSENC_MASK_CAUSAL))
-            return pe_fail(err, POSENC_UNSUPPORTED,
-                           "plan: %s has a meaning with a causal mask only (%s); set POSENC_MASK_CAUSAL",
-                           room->info.name, room->why_causal);
-    }
+        return pe_fail(err, POSENC_ARGUMENT, "plan: options.executor is %d; see enum posenc_executor",
+                       (int)o->executor);
     return POSENC_OK;
 }
 
@@ -145,8 +150,10 @@ static posenc_status add_weight_terms(posenc_plan *plan, posenc_error *err)
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (members[i].from->fill) {
             if (members[i].to->fill)
-                return pe_fail(err, POSENC_UNSUPPORTED, "plan: %s and %s both bring %s by distance; let one of them do without",
-                               plan->parts[POSENC_SCORE].room->info.name, weight->room->info.name, members[i].what);
+                return pe_fail(err, POSENC_UNSUPPORTED,
+                               "plan: %s and %s both bring %s by distance; let one of them do without",
+                               plan->parts[POSENC_SCORE].room->info.name, weight->room->info.name,
+                               members[i].what);
             *members[i].to       = *members[i].from;
             members[i].to->owner = PE_WEIGHT;
         }
@@ -156,10 +163,10 @@ static posenc_status add_weight_terms(posenc_plan *plan, posenc_error *err)
 /* Terms of the score part (plain scaled products where there is none) and the scale the caller chose. */
 static posenc_status fill_terms(posenc_plan *plan, posenc_error *err)
 {
-    const pe_resolved *score = &plan->parts[POSENC_SCORE];
+    const pe_resolved         *score = &plan->parts[POSENC_SCORE];
     const posenc_setting_info *common;
     pe_value                   scale;
-    plan->terms = (pe_terms){.u = PE_NONE, .w = PE_NONE, .us = PE_NONE, .G = PE_NONE};
+    plan->terms       = (pe_terms){.u = PE_NONE, .w = PE_NONE, .us = PE_NONE, .G = PE_NONE};
     plan->terms.scale = 1.0 / sqrt((double)plan->dims.D);
     if (score->room)
         score->room->terms(&score->problem, &plan->terms);
@@ -181,8 +188,8 @@ static void fill_turn(posenc_plan *plan, double *memory)
     const int64_t      most   = plan->dims.D / 2 + 1;
     if (!rotary->room)
         return;
-    plan->turn.w = memory;
-    plan->turn.k = (pe_frequency *)(memory + most);
+    plan->turn.w           = memory;
+    plan->turn.k           = (pe_frequency *)(memory + most);
     plan->turn.growth      = memory + 3 * most;
     plan->turn.growth_sign = 1;
     rotary->room->turn(&rotary->problem, &plan->turn);
@@ -247,15 +254,16 @@ posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e, c
     made->dims = pe_full_dims(dims);
     if (options && options->size < sizeof plain.size) {
         free(made);
-        return pe_fail(err, POSENC_ARGUMENT, "plan: options.size is not set; begin with posenc_options_default()");
+        return pe_fail(err, POSENC_ARGUMENT,
+                       "plan: options.size is not set; begin with posenc_options_default()");
     }
     made->options = plain;
     if (options) /* an older caller's struct is shorter, a newer one's longer: what both know is taken */
         memcpy(&made->options, options, options->size < sizeof plain ? options->size : sizeof plain);
-    made->threads              = pe_thread_count(made->options.threads);
-    made->kernels              = pe_kernels_choose();
-    made->max_distances        = made->options.max_distances > 0 ? made->options.max_distances
-                                                                 : made->dims.Lq + made->dims.Lk;
+    made->threads = pe_thread_count(made->options.threads);
+    made->kernels = pe_kernels_choose();
+    made->max_distances =
+        made->options.max_distances > 0 ? made->options.max_distances : made->dims.Lq + made->dims.Lk;
     const posenc_status status = prepare(made, (double *)(made + 1), err);
     if (status) {
         free(made);
@@ -287,7 +295,7 @@ const char *posenc_isa(void)
 const char *posenc_version(void)
 {
 #define TEXT_OF(x) #x
-#define TEXT(x) TEXT_OF(x)
+#define TEXT(x)    TEXT_OF(x)
     return TEXT(POSENC_VERSION_MAJOR) "." TEXT(POSENC_VERSION_MINOR) "." TEXT(POSENC_VERSION_PATCH);
 #undef TEXT
 #undef TEXT_OF

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* posenc_rotate: check, then turn rows by machine 2 (engine/turn.h). */
+#include <math.h>
 #include <string.h>
 
 #include "api/objects.h"
@@ -23,9 +24,9 @@ typedef struct job {
 static void lay_out(job *j, pe_arena *arena)
 {
     const int64_t threads = j->plan->threads, D = j->plan->dims.D;
-    j->tables             = pe_take_floats(arena, threads * (BLOCK * D + PE_LANES));
-    j->rows               = pe_take_floats(arena, threads * (D + PE_LANES));
-    j->wide               = pe_take_doubles(arena, threads * D);
+    j->tables = pe_take_floats(arena, threads * (BLOCK * D + PE_LANES));
+    j->rows   = pe_take_floats(arena, threads * (D + PE_LANES));
+    j->wide   = pe_take_doubles(arena, threads * D);
 }
 
 size_t pe_rotate_bytes(const posenc_plan *plan)
@@ -57,8 +58,8 @@ static void turn_block(void *context, int64_t index, int thread)
     const job    *j = context;
     const int64_t D = j->plan->dims.D, M = j->turn->M, b = index / j->blocks, s0 = index % j->blocks * BLOCK;
     const int64_t n = j->from.shape[2] - s0 < BLOCK ? j->from.shape[2] - s0 : BLOCK;
-    float        *table = j->tables + thread * (BLOCK * D + PE_LANES), *row = j->rows + thread * (D + PE_LANES);
-    const int     wide = j->from.dtype == POSENC_F64;
+    float    *table = j->tables + thread * (BLOCK * D + PE_LANES), *row = j->rows + thread * (D + PE_LANES);
+    const int wide = j->from.dtype == POSENC_F64;
     if (!wide)
         pe_turn_table(table, j->turn, &j->pos, b, s0, n);
     for (int64_t h = 0; h < j->from.shape[1]; h++)
@@ -79,19 +80,22 @@ static posenc_status check_one(const posenc_plan *plan, const posenc_tensor *fro
     if (!status)
         status = pe_check_output(to, names[1], 4, from->shape, err);
     if (!status && (!pe_is_float(from->dtype) || from->stride[3] != 1 || to->stride[3] != 1))
-        status = pe_fail(err, POSENC_SHAPE, "%s and %s must be real numbers whose last axis has stride 1", names[0], names[1]);
+        status = pe_fail(err, POSENC_SHAPE, "%s and %s must be real numbers whose last axis has stride 1",
+                         names[0], names[1]);
     if (!status)
         status = pe_positions_check(pos, names[2], from->shape[0], from->shape[2], err);
     return status;
 }
 
-posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io, void *workspace, posenc_error *err)
+posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io, void *workspace,
+                            posenc_error *err)
 {
     static const char *const q_names[3] = {"rotate: q", "rotate: to_q", "rotate: q_pos"};
     static const char *const k_names[3] = {"rotate: k", "rotate: to_k", "rotate: k_pos"};
     posenc_status            status     = POSENC_OK;
     if (!plan || !io || (!io->q.data && !io->k.data))
-        return pe_fail(err, POSENC_ARGUMENT, "rotate: plan and io must not be NULL, and q or k must have data");
+        return pe_fail(err, POSENC_ARGUMENT,
+                       "rotate: plan and io must not be NULL, and q or k must have data");
     if (!plan->parts[POSENC_ROTARY].room)
         return pe_fail(err, POSENC_UNSUPPORTED, "rotate: %s has no part at place rotary", plan->e->spec);
     if (io->direction != 1 && io->direction != -1)
@@ -104,8 +108,18 @@ posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io,
         status = pe_check_workspace(workspace, "rotate", err);
     if (status)
         return status;
-    const job both[2] = {{.plan = plan, .turn = &plan->turn, .from = io->q, .to = io->to_q, .pos = io->q_pos, .sign = io->direction},
-                         {.plan = plan, .turn = &plan->turn_keys, .from = io->k, .to = io->to_k, .pos = io->k_pos, .sign = io->direction}};
+    const job both[2] = {{.plan = plan,
+                          .turn = &plan->turn,
+                          .from = io->q,
+                          .to   = io->to_q,
+                          .pos  = io->q_pos,
+                          .sign = io->direction},
+                         {.plan = plan,
+                          .turn = &plan->turn_keys,
+                          .from = io->k,
+                          .to   = io->to_k,
+                          .pos  = io->k_pos,
+                          .sign = io->direction}};
     for (int i = 0; i < 2; i++) {
         job      j     = both[i];
         pe_arena arena = {workspace, 0};
@@ -129,6 +143,6 @@ posenc_status posenc_rotary_frequencies(const posenc_plan *plan, double *w, int6
     if (w)
         memcpy(w, plan->turn.w, (size_t)plan->turn.M * sizeof *w);
     if (magnitude)
-        *magnitude = plan->turn.magnitude;
+        *magnitude = plan->turn.growth ? NAN : plan->turn.magnitude;
     return pe_done(err);
 }

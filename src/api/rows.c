@@ -49,8 +49,9 @@ size_t pe_rows_bytes(const posenc_plan *plan, int backward)
     return arena.used;
 }
 
-static posenc_status check_run(const posenc_plan *plan, pe_rows_run *r, const posenc_tensor *main, const char *name,
-                               const posenc_rows_in *in, const posenc_tensor *dparams, posenc_error *err)
+static posenc_status check_run(const posenc_plan *plan, pe_rows_run *r, const posenc_tensor *main,
+                               const char *name, const posenc_rows_in *in, const posenc_tensor *dparams,
+                               posenc_error *err)
 {
     const int64_t any[3] = {-1, -1, r->width};
     posenc_status status = pe_check_output(main, name, 3, any, err);
@@ -74,8 +75,8 @@ static posenc_status needs_input(const posenc_plan *plan, posenc_error *err)
     return pe_fail(err, POSENC_UNSUPPORTED, "rows: %s has no part at place input", plan->e->spec);
 }
 
-posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, posenc_tensor *y, void *workspace,
-                          posenc_error *err)
+posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, posenc_tensor *y,
+                          void *workspace, posenc_error *err)
 {
     if (!plan || !in || !y)
         return pe_fail(err, POSENC_ARGUMENT, "rows: plan, in and y must not be NULL");
@@ -87,7 +88,8 @@ posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, pos
     if (!status && in->x.data)
         status = pe_check_tensor(&in->x, "rows: x", 3, y->shape, err);
     if (!status && in->x.data && !pe_is_float(in->x.dtype))
-        status = pe_fail(err, POSENC_DTYPE, "rows: x is %s; it must be F32, F64, F16 or BF16", pe_dtype_name(in->x.dtype));
+        status = pe_fail(err, POSENC_DTYPE, "rows: x is %s; it must be F32, F64, F16 or BF16",
+                         pe_dtype_name(in->x.dtype));
     if (!status)
         status = pe_check_workspace(workspace, "rows", err);
     if (status)
@@ -102,8 +104,8 @@ posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, pos
     return pe_done(err);
 }
 
-posenc_status posenc_rows_backward(const posenc_plan *plan, const posenc_rows_in *in, const posenc_rows_grad *grad,
-                                   void *workspace, posenc_error *err)
+posenc_status posenc_rows_backward(const posenc_plan *plan, const posenc_rows_in *in,
+                                   const posenc_rows_grad *grad, void *workspace, posenc_error *err)
 {
     if (!plan || !in || !grad)
         return pe_fail(err, POSENC_ARGUMENT, "rows: plan, in and grad must not be NULL");

@@ -21,9 +21,8 @@ pe_frequency pe_frequency_of(double w)
 static double sine_of_quarter(double r)
 {
     static const double c[] = {
-        0x1.921fb54442d18p+0,  -0x1.4abbce625be53p-1,  0x1.466bc6775aae2p-4,
-        -0x1.32d2cce62bd86p-8, 0x1.50783487ee782p-13, -0x1.e3074fde8871fp-19,
-        0x1.e8f434d018d63p-25, -0x1.6fadb9f155744p-31,
+        0x1.921fb54442d18p+0,  -0x1.4abbce625be53p-1,  0x1.466bc6775aae2p-4,  -0x1.32d2cce62bd86p-8,
+        0x1.50783487ee782p-13, -0x1.e3074fde8871fp-19, 0x1.e8f434d018d63p-25, -0x1.6fadb9f155744p-31,
     };
     const double s   = r * r;
     double       sum = c[7];

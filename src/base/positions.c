@@ -16,17 +16,21 @@ posenc_status pe_positions_check(const posenc_positions *p, const char *who, int
             return pe_fail(err, POSENC_ARGUMENT, "%s: start and step must be finite", who);
         const double first = pe_position(p, 0, 0), last = pe_position(p, 0, L - 1);
         if (fabs(first) > 0x1p53 || fabs(last) > 0x1p53) /* beyond, distances are no exact numbers */
-            return pe_fail(err, POSENC_RANGE, "%s runs from %g to %g; positions must stay below 2^53", who, first, last);
+            return pe_fail(err, POSENC_RANGE, "%s runs from %g to %g; positions must stay below 2^53", who,
+                           first, last);
         return POSENC_OK;
     }
     if (a->dtype != POSENC_I64 && a->dtype != POSENC_F64)
-        return pe_fail(err, POSENC_DTYPE, "%s is %s; positions must be I64 or F64", who, pe_dtype_name(a->dtype));
+        return pe_fail(err, POSENC_DTYPE, "%s is %s; positions must be I64 or F64", who,
+                       pe_dtype_name(a->dtype));
     if (a->ndim < 1 || a->ndim > 3)
-        return pe_fail(err, POSENC_SHAPE, "%s has %d axes; positions are [L], [B,L] or [B,L,N]", who, a->ndim);
+        return pe_fail(err, POSENC_SHAPE, "%s has %d axes; positions are [L], [B,L] or [B,L,N]", who,
+                       a->ndim);
     const int64_t batch = a->ndim == 1 ? 1 : a->shape[0], length = a->shape[a->ndim == 1 ? 0 : 1];
     if ((batch != 1 && batch != B) || length != L)
-        return pe_fail(err, POSENC_SHAPE, "%s is for %lld items of %lld positions; it must be for 1 or %lld of %lld",
-                       who, (long long)batch, (long long)length, (long long)B, (long long)L);
+        return pe_fail(err, POSENC_SHAPE,
+                       "%s is for %lld items of %lld positions; it must be for 1 or %lld of %lld", who,
+                       (long long)batch, (long long)length, (long long)B, (long long)L);
     for (int64_t b = 0; b < batch; b++)
         for (int64_t s = 0; s < L; s++)
             if (!isfinite(pe_position(p, b, s)) || fabs(pe_position(p, b, s)) > 0x1p53)
@@ -116,8 +120,8 @@ static extremes extremes_of(const posenc_positions *p, int64_t b, int64_t L)
     return e;
 }
 
-void pe_distances_find(pe_distances *d, const posenc_positions *q_pos, const posenc_positions *k_pos, int64_t B,
-                       int64_t Lq, int64_t Lk, pe_reach reach)
+void pe_distances_find(pe_distances *d, const posenc_positions *q_pos, const posenc_positions *k_pos,
+                       int64_t B, int64_t Lq, int64_t Lk, pe_reach reach)
 {
     double        t00, step, low = INFINITY, high = -INFINITY;
     const int64_t batches = pe_position_batches(q_pos) > 1 || pe_position_batches(k_pos) > 1 ? B : 1;
@@ -140,7 +144,8 @@ void pe_distances_find(pe_distances *d, const posenc_positions *q_pos, const pos
 }
 
 /* from [B,L] of a type that is asked for, to [B,L] I64. */
-static posenc_status check_pair(const posenc_tensor *from, const posenc_tensor *pos, const char *name, posenc_error *err)
+static posenc_status check_pair(const posenc_tensor *from, const posenc_tensor *pos, const char *name,
+                                posenc_error *err)
 {
     const int64_t any[2] = {-1, -1};
     posenc_status status = pe_check_tensor(from, name, 2, any, err);
@@ -154,8 +159,8 @@ static posenc_status check_pair(const posenc_tensor *from, const posenc_tensor *
 /* pos[b,s] from how many of from[b,0..s] count, and whether this one does. */
 typedef int64_t position_rule(int64_t seen, int counts, int64_t padding_idx);
 
-static void number_rows(const posenc_tensor *from, int64_t not_counted, int64_t padding_idx, position_rule *rule,
-                        posenc_tensor *pos)
+static void number_rows(const posenc_tensor *from, int64_t not_counted, int64_t padding_idx,
+                        position_rule *rule, posenc_tensor *pos)
 {
     for (int64_t b = 0; b < from->shape[0]; b++) {
         int64_t seen = 0;

@@ -36,7 +36,7 @@ typedef struct pe_distances {
     pe_reach reach;
 } pe_distances;
 
-void pe_distances_find(pe_distances *d, const posenc_positions *q_pos, const posenc_positions *k_pos, int64_t B,
-                       int64_t Lq, int64_t Lk, pe_reach reach);
+void pe_distances_find(pe_distances *d, const posenc_positions *q_pos, const posenc_positions *k_pos,
+                       int64_t B, int64_t Lq, int64_t Lk, pe_reach reach);
 
 #endif

@@ -133,8 +133,9 @@ static void print_shape(char *text, size_t size, int ndim, const int64_t *shape)
     size_t used = (size_t)snprintf(text, size, "[");
     for (int a = 0; a < ndim && used < size; a++) {
         const char *comma = a ? "," : "";
-        used += (size_t)(shape[a] < 0 ? snprintf(text + used, size - used, "%sany", comma)
-                                      : snprintf(text + used, size - used, "%s%lld", comma, (long long)shape[a]));
+        used +=
+            (size_t)(shape[a] < 0 ? snprintf(text + used, size - used, "%sany", comma)
+                                  : snprintf(text + used, size - used, "%s%lld", comma, (long long)shape[a]));
     }
     if (used < size)
         snprintf(text + used, size - used, "]");
@@ -172,7 +173,7 @@ posenc_status pe_check_output(const posenc_tensor *t, const char *who, int ndim,
                        pe_dtype_name(t->dtype));
     for (int a = 0; a < ndim; a++)
         if (t->shape[a] > 1 && t->stride[a] == 0)
-            return pe_fail(err, POSENC_SHAPE, "%s has stride 0 on axis %d; outputs must not overlap themselves",
-                           who, a);
+            return pe_fail(err, POSENC_SHAPE,
+                           "%s has stride 0 on axis %d; outputs must not overlap themselves", who, a);
     return POSENC_OK;
 }

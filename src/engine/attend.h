@@ -30,7 +30,7 @@ typedef struct pe_attention {
     posenc_tensor    key_allowed, allowed, q_segments, k_segments;
     pe_distances     distances;
 
-    posenc_tensor o, lse;          /* outputs of the forward, inputs of the backward */
+    posenc_tensor o, lse;           /* outputs of the forward, inputs of the backward */
     posenc_tensor dout, dq, dk, dv; /* backward only */
 
     int               threads;

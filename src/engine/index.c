@@ -20,12 +20,13 @@ int64_t pe_index_t5(int64_t rel, int64_t num_buckets, int64_t max_distance, int 
     const int64_t n    = rel > 0 ? (bidirectional ? rel : 0) : -rel;
     if (n < m)
         return base + n;
-    const double  steps = log((double)n / (double)m) / log((double)max_distance / (double)m) * (double)(N - m);
+    const double steps = log((double)n / (double)m) / log((double)max_distance / (double)m) * (double)(N - m);
     const int64_t large = steps >= (double)(N - m) ? N - 1 : m + (int64_t)floor(steps + SNAP);
     return base + (large < N - 1 ? large : N - 1);
 }
 
-int64_t pe_index_deberta(int64_t rel, int64_t position_buckets, int64_t max_relative_positions, int clip_first)
+int64_t pe_index_deberta(int64_t rel, int64_t position_buckets, int64_t max_relative_positions,
+                         int clip_first)
 {
     const int64_t mid = position_buckets / 2, far = max_relative_positions - 1;
     const int64_t limited = clip_first ? (rel > far ? far : rel < -far ? -far : rel) : rel;

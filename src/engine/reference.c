@@ -16,16 +16,16 @@
 
 /* One (b,h) in double. */
 typedef struct head {
-    const pe_attention *a;
-    int64_t             b, h;
-    double             *Q, *K, *V;      /* [Lq,D] and [Lk,D] rotated, [Lk,Dv] */
-    double             *q_pos, *k_pos;  /* [Lq], [Lk] */
-    double             *by[PE_KINDS];   /* members by t - distances.low: [count, width] */
-    double             *rows;           /* [threads, ROWS, max(Lk, Dv)]: scores, output, products, their cotangents */
-    double             *state;          /* [threads, PE_HOOK_STATE] */
-    double             *dQ, *dK, *dV;   /* backward: [Lq,D], [Lk,D], [Lk,Dv] */
-    double             *dby[PE_KINDS];  /* their cotangents */
-    double             *dout;           /* [Dv] */
+    const pe_attention  *a;
+    int64_t              b, h;
+    double              *Q, *K, *V;     /* [Lq,D] and [Lk,D] rotated, [Lk,Dv] */
+    double              *q_pos, *k_pos; /* [Lq], [Lk] */
+    double              *by[PE_KINDS];  /* members by t - distances.low: [count, width] */
+    double              *rows;  /* [threads, ROWS, max(Lk, Dv)]: scores, output, products, their cotangents */
+    double              *state; /* [threads, PE_HOOK_STATE] */
+    double              *dQ, *dK, *dV;  /* backward: [Lq,D], [Lk,D], [Lk,Dv] */
+    double              *dby[PE_KINDS]; /* their cotangents */
+    double              *dout;          /* [Dv] */
     const posenc_tensor *S;             /* scores only */
 } head;
 
@@ -51,22 +51,22 @@ static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
 {
     const pe_problem *p = &a->sizes;
     head              x = {.a = a};
-    x.Q                     = pe_take_doubles(arena, p->Lq * p->D);
-    x.K                     = pe_take_doubles(arena, p->Lk * p->D);
-    x.V                     = pe_take_doubles(arena, p->Lk * p->Dv);
-    x.q_pos                 = pe_take_doubles(arena, p->Lq);
-    x.k_pos                 = pe_take_doubles(arena, p->Lk);
+    x.Q                 = pe_take_doubles(arena, p->Lq * p->D);
+    x.K                 = pe_take_doubles(arena, p->Lk * p->D);
+    x.V                 = pe_take_doubles(arena, p->Lk * p->Dv);
+    x.q_pos             = pe_take_doubles(arena, p->Lq);
+    x.k_pos             = pe_take_doubles(arena, p->Lk);
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
         x.by[kind] = pe_take_doubles(arena, table_size(a, kind));
-    x.rows                  = pe_take_doubles(arena, ROWS * a->threads * longest_row(p));
-    x.state                 = pe_take_doubles(arena, PE_HOOK_STATE * a->threads);
+    x.rows  = pe_take_doubles(arena, ROWS * a->threads * longest_row(p));
+    x.state = pe_take_doubles(arena, PE_HOOK_STATE * a->threads);
     if (backward) {
-        x.dQ    = pe_take_doubles(arena, p->Lq * p->D);
-        x.dK    = pe_take_doubles(arena, p->Lk * p->D);
-        x.dV    = pe_take_doubles(arena, p->Lk * p->Dv);
+        x.dQ = pe_take_doubles(arena, p->Lq * p->D);
+        x.dK = pe_take_doubles(arena, p->Lk * p->D);
+        x.dV = pe_take_doubles(arena, p->Lk * p->Dv);
         for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
             x.dby[kind] = pe_take_doubles(arena, table_size(a, kind));
-        x.dout  = pe_take_doubles(arena, p->Dv);
+        x.dout = pe_take_doubles(arena, p->Dv);
     }
     return x;
 }
@@ -180,9 +180,9 @@ static void score_row(const head *x, int64_t i, double *s, int thread)
     const pe_attention *a = x->a;
     const pe_terms     *m = a->terms;
     const pe_problem   *p = &a->sizes;
-    const double       *q = x->Q + i * p->D, *u = pe_head_vector(a, m->u, x->h), *w = pe_head_vector(a, m->w, x->h),
-                       *us       = pe_head_vector(a, m->us, x->h);
-    double             *products = row_for(x, thread, PRODUCTS);
+    const double *q = x->Q + i * p->D, *u = pe_head_vector(a, m->u, x->h), *w = pe_head_vector(a, m->w, x->h),
+                 *us = pe_head_vector(a, m->us, x->h);
+    double *products = row_for(x, thread, PRODUCTS);
     for (int64_t j = 0; j < p->Lk; j++)
         products[j] = !pe_is_allowed(a, x->b, x->h, i, j) ? -INFINITY
                       : m->hook.content ? m->scale * dot_shifted(q, u, x->K + j * p->D, p->D)
@@ -194,8 +194,8 @@ static void score_row(const head *x, int64_t i, double *s, int thread)
             continue;
         }
         const double *k = x->K + j * p->D, *A = row_of(x, PE_A, i, j), *B = row_of(x, PE_B, i, j),
-                     *b   = row_of(x, PE_BIAS, i, j);
-        double        sum = 0;
+                     *b = row_of(x, PE_BIAS, i, j);
+        double sum      = 0;
         if (A)
             sum += dot_shifted(q, w, A, p->D);
         if (B)
@@ -304,15 +304,15 @@ static void segment_back(head *x, int64_t i, double f, int z)
    each line, what it differentiates. */
 static void score_back(head *x, int64_t i, int64_t j, double dS, double dproduct)
 {
-    const pe_attention *a  = x->a;
-    const pe_terms     *m  = a->terms;
-    const int64_t       D  = a->sizes.D;
-    const double       *u  = pe_head_vector(a, m->u, x->h), *w = pe_head_vector(a, m->w, x->h);
-    double             *du = pe_head_vector_gradient(a, m->u, x->h), *dw = pe_head_vector_gradient(a, m->w, x->h);
-    const double       *A = row_of(x, PE_A, i, j), *B = row_of(x, PE_B, i, j);
-    const double        f  = m->scale * dS, fp = m->scale * dproduct;
-    double             *dq = x->dQ + i * D, *dk = x->dK + j * D;
-    const double       *q = x->Q + i * D, *k = x->K + j * D;
+    const pe_attention *a = x->a;
+    const pe_terms     *m = a->terms;
+    const int64_t       D = a->sizes.D;
+    const double       *u = pe_head_vector(a, m->u, x->h), *w = pe_head_vector(a, m->w, x->h);
+    double       *du = pe_head_vector_gradient(a, m->u, x->h), *dw = pe_head_vector_gradient(a, m->w, x->h);
+    const double *A = row_of(x, PE_A, i, j), *B = row_of(x, PE_B, i, j);
+    const double  f = m->scale * dS, fp = m->scale * dproduct;
+    double       *dq = x->dQ + i * D, *dk = x->dK + j * D;
+    const double *q = x->Q + i * D, *k = x->K + j * D;
     /* scale * (q_i + u) . k_j */
     add(dq, fp, k, D);
     add(dk, fp, q, D);
@@ -361,9 +361,9 @@ static double weight_back(head *x, int64_t i, int64_t j, double P)
 /* The hook's share of the cotangents of products, into dproducts. */
 static void hook_back(head *x, int64_t i, const double *dS, double *dproducts)
 {
-    const pe_attention *a    = x->a;
-    const pe_part      *part = &a->parts[PE_SCORE];
-    pe_tile             tile = hook_tile(x, i, 0);
+    const pe_attention *a                    = x->a;
+    const pe_part      *part                 = &a->parts[PE_SCORE];
+    pe_tile             tile                 = hook_tile(x, i, 0);
     double *const       none[PE_HOOK_PARAMS] = {0};
     memset(dproducts, 0, (size_t)a->sizes.Lk * sizeof *dproducts);
     if (!a->terms->hook.visit_back || (!part->dpar && !a->terms->hook.content))
@@ -398,7 +398,8 @@ static void backward_row(head *x, int64_t i)
             score_back(x, i, j, s[j], s[j] + dproducts[j]);
 }
 
-static void store_rows(const posenc_tensor *t, int64_t b, int64_t h, const double *from, int64_t L, int64_t width)
+static void store_rows(const posenc_tensor *t, int64_t b, int64_t h, const double *from, int64_t L,
+                       int64_t width)
 {
     for (int64_t s = 0; t->data && s < L; s++)
         pe_store_double(pe_row(t, b, h, s), t->dtype, 1, from + s * width, width);
@@ -476,7 +477,8 @@ int pe_is_allowed(const pe_attention *a, int64_t b, int64_t h, int64_t i, int64_
         if (t < (double)a->reach.low || t > (double)a->reach.high)
             return 0;
     }
-    if ((a->mask & POSENC_MASK_SEGMENTS) && pe_segment(&a->q_segments, b, i) != pe_segment(&a->k_segments, b, j))
+    if ((a->mask & POSENC_MASK_SEGMENTS) &&
+        pe_segment(&a->q_segments, b, i) != pe_segment(&a->k_segments, b, j))
         return 0;
     if ((a->mask & POSENC_MASK_KEY_PADDING) && !mask_byte(&a->key_allowed, b, j, 0, 0))
         return 0;
@@ -500,7 +502,8 @@ void pe_attend_bias(const pe_attention *a, const posenc_tensor *bias, pe_arena *
         fill_tables(&x, h);
         for (int64_t i = 0; i < p->Lq; i++) {
             score_row(&x, i, row_for(&x, 0, SCORES), 0);
-            pe_store_double(pe_row(bias, h, i, 0), bias->dtype, bias->stride[2], row_for(&x, 0, SCORES), p->Lk);
+            pe_store_double(pe_row(bias, h, i, 0), bias->dtype, bias->stride[2], row_for(&x, 0, SCORES),
+                            p->Lk);
         }
     }
 }

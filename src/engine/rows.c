@@ -57,9 +57,9 @@ static void add_rows(const pe_rows_run *r, const block *k, int64_t b, int64_t s0
 /* One block of positions for every item of the batch. */
 static void forward_block(void *context, int64_t index, int thread)
 {
-    const job         *j = context;
-    const pe_rows_run *r = j->r;
-    const block       *k = j->blocks + thread;
+    const job         *j  = context;
+    const pe_rows_run *r  = j->r;
+    const block       *k  = j->blocks + thread;
     const int64_t      s0 = index * BLOCK, n = r->L - s0 < BLOCK ? r->L - s0 : BLOCK;
     for (int64_t b = 0; b < r->B; b++) {
         if (b == 0 || pe_position_batches(&r->pos) > 1) {

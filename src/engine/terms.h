@@ -33,7 +33,7 @@ typedef enum pe_owner { PE_SCORE, PE_WEIGHT, PE_OWNERS } pe_owner;
 typedef struct pe_part {
     const pe_problem    *p;
     const double *const *par;
-    double *const       *dpar; /* NULL, or one pointer per parameter, each may be NULL */
+    double *const       *dpar;  /* NULL, or one pointer per parameter, each may be NULL */
     int                  count; /* parameters, and the numbers in each */
     const int64_t       *sizes;
 } pe_part;
@@ -42,7 +42,8 @@ typedef struct pe_part {
    cotangents over each of these distances. A row is one number (bias, gate), D numbers (A, B) or Dv numbers (r). `owner` is
    filled in by the plan. */
 typedef struct pe_by_distance {
-    void (*fill)(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double rows[]);
+    void (*fill)(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                 double rows[]);
     void (*fold)(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
                  const double drows[], double *const dpar[]);
     pe_owner owner;
@@ -84,15 +85,15 @@ enum { PE_HOOK_STATE = 4, PE_HOOK_PARAMS = 16 };
 enum { PE_NONE = -1 };
 
 typedef struct pe_terms {
-    double              scale;
-    int                 u, w, us; /* which parameter [H,D] is added to q before k, A, G; PE_NONE: none */
-    int                 G;        /* which parameter [2,H,D] meets q by segment; PE_NONE: none */
-    pe_by_distance      bias; /* b: added to the score */
-    pe_by_distance      gate; /* c: multiplies the weight after the softmax */
-    pe_by_distance      A;    /* meets the query */
-    pe_by_distance      B;    /* meets the key */
-    pe_by_distance      r;    /* joins the value */
-    pe_tile_hook        hook; /* X, of the score part */
+    double         scale;
+    int            u, w, us; /* which parameter [H,D] is added to q before k, A, G; PE_NONE: none */
+    int            G;        /* which parameter [2,H,D] meets q by segment; PE_NONE: none */
+    pe_by_distance bias;     /* b: added to the score */
+    pe_by_distance gate;     /* c: multiplies the weight after the softmax */
+    pe_by_distance A;        /* meets the query */
+    pe_by_distance B;        /* meets the key */
+    pe_by_distance r;        /* joins the value */
+    pe_tile_hook   hook;     /* X, of the score part */
 } pe_terms;
 
 /* The five members by distance, for the loops of machines. */

@@ -18,9 +18,9 @@
 
 /* The keys and values of one (item, key head) pair, ready for products. */
 typedef struct packed_pair {
-    float       *Kt;       /* [key_tiles, D, Bcp] */
-    float       *V;        /* [Lk, Dvp], where the caller's rows cannot be used as they are */
-    const float *values;   /* V or the caller's memory */
+    float       *Kt;     /* [key_tiles, D, Bcp] */
+    float       *V;      /* [Lk, Dvp], where the caller's rows cannot be used as they are */
+    const float *values; /* V or the caller's memory */
     int64_t      v_stride;
     float       *key;      /* [Lk] 0 or -infinity */
     const float *key_mask; /* key or NULL */
@@ -28,7 +28,7 @@ typedef struct packed_pair {
 
 typedef struct forward {
     pe_tiles             T;
-    packed_pair         *pairs; /* [wave] */
+    packed_pair         *pairs;       /* [wave] */
     int64_t              wave, first; /* pairs of this wave: first .. first+wave-1, of B*G */
     int64_t              tasks_per_pair;
     const posenc_tensor *S; /* scores only */
@@ -107,7 +107,8 @@ static void finish_rows(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, 
     const pe_attention *a = T->a;
     for (int64_t r = 0; r < R; r++) {
         z->f[r] = z->l[r] > 0 ? 1.0f / z->l[r] : 0;
-        z->m[r] = z->l[r] > 0 ? (float)((double)z->m[r] + (double)logf(z->l[r]) + pe_center(T, h)) : -INFINITY;
+        z->m[r] =
+            z->l[r] > 0 ? (float)((double)z->m[r] + (double)logf(z->l[r]) + pe_center(T, h)) : -INFINITY;
     }
     a->kernels->scale_rows(z->O, T->Dvp, z->f, R, a->sizes.Dv);
     for (int64_t r = 0; r < R; r++) {
@@ -120,7 +121,8 @@ static void finish_rows(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, 
 }
 
 /* O += W V, with the gate on the weights and the vectors that join the values. */
-static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, int64_t h, int64_t I, int64_t J)
+static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, int64_t h, int64_t I,
+                       int64_t J)
 {
     const pe_attention *a  = T->a;
     const pe_problem   *p  = &a->sizes;
@@ -130,14 +132,15 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, i
     const float *gate = pe_tile_gate(T, z, h, I, J, &step);
     if (gate)
         a->kernels->gate(z->S, T->Bcp, gate, step, R, C);
-    a->kernels->product(z->O, T->Dvp, z->S, T->Bcp, 1, x->values + j0 * x->v_stride, x->v_stride, R, p->Dv, C, 1);
+    a->kernels->product(z->O, T->Dvp, z->S, T->Bcp, 1, x->values + j0 * x->v_stride, x->v_stride, R, p->Dv, C,
+                        1);
     if (!T->by[PE_R])
         return;
     const float *r = pe_table(T, PE_R, h);
     if (T->skewed) {
         pe_shift_tile(T, z, z->S, R, C);
-        a->kernels->product(z->O, T->Dvp, z->shift, T->band_width, 1, r + pe_band_start(T, i0, R, j0) * T->Dvp,
-                            T->Dvp, R, p->Dv, R + C - 1, 1);
+        a->kernels->product(z->O, T->Dvp, z->shift, T->band_width, 1,
+                            r + pe_band_start(T, i0, R, j0) * T->Dvp, T->Dvp, R, p->Dv, R + C - 1, 1);
         return;
     }
     for (int64_t i = 0; i < R; i++)
@@ -153,24 +156,26 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, i
 
 static void forward_tile(void *context, int64_t index, int thread)
 {
-    const forward      *f     = context;
-    const pe_tiles     *T     = &f->T;
-    const pe_attention *a     = T->a;
-    const pe_problem   *p     = &a->sizes;
-    const int64_t       group = p->H / p->G, pair = index / f->tasks_per_pair, task = index % f->tasks_per_pair;
-    const packed_pair  *x     = f->pairs + pair;
-    const int64_t       b = (f->first + pair) / p->G, h = (f->first + pair) % p->G * group + task % group;
-    const int64_t       I = T->query_tiles - 1 - task / group; /* longest causal rows first */
-    const int64_t       i0 = I * T->Br, R = pe_smaller(T->Br, p->Lq - i0);
-    pe_scratch         *z  = T->scratch + thread;
-    float              *Qw = a->terms->A.fill ? z->Qw : NULL;
+    const forward      *f = context;
+    const pe_tiles     *T = &f->T;
+    const pe_attention *a = T->a;
+    const pe_problem   *p = &a->sizes;
+    const int64_t group = p->H / p->G, pair = index / f->tasks_per_pair, task = index % f->tasks_per_pair;
+    const packed_pair *x = f->pairs + pair;
+    const int64_t      b = (f->first + pair) / p->G, h = (f->first + pair) % p->G * group + task % group;
+    const int64_t      I  = T->query_tiles - 1 - task / group; /* longest causal rows first */
+    const int64_t      i0 = I * T->Br, R = pe_smaller(T->Br, p->Lq - i0);
+    pe_scratch        *z  = T->scratch + thread;
+    float             *Qw = a->terms->A.fill ? z->Qw : NULL;
     start_rows(T, z, R);
     pe_load_turned(T, z->Qu, 1, b, h, i0, R);
     pe_scale_queries(T, z->Qu, Qw, h, R);
     const int leftwards = a->terms->hook.state > 0;
     for (int64_t step = 0; step < T->key_tiles; step++) {
-        const int64_t J = leftwards ? T->key_tiles - 1 - step : step, C = pe_smaller(T->Bc, p->Lk - J * T->Bc);
-        if (!pe_tile_scores(T, z, z->S, b, h, I, J, z->Qu, Qw, x->Kt + J * p->D * T->Bcp, x->key_mask, !leftwards))
+        const int64_t J = leftwards ? T->key_tiles - 1 - step : step,
+                      C = pe_smaller(T->Bc, p->Lk - J * T->Bc);
+        if (!pe_tile_scores(T, z, z->S, b, h, I, J, z->Qu, Qw, x->Kt + J * p->D * T->Bcp, x->key_mask,
+                            !leftwards))
             continue;
         if (f->S) {
             store_scores(f, z->S, b, h, I, J);

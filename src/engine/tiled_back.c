@@ -30,22 +30,22 @@ typedef struct backward {
     int64_t  chunks; /* per key head */
     int      wants[PE_KINDS], wants_u, wants_w, wants_us, wants_G, wants_hook;
     /* the item's queries and keys */
-    float   *Qu, *Qw, *dout, *delta, *lse; /* [H,Lq,Dp], [H,Lq,Dp], [H,Lq,Dvp], [H,Lq], [H,Lq] */
-    float   *K, *Kt, *Vt, *key;            /* [G,Lk,Dp], [G,tiles,D,Bcp], [G,tiles,Dv,Bcp], [Lk] */
+    float       *Qu, *Qw, *dout, *delta, *lse; /* [H,Lq,Dp], [H,Lq,Dp], [H,Lq,Dvp], [H,Lq], [H,Lq] */
+    float       *K, *Kt, *Vt, *key;            /* [G,Lk,Dp], [G,tiles,D,Bcp], [G,tiles,Dv,Bcp], [Lk] */
     const float *key_mask;
     /* sums: of the item, and over the batch */
-    float   *dQ;              /* [chunks,H,Lq,Dp] */
-    double  *dby1[PE_KINDS];  /* [H,chunks,table_rows] of bias and gate */
-    float   *dby[PE_KINDS];   /* [H,chunks,table_rows,row] of A, B, r */
-    double  *du, *dw, *dus;   /* [H,chunks,D] */
-    double  *dG;              /* [H,chunks,2,D] */
-    double  *hook;            /* [G*chunks, hook_count]: parameters of the part, end to end */
-    double **hook_pointers;   /* [G*chunks, PARAMS] */
-    double  *total, *mass;    /* [D] of one head: see find_residue */
+    float   *dQ;             /* [chunks,H,Lq,Dp] */
+    double  *dby1[PE_KINDS]; /* [H,chunks,table_rows] of bias and gate */
+    float   *dby[PE_KINDS];  /* [H,chunks,table_rows,row] of A, B, r */
+    double  *du, *dw, *dus;  /* [H,chunks,D] */
+    double  *dG;             /* [H,chunks,2,D] */
+    double  *hook;           /* [G*chunks, hook_count]: parameters of the part, end to end */
+    double **hook_pointers;  /* [G*chunks, PARAMS] */
+    double  *total, *mass;   /* [D] of one head: see find_residue */
     int64_t  hook_count;
-    double  *state;           /* [H,Lq,PE_HOOK_STATE] of a hook that travels */
-    int      is_short;        /* rows of at most SHORT keys: delta is taken from the weights themselves */
-    double  *moments;         /* [H,Lq,2] of such rows: sums of W and W*dW */
+    double  *state;    /* [H,Lq,PE_HOOK_STATE] of a hook that travels */
+    int      is_short; /* rows of at most SHORT keys: delta is taken from the weights themselves */
+    double  *moments;  /* [H,Lq,2] of such rows: sums of W and W*dW */
 } backward;
 
 enum { MANY_HEADS = 4, MAX_PARAMS = 16, SHORT = 64 };
@@ -93,21 +93,21 @@ static int is_scalar(pe_kind kind)
 
 static void lay_out_item(backward *w, pe_arena *arena)
 {
-    const pe_tiles   *T = &w->T;
-    const pe_problem *p = &T->a->sizes;
+    const pe_tiles   *T    = &w->T;
+    const pe_problem *p    = &T->a->sizes;
     const int64_t     rows = p->H * p->Lq;
-    w->Qu    = pe_take_floats(arena, rows * T->Dp);
-    w->Qw    = T->a->terms->A.fill ? pe_take_floats(arena, rows * T->Dp) : NULL;
-    w->dout  = pe_take_floats(arena, rows * T->Dvp);
-    w->delta = pe_take_floats(arena, rows);
-    w->lse   = pe_take_floats(arena, rows);
-    w->K     = pe_take_floats(arena, p->G * p->Lk * T->Dp);
-    w->Kt    = pe_take_floats(arena, p->G * T->key_tiles * p->D * T->Bcp);
-    w->Vt    = pe_take_floats(arena, p->G * T->key_tiles * p->Dv * T->Bcp);
-    w->key   = pe_take_floats(arena, pe_padded(p->Lk) + PE_LANES);
-    w->dQ    = pe_take_floats(arena, w->chunks * rows * T->Dp);
-    w->state = pe_take_doubles(arena, T->a->terms->hook.state ? rows * PE_HOOK_STATE : 0);
-    w->moments = pe_take_doubles(arena, 2 * rows);
+    w->Qu                  = pe_take_floats(arena, rows * T->Dp);
+    w->Qw                  = T->a->terms->A.fill ? pe_take_floats(arena, rows * T->Dp) : NULL;
+    w->dout                = pe_take_floats(arena, rows * T->Dvp);
+    w->delta               = pe_take_floats(arena, rows);
+    w->lse                 = pe_take_floats(arena, rows);
+    w->K                   = pe_take_floats(arena, p->G * p->Lk * T->Dp);
+    w->Kt                  = pe_take_floats(arena, p->G * T->key_tiles * p->D * T->Bcp);
+    w->Vt                  = pe_take_floats(arena, p->G * T->key_tiles * p->Dv * T->Bcp);
+    w->key                 = pe_take_floats(arena, pe_padded(p->Lk) + PE_LANES);
+    w->dQ                  = pe_take_floats(arena, w->chunks * rows * T->Dp);
+    w->state               = pe_take_doubles(arena, T->a->terms->hook.state ? rows * PE_HOOK_STATE : 0);
+    w->moments             = pe_take_doubles(arena, 2 * rows);
 }
 
 static void lay_out_sums(backward *w, pe_arena *arena)
@@ -125,14 +125,14 @@ static void lay_out_sums(backward *w, pe_arena *arena)
         else if (arena->memory)
             memset(w->dby[kind], 0, (size_t)size * sizeof(float));
     }
-    w->du               = pe_take_doubles(arena, n * p->D);
-    w->dw               = pe_take_doubles(arena, n * p->D);
-    w->dus              = pe_take_doubles(arena, n * p->D);
-    w->dG               = pe_take_doubles(arena, w->wants_G ? n * 2 * p->D : 0);
-    w->hook             = pe_take_doubles(arena, tasks * w->hook_count);
-    w->total            = pe_take_doubles(arena, p->D);
-    w->mass             = pe_take_doubles(arena, p->D);
-    w->hook_pointers    = pe_take(arena, (size_t)(w->wants_hook ? tasks * MAX_PARAMS : 0) * sizeof(double *));
+    w->du            = pe_take_doubles(arena, n * p->D);
+    w->dw            = pe_take_doubles(arena, n * p->D);
+    w->dus           = pe_take_doubles(arena, n * p->D);
+    w->dG            = pe_take_doubles(arena, w->wants_G ? n * 2 * p->D : 0);
+    w->hook          = pe_take_doubles(arena, tasks * w->hook_count);
+    w->total         = pe_take_doubles(arena, p->D);
+    w->mass          = pe_take_doubles(arena, p->D);
+    w->hook_pointers = pe_take(arena, (size_t)(w->wants_hook ? tasks * MAX_PARAMS : 0) * sizeof(double *));
     if (!arena->memory)
         return;
     memset(w->du, 0, (size_t)(n * p->D) * sizeof(double));
@@ -157,7 +157,7 @@ static void prepare_queries(void *context, int64_t index, int thread)
     const pe_attention *a  = T->a;
     const int64_t       Lq = a->sizes.Lq, Dv = a->sizes.Dv, h = index / T->query_tiles,
                   i0 = index % T->query_tiles * T->Br, R = pe_smaller(T->Br, Lq - i0), at = h * Lq + i0;
-    float              *o  = T->scratch[thread].rows;
+    float *o = T->scratch[thread].rows;
     pe_load_turned(T, w->Qu + at * T->Dp, 1, w->b, h, i0, R);
     pe_scale_queries(T, w->Qu + at * T->Dp, w->Qw ? w->Qw + at * T->Dp : NULL, h, R);
     pe_load_plain(w->dout + at * T->Dvp, T->Dvp, &a->dout, w->b, h, i0, R, Dv);
@@ -174,12 +174,12 @@ static void prepare_queries(void *context, int64_t index, int thread)
 
 static void prepare_keys(void *context, int64_t index, int thread)
 {
-    backward         *w  = context;
-    const pe_tiles   *T  = &w->T;
-    const pe_problem *p  = &T->a->sizes;
-    const int64_t     g  = index / T->key_tiles, J = index % T->key_tiles, j0 = J * T->Bc,
+    backward         *w = context;
+    const pe_tiles   *T = &w->T;
+    const pe_problem *p = &T->a->sizes;
+    const int64_t     g = index / T->key_tiles, J = index % T->key_tiles, j0 = J * T->Bc,
                   C = pe_smaller(T->Bc, p->Lk - j0);
-    float            *K  = w->K + (g * p->Lk + j0) * T->Dp, *v = T->scratch[thread].rows;
+    float *K = w->K + (g * p->Lk + j0) * T->Dp, *v = T->scratch[thread].rows;
     pe_load_turned(T, K, 0, w->b, g, j0, C);
     pe_transpose(w->Kt + index * p->D * T->Bcp, T->Bcp, K, T->Dp, C, p->D);
     pe_load_plain(v, T->Dvp, &T->a->v, w->b, g, j0, C, p->Dv);
@@ -191,7 +191,7 @@ static void prepare_keys(void *context, int64_t index, int thread)
 /* A rectangle of the pair (I,J) with the places its sums go to. */
 typedef struct pair {
     int64_t h, chunk, I, J, i0, R, j0, C, g;
-    float  *dQ;  /* [R, Dp] rows of the chunk */
+    float  *dQ; /* [R, Dp] rows of the chunk */
     double *du, *dw;
 } pair;
 
@@ -215,8 +215,8 @@ static pair pair_of(const backward *w, int64_t h, int64_t chunk, int64_t I, int6
 static void query_product(const backward *w, const pair *x, pe_scratch *z, const float *dS, int64_t stride,
                           const float *B, int64_t K, double *sums)
 {
-    const pe_tiles   *T = &w->T;
-    const int64_t     D = T->a->sizes.D;
+    const pe_tiles *T = &w->T;
+    const int64_t   D = T->a->sizes.D;
     if (!sums) {
         T->a->kernels->product(x->dQ, T->Dp, dS, stride, 1, B, T->Dp, x->R, D, K, 1);
         return;
@@ -259,8 +259,8 @@ static void sum_diagonals(const backward *w, const pair *x, pe_scratch *z, pe_ki
 /* Queries and A along diagonals. */
 static void query_band_back(const backward *w, const pair *x, pe_scratch *z, const float *dS)
 {
-    const pe_tiles *T  = &w->T;
-    const int64_t   D  = T->a->sizes.D, x0 = pe_band_start(T, x->i0, x->R, x->j0), n = x->R + x->C - 1;
+    const pe_tiles *T = &w->T;
+    const int64_t   D = T->a->sizes.D, x0 = pe_band_start(T, x->i0, x->R, x->j0), n = x->R + x->C - 1;
     pe_shift_tile(T, z, dS, x->R, x->C);
     query_product(w, x, z, z->shift, T->band_width, table_row(w, x, PE_A, x0), n, w->wants_w ? x->dw : NULL);
     if (w->wants[PE_A])
@@ -271,8 +271,8 @@ static void query_band_back(const backward *w, const pair *x, pe_scratch *z, con
 /* Keys and B: columns of dS, times scale, shifted into beta [C, band]. */
 static void key_band_back(const backward *w, const pair *x, pe_scratch *z, const float *dS)
 {
-    const pe_tiles *T     = &w->T;
-    const int64_t   D     = T->a->sizes.D, x0 = pe_band_start(T, x->i0, x->R, x->j0), n = x->R + x->C - 1;
+    const pe_tiles *T = &w->T;
+    const int64_t   D = T->a->sizes.D, x0 = pe_band_start(T, x->i0, x->R, x->j0), n = x->R + x->C - 1;
     const float     scale = (float)T->a->terms->scale;
     for (int64_t c = 0; c < x->C; c++) {
         float *row = z->beta + c * T->band_width;
@@ -280,7 +280,8 @@ static void key_band_back(const backward *w, const pair *x, pe_scratch *z, const
         for (int64_t r = 0; r < x->R; r++)
             row[c + x->R - 1 - r] = scale * dS[r * T->Bcp + c];
     }
-    T->a->kernels->product(z->dK, T->Dp, z->beta, T->band_width, 1, table_row(w, x, PE_B, x0), T->Dp, x->C, D, n, 1);
+    T->a->kernels->product(z->dK, T->Dp, z->beta, T->band_width, 1, table_row(w, x, PE_B, x0), T->Dp, x->C, D,
+                           n, 1);
     if (w->wants[PE_B])
         T->a->kernels->product(vector_sums(w, x, PE_B, x0), T->Dp, z->beta, 1, T->band_width,
                                w->K + (x->g * T->a->sizes.Lk + x->j0) * T->Dp, T->Dp, n, D, x->C, 1);
@@ -304,7 +305,8 @@ static void add(float *x, float f, const float *y, int64_t n)
 }
 
 /* Score terms of one element whose distance has table row `row`. */
-static void element_back(const backward *w, const pair *x, pe_scratch *z, int64_t r, int64_t c, int64_t row, float dS)
+static void element_back(const backward *w, const pair *x, pe_scratch *z, int64_t r, int64_t c, int64_t row,
+                         float dS)
 {
     const pe_tiles *T     = &w->T;
     const int64_t   D     = T->a->sizes.D;
@@ -332,7 +334,8 @@ static void looked_up_back(const backward *w, const pair *x, pe_scratch *z, cons
     for (int64_t r = 0; r < x->R; r++)
         for (int64_t c = 0; c < x->C; c++)
             if (dS[r * T->Bcp + c] != 0) /* masked ones may have no row */
-                element_back(w, x, z, r, c, (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0, dS[r * T->Bcp + c]);
+                element_back(w, x, z, r, c, (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0,
+                             dS[r * T->Bcp + c]);
 }
 
 /* dW = dO V^T becomes the cotangent of the gated weights: plus dO . r[t]. */
@@ -345,8 +348,8 @@ static void add_value_vectors(const backward *w, const pair *x, pe_scratch *z, c
     if (!T->by[PE_R])
         return;
     if (T->skewed) {
-        k->product(z->shift, T->band_width, dO, T->Dvp, 1, T->rt + x->h * Dv * T->t_stride + x0, T->t_stride, x->R, n,
-                   Dv, 0);
+        k->product(z->shift, T->band_width, dO, T->Dvp, 1, T->rt + x->h * Dv * T->t_stride + x0, T->t_stride,
+                   x->R, n, Dv, 0);
         k->add_skewed(dW, T->Bcp, z->shift + x->R - 1, T->band_width - 1, x->R, x->C);
         return;
     }
@@ -359,7 +362,8 @@ static void add_value_vectors(const backward *w, const pair *x, pe_scratch *z, c
 }
 
 /* dr[t] += the gated weights along the distance times dO. */
-static void value_vectors_back(const backward *w, const pair *x, pe_scratch *z, const float *gated, const float *dO)
+static void value_vectors_back(const backward *w, const pair *x, pe_scratch *z, const float *gated,
+                               const float *dO)
 {
     const pe_tiles *T  = &w->T;
     const int64_t   Dv = T->a->sizes.Dv, n = x->R + x->C - 1;
@@ -367,8 +371,8 @@ static void value_vectors_back(const backward *w, const pair *x, pe_scratch *z, 
         return;
     if (T->skewed) {
         pe_shift_tile(T, z, gated, x->R, x->C);
-        T->a->kernels->product(vector_sums(w, x, PE_R, pe_band_start(T, x->i0, x->R, x->j0)), T->Dvp, z->shift, 1,
-                               T->band_width, dO, T->Dvp, n, Dv, x->R, 1);
+        T->a->kernels->product(vector_sums(w, x, PE_R, pe_band_start(T, x->i0, x->R, x->j0)), T->Dvp,
+                               z->shift, 1, T->band_width, dO, T->Dvp, n, Dv, x->R, 1);
         return;
     }
     for (int64_t r = 0; r < x->R; r++)
@@ -396,7 +400,8 @@ static void gate_back(const backward *w, const pair *x, pe_scratch *z, const flo
 }
 
 /* W (kept) and dW (from dO V^T) become the cotangent of the softmax's output; with `sums`, values, gate and r get theirs. */
-static void values_back(const backward *w, const pair *x, pe_scratch *z, float *W, float *dW, const float *dO, int sums)
+static void values_back(const backward *w, const pair *x, pe_scratch *z, float *W, float *dW, const float *dO,
+                        int sums)
 {
     const pe_tiles   *T = &w->T;
     const pe_kernels *k = T->a->kernels;
@@ -489,9 +494,11 @@ static int weights_back(const backward *w, const pair *x, pe_scratch *z, int sum
     const pe_problem   *p  = &a->sizes;
     const pe_kernels   *k  = a->kernels;
     const int64_t       at = x->h * p->Lq + x->i0, tile = x->g * T->key_tiles + x->J;
-    const float        *Qu = w->Qu + at * T->Dp, *Qw = w->Qw ? w->Qw + at * T->Dp : NULL, *dO = w->dout + at * T->Dvp;
-    z->lse                 = w->lse + at;
-    if (!pe_tile_scores(T, z, z->S, w->b, x->h, x->I, x->J, Qu, Qw, w->Kt + tile * p->D * T->Bcp, w->key_mask, 0))
+    const float        *Qu = w->Qu + at * T->Dp, *Qw = w->Qw ? w->Qw + at * T->Dp : NULL,
+                *dO = w->dout + at * T->Dvp;
+    z->lse          = w->lse + at;
+    if (!pe_tile_scores(T, z, z->S, w->b, x->h, x->I, x->J, Qu, Qw, w->Kt + tile * p->D * T->Bcp, w->key_mask,
+                        0))
         return 0;
     if (pe_is_shifted(T, z))
         memset(z->m, 0, (size_t)x->R * sizeof(float));
@@ -532,21 +539,22 @@ static void pair_back(const backward *w, const pair *x, pe_scratch *z)
     if (w->wants_hook)
         hook_back(w, x, z, dS);
     k->product(z->dK, T->Dp, dS, 1, T->Bcp, w->Qu + at * T->Dp, T->Dp, x->C, D, x->R, 1);
-    query_product(w, x, z, dS, T->Bcp, w->K + (x->g * a->sizes.Lk + x->j0) * T->Dp, x->C, w->wants_u ? x->du : NULL);
+    query_product(w, x, z, dS, T->Bcp, w->K + (x->g * a->sizes.Lk + x->j0) * T->Dp, x->C,
+                  w->wants_u ? x->du : NULL);
 }
 
 /* Before the sums: what a travelling hook's state holds after the forward, and the moments of short rows in several
    tiles. Both need all key tiles of a query once more, from the right. */
 static void look_ahead(void *context, int64_t index, int thread)
 {
-    const backward   *w  = context;
-    const pe_tiles   *T  = &w->T;
-    const pe_problem *p  = &T->a->sizes;
+    const backward   *w = context;
+    const pe_tiles   *T = &w->T;
+    const pe_problem *p = &T->a->sizes;
     const int64_t     h = index / T->query_tiles, I = index % T->query_tiles, at = h * p->Lq + I * T->Br,
                   R = pe_smaller(T->Br, p->Lq - I * T->Br);
-    pe_scratch       *z = T->scratch + thread;
-    z->backward         = 0;
-    z->state            = T->a->terms->hook.state ? w->state + at * PE_HOOK_STATE : z->own_state;
+    pe_scratch *z   = T->scratch + thread;
+    z->backward     = 0;
+    z->state        = T->a->terms->hook.state ? w->state + at * PE_HOOK_STATE : z->own_state;
     memset(z->state, 0, (size_t)(R * PE_HOOK_STATE) * sizeof(double));
     memset(w->moments + 2 * at, 0, (size_t)(2 * R) * sizeof(double));
     for (int64_t J = T->key_tiles - 1; J >= 0; J--) {
@@ -581,13 +589,13 @@ static void chunk_back(void *context, int64_t index, int thread)
 
 static void finish_queries(void *context, int64_t index, int thread)
 {
-    const backward     *w     = context;
-    const pe_tiles     *T     = &w->T;
-    const pe_problem   *p     = &T->a->sizes;
-    const float         scale = (float)T->a->terms->scale;
-    const int64_t       h = index / T->query_tiles, i0 = index % T->query_tiles * T->Br,
+    const backward   *w     = context;
+    const pe_tiles   *T     = &w->T;
+    const pe_problem *p     = &T->a->sizes;
+    const float       scale = (float)T->a->terms->scale;
+    const int64_t     h = index / T->query_tiles, i0 = index % T->query_tiles * T->Br,
                   R = pe_smaller(T->Br, p->Lq - i0), n = R * T->Dp;
-    float              *sum = w->dQ + (h * p->Lq + i0) * T->Dp;
+    float *sum = w->dQ + (h * p->Lq + i0) * T->Dp;
     (void)thread;
     for (int64_t c = 1; c < w->chunks; c++) {
         const float *part = sum + c * p->H * p->Lq * T->Dp;
@@ -640,22 +648,23 @@ static double without_residue(const backward *w, double x, int64_t d)
 /* The band's sums go back to the room, PE_CHUNK distances at a time and rising; the mirror of fill_chunk. */
 static void fold_band(const backward *w, pe_kind kind, int64_t h)
 {
-    const pe_tiles      *T      = &w->T;
-    const pe_by_distance m      = pe_member(T->a->terms, kind);
-    const pe_part       *part   = &T->a->parts[m.owner];
-    const int            down   = T->band.slope < 0, is_score = kind == PE_BIAS || kind == PE_A;
-    const int64_t        most   = T->band.slope == 1 || T->band.slope == -1 ? PE_CHUNK : 1, width = T->width[kind];
-    double              *chunk  = T->scratch[0].chunk;
+    const pe_tiles      *T    = &w->T;
+    const pe_by_distance m    = pe_member(T->a->terms, kind);
+    const pe_part       *part = &T->a->parts[m.owner];
+    const int            down = T->band.slope < 0, is_score = kind == PE_BIAS || kind == PE_A;
+    const int64_t most = T->band.slope == 1 || T->band.slope == -1 ? PE_CHUNK : 1, width = T->width[kind];
+    double       *chunk = T->scratch[0].chunk;
     if (is_score)
         find_residue(w, kind, h);
     for (int64_t r0 = T->band.first; r0 < T->band.last; r0 += most) {
         const int64_t n = pe_smaller(most, T->band.last - r0);
         for (int64_t r = 0; r < n; r++)
             for (int64_t d = 0; d < width; d++) {
-                const double x = sum_of_chunks(w, kind, h, r0 + r, d);
+                const double x                            = sum_of_chunks(w, kind, h, r0 + r, d);
                 chunk[(down ? n - 1 - r : r) * width + d] = is_score ? without_residue(w, x, d) : x;
             }
-        m.fold(part->p, part->par, h, pe_band_distance(&T->band, down ? r0 + n - 1 : r0), n, chunk, part->dpar);
+        m.fold(part->p, part->par, h, pe_band_distance(&T->band, down ? r0 + n - 1 : r0), n, chunk,
+               part->dpar);
     }
 }
 

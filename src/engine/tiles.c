@@ -20,7 +20,7 @@ static int64_t floor_division(int64_t a, int64_t b)
 /* i - j = e is allowed iff low <= t00 + step*e <= high */
 static void allowed_differences(pe_tiles *T)
 {
-    const pe_distances *d = &T->a->distances;
+    const pe_distances *d    = &T->a->distances;
     const int64_t       step = d->step, low = T->a->reach.low - d->t00, high = T->a->reach.high - d->t00;
     T->e_low  = step > 0 ? -floor_division(-low, step) : -floor_division(high, -step);
     T->e_high = step > 0 ? floor_division(high, step) : floor_division(-low, -step);
@@ -50,7 +50,8 @@ static void set_band(pe_tiles *T)
         T->band.last = T->band.first;
 }
 
-typedef void fill_rows(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double *rows);
+typedef void fill_rows(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                       double *rows);
 
 /* Table rows r0 .. r0+n-1 in the order of the table. A room is asked for rising distances, so a band of falling ones is
    reversed here; other slopes are asked for one by one. */
@@ -89,7 +90,7 @@ static void find_center(const pe_tiles *T, int64_t h, double *chunk)
 /* One member of one head, rounded once: rows, and transposed where that is needed too. */
 static void fill_table(const pe_tiles *T, pe_kind kind, int64_t h, float *transposed, double *chunk)
 {
-    const int64_t width  = T->width[kind], row = T->row[kind];
+    const int64_t width = T->width[kind], row = T->row[kind];
     const double  center = kind == PE_BIAS ? pe_center(T, h) : 0;
     float        *rows   = T->by[kind] ? pe_table(T, kind, h) : NULL;
     if (rows)
@@ -112,9 +113,9 @@ static void fill_table(const pe_tiles *T, pe_kind kind, int64_t h, float *transp
 
 static void fill_tables(void *context, int64_t h, int thread)
 {
-    const pe_tiles *T = context;
-    float *At = T->At ? T->At + h * T->width[PE_A] * T->t_stride : NULL,
-          *rt = T->rt ? T->rt + h * T->width[PE_R] * T->t_stride : NULL;
+    const pe_tiles *T  = context;
+    float          *At = T->At ? T->At + h * T->width[PE_A] * T->t_stride : NULL,
+          *rt          = T->rt ? T->rt + h * T->width[PE_R] * T->t_stride : NULL;
     if (T->center)
         find_center(T, h, T->scratch[thread].chunk);
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
@@ -126,43 +127,43 @@ static void fill_tables(void *context, int64_t h, int thread)
 
 static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, int backward)
 {
-    const pe_attention *a     = T->a;
-    const int64_t       wide  = T->Dp > T->Dvp ? T->Dp : T->Dvp;
-    const int64_t       tall  = T->Br > T->Bc ? T->Br : T->Bc;
-    const int64_t       hook  = a->terms->hook.visit ? T->Br * T->Bc : 0;
-    const int64_t       band  = T->Br * T->band_width;
-    const pe_terms     *m     = a->terms;
-    pe_scratch          y     = {.gamma_key = -1};
-    y.S                       = pe_take_floats(arena, T->Br * T->Bcp);
-    y.W                       = pe_take_floats(arena, T->Br * T->Bcp);
-    y.gamma                   = pe_take_floats(arena, m->A.fill ? band : 0);
-    y.beta                    = pe_take_floats(arena, m->B.fill ? T->band_width * T->Bcp : 0);
-    y.shift                   = pe_take_floats(arena, m->r.fill || (backward && m->A.fill) ? band : 0);
-    y.extra                   = pe_take_floats(arena, T->Br * T->Bcp);
-    y.gate                    = pe_take_floats(arena, m->gate.fill ? T->Br * T->Bcp : 0);
-    const int64_t       content = m->hook.content ? 1 : 0;
-    y.x                       = pe_take_doubles(arena, hook);
-    y.s                       = pe_take_doubles(arena, content * hook);
-    y.ds                      = pe_take_doubles(arena, content * hook);
-    y.q                       = pe_take_doubles(arena, content * T->Br * a->sizes.D);
-    y.dq                      = pe_take_doubles(arena, content * T->Br * a->sizes.D);
-    y.own_state               = pe_take_doubles(arena, T->Br * PE_HOOK_STATE);
-    y.state                   = y.own_state;
-    y.q_pos                   = pe_take_doubles(arena, T->Br);
-    y.k_pos                   = pe_take_doubles(arena, T->Bc);
-    y.q_seg                   = pe_take(arena, (size_t)T->Br * sizeof(int64_t));
-    y.k_seg                   = pe_take(arena, (size_t)T->Bc * sizeof(int64_t));
-    y.meets                   = pe_take_floats(arena, 2 * T->Br);
-    y.Qu                      = pe_take_floats(arena, T->Br * T->Dp);
-    y.Qw                      = pe_take_floats(arena, a->terms->A.fill ? T->Br * T->Dp : 0);
-    y.rows                    = pe_take_floats(arena, tall * wide);
-    y.O                       = pe_take_floats(arena, T->Br * T->Dvp);
-    y.m                       = pe_take_floats(arena, T->Br);
-    y.l                       = pe_take_floats(arena, T->Br);
-    y.f                       = pe_take_floats(arena, T->Br);
-    y.low                     = pe_take(arena, (size_t)T->Br * sizeof(int32_t));
-    y.high                    = pe_take(arena, (size_t)T->Br * sizeof(int32_t));
-    y.chunk                   = pe_take_doubles(arena, PE_CHUNK * wide);
+    const pe_attention *a    = T->a;
+    const int64_t       wide = T->Dp > T->Dvp ? T->Dp : T->Dvp;
+    const int64_t       tall = T->Br > T->Bc ? T->Br : T->Bc;
+    const int64_t       hook = a->terms->hook.visit ? T->Br * T->Bc : 0;
+    const int64_t       band = T->Br * T->band_width;
+    const pe_terms     *m    = a->terms;
+    pe_scratch          y    = {.gamma_key = -1};
+    y.S                      = pe_take_floats(arena, T->Br * T->Bcp);
+    y.W                      = pe_take_floats(arena, T->Br * T->Bcp);
+    y.gamma                  = pe_take_floats(arena, m->A.fill ? band : 0);
+    y.beta                   = pe_take_floats(arena, m->B.fill ? T->band_width * T->Bcp : 0);
+    y.shift                  = pe_take_floats(arena, m->r.fill || (backward && m->A.fill) ? band : 0);
+    y.extra                  = pe_take_floats(arena, T->Br * T->Bcp);
+    y.gate                   = pe_take_floats(arena, m->gate.fill ? T->Br * T->Bcp : 0);
+    const int64_t content    = m->hook.content ? 1 : 0;
+    y.x                      = pe_take_doubles(arena, hook);
+    y.s                      = pe_take_doubles(arena, content * hook);
+    y.ds                     = pe_take_doubles(arena, content * hook);
+    y.q                      = pe_take_doubles(arena, content * T->Br * a->sizes.D);
+    y.dq                     = pe_take_doubles(arena, content * T->Br * a->sizes.D);
+    y.own_state              = pe_take_doubles(arena, T->Br * PE_HOOK_STATE);
+    y.state                  = y.own_state;
+    y.q_pos                  = pe_take_doubles(arena, T->Br);
+    y.k_pos                  = pe_take_doubles(arena, T->Bc);
+    y.q_seg                  = pe_take(arena, (size_t)T->Br * sizeof(int64_t));
+    y.k_seg                  = pe_take(arena, (size_t)T->Bc * sizeof(int64_t));
+    y.meets                  = pe_take_floats(arena, 2 * T->Br);
+    y.Qu                     = pe_take_floats(arena, T->Br * T->Dp);
+    y.Qw                     = pe_take_floats(arena, a->terms->A.fill ? T->Br * T->Dp : 0);
+    y.rows                   = pe_take_floats(arena, tall * wide);
+    y.O                      = pe_take_floats(arena, T->Br * T->Dvp);
+    y.m                      = pe_take_floats(arena, T->Br);
+    y.l                      = pe_take_floats(arena, T->Br);
+    y.f                      = pe_take_floats(arena, T->Br);
+    y.low                    = pe_take(arena, (size_t)T->Br * sizeof(int32_t));
+    y.high                   = pe_take(arena, (size_t)T->Br * sizeof(int32_t));
+    y.chunk                  = pe_take_doubles(arena, PE_CHUNK * wide);
     if (backward) {
         y.gated    = pe_take_floats(arena, m->gate.fill ? T->Br * T->Bcp : 0);
         y.dK       = pe_take_floats(arena, T->Bc * T->Dp);
@@ -186,7 +187,7 @@ static void lay_out_tables(pe_tiles *T, pe_arena *arena, int backward)
         return;
     /* the longest of both roads; vectors are read up to PE_LANES beyond a band */
     const int64_t X = p->Lq + p->Lk, longest = X > a->max_distances ? X : a->max_distances;
-    T->table_rows   = pe_padded(longest) + 2 * PE_LANES;
+    T->table_rows = pe_padded(longest) + 2 * PE_LANES;
     /* transposed rows an odd number of cache lines apart: their columns fall into different sets */
     T->t_stride = pe_padded(X) + (pe_padded(X) / PE_LANES % 2 ? 2 : 3) * PE_LANES;
     /* while a plan counts, both roads are laid out */
@@ -217,23 +218,23 @@ static void fill_turn_tables(const pe_tiles *T)
 
 pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
 {
-    const pe_problem *p  = &a->sizes;
+    const pe_problem *p        = &a->sizes;
     const int         by_reach = (a->mask & (POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW)) != 0;
-    pe_tiles          T  = {.a = a};
-    T.Br                 = pe_smaller(a->tile_q ? a->tile_q : TILE, p->Lq);
-    T.Bc                 = pe_smaller(a->tile_k ? a->tile_k : TILE, p->Lk);
-    T.Bcp                = pe_padded(T.Bc);
-    T.Dp                 = pe_padded(p->D);
-    T.Dvp                = pe_padded(p->Dv);
-    T.band_width         = pe_padded(T.Br + T.Bc) + PE_LANES;
-    T.query_tiles        = (p->Lq + T.Br - 1) / T.Br;
-    T.key_tiles          = (p->Lk + T.Bc - 1) / T.Bc;
-    T.by_distance        = pe_uses_distance(a->terms);
-    T.skewed             = a->distances.skewed || !(T.by_distance || by_reach);
+    pe_tiles          T        = {.a = a};
+    T.Br                       = pe_smaller(a->tile_q ? a->tile_q : TILE, p->Lq);
+    T.Bc                       = pe_smaller(a->tile_k ? a->tile_k : TILE, p->Lk);
+    T.Bcp                      = pe_padded(T.Bc);
+    T.Dp                       = pe_padded(p->D);
+    T.Dvp                      = pe_padded(p->Dv);
+    T.band_width               = pe_padded(T.Br + T.Bc) + PE_LANES;
+    T.query_tiles              = (p->Lq + T.Br - 1) / T.Br;
+    T.key_tiles                = (p->Lk + T.Bc - 1) / T.Bc;
+    T.by_distance              = pe_uses_distance(a->terms);
+    T.skewed                   = a->distances.skewed || !(T.by_distance || by_reach);
     T.has_extra = !T.skewed || a->terms->hook.visit || a->terms->B.fill || a->terms->G != PE_NONE ||
                   (a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS));
-    T.e_low              = INT64_MIN / 4;
-    T.e_high             = INT64_MAX / 4;
+    T.e_low  = INT64_MIN / 4;
+    T.e_high = INT64_MAX / 4;
     if (a->distances.skewed && by_reach)
         allowed_differences(&T);
     set_band(&T);
@@ -252,8 +253,8 @@ pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
 
 /* ---- rows in and out ---- */
 
-void pe_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n,
-                   int64_t width)
+void pe_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b, int64_t h, int64_t s0,
+                   int64_t n, int64_t width)
 {
     for (int64_t s = 0; s < n; s++) {
         float *row = to + s * stride;
@@ -279,8 +280,8 @@ void pe_load_turned(const pe_tiles *T, float *to, int is_query, int64_t b, int64
         pe_turn_rows(to, T->Dp, a->turn, turn_rows(T, is_query, b, s0), n, 1, a->kernels);
 }
 
-void pe_store_turned(const pe_tiles *T, float *rows, int is_query, const posenc_tensor *to, int64_t b, int64_t h,
-                     int64_t s0, int64_t n)
+void pe_store_turned(const pe_tiles *T, float *rows, int is_query, const posenc_tensor *to, int64_t b,
+                     int64_t h, int64_t s0, int64_t n)
 {
     const pe_attention *a = T->a;
     if (!to->data)
@@ -325,7 +326,8 @@ const float *pe_key_mask(const pe_tiles *T, float *key, int64_t b)
     if (!(T->a->mask & POSENC_MASK_KEY_PADDING))
         return NULL;
     for (int64_t j = 0; j < T->a->sizes.Lk; j++)
-        key[j] = pe_integer_at(t, (t->shape[0] == 1 ? 0 : b) * t->stride[0] + j * t->stride[1]) ? 0 : -INFINITY;
+        key[j] =
+            pe_integer_at(t, (t->shape[0] == 1 ? 0 : b) * t->stride[0] + j * t->stride[1]) ? 0 : -INFINITY;
     return key;
 }
 
@@ -362,19 +364,20 @@ int64_t pe_band_start(const pe_tiles *T, int64_t i0, int64_t R, int64_t j0)
 static void band_product(const pe_tiles *T, pe_scratch *z, int64_t h, const float *Qw, int64_t i0, int64_t R,
                          int64_t J, int64_t C, int reuse)
 {
-    const pe_attention *a    = T->a;
-    const int64_t       D    = a->sizes.D, x0 = pe_band_start(T, i0, R, J * T->Bc);
+    const pe_attention *a = T->a;
+    const int64_t       D = a->sizes.D, x0 = pe_band_start(T, i0, R, J * T->Bc);
     const int64_t       have = reuse && z->gamma_key == J ? R - 1 : 0;
     for (int64_t r = 0; have && r < R; r++)
-        memmove(z->gamma + r * T->band_width, z->gamma + r * T->band_width + T->Bc, (size_t)have * sizeof(float));
+        memmove(z->gamma + r * T->band_width, z->gamma + r * T->band_width + T->Bc,
+                (size_t)have * sizeof(float));
     a->kernels->product(z->gamma + have, T->band_width, Qw, T->Dp, 1, T->At + h * D * T->t_stride + x0 + have,
                         T->t_stride, R, R + C - 1 - have, D, 0);
     z->gamma_key = J + 1;
 }
 
 /* extra[r,c] += scale * B[x] . K[c,:]: the band with the tile's keys, read along diagonals. */
-static void key_band_product(const pe_tiles *T, pe_scratch *z, int64_t h, const float *Kt, int64_t i0, int64_t R,
-                             int64_t j0, int64_t C)
+static void key_band_product(const pe_tiles *T, pe_scratch *z, int64_t h, const float *Kt, int64_t i0,
+                             int64_t R, int64_t j0, int64_t C)
 {
     const pe_attention *a     = T->a;
     const float         scale = (float)a->terms->scale;
@@ -416,8 +419,8 @@ static void look_up(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int6
         for (int64_t c = 0; c < C; c++) {
             const double  t   = z->q_pos[r] - z->k_pos[c];
             const int     out = t < low || t > high;
-            const int64_t at  = r * T->Bcp + c, row = T->by_distance && !out ? (int64_t)t - T->band.t0 : 0;
-            z->extra[at]      = out ? -INFINITY : 0;
+            const int64_t at = r * T->Bcp + c, row = T->by_distance && !out ? (int64_t)t - T->band.t0 : 0;
+            z->extra[at] = out ? -INFINITY : 0;
             if (T->by_distance && !out)
                 z->extra[at] += looked_up(T, h, row, Qw + r * T->Dp, Kt + c);
             if (T->by[PE_GATE])
@@ -425,7 +428,8 @@ static void look_up(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int6
         }
 }
 
-const float *pe_tile_gate(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t I, int64_t J, int64_t *step)
+const float *pe_tile_gate(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t I, int64_t J,
+                          int64_t *step)
 {
     if (!T->by[PE_GATE])
         return NULL;
@@ -444,9 +448,21 @@ void pe_shift_tile(const pe_tiles *T, pe_scratch *z, const float *s, int64_t R, 
 
 pe_tile pe_hook_tile(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t R, int64_t C)
 {
-    return (pe_tile){.h = h, .rows = R, .cols = C, .stride = C, .i0 = z->i0, .j0 = z->j0, .q_pos = z->q_pos, .k_pos = z->k_pos,
-                     .scale = T->a->terms->scale, .q = z->q, .s = z->s, .state = z->state,
-                     .backward = z->backward, .ds = z->ds, .dq = z->dq};
+    return (pe_tile){.h        = h,
+                     .rows     = R,
+                     .cols     = C,
+                     .stride   = C,
+                     .i0       = z->i0,
+                     .j0       = z->j0,
+                     .q_pos    = z->q_pos,
+                     .k_pos    = z->k_pos,
+                     .scale    = T->a->terms->scale,
+                     .q        = z->q,
+                     .s        = z->s,
+                     .state    = z->state,
+                     .backward = z->backward,
+                     .ds       = z->ds,
+                     .dq       = z->dq};
 }
 
 /* Products and queries in double for a hook that asks for content. */
@@ -459,7 +475,8 @@ static void widen_content(const pe_tiles *T, const pe_scratch *z, int64_t b, int
         for (int64_t d = 0; d < D; d++)
             z->q[r * D + d] = (double)Qu[r * T->Dp + d] * inverse;
         for (int64_t c = 0; c < C; c++)
-            z->s[r * C + c] = pe_is_allowed(T->a, b, h, i0 + r, j0 + c) ? (double)s[r * T->Bcp + c] : -INFINITY;
+            z->s[r * C + c] =
+                pe_is_allowed(T->a, b, h, i0 + r, j0 + c) ? (double)s[r * T->Bcp + c] : -INFINITY;
     }
 }
 
@@ -475,8 +492,8 @@ static void visit_hook(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, i
     }
 }
 
-static void mask_explicitly(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R, int64_t j0,
-                            int64_t C)
+static void mask_explicitly(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R,
+                            int64_t j0, int64_t C)
 {
     for (int64_t r = 0; r < R; r++)
         for (int64_t c = 0; c < C; c++)
@@ -487,9 +504,9 @@ static void mask_explicitly(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t
 /* extra += scale * (q + us) . G[z]; Qu holds scale * (q + u). */
 static void meet_segments(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int64_t C, const float *Qu)
 {
-    const pe_attention *a  = T->a;
-    const int64_t       D  = a->sizes.D;
-    const double       *u  = pe_head_vector(a, a->terms->u, h), *us = pe_head_vector(a, a->terms->us, h);
+    const pe_attention *a = T->a;
+    const int64_t       D = a->sizes.D;
+    const double       *u = pe_head_vector(a, a->terms->u, h), *us = pe_head_vector(a, a->terms->us, h);
     for (int g = 0; g < 2; g++) {
         const double *G     = pe_segment_vector(a, h, g);
         double        fixed = 0;
@@ -516,8 +533,8 @@ static void mask_segments(const pe_tiles *T, pe_scratch *z, int64_t R, int64_t C
                 z->extra[r * T->Bcp + c] = -INFINITY;
 }
 
-static void fill_extra(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R, int64_t j0,
-                       int64_t C, const float *Qu, const float *Qw, const float *Kt)
+static void fill_extra(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R,
+                       int64_t j0, int64_t C, const float *Qu, const float *Qw, const float *Kt)
 {
     const pe_attention *a = T->a;
     for (int64_t r = 0; r < R; r++) {
@@ -548,7 +565,7 @@ int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_
     const pe_attention *a  = T->a;
     const pe_problem   *p  = &a->sizes;
     const int64_t       i0 = I * T->Br, R = pe_smaller(T->Br, p->Lq - i0), j0 = J * T->Bc,
-                  C = pe_smaller(T->Bc, p->Lk - j0);
+                  C     = pe_smaller(T->Bc, p->Lk - j0);
     pe_tile_terms terms = {0};
     if (!pe_tile_is_reached(T, I, J))
         return 0;

@@ -32,47 +32,47 @@ typedef struct pe_band {
 
 /* Scratch of one thread. */
 typedef struct pe_scratch {
-    float   *S, *W;            /* [Br, Bcp] two tiles */
-    float   *gamma;            /* [Br, band] queries times A */
-    float   *beta;             /* [band, Bcp] B times keys; backward also [Bc, band] */
-    float   *shift;            /* [Br, band] a tile moved onto its diagonals */
-    float   *extra, *gate;     /* [Br, Bcp] looked up */
-    double  *x, *s, *ds;       /* [Br, Bc] of the hook: X, products, cotangents of products */
-    double  *q, *dq;           /* [Br, D] of the hook */
-    double  *state, *own_state; /* [Br, PE_HOOK_STATE] of the queries at hand; the forward's memory for it */
-    int      backward;         /* for the hook */
-    int64_t  i0, j0;           /* of the tile at hand */
-    const float *lse;          /* backward, of the queries at hand: see pe_is_shifted */
-    double  *q_pos, *k_pos;    /* [Br], [Bc] */
-    int64_t *q_seg, *k_seg;    /* [Br], [Bc] segments */
-    float   *meets;            /* [Br, 2] scaled products of queries with the segment vectors */
-    float   *Qu, *Qw, *rows;   /* [Br, Dp], [Br, Dp], [max(Br,Bc), max(Dp,Dvp)] */
-    float   *O, *m, *l, *f;    /* [Br, Dvp], [Br] each */
-    float   *dK, *dV, *diagonal, *gated; /* [Bc, Dp], [Bc, Dvp], [band], [Br, Bcp]: backward */
-    int32_t *low, *high;       /* [Br] */
-    double  *chunk;            /* [PE_CHUNK, max(D,Dv)] distances on their way from or to a room */
-    int64_t  gamma_key;        /* the key tile for which the left part of gamma is there already; -1: none */
+    float  *S, *W;               /* [Br, Bcp] two tiles */
+    float  *gamma;               /* [Br, band] queries times A */
+    float  *beta;                /* [band, Bcp] B times keys; backward also [Bc, band] */
+    float  *shift;               /* [Br, band] a tile moved onto its diagonals */
+    float  *extra, *gate;        /* [Br, Bcp] looked up */
+    double *x, *s, *ds;          /* [Br, Bc] of the hook: X, products, cotangents of products */
+    double *q, *dq;              /* [Br, D] of the hook */
+    double *state, *own_state;   /* [Br, PE_HOOK_STATE] of the queries at hand; the forward's memory for it */
+    int     backward;            /* for the hook */
+    int64_t i0, j0;              /* of the tile at hand */
+    const float *lse;            /* backward, of the queries at hand: see pe_is_shifted */
+    double      *q_pos, *k_pos;  /* [Br], [Bc] */
+    int64_t     *q_seg, *k_seg;  /* [Br], [Bc] segments */
+    float       *meets;          /* [Br, 2] scaled products of queries with the segment vectors */
+    float       *Qu, *Qw, *rows; /* [Br, Dp], [Br, Dp], [max(Br,Bc), max(Dp,Dvp)] */
+    float       *O, *m, *l, *f;  /* [Br, Dvp], [Br] each */
+    float       *dK, *dV, *diagonal, *gated; /* [Bc, Dp], [Bc, Dvp], [band], [Br, Bcp]: backward */
+    int32_t     *low, *high;                 /* [Br] */
+    double      *chunk;     /* [PE_CHUNK, max(D,Dv)] distances on their way from or to a room */
+    int64_t      gamma_key; /* the key tile for which the left part of gamma is there already; -1: none */
 } pe_scratch;
 
 enum { PE_CHUNK = 64 };
 
 typedef struct pe_tiles {
     const pe_attention *a;
-    int64_t Br, Bc, Bcp, Dp, Dvp, band_width; /* padded widths of buffers, in floats */
-    int64_t query_tiles, key_tiles;
-    int     by_distance;     /* any member by distance */
-    int     has_extra;       /* lookups, hook or explicit mask */
-    int     skewed;          /* distances follow the diagonals, or do not matter */
-    int64_t e_low, e_high;   /* skewed: allowed iff e_low <= i - j <= e_high */
-    pe_band band;
-    int64_t table_rows, t_stride; /* allocated rows; stride of the transposed tables */
-    int64_t width[PE_KINDS], row[PE_KINDS]; /* numbers per row of a member: used, and with padding */
-    float  *by[PE_KINDS];    /* [H, table_rows, row]; NULL: no such member, or not needed */
-    double *center;          /* [H] what was taken from the bias before it was rounded; NULL: nothing */
-    float  *At, *rt;         /* [H, D, t_stride], [H, Dv, t_stride]: A and r transposed, skewed only */
-    float  *q_table, *k_table; /* cosines and sines [batches, L, 2M] */
-    int64_t q_batches, k_batches;
-    pe_scratch *scratch;     /* [threads] */
+    int64_t             Br, Bc, Bcp, Dp, Dvp, band_width; /* padded widths of buffers, in floats */
+    int64_t             query_tiles, key_tiles;
+    int                 by_distance;   /* any member by distance */
+    int                 has_extra;     /* lookups, hook or explicit mask */
+    int                 skewed;        /* distances follow the diagonals, or do not matter */
+    int64_t             e_low, e_high; /* skewed: allowed iff e_low <= i - j <= e_high */
+    pe_band             band;
+    int64_t             table_rows, t_stride;   /* allocated rows; stride of the transposed tables */
+    int64_t     width[PE_KINDS], row[PE_KINDS]; /* numbers per row of a member: used, and with padding */
+    float      *by[PE_KINDS];      /* [H, table_rows, row]; NULL: no such member, or not needed */
+    double     *center;            /* [H] what was taken from the bias before it was rounded; NULL: nothing */
+    float      *At, *rt;           /* [H, D, t_stride], [H, Dv, t_stride]: A and r transposed, skewed only */
+    float      *q_table, *k_table; /* cosines and sines [batches, L, 2M] */
+    int64_t     q_batches, k_batches;
+    pe_scratch *scratch; /* [threads] */
 } pe_tiles;
 
 /* Sizes, tables and scratch. Tables are filled only where the arena has memory. */
@@ -86,7 +86,8 @@ int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_
 
 /* The gate of tile (I,J) as a term for the kernel of that name (stride of rows in *step), or NULL. Call it after
    pe_tile_scores, whose lookups it shares. */
-const float *pe_tile_gate(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t I, int64_t J, int64_t *step);
+const float *pe_tile_gate(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t I, int64_t J,
+                          int64_t *step);
 
 /* shift[r, R-1-r+c] = s[r,c], zero elsewhere: row by row onto diagonals. */
 void pe_shift_tile(const pe_tiles *T, pe_scratch *z, const float *s, int64_t R, int64_t C);
@@ -123,15 +124,16 @@ int pe_tile_is_reached(const pe_tiles *T, int64_t I, int64_t J);
 /* Rows s0 .. s0+n-1 of q or k in float, turned, stride Dp, padding zeroed. */
 void pe_load_turned(const pe_tiles *T, float *to, int is_query, int64_t b, int64_t h, int64_t s0, int64_t n);
 /* Rows of v or dout: no rotation. */
-void pe_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n,
-                   int64_t width);
+void pe_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b, int64_t h, int64_t s0,
+                   int64_t n, int64_t width);
 /* Turned back and written to dq or dk. */
-void pe_store_turned(const pe_tiles *T, float *rows, int is_query, const posenc_tensor *to, int64_t b, int64_t h,
-                     int64_t s0, int64_t n);
+void pe_store_turned(const pe_tiles *T, float *rows, int is_query, const posenc_tensor *to, int64_t b,
+                     int64_t h, int64_t s0, int64_t n);
 /* scale*(q + u) and scale*(q + w) of n loaded rows; Qw may be NULL. */
 void pe_scale_queries(const pe_tiles *T, float *Qu, float *Qw, int64_t h, int64_t n);
 /* to [width, stride] = from [n, from_stride] transposed. */
-void pe_transpose(float *to, int64_t stride, const float *from, int64_t from_stride, int64_t n, int64_t width);
+void pe_transpose(float *to, int64_t stride, const float *from, int64_t from_stride, int64_t n,
+                  int64_t width);
 /* key[j] = 0 or -infinity for item b; returns NULL without a padding mask. */
 const float *pe_key_mask(const pe_tiles *T, float *key, int64_t b);
 

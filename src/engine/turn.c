@@ -24,7 +24,8 @@ static double factor(const pe_turn *turn, int64_t m, double position)
     return turn->magnitude * exp(turn->growth_sign * turn->growth[m] * (position - turn->center));
 }
 
-void pe_turn_table(float *table, const pe_turn *turn, const posenc_positions *pos, int64_t b, int64_t s0, int64_t n)
+void pe_turn_table(float *table, const pe_turn *turn, const posenc_positions *pos, int64_t b, int64_t s0,
+                   int64_t n)
 {
     const int64_t M = turn->M;
     for (int64_t s = 0; s < n; s++) {
@@ -45,9 +46,10 @@ void pe_turn_row(double *x, const pe_turn *turn, double position, double sign)
     const int64_t M = turn->M;
     double       *y = x + turn->first;
     for (int64_t m = 0; m < M; m++) {
-        const int64_t a = turn->layout == PE_HALF ? m : 2 * m, b = turn->layout == PE_HALF ? m + M : 2 * m + 1;
-        const double  xa = y[a], xb = y[b];
-        double        c, n;
+        const int64_t a = turn->layout == PE_HALF ? m : 2 * m,
+                      b = turn->layout == PE_HALF ? m + M : 2 * m + 1;
+        const double xa = y[a], xb = y[b];
+        double       c, n;
         pe_cos_sin(position, turn->k[m], &c, &n);
         const double f = factor(turn, m, position);
         c *= f;

@@ -20,16 +20,16 @@ typedef enum pe_layout {
 } pe_layout;
 
 typedef struct pe_turn {
-    int64_t       M;     /* pairs; the rotated block is channels first .. first + 2M - 1 */
-    int64_t       first;
-    pe_layout     layout;
-    double        magnitude; /* factor on cosine and sine */
+    int64_t   M; /* pairs; the rotated block is channels first .. first + 2M - 1 */
+    int64_t   first;
+    pe_layout layout;
+    double    magnitude; /* factor on cosine and sine */
     /* xPos: a query at p is also multiplied by exp(growth * (p - center)), a key by exp(-growth * (p - center)). Scores do
        not depend on center; it keeps both factors within the range of float. NULL: no growth */
-    double *growth;
-    double  center, growth_sign; /* +1 queries, -1 keys */
-    double       *w;         /* [M] frequencies in radians per position; room for D/2 */
-    pe_frequency *k;         /* [M] the same in quarter turns, filled by pe_turn_finish */
+    double       *growth;
+    double        center, growth_sign; /* +1 queries, -1 keys */
+    double       *w;                   /* [M] frequencies in radians per position; room for D/2 */
+    pe_frequency *k;                   /* [M] the same in quarter turns, filled by pe_turn_finish */
 } pe_turn;
 
 void pe_turn_finish(pe_turn *turn);
@@ -38,7 +38,8 @@ void pe_turn_finish(pe_turn *turn);
 pe_turn pe_turn_for_keys(const pe_turn *turn);
 
 /* Table rows [n, 2M] for elements s0 .. s0+n-1 of batch item b: M cosines, then M sines, times the magnitude. */
-void pe_turn_table(float *table, const pe_turn *turn, const posenc_positions *pos, int64_t b, int64_t s0, int64_t n);
+void pe_turn_table(float *table, const pe_turn *turn, const posenc_positions *pos, int64_t b, int64_t s0,
+                   int64_t n);
 
 /* One row of D doubles in place; sign +1 or -1. */
 void pe_turn_row(double *x, const pe_turn *turn, double position, double sign);

@@ -35,9 +35,10 @@ typedef void pe_product_fn(float *c, int64_t c_stride, const float *a, int64_t a
 /* What is added to a tile of products to make scores. Any pointer may be NULL. Row r of a term starts at
    term + r*step; a bias by distance has step -1 because the distance grows by one per query. */
 typedef struct pe_tile_terms {
-    const float   *bias, *skewed, *extra, *key; /* four streams of [R, columns] */
+    const float   *bias, *skewed, *extra, *key;        /* four streams of [R, columns] */
     int64_t        bias_step, skewed_step, extra_step; /* key: the same row for every query */
-    const int32_t *low, *high; /* allowed columns of row r: low[r] <= c < high[r]; both NULL: all of `columns` */
+    const int32_t *low,
+        *high; /* allowed columns of row r: low[r] <= c < high[r]; both NULL: all of `columns` */
 } pe_tile_terms;
 
 /*
@@ -77,7 +78,8 @@ typedef void pe_score_cotangent_fn(float *dw, const float *w, int64_t stride, co
                                    int64_t columns);
 
 /* gate, add_skewed: w[r,c] *= y, x[r,c] += y with y = term[r*step + c]; a term by distance has step -1. */
-typedef void pe_gate_fn(float *w, int64_t stride, const float *term, int64_t step, int64_t R, int64_t columns);
+typedef void pe_gate_fn(float *w, int64_t stride, const float *term, int64_t step, int64_t R,
+                        int64_t columns);
 typedef void pe_add_skewed_fn(float *x, int64_t stride, const float *term, int64_t step, int64_t R,
                               int64_t columns);
 
@@ -121,24 +123,24 @@ typedef void pe_dot_rows_fn(float *out, const float *x, int64_t x_stride, const 
  * Special  NaN and infinity in x spread to their own pair only
  * Source   Su et al. 2021, arXiv:2104.09864, eq. 34 (interleaved); half-split: GPT-NeoX
  */
-typedef void pe_rotate_fn(float *x, int64_t x_stride, const float *table, int64_t t_stride, int64_t R, int64_t M,
-                          float sign);
+typedef void pe_rotate_fn(float *x, int64_t x_stride, const float *table, int64_t t_stride, int64_t R,
+                          int64_t M, float sign);
 
 typedef struct pe_kernels {
-    const char             *isa;
-    pe_product_fn          *product;
-    pe_scores_finish_fn    *scores_finish;
-    pe_softmax_step_fn     *softmax_step;
-    pe_weights_fn          *weights;
-    pe_score_cotangent_fn  *score_cotangent;
-    pe_row_moments_fn      *row_moments;
-    pe_exact_cotangent_fn  *exact_cotangent;
-    pe_gate_fn             *gate;
-    pe_add_skewed_fn       *add_skewed;
-    pe_scale_rows_fn       *scale_rows;
-    pe_diagonal_sums_fn    *diagonal_sums;
-    pe_dot_rows_fn         *dot_rows;
-    pe_rotate_fn           *rotate_half, *rotate_interleaved;
+    const char            *isa;
+    pe_product_fn         *product;
+    pe_scores_finish_fn   *scores_finish;
+    pe_softmax_step_fn    *softmax_step;
+    pe_weights_fn         *weights;
+    pe_score_cotangent_fn *score_cotangent;
+    pe_row_moments_fn     *row_moments;
+    pe_exact_cotangent_fn *exact_cotangent;
+    pe_gate_fn            *gate;
+    pe_add_skewed_fn      *add_skewed;
+    pe_scale_rows_fn      *scale_rows;
+    pe_diagonal_sums_fn   *diagonal_sums;
+    pe_dot_rows_fn        *dot_rows;
+    pe_rotate_fn          *rotate_half, *rotate_interleaved;
 } pe_kernels;
 
 /* The best table this processor can run, or the one POSENC_ISA names ("plain", "avx2", "avx512"). */

@@ -59,8 +59,9 @@ static inline vec vmax(vec a, vec b)
 
 static inline vec vwhere_lanes(int32_t first, int32_t low, int32_t high, vec a, vec b)
 {
-    const ivec lane = _mm512_add_epi32(
-        _mm512_set1_epi32(first), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+    const ivec lane =
+        _mm512_add_epi32(_mm512_set1_epi32(first),
+                         _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
     const __mmask16 fits = _mm512_cmple_epi32_mask(_mm512_set1_epi32(low), lane) &
                            _mm512_cmplt_epi32_mask(lane, _mm512_set1_epi32(high));
     return _mm512_mask_blend_ps(fits, b, a);

@@ -6,6 +6,7 @@
  * that the text, the budget or the code is not what it was when the thresholds were set: a reason to look, and the
  * report says so. Where a claim cannot be judged it is "not applicable", by rule and with the reason:
  *
+ *   - the models predict hidden bytes, and the claims are about the next one;
  *   - an encoding that it names was not compared, or only with settings of its own, or its run diverged;
  *   - fewer than 24 held-out windows;
  *   - fewer steps, or another model, than the thresholds are for;
@@ -100,6 +101,8 @@ static int is_strange(const pe_compare *c)
 /* Why a claim cannot be judged, or NULL. */
 static const char *reason_against(const pe_compare *c, const claim *k)
 {
+    if (c->config.bidirectional)
+        return "the claims are about predicting the next byte";
     if (find(c, k->encoding) < 0 || (k->other && find(c, k->other) < 0))
         return "not compared with its standard settings";
     if (c->windows < PE_FEWEST_WINDOWS)

@@ -139,6 +139,7 @@ static pe_run_config run_config(const pe_compare *c, const posenc_encoding *e)
                            .weight_decay  = p->weight_decay,
                            .clip          = p->clip,
                            .windows       = c->windows,
+                           .bidirectional = c->config.bidirectional,
                            .text          = &c->text};
 }
 
@@ -168,8 +169,9 @@ static posenc_status outcome_create(pe_compare *c, pe_outcome *o, posenc_error *
 {
     char              complete[PE_LONGEST_SPEC];
     const posenc_dims dims   = model_dims(&c->config.preset);
+    const int         mask   = c->config.bidirectional ? POSENC_MASK_NONE : POSENC_MASK_CAUSAL;
     const size_t      seeds  = (size_t)c->config.preset.seeds;
-    posenc_status     status = pe_spec_complete(complete, sizeof complete, o->label, &dims, err);
+    posenc_status     status = pe_spec_complete(complete, sizeof complete, o->label, &dims, mask, err);
     if (!status)
         status = posenc_encoding_create(&o->e, complete, NULL, err);
     if (!status)
@@ -187,6 +189,51 @@ static posenc_status outcome_create(pe_compare *c, pe_outcome *o, posenc_error *
     return try_out(o, err);
 }
 
+/* Is a refusal the encoding's own, and not something that the caller could mend? With the settings of its room
+   whatever its plan or run refuses is; with settings of the caller's only what has no meaning at all. */
+static int has_no_meaning(const pe_outcome *o, posenc_status status)
+{
+    const int of_sizes = status == POSENC_SHAPE || status == POSENC_SETTING || status == POSENC_RANGE;
+    return o->e && (status == POSENC_UNSUPPORTED || (o->is_plain && of_sizes));
+}
+
+/* The sentence without who says it and without its mend, which speak to a programmer: "plan: WHY; do this". */
+static void copy_reason(pe_absent *a, const posenc_error *why)
+{
+    const char *at = strstr(why->message, ": ");
+    at             = at ? at + 2 : why->message;
+    snprintf(a->reason, sizeof a->reason, "%.*s", (int)strcspn(at, ";"), at);
+}
+
+/* Moves the outcome that was begun last to those that do not apply. */
+static posenc_status set_aside(pe_compare *c, const posenc_error *why, posenc_error *err)
+{
+    pe_outcome *o    = &c->outcomes[c->count];
+    pe_absent  *more = realloc(c->absent, (size_t)(c->absent_count + 1) * sizeof *more);
+    if (!more)
+        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for %s", o->label);
+    c->absent    = more;
+    pe_absent *a = &more[c->absent_count++];
+    snprintf(a->label, sizeof a->label, "%s", o->label);
+    copy_reason(a, why);
+    pe_outcome_free(o, c->config.preset.seeds);
+    return POSENC_OK;
+}
+
+/* An encoding without a meaning in these models is named in the results. */
+static posenc_status add_outcome(pe_compare *c, posenc_error *err)
+{
+    posenc_error        why    = {0};
+    pe_outcome         *o      = &c->outcomes[c->count];
+    const posenc_status status = outcome_create(c, o, &why);
+    if (status && has_no_meaning(o, status))
+        return set_aside(c, &why, err);
+    c->count++; /* what was begun is freed with the rest */
+    if (status && err)
+        *err = why;
+    return status;
+}
+
 static posenc_status set_outcomes(pe_compare *c, posenc_error *err)
 {
     const char   *list   = c->config.preset.encodings;
@@ -200,9 +247,13 @@ static posenc_status set_outcomes(pe_compare *c, posenc_error *err)
         memset(o, 0, sizeof *o);
         list = pe_spec_next(o->label, sizeof o->label, list, &status, err);
         if (!status)
-            status = outcome_create(c, o, err);
-        c->count++; /* what was begun is freed with the rest */
+            status = add_outcome(c, err);
     }
+    if (!status && c->count == 0)
+        return pe_train_fail(err, POSENC_UNSUPPORTED, "%.60s cannot be compared %s: %s; give other encodings",
+                             c->absent[0].label,
+                             c->config.bidirectional ? "in a bidirectional model" : "in a causal model",
+                             c->absent[0].reason);
     return status;
 }
 
@@ -274,6 +325,7 @@ void pe_compare_free(pe_compare *compare)
     for (int i = 0; i < compare->count; i++)
         pe_outcome_free(&compare->outcomes[i], compare->config.preset.seeds);
     free(compare->outcomes);
+    free(compare->absent);
     pe_bootstrap_free(compare->bootstrap);
     free(compare);
 }

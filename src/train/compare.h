@@ -22,10 +22,11 @@ typedef struct pe_compare_config {
     pe_preset            preset; /* a copy, perhaps with other encodings, steps or seeds */
     const unsigned char *text;   /* the last tenth is held out; must outlive the comparison */
     int64_t              text_size;
-    const char          *text_name; /* for the report */
-    const char          *directory; /* NULL: nothing will be written */
-    int64_t              workers;   /* 0: one per processor */
-    const char          *call;      /* the command that repeats it; NULL where there is none */
+    const char          *text_name;     /* for the report */
+    const char          *directory;     /* NULL: nothing will be written */
+    int64_t              workers;       /* 0: one per processor */
+    const char          *call;          /* the command that repeats it; NULL where there is none */
+    int                  bidirectional; /* 1: hidden bytes from both sides instead of the next byte */
 } pe_compare_config;
 
 typedef struct pe_compare pe_compare;

@@ -4,6 +4,7 @@
  *
  * Positions start at L/16: before that no encoding knows anything yet, and the first bytes would stretch the scale.
  * Beyond L the smoothing widens with the position, as the axis does. (Numbers that are written elsewhere do not.)
+ * Hidden bytes are measured at five lengths: a staircase, which nothing smooths.
  * Encodings are drawn from the parameters of the first seed's first layer after training, so an encoding that learns
  * is seen as it became. Twice the training length is shown, with a line at L: what lies beyond was never trained.
  */
@@ -41,12 +42,15 @@ static int64_t choose_positions(int64_t *positions, int64_t L)
 
 /* At each chosen position the mean over a window of an eighth of it, but of L/8 at least, as the curve has already:
    on a logarithmic axis that is the same width everywhere. Returns where the numbers stand. */
-static double *thin(pe_gallery *g, const double *curve, const int64_t *positions, int64_t n, int64_t L)
+static double *thin(pe_gallery *g, const double *curve, const int64_t *positions, int64_t n,
+                    const pe_run_config *c)
 {
+    const int64_t L = c->L;
+
     double *y = g->next;
     g->next += n;
     for (int64_t i = 0; i < n; i++) {
-        const int64_t p = positions[i], half = p > L ? p / 2 / SMOOTH_PART : 0;
+        const int64_t p = positions[i], half = p > L && !c->bidirectional ? p / 2 / SMOOTH_PART : 0;
         const int64_t end = p + half + 1 > PE_REACH * L ? PE_REACH * L : p + half + 1;
         y[i]              = pe_mean(curve + p - half, end - (p - half));
     }
@@ -63,10 +67,11 @@ static void set_loss_curves(pe_gallery *g, const pe_compare *c, const int *order
         x[i] = (double)(positions[i] + 1);
     for (int i = 0; i < count; i++) {
         const pe_outcome *o = &c->outcomes[order[i]];
-        g->curves[i] = (pe_curve){.name = o->label, .x = x, .y = thin(g, o->curve, positions, n, L), .n = n};
+        g->curves[i] =
+            (pe_curve){.name = o->label, .x = x, .y = thin(g, o->curve, positions, n, &o->config), .n = n};
         if (o->low && o->high) {
-            g->curves[i].low  = thin(g, o->low, positions, n, L);
-            g->curves[i].high = thin(g, o->high, positions, n, L);
+            g->curves[i].low  = thin(g, o->low, positions, n, &o->config);
+            g->curves[i].high = thin(g, o->high, positions, n, &o->config);
         }
     }
 }
@@ -95,14 +100,16 @@ static void set_training_curves(pe_gallery *g, const pe_compare *c, const int *o
 
 static void set_general(pe_gallery *g, const pe_compare *c, int count)
 {
-    const pe_preset *p = &c->config.preset;
-    snprintf(g->title, sizeof g->title, "Loss by position, trained at L = %lld%s", (long long)p->L,
-             p->seeds > 1 ? " (band: range over seeds)" : "");
+    const pe_preset *p      = &c->config.preset;
+    const int        masked = c->config.bidirectional;
+    snprintf(g->title, sizeof g->title, "Loss by %s, trained at L = %lld%s", masked ? "length" : "position",
+             (long long)p->L, p->seeds > 1 ? " (band: range over seeds)" : "");
     snprintf(g->mark_label, sizeof g->mark_label, "L = %lld", (long long)p->L);
     g->mark     = (pe_mark){(double)p->L, g->mark_label};
     g->loss     = (pe_figure){.kind        = PE_CURVES,
                               .title       = g->title,
-                              .x_label     = "position in the window (bytes, log scale)",
+                              .x_label     = masked ? "length that is read at once (bytes, log scale)"
+                                                    : "position in the window (bytes, log scale)",
                               .y_label     = "loss (nats per byte)",
                               .log_x       = 1,
                               .curves      = g->curves,
@@ -159,15 +166,17 @@ static posenc_status add_picture(pe_gallery *g, const pe_compare *c, int index, 
     const pe_preset  *p = &c->config.preset;
     pe_exhibit       *x = &g->items[g->count];
     char              origin[96];
-    pe_picture_data   data = {
-          .length = PICTURE_LENGTHS * p->L, .causal = 1, .mark = (double)p->L, .mark_label = g->mark_label};
-    data.dims = (posenc_dims){.B       = 1,
-                              .H       = p->heads,
-                              .D       = p->d_model / p->heads,
-                              .Lq      = PE_REACH * p->L,
-                              .Lk      = PE_REACH * p->L,
-                              .d_model = p->d_model,
-                              .L       = p->L};
+    pe_picture_data   data = {.length     = PICTURE_LENGTHS * p->L,
+                              .causal     = !c->config.bidirectional,
+                              .mark       = (double)p->L,
+                              .mark_label = g->mark_label};
+    data.dims              = (posenc_dims){.B       = 1,
+                                           .H       = p->heads,
+                                           .D       = p->d_model / p->heads,
+                                           .Lq      = PE_REACH * p->L,
+                                           .Lk      = PE_REACH * p->L,
+                                           .d_model = p->d_model,
+                                           .L       = p->L};
     snprintf(origin, sizeof origin, "after %lld training steps, seed 1%s", (long long)p->steps,
              offer->place == POSENC_INPUT ? "" : ", first layer");
     data.origin           = learns(o) ? origin : NULL;

@@ -165,10 +165,18 @@ static int64_t extent(int64_t units, int64_t d)
     return units < 0 ? -units : units * d;
 }
 
+/* The embedding of a bidirectional model has one row more, the mask symbol's. It is the last, so that all others
+   start from the numbers that they have in any model. */
+static int64_t rows_of(const pe_model *m, const recipe *r)
+{
+    const int symbols = r == &model_recipes[PE_EMBEDDING] && m->config.bidirectional;
+    return (r->rows ? extent(r->rows, m->config.d_model) : 1) + symbols;
+}
+
 static void add_recipe(pe_model *m, const recipe *r, const char *prefix)
 {
     const int64_t d = m->config.d_model;
-    pe_weight    *w = add_weight(m, (r->rows ? extent(r->rows, d) : 1) * extent(r->columns, d), r->decays, 1);
+    pe_weight    *w = add_weight(m, rows_of(m, r) * extent(r->columns, d), r->decays, 1);
     snprintf(w->name, sizeof w->name, "%s%s", prefix, r->name);
 }
 
@@ -261,11 +269,26 @@ static posenc_status table_create(pe_model *m, posenc_error *err)
 
 /* ---------------------------------------------------------------- plans and memory ---------- */
 
+/* Whether every part of the encoding has a meaning without a causal mask, if this model has none. */
+static posenc_status check_direction(const pe_model *m, posenc_error *err)
+{
+    for (int place = 0; m->config.bidirectional && place < POSENC_PLACES; place++) {
+        const posenc_encoding_info *part = posenc_encoding_part(m->encoding, (posenc_place)place);
+        if (part && part->causal_only)
+            return pe_train_fail(err, POSENC_UNSUPPORTED, "model: %s has a meaning with a causal mask only",
+                                 part->name);
+    }
+    return POSENC_OK;
+}
+
 static posenc_status plans_create(pe_model *m, posenc_error *err)
 {
+    const posenc_status direction = check_direction(m, err);
+    if (direction)
+        return direction;
     const posenc_dims shorter = short_dims(m), longer = long_dims(m);
     posenc_options    options = posenc_options_default();
-    options.mask              = POSENC_MASK_CAUSAL;
+    options.mask              = m->config.bidirectional ? POSENC_MASK_NONE : POSENC_MASK_CAUSAL;
     options.threads           = 1;
     posenc_status status      = posenc_plan_create(&m->short_plan, m->encoding, &shorter, &options, err);
     return status ? status : posenc_plan_create(&m->long_plan, m->encoding, &longer, &options, err);
@@ -476,24 +499,29 @@ void pe_model_free(pe_model *model)
     free(model);
 }
 
-posenc_status pe_model_losses(pe_model *m, double *losses, const unsigned char *const *windows, int64_t B,
-                              int64_t length, posenc_error *err)
+static posenc_status check_batch(const pe_model *m, const pe_batch *batch, int64_t longest, posenc_error *err)
 {
-    const int64_t most = length <= m->config.L ? m->config.batch : m->long_batch;
-    if (length < 1 || length > m->config.longest || B < 1 || B > most)
+    const int64_t most = batch->length <= m->config.L ? m->config.batch : m->long_batch;
+    if (batch->length < 1 || batch->length > longest || batch->B < 1 || batch->B > most)
         return pe_train_fail(err, POSENC_RANGE,
-                             "model: %lld windows of %lld bytes are beyond what was planned", (long long)B,
-                             (long long)length);
-    return m->math->losses(m, losses, windows, B, length, err);
+                             "model: %lld windows of %lld bytes are beyond what was planned",
+                             (long long)batch->B, (long long)batch->length);
+    if (!batch->hidden != !m->config.bidirectional)
+        return pe_train_fail(err, POSENC_ARGUMENT,
+                             "model: hidden bytes must be given to a bidirectional model and to no other");
+    return POSENC_OK;
 }
 
-posenc_status pe_model_gradient(pe_model *m, double *loss, const unsigned char *const *windows, int64_t B,
-                                posenc_error *err)
+posenc_status pe_model_losses(pe_model *m, double *losses, const pe_batch *batch, posenc_error *err)
 {
-    if (B < 1 || B > m->config.batch)
-        return pe_train_fail(err, POSENC_RANGE, "model: batch is %lld; it was planned as at most %lld",
-                             (long long)B, (long long)m->config.batch);
-    return m->math->gradient(m, loss, windows, B, err);
+    const posenc_status status = check_batch(m, batch, m->config.longest, err);
+    return status ? status : m->math->losses(m, losses, batch, err);
+}
+
+posenc_status pe_model_gradient(pe_model *m, double *loss, const pe_batch *batch, posenc_error *err)
+{
+    const posenc_status status = check_batch(m, batch, m->config.L, err);
+    return status ? status : m->math->gradient(m, loss, batch, err);
 }
 
 static int64_t trained_from(const pe_model *m, int first)

@@ -2,13 +2,15 @@
 /*
  * model.h: the small Transformer of `compare`, forward and backward
  *
- * A decoder over bytes: token embedding (+ rows of the encoding, if it acts at the input), then layers
+ * A Transformer over bytes: token embedding (+ rows of the encoding, if it acts at the input), then layers
  * of
  *
  *     x += Wo attend(norm(x) Wqkv)          attend: posenc_attend, whatever the encoding
  *     x += Wdown gelu(norm(x) Wup + bup) + bdown
  *
  * then a norm and an untied output. docs/experiments.md says which numbers it starts from, and why.
+ *
+ * It predicts the next byte under a causal mask or, bidirectional, bytes that are hidden from it, without a mask.
  *
  * All parameters lie in one array `theta`, all gradients in another, `grad`, with the same offsets;
  * the table `weights` says which stretch is what. So the optimiser, the tests and the copy of the
@@ -26,7 +28,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PE_BYTES = 256, PE_MLP_WIDTH = 4, PE_BLOCK_ROWS = 256 };
+/* PE_MASK_SYMBOL: the row of the embedding that stands for a hidden byte; only bidirectional models have it. */
+enum { PE_BYTES = 256, PE_MASK_SYMBOL = PE_BYTES, PE_MLP_WIDTH = 4, PE_BLOCK_ROWS = 256 };
 
 /* ORDER layer_recipes (model.c): the tensors of one layer, then those of the whole model. */
 typedef enum pe_layer_weight {
@@ -88,7 +91,8 @@ typedef struct pe_model_config {
     int64_t      d_model, layers, heads;
     int64_t      batch; /* windows of one pe_model_gradient */
     uint64_t     seed;
-    posenc_dtype dtype; /* F32, or F64 for tests */
+    posenc_dtype dtype;         /* F32, or F64 for tests */
+    int          bidirectional; /* 1: hidden bytes are predicted from both sides; 0: the next byte */
 } pe_model_config;
 
 /* What the forward pass leaves for the backward pass, in one layer. Element type: the model's. n =
@@ -102,12 +106,19 @@ typedef struct pe_layer_memory {
 
 typedef struct pe_model pe_model;
 
-/* windows[b]: length + 1 bytes; byte p + 1 is predicted from bytes 0 .. p. */
+/* What a model reads and predicts.
+   Next byte: windows[b] has length + 1 bytes; byte p + 1 is predicted from bytes 0 .. p; hidden is NULL.
+   Bidirectional: windows[b] has length bytes; byte p is hidden where hidden[b * length + p] is not 0: there the model
+   reads the mask symbol, and predicts the byte from all that stand around it. */
+typedef struct pe_batch {
+    const unsigned char *const *windows;
+    const unsigned char        *hidden;
+    int64_t                     B, length;
+} pe_batch;
+
 typedef struct pe_model_math {
-    posenc_status (*losses)(pe_model *m, double *losses, const unsigned char *const *windows, int64_t B,
-                            int64_t length, posenc_error *err);
-    posenc_status (*gradient)(pe_model *m, double *loss, const unsigned char *const *windows, int64_t B,
-                              posenc_error *err);
+    posenc_status (*losses)(pe_model *m, double *losses, const pe_batch *batch, posenc_error *err);
+    posenc_status (*gradient)(pe_model *m, double *loss, const pe_batch *batch, posenc_error *err);
 } pe_model_math;
 
 extern const pe_model_math pe_model_math_f32, pe_model_math_f64;
@@ -145,14 +156,13 @@ struct pe_model {
 posenc_status pe_model_create(pe_model **model, const pe_model_config *config, posenc_error *err);
 void          pe_model_free(pe_model *model); /* NULL is fine */
 
-/* losses [B, length]: nats of each predicted byte. B and length as planned: batch windows up to L,
-   or long_batch windows up to `longest`. */
-posenc_status pe_model_losses(pe_model *m, double *losses, const unsigned char *const *windows, int64_t B,
-                              int64_t length, posenc_error *err);
+/* losses [B, length]: nats of each predicted byte, NaN where none is predicted. B and length as planned: batch
+   windows up to L, or long_batch windows up to `longest`. */
+posenc_status pe_model_losses(pe_model *m, double *losses, const pe_batch *batch, posenc_error *err);
 
-/* *loss = mean over the batch; grad receives (overwrites) its gradient. */
-posenc_status pe_model_gradient(pe_model *m, double *loss, const unsigned char *const *windows, int64_t B,
-                                posenc_error *err);
+/* *loss = mean over the predicted bytes; grad receives (overwrites) its gradient. Bidirectional: at least one byte
+   must be hidden. batch->length is L. */
+posenc_status pe_model_gradient(pe_model *m, double *loss, const pe_batch *batch, posenc_error *err);
 
 /* Elements that training changes: of the whole model, of the encoding alone. */
 int64_t pe_model_parameters(const pe_model *m);

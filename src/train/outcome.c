@@ -7,6 +7,9 @@
  * break position, the last one where the smoothed loss is within 0.1 nats of that at L. A run that diverged has no
  * such matrix: its numbers stay NaN and it has no rank.
  *
+ * A bidirectional model has read each window at five lengths instead; its matrix holds, for every length, the same
+ * number in all columns from the length before, so that all this holds for it too. Nothing is smoothed then.
+ *
  * Buckets differ in difficulty (text further on in a window is another text), so encodings are compared within a
  * bucket only; a ratio compares two buckets and is read beside the ratio of an encoding that is known to carry on.
  */
@@ -25,6 +28,23 @@ static const struct {
     double      most;
     const char *name;
 } classes[] = {{1.1, "extrapolates"}, {1.4, "degrades"}, {INFINITY, "breaks"}};
+
+const char *pe_objective_name(int bidirectional)
+{
+    return bidirectional ? "masked bytes" : "next byte";
+}
+
+const char *pe_objective_text(int bidirectional)
+{
+    return bidirectional ? "predicting bytes that are hidden from it (15 %) from all bytes around them"
+                         : "predicting the next byte";
+}
+
+const char *pe_outcome_bucket(const pe_outcome *o, int bucket, int64_t *first)
+{
+    *first = o->config.bidirectional ? 0 : pe_bucket_edge(o->config.L, bucket);
+    return o->config.bidirectional ? pe_length_name(bucket) : pe_bucket_name(bucket);
+}
 
 static posenc_status no_memory(const pe_outcome *o, posenc_error *err)
 {
@@ -93,7 +113,8 @@ static void mean_of_windows(double *mean, const pe_run_result *run, int64_t wind
 
 static posenc_status measure_curve(pe_outcome *o, int64_t seeds, posenc_error *err)
 {
-    const int64_t n = PE_REACH * o->config.L, width = larger(1, o->config.L / SMOOTH_PART);
+    const int64_t n = PE_REACH * o->config.L, part = o->config.L / SMOOTH_PART;
+    const int64_t width = o->config.bidirectional ? 1 : larger(1, part);
     double       *raw = malloc((size_t)n * sizeof *raw), *smooth = malloc((size_t)n * sizeof *smooth);
     for (int64_t s = 0; raw && smooth && s < seeds; s++) {
         mean_of_windows(raw, &o->runs[s], o->config.windows, n);

@@ -39,11 +39,19 @@ typedef struct pe_outcome {
     int         rank[PE_BUCKETS];       /* shared where intervals contain 0; 0: not ranked */
 } pe_outcome;
 
+/* An encoding that was asked for beside others, and has no meaning in these models. */
+typedef struct pe_absent {
+    char label[PE_LONGEST_SPEC];
+    char reason[sizeof(((posenc_error *)0)->message)];
+} pe_absent;
+
 struct pe_compare {
     pe_compare_config config;
     pe_text           text;
     pe_outcome       *outcomes;
     int               count;
+    pe_absent        *absent; /* [absent_count] */
+    int               absent_count;
     int     reference; /* index of the encoding that differences are taken to: the best at L; -1: none */
     int64_t windows;
     int64_t workers;
@@ -51,6 +59,13 @@ struct pe_compare {
     double        wall_seconds;
     char          warning[PE_LONGEST_WARNING], answer[PE_LONGEST_ANSWER], machine[PE_MACHINE];
 };
+
+/* "predicts the next byte ..." and its short name, for whatever is written. */
+const char *pe_objective_name(int bidirectional);
+const char *pe_objective_text(int bidirectional);
+/* What bucket b is called, and the first position that belongs to it: every length starts at 0 where it is read by
+   itself, as it is where the model is bidirectional. */
+const char *pe_outcome_bucket(const pe_outcome *o, int bucket, int64_t *first);
 
 /* Fewer windows than this decide nothing; fewer positions than this make no bucket of L/2. */
 enum { PE_FEWEST_WINDOWS = 24, PE_SHORTEST_L = 8 };

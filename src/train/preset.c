@@ -74,7 +74,7 @@ static int append(char *to, size_t n, const char *text, size_t length)
 }
 
 static posenc_status complete_part(char *complete, size_t n, const char *part, size_t length,
-                                   const posenc_dims *dims, posenc_error *err)
+                                   const posenc_dims *dims, int mask, posenc_error *err)
 {
     const char  *bracket     = memchr(part, '[', length);
     const size_t name_length = bracket ? (size_t)(bracket - part) : length;
@@ -82,7 +82,7 @@ static posenc_status complete_part(char *complete, size_t n, const char *part, s
     char         name[LONGEST_NAME], settings[LONGEST_SETTINGS];
     snprintf(name, sizeof name, "%.*s", (int)(name_length < sizeof name ? name_length : sizeof name - 1),
              part);
-    const posenc_status status = posenc_small_model(name, dims, settings, sizeof settings, err);
+    const posenc_status status = posenc_small_model_for(name, dims, mask, settings, sizeof settings, err);
     if (status)
         return status;
     int fits = append(complete, n, part, name_length);
@@ -95,13 +95,13 @@ static posenc_status complete_part(char *complete, size_t n, const char *part, s
                 : pe_train_fail(err, POSENC_ARGUMENT, "%s: the settings of this encoding are too long", name);
 }
 
-posenc_status pe_spec_complete(char *complete, size_t n, const char *spec, const posenc_dims *dims,
+posenc_status pe_spec_complete(char *complete, size_t n, const char *spec, const posenc_dims *dims, int mask,
                                posenc_error *err)
 {
     complete[0] = 0;
     for (;;) {
         const size_t        length = up_to(spec, '+');
-        const posenc_status status = complete_part(complete, n, spec, length, dims, err);
+        const posenc_status status = complete_part(complete, n, spec, length, dims, mask, err);
         if (status || !spec[length])
             return status;
         if (!append(complete, n, "+", 1))

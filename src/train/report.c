@@ -232,10 +232,12 @@ static void answer(FILE *to, const pe_compare *c)
                 ? "and differences smaller than the intervals, which are not findings"
                 : "and another seed: with one seed the intervals hold for other windows of this text, "
                   "not for other initial weights (--seeds 3 does both)");
-    fputs("<nav><a href=#results>Results</a><a href=#length>Loss against length</a><a href=#checks>Checks</a>"
-          "<a href=#encodings>Encodings</a><a href=#papers>Papers</a><a href=#reading>How to read it</a>"
-          "<a href=#repeat>Repeat it</a></nav>\n",
-          to);
+    fprintf(
+        to,
+        "<nav><a href=#results>Results</a><a href=#length>Loss against length</a><a href=#checks>Checks</a>"
+        "<a href=#encodings>Encodings</a>%s<a href=#reading>How to read it</a>"
+        "<a href=#repeat>Repeat it</a></nav>\n",
+        c->config.bidirectional ? "" : "<a href=#papers>Papers</a>");
 }
 
 static void what_was_run(FILE *to, const pe_compare *c)
@@ -246,24 +248,27 @@ static void what_was_run(FILE *to, const pe_compare *c)
     element(
         to, "p",
         "For each of %d encodings the same small Transformer (%lld layers, width %lld, %lld heads, "
-        "predicting the "
-        "next byte) was trained on the first nine tenths of %s (%lld bytes) for %lld steps of %lld windows "
+        "%s) was trained on the first nine tenths of %s (%lld bytes) for %lld steps of %lld windows "
         "of "
         "L = %lld bytes, from the same initial weights and on the same batches, with %s and no tuning for "
         "any encoding. Then each read %lld windows of %lld bytes, 8 times as long as anything it was trained "
         "on, "
-        "from the last tenth. Since no byte sees what follows it, one such pass gives the loss at every "
-        "shorter "
-        "length too.",
-        c->count, (long long)p->layers, (long long)p->d_model, (long long)p->heads, c->config.text_name,
-        (long long)c->text.size, (long long)p->steps, (long long)p->batch, (long long)p->L,
-        many(seeds, p->seeds, "seed"), (long long)c->windows, (long long)(PE_REACH * p->L));
-    element(
-        to, "p",
-        "These are models of some %lld thousand numbers, not language models. What carries over to large "
-        "ones is "
-        "the order of the encodings and where each of them breaks, not the losses: see what papers found.",
-        (long long)(c->reference >= 0 ? c->outcomes[c->reference].runs[0].parameters / 1000 : 0));
+        "from the last tenth. %s",
+        c->count, (long long)p->layers, (long long)p->d_model, (long long)p->heads,
+        pe_objective_text(c->config.bidirectional), c->config.text_name, (long long)c->text.size,
+        (long long)p->steps, (long long)p->batch, (long long)p->L, many(seeds, p->seeds, "seed"),
+        (long long)c->windows, (long long)(PE_REACH * p->L),
+        c->config.bidirectional ? "It read each window five times, in pieces of L/2, L, 2 L, 4 L and 8 L, "
+                                  "with the same bytes hidden: "
+                                  "only how much stands around them differs."
+                                : "Since no byte sees what follows it, one such pass gives the loss at every "
+                                  "shorter length too.");
+    element(to, "p",
+            "These are models of some %lld thousand numbers, not language models. What carries over to large "
+            "ones is "
+            "the order of the encodings and where each of them breaks, not the losses%s.",
+            (long long)(c->reference >= 0 ? c->outcomes[c->reference].runs[0].parameters / 1000 : 0),
+            c->config.bidirectional ? "" : ": see what papers found");
     if (c->warning[0])
         element(to, "p class=FAILED", "Warning: %s.", c->warning);
 }
@@ -284,14 +289,20 @@ static void curves(FILE *to, const pe_compare *c, const pe_gallery *g)
 {
     const pe_preset *p = &c->config.preset;
     char             caption[512];
+    char             smoothed[128];
+    if (c->config.bidirectional)
+        snprintf(smoothed, sizeof smoothed,
+                 "measured at five lengths, each of which stands for those below it");
+    else
+        snprintf(smoothed, sizeof smoothed,
+                 "smoothed over %lld bytes, and over an eighth of the position beyond L",
+                 (long long)(p->L / 8));
     snprintf(caption, sizeof caption,
-             "Mean over %lld windows, smoothed over %lld bytes, and over an eighth of the position beyond "
-             "L%s. Left of the line: lengths that were trained. The "
+             "Mean over %lld windows, %s%s. Left of the line: lengths that were trained. The "
              "numbers stand in the table above, by bucket, and in curves.csv, by position. Click into the "
              "drawing for "
              "coordinates, on a name to hide its curve.",
-             (long long)c->windows, (long long)(p->L / 8),
-             p->seeds > 1 ? "; the band is the range over seeds" : "");
+             (long long)c->windows, smoothed, p->seeds > 1 ? "; the band is the range over seeds" : "");
     fputs("<h2 id=length>Loss against length</h2>\n", to);
     figure(to, &g->items[0], caption);
     fputs("<h2 id=training>Training</h2>\n", to);
@@ -393,6 +404,10 @@ static void encodings(FILE *to, const pe_compare *c, const pe_gallery *g)
     for (int i = 0, n = order ? pe_outcomes_order(c, order) : 0; i < n; i++)
         encoding(to, c, g, order[i]);
     free(order);
+    for (int i = 0; i < c->absent_count; i++) {
+        element(to, "h3", "%s", c->absent[i].label);
+        element(to, "p", "It does not apply to these models: %s.", c->absent[i].reason);
+    }
 }
 
 /* ---------------------------------------------------------------- papers, reading, repeating  */
@@ -437,8 +452,11 @@ static void anchor_row(FILE *to, const struct anchor *a, const pe_outcome *o)
     fputs("</td></tr>\n", to);
 }
 
+/* The papers measured the next token, so beside hidden bytes there is nothing to read. */
 static void papers(FILE *to, const pe_compare *c)
 {
+    if (c->config.bidirectional)
+        return;
     fputs("<h2 id=papers>What papers found</h2>\n"
           "<p>Large models, perplexity per token (lower is better), beside the small ones of this page, nats "
           "per byte. "
@@ -458,17 +476,23 @@ static void papers(FILE *to, const pe_compare *c)
     fputs("</tbody></table></div>\n", to);
 }
 
-static const char *const traps[] = {
+/* The first trap is another for each objective; the rest is the same. */
+static const char *const column_traps[] = {
     "Compare encodings within a column. Columns differ in difficulty: what stands far into a window is other "
     "text than "
     "what stands at its front.",
+    "All columns are about the same hidden bytes: from left to right only the length changes that is read at "
+    "once. A byte near the end of a piece has one side only, so short pieces are a little harder for "
+    "everybody.",
+};
+static const char *const traps[] = {
     "The intervals are of paired differences over the same windows. Two losses whose difference is small may "
     "still be "
     "told apart, and a difference whose interval contains zero is no finding.",
     "An encoding that must learn what distances mean starts behind one that is given it. Every statement is "
     "about this "
     "number of steps.",
-    "A loss that falls with position is not yet use of a longer context: the first bytes of a window are "
+    "A loss that falls with length is not yet use of a longer context: bytes with little around them are "
     "hard for "
     "everybody, and an encoding may do no more than tolerate the rest.",
     "A learned table beyond L acts with the random rows that it was born with: their size is a setting, and "
@@ -479,9 +503,10 @@ static const char *const traps[] = {
     "recommend for a model of this size.",
 };
 
-static void reading(FILE *to)
+static void reading(FILE *to, const pe_compare *c)
 {
     fputs("<h2 id=reading>How to read it</h2>\n<ul>\n", to);
+    element(to, "li", "%s", column_traps[c->config.bidirectional]);
     for (size_t i = 0; i < sizeof traps / sizeof *traps; i++)
         element(to, "li", "%s", traps[i]);
     fputs("</ul>\n", to);
@@ -518,7 +543,7 @@ void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g)
     checks(to, c);
     encodings(to, c, g);
     papers(to, c);
-    reading(to);
+    reading(to, c);
     repeating(to, c);
     fputs("</main></body></html>\n", to);
 }

@@ -43,26 +43,31 @@ static json_t *interval(pe_interval d)
                      number(d.high));
 }
 
-static json_t *settings_json(const pe_preset *p)
+static json_t *settings_json(const pe_compare *c)
 {
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "preset", p->name,
-                     "steps", (json_int_t)p->steps, "seeds", (json_int_t)p->seeds, "L", (json_int_t)p->L,
-                     "d_model", (json_int_t)p->d_model, "layers", (json_int_t)p->layers, "heads",
-                     (json_int_t)p->heads, "batch", (json_int_t)p->batch, "warmup", (json_int_t)p->warmup,
-                     "learning_rate", p->learning_rate, "weight_decay", p->weight_decay, "clip", p->clip);
+    const pe_preset *p = &c->config.preset;
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "preset", p->name,
+                     "objective", pe_objective_name(c->config.bidirectional), "steps", (json_int_t)p->steps,
+                     "seeds", (json_int_t)p->seeds, "L", (json_int_t)p->L, "d_model", (json_int_t)p->d_model,
+                     "layers", (json_int_t)p->layers, "heads", (json_int_t)p->heads, "batch",
+                     (json_int_t)p->batch, "warmup", (json_int_t)p->warmup, "learning_rate", p->learning_rate,
+                     "weight_decay", p->weight_decay, "clip", p->clip);
 }
 
 static json_t *buckets_json(const pe_compare *c, const pe_outcome *o)
 {
     json_t       *array = json_array();
     const int64_t L     = c->config.preset.L;
-    for (int b = 0; b < PE_BUCKETS; b++)
-        json_array_append_new(array, json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:i, s:b}", "name",
-                                               pe_bucket_name(b), "first", (json_int_t)pe_bucket_edge(L, b),
-                                               "end", (json_int_t)pe_bucket_edge(L, b + 1), "loss",
-                                               number(o->loss[b]), "ratio", number(o->ratio[b]),
-                                               "to_reference", interval(o->difference[b]), "rank", o->rank[b],
-                                               "untrained_rows", o->untrained_beyond && b > PE_AT_L));
+    for (int b = 0; b < PE_BUCKETS; b++) {
+        int64_t     first;
+        const char *name = pe_outcome_bucket(o, b, &first);
+        json_array_append_new(array,
+                              json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:i, s:b}", "name", name, "first",
+                                        (json_int_t)first, "end", (json_int_t)pe_bucket_edge(L, b + 1),
+                                        "loss", number(o->loss[b]), "ratio", number(o->ratio[b]),
+                                        "to_reference", interval(o->difference[b]), "rank", o->rank[b],
+                                        "untrained_rows", o->untrained_beyond && b > PE_AT_L));
+    }
     return array;
 }
 
@@ -134,6 +139,15 @@ static json_t *encodings_json(const pe_compare *c)
     return array;
 }
 
+static json_t *absent_json(const pe_compare *c)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < c->absent_count; i++)
+        json_array_append_new(array, json_pack("{s:s, s:s}", "encoding", c->absent[i].label, "reason",
+                                               c->absent[i].reason));
+    return array;
+}
+
 static json_t *results_json(const pe_compare *c, const pe_gallery *g)
 {
     json_t *json = json_pack("{s:s, s:s, s:s, s:s}", "format", PE_RESULTS_FORMAT, "version", posenc_version(),
@@ -142,10 +156,11 @@ static json_t *results_json(const pe_compare *c, const pe_gallery *g)
                         json_pack("{s:s, s:I, s:I, s:I}", "name", c->config.text_name, "bytes",
                                   (json_int_t)c->text.size, "train_bytes", (json_int_t)c->text.train_size,
                                   "windows", (json_int_t)c->windows));
-    json_object_set_new(json, "settings", settings_json(&c->config.preset));
+    json_object_set_new(json, "settings", settings_json(c));
     json_object_set_new(json, "reference",
                         c->reference >= 0 ? json_string(c->outcomes[c->reference].label) : json_null());
     json_object_set_new(json, "encodings", encodings_json(c));
+    json_object_set_new(json, "does_not_apply", absent_json(c));
     json_object_set_new(json, "checks", checks_json(c));
     json_object_set_new(json, "time",
                         json_pack("{s:s, s:s, s:I, s:f}", "processor", c->machine, "instructions",
@@ -203,9 +218,11 @@ static void for_runs(FILE *to, const pe_compare *c,
 static void write_buckets(FILE *to, const pe_outcome *o, int64_t s)
 {
     for (int b = 0; b < PE_BUCKETS; b++) {
+        int64_t     first;
+        const char *name = pe_outcome_bucket(o, b, &first);
         write_field(to, o->label);
-        fprintf(to, ",%lld,%s,%lld,%lld", (long long)s + 1, pe_bucket_name(b),
-                (long long)pe_bucket_edge(o->config.L, b), (long long)pe_bucket_edge(o->config.L, b + 1));
+        fprintf(to, ",%lld,%s,%lld,%lld", (long long)s + 1, name, (long long)first,
+                (long long)pe_bucket_edge(o->config.L, b + 1));
         write_value(to, pe_mean(o->window_means[b] + s * o->config.windows, o->config.windows));
         fprintf(to, ",%d\n", o->untrained_beyond && b > PE_AT_L);
     }

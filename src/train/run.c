@@ -3,7 +3,9 @@
  * run.c: one training run, from checks to numbers
  *
  * Train `steps` batches of L, then read held-out windows of 8 L in one causal pass each: since no byte
- * sees what follows it, that pass holds the loss at every shorter length.
+ * sees what follows it, that pass holds the loss at every shorter length. A bidirectional model reads
+ * each window five times, cut into pieces of L/2, L, 2 L, 4 L and 8 L, and predicts the same hidden
+ * bytes each time: only the length of what surrounds them differs.
  *
  * Nothing here depends on the clock, on other runs or on the number of workers: OpenBLAS and the
  * library are told to use the calling thread alone, random numbers are named and not drawn in order,
@@ -30,6 +32,8 @@
 #include <time.h>
 
 enum { REACH = 8, WARM_STEPS = 100 }; /* windows are REACH * L long */
+enum { LENGTHS = 5 };                 /* bidirectional: pieces of L/2 << i, i = 0 .. LENGTHS-1 */
+#define HELD_OUT_SEED 0 /* hidden bytes of held-out windows are the same for every seed of a run */
 
 /* OpenBLAS's own call; not every cblas.h declares it. */
 void openblas_set_num_threads(int threads);
@@ -57,6 +61,7 @@ static posenc_status check_numbers(const pe_run_config *c, posenc_error *err)
                 {"steps", (double)c->steps, 1, 1e9},
                 {"warmup", (double)c->warmup, 0, 1e9},
                 {"windows", (double)c->windows, 1, 1e9},
+                {"bidirectional", (double)c->bidirectional, 0, 1},
                 {"learning_rate", c->learning_rate, 0, 1e3},
                 {"weight_decay", c->weight_decay, 0, 1e3},
                 {"clip", c->clip, 0, 1e9}};
@@ -99,7 +104,9 @@ static pe_model_config model_config(const pe_run_config *c)
                              .heads   = c->heads,
                              .batch   = c->batch,
                              .seed    = c->seed,
-                             .dtype   = POSENC_F32};
+                             .dtype   = POSENC_F32,
+
+                             .bidirectional = c->bidirectional};
 }
 
 /* ---------------------------------------------------------------- progress ------------------ */
@@ -110,10 +117,35 @@ static int64_t windows_per_pass(const pe_run_config *c)
     return c->batch > REACH ? c->batch / REACH : 1;
 }
 
+static int64_t calls(int64_t all, int64_t per_call)
+{
+    return (all + per_call - 1) / per_call;
+}
+
+/* Bidirectional evaluation number i: the length of its pieces, and how many of them one call takes. */
+static int64_t piece_length(const pe_run_config *c, int i)
+{
+    return i == 0 ? c->L / 2 : c->L << (i - 1);
+}
+
+static int64_t piece_count(const pe_run_config *c, int i)
+{
+    return c->windows * (REACH * c->L / piece_length(c, i));
+}
+
+static int64_t pieces_per_call(const pe_run_config *c, int i)
+{
+    return piece_length(c, i) <= c->L ? c->batch : windows_per_pass(c);
+}
+
 int64_t pe_run_work(const pe_run_config *config)
 {
-    const int64_t per_pass = windows_per_pass(config);
-    return config->steps + (config->windows + per_pass - 1) / per_pass;
+    int64_t work = config->steps;
+    if (!config->bidirectional)
+        return work + calls(config->windows, windows_per_pass(config));
+    for (int i = 0; i < LENGTHS; i++)
+        work += calls(piece_count(config, i), pieces_per_call(config, i));
+    return work;
 }
 
 /* Counts one unit; nonzero if somebody asked to stop. */
@@ -139,7 +171,28 @@ typedef struct work {
     pe_optimiser         *optimiser;
     const unsigned char **windows; /* [batch] */
     double               *losses;  /* [tokens of one pass] */
+    unsigned char        *hidden;  /* [tokens of a batch, or of all held-out windows]; NULL: next byte */
+    double               *sums;    /* [windows] */
+    int64_t              *counts;  /* [windows] hidden bytes */
 } work;
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int work_allocate(work *w, const pe_run_config *c)
+{
+    const int64_t rows = larger(c->batch, w->model->long_batch), length = REACH * c->L;
+    const int64_t tokens = larger(c->batch * c->L, w->model->long_batch * length);
+    w->windows           = malloc((size_t)rows * sizeof *w->windows);
+    w->losses            = malloc((size_t)tokens * sizeof *w->losses);
+    w->sums              = malloc((size_t)c->windows * sizeof *w->sums);
+    w->counts            = malloc((size_t)c->windows * sizeof *w->counts);
+    if (c->bidirectional)
+        w->hidden = malloc((size_t)larger(tokens, c->windows * length));
+    return w->windows && w->losses && w->sums && w->counts && (w->hidden || !c->bidirectional);
+}
 
 static posenc_status work_create(work *w, const pe_run_config *c, posenc_error *err)
 {
@@ -149,12 +202,9 @@ static posenc_status work_create(work *w, const pe_run_config *c, posenc_error *
         status = pe_optimiser_create(&w->optimiser, w->model->size, err);
     if (status)
         return status;
-    const int64_t rows = c->batch > w->model->long_batch ? c->batch : w->model->long_batch;
-    w->windows         = malloc((size_t)rows * sizeof *w->windows);
-    w->losses          = malloc((size_t)(w->model->long_batch * REACH * c->L) * sizeof *w->losses);
-    if (!w->windows || !w->losses)
+    if (!work_allocate(w, c))
         return pe_train_fail(err, POSENC_MEMORY, "run: no memory for a batch of %lld windows",
-                             (long long)rows);
+                             (long long)c->batch);
     return POSENC_OK;
 }
 
@@ -164,15 +214,21 @@ static void work_free(work *w)
     pe_optimiser_free(w->optimiser);
     free(w->windows);
     free(w->losses);
+    free(w->hidden);
+    free(w->sums);
+    free(w->counts);
 }
 
 /* One step; *finite = 0 if its loss or gradient was not, and then nothing was changed. */
 static posenc_status train_step(work *w, const pe_run_config *c, int64_t step, float *train_loss, int *finite,
                                 posenc_error *err)
 {
-    double loss;
+    double         loss;
+    const pe_batch batch = {.windows = w->windows, .hidden = w->hidden, .B = c->batch, .length = c->L};
     pe_text_batch(w->windows, c->text, c->L, c->batch, c->seed, step);
-    const posenc_status status = pe_model_gradient(w->model, &loss, w->windows, c->batch, err);
+    for (int64_t r = 0; w->hidden && r < c->batch; r++)
+        pe_text_hide(w->hidden + r * c->L, c->L, c->seed, "hidden", (step * c->batch + r) * c->L);
+    const posenc_status status = pe_model_gradient(w->model, &loss, &batch, err);
     if (status)
         return status;
     *train_loss       = (float)loss;
@@ -213,16 +269,16 @@ static posenc_status train(work *w, const pe_run_config *c, pe_run_progress *pro
 
 /* ---------------------------------------------------------------- evaluation ---------------- */
 
-static posenc_status evaluate(work *w, const pe_run_config *c, pe_run_progress *progress,
-                              pe_run_result *result, posenc_error *err)
+static posenc_status evaluate_causal(work *w, const pe_run_config *c, pe_run_progress *progress,
+                                     pe_run_result *result, posenc_error *err)
 {
-    const double  start  = now();
     const int64_t length = REACH * c->L, per_pass = windows_per_pass(c);
     for (int64_t first = 0; first < c->windows; first += per_pass) {
         const int64_t count = c->windows - first < per_pass ? c->windows - first : per_pass;
         for (int64_t i = 0; i < count; i++)
             w->windows[i] = pe_text_window(c->text, c->L, c->windows, first + i);
-        const posenc_status status = pe_model_losses(w->model, w->losses, w->windows, count, length, err);
+        const pe_batch      batch  = {.windows = w->windows, .B = count, .length = length};
+        const posenc_status status = pe_model_losses(w->model, w->losses, &batch, err);
         if (status)
             return status;
         for (int64_t i = 0; i < count * length; i++)
@@ -230,8 +286,75 @@ static posenc_status evaluate(work *w, const pe_run_config *c, pe_run_progress *
         if (advance(progress))
             return cancelled(result, err);
     }
-    result->eval_seconds = now() - start;
     return POSENC_OK;
+}
+
+/* Reads pieces first .. first + count - 1 of one length and adds up the losses of their hidden bytes, by window.
+   Pieces lie in the order of the windows, so hidden bytes are found by position alone. */
+static posenc_status read_pieces(work *w, const pe_run_config *c, int64_t length, int64_t first,
+                                 int64_t count, posenc_error *err)
+{
+    const int64_t  per_window = REACH * c->L / length;
+    const pe_batch batch      = {w->windows, w->hidden + first * length, count, length};
+    for (int64_t i = 0; i < count; i++)
+        w->windows[i] = pe_text_window(c->text, c->L, c->windows, (first + i) / per_window) +
+                        (first + i) % per_window * length;
+    const posenc_status status = pe_model_losses(w->model, w->losses, &batch, err);
+    for (int64_t i = 0; !status && i < count * length; i++)
+        if (batch.hidden[i])
+            w->sums[(first + i / length) / per_window] += w->losses[i];
+    return status;
+}
+
+/* Column p of every window from `begin` to before `end` receives the mean over its hidden bytes. */
+static void write_means(pe_run_result *result, const work *w, const pe_run_config *c, int64_t begin,
+                        int64_t end)
+{
+    for (int64_t i = 0; i < c->windows; i++)
+        for (int64_t p = begin; p < end; p++)
+            result->window_loss[i * REACH * c->L + p] = (float)(w->sums[i] / (double)w->counts[i]);
+}
+
+/* The same for all lengths: which bytes of the held-out windows are hidden, and how many of each. */
+static void hide_windows(work *w, const pe_run_config *c)
+{
+    const int64_t length = REACH * c->L;
+    for (int64_t i = 0; i < c->windows; i++) {
+        pe_text_hide(w->hidden + i * length, length, HELD_OUT_SEED, "hidden.held-out", i * length);
+        w->counts[i] = 0;
+        for (int64_t p = 0; p < length; p++)
+            w->counts[i] += w->hidden[i * length + p];
+    }
+}
+
+static posenc_status evaluate_bidirectional(work *w, const pe_run_config *c, pe_run_progress *progress,
+                                            pe_run_result *result, posenc_error *err)
+{
+    hide_windows(w, c);
+    for (int l = 0; l < LENGTHS; l++) {
+        const int64_t length = piece_length(c, l), all = piece_count(c, l), most = pieces_per_call(c, l);
+        memset(w->sums, 0, (size_t)c->windows * sizeof *w->sums);
+        for (int64_t first = 0; first < all; first += most) {
+            const int64_t       count  = all - first < most ? all - first : most;
+            const posenc_status status = read_pieces(w, c, length, first, count, err);
+            if (status)
+                return status;
+            if (advance(progress))
+                return cancelled(result, err);
+        }
+        write_means(result, w, c, l ? piece_length(c, l - 1) : 0, length);
+    }
+    return POSENC_OK;
+}
+
+static posenc_status evaluate(work *w, const pe_run_config *c, pe_run_progress *progress,
+                              pe_run_result *result, posenc_error *err)
+{
+    const double        start  = now();
+    const posenc_status status = c->bidirectional ? evaluate_bidirectional(w, c, progress, result, err)
+                                                  : evaluate_causal(w, c, progress, result, err);
+    result->eval_seconds       = now() - start;
+    return status;
 }
 
 /* ---------------------------------------------------------------- results ------------------- */

@@ -28,7 +28,8 @@ typedef struct pe_run_config {
     int64_t        steps; /* fixed, never adapted to the clock */
     int64_t        warmup;
     double         learning_rate, weight_decay, clip;
-    int64_t        windows; /* held-out windows of 8 L to evaluate */
+    int64_t        windows;       /* held-out windows of 8 L to evaluate */
+    int            bidirectional; /* 1: hidden bytes from both sides instead of the next byte */
     uint64_t       seed;
     const pe_text *text;
 } pe_run_config;
@@ -52,7 +53,9 @@ typedef struct pe_run_param {
 typedef struct pe_run_result {
     float  *train_loss;  /* [steps] nats per byte of each batch; NaN where the run stopped before */
     float  *window_loss; /* [windows, 8 L] nats of each held-out byte, by position; NaN if not evaluated.
-                             Column p: byte p + 1 of the window predicted from its bytes 0 .. p */
+                             Column p: byte p + 1 of the window predicted from its bytes 0 .. p.
+                             Bidirectional: mean over the hidden bytes of the window, read in pieces of L/2, L, 2 L,
+                             4 L and 8 L; column p holds that of the shortest of these lengths above p */
     int64_t parameters, encoding_parameters;
     double  train_seconds, eval_seconds, tokens_per_second; /* throughput from the second hundred of steps */
     int     cancelled;

@@ -33,6 +33,12 @@ const char *pe_bucket_name(int bucket)
     return names[bucket];
 }
 
+const char *pe_length_name(int bucket)
+{
+    static const char *const names[PE_BUCKETS] = {"L/2", "L", "x2", "x4", "x8"};
+    return names[bucket];
+}
+
 void pe_bucket_range(char *text, size_t size, int64_t L, int bucket)
 {
     snprintf(text, size, "[%lld,%lld)", (long long)pe_bucket_edge(L, bucket),

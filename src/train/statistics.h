@@ -19,6 +19,8 @@ enum { PE_REACH = 8 }; /* a held-out window is PE_REACH * L long */
 int64_t pe_bucket_edge(int64_t L, int bucket);
 /* "L/2..L", "x2" ...: short, for a table's head; and "[64,128)" into text. */
 const char *pe_bucket_name(int bucket);
+/* The same numbered as lengths: bucket b ends where a window of pe_bucket_edge(L, b + 1) bytes does. "L/2", "x2" ... */
+const char *pe_length_name(int bucket);
 void        pe_bucket_range(char *text, size_t size, int64_t L, int bucket);
 
 /* means[w] = mean over the bucket of window w. losses [windows, 8 L]. */

@@ -113,26 +113,41 @@ static void seconds(const spot *s)
 
 /* clang-format off */
 static const pe_column columns[] = { /* ORDER cells */
-    {"encoding", "as it was asked for; settings below", 1, 0},
+#define FIRST_COLUMNS {"encoding", "as it was asked for; settings below", 1, 0}
+    FIRST_COLUMNS,
     {"0..L/2", "nats per byte where at most half of the training length is known", 0, 1},
     {"L/2..L", "nats per byte in the second half of the training length L", 0, 0},
     {"x2", "nats per byte at positions from L to 2 L", 0, 0},
     {"x4", "nats per byte at positions from 2 L to 4 L", 0, 0},
     {"x8", "nats per byte at positions from 4 L to 8 L", 0, 0},
-    {"E_2", "loss at x2 / loss at L/2..L", 0, 1},
-    {"E_4", "loss at x4 / loss at L/2..L", 0, 1},
-    {"E_8", "loss at x8 / loss at L/2..L", 0, 0},
-    {"class", "by E_8: extrapolates up to 1.1, degrades up to 1.4, else breaks", 1, 0},
-    {"breaks at", "number of bytes up to which the smoothed loss stays within 0.1 nats of that at L", 0, 1},
-    {"to best at L (95 %)", "difference at L/2..L to the encoding that is best there, with its paired interval", 1, 0},
-    {"to it at x8 (95 %)", "difference to the same encoding at x8", 1, 1},
-    {"rank", "at L/2..L; shared (=) where the interval of the difference contains zero", 0, 0},
-    {"at x8", "rank at x8", 0, 0},
-    {"params", "numbers that training changes, of the whole model", 0, 0},
-    {"own", "numbers that training changes, of the encoding alone", 0, 1},
-    {"kB/s", "thousand bytes trained on per second, one thread", 0, 1},
-    {"s", "seconds for training and evaluation, one thread, mean over seeds", 0, 0},
+#define LAST_COLUMNS(AT_L) \
+    {"E_2", "loss at x2 / loss at " AT_L, 0, 1}, \
+    {"E_4", "loss at x4 / loss at " AT_L, 0, 1}, \
+    {"E_8", "loss at x8 / loss at " AT_L, 0, 0}, \
+    {"class", "by E_8: extrapolates up to 1.1, degrades up to 1.4, else breaks", 1, 0}, \
+    {"breaks at", "number of bytes up to which the smoothed loss stays within 0.1 nats of that at L", 0, 1}, \
+    {"to best at L (95 %)", "difference at " AT_L " to the encoding that is best there, with its paired interval", 1, 0}, \
+    {"to it at x8 (95 %)", "difference to the same encoding at x8", 1, 1}, \
+    {"rank", "at " AT_L "; shared (=) where the interval of the difference contains zero", 0, 0}, \
+    {"at x8", "rank at x8", 0, 0}, \
+    {"params", "numbers that training changes, of the whole model", 0, 0}, \
+    {"own", "numbers that training changes, of the encoding alone", 0, 1}, \
+    {"kB/s", "thousand bytes trained on per second, one thread", 0, 1}, \
+    {"s", "seconds for training and evaluation, one thread, mean over seeds", 0, 0}
+    LAST_COLUMNS("L/2..L"),
 };
+
+static const pe_column masked_columns[] = { /* ORDER cells */
+    FIRST_COLUMNS,
+    {"L/2", "nats per hidden byte of windows read in pieces of L/2", 0, 1},
+    {"L", "nats per hidden byte of the same windows read in pieces of the training length L", 0, 0},
+    {"x2", "nats per hidden byte of the same windows read in pieces of 2 L", 0, 0},
+    {"x4", "nats per hidden byte of the same windows read in pieces of 4 L", 0, 0},
+    {"x8", "nats per hidden byte of the same windows read whole, 8 L", 0, 0},
+    LAST_COLUMNS("L"),
+};
+
+enum { VERDICT_COLUMN = 9 };
 
 static const struct {
     void (*write)(const spot *s);
@@ -145,6 +160,7 @@ static const struct {
 };
 /* clang-format on */
 static_assert(COUNT(columns) == COUNT(cells), "ORDER columns, cells");
+static_assert(COUNT(masked_columns) == COUNT(cells), "ORDER masked_columns, cells");
 
 static posenc_status begin(pe_table *table, const pe_column *heads, int head_count, int rows,
                            posenc_error *err)
@@ -169,6 +185,13 @@ __attribute__((format(printf, 2, 3))) static void add_note(pe_table *t, const ch
     t->notes = longer;
 }
 
+/* Why encodings are missing that were asked for. */
+static void add_absent_notes(const pe_compare *c, pe_table *t)
+{
+    for (int i = 0; i < c->absent_count; i++)
+        add_note(t, "%.200s does not apply: %s.", c->absent[i].label, c->absent[i].reason);
+}
+
 static void add_notes(const pe_compare *c, pe_table *t)
 {
     const pe_preset *p       = &c->config.preset;
@@ -182,6 +205,10 @@ static void add_notes(const pe_compare *c, pe_table *t)
              "Nats per byte of held-out text (%lld windows of %lld bytes), after %lld steps at L = %lld; "
              "lower is better.",
              (long long)c->windows, (long long)(PE_REACH * p->L), (long long)p->steps, (long long)p->L);
+    add_note(t, "Objective: %s.%s", pe_objective_name(c->config.bidirectional),
+             c->config.bidirectional
+                 ? " Each window is read in pieces of every length; the same 15 % of its bytes are hidden."
+                 : "");
     add_note(t, "Intervals: paired bootstrap over windows%s, 95 %%.%s", p->seeds > 1 ? " and seeds" : "",
              p->seeds > 1 ? "" : " One seed: they do not cover another seed.");
     if (starred)
@@ -190,6 +217,14 @@ static void add_notes(const pe_compare *c, pe_table *t)
             "* untrained rows: a row per position is learned, and no training step reached those beyond L.");
     if (unfinished)
         add_note(t, "%d of %d encodings did not finish and are left out.", undone, c->count);
+    add_absent_notes(c, t);
+}
+
+/* Dashes where numbers would stand. */
+static void put_absent(const pe_absent *a, pe_table *t, int row)
+{
+    for (int k = 0; k < COUNT(columns); k++)
+        pe_table_set(t, row, k, "%s", k == 0 ? a->label : k == VERDICT_COLUMN ? "does not apply" : "-");
 }
 
 posenc_status pe_compare_table(const pe_compare *compare, pe_table *table, posenc_error *err)
@@ -198,12 +233,15 @@ posenc_status pe_compare_table(const pe_compare *compare, pe_table *table, posen
     if (!order)
         return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for a table");
     const int           count  = pe_outcomes_order(compare, order);
-    const posenc_status status = begin(table, columns, COUNT(columns), count, err);
+    const pe_column    *heads  = compare->config.bidirectional ? masked_columns : columns;
+    const posenc_status status = begin(table, heads, COUNT(columns), count + compare->absent_count, err);
     for (int row = 0; !status && row < count; row++)
         for (int k = 0; k < COUNT(columns); k++) {
             const spot s = {table, row, k, compare, &compare->outcomes[order[row]], cells[k].bucket};
             cells[k].write(&s);
         }
+    for (int i = 0; !status && i < compare->absent_count; i++)
+        put_absent(&compare->absent[i], table, count + i);
     if (!status)
         add_notes(compare, table);
     free(order);
@@ -263,6 +301,8 @@ posenc_status pe_compare_plan(const pe_compare *compare, pe_table *table, posenc
         (long long)p->layers, (long long)p->d_model, (long long)p->heads, (long long)p->steps,
         (long long)p->batch, (long long)p->L, (long long)(compare->count * p->seeds),
         compare->count * p->seeds == 1 ? "" : "s");
+    add_note(table, "Objective: %s.", pe_objective_name(compare->config.bidirectional));
+    add_absent_notes(compare, table);
     add_note(table, "Text: %lld bytes, the last tenth held out; evaluated on %lld windows of %lld bytes.",
              (long long)compare->text.size, (long long)compare->windows, (long long)(PE_REACH * p->L));
     return POSENC_OK;

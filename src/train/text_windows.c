@@ -18,6 +18,21 @@ void pe_text_batch(const unsigned char **windows, const pe_text *text, int64_t L
     }
 }
 
+void pe_text_hide(unsigned char *hidden, int64_t n, uint64_t seed, const char *stream, int64_t first)
+{
+    double  least = 1;
+    int64_t at    = 0;
+    for (int64_t p = 0; p < n; p++) {
+        const double draw = posenc_random_uniform(seed, stream, (uint64_t)(first + p));
+        hidden[p]         = draw < PE_HIDDEN_SHARE;
+        if (draw < least) {
+            least = draw;
+            at    = p;
+        }
+    }
+    hidden[at] = 1;
+}
+
 int64_t pe_text_windows(const pe_text *text, int64_t L)
 {
     const int64_t predictions = text->size - text->train_size - 1;

@@ -227,9 +227,87 @@ static void a_word_of_any_length_has_a_distance(void **state)
     assert_true(pe_edit_distance("rope", text) > 4);
 }
 
+/* ---- lists, and standards that follow other settings ---- */
+
+enum { REACH, BACK, LIMIT, NEAR, GRID };
+static const posenc_setting_info linked[] = {
+    {"reach", "integer", "8", "0..", "a size"},
+    {"back", "integer", "-reach", "..0", "follows the first"},
+    {"limit", "integer", "", "1..", "absent: infinite"},
+    {"near", "integer", "min(reach,limit)", "0..", "the smaller of two"},
+    {"grid", "list", "Lx1", "1..100", "rows and columns"},
+    {0},
+};
+
+static posenc_status resolve_linked(pe_value set[], int row, const char *text, posenc_error *err)
+{
+    const pe_scope scope = {&sizes, linked, set, row};
+    return pe_setting_resolve_in(&set[row], &linked[row], text, &scope, "linked", err);
+}
+
+static void a_standard_may_follow_settings_before_it(void **state)
+{
+    pe_value     set[5];
+    posenc_error err;
+    (void)state;
+    assert_int_equal(resolve_linked(set, REACH, "", &err), POSENC_OK);
+    assert_int_equal(resolve_linked(set, BACK, "", &err), POSENC_OK);
+    assert_int_equal(set[BACK].integer, -8);
+    assert_int_equal(resolve_linked(set, LIMIT, "", &err), POSENC_OK);
+    assert_int_equal(resolve_linked(set, NEAR, "", &err), POSENC_OK);
+    assert_int_equal(set[NEAR].integer, 8); /* an absent limit is infinite */
+    assert_int_equal(resolve_linked(set, LIMIT, "5", &err), POSENC_OK);
+    assert_int_equal(resolve_linked(set, NEAR, "", &err), POSENC_OK);
+    assert_int_equal(set[NEAR].integer, 5);
+    assert_int_equal(resolve_linked(set, REACH, "limit", &err), POSENC_SETTING); /* not one behind it */
+}
+
+static void a_list_holds_its_numbers_and_their_product(void **state)
+{
+    static const struct {
+        const char *text;
+        int         count;
+        int64_t     first, last;
+        double      product;
+    } all[]             = {{"", 2, 9, 1, 9},
+                           {"7x5", 2, 7, 5, 35},
+                           {"24:20:20", 3, 24, 20, 9600},
+                           {"3", 1, 3, 3, 3},
+                           {"2*L:1", 2, 18, 1, 18}};
+    pe_value     set[5] = {{0}};
+    posenc_error err;
+    double       number;
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        assert_int_equal(resolve_linked(set, GRID, all[i].text, &err), POSENC_OK);
+        assert_int_equal(set[GRID].count, all[i].count);
+        assert_int_equal(set[GRID].items[0], all[i].first);
+        assert_int_equal(set[GRID].items[set[GRID].count - 1], all[i].last);
+        assert_true(set[GRID].real == all[i].product);
+    }
+    assert_int_equal(resolve_linked(set, GRID, "7x5", &err), POSENC_OK);
+    assert_true(pe_setting_by_name(linked, set, "grid", 4, &number) && number == 35);
+    assert_true(pe_setting_by_name(linked, set, "grid2", 5, &number) && number == 5);
+    assert_false(pe_setting_by_name(linked, set, "grid3", 5, &number));
+    assert_false(pe_setting_by_name(linked, set, "reach1", 6, &number));
+}
+
+static void a_list_that_is_none_is_refused(void **state)
+{
+    static const char *const wrong[] = {"7x", "x7", "7xx7", "a", "0x3", "101", "1.5x2", "1:2:3:4:5:6:7:8:9"};
+    pe_value                 set[5]  = {{0}};
+    posenc_error             err;
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(resolve_linked(set, GRID, wrong[i], &err), POSENC_SETTING);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_standard_may_follow_settings_before_it),
+        cmocka_unit_test(a_list_holds_its_numbers_and_their_product),
+        cmocka_unit_test(a_list_that_is_none_is_refused),
         cmocka_unit_test(a_setting_is_found_by_its_whole_name),
         cmocka_unit_test(a_word_is_its_number_in_the_list),
         cmocka_unit_test(text_that_fits_becomes_its_value),

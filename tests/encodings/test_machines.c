@@ -36,15 +36,22 @@ static const int masks[] = {
 
 static const int64_t tiles[][2] = {{0, 0}, {1, 1}, {3, 5}, {24, 40}, {256, 256}};
 
-enum { SHAPES = sizeof shapes / sizeof *shapes, MASKS = sizeof masks / sizeof *masks, TILES = sizeof tiles / sizeof *tiles };
+enum {
+    SHAPES = sizeof shapes / sizeof *shapes,
+    MASKS  = sizeof masks / sizeof *masks,
+    TILES  = sizeof tiles / sizeof *tiles
+};
 
 /* "name[small settings]" of registry entry i, or of the combinations after it; 0 when there are no more. An encoding
    at the input does not act in attention. */
 static int spec_at(int i, const posenc_dims *dims, char *spec, size_t n)
 {
-    static const char *const combinations[] = {"rope+alibi", "rope[layout=half:dim=2]+t5[num_buckets=6:max_distance=9]",
-                                               "alibi[form=key_shifted]", "t5[num_buckets=9:max_distance=20]",
-                                               "transformer_xl[clamp_len=3:scale=0.5]", "rope[layout=half]+transformer_xl"};
+    static const char *const combinations[] = {"rope+alibi",
+                                               "rope[layout=half:dim=2]+t5[num_buckets=6:max_distance=9]",
+                                               "alibi[form=key_shifted]",
+                                               "t5[num_buckets=9:max_distance=20]",
+                                               "transformer_xl[clamp_len=3:scale=0.5]",
+                                               "rope[layout=half]+transformer_xl"};
     const int count = posenc_encoding_count(), more = sizeof combinations / sizeof *combinations;
     if (i >= count + more)
         return 0;
@@ -105,8 +112,8 @@ static double steepness(const attention_case *c, int param)
     return most;
 }
 
-static void compare(const attention_case *c, const attention_result *want, const attention_result near[DISTURBED],
-                    const char *how)
+static void compare(const attention_case *c, const attention_result *want,
+                    const attention_result near[DISTURBED], const char *how)
 {
     attention_result got = case_run(c, 0);
     struct {
@@ -132,7 +139,8 @@ static void compare(const attention_case *c, const attention_result *want, const
         const double e      = array_error(member(&got, all[i].offset), member(want, all[i].offset), disturbed,
                                           all[i].tolerance, rest);
         if (!(e <= 1))
-            fail_msg("%s, %s: %s is off by %.3g of what is allowed", posenc_encoding_spec(c->e), how, all[i].name, e);
+            fail_msg("%s, %s: %s is off by %.3g of what is allowed", posenc_encoding_spec(c->e), how,
+                     all[i].name, e);
     }
     result_free(&got);
 }
@@ -170,8 +178,8 @@ static void compare_tiles(attention_case *c, int s, const char *positions)
         c->options.tile_q  = tiles[t][0];
         c->options.tile_k  = tiles[t][1];
         c->options.threads = t == 3 ? 3 : 1; /* teams cost more than these problems where cores are few */
-        snprintf(how, sizeof how, "shape %d, mask %d, tile %lldx%lld, %s", s, c->options.mask, (long long)tiles[t][0],
-                 (long long)tiles[t][1], positions);
+        snprintf(how, sizeof how, "shape %d, mask %d, tile %lldx%lld, %s", s, c->options.mask,
+                 (long long)tiles[t][0], (long long)tiles[t][1], positions);
         compare(c, &want, near, how);
     }
     result_free(&want);
@@ -211,7 +219,8 @@ static void tiled_agrees_with_reference_on_arrays(void **state)
             const posenc_dims *d = &shapes[s];
             if (!spec_at(i, d, spec, sizeof spec))
                 return;
-            int64_t *q = malloc((size_t)(d->B * d->Lq) * sizeof *q), *k = malloc((size_t)(d->B * d->Lk) * sizeof *k);
+            int64_t *q = malloc((size_t)(d->B * d->Lq) * sizeof *q),
+                    *k = malloc((size_t)(d->B * d->Lk) * sizeof *k);
             for (int64_t b = 0; b < d->B; b++) {
                 for (int64_t x = 0; x < d->Lq; x++)
                     q[b * d->Lq + x] = b == 0 ? x % (d->Lq / 2 + 1) : x < 2 ? 0 : x - 2;
@@ -222,8 +231,10 @@ static void tiled_agrees_with_reference_on_arrays(void **state)
                 if (is_skipped(d, m, i + s))
                     continue;
                 attention_case c = case_make(spec, *d, (uint64_t)(7000 + 100 * i + 10 * s + m));
-                c.q_pos = posenc_positions_array(posenc_tensor_contiguous(q, POSENC_I64, 2, (int64_t[]){d->B, d->Lq}));
-                c.k_pos = posenc_positions_array(posenc_tensor_contiguous(k, POSENC_I64, 2, (int64_t[]){d->B, d->Lk}));
+                c.q_pos          = posenc_positions_array(
+                             posenc_tensor_contiguous(q, POSENC_I64, 2, (int64_t[]){d->B, d->Lq}));
+                c.k_pos = posenc_positions_array(
+                    posenc_tensor_contiguous(k, POSENC_I64, 2, (int64_t[]){d->B, d->Lk}));
                 c.options.mask   = fitting(c.e, masks[m]);
                 c.options.window = 3;
                 compare_tiles(&c, s, "packed arrays");
@@ -242,7 +253,8 @@ static void tiled_agrees_with_reference_on_steps(void **state)
     (void)state;
     for (int i = 0;; i++)
         for (size_t s = 0; s < sizeof steps / sizeof *steps; s++) {
-            const posenc_dims d = {.B = 2, .H = 2, .G = 1, .Lq = 37, .Lk = 41, .D = 8, .Dv = 8, .d_model = 16, .L = 64};
+            const posenc_dims d = {
+                .B = 2, .H = 2, .G = 1, .Lq = 37, .Lk = 41, .D = 8, .Dv = 8, .d_model = 16, .L = 64};
             if (!spec_at(i, &d, spec, sizeof spec))
                 return;
             attention_case c        = case_make(spec, d, (uint64_t)(9000 + i));
@@ -269,9 +281,9 @@ static void bits_are_the_same_for_any_number_of_threads(void **state)
         for (int s = 2; s < 5; s += 2) {
             if (!spec_at(i, &shapes[s], spec, sizeof spec))
                 return;
-            attention_case c  = case_make(spec, shapes[s], (uint64_t)(500 + i));
-            c.options.mask    = POSENC_MASK_CAUSAL;
-            c.options.threads = 1;
+            attention_case c     = case_make(spec, shapes[s], (uint64_t)(500 + i));
+            c.options.mask       = POSENC_MASK_CAUSAL;
+            c.options.threads    = 1;
             attention_result one = case_run(&c, 0);
             for (int threads = 2; threads <= 4; threads++) {
                 c.options.threads     = threads;

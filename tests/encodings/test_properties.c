@@ -131,8 +131,12 @@ static void turning_keeps_the_length_of_every_row(void **state)
         if (!is_rotary(info))
             continue;
         rotation r = rotation_make(info);
-        array    x = array_make4(dims.B, dims.H, dims.Lq, dims.D),
-              y    = array_make4(dims.B, dims.H, dims.Lq, dims.D);
+        if (isnan(magnitude_of(&r))) { /* it grows with the position: no pure rotation */
+            rotation_free(&r);
+            continue;
+        }
+        array x = array_make4(dims.B, dims.H, dims.Lq, dims.D),
+              y = array_make4(dims.B, dims.H, dims.Lq, dims.D);
         array_fill(&x, 1, "x", 1);
         array_fill(&y, 1, "x", 1);
         rotate(&r, &y, 1, 1000003, 1);
@@ -159,8 +163,12 @@ static void turning_back_undoes_turning(void **state)
     for (int index = 0; (info = attention_at(&index)) != NULL;) {
         if (!is_rotary(info))
             continue;
-        rotation r          = rotation_make(info);
-        array    x          = array_make4(dims.B, dims.H, dims.Lq, dims.D),
+        rotation r = rotation_make(info);
+        if (isnan(magnitude_of(&r))) { /* it grows with the position: no pure rotation */
+            rotation_free(&r);
+            continue;
+        }
+        array x             = array_make4(dims.B, dims.H, dims.Lq, dims.D),
               y             = array_make4(dims.B, dims.H, dims.Lq, dims.D);
         const double square = magnitude_of(&r) * magnitude_of(&r);
         array_fill(&x, 2, "x", 1);
@@ -189,8 +197,12 @@ static void turning_by_a_then_b_is_turning_by_a_plus_b(void **state)
         if (!is_rotary(info))
             continue;
         rotation r = rotation_make(info);
-        array    x = array_make4(1, dims.H, 1, dims.D),
-              y    = array_make4(1, dims.H, 1, dims.D); /* one position: no range */
+        if (isnan(magnitude_of(&r))) { /* it grows with the position: no pure rotation */
+            rotation_free(&r);
+            continue;
+        }
+        array x = array_make4(1, dims.H, 1, dims.D),
+              y = array_make4(1, dims.H, 1, dims.D); /* one position: no range */
         array_fill(&x, 3, "x", 1);
         array_fill(&y, 3, "x", 1);
         rotate(&r, &x, 1, 12345, 1);
@@ -221,8 +233,8 @@ static void moving_all_positions_changes_nothing_where_only_distance_counts(void
             assert_near(&far.dq, &here.dq, 1e-11, "dq", info->name);
             for (int i = 0; i < c.param_count; i++)
                 assert_near(&far.dparams[i], &here.dparams[i], 1e-11, posenc_param_name(c.e, i), info->name);
-        } else
-            assert_true(largest(&far.o, &here.o) > 1e-6);
+        } else if (!(largest(&far.o, &here.o) > 1e-6))
+            fail_msg("%s sees more than distances, but moving all positions changes nothing", info->name);
         result_free(&here), result_free(&far);
         case_free(&c);
     }

@@ -335,7 +335,7 @@ static void another_part_of_a_combination_changes_no_number(void **state)
     posenc_options causal = posenc_options_default(); /* every encoding has a meaning with this mask */
     causal.mask           = POSENC_MASK_CAUSAL;
     bench alone           = bench_make(info->name, NULL, large, causal);
-    int   tried = 0;
+    int   tried           = 0;
     (void)state;
     init_param(alone.e, 5, alone.params);
     for (int o = 0; o < posenc_encoding_count(); o++) {

@@ -122,7 +122,9 @@ static void any_number_of_workers_gives_the_same_numbers(void **state)
     config.workers      = 2;
     json_t *two         = numbers_of(&config);
     assert_true(json_equal(one, two));
-    assert_int_equal(json_array_size(json_object_get(one, "encodings")), posenc_encoding_count());
+    assert_int_equal(json_array_size(json_object_get(one, "encodings")) +
+                         json_array_size(json_object_get(one, "does_not_apply")),
+                     posenc_encoding_count());
     json_decref(one);
     json_decref(two);
 }
@@ -151,7 +153,7 @@ static void rows_that_were_never_trained_are_marked(void **state)
     pe_table                t;
     (void)state;
     assert_int_equal(pe_compare_table(c, &t, NULL), POSENC_OK);
-    for (int row = 0; row < t.row_count; row++) {
+    for (int row = 0; row < c->count; row++) { /* below these rows stands what does not apply */
         const int ends = posenc_encoding_find(pe_table_cell(&t, row, 0))->row_limit != NULL;
         assert_int_equal(strchr(pe_table_cell(&t, row, 5), '*') != NULL, ends);
         assert_null(strchr(pe_table_cell(&t, row, 2), '*'));
@@ -170,6 +172,65 @@ static void checks_do_not_judge_what_they_were_not_made_for(void **state)
         pe_check_judge(&r, c, i);
         assert_int_equal(r.verdict, PE_NOT_APPLICABLE);
     }
+    pe_compare_free(c);
+}
+
+/* ---------------------------------------------------------------- objectives ---------------- */
+
+static const char *find_causal_only(void)
+{
+    for (int i = 0; i < posenc_encoding_count(); i++)
+        if (posenc_encoding_info_at(i)->causal_only)
+            return posenc_encoding_info_at(i)->name;
+    return NULL;
+}
+
+static void bidirectional_comparisons_take_all_but_what_is_causal(void **state)
+{
+    pe_compare_config config = tiny(everything);
+    (void)state;
+    config.bidirectional = 1;
+    pe_compare *c        = trained(&config, NULL);
+    assert_int_equal(c->count + c->absent_count, posenc_encoding_count());
+    for (int i = 0; i < c->count; i++) {
+        const pe_outcome *o = &c->outcomes[i];
+        assert_false(posenc_encoding_find(o->label)->causal_only);
+        assert_true(o->is_complete && !o->diverged && o->loss[PE_AT_HALF] > 0 && o->loss[PE_AT_8L] > 0);
+    }
+    for (int i = 0; i < pe_check_count(); i++) {
+        pe_check_result r;
+        pe_check_judge(&r, c, i);
+        assert_int_equal(r.verdict, PE_NOT_APPLICABLE);
+    }
+    pe_compare_free(c);
+}
+
+/* In the last row of the table, with dashes, and below it with the reason; in the JSON too. */
+static void what_does_not_apply_is_named_with_the_reason(void **state)
+{
+    char              list[128];
+    const char       *name   = find_causal_only();
+    pe_compare_config config = tiny(list);
+    pe_table          t;
+    char             *json;
+    (void)state;
+    if (!name)
+        skip();
+    snprintf(list, sizeof list, "%s,%s", name, posenc_encoding_info_at(0)->name);
+    config.bidirectional = 1;
+    pe_compare *c        = trained(&config, NULL);
+    assert_int_equal(c->count, 1);
+    assert_int_equal(pe_compare_table(c, &t, NULL), POSENC_OK);
+    assert_int_equal(t.row_count, 2);
+    assert_string_equal(pe_table_cell(&t, 1, 0), name);
+    assert_string_equal(pe_table_cell(&t, 1, 2), "-");
+    assert_non_null(strstr(t.notes, "does not apply: "));
+    assert_non_null(strstr(t.notes, "Objective: masked bytes"));
+    pe_table_free(&t);
+    assert_int_equal(pe_compare_json(c, &json, NULL), POSENC_OK);
+    assert_non_null(strstr(json, "\"objective\": \"masked bytes\""));
+    assert_non_null(strstr(json, "\"reason\": "));
+    free(json);
     pe_compare_free(c);
 }
 
@@ -231,6 +292,11 @@ static void what_cannot_work_is_refused_before_any_work(void **state)
              posenc_encoding_info_at(0)->name);
     config.preset.encodings = twice;
     refuse(&config, POSENC_ARGUMENT, "once");
+    if (find_causal_only()) { /* alone it is an error */
+        config.bidirectional    = 1;
+        config.preset.encodings = find_causal_only();
+        refuse(&config, POSENC_UNSUPPORTED, "causal mask");
+    }
     config              = tiny(first_two());
     config.preset.steps = 0;
     refuse(&config, POSENC_ARGUMENT, "steps");
@@ -340,6 +406,8 @@ int main(void)
         cmocka_unit_test(the_table_has_a_row_per_encoding_and_the_best_first),
         cmocka_unit_test(rows_that_were_never_trained_are_marked),
         cmocka_unit_test(checks_do_not_judge_what_they_were_not_made_for),
+        cmocka_unit_test(bidirectional_comparisons_take_all_but_what_is_causal),
+        cmocka_unit_test(what_does_not_apply_is_named_with_the_reason),
         cmocka_unit_test(an_interruption_keeps_what_is_finished),
         cmocka_unit_test(what_cannot_work_is_refused_before_any_work),
         cmocka_unit_test(a_directory_that_is_not_ours_is_left_alone),

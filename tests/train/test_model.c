@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The gradients of the whole model, for every encoding of the registry that a causal model can use.
+ * The gradients of the whole model, for every encoding of the registry that a causal model can use, and for
+ * every one that a bidirectional model can.
  *
  * In double, a tensor's gradient is held against the difference quotient (f(x+h) - f(x-h)) / 2h at
  * three of its elements: the one with the largest gradient and two more. With h = 1e-5 the quotient's
@@ -102,7 +103,7 @@ static void stir(pe_model *m)
 static double loss_of(pe_model *m)
 {
     double losses[BATCH * LENGTH], sum = 0;
-    assert_int_equal(pe_model_losses(m, losses, text(), BATCH, LENGTH, NULL), POSENC_OK);
+    assert_int_equal(pe_model_losses(m, losses, &(pe_batch){text(), NULL, BATCH, LENGTH}, NULL), POSENC_OK);
     for (int i = 0; i < BATCH * LENGTH; i++)
         sum += losses[i];
     return sum / (BATCH * LENGTH);
@@ -137,7 +138,7 @@ static double *gradient_of(pe_model *m, pe_gradient_term drop)
     double       loss, *grad = malloc(bytes);
     assert_non_null(grad);
     m->drop_gradient = drop;
-    assert_int_equal(pe_model_gradient(m, &loss, text(), BATCH, NULL), POSENC_OK);
+    assert_int_equal(pe_model_gradient(m, &loss, &(pe_batch){text(), NULL, BATCH, LENGTH}, NULL), POSENC_OK);
     memcpy(grad, m->grad, bytes);
     return grad;
 }
@@ -258,8 +259,10 @@ static void the_float_model_has_the_gradients_of_the_double_model(void **state)
             continue;
         stir(a);
         copy_to_float(b, a);
-        assert_int_equal(pe_model_gradient(a, &exact, text(), BATCH, NULL), POSENC_OK);
-        assert_int_equal(pe_model_gradient(b, &loss, text(), BATCH, NULL), POSENC_OK);
+        assert_int_equal(pe_model_gradient(a, &exact, &(pe_batch){text(), NULL, BATCH, LENGTH}, NULL),
+                         POSENC_OK);
+        assert_int_equal(pe_model_gradient(b, &loss, &(pe_batch){text(), NULL, BATCH, LENGTH}, NULL),
+                         POSENC_OK);
         assert_true(fabs(loss - exact) < 1e-5);
         const double whole = length_of(a->grad, a->size);
         for (int w = 0; w < a->weight_count; w++) {
@@ -287,9 +290,9 @@ static void no_byte_sees_what_follows_it(void **state)
         const unsigned char *window = other;
         double               before[LENGTH], after[LENGTH];
         memcpy(other, text()[0], sizeof other);
-        assert_int_equal(pe_model_losses(m, before, &window, 1, LENGTH, NULL), POSENC_OK);
+        assert_int_equal(pe_model_losses(m, before, &(pe_batch){&window, NULL, 1, LENGTH}, NULL), POSENC_OK);
         other[LENGTH - 1] ^= 1;
-        assert_int_equal(pe_model_losses(m, after, &window, 1, LENGTH, NULL), POSENC_OK);
+        assert_int_equal(pe_model_losses(m, after, &(pe_batch){&window, NULL, 1, LENGTH}, NULL), POSENC_OK);
         /* byte LENGTH-1 is the target of LENGTH-2 and the input of LENGTH-1 */
         assert_memory_equal(before, after, (LENGTH - 2) * sizeof *before);
         assert_true(before[LENGTH - 1] != after[LENGTH - 1]);
@@ -306,8 +309,8 @@ static void a_long_window_begins_like_a_short_one(void **state)
         if (!m)
             continue;
         double few[LENGTH], many[4 * LENGTH];
-        assert_int_equal(pe_model_losses(m, few, text(), 1, LENGTH, NULL), POSENC_OK);
-        assert_int_equal(pe_model_losses(m, many, text(), 1, 4 * LENGTH, NULL), POSENC_OK);
+        assert_int_equal(pe_model_losses(m, few, &(pe_batch){text(), NULL, 1, LENGTH}, NULL), POSENC_OK);
+        assert_int_equal(pe_model_losses(m, many, &(pe_batch){text(), NULL, 1, 4 * LENGTH}, NULL), POSENC_OK);
         for (int p = 0; p < LENGTH; p++)
             if (fabs(few[p] - many[p]) > 1e-12)
                 fail_msg("%s: position %d has loss %g alone and %g in a longer window", name, p, few[p],
@@ -334,6 +337,146 @@ static void all_encodings_start_from_the_same_shared_numbers(void **state)
         pe_model_free(m);
     }
     pe_model_free(first);
+}
+
+/* ---------------------------------------------------------------- bidirectional ------------- */
+
+/* Every third byte of each window is hidden. */
+static const unsigned char *hidden(void)
+{
+    static unsigned char flags[BATCH * LENGTH];
+    for (int i = 0; i < BATCH * LENGTH; i++)
+        flags[i] = i % LENGTH % 3 == 1;
+    return flags;
+}
+
+/* NULL where the registry says that the encoding has no meaning without a causal mask, or its size follows L. */
+static pe_model *both_ways(const char *name, int64_t longest)
+{
+    const posenc_dims dims = {
+        .B = BATCH, .H = HEADS, .Lq = LENGTH, .Lk = LENGTH, .D = WIDTH / HEADS, .L = LENGTH};
+    char         settings[256], spec[512];
+    posenc_error err;
+    pe_model    *m;
+    assert_int_equal(posenc_small_model_for(name, &dims, POSENC_MASK_NONE, settings, sizeof settings, &err),
+                     POSENC_OK);
+    snprintf(spec, sizeof spec, settings[0] ? "%s[%s]" : "%s", name, settings);
+    const pe_model_config config = {.spec    = spec,
+                                    .L       = LENGTH,
+                                    .longest = longest,
+                                    .d_model = WIDTH,
+                                    .layers  = LAYERS,
+                                    .heads   = HEADS,
+                                    .batch   = BATCH,
+                                    .seed    = 3,
+                                    .dtype   = POSENC_F64,
+
+                                    .bidirectional = 1};
+    const posenc_status   status = pe_model_create(&m, &config, &err);
+    if (status && status != POSENC_UNSUPPORTED)
+        fail_msg("%s", err.message);
+    return m;
+}
+
+static double hidden_loss_of(pe_model *m)
+{
+    double losses[BATCH * LENGTH], sum = 0;
+    int    count = 0;
+    assert_int_equal(pe_model_losses(m, losses, &(pe_batch){text(), hidden(), BATCH, LENGTH}, NULL),
+                     POSENC_OK);
+    for (int i = 0; i < BATCH * LENGTH; i++) {
+        assert_int_equal(hidden()[i] == 0, isnan(losses[i]) != 0);
+        sum += hidden()[i] ? losses[i] : 0;
+        count += hidden()[i];
+    }
+    return sum / count;
+}
+
+static double hidden_quotient(pe_model *m, int64_t at)
+{
+    double *x = (double *)m->theta + at, old = *x;
+    *x                = old + step;
+    const double more = hidden_loss_of(m);
+    *x                = old - step;
+    const double less = hidden_loss_of(m);
+    *x                = old;
+    return (more - less) / (2 * step);
+}
+
+static void gradients_of_hidden_bytes_are_difference_quotients_for_every_encoding(void **state)
+{
+    (void)state;
+    for (int i = 0; i < posenc_encoding_count(); i++) {
+        const char *name = posenc_encoding_info_at(i)->name;
+        pe_model   *m    = both_ways(name, 0);
+        double      loss;
+        if (!m)
+            continue;
+        stir(m);
+        assert_int_equal(pe_model_gradient(m, &loss, &(pe_batch){text(), hidden(), BATCH, LENGTH}, NULL),
+                         POSENC_OK);
+        assert_true(fabs(loss - hidden_loss_of(m)) < 1e-12);
+        for (int w = 0; w < m->weight_count; w++) {
+            const pe_weight *weight = &m->weights[w];
+            const double    *grad   = (double *)m->grad + weight->offset;
+            for (int s = 0; weight->trains && s < SAMPLES; s++) {
+                const int64_t j    = sample(grad, weight, s);
+                const double  want = hidden_quotient(m, weight->offset + j);
+                if (fabs(grad[j] - want) > relative * fabs(want) + absolute)
+                    fail_msg("%s: %s[%lld] has gradient %.12g, the quotient is %.12g", name, weight->name,
+                             (long long)j, grad[j], want);
+            }
+        }
+        pe_model_free(m);
+    }
+}
+
+/* The model reads the symbol instead of a hidden byte: changing the byte changes its own loss alone. A byte that is
+   not hidden reaches predictions on both sides of it. */
+static void hidden_bytes_are_not_seen_and_others_are_from_both_sides(void **state)
+{
+    (void)state;
+    for (int i = 0; i < posenc_encoding_count(); i++) {
+        const char *name = posenc_encoding_info_at(i)->name;
+        pe_model   *m    = both_ways(name, 0);
+        if (!m)
+            continue;
+        unsigned char        other[LENGTH];
+        const unsigned char *window = other;
+        const pe_batch       batch  = {&window, hidden(), 1, LENGTH};
+        double               before[LENGTH], after[LENGTH];
+        memcpy(other, text()[0], sizeof other);
+        assert_int_equal(pe_model_losses(m, before, &batch, NULL), POSENC_OK);
+        other[4] ^= 1; /* hidden */
+        assert_int_equal(pe_model_losses(m, after, &batch, NULL), POSENC_OK);
+        assert_true(before[1] == after[1] && before[7] == after[7] && before[4] != after[4]);
+        other[4] ^= 1;
+        other[3] ^= 1; /* seen */
+        assert_int_equal(pe_model_losses(m, after, &batch, NULL), POSENC_OK);
+        assert_true(before[1] != after[1] && before[7] != after[7]);
+        pe_model_free(m);
+    }
+}
+
+static void hidden_bytes_belong_to_bidirectional_models_alone(void **state)
+{
+    (void)state;
+    const char *name   = posenc_encoding_info_at(0)->name;
+    pe_model   *causal = model_of(name, POSENC_F64, 0), *both = both_ways(name, 0);
+    double      losses[LENGTH];
+    assert_int_equal(pe_model_losses(causal, losses, &(pe_batch){text(), hidden(), 1, LENGTH}, NULL),
+                     POSENC_ARGUMENT);
+    assert_int_equal(pe_model_losses(both, losses, &(pe_batch){text(), NULL, 1, LENGTH}, NULL),
+                     POSENC_ARGUMENT);
+    /* the rows of the bytes start from the same numbers, and one row more stands for what is hidden */
+    const int64_t at = causal->weights[LAYERS * PE_LAYER_WEIGHTS].offset;
+    assert_int_equal(both->weights[LAYERS * PE_LAYER_WEIGHTS].count -
+                         causal->weights[LAYERS * PE_LAYER_WEIGHTS].count,
+                     WIDTH);
+    assert_memory_equal((double *)causal->theta + at, (double *)both->theta + at,
+                        PE_BYTES * WIDTH * sizeof(double));
+    pe_model_free(causal);
+    pe_model_free(both);
 }
 
 static void sizes_without_a_meaning_are_refused_with_a_sentence(void **state)
@@ -364,6 +507,9 @@ int main(void)
         cmocka_unit_test(no_byte_sees_what_follows_it),
         cmocka_unit_test(a_long_window_begins_like_a_short_one),
         cmocka_unit_test(all_encodings_start_from_the_same_shared_numbers),
+        cmocka_unit_test(gradients_of_hidden_bytes_are_difference_quotients_for_every_encoding),
+        cmocka_unit_test(hidden_bytes_are_not_seen_and_others_are_from_both_sides),
+        cmocka_unit_test(hidden_bytes_belong_to_bidirectional_models_alone),
         cmocka_unit_test(sizes_without_a_meaning_are_refused_with_a_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

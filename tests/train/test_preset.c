@@ -28,7 +28,9 @@ static void every_preset_is_found_by_its_name_and_its_encodings_exist(void **sta
             list = pe_spec_next(spec, sizeof spec, list, &status, NULL);
             assert_int_equal(status, POSENC_OK);
             assert_non_null(posenc_encoding_find(spec));
-            assert_int_equal(pe_spec_complete(complete, sizeof complete, spec, &dims, NULL), POSENC_OK);
+            assert_int_equal(pe_spec_complete(complete, sizeof complete, spec, &dims, POSENC_MASK_CAUSAL,
+                                              NULL),
+                             POSENC_OK);
             assert_int_equal(posenc_encoding_create(&e, complete, NULL, NULL), POSENC_OK);
             posenc_encoding_free(e);
         }
@@ -82,7 +84,8 @@ static void create_both(const char *spec, char *canonical, size_t n)
 {
     char             complete[1024];
     posenc_encoding *e;
-    assert_int_equal(pe_spec_complete(complete, sizeof complete, spec, &dims, NULL), POSENC_OK);
+    assert_int_equal(pe_spec_complete(complete, sizeof complete, spec, &dims, POSENC_MASK_CAUSAL, NULL),
+                     POSENC_OK);
     assert_int_equal(posenc_encoding_create(&e, complete, NULL, NULL), POSENC_OK);
     snprintf(canonical, n, "%s", posenc_encoding_spec(e));
     posenc_encoding_free(e);
@@ -104,12 +107,36 @@ static void own_settings_override_those_for_a_small_model(void **state)
     assert_non_null(strstr(own, "scale=0.375"));
 }
 
+/* A room may want other settings where keys in the future count; whatever it says must be settings of its own. */
+static void a_mask_decides_which_settings_a_room_recommends(void **state)
+{
+    int differing = 0;
+    (void)state;
+    for (int i = 0; i < posenc_encoding_count(); i++) {
+        const char      *name = posenc_encoding_info_at(i)->name;
+        char             causal[1024], both[1024], plain[512], same[512];
+        posenc_encoding *e;
+        assert_int_equal(pe_spec_complete(causal, sizeof causal, name, &dims, POSENC_MASK_CAUSAL, NULL),
+                         POSENC_OK);
+        assert_int_equal(pe_spec_complete(both, sizeof both, name, &dims, POSENC_MASK_NONE, NULL), POSENC_OK);
+        assert_int_equal(posenc_encoding_create(&e, both, NULL, NULL), POSENC_OK);
+        posenc_encoding_free(e);
+        differing += strcmp(causal, both) != 0;
+        assert_int_equal(posenc_small_model(name, &dims, plain, sizeof plain, NULL), POSENC_OK);
+        assert_int_equal(posenc_small_model_for(name, &dims, POSENC_MASK_CAUSAL, same, sizeof same, NULL),
+                         POSENC_OK);
+        assert_string_equal(plain, same);
+    }
+    assert_true(differing > 0);
+}
+
 static void a_stranger_is_named_with_his_neighbour(void **state)
 {
     char         complete[256];
     posenc_error err;
     (void)state;
-    assert_int_not_equal(pe_spec_complete(complete, sizeof complete, "no_such_encoding", &dims, &err),
+    assert_int_not_equal(pe_spec_complete(complete, sizeof complete, "no_such_encoding", &dims,
+                                          POSENC_MASK_CAUSAL, &err),
                          POSENC_OK);
     assert_non_null(strstr(err.message, "no_such_encoding"));
 }
@@ -121,6 +148,7 @@ int main(void)
         cmocka_unit_test(a_comma_within_brackets_belongs_to_the_specification),
         cmocka_unit_test(empty_places_and_giants_are_refused),
         cmocka_unit_test(own_settings_override_those_for_a_small_model),
+        cmocka_unit_test(a_mask_decides_which_settings_a_room_recommends),
         cmocka_unit_test(a_stranger_is_named_with_his_neighbour),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -250,6 +250,51 @@ static void batches_are_named_by_seed_and_step_and_stay_in_the_training_part(voi
     assert_memory_not_equal(a, b, sizeof a);
 }
 
+static void about_15_percent_are_hidden_and_never_none(void **state)
+{
+    (void)state;
+    static unsigned char flags[20000], again[20000];
+    int                  count = 0;
+    pe_text_hide(flags, 20000, 5, "test", 0);
+    pe_text_hide(again, 20000, 5, "test", 0);
+    assert_memory_equal(flags, again, sizeof flags);
+    for (int i = 0; i < 20000; i++)
+        count += flags[i];
+    assert_in_range(count, 2850, 3150);
+    for (int64_t first = 0; first < 200; first++) { /* two bytes: chance alone would hide none in 72 of 100 */
+        pe_text_hide(flags, 2, 5, "test", 2 * first);
+        assert_true(flags[0] || flags[1]);
+    }
+    pe_text_hide(flags, 64, 5, "test", 0);
+    pe_text_hide(again, 64, 6, "test", 0);
+    assert_memory_not_equal(flags, again, 64);
+}
+
+/* A sentence of 29 bytes that repeats: what is hidden stands elsewhere in the window. */
+static void a_bidirectional_run_learns_to_fill_gaps_at_five_lengths(void **state)
+{
+    (void)state;
+    char            spec[512];
+    pe_run_result   result;
+    pe_run_progress progress = {0};
+    spec_of(spec, sizeof spec, first_name());
+    pe_run_config config = small(spec);
+    config.bidirectional = 1;
+    config.steps         = 150;
+    assert_int_equal(pe_run(&config, &progress, &result, NULL), POSENC_OK);
+    assert_int_equal(atomic_load(&progress.step), pe_run_work(&config));
+    assert_true(result.train_loss[0] > 5 && result.train_loss[149] < 4);
+    for (int w = 0; w < 3; w++) {
+        const float *row = result.window_loss + w * 8 * LENGTH;
+        for (int p = 0; p < 8 * LENGTH; p++)
+            assert_true(isfinite(row[p]));
+        for (int length = LENGTH / 2; length <= 8 * LENGTH; length *= 2) /* a staircase */
+            assert_true(row[length - 1] == row[length == LENGTH / 2 ? 0 : length / 2]);
+        assert_true(row[LENGTH - 1] != row[LENGTH]);
+    }
+    pe_run_result_free(&result);
+}
+
 static void held_out_windows_span_the_rest_and_predict_no_byte_twice(void **state)
 {
     (void)state;
@@ -280,6 +325,8 @@ int main(void)
         cmocka_unit_test(the_parameters_come_back_layer_by_layer),
         cmocka_unit_test(a_text_too_short_is_refused_with_a_sentence_that_says_how_much_it_needs),
         cmocka_unit_test(batches_are_named_by_seed_and_step_and_stay_in_the_training_part),
+        cmocka_unit_test(about_15_percent_are_hidden_and_never_none),
+        cmocka_unit_test(a_bidirectional_run_learns_to_fill_gaps_at_five_lengths),
         cmocka_unit_test(held_out_windows_span_the_rest_and_predict_no_byte_twice),
     };
     return cmocka_run_group_tests(tests, write_text, NULL);

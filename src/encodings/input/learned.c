@@ -19,7 +19,8 @@ enum { ROWS, DIM, OFFSET, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"rows", "integer", "L", "1..", "positions in the table"},
     {"dim", "integer", "d_model", "1..", "width of a row"},
-    {"offset", "integer", "0", "0..", "row of the first token where positions are a range (GPT-2: tokens already cached)"},
+    {"offset", "integer", "0", "0..",
+     "row of the first token where positions are a range (GPT-2: tokens already cached)"},
     {"sigma", "real", "0.02", "0..", "standard deviation of the initial table"},
     {0},
 };
@@ -51,11 +52,13 @@ static double first(const pe_problem *p)
 static posenc_status accept(const pe_problem *p, double low, double high, int whole, posenc_error *err)
 {
     if (!whole)
-        return pe_fail(err, POSENC_RANGE, "learned: positions must be whole numbers; a table has no row between two rows");
-    if (low < 0 || high >= (double)p->set[ROWS].integer)
         return pe_fail(err, POSENC_RANGE,
-                       "learned: position %.0f is outside the table of rows=%lld; positions run from 0 to %lld",
-                       low < 0 ? low : high, (long long)p->set[ROWS].integer, (long long)p->set[ROWS].integer - 1);
+                       "learned: positions must be whole numbers; a table has no row between two rows");
+    if (low < 0 || high >= (double)p->set[ROWS].integer)
+        return pe_fail(
+            err, POSENC_RANGE,
+            "learned: position %.0f is outside the table of rows=%lld; positions run from 0 to %lld",
+            low < 0 ? low : high, (long long)p->set[ROWS].integer, (long long)p->set[ROWS].integer - 1);
     return POSENC_OK;
 }
 

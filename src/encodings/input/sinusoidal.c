@@ -25,7 +25,8 @@
 
 enum { PRESET, DIM, BASE, PADDING_IDX }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
-    {"preset", "word", "vaswani", "vaswani|t2t|transformer_xl|fairseq", "whose table: frequencies, order of channels"},
+    {"preset", "word", "vaswani", "vaswani|t2t|transformer_xl|fairseq",
+     "whose table: frequencies, order of channels"},
     {"dim", "integer", "d_model", "1..", "width of a row"},
     {"base", "real", "10000", "1<..", "ratio of the slowest to the fastest wavelength, nearly"},
     {"padding_idx", "integer", "", "0..", "position whose row is zero; fairseq: 1 if absent, others: none"},
@@ -37,8 +38,8 @@ enum { VASWANI, T2T, TRANSFORMER_XL, FAIRSEQ }; /* ORDER the range of `preset` *
 
 /* What a preset means. */
 static const struct {
-    int halves;       /* all sines, then all cosines */
-    int one_less;     /* N = n - 1 */
+    int halves;   /* all sines, then all cosines */
+    int one_less; /* N = n - 1 */
 } forms[] = {{0, 0}, {1, 1}, {1, 0}, {1, 1}};
 static_assert(sizeof forms / sizeof *forms == FAIRSEQ + 1, "ORDER the range of `preset`");
 
@@ -56,7 +57,8 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     const int64_t dim = p->set[DIM].integer;
     if (p->set[PRESET].integer == TRANSFORMER_XL && dim % 2)
-        return pe_fail(err, POSENC_SETTING, "sinusoidal: preset=transformer_xl needs an even dim, not %lld", (long long)dim);
+        return pe_fail(err, POSENC_SETTING, "sinusoidal: preset=transformer_xl needs an even dim, not %lld",
+                       (long long)dim);
     return POSENC_OK;
 }
 

@@ -40,8 +40,8 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     const int64_t dim = p->set[DIM].integer;
     if (dim % 2 || dim > p->D)
-        return pe_fail(err, POSENC_SETTING, "rope: dim=%lld must be even and at most the head width %lld", (long long)dim,
-                       (long long)p->D);
+        return pe_fail(err, POSENC_SETTING, "rope: dim=%lld must be even and at most the head width %lld",
+                       (long long)dim, (long long)p->D);
     return POSENC_OK;
 }
 

@@ -24,7 +24,8 @@
 
 enum { FORM, LEARNED }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
-    {"form", "word", "distance", "distance|key_shifted", "distance: -m|t|; key_shifted: +m P(j), as fairseq, BLOOM"},
+    {"form", "word", "distance", "distance|key_shifted",
+     "distance: -m|t|; key_shifted: +m P(j), as fairseq, BLOOM"},
     {"learned", "flag", "no", "yes|no", "train the slopes; the paper keeps them fixed"},
     {0},
 };
@@ -76,8 +77,8 @@ static void fill(const pe_problem *p, const double *const par[], int64_t h, int6
 
 /* The adjoint: db[i] is the sum of dS over the diagonal of distance t0 + i.
    d loss / d m_h = -sum_i |t0 + i| * db[i] */
-static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, const double db[],
-                 double *const dpar[])
+static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                 const double db[], double *const dpar[])
 {
     (void)p, (void)par;
     if (!dpar[SLOPES])

@@ -23,7 +23,8 @@
 enum { NPOS, SCALING }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"npos", "integer", "L+1", "1..", "contextual positions in the table; larger counts use the last"},
-    {"scaling", "word", "ram", "ram|paper", "is e(p) multiplied by scale (ram: the authors' code) or not (paper)"},
+    {"scaling", "word", "ram", "ram|paper",
+     "is e(p) multiplied by scale (ram: the authors' code) or not (paper)"},
     {0},
 };
 static_assert(PE_ROWS(settings) == SCALING + 1, "ORDER settings");
@@ -40,7 +41,11 @@ static const posenc_example examples[] = {
     {0},
 };
 
-enum { CARRY, PREFIX, STATE }; /* forward: gates to the right. backward: gates of this tile and to its right; sum of dp */
+enum {
+    CARRY,
+    PREFIX,
+    STATE
+}; /* forward: gates to the right. backward: gates of this tile and to its right; sum of dp */
 
 static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
 {
@@ -64,8 +69,9 @@ static double dot(const double *a, const double *b, int64_t n)
 /* One query on its way along the keys: the counted position and the two entries of z around it. */
 typedef struct walker {
     const double *q, *E;
-    int64_t       D, npos, m; /* z_low = z[m], z_high = z[m+1] (or z[m] at the end of the table); m = -1: none yet */
-    double        z_low, z_high, count;
+    int64_t       D, npos,
+        m; /* z_low = z[m], z_high = z[m+1] (or z[m] at the end of the table); m = -1: none yet */
+    double z_low, z_high, count;
 } walker;
 
 static double entry(const walker *w, int64_t m)
@@ -94,9 +100,15 @@ static double sum_of_gates(const pe_tile *tile, int64_t r)
     return sum;
 }
 
-static walker start(const pe_problem *p, const double *const par[], const pe_tile *tile, int64_t r, double count)
+static walker start(const pe_problem *p, const double *const par[], const pe_tile *tile, int64_t r,
+                    double count)
 {
-    return (walker){.q = tile->q + r * p->D, .E = par[E], .D = p->D, .npos = p->set[NPOS].integer, .m = -1, .count = count};
+    return (walker){.q     = tile->q + r * p->D,
+                    .E     = par[E],
+                    .D     = p->D,
+                    .npos  = p->set[NPOS].integer,
+                    .m     = -1,
+                    .count = count};
 }
 
 static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
@@ -104,7 +116,7 @@ static void visit(const pe_problem *p, const double *const par[], const pe_tile 
     const double factor = p->set[SCALING].integer == 0 ? tile->scale : 1;
     for (int64_t r = 0; r < tile->rows; r++) {
         double *state = tile->state + r * PE_HOOK_STATE;
-        walker  w = start(p, par, tile, r, state[CARRY] - (tile->backward ? sum_of_gates(tile, r) : 0));
+        walker  w     = start(p, par, tile, r, state[CARRY] - (tile->backward ? sum_of_gates(tile, r) : 0));
         for (int64_t c = tile->cols - 1; c >= 0; c--) {
             const int64_t at = r * tile->stride + c;
             w.count += gate(tile->s[at]);
@@ -136,15 +148,15 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
     const double factor = p->set[SCALING].integer == 0 ? tile->scale : 1;
     for (int64_t r = 0; r < tile->rows; r++) {
         double      *state = tile->state + r * PE_HOOK_STATE, *ds = tile->ds + r * tile->stride;
-        const double sum   = sum_of_gates(tile, r);
-        walker       w     = start(p, par, tile, r, state[CARRY] - sum);
+        const double sum = sum_of_gates(tile, r);
+        walker       w   = start(p, par, tile, r, state[CARRY] - sum);
         for (int64_t c = tile->cols - 1; c >= 0; c--) { /* dp of each key, kept in ds for a moment */
             const int64_t at = r * tile->stride + c;
             if (tile->s[at] == -INFINITY)
                 continue;
             w.count += gate(tile->s[at]);
             const double f = locate(&w), de = factor * dx[at];
-            ds[c]          = de * table_back(&w, f, de, dpar[E], tile->dq + r * p->D);
+            ds[c] = de * table_back(&w, f, de, dpar[E], tile->dq + r * p->D);
         }
         for (int64_t c = 0; c < tile->cols; c++) { /* a gate counts for itself and every key to its left */
             const double g = gate(tile->s[r * tile->stride + c]);

@@ -91,6 +91,7 @@ const pe_encoding pe_dense_bias = {
             .setting_count = PE_ROWS(settings),
             .params        = params,
             .param_count   = PE_ROWS(params),
+            .by_distance   = 1, /* positions do not matter at all, so moving them changes nothing */
         },
     .examples = examples,
     .has      = has,

@@ -21,6 +21,7 @@
 #include "encodings/encoding.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { INIT_L, EPS, MLP_WIDTH }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
@@ -91,14 +92,71 @@ static measure measure_of(const pe_problem *p, const double *const par[], double
     return (measure){limit, far, psi(par[C][0], far) + p->set[EPS].real};
 }
 
-/* b_h(x) */
-static double network(const pe_problem *p, const double *const par[], int64_t h, double x)
+/*
+ * The network as what it is: a line on each piece between its knots. Hidden unit k is silent on one side of
+ * x = -b1[k] / W1[k]; so b_h(x) = base + slope * x with numbers that change from piece to piece, and a pair costs a search
+ * among the knots instead of the whole layer. Unit `order[m]` has the m-th knot; piece m ends there, and holds its end.
+ */
+enum { MOST_WIDTH = 1024 };
+
+typedef struct pieces {
+    int64_t count; /* knots: units whose W1 is not 0 */
+    double  knot[MOST_WIDTH], slope[MOST_WIDTH + 1], base[MOST_WIDTH + 1];
+    int     order[MOST_WIDTH];
+} pieces;
+
+static void sort_knots(const pe_problem *p, const double *const par[], pieces *to)
+{
+    to->count = 0;
+    for (int k = 0; k < (int)p->set[MLP_WIDTH].integer; k++) {
+        if (par[W1][k] == 0)
+            continue;
+        double knot = -par[B1][k] / par[W1][k];
+        if (par[W1][k] < 0) /* at its knot a unit is silent: then the next piece holds it */
+            knot = nextafter(knot, -INFINITY);
+        int64_t m = to->count++;
+        for (; m > 0 && to->knot[m - 1] > knot; m--) {
+            to->knot[m]  = to->knot[m - 1];
+            to->order[m] = to->order[m - 1];
+        }
+        to->knot[m]  = knot;
+        to->order[m] = k;
+    }
+}
+
+/* From far left, where the units with falling input speak, to the right: each knot wakes a unit or silences it. */
+static void find_pieces(const pe_problem *p, const double *const par[], int64_t h, pieces *to)
 {
     const int64_t width = p->set[MLP_WIDTH].integer;
-    double        sum   = par[B2][h];
+    const double *w2    = par[W2] + h * width;
+    sort_knots(p, par, to);
+    to->slope[0] = 0;
+    to->base[0]  = par[B2][h];
     for (int64_t k = 0; k < width; k++)
-        sum += par[W2][h * width + k] * fmax(0, par[W1][k] * x + par[B1][k]);
-    return sum;
+        if (par[W1][k] < 0 || (par[W1][k] == 0 && par[B1][k] > 0)) {
+            to->slope[0] += w2[k] * par[W1][k];
+            to->base[0] += w2[k] * par[B1][k];
+        }
+    for (int64_t m = 0; m < to->count; m++) {
+        const int    k   = to->order[m];
+        const double now = sign(par[W1][k]);
+        to->slope[m + 1] = to->slope[m] + now * w2[k] * par[W1][k];
+        to->base[m + 1]  = to->base[m] + now * w2[k] * par[B1][k];
+    }
+}
+
+/* How many knots lie left of x: its piece. */
+static int64_t piece_of(const pieces *in, double x)
+{
+    int64_t low = 0, high = in->count;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (in->knot[middle] < x)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 static void add(double *const dpar[], int index, int64_t at, double x)
@@ -107,32 +165,51 @@ static void add(double *const dpar[], int index, int64_t at, double x)
         dpar[index][at] += x;
 }
 
-/* Adds db times the gradient of b_h(x) by the network's numbers; returns db * d b_h / d x. */
-static double network_back(const pe_problem *p, const double *const par[], int64_t h, double x, double db,
-                           double *const dpar[])
+/* What a unit hears of the pairs on which it speaks: sum of db, and of db * x. */
+static void unit_back(const double *const par[], int64_t at, int64_t k, double db, double db_x,
+                      double *const dpar[])
 {
-    const int64_t width = p->set[MLP_WIDTH].integer;
-    double        dx    = 0;
-    add(dpar, B2, h, db);
-    for (int64_t k = 0; k < width; k++) {
-        const double y = par[W1][k] * x + par[B1][k], w = par[W2][h * width + k];
-        if (!(y > 0))
-            continue;
-        add(dpar, W2, h * width + k, db * y);
-        add(dpar, W1, k, db * w * x);
-        add(dpar, B1, k, db * w);
-        dx += db * w * par[W1][k];
+    add(dpar, W2, at + k, par[W1][k] * db_x + par[B1][k] * db);
+    add(dpar, W1, k, par[W2][at + k] * db_x);
+    add(dpar, B1, k, par[W2][at + k] * db);
+}
+
+/* db[m] and db_x[m] are the sums of piece m. */
+static void network_back(const pe_problem *p, const double *const par[], int64_t h, const pieces *in,
+                         const double db[], const double db_x[], double *const dpar[])
+{
+    const int64_t width = p->set[MLP_WIDTH].integer, at = h * width;
+    double        all = 0, all_x = 0, left = 0, left_x = 0;
+    for (int64_t m = 0; m <= in->count; m++) {
+        all += db[m];
+        all_x += db_x[m];
     }
-    return dx;
+    add(dpar, B2, h, all);
+    for (int64_t k = 0; k < width; k++)
+        if (par[W1][k] == 0 && par[B1][k] > 0)
+            unit_back(par, at, k, all, all_x, dpar);
+    for (int64_t m = 0; m < in->count; m++) {
+        const int k = in->order[m];
+        left += db[m];
+        left_x += db_x[m];
+        if (par[W1][k] > 0)
+            unit_back(par, at, k, all - left, all_x - left_x, dpar);
+        else
+            unit_back(par, at, k, left, left_x, dpar);
+    }
 }
 
 static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
 {
+    pieces in;
+    find_pieces(p, par, tile->h, &in);
     for (int64_t r = 0; r < tile->rows; r++) {
         const measure m = measure_of(p, par, tile->q_pos[r]);
-        for (int64_t c = 0; c < tile->cols; c++)
-            x[r * tile->stride + c] =
-                network(p, par, tile->h, psi(par[C][0], tile->q_pos[r] - tile->k_pos[c]) / m.denominator);
+        for (int64_t c = 0; c < tile->cols; c++) {
+            const double  share     = psi(par[C][0], tile->q_pos[r] - tile->k_pos[c]) / m.denominator;
+            const int64_t piece     = piece_of(&in, share);
+            x[r * tile->stride + c] = in.base[piece] + in.slope[piece] * share;
+        }
     }
 }
 
@@ -151,19 +228,27 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
                        double *const dpar[])
 {
     const double bend = par[C][0];
+    double       db[MOST_WIDTH + 1], db_x[MOST_WIDTH + 1];
+    pieces       in;
+    find_pieces(p, par, tile->h, &in);
+    memset(db, 0, (size_t)(in.count + 1) * sizeof *db);
+    memset(db_x, 0, (size_t)(in.count + 1) * sizeof *db_x);
     for (int64_t r = 0; r < tile->rows; r++) {
         const measure m         = measure_of(p, par, tile->q_pos[r]);
         double        numerator = 0, denominator = 0;
         for (int64_t c = 0; c < tile->cols; c++) {
-            const double db = dx[r * tile->stride + c], t = tile->q_pos[r] - tile->k_pos[c], y = psi(bend, t);
-            if (db == 0)
+            const double d = dx[r * tile->stride + c], t = tile->q_pos[r] - tile->k_pos[c], y = psi(bend, t);
+            if (d == 0)
                 continue;
-            const double slope = network_back(p, par, tile->h, y / m.denominator, db, dpar);
-            numerator += slope * psi_slope(bend, t) / m.denominator;
-            denominator -= slope * y / (m.denominator * m.denominator);
+            const int64_t piece = piece_of(&in, y / m.denominator);
+            db[piece] += d;
+            db_x[piece] += d * y / m.denominator;
+            numerator += d * in.slope[piece] * psi_slope(bend, t) / m.denominator;
+            denominator -= d * in.slope[piece] * y / (m.denominator * m.denominator);
         }
         measure_back(p, par, &m, tile->q_pos[r], numerator, denominator, dpar);
     }
+    network_back(p, par, tile->h, &in, db, db_x, dpar);
 }
 
 static void terms(const pe_problem *p, pe_terms *s)

@@ -30,7 +30,8 @@ static_assert(PE_ROWS(settings) == SIGMA + 1, "ORDER settings");
 
 enum { TABLE }; /* ORDER params */
 static const posenc_param_info params[] = {
-    {"table", "num_buckets,H", "normal(0, sigma)", "b: what a distance class adds to the scores of a head", 1},
+    {"table", "num_buckets,H", "normal(0, sigma)", "b: what a distance class adds to the scores of a head",
+     1},
     {0},
 };
 static_assert(PE_ROWS(params) == TABLE + 1, "ORDER params");
@@ -54,10 +55,12 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     const int64_t per_direction = p->set[NUM_BUCKETS].integer / (p->set[BIDIRECTIONAL].integer ? 2 : 1);
     if (per_direction < 2)
-        return pe_fail(err, POSENC_SETTING, "t5: num_buckets=%lld leaves fewer than 2 classes per direction; give 4 or more",
+        return pe_fail(err, POSENC_SETTING,
+                       "t5: num_buckets=%lld leaves fewer than 2 classes per direction; give 4 or more",
                        (long long)p->set[NUM_BUCKETS].integer);
     if (p->set[MAX_DISTANCE].integer <= per_direction / 2)
-        return pe_fail(err, POSENC_SETTING, "t5: max_distance=%lld must exceed the %lld distances with a class of their own",
+        return pe_fail(err, POSENC_SETTING,
+                       "t5: max_distance=%lld must exceed the %lld distances with a class of their own",
                        (long long)p->set[MAX_DISTANCE].integer, (long long)(per_direction / 2));
     return POSENC_OK;
 }
@@ -74,8 +77,8 @@ static void fill(const pe_problem *p, const double *const par[], int64_t h, int6
         b[i] = par[TABLE][bucket(p, t0 + i) * p->H + h];
 }
 
-static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, const double db[],
-                 double *const dpar[])
+static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                 const double db[], double *const dpar[])
 {
     (void)par;
     for (int64_t i = 0; dpar[TABLE] && i < n; i++)
@@ -104,8 +107,10 @@ const pe_encoding pe_t5 = {
             .param_count   = PE_ROWS(params),
             .by_distance   = 1,
         },
-    .model    = "max_distance=floor(L/2) num_buckets=min(32,floor(L/2)) bidirectional=no sigma=0.1 scale=1/sqrt(D)",
-    .model_both = "max_distance=floor(L/2) num_buckets=min(32,floor(L/2)) bidirectional=yes sigma=0.1 scale=1/sqrt(D)",
+    .model =
+        "max_distance=floor(L/2) num_buckets=min(32,floor(L/2)) bidirectional=no sigma=0.1 scale=1/sqrt(D)",
+    .model_both =
+        "max_distance=floor(L/2) num_buckets=min(32,floor(L/2)) bidirectional=yes sigma=0.1 scale=1/sqrt(D)",
     .examples = examples,
     .check    = check,
     .init     = init,

@@ -49,9 +49,10 @@ static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_erro
     const int64_t first = p->set[FIRST].integer, last = first + p->set[COUNT].integer - 1;
     if (span->t_low >= first && span->t_high <= last)
         return POSENC_OK;
-    return pe_fail(err, POSENC_RANGE,
-                   "toeplitz: distances run from %lld to %lld, but b holds those from %lld to %lld; set first or count",
-                   (long long)span->t_low, (long long)span->t_high, (long long)first, (long long)last);
+    return pe_fail(
+        err, POSENC_RANGE,
+        "toeplitz: distances run from %lld to %lld, but b holds those from %lld to %lld; set first or count",
+        (long long)span->t_low, (long long)span->t_high, (long long)first, (long long)last);
 }
 
 static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double b[])
@@ -61,8 +62,8 @@ static void fill(const pe_problem *p, const double *const par[], int64_t h, int6
         b[i] = row[t0 + i];
 }
 
-static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, const double db[],
-                 double *const dpar[])
+static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                 const double db[], double *const dpar[])
 {
     (void)par;
     for (int64_t i = 0; dpar[B] && i < n; i++)

@@ -90,12 +90,13 @@ static pe_frequency omega(const pe_problem *p, int64_t k)
 
 /* Channel by channel for all n distances: a frequency is found once, and its rows of Wr stay in cache.
    rows[i,:] = r_h(t0 + i) */
-static void project(const pe_problem *p, const double *Wr, int64_t h, int64_t t0, int64_t n, sides clamped, double rows[])
+static void project(const pe_problem *p, const double *Wr, int64_t h, int64_t t0, int64_t n, sides clamped,
+                    double rows[])
 {
     const int64_t half = p->set[D_MODEL].integer / 2, D = p->D, row = p->H * D;
     memset(rows, 0, (size_t)(n * D) * sizeof *rows);
     for (int64_t k = 0; k < half; k++) {
-        const double *ws = Wr + k * row + h * D, *wc = ws + half * row;
+        const double      *ws = Wr + k * row + h * D, *wc = ws + half * row;
         const pe_frequency w = omega(p, k);
         for (int64_t i = 0; i < n; i++) {
             double c, s;
@@ -112,7 +113,7 @@ static void project_back(const pe_problem *p, double *dWr, int64_t h, int64_t t0
 {
     const int64_t half = p->set[D_MODEL].integer / 2, D = p->D, row = p->H * D;
     for (int64_t k = 0; dWr && k < half; k++) {
-        double      *ws = dWr + k * row + h * D, *wc = ws + half * row;
+        double            *ws = dWr + k * row + h * D, *wc = ws + half * row;
         const pe_frequency w = omega(p, k);
         for (int64_t i = 0; i < n; i++) {
             double c, s;
@@ -125,7 +126,8 @@ static void project_back(const pe_problem *p, double *dWr, int64_t h, int64_t t0
     }
 }
 
-static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double rows[])
+static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                 double rows[])
 {
     project(p, par[WR], h, t0, n, ABOVE, rows);
 }
@@ -191,7 +193,8 @@ static void xlnet_terms(const pe_problem *p, pe_terms *s)
 /* The examples' parameter values are 0, 1, 2, ... in memory order; one segment. */
 static const posenc_example xlnet_examples[] = {
     {"H=1 D=1 d_model=2 scale=1 clamp_len=4", 0, 3, 3, 0, "w = us = 0: no bias whatever the distance"},
-    {"H=2 D=1 d_model=2 scale=1", 1, 5, 5, 4, "t = 0: w_1 * Wr[1,1] = 1 * 3, and us_1 * seg_embed[0,1] = 1 * 1"},
+    {"H=2 D=1 d_model=2 scale=1", 1, 5, 5, 4,
+     "t = 0: w_1 * Wr[1,1] = 1 * 3, and us_1 * seg_embed[0,1] = 1 * 1"},
     {0},
 };
 
