@@ -239,6 +239,7 @@ typedef struct posenc_encoding_info {
     int                        param_count;
     int         by_distance; /* the scores see only t: shifting all positions changes nothing */
     int         causal_only; /* has no meaning without a causal mask */
+    const char *why_causal;  /* the reason, where causal_only is set; else NULL */
     const char *row_limit;   /* the setting that bounds the positions ("rows"); NULL: any position */
 } posenc_encoding_info;
 

@@ -291,7 +291,7 @@ static posenc_status check_causal(const posenc_plan *plan, posenc_error *err)
             return pe_fail(
                 err, POSENC_UNSUPPORTED,
                 "attend: %s has a meaning with a causal mask only (%s); plan with POSENC_MASK_CAUSAL",
-                room->info.name, room->why_causal);
+                room->info.name, room->info.why_causal);
     }
     return POSENC_OK;
 }

@@ -40,8 +40,6 @@ typedef struct pe_encoding {
     const char           *model_both; /* those of one that sees the future as well; NULL: the same */
     const posenc_example *examples;   /* ends with {0} */
 
-    const char *why_causal; /* with info.causal_only: the reason, for the sentence that refuses */
-
     /* Do settings and sizes fit together? NULL: always. */
     posenc_status (*check)(const pe_problem *p, posenc_error *err);
     /* Number i (0, 1, 2, ... in memory order) of parameter `index` as the source initialises it. */

@@ -275,8 +275,9 @@ static posenc_status check_direction(const pe_model *m, posenc_error *err)
     for (int place = 0; m->config.bidirectional && place < POSENC_PLACES; place++) {
         const posenc_encoding_info *part = posenc_encoding_part(m->encoding, (posenc_place)place);
         if (part && part->causal_only)
-            return pe_train_fail(err, POSENC_UNSUPPORTED, "model: %s has a meaning with a causal mask only",
-                                 part->name);
+            return pe_train_fail(err, POSENC_UNSUPPORTED,
+                                 "model: %s has a meaning with a causal mask only: %s", part->name,
+                                 part->why_causal);
     }
     return POSENC_OK;
 }
