@@ -132,5 +132,7 @@ int cli_finish(int status)
     /* A reader that left early (head) is no error of ours: stay silent, as a death by SIGPIPE would. */
     if (lost && errno == EPIPE)
         return CLI_FAILED;
+    if (lost && status != CLI_DONE) /* the command has said so already: one line for one fault */
+        return status;
     return lost ? cli_failed("cannot write to standard output: %s", strerror(errno)) : status;
 }
