@@ -17,6 +17,12 @@ void *pe_row(const posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2)
     return (char *)t->data + offset * (int64_t)posenc_dtype_size(t->dtype);
 }
 
+void *pe_element(const posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2)
+{
+    const int64_t offset = i0 * t->stride[0] + i1 * t->stride[1] + i2 * t->stride[2];
+    return (char *)t->data + offset * (int64_t)posenc_dtype_size(t->dtype);
+}
+
 double pe_real_at(const posenc_tensor *t, int64_t offset)
 {
     double x = 0;

@@ -15,6 +15,9 @@
    ignored by stride. */
 void *pe_row(const posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2);
 
+/* Pointer to element (i0,i1,i2) of a tensor of three axes. */
+void *pe_element(const posenc_tensor *t, int64_t i0, int64_t i1, int64_t i2);
+
 /* n elements from `row` on, `stride` elements apart, converted. */
 void pe_load_float(float *to, const void *row, posenc_dtype dtype, int64_t stride, int64_t n);
 void pe_load_double(double *to, const void *row, posenc_dtype dtype, int64_t stride, int64_t n);

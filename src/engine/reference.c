@@ -239,9 +239,7 @@ static void forward_row(void *context, int64_t i, int thread)
         lse = m + log(sum);
     pe_store_double(pe_row(&a->o, x->b, x->h, i), a->o.dtype, 1, o, p->Dv);
     if (a->lse.data)
-        pe_store_double((char *)pe_row(&a->lse, x->b, x->h, 0) +
-                            i * a->lse.stride[2] * (int64_t)posenc_dtype_size(a->lse.dtype),
-                        a->lse.dtype, 1, &lse, 1);
+        pe_store_double(pe_element(&a->lse, x->b, x->h, i), a->lse.dtype, 1, &lse, 1);
 }
 
 static void scores_row(void *context, int64_t i, int thread)
@@ -378,10 +376,7 @@ static void backward_row(head *x, int64_t i)
     const pe_attention *a = x->a;
     const pe_problem   *p = &a->sizes;
     double *s = row_for(x, 0, SCORES), *o = row_for(x, 0, OUTPUT), *dproducts = row_for(x, 0, DPRODUCTS), lse;
-    pe_load_double(&lse,
-                   (char *)pe_row(&a->lse, x->b, x->h, 0) +
-                       i * a->lse.stride[2] * (int64_t)posenc_dtype_size(a->lse.dtype),
-                   a->lse.dtype, 1, 1);
+    pe_load_double(&lse, pe_element(&a->lse, x->b, x->h, i), a->lse.dtype, 1, 1);
     if (lse == -INFINITY)
         return;
     pe_load_double(o, pe_row(&a->o, x->b, x->h, i), a->o.dtype, 1, p->Dv);

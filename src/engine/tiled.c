@@ -114,9 +114,7 @@ static void finish_rows(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, 
     for (int64_t r = 0; r < R; r++) {
         pe_store_float(pe_row(&a->o, b, h, i0 + r), a->o.dtype, 1, z->O + r * T->Dvp, a->sizes.Dv);
         if (a->lse.data)
-            pe_store_float((char *)pe_row(&a->lse, b, h, 0) +
-                               (i0 + r) * a->lse.stride[2] * (int64_t)posenc_dtype_size(a->lse.dtype),
-                           a->lse.dtype, 1, z->m + r, 1);
+            pe_store_float(pe_element(&a->lse, b, h, i0 + r), a->lse.dtype, 1, z->m + r, 1);
     }
 }
 

@@ -163,9 +163,7 @@ static void prepare_queries(void *context, int64_t index, int thread)
     pe_load_plain(w->dout + at * T->Dvp, T->Dvp, &a->dout, w->b, h, i0, R, Dv);
     pe_load_plain(o, T->Dvp, &a->o, w->b, h, i0, R, Dv);
     a->kernels->dot_rows(w->delta + at, w->dout + at * T->Dvp, T->Dvp, o, T->Dvp, R, Dv);
-    const size_t item = posenc_dtype_size(a->lse.dtype);
-    pe_load_float(w->lse + at, (char *)pe_row(&a->lse, w->b, h, 0) + i0 * a->lse.stride[2] * (int64_t)item,
-                  a->lse.dtype, a->lse.stride[2], R);
+    pe_load_float(w->lse + at, pe_element(&a->lse, w->b, h, i0), a->lse.dtype, a->lse.stride[2], R);
     for (int64_t r = 0; r < R; r++)
         w->lse[at + r] = (float)((double)w->lse[at + r] - pe_center(T, h));
     for (int64_t c = 0; c < w->chunks; c++)
