@@ -182,30 +182,25 @@ static posenc_status find_distances(const posenc_plan *plan, pe_attention *a, po
     return POSENC_OK;
 }
 
-static void find_ends(double *low, double *high, const posenc_positions *p, int64_t b, int64_t L)
-{
-    *low = *high = pe_position(p, b, 0);
-    for (int64_t s = 1; s < L; s++) {
-        const double x = pe_position(p, b, s);
-        *low           = x < *low ? x : *low;
-        *high          = x > *high ? x : *high;
-    }
-}
-
 /* Rooms with tables that end somewhere see where this run goes, item by item. */
 static posenc_status check_reach(const posenc_plan *plan, const pe_attention *a, posenc_error *err)
 {
-    const pe_problem   *p = &a->sizes;
-    const pe_distances *d = &a->distances;
-    const int64_t       batches =
-        pe_position_batches(&a->q_pos) > 1 || pe_position_batches(&a->k_pos) > 1 ? p->B : 1;
+    const pe_problem   *p       = &a->sizes;
+    const pe_distances *d       = &a->distances;
+    const int64_t       batches = pe_position_pairs(&a->q_pos, &a->k_pos, p->B);
     for (int place = 0; place < POSENC_PLACES; place++) {
         const pe_resolved *part = &plan->parts[place];
         for (int64_t b = 0; part->room && part->room->reach && p->Lq && p->Lk && d->count && b < batches;
              b++) {
-            pe_span span = {.t_low = d->low, .t_high = d->low + d->count - 1, .whole = d->whole};
-            find_ends(&span.q_low, &span.q_high, &a->q_pos, b, p->Lq);
-            find_ends(&span.k_low, &span.k_high, &a->k_pos, b, p->Lk);
+            const pe_extent q          = pe_position_extent(&a->q_pos, b, p->Lq),
+                            k          = pe_position_extent(&a->k_pos, b, p->Lk);
+            const pe_span       span   = {.q_low  = q.low,
+                                          .q_high = q.high,
+                                          .k_low  = k.low,
+                                          .k_high = k.high,
+                                          .t_low  = d->low,
+                                          .t_high = d->low + d->count - 1,
+                                          .whole  = d->whole};
             const posenc_status status = part->room->reach(&part->problem, &span, err);
             if (status)
                 return status;

@@ -8,18 +8,18 @@
 
 static posenc_status check_extent(const posenc_plan *plan, const pe_rows_run *r, posenc_error *err)
 {
-    const pe_resolved *part = &plan->parts[POSENC_INPUT];
+    const pe_resolved *part  = &plan->parts[POSENC_INPUT];
+    const double       first = r->pos.array.data ? 0 : r->first; /* a whole number */
     double             low = INFINITY, high = -INFINITY;
     int                whole = 1;
     if (!part->room->accept)
         return POSENC_OK;
-    for (int64_t b = 0; b < pe_position_batches(&r->pos); b++)
-        for (int64_t s = 0; s < r->L; s++) {
-            const double p = pe_position(&r->pos, b, s) + (r->pos.array.data ? 0 : r->first);
-            low            = fmin(low, p);
-            high           = fmax(high, p);
-            whole          = whole && p == floor(p);
-        }
+    for (int64_t b = 0; b < pe_position_batches(&r->pos); b++) {
+        const pe_extent e = pe_position_extent(&r->pos, b, r->L);
+        low               = fmin(low, e.low + first);
+        high              = fmax(high, e.high + first);
+        whole             = whole && e.whole;
+    }
     return part->room->accept(&part->problem, low, high, whole, err);
 }
 

@@ -53,6 +53,11 @@ int64_t pe_position_batches(const posenc_positions *p)
     return p->array.data && p->array.ndim > 1 ? p->array.shape[0] : 1;
 }
 
+int64_t pe_position_pairs(const posenc_positions *q_pos, const posenc_positions *k_pos, int64_t B)
+{
+    return pe_position_batches(q_pos) > 1 || pe_position_batches(k_pos) > 1 ? B : 1;
+}
+
 pe_reach pe_reach_of(int mask, int64_t window)
 {
     pe_reach reach = {INT64_MIN / 4, INT64_MAX / 4};
@@ -88,7 +93,7 @@ static int is_skewed(const posenc_positions *q_pos, const posenc_positions *k_po
     *t00            = q0 - k0;
     if ((Lq > 1 && sq != *step) || (Lk > 1 && sk != *step) || *step == 0)
         return 0;
-    const int64_t batches = pe_position_batches(q_pos) > 1 || pe_position_batches(k_pos) > 1 ? B : 1;
+    const int64_t batches = pe_position_pairs(q_pos, k_pos, B);
     for (int64_t b = 0; b < batches; b++) {
         const double qb = pe_position(q_pos, b, 0), kb = pe_position(k_pos, b, 0);
         if (qb - kb != *t00)
@@ -100,14 +105,9 @@ static int is_skewed(const posenc_positions *q_pos, const posenc_positions *k_po
     return 1;
 }
 
-typedef struct extremes {
-    double low, high;
-    int    whole;
-} extremes;
-
-static extremes extremes_of(const posenc_positions *p, int64_t b, int64_t L)
+pe_extent pe_position_extent(const posenc_positions *p, int64_t b, int64_t L)
 {
-    extremes      e    = {INFINITY, -INFINITY, 1};
+    pe_extent     e    = {INFINITY, -INFINITY, 1};
     const int64_t step = p->array.data || L < 2 ? 1 : L - 1; /* a range: its two ends */
     for (int64_t s = 0; s < L; s += step) {
         const double x = pe_position(p, b, s);
@@ -124,10 +124,10 @@ void pe_distances_find(pe_distances *d, const posenc_positions *q_pos, const pos
                        int64_t B, int64_t Lq, int64_t Lk, pe_reach reach)
 {
     double        t00, step, low = INFINITY, high = -INFINITY;
-    const int64_t batches = pe_position_batches(q_pos) > 1 || pe_position_batches(k_pos) > 1 ? B : 1;
+    const int64_t batches = pe_position_pairs(q_pos, k_pos, B);
     *d                    = (pe_distances){.reach = reach, .whole = 1};
     for (int64_t b = 0; b < batches; b++) {
-        const extremes q = extremes_of(q_pos, b, Lq), k = extremes_of(k_pos, b, Lk);
+        const pe_extent q = pe_position_extent(q_pos, b, Lq), k = pe_position_extent(k_pos, b, Lk);
         low      = fmin(low, q.low - k.high);
         high     = fmax(high, q.high - k.low);
         d->whole = d->whole && q.whole && k.whole;

@@ -20,6 +20,17 @@ double pe_position(const posenc_positions *p, int64_t b, int64_t s);
 /* Batch items that differ: 1 for a range or an array [1,L]. */
 int64_t pe_position_batches(const posenc_positions *p);
 
+/* Batch items in which queries or keys stand differently: 1, or B. */
+int64_t pe_position_pairs(const posenc_positions *q_pos, const posenc_positions *k_pos, int64_t B);
+
+/* Where the L elements of item b begin and end; a range is not walked. `whole`: all are whole numbers. */
+typedef struct pe_extent {
+    double low, high;
+    int    whole;
+} pe_extent;
+
+pe_extent pe_position_extent(const posenc_positions *p, int64_t b, int64_t L);
+
 /* What the masks by distance let through: t in [low, high]. */
 typedef struct pe_reach {
     int64_t low, high;

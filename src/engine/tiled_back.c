@@ -107,7 +107,7 @@ static void lay_out_item(backward *w, pe_arena *arena)
     w->key                 = pe_take_floats(arena, pe_padded(p->Lk) + PE_LANES);
     w->dQ                  = pe_take_floats(arena, w->chunks * rows * T->Dp);
     w->state               = pe_take_doubles(arena, T->a->terms->hook.state ? rows * PE_HOOK_STATE : 0);
-    w->moments             = pe_take_doubles(arena, 2 * rows);
+    w->moments = pe_take_doubles(arena, 2 * rows); /* a plan for long rows serves short ones too */
 }
 
 static void lay_out_sums(backward *w, pe_arena *arena)
