@@ -13,7 +13,8 @@
 #include "encodings/encoding.h"
 #include "engine/attend.h"
 
-enum { PE_MAX_PARAMS = 16, PE_MAX_NAME = 64, PE_MAX_SPEC = 512 };
+/* Parameters of all parts together: a hook may get any of them. */
+enum { PE_MAX_PARAMS = PE_HOOK_PARAMS, PE_MAX_NAME = 64, PE_MAX_SPEC = 512 };
 
 typedef struct pe_chosen {
     const pe_encoding *room; /* NULL: no part at this place */

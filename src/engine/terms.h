@@ -105,6 +105,12 @@ static inline pe_by_distance pe_member(const pe_terms *s, pe_kind kind)
     return all[kind];
 }
 
+/* Is a row one number (bias, gate), not a vector? */
+static inline int pe_is_scalar(pe_kind kind)
+{
+    return kind == PE_BIAS || kind == PE_GATE;
+}
+
 /* Numbers per row of a member. */
 static inline int64_t pe_member_width(const pe_problem *p, pe_kind kind)
 {

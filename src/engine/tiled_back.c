@@ -40,7 +40,7 @@ typedef struct backward {
     double  *du, *dw, *dus;  /* [H,chunks,D] */
     double  *dG;             /* [H,chunks,2,D] */
     double  *hook;           /* [G*chunks, hook_count]: parameters of the part, end to end */
-    double **hook_pointers;  /* [G*chunks, PARAMS] */
+    double **hook_pointers;  /* [G*chunks, PE_HOOK_PARAMS] */
     double  *total, *mass;   /* [D] of one head: see find_residue */
     int64_t  hook_count;
     double  *state;    /* [H,Lq,PE_HOOK_STATE] of a hook that travels */
@@ -48,7 +48,7 @@ typedef struct backward {
     double  *moments;  /* [H,Lq,2] of such rows: sums of W and W*dW */
 } backward;
 
-enum { MANY_HEADS = 4, MAX_PARAMS = 16, SHORT = 64 };
+enum { MANY_HEADS = 4, SHORT = 64 };
 
 /* Two chunks keep two cores busy on one head; from four key heads on the heads do. */
 static int64_t chunk_count(const pe_tiles *T)
@@ -86,11 +86,6 @@ static void decide(backward *w, int all)
         w->hook_count += part->sizes[i];
 }
 
-static int is_scalar(pe_kind kind)
-{
-    return kind == PE_BIAS || kind == PE_GATE;
-}
-
 static void lay_out_item(backward *w, pe_arena *arena)
 {
     const pe_tiles   *T    = &w->T;
@@ -118,21 +113,22 @@ static void lay_out_sums(backward *w, pe_arena *arena)
     const pe_part    *part = &T->a->parts[PE_SCORE];
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
         const int64_t size = w->wants[kind] ? n * T->table_rows * T->row[kind] : 0;
-        w->dby1[kind]      = pe_take_doubles(arena, is_scalar(kind) ? size : 0);
-        w->dby[kind]       = pe_take_floats(arena, is_scalar(kind) ? 0 : size);
-        if (arena->memory && is_scalar(kind))
+        w->dby1[kind]      = pe_take_doubles(arena, pe_is_scalar(kind) ? size : 0);
+        w->dby[kind]       = pe_take_floats(arena, pe_is_scalar(kind) ? 0 : size);
+        if (arena->memory && pe_is_scalar(kind))
             memset(w->dby1[kind], 0, (size_t)size * sizeof(double));
         else if (arena->memory)
             memset(w->dby[kind], 0, (size_t)size * sizeof(float));
     }
-    w->du            = pe_take_doubles(arena, n * p->D);
-    w->dw            = pe_take_doubles(arena, n * p->D);
-    w->dus           = pe_take_doubles(arena, n * p->D);
-    w->dG            = pe_take_doubles(arena, w->wants_G ? n * 2 * p->D : 0);
-    w->hook          = pe_take_doubles(arena, tasks * w->hook_count);
-    w->total         = pe_take_doubles(arena, p->D);
-    w->mass          = pe_take_doubles(arena, p->D);
-    w->hook_pointers = pe_take(arena, (size_t)(w->wants_hook ? tasks * MAX_PARAMS : 0) * sizeof(double *));
+    w->du    = pe_take_doubles(arena, n * p->D);
+    w->dw    = pe_take_doubles(arena, n * p->D);
+    w->dus   = pe_take_doubles(arena, n * p->D);
+    w->dG    = pe_take_doubles(arena, w->wants_G ? n * 2 * p->D : 0);
+    w->hook  = pe_take_doubles(arena, tasks * w->hook_count);
+    w->total = pe_take_doubles(arena, p->D);
+    w->mass  = pe_take_doubles(arena, p->D);
+    w->hook_pointers =
+        pe_take(arena, (size_t)(w->wants_hook ? tasks * PE_HOOK_PARAMS : 0) * sizeof(double *));
     if (!arena->memory)
         return;
     memset(w->du, 0, (size_t)(n * p->D) * sizeof(double));
@@ -143,7 +139,7 @@ static void lay_out_sums(backward *w, pe_arena *arena)
     double *at = w->hook;
     for (int64_t task = 0; w->wants_hook && task < tasks; task++)
         for (int i = 0; i < part->count; i++) {
-            w->hook_pointers[task * MAX_PARAMS + i] = part->dpar && part->dpar[i] ? at : NULL;
+            w->hook_pointers[task * PE_HOOK_PARAMS + i] = part->dpar && part->dpar[i] ? at : NULL;
             at += part->sizes[i];
         }
 }
@@ -465,7 +461,7 @@ static void hook_back(const backward *w, const pair *x, pe_scratch *z, float *dS
         memset(z->dq, 0, (size_t)(x->R * D) * sizeof(double));
     }
     a->terms->hook.visit_back(a->parts[PE_SCORE].p, a->parts[PE_SCORE].par, &tile, z->x,
-                              w->hook_pointers + (x->g * w->chunks + x->chunk) * MAX_PARAMS);
+                              w->hook_pointers + (x->g * w->chunks + x->chunk) * PE_HOOK_PARAMS);
     for (int64_t r = 0; content && r < x->R; r++) {
         for (int64_t c = 0; c < x->C; c++)
             dS[r * T->Bcp + c] += (float)z->ds[r * x->C + c];
@@ -614,7 +610,7 @@ static double sum_of_chunks(const backward *w, pe_kind kind, int64_t h, int64_t 
     double        sum  = 0;
     for (int64_t c = 0; c < w->chunks; c++) {
         const int64_t at = (h * w->chunks + c) * rows + row;
-        sum += is_scalar(kind) ? w->dby1[kind][at] : (double)w->dby[kind][at * w->T.row[kind] + d];
+        sum += pe_is_scalar(kind) ? w->dby1[kind][at] : (double)w->dby[kind][at * w->T.row[kind] + d];
     }
     return sum;
 }
@@ -689,7 +685,7 @@ static void fold_hook(const backward *w)
     for (int64_t task = 0; task < w->T.a->sizes.G * w->chunks; task++)
         for (int i = 0; i < part->count; i++)
             for (int64_t x = 0; part->dpar && part->dpar[i] && x < part->sizes[i]; x++)
-                part->dpar[i][x] += w->hook_pointers[task * MAX_PARAMS + i][x];
+                part->dpar[i][x] += w->hook_pointers[task * PE_HOOK_PARAMS + i][x];
 }
 
 /* One head after the other: heads may share parameters, and the order is part of the result. */

@@ -194,7 +194,7 @@ static void lay_out_tables(pe_tiles *T, pe_arena *arena, int backward)
     const int counting = !arena->memory, shifted = T->skewed || counting;
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
         T->width[kind] = pe_member_width(p, kind);
-        T->row[kind]   = kind == PE_BIAS || kind == PE_GATE ? 1 : pe_padded(T->width[kind]);
+        T->row[kind]   = pe_is_scalar(kind) ? 1 : pe_padded(T->width[kind]);
         if (pe_member(a->terms, kind).fill && (kind != PE_A || !T->skewed || backward || counting))
             T->by[kind] = pe_take_floats(arena, p->H * T->table_rows * T->row[kind]);
     }
