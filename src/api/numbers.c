@@ -50,14 +50,33 @@ posenc_status pe_numbers_check(const posenc_plan *plan, int places, const posenc
     return POSENC_OK;
 }
 
+/* Does a member by distance read this parameter where it lies? Then it is neither converted nor summed here. */
+static int is_left(const posenc_plan *plan, pe_param_place at)
+{
+    const pe_owner owner = at.place == POSENC_WEIGHT ? PE_WEIGHT : PE_SCORE;
+    if (at.place != POSENC_SCORE && at.place != POSENC_WEIGHT)
+        return 0;
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
+        const pe_by_distance m = pe_member(&plan->terms, kind);
+        if (m.row && m.owner == owner && m.param == at.local)
+            return 1;
+    }
+    return 0;
+}
+
 void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, const posenc_tensor *params,
-                     const posenc_tensor *dparams, pe_arena *arena)
+                     posenc_tensor *dparams, pe_arena *arena)
 {
     memset(n, 0, sizeof *n);
     for (int i = 0; i < plan->e->param_count; i++) {
         const pe_param_place at = plan->e->params[i];
         if (!is_of(plan, places, i))
             continue;
+        if (is_left(plan, at)) {
+            n->left[at.place][at.local]  = params ? &params[i] : NULL;
+            n->dleft[at.place][at.local] = dparams && dparams[i].data ? &dparams[i] : NULL;
+            continue;
+        }
         const int64_t size = plan->sizes[at.place][at.local];
         double       *wide = pe_take_doubles(arena, size), *sum = pe_take_doubles(arena, size);
         if (!arena->memory)
@@ -94,6 +113,8 @@ pe_part pe_part_of(const posenc_plan *plan, posenc_place place, const pe_numbers
     part.p     = &plan->parts[place].problem;
     part.par   = n->par[place];
     part.dpar  = gradients ? n->dpar[place] : NULL;
+    part.left  = n->left[place];
+    part.dleft = gradients ? n->dleft[place] : NULL;
     part.count = plan->parts[place].room->info.param_count;
     part.sizes = plan->sizes[place];
     return part;

@@ -44,7 +44,7 @@ static double *row_for(const head *x, int thread, int which)
 
 static int64_t table_size(const pe_attention *a, pe_kind kind)
 {
-    return pe_member(a->terms, kind).fill ? a->max_distances * pe_member_width(&a->sizes, kind) : 0;
+    return pe_has(a->terms, kind) ? a->max_distances * pe_member_width(&a->sizes, kind) : 0;
 }
 
 static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
@@ -65,7 +65,9 @@ static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
         x.dK = pe_take_doubles(arena, p->Lk * p->D);
         x.dV = pe_take_doubles(arena, p->Lk * p->Dv);
         for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
-            x.dby[kind] = pe_take_doubles(arena, table_size(a, kind));
+            x.dby[kind] = kind == PE_B && pe_tables_shared(a->terms)
+                              ? x.dby[PE_A]
+                              : pe_take_doubles(arena, table_size(a, kind));
         x.dout = pe_take_doubles(arena, p->Dv);
     }
     return x;
@@ -83,15 +85,16 @@ static void fill_tables(const head *x, int64_t h)
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
         const pe_by_distance m    = pe_member(a->terms, kind);
         const pe_part       *part = &a->parts[m.owner];
-        if (m.fill)
-            m.fill(part->p, part->par, h, a->distances.low, a->distances.count, x->by[kind]);
+        if (pe_has(a->terms, kind))
+            pe_member_fill(part, &m, pe_member_width(&a->sizes, kind), h, a->distances.low,
+                           a->distances.count, x->by[kind]);
     }
 }
 
 /* The row of a member for pair (i,j); NULL where there is no such member. */
 static const double *row_of(const head *x, pe_kind kind, int64_t i, int64_t j)
 {
-    if (!pe_member(x->a->terms, kind).fill)
+    if (!pe_has(x->a->terms, kind))
         return NULL;
     const int64_t t = (int64_t)(x->q_pos[i] - x->k_pos[j]) - x->a->distances.low;
     return x->by[kind] + t * pe_member_width(&x->a->sizes, kind);
@@ -319,7 +322,7 @@ static void score_back(head *x, int64_t i, int64_t j, double dS, double dproduct
     if (du)
         add(du, fp, k, D);
     /* b[t] */
-    if (m->bias.fill)
+    if (pe_has(m, PE_BIAS))
         *cotangent_of(x, PE_BIAS, i, j) += dS;
     /* scale * (q_i + w) . A[t] */
     if (A) {
@@ -400,15 +403,27 @@ static void store_rows(const posenc_tensor *t, int64_t b, int64_t h, const doubl
         pe_store_double(pe_row(t, b, h, s), t->dtype, 1, from + s * width, width);
 }
 
-static void fold_tables(const head *x)
+/* Rows that heads share and the caller keeps are folded once, when all heads of all items have added to them. */
+static void fold_tables(const head *x, int shared)
 {
     const pe_attention *a = x->a;
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
         const pe_by_distance m    = pe_member(a->terms, kind);
         const pe_part       *part = &a->parts[m.owner];
-        if (m.fold && part->dpar)
-            m.fold(part->p, part->par, x->h, a->distances.low, a->distances.count, x->dby[kind], part->dpar);
+        if (pe_has(a->terms, kind) && pe_member_wanted(part, &m) && (m.row != NULL) == shared &&
+            !(kind == PE_B && pe_tables_shared(a->terms)))
+            pe_member_fold(part, &m, pe_member_width(&a->sizes, kind), x->h, a->distances.low,
+                           a->distances.count, x->dby[kind]);
     }
+}
+
+static void clear_tables(const head *x, int shared)
+{
+    const pe_attention *a = x->a;
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
+        if (pe_has(a->terms, kind) && (pe_member(a->terms, kind).row != NULL) == shared)
+            memset(x->dby[kind], 0,
+                   (size_t)(a->distances.count * pe_member_width(&a->sizes, kind)) * sizeof(double));
 }
 
 static void backward_head(head *x, int64_t b, int64_t h)
@@ -417,15 +432,13 @@ static void backward_head(head *x, int64_t b, int64_t h)
     const pe_problem   *p = &a->sizes;
     load_head(x, b, h);
     memset(x->dQ, 0, (size_t)(p->Lq * p->D) * sizeof(double));
-    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
-        if (pe_member(a->terms, kind).fill)
-            memset(x->dby[kind], 0, (size_t)(a->distances.count * pe_member_width(p, kind)) * sizeof(double));
+    clear_tables(x, 0);
     for (int64_t i = 0; i < p->Lq; i++)
         backward_row(x, i);
     for (int64_t i = 0; a->turn && i < p->Lq; i++)
         pe_turn_row(x->dQ + i * p->D, a->turn, x->q_pos[i], -1);
     store_rows(&a->dq, b, h, x->dQ, p->Lq, p->D);
-    fold_tables(x);
+    fold_tables(x, 0);
 }
 
 void pe_reference_backward(const pe_attention *a, pe_arena *arena)
@@ -434,6 +447,7 @@ void pe_reference_backward(const pe_attention *a, pe_arena *arena)
     head              x = lay_out(a, arena, 1);
     if (!arena->memory)
         return;
+    clear_tables(&x, 1);
     for (int64_t b = 0; b < p->B; b++)
         for (int64_t g = 0; g < p->G; g++) {
             memset(x.dK, 0, (size_t)(p->Lk * p->D) * sizeof(double));
@@ -445,6 +459,7 @@ void pe_reference_backward(const pe_attention *a, pe_arena *arena)
             store_rows(&a->dk, b, g, x.dK, p->Lk, p->D);
             store_rows(&a->dv, b, g, x.dV, p->Lk, p->Dv);
         }
+    fold_tables(&x, 1);
 }
 
 /* ---- what both executors and the pictures share ---- */

@@ -132,13 +132,13 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, i
         a->kernels->gate(z->S, T->Bcp, gate, step, R, C);
     a->kernels->product(z->O, T->Dvp, z->S, T->Bcp, 1, x->values + j0 * x->v_stride, x->v_stride, R, p->Dv, C,
                         1);
-    if (!T->by[PE_R])
+    if (!T->by[PE_R].rows)
         return;
-    const float *r = pe_table(T, PE_R, h);
     if (T->skewed) {
         pe_shift_tile(T, z, z->S, R, C);
         a->kernels->product(z->O, T->Dvp, z->shift, T->band_width, 1,
-                            r + pe_band_start(T, i0, R, j0) * T->Dvp, T->Dvp, R, p->Dv, R + C - 1, 1);
+                            pe_rows_by(T, PE_R, h, pe_band_start(T, i0, R, j0)), T->Dvp, R, p->Dv, R + C - 1,
+                            1);
         return;
     }
     for (int64_t i = 0; i < R; i++)
@@ -146,7 +146,8 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, i
             const float W = z->S[i * T->Bcp + c];
             if (W == 0) /* masked: its distance may have no row */
                 continue;
-            const float *row = r + ((int64_t)(z->q_pos[i] - z->k_pos[c]) - T->band.t0) * T->Dvp;
+            const float *row =
+                pe_rows_by(T, PE_R, h, (int64_t)(z->q_pos[i] - z->k_pos[c]) - T->band.t0);
             for (int64_t d = 0; d < p->Dv; d++)
                 z->O[i * T->Dvp + d] += W * row[d];
         }
@@ -164,7 +165,7 @@ static void forward_tile(void *context, int64_t index, int thread)
     const int64_t      I  = T->query_tiles - 1 - task / group; /* longest causal rows first */
     const int64_t      i0 = I * T->Br, R = pe_smaller(T->Br, p->Lq - i0);
     pe_scratch        *z  = T->scratch + thread;
-    float             *Qw = a->terms->A.fill ? z->Qw : NULL;
+    float             *Qw = pe_has(a->terms, PE_A) ? z->Qw : NULL;
     start_rows(T, z, R);
     pe_load_turned(T, z->Qu, 1, b, h, i0, R);
     pe_scale_queries(T, z->Qu, Qw, h, R);

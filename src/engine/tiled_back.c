@@ -74,7 +74,7 @@ static void decide(backward *w, int all)
     const int           any  = all || wants_any(part);
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
         const pe_by_distance x = pe_member(m, kind);
-        w->wants[kind]         = x.fold && (all || wants_any(&a->parts[x.owner]));
+        w->wants[kind]         = pe_has(m, kind) && (all || pe_member_wanted(&a->parts[x.owner], &x));
     }
     w->wants_u    = m->u != PE_NONE && (all || (any && part->dpar[m->u]));
     w->wants_w    = m->w != PE_NONE && (all || (any && part->dpar[m->w]));
@@ -92,7 +92,7 @@ static void lay_out_item(backward *w, pe_arena *arena)
     const pe_problem *p    = &T->a->sizes;
     const int64_t     rows = p->H * p->Lq;
     w->Qu                  = pe_take_floats(arena, rows * T->Dp);
-    w->Qw                  = T->a->terms->A.fill ? pe_take_floats(arena, rows * T->Dp) : NULL;
+    w->Qw                  = pe_has(T->a->terms, PE_A) ? pe_take_floats(arena, rows * T->Dp) : NULL;
     w->dout                = pe_take_floats(arena, rows * T->Dvp);
     w->delta               = pe_take_floats(arena, rows);
     w->lse                 = pe_take_floats(arena, rows);
@@ -112,7 +112,11 @@ static void lay_out_sums(backward *w, pe_arena *arena)
     const int64_t     n = p->H * w->chunks, tasks = p->G * w->chunks;
     const pe_part    *part = &T->a->parts[PE_SCORE];
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
-        const int64_t size = w->wants[kind] ? n * T->table_rows * T->row[kind] : 0;
+        if (w->wants[kind] && kind == PE_B && pe_tables_shared(T->a->terms)) {
+            w->dby[PE_B] = w->dby[PE_A];
+            continue;
+        }
+        const int64_t size = w->wants[kind] ? n * T->by[kind].count * T->by[kind].row : 0;
         w->dby1[kind]      = pe_take_doubles(arena, pe_is_scalar(kind) ? size : 0);
         w->dby[kind]       = pe_take_floats(arena, pe_is_scalar(kind) ? 0 : size);
         if (arena->memory && pe_is_scalar(kind))
@@ -223,20 +227,17 @@ static void query_product(const backward *w, const pair *x, pe_scratch *z, const
         }
 }
 
-/* Where the cotangents of table row `row` of a member add up, for this head and chunk. */
+/* Where the cotangents of a run of rows from `row` of a member add up, for this head and chunk. */
 static double *scalar_sums(const backward *w, const pair *x, pe_kind kind, int64_t row)
 {
-    return w->dby1[kind] + (x->h * w->chunks + x->chunk) * w->T.table_rows + row;
+    const pe_table *t = &w->T.by[kind];
+    return w->dby1[kind] + (x->h * w->chunks + x->chunk) * t->count + pe_row_in(t, row);
 }
 
 static float *vector_sums(const backward *w, const pair *x, pe_kind kind, int64_t row)
 {
-    return w->dby[kind] + ((x->h * w->chunks + x->chunk) * w->T.table_rows + row) * w->T.row[kind];
-}
-
-static const float *table_row(const backward *w, const pair *x, pe_kind kind, int64_t row)
-{
-    return pe_table(&w->T, kind, x->h) + row * w->T.row[kind];
+    const pe_table *t = &w->T.by[kind];
+    return w->dby[kind] + ((x->h * w->chunks + x->chunk) * t->count + pe_row_in(t, row)) * t->row;
 }
 
 /* A scalar by distance: the tile's sums along diagonals. */
@@ -256,7 +257,7 @@ static void query_band_back(const backward *w, const pair *x, pe_scratch *z, con
     const pe_tiles *T = &w->T;
     const int64_t   D = T->a->sizes.D, x0 = pe_band_start(T, x->i0, x->R, x->j0), n = x->R + x->C - 1;
     pe_shift_tile(T, z, dS, x->R, x->C);
-    query_product(w, x, z, z->shift, T->band_width, table_row(w, x, PE_A, x0), n, w->wants_w ? x->dw : NULL);
+    query_product(w, x, z, z->shift, T->band_width, pe_rows_by(T, PE_A, x->h, x0), n, w->wants_w ? x->dw : NULL);
     if (w->wants[PE_A])
         T->a->kernels->product(vector_sums(w, x, PE_A, x0), T->Dp, z->shift, 1, T->band_width,
                                w->Qw + (x->h * T->a->sizes.Lq + x->i0) * T->Dp, T->Dp, n, D, x->R, 1);
@@ -274,7 +275,7 @@ static void key_band_back(const backward *w, const pair *x, pe_scratch *z, const
         for (int64_t r = 0; r < x->R; r++)
             row[c + x->R - 1 - r] = scale * dS[r * T->Bcp + c];
     }
-    T->a->kernels->product(z->dK, T->Dp, z->beta, T->band_width, 1, table_row(w, x, PE_B, x0), T->Dp, x->C, D,
+    T->a->kernels->product(z->dK, T->Dp, z->beta, T->band_width, 1, pe_rows_by(&w->T, PE_B, x->h, x0), T->Dp, x->C, D,
                            n, 1);
     if (w->wants[PE_B])
         T->a->kernels->product(vector_sums(w, x, PE_B, x0), T->Dp, z->beta, 1, T->band_width,
@@ -285,9 +286,9 @@ static void skewed_back(const backward *w, const pair *x, pe_scratch *z, const f
 {
     if (w->wants[PE_BIAS])
         sum_diagonals(w, x, z, PE_BIAS, dS);
-    if (w->T.by[PE_A])
+    if (w->T.by[PE_A].rows)
         query_band_back(w, x, z, dS);
-    if (w->T.by[PE_B])
+    if (w->T.by[PE_B].rows)
         key_band_back(w, x, z, dS);
 }
 
@@ -307,16 +308,16 @@ static void element_back(const backward *w, const pair *x, pe_scratch *z, int64_
     const float     scale = (float)T->a->terms->scale;
     if (w->wants[PE_BIAS])
         *scalar_sums(w, x, PE_BIAS, row) += (double)dS;
-    if (T->by[PE_A]) {
-        const float *A = table_row(w, x, PE_A, row);
+    if (T->by[PE_A].rows) {
+        const float *A = pe_rows_by(&w->T, PE_A, x->h, row);
         add(x->dQ + r * T->Dp, dS, A, D);
         for (int64_t d = 0; w->wants_w && d < D; d++)
             x->dw[d] += (double)(dS * A[d]);
     }
     if (w->wants[PE_A])
         add(vector_sums(w, x, PE_A, row), dS, w->Qw + (x->h * T->a->sizes.Lq + x->i0 + r) * T->Dp, D);
-    if (T->by[PE_B])
-        add(z->dK + c * T->Dp, scale * dS, table_row(w, x, PE_B, row), D);
+    if (T->by[PE_B].rows)
+        add(z->dK + c * T->Dp, scale * dS, pe_rows_by(&w->T, PE_B, x->h, row), D);
     if (w->wants[PE_B])
         add(vector_sums(w, x, PE_B, row), scale * dS, w->K + (x->g * T->a->sizes.Lk + x->j0 + c) * T->Dp, D);
 }
@@ -339,11 +340,11 @@ static void add_value_vectors(const backward *w, const pair *x, pe_scratch *z, c
     const pe_tiles   *T  = &w->T;
     const pe_kernels *k  = T->a->kernels;
     const int64_t     Dv = T->a->sizes.Dv, n = x->R + x->C - 1, x0 = pe_band_start(T, x->i0, x->R, x->j0);
-    if (!T->by[PE_R])
+    if (!T->by[PE_R].rows)
         return;
     if (T->skewed) {
-        k->product(z->shift, T->band_width, dO, T->Dvp, 1, T->rt + x->h * Dv * T->t_stride + x0, T->t_stride,
-                   x->R, n, Dv, 0);
+        k->product(z->shift, T->band_width, dO, T->Dvp, 1, pe_columns_by(T, PE_R, x->h, x0),
+                   T->by[PE_R].stride, x->R, n, Dv, 0);
         k->add_skewed(dW, T->Bcp, z->shift + x->R - 1, T->band_width - 1, x->R, x->C);
         return;
     }
@@ -351,7 +352,7 @@ static void add_value_vectors(const backward *w, const pair *x, pe_scratch *z, c
         for (int64_t c = 0; c < x->C; c++) {
             const int64_t row = (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0;
             for (int64_t d = 0; W[r * T->Bcp + c] != 0 && d < Dv; d++)
-                dW[r * T->Bcp + c] += dO[r * T->Dvp + d] * table_row(w, x, PE_R, row)[d];
+                dW[r * T->Bcp + c] += dO[r * T->Dvp + d] * pe_rows_by(&w->T, PE_R, x->h, row)[d];
         }
 }
 
@@ -522,7 +523,7 @@ static void pair_back(const backward *w, const pair *x, pe_scratch *z)
         k->exact_cotangent(dS, W, T->Bcp, moments, x->R, x->C);
     else
         k->score_cotangent(dS, W, T->Bcp, w->delta + at, x->R, x->C);
-    if (!w->is_short && (T->by[PE_GATE] || T->by[PE_R]))
+    if (!w->is_short && (T->by[PE_GATE].rows || T->by[PE_R].rows))
         settle_certain(x, W, dS, T->Bcp);
     if (T->by_distance && T->skewed)
         skewed_back(w, x, z, dS);
@@ -603,14 +604,14 @@ static void finish_queries(void *context, int64_t index, int thread)
 
 /* ---- gradients of parameters, after the whole batch ---- */
 
-/* The sum over chunks of number d of table row `row` of a member. */
-static double sum_of_chunks(const backward *w, pe_kind kind, int64_t h, int64_t row, int64_t d)
+/* The sum over chunks of number d of row x of a member of one head. */
+static double sum_of_chunks(const backward *w, pe_kind kind, int64_t h, int64_t x, int64_t d)
 {
-    const int64_t rows = w->T.table_rows;
-    double        sum  = 0;
+    const pe_table *t   = &w->T.by[kind];
+    double          sum = 0;
     for (int64_t c = 0; c < w->chunks; c++) {
-        const int64_t at = (h * w->chunks + c) * rows + row;
-        sum += pe_is_scalar(kind) ? w->dby1[kind][at] : (double)w->dby[kind][at * w->T.row[kind] + d];
+        const int64_t at = (h * w->chunks + c) * t->count + x - t->first;
+        sum += pe_is_scalar(kind) ? w->dby1[kind][at] : (double)w->dby[kind][at * t->row + d];
     }
     return sum;
 }
@@ -623,10 +624,10 @@ static double sum_of_chunks(const backward *w, pe_kind kind, int64_t h, int64_t 
  */
 static void find_residue(const backward *w, pe_kind kind, int64_t h)
 {
-    const int64_t width = w->T.width[kind];
+    const int64_t width = w->T.by[kind].width, end = pe_table_end(&w->T, kind);
     memset(w->total, 0, (size_t)width * sizeof(double));
     memset(w->mass, 0, (size_t)width * sizeof(double));
-    for (int64_t r = w->T.band.first; r < w->T.band.last; r++)
+    for (int64_t r = pe_table_begin(&w->T, kind); r < end; r++)
         for (int64_t d = 0; d < width; d++) {
             const double x = sum_of_chunks(w, kind, h, r, d);
             w->total[d] += x;
@@ -639,26 +640,37 @@ static double without_residue(const backward *w, double x, int64_t d)
     return w->mass[d] > 0 ? x - w->total[d] * (fabs(x) / w->mass[d]) : x;
 }
 
+/* The same for a member that folds; one whose rows heads share folds the sums of all of them, with the last. */
+static double sum_to_fold(const backward *w, const pe_by_distance *m, pe_kind kind, int64_t h, int64_t x,
+                          int64_t d)
+{
+    double sum = 0;
+    for (int64_t i = m->row ? 0 : h; i <= h; i++)
+        sum += sum_of_chunks(w, kind, i, x, d);
+    return sum;
+}
+
 /* The band's sums go back to the room, PE_CHUNK distances at a time and rising; the mirror of fill_chunk. */
 static void fold_band(const backward *w, pe_kind kind, int64_t h)
 {
     const pe_tiles      *T    = &w->T;
     const pe_by_distance m    = pe_member(T->a->terms, kind);
     const pe_part       *part = &T->a->parts[m.owner];
-    const int            down = T->band.slope < 0, is_score = kind == PE_BIAS || kind == PE_A;
-    const int64_t most = T->band.slope == 1 || T->band.slope == -1 ? PE_CHUNK : 1, width = T->width[kind];
+    const int            down     = T->band.slope < 0,
+              is_score = kind == PE_BIAS || (kind == PE_A && !m.row);
+    const int64_t most = T->band.slope == 1 || T->band.slope == -1 ? PE_CHUNK : 1, width = T->by[kind].width,
+                  end   = pe_table_end(T, kind);
     double       *chunk = T->scratch[0].chunk;
     if (is_score)
         find_residue(w, kind, h);
-    for (int64_t r0 = T->band.first; r0 < T->band.last; r0 += most) {
-        const int64_t n = pe_smaller(most, T->band.last - r0);
+    for (int64_t r0 = pe_table_begin(T, kind); r0 < end; r0 += most) {
+        const int64_t n = pe_smaller(most, end - r0);
         for (int64_t r = 0; r < n; r++)
             for (int64_t d = 0; d < width; d++) {
-                const double x                            = sum_of_chunks(w, kind, h, r0 + r, d);
+                const double x                            = sum_to_fold(w, &m, kind, h, r0 + r, d);
                 chunk[(down ? n - 1 - r : r) * width + d] = is_score ? without_residue(w, x, d) : x;
             }
-        m.fold(part->p, part->par, h, pe_band_distance(&T->band, down ? r0 + n - 1 : r0), n, chunk,
-               part->dpar);
+        pe_member_fold(part, &m, width, h, pe_band_distance(&T->band, down ? r0 + n - 1 : r0), n, chunk);
     }
 }
 
@@ -695,7 +707,8 @@ static void fold_parameters(const backward *w)
     const pe_terms     *m = a->terms;
     for (int64_t h = 0; h < a->sizes.H; h++) {
         for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
-            if (w->wants[kind])
+            if (w->wants[kind] && (!pe_member(m, kind).row || h == a->sizes.H - 1) &&
+                !(kind == PE_B && pe_tables_shared(m)))
                 fold_band(w, kind, h);
         if (w->wants_u)
             fold_vector(w, h, w->du, pe_head_vector_gradient(a, m->u, h));

@@ -10,119 +10,6 @@
 
 enum { TILE = 64 }; /* 64 x 64 scores, D = 64: four tiles of 16 KiB, most of a first-level cache */
 
-/* ---- bands: which row of a table stands for which distance ---- */
-
-static int64_t floor_division(int64_t a, int64_t b)
-{
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
-/* i - j = e is allowed iff low <= t00 + step*e <= high */
-static void allowed_differences(pe_tiles *T)
-{
-    const pe_distances *d    = &T->a->distances;
-    const int64_t       step = d->step, low = T->a->reach.low - d->t00, high = T->a->reach.high - d->t00;
-    T->e_low  = step > 0 ? -floor_division(-low, step) : -floor_division(high, -step);
-    T->e_high = step > 0 ? floor_division(high, step) : floor_division(-low, -step);
-}
-
-static void set_band(pe_tiles *T)
-{
-    const pe_attention *a  = T->a;
-    const pe_distances *d  = &a->distances;
-    const int64_t       Lq = a->sizes.Lq, X = Lq + a->sizes.Lk - 1;
-    if (!T->by_distance)
-        return;
-    if (!d->skewed) {
-        T->band = (pe_band){d->count, d->low, 1, 0, d->count};
-        return;
-    }
-    /* row x stands for i - j = Lq - 1 - x */
-    T->band.rows  = X;
-    T->band.t0    = d->t00 + d->step * (Lq - 1);
-    T->band.slope = -d->step;
-    T->band.last  = X;
-    if (a->unmasked)
-        return;
-    T->band.first = Lq - 1 - T->e_high > 0 ? Lq - 1 - T->e_high : 0;
-    T->band.last  = Lq - T->e_low < X ? Lq - T->e_low : X;
-    if (T->band.last < T->band.first)
-        T->band.last = T->band.first;
-}
-
-typedef void fill_rows(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                       double *rows);
-
-/* Table rows r0 .. r0+n-1 in the order of the table. A room is asked for rising distances, so a band of falling ones is
-   reversed here; other slopes are asked for one by one. */
-static void fill_chunk(const pe_tiles *T, pe_kind kind, int64_t h, int64_t r0, int64_t n, double *chunk)
-{
-    const pe_by_distance m     = pe_member(T->a->terms, kind);
-    const pe_part       *part  = &T->a->parts[m.owner];
-    const int64_t        width = T->width[kind], t0 = pe_band_distance(&T->band, r0);
-    if (T->band.slope == 1)
-        m.fill(part->p, part->par, h, t0, n, chunk);
-    else if (T->band.slope == -1) {
-        m.fill(part->p, part->par, h, t0 - (n - 1), n, chunk);
-        for (int64_t r = 0; r < n / 2; r++)
-            for (int64_t c = 0; c < width; c++) {
-                const double x                 = chunk[r * width + c];
-                chunk[r * width + c]           = chunk[(n - 1 - r) * width + c];
-                chunk[(n - 1 - r) * width + c] = x;
-            }
-    } else
-        for (int64_t r = 0; r < n; r++)
-            m.fill(part->p, part->par, h, pe_band_distance(&T->band, r0 + r), 1, chunk + r * width);
-}
-
-static void find_center(const pe_tiles *T, int64_t h, double *chunk)
-{
-    double most = -INFINITY;
-    for (int64_t r = T->band.first; r < T->band.last; r += PE_CHUNK) {
-        const int64_t n = pe_smaller(PE_CHUNK, T->band.last - r);
-        fill_chunk(T, PE_BIAS, h, r, n, chunk);
-        for (int64_t i = 0; i < n; i++)
-            most = fmax(most, chunk[i]);
-    }
-    T->center[h] = isfinite(most) ? most : 0;
-}
-
-/* One member of one head, rounded once: rows, and transposed where that is needed too. */
-static void fill_table(const pe_tiles *T, pe_kind kind, int64_t h, float *transposed, double *chunk)
-{
-    const int64_t width = T->width[kind], row = T->row[kind];
-    const double  center = kind == PE_BIAS ? pe_center(T, h) : 0;
-    float        *rows   = T->by[kind] ? pe_table(T, kind, h) : NULL;
-    if (rows)
-        memset(rows, 0, (size_t)(T->table_rows * row) * sizeof *rows);
-    if (transposed)
-        memset(transposed, 0, (size_t)(width * T->t_stride) * sizeof *transposed);
-    for (int64_t r = T->band.first; r < T->band.last; r += PE_CHUNK) {
-        const int64_t n = pe_smaller(PE_CHUNK, T->band.last - r);
-        fill_chunk(T, kind, h, r, n, chunk);
-        for (int64_t i = 0; i < n; i++)
-            for (int64_t d = 0; d < width; d++) {
-                const float x = (float)(chunk[i * width + d] - center);
-                if (rows)
-                    rows[(r + i) * row + d] = x;
-                if (transposed)
-                    transposed[d * T->t_stride + r + i] = x;
-            }
-    }
-}
-
-static void fill_tables(void *context, int64_t h, int thread)
-{
-    const pe_tiles *T  = context;
-    float          *At = T->At ? T->At + h * T->width[PE_A] * T->t_stride : NULL,
-          *rt          = T->rt ? T->rt + h * T->width[PE_R] * T->t_stride : NULL;
-    if (T->center)
-        find_center(T, h, T->scratch[thread].chunk);
-    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
-        if (pe_member(T->a->terms, kind).fill)
-            fill_table(T, kind, h, kind == PE_A ? At : kind == PE_R ? rt : NULL, T->scratch[thread].chunk);
-}
-
 /* ---- layout ---- */
 
 static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, int backward)
@@ -136,11 +23,11 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
     pe_scratch          y    = {.gamma_key = -1};
     y.S                      = pe_take_floats(arena, T->Br * T->Bcp);
     y.W                      = pe_take_floats(arena, T->Br * T->Bcp);
-    y.gamma                  = pe_take_floats(arena, m->A.fill ? band : 0);
-    y.beta                   = pe_take_floats(arena, m->B.fill ? T->band_width * T->Bcp : 0);
-    y.shift                  = pe_take_floats(arena, m->r.fill || (backward && m->A.fill) ? band : 0);
+    y.gamma                  = pe_take_floats(arena, pe_has(m, PE_A) ? band : 0);
+    y.beta                   = pe_take_floats(arena, pe_has(m, PE_B) ? T->band_width * T->Bcp : 0);
+    y.shift                  = pe_take_floats(arena, pe_has(m, PE_R) || (backward && pe_has(m, PE_A)) ? band : 0);
     y.extra                  = pe_take_floats(arena, T->Br * T->Bcp);
-    y.gate                   = pe_take_floats(arena, m->gate.fill ? T->Br * T->Bcp : 0);
+    y.gate                   = pe_take_floats(arena, pe_has(m, PE_GATE) ? T->Br * T->Bcp : 0);
     const int64_t content    = m->hook.content ? 1 : 0;
     y.x                      = pe_take_doubles(arena, hook);
     y.s                      = pe_take_doubles(arena, content * hook);
@@ -155,7 +42,7 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
     y.k_seg                  = pe_take(arena, (size_t)T->Bc * sizeof(int64_t));
     y.meets                  = pe_take_floats(arena, 2 * T->Br);
     y.Qu                     = pe_take_floats(arena, T->Br * T->Dp);
-    y.Qw                     = pe_take_floats(arena, a->terms->A.fill ? T->Br * T->Dp : 0);
+    y.Qw                     = pe_take_floats(arena, pe_has(a->terms, PE_A) ? T->Br * T->Dp : 0);
     y.rows                   = pe_take_floats(arena, tall * wide);
     y.O                      = pe_take_floats(arena, T->Br * T->Dvp);
     y.m                      = pe_take_floats(arena, T->Br);
@@ -165,7 +52,7 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
     y.high                   = pe_take(arena, (size_t)T->Br * sizeof(int32_t));
     y.chunk                  = pe_take_doubles(arena, PE_CHUNK * wide);
     if (backward) {
-        y.gated    = pe_take_floats(arena, m->gate.fill ? T->Br * T->Bcp : 0);
+        y.gated    = pe_take_floats(arena, pe_has(m, PE_GATE) ? T->Br * T->Bcp : 0);
         y.dK       = pe_take_floats(arena, T->Bc * T->Dp);
         y.dV       = pe_take_floats(arena, T->Bc * T->Dvp);
         y.diagonal = pe_take_floats(arena, T->band_width);
@@ -174,7 +61,7 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
         *z = y;
 }
 
-static void lay_out_tables(pe_tiles *T, pe_arena *arena, int backward)
+static void lay_out_turn_tables(pe_tiles *T, pe_arena *arena)
 {
     const pe_attention *a = T->a;
     const pe_problem   *p = &a->sizes;
@@ -183,27 +70,6 @@ static void lay_out_tables(pe_tiles *T, pe_arena *arena, int backward)
     T->k_batches          = arena->memory ? pe_position_batches(&a->k_pos) : p->B;
     T->q_table            = pe_take_floats(arena, T->q_batches * p->Lq * 2 * M + PE_LANES);
     T->k_table            = pe_take_floats(arena, T->k_batches * p->Lk * 2 * M + PE_LANES);
-    if (!T->by_distance)
-        return;
-    /* the longest of both roads; vectors are read up to PE_LANES beyond a band */
-    const int64_t X = p->Lq + p->Lk, longest = X > a->max_distances ? X : a->max_distances;
-    T->table_rows = pe_padded(longest) + 2 * PE_LANES;
-    /* transposed rows an odd number of cache lines apart: their columns fall into different sets */
-    T->t_stride = pe_padded(X) + (pe_padded(X) / PE_LANES % 2 ? 2 : 3) * PE_LANES;
-    /* while a plan counts, both roads are laid out */
-    const int counting = !arena->memory, shifted = T->skewed || counting;
-    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
-        T->width[kind] = pe_member_width(p, kind);
-        T->row[kind]   = pe_is_scalar(kind) ? 1 : pe_padded(T->width[kind]);
-        if (pe_member(a->terms, kind).fill && (kind != PE_A || !T->skewed || backward || counting))
-            T->by[kind] = pe_take_floats(arena, p->H * T->table_rows * T->row[kind]);
-    }
-    if (a->terms->bias.fill && (!a->unmasked || counting))
-        T->center = pe_take_doubles(arena, p->H);
-    if (a->terms->A.fill && shifted)
-        T->At = pe_take_floats(arena, p->H * p->D * T->t_stride);
-    if (a->terms->r.fill && shifted && backward)
-        T->rt = pe_take_floats(arena, p->H * p->Dv * T->t_stride);
 }
 
 static void fill_turn_tables(const pe_tiles *T)
@@ -231,23 +97,19 @@ pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
     T.key_tiles                = (p->Lk + T.Bc - 1) / T.Bc;
     T.by_distance              = pe_uses_distance(a->terms);
     T.skewed                   = a->distances.skewed || !(T.by_distance || by_reach);
-    T.has_extra = !T.skewed || a->terms->hook.visit || a->terms->B.fill || a->terms->G != PE_NONE ||
+    T.has_extra = !T.skewed || a->terms->hook.visit || pe_has(a->terms, PE_B) || a->terms->G != PE_NONE ||
                   (a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS));
-    T.e_low  = INT64_MIN / 4;
-    T.e_high = INT64_MAX / 4;
-    if (a->distances.skewed && by_reach)
-        allowed_differences(&T);
-    set_band(&T);
+    pe_band_find(&T);
     T.scratch = pe_take(arena, (size_t)a->threads * sizeof *T.scratch);
     for (int z = 0; z < a->threads; z++)
         lay_out_scratch(&T, T.scratch ? T.scratch + z : NULL, arena, backward);
-    lay_out_tables(&T, arena, backward);
+    lay_out_turn_tables(&T, arena);
+    pe_tables_lay_out(&T, arena, backward);
     if (!arena->memory)
         return T;
     if (a->turn)
         fill_turn_tables(&T);
-    if (T.by_distance)
-        pe_parallel_for(p->H, a->threads, fill_tables, &T);
+    pe_tables_fill(&T);
     return T;
 }
 
@@ -370,8 +232,8 @@ static void band_product(const pe_tiles *T, pe_scratch *z, int64_t h, const floa
     for (int64_t r = 0; have && r < R; r++)
         memmove(z->gamma + r * T->band_width, z->gamma + r * T->band_width + T->Bc,
                 (size_t)have * sizeof(float));
-    a->kernels->product(z->gamma + have, T->band_width, Qw, T->Dp, 1, T->At + h * D * T->t_stride + x0 + have,
-                        T->t_stride, R, R + C - 1 - have, D, 0);
+    a->kernels->product(z->gamma + have, T->band_width, Qw, T->Dp, 1, pe_columns_by(T, PE_A, h, x0) + have,
+                        T->by[PE_A].stride, R, R + C - 1 - have, D, 0);
     z->gamma_key = J + 1;
 }
 
@@ -381,8 +243,8 @@ static void key_band_product(const pe_tiles *T, pe_scratch *z, int64_t h, const 
 {
     const pe_attention *a     = T->a;
     const float         scale = (float)a->terms->scale;
-    const float        *B     = pe_table(T, PE_B, h) + pe_band_start(T, i0, R, j0) * T->row[PE_B];
-    a->kernels->product(z->beta, T->Bcp, B, T->row[PE_B], 1, Kt, T->Bcp, R + C - 1, C, a->sizes.D, 0);
+    const float        *B     = pe_rows_by(T, PE_B, h, pe_band_start(T, i0, R, j0));
+    a->kernels->product(z->beta, T->Bcp, B, T->by[PE_B].row, 1, Kt, T->Bcp, R + C - 1, C, a->sizes.D, 0);
     for (int64_t r = 0; r < R; r++)
         for (int64_t c = 0; c < C; c++)
             z->extra[r * T->Bcp + c] += scale * z->beta[(c + R - 1 - r) * T->Bcp + c];
@@ -397,15 +259,15 @@ static float dot(const float *a, const float *b, int64_t step, int64_t n)
     return sum;
 }
 
-/* All score terms by distance of element (r,c), whose distance has table row `row`. */
-static float looked_up(const pe_tiles *T, int64_t h, int64_t row, const float *Qw, const float *key)
+/* All score terms by distance of element (r,c), whose distance has row x of the band. */
+static float looked_up(const pe_tiles *T, int64_t h, int64_t x, const float *Qw, const float *key)
 {
     const int64_t D   = T->a->sizes.D;
-    float         sum = T->by[PE_BIAS] ? pe_table(T, PE_BIAS, h)[row] : 0;
-    if (T->by[PE_A])
-        sum += dot(pe_table(T, PE_A, h) + row * T->row[PE_A], Qw, 1, D);
-    if (T->by[PE_B])
-        sum += (float)T->a->terms->scale * dot(pe_table(T, PE_B, h) + row * T->row[PE_B], key, T->Bcp, D);
+    float         sum = T->by[PE_BIAS].rows ? *pe_rows_by(T, PE_BIAS, h, x) : 0;
+    if (T->by[PE_A].rows)
+        sum += dot(pe_rows_by(T, PE_A, h, x), Qw, 1, D);
+    if (T->by[PE_B].rows)
+        sum += (float)T->a->terms->scale * dot(pe_rows_by(T, PE_B, h, x), key, T->Bcp, D);
     return sum;
 }
 
@@ -423,18 +285,19 @@ static void look_up(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int6
             z->extra[at] = out ? -INFINITY : 0;
             if (T->by_distance && !out)
                 z->extra[at] += looked_up(T, h, row, Qw + r * T->Dp, Kt + c);
-            if (T->by[PE_GATE])
-                z->gate[at] = out ? 0 : pe_table(T, PE_GATE, h)[row];
+            if (T->by[PE_GATE].rows)
+                z->gate[at] = out ? 0 : *pe_rows_by(T, PE_GATE, h, row);
         }
 }
 
 const float *pe_tile_gate(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t I, int64_t J,
                           int64_t *step)
 {
-    if (!T->by[PE_GATE])
+    const int64_t i0 = I * T->Br, R = pe_smaller(T->Br, T->a->sizes.Lq - i0);
+    if (!T->by[PE_GATE].rows)
         return NULL;
     *step = T->skewed ? -1 : T->Bcp;
-    return T->skewed ? pe_table(T, PE_GATE, h) + (J * T->Bc - I * T->Br + T->a->sizes.Lq - 1) : z->gate;
+    return T->skewed ? pe_rows_by(T, PE_GATE, h, pe_band_start(T, i0, R, J * T->Bc)) + R - 1 : z->gate;
 }
 
 void pe_shift_tile(const pe_tiles *T, pe_scratch *z, const float *s, int64_t R, int64_t C)
@@ -549,7 +412,7 @@ static void fill_extra(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, i
         memset(z->extra, 0, (size_t)(R * T->Bcp) * sizeof(float));
     else
         look_up(T, z, h, R, C, Qw, Kt);
-    if (T->skewed && T->by[PE_B])
+    if (T->skewed && T->by[PE_B].rows)
         key_band_product(T, z, h, Kt, i0, R, j0, C);
     if (a->terms->G != PE_NONE)
         meet_segments(T, z, h, R, C, Qu);
@@ -572,13 +435,13 @@ int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_
     z->i0 = i0;
     z->j0 = j0;
     a->kernels->product(s, T->Bcp, Qu, T->Dp, 1, Kt, T->Bcp, R, C, p->D, 0);
-    if (T->skewed && a->terms->A.fill) {
+    if (T->skewed && pe_has(a->terms, PE_A)) {
         band_product(T, z, h, Qw, i0, R, J, C, reuse);
         terms.skewed      = z->gamma + R - 1;
         terms.skewed_step = T->band_width - 1;
     }
-    if (T->skewed && T->by[PE_BIAS]) {
-        terms.bias      = pe_table(T, PE_BIAS, h) + (j0 - i0 + p->Lq - 1);
+    if (T->skewed && T->by[PE_BIAS].rows) {
+        terms.bias      = pe_rows_by(T, PE_BIAS, h, pe_band_start(T, i0, R, j0)) + R - 1;
         terms.bias_step = -1;
     }
     if (T->has_extra) {

@@ -25,10 +25,29 @@ static inline int64_t pe_smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Row r of a table by distance stands for t = t0 + slope*r; rows first .. last-1 are reached by the masks. */
+/* Row x of all rows by distance stands for t = t0 + slope*x; rows first .. last-1 are reached by the masks. */
 typedef struct pe_band {
     int64_t rows, t0, slope, first, last;
 } pe_band;
+
+/*
+ * The table of one member: what is kept of these rows, rounded once. A member that clips distances is the same beyond
+ * `low` and beyond `high`; so a run of rows that lies wholly beyond is read at the end of what is kept (pe_row_in), and
+ * the table is no longer than what lies between and one run on either side.
+ */
+typedef struct pe_table {
+    float  *rows, *columns;   /* [H, count, row], and transposed [H, width, stride]; NULL: none, or not needed */
+    int64_t width, row;       /* numbers per row: used, and with padding */
+    int64_t count, stride;    /* allocated rows; stride of a column */
+    int64_t low, high;        /* where runs begin */
+    int64_t first, last;      /* rows kept, the last not included */
+} pe_table;
+
+/* Where in a table a run of rows, at most one band long, begins. */
+static inline int64_t pe_row_in(const pe_table *t, int64_t x)
+{
+    return (x < t->low ? t->low : x > t->high ? t->high : x) - t->first;
+}
 
 /* Scratch of one thread. */
 typedef struct pe_scratch {
@@ -65,12 +84,9 @@ typedef struct pe_tiles {
     int                 skewed;        /* distances follow the diagonals, or do not matter */
     int64_t             e_low, e_high; /* skewed: allowed iff e_low <= i - j <= e_high */
     pe_band             band;
-    int64_t             table_rows, t_stride;   /* allocated rows; stride of the transposed tables */
-    int64_t     width[PE_KINDS], row[PE_KINDS]; /* numbers per row of a member: used, and with padding */
-    float      *by[PE_KINDS];      /* [H, table_rows, row]; NULL: no such member, or not needed */
-    double     *center;            /* [H] what was taken from the bias before it was rounded; NULL: nothing */
-    float      *At, *rt;           /* [H, D, t_stride], [H, Dv, t_stride]: A and r transposed, skewed only */
-    float      *q_table, *k_table; /* cosines and sines [batches, L, 2M] */
+    pe_table            by[PE_KINDS];
+    double             *center; /* [H] what was taken from the bias before it was rounded; NULL: nothing */
+    float              *q_table, *k_table; /* cosines and sines [batches, L, 2M] */
     int64_t     q_batches, k_batches;
     pe_scratch *scratch; /* [threads] */
 } pe_tiles;
@@ -92,14 +108,31 @@ const float *pe_tile_gate(const pe_tiles *T, const pe_scratch *z, int64_t h, int
 /* shift[r, R-1-r+c] = s[r,c], zero elsewhere: row by row onto diagonals. */
 void pe_shift_tile(const pe_tiles *T, pe_scratch *z, const float *s, int64_t R, int64_t C);
 
-/* First table row of the band of a tile, Br + Bc - 1 rows long. */
+/* First row of the band of a tile, R + C - 1 rows long. */
 int64_t pe_band_start(const pe_tiles *T, int64_t i0, int64_t R, int64_t j0);
 
-/* Members by distance in the rows of head h. */
-static inline float *pe_table(const pe_tiles *T, pe_kind kind, int64_t h)
+/* The rows of a member of head h for a run of rows from x. */
+static inline float *pe_rows_by(const pe_tiles *T, pe_kind kind, int64_t h, int64_t x)
 {
-    return T->by[kind] + h * T->table_rows * T->row[kind];
+    const pe_table *t = &T->by[kind];
+    return t->rows + (h * t->count + pe_row_in(t, x)) * t->row;
 }
+
+/* The same transposed: [width, stride]. */
+static inline const float *pe_columns_by(const pe_tiles *T, pe_kind kind, int64_t h, int64_t x)
+{
+    const pe_table *t = &T->by[kind];
+    return t->columns + h * t->width * t->stride + pe_row_in(t, x);
+}
+
+/* tables.c: the band of a run; tables laid out (on an arena without memory: counted, for any positions) and filled. */
+void pe_band_find(pe_tiles *T);
+void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward);
+void pe_tables_fill(const pe_tiles *T);
+
+/* First and last row (not included) of a member's table that holds anything, as rows of the band. */
+int64_t pe_table_begin(const pe_tiles *T, pe_kind kind);
+int64_t pe_table_end(const pe_tiles *T, pe_kind kind);
 
 /* In the backward of a hook with content, scores come less lse already: X may be large, and X - lse is taken in double,
    where float would round it at the size of X. */
