@@ -11,8 +11,8 @@
 #include "engine/attend.h"
 
 /* Row of the parameter for distance t. */
-static char *left_row(const pe_part *part, const posenc_tensor *tensor, const pe_by_distance *m, int64_t width,
-                      int64_t t)
+static char *left_row(const pe_part *part, const posenc_tensor *tensor, const pe_by_distance *m,
+                      int64_t width, int64_t t)
 {
     return (char *)tensor->data + m->row(part->p, t) * width * (int64_t)posenc_dtype_size(tensor->dtype);
 }

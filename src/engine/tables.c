@@ -76,8 +76,8 @@ static int64_t longest_run(const pe_tiles *T)
 /* Rows that a table may have to hold, whatever the positions. */
 static int64_t most_rows(const pe_tiles *T, const pe_by_distance *m)
 {
-    const pe_attention *a = T->a;
-    const int64_t       X = a->sizes.Lq + a->sizes.Lk;
+    const pe_attention *a   = T->a;
+    const int64_t       X   = a->sizes.Lq + a->sizes.Lk;
     const int64_t       all = larger(X, a->max_distances);
     return m->clipped ? pe_smaller(all, m->high - m->low + 2 * longest_run(T) + 2) : all;
 }
@@ -196,8 +196,8 @@ static void fill_table(const pe_tiles *T, pe_kind kind, int64_t h, double *chunk
     const pe_table *t      = &T->by[kind];
     const int64_t   end    = pe_table_end(T, kind);
     const double    center = kind == PE_BIAS ? pe_center(T, h) : 0;
-    float          *rows = t->rows ? t->rows + h * t->count * t->row : NULL,
-          *columns       = t->columns ? t->columns + h * t->width * t->stride : NULL;
+    float          *rows   = t->rows ? t->rows + h * t->count * t->row : NULL,
+          *columns         = t->columns ? t->columns + h * t->width * t->stride : NULL;
     if (rows)
         memset(rows, 0, (size_t)(t->count * t->row) * sizeof *rows);
     if (columns)

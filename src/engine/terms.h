@@ -32,13 +32,13 @@ typedef enum pe_owner { PE_SCORE, PE_WEIGHT, PE_OWNERS } pe_owner;
 /* The numbers of a part at run time: its own problem, its parameters in double, and where their gradients add. A parameter
    that a member by distance reads itself (see pe_by_distance.row) is not there: it stays in the caller's tensor. */
 typedef struct pe_part {
-    const pe_problem    *p;
-    const double *const *par;
-    double *const       *dpar;    /* NULL, or one pointer per parameter, each may be NULL */
-    const posenc_tensor *const *left; /* the caller's tensors of those that stay there, */
+    const pe_problem           *p;
+    const double *const        *par;
+    double *const              *dpar;  /* NULL, or one pointer per parameter, each may be NULL */
+    const posenc_tensor *const *left;  /* the caller's tensors of those that stay there, */
     posenc_tensor *const       *dleft; /* and of their gradients, as dpar */
-    int                  count; /* parameters, and the numbers in each */
-    const int64_t       *sizes;
+    int                         count; /* parameters, and the numbers in each */
+    const int64_t              *sizes;
 } pe_part;
 
 /* What a room says by distance: fill writes the rows of n distances t0, t0+1, ...; fold receives the sums of the

@@ -146,8 +146,7 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, i
             const float W = z->S[i * T->Bcp + c];
             if (W == 0) /* masked: its distance may have no row */
                 continue;
-            const float *row =
-                pe_rows_by(T, PE_R, h, (int64_t)(z->q_pos[i] - z->k_pos[c]) - T->band.t0);
+            const float *row = pe_rows_by(T, PE_R, h, (int64_t)(z->q_pos[i] - z->k_pos[c]) - T->band.t0);
             for (int64_t d = 0; d < p->Dv; d++)
                 z->O[i * T->Dvp + d] += W * row[d];
         }

@@ -3,9 +3,9 @@
  * tiled_back.c: executor 2, backward
  *
  * Scores are computed again tile by tile and turned into weights by the saved log-sum-exp, so nothing of Lq x Lk
- * elements exists. One item of the batch at a time: its queries, keys and cotangents are prepared once (linear
- * memory); then each task (key head, chunk) owns key tiles J = chunk, chunk + chunks, ... : dK and dV of a tile are
- * complete in one task, dQ and the gradients by distance are added up per chunk and summed afterwards in the order of
+ * elements exists. One item of the batch at a time: its queries and cotangents are prepared once (linear memory);
+ * then each task (key head, chunk) owns key tiles J = chunk, chunk + chunks, ... : it loads their keys and values, and
+ * dK and dV of a tile are complete in one task; dQ and the gradients by distance are added up per chunk and summed afterwards in the order of
  * chunks. The number of chunks follows from the shape alone, so the bits do not depend on threads.
  *
  * With W = exp(S - lse) and delta_i = dO_i . O_i (= sum_j W_ij dW_ij):
@@ -31,7 +31,7 @@ typedef struct backward {
     int      wants[PE_KINDS], wants_u, wants_w, wants_us, wants_G, wants_hook;
     /* the item's queries and keys */
     float       *Qu, *Qw, *dout, *delta, *lse; /* [H,Lq,Dp], [H,Lq,Dp], [H,Lq,Dvp], [H,Lq], [H,Lq] */
-    float       *K, *Kt, *Vt, *key;            /* [G,Lk,Dp], [G,tiles,D,Bcp], [G,tiles,Dv,Bcp], [Lk] */
+    float       *key;                          /* [Lk] */
     const float *key_mask;
     /* sums: of the item, and over the batch */
     float   *dQ;             /* [chunks,H,Lq,Dp] */
@@ -96,9 +96,6 @@ static void lay_out_item(backward *w, pe_arena *arena)
     w->dout                = pe_take_floats(arena, rows * T->Dvp);
     w->delta               = pe_take_floats(arena, rows);
     w->lse                 = pe_take_floats(arena, rows);
-    w->K                   = pe_take_floats(arena, p->G * p->Lk * T->Dp);
-    w->Kt                  = pe_take_floats(arena, p->G * T->key_tiles * p->D * T->Bcp);
-    w->Vt                  = pe_take_floats(arena, p->G * T->key_tiles * p->Dv * T->Bcp);
     w->key                 = pe_take_floats(arena, pe_padded(p->Lk) + PE_LANES);
     w->dQ                  = pe_take_floats(arena, w->chunks * rows * T->Dp);
     w->state               = pe_take_doubles(arena, T->a->terms->hook.state ? rows * PE_HOOK_STATE : 0);
@@ -170,18 +167,16 @@ static void prepare_queries(void *context, int64_t index, int thread)
         memset(w->dQ + (c * a->sizes.H * Lq + at) * T->Dp, 0, (size_t)(R * T->Dp) * sizeof(float));
 }
 
-static void prepare_keys(void *context, int64_t index, int thread)
+/* Keys and values of tile J of key head g: each task has its own, for no other visits them. */
+static void load_keys(const backward *w, pe_scratch *z, int64_t g, int64_t J)
 {
-    backward         *w = context;
-    const pe_tiles   *T = &w->T;
-    const pe_problem *p = &T->a->sizes;
-    const int64_t     g = index / T->key_tiles, J = index % T->key_tiles, j0 = J * T->Bc,
-                  C = pe_smaller(T->Bc, p->Lk - j0);
-    float *K = w->K + (g * p->Lk + j0) * T->Dp, *v = T->scratch[thread].rows;
-    pe_load_turned(T, K, 0, w->b, g, j0, C);
-    pe_transpose(w->Kt + index * p->D * T->Bcp, T->Bcp, K, T->Dp, C, p->D);
-    pe_load_plain(v, T->Dvp, &T->a->v, w->b, g, j0, C, p->Dv);
-    pe_transpose(w->Vt + index * p->Dv * T->Bcp, T->Bcp, v, T->Dvp, C, p->Dv);
+    const pe_tiles   *T  = &w->T;
+    const pe_problem *p  = &T->a->sizes;
+    const int64_t     j0 = J * T->Bc, C = pe_smaller(T->Bc, p->Lk - j0);
+    pe_load_turned(T, z->K, 0, w->b, g, j0, C);
+    pe_transpose(z->Kt, T->Bcp, z->K, T->Dp, C, p->D);
+    pe_load_plain(z->rows, T->Dvp, &T->a->v, w->b, g, j0, C, p->Dv);
+    pe_transpose(z->Vt, T->Bcp, z->rows, T->Dvp, C, p->Dv);
 }
 
 /* ---- one pair of tiles ---- */
@@ -257,7 +252,8 @@ static void query_band_back(const backward *w, const pair *x, pe_scratch *z, con
     const pe_tiles *T = &w->T;
     const int64_t   D = T->a->sizes.D, x0 = pe_band_start(T, x->i0, x->R, x->j0), n = x->R + x->C - 1;
     pe_shift_tile(T, z, dS, x->R, x->C);
-    query_product(w, x, z, z->shift, T->band_width, pe_rows_by(T, PE_A, x->h, x0), n, w->wants_w ? x->dw : NULL);
+    query_product(w, x, z, z->shift, T->band_width, pe_rows_by(T, PE_A, x->h, x0), n,
+                  w->wants_w ? x->dw : NULL);
     if (w->wants[PE_A])
         T->a->kernels->product(vector_sums(w, x, PE_A, x0), T->Dp, z->shift, 1, T->band_width,
                                w->Qw + (x->h * T->a->sizes.Lq + x->i0) * T->Dp, T->Dp, n, D, x->R, 1);
@@ -275,11 +271,11 @@ static void key_band_back(const backward *w, const pair *x, pe_scratch *z, const
         for (int64_t r = 0; r < x->R; r++)
             row[c + x->R - 1 - r] = scale * dS[r * T->Bcp + c];
     }
-    T->a->kernels->product(z->dK, T->Dp, z->beta, T->band_width, 1, pe_rows_by(&w->T, PE_B, x->h, x0), T->Dp, x->C, D,
-                           n, 1);
+    T->a->kernels->product(z->dK, T->Dp, z->beta, T->band_width, 1, pe_rows_by(&w->T, PE_B, x->h, x0), T->Dp,
+                           x->C, D, n, 1);
     if (w->wants[PE_B])
-        T->a->kernels->product(vector_sums(w, x, PE_B, x0), T->Dp, z->beta, 1, T->band_width,
-                               w->K + (x->g * T->a->sizes.Lk + x->j0) * T->Dp, T->Dp, n, D, x->C, 1);
+        T->a->kernels->product(vector_sums(w, x, PE_B, x0), T->Dp, z->beta, 1, T->band_width, z->K, T->Dp, n,
+                               D, x->C, 1);
 }
 
 static void skewed_back(const backward *w, const pair *x, pe_scratch *z, const float *dS)
@@ -319,7 +315,7 @@ static void element_back(const backward *w, const pair *x, pe_scratch *z, int64_
     if (T->by[PE_B].rows)
         add(z->dK + c * T->Dp, scale * dS, pe_rows_by(&w->T, PE_B, x->h, row), D);
     if (w->wants[PE_B])
-        add(vector_sums(w, x, PE_B, row), scale * dS, w->K + (x->g * T->a->sizes.Lk + x->j0 + c) * T->Dp, D);
+        add(vector_sums(w, x, PE_B, row), scale * dS, z->K + c * T->Dp, D);
 }
 
 /* The same where distances were looked up one by one (z holds the tile's positions still). */
@@ -488,17 +484,16 @@ static int weights_back(const backward *w, const pair *x, pe_scratch *z, int sum
     const pe_attention *a  = T->a;
     const pe_problem   *p  = &a->sizes;
     const pe_kernels   *k  = a->kernels;
-    const int64_t       at = x->h * p->Lq + x->i0, tile = x->g * T->key_tiles + x->J;
+    const int64_t       at = x->h * p->Lq + x->i0;
     const float        *Qu = w->Qu + at * T->Dp, *Qw = w->Qw ? w->Qw + at * T->Dp : NULL,
                 *dO = w->dout + at * T->Dvp;
     z->lse          = w->lse + at;
-    if (!pe_tile_scores(T, z, z->S, w->b, x->h, x->I, x->J, Qu, Qw, w->Kt + tile * p->D * T->Bcp, w->key_mask,
-                        0))
+    if (!pe_tile_scores(T, z, z->S, w->b, x->h, x->I, x->J, Qu, Qw, z->Kt, w->key_mask, 0))
         return 0;
     if (pe_is_shifted(T, z))
         memset(z->m, 0, (size_t)x->R * sizeof(float));
     k->weights(z->S, T->Bcp, pe_is_shifted(T, z) ? z->m : w->lse + at, x->R, x->C);
-    k->product(z->W, T->Bcp, dO, T->Dvp, 1, w->Vt + tile * p->Dv * T->Bcp, T->Bcp, x->R, x->C, p->Dv, 0);
+    k->product(z->W, T->Bcp, dO, T->Dvp, 1, z->Vt, T->Bcp, x->R, x->C, p->Dv, 0);
     values_back(w, x, z, z->S, z->W, dO, sums);
     return 1;
 }
@@ -534,8 +529,7 @@ static void pair_back(const backward *w, const pair *x, pe_scratch *z)
     if (w->wants_hook)
         hook_back(w, x, z, dS);
     k->product(z->dK, T->Dp, dS, 1, T->Bcp, w->Qu + at * T->Dp, T->Dp, x->C, D, x->R, 1);
-    query_product(w, x, z, dS, T->Bcp, w->K + (x->g * a->sizes.Lk + x->j0) * T->Dp, x->C,
-                  w->wants_u ? x->du : NULL);
+    query_product(w, x, z, dS, T->Bcp, z->K, x->C, w->wants_u ? x->du : NULL);
 }
 
 /* Before the sums: what a travelling hook's state holds after the forward, and the moments of short rows in several
@@ -554,6 +548,7 @@ static void look_ahead(void *context, int64_t index, int thread)
     memset(w->moments + 2 * at, 0, (size_t)(2 * R) * sizeof(double));
     for (int64_t J = T->key_tiles - 1; J >= 0; J--) {
         const pair x = pair_of(w, h, 0, I, J);
+        load_keys(w, z, x.g, J);
         if (weights_back(w, &x, z, 0) && w->is_short)
             T->a->kernels->row_moments(w->moments + 2 * at, z->S, z->W, T->Bcp, x.R, x.C);
     }
@@ -569,6 +564,7 @@ static void chunk_back(void *context, int64_t index, int thread)
     pe_scratch       *z = T->scratch + thread;
     for (int64_t J = chunk; J < T->key_tiles; J += w->chunks) {
         const int64_t j0 = J * T->Bc, C = pe_smaller(T->Bc, p->Lk - j0);
+        load_keys(w, z, g, J);
         memset(z->dK, 0, (size_t)(C * T->Dp) * sizeof(float));
         memset(z->dV, 0, (size_t)(C * T->Dvp) * sizeof(float));
         for (int64_t h = g * group; h < (g + 1) * group; h++)
@@ -656,11 +652,10 @@ static void fold_band(const backward *w, pe_kind kind, int64_t h)
     const pe_tiles      *T    = &w->T;
     const pe_by_distance m    = pe_member(T->a->terms, kind);
     const pe_part       *part = &T->a->parts[m.owner];
-    const int            down     = T->band.slope < 0,
-              is_score = kind == PE_BIAS || (kind == PE_A && !m.row);
+    const int            down = T->band.slope < 0, is_score = kind == PE_BIAS || (kind == PE_A && !m.row);
     const int64_t most = T->band.slope == 1 || T->band.slope == -1 ? PE_CHUNK : 1, width = T->by[kind].width,
-                  end   = pe_table_end(T, kind);
-    double       *chunk = T->scratch[0].chunk;
+                  end = pe_table_end(T, kind);
+    double *chunk     = T->scratch[0].chunk;
     if (is_score)
         find_residue(w, kind, h);
     for (int64_t r0 = pe_table_begin(T, kind); r0 < end; r0 += most) {
@@ -737,7 +732,6 @@ void pe_tiled_backward(const pe_attention *a, pe_arena *arena)
     for (w.b = 0; w.b < p->B; w.b++) {
         w.key_mask = pe_key_mask(&w.T, w.key, w.b);
         pe_parallel_for(p->H * w.T.query_tiles, a->threads, prepare_queries, &w);
-        pe_parallel_for(p->G * w.T.key_tiles, a->threads, prepare_keys, &w);
         if (a->terms->hook.state || (w.is_short && w.T.key_tiles > 1))
             pe_parallel_for(p->H * w.T.query_tiles, a->threads, look_ahead, &w);
         pe_parallel_for(p->G * w.chunks, a->threads, chunk_back, &w);

@@ -36,11 +36,11 @@ typedef struct pe_band {
  * the table is no longer than what lies between and one run on either side.
  */
 typedef struct pe_table {
-    float  *rows, *columns;   /* [H, count, row], and transposed [H, width, stride]; NULL: none, or not needed */
-    int64_t width, row;       /* numbers per row: used, and with padding */
-    int64_t count, stride;    /* allocated rows; stride of a column */
-    int64_t low, high;        /* where runs begin */
-    int64_t first, last;      /* rows kept, the last not included */
+    float *rows, *columns; /* [H, count, row], and transposed [H, width, stride]; NULL: none, or not needed */
+    int64_t width, row;    /* numbers per row: used, and with padding */
+    int64_t count, stride; /* allocated rows; stride of a column */
+    int64_t low, high;     /* where runs begin */
+    int64_t first, last;   /* rows kept, the last not included */
 } pe_table;
 
 /* Where in a table a run of rows, at most one band long, begins. */
@@ -67,6 +67,7 @@ typedef struct pe_scratch {
     float       *meets;          /* [Br, 2] scaled products of queries with the segment vectors */
     float       *Qu, *Qw, *rows; /* [Br, Dp], [Br, Dp], [max(Br,Bc), max(Dp,Dvp)] */
     float       *O, *m, *l, *f;  /* [Br, Dvp], [Br] each */
+    float       *K, *Kt, *Vt;    /* backward: [Bc, Dp], [D, Bcp], [Dv, Bcp] of the key tile */
     float       *dK, *dV, *diagonal, *gated; /* [Bc, Dp], [Bc, Dvp], [band], [Br, Bcp]: backward */
     int32_t     *low, *high;                 /* [Br] */
     double      *chunk;     /* [PE_CHUNK, max(D,Dv)] distances on their way from or to a room */
@@ -87,8 +88,8 @@ typedef struct pe_tiles {
     pe_table            by[PE_KINDS];
     double             *center; /* [H] what was taken from the bias before it was rounded; NULL: nothing */
     float              *q_table, *k_table; /* cosines and sines [batches, L, 2M] */
-    int64_t     q_batches, k_batches;
-    pe_scratch *scratch; /* [threads] */
+    int64_t             q_batches, k_batches;
+    pe_scratch         *scratch; /* [threads] */
 } pe_tiles;
 
 /* Sizes, tables and scratch. Tables are filled only where the arena has memory. */
