@@ -145,6 +145,12 @@ static inline int pe_has(const pe_terms *s, pe_kind kind)
     return m.fill || m.row;
 }
 
+/* Forms of a query; see pe_preparation. */
+static inline int64_t pe_forms(const pe_terms *s)
+{
+    return s->prepare.forms > 1 ? s->prepare.forms : 1;
+}
+
 /* Do keys meet the very vectors that queries meet? Then they are kept once, and so are their cotangents. */
 static inline int pe_tables_shared(const pe_terms *s)
 {

@@ -70,7 +70,7 @@ static void pack_pair(void *context, int64_t index, int thread)
     float            *rows = T->scratch[thread].rows;
     for (int64_t J = 0; J < T->key_tiles; J++) {
         const int64_t j0 = J * T->Bc, C = pe_smaller(T->Bc, p->Lk - j0);
-        pe_load_turned(T, rows, 0, b, g, j0, C);
+        pe_load_turned(T, T->scratch + thread, rows, NULL, PE_KEYS, b, g, j0, C);
         pe_transpose(x->Kt + J * p->D * T->Bcp, T->Bcp, rows, T->Dp, C, p->D);
     }
     pack_values(T, x, b, g);
@@ -166,8 +166,12 @@ static void forward_tile(void *context, int64_t index, int thread)
     pe_scratch        *z  = T->scratch + thread;
     float             *Qw = pe_has(a->terms, PE_A) ? z->Qw : NULL;
     start_rows(T, z, R);
-    pe_load_turned(T, z->Qu, 1, b, h, i0, R);
+    float *Q2 = pe_forms(a->terms) > 1 ? z->Qu + T->Br * T->Dp : NULL;
+    pe_load_turned(T, z, z->Qu, Q2, PE_QUERIES, b, h, i0, R);
     pe_scale_queries(T, z->Qu, Qw, h, R);
+    if (Q2)
+        pe_scale_queries(T, Q2, NULL, h, R);
+    z->Q2 = Q2;
     const int leftwards = a->terms->hook.state > 0;
     for (int64_t step = 0; step < T->key_tiles; step++) {
         const int64_t J = leftwards ? T->key_tiles - 1 - step : step,

@@ -30,11 +30,12 @@ typedef struct backward {
     int64_t  chunks; /* per key head */
     int      wants[PE_KINDS], wants_u, wants_w, wants_us, wants_G, wants_hook;
     /* the item's queries and keys */
-    float       *Qu, *Qw, *dout, *delta, *lse; /* [H,Lq,Dp], [H,Lq,Dp], [H,Lq,Dvp], [H,Lq], [H,Lq] */
+    float       *Qu, *Qw, *dout, *delta, *lse; /* [forms,H,Lq,Dp], [H,Lq,Dp], [H,Lq,Dvp], [H,Lq], [H,Lq] */
     float       *key;                          /* [Lk] */
     const float *key_mask;
     /* sums: of the item, and over the batch */
-    float   *dQ;             /* [chunks,H,Lq,Dp] */
+    float   *dQ;             /* [forms,chunks,H,Lq,Dp] */
+    float   *dK;             /* [G,Lk,Dp] of prepared keys, until they are folded */
     double  *dby1[PE_KINDS]; /* [H,chunks,table_rows] of bias and gate */
     float   *dby[PE_KINDS];  /* [H,chunks,table_rows,row] of A, B, r */
     double  *du, *dw, *dus;  /* [H,chunks,D] */
@@ -91,13 +92,14 @@ static void lay_out_item(backward *w, pe_arena *arena)
     const pe_tiles   *T    = &w->T;
     const pe_problem *p    = &T->a->sizes;
     const int64_t     rows = p->H * p->Lq;
-    w->Qu                  = pe_take_floats(arena, rows * T->Dp);
+    w->Qu                  = pe_take_floats(arena, pe_forms(T->a->terms) * rows * T->Dp);
     w->Qw                  = pe_has(T->a->terms, PE_A) ? pe_take_floats(arena, rows * T->Dp) : NULL;
     w->dout                = pe_take_floats(arena, rows * T->Dvp);
     w->delta               = pe_take_floats(arena, rows);
     w->lse                 = pe_take_floats(arena, rows);
     w->key                 = pe_take_floats(arena, pe_padded(p->Lk) + PE_LANES);
-    w->dQ                  = pe_take_floats(arena, w->chunks * rows * T->Dp);
+    w->dQ                  = pe_take_floats(arena, pe_forms(T->a->terms) * w->chunks * rows * T->Dp);
+    w->dK                  = pe_take_floats(arena, T->a->terms->prepare.fold ? p->G * p->Lk * T->Dp : 0);
     w->state               = pe_take_doubles(arena, T->a->terms->hook.state ? rows * PE_HOOK_STATE : 0);
     w->moments = pe_take_doubles(arena, 2 * rows); /* a plan for long rows serves short ones too */
 }
@@ -147,6 +149,13 @@ static void lay_out_sums(backward *w, pe_arena *arena)
 
 /* ---- the item's rows ---- */
 
+/* Where the second form of queries at Qu lies; NULL where there is one. */
+static float *second_form(const backward *w, float *Qu)
+{
+    const pe_attention *a = w->T.a;
+    return pe_forms(a->terms) > 1 ? Qu + a->sizes.H * a->sizes.Lq * w->T.Dp : NULL;
+}
+
 static void prepare_queries(void *context, int64_t index, int thread)
 {
     backward           *w  = context;
@@ -154,16 +163,18 @@ static void prepare_queries(void *context, int64_t index, int thread)
     const pe_attention *a  = T->a;
     const int64_t       Lq = a->sizes.Lq, Dv = a->sizes.Dv, h = index / T->query_tiles,
                   i0 = index % T->query_tiles * T->Br, R = pe_smaller(T->Br, Lq - i0), at = h * Lq + i0;
-    float *o = T->scratch[thread].rows;
-    pe_load_turned(T, w->Qu + at * T->Dp, 1, w->b, h, i0, R);
-    pe_scale_queries(T, w->Qu + at * T->Dp, w->Qw ? w->Qw + at * T->Dp : NULL, h, R);
+    float *o = T->scratch[thread].rows, *Qu = w->Qu + at * T->Dp, *Q2 = second_form(w, Qu);
+    pe_load_turned(T, T->scratch + thread, Qu, Q2, PE_QUERIES, w->b, h, i0, R);
+    pe_scale_queries(T, Qu, w->Qw ? w->Qw + at * T->Dp : NULL, h, R);
+    if (Q2)
+        pe_scale_queries(T, Q2, NULL, h, R);
     pe_load_plain(w->dout + at * T->Dvp, T->Dvp, &a->dout, w->b, h, i0, R, Dv);
     pe_load_plain(o, T->Dvp, &a->o, w->b, h, i0, R, Dv);
     a->kernels->dot_rows(w->delta + at, w->dout + at * T->Dvp, T->Dvp, o, T->Dvp, R, Dv);
     pe_load_float(w->lse + at, pe_element(&a->lse, w->b, h, i0), a->lse.dtype, a->lse.stride[2], R);
     for (int64_t r = 0; r < R; r++)
         w->lse[at + r] = (float)((double)w->lse[at + r] - pe_center(T, h));
-    for (int64_t c = 0; c < w->chunks; c++)
+    for (int64_t c = 0; c < pe_forms(a->terms) * w->chunks; c++)
         memset(w->dQ + (c * a->sizes.H * Lq + at) * T->Dp, 0, (size_t)(R * T->Dp) * sizeof(float));
 }
 
@@ -173,7 +184,7 @@ static void load_keys(const backward *w, pe_scratch *z, int64_t g, int64_t J)
     const pe_tiles   *T  = &w->T;
     const pe_problem *p  = &T->a->sizes;
     const int64_t     j0 = J * T->Bc, C = pe_smaller(T->Bc, p->Lk - j0);
-    pe_load_turned(T, z->K, 0, w->b, g, j0, C);
+    pe_load_turned(T, z, z->K, NULL, PE_KEYS, w->b, g, j0, C);
     pe_transpose(z->Kt, T->Bcp, z->K, T->Dp, C, p->D);
     pe_load_plain(z->rows, T->Dvp, &T->a->v, w->b, g, j0, C, p->Dv);
     pe_transpose(z->Vt, T->Bcp, z->rows, T->Dvp, C, p->Dv);
@@ -488,6 +499,7 @@ static int weights_back(const backward *w, const pair *x, pe_scratch *z, int sum
     const float        *Qu = w->Qu + at * T->Dp, *Qw = w->Qw ? w->Qw + at * T->Dp : NULL,
                 *dO = w->dout + at * T->Dvp;
     z->lse          = w->lse + at;
+    z->Q2           = second_form(w, w->Qu + at * T->Dp);
     if (!pe_tile_scores(T, z, z->S, w->b, x->h, x->I, x->J, Qu, Qw, z->Kt, w->key_mask, 0))
         return 0;
     if (pe_is_shifted(T, z))
@@ -496,6 +508,24 @@ static int weights_back(const backward *w, const pair *x, pe_scratch *z, int sum
     k->product(z->W, T->Bcp, dO, T->Dvp, 1, z->Vt, T->Bcp, x->R, x->C, p->Dv, 0);
     values_back(w, x, z, z->S, z->W, dO, sums);
     return 1;
+}
+
+/* The cotangent of a modulus: the second form's share of it goes to its queries and the keys, dS becomes the first's. */
+static void forms_back(const backward *w, const pair *x, pe_scratch *z, float *dS)
+{
+    const pe_tiles   *T = &w->T;
+    const pe_problem *p = &T->a->sizes;
+    const pe_kernels *k = T->a->kernels;
+    const int64_t     n = T->Br * T->Bcp;
+    for (int64_t r = 0; r < x->R; r++)
+        for (int64_t c = 0; c < x->C; c++) {
+            const int64_t at = r * T->Bcp + c;
+            z->S2[at]        = dS[at] * z->share[n + at];
+            dS[at] *= z->share[at];
+        }
+    k->product(z->dK, T->Dp, z->S2, 1, T->Bcp, z->Q2, T->Dp, x->C, p->D, x->R, 1);
+    k->product(x->dQ + w->chunks * p->H * p->Lq * T->Dp, T->Dp, z->S2, T->Bcp, 1, z->K, T->Dp, x->R, p->D,
+               x->C, 1);
 }
 
 static void pair_back(const backward *w, const pair *x, pe_scratch *z)
@@ -528,6 +558,8 @@ static void pair_back(const backward *w, const pair *x, pe_scratch *z)
         segments_back(w, x, z, dS);
     if (w->wants_hook)
         hook_back(w, x, z, dS);
+    if (z->Q2)
+        forms_back(w, x, z, dS);
     k->product(z->dK, T->Dp, dS, 1, T->Bcp, w->Qu + at * T->Dp, T->Dp, x->C, D, x->R, 1);
     query_product(w, x, z, dS, T->Bcp, z->K, x->C, w->wants_u ? x->du : NULL);
 }
@@ -572,21 +604,25 @@ static void chunk_back(void *context, int64_t index, int thread)
                 const pair x = pair_of(w, h, chunk, I, J);
                 pair_back(w, &x, z);
             }
-        pe_store_turned(T, z->dK, 0, &T->a->dk, w->b, g, j0, C);
+        pe_store_turned(T, z->dK, PE_KEYS, &T->a->dk, w->b, g, j0, C);
+        if (T->a->terms->prepare.fold)
+            memcpy(w->dK + (g * p->Lk + j0) * T->Dp, z->dK, (size_t)(C * T->Dp) * sizeof(float));
         for (int64_t c = 0; T->a->dv.data && c < C; c++)
             pe_store_float(pe_row(&T->a->dv, w->b, g, j0 + c), T->a->dv.dtype, 1, z->dV + c * T->Dvp, p->Dv);
     }
 }
 
+/* One form of a query tile: sums of the chunks, scaled and turned back. */
 static void finish_queries(void *context, int64_t index, int thread)
 {
     const backward   *w     = context;
     const pe_tiles   *T     = &w->T;
     const pe_problem *p     = &T->a->sizes;
     const float       scale = (float)T->a->terms->scale;
-    const int64_t     h = index / T->query_tiles, i0 = index % T->query_tiles * T->Br,
+    const int64_t form = index / (p->H * T->query_tiles), task = index % (p->H * T->query_tiles),
+                  h = task / T->query_tiles, i0 = task % T->query_tiles * T->Br,
                   R = pe_smaller(T->Br, p->Lq - i0), n = R * T->Dp;
-    float *sum = w->dQ + (h * p->Lq + i0) * T->Dp;
+    float *sum = w->dQ + ((form * w->chunks * p->H + h) * p->Lq + i0) * T->Dp;
     (void)thread;
     for (int64_t c = 1; c < w->chunks; c++) {
         const float *part = sum + c * p->H * p->Lq * T->Dp;
@@ -595,7 +631,23 @@ static void finish_queries(void *context, int64_t index, int thread)
     }
     for (int64_t x = 0; x < n; x++)
         sum[x] *= scale;
-    pe_store_turned(T, sum, 1, &T->a->dq, w->b, h, i0, R);
+    pe_store_turned(T, sum, PE_QUERIES, &T->a->dq, w->b, h, i0, R);
+}
+
+/* Cotangents of prepared rows go through the room one tile after the other: parameters add in this order. */
+static void fold_prepared(const backward *w)
+{
+    const pe_tiles   *T = &w->T;
+    const pe_problem *p = &T->a->sizes;
+    for (int64_t h = 0; h < p->H; h++)
+        for (int64_t i0 = 0; i0 < p->Lq; i0 += T->Br)
+            pe_fold_prepared(T, T->scratch, w->dQ + (h * p->Lq + i0) * T->Dp,
+                             w->chunks * p->H * p->Lq * T->Dp, PE_QUERIES, w->b, h, i0,
+                             pe_smaller(T->Br, p->Lq - i0));
+    for (int64_t g = 0; g < p->G; g++)
+        for (int64_t j0 = 0; j0 < p->Lk; j0 += T->Bc)
+            pe_fold_prepared(T, T->scratch, w->dK + (g * p->Lk + j0) * T->Dp, 0, PE_KEYS, w->b, g, j0,
+                             pe_smaller(T->Bc, p->Lk - j0));
 }
 
 /* ---- gradients of parameters, after the whole batch ---- */
@@ -735,7 +787,9 @@ void pe_tiled_backward(const pe_attention *a, pe_arena *arena)
         if (a->terms->hook.state || (w.is_short && w.T.key_tiles > 1))
             pe_parallel_for(p->H * w.T.query_tiles, a->threads, look_ahead, &w);
         pe_parallel_for(p->G * w.chunks, a->threads, chunk_back, &w);
-        pe_parallel_for(p->H * w.T.query_tiles, a->threads, finish_queries, &w);
+        pe_parallel_for(pe_forms(a->terms) * p->H * w.T.query_tiles, a->threads, finish_queries, &w);
+        if (a->terms->prepare.fold)
+            fold_prepared(&w);
     }
     fold_parameters(&w);
 }

@@ -51,6 +51,16 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
     y.low                 = pe_take(arena, (size_t)T->Br * sizeof(int32_t));
     y.high                = pe_take(arena, (size_t)T->Br * sizeof(int32_t));
     y.chunk               = pe_take_doubles(arena, PE_CHUNK * wide);
+    if (m->prepare.fill) {
+        y.raw  = pe_take_doubles(arena, tall * a->D);
+        y.made = pe_take_doubles(arena, tall * pe_forms(m) * a->sizes.D);
+        y.at   = pe_take_doubles(arena, tall);
+        y.draw = pe_take_doubles(arena, backward ? tall * a->D : 0);
+    }
+    if (pe_forms(m) > 1) {
+        y.S2    = pe_take_floats(arena, T->Br * T->Bcp);
+        y.share = pe_take_floats(arena, backward ? 2 * T->Br * T->Bcp : 0);
+    }
     if (backward) {
         y.gated    = pe_take_floats(arena, pe_has(m, PE_GATE) ? T->Br * T->Bcp : 0);
         y.K        = pe_take_floats(arena, T->Bc * T->Dp);
@@ -129,32 +139,99 @@ void pe_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b,
     }
 }
 
-static const float *turn_rows(const pe_tiles *T, int is_query, int64_t b, int64_t s0)
+static const posenc_tensor *tensor_of(const pe_tiles *T, pe_side side)
 {
-    const int64_t L = is_query ? T->a->sizes.Lq : T->a->sizes.Lk, row = 2 * T->a->turn->M;
-    const float  *table   = is_query ? T->q_table : T->k_table;
-    const int64_t batches = is_query ? T->q_batches : T->k_batches;
-    return table + ((batches > 1 ? b : 0) * L + s0) * row;
+    return side == PE_KEYS ? &T->a->k : &T->a->q;
 }
 
-void pe_load_turned(const pe_tiles *T, float *to, int is_query, int64_t b, int64_t h, int64_t s0, int64_t n)
+static void turn(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_t s0, int64_t n, float sign)
 {
     const pe_attention *a = T->a;
-    pe_load_plain(to, T->Dp, is_query ? &a->q : &a->k, b, h, s0, n, a->sizes.D);
-    if (a->turn)
-        pe_turn_rows(to, T->Dp, a->turn, turn_rows(T, is_query, b, s0), n, 1, a->kernels);
+    const int           keys = side == PE_KEYS;
+    if (!a->turn)
+        return;
+    const int64_t L = keys ? a->sizes.Lk : a->sizes.Lq, row = 2 * a->turn->M,
+                  batches = keys ? T->k_batches : T->q_batches;
+    const float *table    = (keys ? T->k_table : T->q_table) + ((batches > 1 ? b : 0) * L + s0) * row;
+    pe_turn_rows(rows, T->Dp, a->turn, table, n, sign, a->kernels);
 }
 
-void pe_store_turned(const pe_tiles *T, float *rows, int is_query, const posenc_tensor *to, int64_t b,
+void pe_turn_back(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_t s0, int64_t n)
+{
+    turn(T, rows, side, b, s0, n, -1);
+}
+
+/* The caller's rows and their positions into z->raw and z->at. */
+static void load_raw(const pe_tiles *T, const pe_scratch *z, pe_side side, int64_t b, int64_t h, int64_t s0,
+                     int64_t n)
+{
+    const pe_attention  *a   = T->a;
+    const posenc_tensor *t   = tensor_of(T, side);
+    for (int64_t s = 0; s < n; s++) {
+        pe_load_double(z->raw + s * a->D, pe_row(t, b, h, s0 + s), t->dtype, 1, a->D);
+        z->at[s] = pe_position(side == PE_KEYS ? &a->k_pos : &a->q_pos, b, s0 + s);
+    }
+}
+
+static int64_t prepared_width(const pe_tiles *T, pe_side side)
+{
+    return (side == PE_KEYS ? 1 : pe_forms(T->a->terms)) * T->a->sizes.D;
+}
+
+static void load_prepared(const pe_tiles *T, const pe_scratch *z, float *to, float *to2, pe_side side,
+                          int64_t b, int64_t h, int64_t s0, int64_t n)
+{
+    const pe_attention *a    = T->a;
+    const pe_part      *part = &a->parts[PE_SCORE];
+    const int64_t       D = a->sizes.D, made = prepared_width(T, side);
+    load_raw(T, z, side, b, h, s0, n);
+    a->terms->prepare.fill(part->p, part->par, side, h, z->at, n, z->raw, z->made);
+    for (int64_t s = 0; s < n; s++)
+        for (int64_t d = 0; d < T->Dp; d++) {
+            to[s * T->Dp + d] = d < D ? (float)z->made[s * made + d] : 0;
+            if (made > D)
+                to2[s * T->Dp + d] = d < D ? (float)z->made[s * made + D + d] : 0;
+        }
+}
+
+void pe_load_turned(const pe_tiles *T, const pe_scratch *z, float *to, float *to2, pe_side side, int64_t b,
+                    int64_t h, int64_t s0, int64_t n)
+{
+    if (T->a->terms->prepare.fill)
+        load_prepared(T, z, to, to2, side, b, h, s0, n);
+    else
+        pe_load_plain(to, T->Dp, tensor_of(T, side), b, h, s0, n, T->a->sizes.D);
+    turn(T, to, side, b, s0, n, 1);
+    if (to2)
+        turn(T, to2, side, b, s0, n, 1);
+}
+
+void pe_store_turned(const pe_tiles *T, float *rows, pe_side side, const posenc_tensor *to, int64_t b,
                      int64_t h, int64_t s0, int64_t n)
 {
-    const pe_attention *a = T->a;
-    if (!to->data)
+    if (!to->data && !T->a->terms->prepare.fold)
         return;
-    if (a->turn)
-        pe_turn_rows(rows, T->Dp, a->turn, turn_rows(T, is_query, b, s0), n, -1, a->kernels);
+    pe_turn_back(T, rows, side, b, s0, n);
+    for (int64_t s = 0; !T->a->terms->prepare.fold && s < n; s++)
+        pe_store_float(pe_row(to, b, h, s0 + s), to->dtype, 1, rows + s * T->Dp, T->a->sizes.D);
+}
+
+void pe_fold_prepared(const pe_tiles *T, const pe_scratch *z, const float *rows, int64_t form_step,
+                      pe_side side, int64_t b, int64_t h, int64_t s0, int64_t n)
+{
+    const pe_attention  *a                    = T->a;
+    const pe_part       *part                 = &a->parts[PE_SCORE];
+    const posenc_tensor *to                   = side == PE_KEYS ? &a->dk : &a->dq;
+    double *const        none[PE_HOOK_PARAMS] = {0};
+    const int64_t        D = a->sizes.D, made = prepared_width(T, side);
+    load_raw(T, z, side, b, h, s0, n);
     for (int64_t s = 0; s < n; s++)
-        pe_store_float(pe_row(to, b, h, s0 + s), to->dtype, 1, rows + s * T->Dp, a->sizes.D);
+        for (int64_t d = 0; d < made; d++)
+            z->made[s * made + d] = (double)rows[d / D * form_step + s * T->Dp + d % D];
+    a->terms->prepare.fold(part->p, part->par, side, h, z->at, n, z->raw, z->made, z->draw,
+                           part->dpar ? part->dpar : none);
+    for (int64_t s = 0; to->data && s < n; s++)
+        pe_store_double(pe_row(to, b, h, s0 + s), to->dtype, 1, z->draw + s * a->D, a->D);
 }
 
 void pe_scale_queries(const pe_tiles *T, float *Qu, float *Qw, int64_t h, int64_t n)
@@ -425,6 +502,22 @@ static void fill_extra(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, i
         mask_explicitly(T, z, b, h, i0, R, j0, C);
 }
 
+/* The modulus of both forms; backward, the share of each in it besides: 0 where both are 0 and no direction is known. */
+static void join_forms(const pe_tiles *T, pe_scratch *z, float *s, int64_t R, int64_t C)
+{
+    const int64_t n = T->Br * T->Bcp;
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++) {
+            const int64_t at = r * T->Bcp + c;
+            const float   s1 = s[at], s2 = z->S2[at], modulus = sqrtf(s1 * s1 + s2 * s2);
+            s[at]            = modulus;
+            if (!z->share)
+                continue;
+            z->share[at]     = modulus > 0 ? s1 / modulus : 0;
+            z->share[n + at] = modulus > 0 ? s2 / modulus : 0;
+        }
+}
+
 int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
                    const float *Qu, const float *Qw, const float *Kt, const float *key, int reuse)
 {
@@ -438,6 +531,10 @@ int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_
     z->i0 = i0;
     z->j0 = j0;
     a->kernels->product(s, T->Bcp, Qu, T->Dp, 1, Kt, T->Bcp, R, C, p->D, 0);
+    if (z->Q2) {
+        a->kernels->product(z->S2, T->Bcp, z->Q2, T->Dp, 1, Kt, T->Bcp, R, C, p->D, 0);
+        join_forms(T, z, s, R, C);
+    }
     if (T->skewed && pe_has(a->terms, PE_A)) {
         band_product(T, z, h, Qw, i0, R, J, C, reuse);
         terms.skewed      = z->gamma + R - 1;

@@ -65,7 +65,11 @@ typedef struct pe_scratch {
     double      *q_pos, *k_pos;  /* [Br], [Bc] */
     int64_t     *q_seg, *k_seg;  /* [Br], [Bc] segments */
     float       *meets;          /* [Br, 2] scaled products of queries with the segment vectors */
-    float       *Qu, *Qw, *rows; /* [Br, Dp], [Br, Dp], [max(Br,Bc), max(Dp,Dvp)] */
+    float       *Qu, *Qw, *rows; /* [forms, Br, Dp], [Br, Dp], [max(Br,Bc), max(Dp,Dvp)] */
+    double      *raw, *draw;     /* [max(Br,Bc), a->D] rows to prepare and their cotangents */
+    double      *made, *at;      /* [max(Br,Bc), forms*D] prepared rows, [max(Br,Bc)] their positions */
+    const float *Q2;             /* the second form of the queries at hand; NULL: there is one */
+    float       *S2, *share;     /* [Br, Bcp], [2, Br, Bcp]: products of the second form; backward, how far each moves S */
     float       *O, *m, *l, *f;  /* [Br, Dvp], [Br] each */
     float       *K, *Kt, *Vt;    /* backward: [Bc, Dp], [D, Bcp], [Dv, Bcp] of the key tile */
     float       *dK, *dV, *diagonal, *gated; /* [Bc, Dp], [Bc, Dvp], [band], [Br, Bcp]: backward */
@@ -155,14 +159,21 @@ static inline double pe_center(const pe_tiles *T, int64_t h)
 /* Are there allowed pairs in tile (I,J)? */
 int pe_tile_is_reached(const pe_tiles *T, int64_t I, int64_t J);
 
-/* Rows s0 .. s0+n-1 of q or k in float, turned, stride Dp, padding zeroed. */
-void pe_load_turned(const pe_tiles *T, float *to, int is_query, int64_t b, int64_t h, int64_t s0, int64_t n);
+/* Rows s0 .. s0+n-1 of q or k in float, prepared and turned, stride Dp, padding zeroed; z lends its memory. The second form of
+   queries goes to to2 (NULL where there is one form). */
+void pe_load_turned(const pe_tiles *T, const pe_scratch *z, float *to, float *to2, pe_side side, int64_t b,
+                    int64_t h, int64_t s0, int64_t n);
 /* Rows of v or dout: no rotation. */
 void pe_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b, int64_t h, int64_t s0,
                    int64_t n, int64_t width);
-/* Turned back and written to dq or dk. */
-void pe_store_turned(const pe_tiles *T, float *rows, int is_query, const posenc_tensor *to, int64_t b,
+/* Cotangents of n rows, of one form, turned back in place. */
+void pe_turn_back(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_t s0, int64_t n);
+/* Turned back and written to dq or dk; rows that were prepared are not written: pe_fold_prepared does it. */
+void pe_store_turned(const pe_tiles *T, float *rows, pe_side side, const posenc_tensor *to, int64_t b,
                      int64_t h, int64_t s0, int64_t n);
+/* Cotangents of prepared rows (turned back; stride Dp, forms `form_step` apart) to dq or dk and to parameters. */
+void pe_fold_prepared(const pe_tiles *T, const pe_scratch *z, const float *rows, int64_t form_step,
+                      pe_side side, int64_t b, int64_t h, int64_t s0, int64_t n);
 /* scale*(q + u) and scale*(q + w) of n loaded rows; Qw may be NULL. */
 void pe_scale_queries(const pe_tiles *T, float *Qu, float *Qw, int64_t h, int64_t n);
 /* to [width, stride] = from [n, from_stride] transposed. */
