@@ -64,6 +64,25 @@ static int is_left(const posenc_plan *plan, pe_param_place at)
     return 0;
 }
 
+/* What a room makes of its parameters, one place behind them; its cotangents only where a parameter's are wanted. */
+static void load_derived(pe_numbers *n, const posenc_plan *plan, posenc_place place, pe_arena *arena)
+{
+    const pe_resolved *part = &plan->parts[place];
+    if (!part->room || !part->room->derived)
+        return;
+    const int     count = part->room->info.param_count;
+    const int64_t size  = plan->sizes[place][count];
+    double       *made = pe_take_doubles(arena, size), *sum = pe_take_doubles(arena, size);
+    if (!arena->memory)
+        return;
+    part->room->derive(&part->problem, n->par[place], made);
+    n->par[place][count] = made;
+    for (int i = 0; i < count; i++)
+        if (n->dpar[place][i])
+            n->dpar[place][count] = sum;
+    memset(sum, 0, (size_t)size * sizeof *sum);
+}
+
 void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, const posenc_tensor *params,
                      posenc_tensor *dparams, pe_arena *arena)
 {
@@ -89,10 +108,26 @@ void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, const p
             n->dpar[at.place][at.local] = sum;
         }
     }
+    for (int place = 0; place < POSENC_PLACES; place++)
+        if (places >> place & 1)
+            load_derived(n, plan, place, arena);
+}
+
+static void fold_derived(const pe_numbers *n, const posenc_plan *plan, posenc_place place)
+{
+    const pe_resolved *part = &plan->parts[place];
+    if (!part->room || !part->room->derived)
+        return;
+    const int count = part->room->info.param_count;
+    if (n->dpar[place][count])
+        part->room->derive_back(&part->problem, n->par[place], n->par[place][count], n->dpar[place][count],
+                                n->dpar[place]);
 }
 
 void pe_numbers_add(const pe_numbers *n, const posenc_plan *plan, posenc_tensor *dparams)
 {
+    for (int place = 0; dparams && place < POSENC_PLACES; place++)
+        fold_derived(n, plan, place);
     for (int i = 0; dparams && i < plan->e->param_count; i++) {
         const pe_param_place at  = plan->e->params[i];
         const double        *sum = n->dpar[at.place][at.local];
@@ -115,7 +150,7 @@ pe_part pe_part_of(const posenc_plan *plan, posenc_place place, const pe_numbers
     part.dpar  = gradients ? n->dpar[place] : NULL;
     part.left  = n->left[place];
     part.dleft = gradients ? n->dleft[place] : NULL;
-    part.count = plan->parts[place].room->info.param_count;
+    part.count = plan->parts[place].room->info.param_count + (plan->parts[place].room->derived != NULL);
     part.sizes = plan->sizes[place];
     return part;
 }

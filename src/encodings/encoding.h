@@ -69,6 +69,12 @@ typedef struct pe_encoding {
 
     /* -- score, weight -- */
     void (*terms)(const pe_problem *p, pe_terms *s);
+    /* Numbers made of the parameters once per run, for hooks and preparations: par[param_count], and dpar there takes
+       their cotangents. derive_back may overwrite `dmade`. NULL: none. */
+    int64_t (*derived)(const pe_problem *p);
+    void (*derive)(const pe_problem *p, const double *const par[], double made[]);
+    void (*derive_back)(const pe_problem *p, const double *const par[], const double made[], double dmade[],
+                        double *const dpar[]);
     /* May a run ask for these positions and distances? NULL: any. */
     posenc_status (*reach)(const pe_problem *p, const pe_span *span, posenc_error *err);
     /* weight: a setting "name=value" that takes the place of its standard beside a score part. NULL: none. */

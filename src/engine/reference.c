@@ -16,18 +16,18 @@
 
 /* One (b,h) in double. */
 typedef struct head {
-    const pe_attention  *a;
-    int64_t              b, h;
-    double              *Q, *K, *V;     /* [Lq,forms,D] and [Lk,D] prepared and rotated, [Lk,Dv] */
-    double              *raw, *draw;    /* rows as the caller has them, [max(Lq,Lk), a->D], where they are prepared */
-    double              *q_pos, *k_pos; /* [Lq], [Lk] */
-    double              *by[PE_KINDS];  /* members by t - distances.low: [count, width] */
-    double              *rows;  /* [threads, ROWS, max(Lk, Dv)]: scores, output, products, their cotangents */
-    double              *state; /* [threads, PE_HOOK_STATE] */
-    double              *dQ, *dK, *dV;  /* backward: as Q, K, V */
-    double              *dby[PE_KINDS]; /* their cotangents */
-    double              *dout;          /* [Dv] */
-    const posenc_tensor *S;             /* scores only */
+    const pe_attention *a;
+    int64_t             b, h;
+    double             *Q, *K, *V; /* [Lq,forms,D] and [Lk,D] prepared and rotated, [Lk,Dv] */
+    double *raw, *draw;     /* rows as the caller has them, [max(Lq,Lk), a->D], where they are prepared */
+    double *q_pos, *k_pos;  /* [Lq], [Lk] */
+    double *by[PE_KINDS];   /* members by t - distances.low: [count, width] */
+    double *rows;           /* [threads, ROWS, max(Lk, Dv)]: scores, output, products, their cotangents */
+    double *state;          /* [threads, PE_HOOK_STATE] */
+    double *dQ, *dK, *dV;   /* backward: as Q, K, V */
+    double *dby[PE_KINDS];  /* their cotangents */
+    double *dout;           /* [Dv] */
+    const posenc_tensor *S; /* scores only */
 } head;
 
 enum { SCORES, OUTPUT, PRODUCTS, DPRODUCTS, ROWS };
@@ -145,15 +145,13 @@ static void load_side(const head *x, pe_side side, int64_t h)
 {
     const pe_attention *a    = x->a;
     const int           keys = side == PE_KEYS;
-    const int64_t       L = keys ? a->sizes.Lk : a->sizes.Lq, D = a->sizes.D,
-                  forms = keys ? 1 : pe_forms(a->terms);
-    double       *rows  = keys ? x->K : x->Q;
+    const int64_t L = keys ? a->sizes.Lk : a->sizes.Lq, D = a->sizes.D, forms = keys ? 1 : pe_forms(a->terms);
+    double       *rows = keys ? x->K : x->Q;
     load_rows(a->terms->prepare.fill ? x->raw : rows, keys ? &a->k : &a->q, x->b, h, L, a->D);
     if (a->terms->prepare.fill)
         prepare_rows(x, side, h);
     for (int64_t r = 0; a->turn && r < L * forms; r++)
-        pe_turn_row(rows + r * D, keys ? a->turn_keys : a->turn,
-                    keys ? x->k_pos[r] : x->q_pos[r / forms], 1);
+        pe_turn_row(rows + r * D, keys ? a->turn_keys : a->turn, keys ? x->k_pos[r] : x->q_pos[r / forms], 1);
 }
 
 static void load_head(head *x, int64_t b, int64_t h)
@@ -245,12 +243,12 @@ static void score_row(const head *x, int64_t i, double *s, int thread)
     const pe_terms     *m = a->terms;
     const pe_problem   *p = &a->sizes;
     const double       *q = x->Q + i * query_width(a), *w = pe_head_vector(a, m->w, x->h),
-                 *us       = pe_head_vector(a, m->us, x->h);
-    double       *products = row_for(x, thread, PRODUCTS);
+                 *us = pe_head_vector(a, m->us, x->h);
+    double *products = row_for(x, thread, PRODUCTS);
     for (int64_t j = 0; j < p->Lk; j++)
         products[j] = !pe_is_allowed(a, x->b, x->h, i, j) ? -INFINITY
-                      : m->hook.content ? m->scale * product(x, i, j, NULL)
-                                        : 0; /* nobody looks */
+                      : m->hook.content                   ? m->scale * product(x, i, j, NULL)
+                                                          : 0; /* nobody looks */
     visit_row(x, i, s, thread);
     for (int64_t j = 0; j < p->Lk; j++) {
         if (products[j] == -INFINITY && !a->unmasked) {
@@ -365,9 +363,9 @@ static void segment_back(head *x, int64_t i, double f, int z)
 /* scale * (q_i + u) . k_j, or the modulus of two forms; f = scale * its cotangent */
 static void product_back(head *x, int64_t i, int64_t j, double f)
 {
-    const pe_attention *a        = x->a;
-    const int64_t       D        = a->sizes.D;
-    const double       *u        = pe_head_vector(a, a->terms->u, x->h), *k = x->K + j * D;
+    const pe_attention *a = x->a;
+    const int64_t       D = a->sizes.D;
+    const double       *u = pe_head_vector(a, a->terms->u, x->h), *k = x->K + j * D;
     double             *du       = pe_head_vector_gradient(a, a->terms->u, x->h);
     double              share[2] = {1, 0};
     product(x, i, j, share);
@@ -385,15 +383,15 @@ static void product_back(head *x, int64_t i, int64_t j, double f)
    each line, what it differentiates. */
 static void score_back(head *x, int64_t i, int64_t j, double dS, double dproduct)
 {
-    const pe_attention *a = x->a;
-    const pe_terms     *m = a->terms;
-    const int64_t       D = a->sizes.D;
-    const double       *w = pe_head_vector(a, m->w, x->h);
+    const pe_attention *a  = x->a;
+    const pe_terms     *m  = a->terms;
+    const int64_t       D  = a->sizes.D;
+    const double       *w  = pe_head_vector(a, m->w, x->h);
     double             *dw = pe_head_vector_gradient(a, m->w, x->h);
-    const double *A = row_of(x, PE_A, i, j), *B = row_of(x, PE_B, i, j);
-    const double  f  = m->scale * dS;
-    double       *dq = x->dQ + i * query_width(a), *dk = x->dK + j * D;
-    const double *q = x->Q + i * query_width(a), *k = x->K + j * D;
+    const double       *A = row_of(x, PE_A, i, j), *B = row_of(x, PE_B, i, j);
+    const double        f  = m->scale * dS;
+    double             *dq = x->dQ + i * query_width(a), *dk = x->dK + j * D;
+    const double       *q = x->Q + i * query_width(a), *k = x->K + j * D;
     product_back(x, i, j, m->scale * dproduct);
     /* b[t] */
     if (pe_has(m, PE_BIAS))
@@ -495,12 +493,11 @@ static void store_side(const head *x, pe_side side, int64_t h)
 {
     const pe_attention *a    = x->a;
     const int           keys = side == PE_KEYS;
-    const int64_t       L = keys ? a->sizes.Lk : a->sizes.Lq, D = a->sizes.D,
-                  forms = keys ? 1 : pe_forms(a->terms);
-    double       *rows  = keys ? x->dK : x->dQ;
+    const int64_t L = keys ? a->sizes.Lk : a->sizes.Lq, D = a->sizes.D, forms = keys ? 1 : pe_forms(a->terms);
+    double       *rows = keys ? x->dK : x->dQ;
     for (int64_t r = 0; a->turn && r < L * forms; r++)
-        pe_turn_row(rows + r * D, keys ? a->turn_keys : a->turn,
-                    keys ? x->k_pos[r] : x->q_pos[r / forms], -1);
+        pe_turn_row(rows + r * D, keys ? a->turn_keys : a->turn, keys ? x->k_pos[r] : x->q_pos[r / forms],
+                    -1);
     if (a->terms->prepare.fill)
         prepare_back(x, side, h);
     store_rows(keys ? &a->dk : &a->dq, x->b, h, a->terms->prepare.fill ? x->draw : rows, L, a->D);

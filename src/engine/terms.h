@@ -88,8 +88,9 @@ typedef struct pe_tile_hook {
     void (*visit)(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[]);
     void (*visit_back)(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
                        double *const dpar[]);
-    int content; /* wants q, s and, backward, ds and dq */
-    int state;   /* doubles per query, at most PE_HOOK_STATE */
+    int      content; /* wants q, s and, backward, ds and dq */
+    int      state;   /* doubles per query, at most PE_HOOK_STATE */
+    unsigned learns;  /* bits 1 << index of the parameters that visit_back adds to; 0: any */
 } pe_tile_hook;
 
 enum { PE_HOOK_STATE = 4, PE_HOOK_PARAMS = 16 };

@@ -171,7 +171,7 @@ static void forward_tile(void *context, int64_t index, int thread)
     pe_scale_queries(T, z->Qu, Qw, h, R);
     if (Q2)
         pe_scale_queries(T, Q2, NULL, h, R);
-    z->Q2 = Q2;
+    z->Q2               = Q2;
     const int leftwards = a->terms->hook.state > 0;
     for (int64_t step = 0; step < T->key_tiles; step++) {
         const int64_t J = leftwards ? T->key_tiles - 1 - step : step,

@@ -66,6 +66,11 @@ static int wants_any(const pe_part *part)
     return 0;
 }
 
+static int hook_learns(const pe_terms *m, int param)
+{
+    return !m->hook.learns || m->hook.learns >> param & 1;
+}
+
 /* While the plan counts, every gradient that this encoding could have is wanted. */
 static void decide(backward *w, int all)
 {
@@ -84,7 +89,7 @@ static void decide(backward *w, int all)
     w->wants_hook = m->hook.visit_back && (any || m->hook.content);
     w->hook_count = 0;
     for (int i = 0; w->wants_hook && i < part->count; i++)
-        w->hook_count += part->sizes[i];
+        w->hook_count += hook_learns(m, i) ? part->sizes[i] : 0;
 }
 
 static void lay_out_item(backward *w, pe_arena *arena)
@@ -142,8 +147,9 @@ static void lay_out_sums(backward *w, pe_arena *arena)
     double *at = w->hook;
     for (int64_t task = 0; w->wants_hook && task < tasks; task++)
         for (int i = 0; i < part->count; i++) {
-            w->hook_pointers[task * PE_HOOK_PARAMS + i] = part->dpar && part->dpar[i] ? at : NULL;
-            at += part->sizes[i];
+            const int learns                            = hook_learns(T->a->terms, i);
+            w->hook_pointers[task * PE_HOOK_PARAMS + i] = learns && part->dpar && part->dpar[i] ? at : NULL;
+            at += learns ? part->sizes[i] : 0;
         }
 }
 
@@ -619,7 +625,7 @@ static void finish_queries(void *context, int64_t index, int thread)
     const pe_tiles   *T     = &w->T;
     const pe_problem *p     = &T->a->sizes;
     const float       scale = (float)T->a->terms->scale;
-    const int64_t form = index / (p->H * T->query_tiles), task = index % (p->H * T->query_tiles),
+    const int64_t     form = index / (p->H * T->query_tiles), task = index % (p->H * T->query_tiles),
                   h = task / T->query_tiles, i0 = task % T->query_tiles * T->Br,
                   R = pe_smaller(T->Br, p->Lq - i0), n = R * T->Dp;
     float *sum = w->dQ + ((form * w->chunks * p->H + h) * p->Lq + i0) * T->Dp;
@@ -743,7 +749,7 @@ static void fold_hook(const backward *w)
     const pe_part *part = &w->T.a->parts[PE_SCORE];
     for (int64_t task = 0; task < w->T.a->sizes.G * w->chunks; task++)
         for (int i = 0; i < part->count; i++)
-            for (int64_t x = 0; part->dpar && part->dpar[i] && x < part->sizes[i]; x++)
+            for (int64_t x = 0; w->hook_pointers[task * PE_HOOK_PARAMS + i] && x < part->sizes[i]; x++)
                 part->dpar[i][x] += w->hook_pointers[task * PE_HOOK_PARAMS + i][x];
 }
 

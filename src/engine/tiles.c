@@ -59,7 +59,7 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
     }
     if (pe_forms(m) > 1) {
         y.S2    = pe_take_floats(arena, T->Br * T->Bcp);
-        y.share = pe_take_floats(arena, backward ? 2 * T->Br * T->Bcp : 0);
+        y.share = backward ? pe_take_floats(arena, 2 * T->Br * T->Bcp) : NULL;
     }
     if (backward) {
         y.gated    = pe_take_floats(arena, pe_has(m, PE_GATE) ? T->Br * T->Bcp : 0);
@@ -146,7 +146,7 @@ static const posenc_tensor *tensor_of(const pe_tiles *T, pe_side side)
 
 static void turn(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_t s0, int64_t n, float sign)
 {
-    const pe_attention *a = T->a;
+    const pe_attention *a    = T->a;
     const int           keys = side == PE_KEYS;
     if (!a->turn)
         return;
@@ -165,8 +165,8 @@ void pe_turn_back(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64
 static void load_raw(const pe_tiles *T, const pe_scratch *z, pe_side side, int64_t b, int64_t h, int64_t s0,
                      int64_t n)
 {
-    const pe_attention  *a   = T->a;
-    const posenc_tensor *t   = tensor_of(T, side);
+    const pe_attention  *a = T->a;
+    const posenc_tensor *t = tensor_of(T, side);
     for (int64_t s = 0; s < n; s++) {
         pe_load_double(z->raw + s * a->D, pe_row(t, b, h, s0 + s), t->dtype, 1, a->D);
         z->at[s] = pe_position(side == PE_KEYS ? &a->k_pos : &a->q_pos, b, s0 + s);
@@ -510,7 +510,7 @@ static void join_forms(const pe_tiles *T, pe_scratch *z, float *s, int64_t R, in
         for (int64_t c = 0; c < C; c++) {
             const int64_t at = r * T->Bcp + c;
             const float   s1 = s[at], s2 = z->S2[at], modulus = sqrtf(s1 * s1 + s2 * s2);
-            s[at]            = modulus;
+            s[at] = modulus;
             if (!z->share)
                 continue;
             z->share[at]     = modulus > 0 ? s1 / modulus : 0;

@@ -69,13 +69,14 @@ typedef struct pe_scratch {
     double      *raw, *draw;     /* [max(Br,Bc), a->D] rows to prepare and their cotangents */
     double      *made, *at;      /* [max(Br,Bc), forms*D] prepared rows, [max(Br,Bc)] their positions */
     const float *Q2;             /* the second form of the queries at hand; NULL: there is one */
-    float       *S2, *share;     /* [Br, Bcp], [2, Br, Bcp]: products of the second form; backward, how far each moves S */
-    float       *O, *m, *l, *f;  /* [Br, Dvp], [Br] each */
-    float       *K, *Kt, *Vt;    /* backward: [Bc, Dp], [D, Bcp], [Dv, Bcp] of the key tile */
-    float       *dK, *dV, *diagonal, *gated; /* [Bc, Dp], [Bc, Dvp], [band], [Br, Bcp]: backward */
-    int32_t     *low, *high;                 /* [Br] */
-    double      *chunk;     /* [PE_CHUNK, max(D,Dv)] distances on their way from or to a room */
-    int64_t      gamma_key; /* the key tile for which the left part of gamma is there already; -1: none */
+    float       *S2,
+        *share; /* [Br, Bcp], [2, Br, Bcp]: products of the second form; backward, how far each moves S */
+    float   *O, *m, *l, *f;              /* [Br, Dvp], [Br] each */
+    float   *K, *Kt, *Vt;                /* backward: [Bc, Dp], [D, Bcp], [Dv, Bcp] of the key tile */
+    float   *dK, *dV, *diagonal, *gated; /* [Bc, Dp], [Bc, Dvp], [band], [Br, Bcp]: backward */
+    int32_t *low, *high;                 /* [Br] */
+    double  *chunk;                      /* [PE_CHUNK, max(D,Dv)] distances on their way from or to a room */
+    int64_t  gamma_key; /* the key tile for which the left part of gamma is there already; -1: none */
 } pe_scratch;
 
 enum { PE_CHUNK = 64 };
