@@ -163,12 +163,13 @@ static size_t resolve_entry(pe_value *value, const posenc_setting_info *row, con
     return n;
 }
 
-/* The standard says every name; the text some of them. */
+/* The standard says every name; the text some of them. Without a table the text alone is checked: the standard may
+   name other settings. */
 static posenc_status resolve_map(pe_value *value, const posenc_setting_info *row, const char *text,
                                  const pe_scope *scope, const char *who, posenc_error *err)
 {
     const char *both[] = {row->standard, text};
-    for (int i = 0; i < 2; i++)
+    for (int i = scope->table ? 0 : 1; i < 2; i++)
         for (const char *at = both[i]; *at;) {
             const size_t n = resolve_entry(value, row, at, scope, who, err);
             if (n == 0)

@@ -79,6 +79,12 @@ static inline double *pe_segment_gradient(const pe_attention *a, int64_t h, int 
     return !dpar || !dpar[a->terms->G] ? NULL : dpar[a->terms->G] + (z * a->sizes.H + h) * a->sizes.D;
 }
 
+/* Does a token at this position stand apart from the bias by distance? */
+static inline int pe_is_apart(const pe_attention *a, double position)
+{
+    return a->terms->hook.apart && a->terms->hook.apart(a->parts[PE_SCORE].p, position);
+}
+
 /* Do the terms need whole distances? */
 static inline int pe_uses_distance(const pe_terms *terms)
 {

@@ -236,6 +236,12 @@ static double product(const head *x, int64_t i, int64_t j, double share[2])
     return modulus;
 }
 
+/* Is the hook's X all that is added to the pair, in the place of the bias by distance? */
+static int is_apart(const head *x, int64_t i, int64_t j)
+{
+    return pe_is_apart(x->a, x->q_pos[i]) || pe_is_apart(x->a, x->k_pos[j]);
+}
+
 /* s[j] for every allowed key, -infinity for the others. */
 static void score_row(const head *x, int64_t i, double *s, int thread)
 {
@@ -256,7 +262,7 @@ static void score_row(const head *x, int64_t i, double *s, int thread)
             continue;
         }
         const double *k = x->K + j * p->D, *A = row_of(x, PE_A, i, j), *B = row_of(x, PE_B, i, j),
-                     *b = row_of(x, PE_BIAS, i, j);
+                     *b = is_apart(x, i, j) ? NULL : row_of(x, PE_BIAS, i, j);
         double sum      = 0;
         if (A)
             sum += dot_shifted(q, w, A, p->D);
@@ -394,7 +400,7 @@ static void score_back(head *x, int64_t i, int64_t j, double dS, double dproduct
     const double       *q = x->Q + i * query_width(a), *k = x->K + j * D;
     product_back(x, i, j, m->scale * dproduct);
     /* b[t] */
-    if (pe_has(m, PE_BIAS))
+    if (pe_has(m, PE_BIAS) && !is_apart(x, i, j))
         *cotangent_of(x, PE_BIAS, i, j) += dS;
     /* scale * (q_i + w) . A[t] */
     if (A) {

@@ -83,11 +83,16 @@ typedef struct pe_tile {
  * query from right to left, state starting at 0, and what state holds at the end is what the backward starts from; that
  * visits from left to right, on each tile first visit with `backward` set (which must leave state alone), then
  * visit_back, which steps state on. A tile may be all keys at once.
+ *
+ * One with `apart` is for tokens that stand apart from the distances (a class token): a pair whose query or key stands
+ * at such a position has X instead of the bias b; of other pairs it must say 0, and tiles without such a token are not
+ * visited.
  */
 typedef struct pe_tile_hook {
     void (*visit)(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[]);
     void (*visit_back)(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
                        double *const dpar[]);
+    int (*apart)(const pe_problem *p, double position);
     int      content; /* wants q, s and, backward, ds and dq */
     int      state;   /* doubles per query, at most PE_HOOK_STATE */
     unsigned learns;  /* bits 1 << index of the parameters that visit_back adds to; 0: any */

@@ -295,10 +295,22 @@ static void key_band_back(const backward *w, const pair *x, pe_scratch *z, const
                                D, x->C, 1);
 }
 
+/* dS without the pairs that have no bias, in z->extra, which is done with. */
+static const float *without_apart(const pe_tiles *T, pe_scratch *z, int64_t R, int64_t C, const float *dS)
+{
+    memcpy(z->extra, dS, (size_t)(R * T->Bcp) * sizeof(float));
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++)
+            if (pe_pair_is_apart(T, z, r, c))
+                z->extra[r * T->Bcp + c] = 0;
+    return z->extra;
+}
+
 static void skewed_back(const backward *w, const pair *x, pe_scratch *z, const float *dS)
 {
+    const int apart = w->T.a->terms->hook.apart && pe_tile_is_hooked(&w->T, z, x->R, x->C);
     if (w->wants[PE_BIAS])
-        sum_diagonals(w, x, z, PE_BIAS, dS);
+        sum_diagonals(w, x, z, PE_BIAS, apart ? without_apart(&w->T, z, x->R, x->C, dS) : dS);
     if (w->T.by[PE_A].rows)
         query_band_back(w, x, z, dS);
     if (w->T.by[PE_B].rows)
@@ -319,7 +331,7 @@ static void element_back(const backward *w, const pair *x, pe_scratch *z, int64_
     const pe_tiles *T     = &w->T;
     const int64_t   D     = T->a->sizes.D;
     const float     scale = (float)T->a->terms->scale;
-    if (w->wants[PE_BIAS])
+    if (w->wants[PE_BIAS] && !pe_pair_is_apart(T, z, r, c))
         *scalar_sums(w, x, PE_BIAS, row) += (double)dS;
     if (T->by[PE_A].rows) {
         const float *A = pe_rows_by(&w->T, PE_A, x->h, row);
@@ -562,7 +574,7 @@ static void pair_back(const backward *w, const pair *x, pe_scratch *z)
         looked_up_back(w, x, z, dS);
     if (a->terms->G != PE_NONE)
         segments_back(w, x, z, dS);
-    if (w->wants_hook)
+    if (w->wants_hook && pe_tile_is_hooked(T, z, x->R, x->C))
         hook_back(w, x, z, dS);
     if (z->Q2)
         forms_back(w, x, z, dS);
@@ -675,6 +687,7 @@ static double sum_of_chunks(const backward *w, pe_kind kind, int64_t h, int64_t 
  * those of all distances together. In float a residue of some 1e-7 is left. A parameter that weighs all distances nearly
  * alike (a slow sinusoid behind Wr) has a gradient smaller than that residue and would be nothing but noise; so the
  * residue is taken out, from each distance in proportion to its size, which moves no sum by more than its own rounding.
+ * Not where a table's own sum is not zero: pairs that stand apart have no bias, and shared rows meet keys as well.
  */
 static void find_residue(const backward *w, pe_kind kind, int64_t h)
 {
@@ -710,7 +723,8 @@ static void fold_band(const backward *w, pe_kind kind, int64_t h)
     const pe_tiles      *T    = &w->T;
     const pe_by_distance m    = pe_member(T->a->terms, kind);
     const pe_part       *part = &T->a->parts[m.owner];
-    const int            down = T->band.slope < 0, is_score = kind == PE_BIAS || (kind == PE_A && !m.row);
+    const int            down = T->band.slope < 0,
+              is_score        = (kind == PE_BIAS && !T->a->terms->hook.apart) || (kind == PE_A && !m.row);
     const int64_t most = T->band.slope == 1 || T->band.slope == -1 ? PE_CHUNK : 1, width = T->by[kind].width,
                   end = pe_table_end(T, kind);
     double *chunk     = T->scratch[0].chunk;

@@ -423,6 +423,28 @@ static void widen_content(const pe_tiles *T, const pe_scratch *z, int64_t b, int
     }
 }
 
+int pe_tile_is_hooked(const pe_tiles *T, const pe_scratch *z, int64_t R, int64_t C)
+{
+    int apart = 0;
+    if (!T->a->terms->hook.apart)
+        return 1;
+    for (int64_t r = 0; r < R; r++)
+        apart = apart || pe_is_apart(T->a, z->q_pos[r]);
+    for (int64_t c = 0; c < C; c++)
+        apart = apart || pe_is_apart(T->a, z->k_pos[c]);
+    return apart;
+}
+
+/* The bias that the kernel (or a lookup) adds to a pair that stands apart, to be taken back. */
+static double bias_of(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t r, int64_t c)
+{
+    const int64_t x = T->skewed ? z->j0 + c - (z->i0 + r) + T->a->sizes.Lq - 1
+                                : (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0;
+    return T->by[PE_BIAS].rows && x >= T->band.first && x < T->band.last
+               ? (double)*pe_rows_by(T, PE_BIAS, h, x) + pe_center(T, h)
+               : 0;
+}
+
 static void visit_hook(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int64_t C)
 {
     const pe_attention *a    = T->a;
@@ -430,8 +452,10 @@ static void visit_hook(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, i
     a->terms->hook.visit(a->parts[PE_SCORE].p, a->parts[PE_SCORE].par, &tile, z->x);
     for (int64_t r = 0; r < R; r++) {
         const double less = pe_is_shifted(T, z) && z->lse[r] != -INFINITY ? (double)z->lse[r] : 0;
-        for (int64_t c = 0; c < C; c++)
-            z->extra[r * T->Bcp + c] += (float)(z->x[r * C + c] - less);
+        for (int64_t c = 0; c < C; c++) {
+            const double bias = pe_pair_is_apart(T, z, r, c) ? bias_of(T, z, h, r, c) : 0;
+            z->extra[r * T->Bcp + c] += (float)(z->x[r * C + c] - less - bias);
+        }
     }
 }
 
@@ -556,7 +580,7 @@ int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_
     }
     if (a->terms->hook.content)
         widen_content(T, z, b, h, i0, R, j0, C, s, Qu);
-    if (a->terms->hook.visit)
+    if (a->terms->hook.visit && pe_tile_is_hooked(T, z, R, C))
         visit_hook(T, z, h, R, C);
     a->kernels->scores_finish(s, T->Bcp, &terms, R, C);
     return 1;

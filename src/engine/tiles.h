@@ -147,8 +147,17 @@ static inline int pe_is_shifted(const pe_tiles *T, const pe_scratch *z)
     return z->backward && T->a->terms->hook.content;
 }
 
+/* May the hook have something to say of the tile at hand? */
+int pe_tile_is_hooked(const pe_tiles *T, const pe_scratch *z, int64_t R, int64_t C);
+
 /* What the hook sees of the tile at hand. */
 pe_tile pe_hook_tile(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t R, int64_t C);
+
+/* Does a token of the pair stand apart, so that X takes the place of its bias? z has the tile's positions. */
+static inline int pe_pair_is_apart(const pe_tiles *T, const pe_scratch *z, int64_t r, int64_t c)
+{
+    return pe_is_apart(T->a, z->q_pos[r]) || pe_is_apart(T->a, z->k_pos[c]);
+}
 
 /* A softmax does not see a constant: the largest bias of a head is taken from all of them while they are double, so that
    those which matter are small where they become float. lse gets it back. Scores that are wanted themselves keep all. */

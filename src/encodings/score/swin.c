@@ -65,7 +65,7 @@ static int64_t pair_at(const pe_problem *p, const pe_tile *tile, int64_t r, int6
     const double  P = tile->q_pos[r], Q = tile->k_pos[c];
     const int64_t dy = pe_index_clip(pe_index_row(P, columns) - pe_index_row(Q, columns), 1 - rows, rows - 1);
     const int64_t dx = pe_index_column(P, columns) - pe_index_column(Q, columns);
-    return ((dy + rows - 1) * (2 * columns - 1) + dx + columns - 1) * p->H + tile->h;
+    return pe_index_window(dy, dx, rows, columns) * p->H + tile->h;
 }
 
 /* Both read a table [offsets, H]: swin its parameter, swin_v2 what its network gave. */
@@ -233,12 +233,8 @@ static int64_t bias_count(const pe_problem *p)
 static double coordinate(const pe_problem *p, int axis, int64_t offset)
 {
     const pe_value *before = &p->set[PRETRAINED];
-    const int64_t   own    = p->set[WINDOW].items[axis],
-                  window   = before->given && before->items[axis] > 0 ? before->items[axis] : own;
-    if (window == 1)
-        return 0;
-    const double a = 8 * (double)(offset - (own - 1)) / (double)(window - 1);
-    return copysign(log2(1 + fabs(a)) / log2(8), a);
+    const int64_t   window = p->set[WINDOW].items[axis];
+    return pe_window_coordinate(offset - (window - 1), window, before->given ? before->items[axis] : 0);
 }
 
 static double hidden(const double *const par[], int64_t m, double cy, double cx)

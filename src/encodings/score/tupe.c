@@ -288,17 +288,16 @@ static void prolong(const pe_problem *p, const double *const par[], pe_side side
     }
 }
 
-/* Cotangents of theta1 and theta2 from the last channels of n queries; dx lends memory. */
+/* The cotangent of theta2 from the last channel of n queries; that of theta1 is 0: it is added to a whole row of
+   scores, which the softmax does not see. dx lends memory. */
 static void thetas_back(const pe_problem *p, const double *const par[], int64_t h, const double pos[],
                         int64_t n, const double dy[], double dx[], double *const dpar[])
 {
-    double dthetas[] = {0, 0};
-    for (int64_t s = 0; s < n; s++) {
-        const int which = is_cls(p, pos[s]) ? 0 : 1;
-        dthetas[which] += dy[s * width(p) + 2 * p->D + which];
-    }
-    for (int64_t row = 0; row < 2; row++)
-        theta_back(p, par, h, row, dthetas[row], dx, dpar);
+    double dtheta2 = 0;
+    for (int64_t s = 0; s < n; s++)
+        if (!is_cls(p, pos[s]))
+            dtheta2 += dy[s * width(p) + 2 * p->D + 1];
+    theta_back(p, par, h, 1, dtheta2, dx, dpar);
 }
 
 static void prolong_back(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
@@ -348,28 +347,26 @@ static int64_t cls_bin(const pe_problem *p, const pe_tile *tile, int64_t r, int6
                                        : -1;
 }
 
-/* Pairs with the class token: their bin instead of the bucket that the bias has given them. */
+/* Pairs with the class token have their bin instead of the bucket. */
 static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
 {
     for (int64_t r = 0; r < tile->rows; r++)
         for (int64_t c = 0; c < tile->cols; c++) {
-            const int64_t bin = cls_bin(p, tile, r, c), t = (int64_t)(tile->q_pos[r] - tile->k_pos[c]);
-            x[r * tile->stride + c] =
-                bin < 0 ? 0 : par[TABLE][bin * p->H + tile->h] - par[TABLE][bucket_at(p, t) * p->H + tile->h];
+            const int64_t bin       = cls_bin(p, tile, r, c);
+            x[r * tile->stride + c] = bin < 0 ? 0 : par[TABLE][bin * p->H + tile->h];
         }
 }
 
+/* The bin of the class token's own row learns nothing, for the reason that theta1 does not. */
 static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
                        double *const dpar[])
 {
     (void)par;
     for (int64_t r = 0; dpar[TABLE] && r < tile->rows; r++)
         for (int64_t c = 0; c < tile->cols; c++) {
-            const int64_t bin = cls_bin(p, tile, r, c), t = (int64_t)(tile->q_pos[r] - tile->k_pos[c]);
-            if (bin < 0)
-                continue;
-            dpar[TABLE][bin * p->H + tile->h] += dx[r * tile->stride + c];
-            dpar[TABLE][bucket_at(p, t) * p->H + tile->h] -= dx[r * tile->stride + c];
+            const int64_t bin = cls_bin(p, tile, r, c);
+            if (bin >= 0 && !is_cls(p, tile->q_pos[r]))
+                dpar[TABLE][bin * p->H + tile->h] += dx[r * tile->stride + c];
         }
 }
 
@@ -381,7 +378,8 @@ static void terms(const pe_problem *p, pe_terms *s)
         return;
     s->bias = (pe_by_distance){.fill = fill, .fold = fold};
     if (p->set[CLS].integer)
-        s->hook = (pe_tile_hook){.visit = visit, .visit_back = visit_back, .learns = 1 << TABLE};
+        s->hook =
+            (pe_tile_hook){.visit = visit, .visit_back = visit_back, .apart = is_cls, .learns = 1 << TABLE};
 }
 
 const pe_encoding pe_tupe = {
