@@ -120,6 +120,7 @@ typedef struct pe_preparation {
                  int64_t n, const double x[], const double dy[], double dx[], double *const dpar[]);
     int64_t width;
     int     forms;
+    int     sharp; /* products reach far beyond 1 (100 times a cosine): see sharp.c */
 } pe_preparation;
 
 typedef struct pe_terms {

@@ -106,9 +106,9 @@ static void finish_rows(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, 
 {
     const pe_attention *a = T->a;
     for (int64_t r = 0; r < R; r++) {
-        z->f[r] = z->l[r] > 0 ? 1.0f / z->l[r] : 0;
-        z->m[r] =
-            z->l[r] > 0 ? (float)((double)z->m[r] + (double)logf(z->l[r]) + pe_center(T, h)) : -INFINITY;
+        const double less = pe_center(T, h) + (pe_is_sharp(T) ? z->top[r] : 0);
+        z->f[r]           = z->l[r] > 0 ? 1.0f / z->l[r] : 0;
+        z->m[r]           = z->l[r] > 0 ? (float)((double)z->m[r] + (double)logf(z->l[r]) + less) : -INFINITY;
     }
     a->kernels->scale_rows(z->O, T->Dvp, z->f, R, a->sizes.Dv);
     for (int64_t r = 0; r < R; r++) {
@@ -171,7 +171,9 @@ static void forward_tile(void *context, int64_t index, int thread)
     pe_scale_queries(T, z->Qu, Qw, h, R);
     if (Q2)
         pe_scale_queries(T, Q2, NULL, h, R);
-    z->Q2               = Q2;
+    z->Q2 = Q2;
+    if (pe_is_sharp(T))
+        pe_sharpen(T, z, b, h, i0, R, f->S != NULL);
     const int leftwards = a->terms->hook.state > 0;
     for (int64_t step = 0; step < T->key_tiles; step++) {
         const int64_t J = leftwards ? T->key_tiles - 1 - step : step,

@@ -45,11 +45,11 @@ typedef struct backward {
     double  *total, *mass;   /* [D] of one head: see find_residue */
     int64_t  hook_count;
     double  *state;    /* [H,Lq,PE_HOOK_STATE] of a hook that travels */
-    int      is_short; /* rows of at most SHORT keys: delta is taken from the weights themselves */
+    int      is_short; /* rows of at most PE_SHORT keys: delta is taken from the weights themselves */
     double  *moments;  /* [H,Lq,2] of such rows: sums of W and W*dW */
 } backward;
 
-enum { MANY_HEADS = 4, SHORT = 64 };
+enum { MANY_HEADS = 4 };
 
 /* Two chunks keep two cores busy on one head; from four key heads on the heads do. */
 static int64_t chunk_count(const pe_tiles *T)
@@ -506,6 +506,17 @@ static void settle_certain(const pair *x, const float *W, float *dS, int64_t str
                 dS[r * stride + c] = 0;
 }
 
+/* What the scores of a tile are to be less: lse, or what of it they have not been made less by yet. */
+static const float *lse_of_scores(const backward *w, const pair *x, const pe_scratch *z)
+{
+    const float *lse = w->lse + x->h * w->T.a->sizes.Lq + x->i0;
+    if (!pe_is_shifted(&w->T, z) && !pe_is_sharp(&w->T))
+        return lse;
+    for (int64_t r = 0; r < x->R; r++)
+        z->m[r] = pe_is_shifted(&w->T, z) ? 0 : (float)((double)lse[r] - z->top[r]);
+    return z->m;
+}
+
 /* Weights of the pair into z->S and the cotangents of the softmax's output into z->W; 0 if no pair is allowed. */
 static int weights_back(const backward *w, const pair *x, pe_scratch *z, int sums)
 {
@@ -518,11 +529,11 @@ static int weights_back(const backward *w, const pair *x, pe_scratch *z, int sum
                 *dO = w->dout + at * T->Dvp;
     z->lse          = w->lse + at;
     z->Q2           = second_form(w, w->Qu + at * T->Dp);
+    if (pe_is_sharp(T))
+        pe_sharpen(T, z, w->b, x->h, x->i0, x->R, 0);
     if (!pe_tile_scores(T, z, z->S, w->b, x->h, x->I, x->J, Qu, Qw, z->Kt, w->key_mask, 0))
         return 0;
-    if (pe_is_shifted(T, z))
-        memset(z->m, 0, (size_t)x->R * sizeof(float));
-    k->weights(z->S, T->Bcp, pe_is_shifted(T, z) ? z->m : w->lse + at, x->R, x->C);
+    k->weights(z->S, T->Bcp, lse_of_scores(w, x, z), x->R, x->C);
     k->product(z->W, T->Bcp, dO, T->Dvp, 1, z->Vt, T->Bcp, x->R, x->C, p->Dv, 0);
     values_back(w, x, z, z->S, z->W, dO, sums);
     return 1;
@@ -795,7 +806,7 @@ void pe_tiled_backward(const pe_attention *a, pe_arena *arena)
     const pe_problem *p = &a->sizes;
     backward          w = {.T = pe_tiles_make(a, arena, 1)};
     w.chunks            = chunk_count(&w.T);
-    w.is_short          = p->Lk <= SHORT;
+    w.is_short          = p->Lk <= PE_SHORT;
     decide(&w, !arena->memory);
     lay_out_item(&w, arena);
     lay_out_sums(&w, arena);

@@ -52,10 +52,16 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
     y.high                = pe_take(arena, (size_t)T->Br * sizeof(int32_t));
     y.chunk               = pe_take_doubles(arena, PE_CHUNK * wide);
     if (m->prepare.fill) {
-        y.raw  = pe_take_doubles(arena, tall * a->D);
-        y.made = pe_take_doubles(arena, tall * pe_forms(m) * a->sizes.D);
-        y.at   = pe_take_doubles(arena, tall);
-        y.draw = pe_take_doubles(arena, backward ? tall * a->D : 0);
+        const int64_t most = tall > PE_SHORT ? tall : PE_SHORT; /* rows at once */
+        y.raw              = pe_take_doubles(arena, most * a->D);
+        y.made             = pe_take_doubles(arena, tall * pe_forms(m) * a->sizes.D);
+        y.at               = pe_take_doubles(arena, most);
+        y.draw             = pe_take_doubles(arena, backward ? tall * a->D : 0);
+    }
+    if (m->prepare.sharp) {
+        y.sharp = pe_take_doubles(arena, T->Br * PE_SHORT);
+        y.keys  = pe_take_doubles(arena, PE_SHORT * a->sizes.D);
+        y.top   = pe_take_doubles(arena, T->Br);
     }
     if (pe_forms(m) > 1) {
         y.S2    = pe_take_floats(arena, T->Br * T->Bcp);
@@ -178,14 +184,28 @@ static int64_t prepared_width(const pe_tiles *T, pe_side side)
     return (side == PE_KEYS ? 1 : pe_forms(T->a->terms)) * T->a->sizes.D;
 }
 
+static void make_rows(const pe_tiles *T, const pe_scratch *z, double *to, pe_side side, int64_t b, int64_t h,
+                      int64_t s0, int64_t n)
+{
+    const pe_part *part = &T->a->parts[PE_SCORE];
+    load_raw(T, z, side, b, h, s0, n);
+    T->a->terms->prepare.fill(part->p, part->par, side, h, z->at, n, z->raw, to);
+}
+
+void pe_prepare_exactly(const pe_tiles *T, const pe_scratch *z, double *to, pe_side side, int64_t b,
+                        int64_t h, int64_t s0, int64_t n)
+{
+    const pe_attention *a = T->a;
+    make_rows(T, z, to, side, b, h, s0, n);
+    for (int64_t s = 0; a->turn && s < n; s++)
+        pe_turn_row(to + s * prepared_width(T, side), side == PE_KEYS ? a->turn_keys : a->turn, z->at[s], 1);
+}
+
 static void load_prepared(const pe_tiles *T, const pe_scratch *z, float *to, float *to2, pe_side side,
                           int64_t b, int64_t h, int64_t s0, int64_t n)
 {
-    const pe_attention *a    = T->a;
-    const pe_part      *part = &a->parts[PE_SCORE];
-    const int64_t       D = a->sizes.D, made = prepared_width(T, side);
-    load_raw(T, z, side, b, h, s0, n);
-    a->terms->prepare.fill(part->p, part->par, side, h, z->at, n, z->raw, z->made);
+    const int64_t D = T->a->sizes.D, made = prepared_width(T, side);
+    make_rows(T, z, z->made, side, b, h, s0, n);
     for (int64_t s = 0; s < n; s++)
         for (int64_t d = 0; d < T->Dp; d++) {
             to[s * T->Dp + d] = d < D ? (float)z->made[s * made + d] : 0;
@@ -526,6 +546,14 @@ static void fill_extra(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, i
         mask_explicitly(T, z, b, h, i0, R, j0, C);
 }
 
+/* The tile's share of the products that are there in double. */
+static void take_sharp(const pe_tiles *T, const pe_scratch *z, float *s, int64_t R, int64_t C)
+{
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < T->Bcp; c++)
+            s[r * T->Bcp + c] = c < C ? (float)z->sharp[r * PE_SHORT + z->j0 + c] : 0;
+}
+
 /* The modulus of both forms; backward, the share of each in it besides: 0 where both are 0 and no direction is known. */
 static void join_forms(const pe_tiles *T, pe_scratch *z, float *s, int64_t R, int64_t C)
 {
@@ -554,7 +582,10 @@ int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_
         return 0;
     z->i0 = i0;
     z->j0 = j0;
-    a->kernels->product(s, T->Bcp, Qu, T->Dp, 1, Kt, T->Bcp, R, C, p->D, 0);
+    if (pe_is_sharp(T))
+        take_sharp(T, z, s, R, C);
+    else
+        a->kernels->product(s, T->Bcp, Qu, T->Dp, 1, Kt, T->Bcp, R, C, p->D, 0);
     if (z->Q2) {
         a->kernels->product(z->S2, T->Bcp, z->Q2, T->Dp, 1, Kt, T->Bcp, R, C, p->D, 0);
         join_forms(T, z, s, R, C);

@@ -68,7 +68,8 @@ typedef struct pe_scratch {
     float       *Qu, *Qw, *rows; /* [forms, Br, Dp], [Br, Dp], [max(Br,Bc), max(Dp,Dvp)] */
     double      *raw, *draw;     /* [max(Br,Bc), a->D] rows to prepare and their cotangents */
     double      *made, *at;      /* [max(Br,Bc), forms*D] prepared rows, [max(Br,Bc)] their positions */
-    const float *Q2;             /* the second form of the queries at hand; NULL: there is one */
+    double      *sharp, *keys, *top; /* [Br, PE_SHORT] products, [PE_SHORT, D], [Br]: sharp.c */
+    const float *Q2;                 /* the second form of the queries at hand; NULL: there is one */
     float       *S2,
         *share; /* [Br, Bcp], [2, Br, Bcp]: products of the second form; backward, how far each moves S */
     float   *O, *m, *l, *f;              /* [Br, Dvp], [Br] each */
@@ -79,7 +80,7 @@ typedef struct pe_scratch {
     int64_t  gamma_key; /* the key tile for which the left part of gamma is there already; -1: none */
 } pe_scratch;
 
-enum { PE_CHUNK = 64 };
+enum { PE_CHUNK = 64, PE_SHORT = 64 }; /* distances asked of a room at once; keys of a short row */
 
 typedef struct pe_tiles {
     const pe_attention *a;
@@ -149,6 +150,16 @@ static inline int pe_is_shifted(const pe_tiles *T, const pe_scratch *z)
 
 /* May the hook have something to say of the tile at hand? */
 int pe_tile_is_hooked(const pe_tiles *T, const pe_scratch *z, int64_t R, int64_t C);
+
+/* sharp.c: are products taken in double? Then pe_sharpen comes before the tiles of a query tile; it fills z->sharp with
+   all its products less z->top, the largest of the row (0 where scores themselves are wanted: `whole`). */
+int  pe_is_sharp(const pe_tiles *T);
+void pe_sharpen(const pe_tiles *T, const pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R,
+                int whole);
+
+/* n prepared rows of q or k in double, as pe_load_turned makes them, into `to`; z lends its memory. */
+void pe_prepare_exactly(const pe_tiles *T, const pe_scratch *z, double *to, pe_side side, int64_t b,
+                        int64_t h, int64_t s0, int64_t n);
 
 /* What the hook sees of the tile at hand. */
 pe_tile pe_hook_tile(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t R, int64_t C);

@@ -371,7 +371,7 @@ static void terms_v2(const pe_problem *p, pe_terms *s)
 {
     s->scale   = 1;
     s->hook    = (pe_tile_hook){.visit = visit_v2, .visit_back = visit_v2_back, .learns = 1 << BIAS};
-    s->prepare = (pe_preparation){.fill = unit_rows, .fold = unit_rows_back, .width = p->D};
+    s->prepare = (pe_preparation){.fill = unit_rows, .fold = unit_rows_back, .width = p->D, .sharp = 1};
 }
 
 const pe_encoding pe_swin_v2 = {
