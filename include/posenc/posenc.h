@@ -157,9 +157,9 @@ static inline posenc_tensor posenc_tensor_from_blhd(void *data, posenc_dtype dty
 /* ---------------------------------------------------------------- positions and masks ------- */
 
 /* Positions are data of a run. Either a range (array.data == NULL): element s stands at start + s*step;
-   step 0 is read as 1, so a zeroed struct means 0, 1, 2, ... Or an array: [L], [B or 1, L] or
-   [B or 1, L, N] of I64 or F64 with N coordinates. Real positions (F64) are for input and rotary
-   encodings; encodings by distance need whole numbers. */
+   step 0 is read as 1, so a zeroed struct means 0, 1, 2, ... Or an array of I64 or F64: [L] or [B or 1, L]; with N
+   coordinates per position [L, N] or [B or 1, L, N] (posenc_coordinates). Real positions (F64) are for input and
+   rotary encodings; encodings by distance need whole numbers. */
 typedef struct posenc_positions {
     double        start;
     double        step;
@@ -276,6 +276,9 @@ POSENC_API void          posenc_encoding_free(posenc_encoding *e); /* NULL is fi
 POSENC_API const char *posenc_encoding_spec(const posenc_encoding *e);
 /* The part of e at a place, or NULL. */
 POSENC_API const posenc_encoding_info *posenc_encoding_part(const posenc_encoding *e, posenc_place place);
+
+/* Coordinates per position of e's input part: 1, or as many as its grid has axes; 1 without an input part. */
+POSENC_API int posenc_coordinates(const posenc_encoding *e);
 
 /* The settings with which an encoding is tried in a small model that is trained at dims->L (`compare`), as text for
    posenc_encoding_create; each room states its own. buf receives at most n bytes. */

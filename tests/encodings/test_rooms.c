@@ -130,8 +130,9 @@ static double row_value(bench *x, const posenc_example *example)
     assert_in_range(example->b, 0, width - 1);
     for (int s = 0; s <= example->a; s++) /* rows by number: an array is not moved by a preset's first row */
         steps[s] = s;
-    in.pos =
-        posenc_positions_array(posenc_tensor_contiguous(steps, POSENC_F64, 1, (int64_t[]){example->a + 1}));
+    if (posenc_coordinates(x->e) == 1) /* places on a grid are numbered by a range alone */
+        in.pos = posenc_positions_array(
+            posenc_tensor_contiguous(steps, POSENC_F64, 1, (int64_t[]){example->a + 1}));
     if (posenc_rows(x->plan, &in, &to, x->work, &err))
         fail_msg("%s", err.message);
     const double value = y.wide[example->a * width + example->b];
