@@ -194,6 +194,14 @@ POSENC_API posenc_status posenc_positions_fairseq(const posenc_tensor *tokens, i
 POSENC_API posenc_status posenc_positions_from_mask(const posenc_tensor *mask, posenc_tensor *pos,
                                                     posenc_error *err);
 
+/* DETR's rule for images in a padded batch: a pixel stands at how many valid ones there are up to it, itself counted, in its
+   column and in its row. valid [B,h,w] U8 or I64, not 0 where the image is (DETR's own mask is true on padding); pos
+   [B,h*w,2] F64 contiguous, (y, x) of pixels row by row. normalize: y becomes y / (y of the column's last row + eps) *
+   2 pi, x likewise; a line of padding alone gets 0. eps > 0, DETR has 1e-6. For sinusoidal2d with preset=detr, whose own
+   normalize and eps are for grids without a mask. Source: detr, models/position_encoding.py, PositionEmbeddingSine. */
+POSENC_API posenc_status posenc_positions_detr(const posenc_tensor *valid, int normalize, double eps,
+                                               posenc_tensor *pos, posenc_error *err);
+
 /* The plan fixes which kinds of mask apply (they combine by "and"); the run carries the arrays. */
 enum {
     POSENC_MASK_NONE        = 0,

@@ -25,10 +25,6 @@ static posenc_status check_tokens(const pe_resolved *part, const pe_extent *e, p
 {
     const int64_t tokens = part->room->tokens(&part->problem);
     const char   *name   = part->room->info.name;
-    if (!tokens)
-        return pe_fail(
-            err, POSENC_RANGE,
-            "rows: pos is a range, but %s has no grid; give its sizes, or positions as coordinates", name);
     if (!e->whole || e->low < 0 || e->high >= (double)tokens)
         return pe_fail(err, POSENC_RANGE,
                        "rows: pos runs from %g to %g; %s numbers its tokens in whole numbers from 0 to %lld",
