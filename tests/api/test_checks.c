@@ -533,7 +533,7 @@ static void a_table_refuses_positions_it_has_no_row_for(void **state)
         int32_t ndim;
         int64_t shape[POSENC_MAX_DIMS];
         assert_int_equal(posenc_param_shape(e, &dims, 0, &ndim, shape, NULL), POSENC_OK);
-        array table = array_make(ndim, shape), y = array_make(3, (int64_t[]){2, 6, dims.d_model});
+        array         table = array_make(ndim, shape), y = array_make(3, (int64_t[]){2, 6, dims.d_model});
         posenc_tensor params = array_tensor(&table, 1), to = array_tensor(&y, 1);
         void         *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
         const struct {

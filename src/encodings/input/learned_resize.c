@@ -80,7 +80,8 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
                        "learned_resize: grid_in has %d axes and grid_out %d; they must have as many",
                        in->count, out->count);
     if (out->real > 0x1p48 || in->real > 0x1p48)
-        return pe_fail(err, POSENC_SETTING, "learned_resize: a grid has %.3g cells; at most 2^48 are possible",
+        return pe_fail(err, POSENC_SETTING,
+                       "learned_resize: a grid has %.3g cells; at most 2^48 are possible",
                        fmax(out->real, in->real));
     return POSENC_OK;
 }
