@@ -404,6 +404,16 @@ const char *posenc_encoding_spec(const posenc_encoding *e)
     return e->spec;
 }
 
+int posenc_coordinates(const posenc_encoding *e)
+{
+    const pe_chosen *part = &e->parts[POSENC_INPUT];
+    pe_value         set[PE_MAX_SETTINGS];
+    if (!part->room || !part->room->coordinates)
+        return 1;
+    resolve_words(part, set);
+    return part->room->coordinates(set);
+}
+
 const posenc_encoding_info *posenc_encoding_part(const posenc_encoding *e, posenc_place place)
 {
     return (size_t)place < POSENC_PLACES && e->parts[place].room ? &e->parts[place].room->info : NULL;
@@ -438,6 +448,26 @@ posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dim
     r->problem = (pe_problem){full->B,  full->H,       full->G, full->Lq, full->Lk, full->D,
                               full->Dv, full->d_model, full->L, r->set,   NAN};
     return part->room->check ? part->room->check(&r->problem, err) : POSENC_OK;
+}
+
+posenc_status posenc_rows_extent(const posenc_encoding *e, const posenc_dims *dims, int64_t *tokens,
+                                 int64_t *width, posenc_error *err)
+{
+    if (!e || !dims)
+        return pe_fail(err, POSENC_ARGUMENT, "rows: e and dims must not be NULL");
+    const pe_chosen  *part = &e->parts[POSENC_INPUT];
+    const posenc_dims full = pe_full_dims(dims);
+    pe_resolved       r;
+    if (!part->room)
+        return pe_fail(err, POSENC_UNSUPPORTED, "rows: %s has no part at place input", e->spec);
+    const posenc_status status = pe_resolve(&r, part, &full, err);
+    if (status)
+        return status;
+    if (tokens)
+        *tokens = part->room->tokens ? part->room->tokens(&r.problem) : 0;
+    if (width)
+        *width = part->room->width(&r.problem);
+    return pe_done(err);
 }
 
 /* The fewest digits that read back as the same number: 0.1, not 0.10000000000000001. */
