@@ -55,9 +55,9 @@ typedef struct pe_encoding {
     int64_t (*width)(const pe_problem *p);
     /* Coordinates of a position, from words, flags and lengths of lists. NULL: 1. */
     int (*coordinates)(const pe_value *set);
-    /* How many tokens a range may number, and where number s = 0 .. tokens-1 stands: at[coordinates], NAN for a token
-       without a place (the zero row of a class token). NULL: a range is the position; of several coordinates it is
-       refused. */
+    /* How many tokens a grid has with what stands before it (NULL: there is none), and where number s = 0 .. tokens-1 of a
+       range stands: at[coordinates], NAN for a token without a place (the zero row of a class token). locate NULL: a
+       range is the position; of several coordinates it is refused. */
     int64_t (*tokens)(const pe_problem *p);
     void (*locate)(const pe_problem *p, int64_t s, double at[]);
     /* The first of several coordinates is no place but the id of a word, a whole number 0 .. ids-1; accept is not asked
