@@ -450,23 +450,20 @@ posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dim
     return part->room->check ? part->room->check(&r->problem, err) : POSENC_OK;
 }
 
-posenc_status posenc_rows_extent(const posenc_encoding *e, const posenc_dims *dims, int64_t *tokens,
-                                 int64_t *width, posenc_error *err)
+posenc_status posenc_rows_tokens(const posenc_encoding *e, const posenc_dims *dims, int64_t *tokens,
+                                 posenc_error *err)
 {
-    if (!e || !dims)
-        return pe_fail(err, POSENC_ARGUMENT, "rows: e and dims must not be NULL");
-    const pe_chosen  *part = &e->parts[POSENC_INPUT];
-    const posenc_dims full = pe_full_dims(dims);
-    pe_resolved       r;
+    pe_resolved r;
+    if (!e || !dims || !tokens)
+        return pe_fail(err, POSENC_ARGUMENT, "rows: e, dims and tokens must not be NULL");
+    const pe_chosen *part = &e->parts[POSENC_INPUT];
     if (!part->room)
         return pe_fail(err, POSENC_UNSUPPORTED, "rows: %s has no part at place input", e->spec);
+    const posenc_dims   full   = pe_full_dims(dims);
     const posenc_status status = pe_resolve(&r, part, &full, err);
     if (status)
         return status;
-    if (tokens)
-        *tokens = part->room->tokens ? part->room->tokens(&r.problem) : 0;
-    if (width)
-        *width = part->room->width(&r.problem);
+    *tokens = part->room->tokens ? part->room->tokens(&r.problem) : 0;
     return pe_done(err);
 }
 
