@@ -452,7 +452,7 @@ POSENC_API posenc_status posenc_attend_backward(const posenc_plan *plan, const p
                                                 posenc_error *err);
 
 /* The scores themselves, before any mask: S [B,H,Lq,Lk]. Quadratic on purpose: for tests, pictures, foreign
-   kernels. v may have no data. The mask matters to encodings that count allowed keys (cope), and to no other. */
+   kernels. v may have no data. The mask matters to encodings that count allowed keys, and to no other. */
 POSENC_API posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *S,
                                        void *workspace, posenc_error *err);
 
