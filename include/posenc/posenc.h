@@ -296,6 +296,11 @@ POSENC_API const char              *posenc_param_name(const posenc_encoding *e, 
 /* Whether training changes it, with e's settings (alibi[learned=yes] trains its slopes). */
 POSENC_API int posenc_param_trainable(const posenc_encoding *e, int index);
 
+/* *width = numbers per row of e's input part, the last axis of posenc_rows: for most encodings d_model, unless a setting
+   says otherwise. UNSUPPORTED if e has no part at place input. */
+POSENC_API posenc_status posenc_rows_width(const posenc_encoding *e, const posenc_dims *dims, int64_t *width,
+                                           posenc_error *err);
+
 /* Fills params[0 .. count-1] (contiguous F32 or F64 of the right shape) as the encoding's source initialises them.
    Numbers depend on seed and on the parameter's name alone, so that another parameter changes none of them. */
 POSENC_API posenc_status posenc_param_init(const posenc_encoding *e, const posenc_dims *dims,
