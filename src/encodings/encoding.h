@@ -7,7 +7,8 @@
  * end this struct, its door plate. Its row in encodings.def makes the library, the tool, the tests and the build
  * know it. Which members are filled depends on the place:
  *
- *   input    width, rows, rows_back     n rows of a table
+ *   input    width, rows, rows_back     n rows of a table; coordinates, tokens and locate where a position is a place;
+ *            width, sequence            a table whose rows follow from each other (FLOATER)
  *   rotary   turn                       frequencies, pairing, magnitude
  *   score    terms                      members of pe_terms, each with its adjoint
  *   weight   terms
@@ -21,7 +22,7 @@
 #include "base/random.h"
 #include "base/settings.h"
 #include "base/status.h"
-#include "engine/terms.h"
+#include "engine/sequence.h"
 #include "engine/turn.h"
 
 /* Rows of a table that ends with {0}. */
@@ -52,15 +53,30 @@ typedef struct pe_encoding {
     /* -- input -- */
     /* Numbers per row. */
     int64_t (*width)(const pe_problem *p);
+    /* Coordinates of a position, from words, flags and lengths of lists. NULL: 1. */
+    int (*coordinates)(const pe_value *set);
+    /* How many tokens a range may number, and where number s = 0 .. tokens-1 stands: at[coordinates], NAN for a token
+       without a place (the zero row of a class token). NULL: a range is the position; of several coordinates it is
+       refused. */
+    int64_t (*tokens)(const pe_problem *p);
+    void (*locate)(const pe_problem *p, int64_t s, double at[]);
+    /* The first of several coordinates is no place but the id of a word, a whole number 0 .. ids-1; accept is not asked
+       then. NULL: it is a place. */
+    int64_t (*ids)(const pe_problem *p);
     /* What is added to positions that are given as a range (arrays are row numbers already). NULL: 0. */
     double (*first)(const pe_problem *p);
-    /* May positions low .. high (`whole`: all are integers) be asked for? NULL: any. */
+    /* May positions low .. high (`whole`: all are integers) be asked for, in any coordinate? NULL: any. */
     posenc_status (*accept)(const pe_problem *p, double low, double high, int whole, posenc_error *err);
-    /* out [n, width]: the row of each position. */
+    /* out [n, width]: the row of each position, pos [n, coordinates]. */
     void (*rows)(const pe_problem *p, const double *const par[], const double pos[], int64_t n, double out[]);
     /* Cotangents of n rows to parameters, adding. NULL where nothing is learned. */
     void (*rows_back)(const pe_problem *p, const double *const par[], const double pos[], int64_t n,
                       const double dout[], double *const dpar[]);
+    /* In place of rows and rows_back: a table made once per run. Positions must be whole, below sequence.rows, which
+       accept sees to. */
+    pe_sequence sequence;
+    /* Why parameters have no gradient with these settings. NULL, or returning NULL: they have one. */
+    const char *(*no_gradient)(const pe_value *set);
 
     /* -- rotary -- */
     /* Fills M, first, layout, magnitude and w (room for D/2); with `grows` also growth (room for D/2) and center. */
