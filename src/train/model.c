@@ -519,6 +519,36 @@ static posenc_status start_all(pe_model *m, posenc_error *err)
     return status;
 }
 
+/* ---------------------------------------------------------------- rows of any length -------- */
+
+/* Rows 0 .. L-1 as a plan makes them. */
+static posenc_status make_rows(pe_model *m, void *to, const posenc_plan *plan, posenc_error *err)
+{
+    const int64_t        shape[3] = {1, m->config.L, m->row_width};
+    posenc_tensor        y        = posenc_tensor_contiguous(to, m->config.dtype, 3, shape);
+    const posenc_rows_in in       = {.params = m->params};
+    return posenc_rows(plan, &in, &y, m->workspace, err);
+}
+
+/* A model is trained at L and read at `longest`, where its first positions must stand for the length L: a table that is
+   stretched to the length of the input does not do that. */
+static posenc_status check_rows_length_free(pe_model *m, posenc_error *err)
+{
+    const size_t bytes =
+        (size_t)m->config.L * (size_t)m->row_width * posenc_dtype_size(m->config.dtype);
+    if (!m->has_rows)
+        return POSENC_OK;
+    posenc_status status = make_rows(m, m->table, m->short_plan, err);
+    if (!status)
+        status = make_rows(m, m->dtable, m->long_plan, err);
+    if (status || !memcmp(m->table, m->dtable, bytes))
+        return status;
+    return pe_train_fail(err, POSENC_UNSUPPORTED,
+                         "model: the rows of %.60s depend on the length of the whole input, so a model trained at "
+                         "%lld cannot be evaluated at %lld in one pass; give it a fixed length",
+                         m->config.spec, (long long)m->config.L, (long long)m->config.longest);
+}
+
 /* ---------------------------------------------------------------- the model's own calls ----- */
 
 posenc_status pe_model_create(pe_model **model, const pe_model_config *config, posenc_error *err)
@@ -549,6 +579,8 @@ posenc_status pe_model_create(pe_model **model, const pe_model_config *config, p
         status = memory_create(m, err);
     if (!status)
         status = start_all(m, err);
+    if (!status)
+        status = check_rows_length_free(m, err);
     if (status)
         pe_model_free(m);
     else
