@@ -379,6 +379,10 @@ typedef struct posenc_rows_in {
     const posenc_tensor *params;
 } posenc_rows_in;
 
+/* Numbers per row of the plan's input part, the d of x and y: d_model as a rule, states*dim for floater, 2*dim for
+   complex_order. 0 without an input part. */
+POSENC_API int64_t posenc_row_width(const posenc_plan *plan);
+
 POSENC_API posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, posenc_tensor *y,
                                      void *workspace, posenc_error *err);
 

@@ -63,12 +63,18 @@ static posenc_status check_extent(const posenc_plan *plan, const pe_rows_run *r,
     return part->room->accept ? part->room->accept(&part->problem, e.low, e.high, e.whole, err) : POSENC_OK;
 }
 
+int64_t posenc_row_width(const posenc_plan *plan)
+{
+    const pe_resolved *part = &plan->parts[POSENC_INPUT];
+    return part->room ? part->room->width(&part->problem) : 0;
+}
+
 /* Everything but tensors, which differ between the two directions. */
 static pe_rows_run make_run(const posenc_plan *plan)
 {
     const pe_resolved *part = &plan->parts[POSENC_INPUT];
     pe_rows_run        r    = {0};
-    r.width                 = part->room->width(&part->problem);
+    r.width                 = posenc_row_width(plan);
     r.N                     = part->room->coordinates ? part->room->coordinates(part->set) : 1;
     r.first                 = part->room->first ? part->room->first(&part->problem) : 0;
     r.locate                = part->room->locate;
