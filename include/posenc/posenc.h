@@ -250,6 +250,7 @@ typedef struct posenc_encoding_info {
     const char *why_causal;  /* the reason, where causal_only is set; else NULL */
     const char *
         row_limit; /* the setting that says how many positions have a row of their own ("rows"); NULL: none has */
+    int by_word; /* input: a row belongs to a word too and takes the place of its vector; positions are (id, P) */
 } posenc_encoding_info;
 
 /* The registry: the only list of encodings there is. */
@@ -308,11 +309,6 @@ POSENC_API const posenc_param_info *posenc_param_describe(const posenc_encoding 
 POSENC_API const char              *posenc_param_name(const posenc_encoding *e, int index);
 /* Whether training changes it, with e's settings (alibi[learned=yes] trains its slopes). */
 POSENC_API int posenc_param_trainable(const posenc_encoding *e, int index);
-
-/* *width = numbers per row of e's input part, the last axis of posenc_rows: for most encodings d_model, unless a setting
-   says otherwise. UNSUPPORTED if e has no part at place input. */
-POSENC_API posenc_status posenc_rows_width(const posenc_encoding *e, const posenc_dims *dims, int64_t *width,
-                                           posenc_error *err);
 
 /* Fills params[0 .. count-1] (contiguous F32 or F64 of the right shape) as the encoding's source initialises them.
    Numbers depend on seed and on the parameter's name alone, so that another parameter changes none of them. */

@@ -583,22 +583,6 @@ posenc_status posenc_param_shape(const posenc_encoding *e, const posenc_dims *di
     return pe_done(err);
 }
 
-posenc_status posenc_rows_width(const posenc_encoding *e, const posenc_dims *dims, int64_t *width,
-                                posenc_error *err)
-{
-    pe_resolved r;
-    if (!e || !dims || !width)
-        return pe_fail(err, POSENC_ARGUMENT, "rows: e, dims and width must not be NULL");
-    if (!e->parts[POSENC_INPUT].room)
-        return pe_fail(err, POSENC_UNSUPPORTED, "rows: %s has no part at place input", e->spec);
-    const posenc_dims   full   = pe_full_dims(dims);
-    const posenc_status status = pe_resolve(&r, &e->parts[POSENC_INPUT], &full, err);
-    if (status)
-        return status;
-    *width = r.room->width(&r.problem);
-    return pe_done(err);
-}
-
 static posenc_status init_one(const posenc_encoding *e, const posenc_dims *full, int index, posenc_tensor *to,
                               uint64_t seed, posenc_error *err)
 {

@@ -84,11 +84,11 @@ static posenc_status read_rows(sketch *s, pe_picture *p, int64_t *width, posenc_
     posenc_dims        dims = *d;
     dims.B                  = 1;
     dims.Lq = dims.Lk    = d->Lk > n ? d->Lk : n;
-    posenc_status status = posenc_rows_width(s->e, &dims, width, err);
-    if (!status)
-        status = prepare(s, &dims, POSENC_FORWARD, err);
-    if (!status)
-        status = allocate(p, n * *width > n * n ? n * *width : n * n, n * *width, err);
+    posenc_status status = prepare(s, &dims, POSENC_FORWARD, err);
+    if (status)
+        return status;
+    *width = posenc_row_width(s->plan);
+    status = allocate(p, n * *width > n * n ? n * *width : n * n, n * *width, err);
     if (status)
         return status;
     posenc_tensor        y  = posenc_tensor_contiguous(p->x, POSENC_F64, 3, (const int64_t[]){1, n, *width});

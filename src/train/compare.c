@@ -15,6 +15,7 @@
 #include "plot/plot.h"
 #include "train/directory.h"
 #include "train/fail.h"
+#include "train/model.h"
 #include "train/pool.h"
 
 #include <math.h>
@@ -168,20 +169,30 @@ static posenc_status try_out(const pe_outcome *o, posenc_error *err)
     return status;
 }
 
+/* pe_entry_give in place. */
+static posenc_status give(char spec[PE_LONGEST_SPEC], const char *name, int64_t value, posenc_error *err)
+{
+    char                given[PE_LONGEST_SPEC];
+    const posenc_status status = pe_entry_give(given, sizeof given, spec, name, value, err);
+    if (!status)
+        strcpy(spec, given);
+    return status;
+}
+
 /* A SPEC as it was asked for, divided: for the library with the settings of its room, and how rows enter. */
 static posenc_status read_spec(pe_outcome *o, char complete[PE_LONGEST_SPEC], pe_entry *entry,
                                const pe_compare *c, posenc_error *err)
 {
-    char              plain[PE_LONGEST_SPEC], given[PE_LONGEST_SPEC];
+    char              plain[PE_LONGEST_SPEC];
     const posenc_dims dims   = model_dims(&c->config.preset);
     const int         mask   = c->config.bidirectional ? POSENC_MASK_NONE : POSENC_MASK_CAUSAL;
     posenc_status     status = pe_entry_take(plain, sizeof plain, entry, o->label, err);
     o->is_plain              = posenc_encoding_find(o->label) != NULL;
     o->is_bare               = !status && posenc_encoding_find(plain) != NULL;
-    if (!status && entry->inject == PE_IN_BLOCKS) {
-        status = pe_entry_give_states(given, sizeof given, plain, c->config.preset.layers, err);
-        strcpy(plain, given);
-    }
+    if (!status && entry->inject == PE_IN_BLOCKS)
+        status = give(plain, "states", c->config.preset.layers, err);
+    if (!status && c->config.bidirectional)
+        status = give(plain, "vocab", PE_BYTES + 1, err);
     return status ? status : pe_spec_complete(complete, PE_LONGEST_SPEC, plain, &dims, mask, err);
 }
 
@@ -274,7 +285,8 @@ static posenc_status is_open(int *open, const char *spec, posenc_error *err)
     posenc_status    status = pe_entry_take(plain, sizeof plain, &entry, spec, err);
     if (!status)
         status = posenc_encoding_create(&e, plain, NULL, err);
-    *open = !status && posenc_encoding_part(e, POSENC_INPUT) && !entry.names_combine &&
+    *open = !status && posenc_encoding_part(e, POSENC_INPUT) &&
+            !posenc_encoding_part(e, POSENC_INPUT)->by_word && !entry.names_combine &&
             entry.inject == PE_AT_INPUT;
     posenc_encoding_free(e);
     return status;

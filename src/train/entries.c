@@ -73,12 +73,12 @@ static void put_row(pe_table *t, int row, const pe_compare *c, int index)
     assert(column == COUNT(columns));
 }
 
-/* The complete outcomes with an input part, best first; returns their count. */
+/* The complete outcomes of the kind, best first; returns their count. */
 static int choose(const pe_compare *c, int *order)
 {
     int count = 0;
     for (int i = 0, n = pe_outcomes_order(c, order); i < n; i++)
-        if (posenc_encoding_part(c->outcomes[order[i]].e, POSENC_INPUT))
+        if (pe_outcome_meets(&c->outcomes[order[i]]))
             order[count++] = order[i];
     return count;
 }

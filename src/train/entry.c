@@ -209,15 +209,36 @@ static int append_with(char *to, size_t n, const part *p, const char *name, cons
     return pe_spec_append(to, n, p->whole.at, head) && pe_spec_append(to, n, pair, strlen(pair));
 }
 
-/* Writes spec with name=value in each part that `wants` it. */
-static posenc_status write_with(char *to, size_t n, const char *spec, int (*wants)(const part *p),
-                                const char *name, const char *value, posenc_error *err)
+static int is_at_input(const part *p)
+{
+    const posenc_encoding_info *info = posenc_encoding_find(p->name);
+    return info && info->place == POSENC_INPUT;
+}
+
+/* Has this part a setting of that name about which it says nothing? */
+static int leaves_open(const part *p, const char *name)
+{
+    const posenc_encoding_info *info = posenc_encoding_find(p->name);
+    const size_t                n    = strlen(name);
+    int                         open = 0;
+    piece                       rest = p->inside, one;
+    for (int i = 0; i < info->setting_count; i++)
+        open |= !strcmp(info->settings[i].name, name);
+    while (open && (one = next_piece(&rest)).length)
+        open = one.length <= n || strncmp(one.at, name, n) || one.at[n] != '=';
+    return open;
+}
+
+/* Writes spec with name=value in its input part, always or where that is open. */
+static posenc_status write_with(char *to, size_t n, const char *spec, const char *name, const char *value,
+                                int always, posenc_error *err)
 {
     to[0] = 0;
     for (const char *at = spec;; at++) {
-        const part p    = part_at(at);
-        const int  fits = wants(&p) ? append_with(to, n, &p, name, value)
-                                    : pe_spec_append(to, n, p.whole.at, p.whole.length);
+        const part p     = part_at(at);
+        const int  wants = is_at_input(&p) && (always || leaves_open(&p, name));
+        const int  fits =
+            wants ? append_with(to, n, &p, name, value) : pe_spec_append(to, n, p.whole.at, p.whole.length);
         at += p.whole.length;
         if (!fits || (*at && !pe_spec_append(to, n, "+", 1)))
             return too_long(spec, err);
@@ -226,39 +247,18 @@ static posenc_status write_with(char *to, size_t n, const char *spec, int (*want
     }
 }
 
-static int is_at_input(const part *p)
-{
-    const posenc_encoding_info *info = posenc_encoding_find(p->name);
-    return info && info->place == POSENC_INPUT;
-}
-
 posenc_status pe_entry_name_combine(char *named, size_t n, const char *spec, pe_combine combine,
                                     posenc_error *err)
 {
-    return write_with(named, n, spec, is_at_input, settings[COMBINE].name, pe_combine_name(combine), err);
+    return write_with(named, n, spec, settings[COMBINE].name, pe_combine_name(combine), 1, err);
 }
 
-static const char states[] = "states";
-
-/* Has this encoding states, and is nothing said about how many? */
-static int wants_states(const part *p)
+posenc_status pe_entry_give(char *given, size_t n, const char *spec, const char *name, int64_t value,
+                            posenc_error *err)
 {
-    const posenc_encoding_info *info = posenc_encoding_find(p->name);
-    int                         has  = 0;
-    piece                       rest = p->inside, one;
-    for (int i = 0; is_at_input(p) && i < info->setting_count; i++)
-        has |= !strcmp(info->settings[i].name, states);
-    while (has && (one = next_piece(&rest)).length)
-        has = one.length < sizeof states || strncmp(one.at, states, sizeof states - 1) ||
-              one.at[sizeof states - 1] != '=';
-    return has;
-}
-
-posenc_status pe_entry_give_states(char *given, size_t n, const char *spec, int64_t blocks, posenc_error *err)
-{
-    char value[32];
-    snprintf(value, sizeof value, "%lld", (long long)blocks);
-    return write_with(given, n, spec, wants_states, states, value, err);
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    return write_with(given, n, spec, name, text, 0, err);
 }
 
 posenc_status pe_combine_read(int *ways, const char *list, posenc_error *err)

@@ -48,10 +48,11 @@ posenc_status pe_entry_take(char *plain, size_t n, pe_entry *entry, const char *
 posenc_status pe_entry_name_combine(char *named, size_t n, const char *spec, pe_combine combine,
                                     posenc_error *err);
 
-/* Writes spec with states=blocks among the settings of its input part if that encoding has a setting `states` (vectors
-   per row: FLOATER) and spec does not give it: one state per block, as rows that enter blocks want. Else a copy. */
-posenc_status pe_entry_give_states(char *given, size_t n, const char *spec, int64_t blocks,
-                                   posenc_error *err);
+/* Writes spec with name=value among the settings of its input part if that encoding has such a setting and spec does not
+   give it; else a copy. The model knows two of them: `states`, vectors per row, one for every block where rows enter
+   blocks; and `vocab`, the words of rows that belong to words, which with a mask symbol are one more. */
+posenc_status pe_entry_give(char *given, size_t n, const char *spec, const char *name, int64_t value,
+                            posenc_error *err);
 
 /* The ways of combining in "add", "concat" or "add,concat": bits 1 << pe_combine. */
 posenc_status pe_combine_read(int *ways, const char *list, posenc_error *err);

@@ -182,7 +182,8 @@ static void add_recipe(pe_model *m, const recipe *r, const char *prefix)
 
 static void add_recipes(pe_model *m)
 {
-    char prefix[32];
+    const int64_t layers_end = m->config.layers * PE_LAYER_WEIGHTS;
+    char          prefix[32];
     for (int64_t l = 0; l < m->config.layers; l++) {
         snprintf(prefix, sizeof prefix, "layer%lld.", (long long)l);
         for (int i = 0; i < PE_LAYER_WEIGHTS; i++)
@@ -190,6 +191,7 @@ static void add_recipes(pe_model *m)
     }
     for (int i = 0; i < PE_MODEL_WEIGHTS; i++)
         add_recipe(m, &model_recipes[i], "");
+    m->weights[layers_end + PE_EMBEDDING].trains = !m->by_word;
 }
 
 /* Parameter i of layer l: a stretch of its own, or layer 0's where the whole model shares it. */
@@ -266,10 +268,11 @@ static posenc_status check_row_width(const pe_model *m, posenc_error *err)
 /* Finds out how rows enter, if there are any. */
 static posenc_status entry_create(pe_model *m, posenc_error *err)
 {
-    const pe_entry   *entry = &m->config.entry;
-    const posenc_dims dims  = short_dims(m);
-    m->has_rows             = posenc_encoding_part(m->encoding, POSENC_INPUT) != NULL;
-    m->has_mixer            = entry->combine == PE_CONCAT;
+    const pe_entry *entry = &m->config.entry;
+    m->row_width          = posenc_row_width(m->short_plan);
+    m->has_rows           = m->row_width > 0;
+    m->by_word            = m->has_rows && posenc_encoding_part(m->encoding, POSENC_INPUT)->by_word;
+    m->has_mixer          = entry->combine == PE_CONCAT;
     if (m->has_mixer && entry->inject == PE_IN_BLOCKS)
         return pe_train_fail(err, POSENC_UNSUPPORTED, "model: combine=concat must go with inject=input");
     if (!m->has_rows && !pe_entry_is_standard(entry))
@@ -277,10 +280,13 @@ static posenc_status entry_create(pe_model *m, posenc_error *err)
                              "model: %.60s does not act at the input; combine and inject are for encodings "
                              "that do",
                              m->config.spec);
-    if (!m->has_rows)
-        return POSENC_OK;
-    const posenc_status status = posenc_rows_width(m->encoding, &dims, &m->row_width, err);
-    return status ? status : check_row_width(m, err);
+    if (m->by_word && !pe_entry_is_standard(entry))
+        return pe_train_fail(
+            err, POSENC_UNSUPPORTED,
+            "model: rows of %.60s take the place of the tokens' vectors, so there is nothing to "
+            "combine them with; leave out combine and inject",
+            m->config.spec);
+    return m->has_rows ? check_row_width(m, err) : POSENC_OK;
 }
 
 /* W of [e; p] W. It takes weight decay, as all matrices of the model. */
@@ -396,6 +402,8 @@ static size_t lay_out(pe_model *m, char *base)
         m->dtable         = take(base, &used, rows * (size_t)m->row_width * e);
         m->meeting        = take(base, &used, rows * d * e);
     }
+    if (m->by_word)
+        m->places = take(base, &used, 2 * n * sizeof *m->places);
     return used;
 }
 
@@ -534,8 +542,7 @@ static posenc_status make_rows(pe_model *m, void *to, const posenc_plan *plan, p
    stretched to the length of the input does not do that. */
 static posenc_status check_rows_length_free(pe_model *m, posenc_error *err)
 {
-    const size_t bytes =
-        (size_t)m->config.L * (size_t)m->row_width * posenc_dtype_size(m->config.dtype);
+    const size_t bytes = (size_t)m->config.L * (size_t)m->row_width * posenc_dtype_size(m->config.dtype);
     if (!m->has_rows)
         return POSENC_OK;
     posenc_status status = make_rows(m, m->table, m->short_plan, err);
@@ -543,10 +550,11 @@ static posenc_status check_rows_length_free(pe_model *m, posenc_error *err)
         status = make_rows(m, m->dtable, m->long_plan, err);
     if (status || !memcmp(m->table, m->dtable, bytes))
         return status;
-    return pe_train_fail(err, POSENC_UNSUPPORTED,
-                         "model: the rows of %.60s depend on the length of the whole input, so a model trained at "
-                         "%lld cannot be evaluated at %lld in one pass; give it a fixed length",
-                         m->config.spec, (long long)m->config.L, (long long)m->config.longest);
+    return pe_train_fail(
+        err, POSENC_UNSUPPORTED,
+        "model: the rows of %.60s depend on the length of the whole input, so a model trained at "
+        "%lld cannot be evaluated at %lld in one pass; give it a fixed length",
+        m->config.spec, (long long)m->config.L, (long long)m->config.longest);
 }
 
 /* ---------------------------------------------------------------- the model's own calls ----- */
@@ -569,12 +577,12 @@ posenc_status pe_model_create(pe_model **model, const pe_model_config *config, p
     }
     if (!status) {
         m->config.spec = posenc_encoding_spec(m->encoding);
-        status         = entry_create(m, err);
+        status         = plans_create(m, err);
     }
     if (!status)
-        status = table_create(m, err);
+        status = entry_create(m, err);
     if (!status)
-        status = plans_create(m, err);
+        status = table_create(m, err);
     if (!status)
         status = memory_create(m, err);
     if (!status)
@@ -630,7 +638,7 @@ posenc_status pe_model_gradient(pe_model *m, double *loss, const pe_batch *batch
 posenc_status pe_model_cosine(pe_model *m, double *cosine, const double weight[PE_BYTES], posenc_error *err)
 {
     *cosine = NAN;
-    return m->has_rows ? m->math->cosine(m, cosine, weight, err) : POSENC_OK;
+    return m->has_rows && !m->by_word ? m->math->cosine(m, cosine, weight, err) : POSENC_OK;
 }
 
 static int64_t trained_from(const pe_model *m, int first)

@@ -150,6 +150,7 @@ struct pe_model {
     posenc_tensor *rows_dparams;  /* [param_count] */
     int            has_rows;      /* the encoding acts at the input */
     int64_t        row_width;     /* numbers per row there; 0: has_rows is 0 */
+    int            by_word;       /* rows take the place of the embedding, which is not trained then */
     int            has_mixer;     /* combine=concat: weights[encoding_weight] is W [d + row_width, d] */
 
     void            *memory;    /* the one block behind all that follows */
@@ -159,6 +160,7 @@ struct pe_model {
     void            *dqkv;                       /* [n,3d] */
     void            *rows, *unit, *wide, *scale; /* [block,d] twice, [block,max(4d,256)], [block] */
     double          *losses;                     /* [n] */
+    int64_t         *places;                     /* by_word: [n,2] symbol and position of every token */
     /* Rows that are not simply added at the input, without the batch, which shares them. */
     void *table, *dtable; /* [longest, row_width] rows of the encoding, and their cotangents */
     void *

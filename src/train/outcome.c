@@ -206,6 +206,12 @@ void pe_outcome_settings(char text[PE_LONGEST_SPEC + 64], const pe_outcome *o)
              entry->inject == PE_AT_INPUT ? "" : pe_inject_name(entry->inject));
 }
 
+int pe_outcome_meets(const pe_outcome *o)
+{
+    const posenc_encoding_info *input = posenc_encoding_part(o->e, POSENC_INPUT);
+    return input && !input->by_word;
+}
+
 int pe_outcome_sum_of(const pe_compare *c, int i)
 {
     const pe_outcome *joint = &c->outcomes[i];

@@ -82,6 +82,8 @@ posenc_status pe_outcomes_rank(pe_compare *c, posenc_error *err);
 void          pe_compare_answer_write(pe_compare *c);
 /* Its settings in full: the library's SPEC, and how rows enter where that is not standard. */
 void pe_outcome_settings(char text[PE_LONGEST_SPEC + 64], const pe_outcome *o);
+/* Do its rows meet the vectors of tokens, as those of an input encoding do unless they take their place? */
+int pe_outcome_meets(const pe_outcome *o);
 /* The outcome that differs from number i in adding what i concatenates, or -1. */
 int pe_outcome_sum_of(const pe_compare *c, int i);
 /* Indices of the complete outcomes, best at L first, then those that diverged; returns their count. */

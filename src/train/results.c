@@ -88,10 +88,10 @@ static json_t *runs_json(const pe_compare *c, const pe_outcome *o)
     return array;
 }
 
-/* How rows enter, and how the vectors that meet stand to each other; null where nothing acts at the input. */
+/* How rows enter, and how the vectors that meet stand to each other; null where no rows meet them. */
 static json_t *entry_json(const pe_outcome *o)
 {
-    if (!posenc_encoding_part(o->e, POSENC_INPUT))
+    if (!pe_outcome_meets(o))
         return json_null();
     return json_pack("{s:s, s:s, s:{s:o, s:o, s:o}}", "combine", pe_combine_name(o->config.entry.combine),
                      "inject", pe_inject_name(o->config.entry.inject), "token_position_cosine", "random",

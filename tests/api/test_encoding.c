@@ -17,6 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "encodings/registry.h"
+
 static posenc_encoding *create(const char *spec, const char *settings)
 {
     posenc_encoding *e;
@@ -383,43 +385,23 @@ static void shapes_follow_sizes_and_settings(void **state)
     }
 }
 
-/* Encodings at the input have a width and others have none; posenc_rows takes rows of that width and of no other. */
-static void the_width_of_rows_is_the_one_that_posenc_rows_takes(void **state)
+/* What the registry says to callers is what the machines go by. */
+static void rows_that_belong_to_words_have_ids_and_a_position(void **state)
 {
-    const posenc_dims dims = {.B = 1, .H = 2, .Lq = 1, .Lk = 1, .D = 8, .d_model = 16};
+    int found = 0;
     (void)state;
     for (int i = 0; i < posenc_encoding_count(); i++) {
-        posenc_encoding    *e = create(posenc_encoding_info_at(i)->name, NULL);
-        posenc_error        err;
-        int64_t             width  = -1;
-        const int           is_in  = posenc_encoding_part(e, POSENC_INPUT) != NULL;
-        const posenc_status status = posenc_rows_width(e, &dims, &width, &err);
-        if (status == POSENC_SETTING || status == POSENC_SHAPE) { /* sizes that this one does not take */
-            posenc_encoding_free(e);
+        const posenc_encoding_info *info = posenc_encoding_info_at(i);
+        assert_int_equal(info->by_word, pe_encoding_at(i)->ids != NULL);
+        if (!info->by_word)
             continue;
-        }
-        assert_int_equal(status, is_in ? POSENC_OK : POSENC_UNSUPPORTED);
-        assert_true(is_in ? width >= 1 : width == -1);
+        posenc_encoding *e = create(info->name, NULL);
+        assert_int_equal(info->place, POSENC_INPUT);
+        assert_int_equal(posenc_coordinates(e), 2);
         posenc_encoding_free(e);
+        found = 1;
     }
-    posenc_encoding *wide  = create("sinusoidal", "dim=48");
-    int64_t          width = 0;
-    assert_int_equal(posenc_rows_width(wide, &dims, &width, NULL), POSENC_OK);
-    assert_int_equal(width, 48);
-    assert_int_equal(posenc_rows_width(wide, NULL, &width, NULL), POSENC_ARGUMENT);
-    posenc_plan         *plan;
-    double               x[49], work[4096] __attribute__((aligned(64)));
-    const posenc_rows_in in      = {.params = NULL};
-    posenc_options       options = posenc_options_default();
-    options.threads              = 1;
-    assert_int_equal(posenc_plan_create(&plan, wide, &dims, &options, NULL), POSENC_OK);
-    assert_true(posenc_plan_workspace(plan, POSENC_FORWARD) <= sizeof work);
-    for (int64_t n = 47; n <= 49; n++) {
-        posenc_tensor y = posenc_tensor_contiguous(x, POSENC_F64, 3, (const int64_t[]){1, 1, n});
-        assert_int_equal(posenc_rows(plan, &in, &y, work, NULL), n == width ? POSENC_OK : POSENC_SHAPE);
-    }
-    posenc_plan_free(plan);
-    posenc_encoding_free(wide);
+    assert_true(found);
 }
 
 int main(void)
@@ -438,7 +420,7 @@ int main(void)
         cmocka_unit_test(text_of_any_length_is_refused_not_cut),
         cmocka_unit_test(no_text_does_more_than_be_refused),
         cmocka_unit_test(shapes_follow_sizes_and_settings),
-        cmocka_unit_test(the_width_of_rows_is_the_one_that_posenc_rows_takes),
+        cmocka_unit_test(rows_that_belong_to_words_have_ids_and_a_position),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -343,6 +343,39 @@ static void every_way_gives_the_same_numbers_for_any_number_of_workers(void **st
     json_decref(two);
 }
 
+/* The room of one encoding has states; the comparison gives it as many as the model has blocks. */
+static void a_path_per_block_is_given_to_rows_that_enter_blocks(void **state)
+{
+    pe_compare_config config =
+        tiny("floater,floater[inject=blocks],floater[states=1:substeps=1:inject=blocks]");
+    (void)state;
+    config.preset.steps = 2;
+    pe_compare *c       = trained(&config, NULL);
+    assert_int_equal(c->count, 3);
+    assert_null(strstr(posenc_encoding_spec(c->outcomes[0].e), "states"));
+    assert_non_null(strstr(posenc_encoding_spec(c->outcomes[1].e), "states=2"));
+    assert_null(strstr(posenc_encoding_spec(c->outcomes[2].e), "states=2"));
+    /* one start more, and the dynamics once */
+    assert_int_equal(c->outcomes[1].runs[0].parameters - c->outcomes[0].runs[0].parameters, 16);
+    pe_compare_free(c);
+}
+
+/* Causal or not: the mask symbol is a word too. */
+static void rows_of_words_are_compared_with_both_objectives(void **state)
+{
+    pe_compare_config config = tiny("complex_order,nope");
+    (void)state;
+    config.preset.steps = 3;
+    for (int both = 0; both < 2; both++) {
+        config.bidirectional = both;
+        pe_compare *c        = trained(&config, NULL);
+        assert_int_equal(c->count, 2);
+        assert_int_equal(strstr(posenc_encoding_spec(c->outcomes[0].e), "vocab=257") != NULL, both);
+        assert_true(c->outcomes[0].is_complete && isnan(c->outcomes[0].cosine_after));
+        pe_compare_free(c);
+    }
+}
+
 /* ---------------------------------------------------------------- interruption -------------- */
 
 typedef struct patience {
@@ -531,6 +564,8 @@ int main(void)
         cmocka_unit_test(both_ways_of_combining_stand_side_by_side),
         cmocka_unit_test(the_results_say_how_rows_enter_and_what_it_changes),
         cmocka_unit_test(every_way_gives_the_same_numbers_for_any_number_of_workers),
+        cmocka_unit_test(a_path_per_block_is_given_to_rows_that_enter_blocks),
+        cmocka_unit_test(rows_of_words_are_compared_with_both_objectives),
         cmocka_unit_test(an_interruption_keeps_what_is_finished),
         cmocka_unit_test(what_cannot_work_is_refused_before_any_work),
         cmocka_unit_test(a_directory_that_is_not_ours_is_left_alone),

@@ -215,6 +215,22 @@ static void each_block_gets_its_own_rows(void **state)
     assert_true(distance(with_blocks(NULL, "p"), with_blocks("p", NULL)) > 1e-3);
 }
 
+/* With W = 0 and b = 0 a path stays where it starts: rows of a state per block, the same at every position. */
+static void each_block_gets_its_own_state(void **state)
+{
+    int64_t   n, many;
+    pe_model *paths = create("floater[positions=32:states=2:inject=blocks]"),
+             *table = create("learned[rows=32:dim=32:inject=blocks]");
+    double *starts = weights_named(paths, "y0", &n), *rows = weights_named(table, "table", &many);
+    double *w1 = weights_named(paths, "W1", &n), *w2 = weights_named(paths, "W2", &many);
+    (void)state;
+    memset(w1, 0, (size_t)n * sizeof *w1);
+    memset(w2, 0, (size_t)many * sizeof *w2);
+    for (int s = 0; s < LONG; s++)
+        memcpy(rows + s * LAYERS * WIDTH, starts, LAYERS * WIDTH * sizeof *rows);
+    assert_true(distance(paths, table) < 1e-12);
+}
+
 /* ---------------------------------------------------------------- how they stand ------------ */
 
 /* The mean over letters a, b (weights 1/4 and 3/4) and positions below L, from the definition. */
@@ -267,6 +283,39 @@ static void the_cosine_is_of_the_two_vectors_whose_sum_enters_the_first_block(vo
     pe_model_free(none);
 }
 
+/* ---------------------------------------------------------------- in place of the embedding - */
+
+/* A wave of frequency 0 and phase 0 is its amplitude, [r; 0]: the same as an embedding without positions. Its own
+   embedding is then not read, not trained and not counted. */
+static void rows_of_words_take_the_place_of_the_embedding(void **state)
+{
+    int64_t   n, own, unread;
+    pe_model *waves = create("complex_order[sigma=0.5]"), *plain = create("nope");
+    double   *r = weights_named(waves, "r", &own), *omega = weights_named(waves, "omega", &n),
+           *to = weights_named(plain, "embedding", &unread);
+    (void)state;
+    assert_int_equal(2 * own, unread);
+    assert_int_equal(pe_model_parameters(waves), pe_model_parameters(plain) - unread + 3 * own);
+    randomise(weights_named(waves, "embedding", &unread), unread, "unread");
+    memset(omega, 0, (size_t)n * sizeof *omega);
+    memset(to, 0, (size_t)unread * sizeof *to);
+    for (int c = 0; c < PE_BYTES; c++)
+        memcpy(to + c * WIDTH, r + c * WIDTH / 2, WIDTH / 2 * sizeof *to);
+    assert_true(isnan(measured_cosine(waves)));
+    assert_true(distance(waves, plain) < 1e-12);
+}
+
+static void moving_a_word_turns_its_wave(void **state)
+{
+    int64_t   n;
+    pe_model *waves = create("complex_order[sigma=0.5:omega_per_dim=no:omega_per_word=no]"),
+             *still = create("complex_order[sigma=0.5:omega_per_dim=no:omega_per_word=no]");
+    (void)state;
+    *weights_named(still, "omega", &n) = 0;
+    assert_int_equal(n, 1);
+    assert_true(distance(waves, still) > 1e-3);
+}
+
 /* ---------------------------------------------------------------- refusals ------------------ */
 
 static void refuse(const char *spec, posenc_status status, const char *words)
@@ -292,6 +341,9 @@ static void what_does_not_fit_is_refused_with_its_mend(void **state)
                                     .entry   = {.combine = PE_CONCAT}};
     (void)state;
     refuse("sinusoidal[dim=8]", POSENC_SHAPE, "combine=concat takes any");
+    refuse("complex_order[combine=concat]", POSENC_UNSUPPORTED, "take the place");
+    refuse("learned_resize", POSENC_UNSUPPORTED, "depend on the length of the whole input");
+    pe_model_free(create("learned_resize[grid_out=32]"));
     refuse("sinusoidal[dim=48:inject=blocks]", POSENC_SHAPE, "must have 16, or 32");
     assert_int_equal(pe_model_create(&m, &config, &err), POSENC_UNSUPPORTED);
     assert_non_null(strstr(err.message, "does not act at the input"));
@@ -307,6 +359,9 @@ int main(void)
         cmocka_unit_test(rows_of_the_first_block_alone_are_a_sum_at_the_input),
         cmocka_unit_test(equal_rows_for_each_block_are_the_same_rows_for_all),
         cmocka_unit_test(each_block_gets_its_own_rows),
+        cmocka_unit_test(each_block_gets_its_own_state),
+        cmocka_unit_test(rows_of_words_take_the_place_of_the_embedding),
+        cmocka_unit_test(moving_a_word_turns_its_wave),
         cmocka_unit_test(the_cosine_is_of_the_two_vectors_whose_sum_enters_the_first_block),
         cmocka_unit_test(what_does_not_fit_is_refused_with_its_mend),
     };

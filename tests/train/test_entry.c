@@ -103,27 +103,31 @@ static void a_way_of_combining_is_written_into_the_input_part(void **state)
     names("t5[num_buckets=8]+learned+rope", "t5[num_buckets=8]+learned[combine=concat]+rope");
 }
 
-/* For encodings that have states, and no others; what the caller says stays. */
-static void states_are_given_to_those_that_have_them(void **state)
+static void gives(const char *spec, const char *want)
+{
+    char given[128];
+    assert_int_equal(pe_entry_give(given, sizeof given, spec, "states", 3, NULL), POSENC_OK);
+    assert_string_equal(given, want);
+}
+
+/* To encodings at the input that have the setting, and no others; what the caller says stays. */
+static void a_setting_is_given_where_it_exists_and_is_open(void **state)
 {
     int has_states = 0;
     (void)state;
     for (int i = 0; i < posenc_encoding_count(); i++) {
         const posenc_encoding_info *info = posenc_encoding_info_at(i);
-        char                        spec[128], given[128], want[128];
+        char                        spec[128], want[128];
         int                         has = 0;
         for (int k = 0; k < info->setting_count; k++)
             has |= info->place == POSENC_INPUT && !strcmp(info->settings[k].name, "states");
         snprintf(want, sizeof want, has ? "%s[states=3]" : "%s", info->name);
-        assert_int_equal(pe_entry_give_states(given, sizeof given, info->name, 3, NULL), POSENC_OK);
-        assert_string_equal(given, want);
+        gives(info->name, want);
         snprintf(spec, sizeof spec, "nope+%s[a=1:states=5:b=2]", info->name);
-        assert_int_equal(pe_entry_give_states(given, sizeof given, spec, 3, NULL), POSENC_OK);
-        assert_string_equal(given, spec);
-        snprintf(spec, sizeof spec, "%s[mystates=5]", info->name);
-        snprintf(want, sizeof want, has ? "%s[mystates=5:states=3]" : "%s[mystates=5]", info->name);
-        assert_int_equal(pe_entry_give_states(given, sizeof given, spec, 3, NULL), POSENC_OK);
-        assert_string_equal(given, want);
+        gives(spec, spec);
+        snprintf(spec, sizeof spec, "%s[statesmen=5]", info->name);
+        snprintf(want, sizeof want, has ? "%s[statesmen=5:states=3]" : "%s[statesmen=5]", info->name);
+        gives(spec, want);
         has_states |= has;
     }
     assert_true(has_states);
@@ -152,7 +156,7 @@ int main(void)
         cmocka_unit_test(what_has_no_meaning_is_refused),
         cmocka_unit_test(a_specification_that_does_not_fit_is_refused),
         cmocka_unit_test(a_way_of_combining_is_written_into_the_input_part),
-        cmocka_unit_test(states_are_given_to_those_that_have_them),
+        cmocka_unit_test(a_setting_is_given_where_it_exists_and_is_open),
         cmocka_unit_test(ways_are_read_from_a_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

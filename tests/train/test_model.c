@@ -120,10 +120,11 @@ static pe_model *create(const char *spec, posenc_dtype dtype, int64_t longest, i
     posenc_error err;
     pe_model    *m;
     pe_entry     entry;
-    char         plain[1024];
-    if (pe_entry_take(plain, sizeof plain, &entry, spec, &err))
+    char         plain[1024], given[1024];
+    if (pe_entry_take(plain, sizeof plain, &entry, spec, &err) ||
+        pe_entry_give(given, sizeof given, plain, "vocab", PE_BYTES + bidirectional, &err))
         fail_msg("%s", err.message);
-    pe_model_config config     = config_of(plain, &entry, dtype);
+    pe_model_config config     = config_of(given, &entry, dtype);
     config.longest             = longest;
     config.bidirectional       = bidirectional;
     const posenc_status status = pe_model_create(&m, &config, &err);
@@ -344,10 +345,15 @@ static void leaving_out_any_term_of_how_rows_enter_is_noticed(void **state)
         int              way;
         pe_gradient_term term;
     } rows[] = {
-        {CONCATENATED, PE_DROP_TOKEN_HALF},  {CONCATENATED, PE_DROP_ROWS_HALF},
-        {CONCATENATED, PE_DROP_MIXING},      {CONCATENATED, PE_DROP_ROWS},
-        {CONCATENATED, PE_DROP_EMBEDDING},   {IN_BLOCKS, PE_DROP_ROWS},
-        {IN_BLOCKS, PE_DROP_BLOCK_ROWS},     {IN_BLOCKS_OWN, PE_DROP_ROWS},
+        {ADDED, PE_DROP_ROWS},
+        {CONCATENATED, PE_DROP_TOKEN_HALF},
+        {CONCATENATED, PE_DROP_ROWS_HALF},
+        {CONCATENATED, PE_DROP_MIXING},
+        {CONCATENATED, PE_DROP_ROWS},
+        {CONCATENATED, PE_DROP_EMBEDDING},
+        {IN_BLOCKS, PE_DROP_ROWS},
+        {IN_BLOCKS, PE_DROP_BLOCK_ROWS},
+        {IN_BLOCKS_OWN, PE_DROP_ROWS},
         {IN_BLOCKS_OWN, PE_DROP_BLOCK_ROWS},
     };
     int tried = 0;
