@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- arrays -------------------- */
@@ -211,6 +212,31 @@ void cli_trial_compare_rows(cli_trial *t, const char *name, const posenc_tensor 
     measure(t, name, got, &(cli_allowance){CLI_OUTPUT, is_single(t), 0, angles, 0});
 }
 
+/* ---------------------------------------------------------------- settings ------------------ */
+
+/* The value of `name` in the settings text, up to the next blank; NULL if it is not there. */
+static const char *find_setting(const posenc_case *c, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *at = c->settings; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (!strncmp(at, name, n) && at[n] == '=')
+            return at + n + 1;
+    return NULL;
+}
+
+double cli_real_setting(const posenc_case *c, const char *name, double standard)
+{
+    const char *text = find_setting(c, name);
+    return text ? strtod(text, NULL) : standard;
+}
+
+int cli_setting_is(const posenc_case *c, const char *name, const char *word)
+{
+    const char  *text = find_setting(c, name);
+    const size_t n    = strlen(word);
+    return text && !strncmp(text, word, n) && (!text[n] || text[n] == ' ');
+}
+
 /* ---------------------------------------------------------------- plan and parameters ------- */
 
 posenc_status cli_trial_plan(cli_trial *t, const posenc_dims *dims, int mask)
@@ -278,12 +304,12 @@ posenc_status cli_trial_params(cli_trial *t)
     return t->status;
 }
 
-void cli_trial_compare_param_gradients(cli_trial *t)
+void cli_trial_compare_param_gradients(cli_trial *t, double angle)
 {
     char name[CLI_MAX_NAME];
     for (int i = 0; i < posenc_param_count(t->e); i++)
         if (t->dparams[i].data) {
             snprintf(name, sizeof name, "g_%s", posenc_param_name(t->e, i));
-            cli_trial_compare(t, CLI_GRADIENT, name, &t->dparams[i], 0);
+            cli_trial_compare(t, CLI_GRADIENT, name, &t->dparams[i], angle);
         }
 }

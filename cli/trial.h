@@ -64,6 +64,10 @@ posenc_status cli_trial_params(cli_trial *t);
    axes of length 1. `angle` as in cli_allowance. */
 void cli_trial_compare(cli_trial *t, cli_kind kind, const char *name, const posenc_tensor *got, double angle);
 void cli_trial_compare_rows(cli_trial *t, const char *name, const posenc_tensor *got, const double *angles);
-void cli_trial_compare_param_gradients(cli_trial *t);
+void cli_trial_compare_param_gradients(cli_trial *t, double angle);
+
+/* A setting of the case as a number, or as a word; what the settings do not say is `standard`, and no word. */
+double cli_real_setting(const posenc_case *c, const char *name, double standard);
+int    cli_setting_is(const posenc_case *c, const char *name, const char *word);
 
 #endif

@@ -254,7 +254,7 @@ const pe_encoding pe_learned_resize = {
             .param_count   = PE_ROWS(params),
             .row_limit     = "grid_out",
         },
-    .model     = "sigma=0.5",
+    .model     = "grid_in=L grid_out=8*L sigma=0.5",
     .examples  = examples,
     .check     = check,
     .init      = init,
