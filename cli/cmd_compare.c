@@ -400,6 +400,11 @@ const cli_command cli_compare = {
         "them, and those are what they predict: what an encoder does. The windows are then read in "
         "pieces of several lengths. An encoding that has no meaning in such a model (or in a causal one) "
         "is listed with the reason.\n\n"
+        "A SPEC is NAME, NAME[setting=value,...] or several joined by +. Settings that are not given "
+        "are those "
+        "that suit a model of this size. Step counts are fixed: the same command gives the same "
+        "table, however "
+        "many threads it has.\n\n"
         "Rows of an encoding at the input (posenc list) are added to the token's vector before the first "
         "block. "
         "Its SPEC may say otherwise: combine=concat for [token; row] times a learned matrix, which starts as "
@@ -408,12 +413,7 @@ const cli_command cli_compare = {
         "holds so "
         "many numbers: sinusoidal[combine=concat]. "
         "--combine says how for the SPECs that do not; --combine add,concat trains each of them "
-        "both ways. The table compares the two, with the mean |cos| between token and position vectors.\n\n"
-        "A SPEC is NAME, NAME[setting=value,...] or several joined by +. Settings that are not given "
-        "are those "
-        "that suit a model of this size. Step counts are fixed: the same command gives the same "
-        "table, however "
-        "many threads it has.",
+        "both ways. The table compares the two, with the mean |cos| between token and position vectors.",
     .options = options,
     .run     = run,
 };
