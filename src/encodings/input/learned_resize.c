@@ -259,6 +259,7 @@ const pe_encoding pe_learned_resize = {
     .check     = check,
     .init      = init,
     .width     = width,
+    .tokens    = rows_out,
     .accept    = accept,
     .rows      = rows,
     .rows_back = rows_back,
