@@ -27,6 +27,8 @@ enum { CHUNK = 1 << 16, MOST_STEPS = 100000000, MOST_SEEDS = 1000, MOST_THREADS 
 static const cli_option options[] = {
     {'e', "encodings", "SPEC,...", "the encodings to compare instead of the preset's"},
     {0, "preset", "NAME", "quick or default (default)"},
+    {0, "combine", "WAYS",
+     "for encodings at the input: add, concat, or add,concat for both side by side (add)"},
     {'o', "output", "DIR", "directory for the report and all numbers (" DEFAULT_DIRECTORY ")"},
     {0, "bidirectional", NULL, "predict hidden bytes from both sides instead of the next byte"},
     {0, "seeds", "N", "train every encoding from so many seeds"},
@@ -112,18 +114,28 @@ static int unknown_preset(const char *name)
 /* Before any text is read: a misspelt name should not wait for standard input. */
 static int check_list(const char *list)
 {
-    char             spec[1024];
+    char             spec[1024], plain[1024];
     posenc_error     err;
+    pe_entry         entry;
     posenc_status    status = POSENC_OK;
     posenc_encoding *e;
     while (list && !status) {
         list = pe_spec_next(spec, sizeof spec, list, &status, &err);
         if (!status)
-            status = posenc_encoding_create(&e, spec, NULL, &err);
+            status = pe_entry_take(plain, sizeof plain, &entry, spec, &err);
+        if (!status)
+            status = posenc_encoding_create(&e, plain, NULL, &err);
         if (!status)
             posenc_encoding_free(e);
     }
     return status ? cli_error(&err) : CLI_DONE;
+}
+
+static int check_ways(const char *list)
+{
+    posenc_error err;
+    int          ways;
+    return list && pe_combine_read(&ways, list, &err) ? cli_usage("--%s", err.message) : CLI_DONE;
 }
 
 static int read_config(const cli_args *args, pe_compare_config *config)
@@ -138,11 +150,14 @@ static int read_config(const cli_args *args, pe_compare_config *config)
     config->call      = cli_call();
 
     config->bidirectional = cli_value(args, "bidirectional") != NULL;
+    config->combine       = cli_value(args, "combine");
     if (list)
         config->preset.encodings = list;
     if (cli_integer(args, "steps", 1, MOST_STEPS, &config->preset.steps) < 0 ||
         cli_integer(args, "seeds", 1, MOST_SEEDS, &config->preset.seeds) < 0 ||
         cli_integer(args, "threads", 1, MOST_THREADS, &config->workers) < 0)
+        return CLI_USAGE;
+    if (check_ways(config->combine))
         return CLI_USAGE;
     return check_list(config->preset.encodings);
 }
@@ -248,6 +263,23 @@ static void print_table(pe_table *t)
     pe_table_free(t);
 }
 
+/* How rows of input encodings enter, if some do otherwise than usual. */
+static int print_entries(const pe_compare *c)
+{
+    posenc_error err;
+    pe_table     entries;
+    int          is_plain;
+    if (pe_compare_entries(c, &entries, &is_plain, &err))
+        return cli_error(&err);
+    if (is_plain)
+        pe_table_free(&entries);
+    else {
+        print_table(&entries);
+        putchar('\n');
+    }
+    return CLI_DONE;
+}
+
 static int print_results(const pe_compare *c)
 {
     posenc_error err;
@@ -256,6 +288,8 @@ static int print_results(const pe_compare *c)
         return cli_error(&err);
     print_table(&results);
     putchar('\n');
+    if (print_entries(c))
+        return CLI_FAILED;
     print_table(&checks);
     printf("\n%s\n", pe_compare_answer(c));
     return CLI_DONE;
@@ -351,7 +385,8 @@ static int run(const cli_args *args)
 const cli_command cli_compare = {
     .name     = "compare",
     .summary  = "train a small model per encoding on your text and report which to take",
-    .synopsis = "TEXT... [-e SPEC,...] [-o DIR] [--preset NAME] [--seeds N] [--steps N] [--bidirectional]",
+    .synopsis = "TEXT... [-e SPEC,...] [--combine WAYS] [-o DIR] [--preset NAME] [--seeds N] [--steps N] "
+                "[--bidirectional]",
     .details =
         "Trains the same small Transformer once per encoding on the first nine tenths of the text (- "
         "is standard "
@@ -369,7 +404,16 @@ const cli_command cli_compare = {
         "are those "
         "that suit a model of this size. Step counts are fixed: the same command gives the same "
         "table, however "
-        "many threads it has.",
+        "many threads it has.\n\n"
+        "Rows of an encoding at the input (posenc list) are added to the token's vector before the first "
+        "block. "
+        "Its SPEC may say otherwise: combine=concat for [token; row] times a learned matrix, which starts as "
+        "the "
+        "sum, and inject=blocks for rows that are added before every block, to each its own where a row "
+        "holds so "
+        "many numbers: sinusoidal[combine=concat]. "
+        "--combine says how for the SPECs that do not; --combine add,concat trains each of them "
+        "both ways. The table compares the two, with the mean |cos| between token and position vectors.",
     .options = options,
     .run     = run,
 };

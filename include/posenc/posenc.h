@@ -250,6 +250,7 @@ typedef struct posenc_encoding_info {
     const char *why_causal;  /* the reason, where causal_only is set; else NULL */
     const char *
         row_limit; /* the setting that says how many positions have a row of their own ("rows"); NULL: none has */
+    int by_word; /* input: a row belongs to a word too and takes the place of its vector; positions are (id, P) */
 } posenc_encoding_info;
 
 /* The registry: the only list of encodings there is. */

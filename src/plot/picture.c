@@ -79,20 +79,19 @@ static int is_signed(const double *v, int64_t n)
 /* Rows of positions 0 .. n-1, [n, width]; *width from the encoding. */
 static posenc_status read_rows(sketch *s, pe_picture *p, int64_t *width, posenc_error *err)
 {
-    const posenc_dims *d   = &s->data->dims;
-    const int64_t      n   = s->data->length;
-    *width                 = d->d_model ? d->d_model : d->H * d->D;
-    const int64_t shape[3] = {1, n, *width};
-    posenc_dims   dims     = *d;
-    posenc_status status;
-    dims.B  = 1;
-    dims.Lq = dims.Lk = d->Lk > n ? d->Lk : n;
-    status            = prepare(s, &dims, POSENC_FORWARD, err);
-    if (!status)
-        status = allocate(p, n * *width > n * n ? n * *width : n * n, n * *width, err);
+    const posenc_dims *d    = &s->data->dims;
+    const int64_t      n    = s->data->length;
+    posenc_dims        dims = *d;
+    dims.B                  = 1;
+    dims.Lq = dims.Lk    = d->Lk > n ? d->Lk : n;
+    posenc_status status = prepare(s, &dims, POSENC_FORWARD, err);
     if (status)
         return status;
-    posenc_tensor        y  = posenc_tensor_contiguous(p->x, POSENC_F64, 3, shape);
+    *width = posenc_row_width(s->plan);
+    status = allocate(p, n * *width > n * n ? n * *width : n * n, n * *width, err);
+    if (status)
+        return status;
+    posenc_tensor        y  = posenc_tensor_contiguous(p->x, POSENC_F64, 3, (const int64_t[]){1, n, *width});
     const posenc_rows_in in = {.pos = posenc_positions_range(0, 1), .params = s->data->params};
     return posenc_rows(s->plan, &in, &y, s->work, err);
 }

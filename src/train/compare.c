@@ -15,6 +15,7 @@
 #include "plot/plot.h"
 #include "train/directory.h"
 #include "train/fail.h"
+#include "train/model.h"
 #include "train/pool.h"
 
 #include <math.h>
@@ -124,7 +125,7 @@ static int has_untrained_rows(const posenc_encoding *e)
     return 0;
 }
 
-static pe_run_config run_config(const pe_compare *c, const posenc_encoding *e)
+static pe_run_config run_config(const pe_compare *c, const posenc_encoding *e, const pe_entry *entry)
 {
     const pe_preset *p = &c->config.preset;
     return (pe_run_config){.spec          = posenc_encoding_spec(e),
@@ -140,13 +141,16 @@ static pe_run_config run_config(const pe_compare *c, const posenc_encoding *e)
                            .clip          = p->clip,
                            .windows       = c->windows,
                            .bidirectional = c->config.bidirectional,
+                           .entry         = *entry,
                            .text          = &c->text};
 }
 
 static posenc_status check_new(const pe_compare *c, const pe_outcome *o, posenc_error *err)
 {
     for (int i = 0; i < c->count; i++)
-        if (!strcmp(posenc_encoding_spec(c->outcomes[i].e), posenc_encoding_spec(o->e)))
+        if (!strcmp(posenc_encoding_spec(c->outcomes[i].e), posenc_encoding_spec(o->e)) &&
+            c->outcomes[i].config.entry.combine == o->config.entry.combine &&
+            c->outcomes[i].config.entry.inject == o->config.entry.inject)
             return pe_train_fail(err, POSENC_ARGUMENT, "%.60s and %.60s are the same encoding; give it once",
                                  c->outcomes[i].label, o->label);
     return POSENC_OK;
@@ -165,22 +169,48 @@ static posenc_status try_out(const pe_outcome *o, posenc_error *err)
     return status;
 }
 
-static posenc_status outcome_create(pe_compare *c, pe_outcome *o, posenc_error *err)
+/* pe_entry_give in place. */
+static posenc_status give(char spec[PE_LONGEST_SPEC], const char *name, int64_t value, posenc_error *err)
 {
-    char              complete[PE_LONGEST_SPEC];
+    char                given[PE_LONGEST_SPEC];
+    const posenc_status status = pe_entry_give(given, sizeof given, spec, name, value, err);
+    if (!status)
+        strcpy(spec, given);
+    return status;
+}
+
+/* A SPEC as it was asked for, divided: for the library with the settings of its room, and how rows enter. */
+static posenc_status read_spec(pe_outcome *o, char complete[PE_LONGEST_SPEC], pe_entry *entry,
+                               const pe_compare *c, posenc_error *err)
+{
+    char              plain[PE_LONGEST_SPEC];
     const posenc_dims dims   = model_dims(&c->config.preset);
     const int         mask   = c->config.bidirectional ? POSENC_MASK_NONE : POSENC_MASK_CAUSAL;
-    const size_t      seeds  = (size_t)c->config.preset.seeds;
-    posenc_status     status = pe_spec_complete(complete, sizeof complete, o->label, &dims, mask, err);
+    posenc_status     status = pe_entry_take(plain, sizeof plain, entry, o->label, err);
+    o->is_plain              = posenc_encoding_find(o->label) != NULL;
+    o->is_bare               = !status && posenc_encoding_find(plain) != NULL;
+    if (!status && entry->inject == PE_IN_BLOCKS)
+        status = give(plain, "states", c->config.preset.layers, err);
+    if (!status && c->config.bidirectional)
+        status = give(plain, "vocab", PE_BYTES + 1, err);
+    return status ? status : pe_spec_complete(complete, PE_LONGEST_SPEC, plain, &dims, mask, err);
+}
+
+static posenc_status outcome_create(pe_compare *c, pe_outcome *o, posenc_error *err)
+{
+    char          complete[PE_LONGEST_SPEC];
+    pe_entry      entry;
+    const size_t  seeds  = (size_t)c->config.preset.seeds;
+    posenc_status status = read_spec(o, complete, &entry, c, err);
     if (!status)
         status = posenc_encoding_create(&o->e, complete, NULL, err);
-    if (!status)
-        status = check_new(c, o, err);
     if (status)
         return status;
-    o->is_plain         = posenc_encoding_find(o->label) != NULL;
+    o->config = run_config(c, o->e, &entry);
+    status    = check_new(c, o, err);
+    if (status)
+        return status;
     o->untrained_beyond = has_untrained_rows(o->e);
-    o->config           = run_config(c, o->e);
     o->runs             = calloc(seeds, sizeof *o->runs);
     o->progress         = calloc(seeds, sizeof *o->progress);
     o->ended            = calloc(seeds, sizeof *o->ended);
@@ -194,7 +224,7 @@ static posenc_status outcome_create(pe_compare *c, pe_outcome *o, posenc_error *
 static int has_no_meaning(const pe_outcome *o, posenc_status status)
 {
     const int of_sizes = status == POSENC_SHAPE || status == POSENC_SETTING || status == POSENC_RANGE;
-    return o->e && (status == POSENC_UNSUPPORTED || (o->is_plain && of_sizes));
+    return o->e && (status == POSENC_UNSUPPORTED || (o->is_bare && of_sizes));
 }
 
 /* The sentence without who says it and without its mend, which speak to a programmer: "plan: WHY; do this". */
@@ -234,21 +264,68 @@ static posenc_status add_outcome(pe_compare *c, posenc_error *err)
     return status;
 }
 
+/* An outcome at the end of the array, empty but for its label. */
+static posenc_status begin_outcome(pe_compare *c, const char *label, posenc_error *err)
+{
+    pe_outcome *more = realloc(c->outcomes, (size_t)(c->count + 1) * sizeof *more);
+    if (!more)
+        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for %d encodings", c->count + 1);
+    c->outcomes = more;
+    memset(&more[c->count], 0, sizeof *more);
+    snprintf(more[c->count].label, sizeof more[c->count].label, "%s", label);
+    return add_outcome(c, err);
+}
+
+/* Does a part of this SPEC act at the input, and does the SPEC leave open how its rows are combined? */
+static posenc_status is_open(int *open, const char *spec, posenc_error *err)
+{
+    char             plain[PE_LONGEST_SPEC];
+    pe_entry         entry;
+    posenc_encoding *e      = NULL;
+    posenc_status    status = pe_entry_take(plain, sizeof plain, &entry, spec, err);
+    if (!status)
+        status = posenc_encoding_create(&e, plain, NULL, err);
+    *open = !status && posenc_encoding_part(e, POSENC_INPUT) &&
+            !posenc_encoding_part(e, POSENC_INPUT)->by_word && !entry.names_combine &&
+            entry.inject == PE_AT_INPUT;
+    posenc_encoding_free(e);
+    return status;
+}
+
+/* One outcome for a SPEC, or one for each way of combining its rows that was asked for. */
+static posenc_status add_spec(pe_compare *c, const char *spec, int *opened, posenc_error *err)
+{
+    char          named[PE_LONGEST_SPEC];
+    int           open;
+    posenc_status status = is_open(&open, spec, err);
+    *opened += open;
+    if (!status && (!open || c->ways & 1 << PE_ADD))
+        status = begin_outcome(c, spec, err);
+    if (!status && open && c->ways & 1 << PE_CONCAT) {
+        status = pe_entry_name_combine(named, sizeof named, spec, PE_CONCAT, err);
+        if (!status)
+            status = begin_outcome(c, named, err);
+    }
+    return status;
+}
+
 static posenc_status set_outcomes(pe_compare *c, posenc_error *err)
 {
+    char          spec[PE_LONGEST_SPEC];
     const char   *list   = c->config.preset.encodings;
-    posenc_status status = POSENC_OK;
+    int           opened = 0;
+    posenc_status status = pe_combine_read(&c->ways, c->config.combine ? c->config.combine : "add", err);
     while (list && !status) {
-        pe_outcome *more = realloc(c->outcomes, (size_t)(c->count + 1) * sizeof *more);
-        if (!more)
-            return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for %d encodings", c->count + 1);
-        c->outcomes   = more;
-        pe_outcome *o = &more[c->count];
-        memset(o, 0, sizeof *o);
-        list = pe_spec_next(o->label, sizeof o->label, list, &status, err);
+        list = pe_spec_next(spec, sizeof spec, list, &status, err);
         if (!status)
-            status = add_outcome(c, err);
+            status = add_spec(c, spec, &opened, err);
     }
+    if (!status && c->config.combine && opened == 0)
+        return pe_train_fail(
+            err, POSENC_ARGUMENT,
+            "combine: %s has nothing to act on: no encoding acts at the input without saying for "
+            "itself how it is combined; add one, such as sinusoidal",
+            c->config.combine);
     if (!status && c->count == 0)
         return pe_train_fail(err, POSENC_UNSUPPORTED, "%.60s cannot be compared %s: %s; give other encodings",
                              c->absent[0].label,

@@ -12,6 +12,7 @@
 #ifndef PE_TRAIN_COMPARE_H
 #define PE_TRAIN_COMPARE_H
 
+#include "train/entry.h"
 #include "train/preset.h"
 #include "train/table.h"
 
@@ -27,6 +28,7 @@ typedef struct pe_compare_config {
     int64_t              workers;       /* 0: one per processor */
     const char          *call;          /* the command that repeats it; NULL where there is none */
     int                  bidirectional; /* 1: hidden bytes from both sides instead of the next byte */
+    const char          *combine; /* for SPECs that do not say: "add", "concat", "add,concat"; NULL: "add" */
 } pe_compare_config;
 
 typedef struct pe_compare pe_compare;
@@ -74,6 +76,10 @@ posenc_status pe_compare_estimate(pe_compare *compare, double *seconds, posenc_e
 posenc_status pe_compare_plan(const pe_compare *compare, pe_table *table, posenc_error *err);
 /* The results, one row per encoding, in the order of their ranks. */
 posenc_status pe_compare_table(const pe_compare *compare, pe_table *table, posenc_error *err);
+/* The encodings at the input: how their rows enter, and what concatenating them changes against adding them; no rows where
+   there is none. *is_plain = 1 if all of them are added at the input, as is standard. */
+posenc_status pe_compare_entries(const pe_compare *compare, pe_table *table, int *is_plain,
+                                 posenc_error *err);
 /* Claims that must hold on an ordinary text: one row per claim. */
 posenc_status pe_compare_checks(const pe_compare *compare, pe_table *table, posenc_error *err);
 /* The answer in one or two sentences; belongs to the comparison. */

@@ -4,8 +4,8 @@
  *
  * Everything that is decided once per run and involves no arithmetic on activations. A recipe per
  * tensor says its shape in units of d and how it starts; the encoding's own tensors follow, one set
- * per layer, but for the part at the place input, which acts once, before the first layer, and has one
- * set for the whole model.
+ * per layer, but for the part at the place input, which has one set for the whole model wherever its
+ * rows enter. Rows that are concatenated bring the matrix that projects them, which counts as theirs.
  *
  * What surprises: numbers of shared tensors depend on the run's seed and the tensor's name alone, so
  * two models with different encodings start from the same numbers, and the difference of their losses
@@ -182,7 +182,8 @@ static void add_recipe(pe_model *m, const recipe *r, const char *prefix)
 
 static void add_recipes(pe_model *m)
 {
-    char prefix[32];
+    const int64_t layers_end = m->config.layers * PE_LAYER_WEIGHTS;
+    char          prefix[32];
     for (int64_t l = 0; l < m->config.layers; l++) {
         snprintf(prefix, sizeof prefix, "layer%lld.", (long long)l);
         for (int i = 0; i < PE_LAYER_WEIGHTS; i++)
@@ -190,6 +191,7 @@ static void add_recipes(pe_model *m)
     }
     for (int i = 0; i < PE_MODEL_WEIGHTS; i++)
         add_recipe(m, &model_recipes[i], "");
+    m->weights[layers_end + PE_EMBEDDING].trains = !m->by_word;
 }
 
 /* Parameter i of layer l: a stretch of its own, or layer 0's where the whole model shares it. */
@@ -242,12 +244,63 @@ static posenc_status check_length_free(const pe_model *m, int i, posenc_error *e
     return POSENC_OK;
 }
 
+/* ---------------------------------------------------------------- rows at the input --------- */
+
+/* How wide rows must be to be added: d, or with inject=blocks d for every block. */
+static posenc_status check_row_width(const pe_model *m, posenc_error *err)
+{
+    const int64_t d = m->config.d_model, all = m->config.layers * d;
+    const int     in_blocks = m->config.entry.inject == PE_IN_BLOCKS;
+    if (m->has_mixer || m->row_width == d || (in_blocks && m->row_width == all))
+        return POSENC_OK;
+    if (in_blocks)
+        return pe_train_fail(
+            err, POSENC_SHAPE,
+            "model: %.60s has rows of %lld numbers; to be added in every block they must have "
+            "%lld, or %lld for rows of each block's own",
+            m->config.spec, (long long)m->row_width, (long long)d, (long long)all);
+    return pe_train_fail(err, POSENC_SHAPE,
+                         "model: %.60s has rows of %lld numbers; to be added they must have %lld; "
+                         "combine=concat takes any",
+                         m->config.spec, (long long)m->row_width, (long long)d);
+}
+
+/* Finds out how rows enter, if there are any. */
+static posenc_status entry_create(pe_model *m, posenc_error *err)
+{
+    const pe_entry *entry = &m->config.entry;
+    m->row_width          = posenc_row_width(m->short_plan);
+    m->has_rows           = m->row_width > 0;
+    m->by_word            = m->has_rows && posenc_encoding_part(m->encoding, POSENC_INPUT)->by_word;
+    m->has_mixer          = entry->combine == PE_CONCAT;
+    if (m->has_mixer && entry->inject == PE_IN_BLOCKS)
+        return pe_train_fail(err, POSENC_UNSUPPORTED, "model: combine=concat must go with inject=input");
+    if (!m->has_rows && !pe_entry_is_standard(entry))
+        return pe_train_fail(err, POSENC_UNSUPPORTED,
+                             "model: %.60s does not act at the input; combine and inject are for encodings "
+                             "that do",
+                             m->config.spec);
+    if (m->by_word && !pe_entry_is_standard(entry))
+        return pe_train_fail(
+            err, POSENC_UNSUPPORTED,
+            "model: rows of %.60s take the place of the tokens' vectors, so there is nothing to "
+            "combine them with; leave out combine and inject",
+            m->config.spec);
+    return m->has_rows ? check_row_width(m, err) : POSENC_OK;
+}
+
+/* W of [e; p] W. It takes weight decay, as all matrices of the model. */
+static void add_mixer(pe_model *m)
+{
+    const int64_t d = m->config.d_model;
+    snprintf(add_weight(m, (d + m->row_width) * d, 1, 1)->name, sizeof m->weights->name, "combine");
+}
+
 static posenc_status table_create(pe_model *m, posenc_error *err)
 {
     const int64_t layers = m->config.layers;
     m->param_count       = posenc_param_count(m->encoding);
-    m->has_rows          = posenc_encoding_part(m->encoding, POSENC_INPUT) != NULL;
-    const size_t tensors = (size_t)(layers * m->param_count);
+    const size_t tensors = (size_t)(layers * m->param_count) + 1; /* and the mixer */
     m->weights = calloc((size_t)layers * PE_LAYER_WEIGHTS + PE_MODEL_WEIGHTS + tensors, sizeof *m->weights);
     m->params  = calloc(2 * tensors + (size_t)m->param_count + 1, sizeof *m->params);
     if (!m->weights || !m->params)
@@ -256,6 +309,8 @@ static posenc_status table_create(pe_model *m, posenc_error *err)
     m->rows_dparams  = m->layer_dparams + tensors;
     add_recipes(m);
     m->encoding_weight = m->weight_count;
+    if (m->has_mixer)
+        add_mixer(m);
     for (int64_t l = 0; l < layers; l++)
         for (int i = 0; i < m->param_count; i++) {
             posenc_status status = add_parameter(m, l, i, err);
@@ -341,6 +396,14 @@ static size_t lay_out(pe_model *m, char *base)
     m->wide   = take(base, &used, PE_BLOCK_ROWS * wide * e);
     m->scale  = take(base, &used, PE_BLOCK_ROWS * e);
     m->losses = take(base, &used, n * sizeof(double));
+    if (m->has_rows) {
+        const size_t rows = (size_t)m->config.longest;
+        m->table          = take(base, &used, rows * (size_t)m->row_width * e);
+        m->dtable         = take(base, &used, rows * (size_t)m->row_width * e);
+        m->meeting        = take(base, &used, rows * d * e);
+    }
+    if (m->by_word)
+        m->places = take(base, &used, 2 * n * sizeof *m->places);
     return used;
 }
 
@@ -353,7 +416,7 @@ static void *element(const pe_model *m, void *array, int64_t index)
    where it arises: rows from posenc_rows_backward, all else from posenc_attend_backward. */
 static void connect(pe_model *m)
 {
-    int which = m->encoding_weight;
+    int which = m->encoding_weight + m->has_mixer;
     for (int64_t l = 0; l < m->config.layers; l++)
         for (int i = 0; i < m->param_count; i++) {
             const int64_t at      = l * m->param_count + i;
@@ -422,6 +485,17 @@ static void start_weight(pe_model *m, const pe_weight *w, const recipe *r)
             mean + (sigma > 0 ? sigma * posenc_random_normal(m->config.seed, w->name, (uint64_t)i) : 0));
 }
 
+/* W = [I; I], cut to the rows that it has: the model begins as the one that adds, token half and position half alike,
+   and so as paired with it as two models can be. Training may then leave the sum. */
+static void start_mixer(pe_model *m)
+{
+    const int64_t d = m->config.d_model, at = m->weights[m->encoding_weight].offset;
+    for (int64_t i = 0; i < d; i++)
+        put(m, at + i * d + i, 1);
+    for (int64_t i = 0; i < d && i < m->row_width; i++)
+        put(m, at + (d + i) * d + i, 1);
+}
+
 /* A seed for layer l of a run: one step of splitmix64 (Steele et al. 2014), so that neighbours
    share nothing. */
 static uint64_t layer_seed(uint64_t seed, int64_t l)
@@ -440,6 +514,8 @@ static posenc_status start_all(pe_model *m, posenc_error *err)
             start_weight(m, w++, &layer_recipes[i]);
     for (int i = 0; i < PE_MODEL_WEIGHTS; i++)
         start_weight(m, w++, &model_recipes[i]);
+    if (m->has_mixer)
+        start_mixer(m);
     if (m->param_count == 0)
         return POSENC_OK;
     /* Downwards, so that what all layers share ends as layer 0's seed has it. */
@@ -449,6 +525,36 @@ static posenc_status start_all(pe_model *m, posenc_error *err)
         status = posenc_param_init(m->encoding, &dims, m->params + l * m->param_count,
                                    layer_seed(m->config.seed, l), err);
     return status;
+}
+
+/* ---------------------------------------------------------------- rows of any length -------- */
+
+/* Rows 0 .. L-1 as a plan makes them. */
+static posenc_status make_rows(pe_model *m, void *to, const posenc_plan *plan, posenc_error *err)
+{
+    const int64_t        shape[3] = {1, m->config.L, m->row_width};
+    posenc_tensor        y        = posenc_tensor_contiguous(to, m->config.dtype, 3, shape);
+    const posenc_rows_in in       = {.params = m->params};
+    return posenc_rows(plan, &in, &y, m->workspace, err);
+}
+
+/* A model is trained at L and read at `longest`, where its first positions must stand for the length L: a table that is
+   stretched to the length of the input does not do that. */
+static posenc_status check_rows_length_free(pe_model *m, posenc_error *err)
+{
+    const size_t bytes = (size_t)m->config.L * (size_t)m->row_width * posenc_dtype_size(m->config.dtype);
+    if (!m->has_rows)
+        return POSENC_OK;
+    posenc_status status = make_rows(m, m->table, m->short_plan, err);
+    if (!status)
+        status = make_rows(m, m->dtable, m->long_plan, err);
+    if (status || !memcmp(m->table, m->dtable, bytes))
+        return status;
+    return pe_train_fail(
+        err, POSENC_UNSUPPORTED,
+        "model: the rows of %.60s depend on the length of the whole input, so a model trained at "
+        "%lld cannot be evaluated at %lld in one pass; give it a fixed length",
+        m->config.spec, (long long)m->config.L, (long long)m->config.longest);
 }
 
 /* ---------------------------------------------------------------- the model's own calls ----- */
@@ -471,14 +577,18 @@ posenc_status pe_model_create(pe_model **model, const pe_model_config *config, p
     }
     if (!status) {
         m->config.spec = posenc_encoding_spec(m->encoding);
-        status         = table_create(m, err);
+        status         = plans_create(m, err);
     }
     if (!status)
-        status = plans_create(m, err);
+        status = entry_create(m, err);
+    if (!status)
+        status = table_create(m, err);
     if (!status)
         status = memory_create(m, err);
     if (!status)
         status = start_all(m, err);
+    if (!status)
+        status = check_rows_length_free(m, err);
     if (status)
         pe_model_free(m);
     else
@@ -523,6 +633,12 @@ posenc_status pe_model_gradient(pe_model *m, double *loss, const pe_batch *batch
 {
     const posenc_status status = check_batch(m, batch, m->config.L, err);
     return status ? status : m->math->gradient(m, loss, batch, err);
+}
+
+posenc_status pe_model_cosine(pe_model *m, double *cosine, const double weight[PE_BYTES], posenc_error *err)
+{
+    *cosine = NAN;
+    return m->has_rows && !m->by_word ? m->math->cosine(m, cosine, weight, err) : POSENC_OK;
 }
 
 static int64_t trained_from(const pe_model *m, int first)

@@ -2,8 +2,8 @@
 /*
  * model.h: the small Transformer of `compare`, forward and backward
  *
- * A Transformer over bytes: token embedding (+ rows of the encoding, if it acts at the input), then layers
- * of
+ * A Transformer over bytes: token embedding (+ rows of the encoding, if it acts at the input; entry.h has the other
+ * ways in which rows may enter), then layers of
  *
  *     x += Wo attend(norm(x) Wqkv)          attend: posenc_attend, whatever the encoding
  *     x += Wdown gelu(norm(x) Wup + bup) + bdown
@@ -27,6 +27,8 @@
 #include <posenc/posenc.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "train/entry.h"
 
 /* PE_MASK_SYMBOL: the row of the embedding that stands for a hidden byte; only bidirectional models have it. */
 enum { PE_BYTES = 256, PE_MASK_SYMBOL = PE_BYTES, PE_MLP_WIDTH = 4, PE_BLOCK_ROWS = 256 };
@@ -81,6 +83,10 @@ typedef enum pe_gradient_term {
     PE_DROP_ENCODING,
     PE_DROP_ROWS,
     PE_DROP_EMBEDDING,
+    PE_DROP_TOKEN_HALF, /* combine=concat: of W's rows that meet e */
+    PE_DROP_ROWS_HALF,  /* of W's rows that meet p */
+    PE_DROP_MIXING,     /* of e: dx W^T becomes dx */
+    PE_DROP_BLOCK_ROWS, /* inject=blocks: of the rows, what comes from blocks behind the first */
     PE_DROP_TERMS
 } pe_gradient_term;
 
@@ -93,6 +99,7 @@ typedef struct pe_model_config {
     uint64_t     seed;
     posenc_dtype dtype;         /* F32, or F64 for tests */
     int          bidirectional; /* 1: hidden bytes are predicted from both sides; 0: the next byte */
+    pe_entry     entry;         /* how rows of an input encoding enter; all 0: added before the first block */
 } pe_model_config;
 
 /* What the forward pass leaves for the backward pass, in one layer. Element type: the model's. n =
@@ -119,6 +126,7 @@ typedef struct pe_batch {
 typedef struct pe_model_math {
     posenc_status (*losses)(pe_model *m, double *losses, const pe_batch *batch, posenc_error *err);
     posenc_status (*gradient)(pe_model *m, double *loss, const pe_batch *batch, posenc_error *err);
+    posenc_status (*cosine)(pe_model *m, double *cosine, const double weight[PE_BYTES], posenc_error *err);
 } pe_model_math;
 
 extern const pe_model_math pe_model_math_f32, pe_model_math_f64;
@@ -135,12 +143,15 @@ struct pe_model {
     int64_t    size; /* elements of theta, grad */
     void      *theta, *grad;
 
-    int            param_count;     /* posenc_param_count(encoding) */
-    int            encoding_weight; /* index in `weights` of the encoding's first */
-    posenc_tensor *params;          /* [layers, param_count] into theta */
-    posenc_tensor *layer_dparams;   /* [layers, param_count] into grad; no data where not wanted */
-    posenc_tensor *rows_dparams;    /* [param_count] */
-    int            has_rows;        /* the encoding acts at the input */
+    int param_count;              /* posenc_param_count(encoding) */
+    int encoding_weight;          /* index in `weights` of the first that is there for the encoding's sake */
+    posenc_tensor *params;        /* [layers, param_count] into theta */
+    posenc_tensor *layer_dparams; /* [layers, param_count] into grad; no data where not wanted */
+    posenc_tensor *rows_dparams;  /* [param_count] */
+    int            has_rows;      /* the encoding acts at the input */
+    int64_t        row_width;     /* numbers per row there; 0: has_rows is 0 */
+    int            by_word;       /* rows take the place of the embedding, which is not trained then */
+    int            has_mixer;     /* combine=concat: weights[encoding_weight] is W [d + row_width, d] */
 
     void            *memory;    /* the one block behind all that follows */
     void            *workspace; /* for posenc_... */
@@ -149,6 +160,11 @@ struct pe_model {
     void            *dqkv;                       /* [n,3d] */
     void            *rows, *unit, *wide, *scale; /* [block,d] twice, [block,max(4d,256)], [block] */
     double          *losses;                     /* [n] */
+    int64_t         *places;                     /* by_word: [n,2] symbol and position of every token */
+    /* Rows that are not simply added at the input, without the batch, which shares them. */
+    void *table, *dtable; /* [longest, row_width] rows of the encoding, and their cotangents */
+    void *
+        meeting; /* [longest, d] what of a row meets the token's vector; backward: dx summed over the batch */
 
     pe_gradient_term drop_gradient; /* tests only */
 };
@@ -164,7 +180,12 @@ posenc_status pe_model_losses(pe_model *m, double *losses, const pe_batch *batch
    must be hidden. batch->length is L. */
 posenc_status pe_model_gradient(pe_model *m, double *loss, const pe_batch *batch, posenc_error *err);
 
-/* Elements that training changes: of the whole model, of the encoding alone. */
+/* *cosine = mean of |cos| between what of a token's vector and what of a position's row enter the first block's sum:
+   e and p, or with combine=concat the two halves of [e; p] W; over the positions below L and the bytes as `weight` (of sum
+   1) weighs them. NaN without an encoding at the input. Uses the buffers of a batch. */
+posenc_status pe_model_cosine(pe_model *m, double *cosine, const double weight[PE_BYTES], posenc_error *err);
+
+/* Elements that training changes: of the whole model; of the encoding alone, with W if it has one. */
 int64_t pe_model_parameters(const pe_model *m);
 int64_t pe_model_encoding_parameters(const pe_model *m);
 

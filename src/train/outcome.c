@@ -19,6 +19,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define BREAK_NATS 0.1
 enum { SMOOTH_PART = 8, TRAINING_PART = 20 };
@@ -167,6 +168,8 @@ posenc_status pe_outcome_measure(pe_outcome *o, int64_t seeds, posenc_error *err
         status = measure_training(o, seeds, err);
     for (int64_t s = 0; s < seeds; s++) {
         o->diverged |= o->runs[s].diverged;
+        o->cosine_before += o->runs[s].cosine_before / (double)seeds;
+        o->cosine_after += o->runs[s].cosine_after / (double)seeds;
         o->seconds += (o->runs[s].train_seconds + o->runs[s].eval_seconds) / (double)seeds;
     }
     o->break_position = pe_break_position(o->curve, PE_REACH * o->config.L, o->loss[PE_AT_L] + BREAK_NATS);
@@ -192,6 +195,34 @@ void pe_outcome_free(pe_outcome *o, int64_t seeds)
 }
 
 /* ---------------------------------------------------------------- among encodings ----------- */
+
+void pe_outcome_settings(char text[PE_LONGEST_SPEC + 64], const pe_outcome *o)
+{
+    const pe_entry *entry = &o->config.entry;
+    snprintf(text, PE_LONGEST_SPEC + 64, "%s%s%s%s%s", posenc_encoding_spec(o->e),
+             entry->combine == PE_ADD ? "" : ", combine=",
+             entry->combine == PE_ADD ? "" : pe_combine_name(entry->combine),
+             entry->inject == PE_AT_INPUT ? "" : ", inject=",
+             entry->inject == PE_AT_INPUT ? "" : pe_inject_name(entry->inject));
+}
+
+int pe_outcome_meets(const pe_outcome *o)
+{
+    const posenc_encoding_info *input = posenc_encoding_part(o->e, POSENC_INPUT);
+    return input && !input->by_word;
+}
+
+int pe_outcome_sum_of(const pe_compare *c, int i)
+{
+    const pe_outcome *joint = &c->outcomes[i];
+    for (int k = 0; k < c->count && joint->config.entry.combine == PE_CONCAT; k++) {
+        const pe_outcome *o = &c->outcomes[k];
+        if (o->is_complete && pe_entry_is_standard(&o->config.entry) &&
+            !strcmp(posenc_encoding_spec(o->e), posenc_encoding_spec(joint->e)))
+            return k;
+    }
+    return -1;
+}
 
 pe_interval pe_outcomes_difference(const pe_compare *c, int a, int b, int bucket)
 {

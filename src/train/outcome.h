@@ -17,7 +17,8 @@ enum { PE_LONGEST_SPEC = 1024, PE_LONGEST_ANSWER = 2048, PE_LONGEST_WARNING = 32
 typedef struct pe_outcome {
     char             label[PE_LONGEST_SPEC]; /* as it was asked for */
     posenc_encoding *e;
-    int              is_plain;         /* a name of the registry and nothing else: what the checks speak of */
+    int              is_plain; /* a name of the registry and nothing else: what the checks speak of */
+    int              is_bare;  /* no setting of the encoding is the caller's (but perhaps how rows enter) */
     int              untrained_beyond; /* a learned row per position: beyond L none was ever trained */
     pe_run_config    config;           /* but for the seed, of every run */
     pe_run_result   *runs;             /* [seeds] */
@@ -32,8 +33,9 @@ typedef struct pe_outcome {
     double     *curve, *low, *high; /* [8 L] by position, smoothed over L/8; range over seeds, or NULL */
     double     *training;           /* [steps] smoothed loss of the training batches */
     int64_t     break_position;
-    const char *verdict; /* "extrapolates", "degrades", "breaks", "diverged" */
-    double      seconds; /* training and evaluation, mean over seeds */
+    const char *verdict;                     /* "extrapolates", "degrades", "breaks", "diverged" */
+    double      cosine_before, cosine_after; /* mean over seeds: pe_run_result */
+    double      seconds;                     /* training and evaluation, mean over seeds */
     /* Set by the comparison of all outcomes. */
     pe_interval difference[PE_BUCKETS]; /* to the reference encoding */
     int         rank[PE_BUCKETS];       /* shared where intervals contain 0; 0: not ranked */
@@ -48,6 +50,7 @@ typedef struct pe_absent {
 struct pe_compare {
     pe_compare_config config;
     pe_text           text;
+    int               ways; /* of combining, 1 << pe_combine each, where a SPEC does not say */
     pe_outcome       *outcomes;
     int               count;
     pe_absent        *absent; /* [absent_count] */
@@ -77,6 +80,12 @@ void          pe_outcome_free(pe_outcome *o, int64_t seeds);
 /* Differences and ranks, once all that will be measured is measured; then the answer from them. */
 posenc_status pe_outcomes_rank(pe_compare *c, posenc_error *err);
 void          pe_compare_answer_write(pe_compare *c);
+/* Its settings in full: the library's SPEC, and how rows enter where that is not standard. */
+void pe_outcome_settings(char text[PE_LONGEST_SPEC + 64], const pe_outcome *o);
+/* Do its rows meet the vectors of tokens, as those of an input encoding do unless they take their place? */
+int pe_outcome_meets(const pe_outcome *o);
+/* The outcome that differs from number i in adding what i concatenates, or -1. */
+int pe_outcome_sum_of(const pe_compare *c, int i);
 /* Indices of the complete outcomes, best at L first, then those that diverged; returns their count. */
 int pe_outcomes_order(const pe_compare *c, int order[]);
 /* The difference of two outcomes in a bucket, a - b. */

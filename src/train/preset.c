@@ -35,8 +35,7 @@ const pe_preset *pe_preset_find(const char *name)
     return NULL;
 }
 
-/* Length of text up to the first `end` outside brackets. */
-static size_t up_to(const char *text, char end)
+size_t pe_spec_length(const char *text, char end)
 {
     size_t n = 0;
     for (int depth = 0; text[n] && (depth > 0 || text[n] != end); n++)
@@ -46,7 +45,7 @@ static size_t up_to(const char *text, char end)
 
 const char *pe_spec_next(char *spec, size_t n, const char *list, posenc_status *status, posenc_error *err)
 {
-    const size_t length = up_to(list, ',');
+    const size_t length = pe_spec_length(list, ',');
     *status             = POSENC_OK;
     if (length == 0)
         *status = pe_train_fail(err, POSENC_ARGUMENT,
@@ -62,8 +61,7 @@ const char *pe_spec_next(char *spec, size_t n, const char *list, posenc_status *
     return list[length] ? list + length + 1 : NULL;
 }
 
-/* Appends a piece of text; 0 if it does not fit. */
-static int append(char *to, size_t n, const char *text, size_t length)
+int pe_spec_append(char *to, size_t n, const char *text, size_t length)
 {
     const size_t used = strlen(to);
     if (used + length >= n)
@@ -85,11 +83,12 @@ static posenc_status complete_part(char *complete, size_t n, const char *part, s
     const posenc_status status = posenc_small_model_for(name, dims, mask, settings, sizeof settings, err);
     if (status)
         return status;
-    int fits = append(complete, n, part, name_length);
+    int fits = pe_spec_append(complete, n, part, name_length);
     if (settings[0] || bracket) {
-        fits &= append(complete, n, "[", 1) && append(complete, n, settings, strlen(settings));
-        fits &= append(complete, n, settings[0] && own > 1 ? " " : "", settings[0] && own > 1);
-        fits &= bracket ? append(complete, n, bracket + 1, own) : append(complete, n, "]", 1);
+        fits &=
+            pe_spec_append(complete, n, "[", 1) && pe_spec_append(complete, n, settings, strlen(settings));
+        fits &= pe_spec_append(complete, n, settings[0] && own > 1 ? " " : "", settings[0] && own > 1);
+        fits &= bracket ? pe_spec_append(complete, n, bracket + 1, own) : pe_spec_append(complete, n, "]", 1);
     }
     return fits ? POSENC_OK
                 : pe_train_fail(err, POSENC_ARGUMENT, "%s: the settings of this encoding are too long", name);
@@ -100,11 +99,11 @@ posenc_status pe_spec_complete(char *complete, size_t n, const char *spec, const
 {
     complete[0] = 0;
     for (;;) {
-        const size_t        length = up_to(spec, '+');
+        const size_t        length = pe_spec_length(spec, '+');
         const posenc_status status = complete_part(complete, n, spec, length, dims, mask, err);
         if (status || !spec[length])
             return status;
-        if (!append(complete, n, "+", 1))
+        if (!pe_spec_append(complete, n, "+", 1))
             return pe_train_fail(err, POSENC_ARGUMENT, "%.40s: this specification is too long", spec);
         spec += length + 1;
     }

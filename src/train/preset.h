@@ -29,4 +29,9 @@ const char *pe_spec_next(char *spec, size_t n, const char *list, posenc_status *
 posenc_status pe_spec_complete(char *complete, size_t n, const char *spec, const posenc_dims *dims, int mask,
                                posenc_error *err);
 
+/* Length of text up to the first `end` outside brackets. */
+size_t pe_spec_length(const char *text, char end);
+/* Appends `length` characters to a string in an array of n; 0, and nothing is changed, if they do not fit. */
+int pe_spec_append(char *to, size_t n, const char *text, size_t length);
+
 #endif

@@ -90,16 +90,22 @@ static void table(FILE *to, const pe_table *t, int details)
     fputs("</tbody></table></div>\n", to);
 }
 
-static void legend(FILE *to, const pe_table *t)
+static void meanings(FILE *to, const pe_table *t)
 {
-    fputs("<details><summary>More columns, and what they mean</summary>\n", to);
-    table(to, t, 1);
     fputs("<dl>\n", to);
     for (int k = 0; k < t->column_count; k++) {
         element(to, "dt", "%s", t->columns[k].head);
         element(to, "dd", "%s", t->columns[k].meaning);
     }
-    fputs("</dl></details>\n", to);
+    fputs("</dl>", to);
+}
+
+static void legend(FILE *to, const pe_table *t)
+{
+    fputs("<details><summary>More columns, and what they mean</summary>\n", to);
+    table(to, t, 1);
+    meanings(to, t);
+    fputs("</details>\n", to);
 }
 
 /* "1 seed", "3 seeds" */
@@ -285,6 +291,39 @@ static void results(FILE *to, const pe_compare *c)
     pe_table_free(&t);
 }
 
+/* Adding against concatenating, with the argument that adding is defended by. */
+static void entries(FILE *to, const pe_compare *c)
+{
+    pe_table t;
+    int      is_plain;
+    if (pe_compare_entries(c, &t, &is_plain, NULL))
+        return;
+    if (t.row_count > 0) {
+        fputs("<h2 id=entries>Token and position vectors</h2>\n", to);
+        element(
+            to, "p",
+            "Adding a position's vector to a token's is defended with high dimensions: random vectors are "
+            "nearly orthogonal there, so that a sum keeps both apart. How nearly depends on the width: the "
+            "mean |cos| of two random directions is %.3f at this model's width of %lld, and %.3f at 512. The "
+            "last columns give it for the two vectors whose sum enters the first block, over the bytes of "
+            "the "
+            "text and the positions below L: before the first step, and after the last.",
+            pe_random_cosine(c->config.preset.d_model), (long long)c->config.preset.d_model,
+            pe_random_cosine(512));
+        table(to, &t, 1);
+        element(
+            to, "p",
+            "combine=concat stands for x = [e; p] W with a learned W, that is e W_e + p W_p: it contains the "
+            "sum, from which it starts, and may leave it. What it costs is W, in every step. %s",
+            is_plain ? "Here every encoding was added; --combine add,concat trains both side by side."
+                     : "Where its interval contains zero, the freedom to leave the sum was not needed.");
+        fputs("<details><summary>What the columns mean</summary>\n", to);
+        meanings(to, &t);
+        fputs("</details>\n", to);
+    }
+    pe_table_free(&t);
+}
+
 static void curves(FILE *to, const pe_compare *c, const pe_gallery *g)
 {
     const pe_preset *p = &c->config.preset;
@@ -376,8 +415,10 @@ static void encoding(FILE *to, const pe_compare *c, const pe_gallery *g, int ind
     for (int place = 0; place < POSENC_PLACES; place++)
         if (posenc_encoding_part(o->e, (posenc_place)place))
             part(to, posenc_encoding_part(o->e, (posenc_place)place));
+    char settings[PE_LONGEST_SPEC + 64];
+    pe_outcome_settings(settings, o);
     fputs("<p>Settings: <code>", to);
-    text(to, posenc_encoding_spec(o->e));
+    text(to, settings);
     if (o->runs[0].encoding_parameters)
         fprintf(to, "</code>. It learns %lld numbers of its own.", (long long)o->runs[0].encoding_parameters);
     else
@@ -539,6 +580,7 @@ void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g)
     answer(to, c);
     what_was_run(to, c);
     results(to, c);
+    entries(to, c);
     curves(to, c, g);
     checks(to, c);
     encodings(to, c, g);

@@ -88,6 +88,29 @@ static json_t *runs_json(const pe_compare *c, const pe_outcome *o)
     return array;
 }
 
+/* How rows enter, and how the vectors that meet stand to each other; null where no rows meet them. */
+static json_t *entry_json(const pe_outcome *o)
+{
+    if (!pe_outcome_meets(o))
+        return json_null();
+    return json_pack("{s:s, s:s, s:{s:o, s:o, s:o}}", "combine", pe_combine_name(o->config.entry.combine),
+                     "inject", pe_inject_name(o->config.entry.inject), "token_position_cosine", "random",
+                     number(pe_random_cosine(o->config.d_model)), "before", number(o->cosine_before), "after",
+                     number(o->cosine_after));
+}
+
+/* Concatenated against added, in each bucket; null where the sum was not trained beside it. */
+static json_t *to_sum_json(const pe_compare *c, const pe_outcome *o)
+{
+    const int i = (int)(o - c->outcomes), sum = pe_outcome_sum_of(c, i);
+    if (sum < 0 || o->diverged || c->outcomes[sum].diverged)
+        return json_null();
+    json_t *array = json_array();
+    for (int b = 0; b < PE_BUCKETS; b++)
+        json_array_append_new(array, interval(pe_outcomes_difference(c, i, sum, b)));
+    return array;
+}
+
 static json_t *outcome_json(const pe_compare *c, const pe_outcome *o)
 {
     json_t *json =
@@ -95,6 +118,8 @@ static json_t *outcome_json(const pe_compare *c, const pe_outcome *o)
                   posenc_encoding_spec(o->e), "parameters", (json_int_t)o->runs[0].parameters,
                   "encoding_parameters", (json_int_t)o->runs[0].encoding_parameters, "class", o->verdict,
                   "diverged", o->diverged, "breaks_at", (json_int_t)(o->break_position + 1));
+    json_object_set_new(json, "entry", entry_json(o));
+    json_object_set_new(json, "to_sum", to_sum_json(c, o));
     json_object_set_new(json, "buckets", buckets_json(c, o));
     json_object_set_new(json, "runs", runs_json(c, o));
     json_object_set_new(json, "curve", numbers(o->curve, PE_REACH * o->config.L));

@@ -106,7 +106,8 @@ static pe_model_config model_config(const pe_run_config *c)
                              .seed    = c->seed,
                              .dtype   = POSENC_F32,
 
-                             .bidirectional = c->bidirectional};
+                             .bidirectional = c->bidirectional,
+                             .entry         = c->entry};
 }
 
 /* ---------------------------------------------------------------- progress ------------------ */
@@ -357,6 +358,19 @@ static posenc_status evaluate(work *w, const pe_run_config *c, pe_run_progress *
     return status;
 }
 
+/* ---------------------------------------------------------------- tokens and positions ------ */
+
+static posenc_status measure_cosine(double *cosine, const work *w, const pe_run_config *c, posenc_error *err)
+{
+    int64_t counts[PE_BYTES] = {0};
+    double  weight[PE_BYTES];
+    for (int64_t i = 0; i < c->text->train_size; i++)
+        counts[c->text->bytes[i]]++;
+    for (int i = 0; i < PE_BYTES; i++)
+        weight[i] = (double)counts[i] / (double)c->text->train_size;
+    return pe_model_cosine(w->model, cosine, weight, err);
+}
+
 /* ---------------------------------------------------------------- results ------------------- */
 
 /* An array of n NaNs: what was not measured must not look like a number. */
@@ -376,6 +390,7 @@ static posenc_status result_create(pe_run_result *result, const pe_run_config *c
     result->params              = calloc((size_t)(c->layers * m->param_count) + 1, sizeof *result->params);
     result->parameters          = pe_model_parameters(m);
     result->encoding_parameters = pe_model_encoding_parameters(m);
+    result->cosine_before = result->cosine_after = NAN;
     if (!result->train_loss || !result->window_loss || !result->params)
         return pe_train_fail(err, POSENC_MEMORY, "run: no memory for the losses of %lld windows",
                              (long long)c->windows);
@@ -425,7 +440,11 @@ posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_
     if (!status)
         status = result_create(result, config, w.model, err);
     if (!status)
+        status = measure_cosine(&result->cosine_before, &w, config, err);
+    if (!status)
         status = train(&w, config, progress, result, err);
+    if (!status && !result->diverged)
+        status = measure_cosine(&result->cosine_after, &w, config, err);
     if (!status && !result->diverged)
         status = evaluate(&w, config, progress, result, err);
     if (!status)

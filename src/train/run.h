@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "train/entry.h"
+
 /* Text as bytes: the first part is trained on, the last tenth is held out in windows of 8 L. */
 typedef struct pe_text {
     const unsigned char *bytes;
@@ -30,6 +32,7 @@ typedef struct pe_run_config {
     double         learning_rate, weight_decay, clip;
     int64_t        windows;       /* held-out windows of 8 L to evaluate */
     int            bidirectional; /* 1: hidden bytes from both sides instead of the next byte */
+    pe_entry       entry;         /* how rows of an input encoding enter */
     uint64_t       seed;
     const pe_text *text;
 } pe_run_config;
@@ -57,9 +60,12 @@ typedef struct pe_run_result {
                              Bidirectional: mean over the hidden bytes of the window, read in pieces of L/2, L, 2 L,
                              4 L and 8 L; column p holds that of the shortest of these lengths above p */
     int64_t parameters, encoding_parameters;
-    double  train_seconds, eval_seconds, tokens_per_second; /* throughput from the second hundred of steps */
-    int     cancelled;
-    int     diverged; /* a loss that is not finite: training stopped there */
+    /* Mean |cos| between the vectors of tokens and of positions (pe_model_cosine), bytes weighted as the training part of
+       the text has them: before the first step and after the last. NaN without an input encoding. */
+    double cosine_before, cosine_after;
+    double train_seconds, eval_seconds, tokens_per_second; /* throughput from the second hundred of steps */
+    int    cancelled;
+    int    diverged; /* a loss that is not finite: training stopped there */
     pe_run_param *params;
     int           param_count;
 } pe_run_result;

@@ -56,6 +56,11 @@ void pe_bucket_means(double *means, const float *losses, int64_t windows, int64_
     }
 }
 
+double pe_random_cosine(int64_t d)
+{
+    return exp(lgamma((double)d / 2) - lgamma((double)(d + 1) / 2)) / sqrt(acos(-1.0));
+}
+
 double pe_mean(const double *x, int64_t n)
 {
     double sum = 0;

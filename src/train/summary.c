@@ -100,6 +100,11 @@ static void own_parameters(const spot *s)
     PUT(s, "%lld", (long long)s->o->runs[0].encoding_parameters);
 }
 
+static void cosine(const spot *s)
+{
+    put_number(s, "%.3f", s->o->cosine_after);
+}
+
 static void throughput(const spot *s)
 {
     const double rate = s->o->runs[0].tokens_per_second;
@@ -131,7 +136,8 @@ static const pe_column columns[] = { /* ORDER cells */
     {"rank", "at " AT_L "; shared (=) where the interval of the difference contains zero", 0, 0}, \
     {"at x8", "rank at x8", 0, 0}, \
     {"params", "numbers that training changes, of the whole model", 0, 0}, \
-    {"own", "numbers that training changes, of the encoding alone", 0, 1}, \
+    {"own", "numbers that training changes, of the encoding alone (and W of combine=concat)", 0, 1}, \
+    {"|cos|", "mean |cos| between vectors of tokens and of positions, after training; for encodings at the input", 0, 0}, \
     {"kB/s", "thousand bytes trained on per second, one thread", 0, 1}, \
     {"s", "seconds for training and evaluation, one thread, mean over seeds", 0, 0}
     LAST_COLUMNS("L/2..L"),
@@ -156,7 +162,7 @@ static const struct {
     {label, 0}, {loss, PE_AT_HALF}, {loss, PE_AT_L}, {loss, PE_AT_2L}, {loss, PE_AT_4L}, {loss, PE_AT_8L},
     {ratio, PE_AT_2L}, {ratio, PE_AT_4L}, {ratio, PE_AT_8L}, {verdict, 0}, {break_position, 0},
     {difference, PE_AT_L}, {difference, PE_AT_8L}, {rank, PE_AT_L}, {rank, PE_AT_8L}, {parameters, 0},
-    {own_parameters, 0}, {throughput, 0}, {seconds, 0},
+    {own_parameters, 0}, {cosine, 0}, {throughput, 0}, {seconds, 0},
 };
 /* clang-format on */
 static_assert(COUNT(columns) == COUNT(cells), "ORDER columns, cells");
@@ -195,8 +201,9 @@ static void add_absent_notes(const pe_compare *c, pe_table *t)
 static void add_notes(const pe_compare *c, pe_table *t)
 {
     const pe_preset *p       = &c->config.preset;
-    int              starred = 0, unfinished = 0, undone = 0;
+    int              starred = 0, unfinished = 0, undone = 0, met = 0;
     for (int i = 0; i < c->count; i++) {
+        met |= c->outcomes[i].is_complete && !isnan(c->outcomes[i].cosine_after);
         starred |= c->outcomes[i].is_complete && c->outcomes[i].untrained_beyond;
         undone += !c->outcomes[i].is_complete;
     }
@@ -215,6 +222,9 @@ static void add_notes(const pe_compare *c, pe_table *t)
         add_note(
             t,
             "* untrained rows: a row per position is learned, and no training step reached those beyond L.");
+    if (met)
+        add_note(t, "|cos| of token and position vectors: random directions of width %lld have %.3f.",
+                 (long long)p->d_model, pe_random_cosine(p->d_model));
     if (unfinished)
         add_note(t, "%d of %d encodings did not finish and are left out.", undone, c->count);
     add_absent_notes(c, t);
@@ -286,11 +296,12 @@ posenc_status pe_compare_plan(const pe_compare *compare, pe_table *table, posenc
     const posenc_status    status  = begin(table, heads, COUNT(heads), compare->count, err);
     for (int i = 0; !status && i < compare->count; i++) {
         const pe_outcome *o = &compare->outcomes[i];
-        char              places[64];
+        char              places[64], settings[PE_LONGEST_SPEC + 64];
         join_places(places, sizeof places, o->e);
+        pe_outcome_settings(settings, o);
         pe_table_set(table, i, 0, "%s", o->label);
         pe_table_set(table, i, 1, "%s", places);
-        pe_table_set(table, i, 2, "%s", posenc_encoding_spec(o->e));
+        pe_table_set(table, i, 2, "%s", settings);
     }
     if (status)
         return status;

@@ -17,6 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "encodings/registry.h"
+
 static posenc_encoding *create(const char *spec, const char *settings)
 {
     posenc_encoding *e;
@@ -383,6 +385,25 @@ static void shapes_follow_sizes_and_settings(void **state)
     }
 }
 
+/* What the registry says to callers is what the machines go by. */
+static void rows_that_belong_to_words_have_ids_and_a_position(void **state)
+{
+    int found = 0;
+    (void)state;
+    for (int i = 0; i < posenc_encoding_count(); i++) {
+        const posenc_encoding_info *info = posenc_encoding_info_at(i);
+        assert_int_equal(info->by_word, pe_encoding_at(i)->ids != NULL);
+        if (!info->by_word)
+            continue;
+        posenc_encoding *e = create(info->name, NULL);
+        assert_int_equal(info->place, POSENC_INPUT);
+        assert_int_equal(posenc_coordinates(e), 2);
+        posenc_encoding_free(e);
+        found = 1;
+    }
+    assert_true(found);
+}
+
 static void the_input_part_tells_its_coordinates_and_the_tokens_of_its_grid(void **state)
 {
     static const struct {
@@ -432,6 +453,7 @@ int main(void)
         cmocka_unit_test(text_of_any_length_is_refused_not_cut),
         cmocka_unit_test(no_text_does_more_than_be_refused),
         cmocka_unit_test(shapes_follow_sizes_and_settings),
+        cmocka_unit_test(rows_that_belong_to_words_have_ids_and_a_position),
         cmocka_unit_test(the_input_part_tells_its_coordinates_and_the_tokens_of_its_grid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <jansson.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -234,6 +235,149 @@ static void what_does_not_apply_is_named_with_the_reason(void **state)
     pe_compare_free(c);
 }
 
+/* ---------------------------------------------------------------- how rows enter ------------ */
+
+/* The first encoding at the input (1) or elsewhere (0). */
+static const char *name_at_input(int at_input)
+{
+    int i = 0;
+    while ((posenc_encoding_info_at(i)->place == POSENC_INPUT) != at_input)
+        i++;
+    return posenc_encoding_info_at(i)->name;
+}
+
+static void both_ways_of_combining_stand_side_by_side(void **state)
+{
+    char              list[128], joint[128], found[64];
+    pe_compare_config config = tiny(list);
+    pe_table          t;
+    int               is_plain;
+    (void)state;
+    snprintf(list, sizeof list, "%s,%s", name_at_input(1), name_at_input(0));
+    snprintf(joint, sizeof joint, "%s[combine=concat]", name_at_input(1));
+    config.combine = "add,concat";
+    pe_compare *c  = trained(&config, NULL);
+    assert_int_equal(c->count, 3);
+    assert_string_equal(c->outcomes[0].label, name_at_input(1));
+    assert_string_equal(c->outcomes[1].label, joint);
+    assert_string_equal(c->outcomes[2].label, name_at_input(0));
+    assert_int_equal(c->outcomes[1].runs[0].parameters - c->outcomes[0].runs[0].parameters, 2 * 16 * 16);
+    assert_true(c->outcomes[0].is_plain && !c->outcomes[1].is_plain);
+    assert_int_equal(pe_outcome_sum_of(c, 1), 0);
+    assert_int_equal(pe_outcome_sum_of(c, 0), -1);
+    const pe_interval d = pe_outcomes_difference(c, 1, 0, PE_AT_L);
+    snprintf(found, sizeof found, "%+.3f (%+.3f to %+.3f)", d.value, d.low, d.high);
+    assert_int_equal(pe_compare_entries(c, &t, &is_plain, NULL), POSENC_OK);
+    assert_int_equal(t.row_count, 2);
+    assert_false(is_plain);
+    for (int row = 0; row < 2; row++) { /* the difference stands in the row of the one that is concatenated */
+        const int is_joint = !strcmp(pe_table_cell(&t, row, 0), joint);
+        assert_string_equal(pe_table_cell(&t, row, 1), is_joint ? "concat" : "add");
+        assert_string_equal(pe_table_cell(&t, row, 5), is_joint ? found : "-");
+    }
+    pe_table_free(&t);
+    pe_compare_free(c);
+}
+
+static const json_t *encoding_named(const json_t *json, const char *name)
+{
+    size_t        i;
+    const json_t *one;
+    json_array_foreach(json_object_get(json, "encodings"), i,
+                       one) if (!strcmp(json_string_value(json_object_get(one, "encoding")),
+                                        name)) return one;
+    fail_msg("%s is not among the results", name);
+    return NULL;
+}
+
+static double real_at(const json_t *json, const char *key)
+{
+    assert_true(json_is_real(json_object_get(json, key)));
+    return json_real_value(json_object_get(json, key));
+}
+
+/* In the JSON: how rows enter, the two cosines, and a difference to the sum that is the difference of the two losses. */
+static void the_results_say_how_rows_enter_and_what_it_changes(void **state)
+{
+    char              list[512], joint[128], blocks[128];
+    const char       *name   = name_at_input(1);
+    pe_compare_config config = tiny(list);
+    (void)state;
+    snprintf(joint, sizeof joint, "%s[combine=concat]", name);
+    snprintf(blocks, sizeof blocks, "%s[inject=blocks]", name);
+    snprintf(list, sizeof list, "%s,%s,%s,%s", blocks, joint, name, name_at_input(0));
+    json_t       *json = numbers_of(&config);
+    const json_t *sum = encoding_named(json, name), *joined = encoding_named(json, joint),
+                 *entry = json_object_get(joined, "entry");
+    assert_true(json_is_null(json_object_get(encoding_named(json, name_at_input(0)), "entry")));
+    assert_true(json_is_null(json_object_get(sum, "to_sum")));
+    assert_string_equal(json_string_value(json_object_get(entry, "combine")), "concat");
+    assert_string_equal(
+        json_string_value(json_object_get(json_object_get(encoding_named(json, blocks), "entry"), "inject")),
+        "blocks");
+    const json_t *cosine = json_object_get(entry, "token_position_cosine");
+    assert_true(real_at(cosine, "before") > 0 && real_at(cosine, "after") > 0);
+    assert_true(real_at(cosine, "random") > 0.19 && real_at(cosine, "random") < 0.21); /* of width 16 */
+    for (size_t b = 0; b < PE_BUCKETS; b++) {
+        const double a     = real_at(json_array_get(json_object_get(joined, "buckets"), b), "loss"),
+                     other = real_at(json_array_get(json_object_get(sum, "buckets"), b), "loss");
+        const double d     = real_at(json_array_get(json_object_get(joined, "to_sum"), b), "value");
+        assert_true(d != 0 && fabs(d - (a - other)) < 1e-6);
+    }
+    json_decref(json);
+}
+
+static void every_way_gives_the_same_numbers_for_any_number_of_workers(void **state)
+{
+    char              list[512];
+    const char       *name   = name_at_input(1);
+    pe_compare_config config = tiny(list);
+    (void)state;
+    snprintf(list, sizeof list, "%s,%s[dim=32:inject=blocks],%s[inject=blocks]", name, name, name);
+    config.combine      = "add,concat";
+    config.preset.seeds = 2;
+    json_t *one         = numbers_of(&config);
+    config.workers      = 2;
+    json_t *two         = numbers_of(&config);
+    assert_int_equal(json_array_size(json_object_get(one, "encodings")), 4);
+    assert_true(json_equal(one, two));
+    json_decref(one);
+    json_decref(two);
+}
+
+/* The room of one encoding has states; the comparison gives it as many as the model has blocks. */
+static void a_path_per_block_is_given_to_rows_that_enter_blocks(void **state)
+{
+    pe_compare_config config =
+        tiny("floater,floater[inject=blocks],floater[states=1:substeps=1:inject=blocks]");
+    (void)state;
+    config.preset.steps = 2;
+    pe_compare *c       = trained(&config, NULL);
+    assert_int_equal(c->count, 3);
+    assert_null(strstr(posenc_encoding_spec(c->outcomes[0].e), "states"));
+    assert_non_null(strstr(posenc_encoding_spec(c->outcomes[1].e), "states=2"));
+    assert_null(strstr(posenc_encoding_spec(c->outcomes[2].e), "states=2"));
+    /* one start more, and the dynamics once */
+    assert_int_equal(c->outcomes[1].runs[0].parameters - c->outcomes[0].runs[0].parameters, 16);
+    pe_compare_free(c);
+}
+
+/* Causal or not: the mask symbol is a word too. */
+static void rows_of_words_are_compared_with_both_objectives(void **state)
+{
+    pe_compare_config config = tiny("complex_order,nope");
+    (void)state;
+    config.preset.steps = 3;
+    for (int both = 0; both < 2; both++) {
+        config.bidirectional = both;
+        pe_compare *c        = trained(&config, NULL);
+        assert_int_equal(c->count, 2);
+        assert_int_equal(strstr(posenc_encoding_spec(c->outcomes[0].e), "vocab=257") != NULL, both);
+        assert_true(c->outcomes[0].is_complete && isnan(c->outcomes[0].cosine_after));
+        pe_compare_free(c);
+    }
+}
+
 /* ---------------------------------------------------------------- interruption -------------- */
 
 typedef struct patience {
@@ -292,6 +436,14 @@ static void what_cannot_work_is_refused_before_any_work(void **state)
              posenc_encoding_info_at(0)->name);
     config.preset.encodings = twice;
     refuse(&config, POSENC_ARGUMENT, "once");
+    snprintf(twice, sizeof twice, "%s,%s[combine=add]", name_at_input(1), name_at_input(1));
+    refuse(&config, POSENC_ARGUMENT, "once");
+    config.preset.encodings = name_at_input(0);
+    config.combine          = "add,concat";
+    refuse(&config, POSENC_ARGUMENT, "nothing to act on");
+    config.combine = "sum";
+    refuse(&config, POSENC_ARGUMENT, "\"sum\"");
+    config.combine = NULL;
     if (find_causal_only()) { /* alone it is an error */
         config.bidirectional    = 1;
         config.preset.encodings = find_causal_only();
@@ -389,6 +541,9 @@ static void the_report_stands_alone_and_an_older_one_is_replaced(void **state)
     assert_null(strstr(page, "<link"));
     assert_null(strstr(page, "@import"));
     assert_non_null(strstr(page, "<svg"));
+    assert_non_null(strstr(page, "id=entries")); /* one of the two acts at the input */
+    /* Gamma(8) / (sqrt(pi) Gamma(8.5)) */
+    assert_non_null(strstr(page, "is 0.203 at this model's width of 16, and 0.035 at 512"));
     free(page);
     FILE *note = fopen("out/mine", "w");
     fclose(note);
@@ -408,6 +563,11 @@ int main(void)
         cmocka_unit_test(checks_do_not_judge_what_they_were_not_made_for),
         cmocka_unit_test(bidirectional_comparisons_take_all_but_what_is_causal),
         cmocka_unit_test(what_does_not_apply_is_named_with_the_reason),
+        cmocka_unit_test(both_ways_of_combining_stand_side_by_side),
+        cmocka_unit_test(the_results_say_how_rows_enter_and_what_it_changes),
+        cmocka_unit_test(every_way_gives_the_same_numbers_for_any_number_of_workers),
+        cmocka_unit_test(a_path_per_block_is_given_to_rows_that_enter_blocks),
+        cmocka_unit_test(rows_of_words_are_compared_with_both_objectives),
         cmocka_unit_test(an_interruption_keeps_what_is_finished),
         cmocka_unit_test(what_cannot_work_is_refused_before_any_work),
         cmocka_unit_test(a_directory_that_is_not_ours_is_left_alone),

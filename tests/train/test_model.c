@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The gradients of the whole model, for every encoding of the registry that a causal model can use, and for
- * every one that a bidirectional model can.
+ * every one that a bidirectional model can; those that act at the input in every way in which rows can enter.
  *
  * In double, a tensor's gradient is held against the difference quotient (f(x+h) - f(x-h)) / 2h at
- * three of its elements: the one with the largest gradient and two more. With h = 1e-5 the quotient's
+ * four of its elements: those with the largest gradients and two more. With h = 1e-5 the quotient's
  * own error is some 1e-10: h^2 from the curvature and 1e-16 / h from rounding. A judge must also be
  * seen to condemn: each term of the gradient is left out once (pe_gradient_term), and each time the
  * same judge must say no.
@@ -24,11 +24,11 @@
 
 #include <cmocka.h>
 
-enum { LENGTH = 8, WIDTH = 16, HEADS = 2, LAYERS = 2, BATCH = 2, SAMPLES = 3 };
+enum { LENGTH = 8, WIDTH = 16, HEADS = 2, LAYERS = 2, BATCH = 2, SAMPLES = 4 };
 
 static const double step = 1e-5, relative = 1e-6, absolute = 2e-9;
 
-static void spec_of(char *spec, size_t n, const char *name)
+static void small_spec(char *spec, size_t n, const char *name, int mask)
 {
     const posenc_dims dims = {.B       = BATCH,
                               .H       = HEADS,
@@ -41,36 +41,108 @@ static void spec_of(char *spec, size_t n, const char *name)
                               .L       = LENGTH};
     posenc_error      err;
     char              settings[256];
-    if (posenc_small_model(name, &dims, settings, sizeof settings, &err))
+    if (posenc_small_model_for(name, &dims, mask, settings, sizeof settings, &err))
         fail_msg("%s", err.message);
     snprintf(spec, n, settings[0] ? "%s[%s]" : "%s", name, settings);
+}
+
+static void spec_of(char *spec, size_t n, const char *name)
+{
+    small_spec(spec, n, name, POSENC_MASK_CAUSAL);
+}
+
+/* Among the settings of a specification of one part. */
+static void add_setting(char *spec, size_t n, const char *pair)
+{
+    char *end = strchr(spec, ']');
+    snprintf(end ? end : spec + strlen(spec), n - strlen(spec), "%s%s]", end ? ":" : "[", pair);
+}
+
+/* How rows enter: added, concatenated (rows of another width as well), in every block, there with rows of its own. */
+enum { ADDED, CONCATENATED, CONCATENATED_WIDE, IN_BLOCKS, IN_BLOCKS_OWN, WAYS };
+
+static int has_setting(const posenc_encoding_info *info, const char *name)
+{
+    for (int i = 0; i < info->setting_count; i++)
+        if (!strcmp(info->settings[i].name, name))
+            return 1;
+    return 0;
+}
+
+/* The setting with which rows get another width: one state per block where there are states, else wider rows. */
+static void write_width(char pair[32], const posenc_encoding_info *info, int way)
+{
+    if (way == IN_BLOCKS_OWN && has_setting(info, "states"))
+        snprintf(pair, 32, "states=%d", LAYERS);
+    else
+        snprintf(pair, 32, "dim=%d", way == IN_BLOCKS_OWN ? LAYERS * WIDTH : WIDTH + 8);
+}
+
+/* Every encoding in every way: specification number i; 0 where that encoding has no such way. */
+static int spec_at(char *spec, size_t n, int i, int mask)
+{
+    const posenc_encoding_info *info = posenc_encoding_info_at(i / WAYS);
+    const int                   way  = i % WAYS;
+    char                        pair[32];
+    small_spec(spec, n, info->name, mask);
+    if (way == ADDED)
+        return 1;
+    const int wide = way == CONCATENATED_WIDE || way == IN_BLOCKS_OWN;
+    if (info->place != POSENC_INPUT || (wide && !has_setting(info, "dim")))
+        return 0;
+    write_width(pair, info, way);
+    if (wide)
+        add_setting(spec, n, pair);
+    add_setting(spec, n, way >= IN_BLOCKS ? "inject=blocks" : "combine=concat");
+    return 1;
+}
+
+static int spec_count(void)
+{
+    return posenc_encoding_count() * WAYS;
+}
+
+static pe_model_config config_of(const char *plain, const pe_entry *entry, posenc_dtype dtype)
+{
+    return (pe_model_config){.spec    = plain,
+                             .L       = LENGTH,
+                             .d_model = WIDTH,
+                             .layers  = LAYERS,
+                             .heads   = HEADS,
+                             .batch   = BATCH,
+                             .seed    = 3,
+                             .dtype   = dtype,
+                             .entry   = *entry};
+}
+
+static pe_model *create(const char *spec, posenc_dtype dtype, int64_t longest, int bidirectional)
+{
+    posenc_error err;
+    pe_model    *m;
+    pe_entry     entry;
+    char         plain[1024], given[1024];
+    if (pe_entry_take(plain, sizeof plain, &entry, spec, &err) ||
+        pe_entry_give(given, sizeof given, plain, "vocab", PE_BYTES + bidirectional, &err))
+        fail_msg("%s", err.message);
+    pe_model_config config     = config_of(given, &entry, dtype);
+    config.longest             = longest;
+    config.bidirectional       = bidirectional;
+    const posenc_status status = pe_model_create(&m, &config, &err);
+    if (status && status != POSENC_UNSUPPORTED)
+        fail_msg("%s: %s", spec, err.message);
+    return m;
 }
 
 /* NULL if the specification has no meaning in a causal model. */
 static pe_model *model_of_spec(const char *spec, posenc_dtype dtype, int64_t longest)
 {
-    posenc_error          err;
-    pe_model             *m;
-    const pe_model_config config = {.spec    = spec,
-                                    .L       = LENGTH,
-                                    .longest = longest,
-                                    .d_model = WIDTH,
-                                    .layers  = LAYERS,
-                                    .heads   = HEADS,
-                                    .batch   = BATCH,
-                                    .seed    = 3,
-                                    .dtype   = dtype};
-    const posenc_status   status = pe_model_create(&m, &config, &err);
-    if (status && status != POSENC_UNSUPPORTED)
-        fail_msg("%s", err.message);
-    return m;
+    return create(spec, dtype, longest, 0);
 }
 
-static pe_model *model_of(const char *name, posenc_dtype dtype, int64_t longest)
+/* Model number i of all, and its specification; NULL where there is none. */
+static pe_model *model_at(int i, char spec[512], posenc_dtype dtype, int64_t longest)
 {
-    char spec[512];
-    spec_of(spec, sizeof spec, name);
-    return model_of_spec(spec, dtype, longest);
+    return spec_at(spec, 512, i, POSENC_MASK_CAUSAL) ? model_of_spec(spec, dtype, longest) : NULL;
 }
 
 /* Random text over few symbols, so that bytes repeat within a window. */
@@ -120,15 +192,26 @@ static double quotient(pe_model *m, int64_t at)
     return (more - less) / (2 * step);
 }
 
+/* Among the elements whose stretch of WIDTH numbers is even (0), odd (1) or any (2), that with the largest gradient. */
+static int64_t largest(const double *grad, const pe_weight *w, int parity)
+{
+    int64_t best = -1;
+    for (int64_t j = 0; j < w->count; j++)
+        if ((parity == 2 || j / WIDTH % 2 == parity) && (best < 0 || fabs(grad[j]) > fabs(grad[best])))
+            best = j;
+    return best < 0 ? 0 : best;
+}
+
+/* The largest gradient, two at random, and the largest among stretches of the other parity: in rows that hold a stretch for
+   every block, that is another block's. */
 static int64_t sample(const double *grad, const pe_weight *w, int which)
 {
-    int64_t best = 0;
-    if (which > 0)
-        return (int64_t)((double)w->count * posenc_random_uniform(5, w->name, (uint64_t)which));
-    for (int64_t j = 1; j < w->count; j++)
-        if (fabs(grad[j]) > fabs(grad[best]))
-            best = j;
-    return best;
+    const int64_t best = largest(grad, w, 2);
+    if (which == 0)
+        return best;
+    if (which == SAMPLES - 1)
+        return largest(grad, w, best / WIDTH % 2 == 0);
+    return (int64_t)((double)w->count * posenc_random_uniform(5, w->name, (uint64_t)which));
 }
 
 /* A copy of the gradient without the terms that `drop` names. */
@@ -169,42 +252,43 @@ static double verdict(pe_model *m, pe_gradient_term drop, const char **where)
 static void gradients_are_difference_quotients_for_every_encoding(void **state)
 {
     (void)state;
-    int tried = 0;
-    for (int i = 0; i < posenc_encoding_count(); i++) {
-        const char *name = posenc_encoding_info_at(i)->name, *where = "";
-        pe_model   *m = model_of(name, POSENC_F64, 0);
+    int tried[WAYS] = {0};
+    for (int i = 0; i < spec_count(); i++) {
+        char        spec[512];
+        const char *where = "";
+        pe_model   *m     = model_at(i, spec, POSENC_F64, 0);
         if (!m)
             continue;
         stir(m);
         const double worst = verdict(m, PE_DROP_NONE, &where);
         if (worst > 1)
-            fail_msg("%s: %s is off by %g times what is allowed", name, where, worst);
+            fail_msg("%s: %s is off by %g times what is allowed", spec, where, worst);
         pe_model_free(m);
-        tried++;
+        tried[i % WAYS]++;
     }
-    assert_true(tried > 0);
+    for (int way = 0; way < WAYS; way++)
+        assert_true(tried[way] > 0);
 }
 
-/* Does it learn, with its standard settings? */
-static int learns(const char *name)
+/* Do parameters of encoding number i train, as it stands, and does it act at the input (1) or elsewhere (0)? */
+static int learns_at(int i, int at_input)
 {
-    posenc_encoding *e;
-    int              found = 0;
-    assert_int_equal(posenc_encoding_create(&e, name, NULL, NULL), POSENC_OK);
-    for (int i = 0; i < posenc_param_count(e); i++)
-        found = found || posenc_param_trainable(e, i);
+    const posenc_encoding_info *info    = posenc_encoding_info_at(i);
+    int                         trained = 0;
+    posenc_encoding            *e;
+    assert_int_equal(posenc_encoding_create(&e, info->name, NULL, NULL), POSENC_OK);
+    for (int p = 0; p < posenc_param_count(e); p++)
+        trained |= posenc_param_trainable(e, p);
     posenc_encoding_free(e);
-    return found;
+    return trained && (info->place == POSENC_INPUT) == at_input;
 }
 
-/* An encoding whose parameters train at the input (1) or elsewhere (0); NULL if there is none. */
+/* The first such encoding; NULL if there is none. */
 static const char *encoding_that_learns(int at_input)
 {
-    for (int i = 0; i < posenc_encoding_count(); i++) {
-        const posenc_encoding_info *info = posenc_encoding_info_at(i);
-        if ((info->place == POSENC_INPUT) == at_input && learns(info->name))
-            return info->name;
-    }
+    for (int i = 0; i < posenc_encoding_count(); i++)
+        if (learns_at(i, at_input))
+            return posenc_encoding_info_at(i)->name;
     return NULL;
 }
 
@@ -228,19 +312,66 @@ static void gradients_are_difference_quotients_for_two_parts_joined(void **state
     pe_model_free(m);
 }
 
+/* Does the judge say no? 0 only where the specification has no meaning: a judge that says yes fails the test. */
+static int is_noticed(const char *spec, pe_gradient_term term)
+{
+    const char *where = "";
+    pe_model   *m     = model_of_spec(spec, POSENC_F64, 0);
+    if (!m)
+        return 0;
+    stir(m);
+    const double worst = verdict(m, term, &where);
+    if (worst < 100)
+        fail_msg("%s: without term %d the worst error is only %g times what is allowed", spec, (int)term,
+                 worst);
+    pe_model_free(m);
+    return 1;
+}
+
 static void leaving_out_any_term_of_the_gradient_is_noticed(void **state)
 {
     (void)state;
-    for (int term = PE_DROP_NONE + 1; term < PE_DROP_TERMS; term++) {
-        const char *where = "", *name = encoding_that_learns(term == PE_DROP_ROWS);
-        assert_non_null(name);
-        pe_model *m = model_of(name, POSENC_F64, 0);
-        assert_non_null(m);
-        stir(m);
-        const double worst = verdict(m, (pe_gradient_term)term, &where);
-        if (worst < 100)
-            fail_msg("without term %d the worst error is only %g times what is allowed", term, worst);
-        pe_model_free(m);
+    for (int term = PE_DROP_NONE + 1; term <= PE_DROP_EMBEDDING; term++) {
+        char spec[512];
+        spec_of(spec, sizeof spec, encoding_that_learns(term == PE_DROP_ROWS));
+        assert_true(is_noticed(spec, (pe_gradient_term)term));
+    }
+}
+
+/* In the ways that are not the library's sum, for every encoding that learns at the input. */
+static void leaving_out_any_term_of_how_rows_enter_is_noticed(void **state)
+{
+    static const struct {
+        int              way;
+        pe_gradient_term term;
+    } rows[] = {
+        {ADDED, PE_DROP_ROWS},
+        {CONCATENATED, PE_DROP_TOKEN_HALF},
+        {CONCATENATED, PE_DROP_ROWS_HALF},
+        {CONCATENATED, PE_DROP_MIXING},
+        {CONCATENATED, PE_DROP_ROWS},
+        {CONCATENATED, PE_DROP_EMBEDDING},
+        {IN_BLOCKS, PE_DROP_ROWS},
+        {IN_BLOCKS, PE_DROP_BLOCK_ROWS},
+        {IN_BLOCKS_OWN, PE_DROP_ROWS},
+        {IN_BLOCKS_OWN, PE_DROP_BLOCK_ROWS},
+    };
+    int tried = 0;
+    (void)state;
+    for (int i = 0; i < spec_count(); i++)
+        for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+            char spec[512];
+            if (i % WAYS != rows[k].way || !learns_at(i / WAYS, 1) ||
+                !spec_at(spec, sizeof spec, i, POSENC_MASK_CAUSAL))
+                continue;
+            tried += is_noticed(spec, rows[k].term);
+        }
+    assert_true(tried >= (int)(sizeof rows / sizeof *rows));
+    for (int term = PE_DROP_NONE + 1; term < PE_DROP_TERMS; term++) { /* no term is in neither list */
+        int listed = term <= PE_DROP_EMBEDDING;
+        for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+            listed |= (int)rows[k].term == term;
+        assert_true(listed);
     }
 }
 
@@ -262,10 +393,10 @@ static double length_of(const double *a, int64_t n)
 static void the_float_model_has_the_gradients_of_the_double_model(void **state)
 {
     (void)state;
-    for (int i = 0; i < posenc_encoding_count(); i++) {
-        const char *name = posenc_encoding_info_at(i)->name;
-        pe_model   *a = model_of(name, POSENC_F64, 0), *b = model_of(name, POSENC_F32, 0);
-        double      exact, loss;
+    for (int i = 0; i < spec_count(); i++) {
+        char      name[512];
+        pe_model *a = model_at(i, name, POSENC_F64, 0), *b = model_at(i, name, POSENC_F32, 0);
+        double    exact, loss;
         if (!a)
             continue;
         stir(a);
@@ -293,8 +424,9 @@ static void the_float_model_has_the_gradients_of_the_double_model(void **state)
 static void no_byte_sees_what_follows_it(void **state)
 {
     (void)state;
-    for (int i = 0; i < posenc_encoding_count(); i++) {
-        pe_model *m = model_of(posenc_encoding_info_at(i)->name, POSENC_F32, 0);
+    for (int i = 0; i < spec_count(); i++) {
+        char      spec[512];
+        pe_model *m = model_at(i, spec, POSENC_F32, 0);
         if (!m)
             continue;
         unsigned char        other[LENGTH + 1];
@@ -314,9 +446,9 @@ static void no_byte_sees_what_follows_it(void **state)
 static void a_long_window_begins_like_a_short_one(void **state)
 {
     (void)state;
-    for (int i = 0; i < posenc_encoding_count(); i++) {
-        const char *name = posenc_encoding_info_at(i)->name;
-        pe_model   *m    = model_of(name, POSENC_F64, 4 * LENGTH);
+    for (int i = 0; i < spec_count(); i++) {
+        char      name[512];
+        pe_model *m = model_at(i, name, POSENC_F64, 4 * LENGTH);
         if (!m)
             continue;
         double few[LENGTH], many[4 * LENGTH];
@@ -334,8 +466,9 @@ static void all_encodings_start_from_the_same_shared_numbers(void **state)
 {
     (void)state;
     pe_model *first = NULL;
-    for (int i = 0; i < posenc_encoding_count(); i++) {
-        pe_model *m = model_of(posenc_encoding_info_at(i)->name, POSENC_F32, 0);
+    for (int i = 0; i < spec_count(); i++) {
+        char      spec[512];
+        pe_model *m = model_at(i, spec, POSENC_F32, 0);
         if (!first) {
             first = m;
             continue;
@@ -362,31 +495,9 @@ static const unsigned char *hidden(void)
 }
 
 /* NULL where the registry says that the encoding has no meaning without a causal mask, or its size follows L. */
-static pe_model *both_ways(const char *name, int64_t longest)
+static pe_model *both_ways(int i, char spec[512])
 {
-    const posenc_dims dims = {
-        .B = BATCH, .H = HEADS, .Lq = LENGTH, .Lk = LENGTH, .D = WIDTH / HEADS, .L = LENGTH};
-    char         settings[256], spec[512];
-    posenc_error err;
-    pe_model    *m;
-    assert_int_equal(posenc_small_model_for(name, &dims, POSENC_MASK_NONE, settings, sizeof settings, &err),
-                     POSENC_OK);
-    snprintf(spec, sizeof spec, settings[0] ? "%s[%s]" : "%s", name, settings);
-    const pe_model_config config = {.spec    = spec,
-                                    .L       = LENGTH,
-                                    .longest = longest,
-                                    .d_model = WIDTH,
-                                    .layers  = LAYERS,
-                                    .heads   = HEADS,
-                                    .batch   = BATCH,
-                                    .seed    = 3,
-                                    .dtype   = POSENC_F64,
-
-                                    .bidirectional = 1};
-    const posenc_status   status = pe_model_create(&m, &config, &err);
-    if (status && status != POSENC_UNSUPPORTED)
-        fail_msg("%s", err.message);
-    return m;
+    return spec_at(spec, 512, i, POSENC_MASK_NONE) ? create(spec, POSENC_F64, 0, 1) : NULL;
 }
 
 static double hidden_loss_of(pe_model *m)
@@ -417,10 +528,10 @@ static double hidden_quotient(pe_model *m, int64_t at)
 static void gradients_of_hidden_bytes_are_difference_quotients_for_every_encoding(void **state)
 {
     (void)state;
-    for (int i = 0; i < posenc_encoding_count(); i++) {
-        const char *name = posenc_encoding_info_at(i)->name;
-        pe_model   *m    = both_ways(name, 0);
-        double      loss;
+    for (int i = 0; i < spec_count(); i++) {
+        char      name[512];
+        pe_model *m = both_ways(i, name);
+        double    loss;
         if (!m)
             continue;
         stir(m);
@@ -447,9 +558,9 @@ static void gradients_of_hidden_bytes_are_difference_quotients_for_every_encodin
 static void hidden_bytes_are_not_seen_and_others_are_from_both_sides(void **state)
 {
     (void)state;
-    for (int i = 0; i < posenc_encoding_count(); i++) {
-        const char *name = posenc_encoding_info_at(i)->name;
-        pe_model   *m    = both_ways(name, 0);
+    for (int i = 0; i < spec_count(); i++) {
+        char      name[512];
+        pe_model *m = both_ways(i, name);
         if (!m)
             continue;
         unsigned char        other[LENGTH];
@@ -472,9 +583,9 @@ static void hidden_bytes_are_not_seen_and_others_are_from_both_sides(void **stat
 static void hidden_bytes_belong_to_bidirectional_models_alone(void **state)
 {
     (void)state;
-    const char *name   = posenc_encoding_info_at(0)->name;
-    pe_model   *causal = model_of(name, POSENC_F64, 0), *both = both_ways(name, 0);
-    double      losses[LENGTH];
+    char      spec[512];
+    pe_model *causal = model_at(0, spec, POSENC_F64, 0), *both = both_ways(0, spec);
+    double    losses[LENGTH];
     assert_int_equal(pe_model_losses(causal, losses, &(pe_batch){text(), hidden(), 1, LENGTH}, NULL),
                      POSENC_ARGUMENT);
     assert_int_equal(pe_model_losses(both, losses, &(pe_batch){text(), NULL, 1, LENGTH}, NULL),
@@ -514,6 +625,7 @@ int main(void)
         cmocka_unit_test(gradients_are_difference_quotients_for_every_encoding),
         cmocka_unit_test(gradients_are_difference_quotients_for_two_parts_joined),
         cmocka_unit_test(leaving_out_any_term_of_the_gradient_is_noticed),
+        cmocka_unit_test(leaving_out_any_term_of_how_rows_enter_is_noticed),
         cmocka_unit_test(the_float_model_has_the_gradients_of_the_double_model),
         cmocka_unit_test(no_byte_sees_what_follows_it),
         cmocka_unit_test(a_long_window_begins_like_a_short_one),

@@ -4,6 +4,7 @@
  * that they end as they should when text, sizes or numbers are bad.
  */
 #include "train/run.h"
+#include "train/statistics.h"
 #include "train/text_windows.h"
 
 #include <math.h>
@@ -313,6 +314,32 @@ static void held_out_windows_span_the_rest_and_predict_no_byte_twice(void **stat
     }
 }
 
+/* Before training tokens are random directions, so their mean |cos| with any rows is that of the width, within what the
+   19 letters and 16 positions of this text leave open; training then changes it. Without rows there is none. */
+static void token_and_position_vectors_begin_as_random_directions(void **state)
+{
+    static const char *const specs[] = {"sinusoidal", "sinusoidal[combine=concat]",
+                                        "learned[rows=128:sigma=0.5]", "sinusoidal[inject=blocks]", "nope"};
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        char          plain[128];
+        pe_run_result result;
+        pe_entry      entry;
+        assert_int_equal(pe_entry_take(plain, sizeof plain, &entry, specs[i], NULL), POSENC_OK);
+        pe_run_config config = small(plain);
+        config.entry         = entry;
+        assert_int_equal(pe_run(&config, NULL, &result, NULL), POSENC_OK);
+        if (i == 4)
+            assert_true(isnan(result.cosine_before) && isnan(result.cosine_after));
+        else {
+            assert_true(fabs(result.cosine_before - pe_random_cosine(16)) < 0.25 * pe_random_cosine(16));
+            assert_true(result.cosine_after > 0 && result.cosine_after < 1 &&
+                        fabs(result.cosine_after - result.cosine_before) > 1e-6);
+        }
+        pe_run_result_free(&result);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +355,7 @@ int main(void)
         cmocka_unit_test(about_15_percent_are_hidden_and_never_none),
         cmocka_unit_test(a_bidirectional_run_learns_to_fill_gaps_at_five_lengths),
         cmocka_unit_test(held_out_windows_span_the_rest_and_predict_no_byte_twice),
+        cmocka_unit_test(token_and_position_vectors_begin_as_random_directions),
     };
     return cmocka_run_group_tests(tests, write_text, NULL);
 }

@@ -209,6 +209,33 @@ static void the_break_is_the_last_position_within_the_limit(void **state)
     assert_int_equal(pe_break_position(curve, 8, 0.5), -1);
 }
 
+/* Against the definition, at widths where it has a closed form, and as the mean over random directions. */
+static void random_directions_have_the_cosine_of_their_width(void **state)
+{
+    const double pi = acos(-1.0);
+    (void)state;
+    assert_true(fabs(pe_random_cosine(1) - 1) < 1e-14);      /* a line: always 1 */
+    assert_true(fabs(pe_random_cosine(2) - 2 / pi) < 1e-14); /* a circle: the mean of |cos| */
+    assert_true(fabs(pe_random_cosine(3) - 0.5) < 1e-14);    /* a sphere: heights are uniform, Archimedes */
+    assert_true(fabs(pe_random_cosine(512) - 0.0353) < 5e-5);
+    for (int64_t d = 16; d <= 512; d *= 32) {
+        enum { DRAWS = 4000 };
+        double sum = 0, squares = 0;
+        for (uint64_t i = 0; i < DRAWS; i++) { /* against the first axis: any two directions are like that */
+            double first = 0, length = 0;
+            for (int64_t k = 0; k < d; k++) {
+                const double x = posenc_random_normal(1, "direction", i * (uint64_t)d + (uint64_t)k);
+                first          = k ? first : x;
+                length += x * x;
+            }
+            sum += fabs(first) / sqrt(length);
+            squares += first * first / length;
+        }
+        const double mean = sum / DRAWS, error = sqrt((squares / DRAWS - mean * mean) / DRAWS);
+        assert_true(fabs(mean - pe_random_cosine(d)) < 3 * error);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +252,7 @@ int main(void)
         cmocka_unit_test(neighbours_that_cannot_be_told_apart_share_a_rank),
         cmocka_unit_test(a_group_does_not_drift),
         cmocka_unit_test(the_break_is_the_last_position_within_the_limit),
+        cmocka_unit_test(random_directions_have_the_cosine_of_their_width),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

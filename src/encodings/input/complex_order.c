@@ -186,6 +186,7 @@ const pe_encoding pe_complex_order = {
             .setting_count = PE_ROWS(settings),
             .params        = params,
             .param_count   = PE_ROWS(params),
+            .by_word       = 1,
         },
     .model       = "sigma=0.5",
     .examples    = examples,

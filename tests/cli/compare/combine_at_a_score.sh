@@ -1,0 +1,1 @@
+posenc compare -e 'nope,t5[combine=concat]' -o out text.txt

@@ -1,0 +1,1 @@
+posenc compare --combine sum -o out text.txt

@@ -1,0 +1,1 @@
+posenc compare -e 'sinusoidal[combine=joined]' -o out text.txt

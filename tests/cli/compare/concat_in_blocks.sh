@@ -1,0 +1,1 @@
+posenc compare -e 'learned[combine=concat:inject=blocks]' -o out text.txt
