@@ -255,21 +255,21 @@ posenc_status cli_trial_plan(cli_trial *t, const posenc_dims *dims, int mask)
 }
 
 /* Copies the file's par_<name> over the initial value of a parameter. */
-static void take_param(cli_trial *t, int i)
+static void take_param(cli_trial *t, posenc_tensor *to, int i)
 {
     const char          *name = posenc_param_name(t->e, i);
     const posenc_tensor *from = find_joined(t, "par_", name);
     char                 is[160], must[160];
     if (!from)
         return;
-    if (!same_shape(from, &t->params[i])) {
+    if (!same_shape(from, to)) {
         describe_shape(is, sizeof is, from);
-        describe_shape(must, sizeof must, &t->params[i]);
+        describe_shape(must, sizeof must, to);
         cli_trial_fail(t, "par_%.60s has the shape %s; the settings ask for %s", name, is, must);
         return;
     }
     for (int64_t n = 0; n < cli_element_count(from); n++)
-        put(&t->params[i], n, cli_element(from, n));
+        put(to, n, cli_element(from, n));
 }
 
 posenc_status cli_trial_initial(cli_trial *t, const posenc_dims *dims, posenc_dtype dtype,
@@ -296,8 +296,10 @@ posenc_status cli_trial_params(cli_trial *t)
 {
     memset(t->dparams, 0, sizeof t->dparams);
     cli_trial_initial(t, &t->dims, t->with->dtype, t->params);
+    cli_trial_initial(t, &t->dims, POSENC_F64, t->exact);
     for (int i = 0; i < posenc_param_count(t->e) && !t->status; i++) {
-        take_param(t, i);
+        take_param(t, &t->params[i], i);
+        take_param(t, &t->exact[i], i);
         if (find_joined(t, "g_", posenc_param_name(t->e, i)))
             t->dparams[i] = cli_trial_make_like(t, t->with->dtype, &t->params[i]);
     }

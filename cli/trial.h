@@ -29,6 +29,7 @@ typedef struct cli_trial {
     posenc_plan           *plan;
     posenc_dims            dims;
     posenc_tensor          params[CLI_MAX_PARAMS], dparams[CLI_MAX_PARAMS];
+    posenc_tensor exact[CLI_MAX_PARAMS]; /* the parameters in double, for what is made of them there */
 } cli_trial;
 
 /* Both return the trial's status. */
@@ -57,7 +58,7 @@ posenc_status cli_trial_plan(cli_trial *t, const posenc_dims *dims, int mask);
 /* All parameters as the encoding's source initialises them. */
 posenc_status cli_trial_initial(cli_trial *t, const posenc_dims *dims, posenc_dtype dtype,
                                 posenc_tensor *params);
-/* t->params: initial values, then those of the file; t->dparams where the file has a gradient. */
+/* t->params and t->exact: initial values, then those of the file; t->dparams where the file has a gradient. */
 posenc_status cli_trial_params(cli_trial *t);
 
 /* Measures an array against the file's of that name, if it has one; shapes may differ in leading

@@ -469,6 +469,17 @@ POSENC_API posenc_status posenc_bias(const posenc_plan *plan, const posenc_atten
 POSENC_API posenc_status posenc_index_map(const char *map, const char *settings, const int64_t *rel,
                                           int64_t n, int64_t *out, posenc_error *err);
 
+/* A window of rows x columns tokens, row by row (Swin). index [n,n], n = rows*columns: which of the (2 rows - 1)(2 columns - 1)
+   offsets lies between query i and key j. coordinates [2 rows - 1, 2 columns - 1, 2]: what swin_v2's network sees of each
+   offset, y first; pretrained sizes of 0 mean the window itself. Memory of the caller.
+   Errors: ARGUMENT (NULL), RANGE (sizes below 1 or above 4096; a pretrained size of 1 where the window has more).
+   Source: microsoft/Swin-Transformer, relative_position_index and relative_coords_table. */
+POSENC_API posenc_status posenc_window_index(int64_t rows, int64_t columns, int64_t *index,
+                                             posenc_error *err);
+POSENC_API posenc_status posenc_window_coordinates(int64_t rows, int64_t columns, int64_t pretrained_rows,
+                                                   int64_t pretrained_columns, double *coordinates,
+                                                   posenc_error *err);
+
 /* Worked numbers from the paper, stated by each room: the value at (a,b,c) under `settings`.
    input: row a, channel b. rotary: frequency of pair a. score: bias of head a, query at b, key at c.
    Parameters that training changes hold 0, 1, 2, ... in memory order, the others what posenc_param_init gives. */

@@ -179,6 +179,24 @@ static pe_chosen *part_for(posenc_encoding *e, const char **name, size_t *length
     return NULL;
 }
 
+/* A map's value goes on over the pairs that follow as long as their names are its own. */
+static size_t map_length(const pe_chosen *part, const char *name, size_t name_length, const char *text,
+                         size_t n, size_t rest)
+{
+    const int index = pe_setting_index(part->room->info.settings, name, name_length);
+    if (index < 0 || strcmp(part->room->info.settings[index].type, "map"))
+        return n;
+    while (n < rest && text[n] == ':') {
+        const size_t more  = pair_length(text + n + 1, rest - n - 1);
+        const char  *equal = memchr(text + n + 1, '=', more);
+        if (!equal || pe_word_index(part->room->info.settings[index].range, text + n + 1,
+                                    (size_t)(equal - text) - n - 1) < 0)
+            break;
+        n += 1 + more;
+    }
+    return n;
+}
+
 /* "a=1:b=2" for one part, or (part NULL) for whichever part has the name. */
 static posenc_status parse_pairs(posenc_encoding *e, pe_chosen *part, const char *text, size_t length,
                                  posenc_error *err)
@@ -189,8 +207,8 @@ static posenc_status parse_pairs(posenc_encoding *e, pe_chosen *part, const char
             text++;
         if (text == end)
             break;
-        const size_t n     = pair_length(text, (size_t)(end - text));
-        const char  *equal = memchr(text, '=', n), *name = text;
+        size_t      n     = pair_length(text, (size_t)(end - text));
+        const char *equal = memchr(text, '=', n), *name = text;
         if (!equal)
             return pe_fail(err, POSENC_SETTING, "setting '%.*s' has no value; write name=value", (int)n,
                            text);
@@ -199,6 +217,7 @@ static posenc_status parse_pairs(posenc_encoding *e, pe_chosen *part, const char
         if (!owner)
             return pe_fail(err, POSENC_SETTING, "setting '%.*s' names no encoding of this specification",
                            (int)(equal - text), text);
+        n = map_length(owner, name, name_length, text, n, (size_t)(end - text));
         const posenc_status status =
             set_value(e, owner, name, name_length, equal + 1, n - (size_t)(equal + 1 - text), err);
         if (status)
