@@ -165,10 +165,9 @@ static int check_place(const cli_args *args, const request *r)
             !strcmp(r->kind->name, rows[i].kind))
             return cli_usage("plot: --%s says nothing to the %s of a %s encoding; leave it out",
                              rows[i].option, rows[i].kind, posenc_place_name(rows[i].place));
-    const char *limit = posenc_encoding_part(r->subject.e, r->offer.place)->row_limit;
-    if (cli_value(args, "length") && !strcmp(r->kind->name, "bias") && limit && !strcmp(limit, "window"))
+    if (cli_value(args, "length") && !strcmp(r->kind->name, "bias") && pe_picture_is_map(r->subject.e))
         return cli_usage(
-            "plot: --length says nothing to a bias on a window; set its rows and columns, --set window=HxW");
+            "plot: --length says nothing to a bias that is drawn as a map; set its rows and columns");
     return CLI_DONE;
 }
 

@@ -2,7 +2,8 @@
 /*
  * biases.c: what is added to the scores whatever the content, and where attention goes by it alone
  *
- *   bias  per head against the distance t; of a room with a window of rows and columns, a map of offsets per head
+ *   bias  per head against the distance t; of a room with a window of rows and columns, a map of offsets per head; of
+ *         one that knows positions one by one (tupe), a matrix of queries and keys per head
  *   mass  softmax of the bias alone: the share of the attention that the nearest keys have, and how many have 90 %
  *
  * Surprises  The bias by distance is asked for one query and a range of keys: that is every distance once, in linear
@@ -14,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { HEADS_MOST = 64, MAPS_MOST = 16, MAP_COLUMNS = 4 };
+enum { HEADS_MOST = 64, MAPS_MOST = 16, MAP_COLUMNS = 4, MOST_TOKENS = 1024 };
 
 static const char *head_name(pe_sketch *s, int64_t h)
 {
@@ -50,14 +51,37 @@ static posenc_status read_bias(pe_sketch *s, int64_t q0, int64_t Lq, int64_t Lk,
 
 /* ---------------------------------------------------------------- on a line ----------------- */
 
-/* One query at N-1; keys from the farthest in the past on. */
+/* Bias [H, n] of distances N-1, N-2, ... in tokens: one query at N-1 and keys from 0 on. */
+static posenc_status read_line(pe_sketch *s, int64_t n, double **bias, posenc_error *err)
+{
+    return read_bias(s, s->data->length - 1, 1, n, bias, err);
+}
+
+/* The same where positions end with N-1: keys in the future belong to a query at 0. */
+static posenc_status read_two_lines(pe_sketch *s, int64_t n, double **bias, posenc_error *err)
+{
+    const int64_t H = s->data->dims.H, N = s->data->length;
+    double       *past, *future;
+    posenc_status status = read_bias(s, N - 1, 1, N, &past, err);
+    if (!status)
+        status = read_bias(s, 0, 1, N, &future, err);
+    *bias = status ? NULL : pe_take_numbers(s, H * n);
+    if (!*bias)
+        return status ? status : pe_no_memory(err);
+    for (int64_t k = 0; k < H * n; k++) {
+        const int64_t h = k / n, j = k % n;
+        (*bias)[k] = j < N ? past[h * N + j] : future[h * N + j - N + 1];
+    }
+    return POSENC_OK;
+}
+
 static posenc_status on_a_line(pe_sketch *s, posenc_error *err)
 {
     const int64_t H = s->data->dims.H, N = s->data->length, n = s->data->causal ? N : 2 * N - 1;
     double       *bias;
     posenc_status status = check_heads(s, HEADS_MOST, err);
     if (!status)
-        status = read_bias(s, N - 1, 1, n, &bias, err);
+        status = (s->part->row_limit ? read_two_lines : read_line)(s, n, &bias, err);
     if (status)
         return status;
     double   *x      = pe_take_range(s, (double)(N - 1), -1, n);
@@ -89,6 +113,13 @@ static int has_window(const pe_sketch *s, int64_t *rows, int64_t *cols)
     return 1;
 }
 
+int pe_picture_is_map(const posenc_encoding *e)
+{
+    const pe_sketch s = {.e = e, .part = posenc_encoding_part(e, POSENC_SCORE)};
+    int64_t         rows, cols;
+    return s.part && has_window(&s, &rows, &cols);
+}
+
 static void label_map(pe_figure *f)
 {
     f->square_cells = 1;
@@ -117,24 +148,57 @@ static posenc_status set_map(pe_sketch *s, pe_figure *f, const double *bias, int
     return POSENC_OK;
 }
 
-/* One range of colours for all heads, centred at zero. */
+/* Row i is query i, column j key j. */
+static void set_matrix(pe_figure *f, const double *bias, int64_t n)
+{
+    pe_set_grid(f, bias, n, n);
+    f->square_cells = 1;
+    f->x_label      = "key (position)";
+    f->y_label      = "query (position)";
+    f->value_label  = "bias";
+}
+
+/* One range of colours for all heads: centred at zero, where there is something on both sides of it. */
 static void share_scale(pe_figure *panels, int count)
 {
-    double most = 0;
+    double low = INFINITY, high = -INFINITY;
     for (int k = 0; k < count; k++)
-        for (int64_t i = 0; i < panels[k].rows * panels[k].cols; i++)
-            most = fmax(most, fabs(panels[k].values[i]));
+        for (int64_t i = 0; i < panels[k].rows * panels[k].cols; i++) {
+            low  = fmin(low, panels[k].values[i]);
+            high = fmax(high, panels[k].values[i]);
+        }
+    const double most = fmax(fabs(low), fabs(high));
     for (int k = 0; k < count; k++) {
-        panels[k].signed_scale = 1;
-        panels[k].low          = -most;
-        panels[k].high         = most;
+        panels[k].signed_scale = low < 0 && high > 0;
+        panels[k].low          = panels[k].signed_scale ? -most : low;
+        panels[k].high         = panels[k].signed_scale ? most : high;
     }
+}
+
+/* A panel per head of bias [H, n, n]: a map of offsets, or, without rows, the matrix itself. */
+static posenc_status set_heads(pe_sketch *s, const double *bias, int64_t n, int64_t rows, int64_t cols,
+                               posenc_error *err)
+{
+    const int     H      = (int)s->data->dims.H;
+    posenc_status status = POSENC_OK;
+    pe_figure    *panels = pe_set_panels(s, s->figure, H, H < MAP_COLUMNS ? H : MAP_COLUMNS);
+    if (!panels)
+        return pe_no_memory(err);
+    for (int h = 0; h < H && !status; h++) {
+        if (rows)
+            status = set_map(s, &panels[h], bias + h * n * n, rows, cols, err);
+        else
+            set_matrix(&panels[h], bias + h * n * n, n);
+        panels[h].title = head_name(s, h);
+    }
+    if (!status)
+        share_scale(panels, H);
+    return status;
 }
 
 static posenc_status on_a_window(pe_sketch *s, int64_t rows, int64_t cols, posenc_error *err)
 {
-    enum { MOST_TOKENS = 1024 };
-    const int64_t n = rows * cols, H = s->data->dims.H;
+    const int64_t n = rows * cols;
     double       *bias;
     posenc_status status = check_heads(s, MAPS_MOST, err);
     if (!status && n > MOST_TOKENS)
@@ -143,24 +207,43 @@ static posenc_status on_a_window(pe_sketch *s, int64_t rows, int64_t cols, posen
                             (long long)cols, MOST_TOKENS);
     if (!status)
         status = read_bias(s, 0, n, n, &bias, err);
-    pe_figure *panels =
-        status ? NULL : pe_set_panels(s, s->figure, (int)H, H < MAP_COLUMNS ? (int)H : MAP_COLUMNS);
-    if (!panels)
-        return status ? status : pe_no_memory(err);
-    for (int h = 0; h < (int)H && !status; h++) {
-        status          = set_map(s, &panels[h], bias + h * n * n, rows, cols, err);
-        panels[h].title = head_name(s, h);
-    }
-    if (!status)
-        share_scale(panels, (int)H);
     s->what = pe_take_text(s, "bias by offset on a window of %lldx%lld", (long long)rows, (long long)cols);
-    return status;
+    return status ? status : set_heads(s, bias, n, rows, cols, err);
+}
+
+/* ---------------------------------------------------------------- of two positions ---------- */
+
+/* Does the room know positions one by one, up to a limit, and not by their distance (tupe)? */
+static int is_absolute(const pe_sketch *s)
+{
+    char text[PE_SETTING_LENGTH];
+    if (s->part->by_distance || !s->part->row_limit)
+        return 0;
+    pe_setting_text(s, s->part->row_limit, text);
+    return !strchr(text, 'x');
+}
+
+static posenc_status of_two_positions(pe_sketch *s, posenc_error *err)
+{
+    const int64_t n = s->data->length;
+    double       *bias;
+    posenc_status status = check_heads(s, MAPS_MOST, err);
+    if (!status && n > MOST_TOKENS)
+        return pe_plot_fail(err, POSENC_ARGUMENT,
+                            "picture: length is %lld; a bias of every two positions is drawn for 2 to %d",
+                            (long long)n, MOST_TOKENS);
+    if (!status)
+        status = read_bias(s, 0, n, n, &bias, err);
+    s->what = "bias of every two positions";
+    return status ? status : set_heads(s, bias, n, 0, 0, err);
 }
 
 posenc_status pe_make_bias(pe_sketch *s, posenc_error *err)
 {
     int64_t rows, cols;
-    return has_window(s, &rows, &cols) ? on_a_window(s, rows, cols, err) : on_a_line(s, err);
+    if (has_window(s, &rows, &cols))
+        return on_a_window(s, rows, cols, err);
+    return is_absolute(s) ? of_two_positions(s, err) : on_a_line(s, err);
 }
 
 /* ---------------------------------------------------------------- mass ---------------------- */

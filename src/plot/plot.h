@@ -101,6 +101,9 @@ int pe_picture_offers(const posenc_encoding *e, pe_offer offers[PE_MOST_OFFERS])
 /* Axes of the grid that e's positions lie on, 1 for a line (also where the other coordinate is a word). */
 int pe_picture_axes(const posenc_encoding *e, const posenc_dims *dims);
 
+/* Is e's bias drawn as a map of its window, whatever the length? */
+int pe_picture_is_map(const posenc_encoding *e);
+
 /* The vectors that a score of two turned vectors is drawn for: joined by |, 0 = all. */
 enum { PE_ONES = 1, PE_UNIFORM = 2, PE_NORMAL = 4 };
 /* How many frequencies turn the pairs of channels: joined by |, 0 = both, a panel each. */

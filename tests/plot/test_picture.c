@@ -522,6 +522,44 @@ static void a_bias_is_drawn_against_the_signed_distance(void **state)
     drop(&m);
 }
 
+/* Positions that end: the future is seen from 0, the past from the last one. The table has a number per |t|. */
+static void a_bias_of_bounded_positions_stays_within_them(void **state)
+{
+    enum { N = 10, H = 3 };
+    pe_picture_data data = sized(N, H, 4);
+    made            m    = make("absolute_distance[grid=10x1:divide=no]", POSENC_SCORE, "bias", data);
+    (void)state;
+    const double *table = m.params[0].data;
+    for (int h = 0; h < H; h++)
+        for (int i = 0; i < 2 * N - 1; i++) {
+            const int t = N - 1 - i;
+            assert_true(m.f->curves[h].x[i] == t && m.f->curves[h].y[i] == table[abs(t) * H + h]);
+        }
+    drop(&m);
+}
+
+static void a_bias_of_absolute_positions_is_a_matrix_per_head(void **state)
+{
+    enum { N = 6, H = 2, D = 4 };
+    static _Alignas(64) unsigned char work[1 << 20];
+    static double                     want[H * N * N];
+    const int64_t                     shape[3] = {H, N, N};
+    made                              m        = make("tupe", POSENC_SCORE, "bias", sized(N, H, D));
+    posenc_plan                      *plan;
+    posenc_tensor                     out  = posenc_tensor_contiguous(want, POSENC_F64, 3, shape);
+    posenc_attend_in                  in   = {.params = m.params};
+    const posenc_dims                 dims = sized(N, H, D).dims;
+    (void)state;
+    assert_int_equal(posenc_plan_create(&plan, m.e, &dims, NULL, NULL), POSENC_OK);
+    assert_true(posenc_plan_workspace(plan, POSENC_SCORES) <= sizeof work);
+    assert_int_equal(posenc_bias(plan, &in, &out, work, NULL), POSENC_OK);
+    assert_int_equal(m.f->panel_count, H);
+    for (int h = 0; h < H; h++)
+        assert_memory_equal(m.f->panels[h].values, want + h * N * N, N * N * sizeof *want);
+    posenc_plan_free(plan);
+    drop(&m);
+}
+
 /* The authors' index of an offset is its place in the map, row by row. */
 static void a_window_is_a_map_of_offsets(void **state)
 {
@@ -721,6 +759,8 @@ int main(void)
         cmocka_unit_test(the_mass_of_a_rotation_is_a_softmax_of_its_scores),
         cmocka_unit_test(arrows_turn_in_the_channels_that_the_layout_pairs),
         cmocka_unit_test(a_bias_is_drawn_against_the_signed_distance),
+        cmocka_unit_test(a_bias_of_bounded_positions_stays_within_them),
+        cmocka_unit_test(a_bias_of_absolute_positions_is_a_matrix_per_head),
         cmocka_unit_test(a_window_is_a_map_of_offsets),
         cmocka_unit_test(buckets_are_those_of_the_index_map_with_the_settings_of_the_encoding),
         cmocka_unit_test(the_class_of_a_distance_is_the_one_that_the_scores_see),
