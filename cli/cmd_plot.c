@@ -432,7 +432,7 @@ const cli_command cli_plot = {
         "ones alone; mass, the share of the attention that the nearest keys have; pair, a vector that "
         "turns.\n\n"
         "Of one in the scores: bias, what is added per head against the distance (t5, alibi ...) or as a map "
-        "(swin); "
+        "(swin, tupe); "
         "mass, the share of the attention that the nearest keys have by the bias alone; buckets, which "
         "distances "
         "share a class (t5, deberta). posenc list NAME says which pictures an encoding has; of a combination "
