@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd_plot.c: posenc plot heatmap|similarity|bias NAME: a picture of an encoding
+ * cmd_plot.c: posenc plot KIND SPEC, or KIND --table F:NAME: a picture
  *
  * With -o the picture is a file, without it is drawn in the terminal. Which pictures an encoding has is the
- * registry's word; whoever asks for another is told which there are. Nothing is trained here: an encoding that
- * learns is shown as it is born, and the title says so.
+ * registry's word; whoever asks for another is told which there are. Which options a kind of picture heeds is the
+ * word of the table below; one that it would not heed is refused, never passed over. Nothing is trained here: an
+ * encoding that learns is shown as it is born, and the title says so.
  */
 #include "cli.h"
 
@@ -16,42 +17,166 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "lists.h"
+#include "subject.h"
+
 enum {
-    LENGTH     = 128,
-    DIM        = 64,
-    HEADS      = 8,
-    LONGEST    = 4096,
-    WIDEST     = 4096,
-    MOST_HEADS = 64,
-    COLUMNS    = 80,
-    ALIGNMENT  = 64
+    HEADS       = 8,
+    LONGEST     = 4096,
+    WIDEST      = 4096,
+    MOST_HEADS  = 64,
+    GRID_ROWS   = 16,
+    GRID_COLS   = 32,
+    LONGEST_ROW = 256,
+    MOST_DRAWS  = 100000,
+    COLUMNS     = 80
 };
 
 static const cli_option options[] = {
     {0, "set", "NAME=VALUE", "a setting of the encoding (may be repeated); see posenc list NAME"},
-    {0, "length", "N", "positions or distances to draw (128)"},
-    {0, "dim", "D", "width of a vector (input) or of a head (64)"},
-    {0, "heads", "H", "heads (8)"},
-    {0, "seed", "N", "seed of random initial parameters (1)"},
+    {0, "table", "F:NAME",
+     "instead of a SPEC a table of positions: array NAME of a .safetensors, .npz or .npy (heatmap, curves, "
+     "similarity, similarity2d)"},
+    {0, "length", "N",
+     "positions or distances to draw (heatmap, curves, similarity, bias: 128; buckets: 256; decay, mass: "
+     "1024; pair: "
+     "8)"},
+    {0, "dim", "D", "width of a vector (input: 64, similarity2d: 128) or of a head (64, decay: 128)"},
+    {0, "heads", "H", "heads of a bias (bias, mass: 8)"},
+    {0, "grid", "HxW",
+     "positions on a grid of H rows and W columns (heatmap, curves, similarity: a grid of grids; "
+     "similarity2d: 16x32)"},
+    {0, "points", "LIST",
+     "points ROWxCOLUMN of the grid, such as 4x6:8x16 (similarity2d; three on the diagonal)"},
+    {0, "channels", "LIST", "channels, such as 4:5:6:7 (curves)"},
+    {0, "pairs", "LIST", "pairs of channels, such as 0:8 (pair)"},
+    {0, "beside", "binary", "draw the binary counter of the same positions beside it (heatmap)"},
+    {0, "bases", "LIST", "a panel for each base, such as 1e4:5e5:1e6 (decay)"},
+    {0, "theta", "one|many|both",
+     "turn all pairs by one frequency, by the encoding's, or a panel each (decay: both)"},
+    {0, "content", "LIST",
+     "vectors: ones, uniform (U[0,1]), normal (N(0,1)) (decay, mass of a rotary encoding: all)"},
+    {0, "draws", "N", "draws of random vectors (decay, mass of a rotary encoding: 200)"},
+    {0, "seed", "N", "seed of random parameters and vectors (1)"},
     {'o', "output", "F", "write F.png, F.svg or F.pdf instead of drawing in the terminal"},
     {0, NULL, NULL, NULL},
 };
 
+/* Sizes that a kind of picture takes where nothing is said; a table of positions can be drawn where `of_table`. */
+static const struct kind {
+    const char *name;
+    int64_t     length, dim;
+    int         of_table;
+} kinds[] = {
+    {"heatmap", 128, 64, 1},     {"curves", 128, 64, 1},  {"similarity", 128, 64, 1},
+    {"similarity2d", 0, 128, 1}, {"decay", 1024, 128, 0}, {"mass", 1024, 64, 0},
+    {"pair", 8, 64, 0},          {"bias", 128, 64, 0},    {"buckets", 256, 64, 0},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+/* Which kinds heed an option that not all heed. */
+static const struct {
+    const char *option, *kinds;
+} belongs[] = {
+    {"table", "heatmap, curves, similarity, similarity2d"},
+    {"length", "heatmap, curves, similarity, decay, mass, pair, bias, buckets"},
+    {"dim", "heatmap, curves, similarity, similarity2d, decay, mass, pair, bias"},
+    {"heads", "mass, bias"},
+    {"seed", "heatmap, curves, similarity, similarity2d, decay, mass, bias"},
+    {"grid", "heatmap, curves, similarity, similarity2d"},
+    {"points", "similarity2d"},
+    {"channels", "curves"},
+    {"pairs", "pair"},
+    {"beside", "heatmap"},
+    {"bases", "decay"},
+    {"theta", "decay"},
+    {"content", "decay, mass"},
+    {"draws", "decay, mass"},
+};
+enum { BELONGS = sizeof belongs / sizeof *belongs };
+
 /* What was asked for. */
 typedef struct request {
-    const char      *kind, *path;
-    posenc_encoding *e;
-    pe_offer         offer;
-    pe_picture_data  data;
-    posenc_tensor   *params;
-    int64_t          length, dim, heads, seed;
-    char             origin[96];
+    const struct kind *kind;
+    const char        *path;
+    cli_subject        subject;
+    pe_offer           offer;
+    pe_picture_data    data;
+    int64_t            length, dim, heads, seed, draws, rows, cols;
+    int64_t            chosen[CLI_LIST_MOST];
+    double             bases[CLI_LIST_MOST];
+    char               origin[2 * CLI_SUBJECT_TEXT];
 } request;
+
+/* ---------------------------------------------------------------- what belongs together ----- */
+
+/* Is `word` one of a list of words with commas? */
+static int is_among(const char *list, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *at = list; (at = strstr(at, word)); at += n)
+        if ((at == list || at[-1] == ' ') && (at[n] == ',' || !at[n]))
+            return 1;
+    return 0;
+}
+
+static int find_kind(request *r, const char *name)
+{
+    char   known[200] = "";
+    size_t used       = 0;
+    for (int i = 0; i < KINDS; i++) {
+        if (!strcmp(kinds[i].name, name))
+            r->kind = &kinds[i];
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", kinds[i].name);
+    }
+    return r->kind ? CLI_DONE : cli_usage("plot: there is no picture \"%s\"; there are: %s", name, known);
+}
+
+static int check_options(const cli_args *args, const request *r)
+{
+    static const char *const of_a_spec[] = {"set", "dim", "heads", "seed"};
+    for (int i = 0; i < BELONGS; i++)
+        if (cli_value(args, belongs[i].option) && !is_among(belongs[i].kinds, r->kind->name))
+            return cli_usage("plot: --%s says nothing to %s; it belongs to: %s", belongs[i].option,
+                             r->kind->name, belongs[i].kinds);
+    for (size_t i = 0; cli_value(args, "table") && i < sizeof of_a_spec / sizeof *of_a_spec; i++)
+        if (cli_value(args, of_a_spec[i]))
+            return cli_usage("plot: --%s says nothing to a table; leave it out beside --table", of_a_spec[i]);
+    if (cli_value(args, "grid") && cli_value(args, "length"))
+        return cli_usage("plot: --length and --grid both say how many positions there are; give one of them");
+    if (cli_value(args, "grid") && cli_value(args, "beside"))
+        return cli_usage("plot: --beside counts positions on a line; leave out --grid");
+    return CLI_DONE;
+}
+
+/* What a kind heeds at one place and not at the other: mass of a bias draws no vectors, a rotation has no heads. */
+static int check_place(const cli_args *args, const request *r)
+{
+    static const struct {
+        const char  *option;
+        posenc_place place;
+        const char  *kind;
+    } rows[] = {{"heads", POSENC_ROTARY, "mass"},
+                {"content", POSENC_SCORE, "mass"},
+                {"draws", POSENC_SCORE, "mass"},
+                {"grid", POSENC_ROTARY, "similarity"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (cli_value(args, rows[i].option) && r->offer.place == rows[i].place &&
+            !strcmp(r->kind->name, rows[i].kind))
+            return cli_usage("plot: --%s says nothing to the %s of a %s encoding; leave it out",
+                             rows[i].option, rows[i].kind, posenc_place_name(rows[i].place));
+    if (cli_value(args, "length") && !strcmp(r->kind->name, "bias") && pe_picture_is_map(r->subject.e))
+        return cli_usage(
+            "plot: --length says nothing to a bias that is drawn as a map; set its rows and columns");
+    return CLI_DONE;
+}
+
+/* ---------------------------------------------------------------- reading ------------------- */
 
 static int read_numbers(const cli_args *args, request *r)
 {
-    r->length = LENGTH;
-    r->dim    = DIM;
+    r->length = r->kind->length;
+    r->dim    = r->kind->dim;
     r->heads  = HEADS;
     r->seed   = 1;
     const struct {
@@ -60,12 +185,70 @@ static int read_numbers(const cli_args *args, request *r)
     } rows[] = {{"length", 2, LONGEST, &r->length},
                 {"dim", 1, WIDEST, &r->dim},
                 {"heads", 1, MOST_HEADS, &r->heads},
+                {"draws", 1, MOST_DRAWS, &r->draws},
                 {"seed", 0, INT64_MAX, &r->seed}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (cli_integer(args, rows[i].name, rows[i].low, rows[i].high, rows[i].to) < 0)
             return CLI_USAGE;
+    return cli_grid(args, "grid", LONGEST_ROW, &r->rows, &r->cols) < 0 ? CLI_USAGE : CLI_DONE;
+}
+
+static int read_lists(const cli_args *args, request *r)
+{
+    const int channels = cli_integers(args, "channels", 0, WIDEST - 1, r->chosen);
+    const int pairs    = channels ? 0 : cli_integers(args, "pairs", 0, WIDEST - 1, r->chosen);
+    const int points   = channels || pairs ? 0 : cli_points(args, "points", LONGEST_ROW, r->chosen);
+    const int bases    = cli_reals(args, "bases", 1, 1e18, r->bases);
+    if (channels < 0 || pairs < 0 || points < 0 || bases < 0)
+        return CLI_USAGE;
+    r->data.chosen       = r->chosen;
+    r->data.chosen_count = channels + pairs + points;
+    r->data.bases        = r->bases;
+    r->data.base_count   = bases;
     return CLI_DONE;
 }
+
+/* Words of a list, each worth a bit: their sum in *bits, 0 if the option is absent. */
+static int read_words(const cli_args *args, const char *option, const char *const *words, const int *worth,
+                      int *bits)
+{
+    const char *text      = cli_value(args, option);
+    char        known[80] = "";
+    for (int i = 0; words[i]; i++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", words[i]);
+    while (text && *text) {
+        const size_t n = strcspn(text, ":,");
+        int          i = 0;
+        while (words[i] && (strlen(words[i]) != n || strncmp(words[i], text, n) != 0))
+            i++;
+        if (!words[i])
+            break;
+        *bits |= worth[i];
+        text += n + (text[n] != 0);
+    }
+    if (!text || (!*text && *bits))
+        return CLI_DONE;
+    return cli_usage("plot: --%s is \"%s\"; it must be of: %s", option, cli_value(args, option), known);
+}
+
+static int read_choices(const cli_args *args, request *r)
+{
+    static const char *const thetas[] = {"one", "many", "both", NULL}, *const beside[] = {"binary", NULL},
+                             *const contents[] = {"ones", "uniform", "normal", NULL};
+    static const int theta_worth[] = {PE_ONE_THETA, PE_MANY_THETAS, PE_ONE_THETA | PE_MANY_THETAS},
+                     one[] = {1}, content_worth[] = {PE_ONES, PE_UNIFORM, PE_NORMAL};
+    int status = read_words(args, "theta", thetas, theta_worth, &r->data.thetas);
+    if (!status)
+        status = read_words(args, "content", contents, content_worth, &r->data.contents);
+    if (!status)
+        status = read_words(args, "beside", beside, one, &r->data.beside_binary);
+    if (!status && r->data.thetas == PE_ONE_THETA && r->data.base_count)
+        status =
+            cli_usage("plot: --bases says nothing to --theta one; it is for the encoding's own frequencies");
+    return status;
+}
+
+/* ---------------------------------------------------------------- the subject --------------- */
 
 /* "heatmap, similarity", or "no pictures". */
 static void join_offers(char *text, size_t size, const pe_offer *offers, int count)
@@ -80,76 +263,100 @@ static int choose_offer(request *r)
 {
     pe_offer  offers[PE_MOST_OFFERS];
     char      known[PE_MOST_OFFERS * (PE_KIND_LENGTH + 2)];
-    const int count = pe_picture_offers(r->e, offers);
+    const int count = pe_picture_offers(r->subject.e, offers);
     for (int i = 0; i < count; i++)
-        if (!strcmp(offers[i].kind, r->kind)) {
+        if (!strcmp(offers[i].kind, r->kind->name)) {
             r->offer = offers[i];
             return CLI_DONE;
         }
     join_offers(known, sizeof known, offers, count);
-    return cli_usage("plot: %s has no picture \"%s\"; it has: %s", posenc_encoding_spec(r->e), r->kind,
-                     known);
+    return cli_usage("plot: %s has no picture \"%s\"; it has: %s", posenc_encoding_spec(r->subject.e),
+                     r->kind->name, known);
 }
 
-/* A SPEC and every --set; a mistake in either is the caller's. */
-static int create_encoding(const cli_args *args, const char *spec, request *r)
+/* Which positions of a table to draw: a grid is its last rows, a line its first ones. */
+static int fit_table(const cli_args *args, request *r)
 {
-    posenc_error        err;
-    char               *settings = cli_settings(args);
-    const posenc_status status =
-        settings ? posenc_encoding_create(&r->e, spec, settings, &err) : POSENC_MEMORY;
-    if (!settings)
-        return cli_failed("plot: there is no memory for the settings");
-    free(settings);
-    return status ? cli_error(&err) : CLI_DONE;
+    cli_subject *s = &r->subject;
+    r->dim         = s->width;
+    r->data.first  = r->rows ? s->rows - r->rows * r->cols : 0;
+    if (r->data.first < 0)
+        return cli_usage("plot: %s has %lld rows; a grid of %lldx%lld needs %lld", s->name,
+                         (long long)s->rows, (long long)r->rows, (long long)r->cols,
+                         (long long)(r->rows * r->cols));
+    if (r->data.first > 0)
+        snprintf(s->origin, sizeof s->origin, "without the %lld row%s before the grid",
+                 (long long)r->data.first, r->data.first > 1 ? "s" : "");
+    if (r->rows)
+        return CLI_DONE;
+    if (!r->length)
+        return cli_usage("plot: %s is a table of rows; give their --grid HxW", s->name);
+    if (cli_value(args, "length") && r->length > s->rows)
+        return cli_usage("plot: --length is %lld, but %s has %lld rows", (long long)r->length, s->name,
+                         (long long)s->rows);
+    if (!cli_value(args, "length"))
+        r->length = s->rows < 1024 ? s->rows : 1024;
+    return CLI_DONE;
+}
+
+/* Encodings of a grid, and maps, want a grid. */
+static int fit_grid(const cli_args *args, request *r)
+{
+    const posenc_dims dims = {.B = 1, .Lq = r->length, .Lk = r->length, .L = r->length, .d_model = r->dim};
+    if (r->rows || (r->length && pe_picture_axes(r->subject.e, &dims) < 2))
+        return CLI_DONE;
+    if (cli_value(args, "length"))
+        return cli_usage("plot: --length says nothing to %s, whose positions lie on a grid; give --grid HxW",
+                         posenc_encoding_spec(r->subject.e));
+    r->rows = GRID_ROWS;
+    r->cols = GRID_COLS;
+    return CLI_DONE;
 }
 
 static void set_data(request *r)
 {
-    const posenc_encoding_info *part     = posenc_encoding_part(r->e, r->offer.place);
+    const posenc_encoding_info *part     = posenc_encoding_part(r->subject.e, r->offer.place);
     const int                   is_input = r->offer.place == POSENC_INPUT;
-    r->data = (pe_picture_data){.length = r->length, .causal = part->causal_only};
-    r->data.dims =
-        (posenc_dims){.B = 1, .H = r->heads, .D = r->dim, .Lq = r->length, .Lk = r->length, .L = r->length};
+    const int64_t               n        = r->rows ? r->rows * r->cols : r->length;
+    /* a bias is drawn for keys in the future as well, up to the same distance */
+    const int64_t most = r->offer.place == POSENC_SCORE && !part->causal_only ? 2 * n - 1 : n;
+    r->data.length     = r->length;
+    r->data.causal     = part->causal_only;
+    r->data.rows       = r->rows;
+    r->data.cols       = r->cols;
+    r->data.draws      = r->draws;
+    r->data.seed       = (uint64_t)r->seed;
+    r->data.dims       = (posenc_dims){.B = 1, .H = r->heads, .D = r->dim, .Lq = most, .Lk = most, .L = n};
+    if (r->subject.rows)
+        r->data.dims.L = r->data.dims.Lk = r->subject.rows;
     r->data.dims.d_model = is_input ? r->dim : r->heads * r->dim;
 }
 
-static int64_t elements(int32_t ndim, const int64_t *shape)
+static int make_subject(const cli_args *args, request *r)
 {
-    int64_t n = 1;
-    for (int32_t a = 0; a < ndim; a++)
-        n *= shape[a];
-    return n;
+    const char *table  = cli_value(args, "table");
+    int         status = table ? cli_subject_table(&r->subject, table)
+                               : cli_subject_encoding(&r->subject, args, cli_at(args, 1));
+    if (!status)
+        status = choose_offer(r);
+    if (!status)
+        status = check_place(args, r);
+    if (!status && table)
+        status = fit_table(args, r);
+    else if (!status && r->offer.place == POSENC_INPUT)
+        status = fit_grid(args, r);
+    if (status)
+        return status;
+    set_data(r);
+    if (!table)
+        status = cli_subject_params(&r->subject, &r->data.dims, r->seed);
+    r->data.params = r->subject.params.tensors;
+    r->data.name   = table ? r->subject.name : NULL;
+    r->data.origin = r->subject.origin[0] ? r->subject.origin : NULL;
+    return status;
 }
 
-/* Parameters as they are born. */
-static int create_params(request *r)
-{
-    posenc_error err;
-    int          trainable = 0;
-    const int    count     = posenc_param_count(r->e);
-    r->params              = calloc((size_t)count + 1, sizeof *r->params);
-    for (int i = 0; r->params && i < count; i++) {
-        int32_t ndim;
-        int64_t shape[POSENC_MAX_DIMS];
-        if (posenc_param_shape(r->e, &r->data.dims, i, &ndim, shape, &err))
-            return cli_error(&err);
-        void *numbers = calloc((size_t)elements(ndim, shape), sizeof(double));
-        if (!numbers)
-            return cli_failed("plot: there is no memory for parameter %s", posenc_param_name(r->e, i));
-        r->params[i] = posenc_tensor_contiguous(numbers, POSENC_F64, ndim, shape);
-        trainable |= posenc_param_trainable(r->e, i);
-    }
-    if (!r->params)
-        return cli_failed("plot: there is no memory for the parameters");
-    if (posenc_param_init(r->e, &r->data.dims, r->params, (uint64_t)r->seed, &err))
-        return cli_error(&err);
-    if (trainable)
-        snprintf(r->origin, sizeof r->origin, "untrained: initial parameters, seed %lld", (long long)r->seed);
-    r->data.params = r->params;
-    r->data.origin = trainable ? r->origin : NULL;
-    return CLI_DONE;
-}
+/* ---------------------------------------------------------------- drawing ------------------- */
 
 static int terminal_columns(void)
 {
@@ -163,7 +370,7 @@ static int draw(const request *r)
 {
     posenc_error  err;
     pe_picture   *picture;
-    posenc_status status = pe_picture_create(&picture, r->e, &r->offer, &r->data, &err);
+    posenc_status status = pe_picture_create(&picture, r->subject.e, &r->offer, &r->data, &err);
     if (status)
         return cli_error(&err);
     if (r->path)
@@ -178,53 +385,61 @@ static int draw(const request *r)
 static int make(const cli_args *args, request *r)
 {
     posenc_error err;
-    int          status = read_numbers(args, r);
+    int          status = find_kind(r, cli_at(args, 0));
     r->path             = cli_value(args, "output");
+    if (!status)
+        status = check_options(args, r);
+    if (!status)
+        status = read_numbers(args, r);
+    if (!status)
+        status = read_lists(args, r);
+    if (!status)
+        status = read_choices(args, r);
     if (!status && r->path && pe_plot_path_check(r->path, &err))
         status = cli_error(&err);
     if (!status)
-        status = create_encoding(args, cli_at(args, 1), r);
-    if (!status)
-        status = choose_offer(r);
-    if (!status)
-        set_data(r);
-    if (!status)
-        status = create_params(r);
+        status = make_subject(args, r);
     return status ? status : draw(r);
-}
-
-static void release(request *r)
-{
-    for (int i = 0; r->params && i < posenc_param_count(r->e); i++)
-        free(r->params[i].data);
-    free(r->params);
-    posenc_encoding_free(r->e);
 }
 
 static int run(const cli_args *args)
 {
-    request r = {0};
-    if (cli_count(args) != 2)
-        return cli_usage(
-            "plot: give a picture and an encoding, e.g. posenc plot heatmap NAME; try posenc plot --help");
-    r.kind           = cli_at(args, 0);
+    request   r         = {0};
+    const int has_table = cli_value(args, "table") != NULL;
+    if (cli_count(args) != 2 - has_table)
+        return cli_usage(has_table
+                             ? "plot: beside --table give a picture alone, e.g. posenc plot similarity"
+                             : "plot: give a picture and an encoding, e.g. posenc plot heatmap NAME; try "
+                               "posenc plot --help");
     const int status = make(args, &r);
-    release(&r);
+    cli_subject_free(&r.subject);
     return status;
 }
 
 const cli_command cli_plot = {
     .name     = "plot",
-    .summary  = "draw an encoding: heat map, similarity of positions, bias by distance",
-    .synopsis = "heatmap|similarity|bias SPEC [--set NAME=VALUE]... [--length N] [-o F.png|.svg|.pdf]",
+    .summary  = "draw an encoding: table, similarity, decay, bias, classes",
+    .synopsis = "KIND SPEC|--table F:NAME [--set NAME=VALUE]... [OPTION]... [-o F.png|.svg|.pdf]",
     .details =
-        "heatmap: the vector of each position. similarity: of an input encoding, the cosine of the vectors "
-        "of "
-        "every two positions; of a rotary one, the score of two equal vectors against their distance. bias: "
-        "what "
-        "is added to the scores, per head, against the distance.\n\n"
+        "KIND is, of an input encoding: heatmap, the vector of each position, with the wavelengths of its "
+        "channels; curves, single channels; similarity, the cosine of every two positions and its profile by "
+        "distance, with --grid a grid of grids; similarity2d, maps of the similarity to chosen points of a "
+        "grid.\n\n"
+        "Of a rotary one: decay, the score of two vectors against their distance, for ones, U[0,1] and "
+        "N(0,1), mean "
+        "and the middle 80 % of the draws, with the encoding's frequencies and with one alone; similarity, "
+        "that of "
+        "ones alone; mass, the share of the attention that the nearest keys have; pair, a vector that "
+        "turns.\n\n"
+        "Of one in the scores: bias, what is added per head against the distance (t5, alibi ...) or as a map "
+        "(swin, tupe); "
+        "mass, the share of the attention that the nearest keys have by the bias alone; buckets, which "
+        "distances "
+        "share a class (t5, deberta). posenc list NAME says which pictures an encoding has; of a combination "
+        "the "
+        "first part that has it is drawn.\n\n"
         "Without -o the picture is drawn in the terminal. Encodings that learn are shown untrained; posenc "
-        "compare shows them trained.",
+        "compare shows them trained. A table of your own model is shown by --table.",
     .options = options,
     .run     = run,
 };

@@ -70,6 +70,10 @@ pe_rgb pe_curve_colour(const pe_figure *figure, int index)
 
 void pe_value_range(const pe_figure *figure, double *low, double *high)
 {
+    *low  = figure->low;
+    *high = figure->high;
+    if (*low < *high)
+        return;
     *low  = INFINITY;
     *high = -INFINITY;
     for (int64_t i = 0; i < figure->rows * figure->cols; i++) {

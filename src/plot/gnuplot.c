@@ -3,8 +3,9 @@
  * gnuplot.c: a conversation with gnuplot through one socket
  *
  * The idea   One end of a socket pair is gnuplot's standard input and its standard output; we send the script, say
- *            that there is no more, and read the picture. A picture is drawn only after the last line of its script,
- *            so the two directions never wait for each other. No file is made on the way.
+ *            that there is no more, and read the picture. No file is made on the way. The first panels of a picture
+ *            are drawn before the script of the last is read: whoever sent everything first and read afterwards
+ *            would wait for a gnuplot that waits for its reader. So both directions are served as they are ready.
  * Surprises  -d: the user's ~/.gnuplot must not change our pictures. A socket and not two pipes, because
  *            MSG_NOSIGNAL turns the death of gnuplot into an error where a pipe would kill us with SIGPIPE. What
  *            gnuplot says on its standard error goes to an unnamed file, so that it can be quoted.
@@ -14,6 +15,7 @@
 #include "plot/fail.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -65,40 +67,48 @@ static pid_t start(int in_and_out, int complaints)
     return pid;
 }
 
-/* What gnuplot does not read it does not want: its complaint says more than our broken pipe would. */
-static void send_all(int to, const char *data, size_t size)
+/* Sends what the other side takes now, of *n bytes at *data; none are left once it has heard that there is no more.
+   What gnuplot does not read it does not want: its complaint says more than our broken pipe would. */
+static void send_some(int to, const char **data, size_t *n)
 {
-    while (size > 0) {
-        const ssize_t n = send(to, data, size, MSG_NOSIGNAL);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        data += n;
-        size -= (size_t)n;
-    }
-    shutdown(to, SHUT_WR);
+    const ssize_t sent = send(to, *data, *n, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK))
+        return;
+    *data += sent > 0 ? sent : 0;
+    *n = sent > 0 ? *n - (size_t)sent : 0;
+    if (*n == 0)
+        shutdown(to, SHUT_WR);
 }
 
-/* Reads to the end. 0, or -1 without memory. */
-static int receive_all(int from, char **data, size_t *size)
+/* Adds what has come: 1, 0 at the end, -1 without memory. */
+static int receive_some(int from, char **data, size_t *size)
 {
-    *data = NULL;
-    *size = 0;
-    for (;;) {
-        char *more = realloc(*data, *size + CHUNK + 1);
-        if (!more)
-            return -1;
-        *data           = more;
-        const ssize_t n = read(from, more + *size, CHUNK);
-        if (n < 0 && errno == EINTR)
+    char *more = realloc(*data, *size + CHUNK + 1);
+    if (!more)
+        return -1;
+    *data           = more;
+    const ssize_t n = read(from, more + *size, CHUNK);
+    *size += n > 0 ? (size_t)n : 0;
+    more[*size] = 0;
+    return n > 0 || (n < 0 && errno == EINTR);
+}
+
+/* Sends script [n], n > 0, and reads to the end. 0, or -1 without memory. */
+static int exchange(int socket, const char *script, size_t n, char **data, size_t *size)
+{
+    int more = 1;
+    while (more > 0) {
+        struct pollfd p = {.fd = socket, .events = (short)(n ? POLLIN | POLLOUT : POLLIN)};
+        if (poll(&p, 1, -1) < 0) {
+            more = errno == EINTR ? 1 : 0;
             continue;
-        if (n <= 0)
-            break;
-        *size += (size_t)n;
+        }
+        if (n && p.revents & (POLLOUT | POLLERR | POLLHUP))
+            send_some(socket, &script, &n);
+        if (p.revents & (POLLIN | POLLERR | POLLHUP))
+            more = receive_some(socket, data, size);
     }
-    (*data)[*size] = 0;
-    return 0;
+    return more;
 }
 
 /* The last line that gnuplot complained with, without the caret lines that point into the script. */
@@ -131,8 +141,7 @@ static posenc_status converse(int ends[2], FILE *complaints, const char *script,
     ends[1] = -1;
     if (pid < 0)
         return missing(err);
-    send_all(ends[0], script, script_size);
-    const int lost   = receive_all(ends[0], output, size);
+    const int lost   = exchange(ends[0], script, script_size, output, size);
     const int status = finish(pid);
     if (lost)
         return pe_plot_fail(err, POSENC_MEMORY, "there is no memory for a picture of more than %zu bytes",

@@ -12,7 +12,8 @@
 posenc_status pe_gnuplot_run(const char *script, size_t script_size, char **output, size_t *size,
                              posenc_error *err);
 
-/* Writes the script that draws figure. `terminal` is a whole "set terminal" line. */
+/* Writes the script that draws figure. `terminal` is a whole "set terminal" line, which finds the size that suits the
+   figure in the variables `width` and `height` (pixels). */
 void pe_gnuplot_script(FILE *to, const pe_figure *figure, const char *terminal);
 
 #endif

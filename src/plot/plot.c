@@ -17,14 +17,15 @@
 #include <strings.h>
 
 /* clang-format off */
+/* width and height are variables that the script sets first, in pixels. */
 static const struct {
     const char *ending, *terminal;
 } formats[] = {
     {".png", "if (strstrt(GPVAL_TERMINALS, ' pngcairo ')) {\n"
-             "set terminal pngcairo size 1000,600 font 'Sans,13' background 'white'\n"
-             "} else {\nset terminal png size 1000,600 font 'Sans,11' background 'white'\n}"},
-    {".svg", "set terminal svg size 1000,600 dynamic font 'sans-serif,16' background 'white'"},
-    {".pdf", "set terminal pdfcairo size 10in,6in font 'Sans,14' background 'white'"},
+             "set terminal pngcairo size width,height font 'Sans,13' background 'white'\n"
+             "} else {\nset terminal png size width,height font 'Sans,11' background 'white'\n}"},
+    {".svg", "set terminal svg size width,height dynamic font 'sans-serif,16' background 'white'"},
+    {".pdf", "set terminal pdfcairo size width/100.0,height/100.0 font 'Sans,14' background 'white'"},
 };
 /* clang-format on */
 
@@ -94,9 +95,10 @@ posenc_status pe_plot_svg(const pe_figure *figure, const char *name, char **svg,
     if (!*name || name[strspn(name, letters)] || strlen(name) > 64)
         return pe_plot_fail(err, POSENC_ARGUMENT,
                             "picture: name is \"%.70s\"; it must be 1 to 64 letters, digits or '_'", name);
+    /* the script of "mouse" knows one pair of axes */
     snprintf(terminal, sizeof terminal,
-             "set terminal svg size 1000,560 dynamic mouse standalone name '%s' font 'sans-serif,16' "
+             "set terminal svg size width,height dynamic %s name '%s' font 'sans-serif,16' "
              "background 'white'",
-             name);
+             figure->kind == PE_PANELS ? "" : "mouse standalone", name);
     return draw(figure, terminal, svg, &size, err);
 }

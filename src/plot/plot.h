@@ -18,11 +18,11 @@
 
 /* ---------------------------------------------------------------- figures ------------------- */
 
-typedef enum pe_figure_kind { PE_GRID, PE_CURVES } pe_figure_kind;
+typedef enum pe_figure_kind { PE_GRID, PE_CURVES, PE_ARROWS, PE_PANELS } pe_figure_kind;
 
 typedef struct pe_curve {
     const char   *name;
-    const double *x, *y;      /* [n]; NaN breaks the line */
+    const double *x, *y; /* [n]; NaN breaks the line. Of arrows: [1], the tip; they start at the origin */
     const double *low, *high; /* [n] band, or NULL */
     int64_t       n;
 } pe_curve;
@@ -32,21 +32,41 @@ typedef struct pe_mark { /* a vertical line with a label */
     const char *label;
 } pe_mark;
 
+typedef struct pe_tick { /* a label of the second y axis */
+    double      y;
+    const char *label;
+} pe_tick;
+
+typedef struct pe_point { /* a cross on a grid */
+    double x, y;
+} pe_point;
+
 typedef struct pe_figure {
     pe_figure_kind kind;
     const char    *title, *x_label, *y_label, *value_label; /* with units; NULL: none */
     int            log_x, log_y;
+    double         low, high; /* the colours' range of a grid, the y range of curves; equal: from the data */
     /* grid: values [rows, cols] row-major, row 0 at the top; x from x0 by dx per column, y from y0 by dy per row */
-    const double *values;
-    int64_t       rows, cols;
-    double        x0, dx, y0, dy;
-    int           signed_scale; /* 1: centred at zero */
-    /* curves */
+    const double   *values;
+    int64_t         rows, cols;
+    double          x0, dx, y0, dy;
+    int             signed_scale; /* 1: centred at zero */
+    int             square_cells; /* 1: a map, whose cells are as high as wide */
+    const char     *second_label; /* of the second y axis */
+    const pe_tick  *ticks;
+    int             tick_count;
+    const pe_point *points;
+    int             point_count;
+    /* curves, arrows */
     const pe_curve *curves;
     int             curve_count;
     int             ordered; /* 1: the curves are a family in order (heads), coloured along one scale */
+    int             steps;   /* 1: values hold from half before to half after, with jumps between */
     const pe_mark  *marks;
     int             mark_count;
+    /* panels: figures (none of panels), row by row, under one title */
+    const struct pe_figure *panels;
+    int                     panel_count, panel_columns;
 } pe_figure;
 
 /* POSENC_OK if gnuplot can be run, else FILE with the package to install: ask before hours of work. */
@@ -72,19 +92,43 @@ enum { PE_KIND_LENGTH = 24, PE_MOST_OFFERS = 16 };
 typedef struct pe_offer {
     posenc_place place;
     char         kind[PE_KIND_LENGTH];
+    int          in_report; /* 1: it says at a glance what training made of the encoding */
 } pe_offer;
 
 /* What e offers, in the order of the places; returns the count (at most PE_MOST_OFFERS). */
 int pe_picture_offers(const posenc_encoding *e, pe_offer offers[PE_MOST_OFFERS]);
 
+/* Axes of the grid that e's positions lie on, 1 for a line (also where the other coordinate is a word). */
+int pe_picture_axes(const posenc_encoding *e, const posenc_dims *dims);
+
+/* Is e's bias drawn as a map of its window, whatever the length? */
+int pe_picture_is_map(const posenc_encoding *e);
+
+/* The vectors that a score of two turned vectors is drawn for: joined by |, 0 = all. */
+enum { PE_ONES = 1, PE_UNIFORM = 2, PE_NORMAL = 4 };
+/* How many frequencies turn the pairs of channels: joined by |, 0 = both, a panel each. */
+enum { PE_MANY_THETAS = 1, PE_ONE_THETA = 2 };
+
+/* Zero means "the kind's own choice", where nothing else is said. */
 typedef struct pe_picture_data {
     posenc_dims dims;   /* H, D, d_model, and Lk and L as the parameters were made for */
     int64_t     length; /* positions, or distances, to draw */
     int         causal; /* 1: no keys in the future */
     double      mark;   /* position of a vertical line, e.g. the training length; 0: none */
     const char *mark_label;
+    const char *name;   /* stands for the SPEC in the title: a user's table */
     const char *origin; /* where the parameters come from: "initial, seed 1"; NULL where there are none */
-    const posenc_tensor *params; /* posenc_param_count(e) of them */
+    const posenc_tensor *params;     /* posenc_param_count(e) of them */
+    int64_t              rows, cols; /* of a grid of positions, row by row; 0: positions on a line */
+    int64_t              first;      /* position that the grid begins with: rows of a table before it */
+    const int64_t       *chosen;     /* channels (curves), pairs (pair), or y, x of points (similarity2d) */
+    int                  chosen_count;
+    int                  beside_binary; /* 1: heatmap draws the binary counter beside it */
+    const double        *bases;         /* decay: a panel each; none: the encoding's own */
+    int                  base_count;
+    int                  thetas, contents; /* decay, mass: PE_MANY_THETAS ..., PE_ONES ... */
+    int64_t              draws;            /* of random vectors; 0: 200 */
+    uint64_t             seed;             /* of those */
 } pe_picture_data;
 
 typedef struct pe_picture pe_picture;

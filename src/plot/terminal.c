@@ -7,159 +7,45 @@
  *            written as 24-bit escape sequences.
  * Without    colour (a file, NO_COLOR) a cell is one pixel: a grid is shaded by ten characters from ' ' to '@', and
  *            each curve is drawn with a letter of its own, named below the picture.
- * Surprises  Neighbouring source cells that fall onto one pixel are averaged, so that a fine pattern fades instead
- *            of beating with the pixels. The picture is never wider than asked, labels included.
+ * Panels     stand one below the other, each with its title. Arrows are lines from the origin.
+ * Surprises  The picture is never wider than asked, labels included. What is no number is grey, or '|' without
+ *            colour. A band is a dimmer colour, or dots.
  */
 #include "plot/plot.h"
 
+#include "plot/canvas.h"
 #include "plot/colours.h"
 #include "plot/fail.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MARGIN = 9, LEAST_COLUMNS = 20, MOST_COLUMNS = 1000, SHADES = 10, LETTERS = 26 };
 
 static const char shades[SHADES + 1] = " .:-=+*#%@";
 
-/* Pixels: `value` in [0,1] or NaN for nothing (grid), or `curve` = index + 1 (curves). */
-typedef struct canvas {
-    int     width, height, per_cell; /* pixels, and how many of them one above the other share a character */
-    double *value;
-    int    *curve;
-} canvas;
-
-static int canvas_create(canvas *c, int width, int cells_high, int colour)
-{
-    *c = (canvas){.width = width, .height = cells_high * (colour ? 2 : 1), .per_cell = colour ? 2 : 1};
-    const size_t count = (size_t)c->width * (size_t)c->height;
-    c->value           = malloc(count * sizeof *c->value);
-    c->curve           = calloc(count, sizeof *c->curve);
-    for (size_t i = 0; c->value && i < count; i++)
-        c->value[i] = NAN;
-    return c->value && c->curve;
-}
-
-static void canvas_free(canvas *c)
-{
-    free(c->value);
-    free(c->curve);
-}
-
-/* ---------------------------------------------------------------- drawing into pixels ------- */
-
-static double mean_of_box(const pe_figure *f, int64_t r0, int64_t r1, int64_t c0, int64_t c1)
-{
-    double  sum = 0;
-    int64_t n   = 0;
-    for (int64_t r = r0; r < r1; r++)
-        for (int64_t c = c0; c < c1; c++)
-            if (isfinite(f->values[r * f->cols + c])) {
-                sum += f->values[r * f->cols + c];
-                n++;
-            }
-    return n ? sum / (double)n : NAN;
-}
-
-/* The source cells [*first, *end) that pixel i of `pixels` stands for; at least one. */
-static void source_cells(int i, int pixels, int64_t cells, int64_t *first, int64_t *end)
-{
-    *first = (int64_t)i * cells / pixels;
-    *end   = ((int64_t)i + 1) * cells / pixels;
-    if (*end <= *first)
-        *end = *first + 1;
-}
-
-static void draw_grid(canvas *c, const pe_figure *f, double low, double high)
-{
-    for (int y = 0; y < c->height; y++)
-        for (int x = 0; x < c->width; x++) {
-            int64_t r0, r1, c0, c1;
-            source_cells(y, c->height, f->rows, &r0, &r1);
-            source_cells(x, c->width, f->cols, &c0, &c1);
-            c->value[y * c->width + x] = (mean_of_box(f, r0, r1, c0, c1) - low) / (high - low);
-        }
-}
-
-/* What a curve's axes span, in drawn units (logarithms where the axis is logarithmic). */
-typedef struct span {
-    double x0, x1, y0, y1;
-} span;
-
-static double drawn(double v, int is_log)
-{
-    return is_log ? log2(v) : v;
-}
-
-static span curves_span(const pe_figure *f)
-{
-    span s = {INFINITY, -INFINITY, INFINITY, -INFINITY};
-    for (int k = 0; k < f->curve_count; k++)
-        for (int64_t i = 0; i < f->curves[k].n; i++) {
-            const double x = drawn(f->curves[k].x[i], f->log_x), y = drawn(f->curves[k].y[i], f->log_y);
-            if (!isfinite(x) || !isfinite(y))
-                continue;
-            s = (span){fmin(s.x0, x), fmax(s.x1, x), fmin(s.y0, y), fmax(s.y1, y)};
-        }
-    if (!(s.x0 < s.x1))
-        s.x0 = isfinite(s.x0) ? s.x0 - 0.5 : 0, s.x1 = s.x0 + 1;
-    if (!(s.y0 < s.y1))
-        s.y0 = isfinite(s.y0) ? s.y0 - 0.5 : 0, s.y1 = s.y0 + 1;
-    return s;
-}
-
-static void dot(canvas *c, double x, double y, int curve)
-{
-    const int column = (int)lround(x * (c->width - 1)), row = (int)lround((1 - y) * (c->height - 1));
-    if (column >= 0 && column < c->width && row >= 0 && row < c->height)
-        c->curve[row * c->width + column] = curve + 1;
-}
-
-/* A straight piece, in parts of the canvas; steps fine enough to leave no hole. */
-static void line(canvas *c, const double from[2], const double to[2], int curve)
-{
-    const double dx = (to[0] - from[0]) * c->width, dy = (to[1] - from[1]) * c->height;
-    const int    n = 1 + (int)ceil(fmax(fabs(dx), fabs(dy)));
-    for (int i = 0; i <= n; i++)
-        dot(c, from[0] + (to[0] - from[0]) * i / n, from[1] + (to[1] - from[1]) * i / n, curve);
-}
-
-static void draw_curves(canvas *c, const pe_figure *f, const span *s)
-{
-    for (int k = 0; k < f->curve_count; k++) {
-        double before[2] = {NAN, NAN};
-        for (int64_t i = 0; i < f->curves[k].n; i++) {
-            const double now[2] = {(drawn(f->curves[k].x[i], f->log_x) - s->x0) / (s->x1 - s->x0),
-                                   (drawn(f->curves[k].y[i], f->log_y) - s->y0) / (s->y1 - s->y0)};
-            const int    stands = isfinite(now[0]) && isfinite(now[1]);
-            if (stands)
-                line(c, isfinite(before[0]) ? before : now, now, k);
-            before[0] = stands ? now[0] : NAN;
-            before[1] = now[1];
-        }
-    }
-}
-
 /* ---------------------------------------------------------------- printing ------------------ */
 
 /* Whether pixel (x,y) is painted, and how. */
-static int pixel_colour(const canvas *c, const pe_figure *f, int x, int y, pe_rgb *colour)
+static int pixel_colour(const pe_canvas *c, const pe_figure *f, int x, int y, pe_rgb *colour)
 {
     const int i = y * c->width + x;
     if (f->kind == PE_GRID) {
         *colour = pe_scale_colour(f->signed_scale, c->value[i]);
         return 1;
     }
-    if (c->curve[i])
-        *colour = pe_curve_colour(f, c->curve[i] - 1);
-    /* black would be lost on a dark screen */
-    if (c->curve[i] && !(colour->r | colour->g | colour->b))
+    const int index = c->curve[i] ? c->curve[i] : c->band[i];
+    if (!index)
+        return 0;
+    *colour = pe_curve_colour(f, index - 1);
+    if (!(colour->r | colour->g | colour->b)) /* black would be lost on a dark screen */
         *colour = (pe_rgb){200, 200, 200};
-    return c->curve[i] != 0;
+    if (!c->curve[i])
+        *colour = (pe_rgb){colour->r / 3, colour->g / 3, colour->b / 3};
+    return 1;
 }
 
-static void print_coloured_cell(FILE *to, const canvas *c, const pe_figure *f, int x, int row)
+static void print_coloured_cell(FILE *to, const pe_canvas *c, const pe_figure *f, int x, int row)
 {
     pe_rgb    above = {0, 0, 0}, below = {0, 0, 0};
     const int up = pixel_colour(c, f, x, 2 * row, &above), down = pixel_colour(c, f, x, 2 * row + 1, &below);
@@ -179,13 +65,13 @@ static char letter(int curve)
     return (char)('a' + curve % LETTERS);
 }
 
-static void print_plain_cell(FILE *to, const canvas *c, const pe_figure *f, int x, int row)
+static void print_plain_cell(FILE *to, const pe_canvas *c, const pe_figure *f, int x, int row)
 {
     const int i = row * c->width + x;
-    if (f->kind == PE_CURVES)
-        fputc(c->curve[i] ? letter(c->curve[i] - 1) : ' ', to);
+    if (f->kind != PE_GRID)
+        fputc(c->curve[i] ? letter(c->curve[i] - 1) : c->band[i] ? '.' : ' ', to);
     else if (isnan(c->value[i]))
-        fputc('?', to);
+        fputc('|', to);
     else
         fputc(shades[(int)fmin(fmax(c->value[i], 0) * SHADES, SHADES - 1)], to);
 }
@@ -199,7 +85,7 @@ static void print_margin(FILE *to, int row, int rows, double first, double last)
         fprintf(to, "%*s |", MARGIN - 2, "");
 }
 
-static void print_cells(FILE *to, const canvas *c, const pe_figure *f, double top, double bottom)
+static void print_cells(FILE *to, const pe_canvas *c, const pe_figure *f, double top, double bottom)
 {
     const int rows = c->height / c->per_cell;
     for (int row = 0; row < rows; row++) {
@@ -247,6 +133,8 @@ static void print_scale(FILE *to, const pe_figure *f, double low, double high, i
 static void print_names(FILE *to, const pe_figure *f, int columns, int colour)
 {
     int used = 0;
+    if (f->curve_count < 2)
+        return; /* one curve says in its axis label what it is */
     for (int k = 0; k < f->curve_count; k++) {
         const int    length = (int)strlen(f->curves[k].name) + 4;
         const pe_rgb c      = pe_curve_colour(f, k);
@@ -272,11 +160,11 @@ static void print_heading(FILE *to, const pe_figure *f)
         fprintf(to, "%*s%s\n", MARGIN - 1, "", f->y_label);
 }
 
-static void print_grid(FILE *to, canvas *c, const pe_figure *f, int columns, int colour)
+static void print_grid(FILE *to, pe_canvas *c, const pe_figure *f, int columns, int colour)
 {
     double low, high;
     pe_value_range(f, &low, &high);
-    draw_grid(c, f, low, high);
+    pe_canvas_grid(c, f, low, high);
     print_heading(to, f);
     print_cells(to, c, f, f->y0, f->y0 + f->dy * (double)(f->rows - 1));
     print_x_axis(to, c->width, f->x0, f->x0 + f->dx * (double)(f->cols - 1), f->x_label);
@@ -288,44 +176,71 @@ static double undrawn(double v, int is_log)
     return is_log ? exp2(v) : v;
 }
 
-static void print_curves(FILE *to, canvas *c, const pe_figure *f, int columns, int colour)
+static void print_curves(FILE *to, pe_canvas *c, const pe_figure *f, int columns, int colour)
 {
-    const span s = curves_span(f);
-    draw_curves(c, f, &s);
+    const pe_span s = f->kind == PE_ARROWS ? (pe_span){f->low, f->high, f->low, f->high} : pe_canvas_span(f);
+    (f->kind == PE_ARROWS ? pe_canvas_arrows : pe_canvas_curves)(c, f, &s);
     print_heading(to, f);
     print_cells(to, c, f, undrawn(s.y1, f->log_y), undrawn(s.y0, f->log_y));
     print_x_axis(to, c->width, undrawn(s.x0, f->log_x), undrawn(s.x1, f->log_x), f->x_label);
     print_names(to, f, columns, colour);
 }
 
-/* A grid keeps its shape if it is small (two rows of pixels per cell), and fills about a screen otherwise. */
+/* A map keeps its shape (a character is twice as high as wide); another grid has two rows of pixels per cell if it is
+   small, and fills about a screen otherwise. */
 static int cells_high(const pe_figure *f, int width)
 {
     const int screen = width / 4 < 24 ? width / 4 + 4 : 24;
+    if (f->kind == PE_ARROWS)
+        return (width + 1) / 2;
+    if (f->kind == PE_GRID && f->square_cells)
+        return (int)fmax(1, (double)width * (double)f->rows / (double)f->cols / 2 + 0.5);
     if (f->kind == PE_GRID && f->rows < 2 * screen)
         return f->rows < 8 ? 4 : (int)(f->rows + 1) / 2;
     return screen;
 }
 
+enum { WIDEST_MAP = 56 }; /* columns: a square map fits on a screen of about 30 lines */
+
+/* Columns of the canvas: whole ones per cell where there is room. */
+static int canvas_width(const pe_figure *f, int columns)
+{
+    int       width = columns - MARGIN;
+    const int shape =
+        f->kind == PE_ARROWS || (f->kind == PE_GRID && f->square_cells && f->cols < 2 * f->rows);
+    if (shape && width > WIDEST_MAP)
+        width = WIDEST_MAP;
+    if (f->kind == PE_GRID && f->cols < width)
+        width -= (int)(width % f->cols);
+    return width;
+}
+
+static posenc_status print_figure(FILE *to, const pe_figure *f, int columns, int colour, posenc_error *err)
+{
+    pe_canvas c;
+    const int width = canvas_width(f, columns);
+    if (!pe_canvas_create(&c, width, cells_high(f, width), colour)) {
+        pe_canvas_free(&c);
+        return pe_plot_fail(err, POSENC_MEMORY, "there is no memory for a picture of %d columns", columns);
+    }
+    (f->kind == PE_GRID ? print_grid : print_curves)(to, &c, f, columns, colour);
+    pe_canvas_free(&c);
+    return POSENC_OK;
+}
+
 posenc_status pe_plot_terminal(const pe_figure *figure, FILE *stream, int columns, int colour,
                                posenc_error *err)
 {
-    canvas c;
+    posenc_status status = POSENC_OK;
     if (columns < LEAST_COLUMNS || columns > MOST_COLUMNS)
         return pe_plot_fail(err, POSENC_ARGUMENT, "picture: the terminal has %d columns; %d to %d are needed",
                             columns, LEAST_COLUMNS, MOST_COLUMNS);
-    int width = columns - MARGIN;
-    if (figure->kind == PE_GRID && figure->cols < width)
-        width =
-            figure->cols * (width / figure->cols) > 0 ? (int)(figure->cols * (width / figure->cols)) : width;
-    if (!canvas_create(&c, width, cells_high(figure, width), colour)) {
-        canvas_free(&c);
-        return pe_plot_fail(err, POSENC_MEMORY, "there is no memory for a picture of %d columns", columns);
+    if (figure->kind != PE_PANELS)
+        return print_figure(stream, figure, columns, colour, err);
+    fprintf(stream, "%s\n", figure->title);
+    for (int i = 0; i < figure->panel_count && !status; i++) {
+        fputc('\n', stream);
+        status = print_figure(stream, &figure->panels[i], columns, colour, err);
     }
-    if (figure->kind == PE_GRID)
-        print_grid(stream, &c, figure, columns, colour);
-    else
-        print_curves(stream, &c, figure, columns, colour);
-    canvas_free(&c);
-    return POSENC_OK;
+    return status;
 }

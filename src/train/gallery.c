@@ -200,7 +200,8 @@ static posenc_status add_pictures(pe_gallery *g, const pe_compare *c, int index,
     posenc_status status = POSENC_OK;
     const int     count  = pe_picture_offers(c->outcomes[index].e, offers);
     for (int i = 0; i < count && !status; i++)
-        status = add_picture(g, c, index, &offers[i], err);
+        if (offers[i].in_report)
+            status = add_picture(g, c, index, &offers[i], err);
     return status;
 }
 

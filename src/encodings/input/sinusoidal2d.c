@@ -159,7 +159,7 @@ const pe_encoding pe_sinusoidal2d = {
             .title         = "sines and cosines of the row and the column of an image patch",
             .paper         = "arXiv:2005.12872",
             .models        = "MAE, MoCo v3, SimpleViT, DETR",
-            .pictures      = "heatmap,similarity",
+            .pictures      = "heatmap,curves,similarity,similarity2d",
             .settings      = settings,
             .setting_count = PE_ROWS(settings),
         },

@@ -106,7 +106,7 @@ const pe_encoding pe_sinusoidal_nd = {
             .title         = "sines and cosines of every axis of a grid",
             .paper         = "arXiv:1802.05751",
             .models        = "Image Transformer",
-            .pictures      = "heatmap,similarity",
+            .pictures      = "heatmap,curves,similarity,similarity2d",
             .settings      = settings,
             .setting_count = PE_ROWS(settings),
         },

@@ -82,7 +82,7 @@ const pe_encoding pe_timestep = {
             .title         = "sines and cosines of a diffusion time step",
             .paper         = "arXiv:2006.11239",
             .models        = "DDPM, ADM, GLIDE, Stable Diffusion",
-            .pictures      = "heatmap,similarity",
+            .pictures      = "heatmap,curves,similarity",
             .settings      = settings,
             .setting_count = PE_ROWS(settings),
         },

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* What a picture shows: contract in subject.h. */
+#include "subject.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- an encoding --------------- */
+
+int cli_subject_encoding(cli_subject *s, const cli_args *args, const char *spec)
+{
+    posenc_error        err;
+    char               *settings = cli_settings(args);
+    const posenc_status status =
+        settings ? posenc_encoding_create(&s->e, spec, settings, &err) : POSENC_MEMORY;
+    if (!settings)
+        return cli_failed("plot: there is no memory for the settings");
+    free(settings);
+    return status ? cli_error(&err) : CLI_DONE;
+}
+
+int cli_subject_params(cli_subject *s, const posenc_dims *dims, int64_t seed)
+{
+    int trainable = 0;
+    s->file       = (cli_inputs){.path = "plot"};
+    if (cli_params_make(&s->params, &s->file, s->e, dims, POSENC_F64, seed))
+        return s->file.status;
+    for (int i = 0; i < s->params.count; i++)
+        trainable |= posenc_param_trainable(s->e, i);
+    if (trainable)
+        snprintf(s->origin, sizeof s->origin, "untrained: initial parameters, seed %lld", (long long)seed);
+    return CLI_DONE;
+}
+
+/* ---------------------------------------------------------------- a table ------------------- */
+
+/* The array of that name, or the only one where there is no name. */
+static int find_table(cli_subject *s, const char *name, posenc_tensor *table)
+{
+    const posenc_arrays *arrays     = &s->file.file;
+    char                 known[160] = "";
+    for (int i = 0; i < arrays->count; i++)
+        if (name ? !strcmp(arrays->items[i].name, name) : arrays->count == 1) {
+            *table = arrays->items[i].tensor;
+            snprintf(s->name, sizeof s->name, "%s", arrays->items[i].name);
+            return CLI_DONE;
+        }
+    for (int i = 0; i < arrays->count && strlen(known) < 100; i++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%.40s", i ? ", " : "",
+                 arrays->items[i].name);
+    if (!name)
+        return cli_inputs_fail(&s->file, "it has %d arrays; write which one, --table F:NAME: %s",
+                               arrays->count, known);
+    return cli_inputs_fail(&s->file, "it has no array %.60s; it has: %s", name, known);
+}
+
+/* The encoding whose parameter the table is. */
+static int become_learned(cli_subject *s, const posenc_tensor *table)
+{
+    posenc_error  err;
+    char          settings[80], shape[CLI_SHAPE_TEXT];
+    posenc_tensor two = cli_with_axes(*table, 2);
+    if (two.ndim != 2 || !cli_is_float(two.dtype) || two.shape[0] < 2 || two.shape[1] < 1)
+        return cli_inputs_fail(&s->file,
+                               "%s has shape %s; a table of positions is [rows, width], real numbers",
+                               s->name, cli_shape_text(shape, table->ndim, table->shape));
+    s->rows           = two.shape[0];
+    s->width          = two.shape[1];
+    s->params.tensors = calloc(2, sizeof *s->params.tensors);
+    if (!s->params.tensors)
+        return cli_failed("plot: there is no memory for the table");
+    s->params.tensors[0] = cli_inputs_convert(&s->file, POSENC_F64, &two);
+    snprintf(settings, sizeof settings, "rows=%lld dim=%lld", (long long)s->rows, (long long)s->width);
+    if (!s->file.status && posenc_encoding_create(&s->e, "learned", settings, &err))
+        return cli_error(&err);
+    return s->file.status;
+}
+
+/* A long text's end, which says more than its beginning. */
+static const char *tail(const char *text, const char **dots)
+{
+    enum { MOST = 32 };
+    const size_t n = strlen(text);
+    *dots          = n > MOST ? "..." : "";
+    return n > MOST ? text + n - MOST : text;
+}
+
+/* "NAME of FILE", the file without its folders. */
+static void name_table(cli_subject *s, const char *path)
+{
+    char        array[CLI_SUBJECT_TEXT];
+    const char *slash = strrchr(path, '/'), *before[2];
+    const char *file  = tail(slash ? slash + 1 : path, &before[1]);
+    snprintf(array, sizeof array, "%s", s->name);
+    const char *end = tail(array, &before[0]);
+    snprintf(s->name, sizeof s->name, "%s%.32s of %s%.32s", before[0], end, before[1], file);
+}
+
+int cli_subject_table(cli_subject *s, const char *source)
+{
+    posenc_tensor table = {0};
+    char         *path  = strdup(source);
+    char         *colon = path ? strrchr(path, ':') : NULL;
+    int           status;
+    if (!path)
+        return cli_failed("plot: there is no memory for the name of a file");
+    if (colon)
+        *colon = 0;
+    status = cli_inputs_read(&s->file, path);
+    if (!status)
+        status = find_table(s, colon ? colon + 1 : NULL, &table);
+    if (!status)
+        status = become_learned(s, &table);
+    name_table(s, path);
+    free(path);
+    s->file.path = source; /* `path` is gone; what is still to be said names what the caller wrote */
+    return status;
+}
+
+void cli_subject_free(cli_subject *s)
+{
+    cli_params_free(&s->params);
+    posenc_encoding_free(s->e);
+    cli_inputs_free(&s->file);
+}

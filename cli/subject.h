@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * subject.h: what a picture shows: an encoding with the parameters it is born with, or a table that the user brings
+ *
+ * A table is the parameter of the encoding `learned` with as many rows, so that everything drawn of an encoding is
+ * drawn of it.
+ */
+#ifndef CLI_SUBJECT_H
+#define CLI_SUBJECT_H
+
+#include "cli.h"
+#include "params.h"
+
+enum { CLI_SUBJECT_TEXT = 120 };
+
+typedef struct cli_subject {
+    posenc_encoding *e;
+    cli_inputs       file; /* of a table; what is made lives there as well */
+    cli_params       params;
+    int64_t          rows, width;
+    char             name[CLI_SUBJECT_TEXT];   /* of a table; "" for an encoding */
+    char             origin[CLI_SUBJECT_TEXT]; /* where trainable parameters come from; "" without */
+} cli_subject;
+
+/* All return an exit status after printing what is wrong. Free in either case (a zeroed one is fine). */
+
+/* SPEC with every --set of args; its parameters follow, once the sizes are known. */
+int cli_subject_encoding(cli_subject *s, const cli_args *args, const char *spec);
+int cli_subject_params(cli_subject *s, const posenc_dims *dims, int64_t seed);
+/* "F:NAME", or "F" for the only array of a file: a table of rows, leading axes of length 1 left out. */
+int cli_subject_table(cli_subject *s, const char *source);
+
+void cli_subject_free(cli_subject *s);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * picture.h: what the families of pictures share while one is made
+ *
+ *   tables.c      input    heatmap, curves
+ *   similarity.c  input    similarity (matrix, or grid of grids), similarity2d
+ *   decay.c       rotary   similarity, decay, mass
+ *   pair.c        rotary   pair
+ *   biases.c      score    bias, mass
+ *   buckets.c     score    buckets
+ *
+ * A maker computes its numbers through the public door and fills the picture's figure. What it takes from the
+ * picture's store lives as long as the picture; nothing is given back before.
+ */
+#ifndef PE_PLOT_PICTURE_H
+#define PE_PLOT_PICTURE_H
+
+#include "plot/plot.h"
+
+#include "plot/fail.h"
+
+typedef struct pe_sketch {
+    const posenc_encoding      *e;
+    const posenc_encoding_info *part;
+    const pe_picture_data      *data;
+    pe_figure                  *figure;
+    const char    *what;      /* title, after the SPEC: the kind's own words, or a maker's better ones */
+    int            unlearned; /* set by a maker: what is shown depends on no parameters */
+    const pe_mark *marks;     /* data->mark, for panels; the figure itself gets it anyway */
+    int            mark_count;
+    void          *store; /* see pe_take */
+    posenc_plan   *plan;
+    void          *work;
+} pe_sketch;
+
+typedef posenc_status pe_maker(pe_sketch *s, posenc_error *err);
+
+pe_maker pe_make_heatmap, pe_make_channels;
+pe_maker pe_make_row_similarity, pe_make_similarity2d;
+pe_maker pe_make_turn_similarity, pe_make_decay, pe_make_turn_mass, pe_make_pair;
+pe_maker pe_make_bias, pe_make_bias_mass;
+pe_maker pe_make_buckets;
+
+/* `count` zeroed things of `size` bytes from the store; NULL without memory. */
+void   *pe_take(pe_sketch *s, int64_t count, size_t size);
+double *pe_take_numbers(pe_sketch *s, int64_t count);
+/* A text from the store, never NULL. */
+const char *pe_take_text(pe_sketch *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Frees all that was taken. */
+void pe_give_back(void *blocks);
+
+posenc_status pe_no_memory(posenc_error *err);
+
+/* A plan of `e` for sizes and a workspace for its runs, in s->plan and s->work; what stood there is freed. */
+posenc_status pe_prepare(pe_sketch *s, const posenc_encoding *e, const posenc_dims *dims, int runs,
+                         posenc_error *err);
+
+/* The rows of the positions to draw, [n, width]: a line from 0 on, or the grid data->rows x data->cols. */
+typedef struct pe_row_set {
+    const double *rows;
+    int64_t       n, width;
+} pe_row_set;
+
+posenc_status pe_read_rows(pe_sketch *s, pe_row_set *set, posenc_error *err);
+
+/* What the part's setting is, as the SPEC says it or else its standard; "" if there is no such setting. */
+enum { PE_SETTING_LENGTH = 64 };
+void pe_setting_text(const pe_sketch *s, const char *name, char text[PE_SETTING_LENGTH]);
+
+/* Sum of a[i] b[i], in order. */
+double pe_product(const double *a, const double *b, int64_t n);
+
+/* Makes f a grid of values [rows, cols]; its scale is signed if a value is negative. */
+void pe_set_grid(pe_figure *f, const double *values, int64_t rows, int64_t cols);
+/* Makes f a set of `count` curves [count, n] over one x, unnamed; returns them, NULL without memory. */
+pe_curve *pe_set_curves(pe_sketch *s, pe_figure *f, const double *x, const double *y, int64_t n, int count);
+/* Makes f a set of `count` panels; returns them, NULL without memory. columns 0: up to three, and four in a square. */
+pe_figure *pe_set_panels(pe_sketch *s, pe_figure *f, int count, int columns);
+/* x, x + step, ...; NULL without memory. */
+double *pe_take_range(pe_sketch *s, double start, double step, int64_t n);
+
+/* Scores by distance [n] become the share of the attention that the 1, 2, ... n nearest keys have. */
+void pe_share_within(double *scores, int64_t n);
+/* Makes the figure `count` such shares [count, n], named after where they reach 90 %; NULL without memory. */
+pe_curve *pe_draw_mass(pe_sketch *s, const double *shares, const char *const *names, int count, int64_t n);
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * similarity.c: how alike the vectors of positions are
+ *
+ *   similarity    on a line: the cosine of every two vectors, and beside it its profile: mean, least and largest
+ *                 cosine at each distance. A table by relation has a profile without width
+ *                 on a grid: a grid of grids, in cell (y, x) the similarity of all positions to (y, x), as the
+ *                 ViT paper draws it (Dosovitskiy et al. 2021, arXiv:2010.11929, fig. 7)
+ *   similarity2d  a map per chosen point of a grid, all on one scale
+ *
+ * Surprises  The cosine of a vector that is zero (a padding row) does not exist: it is NaN, a hole in the picture,
+ *            and the profile is taken over the others. Encodings with one coordinate see a grid row by row.
+ */
+#include "plot/picture.h"
+
+#include <math.h>
+
+enum { MOST_POSITIONS = 1024, POINTS = 3 };
+
+typedef struct cosines {
+    pe_row_set    set;
+    const double *norms;
+} cosines;
+
+static double cosine(const cosines *c, int64_t i, int64_t j)
+{
+    const int64_t width = c->set.width;
+    const double  size  = c->norms[i] * c->norms[j];
+    return size > 0 ? pe_product(c->set.rows + i * width, c->set.rows + j * width, width) / size : NAN;
+}
+
+static posenc_status read_cosines(pe_sketch *s, cosines *c, posenc_error *err)
+{
+    const posenc_status status = pe_read_rows(s, &c->set, err);
+    double             *norms  = status ? NULL : pe_take_numbers(s, c->set.n);
+    c->norms                   = norms;
+    if (status || !norms)
+        return status ? status : pe_no_memory(err);
+    for (int64_t i = 0; i < c->set.n; i++) {
+        const double *row = c->set.rows + i * c->set.width;
+        norms[i]          = sqrt(pe_product(row, row, c->set.width));
+    }
+    return POSENC_OK;
+}
+
+static void label_map(pe_figure *f)
+{
+    f->x_label      = "column";
+    f->y_label      = "row";
+    f->value_label  = "cosine";
+    f->square_cells = 1;
+}
+
+/* ---------------------------------------------------------------- on a line ----------------- */
+
+/* Of values [n, n]: mean and extremes along each diagonal below the main one. */
+static void measure_profile(const double *values, int64_t n, double *mean, double *low, double *high)
+{
+    for (int64_t t = 0; t < n; t++) {
+        int64_t count = 0;
+        mean[t]       = 0;
+        low[t]        = INFINITY;
+        high[t]       = -INFINITY;
+        for (int64_t i = t; i < n; i++) {
+            const double v = values[i * n + i - t];
+            if (isnan(v))
+                continue;
+            mean[t] += v;
+            low[t]  = fmin(low[t], v);
+            high[t] = fmax(high[t], v);
+            count++;
+        }
+        mean[t] /= (double)count;
+    }
+}
+
+static posenc_status set_profile(pe_sketch *s, pe_figure *f, const double *values, int64_t n,
+                                 posenc_error *err)
+{
+    double   *x = pe_take_range(s, 0, 1, n), *y = pe_take_numbers(s, 3 * n);
+    pe_curve *curve = x && y ? pe_set_curves(s, f, x, y, n, 1) : NULL;
+    if (!curve)
+        return pe_no_memory(err);
+    measure_profile(values, n, y, y + n, y + 2 * n);
+    curve->low    = y + n;
+    curve->high   = y + 2 * n;
+    curve->name   = "mean, least to largest";
+    f->title      = "profile: mean, and least to largest";
+    f->x_label    = "distance (tokens)";
+    f->y_label    = "cosine of the two vectors";
+    f->marks      = s->marks;
+    f->mark_count = s->mark_count;
+    return POSENC_OK;
+}
+
+static posenc_status set_matrix(pe_sketch *s, pe_figure *f, const cosines *c, posenc_error *err)
+{
+    const int64_t n      = c->set.n;
+    double       *values = pe_take_numbers(s, n * n);
+    if (!values)
+        return pe_no_memory(err);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j <= i; j++)
+            values[i * n + j] = values[j * n + i] = cosine(c, i, j);
+    pe_set_grid(f, values, n, n);
+    f->title        = "every two positions";
+    f->x_label      = "position (tokens)";
+    f->y_label      = "position (tokens)";
+    f->value_label  = "cosine of the two vectors";
+    f->square_cells = 1;
+    f->marks        = s->marks;
+    f->mark_count   = s->mark_count;
+    return POSENC_OK;
+}
+
+static posenc_status on_a_line(pe_sketch *s, const cosines *c, posenc_error *err)
+{
+    pe_figure    *panels = pe_set_panels(s, s->figure, 2, 2);
+    posenc_status status = panels ? set_matrix(s, &panels[0], c, err) : pe_no_memory(err);
+    return status ? status : set_profile(s, &panels[1], panels[0].values, c->set.n, err);
+}
+
+/* ---------------------------------------------------------------- on a grid ----------------- */
+
+/* Cells of rows x cols with a line of nothing between them: cell (y, x) starts at (y (rows+1), x (cols+1)). */
+static void fill_mosaic(const cosines *c, int64_t rows, int64_t cols, double *values)
+{
+    const int64_t width = cols * (cols + 1) - 1, height = rows * (rows + 1) - 1;
+    for (int64_t k = 0; k < width * height; k++) {
+        const int64_t Y = k / width, X = k % width;
+        const int64_t y = Y % (rows + 1), x = X % (cols + 1);
+        values[k] =
+            y == rows || x == cols ? NAN : cosine(c, Y / (rows + 1) * cols + X / (cols + 1), y * cols + x);
+    }
+}
+
+/* The axes count cells: 0 in the middle of the first. */
+static posenc_status on_a_grid(pe_sketch *s, const cosines *c, posenc_error *err)
+{
+    const int64_t rows = s->data->rows, cols = s->data->cols;
+    const int64_t height = rows * (rows + 1) - 1, width = cols * (cols + 1) - 1;
+    double       *values = pe_take_numbers(s, height * width);
+    pe_figure    *f      = s->figure;
+    if (!values)
+        return pe_no_memory(err);
+    fill_mosaic(c, rows, cols, values);
+    pe_set_grid(f, values, height, width);
+    label_map(f);
+    f->x_label = "column of the position that a small map belongs to";
+    f->y_label = "row of that position";
+    f->dx      = 1.0 / (double)(cols + 1);
+    f->dy      = 1.0 / (double)(rows + 1);
+    f->x0      = -(double)(cols - 1) / 2 * f->dx;
+    f->y0      = -(double)(rows - 1) / 2 * f->dy;
+    return POSENC_OK;
+}
+
+posenc_status pe_make_row_similarity(pe_sketch *s, posenc_error *err)
+{
+    const int64_t n = s->data->rows ? s->data->rows * s->data->cols : s->data->length;
+    cosines       c;
+    if (n > MOST_POSITIONS)
+        return pe_plot_fail(err, POSENC_ARGUMENT,
+                            "picture: a similarity of %lld positions is too large; at most %d are drawn",
+                            (long long)n, MOST_POSITIONS);
+    const posenc_status status = read_cosines(s, &c, err);
+    if (status)
+        return status;
+    return s->data->rows ? on_a_grid(s, &c, err) : on_a_line(s, &c, err);
+}
+
+/* ---------------------------------------------------------------- from chosen points -------- */
+
+/* The chosen points (y, x), or three along the diagonal. */
+static int64_t chosen(const pe_sketch *s, int point, int axis)
+{
+    static const double parts[POINTS] = {0.2, 0.5, 0.8};
+    const int64_t       size          = axis ? s->data->cols : s->data->rows;
+    if (s->data->chosen_count)
+        return s->data->chosen[2 * point + axis];
+    return (int64_t)(parts[point] * (double)size);
+}
+
+static posenc_status set_map(pe_sketch *s, pe_figure *f, const cosines *c, int point, posenc_error *err)
+{
+    const int64_t rows = s->data->rows, cols = s->data->cols, y = chosen(s, point, 0),
+                  x  = chosen(s, point, 1);
+    pe_point *cross  = pe_take(s, 1, sizeof *cross);
+    double   *values = pe_take_numbers(s, rows * cols);
+    if (y < 0 || y >= rows || x < 0 || x >= cols)
+        return pe_plot_fail(
+            err, POSENC_ARGUMENT,
+            "picture: point %lldx%lld is outside the grid; rows are 0 to %lld, columns 0 to %lld",
+            (long long)y, (long long)x, (long long)rows - 1, (long long)cols - 1);
+    if (!values || !cross)
+        return pe_no_memory(err);
+    for (int64_t i = 0; i < rows * cols; i++)
+        values[i] = cosine(c, y * cols + x, i);
+    pe_set_grid(f, values, rows, cols);
+    label_map(f);
+    *cross         = (pe_point){(double)x, (double)y};
+    f->points      = cross;
+    f->point_count = 1;
+    f->title       = pe_take_text(s, "to row %lld, column %lld", (long long)y, (long long)x);
+    return POSENC_OK;
+}
+
+/* One range of colours for all maps: a reader compares them. */
+static void share_scale(pe_figure *panels, int count)
+{
+    double low = INFINITY;
+    for (int k = 0; k < count; k++)
+        for (int64_t i = 0; i < panels[k].rows * panels[k].cols; i++)
+            low = fmin(low, panels[k].values[i]);
+    for (int k = 0; k < count; k++) {
+        panels[k].signed_scale = low < 0;
+        panels[k].low          = low < 0 ? -1 : low;
+        panels[k].high         = low < 1 ? 1 : low + 1;
+    }
+}
+
+posenc_status pe_make_similarity2d(pe_sketch *s, posenc_error *err)
+{
+    const int     count = s->data->chosen_count ? s->data->chosen_count / 2 : POINTS;
+    cosines       c;
+    posenc_status status = POSENC_OK;
+    if (!s->data->rows)
+        return pe_plot_fail(err, POSENC_ARGUMENT, "picture: similarity2d needs a grid of rows and columns");
+    status            = read_cosines(s, &c, err);
+    pe_figure *panels = pe_set_panels(s, s->figure, count, 0);
+    if (!status && !panels)
+        status = pe_no_memory(err);
+    for (int k = 0; !status && k < count; k++)
+        status = set_map(s, &panels[k], &c, k, err);
+    if (!status)
+        share_scale(panels, count);
+    return status;
+}

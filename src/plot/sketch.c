@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sketch.c: what the makers of pictures share: memory, plans, rows of positions, settings, figures
+ *
+ * Everything is computed in double, by the reference executor, on one thread. The store is a chain of blocks that
+ * the picture frees: a maker never has to give anything back, whatever fails on its way.
+ */
+#include "plot/picture.h"
+
+#include <stdalign.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONGEST_TEXT = 200, ALIGNMENT = 64 };
+
+typedef struct block {
+    struct block *next;
+    alignas(max_align_t) char bytes[];
+} block;
+
+/* ---------------------------------------------------------------- the store ----------------- */
+
+posenc_status pe_no_memory(posenc_error *err)
+{
+    return pe_plot_fail(err, POSENC_MEMORY, "there is no memory for the picture; ask for a shorter length");
+}
+
+void *pe_take(pe_sketch *s, int64_t count, size_t size)
+{
+    block **first = s->store;
+    if (count < 0 || (uint64_t)count > (SIZE_MAX - sizeof(block)) / size)
+        return NULL;
+    block *made = calloc(1, sizeof *made + (size_t)count * size);
+    if (!made)
+        return NULL;
+    made->next = *first;
+    *first     = made;
+    return made->bytes;
+}
+
+void pe_give_back(void *blocks)
+{
+    for (block *at = blocks, *next; at; at = next) {
+        next = at->next;
+        free(at);
+    }
+}
+
+double *pe_take_numbers(pe_sketch *s, int64_t count)
+{
+    return pe_take(s, count, sizeof(double));
+}
+
+double *pe_take_range(pe_sketch *s, double start, double step, int64_t n)
+{
+    double *x = pe_take_numbers(s, n);
+    for (int64_t i = 0; x && i < n; i++)
+        x[i] = start + step * (double)i;
+    return x;
+}
+
+const char *pe_take_text(pe_sketch *s, const char *format, ...)
+{
+    char    text[LONGEST_TEXT];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    char *kept = pe_take(s, (int64_t)strlen(text) + 1, 1);
+    return kept ? strcpy(kept, text) : "";
+}
+
+/* ---------------------------------------------------------------- plans and rows ------------ */
+
+posenc_status pe_prepare(pe_sketch *s, const posenc_encoding *e, const posenc_dims *dims, int runs,
+                         posenc_error *err)
+{
+    posenc_options options = posenc_options_default();
+    options.threads        = 1;
+    posenc_plan_free(s->plan);
+    free(s->work);
+    s->plan                    = NULL;
+    s->work                    = NULL;
+    const posenc_status status = posenc_plan_create(&s->plan, e, dims, &options, err);
+    if (status)
+        return status;
+    const size_t bytes = posenc_plan_workspace(s->plan, runs);
+    s->work            = aligned_alloc(ALIGNMENT, bytes ? bytes : ALIGNMENT);
+    return s->work ? POSENC_OK : pe_no_memory(err);
+}
+
+int pe_picture_axes(const posenc_encoding *e, const posenc_dims *dims)
+{
+    int64_t   tokens;
+    const int N = posenc_coordinates(e);
+    return N > 1 && !posenc_rows_tokens(e, dims, &tokens, NULL) && tokens > 0 ? N : 1;
+}
+
+/* (y, x) of the tokens of a grid, row by row. */
+static void count_tokens(int64_t rows, int64_t cols, double *at)
+{
+    for (int64_t i = 0; i < rows * cols; i++) {
+        at[2 * i]     = (double)(i / cols);
+        at[2 * i + 1] = (double)(i % cols);
+    }
+}
+
+/* The same by DETR's rule, which counts pixels from 1, and may make them shares of 2 pi. */
+static posenc_status count_pixels(pe_sketch *s, posenc_tensor *pos, posenc_error *err)
+{
+    const pe_picture_data *d        = s->data;
+    const int64_t          image[3] = {1, d->rows, d->cols};
+    char                   normalize[PE_SETTING_LENGTH], eps[PE_SETTING_LENGTH];
+    unsigned char         *valid = pe_take(s, d->rows * d->cols, 1);
+    if (!valid)
+        return pe_no_memory(err);
+    memset(valid, 1, (size_t)(d->rows * d->cols));
+    pe_setting_text(s, "normalize", normalize);
+    pe_setting_text(s, "eps", eps);
+    const posenc_tensor mask = posenc_tensor_contiguous(valid, POSENC_U8, 3, image);
+    return posenc_positions_detr(&mask, !strcmp(normalize, "yes"), strtod(eps, NULL), pos, err);
+}
+
+/* The number of the grid's first token: rows of a table may come before it. */
+static double first_token(const pe_sketch *s)
+{
+    char prefix[PE_SETTING_LENGTH];
+    pe_setting_text(s, "prefix_rows", prefix);
+    return (double)s->data->first + strtod(prefix, NULL);
+}
+
+/* Positions of a grid, row by row: numbers from the first token's on, or (y, x) where the encoding wants two. */
+static posenc_status place_on_grid(pe_sketch *s, posenc_positions *pos, posenc_error *err)
+{
+    const int64_t shape[3] = {1, s->data->rows * s->data->cols, 2};
+    char          preset[PE_SETTING_LENGTH];
+    posenc_status status = POSENC_OK;
+    *pos                 = posenc_positions_range(first_token(s), 1);
+    if (pe_picture_axes(s->e, &s->data->dims) == 1)
+        return POSENC_OK;
+    double *at = pe_take_numbers(s, shape[1] * 2);
+    if (!at)
+        return pe_no_memory(err);
+    *pos = posenc_positions_array(posenc_tensor_contiguous(at, POSENC_F64, 3, shape));
+    pe_setting_text(s, "preset", preset);
+    if (!strcmp(preset, "detr"))
+        status = count_pixels(s, &pos->array, err);
+    else
+        count_tokens(s->data->rows, s->data->cols, at);
+    return status;
+}
+
+static posenc_status place(pe_sketch *s, posenc_positions *pos, posenc_error *err)
+{
+    const int N = pe_picture_axes(s->e, &s->data->dims);
+    if (N > 2)
+        return pe_plot_fail(err, POSENC_UNSUPPORTED,
+                            "picture: %s has %d coordinates; pictures are drawn for one or two",
+                            s->part->name, N);
+    if (N == 2 && !s->data->rows)
+        return pe_plot_fail(err, POSENC_ARGUMENT,
+                            "picture: %s has positions on a grid; give its rows and columns", s->part->name);
+    *pos = posenc_positions_range(0, 1);
+    return s->data->rows ? place_on_grid(s, pos, err) : POSENC_OK;
+}
+
+posenc_status pe_read_rows(pe_sketch *s, pe_row_set *set, posenc_error *err)
+{
+    posenc_dims    dims   = s->data->dims;
+    posenc_rows_in in     = {.params = s->data->params};
+    posenc_status  status = place(s, &in.pos, err);
+    set->n                = s->data->rows ? s->data->rows * s->data->cols : s->data->length;
+    dims.B                = 1;
+    dims.Lq = dims.Lk = dims.Lk > set->n ? dims.Lk : set->n;
+    if (!status)
+        status = pe_prepare(s, s->e, &dims, POSENC_FORWARD, err);
+    set->width   = status ? 0 : posenc_row_width(s->plan);
+    double *rows = status ? NULL : pe_take_numbers(s, set->n * set->width);
+    set->rows    = rows;
+    if (status || !rows)
+        return status ? status : pe_no_memory(err);
+    const int64_t shape[3] = {1, set->n, set->width};
+    posenc_tensor y        = posenc_tensor_contiguous(rows, POSENC_F64, 3, shape);
+    return posenc_rows(s->plan, &in, &y, s->work, err);
+}
+
+/* "name[a=1:b=2]+other[...]": where the part's own brackets begin; lists inside have ':' between numbers. */
+static const char *brackets_of(const pe_sketch *s)
+{
+    const size_t n = strlen(s->part->name);
+    for (const char *at = posenc_encoding_spec(s->e); at; at = strchr(at, '+')) {
+        at += *at == '+';
+        if (!strncmp(at, s->part->name, n) && (at[n] == '[' || !at[n] || at[n] == '+'))
+            return at + n;
+    }
+    return "";
+}
+
+/* The standard of a setting, "" for none of that name. */
+static const char *standard_of(const pe_sketch *s, const char *name)
+{
+    for (int i = 0; i < s->part->setting_count; i++)
+        if (!strcmp(s->part->settings[i].name, name))
+            return s->part->settings[i].standard;
+    return "";
+}
+
+void pe_setting_text(const pe_sketch *s, const char *name, char text[PE_SETTING_LENGTH])
+{
+    const char  *at = brackets_of(s);
+    const size_t n  = strlen(name);
+    snprintf(text, PE_SETTING_LENGTH, "%s", standard_of(s, name));
+    for (; *at && *at != ']' && *at != '+'; at += 1 + strcspn(at + 1, "[:, ]+"))
+        if (strchr("[:, ", *at) && !strncmp(at + 1, name, n) && at[n + 1] == '=')
+            snprintf(text, PE_SETTING_LENGTH, "%.*s", (int)strcspn(at + n + 2, ":, ]"), at + n + 2);
+}
+
+double pe_product(const double *a, const double *b, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* ---------------------------------------------------------------- figures ------------------- */
+
+void pe_set_grid(pe_figure *f, const double *values, int64_t rows, int64_t cols)
+{
+    f->kind         = PE_GRID;
+    f->values       = values;
+    f->rows         = rows;
+    f->cols         = cols;
+    f->dx           = 1;
+    f->dy           = 1;
+    f->signed_scale = 0;
+    for (int64_t i = 0; i < rows * cols; i++)
+        f->signed_scale |= values[i] < 0;
+}
+
+pe_curve *pe_set_curves(pe_sketch *s, pe_figure *f, const double *x, const double *y, int64_t n, int count)
+{
+    pe_curve *curves = pe_take(s, count, sizeof *curves);
+    f->kind          = PE_CURVES;
+    f->curves        = curves;
+    f->curve_count   = curves ? count : 0;
+    for (int k = 0; k < f->curve_count; k++)
+        curves[k] = (pe_curve){.name = "", .x = x, .y = y + k * n, .n = n};
+    return curves;
+}
+
+pe_figure *pe_set_panels(pe_sketch *s, pe_figure *f, int count, int columns)
+{
+    pe_figure *panels = pe_take(s, count, sizeof *panels);
+    f->kind           = PE_PANELS;
+    f->panels         = panels;
+    f->panel_count    = panels ? count : 0;
+    f->panel_columns  = columns ? columns : count == 4 ? 2 : count < 3 ? count : 3;
+    return panels;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tables.c: the table of an input encoding: its heat map, and its channels as curves
+ *
+ *   heatmap  channel against position, with the wavelength of channels on the second axis; the binary counter of
+ *            the same positions beside it, if wanted: fast digits above, slow ones below, in both
+ *   curves   chosen channels against position
+ *
+ * Wavelengths are measured, not taken from a formula: a pure sine of frequency w satisfies, exactly,
+ *     x(s+1) - 2 x(s) + x(s-1) = -2 (1 - cos w) x(s),
+ * so least squares over s gives w, and what is left over says whether the channel is a sine at all. A learned table
+ * has no wavelengths and gets no second axis; so has a grid that is read row by row.
+ */
+#include "plot/picture.h"
+
+#include <math.h>
+
+enum { TICKS = 9, CHANNELS = 5, LEAST_MEASURED = 8 };
+
+#define TWO_PI 6.283185307179586
+/* Second differences of slow channels keep 16 digits less those of 1/w^2: three are left at w = 1e-6. */
+#define PURE 1e-3
+
+/* Of column c of rows; NaN where it is no sine. */
+static double wavelength(const pe_row_set *set, int64_t c)
+{
+    const double *x     = set->rows + c;
+    double        cross = 0, square = 0, rest = 0;
+    if (set->n < LEAST_MEASURED)
+        return NAN;
+    for (int64_t s = 1; s < set->n - 1; s++) {
+        const double here = x[s * set->width];
+        cross -= here * (x[(s + 1) * set->width] - 2 * here + x[(s - 1) * set->width]);
+        square += here * here;
+    }
+    const double k = cross / square; /* 2 (1 - cos w) = 4 sin^2(w/2) */
+    for (int64_t s = 1; s < set->n - 1; s++) {
+        const double here = x[s * set->width];
+        const double left = x[(s + 1) * set->width] - 2 * here + x[(s - 1) * set->width] + k * here;
+        rest += left * left;
+    }
+    return k > 0 && k < 4 && rest <= PURE * PURE * k * k * square ? TWO_PI / (2 * asin(sqrt(k) / 2)) : NAN;
+}
+
+static const char *wavelength_text(pe_sketch *s, double length)
+{
+    return pe_take_text(s, length < 100 ? "%.3g" : "%.0f", length);
+}
+
+/* Labels on about TICKS rows of a grid, spread evenly; none unless two channels are sines. */
+static void set_wavelengths(pe_sketch *s, pe_figure *f, const pe_row_set *set)
+{
+    pe_tick      *ticks = pe_take(s, TICKS, sizeof *ticks);
+    const int64_t most  = set->width < TICKS ? set->width : TICKS;
+    f->tick_count       = 0;
+    for (int64_t k = 0; ticks && k < most; k++) {
+        const int64_t c      = most > 1 ? k * (set->width - 1) / (most - 1) : 0;
+        const double  length = wavelength(set, c);
+        if (isfinite(length))
+            ticks[f->tick_count++] = (pe_tick){(double)c, wavelength_text(s, length)};
+    }
+    if (f->tick_count < 2)
+        f->tick_count = 0;
+    f->ticks        = ticks;
+    f->second_label = "wavelength of the channel (tokens)";
+}
+
+static const char *position_label(const pe_sketch *s)
+{
+    return s->data->rows ? "position on the grid, row by row" : "position (tokens)";
+}
+
+static posenc_status set_table(pe_sketch *s, pe_figure *f, const pe_row_set *set, posenc_error *err)
+{
+    double *values = pe_take_numbers(s, set->n * set->width);
+    if (!values)
+        return pe_no_memory(err);
+    for (int64_t c = 0; c < set->width; c++)
+        for (int64_t i = 0; i < set->n; i++)
+            values[c * set->n + i] = set->rows[i * set->width + c];
+    pe_set_grid(f, values, set->width, set->n);
+    f->x_label     = position_label(s);
+    f->y_label     = "channel";
+    f->value_label = "value";
+    set_wavelengths(s, f, set);
+    return POSENC_OK;
+}
+
+/* Digit r of position i, the lowest in row 0; it comes again after 2^(r+1) positions. */
+static posenc_status set_binary(pe_sketch *s, pe_figure *f, int64_t n, posenc_error *err)
+{
+    int64_t digits = 1;
+    while ((int64_t)1 << digits < n)
+        digits++;
+    double  *values = pe_take_numbers(s, digits * n);
+    pe_tick *ticks  = pe_take(s, digits, sizeof *ticks);
+    if (!values || !ticks)
+        return pe_no_memory(err);
+    for (int64_t r = 0; r < digits; r++)
+        for (int64_t i = 0; i < n; i++)
+            values[r * n + i] = (double)(i >> r & 1);
+    for (int64_t r = 0; r < digits; r++)
+        ticks[r] = (pe_tick){(double)r, pe_take_text(s, "%lld", 2LL << r)};
+    pe_set_grid(f, values, digits, n);
+    f->title        = "binary counter";
+    f->x_label      = "position (tokens)";
+    f->y_label      = "binary digit, the lowest above";
+    f->value_label  = "digit";
+    f->second_label = "period of the digit (tokens)";
+    f->ticks        = ticks;
+    f->tick_count   = (int)digits;
+    return POSENC_OK;
+}
+
+posenc_status pe_make_heatmap(pe_sketch *s, posenc_error *err)
+{
+    pe_row_set    set;
+    posenc_status status = pe_read_rows(s, &set, err);
+    if (status || !s->data->beside_binary)
+        return status ? status : set_table(s, s->figure, &set, err);
+    pe_figure *panels = pe_set_panels(s, s->figure, 2, 2);
+    if (!panels)
+        return pe_no_memory(err);
+    status          = set_table(s, &panels[0], &set, err);
+    panels[0].title = s->part->name;
+    return status ? status : set_binary(s, &panels[1], set.n, err);
+}
+
+/* ---------------------------------------------------------------- curves -------------------- */
+
+/* The chosen channels, or every eighth part of the first half: the second half of a sinusoid hardly moves. */
+static int64_t channel(const pe_sketch *s, const pe_row_set *set, int k)
+{
+    return s->data->chosen_count ? s->data->chosen[k] : k * set->width / 8;
+}
+
+static posenc_status check_channels(const pe_sketch *s, const pe_row_set *set, int count, posenc_error *err)
+{
+    for (int k = 0; k < count; k++)
+        if (channel(s, set, k) < 0 || channel(s, set, k) >= set->width)
+            return pe_plot_fail(err, POSENC_ARGUMENT,
+                                "picture: channel %lld is chosen; the vectors have channels 0 to %lld",
+                                (long long)channel(s, set, k), (long long)set->width - 1);
+    return POSENC_OK;
+}
+
+static const char *channel_name(pe_sketch *s, const pe_row_set *set, int64_t c)
+{
+    const double length = wavelength(set, c);
+    if (!isfinite(length))
+        return pe_take_text(s, "channel %lld", (long long)c);
+    return pe_take_text(s, "channel %lld, wavelength %s", (long long)c, wavelength_text(s, length));
+}
+
+posenc_status pe_make_channels(pe_sketch *s, posenc_error *err)
+{
+    pe_row_set    set;
+    posenc_status status = pe_read_rows(s, &set, err);
+    const int     count  = s->data->chosen_count ? s->data->chosen_count : set.width < 8 ? 1 : CHANNELS;
+    if (!status)
+        status = check_channels(s, &set, count, err);
+    if (status)
+        return status;
+    double   *x = pe_take_range(s, 0, 1, set.n), *y = pe_take_numbers(s, count * set.n);
+    pe_curve *curves = x && y ? pe_set_curves(s, s->figure, x, y, set.n, count) : NULL;
+    if (!curves)
+        return pe_no_memory(err);
+    for (int k = 0; k < count; k++) {
+        const int64_t c = channel(s, &set, k);
+        for (int64_t i = 0; i < set.n; i++)
+            y[k * set.n + i] = set.rows[i * set.width + c];
+        curves[k].name = channel_name(s, &set, c);
+    }
+    s->figure->x_label = position_label(s);
+    s->figure->y_label = "value";
+    return POSENC_OK;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * turns.h: vectors that are turned, and their scores by distance: what decay.c and pair.c share
+ */
+#ifndef PE_PLOT_TURNS_H
+#define PE_PLOT_TURNS_H
+
+#include "plot/picture.h"
+
+enum { PE_CONTENTS = 3 };
+#define PE_TWO_PI 6.283185307179586
+
+typedef struct pe_content {
+    const char *name;
+    int         flag, random;
+    double (*draw)(uint64_t seed, const char *stream, uint64_t index);
+} pe_content;
+
+/* ones, U[0,1], N(0,1) */
+extern const pe_content pe_contents[PE_CONTENTS];
+
+/* Of one content: R queries and keys [R, D], and their scores q.k / D [R, n] by distance. */
+typedef struct pe_trial {
+    const pe_content *content;
+    int64_t           R, D, n;
+    double           *q, *k, *scores;
+} pe_trial;
+
+/* How many the data asks for. */
+int64_t pe_draws(const pe_sketch *s);
+/* R = 1 of ones, else as many draws as the data asks for. */
+posenc_status pe_draw_vectors(pe_sketch *s, const pe_content *content, pe_trial *t, posenc_error *err);
+/* Scores as e turns the vectors; as one frequency for all pairs turns them. */
+posenc_status pe_score(pe_sketch *s, const posenc_encoding *e, pe_trial *t, posenc_error *err);
+void          pe_score_with_one_theta(pe_trial *t, double theta);
+
+/* What the R draws come to: curve->y their mean, low and high the quantiles 0.1 and 0.9 of a random content. */
+posenc_status pe_summarise(pe_sketch *s, const pe_trial *t, pe_curve *curve, posenc_error *err);
+
+/* Sizes of a run that turns R heads at n positions. */
+posenc_dims pe_turning_dims(const pe_sketch *s, int64_t R, int64_t n);
+/* The frequencies of the encoding, [*M]. */
+posenc_status pe_read_frequencies(pe_sketch *s, double **w, int64_t *M, posenc_error *err);
+
+#endif

@@ -1,0 +1,10 @@
+posenc plot decay rope --bases 1e4:x
+posenc plot decay rope --theta two
+posenc plot decay rope --content ones:zeros
+posenc plot heatmap sinusoidal --beside decimal
+posenc plot curves sinusoidal --channels 4:
+posenc plot curves sinusoidal --channels 64
+posenc plot pair rope --pairs 32
+posenc plot similarity2d sinusoidal2d --grid 16
+posenc plot similarity2d sinusoidal2d --points 16x0
+posenc plot similarity2d sinusoidal2d --points 3

@@ -1,0 +1,1 @@
+posenc plot bias alibi --heads 2 --length 32

@@ -1,0 +1,1 @@
+posenc plot bias swin --heads 1 --set window=3x4

@@ -1,0 +1,1 @@
+posenc plot buckets t5 --length 64

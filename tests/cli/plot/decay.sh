@@ -1,0 +1,1 @@
+posenc plot decay rope --length 200 --draws 50

@@ -1,0 +1,1 @@
+posenc plot heatmap sinusoidal --length 24 --dim 16

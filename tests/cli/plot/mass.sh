@@ -1,0 +1,1 @@
+posenc plot mass alibi --heads 4

@@ -1,0 +1,1 @@
+posenc plot mass rope --length 128 --draws 20

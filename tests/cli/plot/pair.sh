@@ -1,0 +1,1 @@
+posenc plot pair rope --pairs 0 --length 5

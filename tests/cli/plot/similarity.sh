@@ -1,0 +1,1 @@
+posenc plot similarity sinusoidal --length 24 --dim 32

@@ -1,0 +1,772 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pictures of encodings: the numbers behind each kind against what they should be by formula or through the public
+ * door, and that every picture which the registry promises can be drawn.
+ */
+#include "plot/plot.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define TWO_PI 6.283185307179586
+#define CLOSE  1e-12
+
+/* ---------------------------------------------------------------- making one ---------------- */
+
+typedef struct made {
+    posenc_encoding *e;
+    posenc_tensor   *params;
+    pe_picture      *picture;
+    const pe_figure *f;
+} made;
+
+static posenc_tensor *params_create(const posenc_encoding *e, const posenc_dims *dims)
+{
+    const int      n      = posenc_param_count(e);
+    posenc_tensor *params = calloc((size_t)n + 1, sizeof *params);
+    assert_non_null(params);
+    for (int i = 0; i < n; i++) {
+        int32_t ndim;
+        int64_t shape[POSENC_MAX_DIMS], size = 1;
+        assert_int_equal(posenc_param_shape(e, dims, i, &ndim, shape, NULL), POSENC_OK);
+        for (int32_t a = 0; a < ndim; a++)
+            size *= shape[a];
+        params[i] = posenc_tensor_contiguous(calloc((size_t)size, sizeof(double)), POSENC_F64, ndim, shape);
+    }
+    assert_int_equal(posenc_param_init(e, dims, params, 1, NULL), POSENC_OK);
+    return params;
+}
+
+/* With data's params, or the initial ones if it has none. */
+static posenc_status try(made *m, const char *spec, posenc_place place, const char *kind,
+                         pe_picture_data data, posenc_error *err)
+{
+    pe_offer offer = {.place = place};
+    *m             = (made){0};
+    snprintf(offer.kind, sizeof offer.kind, "%s", kind);
+    if (posenc_encoding_create(&m->e, spec, NULL, err))
+        fail_msg("%s: %s", spec, err->message);
+    m->params = params_create(m->e, &data.dims);
+    if (!data.params)
+        data.params = m->params;
+    const posenc_status status = pe_picture_create(&m->picture, m->e, &offer, &data, err);
+    m->f                       = status ? NULL : pe_picture_figure(m->picture);
+    return status;
+}
+
+static made make(const char *spec, posenc_place place, const char *kind, pe_picture_data data)
+{
+    made         m;
+    posenc_error err;
+    if (try(&m, spec, place, kind, data, &err))
+        fail_msg("%s %s: %s", kind, spec, err.message);
+    return m;
+}
+
+static void drop(made *m)
+{
+    pe_picture_free(m->picture);
+    for (int i = 0; i < posenc_param_count(m->e); i++)
+        free(m->params[i].data);
+    free(m->params);
+    posenc_encoding_free(m->e);
+}
+
+static pe_picture_data sized(int64_t length, int64_t H, int64_t D)
+{
+    return (pe_picture_data){
+        .length = length,
+        .seed   = 1,
+        .dims = {.B = 1, .H = H, .D = D, .Lq = 2 * length, .Lk = 2 * length, .d_model = H * D, .L = length}};
+}
+
+static pe_picture_data on_grid(int64_t rows, int64_t cols, int64_t width)
+{
+    pe_picture_data data = sized(rows * cols, 1, width);
+    data.rows            = rows;
+    data.cols            = cols;
+    return data;
+}
+
+static double omega(double base, int64_t k, int64_t width)
+{
+    return pow(base, -2.0 * (double)k / (double)width);
+}
+
+/* What the registry's sinusoid is: channel c of position i. */
+static double sinusoid(int64_t i, int64_t c, int64_t width)
+{
+    const double a = (double)i * omega(1e4, c / 2, width);
+    return c % 2 ? cos(a) : sin(a);
+}
+
+/* ---------------------------------------------------------------- heat map, curves ---------- */
+
+static void a_heatmap_shows_channel_by_position_and_measures_wavelengths(void **state)
+{
+    enum { L = 40, WIDTH = 16 };
+    made m = make("sinusoidal", POSENC_INPUT, "heatmap", sized(L, 1, WIDTH));
+    (void)state;
+    assert_true(m.f->kind == PE_GRID && m.f->rows == WIDTH && m.f->cols == L && m.f->signed_scale);
+    for (int c = 0; c < WIDTH; c++)
+        for (int i = 0; i < L; i++)
+            assert_true(fabs(m.f->values[c * L + i] - sinusoid(i, c, WIDTH)) < CLOSE);
+    assert_true(m.f->tick_count == 9 && m.f->ticks[0].y == 0 && m.f->ticks[8].y == WIDTH - 1);
+    for (int k = 0; k < 9; k++) {
+        const double length = TWO_PI / omega(1e4, (int64_t)m.f->ticks[k].y / 2, WIDTH);
+        assert_true(fabs(strtod(m.f->ticks[k].label, NULL) / length - 1) < 6e-3); /* three digits */
+    }
+    drop(&m);
+}
+
+static void what_is_no_sine_has_no_wavelength(void **state)
+{
+    made m = make("learned", POSENC_INPUT, "heatmap", sized(40, 1, 16));
+    (void)state;
+    assert_int_equal(m.f->tick_count, 0);
+    drop(&m);
+}
+
+static void the_slowest_channel_is_measured_as_well(void **state)
+{
+    made m = make("sinusoidal[base=1e6]", POSENC_INPUT, "heatmap", sized(64, 1, 64));
+    (void)state;
+    const pe_tick *last   = &m.f->ticks[m.f->tick_count - 1];
+    const double   length = TWO_PI / omega(1e6, 31, 64);
+    assert_true(last->y == 63 && fabs(strtod(last->label, NULL) / length - 1) < 6e-3);
+    drop(&m);
+}
+
+static void the_binary_counter_beside_it_counts(void **state)
+{
+    enum { L = 37, DIGITS = 6 };
+    pe_picture_data data = sized(L, 1, 8);
+    data.beside_binary   = 1;
+    made m               = make("sinusoidal", POSENC_INPUT, "heatmap", data);
+    (void)state;
+    assert_true(m.f->kind == PE_PANELS && m.f->panel_count == 2);
+    const pe_figure *b = &m.f->panels[1];
+    assert_true(b->rows == DIGITS && b->cols == L);
+    for (int i = 0; i < L; i++) {
+        int number = 0;
+        for (int r = 0; r < DIGITS; r++)
+            number += (int)b->values[r * L + i] << r;
+        assert_int_equal(number, i);
+    }
+    assert_string_equal(b->ticks[DIGITS - 1].label, "64");
+    drop(&m);
+}
+
+static void curves_are_the_chosen_channels(void **state)
+{
+    enum { L = 30, WIDTH = 20 };
+    static const int64_t chosen[] = {4, 7, 19};
+    pe_picture_data      data     = sized(L, 1, WIDTH);
+    data.chosen                   = chosen;
+    data.chosen_count             = 3;
+    made m                        = make("sinusoidal", POSENC_INPUT, "curves", data);
+    (void)state;
+    assert_int_equal(m.f->curve_count, 3);
+    for (int k = 0; k < 3; k++)
+        for (int i = 0; i < L; i++)
+            assert_true(m.f->curves[k].x[i] == i &&
+                        fabs(m.f->curves[k].y[i] - sinusoid(i, chosen[k], WIDTH)) < CLOSE);
+    drop(&m);
+}
+
+/* ---------------------------------------------------------------- similarity ---------------- */
+
+/* mean of cos(t w) over the pairs: what the dot product of a sinusoid is */
+static double mean_cosine(double t, int64_t pairs, int64_t width, double base)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < pairs; k++)
+        sum += cos(t * omega(base, k, width));
+    return sum / (double)pairs;
+}
+
+static void similarity_and_profile_are_mean_cosines_of_a_sinusoid(void **state)
+{
+    enum { L = 50, WIDTH = 32 };
+    made m = make("sinusoidal", POSENC_INPUT, "similarity", sized(L, 1, WIDTH));
+    (void)state;
+    const pe_figure *matrix = &m.f->panels[0], *profile = &m.f->panels[1];
+    for (int i = 0; i < L; i++)
+        for (int j = 0; j < L; j++)
+            assert_true(fabs(matrix->values[i * L + j] - mean_cosine(i - j, WIDTH / 2, WIDTH, 1e4)) < CLOSE);
+    for (int t = 0; t < L; t++) {
+        const double want = mean_cosine(t, WIDTH / 2, WIDTH, 1e4);
+        assert_true(fabs(profile->curves[0].y[t] - want) < CLOSE);
+        assert_true(fabs(profile->curves[0].low[t] - want) < CLOSE &&
+                    fabs(profile->curves[0].high[t] - want) < CLOSE);
+    }
+    drop(&m);
+}
+
+static double dot(const double *a, const double *b, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+static double cosine(const double *table, int64_t width, int64_t i, int64_t j)
+{
+    const double *a = table + i * width, *b = table + j * width;
+    return dot(a, b, width) / sqrt(dot(a, a, width) * dot(b, b, width));
+}
+
+static void the_profile_of_a_learned_table_has_mean_least_and_largest(void **state)
+{
+    enum { L = 12, WIDTH = 6 };
+    made m = make("learned", POSENC_INPUT, "similarity", sized(L, 1, WIDTH));
+    (void)state;
+    const double   *table   = m.params[0].data;
+    const pe_curve *profile = &m.f->panels[1].curves[0];
+    for (int t = 0; t < L; t++) {
+        double sum = 0, low = 2, high = -2;
+        for (int i = t; i < L; i++) {
+            const double v = cosine(table, WIDTH, i, i - t);
+            sum += v;
+            low  = fmin(low, v);
+            high = fmax(high, v);
+        }
+        assert_true(fabs(profile->y[t] - sum / (L - t)) < CLOSE && fabs(profile->low[t] - low) < CLOSE &&
+                    fabs(profile->high[t] - high) < CLOSE);
+    }
+    drop(&m);
+}
+
+static void a_vector_that_is_zero_is_a_hole_and_no_part_of_the_profile(void **state)
+{
+    enum { L = 6, HOLE = 2 };
+    made m = make("sinusoidal[padding_idx=2]", POSENC_INPUT, "similarity", sized(L, 1, 8));
+    (void)state;
+    const pe_figure *matrix = &m.f->panels[0], *profile = &m.f->panels[1];
+    for (int i = 0; i < L; i++)
+        for (int j = 0; j < L; j++)
+            assert_int_equal(isnan(matrix->values[i * L + j]) != 0, i == HOLE || j == HOLE);
+    for (int t = 0; t < L; t++)
+        assert_true(isfinite(profile->curves[0].y[t]));
+    drop(&m);
+}
+
+static void a_grid_of_grids_has_the_similarity_to_each_position(void **state)
+{
+    enum { ROWS = 3, COLS = 4, FIRST = 2, WIDTH = 5, WIDE = COLS * (COLS + 1) - 1 };
+    pe_picture_data data = on_grid(ROWS, COLS, WIDTH);
+    data.first           = FIRST;
+    made m               = make("learned[rows=14]", POSENC_INPUT, "similarity", data);
+    (void)state;
+    const double *table = m.params[0].data;
+    assert_true(m.f->kind == PE_GRID && m.f->rows == ROWS * (ROWS + 1) - 1 && m.f->cols == WIDE);
+    for (int Y = 0; Y < m.f->rows; Y++)
+        for (int X = 0; X < WIDE; X++) {
+            const double v = m.f->values[Y * WIDE + X];
+            const int    y = Y % (ROWS + 1), x = X % (COLS + 1);
+            if (y == ROWS || x == COLS) {
+                assert_true(isnan(v));
+                continue;
+            }
+            const int of = FIRST + Y / (ROWS + 1) * COLS + X / (COLS + 1), to = FIRST + y * COLS + x;
+            assert_true(fabs(v - cosine(table, WIDTH, of, to)) < CLOSE);
+        }
+    /* the middle of the small map of (1, 2) is labelled (1, 2) */
+    assert_true(fabs(m.f->x0 + m.f->dx * (2 * (COLS + 1) + (COLS - 1) / 2.0) - 2) < CLOSE);
+    assert_true(fabs(m.f->y0 + m.f->dy * (1 * (ROWS + 1) + (ROWS - 1) / 2.0) - 1) < CLOSE);
+    drop(&m);
+}
+
+/* Tutorial 000: 16 x 32, three points. A pair of coordinates is as alike as its rows and its columns are. */
+static void similarity_on_a_grid_is_the_mean_of_both_axes(void **state)
+{
+    enum { ROWS = 16, COLS = 32, WIDTH = 128, F = WIDTH / 4 };
+    static const int64_t chosen[] = {3, 6, 8, 16, 15, 0};
+    pe_picture_data      data     = on_grid(ROWS, COLS, WIDTH);
+    data.chosen                   = chosen;
+    data.chosen_count             = 6;
+    made m                        = make("sinusoidal2d", POSENC_INPUT, "similarity2d", data);
+    (void)state;
+    assert_int_equal(m.f->panel_count, 3);
+    for (int p = 0; p < 3; p++) {
+        const pe_figure *f = &m.f->panels[p];
+        assert_true(f->rows == ROWS && f->cols == COLS && f->low == m.f->panels[0].low);
+        assert_true(f->points[0].y == (double)chosen[2 * p] && f->points[0].x == (double)chosen[2 * p + 1]);
+        for (int i = 0; i < ROWS * COLS; i++) {
+            const double dy = (double)(i / COLS - chosen[2 * p]), dx = (double)(i % COLS - chosen[2 * p + 1]);
+            const double want = (mean_cosine(dy, F, 2 * F, 1e4) + mean_cosine(dx, F, 2 * F, 1e4)) / 2;
+            assert_true(fabs(f->values[i] - want) < CLOSE);
+        }
+    }
+    drop(&m);
+}
+
+/* Its layouts order channels differently and its cosine not at all; DETR's pixels count from 1, a shift. */
+static void every_layout_of_a_grid_has_the_same_similarity(void **state)
+{
+    static const char *const specs[] = {"sinusoidal2d[preset=mae]", "sinusoidal2d[preset=mocov3]",
+                                        "sinusoidal2d[preset=timm]", "sinusoidal2d[preset=detr]"};
+    made                     first   = make("sinusoidal2d", POSENC_INPUT, "similarity2d", on_grid(5, 7, 32));
+    (void)state;
+    for (size_t k = 0; k < sizeof specs / sizeof *specs; k++) {
+        made m = make(specs[k], POSENC_INPUT, "similarity2d", on_grid(5, 7, 32));
+        for (int i = 0; i < 35; i++)
+            assert_true(fabs(m.f->panels[1].values[i] - first.f->panels[1].values[i]) < CLOSE);
+        drop(&m);
+    }
+    /* but not where coordinates are shares of 2 pi */
+    made m = make("sinusoidal2d[preset=detr:normalize=yes]", POSENC_INPUT, "similarity2d", on_grid(5, 7, 32));
+    assert_true(fabs(m.f->panels[1].values[0] - first.f->panels[1].values[0]) > 1e-3);
+    drop(&m);
+    drop(&first);
+}
+
+/* ---------------------------------------------------------------- decay --------------------- */
+
+/* The figures of the literature's curve for D = 128: 1, .97, .62, .48, .32, .19; base 5e5 .45, base 1e6 .49 at 1023. */
+static void scores_of_ones_are_mean_cosines_at_every_base(void **state)
+{
+    enum { N = 1024, D = 128 };
+    static const double bases[] = {1e4, 5e5, 1e6}, printed[] = {0.19, 0.45, 0.49};
+    pe_picture_data     data = sized(N, 1, D);
+    data.bases               = bases;
+    data.base_count          = 3;
+    data.contents            = PE_ONES;
+    made m                   = make("rope", POSENC_ROTARY, "decay", data);
+    (void)state;
+    assert_int_equal(m.f->panel_count, 4);
+    for (int b = 0; b < 3; b++) {
+        const pe_curve *c = &m.f->panels[b].curves[0];
+        assert_true(m.f->panels[b].curve_count == 1 && c->n == N && !c->low);
+        for (int t = 0; t < N; t++)
+            assert_true(c->x[t] == t && fabs(c->y[t] - mean_cosine(t, D / 2, D, bases[b])) < CLOSE);
+        assert_true(fabs(c->y[N - 1] - printed[b]) < 0.005);
+    }
+    const double *y = m.f->panels[0].curves[0].y;
+    assert_true(y[0] == 1 && fabs(y[1] - 0.97) < 0.005 && fabs(y[16] - 0.62) < 0.005 &&
+                fabs(y[64] - 0.48) < 0.005 && fabs(y[256] - 0.32) < 0.005);
+    drop(&m);
+}
+
+/* q.k / D at distance t of draw r, computed from the numbers of the generator. `theta` 0: many. */
+static double direct_score(double (*draw)(uint64_t, const char *, uint64_t), int64_t r, int64_t D, double t,
+                           double theta)
+{
+    double sum = 0;
+    for (int64_t m = 0; m < D / 2; m++) {
+        const uint64_t at = (uint64_t)(r * D + 2 * m);
+        const double   x = draw(7, "plot q", at), y = draw(7, "plot q", at + 1),
+                     a = t * (theta ? theta : omega(1e4, m, D));
+        const double u = draw(7, "plot k", at), v = draw(7, "plot k", at + 1);
+        sum += (x * cos(a) - y * sin(a)) * u + (x * sin(a) + y * cos(a)) * v;
+    }
+    return sum / (double)D;
+}
+
+static int smaller_first(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void check_draws(const pe_curve *c, double (*draw)(uint64_t, const char *, uint64_t), int64_t D,
+                        double theta)
+{
+    enum { DRAWS = 21 };
+    for (int t = 0; t < c->n; t++) {
+        double s[DRAWS], mean = 0;
+        for (int r = 0; r < DRAWS; r++) {
+            s[r] = direct_score(draw, r, D, t, theta);
+            mean += s[r] / DRAWS;
+        }
+        qsort(s, DRAWS, sizeof *s, smaller_first);
+        assert_true(fabs(c->y[t] - mean) < CLOSE);
+        assert_true(fabs(c->low[t] - s[2]) < CLOSE && fabs(c->high[t] - s[18]) < CLOSE);
+    }
+}
+
+static void scores_of_random_vectors_are_direct_sums_with_quantiles(void **state)
+{
+    enum { N = 40, D = 16 };
+    pe_picture_data data = sized(N, 1, D);
+    data.draws           = 21;
+    data.seed            = 7;
+    made m               = make("rope", POSENC_ROTARY, "decay", data);
+    (void)state;
+    assert_true(m.f->panel_count == 2 && m.f->panels[0].curve_count == 3);
+    check_draws(&m.f->panels[0].curves[1], posenc_random_uniform, D, 0);
+    check_draws(&m.f->panels[0].curves[2], posenc_random_normal, D, 0);
+    const double theta = omega(1e4, D / 4, D);
+    check_draws(&m.f->panels[1].curves[1], posenc_random_uniform, D, theta);
+    check_draws(&m.f->panels[1].curves[2], posenc_random_normal, D, theta);
+    for (int t = 0; t < N; t++)
+        assert_true(fabs(m.f->panels[1].curves[0].y[t] - cos(t * theta)) < CLOSE);
+    drop(&m);
+}
+
+static void a_seed_decides_the_draws(void **state)
+{
+    pe_picture_data data = sized(20, 1, 8);
+    data.contents        = PE_NORMAL;
+    made a = make("rope", POSENC_ROTARY, "decay", data), b = make("rope", POSENC_ROTARY, "decay", data);
+    data.seed = 2;
+    made c    = make("rope", POSENC_ROTARY, "decay", data);
+    (void)state;
+    assert_memory_equal(a.f->panels[0].curves[0].y, b.f->panels[0].curves[0].y, 20 * sizeof(double));
+    assert_memory_not_equal(a.f->panels[0].curves[0].y, c.f->panels[0].curves[0].y, 20 * sizeof(double));
+    drop(&a);
+    drop(&b);
+    drop(&c);
+}
+
+static void another_base_needs_an_encoding_that_has_one(void **state)
+{
+    static const double base = 0.5;
+    pe_picture_data     data = sized(20, 1, 8);
+    posenc_error        err;
+    made                m;
+    data.bases      = &base;
+    data.base_count = 1;
+    (void)state;
+    assert_int_equal(try(&m, "rope", POSENC_ROTARY, "decay", data, &err), POSENC_SETTING);
+    assert_non_null(strstr(err.message, "base"));
+    drop(&m);
+}
+
+/* ---------------------------------------------------------------- mass ---------------------- */
+
+/* ALiBi's weights are a geometric series. */
+static void the_mass_of_alibi_is_a_geometric_series(void **state)
+{
+    enum { N = 100, H = 8 };
+    made m = make("alibi", POSENC_SCORE, "mass", sized(N, H, 4));
+    (void)state;
+    assert_int_equal(m.f->curve_count, H);
+    for (int h = 0; h < H; h++) {
+        const double ratio  = exp(-exp2(-(h + 1)));
+        const int    within = (int)ceil(log(1 - 0.9 * (1 - pow(ratio, N))) / log(ratio));
+        char         name[64];
+        for (int n = 1; n <= N; n++)
+            assert_true(m.f->curves[h].x[n - 1] == n &&
+                        fabs(m.f->curves[h].y[n - 1] - (1 - pow(ratio, n)) / (1 - pow(ratio, N))) < CLOSE);
+        snprintf(name, sizeof name, "head %d: 90 %% in %d", h + 1, within);
+        assert_string_equal(m.f->curves[h].name, name);
+    }
+    drop(&m);
+}
+
+static void the_mass_of_a_rotation_is_a_softmax_of_its_scores(void **state)
+{
+    enum { N = 50, D = 16 };
+    pe_picture_data data = sized(N, 1, D);
+    data.contents        = PE_ONES;
+    made   m             = make("rope", POSENC_ROTARY, "mass", data);
+    double all = 0, sum = 0;
+    (void)state;
+    for (int t = 0; t < N; t++)
+        all += exp(sqrt(D) * mean_cosine(t, D / 2, D, 1e4));
+    for (int t = 0; t < N; t++) {
+        sum += exp(sqrt(D) * mean_cosine(t, D / 2, D, 1e4));
+        assert_true(fabs(m.f->curves[0].y[t] - sum / all) < CLOSE);
+    }
+    drop(&m);
+}
+
+/* ---------------------------------------------------------------- pair ---------------------- */
+
+static void check_arrows(const char *spec, const char *x_label, const char *y_label)
+{
+    enum { N = 8, D = 8 };
+    static const int64_t chosen = 1;
+    pe_picture_data      data   = sized(N, 1, D);
+    data.chosen                 = &chosen;
+    data.chosen_count           = 1;
+    made             m          = make(spec, POSENC_ROTARY, "pair", data);
+    const pe_figure *f          = &m.f->panels[0];
+    assert_true(f->kind == PE_ARROWS && f->curve_count == N);
+    assert_string_equal(f->x_label, x_label);
+    assert_string_equal(f->y_label, y_label);
+    for (int i = 0; i < N; i++)
+        assert_true(fabs(f->curves[i].x[0] - cos(i * omega(1e4, 1, D))) < CLOSE &&
+                    fabs(f->curves[i].y[0] - sin(i * omega(1e4, 1, D))) < CLOSE);
+    drop(&m);
+}
+
+static void arrows_turn_in_the_channels_that_the_layout_pairs(void **state)
+{
+    (void)state;
+    check_arrows("rope", "channel 2", "channel 3");
+    check_arrows("rope[layout=half]", "channel 1", "channel 5");
+}
+
+/* ---------------------------------------------------------------- bias, buckets ------------- */
+
+static void a_bias_is_drawn_against_the_signed_distance(void **state)
+{
+    enum { N = 20, H = 4 };
+    made m = make("alibi", POSENC_SCORE, "bias", sized(N, H, 4));
+    (void)state;
+    assert_true(m.f->curve_count == H && m.f->curves[0].n == 2 * N - 1);
+    for (int h = 0; h < H; h++)
+        for (int i = 0; i < 2 * N - 1; i++) {
+            const double t = m.f->curves[h].x[i];
+            assert_true(t == N - 1 - i && fabs(m.f->curves[h].y[i] + fabs(t) * exp2(-2 * (h + 1))) < CLOSE);
+        }
+    drop(&m);
+}
+
+/* Positions that end: the future is seen from 0, the past from the last one. The table has a number per |t|. */
+static void a_bias_of_bounded_positions_stays_within_them(void **state)
+{
+    enum { N = 10, H = 3 };
+    pe_picture_data data = sized(N, H, 4);
+    made            m    = make("absolute_distance[grid=10x1:divide=no]", POSENC_SCORE, "bias", data);
+    (void)state;
+    const double *table = m.params[0].data;
+    for (int h = 0; h < H; h++)
+        for (int i = 0; i < 2 * N - 1; i++) {
+            const int t = N - 1 - i;
+            assert_true(m.f->curves[h].x[i] == t && m.f->curves[h].y[i] == table[abs(t) * H + h]);
+        }
+    drop(&m);
+}
+
+static void a_bias_of_absolute_positions_is_a_matrix_per_head(void **state)
+{
+    enum { N = 6, H = 2, D = 4 };
+    static _Alignas(64) unsigned char work[1 << 20];
+    static double                     want[H * N * N];
+    const int64_t                     shape[3] = {H, N, N};
+    made                              m        = make("tupe", POSENC_SCORE, "bias", sized(N, H, D));
+    posenc_plan                      *plan;
+    posenc_tensor                     out  = posenc_tensor_contiguous(want, POSENC_F64, 3, shape);
+    posenc_attend_in                  in   = {.params = m.params};
+    const posenc_dims                 dims = sized(N, H, D).dims;
+    (void)state;
+    assert_int_equal(posenc_plan_create(&plan, m.e, &dims, NULL, NULL), POSENC_OK);
+    assert_true(posenc_plan_workspace(plan, POSENC_SCORES) <= sizeof work);
+    assert_int_equal(posenc_bias(plan, &in, &out, work, NULL), POSENC_OK);
+    assert_int_equal(m.f->panel_count, H);
+    for (int h = 0; h < H; h++)
+        assert_memory_equal(m.f->panels[h].values, want + h * N * N, N * N * sizeof *want);
+    posenc_plan_free(plan);
+    drop(&m);
+}
+
+/* The authors' index of an offset is its place in the map, row by row. */
+static void a_window_is_a_map_of_offsets(void **state)
+{
+    enum { ROWS = 3, COLS = 4, H = 2, OFFSETS = (2 * ROWS - 1) * (2 * COLS - 1) };
+    made m = make("swin[window=3x4]", POSENC_SCORE, "bias", sized(ROWS * COLS, H, 4));
+    (void)state;
+    assert_int_equal(m.f->panel_count, H);
+    const double *table = m.params[0].data;
+    for (int h = 0; h < H; h++) {
+        const pe_figure *f = &m.f->panels[h];
+        assert_true(f->rows * f->cols == OFFSETS && f->x0 == 1 - COLS && f->y0 == 1 - ROWS);
+        for (int x = 0; x < OFFSETS; x++)
+            assert_true(f->values[x] == table[x * H + h]);
+    }
+    drop(&m);
+}
+
+static void check_classes(const char *spec, const char *map, const char *settings, int sign, int64_t n)
+{
+    made     m   = make(spec, POSENC_SCORE, "buckets", sized(n, 1, 8));
+    int64_t *rel = calloc((size_t)(4 * n), sizeof *rel), *want = rel + 2 * n;
+    for (int64_t i = 0; i < 2 * n - 1; i++)
+        rel[i] = sign * (i - n + 1);
+    assert_int_equal(posenc_index_map(map, settings, rel, 2 * n - 1, want, NULL), POSENC_OK);
+    for (int64_t i = 0; i < 2 * n - 1; i++)
+        assert_true(m.f->panels[0].curves[0].x[i] == (double)(i - n + 1) &&
+                    m.f->panels[0].curves[0].y[i] == (double)want[i]);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            assert_true(m.f->panels[1].values[i * n + j] == (double)want[i - j + n - 1]);
+    free(rel);
+    drop(&m);
+}
+
+static void buckets_are_those_of_the_index_map_with_the_settings_of_the_encoding(void **state)
+{
+    (void)state;
+    check_classes("t5", "t5", "", -1, 200);
+    check_classes("t5[num_buckets=16:max_distance=40:sigma=0.5]", "t5", "num_buckets=16 max_distance=40", -1,
+                  60);
+    check_classes("t5[bidirectional=no]+rope", "t5", "bidirectional=no", -1, 60);
+    check_classes("deberta[position_buckets=32:max_relative_positions=100]", "deberta",
+                  "position_buckets=32 max_relative_positions=100", 1, 150);
+}
+
+/* Each class's number is its own name: so the bias that the scores see must be the class that the picture shows. */
+static void the_class_of_a_distance_is_the_one_that_the_scores_see(void **state)
+{
+    enum { N = 50, R = 32 };
+    double          names[R];
+    const int64_t   shape[2] = {R, 1};
+    posenc_tensor   table    = posenc_tensor_contiguous(names, POSENC_F64, 2, shape);
+    pe_picture_data data     = sized(N, 1, 8);
+    (void)state;
+    for (int r = 0; r < R; r++)
+        names[r] = r;
+    data.params = &table;
+    made bias = make("t5", POSENC_SCORE, "bias", data), classes = make("t5", POSENC_SCORE, "buckets", data);
+    const pe_curve *b = &bias.f->curves[0], *c = &classes.f->panels[0].curves[0];
+    for (int i = 0; i < 2 * N - 1; i++)
+        assert_true(b->x[i] == c->x[2 * N - 2 - i] && b->y[i] == c->y[2 * N - 2 - i]);
+    drop(&bias);
+    drop(&classes);
+}
+
+static void classes_that_are_not_set_are_refused(void **state)
+{
+    made         m;
+    posenc_error err;
+    (void)state;
+    assert_int_equal(try(&m, "deberta", POSENC_SCORE, "buckets", sized(20, 1, 8), &err), POSENC_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "position_buckets"));
+    drop(&m);
+}
+
+/* ---------------------------------------------------------------- all of the registry -------- */
+
+static void check_figure(const pe_figure *f)
+{
+    assert_true(f->kind == PE_PANELS ? f->panel_count > 0 : f->x_label && f->y_label);
+    if (f->kind == PE_GRID)
+        for (int64_t i = 0; i < f->rows * f->cols; i++)
+            assert_true(isfinite(f->values[i]));
+    for (int k = 0; k < f->curve_count; k++)
+        for (int64_t i = 0; i < f->curves[k].n; i++)
+            assert_true(isfinite(f->curves[k].x[i]) && isfinite(f->curves[k].y[i]));
+    for (int k = 0; k < f->panel_count; k++)
+        check_figure(&f->panels[k]);
+}
+
+/* Settings without which an encoding has nothing to show. */
+static const char *spec_of(const char *name)
+{
+    return strcmp(name, "deberta") ? name : "deberta[position_buckets=16]";
+}
+
+static void draw_all_of(const posenc_encoding_info *info)
+{
+    enum { L = 32 };
+    const pe_picture_data line = sized(L, 4, 16);
+    posenc_encoding      *e;
+    pe_offer              offers[PE_MOST_OFFERS];
+    assert_int_equal(posenc_encoding_create(&e, spec_of(info->name), NULL, NULL), POSENC_OK);
+    const int count = pe_picture_offers(e, offers), axes = pe_picture_axes(e, &line.dims);
+    for (int i = 0; i < count; i++) {
+        const int grid = axes == 2 || !strcmp(offers[i].kind, "similarity2d");
+        made      m =
+            make(spec_of(info->name), offers[i].place, offers[i].kind, grid ? on_grid(4, L / 4, 16) : line);
+        assert_non_null(m.f->title);
+        if (!grid || strcmp(offers[i].kind, "similarity") != 0) /* a grid of grids has gaps */
+            check_figure(m.f);
+        drop(&m);
+    }
+    posenc_encoding_free(e);
+}
+
+/* Commas + 1, or 0 for an empty list. */
+static int length_of_list(const char *list)
+{
+    int n = list && *list;
+    for (; list && *list; list++)
+        n += *list == ',';
+    return n;
+}
+
+static void every_picture_that_the_registry_promises_can_be_drawn(void **state)
+{
+    (void)state;
+    for (int i = 0; i < posenc_encoding_count(); i++) {
+        const posenc_encoding_info *info = posenc_encoding_info_at(i);
+        pe_offer                    offers[PE_MOST_OFFERS];
+        posenc_encoding            *e;
+        assert_int_equal(posenc_encoding_create(&e, info->name, NULL, NULL), POSENC_OK);
+        assert_int_equal(pe_picture_offers(e, offers), length_of_list(info->pictures));
+        posenc_encoding_free(e);
+        draw_all_of(info);
+    }
+}
+
+static void what_cannot_be_drawn_is_refused(void **state)
+{
+    static const int64_t far[] = {9, 9};
+    static const struct {
+        const char  *spec, *kind, *word;
+        posenc_place place;
+        int64_t      length, rows, cols;
+        int          chosen;
+    } rows[] = {
+        {"sinusoidal", "similarity", "1024", POSENC_INPUT, 2000, 0, 0, 0},
+        {"sinusoidal", "heatmap", "at least 2", POSENC_INPUT, 1, 0, 0, 0},
+        {"sinusoidal2d", "heatmap", "grid", POSENC_INPUT, 16, 0, 0, 0},
+        {"sinusoidal", "similarity2d", "grid", POSENC_INPUT, 16, 0, 0, 0},
+        {"sinusoidal_nd[shape=2x3x4]", "heatmap", "3 coordinates", POSENC_INPUT, 24, 0, 0, 0},
+        {"sinusoidal2d", "similarity2d", "9x9", POSENC_INPUT, 0, 4, 4, 2},
+        {"sinusoidal", "curves", "channel 9", POSENC_INPUT, 16, 0, 0, 1},
+        {"rope", "pair", "pair 9", POSENC_ROTARY, 8, 0, 0, 1},
+        {"rope", "pair", "32", POSENC_ROTARY, 100, 0, 0, 0},
+        {"alibi", "heatmap", "no heatmap", POSENC_SCORE, 16, 0, 0, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        pe_picture_data data = sized(rows[i].length ? rows[i].length : 16, 1, 8);
+        posenc_error    err;
+        made            m;
+        data.length       = rows[i].length;
+        data.rows         = rows[i].rows;
+        data.cols         = rows[i].cols;
+        data.chosen       = far;
+        data.chosen_count = rows[i].chosen;
+        if (!try(&m, rows[i].spec, rows[i].place, rows[i].kind, data, &err))
+            fail_msg("%s %s was drawn", rows[i].kind, rows[i].spec);
+        if (!strstr(err.message, rows[i].word))
+            fail_msg("%s %s: %s", rows[i].kind, rows[i].spec, err.message);
+        drop(&m);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_heatmap_shows_channel_by_position_and_measures_wavelengths),
+        cmocka_unit_test(what_is_no_sine_has_no_wavelength),
+        cmocka_unit_test(the_slowest_channel_is_measured_as_well),
+        cmocka_unit_test(the_binary_counter_beside_it_counts),
+        cmocka_unit_test(curves_are_the_chosen_channels),
+        cmocka_unit_test(similarity_and_profile_are_mean_cosines_of_a_sinusoid),
+        cmocka_unit_test(the_profile_of_a_learned_table_has_mean_least_and_largest),
+        cmocka_unit_test(a_vector_that_is_zero_is_a_hole_and_no_part_of_the_profile),
+        cmocka_unit_test(a_grid_of_grids_has_the_similarity_to_each_position),
+        cmocka_unit_test(similarity_on_a_grid_is_the_mean_of_both_axes),
+        cmocka_unit_test(every_layout_of_a_grid_has_the_same_similarity),
+        cmocka_unit_test(scores_of_ones_are_mean_cosines_at_every_base),
+        cmocka_unit_test(scores_of_random_vectors_are_direct_sums_with_quantiles),
+        cmocka_unit_test(a_seed_decides_the_draws),
+        cmocka_unit_test(another_base_needs_an_encoding_that_has_one),
+        cmocka_unit_test(the_mass_of_alibi_is_a_geometric_series),
+        cmocka_unit_test(the_mass_of_a_rotation_is_a_softmax_of_its_scores),
+        cmocka_unit_test(arrows_turn_in_the_channels_that_the_layout_pairs),
+        cmocka_unit_test(a_bias_is_drawn_against_the_signed_distance),
+        cmocka_unit_test(a_bias_of_bounded_positions_stays_within_them),
+        cmocka_unit_test(a_bias_of_absolute_positions_is_a_matrix_per_head),
+        cmocka_unit_test(a_window_is_a_map_of_offsets),
+        cmocka_unit_test(buckets_are_those_of_the_index_map_with_the_settings_of_the_encoding),
+        cmocka_unit_test(the_class_of_a_distance_is_the_one_that_the_scores_see),
+        cmocka_unit_test(classes_that_are_not_set_are_refused),
+        cmocka_unit_test(every_picture_that_the_registry_promises_can_be_drawn),
+        cmocka_unit_test(what_cannot_be_drawn_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
