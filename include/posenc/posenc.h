@@ -157,9 +157,9 @@ static inline posenc_tensor posenc_tensor_from_blhd(void *data, posenc_dtype dty
 /* ---------------------------------------------------------------- positions and masks ------- */
 
 /* Positions are data of a run. Either a range (array.data == NULL): element s stands at start + s*step;
-   step 0 is read as 1, so a zeroed struct means 0, 1, 2, ... Or an array: [L], [B or 1, L] or
-   [B or 1, L, N] of I64 or F64 with N coordinates. Real positions (F64) are for input and rotary
-   encodings; encodings by distance need whole numbers. */
+   step 0 is read as 1, so a zeroed struct means 0, 1, 2, ... Or an array of I64 or F64: [L] or [B or 1, L]; with N
+   coordinates per position [L, N] or [B or 1, L, N] (posenc_coordinates). Real positions (F64) are for input and
+   rotary encodings; encodings by distance need whole numbers. */
 typedef struct posenc_positions {
     double        start;
     double        step;
@@ -193,6 +193,14 @@ POSENC_API posenc_status posenc_positions_fairseq(const posenc_tensor *tokens, i
    pos [B,L] I64. Source: transformers, prepare_inputs_for_generation. */
 POSENC_API posenc_status posenc_positions_from_mask(const posenc_tensor *mask, posenc_tensor *pos,
                                                     posenc_error *err);
+
+/* DETR's rule for images in a padded batch: a pixel stands at how many valid ones there are up to it, itself counted, in its
+   column and in its row. valid [B,h,w] U8 or I64, not 0 where the image is (DETR's own mask is true on padding); pos
+   [B,h*w,2] F64 contiguous, (y, x) of pixels row by row. normalize: y becomes y / (y of the column's last row + eps) *
+   2 pi, x likewise; a line of padding alone gets 0. eps > 0, DETR has 1e-6. For sinusoidal2d with preset=detr, whose own
+   normalize and eps are for grids without a mask. Source: detr, models/position_encoding.py, PositionEmbeddingSine. */
+POSENC_API posenc_status posenc_positions_detr(const posenc_tensor *valid, int normalize, double eps,
+                                               posenc_tensor *pos, posenc_error *err);
 
 /* The plan fixes which kinds of mask apply (they combine by "and"); the run carries the arrays. */
 enum {
@@ -276,6 +284,9 @@ POSENC_API void          posenc_encoding_free(posenc_encoding *e); /* NULL is fi
 POSENC_API const char *posenc_encoding_spec(const posenc_encoding *e);
 /* The part of e at a place, or NULL. */
 POSENC_API const posenc_encoding_info *posenc_encoding_part(const posenc_encoding *e, posenc_place place);
+
+/* Coordinates per position of e's input part: 1, or as many as its grid has axes; 1 without an input part. */
+POSENC_API int posenc_coordinates(const posenc_encoding *e);
 
 /* The settings with which an encoding is tried in a small model that is trained at dims->L (`compare`), as text for
    posenc_encoding_create; each room states its own. buf receives at most n bytes. */

@@ -161,9 +161,9 @@ static posenc_status check_masks(const pe_attention *a, const posenc_attend_in *
 static posenc_status find_distances(const posenc_plan *plan, pe_attention *a, posenc_error *err)
 {
     const pe_problem *p      = &a->sizes;
-    posenc_status     status = pe_positions_check(&a->q_pos, "attend: q_pos", p->B, p->Lq, err);
+    posenc_status     status = pe_positions_check(&a->q_pos, "attend: q_pos", p->B, p->Lq, 1, err);
     if (!status)
-        status = pe_positions_check(&a->k_pos, "attend: k_pos", p->B, p->Lk, err);
+        status = pe_positions_check(&a->k_pos, "attend: k_pos", p->B, p->Lk, 1, err);
     if (status)
         return status;
     a->reach = pe_reach_of(a->mask, plan->options.window);

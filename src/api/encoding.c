@@ -385,6 +385,16 @@ const char *posenc_encoding_spec(const posenc_encoding *e)
     return e->spec;
 }
 
+int posenc_coordinates(const posenc_encoding *e)
+{
+    const pe_chosen *part = &e->parts[POSENC_INPUT];
+    pe_value         set[PE_MAX_SETTINGS];
+    if (!part->room || !part->room->coordinates)
+        return 1;
+    resolve_words(part, set);
+    return part->room->coordinates(set);
+}
+
 const posenc_encoding_info *posenc_encoding_part(const posenc_encoding *e, posenc_place place)
 {
     return (size_t)place < POSENC_PLACES && e->parts[place].room ? &e->parts[place].room->info : NULL;

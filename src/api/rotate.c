@@ -83,7 +83,7 @@ static posenc_status check_one(const posenc_plan *plan, const posenc_tensor *fro
         status = pe_fail(err, POSENC_SHAPE, "%s and %s must be real numbers whose last axis has stride 1",
                          names[0], names[1]);
     if (!status)
-        status = pe_positions_check(pos, names[2], from->shape[0], from->shape[2], err);
+        status = pe_positions_check(pos, names[2], from->shape[0], from->shape[2], 1, err);
     return status;
 }
 

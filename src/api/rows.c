@@ -6,21 +6,44 @@
 #include "base/tensor.h"
 #include "engine/rows.h"
 
+/* Over all items and coordinates. */
+static pe_extent extent_of(const pe_rows_run *r)
+{
+    const double first = r->pos.array.data ? 0 : r->first; /* a whole number */
+    pe_extent    all   = {INFINITY, -INFINITY, 1};
+    for (int64_t b = 0; b < pe_position_batches(&r->pos); b++) {
+        const pe_extent e = pe_position_extent(&r->pos, b, r->L);
+        all.low           = fmin(all.low, e.low + first);
+        all.high          = fmax(all.high, e.high + first);
+        all.whole         = all.whole && e.whole;
+    }
+    return all;
+}
+
+/* A range of token numbers, which the room turns into places. */
+static posenc_status check_tokens(const pe_resolved *part, const pe_extent *e, posenc_error *err)
+{
+    const int64_t tokens = part->room->tokens(&part->problem);
+    const char   *name   = part->room->info.name;
+    if (!e->whole || e->low < 0 || e->high >= (double)tokens)
+        return pe_fail(err, POSENC_RANGE,
+                       "rows: pos runs from %g to %g; %s numbers its tokens in whole numbers from 0 to %lld",
+                       e->low, e->high, name, (long long)tokens - 1);
+    return POSENC_OK;
+}
+
 static posenc_status check_extent(const posenc_plan *plan, const pe_rows_run *r, posenc_error *err)
 {
     const pe_resolved *part  = &plan->parts[POSENC_INPUT];
-    const double       first = r->pos.array.data ? 0 : r->first; /* a whole number */
-    double             low = INFINITY, high = -INFINITY;
-    int                whole = 1;
-    if (!part->room->accept)
-        return POSENC_OK;
-    for (int64_t b = 0; b < pe_position_batches(&r->pos); b++) {
-        const pe_extent e = pe_position_extent(&r->pos, b, r->L);
-        low               = fmin(low, e.low + first);
-        high              = fmax(high, e.high + first);
-        whole             = whole && e.whole;
-    }
-    return part->room->accept(&part->problem, low, high, whole, err);
+    const int          range = !r->pos.array.data;
+    const pe_extent    e     = extent_of(r);
+    if (range && r->locate)
+        return check_tokens(part, &e, err);
+    if (range && r->N > 1)
+        return pe_fail(err, POSENC_SHAPE,
+                       "rows: pos is a range; a position of %s has %lld coordinates: give an array [L,%lld]",
+                       part->room->info.name, (long long)r->N, (long long)r->N);
+    return part->room->accept ? part->room->accept(&part->problem, e.low, e.high, e.whole, err) : POSENC_OK;
 }
 
 /* Everything but tensors, which differ between the two directions. */
@@ -29,7 +52,9 @@ static pe_rows_run make_run(const posenc_plan *plan)
     const pe_resolved *part = &plan->parts[POSENC_INPUT];
     pe_rows_run        r    = {0};
     r.width                 = part->room->width(&part->problem);
+    r.N                     = part->room->coordinates ? part->room->coordinates(part->set) : 1;
     r.first                 = part->room->first ? part->room->first(&part->problem) : 0;
+    r.locate                = part->room->locate;
     r.rows                  = part->room->rows;
     r.rows_back             = part->room->rows_back;
     r.threads               = plan->threads;
@@ -59,10 +84,10 @@ static posenc_status check_run(const posenc_plan *plan, pe_rows_run *r, const po
         return status;
     r->B   = main->shape[0];
     r->L   = main->shape[1];
-    r->pos = in->pos;
+    r->pos = pe_positions_view(&in->pos, r->N);
     if (!in->pos.array.data)
         r->pos = posenc_positions_range(in->pos.start, in->pos.step);
-    status = pe_positions_check(&r->pos, "rows: pos", r->B, r->L, err);
+    status = pe_positions_check(&r->pos, "rows: pos", r->B, r->L, r->N, err);
     if (!status)
         status = check_extent(plan, r, err);
     return status ? status : pe_numbers_check(plan, 1 << POSENC_INPUT, in->params, dparams, "rows", err);

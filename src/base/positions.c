@@ -7,7 +7,50 @@
 #include "base/status.h"
 #include "base/tensor.h"
 
-posenc_status pe_positions_check(const posenc_positions *p, const char *who, int64_t B, int64_t L,
+/* How many numbers say where one element stands. */
+static int64_t coordinates_of(const posenc_positions *p)
+{
+    return p->array.data && p->array.ndim == 3 ? p->array.shape[2] : 1;
+}
+
+posenc_positions pe_positions_view(const posenc_positions *p, int64_t N)
+{
+    posenc_positions view = *p;
+    if (N == 1 || !p->array.data || p->array.ndim != 2)
+        return view;
+    view.array.ndim = 3;
+    for (int a = 2; a > 0; a--) {
+        view.array.shape[a]  = p->array.shape[a - 1];
+        view.array.stride[a] = p->array.stride[a - 1];
+    }
+    view.array.shape[0] = 1;
+    return view;
+}
+
+static posenc_status check_shape(const posenc_positions *p, const char *who, int64_t B, int64_t L, int64_t N,
+                                 posenc_error *err)
+{
+    const posenc_tensor *a = &p->array;
+    if (a->ndim < 1 || a->ndim > 3)
+        return pe_fail(err, POSENC_SHAPE, "%s has %d axes; positions are [L], [B,L] or [B,L,N]", who,
+                       a->ndim);
+    const int64_t batch = a->ndim == 1 ? 1 : a->shape[0], length = a->shape[a->ndim == 1 ? 0 : 1];
+    if ((batch != 1 && batch != B) || length != L)
+        return pe_fail(err, POSENC_SHAPE,
+                       "%s is for %lld items of %lld positions; it must be for 1 or %lld of %lld", who,
+                       (long long)batch, (long long)length, (long long)B, (long long)L);
+    if (coordinates_of(p) != N)
+        return pe_fail(err, POSENC_SHAPE, "%s has %lld coordinates per position; it must have %lld", who,
+                       (long long)coordinates_of(p), (long long)N);
+    return POSENC_OK;
+}
+
+static int is_position(double x)
+{
+    return isfinite(x) && fabs(x) <= 0x1p53;
+}
+
+posenc_status pe_positions_check(const posenc_positions *p, const char *who, int64_t B, int64_t L, int64_t N,
                                  posenc_error *err)
 {
     const posenc_tensor *a = &p->array;
@@ -23,29 +66,30 @@ posenc_status pe_positions_check(const posenc_positions *p, const char *who, int
     if (a->dtype != POSENC_I64 && a->dtype != POSENC_F64)
         return pe_fail(err, POSENC_DTYPE, "%s is %s; positions must be I64 or F64", who,
                        pe_dtype_name(a->dtype));
-    if (a->ndim < 1 || a->ndim > 3)
-        return pe_fail(err, POSENC_SHAPE, "%s has %d axes; positions are [L], [B,L] or [B,L,N]", who,
-                       a->ndim);
-    const int64_t batch = a->ndim == 1 ? 1 : a->shape[0], length = a->shape[a->ndim == 1 ? 0 : 1];
-    if ((batch != 1 && batch != B) || length != L)
-        return pe_fail(err, POSENC_SHAPE,
-                       "%s is for %lld items of %lld positions; it must be for 1 or %lld of %lld", who,
-                       (long long)batch, (long long)length, (long long)B, (long long)L);
-    for (int64_t b = 0; b < batch; b++)
-        for (int64_t s = 0; s < L; s++)
-            if (!isfinite(pe_position(p, b, s)) || fabs(pe_position(p, b, s)) > 0x1p53)
+    const posenc_status status = check_shape(p, who, B, L, N, err);
+    if (status)
+        return status;
+    for (int64_t b = 0; b < pe_position_batches(p); b++)
+        for (int64_t i = 0; i < L * N; i++)
+            if (!is_position(pe_coordinate(p, b, i / N, i % N)))
                 return pe_fail(err, POSENC_RANGE, "%s[%lld,%lld] is not a finite number below 2^53", who,
-                               (long long)b, (long long)s);
+                               (long long)b, (long long)(i / N));
     return POSENC_OK;
 }
 
-double pe_position(const posenc_positions *p, int64_t b, int64_t s)
+double pe_coordinate(const posenc_positions *p, int64_t b, int64_t s, int64_t c)
 {
     const posenc_tensor *a = &p->array;
     if (!a->data)
         return p->start + (double)s * (p->step == 0 ? 1 : p->step);
     const int64_t row = a->ndim == 1 || a->shape[0] == 1 ? 0 : b * a->stride[0];
-    return pe_real_at(a, row + s * a->stride[a->ndim == 1 ? 0 : 1]);
+    const int64_t in  = a->ndim == 3 ? c * a->stride[2] : 0;
+    return pe_real_at(a, row + s * a->stride[a->ndim == 1 ? 0 : 1] + in);
+}
+
+double pe_position(const posenc_positions *p, int64_t b, int64_t s)
+{
+    return pe_coordinate(p, b, s, 0);
 }
 
 int64_t pe_position_batches(const posenc_positions *p)
@@ -108,9 +152,10 @@ static int is_skewed(const posenc_positions *q_pos, const posenc_positions *k_po
 pe_extent pe_position_extent(const posenc_positions *p, int64_t b, int64_t L)
 {
     pe_extent     e    = {INFINITY, -INFINITY, 1};
+    const int64_t N    = coordinates_of(p);
     const int64_t step = p->array.data || L < 2 ? 1 : L - 1; /* a range: its two ends */
-    for (int64_t s = 0; s < L; s += step) {
-        const double x = pe_position(p, b, s);
+    for (int64_t i = 0; i < L * N; i += step) {
+        const double x = pe_coordinate(p, b, i / N, i % N);
         e.low          = fmin(e.low, x);
         e.high         = fmax(e.high, x);
         e.whole        = e.whole && x == floor(x);

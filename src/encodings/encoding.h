@@ -7,7 +7,7 @@
  * end this struct, its door plate. Its row in encodings.def makes the library, the tool, the tests and the build
  * know it. Which members are filled depends on the place:
  *
- *   input    width, rows, rows_back     n rows of a table
+ *   input    width, rows, rows_back     n rows of a table; coordinates, tokens and locate where a position is a place
  *   rotary   turn                       frequencies, pairing, magnitude
  *   score    terms                      members of pe_terms, each with its adjoint
  *   weight   terms
@@ -52,11 +52,18 @@ typedef struct pe_encoding {
     /* -- input -- */
     /* Numbers per row. */
     int64_t (*width)(const pe_problem *p);
+    /* Coordinates of a position, from words, flags and lengths of lists. NULL: 1. */
+    int (*coordinates)(const pe_value *set);
+    /* How many tokens a range may number, and where number s = 0 .. tokens-1 stands: at[coordinates], NAN for a token
+       without a place (the zero row of a class token). NULL: a range is the position; of several coordinates it is
+       refused. */
+    int64_t (*tokens)(const pe_problem *p);
+    void (*locate)(const pe_problem *p, int64_t s, double at[]);
     /* What is added to positions that are given as a range (arrays are row numbers already). NULL: 0. */
     double (*first)(const pe_problem *p);
-    /* May positions low .. high (`whole`: all are integers) be asked for? NULL: any. */
+    /* May positions low .. high (`whole`: all are integers) be asked for, in any coordinate? NULL: any. */
     posenc_status (*accept)(const pe_problem *p, double low, double high, int whole, posenc_error *err);
-    /* out [n, width]: the row of each position. */
+    /* out [n, width]: the row of each position, pos [n, coordinates]. */
     void (*rows)(const pe_problem *p, const double *const par[], const double pos[], int64_t n, double out[]);
     /* Cotangents of n rows to parameters, adding. NULL where nothing is learned. */
     void (*rows_back)(const pe_problem *p, const double *const par[], const double pos[], int64_t n,

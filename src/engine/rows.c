@@ -10,7 +10,7 @@
 enum { BLOCK = 64 };
 
 typedef struct block {
-    double *pos, *rows, *x; /* [BLOCK], [BLOCK, width], [width] */
+    double *pos, *rows, *x; /* [BLOCK, N], [BLOCK, width], [width] */
 } block;
 
 typedef struct job {
@@ -18,13 +18,18 @@ typedef struct job {
     block             *blocks; /* [threads] */
 } job;
 
+static int64_t coordinates_of(const pe_rows_run *r)
+{
+    return r->N > 0 ? r->N : 1;
+}
+
 static job lay_out(const pe_rows_run *r, pe_arena *arena)
 {
     job j    = {r, NULL};
     j.blocks = pe_take(arena, (size_t)r->threads * sizeof *j.blocks);
     for (int i = 0; i < r->threads; i++) {
         block x = {0};
-        x.pos   = pe_take_doubles(arena, BLOCK);
+        x.pos   = pe_take_doubles(arena, BLOCK * coordinates_of(r));
         x.rows  = pe_take_doubles(arena, BLOCK * r->width);
         x.x     = pe_take_doubles(arena, r->width);
         if (arena->memory)
@@ -35,9 +40,14 @@ static job lay_out(const pe_rows_run *r, pe_arena *arena)
 
 static void find_positions(const pe_rows_run *r, double *pos, int64_t b, int64_t s0, int64_t n)
 {
-    const double first = r->pos.array.data ? 0 : r->first;
+    const int64_t N     = coordinates_of(r);
+    const int     range = !r->pos.array.data;
     for (int64_t s = 0; s < n; s++)
-        pos[s] = pe_position(&r->pos, b, s0 + s) + first;
+        if (range && r->locate)
+            r->locate(r->part.p, (int64_t)pe_position(&r->pos, b, s0 + s), pos + s * N);
+        else
+            for (int64_t c = 0; c < N; c++)
+                pos[s * N + c] = pe_coordinate(&r->pos, b, s0 + s, c) + (range ? r->first : 0);
 }
 
 static void add_rows(const pe_rows_run *r, const block *k, int64_t b, int64_t s0, int64_t n)

@@ -2,8 +2,8 @@
 /*
  * rows.h: machine 1, rows of a table added to the embeddings
  *
- * A room makes rows in double for a list of positions; this adds them to x in any storage type, block by block, and
- * hands cotangents back. Where all items of a batch stand at the same positions a row is made once and used for each;
+ * A room makes rows in double for a list of positions, of one coordinate or several; this adds them to x in any storage
+ * type, block by block, and hands cotangents back. Where all items of a batch stand at the same positions a row is made once and used for each;
  * the backward sums the batch before it asks the room.
  */
 #ifndef PE_ENGINE_ROWS_H
@@ -16,7 +16,10 @@
 typedef struct pe_rows_run {
     pe_part part;
     int64_t width;
+    int64_t N;     /* coordinates of a position; 0 is read as 1 */
     double  first; /* added to positions given as a range */
+    void (*locate)(const pe_problem *p, int64_t s,
+                   double at[]); /* where token s of a range stands; NULL: at s */
     void (*rows)(const pe_problem *p, const double *const par[], const double pos[], int64_t n, double out[]);
     void (*rows_back)(const pe_problem *p, const double *const par[], const double pos[], int64_t n,
                       const double dout[], double *const dpar[]);

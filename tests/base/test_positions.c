@@ -59,9 +59,29 @@ static void an_array_is_read_by_its_strides_and_shared_where_it_has_one_item(voi
         assert_true(pe_position(&r, 1, s) == 0.5 + (double)s && pe_position(&one, 1, s) == 0.5 + (double)s);
     }
     assert_true(pe_position(&n, 1, 2) == 5); /* the first of two coordinates */
+    assert_true(pe_coordinate(&n, 1, 2, 1) == 15);
     assert_int_equal(pe_position_batches(&a), 2);
     assert_int_equal(pe_position_batches(&r), 1);
     assert_int_equal(pe_position_batches(&one), 1);
+}
+
+static void two_axes_are_a_batch_or_coordinates_as_the_encoding_says(void **state)
+{
+    const int64_t          ids[8] = {0, 10, 1, 11, 2, 12, 3, 13};
+    const posenc_positions given  = posenc_positions_array(
+         posenc_tensor_contiguous((void *)(uintptr_t)ids, POSENC_I64, 2, (int64_t[]){4, 2}));
+    const posenc_positions items = pe_positions_view(&given, 1), places = pe_positions_view(&given, 2);
+    posenc_error           err;
+    (void)state;
+    assert_int_equal(pe_positions_check(&items, "pos", 4, 2, 1, &err), POSENC_OK);
+    assert_true(pe_position(&items, 3, 1) == 13);
+    assert_int_equal(pe_positions_check(&places, "pos", 4, 4, 2, &err), POSENC_OK);
+    assert_int_equal(pe_position_batches(&places), 1);
+    for (int64_t s = 0; s < 4; s++)
+        assert_true(pe_coordinate(&places, 3, s, 0) == (double)s &&
+                    pe_coordinate(&places, 0, s, 1) == (double)(10 + s));
+    const pe_extent all = pe_position_extent(&places, 0, 4);
+    assert_true(all.low == 0 && all.high == 13 && all.whole);
 }
 
 /* Everything that must be refused for B = 2, L = 6, with a word of the sentence. */
@@ -69,13 +89,14 @@ static void wrong_positions_are_refused_with_a_sentence(void **state)
 {
     double              real[12] = {0};
     const posenc_tensor good     = posenc_tensor_contiguous(real, POSENC_F64, 2, (int64_t[]){2, 6});
-    posenc_tensor       type = good, axes = good, items = good, length = good;
+    posenc_tensor       type = good, axes = good, items = good, length = good, coordinates = good;
     posenc_error        err;
     (void)state;
     type.dtype      = POSENC_F32;
     axes.ndim       = 4;
     items.shape[0]  = 3;
     length.shape[1] = 5;
+    coordinates     = posenc_tensor_contiguous(real, POSENC_F64, 3, (int64_t[]){1, 6, 2});
     const struct {
         posenc_positions pos;
         posenc_status    status;
@@ -87,6 +108,7 @@ static void wrong_positions_are_refused_with_a_sentence(void **state)
         {posenc_positions_array(axes), POSENC_SHAPE, "4 axes"},
         {posenc_positions_array(items), POSENC_SHAPE, "3 items of 6 positions; it must be for 1 or 2 of 6"},
         {posenc_positions_array(length), POSENC_SHAPE, "2 items of 5 positions"},
+        {posenc_positions_array(coordinates), POSENC_SHAPE, "2 coordinates per position; it must have 1"},
         {posenc_positions_range(INFINITY, 1), POSENC_ARGUMENT, "finite"},
         {posenc_positions_range(0, NAN), POSENC_ARGUMENT, "finite"},
         {posenc_positions_range(1e300, 1), POSENC_RANGE, "2^53"},
@@ -94,12 +116,12 @@ static void wrong_positions_are_refused_with_a_sentence(void **state)
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         memset(&err, 0, sizeof err);
-        if (pe_positions_check(&all[i].pos, "attend: q_pos", 2, 6, &err) != all[i].status ||
+        if (pe_positions_check(&all[i].pos, "attend: q_pos", 2, 6, 1, &err) != all[i].status ||
             !strstr(err.message, all[i].words))
             fail_msg("case %zu: %s", i, err.message);
     }
     real[8] = NAN;
-    assert_int_equal(pe_positions_check(&all[0].pos, "q_pos", 2, 6, &err), POSENC_RANGE);
+    assert_int_equal(pe_positions_check(&all[0].pos, "q_pos", 2, 6, 1, &err), POSENC_RANGE);
     assert_non_null(strstr(err.message, "q_pos[1,2]"));
 }
 
@@ -280,6 +302,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_zeroed_struct_means_0_1_2),
         cmocka_unit_test(an_array_is_read_by_its_strides_and_shared_where_it_has_one_item),
+        cmocka_unit_test(two_axes_are_a_batch_or_coordinates_as_the_encoding_says),
         cmocka_unit_test(wrong_positions_are_refused_with_a_sentence),
         cmocka_unit_test(distances_that_follow_the_diagonals_are_found_and_no_others),
         cmocka_unit_test(low_and_count_cover_every_distance_that_the_masks_let_through),

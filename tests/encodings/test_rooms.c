@@ -130,8 +130,9 @@ static double row_value(bench *x, const posenc_example *example)
     assert_in_range(example->b, 0, width - 1);
     for (int s = 0; s <= example->a; s++) /* rows by number: an array is not moved by a preset's first row */
         steps[s] = s;
-    in.pos =
-        posenc_positions_array(posenc_tensor_contiguous(steps, POSENC_F64, 1, (int64_t[]){example->a + 1}));
+    if (posenc_coordinates(x->e) == 1) /* places on a grid are numbered by a range alone */
+        in.pos = posenc_positions_array(
+            posenc_tensor_contiguous(steps, POSENC_F64, 1, (int64_t[]){example->a + 1}));
     if (posenc_rows(x->plan, &in, &to, x->work, &err))
         fail_msg("%s", err.message);
     const double value = y.wide[example->a * width + example->b];
@@ -432,10 +433,16 @@ static void compare_rows(bench *x, posenc_positions pos)
 
 static void gradients_at_the_input(const char *spec)
 {
-    int64_t ids[10] = {0, 3, 3, 1, 4, 2, 2, 2, 0, 1}; /* repeated: cotangents meet */
-    bench   x       = bench_make(spec, NULL, small_dims, posenc_options_default());
+    enum { COORDINATES = 4 };
+    static const int64_t rows[10] = {0, 3, 3, 1, 4, 2, 2, 2, 0, 1}; /* repeated: cotangents meet */
+    int64_t              ids[10 * COORDINATES];
+    bench                x = bench_make(spec, NULL, small_dims, posenc_options_default());
+    const int64_t        N = posenc_coordinates(x.e), shape[3] = {2, 5, N};
+    assert_in_range(N, 1, COORDINATES);
+    for (int64_t i = 0; i < 10 * N; i++)
+        ids[i] = rows[i / N];
     compare_rows(&x, posenc_positions_range(0, 1));
-    compare_rows(&x, posenc_positions_array(posenc_tensor_contiguous(ids, POSENC_I64, 2, (int64_t[]){2, 5})));
+    compare_rows(&x, posenc_positions_array(posenc_tensor_contiguous(ids, POSENC_I64, N > 1 ? 3 : 2, shape)));
     bench_free(&x);
 }
 

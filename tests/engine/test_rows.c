@@ -4,7 +4,9 @@
  *
  * The machine's own business, whatever the room: y = x + rows, in any storage type and stride; a shared list of
  * positions gives the bits of the same list written out for every item; threads change nothing; the backward hands
- * the cotangent to x unchanged and sums over a batch that shares its positions. Lengths exceed the machine's block of
+ * the cotangent to x unchanged and sums over a batch that shares its positions. Positions with several coordinates reach
+ * a room row by row, whether they come as an array or a room places the tokens of a range; a room made for the test
+ * shows what it sees. Lengths exceed the machine's block of
  * 64 rows. In float64 nothing here has a tolerance but sums taken in another order: 1e-14.
  */
 #include <setjmp.h>
@@ -16,8 +18,9 @@
 #include <string.h>
 
 #include "attention_case.h"
+#include "engine/rows.h"
 
-enum { B = 3, L = 150, DIM = 10 };
+enum { B = 3, L = 150, DIM = 10, COORDINATES = 4 };
 
 typedef struct setup {
     posenc_encoding *e;
@@ -138,12 +141,18 @@ static void a_shared_list_of_positions_is_the_same_list_for_every_item(void **st
     for (int index = 0; (info = input_at(&index)) != NULL;) {
         setup   s   = make(info, 1);
         array   one = array_make(3, (int64_t[]){B, L, DIM}), all = array_make(3, one.shape);
-        int64_t ids[B * L];
-        for (int i = 0; i < B * L; i++)
-            ids[i] = i % L * 7 % L;
-        run(&s, none, posenc_positions_array(posenc_tensor_contiguous(ids, POSENC_I64, 1, (int64_t[]){L})),
+        int     N = posenc_coordinates(s.e);
+        int64_t ids[B * L * COORDINATES];
+        assert_in_range(N, 1, COORDINATES);
+        for (int i = 0; i < B * L * N; i++)
+            ids[i] = i % (L * N) * 7 % L;
+        run(&s, none,
+            posenc_positions_array(
+                posenc_tensor_contiguous(ids, POSENC_I64, N > 1 ? 2 : 1, (int64_t[]){L, N})),
             array_tensor(&one, 1));
-        run(&s, none, posenc_positions_array(posenc_tensor_contiguous(ids, POSENC_I64, 2, (int64_t[]){B, L})),
+        run(&s, none,
+            posenc_positions_array(
+                posenc_tensor_contiguous(ids, POSENC_I64, N > 1 ? 3 : 2, (int64_t[]){B, L, N})),
             array_tensor(&all, 1));
         assert_memory_equal(one.wide, all.wide, (size_t)one.count * sizeof(double));
         array_free(&one), array_free(&all);
@@ -207,6 +216,97 @@ static void gradients_of_a_batch_are_the_sum_over_its_items(void **state)
     }
 }
 
+/* ---- several coordinates, seen by a room made for this ---- */
+
+enum { N = 2, WIDE = 3 };
+
+/* row = (a, b, 0), and the cotangent of b goes to parameter 0. */
+static void show_places(const pe_problem *p, const double *const par[], const double pos[], int64_t n,
+                        double out[])
+{
+    (void)p, (void)par;
+    for (int64_t s = 0; s < n; s++)
+        memcpy(out + s * WIDE, (double[]){pos[s * N], pos[s * N + 1], 0}, WIDE * sizeof *out);
+}
+
+static void fold_places(const pe_problem *p, const double *const par[], const double pos[], int64_t n,
+                        const double dout[], double *const dpar[])
+{
+    (void)p, (void)par;
+    for (int64_t s = 0; s < n; s++)
+        dpar[0][0] += pos[s * N + 1] * dout[s * WIDE + 1];
+}
+
+/* Token s stands in line s/7 at column s%7. */
+static void place_in_lines(const pe_problem *p, int64_t s, double at[])
+{
+    (void)p;
+    at[0] = (double)(s / 7);
+    at[1] = (double)(s % 7);
+}
+
+static pe_rows_run places_run(posenc_positions pos, array *y, int threads)
+{
+    pe_rows_run r = {.width   = WIDE,
+                     .N       = N,
+                     .rows    = show_places,
+                     .B       = B,
+                     .L       = L,
+                     .pos     = pos,
+                     .y       = array_tensor(y, 1),
+                     .threads = threads};
+    return r;
+}
+
+static void run_places(const pe_rows_run *r, void (*direction)(const pe_rows_run *, pe_arena *))
+{
+    pe_arena arena = {0};
+    direction(r, &arena);
+    arena.memory = aligned_alloc(PE_ALIGN, arena.used);
+    arena.used   = 0;
+    direction(r, &arena);
+    free(arena.memory);
+}
+
+static void several_coordinates_reach_the_room_row_by_row(void **state)
+{
+    array y = array_make(3, (int64_t[]){B, L, WIDE}), at = array_make(3, (int64_t[]){B, L, N});
+    (void)state;
+    array_fill(&at, 1, "places", 1);
+    pe_rows_run r = places_run(posenc_positions_array(array_tensor(&at, 1)), &y, 3);
+    run_places(&r, pe_rows_forward);
+    for (int64_t s = 0; s < B * L; s++)
+        assert_true(y.wide[s * WIDE] == at.wide[s * N] && y.wide[s * WIDE + 1] == at.wide[s * N + 1]);
+    r        = places_run(posenc_positions_range(5, 2), &y, 3);
+    r.locate = place_in_lines;
+    run_places(&r, pe_rows_forward);
+    for (int64_t s = 0; s < B * L; s++)
+        assert_true(y.wide[s * WIDE] == (double)((5 + s % L * 2) / 7) &&
+                    y.wide[s * WIDE + 1] == (double)((5 + s % L * 2) % 7));
+    array_free(&y), array_free(&at);
+}
+
+static void several_coordinates_reach_the_backward_too(void **state)
+{
+    array            dy = array_make(3, (int64_t[]){B, L, WIDE}), at = array_make(3, (int64_t[]){B, L, N});
+    double           sum = 0, want = 0;
+    double *const    dpar[1] = {&sum};
+    const pe_problem p       = {0};
+    (void)state;
+    array_fill(&dy, 1, "dy", 1);
+    array_fill(&at, 1, "places", 1);
+    pe_rows_run r = places_run(posenc_positions_array(array_tensor(&at, 1)), &dy, 1);
+    r.x           = r.y;
+    r.y           = (posenc_tensor){0};
+    r.rows_back   = fold_places;
+    r.part        = (pe_part){.p = &p, .dpar = dpar};
+    run_places(&r, pe_rows_backward);
+    for (int64_t s = 0; s < B * L; s++)
+        want += at.wide[s * N + 1] * dy.wide[s * WIDE + 1];
+    assert_true(fabs(sum - want) <= 1e-12 * fabs(want));
+    array_free(&dy), array_free(&at);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +315,8 @@ int main(void)
         cmocka_unit_test(a_shared_list_of_positions_is_the_same_list_for_every_item),
         cmocka_unit_test(threads_change_no_bit_and_float_is_double_rounded_once),
         cmocka_unit_test(gradients_of_a_batch_are_the_sum_over_its_items),
+        cmocka_unit_test(several_coordinates_reach_the_room_row_by_row),
+        cmocka_unit_test(several_coordinates_reach_the_backward_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

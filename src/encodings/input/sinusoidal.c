@@ -2,46 +2,70 @@
 /*
  * Sinusoidal: sines and cosines of the position
  *
- * Place    input: y = x + p(P)
+ * Place    input: y = x + a * p(P)
  * Formula  omega_k = base^(-k/N), k = 0 .. n-1; every frequency gives sin(P*omega_k) and cos(P*omega_k)
- * Learns   nothing
+ * Learns   nothing; with scaled=yes the amplitude a, one number, at first dim^(-1/2) (x-transformers)
  * Source   Vaswani et al. 2017, arXiv:1706.03762, section 3.5; the presets name whose code
  *
- * One formula, four tables that are no copies of each other:
+ * One formula, six tables that are no copies of each other:
  *   preset          N          channels                          odd dim
  *   vaswani         dim/2      sin cos sin cos ... (the paper)   the last frequency gives its sine alone
  *   t2t             dim/2 - 1  all sines, then all cosines       a zero channel at the end
  *   transformer_xl  dim/2      all sines, then all cosines       refused
  *   fairseq         as t2t; a range starts at row padding_idx + 1, and row padding_idx is zero
- * The last frequencies of N = dim/2 and N = dim/2 - 1 differ by 3.5 % at dim = 512. Where N would be 0 the only
- * frequency is 1. Angles are exact for positions up to 2^31 and for real positions (base/angle.h).
+ *   marian          dim/2 - 1  all sines, then all cosines       once more the cosine of omega_0; N is then no integer
+ *   tutorial003     dim/2      channel c has omega_c: sine where c is even, cosine where it is odd; row 0 is zero
+ * The last is a program in a tutorial, kept with its fault: the exponent counts channels where the paper counts pairs, so
+ * no sine has a cosine of its own frequency and no linear map takes row P to row P + t any more; frequencies fall to
+ * base^-2 nearly. In the others the last frequencies of N = dim/2 and N = dim/2 - 1 differ by 3.5 % at dim = 512. Where N
+ * is 0 the only frequency is 1. Angles are exact for positions up to 2^31 and for real positions (base/angle.h).
+ *
+ * Why geometric, why sine and cosine? `spacing` keeps the first and the last frequency and spreads the others by
+ * omega_last + (1 - omega_last) * (1 - k/(n-1))^e, e = 1 linear, 2 quadratic; channels=sin leaves the cosine channels
+ * zero, with the same frequencies in the same places.
  */
 #include "encodings/encoding.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/angle.h"
+#include "base/waves.h"
 
-enum { PRESET, DIM, BASE, PADDING_IDX }; /* ORDER settings */
+enum { PRESET, DIM, BASE, PADDING_IDX, SPACING, CHANNELS, SCALED }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
-    {"preset", "word", "vaswani", "vaswani|t2t|transformer_xl|fairseq",
+    {"preset", "word", "vaswani", "vaswani|t2t|transformer_xl|fairseq|marian|tutorial003",
      "whose table: frequencies, order of channels"},
     {"dim", "integer", "d_model", "1..", "width of a row"},
     {"base", "real", "10000", "1<..", "ratio of the slowest to the fastest wavelength, nearly"},
-    {"padding_idx", "integer", "", "0..", "position whose row is zero; fairseq: 1 if absent, others: none"},
+    {"padding_idx", "integer", "", "0..",
+     "position whose row is zero; if absent fairseq has 1, tutorial003 0, the others none"},
+    {"spacing", "word", "geometric", "geometric|linear|quadratic",
+     "how the frequencies lie between the first and the last"},
+    {"channels", "word", "both", "both|sin", "sin leaves the channels of the cosines zero"},
+    {"scaled", "flag", "no", "yes|no", "all rows times one learned number (x-transformers)"},
     {0},
 };
-static_assert(PE_ROWS(settings) == PADDING_IDX + 1, "ORDER settings");
+static_assert(PE_ROWS(settings) == SCALED + 1, "ORDER settings");
 
-enum { VASWANI, T2T, TRANSFORMER_XL, FAIRSEQ }; /* ORDER the range of `preset` */
+enum { VASWANI, T2T, TRANSFORMER_XL, FAIRSEQ, MARIAN, TUTORIAL003 }; /* ORDER the range of `preset` */
+enum { GEOMETRIC, LINEAR, QUADRATIC };                               /* ORDER the range of `spacing` */
 
 /* What a preset means. */
 static const struct {
-    int halves;   /* all sines, then all cosines */
-    int one_less; /* N = n - 1 */
-} forms[] = {{0, 0}, {1, 1}, {1, 0}, {1, 1}};
-static_assert(sizeof forms / sizeof *forms == FAIRSEQ + 1, "ORDER the range of `preset`");
+    enum { PAIRS, HALVES, COLUMNS } layout;
+    int whole;    /* dim/2 is cut to an integer */
+    int one_less; /* N is one less than dim/2 */
+    int blank;    /* position of the zero row; -1: none */
+} forms[] = {{PAIRS, 0, 0, -1}, {HALVES, 1, 1, -1}, {HALVES, 1, 0, -1},
+             {HALVES, 1, 1, 1}, {HALVES, 0, 1, -1}, {COLUMNS, 0, 0, 0}};
+static_assert(sizeof forms / sizeof *forms == TUTORIAL003 + 1, "ORDER the range of `preset`");
+
+enum { AMPLITUDE }; /* ORDER params */
+static const posenc_param_info params[] = {
+    {"amplitude", "", "dim^(-1/2)", "factor of every row; only with scaled=yes", 1},
+    {0},
+};
+static_assert(PE_ROWS(params) == AMPLITUDE + 1, "ORDER params");
 
 static const posenc_example examples[] = {
     {"dim=4", 1, 0, 0, 0.8414709848078965, "sin 1"},
@@ -50,6 +74,14 @@ static const posenc_example examples[] = {
     {"dim=4 preset=t2t", 1, 2, 0, 0.5403023058681398, "cos 1 comes after both sines"},
     {"dim=4 preset=t2t", 1, 1, 0, 9.999999983333334e-05, "sin 1e-4: one pair fewer between 1 and 1/base"},
     {"dim=4 preset=fairseq", 1, 0, 0, 0, "the row of padding_idx is zero"},
+    {"dim=7 preset=marian", 1, 6, 0, 0.5403023058681398, "the odd channel is cos 1 once more"},
+    {"dim=2 preset=t2t", 1, 0, 0, 0.8414709848078965, "a denominator of 0 leaves the frequency 1"},
+    {"dim=4 preset=tutorial003", 0, 1, 0, 0, "row 0 is left zero: its cosines are not 1"},
+    {"dim=4 preset=tutorial003", 1, 1, 0, 0.9999500004166653,
+     "cos 0.01, not cos 1: channel 1 has exponent 2/4"},
+    {"dim=6 spacing=linear base=8", 1, 2, 0, 0.5850972729404622, "sin 0.625, half way between 1 and 1/4"},
+    {"dim=6 spacing=quadratic base=8", 1, 2, 0, 0.42367625720393803, "sin 0.4375: 1/4 + 3/4 * (1/2)^2"},
+    {"dim=4 channels=sin", 1, 1, 0, 0, "no cosine"},
     {0},
 };
 
@@ -62,53 +94,105 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     return POSENC_OK;
 }
 
+static int has(const pe_value *set, int index)
+{
+    return index != AMPLITUDE || set[SCALED].integer;
+}
+
+static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
+{
+    (void)index, (void)rng, (void)i;
+    return 1 / sqrt((double)p->set[DIM].integer);
+}
+
 static int64_t width(const pe_problem *p)
 {
     return p->set[DIM].integer;
 }
 
-static int has_padding(const pe_problem *p)
+/* The position whose row is zero, NAN if there is none. */
+static double blank(const pe_problem *p)
 {
-    return p->set[PADDING_IDX].given || p->set[PRESET].integer == FAIRSEQ;
-}
-
-static double padding(const pe_problem *p)
-{
-    return p->set[PADDING_IDX].given ? (double)p->set[PADDING_IDX].integer : 1.0;
+    const int of_preset = forms[p->set[PRESET].integer].blank;
+    if (p->set[PADDING_IDX].given)
+        return (double)p->set[PADDING_IDX].integer;
+    return of_preset < 0 ? (double)NAN : (double)of_preset;
 }
 
 static double first(const pe_problem *p)
 {
-    return p->set[PRESET].integer == FAIRSEQ ? padding(p) + 1 : 0;
+    return p->set[PRESET].integer == FAIRSEQ ? blank(p) + 1 : 0;
 }
 
-static pe_frequency frequency(const pe_problem *p, int64_t k)
+/* How many frequencies there are. */
+static int64_t count(const pe_problem *p)
+{
+    const int64_t dim   = p->set[DIM].integer;
+    const int64_t all[] = {(dim + 1) / 2, dim / 2, dim}; /* ORDER layouts */
+    return all[forms[p->set[PRESET].integer].layout];
+}
+
+static double frequency(const pe_problem *p, int64_t k)
+{
+    const int64_t preset = p->set[PRESET].integer, dim = p->set[DIM].integer, last = count(p) - 1;
+    const double  half = forms[preset].whole ? (double)(dim / 2) : (double)dim / 2,
+                 N = half - forms[preset].one_less, base = p->set[BASE].real;
+    if (p->set[SPACING].integer == GEOMETRIC || last < 1)
+        return pe_wave_frequency(base, (double)k, N);
+    const double lowest = pe_wave_frequency(base, (double)last, N), left = (double)(last - k) / (double)last;
+    return lowest + (1 - lowest) * (p->set[SPACING].integer == LINEAR ? left : left * left);
+}
+
+/* Where frequency k goes. */
+typedef struct place {
+    int64_t sine, cosine; /* -1: nowhere */
+} place;
+
+static place place_of(const pe_problem *p, int64_t k)
+{
+    const place all[] = {{2 * k, 2 * k + 1},
+                         {k, k + p->set[DIM].integer / 2},
+                         {k % 2 ? -1 : k, k % 2 ? k : -1}}; /* ORDER layouts */
+    place       at    = all[forms[p->set[PRESET].integer].layout];
+    if (p->set[CHANNELS].integer)
+        at.cosine = -1;
+    return at;
+}
+
+/* Marian's odd channel: the cosines go on counting where the sines have stopped. */
+static int64_t odd_channel(const pe_problem *p)
 {
     const int64_t dim = p->set[DIM].integer;
-    const double  N   = forms[p->set[PRESET].integer].one_less ? (double)(dim / 2 - 1) : (double)dim / 2;
-    return pe_frequency_of(N > 0 ? pow(p->set[BASE].real, -(double)k / N) : 1.0);
+    return p->set[PRESET].integer == MARIAN && dim % 2 && !p->set[CHANNELS].integer ? dim - 1 : -1;
 }
 
-/* One frequency for all rows at a time: pow is paid once. */
+static pe_waves waves(const pe_problem *p, const double pos[], int64_t n)
+{
+    return (pe_waves){pos, n, 1, p->set[DIM].integer, blank(p)};
+}
+
 static void rows(const pe_problem *p, const double *const par[], const double pos[], int64_t n, double out[])
 {
-    const int64_t dim = p->set[DIM].integer, halves = forms[p->set[PRESET].integer].halves;
-    const int64_t count = halves ? dim / 2 : (dim + 1) / 2;
+    const pe_waves x    = waves(p, pos, n);
+    const double   size = p->set[SCALED].integer ? par[AMPLITUDE][0] : 1;
+    memset(out, 0, (size_t)(n * x.width) * sizeof *out);
+    for (int64_t k = 0; k < count(p); k++)
+        pe_wave_fill(&x, frequency(p, k), place_of(p, k).sine, place_of(p, k).cosine, size, out);
+    pe_wave_fill(&x, 1, -1, odd_channel(p), size, out);
+}
+
+/* y = a * p(P): da is the sum of dy * p */
+static void rows_back(const pe_problem *p, const double *const par[], const double pos[], int64_t n,
+                      const double dout[], double *const dpar[])
+{
+    const pe_waves x = waves(p, pos, n);
     (void)par;
-    memset(out, 0, (size_t)(n * dim) * sizeof *out);
-    for (int64_t k = 0; k < count; k++) {
-        const pe_frequency w  = frequency(p, k);
-        const int64_t      at = halves ? k : 2 * k, beside = halves ? k + dim / 2 : 2 * k + 1;
-        for (int64_t s = 0; s < n; s++) {
-            double c, sine;
-            if (has_padding(p) && pos[s] == padding(p))
-                continue;
-            pe_cos_sin(pos[s], w, &c, &sine);
-            out[s * dim + at] = sine;
-            if (beside < dim)
-                out[s * dim + beside] = c;
-        }
-    }
+    if (!p->set[SCALED].integer || !dpar[AMPLITUDE])
+        return;
+    for (int64_t k = 0; k < count(p); k++)
+        dpar[AMPLITUDE][0] +=
+            pe_wave_fold(&x, frequency(p, k), place_of(p, k).sine, place_of(p, k).cosine, dout);
+    dpar[AMPLITUDE][0] += pe_wave_fold(&x, 1, -1, odd_channel(p), dout);
 }
 
 const pe_encoding pe_sinusoidal = {
@@ -122,10 +206,15 @@ const pe_encoding pe_sinusoidal = {
             .pictures      = "heatmap,similarity",
             .settings      = settings,
             .setting_count = PE_ROWS(settings),
+            .params        = params,
+            .param_count   = PE_ROWS(params),
         },
-    .examples = examples,
-    .check    = check,
-    .width    = width,
-    .first    = first,
-    .rows     = rows,
+    .examples  = examples,
+    .check     = check,
+    .init      = init,
+    .has       = has,
+    .width     = width,
+    .first     = first,
+    .rows      = rows,
+    .rows_back = rows_back,
 };

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Time step: the noise level of a diffusion model as sines and cosines
+ *
+ * Place    input: y = x + p(t); t may be any real number
+ * Formula  p(t)_k = sin(scale*t*omega_k), p(t)_{n+k} = cos(scale*t*omega_k), omega_k = max_period^(-k/(n - shift)),
+ *          n = dim/2 cut to an integer, k = 0 .. n-1; a zero channel at the end where dim is odd
+ * Learns   nothing
+ * Source   Ho et al. 2020 (DDPM), arXiv:2006.11239; Dhariwal and Nichol 2021 (ADM), arXiv:2105.05233;
+ *          diffusers: models/embeddings.py, get_timestep_embedding
+ *
+ * Two families share this code: DDPM has sines first and shift 1; ADM, GLIDE and Stable Diffusion have cosines first
+ * (flip_sin_to_cos) and shift 0. The flip swaps the halves before the zero channel is added, which so stays last.
+ * A shift of n makes the denominator 0, where the source gives no number: the first frequency is then 1 and the others 0,
+ * which is the limit from below. A shift beyond n would make frequencies grow without a bound and is refused.
+ */
+#include "encodings/encoding.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/waves.h"
+
+enum { DIM, FLIP, SHIFT, MAX_PERIOD, SCALE }; /* ORDER settings */
+static const posenc_setting_info settings[] = {
+    {"dim", "integer", "d_model", "1..", "width of a row"},
+    {"flip_sin_to_cos", "flag", "no", "yes|no", "cosines before sines (ADM, Stable Diffusion)"},
+    {"downscale_freq_shift", "real", "1", "0..",
+     "what the denominator dim/2 is lessened by: 1 in DDPM, 0 in ADM; may be fractional"},
+    {"max_period", "real", "10000", "0<..", "ratio of the slowest to the fastest wavelength, nearly"},
+    {"scale", "real", "1", "", "factor of the time step, here and not of any score"},
+    {0},
+};
+static_assert(PE_ROWS(settings) == SCALE + 1, "ORDER settings");
+
+static const posenc_example examples[] = {
+    {"dim=4", 1, 0, 0, 0.8414709848078965, "sin 1"},
+    {"dim=4", 1, 1, 0, 9.999999983333334e-05, "sin 1e-4: shift 1 makes the last frequency 1/max_period"},
+    {"dim=4 downscale_freq_shift=0", 1, 1, 0, 0.009999833334166664, "sin 0.01"},
+    {"dim=5 flip_sin_to_cos=yes", 1, 0, 0, 0.5403023058681398, "cos 1 comes first"},
+    {"dim=5 flip_sin_to_cos=yes", 1, 4, 0, 0, "the odd channel is zero and stays last"},
+    {"dim=2", 1, 0, 0, 0.8414709848078965, "a denominator of 0 leaves the frequency 1"},
+    {"dim=4 downscale_freq_shift=2", 1, 3, 0, 1, "and the others 0"},
+    {"dim=4 downscale_freq_shift=0.5 max_period=8", 1, 1, 0, 0.24740395925452294, "sin 8^(-1/1.5) = sin 1/4"},
+    {"dim=2 scale=1000", 1, 0, 0, 0.8268795405320025, "sin 1000"},
+    {0},
+};
+
+static posenc_status check(const pe_problem *p, posenc_error *err)
+{
+    const int64_t half = p->set[DIM].integer / 2;
+    if (half > 1 && p->set[SHIFT].real > (double)half) /* a single frequency is 1 whatever the shift */
+        return pe_fail(err, POSENC_SETTING,
+                       "timestep: downscale_freq_shift=%g exceeds half of dim=%lld; it must be 0 to %lld",
+                       p->set[SHIFT].real, (long long)p->set[DIM].integer, (long long)half);
+    return POSENC_OK;
+}
+
+static int64_t width(const pe_problem *p)
+{
+    return p->set[DIM].integer;
+}
+
+static void rows(const pe_problem *p, const double *const par[], const double pos[], int64_t n, double out[])
+{
+    const int64_t  dim = p->set[DIM].integer, half = dim / 2, flip = p->set[FLIP].integer;
+    const pe_waves x = {pos, n, 1, dim, NAN};
+    (void)par;
+    memset(out, 0, (size_t)(n * dim) * sizeof *out);
+    for (int64_t k = 0; k < half; k++) {
+        const double w = p->set[SCALE].real * pe_wave_frequency(p->set[MAX_PERIOD].real, (double)k,
+                                                                (double)half - p->set[SHIFT].real);
+        pe_wave_fill(&x, w, flip ? k + half : k, flip ? k : k + half, 1, out);
+    }
+}
+
+const pe_encoding pe_timestep = {
+    .info =
+        {
+            .name          = "timestep",
+            .place         = POSENC_INPUT,
+            .title         = "sines and cosines of a diffusion time step",
+            .paper         = "arXiv:2006.11239",
+            .models        = "DDPM, ADM, GLIDE, Stable Diffusion",
+            .pictures      = "heatmap,similarity",
+            .settings      = settings,
+            .setting_count = PE_ROWS(settings),
+        },
+    .examples = examples,
+    .check    = check,
+    .width    = width,
+    .rows     = rows,
+};
