@@ -5,7 +5,7 @@
  * c(t) is the score of the last query for the key t tokens back, with the same q and k at every position, so that only
  * distance changes. Three contents, because the answer depends on them: q = k = ones; q, k ~ U[0,1] (a common mean);
  * q, k ~ N(0, I) (none). What an encoding adds whatever the content is measured by itself, per head. Of an input encoding
- * c(t) is the mean of p_i . p_{i+t} over i.
+ * c(t) is the mean of p_i . p_{i+t} over i, for t below N/2, so that each is a mean of at least N/2 products.
  *
  * Numbers: Spearman's rho of t and c(t); the share of steps that do not rise; the first t with c(t) <= c(0) / 2, for a
  * bias the first t where it has cost half of the weight, b(t) <= b(0) - ln 2; c at some distances (contents: over c(0),
@@ -99,62 +99,6 @@ static double first_below(const double *c, int64_t n, double limit)
     return NAN;
 }
 
-/* ---------------------------------------------------------------- profiles ------------------ */
-
-const char *pe_content_name(pe_content content)
-{
-    static const char *const names[] = {"q = k = ones", "q, k ~ U[0,1]", "q, k ~ N(0, I)"};
-    return names[content];
-}
-
-static void fill(double *x, int64_t n, pe_content content, const pe_subject *s, const char *name,
-                 int64_t draw)
-{
-    if (content == PE_NORMAL)
-        pe_draw_normal(x, n, 1, s, name, draw);
-    else
-        for (int64_t i = 0; i < n; i++)
-            x[i] =
-                content == PE_ONES ? 1 : posenc_random_uniform(s->sizes.seed, name, (uint64_t)(draw * n + i));
-}
-
-/* c [H,N]: S of the last query, turned round. */
-static posenc_status last_scores(pe_subject *s, pe_content content, int64_t draw, double *c,
-                                 posenc_error *err)
-{
-    const int64_t H = s->dims.H, D = s->dims.D, N = s->sizes.length;
-    double       *q = malloc((size_t)(2 * H * D) * sizeof *q);
-    if (!q)
-        return pe_no_memory(err, "queries");
-    fill(q, H * D, content, s, "query", draw);
-    fill(q + H * D, H * D, content, s, "key", draw);
-    const posenc_status status = pe_subject_last_scores(s, q, q + H * D, c, err);
-    free(q);
-    for (int64_t i = 0; !status && i < H * N; i++) {
-        const int64_t t = i % N, other = i - t + N - 1 - t;
-        if (t < N - 1 - t) {
-            const double kept = c[i];
-            c[i]              = c[other];
-            c[other]          = kept;
-        }
-    }
-    return status;
-}
-
-posenc_status pe_score_profile(pe_subject *s, pe_content content, int64_t draw, int64_t h, double *c,
-                               posenc_error *err)
-{
-    const int64_t N   = s->sizes.length;
-    double       *all = malloc((size_t)(s->dims.H * N) * sizeof *all);
-    if (!all)
-        return pe_no_memory(err, "scores");
-    const posenc_status status = last_scores(s, content, draw, all, err);
-    for (int64_t t = 0; !status && t < N; t++)
-        c[t] = all[h * N + t];
-    free(all);
-    return status;
-}
-
 /* ---------------------------------------------------------------- findings ------------------ */
 
 /* Mean and standard deviation of numbers that come one by one; NaN ones are left out. */
@@ -220,7 +164,7 @@ static posenc_status find_content(pe_subject *s, pe_content content, double *c, 
     const int64_t N = s->sizes.length, draws = content == PE_ONES ? 1 : s->sizes.draws;
     shape         of = {0};
     for (int64_t draw = 0; draw < draws; draw++) {
-        const posenc_status status = last_scores(s, content, draw, c, err);
+        const posenc_status status = pe_subject_profiles(s, content, draw, c, err);
         if (status)
             return status;
         for (int64_t h = 0; h < s->dims.H; h++)
@@ -230,32 +174,6 @@ static posenc_status find_content(pe_subject *s, pe_content content, double *c, 
     if (content == PE_ONES)
         find_marks(c, N, c[0], "ones", to);
     return POSENC_OK;
-}
-
-/* Do scores c [H,N] of a drawn content change along the keys by more than the bias [H,N] does? */
-static int content_moves(const double *c, const double *bias, int64_t H, int64_t N)
-{
-    double size = 0, change = 0;
-    for (int64_t h = 0; h < H; h++)
-        for (int64_t t = 0; t < N; t++) {
-            const double here  = c[h * N + t] - bias[h * N + N - 1 - t],
-                         first = c[h * N] - bias[h * N + N - 1];
-            size               = fmax(size, fabs(c[h * N + t]) + fabs(bias[h * N + N - 1 - t]));
-            change             = fmax(change, fabs(here - first));
-        }
-    return change > 1e-12 * size;
-}
-
-posenc_status pe_score_kinds(pe_subject *s, double *bias, double *c, int *is_biased, int *moves,
-                             posenc_error *err)
-{
-    const int64_t N = s->sizes.length, H = s->dims.H;
-    posenc_status status = pe_subject_bias(s, bias, err);
-    if (!status)
-        status = last_scores(s, PE_NORMAL, 0, c, err);
-    *is_biased = !status && !pe_all_zero(bias, H * N);
-    *moves     = !status && content_moves(c, bias, H, N);
-    return status;
 }
 
 static void find_bias(const pe_subject *s, const double *bias, double *c, pe_findings *to)
@@ -332,7 +250,7 @@ static posenc_status mean_scores(pe_subject *s, double *mean, double *c, posenc_
     for (int64_t t = 0; t < N; t++)
         mean[t] = 0;
     for (int64_t draw = 0; draw < s->sizes.draws; draw++) {
-        const posenc_status status = last_scores(s, PE_UNIFORM, draw, c, err);
+        const posenc_status status = pe_subject_profiles(s, PE_UNIFORM, draw, c, err);
         if (status)
             return status;
         for (int64_t i = 0; i < H * N; i++)
@@ -367,16 +285,16 @@ static posenc_status find_products(pe_subject *s, pe_findings *to, posenc_error 
     if (!table)
         return pe_no_memory(err, "a table");
     const posenc_status status = pe_subject_rows(s, NULL, table, err);
-    for (int64_t t = 0; !status && t < N; t++) {
+    for (int64_t t = 0; !status && t < N / 2; t++) {
         c[t] = 0;
         for (int64_t i = 0; i < (N - t) * d; i++)
             c[t] += table[i] * table[i + t * d];
         c[t] /= (double)(N - t);
     }
     if (!status) {
-        add_profile(&of, c, N, c[0] / 2);
+        add_profile(&of, c, N / 2, c[0] / 2);
         find_shape(&of, "p_i . p_j", to);
-        find_marks(c, N, c[0], "p_i . p_j", to);
+        find_marks(c, N / 2, c[0], "p_i . p_j", to);
     }
     free(table);
     return status;

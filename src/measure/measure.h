@@ -9,7 +9,7 @@
  * A subject is an encoding made ready to be asked, in float64, through the public interface alone: its rows, its
  * biases, its scores, its attention. Each property has a file, which asks the subject and adds findings to a list:
  *
- *     uniqueness.c   two vectors that are nearly equal; distances that a bias cannot tell apart
+ *     uniqueness.c   two vectors that are nearly equal; distances that scores cannot tell apart
  *     relativity.c   p(i+k) as a linear map of p(i); dot products that depend on the offset alone
  *     scores.c       scores that depend on the offset alone; past and future told apart
  *     terms.c        the four terms of a score between two embedded positions
@@ -32,7 +32,9 @@ typedef enum pe_measure {
     PE_NEAREST,         /* u = min |p_i - p_j| / rms */
     PE_DISTINCT,        /* share of rows that differ once rounded to bf16 */
     PE_DISTINCT_BF16,   /* the same with positions that went through bf16 */
-    PE_DISTANCES,       /* share of distances that the bias tells apart */
+    PE_GAP,             /* u_b = min over pairs of distances of |v(s) - v(t)| */
+    PE_DISTANCES,       /* share of distances that the scores tell apart */
+    PE_LAST_CHANGE,     /* last distance whose score differs from the one before */
     PE_SHIFT,           /* r(k), for one offset k */
     PE_OFFSET_SHARE,    /* tau */
     PE_SCORES,          /* eta */
@@ -109,6 +111,9 @@ void          pe_subject_free(pe_subject *s); /* NULL is fine */
 posenc_status pe_subject_born(pe_subject *s, uint64_t seed, posenc_error *err);
 void          pe_subject_normal(pe_subject *s, uint64_t seed);
 
+/* table [length, width]: the rows of its input part. UNSUPPORTED without one. */
+posenc_status pe_subject_table(pe_subject *s, double *table, posenc_error *err);
+
 /* ---------------------------------------------------------------- properties ---------------- */
 
 /* Each adds what can be said of this subject: none adds anything where its place has no meaning. */
@@ -120,6 +125,16 @@ posenc_status pe_measure_equivariance(pe_subject *s, pe_findings *to, posenc_err
 posenc_status pe_measure_decay(pe_subject *s, pe_findings *to, posenc_error *err);
 /* time: 1 measures speed as well, whose number is another at each run. */
 posenc_status pe_measure_cost(pe_subject *s, int time, pe_findings *to, posenc_error *err);
+
+/* All of them, with the sizes that suit each: scores, terms and equivariance at `tokens`, all else at `length`. */
+typedef struct pe_survey {
+    pe_subject_sizes sizes;
+    int64_t          tokens;
+    int              time; /* as pe_measure_cost */
+} pe_survey;
+
+posenc_status pe_measure_all(const posenc_encoding *e, const pe_survey *survey, pe_findings *to,
+                             posenc_error *err);
 
 /* ---------------------------------------------------------------- the formulas themselves --- */
 

@@ -16,6 +16,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Offset t of an N x N array: (i, j) from the first such pair on along the diagonal. */
 static void diagonal(const double *S, int64_t N, int64_t t, double *mean, double *squares)
@@ -86,6 +87,19 @@ static int make_room(draw *r, const pe_subject *s)
     return r->block != NULL;
 }
 
+/* to [H,N,D] = y W; where nothing is added at the input all rows of y are the same token: one is projected and repeated. */
+static void project(double *to, const draw *r, const double *W, const pe_subject *s)
+{
+    const int64_t H = s->dims.H, D = s->dims.D, N = s->sizes.length;
+    if (pe_subject_has(s, POSENC_INPUT)) {
+        pe_project(to, r->y, W, &s->dims, N);
+        return;
+    }
+    pe_project(to, r->y, W, &s->dims, 1);
+    for (int64_t row = H * N - 1; row >= 0; row--)
+        memmove(to + row * D, to + row / N * D, (size_t)D * sizeof *to);
+}
+
 static posenc_status draw_scores(pe_subject *s, draw *r, int64_t index, posenc_error *err)
 {
     const int64_t N = s->sizes.length, d = s->dims.d_model, all = s->dims.H * s->dims.D;
@@ -99,8 +113,8 @@ static posenc_status draw_scores(pe_subject *s, draw *r, int64_t index, posenc_e
         status = pe_subject_embed(s, r->x, r->y, err);
     if (status)
         return status;
-    pe_project(r->q, r->y, r->Wq, &s->dims, N);
-    pe_project(r->k, r->y, r->Wk, &s->dims, N);
+    project(r->q, r, r->Wq, s);
+    project(r->k, r, r->Wk, s);
     return pe_subject_scores(s, r->q, r->k, r->S, err);
 }
 

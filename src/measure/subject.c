@@ -64,6 +64,7 @@ static posenc_status make_plans(pe_subject *s, posenc_error *err)
     posenc_options options = posenc_options_default();
     options.executor       = POSENC_REFERENCE;
     options.mask           = POSENC_MASK_CAUSAL;
+    options.threads        = 1; /* runs are short: a team of threads would mostly wait */
     posenc_status status   = posenc_plan_create(&s->causal, s->e, &s->dims, &options, err);
     options.mask           = s->causal_only ? POSENC_MASK_CAUSAL : POSENC_MASK_NONE;
     return status ? status : posenc_plan_create(&s->plan, s->e, &s->dims, &options, err);
@@ -113,7 +114,7 @@ posenc_status pe_subject_create(pe_subject **subject, const posenc_encoding *e, 
     s->e                 = e;
     s->sizes             = *sizes;
     s->causal_only       = needs_causal(e);
-    s->coordinates       = 1;
+    s->coordinates       = posenc_coordinates(e);
     s->positions         = posenc_positions_range(0, 1);
     posenc_status status = set_dims(s, err);
     if (!status)
@@ -139,7 +140,6 @@ void pe_subject_free(pe_subject *s)
     posenc_plan_free(s->plan);
     posenc_plan_free(s->causal);
     free(s->work);
-    free(s->grid);
     free(s);
 }
 
@@ -183,6 +183,11 @@ posenc_status pe_subject_rows(pe_subject *s, const double *positions, double *ta
     return rows(s, NULL, posenc_positions_array(numbers(positions, 1, shape)), table, err);
 }
 
+posenc_status pe_subject_table(pe_subject *s, double *table, posenc_error *err)
+{
+    return pe_subject_rows(s, NULL, table, err);
+}
+
 posenc_status pe_subject_embed(pe_subject *s, const double *x, double *y, posenc_error *err)
 {
     if (pe_subject_has(s, POSENC_INPUT))
@@ -202,7 +207,7 @@ static posenc_attend_in scores_of(const pe_subject *s, const double *q, int64_t 
     if (same)
         in.q.stride[2] = in.k.stride[2] = 0;
     in.q_pos = in.k_pos = s->positions;
-    if (Lq == 1 && s->coordinates == 1)
+    if (Lq == 1)
         in.q_pos = posenc_positions_range((double)(N - 1), 1);
     return in;
 }

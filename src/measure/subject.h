@@ -23,9 +23,8 @@ struct pe_subject {
     posenc_plan           *causal; /* under a causal mask */
     void                  *work;
     int                    causal_only;
-    int                    coordinates; /* of a position */
-    posenc_positions       positions;   /* of all N */
-    double                *grid;        /* their coordinates, where there are several */
+    int              coordinates; /* of a position: 2 and more where a range numbers the tokens of a grid */
+    posenc_positions positions;   /* of all N */
 };
 
 int pe_subject_has(const pe_subject *s, posenc_place place);
@@ -48,6 +47,9 @@ posenc_status pe_subject_last_scores(pe_subject *s, const double *q, const doubl
 posenc_status pe_subject_attend(pe_subject *s, int causal, const double *q, const double *k, const double *v,
                                 double *o, posenc_error *err);
 
+/* c [H,N]: the score of the last position's query for the key t positions back, one content everywhere. */
+posenc_status pe_subject_profiles(pe_subject *s, pe_content content, int64_t draw, double *c,
+                                  posenc_error *err);
 /* Is there a bias whatever the content, and do scores of content change with distance beyond it? bias, c [H,N] receive
    the last query's bias, and its scores for a drawn content by distance. */
 posenc_status pe_score_kinds(pe_subject *s, double *bias, double *c, int *is_biased, int *moves,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * uniqueness.c: has every position its own vector, every distance its own bias?
+ * uniqueness.c: has every position its own vector, every distance its own score?
  *
  * Tables: u = min over pairs of |p_i - p_j| / rms, rms^2 = mean |p_i|^2, so that u does not depend on the table's scale.
  * The distance of a pair is summed channel by channel and given up as soon as it exceeds the nearest so far, which for
@@ -9,8 +9,10 @@
  * Rounding: rows are counted again after rounding to bf16, and once more with positions that went through bf16 before
  * the table saw them, as in a model whose positions are of that type: whole numbers beyond 256 then fall together.
  *
- * Biases by distance: the vector of all heads' biases v(t); the largest D such that v(0) ... v(D) all differ. A clipped
- * table stops at its clip, T5 at its last class of one member.
+ * Scores: v(t) = the scores of all heads at distance t, for one drawn content that is the same everywhere. Their smallest
+ * difference in the head that tells best; the largest D such that v(0) ... v(D) all differ; and the last distance that
+ * differs from the one before it, beyond which all are alike. A clipped table has both at its clip; T5 has the first at its
+ * last class of one member and the second where its last class begins.
  */
 #include "measure/measure.h"
 
@@ -21,7 +23,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHANNELS = 8 }; /* summed before the sum is looked at */
+enum { CHANNELS = 8 };     /* summed before the sum is looked at */
+#define TIE (1 - 1e-9)     /* pairs that differ by round-off are equally near: the first one is named */
+enum { MOST_GAPS = 4096 }; /* distances whose pairs are compared */
 
 /* |a - b|^2, or something larger than `limit` if it is larger. */
 static double squared_distance(const double *a, const double *b, int64_t d, double limit)
@@ -47,7 +51,7 @@ pe_pair pe_nearest_pair(const double *table, int64_t N, int64_t d)
     for (int64_t i = 0; i < N; i++)
         for (int64_t j = i + 1; j < N; j++) {
             const double square = squared_distance(table + i * d, table + j * d, d, best.distance);
-            if (square < best.distance)
+            if (square < best.distance * TIE)
                 best = (pe_pair){square, i, j};
         }
     const double scale = mean_square(table, N, d);
@@ -141,34 +145,58 @@ static posenc_status find_rounded(pe_subject *s, double *table, pe_findings *to,
     return POSENC_OK;
 }
 
-/* Has distance t the same bias in every head as some smaller one? bias [H,N], that of distance t at N-1-t. */
-static int seen_before(const double *bias, int64_t H, int64_t N, int64_t t)
+/* max over the heads of |v(s) - v(t)|; c [H,N] */
+static double head_distance(const double *c, int64_t H, int64_t N, int64_t s, int64_t t)
 {
-    for (int64_t u = 0; u < t; u++) {
-        int64_t h = 0;
-        while (h < H && bias[h * N + N - 1 - t] == bias[h * N + N - 1 - u])
-            h++;
-        if (h == H)
+    double largest = 0;
+    for (int64_t h = 0; h < H; h++)
+        largest = fmax(largest, fabs(c[h * N + s] - c[h * N + t]));
+    return largest;
+}
+
+static int seen_before(const double *c, int64_t H, int64_t N, int64_t t)
+{
+    for (int64_t s = 0; s < t; s++)
+        if (head_distance(c, H, N, s, t) == 0)
             return 1;
-    }
     return 0;
+}
+
+static double smallest_gap(const double *c, int64_t H, int64_t N)
+{
+    const int64_t n       = N < MOST_GAPS ? N : MOST_GAPS;
+    double        nearest = INFINITY;
+    for (int64_t t = 1; t < n; t++)
+        for (int64_t s = 0; s < t; s++)
+            nearest = fmin(nearest, head_distance(c, H, N, s, t));
+    return nearest;
+}
+
+static void find_gaps(const double *c, int64_t H, int64_t N, pe_findings *to)
+{
+    int64_t told_apart = 1, last_change = N - 1;
+    while (told_apart < N && !seen_before(c, H, N, told_apart))
+        told_apart++;
+    while (last_change > 0 && head_distance(c, H, N, last_change, last_change - 1) == 0)
+        last_change--;
+    if (last_change == 0)
+        return;
+    pe_find(to, PE_GAP, smallest_gap(c, H, N), NAN, "%s", "");
+    pe_find(to, PE_DISTANCES, (double)(told_apart - 1) / (double)(N - 1), NAN, "0 to %lld of 0 to %lld",
+            (long long)(told_apart - 1), (long long)(N - 1));
+    pe_find(to, PE_LAST_CHANGE, (double)last_change, NAN, "%s", "");
 }
 
 static posenc_status find_distances(pe_subject *s, pe_findings *to, posenc_error *err)
 {
     const int64_t N = s->sizes.length, H = s->dims.H;
-    double       *bias = malloc((size_t)(H * N) * sizeof *bias);
-    if (!bias)
-        return pe_no_memory(err, "biases");
-    const posenc_status status = pe_subject_bias(s, bias, err);
-    int64_t             t      = 1;
-    while (!status && t < N && !seen_before(bias, H, N, t))
-        t++;
-    const int is_none = pe_all_zero(bias, H * N);
-    free(bias);
-    if (!status && !is_none)
-        pe_find(to, PE_DISTANCES, (double)(t - 1) / (double)(N - 1), NAN, "0 to %lld of 0 to %lld",
-                (long long)(t - 1), (long long)(N - 1));
+    double       *c = malloc((size_t)(H * N) * sizeof *c);
+    if (!c)
+        return pe_no_memory(err, "scores");
+    const posenc_status status = pe_subject_profiles(s, PE_NORMAL, 0, c, err);
+    if (!status)
+        find_gaps(c, H, N, to);
+    free(c);
     return status;
 }
 
@@ -184,5 +212,5 @@ posenc_status pe_measure_uniqueness(pe_subject *s, pe_findings *to, posenc_error
             status = find_rounded(s, table, to, err);
         free(table);
     }
-    return status || !pe_subject_has(s, POSENC_SCORE) ? status : find_distances(s, to, err);
+    return status || !pe_subject_attends(s) ? status : find_distances(s, to, err);
 }
