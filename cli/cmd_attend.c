@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inputs.h"
+#include "params.h"
 
 static const cli_option options[] = {
     {'i', "input", "F", "tensors: .npz or .safetensors; - is standard input"},
@@ -55,8 +55,8 @@ typedef struct job {
     posenc_attend_in   run;
     posenc_attend_out  to;
     posenc_attend_grad grad;
-    posenc_tensor     *params, *dparams;
-    unsigned char     *is_initial; /* per parameter: the file does not have it */
+    cli_params         params;
+    posenc_tensor     *dparams;
     posenc_arrays      results;
 } job;
 
@@ -352,70 +352,14 @@ static int make_plan(job *j)
     return posenc_plan_create(&j->plan, j->e, &j->dims, &j->options, &err) ? cli_error(&err) : CLI_DONE;
 }
 
-/* ---------------------------------------------------------------- parameters ---------------- */
-
-/* The file's array for parameter i, in the executor's numbers. */
-static posenc_tensor given_param(job *j, int i, int32_t ndim, const int64_t *shape)
-{
-    char              prefixed[160], is[CLI_SHAPE_TEXT], must[CLI_SHAPE_TEXT];
-    const char       *name    = posenc_param_name(j->e, i);
-    const char *const names[] = {name, prefixed, NULL};
-    snprintf(prefixed, sizeof prefixed, "par_%s", name);
-    const posenc_tensor found = cli_inputs_find(&j->in, names), t = cli_with_axes(found, ndim);
-    if (!t.data)
-        return t;
-    if (t.ndim != ndim || memcmp(t.shape, shape, (size_t)ndim * sizeof *shape))
-        cli_inputs_fail(&j->in, "%s has the shape %s; with these settings and sizes it must be %s", name,
-                        cli_shape_text(is, found.ndim, found.shape), cli_shape_text(must, ndim, shape));
-    else if (!cli_is_float(t.dtype))
-        cli_inputs_fail(&j->in, "%s holds whole numbers; parameters are real ones", name);
-    return cli_inputs_convert(&j->in, t.dtype == POSENC_F64 ? POSENC_F64 : j->dtype, &t);
-}
-
-static int describe_params(job *j, int count)
-{
-    for (int i = 0; i < count && !j->in.status; i++) {
-        posenc_error err;
-        int32_t      ndim;
-        int64_t      shape[POSENC_MAX_DIMS];
-        if (posenc_param_shape(j->e, &j->dims, i, &ndim, shape, &err))
-            return cli_error(&err);
-        j->params[i] = cli_inputs_make(&j->in, j->dtype, ndim, shape);
-    }
-    return j->in.status;
-}
-
-/* All are initialised first, so that a parameter's numbers do not depend on which others the file has. */
 static int make_params(job *j)
 {
-    posenc_error err;
-    const int    count = posenc_param_count(j->e);
-    j->params          = calloc((size_t)count + 1, sizeof *j->params);
-    j->dparams         = calloc((size_t)count + 1, sizeof *j->dparams);
-    j->is_initial      = calloc((size_t)count + 1, 1);
-    j->run.params      = j->params;
-    if (!j->params || !j->dparams || !j->is_initial)
-        return cli_failed("attend: there is no memory for %d parameters", count);
-    const int status = describe_params(j, count);
-    if (status)
-        return status;
-    if (posenc_param_init(j->e, &j->dims, j->params, (uint64_t)j->seed, &err))
-        return cli_error(&err);
-    for (int i = 0; i < count && !j->in.status; i++) {
-        const posenc_tensor given = given_param(j, i, j->params[i].ndim, j->params[i].shape);
-        j->is_initial[i]          = !given.data;
-        if (given.data)
-            j->params[i] = given;
-    }
-    return j->in.status;
-}
-
-static void warn_initial(const job *j)
-{
-    for (int i = 0; i < posenc_param_count(j->e); i++)
-        if (j->is_initial[i] && posenc_param_trainable(j->e, i))
-            cli_warn("%s: it has no array %s; initialised with seed %lld", j->in.path,
-                     posenc_param_name(j->e, i), (long long)j->seed);
+    j->dparams = calloc((size_t)posenc_param_count(j->e) + 1, sizeof *j->dparams);
+    if (!j->dparams)
+        return cli_failed("attend: there is no memory for %d gradients", posenc_param_count(j->e));
+    const int status = cli_params_make(&j->params, &j->in, j->e, &j->dims, j->dtype, j->seed);
+    j->run.params    = j->params.tensors;
+    return status;
 }
 
 /* ---------------------------------------------------------------- results ------------------- */
@@ -473,7 +417,8 @@ static int make_results(job *j)
                                    .dk   = heads_result(j, "g_", "k", j->k),
                                    .dv   = heads_result(j, "g_", "v", j->v)};
     for (int i = 0; i < posenc_param_count(j->e); i++)
-        j->dparams[i] = result(j, "g_", posenc_param_name(j->e, i), j->params[i].ndim, j->params[i].shape);
+        j->dparams[i] = result(j, "g_", posenc_param_name(j->e, i), j->params.tensors[i].ndim,
+                               j->params.tensors[i].shape);
     j->grad.dparams = j->dparams;
     return j->in.status;
 }
@@ -498,7 +443,7 @@ static int write_results(const job *j)
     posenc_error err;
     if (posenc_arrays_write(&j->results, cli_value(j->args, "output"), &err))
         return cli_error(&err);
-    warn_initial(j);
+    cli_params_warn_initial(&j->params, &j->in, j->e);
     cli_inputs_warn_unused(&j->in, j->wants_grad ? "" : "gin_");
     return CLI_DONE;
 }
@@ -514,9 +459,8 @@ static void free_job(job *j)
     posenc_encoding_free(j->e);
     posenc_arrays_free(&j->results);
     cli_inputs_free(&j->in);
-    free(j->params);
+    cli_params_free(&j->params);
     free(j->dparams);
-    free(j->is_initial);
 }
 
 typedef int step(job *j);

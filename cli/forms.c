@@ -15,14 +15,46 @@
 
 /* ---------------------------------------------------------------- place input --------------- */
 
-/* [B,L,d] of an array with one to three axes; further ones are a grid, whose tokens are one
-   sequence. */
-static void rows_shape(int64_t shape[3], const posenc_tensor *like)
+/* The arrays that say where rows stand, and how many axes each has if it does so for every item of a batch: `axes` for
+   one coordinate, where several count one more. */
+static const struct {
+    const char *name;
+    int         axes, has_coordinates;
+} places[] = {{"in_tokens", 2, 0},
+              {"in_mask_true_is_padding", 3, 0},
+              {"in_ids", 2, 1},
+              {"in_pos", 2, 1},
+              {"in_t", 2, 1}};
+
+/* Which of them the case has; -1: none. */
+static int find_place(const cli_trial *t)
 {
-    const int32_t n = like->ndim;
-    shape[0]        = n == 3 ? like->shape[0] : 1;
-    shape[2]        = n ? like->shape[n - 1] : 1;
-    shape[1]        = shape[0] * shape[2] > 0 ? cli_element_count(like) / (shape[0] * shape[2]) : 0;
+    for (int i = 0; i < (int)(sizeof places / sizeof *places); i++)
+        if (cli_trial_has(t, places[i].name))
+            return i;
+    return -1;
+}
+
+/* Items of the batch. All other axes but the last are a sequence, or a grid whose tokens are one. */
+static int64_t batch_of(cli_trial *t, const posenc_tensor *x)
+{
+    const int place = find_place(t);
+    if (x)
+        return x->ndim == 3 ? x->shape[0] : 1;
+    if (place < 0)
+        return 1;
+    const posenc_tensor *at   = cli_trial_find(t, places[place].name);
+    const int            more = places[place].has_coordinates && posenc_coordinates(t->e) > 1;
+    return at->ndim == places[place].axes + more ? at->shape[0] : 1;
+}
+
+/* [B,L,d] of in_x or out_y. */
+static void rows_shape(cli_trial *t, int64_t shape[3], const posenc_tensor *x, const posenc_tensor *y)
+{
+    const posenc_tensor *like = x ? x : y;
+    shape[0]                  = batch_of(t, x);
+    shape[2]                  = like->ndim ? like->shape[like->ndim - 1] : 1;
+    shape[1]                  = shape[0] * shape[2] > 0 ? cli_element_count(like) / (shape[0] * shape[2]) : 0;
 }
 
 static posenc_tensor as_rows(posenc_tensor t, const int64_t shape[3])
@@ -30,13 +62,13 @@ static posenc_tensor as_rows(posenc_tensor t, const int64_t shape[3])
     return t.data ? posenc_tensor_contiguous(t.data, t.dtype, 3, shape) : t;
 }
 
-/* The value of `name` in the settings text as a whole number, or `standard`. */
-static int64_t whole_setting(const posenc_case *c, const char *name, int64_t standard)
+/* The value of `name` in the settings text, up to the next blank; `standard` if it is not there. */
+static const char *setting(const posenc_case *c, const char *name, const char *standard)
 {
     const size_t n = strlen(name);
     for (const char *at = c->settings; *at; at += strcspn(at, " "), at += *at == ' ')
         if (!strncmp(at, name, n) && at[n] == '=')
-            return strtoll(at + n + 1, NULL, 10);
+            return at + n + 1;
     return standard;
 }
 
@@ -46,34 +78,60 @@ static posenc_positions token_positions(cli_trial *t)
     posenc_error         err;
     const posenc_tensor *tokens = cli_trial_find(t, "in_tokens");
     posenc_tensor        pos    = cli_trial_make_like(t, POSENC_I64, tokens);
-    if (!t->status && posenc_positions_fairseq(tokens, whole_setting(t->c, "padding_idx", 1), &pos, &err))
+    if (!t->status &&
+        posenc_positions_fairseq(tokens, strtoll(setting(t->c, "padding_idx", "1"), NULL, 10), &pos, &err))
         cli_trial_refused(t, &err);
     cli_trial_compare(t, CLI_INDEX, "out_pos", &pos, 0);
     return posenc_positions_array(pos);
 }
 
-static posenc_positions row_positions(cli_trial *t)
+/* DETR's rule counts the pixels that are no padding. */
+static posenc_positions mask_positions(cli_trial *t)
 {
-    if (cli_trial_has(t, "in_tokens"))
-        return token_positions(t);
-    if (cli_trial_has(t, "in_ids"))
-        return cli_trial_positions(t, "in_ids");
-    if (cli_trial_has(t, "in_pos"))
-        return cli_trial_positions(t, "in_pos");
-    return posenc_positions_range(0, 1);
+    posenc_error         err;
+    const posenc_tensor *mask = cli_trial_find(t, "in_mask_true_is_padding");
+    if (mask->ndim != 3) {
+        cli_trial_fail(t, "in_mask_true_is_padding has %d axes; it must be [B,h,w]", (int)mask->ndim);
+        return posenc_positions_range(0, 1);
+    }
+    const int64_t shape[3] = {mask->shape[0], mask->shape[1] * mask->shape[2], 2};
+    posenc_tensor valid    = cli_trial_make(t, POSENC_U8, 3, mask->shape),
+                  pos      = cli_trial_make(t, POSENC_F64, 3, shape);
+    for (int64_t i = 0; valid.data && i < cli_element_count(mask); i++)
+        ((unsigned char *)valid.data)[i] = cli_element(mask, i) == 0;
+    if (!t->status && posenc_positions_detr(&valid, !strncmp(setting(t->c, "normalize", "no"), "yes", 3),
+                                            strtod(setting(t->c, "eps", "1e-6"), NULL), &pos, &err))
+        cli_trial_refused(t, &err);
+    return posenc_positions_array(pos);
 }
 
-/* How far the angle of each row may be off. A frequency of a table that learns nothing is at most
-   1, so no angle is larger than its position. */
+static posenc_positions row_positions(cli_trial *t)
+{
+    const int place = find_place(t);
+    if (place < 0)
+        return posenc_positions_range(0, 1);
+    if (!strcmp(places[place].name, "in_tokens"))
+        return token_positions(t);
+    if (!strcmp(places[place].name, "in_mask_true_is_padding"))
+        return mask_positions(t);
+    return cli_trial_positions(t, places[place].name);
+}
+
+/* How far the angle of each row may be off. A frequency of a table that learns nothing is at most 1, times the setting
+   `scale` where it has one, so no angle is larger than its position, in the largest coordinate. */
 static const double *row_angles(cli_trial *t, const posenc_positions *pos, int64_t B, int64_t L)
 {
     posenc_tensor angles = cli_trial_make(t, POSENC_F64, 2, (const int64_t[2]){B, L});
     if (!angles.data || posenc_param_count(t->e) > 0)
         return NULL;
-    const int64_t given = pos->array.data ? cli_element_count(&pos->array) : 0;
+    const int64_t N     = pos->array.data ? posenc_coordinates(t->e) : 1;
+    const int64_t given = pos->array.data ? cli_element_count(&pos->array) / N : 0;
+    const double  scale = isnan(t->c->scale) ? 1 : fabs(t->c->scale);
     for (int64_t i = 0; i < B * L; i++) {
-        const double p = given ? cli_element(&pos->array, i % given) : pos->start + (double)(i % L);
-        ((double *)angles.data)[i] = ldexp(fabs(p), -52);
+        double most = given ? 0 : pos->start + (double)(i % L);
+        for (int64_t c = 0; given && c < N; c++)
+            most = fmax(most, fabs(cli_element(&pos->array, i % given * N + c)));
+        ((double *)angles.data)[i] = ldexp(scale * most, -52);
     }
     return angles.data;
 }
@@ -100,7 +158,7 @@ posenc_status cli_run_rows(cli_trial *t)
     if (cli_trial_need(t, needed))
         return t->status;
     const posenc_tensor *want = cli_trial_find(t, "out_y"), *x = cli_trial_find(t, "in_x");
-    rows_shape(shape, x ? x : want);
+    rows_shape(t, shape, x, want);
     const posenc_dims dims = {.B = shape[0], .Lq = shape[1], .Lk = shape[1], .d_model = shape[2]};
     if (cli_trial_plan(t, &dims, POSENC_MASK_NONE) || cli_trial_params(t))
         return t->status;

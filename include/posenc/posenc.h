@@ -288,6 +288,12 @@ POSENC_API const posenc_encoding_info *posenc_encoding_part(const posenc_encodin
 /* Coordinates per position of e's input part: 1, or as many as its grid has axes; 1 without an input part. */
 POSENC_API int posenc_coordinates(const posenc_encoding *e);
 
+/* The table of e's input part for these sizes: numbers per row, and how many tokens a range of positions numbers (the places
+   of a grid and the rows before it); 0 where the encoding does not count them. Either pointer may be NULL. Errors:
+   UNSUPPORTED without an input part, SETTING. */
+POSENC_API posenc_status posenc_rows_extent(const posenc_encoding *e, const posenc_dims *dims,
+                                            int64_t *tokens, int64_t *width, posenc_error *err);
+
 /* The settings with which an encoding is tried in a small model that is trained at dims->L (`compare`), as text for
    posenc_encoding_create; each room states its own. buf receives at most n bytes. */
 POSENC_API posenc_status posenc_small_model(const char *name, const posenc_dims *dims, char *buf, size_t n,

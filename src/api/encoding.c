@@ -431,6 +431,26 @@ posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dim
     return part->room->check ? part->room->check(&r->problem, err) : POSENC_OK;
 }
 
+posenc_status posenc_rows_extent(const posenc_encoding *e, const posenc_dims *dims, int64_t *tokens,
+                                 int64_t *width, posenc_error *err)
+{
+    if (!e || !dims)
+        return pe_fail(err, POSENC_ARGUMENT, "rows: e and dims must not be NULL");
+    const pe_chosen  *part = &e->parts[POSENC_INPUT];
+    const posenc_dims full = pe_full_dims(dims);
+    pe_resolved       r;
+    if (!part->room)
+        return pe_fail(err, POSENC_UNSUPPORTED, "rows: %s has no part at place input", e->spec);
+    const posenc_status status = pe_resolve(&r, part, &full, err);
+    if (status)
+        return status;
+    if (tokens)
+        *tokens = part->room->tokens ? part->room->tokens(&r.problem) : 0;
+    if (width)
+        *width = part->room->width(&r.problem);
+    return pe_done(err);
+}
+
 /* The fewest digits that read back as the same number: 0.1, not 0.10000000000000001. */
 static void print_number(char *text, size_t n, double x)
 {

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/* Lengths, grids and lists of positions: contract in places.h. */
+#include "places.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONGEST = 1 << 30 };
+
+/* ---------------------------------------------------------------- --grid -------------------- */
+
+static int read_grid(cli_places *p, const char *text)
+{
+    const char *at    = text;
+    double      total = 1;
+    for (p->axes = 0; p->axes < CLI_MAX_AXES; at++) {
+        char           *end;
+        const long long n = *at >= '0' && *at <= '9' ? strtoll(at, &end, 10) : 0;
+        if (n < 1 || (total *= (double)n) > LONGEST || (*end != 'x' && *end))
+            break;
+        p->grid[p->axes++] = n;
+        if (!*end)
+            return CLI_DONE;
+        at = end;
+    }
+    return cli_usage("encode: --grid is \"%s\"; it must be 1 to %d sizes joined by x, such as 14x14, with at "
+                     "most %d tokens",
+                     text, CLI_MAX_AXES, LONGEST);
+}
+
+static int64_t grid_tokens(const cli_places *p)
+{
+    int64_t n = 1;
+    for (int a = 0; a < p->axes; a++)
+        n *= p->grid[a];
+    return n;
+}
+
+/* ---------------------------------------------------------------- --positions --------------- */
+
+static int is_list(const char *text)
+{
+    return text[strspn(text, "0123456789+-.eE,:")] == '\0' && strpbrk(text, "0123456789");
+}
+
+/* Numbers of the list, and of its first position. */
+static void count_list(const char *text, int64_t *count, int64_t *first)
+{
+    *count = 1;
+    *first = 1;
+    for (int in_first = 1; *text; text++) {
+        in_first = in_first && *text != ',';
+        *count += *text == ',' || *text == ':';
+        *first += in_first && *text == ':';
+    }
+}
+
+/* Number i of the list, and where it ends; NULL if there is none, or a position has another number of coordinates. */
+static const char *read_number(const char *at, int64_t i, int64_t N, double *x)
+{
+    char *end;
+    *x                = strtod(at, &end);
+    const char follow = (i + 1) % N ? ':' : ',';
+    return end == at || !isfinite(*x) || (*end && *end != follow) ? NULL : end;
+}
+
+static int read_list(cli_places *p, const char *text, cli_inputs *in)
+{
+    int64_t count, N;
+    count_list(text, &count, &N);
+    if (count % N == 0)
+        p->list = cli_inputs_make(in, POSENC_F64, 2, (const int64_t[2]){count / N, N});
+    const char *at = p->list.data ? text : NULL;
+    for (int64_t i = 0; at && i < count; i++) {
+        at = read_number(at, i, N, (double *)p->list.data + i);
+        at = at && *at ? at + 1 : at;
+    }
+    if (!at && !in->status)
+        in->status = cli_usage("encode: --positions is \"%s\"; it must be numbers joined by commas, each "
+                               "position with as many coordinates, joined by colons, or a file",
+                               text);
+    return in->status;
+}
+
+/* The array of that name, or the only one. */
+static posenc_tensor find_array(cli_inputs *in)
+{
+    static const char *const names[] = {"pos", "in_pos", "positions", NULL};
+    if (in->file.count != 1)
+        return cli_inputs_need(in, names);
+    in->used[0] = 1;
+    return in->file.items[0].tensor;
+}
+
+static int read_file(cli_places *p, const char *path, cli_inputs *in)
+{
+    char is[CLI_SHAPE_TEXT];
+    if (cli_inputs_read(in, path))
+        return in->status;
+    posenc_tensor t = find_array(in);
+    if (in->status)
+        return in->status;
+    if (t.ndim < 1 || t.ndim > 2 || t.shape[0] < 1 || t.shape[1] < 1)
+        return cli_inputs_fail(in,
+                               "its positions have the shape %s; it must be [L], or [L,N] for N coordinates",
+                               cli_shape_text(is, t.ndim, t.shape));
+    t       = cli_inputs_convert(in, POSENC_F64, &t);
+    p->list = posenc_tensor_contiguous(t.data, POSENC_F64, 2,
+                                       (const int64_t[2]){t.shape[0], t.ndim == 2 ? t.shape[1] : 1});
+    cli_inputs_warn_unused(in, "par_"); /* an archive of encode has parameters too */
+    return in->status;
+}
+
+/* ---------------------------------------------------------------- the three ------------------ */
+
+static void find_last(cli_places *p)
+{
+    p->last = 0;
+    for (int64_t i = 0; i < p->list.shape[0] * p->list.shape[1]; i++)
+        p->last = fmax(p->last, ((const double *)p->list.data)[i]);
+    p->length = p->list.shape[0];
+}
+
+int cli_places_read(cli_places *p, const cli_args *args, cli_inputs *in)
+{
+    const char *grid = cli_value(args, "grid"), *positions = cli_value(args, "positions");
+    *p = (cli_places){0};
+    if ((cli_value(args, "length") != NULL) + (grid != NULL) + (positions != NULL) != 1)
+        return cli_usage("encode: give exactly one of --length L, --grid HxW and --positions LIST|F");
+    if (grid)
+        return read_grid(p, grid);
+    if (!positions)
+        return cli_integer(args, "length", 1, LONGEST, &p->length) < 0 ? CLI_USAGE : CLI_DONE;
+    const int status = is_list(positions) ? read_list(p, positions, in) : read_file(p, positions, in);
+    if (!status)
+        find_last(p);
+    return status;
+}
+
+static int has_setting(const posenc_encoding_info *info, const char *name)
+{
+    for (int i = 0; i < info->setting_count; i++)
+        if (!strcmp(info->settings[i].name, name))
+            return 1;
+    return 0;
+}
+
+/* "shape=2x3x4" */
+static void put_list(char text[CLI_GRID_TEXT], const char *name, const cli_places *p)
+{
+    size_t used = (size_t)snprintf(text, CLI_GRID_TEXT, "%s", name);
+    for (int a = 0; a < p->axes; a++)
+        used += (size_t)snprintf(text + used, CLI_GRID_TEXT - used, "%c%lld", a ? 'x' : '=',
+                                 (long long)p->grid[a]);
+}
+
+int cli_places_settings(const cli_places *p, const posenc_encoding *e, char text[CLI_GRID_TEXT])
+{
+    static const char *const    lists[] = {"shape", "grid_out"};
+    const posenc_encoding_info *info    = posenc_encoding_part(e, POSENC_INPUT);
+    text[0]                             = '\0';
+    if (!p->axes)
+        return CLI_DONE;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        if (has_setting(info, lists[i]))
+            return put_list(text, lists[i], p), CLI_DONE;
+    if (p->axes == 2 && has_setting(info, "height") && has_setting(info, "width"))
+        snprintf(text, CLI_GRID_TEXT, "height=%lld width=%lld", (long long)p->grid[0], (long long)p->grid[1]);
+    else if (p->axes != posenc_coordinates(e))
+        return cli_usage("encode: a grid of %d axes is nothing to %s, whose positions have %d; give %s",
+                         p->axes, info->name, posenc_coordinates(e),
+                         posenc_coordinates(e) == 1 ? "--length" : "as many sizes");
+    return CLI_DONE;
+}
+
+/* [L,N] of the grid's places, the last axis fastest. */
+static void list_grid(cli_places *p, cli_inputs *in)
+{
+    p->list = cli_inputs_make(in, POSENC_F64, 2, (const int64_t[2]){grid_tokens(p), p->axes});
+    for (int64_t s = 0; p->list.data && s < grid_tokens(p); s++) {
+        int64_t rest = s;
+        for (int a = p->axes - 1; a >= 0; a--) {
+            ((double *)p->list.data)[s * p->axes + a] = (double)(rest % p->grid[a]);
+            rest /= p->grid[a];
+        }
+    }
+}
+
+int cli_places_positions(cli_places *p, const posenc_encoding *e, int64_t tokens, cli_inputs *in,
+                         posenc_positions *pos)
+{
+    const int N = posenc_coordinates(e);
+    if (p->axes)
+        p->length = tokens ? tokens : grid_tokens(p);
+    if (p->axes && !tokens && N > 1)
+        list_grid(p, in);
+    *pos = posenc_positions_range(0, 1);
+    if (!p->list.data)
+        return in->status;
+    if (p->list.shape[1] != N)
+        return cli_usage("encode: the positions have %lld coordinates each; those of %s have %d",
+                         (long long)p->list.shape[1], posenc_encoding_spec(e), N);
+    *pos = posenc_positions_array(
+        posenc_tensor_contiguous(p->list.data, POSENC_F64, N > 1 ? 2 : 1, (const int64_t[2]){p->length, N}));
+    return in->status;
+}

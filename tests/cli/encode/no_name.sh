@@ -1,0 +1,1 @@
+posenc encode --length 3 --dim 4

@@ -1,0 +1,1 @@
+posenc encode sinusodial --dim 4 --length 3
