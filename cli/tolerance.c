@@ -9,10 +9,9 @@ static const struct {
     double factor[2];
     int    by_row;
 } rules[CLI_KINDS] = {
-    [CLI_OUTPUT]   = {{1e-12, 2e-6}, 1},
-    [CLI_GRADIENT] = {{1e-11, 2e-5}, 1},
-    [CLI_PREPARED] = {{1e-12, 1e-12}, 0},
-    [CLI_INDEX]    = {{0, 0}, 0},
+    [CLI_OUTPUT] = {{1e-12, 2e-6}, 1}, [CLI_GRADIENT] = {{1e-11, 2e-5}, 1},
+    [CLI_SOLVED] = {{1e-10, 2e-6}, 1}, [CLI_PREPARED] = {{1e-12, 1e-12}, 0},
+    [CLI_INDEX] = {{0, 0}, 0},
 };
 
 static const double LEAST_SCALE = 1e-3; /* of a row, relative to its array */

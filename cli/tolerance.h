@@ -4,6 +4,7 @@
  *
  *   float64 outputs     1e-12 * max(1, |ref|)
  *   float64 gradients   1e-11 * max(1, |ref|)
+ *   float64 solutions   1e-10 * max(1, |ref|), of an equation followed to an error of 1e-14 a step
  *   float32 outputs     2e-6 of the row's scale: row = last axis, scale = max |ref| over it, at least
  *   float32 gradients   2e-5   1e-3 of the array's; a 1-D array is one row
  *                       (where it is 0 everywhere: of the largest gradient of the case)
@@ -18,8 +19,9 @@
 
 #include <posenc/posenc.h>
 
-/* PREPARED is an output that the library computes in double whichever executor runs. */
-typedef enum cli_kind { CLI_OUTPUT, CLI_GRADIENT, CLI_PREPARED, CLI_INDEX, CLI_KINDS } cli_kind;
+/* SOLVED is an output that approaches the solution of an equation, as its reference does. PREPARED is one that the library
+   computes in double whichever executor runs. */
+typedef enum cli_kind { CLI_OUTPUT, CLI_GRADIENT, CLI_SOLVED, CLI_PREPARED, CLI_INDEX, CLI_KINDS } cli_kind;
 
 /* `angles`, one per row, or `angle` for all rows: how far an angle may be off, in radians. What it
    turns is as large as the row, so the allowance grows by angle * max(1, max |ref| of the row). */

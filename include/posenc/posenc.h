@@ -248,7 +248,8 @@ typedef struct posenc_encoding_info {
     int         by_distance; /* the scores see only t: shifting all positions changes nothing */
     int         causal_only; /* has no meaning without a causal mask */
     const char *why_causal;  /* the reason, where causal_only is set; else NULL */
-    const char *row_limit;   /* the setting that bounds the positions ("rows"); NULL: any position */
+    const char *
+        row_limit; /* the setting that says how many positions have a row of their own ("rows"); NULL: none has */
 } posenc_encoding_info;
 
 /* The registry: the only list of encodings there is. */
@@ -285,7 +286,8 @@ POSENC_API const char *posenc_encoding_spec(const posenc_encoding *e);
 /* The part of e at a place, or NULL. */
 POSENC_API const posenc_encoding_info *posenc_encoding_part(const posenc_encoding *e, posenc_place place);
 
-/* Coordinates per position of e's input part: 1, or as many as its grid has axes; 1 without an input part. */
+/* Coordinates per position of e's input part: 1, as many as its grid has axes, or 2 where a row depends on a word as well
+   (complex_order: id of the word, position); 1 without an input part. */
 POSENC_API int posenc_coordinates(const posenc_encoding *e);
 
 /* The table of e's input part for these sizes: numbers per row, and how many tokens a range of positions numbers (the places
@@ -378,10 +380,15 @@ typedef struct posenc_rows_in {
     const posenc_tensor *params;
 } posenc_rows_in;
 
+/* Numbers per row of the plan's input part, the d of x and y: d_model as a rule, states*dim for floater, 2*dim for
+   complex_order. 0 without an input part. */
+POSENC_API int64_t posenc_row_width(const posenc_plan *plan);
+
 POSENC_API posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, posenc_tensor *y,
                                      void *workspace, posenc_error *err);
 
-/* dy [B,L,d] is the cotangent of y; dx overwrites, dparams add. */
+/* dy [B,L,d] is the cotangent of y; dx overwrites, dparams add. UNSUPPORTED: dparams of settings that have no gradient
+   (floater[solver=exact]). */
 typedef struct posenc_rows_grad {
     posenc_tensor  dy;
     posenc_tensor  dx;

@@ -32,6 +32,21 @@ static posenc_status check_tokens(const pe_resolved *part, const pe_extent *e, p
     return POSENC_OK;
 }
 
+/* Each first coordinate must be the id of a word. */
+static posenc_status check_ids(const pe_resolved *part, const pe_rows_run *r, posenc_error *err)
+{
+    const int64_t ids = part->room->ids(&part->problem);
+    for (int64_t b = 0; b < pe_position_batches(&r->pos); b++)
+        for (int64_t s = 0; s < r->L; s++) {
+            const double id = pe_position(&r->pos, b, s);
+            if (!(id >= 0 && id < (double)ids && id == floor(id)))
+                return pe_fail(err, POSENC_RANGE,
+                               "rows: pos[%lld,%lld] has the id %g; the words of %s run from 0 to %lld",
+                               (long long)b, (long long)s, id, part->room->info.name, (long long)ids - 1);
+        }
+    return POSENC_OK;
+}
+
 static posenc_status check_extent(const posenc_plan *plan, const pe_rows_run *r, posenc_error *err)
 {
     const pe_resolved *part  = &plan->parts[POSENC_INPUT];
@@ -43,7 +58,15 @@ static posenc_status check_extent(const posenc_plan *plan, const pe_rows_run *r,
         return pe_fail(err, POSENC_SHAPE,
                        "rows: pos is a range; a position of %s has %lld coordinates: give an array [L,%lld]",
                        part->room->info.name, (long long)r->N, (long long)r->N);
+    if (part->room->ids)
+        return check_ids(part, r, err);
     return part->room->accept ? part->room->accept(&part->problem, e.low, e.high, e.whole, err) : POSENC_OK;
+}
+
+int64_t posenc_row_width(const posenc_plan *plan)
+{
+    const pe_resolved *part = &plan->parts[POSENC_INPUT];
+    return part->room ? part->room->width(&part->problem) : 0;
 }
 
 /* Everything but tensors, which differ between the two directions. */
@@ -51,12 +74,13 @@ static pe_rows_run make_run(const posenc_plan *plan)
 {
     const pe_resolved *part = &plan->parts[POSENC_INPUT];
     pe_rows_run        r    = {0};
-    r.width                 = part->room->width(&part->problem);
+    r.width                 = posenc_row_width(plan);
     r.N                     = part->room->coordinates ? part->room->coordinates(part->set) : 1;
     r.first                 = part->room->first ? part->room->first(&part->problem) : 0;
     r.locate                = part->room->locate;
     r.rows                  = part->room->rows;
     r.rows_back             = part->room->rows_back;
+    r.sequence              = part->room->sequence;
     r.threads               = plan->threads;
     return r;
 }
@@ -67,6 +91,7 @@ size_t pe_rows_bytes(const posenc_plan *plan, int backward)
     pe_numbers  numbers;
     pe_rows_run r = make_run(plan);
     pe_numbers_load(&numbers, plan, 1 << POSENC_INPUT, NULL, NULL, &arena);
+    r.part = pe_part_of(plan, POSENC_INPUT, &numbers, 0);
     if (backward)
         pe_rows_backward(&r, &arena);
     else
@@ -91,6 +116,18 @@ static posenc_status check_run(const posenc_plan *plan, pe_rows_run *r, const po
     if (!status)
         status = check_extent(plan, r, err);
     return status ? status : pe_numbers_check(plan, 1 << POSENC_INPUT, in->params, dparams, "rows", err);
+}
+
+/* Gradients of the input part that are asked for, though its settings have none. */
+static posenc_status check_gradient(const posenc_plan *plan, const posenc_tensor *dparams, posenc_error *err)
+{
+    const pe_resolved *part   = &plan->parts[POSENC_INPUT];
+    const char        *reason = part->room->no_gradient ? part->room->no_gradient(part->set) : NULL;
+    for (int i = 0; reason && dparams && i < plan->e->param_count; i++)
+        if (plan->e->params[i].place == POSENC_INPUT && dparams[i].data)
+            return pe_fail(err, POSENC_UNSUPPORTED, "rows: %s has no gradient to %s: %s",
+                           part->room->info.name, plan->e->names[i], reason);
+    return POSENC_OK;
 }
 
 static posenc_status needs_input(const posenc_plan *plan, posenc_error *err)
@@ -141,6 +178,8 @@ posenc_status posenc_rows_backward(const posenc_plan *plan, const posenc_rows_in
     status        = check_run(plan, &r, &grad->dy, "rows: dy", in, grad->dparams, err);
     if (!status && grad->dx.data)
         status = pe_check_output(&grad->dx, "rows: dx", 3, grad->dy.shape, err);
+    if (!status)
+        status = check_gradient(plan, grad->dparams, err);
     if (!status)
         status = pe_check_workspace(workspace, "rows", err);
     if (status)

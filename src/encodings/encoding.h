@@ -7,7 +7,8 @@
  * end this struct, its door plate. Its row in encodings.def makes the library, the tool, the tests and the build
  * know it. Which members are filled depends on the place:
  *
- *   input    width, rows, rows_back     n rows of a table; coordinates, tokens and locate where a position is a place
+ *   input    width, rows, rows_back     n rows of a table; coordinates, tokens and locate where a position is a place;
+ *            width, sequence            a table whose rows follow from each other (FLOATER)
  *   rotary   turn                       frequencies, pairing, magnitude
  *   score    terms                      members of pe_terms, each with its adjoint
  *   weight   terms
@@ -21,7 +22,7 @@
 #include "base/random.h"
 #include "base/settings.h"
 #include "base/status.h"
-#include "engine/terms.h"
+#include "engine/sequence.h"
 #include "engine/turn.h"
 
 /* Rows of a table that ends with {0}. */
@@ -59,6 +60,9 @@ typedef struct pe_encoding {
        refused. */
     int64_t (*tokens)(const pe_problem *p);
     void (*locate)(const pe_problem *p, int64_t s, double at[]);
+    /* The first of several coordinates is no place but the id of a word, a whole number 0 .. ids-1; accept is not asked
+       then. NULL: it is a place. */
+    int64_t (*ids)(const pe_problem *p);
     /* What is added to positions that are given as a range (arrays are row numbers already). NULL: 0. */
     double (*first)(const pe_problem *p);
     /* May positions low .. high (`whole`: all are integers) be asked for, in any coordinate? NULL: any. */
@@ -68,6 +72,11 @@ typedef struct pe_encoding {
     /* Cotangents of n rows to parameters, adding. NULL where nothing is learned. */
     void (*rows_back)(const pe_problem *p, const double *const par[], const double pos[], int64_t n,
                       const double dout[], double *const dpar[]);
+    /* In place of rows and rows_back: a table made once per run. Positions must be whole, below sequence.rows, which
+       accept sees to. */
+    pe_sequence sequence;
+    /* Why parameters have no gradient with these settings. NULL, or returning NULL: they have one. */
+    const char *(*no_gradient)(const pe_value *set);
 
     /* -- rotary -- */
     /* Fills M, first, layout, magnitude and w (room for D/2); with `grows` also growth (room for D/2) and center. */

@@ -2,6 +2,7 @@
 /* Rows of a table, in and out. Contract: rows.h. */
 #include "engine/rows.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/parallel.h"
@@ -16,6 +17,7 @@ typedef struct block {
 typedef struct job {
     const pe_rows_run *r;
     block             *blocks; /* [threads] */
+    pe_sequence_table  table;  /* where the room has a sequence */
 } job;
 
 static int64_t coordinates_of(const pe_rows_run *r)
@@ -23,9 +25,14 @@ static int64_t coordinates_of(const pe_rows_run *r)
     return r->N > 0 ? r->N : 1;
 }
 
-static job lay_out(const pe_rows_run *r, pe_arena *arena)
+static int has_sequence(const pe_rows_run *r)
 {
-    job j    = {r, NULL};
+    return r->sequence.rows != NULL;
+}
+
+static job lay_out(const pe_rows_run *r, pe_arena *arena, int backward)
+{
+    job j    = {.r = r};
     j.blocks = pe_take(arena, (size_t)r->threads * sizeof *j.blocks);
     for (int i = 0; i < r->threads; i++) {
         block x = {0};
@@ -35,7 +42,19 @@ static job lay_out(const pe_rows_run *r, pe_arena *arena)
         if (arena->memory)
             j.blocks[i] = x;
     }
+    if (has_sequence(r))
+        j.table = pe_sequence_lay_out(&r->sequence, &r->part, r->width, r->threads, backward, arena);
     return j;
+}
+
+/* The table as far as this run reaches. */
+static void make_table(job *j)
+{
+    const pe_rows_run *r    = j->r;
+    double             high = -1;
+    for (int64_t b = 0; b < pe_position_batches(&r->pos); b++)
+        high = fmax(high, pe_position_extent(&r->pos, b, r->L).high);
+    pe_sequence_make(&j->table, (int64_t)(high + (r->pos.array.data ? 0 : r->first)) + 1);
 }
 
 static void find_positions(const pe_rows_run *r, double *pos, int64_t b, int64_t s0, int64_t n)
@@ -74,7 +93,10 @@ static void forward_block(void *context, int64_t index, int thread)
     for (int64_t b = 0; b < r->B; b++) {
         if (b == 0 || pe_position_batches(&r->pos) > 1) {
             find_positions(r, k->pos, b, s0, n);
-            r->rows(r->part.p, r->part.par, k->pos, n, k->rows);
+            if (has_sequence(r))
+                pe_sequence_read(&j->table, k->pos, n, k->rows);
+            else
+                r->rows(r->part.p, r->part.par, k->pos, n, k->rows);
         }
         add_rows(r, k, b, s0, n);
     }
@@ -82,9 +104,12 @@ static void forward_block(void *context, int64_t index, int thread)
 
 void pe_rows_forward(const pe_rows_run *r, pe_arena *arena)
 {
-    job j = lay_out(r, arena);
-    if (arena->memory)
-        pe_parallel_for((r->L + BLOCK - 1) / BLOCK, r->threads, forward_block, &j);
+    job j = lay_out(r, arena, 0);
+    if (!arena->memory)
+        return;
+    if (has_sequence(r))
+        make_table(&j);
+    pe_parallel_for((r->L + BLOCK - 1) / BLOCK, r->threads, forward_block, &j);
 }
 
 /* y = x + row: the cotangent of x is that of y */
@@ -107,16 +132,28 @@ static void add_cotangents(const pe_rows_run *r, const block *k, int64_t b, int6
     }
 }
 
+/* Cotangents of the rows at n positions go to the room, or wait in its table. */
+static void hand_back(job *j, const block *k, int64_t n)
+{
+    const pe_rows_run *r = j->r;
+    if (has_sequence(r))
+        pe_sequence_add(&j->table, k->pos, n, k->rows);
+    else
+        r->rows_back(r->part.p, r->part.par, k->pos, n, k->rows, r->part.dpar);
+}
+
 void pe_rows_backward(const pe_rows_run *r, pe_arena *arena)
 {
-    job          j = lay_out(r, arena);
+    job          j = lay_out(r, arena, 1);
     const block *k = j.blocks;
     if (!arena->memory)
         return;
     if (r->y.data)
         pass_through(r, k->x);
-    if (!r->rows_back || !r->part.dpar)
+    if ((!r->rows_back && !has_sequence(r)) || !r->part.dpar)
         return;
+    if (has_sequence(r))
+        make_table(&j);
     const int shared = pe_position_batches(&r->pos) == 1;
     for (int64_t s0 = 0; s0 < r->L; s0 += BLOCK) {
         const int64_t n = r->L - s0 < BLOCK ? r->L - s0 : BLOCK;
@@ -127,7 +164,9 @@ void pe_rows_backward(const pe_rows_run *r, pe_arena *arena)
             if (shared && b < r->B - 1)
                 continue;
             find_positions(r, k->pos, b, s0, n);
-            r->rows_back(r->part.p, r->part.par, k->pos, n, k->rows, r->part.dpar);
+            hand_back(&j, k, n);
         }
     }
+    if (has_sequence(r))
+        pe_sequence_back(&j.table);
 }

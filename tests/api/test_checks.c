@@ -530,8 +530,10 @@ static void a_table_refuses_positions_it_has_no_row_for(void **state)
         snprintf(settings, sizeof settings, "%s=10", info->row_limit);
         assert_int_equal(posenc_encoding_create(&e, info->name, settings, NULL), POSENC_OK);
         assert_int_equal(posenc_plan_create(&plan, e, &dims, NULL, NULL), POSENC_OK);
-        array table          = array_make(2, (int64_t[]){10, dims.d_model}),
-              y              = array_make(3, (int64_t[]){2, 6, dims.d_model});
+        int32_t ndim;
+        int64_t shape[POSENC_MAX_DIMS];
+        assert_int_equal(posenc_param_shape(e, &dims, 0, &ndim, shape, NULL), POSENC_OK);
+        array         table = array_make(ndim, shape), y = array_make(3, (int64_t[]){2, 6, dims.d_model});
         posenc_tensor params = array_tensor(&table, 1), to = array_tensor(&y, 1);
         void         *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
         const struct {

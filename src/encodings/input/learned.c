@@ -3,24 +3,30 @@
  * Learned: a table with one vector per position
  *
  * Place    input: y = x + table[row]
- * Formula  row = offset + s for the s-th token, or the row number the caller gives for it
+ * Formula  row = offset + s for the s-th token, or the row number the caller gives for it (posenc_positions_fairseq)
  * Learns   table [rows, dim]
  * Source   Gehring et al. 2017, arXiv:1705.03122; Devlin et al. 2019 (BERT), arXiv:1810.04805; Radford et al. 2018 (GPT)
  *
  * The table ends: a position at or beyond `rows` is an error here, never a clamp, a wrap or uninitialised memory. Rows
  * that training never saw stay as they were born, so `sigma` decides what a model does beyond its training length.
- * Initial sigma in use: 0.02 (BERT, ViT, Hugging Face's GPT-2), 0.01 (OpenAI's GPT-2).
+ * Initial sigma in use: 0.02 (BERT, ViT, Hugging Face's GPT-2), 0.01 (OpenAI's GPT-2), dim^-0.5 (fairseq).
+ *
+ * Row padding_idx (fairseq, RoBERTa: 1) belongs to tokens that are no text: it starts as zero and gets no gradient, so it
+ * stays what it is; a caller's table is read as it is brought. The first token of a text then uses row padding_idx + 1.
  */
 #include "encodings/encoding.h"
 
 #include <string.h>
 
-enum { ROWS, DIM, OFFSET, SIGMA }; /* ORDER settings */
+enum { ROWS, DIM, PADDING_IDX, OFFSET, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"rows", "integer", "L", "1..", "positions in the table"},
     {"dim", "integer", "d_model", "1..", "width of a row"},
-    {"offset", "integer", "0", "0..",
-     "row of the first token where positions are a range (GPT-2: tokens already cached)"},
+    {"padding_idx", "integer", "", "0..",
+     "row of padding: zero at the start, without gradient; absent: none"},
+    {"offset", "integer", "", "0..",
+     "row of the first token where positions are a range (GPT-2: tokens already cached); absent: padding_idx "
+     "+ 1, or 0"},
     {"sigma", "real", "0.02", "0..", "standard deviation of the initial table"},
     {0},
 };
@@ -39,14 +45,30 @@ static const posenc_example examples[] = {
     {0},
 };
 
+static posenc_status check(const pe_problem *p, posenc_error *err)
+{
+    const pe_value *padding = &p->set[PADDING_IDX];
+    if (padding->given && padding->integer >= p->set[ROWS].integer)
+        return pe_fail(err, POSENC_SETTING, "learned: padding_idx=%lld must be one of the table's rows=%lld",
+                       (long long)padding->integer, (long long)p->set[ROWS].integer);
+    return POSENC_OK;
+}
+
 static int64_t width(const pe_problem *p)
 {
     return p->set[DIM].integer;
 }
 
+static int is_padding(const pe_problem *p, int64_t row)
+{
+    return p->set[PADDING_IDX].given && row == p->set[PADDING_IDX].integer;
+}
+
 static double first(const pe_problem *p)
 {
-    return (double)p->set[OFFSET].integer;
+    if (p->set[OFFSET].given)
+        return (double)p->set[OFFSET].integer;
+    return p->set[PADDING_IDX].given ? (double)p->set[PADDING_IDX].integer + 1 : 0;
 }
 
 static posenc_status accept(const pe_problem *p, double low, double high, int whole, posenc_error *err)
@@ -64,8 +86,9 @@ static posenc_status accept(const pe_problem *p, double low, double high, int wh
 
 static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
 {
-    (void)index, (void)i;
-    return p->set[SIGMA].real * pe_normal(rng);
+    const double x = p->set[SIGMA].real * pe_normal(rng);
+    (void)index;
+    return is_padding(p, i / p->set[DIM].integer) ? 0 : x;
 }
 
 static void rows(const pe_problem *p, const double *const par[], const double pos[], int64_t n, double out[])
@@ -82,7 +105,7 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
     const int64_t dim = p->set[DIM].integer;
     (void)par;
     for (int64_t s = 0; dpar[TABLE] && s < n; s++)
-        for (int64_t d = 0; d < dim; d++)
+        for (int64_t d = 0; d < dim && !is_padding(p, (int64_t)pos[s]); d++)
             dpar[TABLE][(int64_t)pos[s] * dim + d] += dout[s * dim + d];
 }
 
@@ -103,6 +126,7 @@ const pe_encoding pe_learned = {
         },
     .model     = "rows=8*L sigma=0.5",
     .examples  = examples,
+    .check     = check,
     .init      = init,
     .width     = width,
     .first     = first,

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Complex order: a word is a wave, its position the phase
+ *
+ * Place    input: a row [re | im] of 2 dim numbers, in place of the word's embedding (give posenc_rows no x)
+ * Formula  f(w, P)[m] = r[w,m] exp(i phi),   phi = omega[w,m] (position_start + P) + theta[w,m]
+ *          re = r cos phi, im = r sin phi
+ * Learns   r [vocab, dim], omega, theta [vocab, dim]
+ * Source   Wang et al. 2020, arXiv:1912.12333, equation 6; iclr-complex-order/complex-order
+ *
+ * The only form in which moving a word by n multiplies it by something that depends on n alone and that stays bounded.
+ * A position has two coordinates, (id of the word, P); a plain range has no words and shows word `word` alone. omega may be
+ * shared by all words, by all channels of a word, or be a single number, which are three other models: with one omega
+ * per channel and theta = 0 this is RoPE's turn, applied to the embedding. theta=zero was the authors' best.
+ *
+ * The released programs differ from the paper and from each other: positions run backwards in text classification and from
+ * 1 in language modelling (position_start=1), omega starts as 10000^(-2 floor(m/2)/dim) for all words in PyTorch, as
+ * used here, and as id * 10000^(-2m/dim) in TensorFlow. Omega without channels starts as that of channel 0, which is 1.
+ */
+#include "encodings/encoding.h"
+
+#include <math.h>
+
+#include "base/angle.h"
+
+enum {
+    VOCAB,
+    DIM,
+    POSITION_START,
+    OMEGA_PER_WORD,
+    OMEGA_PER_DIM,
+    THETA,
+    BASE,
+    SIGMA,
+    WORD
+}; /* ORDER settings */
+static const posenc_setting_info settings[] = {
+    {"vocab", "integer", "256", "1..", "words"},
+    {"dim", "integer", "floor(d_model/2)", "1..",
+     "complex numbers per word; a row has twice as many numbers"},
+    {"position_start", "real", "0", "", "what is added to positions"},
+    {"omega_per_word", "flag", "yes", "yes|no", "every word has frequencies of its own"},
+    {"omega_per_dim", "flag", "yes", "yes|no", "every channel has a frequency of its own"},
+    {"theta", "word", "learned", "learned|zero", "the phase at position 0"},
+    {"base", "real", "10000", "1<..", "of the frequencies that omega starts with"},
+    {"sigma", "real", "0.02", "0..", "standard deviation of the initial r"},
+    {"word", "integer", "0", "0..", "the word whose row a range of positions shows"},
+    {0},
+};
+static_assert(PE_ROWS(settings) == WORD + 1, "ORDER settings");
+
+enum { LEARNED, ZERO }; /* ORDER the range of `theta` */
+
+enum { R, OMEGA, PHASE }; /* ORDER params */
+static const posenc_param_info params[] = {
+    {"r", "vocab,dim", "normal(0, sigma)", "amplitudes: the embedding itself", 1},
+    {"omega", "vocab if omega_per_word,dim if omega_per_dim", "base^(-2 floor(m/2)/dim)",
+     "frequencies, radians per position", 1},
+    {"theta", "vocab,dim", "zeros", "phases at position 0", 1},
+    {0},
+};
+static_assert(PE_ROWS(params) == PHASE + 1, "ORDER params");
+
+/* r, omega and theta are 0, 1, 2, ... in memory order. */
+static const posenc_example examples[] = {
+    {"vocab=3 dim=2 word=1 theta=zero", 0, 0, 0, 2, "r of word 1, channel 0: all real at position 0"},
+    {"vocab=3 dim=2 word=1 theta=zero", 1, 2, 0, 1.8185948536513634,
+     "2 sin 2: the imaginary half comes second"},
+    {"vocab=3 dim=2 word=1", 1, 3, 0, -0.8382464945967776, "3 sin(3 + 3)"},
+    {"vocab=3 dim=2 word=2 theta=zero omega_per_word=no position_start=1", 2, 1, 0, -4.9499624830022270,
+     "5 cos(1 * (1 + 2))"},
+    {0},
+};
+
+static posenc_status check(const pe_problem *p, posenc_error *err)
+{
+    if (p->set[WORD].integer >= p->set[VOCAB].integer)
+        return pe_fail(err, POSENC_SETTING, "complex_order: word=%lld must be below vocab=%lld",
+                       (long long)p->set[WORD].integer, (long long)p->set[VOCAB].integer);
+    return POSENC_OK;
+}
+
+static int has(const pe_value *set, int index)
+{
+    return index != PHASE || set[THETA].integer == LEARNED;
+}
+
+static int64_t width(const pe_problem *p)
+{
+    return 2 * p->set[DIM].integer;
+}
+
+static int coordinates(const pe_value *set)
+{
+    (void)set;
+    return 2;
+}
+
+static int64_t ids(const pe_problem *p)
+{
+    return p->set[VOCAB].integer;
+}
+
+static int64_t tokens(const pe_problem *p)
+{
+    (void)p;
+    return INT64_C(1) << 31;
+}
+
+static void locate(const pe_problem *p, int64_t s, double at[])
+{
+    at[0] = (double)p->set[WORD].integer;
+    at[1] = (double)s;
+}
+
+/* Where omega of a word's channel m is stored. */
+static int64_t omega_at(const pe_problem *p, int64_t word, int64_t m)
+{
+    const int64_t across = p->set[OMEGA_PER_DIM].integer ? p->set[DIM].integer : 1;
+    return (p->set[OMEGA_PER_WORD].integer ? word * across : 0) + (across > 1 ? m : 0);
+}
+
+static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
+{
+    const int64_t dim = p->set[DIM].integer, m = p->set[OMEGA_PER_DIM].integer ? i % dim : 0;
+    if (index == R)
+        return p->set[SIGMA].real * pe_normal(rng);
+    return index == OMEGA ? pow(p->set[BASE].real, -2.0 * (double)(m / 2) / (double)dim) : 0;
+}
+
+/* One channel of one word at one position. */
+typedef struct wave {
+    int64_t at, omega; /* in r and theta; in omega */
+    double  position, cosine, sine;
+} wave;
+
+static wave wave_of(const pe_problem *p, const double *const par[], const double place[2], int64_t m)
+{
+    const int64_t word = (int64_t)place[0];
+    wave          v    = {.at       = word * p->set[DIM].integer + m,
+                          .omega    = omega_at(p, word, m),
+                          .position = place[1] + p->set[POSITION_START].real};
+    pe_cos_sin(v.position, pe_frequency_of(par[OMEGA][v.omega]), &v.cosine, &v.sine);
+    if (p->set[THETA].integer == LEARNED) { /* the two angles are added as numbers of length 1 */
+        const double theta = par[PHASE][v.at], c = cos(theta), s = sin(theta), cosine = v.cosine;
+        v.cosine = cosine * c - v.sine * s;
+        v.sine   = v.sine * c + cosine * s;
+    }
+    return v;
+}
+
+static void rows(const pe_problem *p, const double *const par[], const double pos[], int64_t n, double out[])
+{
+    const int64_t dim = p->set[DIM].integer;
+    for (int64_t s = 0; s < n; s++)
+        for (int64_t m = 0; m < dim; m++) {
+            const wave v               = wave_of(p, par, pos + 2 * s, m);
+            out[2 * s * dim + m]       = par[R][v.at] * v.cosine;
+            out[(2 * s + 1) * dim + m] = par[R][v.at] * v.sine;
+        }
+}
+
+/* dr += dre cos + dim sin;  dphi = r (dim cos - dre sin);  dtheta += dphi;  domega += (position_start + P) dphi */
+static void rows_back(const pe_problem *p, const double *const par[], const double pos[], int64_t n,
+                      const double dout[], double *const dpar[])
+{
+    const int64_t dim = p->set[DIM].integer;
+    for (int64_t s = 0; s < n; s++)
+        for (int64_t m = 0; m < dim; m++) {
+            const wave   v   = wave_of(p, par, pos + 2 * s, m);
+            const double dre = dout[2 * s * dim + m], dimag = dout[(2 * s + 1) * dim + m];
+            const double dphi = par[R][v.at] * (dimag * v.cosine - dre * v.sine);
+            if (dpar[R])
+                dpar[R][v.at] += dre * v.cosine + dimag * v.sine;
+            if (dpar[OMEGA])
+                dpar[OMEGA][v.omega] += v.position * dphi;
+            if (dpar[PHASE])
+                dpar[PHASE][v.at] += dphi;
+        }
+}
+
+const pe_encoding pe_complex_order = {
+    .info =
+        {
+            .name          = "complex_order",
+            .place         = POSENC_INPUT,
+            .title         = "words as waves: complex-order embedding",
+            .paper         = "arXiv:1912.12333",
+            .models        = "research",
+            .pictures      = "heatmap,similarity",
+            .settings      = settings,
+            .setting_count = PE_ROWS(settings),
+            .params        = params,
+            .param_count   = PE_ROWS(params),
+        },
+    .model       = "sigma=0.5",
+    .examples    = examples,
+    .check       = check,
+    .has         = has,
+    .init        = init,
+    .width       = width,
+    .coordinates = coordinates,
+    .tokens      = tokens,
+    .locate      = locate,
+    .ids         = ids,
+    .rows        = rows,
+    .rows_back   = rows_back,
+};

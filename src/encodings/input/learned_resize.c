@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Learned, resized: a table trained on one grid of positions, read on another
+ *
+ * Place    input: y = x + (M table)[row]
+ * Formula  M leaves the first prefix_rows rows alone; on the grid it is a product of one matrix per axis, M_h (x) M_w.
+ *          Cell o of n_out reads around src of n_in, r = n_in / n_out, with
+ *            kind                            src                        weights
+ *            linear                          max((o+1/2) r - 1/2, 0)    1-|x|
+ *            linear_align_corners, bilinear_ o (n_in-1) / (n_out-1)     1-|x|
+ *            bicubic                         (o+1/2) r - 1/2            Keys, A = -0.75, 4 taps
+ *            bicubic_scale_factor            (o+1/2) r' - 1/2           the same, r' = n_in / (n_out + 0.1)
+ *            bicubic_antialias               (o+1/2) r - 1/2            Keys, A = -0.5, stretched by max(r, 1), sum 1
+ * Learns   table [prefix_rows + cells of grid_in, dim]
+ * Source   Dosovitskiy et al. 2021 (ViT), arXiv:2010.11929, section 3.2; whose code: linear is torch's interpolate,
+ *          bilinear_align_corners google-research/vision_transformer (scipy's zoom), bicubic DeiT, MAE and BEiT,
+ *          bicubic_antialias timm, bicubic_scale_factor DINO and Hugging Face's ViT
+ *
+ * Five calls for "resize the position embedding", five results: A, the clamp at the border and the 0.1 all show. M is
+ * linear, so what flows back is its transpose, and a model may train at a size other than the one its table has. Taps
+ * beyond the border read the border's cell, so their weights add up there; antialiasing leaves them out and divides by
+ * the sum of the rest. All kinds but bicubic_scale_factor are the identity where the grids are equal; the authors of
+ * that one skip the call then: use `learned`. A row is made when it is asked for: no matrix is stored.
+ */
+#include "encodings/encoding.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { KIND, GRID_IN, GRID_OUT, PREFIX_ROWS, DIM, SIGMA }; /* ORDER settings */
+static const posenc_setting_info settings[] = {
+    {"kind", "word", "linear",
+     "linear|linear_align_corners|bilinear_align_corners|bicubic|bicubic_antialias|bicubic_scale_factor",
+     "how a cell of the new grid reads the old one"},
+    {"grid_in", "list", "L", "1..", "cells of the table along each axis: 196, 14x14"},
+    {"grid_out", "list", "Lk", "1..", "cells of the grid that is read, as many axes"},
+    {"prefix_rows", "integer", "0", "0..", "rows before the grid that are copied (class tokens)"},
+    {"dim", "integer", "d_model", "1..", "width of a row"},
+    {"sigma", "real", "0.02", "0..", "standard deviation of the initial table"},
+    {0},
+};
+static_assert(PE_ROWS(settings) == SIGMA + 1, "ORDER settings");
+
+enum { TABLE }; /* ORDER params */
+static const posenc_param_info params[] = {
+    {"table", "prefix_rows+grid_in,dim", "normal(0, sigma)", "one vector per cell of grid_in, row by row", 1},
+    {0},
+};
+static_assert(PE_ROWS(params) == TABLE + 1, "ORDER params");
+
+static const posenc_example examples[] = {
+    {"grid_in=2 grid_out=4 dim=1", 1, 0, 0, 0.25, "cell 1 of 4 lies at 0.25 of a table 0, 1"},
+    {"grid_in=2 grid_out=4 dim=1", 0, 0, 0, 0, "the border's cell is not extrapolated to -0.25"},
+    {"kind=linear_align_corners grid_in=2 grid_out=4 dim=1", 1, 0, 0, 1.0 / 3, "corners stay corners"},
+    {"kind=bicubic grid_in=2 grid_out=4 dim=1", 1, 0, 0, 29.0 / 128, "k(0.75) + k(1.75) with A = -0.75"},
+    {"kind=bilinear_align_corners grid_in=2x2 grid_out=3x3 prefix_rows=1 dim=1", 5, 0, 0, 2.5,
+     "the middle of 1 2 / 3 4 behind a class token of 0"},
+    {0},
+};
+
+/* What a kind means: `more` cells in the step, Keys' cubic instead of a tent, corners on corners, widened when it shrinks. */
+static const struct {
+    double A, more;
+    int    cubic, corners, antialias;
+} kinds[] = {
+    {.corners = 0},                          /* linear */
+    {.corners = 1},                          /* linear_align_corners */
+    {.corners = 1},                          /* bilinear_align_corners */
+    {.cubic = 1, .A = -0.75},                /* bicubic */
+    {.cubic = 1, .A = -0.5, .antialias = 1}, /* bicubic_antialias */
+    {.cubic = 1, .A = -0.75, .more = 0.1},   /* bicubic_scale_factor */
+};
+static_assert(sizeof kinds / sizeof *kinds == 6, "ORDER the range of `kind`");
+
+static posenc_status check(const pe_problem *p, posenc_error *err)
+{
+    const pe_value *in = &p->set[GRID_IN], *out = &p->set[GRID_OUT];
+    if (in->count != out->count)
+        return pe_fail(err, POSENC_SETTING,
+                       "learned_resize: grid_in has %d axes and grid_out %d; they must have as many",
+                       in->count, out->count);
+    if (out->real > 0x1p48 || in->real > 0x1p48)
+        return pe_fail(err, POSENC_SETTING,
+                       "learned_resize: a grid has %.3g cells; at most 2^48 are possible",
+                       fmax(out->real, in->real));
+    return POSENC_OK;
+}
+
+static int64_t width(const pe_problem *p)
+{
+    return p->set[DIM].integer;
+}
+
+static int64_t rows_out(const pe_problem *p)
+{
+    return p->set[PREFIX_ROWS].integer + (int64_t)p->set[GRID_OUT].real;
+}
+
+static posenc_status accept(const pe_problem *p, double low, double high, int whole, posenc_error *err)
+{
+    if (!whole)
+        return pe_fail(err, POSENC_RANGE,
+                       "learned_resize: positions must be whole numbers, the rows of the new grid");
+    if (low < 0 || high >= (double)rows_out(p))
+        return pe_fail(err, POSENC_RANGE,
+                       "learned_resize: position %.0f is outside the table; its rows run from 0 to %lld",
+                       low < 0 ? low : high, (long long)rows_out(p) - 1);
+    return POSENC_OK;
+}
+
+static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
+{
+    (void)index, (void)i;
+    return p->set[SIGMA].real * pe_normal(rng);
+}
+
+/* ---- one axis: the cells first .. first+count-1 that cell o reads, and with what weight ---- */
+
+typedef struct axis {
+    int64_t n_in, first, count;
+    int     kind;
+    double  src, stretch, sum; /* of distances; of weights */
+} axis;
+
+/* Keys 1981: a cubic between knots, 1 at 0 and 0 at every other whole number. */
+static double keys(double x, double A)
+{
+    x = fabs(x);
+    if (x <= 1)
+        return ((A + 2) * x - (A + 3)) * x * x + 1;
+    return x < 2 ? A * (((x - 5) * x + 8) * x - 4) : 0;
+}
+
+static double tap_weight(const axis *a, int64_t i)
+{
+    const double x = ((double)(a->first + i) - a->src) / a->stretch;
+    return (kinds[a->kind].cubic ? keys(x, kinds[a->kind].A) : fmax(1 - fabs(x), 0)) / a->sum;
+}
+
+static int64_t tap_cell(const axis *a, int64_t i)
+{
+    const int64_t cell = a->first + i;
+    return cell < 0 ? 0 : cell < a->n_in ? cell : a->n_in - 1;
+}
+
+/* The cells within 2 * stretch of the centre src + 1/2 of cell o, as timm's PyTorch counts them. */
+static void take_support(axis *a)
+{
+    const double  centre = a->src + 0.5, support = 2 * a->stretch;
+    const int64_t end = (int64_t)(centre + support + 0.5);
+    a->first          = (int64_t)fmax(centre - support + 0.5, 0);
+    a->count          = (end < a->n_in ? end : a->n_in) - a->first;
+    double sum        = 0;
+    for (int64_t i = 0; i < a->count; i++)
+        sum += tap_weight(a, i);
+    a->sum = sum;
+}
+
+static axis axis_of(int kind, int64_t n_in, int64_t n_out, int64_t o)
+{
+    const double step = (double)n_in / ((double)n_out + kinds[kind].more);
+    axis         a    = {.n_in = n_in, .kind = kind, .stretch = 1, .sum = 1};
+    if (kinds[kind].corners)
+        a.src = n_out > 1 ? (double)o * (double)(n_in - 1) / (double)(n_out - 1) : 0;
+    else
+        a.src = ((double)o + 0.5) * step - 0.5;
+    if (!kinds[kind].cubic)
+        a.src = fmax(a.src, 0);
+    a.first = (int64_t)floor(a.src) - kinds[kind].cubic;
+    a.count = kinds[kind].cubic ? 4 : 2;
+    if (kinds[kind].antialias) {
+        a.stretch = fmax(step, 1);
+        take_support(&a);
+    }
+    return a;
+}
+
+/* ---- all axes: the product of their taps ---- */
+
+/* A row of the new grid on its way through the table; forward `from` is the table, backward the cotangent. */
+typedef struct stroke {
+    const pe_problem *p;
+    const double     *from;
+    double           *to;
+    int               backward;
+} stroke;
+
+static void use_row(const stroke *s, int64_t row, double weight)
+{
+    const int64_t dim  = s->p->set[DIM].integer;
+    const double *from = s->from + (s->backward ? 0 : row * dim);
+    double       *to   = s->to + (s->backward ? row * dim : 0);
+    for (int64_t d = 0; d < dim; d++)
+        to[d] += weight * from[d];
+}
+
+static void walk_taps(const stroke *s, const axis *a, int axes, int64_t cell, double weight)
+{
+    if (!axes) {
+        use_row(s, s->p->set[PREFIX_ROWS].integer + cell, weight);
+        return;
+    }
+    for (int64_t i = 0; i < a->count; i++)
+        walk_taps(s, a + 1, axes - 1, cell * a->n_in + tap_cell(a, i), weight * tap_weight(a, i));
+}
+
+static void walk_row(const stroke *s, int64_t row)
+{
+    const pe_value *in = &s->p->set[GRID_IN], *out = &s->p->set[GRID_OUT];
+    int64_t         cell = row - s->p->set[PREFIX_ROWS].integer;
+    axis            axes[PE_MAX_ITEMS];
+    if (cell < 0) {
+        use_row(s, row, 1);
+        return;
+    }
+    for (int a = in->count - 1; a >= 0; a--) { /* the last axis runs fastest */
+        axes[a] = axis_of((int)s->p->set[KIND].integer, in->items[a], out->items[a], cell % out->items[a]);
+        cell /= out->items[a];
+    }
+    walk_taps(s, axes, in->count, 0, 1);
+}
+
+static void rows(const pe_problem *p, const double *const par[], const double pos[], int64_t n, double out[])
+{
+    const int64_t dim = p->set[DIM].integer;
+    memset(out, 0, (size_t)(n * dim) * sizeof *out);
+    for (int64_t s = 0; s < n; s++)
+        walk_row(&(stroke){.p = p, .from = par[TABLE], .to = out + s * dim}, (int64_t)pos[s]);
+}
+
+/* The transpose: the same taps, the other way. */
+static void rows_back(const pe_problem *p, const double *const par[], const double pos[], int64_t n,
+                      const double dout[], double *const dpar[])
+{
+    const int64_t dim = p->set[DIM].integer;
+    (void)par;
+    for (int64_t s = 0; dpar[TABLE] && s < n; s++)
+        walk_row(&(stroke){.p = p, .from = dout + s * dim, .to = dpar[TABLE], .backward = 1},
+                 (int64_t)pos[s]);
+}
+
+const pe_encoding pe_learned_resize = {
+    .info =
+        {
+            .name          = "learned_resize",
+            .place         = POSENC_INPUT,
+            .title         = "learned table read on another grid",
+            .paper         = "arXiv:2010.11929",
+            .models        = "ViT, DeiT, MAE, BEiT, DINO, timm",
+            .pictures      = "heatmap,similarity",
+            .settings      = settings,
+            .setting_count = PE_ROWS(settings),
+            .params        = params,
+            .param_count   = PE_ROWS(params),
+            .row_limit     = "grid_out",
+        },
+    .model     = "sigma=0.5",
+    .examples  = examples,
+    .check     = check,
+    .init      = init,
+    .width     = width,
+    .accept    = accept,
+    .rows      = rows,
+    .rows_back = rows_back,
+};
