@@ -5,7 +5,8 @@
  * c(t) is the score of the last query for the key t tokens back, with the same q and k at every position, so that only
  * distance changes. Three contents, because the answer depends on them: q = k = ones; q, k ~ U[0,1] (a common mean);
  * q, k ~ N(0, I) (none). What an encoding adds whatever the content is measured by itself, per head. Of an input encoding
- * c(t) is the mean of p_i . p_{i+t} over i, for t below N/2, so that each is a mean of at least N/2 products.
+ * c(t) is the mean of p_i . p_{i+t} over i, for t below N/2, so that each is a mean of at least N/2 products
+ * (of the first 4096 positions where there are more).
  *
  * Numbers: Spearman's rho of t and c(t); the share of steps that do not rise; the first t with c(t) <= c(0) / 2, for a
  * bias the first t where it has cost half of the weight, b(t) <= b(0) - ln 2; c at some distances (contents: over c(0),
@@ -23,7 +24,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LONGER = 8, MARKS = 5 };
+enum { LONGER = 8, MARKS = 5, MOST_POSITIONS = 4096 };
 static const int64_t marks[MARKS] = {1, 16, 64, 256, 1023};
 
 /* ---------------------------------------------------------------- numbers of a profile ------ */
@@ -279,8 +280,8 @@ static posenc_status find_resolution(const pe_subject *s, int64_t factor, pe_fin
 /* The mean dot product of every offset, as a profile. */
 static posenc_status find_products(pe_subject *s, pe_findings *to, posenc_error *err)
 {
-    const int64_t N = s->sizes.length, d = s->dims.d_model;
-    double       *table = malloc((size_t)(N * d + N) * sizeof *table), *c = table + N * d;
+    const int64_t all = s->sizes.length, d = s->dims.d_model, N = all < MOST_POSITIONS ? all : MOST_POSITIONS;
+    double       *table = malloc((size_t)(all * d + N) * sizeof *table), *c = table + all * d;
     shape         of = {0};
     if (!table)
         return pe_no_memory(err, "a table");
