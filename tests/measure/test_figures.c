@@ -28,6 +28,13 @@ enum { N = 512, WIDTH = 64, DRAWS = 200, SEEDS = 3, TEXT = 32 };
 
 typedef posenc_status property(pe_subject *s, pe_findings *to, posenc_error *err);
 
+/* cmocka's assert_float_equal compares floats: too coarse here. */
+static void near(double x, double wanted, double error)
+{
+    if (!(fabs(x - wanted) <= error))
+        fail_msg("%.17g is not %.17g within %g", x, wanted, error);
+}
+
 static posenc_encoding *encoding(const char *spec)
 {
     posenc_encoding *e;
@@ -251,9 +258,8 @@ static void t5_tells_no_distance_from_another_beyond_its_largest(void **state)
 {
     (void)state;
     const pe_subject_sizes sizes = {N, 16, 4, 1, 1};
-    assert_float_equal(ask("t5[bidirectional=no]", sizes, pe_measure_uniqueness, PE_LAST_CHANGE, "").value,
-                       113, 0);
-    assert_float_equal(ask("t5", sizes, pe_measure_uniqueness, PE_LAST_CHANGE, "").value, 91, 0);
+    near(ask("t5[bidirectional=no]", sizes, pe_measure_uniqueness, PE_LAST_CHANGE, "").value, 113, 0);
+    near(ask("t5", sizes, pe_measure_uniqueness, PE_LAST_CHANGE, "").value, 91, 0);
 }
 
 /* ---------------------------------------------------------------- bf16 ---------------------- */
