@@ -29,24 +29,39 @@ int pe_subject_attends(const pe_subject *s)
 
 /* ---------------------------------------------------------------- making one ---------------- */
 
+static posenc_status refuse(posenc_error *err, const char *format, int64_t one, int64_t other)
+{
+    if (err) {
+        err->status = POSENC_SHAPE;
+        snprintf(err->message, sizeof err->message, format, (long long)one, (long long)other);
+    }
+    return POSENC_SHAPE;
+}
+
 static posenc_status set_dims(pe_subject *s, posenc_error *err)
 {
     const int64_t H = s->sizes.heads, width = s->sizes.width;
     const int     is_input = pe_subject_has(s, POSENC_INPUT);
-    if (is_input && width % H) {
-        if (err) {
-            err->status = POSENC_SHAPE;
-            snprintf(err->message, sizeof err->message,
-                     "measure: %lld heads do not divide the width %lld of an input encoding", (long long)H,
-                     (long long)width);
-        }
-        return POSENC_SHAPE;
-    }
+    if (is_input && width % H)
+        return refuse(err, "measure: %lld heads do not divide the width %lld of an input encoding", H, width);
     s->dims         = (posenc_dims){.B = 1, .H = H, .Lq = s->sizes.length, .Lk = s->sizes.length};
     s->dims.D       = is_input ? width / H : width;
     s->dims.d_model = is_input ? width : H * width;
     s->dims.L       = s->sizes.length;
     return POSENC_OK;
+}
+
+/* Rows join tokens of width d_model: a table of another width cannot be measured beside them. */
+static posenc_status check_width(const pe_subject *s, posenc_error *err)
+{
+    int64_t width;
+    if (!pe_subject_has(s, POSENC_INPUT))
+        return POSENC_OK;
+    const posenc_status status = posenc_rows_extent(s->e, &s->dims, NULL, &width, err);
+    if (!status && width != s->dims.d_model)
+        return refuse(err, "measure: the rows have width %lld, but the model has %lld; give the same to both",
+                      width, s->dims.d_model);
+    return status;
 }
 
 static int needs_causal(const posenc_encoding *e)
@@ -117,6 +132,8 @@ posenc_status pe_subject_create(pe_subject **subject, const posenc_encoding *e, 
     s->coordinates       = posenc_coordinates(e);
     s->positions         = posenc_positions_range(0, 1);
     posenc_status status = set_dims(s, err);
+    if (!status)
+        status = check_width(s, err);
     if (!status)
         status = make_plans(s, err);
     if (!status)
