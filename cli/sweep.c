@@ -146,9 +146,8 @@ static json_t *real_or_null(double x)
     return isnan(x) ? json_null() : json_real(x);
 }
 
-static json_t *json_sweep(const sweep *s)
+static void add_sweep(json_t *list, const sweep *s)
 {
-    json_t *list = json_array();
     for (int i = 0; i < s->count; i++) {
         const point *p = &s->points[i];
         json_array_append_new(list,
@@ -159,7 +158,6 @@ static json_t *json_sweep(const sweep *s)
                                         "shift_verdict", pe_verdict(PE_SHIFT, p->r[0]), "tau",
                                         real_or_null(p->tau), "idle_channels", (json_int_t)p->idle));
     }
-    return list;
 }
 
 static int show(const cli_args *args, const sweep *list, int count, const pe_subject_sizes *sizes)
@@ -172,7 +170,7 @@ static int show(const cli_args *args, const sweep *list, int count, const pe_sub
     }
     json_t *all = json_array();
     for (int i = 0; i < count; i++)
-        json_array_extend(all, json_sweep(&list[i]));
+        add_sweep(all, &list[i]);
     json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     putchar('\n');
     json_decref(all);
