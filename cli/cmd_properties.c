@@ -8,7 +8,6 @@
  */
 #include "sweep.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,11 +187,6 @@ static int print_summary(const subject *list, int count)
 
 /* ---------------------------------------------------------------- --json -------------------- */
 
-static json_t *real_or_null(double x)
-{
-    return isnan(x) ? json_null() : json_real(x);
-}
-
 static json_t *text_or_null(const char *text)
 {
     return text && *text ? json_string(text) : json_null();
@@ -207,7 +201,7 @@ static json_t *json_findings(const pe_findings *f)
             list,
             json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "property", pe_measure_property(row->measure),
                       "measure", pe_measure_title(row->measure), "of", text_or_null(row->detail), "value",
-                      real_or_null(row->value), "spread", real_or_null(row->spread), "unit",
+                      cli_json_real(row->value), "spread", cli_json_real(row->spread), "unit",
                       text_or_null(pe_measure_unit(row->measure)), "verdict", text_or_null(row->verdict)));
     }
     return list;

@@ -8,7 +8,6 @@
  */
 #include "sweep.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,7 +140,7 @@ static int print_sweep(const sweep *s, const pe_subject_sizes *sizes)
     return made ? CLI_DONE : cli_failed("properties: there is no memory for the table");
 }
 
-static json_t *real_or_null(double x)
+json_t *cli_json_real(double x)
 {
     return isnan(x) ? json_null() : json_real(x);
 }
@@ -150,13 +149,13 @@ static void add_sweep(json_t *list, const sweep *s)
 {
     for (int i = 0; i < s->count; i++) {
         const point *p = &s->points[i];
-        json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:f, s:s, s:[o,o,o], s:s, s:o, s:I}", "setting", s->name,
-                                        "value", p->value, "nearest", p->nearest.distance, "nearest_verdict",
-                                        pe_verdict(PE_NEAREST, p->nearest.distance), "shift_residuals",
-                                        real_or_null(p->r[0]), real_or_null(p->r[1]), real_or_null(p->r[2]),
-                                        "shift_verdict", pe_verdict(PE_SHIFT, p->r[0]), "tau",
-                                        real_or_null(p->tau), "idle_channels", (json_int_t)p->idle));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:f, s:s, s:[o,o,o], s:s, s:o, s:I}", "setting",
+                                              s->name, "value", p->value, "nearest", p->nearest.distance,
+                                              "nearest_verdict", pe_verdict(PE_NEAREST, p->nearest.distance),
+                                              "shift_residuals", cli_json_real(p->r[0]),
+                                              cli_json_real(p->r[1]), cli_json_real(p->r[2]), "shift_verdict",
+                                              pe_verdict(PE_SHIFT, p->r[0]), "tau", cli_json_real(p->tau),
+                                              "idle_channels", (json_int_t)p->idle));
     }
 }
 

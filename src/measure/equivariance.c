@@ -29,13 +29,8 @@ static int make_room(room *r, const pe_subject *s)
     const int64_t N = s->sizes.length, d = s->dims.d_model, all = s->dims.H * s->dims.D;
     const int64_t sizes[] = {N * d, N * d, N * d, d * all, N * all, N * all, N * all, N * all, N * all};
     double      **parts[] = {&r->x, &r->moved, &r->y, &r->W, &r->q, &r->k, &r->v, &r->o, &r->o_moved};
-    int64_t       sum     = 0;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        sum += sizes[i];
-    double *at = r->block = malloc((size_t)sum * sizeof *at);
+    r->block              = pe_carve(parts, sizes, sizeof sizes / sizeof *sizes);
     r->order              = malloc((size_t)N * sizeof *r->order);
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; at += r->block ? sizes[i] : 0, i++)
-        *parts[i] = at;
     return r->block && r->order;
 }
 

@@ -78,12 +78,7 @@ static int make_room(draw *r, const pe_subject *s)
     const int64_t N = s->sizes.length, d = s->dims.d_model, all = s->dims.H * s->dims.D;
     const int64_t sizes[] = {N * d, N * d, d * all, d * all, N * all, N * all, s->dims.H * N * N, 2 * N};
     double      **parts[] = {&r->x, &r->y, &r->Wq, &r->Wk, &r->q, &r->k, &r->S, &r->profile};
-    int64_t       sum     = 0;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        sum += sizes[i];
-    double *at = r->block = malloc((size_t)sum * sizeof *at);
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; at += r->block ? sizes[i] : 0, i++)
-        *parts[i] = at;
+    r->block              = pe_carve(parts, sizes, sizeof sizes / sizeof *sizes);
     return r->block != NULL;
 }
 

@@ -266,6 +266,17 @@ posenc_status pe_subject_attend(pe_subject *s, int causal, const double *q, cons
 
 /* ---------------------------------------------------------------- what all properties use --- */
 
+double *pe_carve(double **const parts[], const int64_t sizes[], size_t count)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += sizes[i];
+    double *const block = malloc((size_t)sum * sizeof *block), *at = block;
+    for (size_t i = 0; block && i < count; at += sizes[i], i++)
+        *parts[i] = at;
+    return block;
+}
+
 int pe_all_zero(const double *x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)

@@ -55,7 +55,9 @@ posenc_status pe_subject_profiles(pe_subject *s, pe_content content, int64_t dra
 posenc_status pe_score_kinds(pe_subject *s, double *bias, double *c, int *is_biased, int *moves,
                              posenc_error *err);
 
-int pe_all_zero(const double *x, int64_t n);
+/* One block for several arrays: *parts[i] points to sizes[i] numbers in it. NULL without memory; free() it. */
+double *pe_carve(double **const parts[], const int64_t sizes[], size_t count);
+int     pe_all_zero(const double *x, int64_t n);
 /* x[i] = sigma * normal number i of draw `draw` of the stream `name`. */
 void pe_draw_normal(double *x, int64_t n, double sigma, const pe_subject *s, const char *name, int64_t draw);
 /* to [H,N,D] = y [N,d_model] times W [d_model, H*D] */

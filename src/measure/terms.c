@@ -39,12 +39,7 @@ static int make_room(room *r, const pe_subject *s)
     double      **parts[] = {&r->x,          &r->p,      &r->y,         &r->W,          &r->q.content,
                              &r->q.position, &r->q.both, &r->k.content, &r->k.position, &r->k.both,
                              &r->part,       &r->sum,    &r->S};
-    int64_t       sum     = 0;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        sum += sizes[i];
-    double *at = r->block = malloc((size_t)sum * sizeof *at);
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; at += r->block ? sizes[i] : 0, i++)
-        *parts[i] = at;
+    r->block              = pe_carve(parts, sizes, sizeof sizes / sizeof *sizes);
     return r->block != NULL;
 }
 
