@@ -19,6 +19,8 @@
 #include <string.h>
 
 #include "forms.h"
+#include "inferred.h"
+#include "inside.h"
 
 const cli_executor cli_executors[CLI_EXECUTORS] = {
     {"reference", POSENC_REFERENCE, POSENC_F64},
@@ -84,7 +86,7 @@ static posenc_status run_initial(cli_trial *t)
     const int                   param = find_param(&info, t->c->table);
     if (param < 0)
         return cli_trial_fail(
-            t, "settings: the table '%.60s' is unknown; there are buckets and ENCODING_PARAMETER",
+            t, "settings: the table '%.60s' is unknown; there are buckets, swin and ENCODING_PARAMETER",
             t->c->table);
     if (posenc_encoding_create(&e, info->name, NULL, &err))
         return cli_trial_refused(t, &err);
@@ -100,6 +102,8 @@ static posenc_status run_index_map(cli_trial *t)
 {
     if (!t->c->table)
         return cli_trial_fail(t, "its settings name no `table`");
+    if (!strcmp(t->c->table, "swin"))
+        return cli_compare_windows(t);
     return strcmp(t->c->table, "buckets") ? run_initial(t) : run_buckets(t);
 }
 
@@ -139,6 +143,31 @@ static void close_trial(cli_trial *t)
     posenc_arrays_free(&t->made);
 }
 
+static const posenc_tensor *case_param(void *context, const char *name)
+{
+    cli_trial *t = context;
+    char       prefixed[CLI_MAX_NAME];
+    snprintf(prefixed, sizeof prefixed, "par_%s", name);
+    return posenc_arrays_find(t->file, prefixed);
+}
+
+/* The case's encoding; a setting that its manifest leaves to the shape of a parameter is read there. */
+static posenc_status create_encoding(cli_trial *t, posenc_encoding **e, posenc_error *err)
+{
+    posenc_status status   = posenc_encoding_create(e, t->c->encoding, t->c->settings, err);
+    char         *settings = NULL;
+    if (status)
+        return status;
+    settings = cli_inferred_settings(*e, t->c->encoding, t->c->settings, case_param, t);
+    posenc_encoding_free(*e);
+    *e = NULL;
+    if (!settings)
+        return cli_trial_fail(t, "no memory for its settings");
+    status = posenc_encoding_create(e, t->c->encoding, settings, err);
+    free(settings);
+    return status;
+}
+
 static void run_encoding(cli_trial *t)
 {
     posenc_error                err;
@@ -149,7 +178,7 @@ static void run_encoding(cli_trial *t)
                        posenc_encoding_nearest(t->c->encoding));
         return;
     }
-    if (posenc_encoding_create(&e, t->c->encoding, t->c->settings, &err)) {
+    if (create_encoding(t, &e, &err)) {
         cli_trial_refused(t, &err);
         return;
     }

@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "halves.h"
+#include "inferred.h"
 #include "params.h"
 
 static const cli_option options[] = {
@@ -57,6 +59,7 @@ typedef struct job {
     posenc_attend_grad grad;
     cli_params         params;
     posenc_tensor     *dparams;
+    int                in_halves;  /* q, k and v came as real and imaginary parts; so go the results */
     posenc_arrays      results;
 } job;
 
@@ -166,15 +169,40 @@ static int check_places(const job *j)
     return CLI_DONE;
 }
 
-static int make_encoding(job *j)
+static int create(job *j, char *settings)
 {
     posenc_error err;
-    char        *settings = settings_text(j->args);
     if (!settings)
         return cli_failed("attend: there is no memory for the settings");
     const posenc_status status = posenc_encoding_create(&j->e, cli_at(j->args, 0), settings, &err);
     free(settings);
     return status ? cli_error(&err) : check_places(j);
+}
+
+static int make_encoding(job *j)
+{
+    return create(j, settings_text(j->args));
+}
+
+static const posenc_tensor *param_array(void *context, const char *name)
+{
+    const job     *j = context;
+    char           prefixed[160];
+    posenc_tensor *plain = posenc_arrays_find(&j->in.file, name);
+    snprintf(prefixed, sizeof prefixed, "par_%s", name);
+    return plain ? plain : posenc_arrays_find(&j->in.file, prefixed);
+}
+
+/* What the arrays of the input say about settings that were not given. */
+static int infer_settings(job *j)
+{
+    char *given = settings_text(j->args), *all = NULL;
+    if (given)
+        all = cli_inferred_settings(j->e, cli_at(j->args, 0), given, param_array, j);
+    free(given);
+    posenc_encoding_free(j->e);
+    j->e = NULL;
+    return create(j, all);
 }
 
 /* ---------------------------------------------------------------- q, k, v ------------------- */
@@ -187,11 +215,38 @@ static posenc_tensor in_layout(const job *j, posenc_tensor t)
                : t;
 }
 
+/* An array under one of its two names; or its real and imaginary parts, the same names followed by r and i, as one. */
+static posenc_tensor whole(job *j, const char *const *names)
+{
+    char          text[2][2][CLI_SHAPE_TEXT];
+    const char   *parts[2][3] = {{text[0][0], text[0][1], NULL}, {text[1][0], text[1][1], NULL}};
+    posenc_tensor half[2];
+    int64_t       shape[POSENC_MAX_DIMS];
+    for (int part = 0; part < 2; part++)
+        for (int n = 0; n < 2; n++)
+            snprintf(text[part][n], sizeof text[part][n], "%s%c", names[n], "ri"[part]);
+    if (cli_inputs_find(&j->in, names).data || !cli_inputs_find(&j->in, parts[0]).data)
+        return cli_inputs_need(&j->in, names);
+    for (int part = 0; part < 2; part++)
+        half[part] = cli_inputs_need(&j->in, parts[part]);
+    if (!j->in.status && !cli_are_halves(&half[0], &half[1]))
+        cli_inputs_fail(&j->in, "%s and %s must have one shape and type: they are parts of one array",
+                        text[0][0], text[1][0]);
+    if (j->in.status)
+        return (posenc_tensor){0};
+    cli_whole_shape(shape, &half[0]);
+    posenc_tensor both = cli_inputs_make(&j->in, half[0].dtype, half[0].ndim, shape);
+    if (both.data)
+        cli_join_halves(&both, &half[0], &half[1]);
+    j->in_halves++;
+    return both;
+}
+
 /* An array of four axes, each at least 1, of real numbers. */
 static posenc_tensor heads(job *j, const char *const *names, int64_t shape[4])
 {
     char                text[CLI_SHAPE_TEXT];
-    const posenc_tensor t = cli_inputs_need(&j->in, names);
+    const posenc_tensor t = whole(j, names);
     if (!t.data)
         return t;
     cli_shape_text(text, t.ndim, t.shape);
@@ -226,6 +281,9 @@ static int read_heads(job *j)
     j->run.v                             = heads(j, names[2], j->v);
     if (j->in.status)
         return j->in.status;
+    if (j->in_halves != 0 && j->in_halves != 3)
+        return cli_inputs_fail(
+            &j->in, "some of q, k and v are in two parts and some whole; give all of them in one way");
     must_match(j, "the batch of k", j->k[0], "that of q", j->q[0]);
     must_match(j, "the width of k", j->k[3], "that of q", j->q[3]);
     must_match(j, "the batch of v", j->v[0], "that of k", j->k[0]);
@@ -374,20 +432,51 @@ static posenc_tensor result(job *j, const char *prefix, const char *name, int32_
     return added ? *added : (posenc_tensor){0};
 }
 
-/* [B,H,L,D] in the file's layout. */
+/* [B,H,L,D] in the file's layout; where the inputs came in parts, a whole that is taken apart at the end. */
 static posenc_tensor heads_result(job *j, const char *prefix, const char *name, const int64_t shape[4])
 {
     const int64_t stored[4] = {shape[0], shape[j->is_blhd ? 2 : 1], shape[j->is_blhd ? 1 : 2], shape[3]};
-    return in_layout(j, result(j, prefix, name, 4, stored));
+    return in_layout(j, j->in_halves ? cli_inputs_make(&j->in, j->dtype, 4, stored)
+                                     : result(j, prefix, name, 4, stored));
+}
+
+/* The parts of one such whole as results NAMEr and NAMEi. */
+static void split_result(job *j, const char *prefix, const char *name, const posenc_tensor *view)
+{
+    const int64_t shape[4] = {view->shape[0], view->shape[j->is_blhd ? 2 : 1],
+                              view->shape[j->is_blhd ? 1 : 2], view->shape[3] / 2};
+    posenc_tensor parts[2];
+    for (int part = 0; part < 2; part++) {
+        char text[CLI_SHAPE_TEXT];
+        snprintf(text, sizeof text, "%s%c", name, "ri"[part]);
+        parts[part] = result(j, prefix, text, 4, shape);
+    }
+    const int64_t       both[4] = {shape[0], shape[1], shape[2], 2 * shape[3]};
+    const posenc_tensor stored  = posenc_tensor_contiguous(view->data, view->dtype, 4, both);
+    if (!j->in.status)
+        cli_split_halves(&stored, &parts[0], &parts[1]);
+}
+
+static int split_results(job *j)
+{
+    if (!j->in_halves)
+        return CLI_DONE;
+    split_result(j, "out_", "o", &j->to.o);
+    if (j->wants_grad) {
+        split_result(j, "g_", "q", &j->grad.dq);
+        split_result(j, "g_", "k", &j->grad.dk);
+        split_result(j, "g_", "v", &j->grad.dv);
+    }
+    return j->in.status;
 }
 
 /* The file's, or ones. */
 static posenc_tensor upstream(job *j, const int64_t o[4])
 {
-    static const char *const names[] = {"dout", "gin_do", NULL};
-    char                     is[CLI_SHAPE_TEXT], must[CLI_SHAPE_TEXT];
-    int64_t                  shape[4];
-    if (!cli_inputs_find(&j->in, names).data) {
+    static const char *const names[] = {"dout", "gin_do", NULL}, *const parts[] = {"doutr", "gin_dor", NULL};
+    char    is[CLI_SHAPE_TEXT], must[CLI_SHAPE_TEXT];
+    int64_t shape[4];
+    if (!cli_inputs_find(&j->in, names).data && !cli_inputs_find(&j->in, parts).data) {
         posenc_tensor ones = cli_inputs_make(&j->in, j->dtype, 4, o);
         for (int64_t i = 0; ones.data && i < o[0] * o[1] * o[2] * o[3]; i++)
             if (j->dtype == POSENC_F64)
@@ -467,8 +556,9 @@ typedef int step(job *j);
 
 static int run(const cli_args *args)
 {
-    static step *const steps[] = {read_choices, read_numbers, make_encoding, read_input, read_heads,
-                                  make_plan,    make_params,  make_results,  compute};
+    static step *const steps[] = {read_choices,   read_numbers, make_encoding, read_input,
+                                  infer_settings, read_heads,   make_plan,     make_params,
+                                  make_results,   compute,      split_results};
     job                j       = {.args = args, .options = posenc_options_default()};
     int                status  = read_names(&j);
     for (size_t i = 0; !status && i < sizeof steps / sizeof *steps; i++)
@@ -491,7 +581,11 @@ const cli_command cli_attend = {
         "pos for both ([L], [B,L] or [B,L,N], whole or real); masks, where 0 forbids: key_allowed [B,Lk], "
         "allowed [B,H,Lq,Lk] (B and H may be 1); and segments: q_segments and k_segments, or segment_ids "
         "for both ([B,L], whole numbers). With --grad also dout, the gradient of the output; ones without "
-        "it. The names of reference cases are understood too: in_q, in_allow, par_table, gin_do.\n\n"
+        "it. The names of reference cases are understood too: in_q, in_allow, par_table, gin_do. Complex "
+        "heads (complex_order_attention) are real parts, then imaginary parts along the last axis, or two "
+        "arrays each, qr and qi, kr and ki, vr and vi; then the results are in two as well. A setting that "
+        "is just "
+        "an axis of a parameter in the file (mlp_width) need not be given.\n\n"
         "The output holds out_o, out_lse (natural log of the sum of exp over allowed keys) and with --grad "
         "g_q, g_k, g_v and g_PARAMETER: float64 from the reference executor, float32 from the tiled one.\n\n"
         "A parameter that the input lacks is initialised as its source does it; a warning names it.",

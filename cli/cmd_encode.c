@@ -128,7 +128,7 @@ static int find_rows(job *j)
     int64_t       tokens;
     const int64_t length = j->places.length ? j->places.length : 1;
     j->dims              = dims_for(j, length);
-    if (posenc_rows_extent(j->e, &j->dims, &tokens, &j->width, &err))
+    if (posenc_rows_tokens(j->e, &j->dims, &tokens, &err))
         return cli_error(&err);
     const int status = cli_places_positions(&j->places, j->e, tokens, &j->listed, &j->pos);
     j->dims          = dims_for(j, j->places.length);
@@ -152,9 +152,10 @@ static int compute(job *j)
     const int64_t L = j->places.length;
     if (posenc_plan_create(&j->plan, j->e, &j->dims, NULL, &err))
         return cli_error(&err);
-    void          *work = cli_inputs_block(&j->in, posenc_plan_workspace(j->plan, POSENC_FORWARD));
-    posenc_tensor *table =
-        posenc_arrays_add(&j->results, "out_y", POSENC_F64, 2, (const int64_t[2]){L, j->width});
+    j->width                = posenc_row_width(j->plan);
+    const int64_t  shape[2] = {L, j->width};
+    void          *work     = cli_inputs_block(&j->in, posenc_plan_workspace(j->plan, POSENC_FORWARD));
+    posenc_tensor *table    = posenc_arrays_add(&j->results, "out_y", POSENC_F64, 2, shape);
     if (!work || !table)
         return cli_failed("encode: there is no memory for %lld rows of %lld numbers", (long long)L,
                           (long long)j->width);

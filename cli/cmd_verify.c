@@ -279,7 +279,7 @@ const cli_command cli_verify = {
         "A line shows the largest error of its case as a fraction of what is allowed (1 is the limit), the "
         "array "
         "that had it and the executor. Allowed are in float64 1e-12 * max(1, |reference|), 1e-11 for "
-        "gradients; in "
+        "gradients, 1e-10 for the solution of an equation; in "
         "float32 2e-6 of the largest number in the row, 2e-5 for gradients; whole numbers must be equal.\n\n"
         "The last line is \"N of M cases pass\". Exit status 1 if one fails: an unknown encoding or setting "
         "and a "

@@ -10,8 +10,12 @@
 #include "forms.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "halves.h"
+#include "inside.h"
 
 /* ---------------------------------------------------------------- place input --------------- */
 
@@ -72,16 +76,6 @@ static posenc_tensor as_rows(posenc_tensor t, const int64_t shape[3])
     return t.data ? posenc_tensor_contiguous(t.data, t.dtype, 3, shape) : t;
 }
 
-/* The value of `name` in the settings text, up to the next blank; `standard` if it is not there. */
-static const char *setting(const posenc_case *c, const char *name, const char *standard)
-{
-    const size_t n = strlen(name);
-    for (const char *at = c->settings; *at; at += strcspn(at, " "), at += *at == ' ')
-        if (!strncmp(at, name, n) && at[n] == '=')
-            return at + n + 1;
-    return standard;
-}
-
 /* fairseq's rule numbers the tokens; the numbers are compared as well. */
 static posenc_positions token_positions(cli_trial *t)
 {
@@ -89,7 +83,7 @@ static posenc_positions token_positions(cli_trial *t)
     const posenc_tensor *tokens = cli_trial_find(t, "in_tokens");
     posenc_tensor        pos    = cli_trial_make_like(t, POSENC_I64, tokens);
     if (!t->status &&
-        posenc_positions_fairseq(tokens, strtoll(setting(t->c, "padding_idx", "1"), NULL, 10), &pos, &err))
+        posenc_positions_fairseq(tokens, (int64_t)cli_real_setting(t->c, "padding_idx", 1), &pos, &err))
         cli_trial_refused(t, &err);
     cli_trial_compare(t, CLI_INDEX, "out_pos", &pos, 0);
     return posenc_positions_array(pos);
@@ -109,8 +103,8 @@ static posenc_positions mask_positions(cli_trial *t)
                   pos      = cli_trial_make(t, POSENC_F64, 3, shape);
     for (int64_t i = 0; valid.data && i < cli_element_count(mask); i++)
         ((unsigned char *)valid.data)[i] = cli_element(mask, i) == 0;
-    if (!t->status && posenc_positions_detr(&valid, !strncmp(setting(t->c, "normalize", "no"), "yes", 3),
-                                            strtod(setting(t->c, "eps", "1e-6"), NULL), &pos, &err))
+    if (!t->status && posenc_positions_detr(&valid, cli_setting_is(t->c, "normalize", "yes"),
+                                            cli_real_setting(t->c, "eps", 1e-6), &pos, &err))
         cli_trial_refused(t, &err);
     return posenc_positions_array(pos);
 }
@@ -156,7 +150,7 @@ static posenc_status run_rows_back(cli_trial *t, const posenc_rows_in *in, const
         return cli_trial_refused(t, &err);
     if (grad.dx.data)
         cli_trial_compare(t, CLI_GRADIENT, "g_x", &grad.dx, 0);
-    cli_trial_compare_param_gradients(t);
+    cli_trial_compare_param_gradients(t, 0);
     return t->status;
 }
 
@@ -204,10 +198,10 @@ posenc_status cli_run_rows(cli_trial *t)
         return cli_trial_refused(t, &err);
     if (cli_element_count(want) == cli_element_count(&y)) /* a grid [h,w,d] is rows too */
         y = posenc_tensor_contiguous(y.data, y.dtype, want->ndim, want->shape);
-    if (strncmp(setting(t->c, "solver", ""), "exact", 5))
-        cli_trial_compare_rows(t, "out_y", &y, angles);
-    else
+    if (cli_setting_is(t->c, "solver", "exact"))
         cli_trial_compare(t, CLI_SOLVED, "out_y", &y, 0);
+    else
+        cli_trial_compare_rows(t, "out_y", &y, angles);
     compare_digits(t, work);
     return cli_trial_has(t, "gin_dy") ? run_rows_back(t, &in, shape, work) : t->status;
 }
@@ -310,30 +304,6 @@ posenc_status cli_run_rotation(cli_trial *t)
 
 /* ---------------------------------------------------------------- attention ----------------- */
 
-static posenc_status run_attention_back(cli_trial *t, const posenc_attend_in *in,
-                                        const posenc_attend_out *out, void *work)
-{
-    posenc_error       err;
-    posenc_attend_grad g = {
-        .o = out->o, .lse = out->lse, .dout = cli_trial_numbers(t, "gin_do"), .dparams = t->dparams};
-    const struct {
-        const char          *name;
-        posenc_tensor       *to;
-        const posenc_tensor *like;
-    } wanted[]  = {{"g_q", &g.dq, &in->q}, {"g_k", &g.dk, &in->k}, {"g_v", &g.dv, &in->v}};
-    const int n = sizeof wanted / sizeof *wanted;
-    for (int i = 0; i < n; i++)
-        if (cli_trial_has(t, wanted[i].name))
-            *wanted[i].to = cli_trial_make_like(t, t->with->dtype, wanted[i].like);
-    if (!t->status && posenc_attend_backward(t->plan, in, &g, work, &err))
-        return cli_trial_refused(t, &err);
-    for (int i = 0; i < n; i++)
-        if (wanted[i].to->data)
-            cli_trial_compare(t, CLI_GRADIENT, wanted[i].name, wanted[i].to, 0);
-    cli_trial_compare_param_gradients(t);
-    return t->status;
-}
-
 /* q and k after the rotary part alone. */
 static posenc_status compare_turned(cli_trial *t, const posenc_attend_in *in, void *work)
 {
@@ -348,79 +318,111 @@ static posenc_status compare_turned(cli_trial *t, const posenc_attend_in *in, vo
     return t->status;
 }
 
-/* S [D+1,H,Lq,Lk] for k = 0, where batch item d has unit vectors e_d for queries and item D has 0.
-   */
-static posenc_tensor unit_scores(cli_trial *t)
+/* An array of the file in the executor's numbers; or its real and imaginary parts, NAMEr and NAMEi, as one. */
+static posenc_tensor whole(cli_trial *t, const char *name)
 {
-    const int64_t  H = t->dims.H, D = t->dims.D, Lq = t->dims.Lq, Lk = t->dims.Lk;
-    posenc_dims    dims    = t->dims;
-    posenc_plan   *plan    = NULL;
-    posenc_options options = posenc_options_default();
-    posenc_error   err;
-    dims.B           = D + 1;
-    options.executor = POSENC_REFERENCE;
-    options.threads  = 1;
-    options.mask     = t->c->causal ? POSENC_MASK_CAUSAL : POSENC_MASK_NONE;
-    posenc_tensor q  = cli_trial_make(t, POSENC_F64, 4, (const int64_t[4]){D + 1, H, Lq, D});
-    posenc_tensor k  = cli_trial_make(t, POSENC_F64, 4, (const int64_t[4]){D + 1, dims.G, Lk, D});
-    posenc_tensor S  = cli_trial_make(t, POSENC_F64, 4, (const int64_t[4]){D + 1, H, Lq, Lk});
-    for (int64_t row = 0; !t->status && row < D * H * Lq; row++)
-        ((double *)q.data)[row * D + row / (H * Lq)] = 1;
-
-    const posenc_attend_in in = {.q      = q,
-                                 .k      = k,
-                                 .q_pos  = posenc_positions_range((double)t->c->q_offset, 1),
-                                 .k_pos  = posenc_positions_range(0, 1),
-                                 .params = t->params};
-    if (t->status || posenc_plan_create(&plan, t->e, &dims, &options, &err) ||
-        posenc_scores(plan, &in, &S, cli_trial_workspace(t, plan, POSENC_SCORES), &err))
-        cli_trial_refused(t, &err);
-    posenc_plan_free(plan);
-    return S;
+    char    parts[2][CLI_MAX_NAME];
+    int64_t shape[POSENC_MAX_DIMS];
+    if (cli_trial_has(t, name))
+        return cli_trial_numbers(t, name);
+    snprintf(parts[0], sizeof parts[0], "%sr", name);
+    snprintf(parts[1], sizeof parts[1], "%si", name);
+    const posenc_tensor re = cli_trial_numbers(t, parts[0]), im = cli_trial_numbers(t, parts[1]);
+    if (!t->status && (!re.data || !im.data || !cli_are_halves(&re, &im)))
+        cli_trial_fail(t, "it has no array %s, nor %s and %s of one shape, which a case of this form needs",
+                       name, parts[0], parts[1]);
+    if (t->status)
+        return (posenc_tensor){0};
+    cli_whole_shape(shape, &re);
+    posenc_tensor both = cli_trial_make(t, re.dtype, re.ndim, shape);
+    if (both.data)
+        cli_join_halves(&both, &re, &im);
+    return both;
 }
 
-/* out_r_rows_dist_lo_to_hi [H,n,D]: the vector that queries meet at each distance t, from q_offset
-   - (Lk-1) upwards. With k = 0 a score is scale * (q . r_t + what depends on t alone), so the score
-   of the unit vector e_d less that of 0 is scale * r_t[d]. In double, from parameters in the
-   executor's numbers. */
-static posenc_status compare_distance_vectors(cli_trial *t)
+static int has_whole(const cli_trial *t, const char *name)
 {
-    static const char name[] = "out_r_rows_dist_lo_to_hi";
-    const int64_t     H = t->dims.H, D = t->dims.D, Lq = t->dims.Lq, Lk = t->dims.Lk, n = Lq + Lk - 1;
-    if (!cli_trial_has(t, name) || !(fabs(t->c->scale) > 0))
-        return t->status;
-    const posenc_tensor S = unit_scores(t);
-    posenc_tensor       r = cli_trial_make(t, POSENC_F64, 3, (const int64_t[3]){H, n, D});
+    char part[CLI_MAX_NAME];
+    snprintf(part, sizeof part, "%sr", name);
+    return cli_trial_has(t, name) || cli_trial_has(t, part);
+}
+
+/* Measures an array, or both of its parts. */
+static void compare_whole(cli_trial *t, cli_kind kind, const char *name, const posenc_tensor *got)
+{
+    char                 parts[2][CLI_MAX_NAME];
+    const posenc_tensor *like;
+    snprintf(parts[0], sizeof parts[0], "%sr", name);
+    snprintf(parts[1], sizeof parts[1], "%si", name);
+    cli_trial_compare(t, kind, name, got, 0);
+    if (t->status || !(like = cli_trial_find(t, parts[0])))
+        return;
+    posenc_tensor re = cli_trial_make_like(t, got->dtype, like),
+                  im = cli_trial_make_like(t, got->dtype, like);
     if (t->status)
-        return t->status;
-    for (int64_t x = 0; x < H * Lq * Lk * D; x++) {
-        const int64_t d = x % D, at = x / D, j = at % Lk, i = at / Lk % Lq, h = at / (Lk * Lq);
-        const double  turned = cli_element(&S, d * H * Lq * Lk + at) - cli_element(&S, D * H * Lq * Lk + at);
-        ((double *)r.data)[(h * n + i - j + Lk - 1) * D + d] = turned / t->c->scale;
+        return;
+    if (2 * cli_element_count(like) != cli_element_count(got)) {
+        cli_trial_fail(t, "%s is not half as large as what the encoding gives", parts[0]);
+        return;
     }
-    cli_trial_compare(t, CLI_OUTPUT, name, &r, 0);
+    cli_split_halves(got, &re, &im);
+    cli_trial_compare(t, kind, parts[0], &re, 0);
+    cli_trial_compare(t, kind, parts[1], &im, 0);
+}
+
+static posenc_status run_attention_back(cli_trial *t, const posenc_attend_in *in,
+                                        const posenc_attend_out *out, void *work)
+{
+    posenc_error       err;
+    posenc_attend_grad g = {.o = out->o, .lse = out->lse, .dout = whole(t, "gin_do"), .dparams = t->dparams};
+    const struct {
+        const char          *name;
+        posenc_tensor       *to;
+        const posenc_tensor *like;
+    } wanted[]  = {{"g_q", &g.dq, &in->q}, {"g_k", &g.dk, &in->k}, {"g_v", &g.dv, &in->v}};
+    const int n = sizeof wanted / sizeof *wanted;
+    for (int i = 0; i < n; i++)
+        if (has_whole(t, wanted[i].name))
+            *wanted[i].to = cli_trial_make_like(t, t->with->dtype, wanted[i].like);
+    if (!t->status && posenc_attend_backward(t->plan, in, &g, work, &err))
+        return cli_trial_refused(t, &err);
+    for (int i = 0; i < n; i++)
+        if (wanted[i].to->data)
+            compare_whole(t, CLI_GRADIENT, wanted[i].name, wanted[i].to);
+    cli_trial_compare_param_gradients(t, 0);
     return t->status;
 }
 
 /* The sizes of an attention case, or a sentence. */
-static posenc_status attention_dims(cli_trial *t, posenc_dims *dims)
+static posenc_status attention_dims(cli_trial *t, posenc_dims *dims, const posenc_attend_in *in)
 {
-    static const char *const needed[] = {"in_q", "in_k", "in_v", NULL};
-    if (cli_trial_need(t, needed))
+    if (t->status)
         return t->status;
-    const posenc_tensor *q = cli_trial_find(t, "in_q"), *k = cli_trial_find(t, "in_k"),
-                        *v = cli_trial_find(t, "in_v");
-    if (q->ndim != 4 || k->ndim != 4 || v->ndim != 4)
-        return cli_trial_fail(t, "in_q, in_k, in_v have %d, %d, %d axes; they must be [B,H,L,D]", q->ndim,
-                              k->ndim, v->ndim);
-    *dims = (posenc_dims){.B  = q->shape[0],
-                          .H  = q->shape[1],
-                          .G  = k->shape[1],
-                          .Lq = q->shape[2],
-                          .Lk = k->shape[2],
-                          .D  = q->shape[3],
-                          .Dv = v->shape[3]};
+    if (in->q.ndim != 4 || in->k.ndim != 4 || in->v.ndim != 4)
+        return cli_trial_fail(t, "in_q, in_k, in_v have %d, %d, %d axes; they must be [B,H,L,D]", in->q.ndim,
+                              in->k.ndim, in->v.ndim);
+    *dims = (posenc_dims){.B  = in->q.shape[0],
+                          .H  = in->q.shape[1],
+                          .G  = in->k.shape[1],
+                          .Lq = in->q.shape[2],
+                          .Lk = in->k.shape[2],
+                          .D  = in->q.shape[3],
+                          .Dv = in->v.shape[3]};
     return POSENC_OK;
+}
+
+static posenc_attend_in attention_inputs(cli_trial *t)
+{
+    posenc_attend_in in = {.q     = whole(t, "in_q"),
+                           .k     = whole(t, "in_k"),
+                           .v     = whole(t, "in_v"),
+                           .q_pos = posenc_positions_range((double)t->c->q_offset, 1),
+                           .k_pos = posenc_positions_range(0, 1)};
+    in.allowed          = cli_trial_convert(t, POSENC_U8, cli_trial_find(t, "in_allow"));
+    /* one list of segments: queries and keys are the same tokens */
+    in.q_segments = cli_trial_convert(t, POSENC_I64, cli_trial_find(t, "in_segment_ids"));
+    in.k_segments = cli_trial_convert(t, POSENC_I64, cli_trial_find(t, "in_segment_ids"));
+    return in;
 }
 
 posenc_status cli_run_attention(cli_trial *t)
@@ -429,21 +431,11 @@ posenc_status cli_run_attention(cli_trial *t)
     posenc_dims  dims;
     const int    mask =
         (t->c->causal ? POSENC_MASK_CAUSAL : 0) | (cli_trial_has(t, "in_allow") ? POSENC_MASK_EXPLICIT : 0);
-    if (attention_dims(t, &dims) || cli_trial_plan(t, &dims, mask) || cli_trial_params(t))
+    posenc_attend_in in = attention_inputs(t);
+    if (attention_dims(t, &dims, &in) || cli_trial_plan(t, &dims, mask) || cli_trial_params(t))
         return t->status;
+    in.params = t->params;
 
-    const posenc_attend_in  in  = {.q       = cli_trial_numbers(t, "in_q"),
-                                   .k       = cli_trial_numbers(t, "in_k"),
-                                   .v       = cli_trial_numbers(t, "in_v"),
-                                   .q_pos   = posenc_positions_range((double)t->c->q_offset, 1),
-                                   .k_pos   = posenc_positions_range(0, 1),
-                                   .allowed = cli_trial_convert(t, POSENC_U8, cli_trial_find(t, "in_allow")),
-                                   /* one list of segments: queries and keys are the same tokens */
-                                   .q_segments =
-                                       cli_trial_convert(t, POSENC_I64, cli_trial_find(t, "in_segment_ids")),
-                                   .k_segments =
-                                       cli_trial_convert(t, POSENC_I64, cli_trial_find(t, "in_segment_ids")),
-                                   .params = t->params};
     const posenc_attend_out out = {
         .o   = cli_trial_make(t, t->with->dtype, 4, (const int64_t[4]){dims.B, dims.H, dims.Lq, dims.Dv}),
         .lse = cli_trial_make(t, t->with->dtype, 3, (const int64_t[3]){dims.B, dims.H, dims.Lq})};
@@ -457,8 +449,8 @@ posenc_status cli_run_attention(cli_trial *t)
         return cli_trial_refused(t, &err);
     cli_trial_compare(t, CLI_OUTPUT, "out_score", &S, 0);
     cli_trial_compare(t, CLI_OUTPUT, "out_lse", &out.lse, 0);
-    cli_trial_compare(t, CLI_OUTPUT, "out_o", &out.o, 0);
-    if (compare_turned(t, &in, work) || compare_distance_vectors(t))
+    compare_whole(t, CLI_OUTPUT, "out_o", &out.o);
+    if (compare_turned(t, &in, work) || cli_compare_inside(t, &in))
         return t->status;
-    return cli_trial_has(t, "gin_do") ? run_attention_back(t, &in, &out, work) : t->status;
+    return has_whole(t, "gin_do") ? run_attention_back(t, &in, &out, work) : t->status;
 }

@@ -156,19 +156,26 @@ static void put_list(char text[CLI_GRID_TEXT], const char *name, const cli_place
                                  (long long)p->grid[a]);
 }
 
-int cli_places_settings(const cli_places *p, const posenc_encoding *e, char text[CLI_GRID_TEXT])
+/* The grid as settings of the encoding; empty where it has none for it. */
+static void write_grid(const cli_places *p, const posenc_encoding_info *info, char text[CLI_GRID_TEXT])
 {
-    static const char *const    lists[] = {"shape", "grid_out"};
-    const posenc_encoding_info *info    = posenc_encoding_part(e, POSENC_INPUT);
-    text[0]                             = '\0';
-    if (!p->axes)
-        return CLI_DONE;
+    static const char *const lists[] = {"shape", "grid_out"};
+    text[0]                          = '\0';
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         if (has_setting(info, lists[i]))
-            return put_list(text, lists[i], p), CLI_DONE;
+            put_list(text, lists[i], p);
     if (p->axes == 2 && has_setting(info, "height") && has_setting(info, "width"))
         snprintf(text, CLI_GRID_TEXT, "height=%lld width=%lld", (long long)p->grid[0], (long long)p->grid[1]);
-    else if (p->axes != posenc_coordinates(e))
+}
+
+int cli_places_settings(cli_places *p, const posenc_encoding *e, char text[CLI_GRID_TEXT])
+{
+    const posenc_encoding_info *info = posenc_encoding_part(e, POSENC_INPUT);
+    text[0]                          = '\0';
+    if (p->axes)
+        write_grid(p, info, text);
+    p->is_numbered = text[0] != '\0';
+    if (p->axes && !p->is_numbered && p->axes != posenc_coordinates(e))
         return cli_usage("encode: a grid of %d axes is nothing to %s, whose positions have %d; give %s",
                          p->axes, info->name, posenc_coordinates(e),
                          posenc_coordinates(e) == 1 ? "--length" : "as many sizes");
@@ -193,8 +200,8 @@ int cli_places_positions(cli_places *p, const posenc_encoding *e, int64_t tokens
 {
     const int N = posenc_coordinates(e);
     if (p->axes)
-        p->length = tokens ? tokens : grid_tokens(p);
-    if (p->axes && !tokens && N > 1)
+        p->length = p->is_numbered ? tokens : grid_tokens(p);
+    if (p->axes && !p->is_numbered && N > 1)
         list_grid(p, in);
     *pos = posenc_positions_range(0, 1);
     if (!p->list.data)

@@ -22,8 +22,9 @@ typedef struct cli_places {
     int64_t       length;             /* rows; 0: those of the grid */
     int64_t       grid[CLI_MAX_AXES]; /* axes of them */
     int           axes;
-    posenc_tensor list; /* [L,N] F64 of --positions; no data: a range */
-    double        last; /* the largest of them */
+    int           is_numbered; /* the grid is one of settings, whose tokens the encoding numbers */
+    posenc_tensor list;        /* [L,N] F64 of --positions; no data: a range */
+    double        last;        /* the largest of them */
 } cli_places;
 
 /* The three options as rows of a table. */
@@ -40,9 +41,9 @@ typedef struct cli_places {
 int cli_places_read(cli_places *places, const cli_args *args, cli_inputs *in);
 
 /* "height=3 width=5": settings that make e's grid this one; empty where it has none. An exit status. */
-int cli_places_settings(const cli_places *places, const posenc_encoding *e, char text[CLI_GRID_TEXT]);
+int cli_places_settings(cli_places *places, const posenc_encoding *e, char text[CLI_GRID_TEXT]);
 
-/* The positions of a run of e for these sizes, and its length. `tokens`: posenc_rows_extent. An exit status. */
+/* The positions of a run of e for these sizes, and its length. `tokens`: posenc_rows_tokens. An exit status. */
 int cli_places_positions(cli_places *places, const posenc_encoding *e, int64_t tokens, cli_inputs *in,
                          posenc_positions *pos);
 

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- arrays -------------------- */
@@ -211,6 +212,31 @@ void cli_trial_compare_rows(cli_trial *t, const char *name, const posenc_tensor 
     measure(t, name, got, &(cli_allowance){CLI_OUTPUT, is_single(t), 0, angles, 0});
 }
 
+/* ---------------------------------------------------------------- settings ------------------ */
+
+/* The value of `name` in the settings text, up to the next blank; NULL if it is not there. */
+static const char *find_setting(const posenc_case *c, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *at = c->settings; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (!strncmp(at, name, n) && at[n] == '=')
+            return at + n + 1;
+    return NULL;
+}
+
+double cli_real_setting(const posenc_case *c, const char *name, double standard)
+{
+    const char *text = find_setting(c, name);
+    return text ? strtod(text, NULL) : standard;
+}
+
+int cli_setting_is(const posenc_case *c, const char *name, const char *word)
+{
+    const char  *text = find_setting(c, name);
+    const size_t n    = strlen(word);
+    return text && !strncmp(text, word, n) && (!text[n] || text[n] == ' ');
+}
+
 /* ---------------------------------------------------------------- plan and parameters ------- */
 
 posenc_status cli_trial_plan(cli_trial *t, const posenc_dims *dims, int mask)
@@ -229,21 +255,21 @@ posenc_status cli_trial_plan(cli_trial *t, const posenc_dims *dims, int mask)
 }
 
 /* Copies the file's par_<name> over the initial value of a parameter. */
-static void take_param(cli_trial *t, int i)
+static void take_param(cli_trial *t, posenc_tensor *to, int i)
 {
     const char          *name = posenc_param_name(t->e, i);
     const posenc_tensor *from = find_joined(t, "par_", name);
     char                 is[160], must[160];
     if (!from)
         return;
-    if (!same_shape(from, &t->params[i])) {
+    if (!same_shape(from, to)) {
         describe_shape(is, sizeof is, from);
-        describe_shape(must, sizeof must, &t->params[i]);
+        describe_shape(must, sizeof must, to);
         cli_trial_fail(t, "par_%.60s has the shape %s; the settings ask for %s", name, is, must);
         return;
     }
     for (int64_t n = 0; n < cli_element_count(from); n++)
-        put(&t->params[i], n, cli_element(from, n));
+        put(to, n, cli_element(from, n));
 }
 
 posenc_status cli_trial_initial(cli_trial *t, const posenc_dims *dims, posenc_dtype dtype,
@@ -270,20 +296,22 @@ posenc_status cli_trial_params(cli_trial *t)
 {
     memset(t->dparams, 0, sizeof t->dparams);
     cli_trial_initial(t, &t->dims, t->with->dtype, t->params);
+    cli_trial_initial(t, &t->dims, POSENC_F64, t->exact);
     for (int i = 0; i < posenc_param_count(t->e) && !t->status; i++) {
-        take_param(t, i);
+        take_param(t, &t->params[i], i);
+        take_param(t, &t->exact[i], i);
         if (find_joined(t, "g_", posenc_param_name(t->e, i)))
             t->dparams[i] = cli_trial_make_like(t, t->with->dtype, &t->params[i]);
     }
     return t->status;
 }
 
-void cli_trial_compare_param_gradients(cli_trial *t)
+void cli_trial_compare_param_gradients(cli_trial *t, double angle)
 {
     char name[CLI_MAX_NAME];
     for (int i = 0; i < posenc_param_count(t->e); i++)
         if (t->dparams[i].data) {
             snprintf(name, sizeof name, "g_%s", posenc_param_name(t->e, i));
-            cli_trial_compare(t, CLI_GRADIENT, name, &t->dparams[i], 0);
+            cli_trial_compare(t, CLI_GRADIENT, name, &t->dparams[i], angle);
         }
 }

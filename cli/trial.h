@@ -29,6 +29,7 @@ typedef struct cli_trial {
     posenc_plan           *plan;
     posenc_dims            dims;
     posenc_tensor          params[CLI_MAX_PARAMS], dparams[CLI_MAX_PARAMS];
+    posenc_tensor exact[CLI_MAX_PARAMS]; /* the parameters in double, for what is made of them there */
 } cli_trial;
 
 /* Both return the trial's status. */
@@ -57,13 +58,17 @@ posenc_status cli_trial_plan(cli_trial *t, const posenc_dims *dims, int mask);
 /* All parameters as the encoding's source initialises them. */
 posenc_status cli_trial_initial(cli_trial *t, const posenc_dims *dims, posenc_dtype dtype,
                                 posenc_tensor *params);
-/* t->params: initial values, then those of the file; t->dparams where the file has a gradient. */
+/* t->params and t->exact: initial values, then those of the file; t->dparams where the file has a gradient. */
 posenc_status cli_trial_params(cli_trial *t);
 
 /* Measures an array against the file's of that name, if it has one; shapes may differ in leading
    axes of length 1. `angle` as in cli_allowance. */
 void cli_trial_compare(cli_trial *t, cli_kind kind, const char *name, const posenc_tensor *got, double angle);
 void cli_trial_compare_rows(cli_trial *t, const char *name, const posenc_tensor *got, const double *angles);
-void cli_trial_compare_param_gradients(cli_trial *t);
+void cli_trial_compare_param_gradients(cli_trial *t, double angle);
+
+/* A setting of the case as a number, or as a word; what the settings do not say is `standard`, and no word. */
+double cli_real_setting(const posenc_case *c, const char *name, double standard);
+int    cli_setting_is(const posenc_case *c, const char *name, const char *word);
 
 #endif

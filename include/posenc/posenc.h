@@ -290,11 +290,10 @@ POSENC_API const posenc_encoding_info *posenc_encoding_part(const posenc_encodin
    (complex_order: id of the word, position); 1 without an input part. */
 POSENC_API int posenc_coordinates(const posenc_encoding *e);
 
-/* The table of e's input part for these sizes: numbers per row, and how many tokens a range of positions numbers (the places
-   of a grid and the rows before it); 0 where the encoding does not count them. Either pointer may be NULL. Errors:
-   UNSUPPORTED without an input part, SETTING. */
-POSENC_API posenc_status posenc_rows_extent(const posenc_encoding *e, const posenc_dims *dims,
-                                            int64_t *tokens, int64_t *width, posenc_error *err);
+/* *tokens = how many tokens a range of positions numbers in the grid of e's input part, its places and the rows before it;
+   0 where the encoding has no grid. UNSUPPORTED if e has no part at place input. */
+POSENC_API posenc_status posenc_rows_tokens(const posenc_encoding *e, const posenc_dims *dims,
+                                            int64_t *tokens, posenc_error *err);
 
 /* The settings with which an encoding is tried in a small model that is trained at dims->L (`compare`), as text for
    posenc_encoding_create; each room states its own. buf receives at most n bytes. */
@@ -469,6 +468,17 @@ POSENC_API posenc_status posenc_bias(const posenc_plan *plan, const posenc_atten
    deberta: rel = P(i) - P(j); "position_buckets=256 max_relative_positions=512 clip_first=no"; signed, before adding k. */
 POSENC_API posenc_status posenc_index_map(const char *map, const char *settings, const int64_t *rel,
                                           int64_t n, int64_t *out, posenc_error *err);
+
+/* A window of rows x columns tokens, row by row (Swin). index [n,n], n = rows*columns: which of the (2 rows - 1)(2 columns - 1)
+   offsets lies between query i and key j. coordinates [2 rows - 1, 2 columns - 1, 2]: what swin_v2's network sees of each
+   offset, y first; pretrained sizes of 0 mean the window itself. Memory of the caller.
+   Errors: ARGUMENT (NULL), RANGE (sizes below 1 or above 4096; a pretrained size of 1 where the window has more).
+   Source: microsoft/Swin-Transformer, relative_position_index and relative_coords_table. */
+POSENC_API posenc_status posenc_window_index(int64_t rows, int64_t columns, int64_t *index,
+                                             posenc_error *err);
+POSENC_API posenc_status posenc_window_coordinates(int64_t rows, int64_t columns, int64_t pretrained_rows,
+                                                   int64_t pretrained_columns, double *coordinates,
+                                                   posenc_error *err);
 
 /* Worked numbers from the paper, stated by each room: the value at (a,b,c) under `settings`.
    input: row a, channel b. rotary: frequency of pair a. score: bias of head a, query at b, key at c.

@@ -13,8 +13,11 @@ static pe_attention attention_of(const posenc_plan *plan)
 {
     const posenc_dims *d = &plan->dims;
     pe_attention       a = {0};
-    a.sizes         = (pe_problem){d->B, d->H, d->G, d->Lq, d->Lk, d->D, d->Dv, d->d_model, d->L, NULL, 0};
-    a.terms         = &plan->terms;
+    a.sizes = (pe_problem){d->B, d->H, d->G, d->Lq, d->Lk, d->D, d->Dv, d->d_model, d->L, NULL, 0};
+    a.D     = d->D;
+    a.terms = &plan->terms;
+    if (plan->terms.prepare.fill)
+        a.sizes.D = plan->terms.prepare.width;
     a.turn          = plan->turn.M ? &plan->turn : NULL;
     a.turn_keys     = plan->turn.M ? &plan->turn_keys : NULL;
     a.mask          = plan->options.mask;
@@ -328,8 +331,8 @@ posenc_status posenc_attend(const posenc_plan *plan, const posenc_attend_in *in,
 static posenc_status check_gradients(const pe_attention *a, const posenc_attend_grad *g, posenc_error *err)
 {
     const pe_problem *p    = &a->sizes;
-    const int64_t     o[4] = {p->B, p->H, p->Lq, p->Dv}, q[4] = {p->B, p->H, p->Lq, p->D},
-                  k[4] = {p->B, p->G, p->Lk, p->D}, v[4] = {p->B, p->G, p->Lk, p->Dv};
+    const int64_t     o[4] = {p->B, p->H, p->Lq, p->Dv}, q[4] = {p->B, p->H, p->Lq, a->D},
+                  k[4] = {p->B, p->G, p->Lk, a->D}, v[4] = {p->B, p->G, p->Lk, p->Dv};
     posenc_status status = check_rows(&g->o, "attend: o", o, err);
     if (!status)
         status = check_rows(&g->dout, "attend: dout", o, err);

@@ -179,6 +179,24 @@ static pe_chosen *part_for(posenc_encoding *e, const char **name, size_t *length
     return NULL;
 }
 
+/* A map's value goes on over the pairs that follow as long as their names are its own. */
+static size_t map_length(const pe_chosen *part, const char *name, size_t name_length, const char *text,
+                         size_t n, size_t rest)
+{
+    const int index = pe_setting_index(part->room->info.settings, name, name_length);
+    if (index < 0 || strcmp(part->room->info.settings[index].type, "map"))
+        return n;
+    while (n < rest && text[n] == ':') {
+        const size_t more  = pair_length(text + n + 1, rest - n - 1);
+        const char  *equal = memchr(text + n + 1, '=', more);
+        if (!equal || pe_word_index(part->room->info.settings[index].range, text + n + 1,
+                                    (size_t)(equal - text) - n - 1) < 0)
+            break;
+        n += 1 + more;
+    }
+    return n;
+}
+
 /* "a=1:b=2" for one part, or (part NULL) for whichever part has the name. */
 static posenc_status parse_pairs(posenc_encoding *e, pe_chosen *part, const char *text, size_t length,
                                  posenc_error *err)
@@ -189,8 +207,8 @@ static posenc_status parse_pairs(posenc_encoding *e, pe_chosen *part, const char
             text++;
         if (text == end)
             break;
-        const size_t n     = pair_length(text, (size_t)(end - text));
-        const char  *equal = memchr(text, '=', n), *name = text;
+        size_t      n     = pair_length(text, (size_t)(end - text));
+        const char *equal = memchr(text, '=', n), *name = text;
         if (!equal)
             return pe_fail(err, POSENC_SETTING, "setting '%.*s' has no value; write name=value", (int)n,
                            text);
@@ -199,6 +217,7 @@ static posenc_status parse_pairs(posenc_encoding *e, pe_chosen *part, const char
         if (!owner)
             return pe_fail(err, POSENC_SETTING, "setting '%.*s' names no encoding of this specification",
                            (int)(equal - text), text);
+        n = map_length(owner, name, name_length, text, n, (size_t)(end - text));
         const posenc_status status =
             set_value(e, owner, name, name_length, equal + 1, n - (size_t)(equal + 1 - text), err);
         if (status)
@@ -431,23 +450,20 @@ posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dim
     return part->room->check ? part->room->check(&r->problem, err) : POSENC_OK;
 }
 
-posenc_status posenc_rows_extent(const posenc_encoding *e, const posenc_dims *dims, int64_t *tokens,
-                                 int64_t *width, posenc_error *err)
+posenc_status posenc_rows_tokens(const posenc_encoding *e, const posenc_dims *dims, int64_t *tokens,
+                                 posenc_error *err)
 {
-    if (!e || !dims)
-        return pe_fail(err, POSENC_ARGUMENT, "rows: e and dims must not be NULL");
-    const pe_chosen  *part = &e->parts[POSENC_INPUT];
-    const posenc_dims full = pe_full_dims(dims);
-    pe_resolved       r;
+    pe_resolved r;
+    if (!e || !dims || !tokens)
+        return pe_fail(err, POSENC_ARGUMENT, "rows: e, dims and tokens must not be NULL");
+    const pe_chosen *part = &e->parts[POSENC_INPUT];
     if (!part->room)
         return pe_fail(err, POSENC_UNSUPPORTED, "rows: %s has no part at place input", e->spec);
+    const posenc_dims   full   = pe_full_dims(dims);
     const posenc_status status = pe_resolve(&r, part, &full, err);
     if (status)
         return status;
-    if (tokens)
-        *tokens = part->room->tokens ? part->room->tokens(&r.problem) : 0;
-    if (width)
-        *width = part->room->width(&r.problem);
+    *tokens = part->room->tokens ? part->room->tokens(&r.problem) : 0;
     return pe_done(err);
 }
 

@@ -112,3 +112,47 @@ posenc_status posenc_index_map(const char *map, const char *settings, const int6
             return run_map(m, settings, rel, n, out, err);
     return pe_fail(err, POSENC_ARGUMENT, "index map '%s' is unknown; there are t5 and deberta", map);
 }
+
+/* ---- windows ---- */
+
+enum { LARGEST_WINDOW = 4096 };
+
+static posenc_status check_window(int64_t rows, int64_t columns, const void *out, posenc_error *err)
+{
+    if (!out)
+        return pe_fail(err, POSENC_ARGUMENT, "window: the output must not be NULL");
+    if (rows < 1 || columns < 1 || rows > LARGEST_WINDOW || columns > LARGEST_WINDOW)
+        return pe_fail(err, POSENC_RANGE, "window: %lldx%lld tokens; each side must be 1 to %d",
+                       (long long)rows, (long long)columns, LARGEST_WINDOW);
+    return pe_done(err);
+}
+
+posenc_status posenc_window_index(int64_t rows, int64_t columns, int64_t *index, posenc_error *err)
+{
+    const posenc_status status = check_window(rows, columns, index, err);
+    const int64_t       n      = rows * columns;
+    for (int64_t x = 0; !status && x < n * n; x++) {
+        const int64_t i = x / n, j = x % n;
+        index[x] = pe_index_window(i / columns - j / columns, i % columns - j % columns, rows, columns);
+    }
+    return status;
+}
+
+posenc_status posenc_window_coordinates(int64_t rows, int64_t columns, int64_t pretrained_rows,
+                                        int64_t pretrained_columns, double *coordinates, posenc_error *err)
+{
+    const posenc_status status = check_window(rows, columns, coordinates, err);
+    if (status)
+        return status;
+    if (pretrained_rows < 0 || pretrained_columns < 0 || (pretrained_rows == 1 && rows > 1) ||
+        (pretrained_columns == 1 && columns > 1))
+        return pe_fail(err, POSENC_RANGE,
+                       "window: pretrained at %lldx%lld; a side must be 0 (the window's own) or 2 and more",
+                       (long long)pretrained_rows, (long long)pretrained_columns);
+    for (int64_t x = 0; x < (2 * rows - 1) * (2 * columns - 1); x++) {
+        const int64_t dy = x / (2 * columns - 1) - (rows - 1), dx = x % (2 * columns - 1) - (columns - 1);
+        coordinates[2 * x]     = pe_window_coordinate(dy, rows, pretrained_rows);
+        coordinates[2 * x + 1] = pe_window_coordinate(dx, columns, pretrained_columns);
+    }
+    return pe_done(err);
+}

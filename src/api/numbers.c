@@ -50,14 +50,52 @@ posenc_status pe_numbers_check(const posenc_plan *plan, int places, const posenc
     return POSENC_OK;
 }
 
+/* Does a member by distance read this parameter where it lies? Then it is neither converted nor summed here. */
+static int is_left(const posenc_plan *plan, pe_param_place at)
+{
+    const pe_owner owner = at.place == POSENC_WEIGHT ? PE_WEIGHT : PE_SCORE;
+    if (at.place != POSENC_SCORE && at.place != POSENC_WEIGHT)
+        return 0;
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
+        const pe_by_distance m = pe_member(&plan->terms, kind);
+        if (m.row && m.owner == owner && m.param == at.local)
+            return 1;
+    }
+    return 0;
+}
+
+/* What a room makes of its parameters, one place behind them; its cotangents only where a parameter's are wanted. */
+static void load_derived(pe_numbers *n, const posenc_plan *plan, posenc_place place, pe_arena *arena)
+{
+    const pe_resolved *part = &plan->parts[place];
+    if (!part->room || !part->room->derived)
+        return;
+    const int     count = part->room->info.param_count;
+    const int64_t size  = plan->sizes[place][count];
+    double       *made = pe_take_doubles(arena, size), *sum = pe_take_doubles(arena, size);
+    if (!arena->memory)
+        return;
+    part->room->derive(&part->problem, n->par[place], made);
+    n->par[place][count] = made;
+    for (int i = 0; i < count; i++)
+        if (n->dpar[place][i])
+            n->dpar[place][count] = sum;
+    memset(sum, 0, (size_t)size * sizeof *sum);
+}
+
 void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, const posenc_tensor *params,
-                     const posenc_tensor *dparams, pe_arena *arena)
+                     posenc_tensor *dparams, pe_arena *arena)
 {
     memset(n, 0, sizeof *n);
     for (int i = 0; i < plan->e->param_count; i++) {
         const pe_param_place at = plan->e->params[i];
         if (!is_of(plan, places, i))
             continue;
+        if (is_left(plan, at)) {
+            n->left[at.place][at.local]  = params ? &params[i] : NULL;
+            n->dleft[at.place][at.local] = dparams && dparams[i].data ? &dparams[i] : NULL;
+            continue;
+        }
         const int64_t size = plan->sizes[at.place][at.local];
         double       *wide = pe_take_doubles(arena, size), *sum = pe_take_doubles(arena, size);
         if (!arena->memory)
@@ -70,10 +108,26 @@ void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, const p
             n->dpar[at.place][at.local] = sum;
         }
     }
+    for (int place = 0; place < POSENC_PLACES; place++)
+        if (places >> place & 1)
+            load_derived(n, plan, place, arena);
+}
+
+static void fold_derived(const pe_numbers *n, const posenc_plan *plan, posenc_place place)
+{
+    const pe_resolved *part = &plan->parts[place];
+    if (!part->room || !part->room->derived)
+        return;
+    const int count = part->room->info.param_count;
+    if (n->dpar[place][count])
+        part->room->derive_back(&part->problem, n->par[place], n->par[place][count], n->dpar[place][count],
+                                n->dpar[place]);
 }
 
 void pe_numbers_add(const pe_numbers *n, const posenc_plan *plan, posenc_tensor *dparams)
 {
+    for (int place = 0; dparams && place < POSENC_PLACES; place++)
+        fold_derived(n, plan, place);
     for (int i = 0; dparams && i < plan->e->param_count; i++) {
         const pe_param_place at  = plan->e->params[i];
         const double        *sum = n->dpar[at.place][at.local];
@@ -94,7 +148,9 @@ pe_part pe_part_of(const posenc_plan *plan, posenc_place place, const pe_numbers
     part.p     = &plan->parts[place].problem;
     part.par   = n->par[place];
     part.dpar  = gradients ? n->dpar[place] : NULL;
-    part.count = plan->parts[place].room->info.param_count;
+    part.left  = n->left[place];
+    part.dleft = gradients ? n->dleft[place] : NULL;
+    part.count = plan->parts[place].room->info.param_count + (plan->parts[place].room->derived != NULL);
     part.sizes = plan->sizes[place];
     return part;
 }

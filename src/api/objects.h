@@ -66,10 +66,13 @@ posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dim
 /* Which part owns parameter `index`, and its number there. NULL outside. */
 const pe_chosen *pe_param_owner(const posenc_encoding *e, int index, int *local);
 
-/* What a run needs of the caller's parameters, by place and the room's own number: doubles, and where gradients add. */
+/* What a run needs of the caller's parameters, by place and the room's own number: doubles and where gradients add; or,
+   where a member by distance reads the parameter itself, the caller's tensors. */
 typedef struct pe_numbers {
-    const double *par[POSENC_PLACES][PE_MAX_PARAMS];
-    double       *dpar[POSENC_PLACES][PE_MAX_PARAMS];
+    const double        *par[POSENC_PLACES][PE_MAX_PARAMS];
+    double              *dpar[POSENC_PLACES][PE_MAX_PARAMS];
+    const posenc_tensor *left[POSENC_PLACES][PE_MAX_PARAMS];
+    posenc_tensor       *dleft[POSENC_PLACES][PE_MAX_PARAMS];
 } pe_numbers;
 
 /* Of some places (bits 1 << place), the others' parameters are not looked at: checks params and dparams (`who`: "attend"). */
@@ -77,7 +80,7 @@ posenc_status pe_numbers_check(const posenc_plan *plan, int places, const posenc
                                const posenc_tensor *dparams, const char *who, posenc_error *err);
 /* Converts parameters and zeroes gradient sums; counts on an arena without memory. */
 void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, const posenc_tensor *params,
-                     const posenc_tensor *dparams, pe_arena *arena);
+                     posenc_tensor *dparams, pe_arena *arena);
 /* Adds the sums to the caller's tensors. */
 void pe_numbers_add(const pe_numbers *n, const posenc_plan *plan, posenc_tensor *dparams);
 

@@ -130,6 +130,22 @@ static posenc_status find_sizes(posenc_plan *plan, posenc_error *err)
     return POSENC_OK;
 }
 
+static posenc_status find_derived(posenc_plan *plan, posenc_error *err)
+{
+    for (int place = 0; place < POSENC_PLACES; place++) {
+        const pe_resolved *part = &plan->parts[place];
+        if (!part->room || !part->room->derived)
+            continue;
+        const int64_t size = part->room->derived(&part->problem);
+        if (size > (int64_t)1 << 40)
+            return pe_fail(err, POSENC_SETTING,
+                           "plan: %s would make %lld numbers of its parameters; at most 2^40 are possible",
+                           part->room->info.name, (long long)size);
+        plan->sizes[place][part->room->info.param_count] = size;
+    }
+    return POSENC_OK;
+}
+
 /* Members by distance of the weight part join those of the score part; there is one of each. */
 static posenc_status add_weight_terms(posenc_plan *plan, posenc_error *err)
 {
@@ -230,6 +246,8 @@ static posenc_status prepare(posenc_plan *plan, double *turn_memory, posenc_erro
         status = check_options(plan, err);
     if (!status)
         status = find_sizes(plan, err);
+    if (!status)
+        status = find_derived(plan, err);
     if (!status && attends(plan))
         status = fill_terms(plan, err);
     if (status)

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/expression.h"
@@ -140,6 +141,44 @@ static posenc_status resolve_list(pe_value *value, const posenc_setting_info *ro
     return POSENC_OK;
 }
 
+/* One "name=number" of a map into its place. Returns its length, 0 with the reason in err. */
+static size_t resolve_entry(pe_value *value, const posenc_setting_info *row, const char *text,
+                            const pe_scope *scope, const char *who, posenc_error *err)
+{
+    const size_t n = strcspn(text, ":"), named = strcspn(text, "=");
+    const int    index = named < n ? pe_word_index(row->range, text, named) : -1;
+    char         number[PE_MAX_TEXT];
+    pe_value     item = {0};
+    if (index < 0 || index >= PE_MAX_ITEMS || n - named - 1 >= sizeof number) {
+        pe_fail(err, POSENC_SETTING, "%s: %s=%s is no map; write name=integer joined by ':', names: %s", who,
+                row->name, text, row->range);
+        return 0;
+    }
+    snprintf(number, sizeof number, "%.*s", (int)(n - named - 1), text + named + 1);
+    const posenc_setting_info entry = {row->name, "integer", "", "0..", row->meaning};
+    if (resolve_number(&item, &entry, number, scope, who, err))
+        return 0;
+    value->items[index] = item.integer;
+    value->count        = index >= value->count ? index + 1 : value->count;
+    return n;
+}
+
+/* The standard says every name; the text some of them. Without a table the text alone is checked: the standard may
+   name other settings. */
+static posenc_status resolve_map(pe_value *value, const posenc_setting_info *row, const char *text,
+                                 const pe_scope *scope, const char *who, posenc_error *err)
+{
+    const char *both[] = {row->standard, text};
+    for (int i = scope->table ? 0 : 1; i < 2; i++)
+        for (const char *at = both[i]; *at;) {
+            const size_t n = resolve_entry(value, row, at, scope, who, err);
+            if (n == 0)
+                return POSENC_SETTING;
+            at += n + (at[n] != '\0');
+        }
+    return POSENC_OK;
+}
+
 posenc_status pe_setting_resolve(pe_value *value, const posenc_setting_info *row, const char *text,
                                  const posenc_dims *sizes, const char *who, posenc_error *err)
 {
@@ -158,6 +197,8 @@ posenc_status pe_setting_resolve_in(pe_value *value, const posenc_setting_info *
         return resolve_number(value, row, chosen, scope, who, err);
     if (!strcmp(row->type, "list"))
         return resolve_list(value, row, chosen, scope, who, err);
+    if (!strcmp(row->type, "map"))
+        return resolve_map(value, row, chosen, scope, who, err);
     const char *range = strcmp(row->type, "flag") ? row->range : "no|yes";
     const int   index = pe_word_index(range, chosen, strlen(chosen));
     if (index < 0)

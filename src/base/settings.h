@@ -5,7 +5,8 @@
  * A table row says name, type, standard, range and meaning; everything else - parsing, defaults, range checks,
  * printing, help - follows from it. Types: "integer" and "real" (expressions over the sizes are allowed: "8*L"),
  * "word" (one of range, separated by |), "flag" (yes|no), "list" (1 to 8 integers joined by ':', or by 'x' for a grid:
- * "24:20:20", "7x7"; the range is that of each; as a number it is their product). A standard of "" means absent: value.given is 0. A standard may also
+ * "24:20:20", "7x7"; the range is that of each; as a number it is their product), "map" (names of range with an integer each,
+ * "a=8:b=4"; items in the order of range, those that are not named as the standard has them). A standard of "" means absent: value.given is 0. A standard may also
  * name settings that stand before it in the table: "-max_relative"; one that is absent counts as infinity.
  */
 #ifndef PE_BASE_SETTINGS_H

@@ -55,10 +55,10 @@ typedef struct pe_encoding {
     int64_t (*width)(const pe_problem *p);
     /* Coordinates of a position, from words, flags and lengths of lists. NULL: 1. */
     int (*coordinates)(const pe_value *set);
-    /* How many tokens a range may number, and where number s = 0 .. tokens-1 stands: at[coordinates], NAN for a token
-       without a place (the zero row of a class token). NULL: a range is the position; of several coordinates it is
-       refused. */
+    /* How many tokens the rows of a grid are, those of class tokens included. NULL: it has none, a range may go on. */
     int64_t (*tokens)(const pe_problem *p);
+    /* Where token number s = 0, 1, ... of a range stands: at[coordinates], NAN for a token without a place (the zero row of a
+       class token). NULL: a range is the position; of several coordinates it is refused. */
     void (*locate)(const pe_problem *p, int64_t s, double at[]);
     /* The first of several coordinates is no place but the id of a word, a whole number 0 .. ids-1; accept is not asked
        then. NULL: it is a place. */
@@ -85,6 +85,12 @@ typedef struct pe_encoding {
 
     /* -- score, weight -- */
     void (*terms)(const pe_problem *p, pe_terms *s);
+    /* Numbers made of the parameters once per run, for hooks and preparations: par[param_count], and dpar there takes
+       their cotangents. derive_back may overwrite `dmade`. NULL: none. */
+    int64_t (*derived)(const pe_problem *p);
+    void (*derive)(const pe_problem *p, const double *const par[], double made[]);
+    void (*derive_back)(const pe_problem *p, const double *const par[], const double made[], double dmade[],
+                        double *const dpar[]);
     /* May a run ask for these positions and distances? NULL: any. */
     posenc_status (*reach)(const pe_problem *p, const pe_span *span, posenc_error *err);
     /* weight: a setting "name=value" that takes the place of its standard beside a score part. NULL: none. */

@@ -17,7 +17,8 @@
 #include "kernels/kernels.h"
 
 typedef struct pe_attention {
-    pe_problem      sizes; /* of this run; `set` is not used */
+    pe_problem      sizes; /* of this run; `set` is not used; D is that of prepared rows */
+    int64_t         D;     /* of the caller's q and k */
     const pe_terms *terms;
     pe_part         parts[PE_OWNERS]; /* those that filled the terms; p is NULL where no part did */
     const pe_turn  *turn, *turn_keys; /* of queries and of keys; NULL: no rotation */
@@ -51,6 +52,15 @@ void pe_tiled_scores(const pe_attention *a, const posenc_tensor *S, pe_arena *ar
 /* What the terms add whatever the content: bias [H,Lq,Lk], positions of batch item 0; in double. */
 void pe_attend_bias(const pe_attention *a, const posenc_tensor *bias, pe_arena *arena);
 
+/* Rows of a member for the distances t0 .. t0+n-1, and what becomes of their cotangents. */
+void pe_member_fill(const pe_part *part, const pe_by_distance *m, int64_t width, int64_t h, int64_t t0,
+                    int64_t n, double rows[]);
+void pe_member_fold(const pe_part *part, const pe_by_distance *m, int64_t width, int64_t h, int64_t t0,
+                    int64_t n, const double drows[]);
+
+/* Does anybody want gradients that this member folds? */
+int pe_member_wanted(const pe_part *part, const pe_by_distance *m);
+
 /* May query i of item b, head h see key j? All masks together. */
 int pe_is_allowed(const pe_attention *a, int64_t b, int64_t h, int64_t i, int64_t j);
 
@@ -69,11 +79,17 @@ static inline double *pe_segment_gradient(const pe_attention *a, int64_t h, int 
     return !dpar || !dpar[a->terms->G] ? NULL : dpar[a->terms->G] + (z * a->sizes.H + h) * a->sizes.D;
 }
 
+/* Does a token at this position stand apart from the bias by distance? */
+static inline int pe_is_apart(const pe_attention *a, double position)
+{
+    return a->terms->hook.apart && a->terms->hook.apart(a->parts[PE_SCORE].p, position);
+}
+
 /* Do the terms need whole distances? */
 static inline int pe_uses_distance(const pe_terms *terms)
 {
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
-        if (pe_member(terms, kind).fill)
+        if (pe_has(terms, kind))
             return 1;
     return 0;
 }

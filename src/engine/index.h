@@ -27,6 +27,23 @@ static inline int64_t pe_index_column(double P, int64_t columns)
     return (int64_t)P - pe_index_row(P, columns) * columns;
 }
 
+/* Swin: which of all offsets on a window of rows x columns an offset (query less key) is. */
+static inline int64_t pe_index_window(int64_t dy, int64_t dx, int64_t rows, int64_t columns)
+{
+    return (dy + rows - 1) * (2 * columns - 1) + dx + columns - 1;
+}
+
+/* Swin V2: an offset along an axis of `window` tokens, as a share of the window that the network was trained with
+   (0: this one), spaced by its logarithm. An axis of one token has no share. Source: arXiv:2111.09883, eq. 4. */
+static inline double pe_window_coordinate(int64_t offset, int64_t window, int64_t pretrained)
+{
+    const int64_t size = pretrained > 0 ? pretrained : window;
+    if (size == 1)
+        return 0;
+    const double a = 8 * (double)offset / (double)(size - 1);
+    return copysign(log2(1 + fabs(a)) / 3, a);
+}
+
 /*
  * T5's buckets of rel = P(j) - P(i), in [0, num_buckets).
  *

@@ -16,17 +16,18 @@
 
 /* One (b,h) in double. */
 typedef struct head {
-    const pe_attention  *a;
-    int64_t              b, h;
-    double              *Q, *K, *V;     /* [Lq,D] and [Lk,D] rotated, [Lk,Dv] */
-    double              *q_pos, *k_pos; /* [Lq], [Lk] */
-    double              *by[PE_KINDS];  /* members by t - distances.low: [count, width] */
-    double              *rows;  /* [threads, ROWS, max(Lk, Dv)]: scores, output, products, their cotangents */
-    double              *state; /* [threads, PE_HOOK_STATE] */
-    double              *dQ, *dK, *dV;  /* backward: [Lq,D], [Lk,D], [Lk,Dv] */
-    double              *dby[PE_KINDS]; /* their cotangents */
-    double              *dout;          /* [Dv] */
-    const posenc_tensor *S;             /* scores only */
+    const pe_attention *a;
+    int64_t             b, h;
+    double             *Q, *K, *V; /* [Lq,forms,D] and [Lk,D] prepared and rotated, [Lk,Dv] */
+    double *raw, *draw;     /* rows as the caller has them, [max(Lq,Lk), a->D], where they are prepared */
+    double *q_pos, *k_pos;  /* [Lq], [Lk] */
+    double *by[PE_KINDS];   /* members by t - distances.low: [count, width] */
+    double *rows;           /* [threads, ROWS, max(Lk, Dv)]: scores, output, products, their cotangents */
+    double *state;          /* [threads, PE_HOOK_STATE] */
+    double *dQ, *dK, *dV;   /* backward: as Q, K, V */
+    double *dby[PE_KINDS];  /* their cotangents */
+    double *dout;           /* [Dv] */
+    const posenc_tensor *S; /* scores only */
 } head;
 
 enum { SCORES, OUTPUT, PRODUCTS, DPRODUCTS, ROWS };
@@ -44,14 +45,28 @@ static double *row_for(const head *x, int thread, int which)
 
 static int64_t table_size(const pe_attention *a, pe_kind kind)
 {
-    return pe_member(a->terms, kind).fill ? a->max_distances * pe_member_width(&a->sizes, kind) : 0;
+    return pe_has(a->terms, kind) ? a->max_distances * pe_member_width(&a->sizes, kind) : 0;
+}
+
+/* Numbers per prepared query: more than sizes.D where it has two forms. */
+static int64_t query_width(const pe_attention *a)
+{
+    return pe_forms(a->terms) * a->sizes.D;
+}
+
+/* Rows to prepare at once, in numbers of the caller's; 0: rows are taken as they are. */
+static int64_t raw_size(const pe_attention *a)
+{
+    const pe_problem *p = &a->sizes;
+    return a->terms->prepare.fill ? (p->Lq > p->Lk ? p->Lq : p->Lk) * a->D : 0;
 }
 
 static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
 {
     const pe_problem *p = &a->sizes;
     head              x = {.a = a};
-    x.Q                 = pe_take_doubles(arena, p->Lq * p->D);
+    x.raw               = pe_take_doubles(arena, raw_size(a));
+    x.Q                 = pe_take_doubles(arena, p->Lq * query_width(a));
     x.K                 = pe_take_doubles(arena, p->Lk * p->D);
     x.V                 = pe_take_doubles(arena, p->Lk * p->Dv);
     x.q_pos             = pe_take_doubles(arena, p->Lq);
@@ -61,11 +76,14 @@ static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
     x.rows  = pe_take_doubles(arena, ROWS * a->threads * longest_row(p));
     x.state = pe_take_doubles(arena, PE_HOOK_STATE * a->threads);
     if (backward) {
-        x.dQ = pe_take_doubles(arena, p->Lq * p->D);
-        x.dK = pe_take_doubles(arena, p->Lk * p->D);
-        x.dV = pe_take_doubles(arena, p->Lk * p->Dv);
+        x.draw = pe_take_doubles(arena, raw_size(a));
+        x.dQ   = pe_take_doubles(arena, p->Lq * query_width(a));
+        x.dK   = pe_take_doubles(arena, p->Lk * p->D);
+        x.dV   = pe_take_doubles(arena, p->Lk * p->Dv);
         for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
-            x.dby[kind] = pe_take_doubles(arena, table_size(a, kind));
+            x.dby[kind] = kind == PE_B && pe_tables_shared(a->terms)
+                              ? x.dby[PE_A]
+                              : pe_take_doubles(arena, table_size(a, kind));
         x.dout = pe_take_doubles(arena, p->Dv);
     }
     return x;
@@ -83,15 +101,16 @@ static void fill_tables(const head *x, int64_t h)
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
         const pe_by_distance m    = pe_member(a->terms, kind);
         const pe_part       *part = &a->parts[m.owner];
-        if (m.fill)
-            m.fill(part->p, part->par, h, a->distances.low, a->distances.count, x->by[kind]);
+        if (pe_has(a->terms, kind))
+            pe_member_fill(part, &m, pe_member_width(&a->sizes, kind), h, a->distances.low,
+                           a->distances.count, x->by[kind]);
     }
 }
 
 /* The row of a member for pair (i,j); NULL where there is no such member. */
 static const double *row_of(const head *x, pe_kind kind, int64_t i, int64_t j)
 {
-    if (!pe_member(x->a->terms, kind).fill)
+    if (!pe_has(x->a->terms, kind))
         return NULL;
     const int64_t t = (int64_t)(x->q_pos[i] - x->k_pos[j]) - x->a->distances.low;
     return x->by[kind] + t * pe_member_width(&x->a->sizes, kind);
@@ -102,6 +121,39 @@ static double *cotangent_of(const head *x, pe_kind kind, int64_t i, int64_t j)
     return x->dby[kind] + (row_of(x, kind, i, j) - x->by[kind]);
 }
 
+static void load_positions(head *x, int64_t b)
+{
+    const pe_attention *a = x->a;
+    for (int64_t i = 0; i < a->sizes.Lq; i++)
+        x->q_pos[i] = pe_position(&a->q_pos, b, i);
+    for (int64_t j = 0; j < a->sizes.Lk; j++)
+        x->k_pos[j] = pe_position(&a->k_pos, b, j);
+}
+
+/* x->raw as queries of head h, or as keys of key head h. */
+static void prepare_rows(const head *x, pe_side side, int64_t h)
+{
+    const pe_attention *a    = x->a;
+    const pe_part      *part = &a->parts[PE_SCORE];
+    const int           keys = side == PE_KEYS;
+    a->terms->prepare.fill(part->p, part->par, side, h, keys ? x->k_pos : x->q_pos,
+                           keys ? a->sizes.Lk : a->sizes.Lq, x->raw, keys ? x->K : x->Q);
+}
+
+/* Queries of head h, or keys of key head h, prepared and rotated. */
+static void load_side(const head *x, pe_side side, int64_t h)
+{
+    const pe_attention *a    = x->a;
+    const int           keys = side == PE_KEYS;
+    const int64_t L = keys ? a->sizes.Lk : a->sizes.Lq, D = a->sizes.D, forms = keys ? 1 : pe_forms(a->terms);
+    double       *rows = keys ? x->K : x->Q;
+    load_rows(a->terms->prepare.fill ? x->raw : rows, keys ? &a->k : &a->q, x->b, h, L, a->D);
+    if (a->terms->prepare.fill)
+        prepare_rows(x, side, h);
+    for (int64_t r = 0; a->turn && r < L * forms; r++)
+        pe_turn_row(rows + r * D, keys ? a->turn_keys : a->turn, keys ? x->k_pos[r] : x->q_pos[r / forms], 1);
+}
+
 static void load_head(head *x, int64_t b, int64_t h)
 {
     const pe_attention *a = x->a;
@@ -109,18 +161,11 @@ static void load_head(head *x, int64_t b, int64_t h)
     const int64_t       g = h / (p->H / p->G);
     x->b                  = b;
     x->h                  = h;
-    for (int64_t i = 0; i < p->Lq; i++)
-        x->q_pos[i] = pe_position(&a->q_pos, b, i);
-    for (int64_t j = 0; j < p->Lk; j++)
-        x->k_pos[j] = pe_position(&a->k_pos, b, j);
-    load_rows(x->Q, &a->q, b, h, p->Lq, p->D);
-    load_rows(x->K, &a->k, b, g, p->Lk, p->D);
+    load_positions(x, b);
+    load_side(x, PE_QUERIES, h);
+    load_side(x, PE_KEYS, g);
     if (a->v.data)
         load_rows(x->V, &a->v, b, g, p->Lk, p->Dv);
-    for (int64_t i = 0; a->turn && i < p->Lq; i++)
-        pe_turn_row(x->Q + i * p->D, a->turn, x->q_pos[i], 1);
-    for (int64_t j = 0; a->turn && j < p->Lk; j++)
-        pe_turn_row(x->K + j * p->D, a->turn_keys, x->k_pos[j], 1);
     fill_tables(x, h);
 }
 
@@ -156,7 +201,7 @@ static pe_tile hook_tile(const head *x, int64_t i, int thread)
                      .q_pos  = x->q_pos + i,
                      .k_pos  = x->k_pos,
                      .scale  = x->a->terms->scale,
-                     .q      = x->Q + i * p->D,
+                     .q      = x->Q + i * query_width(x->a),
                      .s      = row_for(x, thread, PRODUCTS),
                      .state  = x->state + thread * PE_HOOK_STATE};
 }
@@ -174,19 +219,42 @@ static void visit_row(const head *x, int64_t i, double *s, int thread)
     a->terms->hook.visit(part->p, part->par, &tile, s);
 }
 
+/* (q_i + u) . k_j; with two forms the modulus of both, and in share (may be NULL) how far each moves it. */
+static double product(const head *x, int64_t i, int64_t j, double share[2])
+{
+    const pe_attention *a = x->a;
+    const int64_t       D = a->sizes.D;
+    const double       *q = x->Q + i * query_width(a), *k = x->K + j * D;
+    const double        s1 = dot_shifted(q, pe_head_vector(a, a->terms->u, x->h), k, D);
+    if (pe_forms(a->terms) == 1)
+        return s1;
+    const double s2 = dot(q + D, k, D), modulus = hypot(s1, s2);
+    if (share) {
+        share[0] = modulus > 0 ? s1 / modulus : 0;
+        share[1] = modulus > 0 ? s2 / modulus : 0;
+    }
+    return modulus;
+}
+
+/* Is the hook's X all that is added to the pair, in the place of the bias by distance? */
+static int is_apart(const head *x, int64_t i, int64_t j)
+{
+    return pe_is_apart(x->a, x->q_pos[i]) || pe_is_apart(x->a, x->k_pos[j]);
+}
+
 /* s[j] for every allowed key, -infinity for the others. */
 static void score_row(const head *x, int64_t i, double *s, int thread)
 {
     const pe_attention *a = x->a;
     const pe_terms     *m = a->terms;
     const pe_problem   *p = &a->sizes;
-    const double *q = x->Q + i * p->D, *u = pe_head_vector(a, m->u, x->h), *w = pe_head_vector(a, m->w, x->h),
+    const double       *q = x->Q + i * query_width(a), *w = pe_head_vector(a, m->w, x->h),
                  *us = pe_head_vector(a, m->us, x->h);
     double *products = row_for(x, thread, PRODUCTS);
     for (int64_t j = 0; j < p->Lk; j++)
         products[j] = !pe_is_allowed(a, x->b, x->h, i, j) ? -INFINITY
-                      : m->hook.content ? m->scale * dot_shifted(q, u, x->K + j * p->D, p->D)
-                                        : 0; /* nobody looks */
+                      : m->hook.content                   ? m->scale * product(x, i, j, NULL)
+                                                          : 0; /* nobody looks */
     visit_row(x, i, s, thread);
     for (int64_t j = 0; j < p->Lk; j++) {
         if (products[j] == -INFINITY && !a->unmasked) {
@@ -194,7 +262,7 @@ static void score_row(const head *x, int64_t i, double *s, int thread)
             continue;
         }
         const double *k = x->K + j * p->D, *A = row_of(x, PE_A, i, j), *B = row_of(x, PE_B, i, j),
-                     *b = row_of(x, PE_BIAS, i, j);
+                     *b = is_apart(x, i, j) ? NULL : row_of(x, PE_BIAS, i, j);
         double sum      = 0;
         if (A)
             sum += dot_shifted(q, w, A, p->D);
@@ -202,7 +270,7 @@ static void score_row(const head *x, int64_t i, double *s, int thread)
             sum += dot(k, B, p->D);
         if (m->G != PE_NONE)
             sum += dot_shifted(q, us, pe_segment_vector(a, x->h, differs(x, i, j)), p->D);
-        s[j] += m->scale * (dot_shifted(q, u, k, p->D) + sum) + (b ? *b : 0);
+        s[j] += m->scale * (product(x, i, j, NULL) + sum) + (b ? *b : 0);
     }
 }
 
@@ -289,37 +357,50 @@ static void segment_back(head *x, int64_t i, double f, int z)
     const int64_t       D = a->sizes.D;
     const double       *G = pe_segment_vector(a, x->h, z), *us = pe_head_vector(a, a->terms->us, x->h);
     double *dG = pe_segment_gradient(a, x->h, z), *dus = pe_head_vector_gradient(a, a->terms->us, x->h);
-    add(x->dQ + i * D, f, G, D);
+    add(x->dQ + i * query_width(a), f, G, D);
     if (dG)
-        add(dG, f, x->Q + i * D, D);
+        add(dG, f, x->Q + i * query_width(a), D);
     if (dG && us)
         add(dG, f, us, D);
     if (dus)
         add(dus, f, G, D);
 }
 
+/* scale * (q_i + u) . k_j, or the modulus of two forms; f = scale * its cotangent */
+static void product_back(head *x, int64_t i, int64_t j, double f)
+{
+    const pe_attention *a = x->a;
+    const int64_t       D = a->sizes.D;
+    const double       *u = pe_head_vector(a, a->terms->u, x->h), *k = x->K + j * D;
+    double             *du       = pe_head_vector_gradient(a, a->terms->u, x->h);
+    double              share[2] = {1, 0};
+    product(x, i, j, share);
+    for (int64_t form = 0; form < pe_forms(a->terms); form++) {
+        add(x->dQ + i * query_width(a) + form * D, f * share[form], k, D);
+        add(x->dK + j * D, f * share[form], x->Q + i * query_width(a) + form * D, D);
+    }
+    if (u)
+        add(x->dK + j * D, f * share[0], u, D);
+    if (du)
+        add(du, f * share[0], k, D);
+}
+
 /* The gradient of one score: dS is the cotangent of S[i,j], dproduct (dS and the hook's share) that of its product. Above
    each line, what it differentiates. */
 static void score_back(head *x, int64_t i, int64_t j, double dS, double dproduct)
 {
-    const pe_attention *a = x->a;
-    const pe_terms     *m = a->terms;
-    const int64_t       D = a->sizes.D;
-    const double       *u = pe_head_vector(a, m->u, x->h), *w = pe_head_vector(a, m->w, x->h);
-    double       *du = pe_head_vector_gradient(a, m->u, x->h), *dw = pe_head_vector_gradient(a, m->w, x->h);
-    const double *A = row_of(x, PE_A, i, j), *B = row_of(x, PE_B, i, j);
-    const double  f = m->scale * dS, fp = m->scale * dproduct;
-    double       *dq = x->dQ + i * D, *dk = x->dK + j * D;
-    const double *q = x->Q + i * D, *k = x->K + j * D;
-    /* scale * (q_i + u) . k_j */
-    add(dq, fp, k, D);
-    add(dk, fp, q, D);
-    if (u)
-        add(dk, fp, u, D);
-    if (du)
-        add(du, fp, k, D);
+    const pe_attention *a  = x->a;
+    const pe_terms     *m  = a->terms;
+    const int64_t       D  = a->sizes.D;
+    const double       *w  = pe_head_vector(a, m->w, x->h);
+    double             *dw = pe_head_vector_gradient(a, m->w, x->h);
+    const double       *A = row_of(x, PE_A, i, j), *B = row_of(x, PE_B, i, j);
+    const double        f  = m->scale * dS;
+    double             *dq = x->dQ + i * query_width(a), *dk = x->dK + j * D;
+    const double       *q = x->Q + i * query_width(a), *k = x->K + j * D;
+    product_back(x, i, j, m->scale * dproduct);
     /* b[t] */
-    if (m->bias.fill)
+    if (pe_has(m, PE_BIAS) && !is_apart(x, i, j))
         *cotangent_of(x, PE_BIAS, i, j) += dS;
     /* scale * (q_i + w) . A[t] */
     if (A) {
@@ -367,7 +448,7 @@ static void hook_back(head *x, int64_t i, const double *dS, double *dproducts)
     if (!a->terms->hook.visit_back || (!part->dpar && !a->terms->hook.content))
         return;
     tile.ds = dproducts;
-    tile.dq = x->dQ + i * a->sizes.D;
+    tile.dq = x->dQ + i * query_width(a);
     a->terms->hook.visit_back(part->p, part->par, &tile, dS, part->dpar ? part->dpar : none);
 }
 
@@ -400,15 +481,55 @@ static void store_rows(const posenc_tensor *t, int64_t b, int64_t h, const doubl
         pe_store_double(pe_row(t, b, h, s), t->dtype, 1, from + s * width, width);
 }
 
-static void fold_tables(const head *x)
+/* Cotangents of prepared rows to those of the caller's, in x->draw, and to parameters. */
+static void prepare_back(const head *x, pe_side side, int64_t h)
+{
+    const pe_attention *a                    = x->a;
+    const pe_part      *part                 = &a->parts[PE_SCORE];
+    const int           keys                 = side == PE_KEYS;
+    double *const       none[PE_HOOK_PARAMS] = {0};
+    load_rows(x->raw, keys ? &a->k : &a->q, x->b, h, keys ? a->sizes.Lk : a->sizes.Lq, a->D);
+    a->terms->prepare.fold(part->p, part->par, side, h, keys ? x->k_pos : x->q_pos,
+                           keys ? a->sizes.Lk : a->sizes.Lq, x->raw, keys ? x->dK : x->dQ, x->draw,
+                           part->dpar ? part->dpar : none);
+}
+
+/* The adjoint of load_side. */
+static void store_side(const head *x, pe_side side, int64_t h)
+{
+    const pe_attention *a    = x->a;
+    const int           keys = side == PE_KEYS;
+    const int64_t L = keys ? a->sizes.Lk : a->sizes.Lq, D = a->sizes.D, forms = keys ? 1 : pe_forms(a->terms);
+    double       *rows = keys ? x->dK : x->dQ;
+    for (int64_t r = 0; a->turn && r < L * forms; r++)
+        pe_turn_row(rows + r * D, keys ? a->turn_keys : a->turn, keys ? x->k_pos[r] : x->q_pos[r / forms],
+                    -1);
+    if (a->terms->prepare.fill)
+        prepare_back(x, side, h);
+    store_rows(keys ? &a->dk : &a->dq, x->b, h, a->terms->prepare.fill ? x->draw : rows, L, a->D);
+}
+
+/* Rows that heads share and the caller keeps are folded once, when all heads of all items have added to them. */
+static void fold_tables(const head *x, int shared)
 {
     const pe_attention *a = x->a;
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
         const pe_by_distance m    = pe_member(a->terms, kind);
         const pe_part       *part = &a->parts[m.owner];
-        if (m.fold && part->dpar)
-            m.fold(part->p, part->par, x->h, a->distances.low, a->distances.count, x->dby[kind], part->dpar);
+        if (pe_has(a->terms, kind) && pe_member_wanted(part, &m) && (m.row != NULL) == shared &&
+            !(kind == PE_B && pe_tables_shared(a->terms)))
+            pe_member_fold(part, &m, pe_member_width(&a->sizes, kind), x->h, a->distances.low,
+                           a->distances.count, x->dby[kind]);
     }
+}
+
+static void clear_tables(const head *x, int shared)
+{
+    const pe_attention *a = x->a;
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
+        if (pe_has(a->terms, kind) && (pe_member(a->terms, kind).row != NULL) == shared)
+            memset(x->dby[kind], 0,
+                   (size_t)(a->distances.count * pe_member_width(&a->sizes, kind)) * sizeof(double));
 }
 
 static void backward_head(head *x, int64_t b, int64_t h)
@@ -416,16 +537,12 @@ static void backward_head(head *x, int64_t b, int64_t h)
     const pe_attention *a = x->a;
     const pe_problem   *p = &a->sizes;
     load_head(x, b, h);
-    memset(x->dQ, 0, (size_t)(p->Lq * p->D) * sizeof(double));
-    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
-        if (pe_member(a->terms, kind).fill)
-            memset(x->dby[kind], 0, (size_t)(a->distances.count * pe_member_width(p, kind)) * sizeof(double));
+    memset(x->dQ, 0, (size_t)(p->Lq * query_width(a)) * sizeof(double));
+    clear_tables(x, 0);
     for (int64_t i = 0; i < p->Lq; i++)
         backward_row(x, i);
-    for (int64_t i = 0; a->turn && i < p->Lq; i++)
-        pe_turn_row(x->dQ + i * p->D, a->turn, x->q_pos[i], -1);
-    store_rows(&a->dq, b, h, x->dQ, p->Lq, p->D);
-    fold_tables(x);
+    store_side(x, PE_QUERIES, h);
+    fold_tables(x, 0);
 }
 
 void pe_reference_backward(const pe_attention *a, pe_arena *arena)
@@ -434,17 +551,17 @@ void pe_reference_backward(const pe_attention *a, pe_arena *arena)
     head              x = lay_out(a, arena, 1);
     if (!arena->memory)
         return;
+    clear_tables(&x, 1);
     for (int64_t b = 0; b < p->B; b++)
         for (int64_t g = 0; g < p->G; g++) {
             memset(x.dK, 0, (size_t)(p->Lk * p->D) * sizeof(double));
             memset(x.dV, 0, (size_t)(p->Lk * p->Dv) * sizeof(double));
             for (int64_t h = g * (p->H / p->G); h < (g + 1) * (p->H / p->G); h++)
                 backward_head(&x, b, h);
-            for (int64_t j = 0; a->turn && j < p->Lk; j++)
-                pe_turn_row(x.dK + j * p->D, a->turn_keys, x.k_pos[j], -1);
-            store_rows(&a->dk, b, g, x.dK, p->Lk, p->D);
+            store_side(&x, PE_KEYS, g);
             store_rows(&a->dv, b, g, x.dV, p->Lk, p->Dv);
         }
+    fold_tables(&x, 1);
 }
 
 /* ---- what both executors and the pictures share ---- */
@@ -486,14 +603,16 @@ void pe_attend_bias(const pe_attention *a, const posenc_tensor *bias, pe_arena *
     head              x = lay_out(a, arena, 0);
     if (!arena->memory)
         return;
-    memset(x.Q, 0, (size_t)(p->Lq * p->D) * sizeof(double));
+    memset(x.Q, 0, (size_t)(p->Lq * query_width(a)) * sizeof(double));
     memset(x.K, 0, (size_t)(p->Lk * p->D) * sizeof(double));
-    for (int64_t i = 0; i < p->Lq; i++)
-        x.q_pos[i] = pe_position(&a->q_pos, 0, i);
-    for (int64_t j = 0; j < p->Lk; j++)
-        x.k_pos[j] = pe_position(&a->k_pos, 0, j);
+    memset(x.raw, 0, (size_t)raw_size(a) * sizeof(double));
+    load_positions(&x, 0);
     for (int64_t h = 0; h < p->H; h++) {
         x.h = h;
+        if (a->terms->prepare.fill) {
+            prepare_rows(&x, PE_QUERIES, h);
+            prepare_rows(&x, PE_KEYS, h / (p->H / p->G));
+        }
         fill_tables(&x, h);
         for (int64_t i = 0; i < p->Lq; i++) {
             score_row(&x, i, row_for(&x, 0, SCORES), 0);

@@ -29,23 +29,35 @@ typedef struct pe_problem {
 /* Which part of an encoding a member's numbers come from: that at place score, or that at place weight. */
 typedef enum pe_owner { PE_SCORE, PE_WEIGHT, PE_OWNERS } pe_owner;
 
-/* The numbers of a part at run time: its own problem, its parameters in double, and where their gradients add. */
+/* The numbers of a part at run time: its own problem, its parameters in double, and where their gradients add. A parameter
+   that a member by distance reads itself (see pe_by_distance.row) is not there: it stays in the caller's tensor. */
 typedef struct pe_part {
-    const pe_problem    *p;
-    const double *const *par;
-    double *const       *dpar;  /* NULL, or one pointer per parameter, each may be NULL */
-    int                  count; /* parameters, and the numbers in each */
-    const int64_t       *sizes;
+    const pe_problem           *p;
+    const double *const        *par;
+    double *const              *dpar;  /* NULL, or one pointer per parameter, each may be NULL */
+    const posenc_tensor *const *left;  /* the caller's tensors of those that stay there, */
+    posenc_tensor *const       *dleft; /* and of their gradients, as dpar */
+    int                         count; /* parameters, and the numbers in each */
+    const int64_t              *sizes;
 } pe_part;
 
 /* What a room says by distance: fill writes the rows of n distances t0, t0+1, ...; fold receives the sums of the
-   cotangents over each of these distances. A row is one number (bias, gate), D numbers (A, B) or Dv numbers (r). `owner` is
-   filled in by the plan. */
+   cotangents over each of these distances. A row is one number (bias, gate), D numbers (A, B) or Dv numbers (r).
+
+   A member whose rows are just those of a parameter, one for each distance, gives `row` and the parameter instead: such a
+   table is as long as the positions, and is then neither copied nor summed in double. Its heads share it.
+
+   clipped: all t <= low have one row, and so have all t >= high, so nothing is kept for those beyond. `owner` is filled in
+   by the plan. */
 typedef struct pe_by_distance {
     void (*fill)(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
                  double rows[]);
     void (*fold)(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
                  const double drows[], double *const dpar[]);
+    int64_t (*row)(const pe_problem *p, int64_t t);
+    int      param;
+    int      clipped;
+    int64_t  low, high;
     pe_owner owner;
 } pe_by_distance;
 
@@ -71,18 +83,45 @@ typedef struct pe_tile {
  * query from right to left, state starting at 0, and what state holds at the end is what the backward starts from; that
  * visits from left to right, on each tile first visit with `backward` set (which must leave state alone), then
  * visit_back, which steps state on. A tile may be all keys at once.
+ *
+ * One with `apart` is for tokens that stand apart from the distances (a class token): a pair whose query or key stands
+ * at such a position has X instead of the bias b; of other pairs it must say 0, and tiles without such a token are not
+ * visited.
  */
 typedef struct pe_tile_hook {
     void (*visit)(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[]);
     void (*visit_back)(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
                        double *const dpar[]);
-    int content; /* wants q, s and, backward, ds and dq */
-    int state;   /* doubles per query, at most PE_HOOK_STATE */
+    int (*apart)(const pe_problem *p, double position);
+    int      content; /* wants q, s and, backward, ds and dq */
+    int      state;   /* doubles per query, at most PE_HOOK_STATE */
+    unsigned learns;  /* bits 1 << index of the parameters that visit_back adds to; 0: any */
 } pe_tile_hook;
 
 enum { PE_HOOK_STATE = 4, PE_HOOK_PARAMS = 16 };
 
 enum { PE_NONE = -1 };
+
+/*
+ * What a room makes of a query or a key before anything else sees it: unit rows, further channels that hold the
+ * position's half of a product. fill turns n rows x [n,D] of one side and head (a key head for keys) into y; fold takes
+ * dy to dx (overwriting) and adds to dpar. A prepared key has `width` numbers, at least D, and everything else of a term
+ * that says D then means width; rotation turns its first channels.
+ *
+ * A prepared query has `forms` times as many. With two forms the product q.k of the formula above is the modulus of
+ * (q'.k, q''.k): the first width numbers are q', the others q''.
+ */
+typedef enum pe_side { PE_QUERIES, PE_KEYS } pe_side;
+
+typedef struct pe_preparation {
+    void (*fill)(const pe_problem *p, const double *const par[], pe_side side, int64_t h, const double pos[],
+                 int64_t n, const double x[], double y[]);
+    void (*fold)(const pe_problem *p, const double *const par[], pe_side side, int64_t h, const double pos[],
+                 int64_t n, const double x[], const double dy[], double dx[], double *const dpar[]);
+    int64_t width;
+    int     forms;
+    int     sharp; /* products reach far beyond 1 (100 times a cosine): see sharp.c */
+} pe_preparation;
 
 typedef struct pe_terms {
     double         scale;
@@ -94,6 +133,7 @@ typedef struct pe_terms {
     pe_by_distance B;        /* meets the key */
     pe_by_distance r;        /* joins the value */
     pe_tile_hook   hook;     /* X, of the score part */
+    pe_preparation prepare;  /* of q and k, by the score part; no fill: they are taken as they are */
 } pe_terms;
 
 /* The five members by distance, for the loops of machines. */
@@ -103,6 +143,25 @@ static inline pe_by_distance pe_member(const pe_terms *s, pe_kind kind)
 {
     const pe_by_distance all[PE_KINDS] = {s->bias, s->gate, s->A, s->B, s->r};
     return all[kind];
+}
+
+/* Is there such a member? */
+static inline int pe_has(const pe_terms *s, pe_kind kind)
+{
+    const pe_by_distance m = pe_member(s, kind);
+    return m.fill || m.row;
+}
+
+/* Forms of a query; see pe_preparation. */
+static inline int64_t pe_forms(const pe_terms *s)
+{
+    return s->prepare.forms > 1 ? s->prepare.forms : 1;
+}
+
+/* Do keys meet the very vectors that queries meet? Then they are kept once, and so are their cotangents. */
+static inline int pe_tables_shared(const pe_terms *s)
+{
+    return s->A.row && s->A.row == s->B.row && s->A.param == s->B.param && s->A.owner == s->B.owner;
 }
 
 /* Is a row one number (bias, gate), not a vector? */

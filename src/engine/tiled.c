@@ -70,7 +70,7 @@ static void pack_pair(void *context, int64_t index, int thread)
     float            *rows = T->scratch[thread].rows;
     for (int64_t J = 0; J < T->key_tiles; J++) {
         const int64_t j0 = J * T->Bc, C = pe_smaller(T->Bc, p->Lk - j0);
-        pe_load_turned(T, rows, 0, b, g, j0, C);
+        pe_load_turned(T, T->scratch + thread, rows, NULL, PE_KEYS, b, g, j0, C);
         pe_transpose(x->Kt + J * p->D * T->Bcp, T->Bcp, rows, T->Dp, C, p->D);
     }
     pack_values(T, x, b, g);
@@ -106,9 +106,9 @@ static void finish_rows(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, 
 {
     const pe_attention *a = T->a;
     for (int64_t r = 0; r < R; r++) {
-        z->f[r] = z->l[r] > 0 ? 1.0f / z->l[r] : 0;
-        z->m[r] =
-            z->l[r] > 0 ? (float)((double)z->m[r] + (double)logf(z->l[r]) + pe_center(T, h)) : -INFINITY;
+        const double less = pe_center(T, h) + (pe_is_sharp(T) ? z->top[r] : 0);
+        z->f[r]           = z->l[r] > 0 ? 1.0f / z->l[r] : 0;
+        z->m[r]           = z->l[r] > 0 ? (float)((double)z->m[r] + (double)logf(z->l[r]) + less) : -INFINITY;
     }
     a->kernels->scale_rows(z->O, T->Dvp, z->f, R, a->sizes.Dv);
     for (int64_t r = 0; r < R; r++) {
@@ -132,13 +132,13 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, i
         a->kernels->gate(z->S, T->Bcp, gate, step, R, C);
     a->kernels->product(z->O, T->Dvp, z->S, T->Bcp, 1, x->values + j0 * x->v_stride, x->v_stride, R, p->Dv, C,
                         1);
-    if (!T->by[PE_R])
+    if (!T->by[PE_R].rows)
         return;
-    const float *r = pe_table(T, PE_R, h);
     if (T->skewed) {
         pe_shift_tile(T, z, z->S, R, C);
         a->kernels->product(z->O, T->Dvp, z->shift, T->band_width, 1,
-                            r + pe_band_start(T, i0, R, j0) * T->Dvp, T->Dvp, R, p->Dv, R + C - 1, 1);
+                            pe_rows_by(T, PE_R, h, pe_band_start(T, i0, R, j0)), T->Dvp, R, p->Dv, R + C - 1,
+                            1);
         return;
     }
     for (int64_t i = 0; i < R; i++)
@@ -146,7 +146,7 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, i
             const float W = z->S[i * T->Bcp + c];
             if (W == 0) /* masked: its distance may have no row */
                 continue;
-            const float *row = r + ((int64_t)(z->q_pos[i] - z->k_pos[c]) - T->band.t0) * T->Dvp;
+            const float *row = pe_rows_by(T, PE_R, h, (int64_t)(z->q_pos[i] - z->k_pos[c]) - T->band.t0);
             for (int64_t d = 0; d < p->Dv; d++)
                 z->O[i * T->Dvp + d] += W * row[d];
         }
@@ -164,10 +164,16 @@ static void forward_tile(void *context, int64_t index, int thread)
     const int64_t      I  = T->query_tiles - 1 - task / group; /* longest causal rows first */
     const int64_t      i0 = I * T->Br, R = pe_smaller(T->Br, p->Lq - i0);
     pe_scratch        *z  = T->scratch + thread;
-    float             *Qw = a->terms->A.fill ? z->Qw : NULL;
+    float             *Qw = pe_has(a->terms, PE_A) ? z->Qw : NULL;
     start_rows(T, z, R);
-    pe_load_turned(T, z->Qu, 1, b, h, i0, R);
+    float *Q2 = pe_forms(a->terms) > 1 ? z->Qu + T->Br * T->Dp : NULL;
+    pe_load_turned(T, z, z->Qu, Q2, PE_QUERIES, b, h, i0, R);
     pe_scale_queries(T, z->Qu, Qw, h, R);
+    if (Q2)
+        pe_scale_queries(T, Q2, NULL, h, R);
+    z->Q2 = Q2;
+    if (pe_is_sharp(T))
+        pe_sharpen(T, z, b, h, i0, R, f->S != NULL);
     const int leftwards = a->terms->hook.state > 0;
     for (int64_t step = 0; step < T->key_tiles; step++) {
         const int64_t J = leftwards ? T->key_tiles - 1 - step : step,

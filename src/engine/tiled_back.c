@@ -3,9 +3,9 @@
  * tiled_back.c: executor 2, backward
  *
  * Scores are computed again tile by tile and turned into weights by the saved log-sum-exp, so nothing of Lq x Lk
- * elements exists. One item of the batch at a time: its queries, keys and cotangents are prepared once (linear
- * memory); then each task (key head, chunk) owns key tiles J = chunk, chunk + chunks, ... : dK and dV of a tile are
- * complete in one task, dQ and the gradients by distance are added up per chunk and summed afterwards in the order of
+ * elements exists. One item of the batch at a time: its queries and cotangents are prepared once (linear memory);
+ * then each task (key head, chunk) owns key tiles J = chunk, chunk + chunks, ... : it loads their keys and values, and
+ * dK and dV of a tile are complete in one task; dQ and the gradients by distance are added up per chunk and summed afterwards in the order of
  * chunks. The number of chunks follows from the shape alone, so the bits do not depend on threads.
  *
  * With W = exp(S - lse) and delta_i = dO_i . O_i (= sum_j W_ij dW_ij):
@@ -30,11 +30,12 @@ typedef struct backward {
     int64_t  chunks; /* per key head */
     int      wants[PE_KINDS], wants_u, wants_w, wants_us, wants_G, wants_hook;
     /* the item's queries and keys */
-    float       *Qu, *Qw, *dout, *delta, *lse; /* [H,Lq,Dp], [H,Lq,Dp], [H,Lq,Dvp], [H,Lq], [H,Lq] */
-    float       *K, *Kt, *Vt, *key;            /* [G,Lk,Dp], [G,tiles,D,Bcp], [G,tiles,Dv,Bcp], [Lk] */
+    float       *Qu, *Qw, *dout, *delta, *lse; /* [forms,H,Lq,Dp], [H,Lq,Dp], [H,Lq,Dvp], [H,Lq], [H,Lq] */
+    float       *key;                          /* [Lk] */
     const float *key_mask;
     /* sums: of the item, and over the batch */
-    float   *dQ;             /* [chunks,H,Lq,Dp] */
+    float   *dQ;             /* [forms,chunks,H,Lq,Dp] */
+    float   *dK;             /* [G,Lk,Dp] of prepared keys, until they are folded */
     double  *dby1[PE_KINDS]; /* [H,chunks,table_rows] of bias and gate */
     float   *dby[PE_KINDS];  /* [H,chunks,table_rows,row] of A, B, r */
     double  *du, *dw, *dus;  /* [H,chunks,D] */
@@ -44,11 +45,11 @@ typedef struct backward {
     double  *total, *mass;   /* [D] of one head: see find_residue */
     int64_t  hook_count;
     double  *state;    /* [H,Lq,PE_HOOK_STATE] of a hook that travels */
-    int      is_short; /* rows of at most SHORT keys: delta is taken from the weights themselves */
+    int      is_short; /* rows of at most PE_SHORT keys: delta is taken from the weights themselves */
     double  *moments;  /* [H,Lq,2] of such rows: sums of W and W*dW */
 } backward;
 
-enum { MANY_HEADS = 4, SHORT = 64 };
+enum { MANY_HEADS = 4 };
 
 /* Two chunks keep two cores busy on one head; from four key heads on the heads do. */
 static int64_t chunk_count(const pe_tiles *T)
@@ -65,6 +66,11 @@ static int wants_any(const pe_part *part)
     return 0;
 }
 
+static int hook_learns(const pe_terms *m, int param)
+{
+    return !m->hook.learns || m->hook.learns >> param & 1;
+}
+
 /* While the plan counts, every gradient that this encoding could have is wanted. */
 static void decide(backward *w, int all)
 {
@@ -74,7 +80,7 @@ static void decide(backward *w, int all)
     const int           any  = all || wants_any(part);
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
         const pe_by_distance x = pe_member(m, kind);
-        w->wants[kind]         = x.fold && (all || wants_any(&a->parts[x.owner]));
+        w->wants[kind]         = pe_has(m, kind) && (all || pe_member_wanted(&a->parts[x.owner], &x));
     }
     w->wants_u    = m->u != PE_NONE && (all || (any && part->dpar[m->u]));
     w->wants_w    = m->w != PE_NONE && (all || (any && part->dpar[m->w]));
@@ -83,7 +89,7 @@ static void decide(backward *w, int all)
     w->wants_hook = m->hook.visit_back && (any || m->hook.content);
     w->hook_count = 0;
     for (int i = 0; w->wants_hook && i < part->count; i++)
-        w->hook_count += part->sizes[i];
+        w->hook_count += hook_learns(m, i) ? part->sizes[i] : 0;
 }
 
 static void lay_out_item(backward *w, pe_arena *arena)
@@ -91,16 +97,14 @@ static void lay_out_item(backward *w, pe_arena *arena)
     const pe_tiles   *T    = &w->T;
     const pe_problem *p    = &T->a->sizes;
     const int64_t     rows = p->H * p->Lq;
-    w->Qu                  = pe_take_floats(arena, rows * T->Dp);
-    w->Qw                  = T->a->terms->A.fill ? pe_take_floats(arena, rows * T->Dp) : NULL;
+    w->Qu                  = pe_take_floats(arena, pe_forms(T->a->terms) * rows * T->Dp);
+    w->Qw                  = pe_has(T->a->terms, PE_A) ? pe_take_floats(arena, rows * T->Dp) : NULL;
     w->dout                = pe_take_floats(arena, rows * T->Dvp);
     w->delta               = pe_take_floats(arena, rows);
     w->lse                 = pe_take_floats(arena, rows);
-    w->K                   = pe_take_floats(arena, p->G * p->Lk * T->Dp);
-    w->Kt                  = pe_take_floats(arena, p->G * T->key_tiles * p->D * T->Bcp);
-    w->Vt                  = pe_take_floats(arena, p->G * T->key_tiles * p->Dv * T->Bcp);
     w->key                 = pe_take_floats(arena, pe_padded(p->Lk) + PE_LANES);
-    w->dQ                  = pe_take_floats(arena, w->chunks * rows * T->Dp);
+    w->dQ                  = pe_take_floats(arena, pe_forms(T->a->terms) * w->chunks * rows * T->Dp);
+    w->dK                  = pe_take_floats(arena, T->a->terms->prepare.fold ? p->G * p->Lk * T->Dp : 0);
     w->state               = pe_take_doubles(arena, T->a->terms->hook.state ? rows * PE_HOOK_STATE : 0);
     w->moments = pe_take_doubles(arena, 2 * rows); /* a plan for long rows serves short ones too */
 }
@@ -112,7 +116,11 @@ static void lay_out_sums(backward *w, pe_arena *arena)
     const int64_t     n = p->H * w->chunks, tasks = p->G * w->chunks;
     const pe_part    *part = &T->a->parts[PE_SCORE];
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
-        const int64_t size = w->wants[kind] ? n * T->table_rows * T->row[kind] : 0;
+        if (w->wants[kind] && kind == PE_B && pe_tables_shared(T->a->terms)) {
+            w->dby[PE_B] = w->dby[PE_A];
+            continue;
+        }
+        const int64_t size = w->wants[kind] ? n * T->by[kind].count * T->by[kind].row : 0;
         w->dby1[kind]      = pe_take_doubles(arena, pe_is_scalar(kind) ? size : 0);
         w->dby[kind]       = pe_take_floats(arena, pe_is_scalar(kind) ? 0 : size);
         if (arena->memory && pe_is_scalar(kind))
@@ -139,12 +147,20 @@ static void lay_out_sums(backward *w, pe_arena *arena)
     double *at = w->hook;
     for (int64_t task = 0; w->wants_hook && task < tasks; task++)
         for (int i = 0; i < part->count; i++) {
-            w->hook_pointers[task * PE_HOOK_PARAMS + i] = part->dpar && part->dpar[i] ? at : NULL;
-            at += part->sizes[i];
+            const int learns                            = hook_learns(T->a->terms, i);
+            w->hook_pointers[task * PE_HOOK_PARAMS + i] = learns && part->dpar && part->dpar[i] ? at : NULL;
+            at += learns ? part->sizes[i] : 0;
         }
 }
 
 /* ---- the item's rows ---- */
+
+/* Where the second form of queries at Qu lies; NULL where there is one. */
+static float *second_form(const backward *w, float *Qu)
+{
+    const pe_attention *a = w->T.a;
+    return pe_forms(a->terms) > 1 ? Qu + a->sizes.H * a->sizes.Lq * w->T.Dp : NULL;
+}
 
 static void prepare_queries(void *context, int64_t index, int thread)
 {
@@ -153,31 +169,31 @@ static void prepare_queries(void *context, int64_t index, int thread)
     const pe_attention *a  = T->a;
     const int64_t       Lq = a->sizes.Lq, Dv = a->sizes.Dv, h = index / T->query_tiles,
                   i0 = index % T->query_tiles * T->Br, R = pe_smaller(T->Br, Lq - i0), at = h * Lq + i0;
-    float *o = T->scratch[thread].rows;
-    pe_load_turned(T, w->Qu + at * T->Dp, 1, w->b, h, i0, R);
-    pe_scale_queries(T, w->Qu + at * T->Dp, w->Qw ? w->Qw + at * T->Dp : NULL, h, R);
+    float *o = T->scratch[thread].rows, *Qu = w->Qu + at * T->Dp, *Q2 = second_form(w, Qu);
+    pe_load_turned(T, T->scratch + thread, Qu, Q2, PE_QUERIES, w->b, h, i0, R);
+    pe_scale_queries(T, Qu, w->Qw ? w->Qw + at * T->Dp : NULL, h, R);
+    if (Q2)
+        pe_scale_queries(T, Q2, NULL, h, R);
     pe_load_plain(w->dout + at * T->Dvp, T->Dvp, &a->dout, w->b, h, i0, R, Dv);
     pe_load_plain(o, T->Dvp, &a->o, w->b, h, i0, R, Dv);
     a->kernels->dot_rows(w->delta + at, w->dout + at * T->Dvp, T->Dvp, o, T->Dvp, R, Dv);
     pe_load_float(w->lse + at, pe_element(&a->lse, w->b, h, i0), a->lse.dtype, a->lse.stride[2], R);
     for (int64_t r = 0; r < R; r++)
         w->lse[at + r] = (float)((double)w->lse[at + r] - pe_center(T, h));
-    for (int64_t c = 0; c < w->chunks; c++)
+    for (int64_t c = 0; c < pe_forms(a->terms) * w->chunks; c++)
         memset(w->dQ + (c * a->sizes.H * Lq + at) * T->Dp, 0, (size_t)(R * T->Dp) * sizeof(float));
 }
 
-static void prepare_keys(void *context, int64_t index, int thread)
+/* Keys and values of tile J of key head g: each task has its own, for no other visits them. */
+static void load_keys(const backward *w, pe_scratch *z, int64_t g, int64_t J)
 {
-    backward         *w = context;
-    const pe_tiles   *T = &w->T;
-    const pe_problem *p = &T->a->sizes;
-    const int64_t     g = index / T->key_tiles, J = index % T->key_tiles, j0 = J * T->Bc,
-                  C = pe_smaller(T->Bc, p->Lk - j0);
-    float *K = w->K + (g * p->Lk + j0) * T->Dp, *v = T->scratch[thread].rows;
-    pe_load_turned(T, K, 0, w->b, g, j0, C);
-    pe_transpose(w->Kt + index * p->D * T->Bcp, T->Bcp, K, T->Dp, C, p->D);
-    pe_load_plain(v, T->Dvp, &T->a->v, w->b, g, j0, C, p->Dv);
-    pe_transpose(w->Vt + index * p->Dv * T->Bcp, T->Bcp, v, T->Dvp, C, p->Dv);
+    const pe_tiles   *T  = &w->T;
+    const pe_problem *p  = &T->a->sizes;
+    const int64_t     j0 = J * T->Bc, C = pe_smaller(T->Bc, p->Lk - j0);
+    pe_load_turned(T, z, z->K, NULL, PE_KEYS, w->b, g, j0, C);
+    pe_transpose(z->Kt, T->Bcp, z->K, T->Dp, C, p->D);
+    pe_load_plain(z->rows, T->Dvp, &T->a->v, w->b, g, j0, C, p->Dv);
+    pe_transpose(z->Vt, T->Bcp, z->rows, T->Dvp, C, p->Dv);
 }
 
 /* ---- one pair of tiles ---- */
@@ -223,20 +239,17 @@ static void query_product(const backward *w, const pair *x, pe_scratch *z, const
         }
 }
 
-/* Where the cotangents of table row `row` of a member add up, for this head and chunk. */
+/* Where the cotangents of a run of rows from `row` of a member add up, for this head and chunk. */
 static double *scalar_sums(const backward *w, const pair *x, pe_kind kind, int64_t row)
 {
-    return w->dby1[kind] + (x->h * w->chunks + x->chunk) * w->T.table_rows + row;
+    const pe_table *t = &w->T.by[kind];
+    return w->dby1[kind] + (x->h * w->chunks + x->chunk) * t->count + pe_row_in(t, row);
 }
 
 static float *vector_sums(const backward *w, const pair *x, pe_kind kind, int64_t row)
 {
-    return w->dby[kind] + ((x->h * w->chunks + x->chunk) * w->T.table_rows + row) * w->T.row[kind];
-}
-
-static const float *table_row(const backward *w, const pair *x, pe_kind kind, int64_t row)
-{
-    return pe_table(&w->T, kind, x->h) + row * w->T.row[kind];
+    const pe_table *t = &w->T.by[kind];
+    return w->dby[kind] + ((x->h * w->chunks + x->chunk) * t->count + pe_row_in(t, row)) * t->row;
 }
 
 /* A scalar by distance: the tile's sums along diagonals. */
@@ -256,7 +269,8 @@ static void query_band_back(const backward *w, const pair *x, pe_scratch *z, con
     const pe_tiles *T = &w->T;
     const int64_t   D = T->a->sizes.D, x0 = pe_band_start(T, x->i0, x->R, x->j0), n = x->R + x->C - 1;
     pe_shift_tile(T, z, dS, x->R, x->C);
-    query_product(w, x, z, z->shift, T->band_width, table_row(w, x, PE_A, x0), n, w->wants_w ? x->dw : NULL);
+    query_product(w, x, z, z->shift, T->band_width, pe_rows_by(T, PE_A, x->h, x0), n,
+                  w->wants_w ? x->dw : NULL);
     if (w->wants[PE_A])
         T->a->kernels->product(vector_sums(w, x, PE_A, x0), T->Dp, z->shift, 1, T->band_width,
                                w->Qw + (x->h * T->a->sizes.Lq + x->i0) * T->Dp, T->Dp, n, D, x->R, 1);
@@ -274,20 +288,32 @@ static void key_band_back(const backward *w, const pair *x, pe_scratch *z, const
         for (int64_t r = 0; r < x->R; r++)
             row[c + x->R - 1 - r] = scale * dS[r * T->Bcp + c];
     }
-    T->a->kernels->product(z->dK, T->Dp, z->beta, T->band_width, 1, table_row(w, x, PE_B, x0), T->Dp, x->C, D,
-                           n, 1);
+    T->a->kernels->product(z->dK, T->Dp, z->beta, T->band_width, 1, pe_rows_by(&w->T, PE_B, x->h, x0), T->Dp,
+                           x->C, D, n, 1);
     if (w->wants[PE_B])
-        T->a->kernels->product(vector_sums(w, x, PE_B, x0), T->Dp, z->beta, 1, T->band_width,
-                               w->K + (x->g * T->a->sizes.Lk + x->j0) * T->Dp, T->Dp, n, D, x->C, 1);
+        T->a->kernels->product(vector_sums(w, x, PE_B, x0), T->Dp, z->beta, 1, T->band_width, z->K, T->Dp, n,
+                               D, x->C, 1);
+}
+
+/* dS without the pairs that have no bias, in z->extra, which is done with. */
+static const float *without_apart(const pe_tiles *T, pe_scratch *z, int64_t R, int64_t C, const float *dS)
+{
+    memcpy(z->extra, dS, (size_t)(R * T->Bcp) * sizeof(float));
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++)
+            if (pe_pair_is_apart(T, z, r, c))
+                z->extra[r * T->Bcp + c] = 0;
+    return z->extra;
 }
 
 static void skewed_back(const backward *w, const pair *x, pe_scratch *z, const float *dS)
 {
+    const int apart = w->T.a->terms->hook.apart && pe_tile_is_hooked(&w->T, z, x->R, x->C);
     if (w->wants[PE_BIAS])
-        sum_diagonals(w, x, z, PE_BIAS, dS);
-    if (w->T.by[PE_A])
+        sum_diagonals(w, x, z, PE_BIAS, apart ? without_apart(&w->T, z, x->R, x->C, dS) : dS);
+    if (w->T.by[PE_A].rows)
         query_band_back(w, x, z, dS);
-    if (w->T.by[PE_B])
+    if (w->T.by[PE_B].rows)
         key_band_back(w, x, z, dS);
 }
 
@@ -305,20 +331,20 @@ static void element_back(const backward *w, const pair *x, pe_scratch *z, int64_
     const pe_tiles *T     = &w->T;
     const int64_t   D     = T->a->sizes.D;
     const float     scale = (float)T->a->terms->scale;
-    if (w->wants[PE_BIAS])
+    if (w->wants[PE_BIAS] && !pe_pair_is_apart(T, z, r, c))
         *scalar_sums(w, x, PE_BIAS, row) += (double)dS;
-    if (T->by[PE_A]) {
-        const float *A = table_row(w, x, PE_A, row);
+    if (T->by[PE_A].rows) {
+        const float *A = pe_rows_by(&w->T, PE_A, x->h, row);
         add(x->dQ + r * T->Dp, dS, A, D);
         for (int64_t d = 0; w->wants_w && d < D; d++)
             x->dw[d] += (double)(dS * A[d]);
     }
     if (w->wants[PE_A])
         add(vector_sums(w, x, PE_A, row), dS, w->Qw + (x->h * T->a->sizes.Lq + x->i0 + r) * T->Dp, D);
-    if (T->by[PE_B])
-        add(z->dK + c * T->Dp, scale * dS, table_row(w, x, PE_B, row), D);
+    if (T->by[PE_B].rows)
+        add(z->dK + c * T->Dp, scale * dS, pe_rows_by(&w->T, PE_B, x->h, row), D);
     if (w->wants[PE_B])
-        add(vector_sums(w, x, PE_B, row), scale * dS, w->K + (x->g * T->a->sizes.Lk + x->j0 + c) * T->Dp, D);
+        add(vector_sums(w, x, PE_B, row), scale * dS, z->K + c * T->Dp, D);
 }
 
 /* The same where distances were looked up one by one (z holds the tile's positions still). */
@@ -339,11 +365,11 @@ static void add_value_vectors(const backward *w, const pair *x, pe_scratch *z, c
     const pe_tiles   *T  = &w->T;
     const pe_kernels *k  = T->a->kernels;
     const int64_t     Dv = T->a->sizes.Dv, n = x->R + x->C - 1, x0 = pe_band_start(T, x->i0, x->R, x->j0);
-    if (!T->by[PE_R])
+    if (!T->by[PE_R].rows)
         return;
     if (T->skewed) {
-        k->product(z->shift, T->band_width, dO, T->Dvp, 1, T->rt + x->h * Dv * T->t_stride + x0, T->t_stride,
-                   x->R, n, Dv, 0);
+        k->product(z->shift, T->band_width, dO, T->Dvp, 1, pe_columns_by(T, PE_R, x->h, x0),
+                   T->by[PE_R].stride, x->R, n, Dv, 0);
         k->add_skewed(dW, T->Bcp, z->shift + x->R - 1, T->band_width - 1, x->R, x->C);
         return;
     }
@@ -351,7 +377,7 @@ static void add_value_vectors(const backward *w, const pair *x, pe_scratch *z, c
         for (int64_t c = 0; c < x->C; c++) {
             const int64_t row = (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0;
             for (int64_t d = 0; W[r * T->Bcp + c] != 0 && d < Dv; d++)
-                dW[r * T->Bcp + c] += dO[r * T->Dvp + d] * table_row(w, x, PE_R, row)[d];
+                dW[r * T->Bcp + c] += dO[r * T->Dvp + d] * pe_rows_by(&w->T, PE_R, x->h, row)[d];
         }
 }
 
@@ -480,6 +506,17 @@ static void settle_certain(const pair *x, const float *W, float *dS, int64_t str
                 dS[r * stride + c] = 0;
 }
 
+/* What the scores of a tile are to be less: lse, or what of it they have not been made less by yet. */
+static const float *lse_of_scores(const backward *w, const pair *x, const pe_scratch *z)
+{
+    const float *lse = w->lse + x->h * w->T.a->sizes.Lq + x->i0;
+    if (!pe_is_shifted(&w->T, z) && !pe_is_sharp(&w->T))
+        return lse;
+    for (int64_t r = 0; r < x->R; r++)
+        z->m[r] = pe_is_shifted(&w->T, z) ? 0 : (float)((double)lse[r] - z->top[r]);
+    return z->m;
+}
+
 /* Weights of the pair into z->S and the cotangents of the softmax's output into z->W; 0 if no pair is allowed. */
 static int weights_back(const backward *w, const pair *x, pe_scratch *z, int sums)
 {
@@ -487,19 +524,37 @@ static int weights_back(const backward *w, const pair *x, pe_scratch *z, int sum
     const pe_attention *a  = T->a;
     const pe_problem   *p  = &a->sizes;
     const pe_kernels   *k  = a->kernels;
-    const int64_t       at = x->h * p->Lq + x->i0, tile = x->g * T->key_tiles + x->J;
+    const int64_t       at = x->h * p->Lq + x->i0;
     const float        *Qu = w->Qu + at * T->Dp, *Qw = w->Qw ? w->Qw + at * T->Dp : NULL,
                 *dO = w->dout + at * T->Dvp;
     z->lse          = w->lse + at;
-    if (!pe_tile_scores(T, z, z->S, w->b, x->h, x->I, x->J, Qu, Qw, w->Kt + tile * p->D * T->Bcp, w->key_mask,
-                        0))
+    z->Q2           = second_form(w, w->Qu + at * T->Dp);
+    if (pe_is_sharp(T))
+        pe_sharpen(T, z, w->b, x->h, x->i0, x->R, 0);
+    if (!pe_tile_scores(T, z, z->S, w->b, x->h, x->I, x->J, Qu, Qw, z->Kt, w->key_mask, 0))
         return 0;
-    if (pe_is_shifted(T, z))
-        memset(z->m, 0, (size_t)x->R * sizeof(float));
-    k->weights(z->S, T->Bcp, pe_is_shifted(T, z) ? z->m : w->lse + at, x->R, x->C);
-    k->product(z->W, T->Bcp, dO, T->Dvp, 1, w->Vt + tile * p->Dv * T->Bcp, T->Bcp, x->R, x->C, p->Dv, 0);
+    k->weights(z->S, T->Bcp, lse_of_scores(w, x, z), x->R, x->C);
+    k->product(z->W, T->Bcp, dO, T->Dvp, 1, z->Vt, T->Bcp, x->R, x->C, p->Dv, 0);
     values_back(w, x, z, z->S, z->W, dO, sums);
     return 1;
+}
+
+/* The cotangent of a modulus: the second form's share of it goes to its queries and the keys, dS becomes the first's. */
+static void forms_back(const backward *w, const pair *x, pe_scratch *z, float *dS)
+{
+    const pe_tiles   *T = &w->T;
+    const pe_problem *p = &T->a->sizes;
+    const pe_kernels *k = T->a->kernels;
+    const int64_t     n = T->Br * T->Bcp;
+    for (int64_t r = 0; r < x->R; r++)
+        for (int64_t c = 0; c < x->C; c++) {
+            const int64_t at = r * T->Bcp + c;
+            z->S2[at]        = dS[at] * z->share[n + at];
+            dS[at] *= z->share[at];
+        }
+    k->product(z->dK, T->Dp, z->S2, 1, T->Bcp, z->Q2, T->Dp, x->C, p->D, x->R, 1);
+    k->product(x->dQ + w->chunks * p->H * p->Lq * T->Dp, T->Dp, z->S2, T->Bcp, 1, z->K, T->Dp, x->R, p->D,
+               x->C, 1);
 }
 
 static void pair_back(const backward *w, const pair *x, pe_scratch *z)
@@ -522,7 +577,7 @@ static void pair_back(const backward *w, const pair *x, pe_scratch *z)
         k->exact_cotangent(dS, W, T->Bcp, moments, x->R, x->C);
     else
         k->score_cotangent(dS, W, T->Bcp, w->delta + at, x->R, x->C);
-    if (!w->is_short && (T->by[PE_GATE] || T->by[PE_R]))
+    if (!w->is_short && (T->by[PE_GATE].rows || T->by[PE_R].rows))
         settle_certain(x, W, dS, T->Bcp);
     if (T->by_distance && T->skewed)
         skewed_back(w, x, z, dS);
@@ -530,11 +585,12 @@ static void pair_back(const backward *w, const pair *x, pe_scratch *z)
         looked_up_back(w, x, z, dS);
     if (a->terms->G != PE_NONE)
         segments_back(w, x, z, dS);
-    if (w->wants_hook)
+    if (w->wants_hook && pe_tile_is_hooked(T, z, x->R, x->C))
         hook_back(w, x, z, dS);
+    if (z->Q2)
+        forms_back(w, x, z, dS);
     k->product(z->dK, T->Dp, dS, 1, T->Bcp, w->Qu + at * T->Dp, T->Dp, x->C, D, x->R, 1);
-    query_product(w, x, z, dS, T->Bcp, w->K + (x->g * a->sizes.Lk + x->j0) * T->Dp, x->C,
-                  w->wants_u ? x->du : NULL);
+    query_product(w, x, z, dS, T->Bcp, z->K, x->C, w->wants_u ? x->du : NULL);
 }
 
 /* Before the sums: what a travelling hook's state holds after the forward, and the moments of short rows in several
@@ -553,6 +609,7 @@ static void look_ahead(void *context, int64_t index, int thread)
     memset(w->moments + 2 * at, 0, (size_t)(2 * R) * sizeof(double));
     for (int64_t J = T->key_tiles - 1; J >= 0; J--) {
         const pair x = pair_of(w, h, 0, I, J);
+        load_keys(w, z, x.g, J);
         if (weights_back(w, &x, z, 0) && w->is_short)
             T->a->kernels->row_moments(w->moments + 2 * at, z->S, z->W, T->Bcp, x.R, x.C);
     }
@@ -568,6 +625,7 @@ static void chunk_back(void *context, int64_t index, int thread)
     pe_scratch       *z = T->scratch + thread;
     for (int64_t J = chunk; J < T->key_tiles; J += w->chunks) {
         const int64_t j0 = J * T->Bc, C = pe_smaller(T->Bc, p->Lk - j0);
+        load_keys(w, z, g, J);
         memset(z->dK, 0, (size_t)(C * T->Dp) * sizeof(float));
         memset(z->dV, 0, (size_t)(C * T->Dvp) * sizeof(float));
         for (int64_t h = g * group; h < (g + 1) * group; h++)
@@ -575,21 +633,25 @@ static void chunk_back(void *context, int64_t index, int thread)
                 const pair x = pair_of(w, h, chunk, I, J);
                 pair_back(w, &x, z);
             }
-        pe_store_turned(T, z->dK, 0, &T->a->dk, w->b, g, j0, C);
+        pe_store_turned(T, z->dK, PE_KEYS, &T->a->dk, w->b, g, j0, C);
+        if (T->a->terms->prepare.fold)
+            memcpy(w->dK + (g * p->Lk + j0) * T->Dp, z->dK, (size_t)(C * T->Dp) * sizeof(float));
         for (int64_t c = 0; T->a->dv.data && c < C; c++)
             pe_store_float(pe_row(&T->a->dv, w->b, g, j0 + c), T->a->dv.dtype, 1, z->dV + c * T->Dvp, p->Dv);
     }
 }
 
+/* One form of a query tile: sums of the chunks, scaled and turned back. */
 static void finish_queries(void *context, int64_t index, int thread)
 {
     const backward   *w     = context;
     const pe_tiles   *T     = &w->T;
     const pe_problem *p     = &T->a->sizes;
     const float       scale = (float)T->a->terms->scale;
-    const int64_t     h = index / T->query_tiles, i0 = index % T->query_tiles * T->Br,
+    const int64_t     form = index / (p->H * T->query_tiles), task = index % (p->H * T->query_tiles),
+                  h = task / T->query_tiles, i0 = task % T->query_tiles * T->Br,
                   R = pe_smaller(T->Br, p->Lq - i0), n = R * T->Dp;
-    float *sum = w->dQ + (h * p->Lq + i0) * T->Dp;
+    float *sum = w->dQ + ((form * w->chunks * p->H + h) * p->Lq + i0) * T->Dp;
     (void)thread;
     for (int64_t c = 1; c < w->chunks; c++) {
         const float *part = sum + c * p->H * p->Lq * T->Dp;
@@ -598,19 +660,35 @@ static void finish_queries(void *context, int64_t index, int thread)
     }
     for (int64_t x = 0; x < n; x++)
         sum[x] *= scale;
-    pe_store_turned(T, sum, 1, &T->a->dq, w->b, h, i0, R);
+    pe_store_turned(T, sum, PE_QUERIES, &T->a->dq, w->b, h, i0, R);
+}
+
+/* Cotangents of prepared rows go through the room one tile after the other: parameters add in this order. */
+static void fold_prepared(const backward *w)
+{
+    const pe_tiles   *T = &w->T;
+    const pe_problem *p = &T->a->sizes;
+    for (int64_t h = 0; h < p->H; h++)
+        for (int64_t i0 = 0; i0 < p->Lq; i0 += T->Br)
+            pe_fold_prepared(T, T->scratch, w->dQ + (h * p->Lq + i0) * T->Dp,
+                             w->chunks * p->H * p->Lq * T->Dp, PE_QUERIES, w->b, h, i0,
+                             pe_smaller(T->Br, p->Lq - i0));
+    for (int64_t g = 0; g < p->G; g++)
+        for (int64_t j0 = 0; j0 < p->Lk; j0 += T->Bc)
+            pe_fold_prepared(T, T->scratch, w->dK + (g * p->Lk + j0) * T->Dp, 0, PE_KEYS, w->b, g, j0,
+                             pe_smaller(T->Bc, p->Lk - j0));
 }
 
 /* ---- gradients of parameters, after the whole batch ---- */
 
-/* The sum over chunks of number d of table row `row` of a member. */
-static double sum_of_chunks(const backward *w, pe_kind kind, int64_t h, int64_t row, int64_t d)
+/* The sum over chunks of number d of row x of a member of one head. */
+static double sum_of_chunks(const backward *w, pe_kind kind, int64_t h, int64_t x, int64_t d)
 {
-    const int64_t rows = w->T.table_rows;
-    double        sum  = 0;
+    const pe_table *t   = &w->T.by[kind];
+    double          sum = 0;
     for (int64_t c = 0; c < w->chunks; c++) {
-        const int64_t at = (h * w->chunks + c) * rows + row;
-        sum += pe_is_scalar(kind) ? w->dby1[kind][at] : (double)w->dby[kind][at * w->T.row[kind] + d];
+        const int64_t at = (h * w->chunks + c) * t->count + x - t->first;
+        sum += pe_is_scalar(kind) ? w->dby1[kind][at] : (double)w->dby[kind][at * t->row + d];
     }
     return sum;
 }
@@ -620,13 +698,14 @@ static double sum_of_chunks(const backward *w, pe_kind kind, int64_t h, int64_t 
  * those of all distances together. In float a residue of some 1e-7 is left. A parameter that weighs all distances nearly
  * alike (a slow sinusoid behind Wr) has a gradient smaller than that residue and would be nothing but noise; so the
  * residue is taken out, from each distance in proportion to its size, which moves no sum by more than its own rounding.
+ * Not where a table's own sum is not zero: pairs that stand apart have no bias, and shared rows meet keys as well.
  */
 static void find_residue(const backward *w, pe_kind kind, int64_t h)
 {
-    const int64_t width = w->T.width[kind];
+    const int64_t width = w->T.by[kind].width, end = pe_table_end(&w->T, kind);
     memset(w->total, 0, (size_t)width * sizeof(double));
     memset(w->mass, 0, (size_t)width * sizeof(double));
-    for (int64_t r = w->T.band.first; r < w->T.band.last; r++)
+    for (int64_t r = pe_table_begin(&w->T, kind); r < end; r++)
         for (int64_t d = 0; d < width; d++) {
             const double x = sum_of_chunks(w, kind, h, r, d);
             w->total[d] += x;
@@ -639,26 +718,37 @@ static double without_residue(const backward *w, double x, int64_t d)
     return w->mass[d] > 0 ? x - w->total[d] * (fabs(x) / w->mass[d]) : x;
 }
 
+/* The same for a member that folds; one whose rows heads share folds the sums of all of them, with the last. */
+static double sum_to_fold(const backward *w, const pe_by_distance *m, pe_kind kind, int64_t h, int64_t x,
+                          int64_t d)
+{
+    double sum = 0;
+    for (int64_t i = m->row ? 0 : h; i <= h; i++)
+        sum += sum_of_chunks(w, kind, i, x, d);
+    return sum;
+}
+
 /* The band's sums go back to the room, PE_CHUNK distances at a time and rising; the mirror of fill_chunk. */
 static void fold_band(const backward *w, pe_kind kind, int64_t h)
 {
     const pe_tiles      *T    = &w->T;
     const pe_by_distance m    = pe_member(T->a->terms, kind);
     const pe_part       *part = &T->a->parts[m.owner];
-    const int            down = T->band.slope < 0, is_score = kind == PE_BIAS || kind == PE_A;
-    const int64_t most = T->band.slope == 1 || T->band.slope == -1 ? PE_CHUNK : 1, width = T->width[kind];
-    double       *chunk = T->scratch[0].chunk;
+    const int            down = T->band.slope < 0,
+              is_score        = (kind == PE_BIAS && !T->a->terms->hook.apart) || (kind == PE_A && !m.row);
+    const int64_t most = T->band.slope == 1 || T->band.slope == -1 ? PE_CHUNK : 1, width = T->by[kind].width,
+                  end = pe_table_end(T, kind);
+    double *chunk     = T->scratch[0].chunk;
     if (is_score)
         find_residue(w, kind, h);
-    for (int64_t r0 = T->band.first; r0 < T->band.last; r0 += most) {
-        const int64_t n = pe_smaller(most, T->band.last - r0);
+    for (int64_t r0 = pe_table_begin(T, kind); r0 < end; r0 += most) {
+        const int64_t n = pe_smaller(most, end - r0);
         for (int64_t r = 0; r < n; r++)
             for (int64_t d = 0; d < width; d++) {
-                const double x                            = sum_of_chunks(w, kind, h, r0 + r, d);
+                const double x                            = sum_to_fold(w, &m, kind, h, r0 + r, d);
                 chunk[(down ? n - 1 - r : r) * width + d] = is_score ? without_residue(w, x, d) : x;
             }
-        m.fold(part->p, part->par, h, pe_band_distance(&T->band, down ? r0 + n - 1 : r0), n, chunk,
-               part->dpar);
+        pe_member_fold(part, &m, width, h, pe_band_distance(&T->band, down ? r0 + n - 1 : r0), n, chunk);
     }
 }
 
@@ -684,7 +774,7 @@ static void fold_hook(const backward *w)
     const pe_part *part = &w->T.a->parts[PE_SCORE];
     for (int64_t task = 0; task < w->T.a->sizes.G * w->chunks; task++)
         for (int i = 0; i < part->count; i++)
-            for (int64_t x = 0; part->dpar && part->dpar[i] && x < part->sizes[i]; x++)
+            for (int64_t x = 0; w->hook_pointers[task * PE_HOOK_PARAMS + i] && x < part->sizes[i]; x++)
                 part->dpar[i][x] += w->hook_pointers[task * PE_HOOK_PARAMS + i][x];
 }
 
@@ -695,7 +785,8 @@ static void fold_parameters(const backward *w)
     const pe_terms     *m = a->terms;
     for (int64_t h = 0; h < a->sizes.H; h++) {
         for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
-            if (w->wants[kind])
+            if (w->wants[kind] && (!pe_member(m, kind).row || h == a->sizes.H - 1) &&
+                !(kind == PE_B && pe_tables_shared(m)))
                 fold_band(w, kind, h);
         if (w->wants_u)
             fold_vector(w, h, w->du, pe_head_vector_gradient(a, m->u, h));
@@ -715,7 +806,7 @@ void pe_tiled_backward(const pe_attention *a, pe_arena *arena)
     const pe_problem *p = &a->sizes;
     backward          w = {.T = pe_tiles_make(a, arena, 1)};
     w.chunks            = chunk_count(&w.T);
-    w.is_short          = p->Lk <= SHORT;
+    w.is_short          = p->Lk <= PE_SHORT;
     decide(&w, !arena->memory);
     lay_out_item(&w, arena);
     lay_out_sums(&w, arena);
@@ -724,11 +815,12 @@ void pe_tiled_backward(const pe_attention *a, pe_arena *arena)
     for (w.b = 0; w.b < p->B; w.b++) {
         w.key_mask = pe_key_mask(&w.T, w.key, w.b);
         pe_parallel_for(p->H * w.T.query_tiles, a->threads, prepare_queries, &w);
-        pe_parallel_for(p->G * w.T.key_tiles, a->threads, prepare_keys, &w);
         if (a->terms->hook.state || (w.is_short && w.T.key_tiles > 1))
             pe_parallel_for(p->H * w.T.query_tiles, a->threads, look_ahead, &w);
         pe_parallel_for(p->G * w.chunks, a->threads, chunk_back, &w);
-        pe_parallel_for(p->H * w.T.query_tiles, a->threads, finish_queries, &w);
+        pe_parallel_for(pe_forms(a->terms) * p->H * w.T.query_tiles, a->threads, finish_queries, &w);
+        if (a->terms->prepare.fold)
+            fold_prepared(&w);
     }
     fold_parameters(&w);
 }

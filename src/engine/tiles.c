@@ -10,119 +10,6 @@
 
 enum { TILE = 64 }; /* 64 x 64 scores, D = 64: four tiles of 16 KiB, most of a first-level cache */
 
-/* ---- bands: which row of a table stands for which distance ---- */
-
-static int64_t floor_division(int64_t a, int64_t b)
-{
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
-/* i - j = e is allowed iff low <= t00 + step*e <= high */
-static void allowed_differences(pe_tiles *T)
-{
-    const pe_distances *d    = &T->a->distances;
-    const int64_t       step = d->step, low = T->a->reach.low - d->t00, high = T->a->reach.high - d->t00;
-    T->e_low  = step > 0 ? -floor_division(-low, step) : -floor_division(high, -step);
-    T->e_high = step > 0 ? floor_division(high, step) : floor_division(-low, -step);
-}
-
-static void set_band(pe_tiles *T)
-{
-    const pe_attention *a  = T->a;
-    const pe_distances *d  = &a->distances;
-    const int64_t       Lq = a->sizes.Lq, X = Lq + a->sizes.Lk - 1;
-    if (!T->by_distance)
-        return;
-    if (!d->skewed) {
-        T->band = (pe_band){d->count, d->low, 1, 0, d->count};
-        return;
-    }
-    /* row x stands for i - j = Lq - 1 - x */
-    T->band.rows  = X;
-    T->band.t0    = d->t00 + d->step * (Lq - 1);
-    T->band.slope = -d->step;
-    T->band.last  = X;
-    if (a->unmasked)
-        return;
-    T->band.first = Lq - 1 - T->e_high > 0 ? Lq - 1 - T->e_high : 0;
-    T->band.last  = Lq - T->e_low < X ? Lq - T->e_low : X;
-    if (T->band.last < T->band.first)
-        T->band.last = T->band.first;
-}
-
-typedef void fill_rows(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                       double *rows);
-
-/* Table rows r0 .. r0+n-1 in the order of the table. A room is asked for rising distances, so a band of falling ones is
-   reversed here; other slopes are asked for one by one. */
-static void fill_chunk(const pe_tiles *T, pe_kind kind, int64_t h, int64_t r0, int64_t n, double *chunk)
-{
-    const pe_by_distance m     = pe_member(T->a->terms, kind);
-    const pe_part       *part  = &T->a->parts[m.owner];
-    const int64_t        width = T->width[kind], t0 = pe_band_distance(&T->band, r0);
-    if (T->band.slope == 1)
-        m.fill(part->p, part->par, h, t0, n, chunk);
-    else if (T->band.slope == -1) {
-        m.fill(part->p, part->par, h, t0 - (n - 1), n, chunk);
-        for (int64_t r = 0; r < n / 2; r++)
-            for (int64_t c = 0; c < width; c++) {
-                const double x                 = chunk[r * width + c];
-                chunk[r * width + c]           = chunk[(n - 1 - r) * width + c];
-                chunk[(n - 1 - r) * width + c] = x;
-            }
-    } else
-        for (int64_t r = 0; r < n; r++)
-            m.fill(part->p, part->par, h, pe_band_distance(&T->band, r0 + r), 1, chunk + r * width);
-}
-
-static void find_center(const pe_tiles *T, int64_t h, double *chunk)
-{
-    double most = -INFINITY;
-    for (int64_t r = T->band.first; r < T->band.last; r += PE_CHUNK) {
-        const int64_t n = pe_smaller(PE_CHUNK, T->band.last - r);
-        fill_chunk(T, PE_BIAS, h, r, n, chunk);
-        for (int64_t i = 0; i < n; i++)
-            most = fmax(most, chunk[i]);
-    }
-    T->center[h] = isfinite(most) ? most : 0;
-}
-
-/* One member of one head, rounded once: rows, and transposed where that is needed too. */
-static void fill_table(const pe_tiles *T, pe_kind kind, int64_t h, float *transposed, double *chunk)
-{
-    const int64_t width = T->width[kind], row = T->row[kind];
-    const double  center = kind == PE_BIAS ? pe_center(T, h) : 0;
-    float        *rows   = T->by[kind] ? pe_table(T, kind, h) : NULL;
-    if (rows)
-        memset(rows, 0, (size_t)(T->table_rows * row) * sizeof *rows);
-    if (transposed)
-        memset(transposed, 0, (size_t)(width * T->t_stride) * sizeof *transposed);
-    for (int64_t r = T->band.first; r < T->band.last; r += PE_CHUNK) {
-        const int64_t n = pe_smaller(PE_CHUNK, T->band.last - r);
-        fill_chunk(T, kind, h, r, n, chunk);
-        for (int64_t i = 0; i < n; i++)
-            for (int64_t d = 0; d < width; d++) {
-                const float x = (float)(chunk[i * width + d] - center);
-                if (rows)
-                    rows[(r + i) * row + d] = x;
-                if (transposed)
-                    transposed[d * T->t_stride + r + i] = x;
-            }
-    }
-}
-
-static void fill_tables(void *context, int64_t h, int thread)
-{
-    const pe_tiles *T  = context;
-    float          *At = T->At ? T->At + h * T->width[PE_A] * T->t_stride : NULL,
-          *rt          = T->rt ? T->rt + h * T->width[PE_R] * T->t_stride : NULL;
-    if (T->center)
-        find_center(T, h, T->scratch[thread].chunk);
-    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
-        if (pe_member(T->a->terms, kind).fill)
-            fill_table(T, kind, h, kind == PE_A ? At : kind == PE_R ? rt : NULL, T->scratch[thread].chunk);
-}
-
 /* ---- layout ---- */
 
 static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, int backward)
@@ -136,36 +23,55 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
     pe_scratch          y    = {.gamma_key = -1};
     y.S                      = pe_take_floats(arena, T->Br * T->Bcp);
     y.W                      = pe_take_floats(arena, T->Br * T->Bcp);
-    y.gamma                  = pe_take_floats(arena, m->A.fill ? band : 0);
-    y.beta                   = pe_take_floats(arena, m->B.fill ? T->band_width * T->Bcp : 0);
-    y.shift                  = pe_take_floats(arena, m->r.fill || (backward && m->A.fill) ? band : 0);
-    y.extra                  = pe_take_floats(arena, T->Br * T->Bcp);
-    y.gate                   = pe_take_floats(arena, m->gate.fill ? T->Br * T->Bcp : 0);
-    const int64_t content    = m->hook.content ? 1 : 0;
-    y.x                      = pe_take_doubles(arena, hook);
-    y.s                      = pe_take_doubles(arena, content * hook);
-    y.ds                     = pe_take_doubles(arena, content * hook);
-    y.q                      = pe_take_doubles(arena, content * T->Br * a->sizes.D);
-    y.dq                     = pe_take_doubles(arena, content * T->Br * a->sizes.D);
-    y.own_state              = pe_take_doubles(arena, T->Br * PE_HOOK_STATE);
-    y.state                  = y.own_state;
-    y.q_pos                  = pe_take_doubles(arena, T->Br);
-    y.k_pos                  = pe_take_doubles(arena, T->Bc);
-    y.q_seg                  = pe_take(arena, (size_t)T->Br * sizeof(int64_t));
-    y.k_seg                  = pe_take(arena, (size_t)T->Bc * sizeof(int64_t));
-    y.meets                  = pe_take_floats(arena, 2 * T->Br);
-    y.Qu                     = pe_take_floats(arena, T->Br * T->Dp);
-    y.Qw                     = pe_take_floats(arena, a->terms->A.fill ? T->Br * T->Dp : 0);
-    y.rows                   = pe_take_floats(arena, tall * wide);
-    y.O                      = pe_take_floats(arena, T->Br * T->Dvp);
-    y.m                      = pe_take_floats(arena, T->Br);
-    y.l                      = pe_take_floats(arena, T->Br);
-    y.f                      = pe_take_floats(arena, T->Br);
-    y.low                    = pe_take(arena, (size_t)T->Br * sizeof(int32_t));
-    y.high                   = pe_take(arena, (size_t)T->Br * sizeof(int32_t));
-    y.chunk                  = pe_take_doubles(arena, PE_CHUNK * wide);
+    y.gamma                  = pe_take_floats(arena, pe_has(m, PE_A) ? band : 0);
+    y.beta                   = pe_take_floats(arena, pe_has(m, PE_B) ? T->band_width * T->Bcp : 0);
+    y.shift = pe_take_floats(arena, pe_has(m, PE_R) || (backward && pe_has(m, PE_A)) ? band : 0);
+    y.extra = pe_take_floats(arena, T->Br * T->Bcp);
+    y.gate  = pe_take_floats(arena, pe_has(m, PE_GATE) ? T->Br * T->Bcp : 0);
+    const int64_t content = m->hook.content ? 1 : 0;
+    y.x                   = pe_take_doubles(arena, hook);
+    y.s                   = pe_take_doubles(arena, content * hook);
+    y.ds                  = pe_take_doubles(arena, content * hook);
+    y.q                   = pe_take_doubles(arena, content * T->Br * a->sizes.D);
+    y.dq                  = pe_take_doubles(arena, content * T->Br * a->sizes.D);
+    y.own_state           = pe_take_doubles(arena, T->Br * PE_HOOK_STATE);
+    y.state               = y.own_state;
+    y.q_pos               = pe_take_doubles(arena, T->Br);
+    y.k_pos               = pe_take_doubles(arena, T->Bc);
+    y.q_seg               = pe_take(arena, (size_t)T->Br * sizeof(int64_t));
+    y.k_seg               = pe_take(arena, (size_t)T->Bc * sizeof(int64_t));
+    y.meets               = pe_take_floats(arena, 2 * T->Br);
+    y.Qu                  = pe_take_floats(arena, T->Br * T->Dp);
+    y.Qw                  = pe_take_floats(arena, pe_has(a->terms, PE_A) ? T->Br * T->Dp : 0);
+    y.rows                = pe_take_floats(arena, tall * wide);
+    y.O                   = pe_take_floats(arena, T->Br * T->Dvp);
+    y.m                   = pe_take_floats(arena, T->Br);
+    y.l                   = pe_take_floats(arena, T->Br);
+    y.f                   = pe_take_floats(arena, T->Br);
+    y.low                 = pe_take(arena, (size_t)T->Br * sizeof(int32_t));
+    y.high                = pe_take(arena, (size_t)T->Br * sizeof(int32_t));
+    y.chunk               = pe_take_doubles(arena, PE_CHUNK * wide);
+    if (m->prepare.fill) {
+        const int64_t most = tall > PE_SHORT ? tall : PE_SHORT; /* rows at once */
+        y.raw              = pe_take_doubles(arena, most * a->D);
+        y.made             = pe_take_doubles(arena, tall * pe_forms(m) * a->sizes.D);
+        y.at               = pe_take_doubles(arena, most);
+        y.draw             = pe_take_doubles(arena, backward ? tall * a->D : 0);
+    }
+    if (m->prepare.sharp) {
+        y.sharp = pe_take_doubles(arena, T->Br * PE_SHORT);
+        y.keys  = pe_take_doubles(arena, PE_SHORT * a->sizes.D);
+        y.top   = pe_take_doubles(arena, T->Br);
+    }
+    if (pe_forms(m) > 1) {
+        y.S2    = pe_take_floats(arena, T->Br * T->Bcp);
+        y.share = backward ? pe_take_floats(arena, 2 * T->Br * T->Bcp) : NULL;
+    }
     if (backward) {
-        y.gated    = pe_take_floats(arena, m->gate.fill ? T->Br * T->Bcp : 0);
+        y.gated    = pe_take_floats(arena, pe_has(m, PE_GATE) ? T->Br * T->Bcp : 0);
+        y.K        = pe_take_floats(arena, T->Bc * T->Dp);
+        y.Kt       = pe_take_floats(arena, a->sizes.D * T->Bcp);
+        y.Vt       = pe_take_floats(arena, a->sizes.Dv * T->Bcp);
         y.dK       = pe_take_floats(arena, T->Bc * T->Dp);
         y.dV       = pe_take_floats(arena, T->Bc * T->Dvp);
         y.diagonal = pe_take_floats(arena, T->band_width);
@@ -174,7 +80,7 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
         *z = y;
 }
 
-static void lay_out_tables(pe_tiles *T, pe_arena *arena, int backward)
+static void lay_out_turn_tables(pe_tiles *T, pe_arena *arena)
 {
     const pe_attention *a = T->a;
     const pe_problem   *p = &a->sizes;
@@ -183,27 +89,6 @@ static void lay_out_tables(pe_tiles *T, pe_arena *arena, int backward)
     T->k_batches          = arena->memory ? pe_position_batches(&a->k_pos) : p->B;
     T->q_table            = pe_take_floats(arena, T->q_batches * p->Lq * 2 * M + PE_LANES);
     T->k_table            = pe_take_floats(arena, T->k_batches * p->Lk * 2 * M + PE_LANES);
-    if (!T->by_distance)
-        return;
-    /* the longest of both roads; vectors are read up to PE_LANES beyond a band */
-    const int64_t X = p->Lq + p->Lk, longest = X > a->max_distances ? X : a->max_distances;
-    T->table_rows = pe_padded(longest) + 2 * PE_LANES;
-    /* transposed rows an odd number of cache lines apart: their columns fall into different sets */
-    T->t_stride = pe_padded(X) + (pe_padded(X) / PE_LANES % 2 ? 2 : 3) * PE_LANES;
-    /* while a plan counts, both roads are laid out */
-    const int counting = !arena->memory, shifted = T->skewed || counting;
-    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
-        T->width[kind] = pe_member_width(p, kind);
-        T->row[kind]   = pe_is_scalar(kind) ? 1 : pe_padded(T->width[kind]);
-        if (pe_member(a->terms, kind).fill && (kind != PE_A || !T->skewed || backward || counting))
-            T->by[kind] = pe_take_floats(arena, p->H * T->table_rows * T->row[kind]);
-    }
-    if (a->terms->bias.fill && (!a->unmasked || counting))
-        T->center = pe_take_doubles(arena, p->H);
-    if (a->terms->A.fill && shifted)
-        T->At = pe_take_floats(arena, p->H * p->D * T->t_stride);
-    if (a->terms->r.fill && shifted && backward)
-        T->rt = pe_take_floats(arena, p->H * p->Dv * T->t_stride);
 }
 
 static void fill_turn_tables(const pe_tiles *T)
@@ -231,23 +116,19 @@ pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
     T.key_tiles                = (p->Lk + T.Bc - 1) / T.Bc;
     T.by_distance              = pe_uses_distance(a->terms);
     T.skewed                   = a->distances.skewed || !(T.by_distance || by_reach);
-    T.has_extra = !T.skewed || a->terms->hook.visit || a->terms->B.fill || a->terms->G != PE_NONE ||
+    T.has_extra = !T.skewed || a->terms->hook.visit || pe_has(a->terms, PE_B) || a->terms->G != PE_NONE ||
                   (a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS));
-    T.e_low  = INT64_MIN / 4;
-    T.e_high = INT64_MAX / 4;
-    if (a->distances.skewed && by_reach)
-        allowed_differences(&T);
-    set_band(&T);
+    pe_band_find(&T);
     T.scratch = pe_take(arena, (size_t)a->threads * sizeof *T.scratch);
     for (int z = 0; z < a->threads; z++)
         lay_out_scratch(&T, T.scratch ? T.scratch + z : NULL, arena, backward);
-    lay_out_tables(&T, arena, backward);
+    lay_out_turn_tables(&T, arena);
+    pe_tables_lay_out(&T, arena, backward);
     if (!arena->memory)
         return T;
     if (a->turn)
         fill_turn_tables(&T);
-    if (T.by_distance)
-        pe_parallel_for(p->H, a->threads, fill_tables, &T);
+    pe_tables_fill(&T);
     return T;
 }
 
@@ -264,32 +145,113 @@ void pe_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b,
     }
 }
 
-static const float *turn_rows(const pe_tiles *T, int is_query, int64_t b, int64_t s0)
+static const posenc_tensor *tensor_of(const pe_tiles *T, pe_side side)
 {
-    const int64_t L = is_query ? T->a->sizes.Lq : T->a->sizes.Lk, row = 2 * T->a->turn->M;
-    const float  *table   = is_query ? T->q_table : T->k_table;
-    const int64_t batches = is_query ? T->q_batches : T->k_batches;
-    return table + ((batches > 1 ? b : 0) * L + s0) * row;
+    return side == PE_KEYS ? &T->a->k : &T->a->q;
 }
 
-void pe_load_turned(const pe_tiles *T, float *to, int is_query, int64_t b, int64_t h, int64_t s0, int64_t n)
+static void turn(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_t s0, int64_t n, float sign)
+{
+    const pe_attention *a    = T->a;
+    const int           keys = side == PE_KEYS;
+    if (!a->turn)
+        return;
+    const int64_t L = keys ? a->sizes.Lk : a->sizes.Lq, row = 2 * a->turn->M,
+                  batches = keys ? T->k_batches : T->q_batches;
+    const float *table    = (keys ? T->k_table : T->q_table) + ((batches > 1 ? b : 0) * L + s0) * row;
+    pe_turn_rows(rows, T->Dp, a->turn, table, n, sign, a->kernels);
+}
+
+void pe_turn_back(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_t s0, int64_t n)
+{
+    turn(T, rows, side, b, s0, n, -1);
+}
+
+/* The caller's rows and their positions into z->raw and z->at. */
+static void load_raw(const pe_tiles *T, const pe_scratch *z, pe_side side, int64_t b, int64_t h, int64_t s0,
+                     int64_t n)
+{
+    const pe_attention  *a = T->a;
+    const posenc_tensor *t = tensor_of(T, side);
+    for (int64_t s = 0; s < n; s++) {
+        pe_load_double(z->raw + s * a->D, pe_row(t, b, h, s0 + s), t->dtype, 1, a->D);
+        z->at[s] = pe_position(side == PE_KEYS ? &a->k_pos : &a->q_pos, b, s0 + s);
+    }
+}
+
+static int64_t prepared_width(const pe_tiles *T, pe_side side)
+{
+    return (side == PE_KEYS ? 1 : pe_forms(T->a->terms)) * T->a->sizes.D;
+}
+
+static void make_rows(const pe_tiles *T, const pe_scratch *z, double *to, pe_side side, int64_t b, int64_t h,
+                      int64_t s0, int64_t n)
+{
+    const pe_part *part = &T->a->parts[PE_SCORE];
+    load_raw(T, z, side, b, h, s0, n);
+    T->a->terms->prepare.fill(part->p, part->par, side, h, z->at, n, z->raw, to);
+}
+
+void pe_prepare_exactly(const pe_tiles *T, const pe_scratch *z, double *to, pe_side side, int64_t b,
+                        int64_t h, int64_t s0, int64_t n)
 {
     const pe_attention *a = T->a;
-    pe_load_plain(to, T->Dp, is_query ? &a->q : &a->k, b, h, s0, n, a->sizes.D);
-    if (a->turn)
-        pe_turn_rows(to, T->Dp, a->turn, turn_rows(T, is_query, b, s0), n, 1, a->kernels);
+    make_rows(T, z, to, side, b, h, s0, n);
+    for (int64_t s = 0; a->turn && s < n; s++)
+        pe_turn_row(to + s * prepared_width(T, side), side == PE_KEYS ? a->turn_keys : a->turn, z->at[s], 1);
 }
 
-void pe_store_turned(const pe_tiles *T, float *rows, int is_query, const posenc_tensor *to, int64_t b,
+static void load_prepared(const pe_tiles *T, const pe_scratch *z, float *to, float *to2, pe_side side,
+                          int64_t b, int64_t h, int64_t s0, int64_t n)
+{
+    const int64_t D = T->a->sizes.D, made = prepared_width(T, side);
+    make_rows(T, z, z->made, side, b, h, s0, n);
+    for (int64_t s = 0; s < n; s++)
+        for (int64_t d = 0; d < T->Dp; d++) {
+            to[s * T->Dp + d] = d < D ? (float)z->made[s * made + d] : 0;
+            if (made > D)
+                to2[s * T->Dp + d] = d < D ? (float)z->made[s * made + D + d] : 0;
+        }
+}
+
+void pe_load_turned(const pe_tiles *T, const pe_scratch *z, float *to, float *to2, pe_side side, int64_t b,
+                    int64_t h, int64_t s0, int64_t n)
+{
+    if (T->a->terms->prepare.fill)
+        load_prepared(T, z, to, to2, side, b, h, s0, n);
+    else
+        pe_load_plain(to, T->Dp, tensor_of(T, side), b, h, s0, n, T->a->sizes.D);
+    turn(T, to, side, b, s0, n, 1);
+    if (to2)
+        turn(T, to2, side, b, s0, n, 1);
+}
+
+void pe_store_turned(const pe_tiles *T, float *rows, pe_side side, const posenc_tensor *to, int64_t b,
                      int64_t h, int64_t s0, int64_t n)
 {
-    const pe_attention *a = T->a;
-    if (!to->data)
+    if (!to->data && !T->a->terms->prepare.fold)
         return;
-    if (a->turn)
-        pe_turn_rows(rows, T->Dp, a->turn, turn_rows(T, is_query, b, s0), n, -1, a->kernels);
+    pe_turn_back(T, rows, side, b, s0, n);
+    for (int64_t s = 0; !T->a->terms->prepare.fold && s < n; s++)
+        pe_store_float(pe_row(to, b, h, s0 + s), to->dtype, 1, rows + s * T->Dp, T->a->sizes.D);
+}
+
+void pe_fold_prepared(const pe_tiles *T, const pe_scratch *z, const float *rows, int64_t form_step,
+                      pe_side side, int64_t b, int64_t h, int64_t s0, int64_t n)
+{
+    const pe_attention  *a                    = T->a;
+    const pe_part       *part                 = &a->parts[PE_SCORE];
+    const posenc_tensor *to                   = side == PE_KEYS ? &a->dk : &a->dq;
+    double *const        none[PE_HOOK_PARAMS] = {0};
+    const int64_t        D = a->sizes.D, made = prepared_width(T, side);
+    load_raw(T, z, side, b, h, s0, n);
     for (int64_t s = 0; s < n; s++)
-        pe_store_float(pe_row(to, b, h, s0 + s), to->dtype, 1, rows + s * T->Dp, a->sizes.D);
+        for (int64_t d = 0; d < made; d++)
+            z->made[s * made + d] = (double)rows[d / D * form_step + s * T->Dp + d % D];
+    a->terms->prepare.fold(part->p, part->par, side, h, z->at, n, z->raw, z->made, z->draw,
+                           part->dpar ? part->dpar : none);
+    for (int64_t s = 0; to->data && s < n; s++)
+        pe_store_double(pe_row(to, b, h, s0 + s), to->dtype, 1, z->draw + s * a->D, a->D);
 }
 
 void pe_scale_queries(const pe_tiles *T, float *Qu, float *Qw, int64_t h, int64_t n)
@@ -370,8 +332,8 @@ static void band_product(const pe_tiles *T, pe_scratch *z, int64_t h, const floa
     for (int64_t r = 0; have && r < R; r++)
         memmove(z->gamma + r * T->band_width, z->gamma + r * T->band_width + T->Bc,
                 (size_t)have * sizeof(float));
-    a->kernels->product(z->gamma + have, T->band_width, Qw, T->Dp, 1, T->At + h * D * T->t_stride + x0 + have,
-                        T->t_stride, R, R + C - 1 - have, D, 0);
+    a->kernels->product(z->gamma + have, T->band_width, Qw, T->Dp, 1, pe_columns_by(T, PE_A, h, x0) + have,
+                        T->by[PE_A].stride, R, R + C - 1 - have, D, 0);
     z->gamma_key = J + 1;
 }
 
@@ -381,8 +343,8 @@ static void key_band_product(const pe_tiles *T, pe_scratch *z, int64_t h, const 
 {
     const pe_attention *a     = T->a;
     const float         scale = (float)a->terms->scale;
-    const float        *B     = pe_table(T, PE_B, h) + pe_band_start(T, i0, R, j0) * T->row[PE_B];
-    a->kernels->product(z->beta, T->Bcp, B, T->row[PE_B], 1, Kt, T->Bcp, R + C - 1, C, a->sizes.D, 0);
+    const float        *B     = pe_rows_by(T, PE_B, h, pe_band_start(T, i0, R, j0));
+    a->kernels->product(z->beta, T->Bcp, B, T->by[PE_B].row, 1, Kt, T->Bcp, R + C - 1, C, a->sizes.D, 0);
     for (int64_t r = 0; r < R; r++)
         for (int64_t c = 0; c < C; c++)
             z->extra[r * T->Bcp + c] += scale * z->beta[(c + R - 1 - r) * T->Bcp + c];
@@ -397,15 +359,15 @@ static float dot(const float *a, const float *b, int64_t step, int64_t n)
     return sum;
 }
 
-/* All score terms by distance of element (r,c), whose distance has table row `row`. */
-static float looked_up(const pe_tiles *T, int64_t h, int64_t row, const float *Qw, const float *key)
+/* All score terms by distance of element (r,c), whose distance has row x of the band. */
+static float looked_up(const pe_tiles *T, int64_t h, int64_t x, const float *Qw, const float *key)
 {
     const int64_t D   = T->a->sizes.D;
-    float         sum = T->by[PE_BIAS] ? pe_table(T, PE_BIAS, h)[row] : 0;
-    if (T->by[PE_A])
-        sum += dot(pe_table(T, PE_A, h) + row * T->row[PE_A], Qw, 1, D);
-    if (T->by[PE_B])
-        sum += (float)T->a->terms->scale * dot(pe_table(T, PE_B, h) + row * T->row[PE_B], key, T->Bcp, D);
+    float         sum = T->by[PE_BIAS].rows ? *pe_rows_by(T, PE_BIAS, h, x) : 0;
+    if (T->by[PE_A].rows)
+        sum += dot(pe_rows_by(T, PE_A, h, x), Qw, 1, D);
+    if (T->by[PE_B].rows)
+        sum += (float)T->a->terms->scale * dot(pe_rows_by(T, PE_B, h, x), key, T->Bcp, D);
     return sum;
 }
 
@@ -423,18 +385,19 @@ static void look_up(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int6
             z->extra[at] = out ? -INFINITY : 0;
             if (T->by_distance && !out)
                 z->extra[at] += looked_up(T, h, row, Qw + r * T->Dp, Kt + c);
-            if (T->by[PE_GATE])
-                z->gate[at] = out ? 0 : pe_table(T, PE_GATE, h)[row];
+            if (T->by[PE_GATE].rows)
+                z->gate[at] = out ? 0 : *pe_rows_by(T, PE_GATE, h, row);
         }
 }
 
 const float *pe_tile_gate(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t I, int64_t J,
                           int64_t *step)
 {
-    if (!T->by[PE_GATE])
+    const int64_t i0 = I * T->Br, R = pe_smaller(T->Br, T->a->sizes.Lq - i0);
+    if (!T->by[PE_GATE].rows)
         return NULL;
     *step = T->skewed ? -1 : T->Bcp;
-    return T->skewed ? pe_table(T, PE_GATE, h) + (J * T->Bc - I * T->Br + T->a->sizes.Lq - 1) : z->gate;
+    return T->skewed ? pe_rows_by(T, PE_GATE, h, pe_band_start(T, i0, R, J * T->Bc)) + R - 1 : z->gate;
 }
 
 void pe_shift_tile(const pe_tiles *T, pe_scratch *z, const float *s, int64_t R, int64_t C)
@@ -480,6 +443,28 @@ static void widen_content(const pe_tiles *T, const pe_scratch *z, int64_t b, int
     }
 }
 
+int pe_tile_is_hooked(const pe_tiles *T, const pe_scratch *z, int64_t R, int64_t C)
+{
+    int apart = 0;
+    if (!T->a->terms->hook.apart)
+        return 1;
+    for (int64_t r = 0; r < R; r++)
+        apart = apart || pe_is_apart(T->a, z->q_pos[r]);
+    for (int64_t c = 0; c < C; c++)
+        apart = apart || pe_is_apart(T->a, z->k_pos[c]);
+    return apart;
+}
+
+/* The bias that the kernel (or a lookup) adds to a pair that stands apart, to be taken back. */
+static double bias_of(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t r, int64_t c)
+{
+    const int64_t x = T->skewed ? z->j0 + c - (z->i0 + r) + T->a->sizes.Lq - 1
+                                : (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0;
+    return T->by[PE_BIAS].rows && x >= T->band.first && x < T->band.last
+               ? (double)*pe_rows_by(T, PE_BIAS, h, x) + pe_center(T, h)
+               : 0;
+}
+
 static void visit_hook(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int64_t C)
 {
     const pe_attention *a    = T->a;
@@ -487,8 +472,10 @@ static void visit_hook(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, i
     a->terms->hook.visit(a->parts[PE_SCORE].p, a->parts[PE_SCORE].par, &tile, z->x);
     for (int64_t r = 0; r < R; r++) {
         const double less = pe_is_shifted(T, z) && z->lse[r] != -INFINITY ? (double)z->lse[r] : 0;
-        for (int64_t c = 0; c < C; c++)
-            z->extra[r * T->Bcp + c] += (float)(z->x[r * C + c] - less);
+        for (int64_t c = 0; c < C; c++) {
+            const double bias = pe_pair_is_apart(T, z, r, c) ? bias_of(T, z, h, r, c) : 0;
+            z->extra[r * T->Bcp + c] += (float)(z->x[r * C + c] - less - bias);
+        }
     }
 }
 
@@ -549,7 +536,7 @@ static void fill_extra(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, i
         memset(z->extra, 0, (size_t)(R * T->Bcp) * sizeof(float));
     else
         look_up(T, z, h, R, C, Qw, Kt);
-    if (T->skewed && T->by[PE_B])
+    if (T->skewed && T->by[PE_B].rows)
         key_band_product(T, z, h, Kt, i0, R, j0, C);
     if (a->terms->G != PE_NONE)
         meet_segments(T, z, h, R, C, Qu);
@@ -557,6 +544,30 @@ static void fill_extra(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, i
         mask_segments(T, z, R, C);
     if ((a->mask & POSENC_MASK_EXPLICIT) && !a->unmasked)
         mask_explicitly(T, z, b, h, i0, R, j0, C);
+}
+
+/* The tile's share of the products that are there in double. */
+static void take_sharp(const pe_tiles *T, const pe_scratch *z, float *s, int64_t R, int64_t C)
+{
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < T->Bcp; c++)
+            s[r * T->Bcp + c] = c < C ? (float)z->sharp[r * PE_SHORT + z->j0 + c] : 0;
+}
+
+/* The modulus of both forms; backward, the share of each in it besides: 0 where both are 0 and no direction is known. */
+static void join_forms(const pe_tiles *T, pe_scratch *z, float *s, int64_t R, int64_t C)
+{
+    const int64_t n = T->Br * T->Bcp;
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++) {
+            const int64_t at = r * T->Bcp + c;
+            const float   s1 = s[at], s2 = z->S2[at], modulus = sqrtf(s1 * s1 + s2 * s2);
+            s[at] = modulus;
+            if (!z->share)
+                continue;
+            z->share[at]     = modulus > 0 ? s1 / modulus : 0;
+            z->share[n + at] = modulus > 0 ? s2 / modulus : 0;
+        }
 }
 
 int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
@@ -571,14 +582,21 @@ int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_
         return 0;
     z->i0 = i0;
     z->j0 = j0;
-    a->kernels->product(s, T->Bcp, Qu, T->Dp, 1, Kt, T->Bcp, R, C, p->D, 0);
-    if (T->skewed && a->terms->A.fill) {
+    if (pe_is_sharp(T))
+        take_sharp(T, z, s, R, C);
+    else
+        a->kernels->product(s, T->Bcp, Qu, T->Dp, 1, Kt, T->Bcp, R, C, p->D, 0);
+    if (z->Q2) {
+        a->kernels->product(z->S2, T->Bcp, z->Q2, T->Dp, 1, Kt, T->Bcp, R, C, p->D, 0);
+        join_forms(T, z, s, R, C);
+    }
+    if (T->skewed && pe_has(a->terms, PE_A)) {
         band_product(T, z, h, Qw, i0, R, J, C, reuse);
         terms.skewed      = z->gamma + R - 1;
         terms.skewed_step = T->band_width - 1;
     }
-    if (T->skewed && T->by[PE_BIAS]) {
-        terms.bias      = pe_table(T, PE_BIAS, h) + (j0 - i0 + p->Lq - 1);
+    if (T->skewed && T->by[PE_BIAS].rows) {
+        terms.bias      = pe_rows_by(T, PE_BIAS, h, pe_band_start(T, i0, R, j0)) + R - 1;
         terms.bias_step = -1;
     }
     if (T->has_extra) {
@@ -593,7 +611,7 @@ int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_
     }
     if (a->terms->hook.content)
         widen_content(T, z, b, h, i0, R, j0, C, s, Qu);
-    if (a->terms->hook.visit)
+    if (a->terms->hook.visit && pe_tile_is_hooked(T, z, R, C))
         visit_hook(T, z, h, R, C);
     a->kernels->scores_finish(s, T->Bcp, &terms, R, C);
     return 1;

@@ -25,10 +25,29 @@ static inline int64_t pe_smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Row r of a table by distance stands for t = t0 + slope*r; rows first .. last-1 are reached by the masks. */
+/* Row x of all rows by distance stands for t = t0 + slope*x; rows first .. last-1 are reached by the masks. */
 typedef struct pe_band {
     int64_t rows, t0, slope, first, last;
 } pe_band;
+
+/*
+ * The table of one member: what is kept of these rows, rounded once. A member that clips distances is the same beyond
+ * `low` and beyond `high`; so a run of rows that lies wholly beyond is read at the end of what is kept (pe_row_in), and
+ * the table is no longer than what lies between and one run on either side.
+ */
+typedef struct pe_table {
+    float *rows, *columns; /* [H, count, row], and transposed [H, width, stride]; NULL: none, or not needed */
+    int64_t width, row;    /* numbers per row: used, and with padding */
+    int64_t count, stride; /* allocated rows; stride of a column */
+    int64_t low, high;     /* where runs begin */
+    int64_t first, last;   /* rows kept, the last not included */
+} pe_table;
+
+/* Where in a table a run of rows, at most one band long, begins. */
+static inline int64_t pe_row_in(const pe_table *t, int64_t x)
+{
+    return (x < t->low ? t->low : x > t->high ? t->high : x) - t->first;
+}
 
 /* Scratch of one thread. */
 typedef struct pe_scratch {
@@ -46,15 +65,22 @@ typedef struct pe_scratch {
     double      *q_pos, *k_pos;  /* [Br], [Bc] */
     int64_t     *q_seg, *k_seg;  /* [Br], [Bc] segments */
     float       *meets;          /* [Br, 2] scaled products of queries with the segment vectors */
-    float       *Qu, *Qw, *rows; /* [Br, Dp], [Br, Dp], [max(Br,Bc), max(Dp,Dvp)] */
-    float       *O, *m, *l, *f;  /* [Br, Dvp], [Br] each */
-    float       *dK, *dV, *diagonal, *gated; /* [Bc, Dp], [Bc, Dvp], [band], [Br, Bcp]: backward */
-    int32_t     *low, *high;                 /* [Br] */
-    double      *chunk;     /* [PE_CHUNK, max(D,Dv)] distances on their way from or to a room */
-    int64_t      gamma_key; /* the key tile for which the left part of gamma is there already; -1: none */
+    float       *Qu, *Qw, *rows; /* [forms, Br, Dp], [Br, Dp], [max(Br,Bc), max(Dp,Dvp)] */
+    double      *raw, *draw;     /* [max(Br,Bc), a->D] rows to prepare and their cotangents */
+    double      *made, *at;      /* [max(Br,Bc), forms*D] prepared rows, [max(Br,Bc)] their positions */
+    double      *sharp, *keys, *top; /* [Br, PE_SHORT] products, [PE_SHORT, D], [Br]: sharp.c */
+    const float *Q2;                 /* the second form of the queries at hand; NULL: there is one */
+    float       *S2,
+        *share; /* [Br, Bcp], [2, Br, Bcp]: products of the second form; backward, how far each moves S */
+    float   *O, *m, *l, *f;              /* [Br, Dvp], [Br] each */
+    float   *K, *Kt, *Vt;                /* backward: [Bc, Dp], [D, Bcp], [Dv, Bcp] of the key tile */
+    float   *dK, *dV, *diagonal, *gated; /* [Bc, Dp], [Bc, Dvp], [band], [Br, Bcp]: backward */
+    int32_t *low, *high;                 /* [Br] */
+    double  *chunk;                      /* [PE_CHUNK, max(D,Dv)] distances on their way from or to a room */
+    int64_t  gamma_key; /* the key tile for which the left part of gamma is there already; -1: none */
 } pe_scratch;
 
-enum { PE_CHUNK = 64 };
+enum { PE_CHUNK = 64, PE_SHORT = 64 }; /* distances asked of a room at once; keys of a short row */
 
 typedef struct pe_tiles {
     const pe_attention *a;
@@ -65,14 +91,11 @@ typedef struct pe_tiles {
     int                 skewed;        /* distances follow the diagonals, or do not matter */
     int64_t             e_low, e_high; /* skewed: allowed iff e_low <= i - j <= e_high */
     pe_band             band;
-    int64_t             table_rows, t_stride;   /* allocated rows; stride of the transposed tables */
-    int64_t     width[PE_KINDS], row[PE_KINDS]; /* numbers per row of a member: used, and with padding */
-    float      *by[PE_KINDS];      /* [H, table_rows, row]; NULL: no such member, or not needed */
-    double     *center;            /* [H] what was taken from the bias before it was rounded; NULL: nothing */
-    float      *At, *rt;           /* [H, D, t_stride], [H, Dv, t_stride]: A and r transposed, skewed only */
-    float      *q_table, *k_table; /* cosines and sines [batches, L, 2M] */
-    int64_t     q_batches, k_batches;
-    pe_scratch *scratch; /* [threads] */
+    pe_table            by[PE_KINDS];
+    double             *center; /* [H] what was taken from the bias before it was rounded; NULL: nothing */
+    float              *q_table, *k_table; /* cosines and sines [batches, L, 2M] */
+    int64_t             q_batches, k_batches;
+    pe_scratch         *scratch; /* [threads] */
 } pe_tiles;
 
 /* Sizes, tables and scratch. Tables are filled only where the arena has memory. */
@@ -92,14 +115,31 @@ const float *pe_tile_gate(const pe_tiles *T, const pe_scratch *z, int64_t h, int
 /* shift[r, R-1-r+c] = s[r,c], zero elsewhere: row by row onto diagonals. */
 void pe_shift_tile(const pe_tiles *T, pe_scratch *z, const float *s, int64_t R, int64_t C);
 
-/* First table row of the band of a tile, Br + Bc - 1 rows long. */
+/* First row of the band of a tile, R + C - 1 rows long. */
 int64_t pe_band_start(const pe_tiles *T, int64_t i0, int64_t R, int64_t j0);
 
-/* Members by distance in the rows of head h. */
-static inline float *pe_table(const pe_tiles *T, pe_kind kind, int64_t h)
+/* The rows of a member of head h for a run of rows from x. */
+static inline float *pe_rows_by(const pe_tiles *T, pe_kind kind, int64_t h, int64_t x)
 {
-    return T->by[kind] + h * T->table_rows * T->row[kind];
+    const pe_table *t = &T->by[kind];
+    return t->rows + (h * t->count + pe_row_in(t, x)) * t->row;
 }
+
+/* The same transposed: [width, stride]. */
+static inline const float *pe_columns_by(const pe_tiles *T, pe_kind kind, int64_t h, int64_t x)
+{
+    const pe_table *t = &T->by[kind];
+    return t->columns + h * t->width * t->stride + pe_row_in(t, x);
+}
+
+/* tables.c: the band of a run; tables laid out (on an arena without memory: counted, for any positions) and filled. */
+void pe_band_find(pe_tiles *T);
+void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward);
+void pe_tables_fill(const pe_tiles *T);
+
+/* First and last row (not included) of a member's table that holds anything, as rows of the band. */
+int64_t pe_table_begin(const pe_tiles *T, pe_kind kind);
+int64_t pe_table_end(const pe_tiles *T, pe_kind kind);
 
 /* In the backward of a hook with content, scores come less lse already: X may be large, and X - lse is taken in double,
    where float would round it at the size of X. */
@@ -108,8 +148,27 @@ static inline int pe_is_shifted(const pe_tiles *T, const pe_scratch *z)
     return z->backward && T->a->terms->hook.content;
 }
 
+/* May the hook have something to say of the tile at hand? */
+int pe_tile_is_hooked(const pe_tiles *T, const pe_scratch *z, int64_t R, int64_t C);
+
+/* sharp.c: are products taken in double? Then pe_sharpen comes before the tiles of a query tile; it fills z->sharp with
+   all its products less z->top, the largest of the row (0 where scores themselves are wanted: `whole`). */
+int  pe_is_sharp(const pe_tiles *T);
+void pe_sharpen(const pe_tiles *T, const pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R,
+                int whole);
+
+/* n prepared rows of q or k in double, as pe_load_turned makes them, into `to`; z lends its memory. */
+void pe_prepare_exactly(const pe_tiles *T, const pe_scratch *z, double *to, pe_side side, int64_t b,
+                        int64_t h, int64_t s0, int64_t n);
+
 /* What the hook sees of the tile at hand. */
 pe_tile pe_hook_tile(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t R, int64_t C);
+
+/* Does a token of the pair stand apart, so that X takes the place of its bias? z has the tile's positions. */
+static inline int pe_pair_is_apart(const pe_tiles *T, const pe_scratch *z, int64_t r, int64_t c)
+{
+    return pe_is_apart(T->a, z->q_pos[r]) || pe_is_apart(T->a, z->k_pos[c]);
+}
 
 /* A softmax does not see a constant: the largest bias of a head is taken from all of them while they are double, so that
    those which matter are small where they become float. lse gets it back. Scores that are wanted themselves keep all. */
@@ -121,14 +180,21 @@ static inline double pe_center(const pe_tiles *T, int64_t h)
 /* Are there allowed pairs in tile (I,J)? */
 int pe_tile_is_reached(const pe_tiles *T, int64_t I, int64_t J);
 
-/* Rows s0 .. s0+n-1 of q or k in float, turned, stride Dp, padding zeroed. */
-void pe_load_turned(const pe_tiles *T, float *to, int is_query, int64_t b, int64_t h, int64_t s0, int64_t n);
+/* Rows s0 .. s0+n-1 of q or k in float, prepared and turned, stride Dp, padding zeroed; z lends its memory. The second form of
+   queries goes to to2 (NULL where there is one form). */
+void pe_load_turned(const pe_tiles *T, const pe_scratch *z, float *to, float *to2, pe_side side, int64_t b,
+                    int64_t h, int64_t s0, int64_t n);
 /* Rows of v or dout: no rotation. */
 void pe_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b, int64_t h, int64_t s0,
                    int64_t n, int64_t width);
-/* Turned back and written to dq or dk. */
-void pe_store_turned(const pe_tiles *T, float *rows, int is_query, const posenc_tensor *to, int64_t b,
+/* Cotangents of n rows, of one form, turned back in place. */
+void pe_turn_back(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_t s0, int64_t n);
+/* Turned back and written to dq or dk; rows that were prepared are not written: pe_fold_prepared does it. */
+void pe_store_turned(const pe_tiles *T, float *rows, pe_side side, const posenc_tensor *to, int64_t b,
                      int64_t h, int64_t s0, int64_t n);
+/* Cotangents of prepared rows (turned back; stride Dp, forms `form_step` apart) to dq or dk and to parameters. */
+void pe_fold_prepared(const pe_tiles *T, const pe_scratch *z, const float *rows, int64_t form_step,
+                      pe_side side, int64_t b, int64_t h, int64_t s0, int64_t n);
 /* scale*(q + u) and scale*(q + w) of n loaded rows; Qw may be NULL. */
 void pe_scale_queries(const pe_tiles *T, float *Qu, float *Qw, int64_t h, int64_t n);
 /* to [width, stride] = from [n, from_stride] transposed. */

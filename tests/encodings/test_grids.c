@@ -174,6 +174,8 @@ static void every_width_gives_numbers(void **state)
 {
     static const char *const lines[] = {"sinusoidal",
                                         "sinusoidal[preset=t2t]",
+                                        "sinusoidal[preset=marian]",
+                                        "sinusoidal[preset=fairseq]",
                                         "sinusoidal[preset=tutorial003]",
                                         "sinusoidal[spacing=linear]",
                                         "timestep",

@@ -581,6 +581,21 @@ static void some_segments(posenc_arrays *set)
     posenc_arrays_add(set, "k_segments", POSENC_I64, 1, (const int64_t[]){LK});
 }
 
+/* A query in two parts beside a key that is whole; parts of two shapes. */
+static void half_halves(posenc_arrays *set)
+{
+    add_filled(set, "qr", POSENC_F64, (const int64_t[]){B, H, LQ, D / 2});
+    add_filled(set, "qi", POSENC_F64, (const int64_t[]){B, H, LQ, D / 2});
+    reshape(set, "q", 0, NULL);
+}
+
+static void odd_halves(posenc_arrays *set)
+{
+    add_filled(set, "qr", POSENC_F64, (const int64_t[]){B, H, LQ, D / 2});
+    add_filled(set, "qi", POSENC_F64, (const int64_t[]){B, H, LQ, D});
+    reshape(set, "q", 0, NULL);
+}
+
 static void what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written(void **state)
 {
     static const struct {
@@ -592,11 +607,15 @@ static void what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written(
         {flatten_q, {"nope"}, "q has the shape [8,3,4]; it must have four axes, [B,H,L,D]"},
         {widen_k, {"nope"}, "the width of k is 20 but that of q is 4; they must be equal"},
         {shorten_v, {"nope"}, "the length of v is 3 but that of k is 5"},
+        {half_halves, {"nope"}, "some of q, k and v are in two parts and some whole"},
+        {odd_halves, {"nope"}, "qr and qi must have one shape and type"},
         {odd_heads, {"nope"}, "k has 2 heads but q has 3; heads of k must divide heads of q"},
         {whole_q, {"nope"}, "q holds whole numbers; it must be float64"},
         {both_names, {"nope"}, "it has both v and in_v"},
         {wrong_dout, {"nope", "--grad"}, "dout is for an output of shape [2,4,3,4], but it has [2,4,3,3]"},
-        {wrong_table, {"t5"}, "table has the shape [31,4]; with these settings and sizes it must be [32,4]"},
+        {wrong_table,
+         {"t5[num_buckets=32]"},
+         "table has the shape [31,4]; with these settings and sizes it must be [32,4]"},
         {wrong_positions, {"nope"}, "q_pos is for 1 items of 4 positions"},
         {some_positions, {"nope", "--q-offset=1"}, "leave out --q-offset, or the array"},
         {real_mask, {"nope"}, "key_allowed holds real numbers"},

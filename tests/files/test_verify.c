@@ -302,7 +302,7 @@ static void the_last_line_counts_the_cases(void **state)
 {
     (void)state;
     assert_int_equal(verify((const char *const[]){GOLDEN, "-e", "nope,index_map", NULL}), CLI_DONE);
-    printed("\n8 of 8 cases pass\n");
+    printed("\n9 of 9 cases pass\n");
     assert_int_equal(verify((const char *const[]){"-e", "nope", GOLDEN, "-e", "t5", "--tile=1x1", NULL}),
                      CLI_DONE);
     printed("\n11 of 11 cases pass\n");

@@ -101,12 +101,6 @@ static int64_t ids(const pe_problem *p)
     return p->set[VOCAB].integer;
 }
 
-static int64_t tokens(const pe_problem *p)
-{
-    (void)p;
-    return INT64_C(1) << 31;
-}
-
 static void locate(const pe_problem *p, int64_t s, double at[])
 {
     at[0] = (double)p->set[WORD].integer;
@@ -200,7 +194,6 @@ const pe_encoding pe_complex_order = {
     .init        = init,
     .width       = width,
     .coordinates = coordinates,
-    .tokens      = tokens,
     .locate      = locate,
     .ids         = ids,
     .rows        = rows,

@@ -127,15 +127,35 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
 
 /* ---- the dynamics and their adjoint ---- */
 
+enum { LANES = 8 };
+
+/* a . b in LANES sums of their own, which compilers keep in vectors; a single one they may not split. */
+static double dot(const double a[], const double b[], int64_t n)
+{
+    double  sum[LANES] = {0}, all = 0;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int l = 0; l < LANES; l++)
+            sum[l] += a[i + l] * b[i + l];
+    for (; i < n; i++)
+        sum[0] += a[i] * b[i];
+    for (int l = 0; l < LANES; l++)
+        all += sum[l];
+    return all;
+}
+
 /* y = W [x ; t] + b */
 static void affine(const double *W, const double *b, int64_t d, double t, const double x[], double y[])
 {
-    for (int64_t i = 0; i < d; i++, W += d + 1) {
-        double sum = b[i] + W[d] * t;
-        for (int64_t j = 0; j < d; j++)
-            sum += W[j] * x[j];
-        y[i] = sum;
-    }
+    for (int64_t i = 0; i < d; i++, W += d + 1)
+        y[i] = b[i] + W[d] * t + dot(W, x, d);
+}
+
+/* to += factor * x */
+static void add_scaled(double to[], double factor, const double x[], int64_t d)
+{
+    for (int64_t i = 0; i < d; i++)
+        to[i] += factor * x[i];
 }
 
 /* dW += dy [x ; t]^T;  db += dy;  dx = W^T dy */
@@ -144,13 +164,12 @@ static void affine_back(const double *W, int64_t d, double t, const double x[], 
 {
     memset(dx, 0, (size_t)d * sizeof *dx);
     for (int64_t i = 0; i < d; i++) {
-        const double *row = W + i * (d + 1);
-        for (int64_t j = 0; j < d; j++)
-            dx[j] += row[j] * dy[i];
-        for (int64_t j = 0; dW && j < d; j++)
-            dW[i * (d + 1) + j] += x[j] * dy[i];
-        if (dW)
-            dW[i * (d + 1) + d] += t * dy[i];
+        const int64_t row = i * (d + 1);
+        add_scaled(dx, dy[i], W + row, d);
+        if (dW) {
+            add_scaled(dW + row, dy[i], x, d);
+            dW[row + d] += t * dy[i];
+        }
         if (db)
             db[i] += dy[i];
     }
@@ -161,7 +180,7 @@ static void dynamics(const double *const par[], int64_t d, double t, const doubl
 {
     affine(par[W1], par[B1], d, t, x, r);
     for (int64_t i = 0; i < d; i++)
-        r[i] = r[i] > 0 ? r[i] : 0;
+        r[i] = r[i] < 0 ? 0 : r[i]; /* no number stays none */
     affine(par[W2], par[B2], d, t, r, k);
 }
 
@@ -226,13 +245,6 @@ static desk desk_of(double *memory, int64_t d)
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
         *rest[i] = memory + (int64_t)i * d;
     return k;
-}
-
-/* to += factor * x */
-static void add_scaled(double to[], double factor, const double x[], int64_t d)
-{
-    for (int64_t i = 0; i < d; i++)
-        to[i] += factor * x[i];
 }
 
 static void copy(double to[], const double x[], int64_t d)

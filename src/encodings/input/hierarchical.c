@@ -131,7 +131,7 @@ const pe_encoding pe_hierarchical = {
             .params        = params,
             .param_count   = PE_ROWS(params),
         },
-    .model     = "sigma=0.5",
+    .model     = "rows=L sigma=0.5",
     .examples  = examples,
     .check     = check,
     .init      = init,

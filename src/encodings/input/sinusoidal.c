@@ -4,7 +4,8 @@
  *
  * Place    input: y = x + a * p(P)
  * Formula  omega_k = base^(-k/N), k = 0 .. n-1; every frequency gives sin(P*omega_k) and cos(P*omega_k)
- * Learns   nothing; with scaled=yes the amplitude a, one number, at first dim^(-1/2) (x-transformers)
+ * Learns   nothing; with scaled=yes the amplitude a, one number, at first dim^(-1/2) (x-transformers, whose table is that of
+ *          preset=transformer_xl)
  * Source   Vaswani et al. 2017, arXiv:1706.03762, section 3.5; the presets name whose code
  *
  * One formula, six tables that are no copies of each other:

@@ -208,13 +208,31 @@ static void p2c_fold(const pe_problem *p, const double *const par[], int64_t h, 
     fold_side(p, par, &p2c, h, t0, n, drows, dpar);
 }
 
+/* The distance from which on all have the row of the last, in both directions; 0: the logarithm goes on growing within
+   the table (a span beyond the buckets, and no limit first). */
+static int64_t last_distance(const pe_problem *p)
+{
+    const int64_t span = p->set[SPAN].integer, half = p->set[BUCKETS].integer / 2;
+    if (!p->set[BUCKETS].given)
+        return span;
+    return p->set[CLIP_FIRST].integer || span <= 2 * half ? p->set[MAX_RELATIVE].integer : 0;
+}
+
 static void terms(const pe_problem *p, pe_terms *s)
 {
-    s->scale = 1.0 / sqrt((double)p->D * (1 + has_c2p(p->set) + has_p2c(p->set)));
-    if (has_c2p(p->set))
-        s->A = (pe_by_distance){.fill = c2p_fill, .fold = c2p_fold};
-    if (has_p2c(p->set))
-        s->B = (pe_by_distance){.fill = p2c_fill, .fold = p2c_fold};
+    const int64_t        last = last_distance(p);
+    const pe_by_distance ends = {.clipped = last > 0, .low = -last, .high = last};
+    s->scale                  = 1.0 / sqrt((double)p->D * (1 + has_c2p(p->set) + has_p2c(p->set)));
+    if (has_c2p(p->set)) {
+        s->A      = ends;
+        s->A.fill = c2p_fill;
+        s->A.fold = c2p_fold;
+    }
+    if (has_p2c(p->set)) {
+        s->B      = ends;
+        s->B.fill = p2c_fill;
+        s->B.fold = p2c_fold;
+    }
 }
 
 const pe_encoding pe_deberta = {

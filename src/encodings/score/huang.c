@@ -15,7 +15,6 @@
 #include "encodings/encoding.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "engine/index.h"
 
@@ -63,29 +62,12 @@ static int64_t row_at(const pe_problem *p, int64_t t)
     return pe_index_clip(t, -last, last) + last;
 }
 
-static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                 double rows[])
-{
-    (void)h;
-    for (int64_t i = 0; i < n; i++)
-        memcpy(rows + i * p->D, par[DIST] + row_at(p, t0 + i) * p->D, (size_t)p->D * sizeof *rows);
-}
-
-static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                 const double drows[], double *const dpar[])
-{
-    (void)par, (void)h;
-    for (int64_t i = 0; dpar[DIST] && i < n; i++)
-        for (int64_t d = 0; d < p->D; d++)
-            dpar[DIST][row_at(p, t0 + i) * p->D + d] += drows[i * p->D + d];
-}
-
 static void terms(const pe_problem *p, pe_terms *s)
 {
     s->scale = 1.0 / sqrt((double)p->D);
-    s->A     = (pe_by_distance){.fill = fill, .fold = fold};
+    s->A     = (pe_by_distance){.row = row_at, .param = DIST};
     if (p->set[KEY_TERM].integer)
-        s->B = (pe_by_distance){.fill = fill, .fold = fold};
+        s->B = s->A;
 }
 
 const pe_encoding pe_huang_m4 = {

@@ -152,9 +152,12 @@ static void value_fold(const pe_problem *p, const double *const par[], int64_t h
 static void terms(const pe_problem *p, pe_terms *s)
 {
     s->scale = 1.0 / sqrt((double)p->D);
-    s->A     = (pe_by_distance){.fill = key_fill, .fold = key_fold};
+    /* distances: the signs of the settings turned round */
+    const int64_t low = -p->set[MAX_DISTANCE].integer, high = -p->set[MIN_DISTANCE].integer;
+    s->A = (pe_by_distance){.fill = key_fill, .fold = key_fold, .clipped = 1, .low = low, .high = high};
     if (p->set[VALUES].integer)
-        s->r = (pe_by_distance){.fill = value_fill, .fold = value_fold};
+        s->r =
+            (pe_by_distance){.fill = value_fill, .fold = value_fold, .clipped = 1, .low = low, .high = high};
 }
 
 const pe_encoding pe_shaw = {

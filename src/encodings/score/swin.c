@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Swin: a learned number for each offset on a window
+ * Swin: a number for each offset on a window; learned one by one (swin), or by a small network, on unit vectors (swin_v2)
  *
- * Place    score
- * Formula  S[h,i,j] = scale * q_i . k_j + table[x,h]
+ * Place    score; swin_v2 also makes unit vectors of queries and keys
+ * Formula  swin     S[h,i,j] = scale * q_i . k_j + table[x,h]
+ *          swin_v2  S[h,i,j] = scale * exp(min(logit_scale[h], max)) * cos(q_i, k_j) + 16 sigmoid(B[x,h])
+ *                   B[x,h] = sum_m W2[h,m] max(0, W1[m,0] cy + W1[m,1] cx + b1[m])
+ *                   c = sign(a) log2(1 + |a|)/3, a = 8 d/(w - 1) on each axis, w: the window, or that of the pretraining
  *          x = (dy + rows - 1) * (2 columns - 1) + dx + columns - 1          y = floor(P / columns), x = P mod columns
  *          dy, dx = query less key
- * Learns   table [(2 rows - 1)(2 columns - 1), H]
- * Source   Liu et al. 2021, arXiv:2103.14030, section 3.2; microsoft/Swin-Transformer, swin_transformer.py
+ * Learns   swin     table [(2 rows - 1)(2 columns - 1), H]
+ *          swin_v2  W1 [mlp_width,2], b1 [mlp_width], W2 [H,mlp_width], logit_scale [H]
+ * Source   Liu et al. 2021, arXiv:2103.14030, section 3.2; Liu et al. 2022, arXiv:2111.09883, sections 3.2 and 3.3;
+ *          microsoft/Swin-Transformer, swin_transformer.py and swin_transformer_v2.py
  *
  * Attention stays within windows of rows x columns tokens, row by row; a batch item is one window, and its tokens
  * stand at 0 .. rows*columns-1. Both axes keep their direction. A pair further apart than the window is high has
@@ -15,6 +20,11 @@
  *
  * The mask of shifted windows (-100 in the authors' code) belongs to the caller: an explicit mask. The authors' truncated
  * normal is cut at +-2, a hundred deviations out: it is a normal. A window of one column is a table by signed distance.
+ *
+ * swin_v2's network sees offsets as shares of the window that it was trained with, so another window at the same model
+ * asks it for numbers nearby: name the old one in pretrained_window (0x0, or absent: it is this window). An axis of one
+ * token has no share; its offset counts as 0. The network is run once per run, for each offset on the window. The
+ * factor of the cosine is limited as the authors do it: beyond the limit it learns nothing.
  */
 #include "encodings/encoding.h"
 
@@ -22,7 +32,60 @@
 
 #include "engine/index.h"
 
-enum { WINDOW, SIGMA }; /* ORDER settings */
+/* ---- what both share: where on a window the pair of a query and a key is ---- */
+
+enum { WINDOW }; /* the first setting of both */
+
+static posenc_status check_pair_of_numbers(const char *name, const char *setting, const pe_value *value,
+                                           posenc_error *err)
+{
+    if (value->count == 2)
+        return POSENC_OK;
+    return pe_fail(err, POSENC_SETTING, "%s: %s has %d numbers; give rows and columns, such as 7x7", name,
+                   setting, value->count);
+}
+
+static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_error *err)
+{
+    const int64_t rows = p->set[WINDOW].items[0], columns = p->set[WINDOW].items[1];
+    const int64_t down = pe_index_row(span->q_high, columns) - pe_index_row(span->k_low, columns);
+    const int64_t up   = pe_index_row(span->k_high, columns) - pe_index_row(span->q_low, columns);
+    if (span->whole && down < rows && up < rows)
+        return POSENC_OK;
+    return pe_fail(
+        err, POSENC_RANGE,
+        "window: positions must be whole and within one of %lldx%lld tokens, 0 to %lld; set window",
+        (long long)rows, (long long)columns, (long long)(rows * columns - 1));
+}
+
+/* Where on the table the pair (r,c) of a tile is read. */
+static int64_t pair_at(const pe_problem *p, const pe_tile *tile, int64_t r, int64_t c)
+{
+    const int64_t rows = p->set[WINDOW].items[0], columns = p->set[WINDOW].items[1];
+    const double  P = tile->q_pos[r], Q = tile->k_pos[c];
+    const int64_t dy = pe_index_clip(pe_index_row(P, columns) - pe_index_row(Q, columns), 1 - rows, rows - 1);
+    const int64_t dx = pe_index_column(P, columns) - pe_index_column(Q, columns);
+    return pe_index_window(dy, dx, rows, columns) * p->H + tile->h;
+}
+
+/* Both read a table [offsets, H]: swin its parameter, swin_v2 what its network gave. */
+static void read_table(const pe_problem *p, const double table[], const pe_tile *tile, double x[])
+{
+    for (int64_t r = 0; r < tile->rows; r++)
+        for (int64_t c = 0; c < tile->cols; c++)
+            x[r * tile->stride + c] = table[pair_at(p, tile, r, c)];
+}
+
+static void add_to_table(const pe_problem *p, double dtable[], const pe_tile *tile, const double dx[])
+{
+    for (int64_t r = 0; dtable && r < tile->rows; r++)
+        for (int64_t c = 0; c < tile->cols; c++)
+            dtable[pair_at(p, tile, r, c)] += dx[r * tile->stride + c];
+}
+
+/* ---- swin ---- */
+
+enum { SIGMA = WINDOW + 1 }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"window", "list", "7x7", "1..1048576", "rows and columns"},
     {"sigma", "real", "0.02", "0..", "standard deviation of the initial table"},
@@ -48,10 +111,7 @@ static const posenc_example examples[] = {
 
 static posenc_status check(const pe_problem *p, posenc_error *err)
 {
-    if (p->set[WINDOW].count == 2)
-        return POSENC_OK;
-    return pe_fail(err, POSENC_SETTING, "swin: window has %d numbers; give rows and columns, such as 7x7",
-                   p->set[WINDOW].count);
+    return check_pair_of_numbers("swin", "window", &p->set[WINDOW], err);
 }
 
 static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
@@ -60,43 +120,16 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
     return p->set[SIGMA].real * pe_normal(rng);
 }
 
-static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_error *err)
-{
-    const int64_t rows = p->set[WINDOW].items[0], columns = p->set[WINDOW].items[1];
-    const int64_t down = pe_index_row(span->q_high, columns) - pe_index_row(span->k_low, columns);
-    const int64_t up   = pe_index_row(span->k_high, columns) - pe_index_row(span->q_low, columns);
-    if (span->whole && down < rows && up < rows)
-        return POSENC_OK;
-    return pe_fail(
-        err, POSENC_RANGE,
-        "swin: positions must be whole and within a window of %lldx%lld tokens, 0 to %lld; set window",
-        (long long)rows, (long long)columns, (long long)(rows * columns - 1));
-}
-
-/* Where on the table the pair (r,c) of a tile is read. */
-static int64_t pair_at(const pe_problem *p, const pe_tile *tile, int64_t r, int64_t c)
-{
-    const int64_t rows = p->set[WINDOW].items[0], columns = p->set[WINDOW].items[1];
-    const double  P = tile->q_pos[r], Q = tile->k_pos[c];
-    const int64_t dy = pe_index_clip(pe_index_row(P, columns) - pe_index_row(Q, columns), 1 - rows, rows - 1);
-    const int64_t dx = pe_index_column(P, columns) - pe_index_column(Q, columns);
-    return ((dy + rows - 1) * (2 * columns - 1) + dx + columns - 1) * p->H + tile->h;
-}
-
 static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
 {
-    for (int64_t r = 0; r < tile->rows; r++)
-        for (int64_t c = 0; c < tile->cols; c++)
-            x[r * tile->stride + c] = par[TABLE][pair_at(p, tile, r, c)];
+    read_table(p, par[TABLE], tile, x);
 }
 
 static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
                        double *const dpar[])
 {
     (void)par;
-    for (int64_t r = 0; dpar[TABLE] && r < tile->rows; r++)
-        for (int64_t c = 0; c < tile->cols; c++)
-            dpar[TABLE][pair_at(p, tile, r, c)] += dx[r * tile->stride + c];
+    add_to_table(p, dpar[TABLE], tile, dx);
 }
 
 static void terms(const pe_problem *p, pe_terms *s)
@@ -126,4 +159,243 @@ const pe_encoding pe_swin = {
     .init     = init,
     .terms    = terms,
     .reach    = reach,
+};
+
+/* ---- swin_v2 ---- */
+
+enum { PRETRAINED = WINDOW + 1, MLP_WIDTH, MOST, EPS, SIGMA_V2 }; /* ORDER settings_v2 */
+static const posenc_setting_info settings_v2[] = {
+    {"window", "list", "8x8", "1..1048576", "rows and columns"},
+    {"pretrained_window", "list", "", "0..1048576",
+     "rows and columns that the network was trained with; absent or 0x0: the window"},
+    {"mlp_width", "integer", "512", "1..65536", "width of the network's hidden layer"},
+    {"logit_scale_max", "real", "4.605170185988092", "", "the factor of the cosine is at most exp of this"},
+    {"normalize_eps", "real", "1e-12", "0..", "shorter vectors are divided by this instead of their length"},
+    {"sigma", "real", "0.02", "0..", "standard deviation of the network's initial weights"},
+    {0},
+};
+static_assert(PE_ROWS(settings_v2) == SIGMA_V2 + 1, "ORDER settings_v2");
+
+/* BIAS is made of the others: what an offset adds to the scores of a head [offsets, H]. */
+enum { W1, B1, W2, LOGIT_SCALE, BIAS }; /* ORDER params_v2 */
+static const posenc_param_info params_v2[] = {
+    {"W1", "mlp_width,2", "normal(0, sigma)", "first layer, of the offset along rows and columns", 1},
+    {"b1", "mlp_width", "zeros", "its bias", 1},
+    {"W2", "H,mlp_width", "normal(0, sigma)", "second layer, one row per head", 1},
+    {"logit_scale", "H", "ln(10)", "logarithm of the factor of the cosine", 1},
+    {0},
+};
+static_assert(PE_ROWS(params_v2) == LOGIT_SCALE + 1, "ORDER params_v2");
+
+/* The examples' parameter values are 0, 1, 2, ... in memory order. On a window of 1x2, W1 = [0,1], b1 = 0 and W2 = 0. */
+static const posenc_example examples_v2[] = {
+    {"H=1 window=1x2 mlp_width=1", 0, 1, 0, 8, "16 sigmoid(0)"},
+    {"H=2 window=1x2 mlp_width=1", 1, 1, 0, 11.872771850141358, "offset (0,1): c = log2(9)/3, B = max(0, c)"},
+    {"H=2 window=1x2 mlp_width=1", 1, 0, 1, 8, "offset (0,-1): the hidden unit is silent"},
+    {0},
+};
+
+static posenc_status check_v2(const pe_problem *p, posenc_error *err)
+{
+    const pe_value *window = &p->set[WINDOW], *before = &p->set[PRETRAINED];
+    posenc_status   status = check_pair_of_numbers("swin_v2", "window", window, err);
+    if (!status && before->given)
+        status = check_pair_of_numbers("swin_v2", "pretrained_window", before, err);
+    for (int axis = 0; !status && before->given && axis < 2; axis++)
+        if (before->items[axis] == 1 && window->items[axis] > 1)
+            status =
+                pe_fail(err, POSENC_SETTING,
+                        "swin_v2: pretrained_window has one token along an axis where window has %lld; it "
+                        "knows no offsets there",
+                        (long long)window->items[axis]);
+    return status;
+}
+
+static double init_v2(const pe_problem *p, int index, pe_random *rng, int64_t i)
+{
+    (void)i;
+    return index == LOGIT_SCALE ? log(10) : index == B1 ? 0 : p->set[SIGMA_V2].real * pe_normal(rng);
+}
+
+/* ---- swin_v2: the network, once per run ---- */
+
+static int64_t offsets(const pe_problem *p, int axis)
+{
+    return 2 * p->set[WINDOW].items[axis] - 1;
+}
+
+static int64_t bias_count(const pe_problem *p)
+{
+    return offsets(p, 0) * offsets(p, 1) * p->H;
+}
+
+/* What the network sees of row `offset` of an axis. */
+static double coordinate(const pe_problem *p, int axis, int64_t offset)
+{
+    const pe_value *before = &p->set[PRETRAINED];
+    const int64_t   window = p->set[WINDOW].items[axis];
+    return pe_window_coordinate(offset - (window - 1), window, before->given ? before->items[axis] : 0);
+}
+
+static double hidden(const double *const par[], int64_t m, double cy, double cx)
+{
+    return par[W1][2 * m] * cy + par[W1][2 * m + 1] * cx + par[B1][m];
+}
+
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static void make_bias(const pe_problem *p, const double *const par[], double bias[])
+{
+    const int64_t width = p->set[MLP_WIDTH].integer, columns = offsets(p, 1), n = offsets(p, 0) * columns;
+    for (int64_t x = 0; x < n; x++) {
+        const double cy = coordinate(p, 0, x / columns), cx = coordinate(p, 1, x % columns);
+        double      *to = bias + x * p->H;
+        for (int64_t h = 0; h < p->H; h++)
+            to[h] = 0;
+        for (int64_t m = 0; m < width; m++) {
+            const double a = fmax(0, hidden(par, m, cy, cx));
+            for (int64_t h = 0; h < p->H; h++)
+                to[h] += par[W2][h * width + m] * a;
+        }
+        for (int64_t h = 0; h < p->H; h++)
+            to[h] = 16 * sigmoid(to[h]);
+    }
+}
+
+/* One offset: dB [H] through both layers. */
+static void network_back(const pe_problem *p, const double *const par[], double cy, double cx,
+                         const double dB[], double *const dpar[])
+{
+    const int64_t width = p->set[MLP_WIDTH].integer;
+    for (int64_t m = 0; m < width; m++) {
+        const double a  = hidden(par, m, cy, cx);
+        double       da = 0;
+        if (a <= 0)
+            continue;
+        for (int64_t h = 0; h < p->H; h++) {
+            da += par[W2][h * width + m] * dB[h];
+            if (dpar[W2])
+                dpar[W2][h * width + m] += a * dB[h];
+        }
+        if (dpar[W1]) {
+            dpar[W1][2 * m] += da * cy;
+            dpar[W1][2 * m + 1] += da * cx;
+        }
+        if (dpar[B1])
+            dpar[B1][m] += da;
+    }
+}
+
+/* Turns dbias into dB on the way. */
+static void make_bias_back(const pe_problem *p, const double *const par[], const double bias[],
+                           double dbias[], double *const dpar[])
+{
+    const int64_t columns = offsets(p, 1), n = offsets(p, 0) * columns;
+    for (int64_t x = 0; x < n; x++) {
+        double *dB = dbias + x * p->H;
+        for (int64_t h = 0; h < p->H; h++)
+            dB[h] *= bias[x * p->H + h] * (1 - bias[x * p->H + h] / 16);
+        network_back(p, par, coordinate(p, 0, x / columns), coordinate(p, 1, x % columns), dB, dpar);
+    }
+}
+
+static void visit_v2(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
+{
+    read_table(p, par[BIAS], tile, x);
+}
+
+static void visit_v2_back(const pe_problem *p, const double *const par[], const pe_tile *tile,
+                          const double dx[], double *const dpar[])
+{
+    (void)par;
+    add_to_table(p, dpar[BIAS], tile, dx);
+}
+
+/* ---- swin_v2: unit vectors; the queries carry the factor ---- */
+
+static double factor(const pe_problem *p, const double *const par[], pe_side side, int64_t h)
+{
+    return side == PE_KEYS ? 1 : exp(fmin(par[LOGIT_SCALE][h], p->set[MOST].real));
+}
+
+static double length(const pe_problem *p, const double x[])
+{
+    double sum = 0;
+    for (int64_t d = 0; d < p->D; d++)
+        sum += x[d] * x[d];
+    return sqrt(sum);
+}
+
+static void unit_rows(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
+                      const double pos[], int64_t n, const double x[], double y[])
+{
+    const double f = factor(p, par, side, h);
+    (void)pos;
+    for (int64_t s = 0; s < n; s++) {
+        const double inverse = f / fmax(length(p, x + s * p->D), p->set[EPS].real);
+        for (int64_t d = 0; d < p->D; d++)
+            y[s * p->D + d] = x[s * p->D + d] * inverse;
+    }
+}
+
+/* y = f x/|x|: dx = f (dy - (dy.x) x/|x|^2) / |x|; below eps the length is not divided by, and y is f x/eps. */
+static void unit_row_back(const pe_problem *p, double f, const double x[], const double dy[], double dx[],
+                          double *dfactor)
+{
+    const double r = length(p, x), eps = p->set[EPS].real, by = fmax(r, eps);
+    double       along = 0;
+    for (int64_t d = 0; d < p->D; d++)
+        along += dy[d] * x[d];
+    *dfactor += along / by;
+    for (int64_t d = 0; d < p->D; d++)
+        dx[d] = f * (dy[d] - (r > eps ? along * x[d] / (r * r) : 0)) / by;
+}
+
+static void unit_rows_back(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
+                           const double pos[], int64_t n, const double x[], const double dy[], double dx[],
+                           double *const dpar[])
+{
+    const double f       = factor(p, par, side, h);
+    double       dfactor = 0;
+    (void)pos;
+    for (int64_t s = 0; s < n; s++)
+        unit_row_back(p, f, x + s * p->D, dy + s * p->D, dx + s * p->D, &dfactor);
+    if (side == PE_QUERIES && dpar[LOGIT_SCALE] && par[LOGIT_SCALE][h] <= p->set[MOST].real)
+        dpar[LOGIT_SCALE][h] += f * dfactor;
+}
+
+static void terms_v2(const pe_problem *p, pe_terms *s)
+{
+    s->scale   = 1;
+    s->hook    = (pe_tile_hook){.visit = visit_v2, .visit_back = visit_v2_back, .learns = 1 << BIAS};
+    s->prepare = (pe_preparation){.fill = unit_rows, .fold = unit_rows_back, .width = p->D, .sharp = 1};
+}
+
+const pe_encoding pe_swin_v2 = {
+    .info =
+        {
+            .name          = "swin_v2",
+            .place         = POSENC_SCORE,
+            .title         = "cosine attention with a bias per offset from a network",
+            .paper         = "arXiv:2111.09883",
+            .models        = "Swin Transformer V2",
+            .pictures      = "bias",
+            .settings      = settings_v2,
+            .setting_count = PE_ROWS(settings_v2),
+            .params        = params_v2,
+            .param_count   = PE_ROWS(params_v2),
+            .row_limit     = "window",
+        },
+    .model       = "window=4*Lx2 pretrained_window=floor(L/2)x2 mlp_width=32 sigma=0.5",
+    .examples    = examples_v2,
+    .check       = check_v2,
+    .init        = init_v2,
+    .terms       = terms_v2,
+    .reach       = reach,
+    .derived     = bias_count,
+    .derive      = make_bias,
+    .derive_back = make_bias_back,
 };

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Settings read off parameter arrays: contract in inferred.h. */
+#include "inferred.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Is "name=" somewhere in the text, as a word of its own? */
+static int is_said(const char *text, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *at = text; (at = strstr(at, name)) != NULL; at++)
+        if (at[n] == '=' && (at == text || strchr(" ,:[.", at[-1])))
+            return 1;
+    return 0;
+}
+
+static int is_setting(const posenc_encoding_info *info, const char *name)
+{
+    for (int i = 0; i < info->setting_count; i++)
+        if (!strcmp(info->settings[i].name, name) && !strcmp(info->settings[i].type, "integer"))
+            return 1;
+    return 0;
+}
+
+/* Which part of e a parameter belongs to. */
+static const posenc_encoding_info *owner_of(const posenc_encoding *e, const posenc_param_info *param)
+{
+    for (int place = 0; place < POSENC_PLACES; place++) {
+        const posenc_encoding_info *part = posenc_encoding_part(e, (posenc_place)place);
+        for (int i = 0; part && i < part->param_count; i++)
+            if (param == &part->params[i])
+                return part;
+    }
+    return NULL;
+}
+
+/* Every axis of the parameter that is a setting nobody has given. Shapes with axes that a flag calls for are left. */
+static void read_axes(FILE *to, const posenc_encoding_info *info, const posenc_param_info *param,
+                      const posenc_tensor *array, const char *spec, const char *given)
+{
+    int32_t axes = *param->shape ? 1 : 0;
+    for (const char *at = param->shape; *at; at++)
+        axes += *at == ',';
+    if (array->ndim != axes || strstr(param->shape, " if "))
+        return;
+    const char *at = param->shape;
+    for (int32_t axis = 0; axis < axes; axis++) {
+        char         name[64];
+        const size_t n = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)n, at);
+        if (is_setting(info, name) && !is_said(spec, name) && !is_said(given, name))
+            fprintf(to, " %s.%s=%lld", info->name, name, (long long)array->shape[axis]);
+        at += n + (at[n] == ',');
+    }
+}
+
+char *cli_inferred_settings(const posenc_encoding *e, const char *spec, const char *given,
+                            cli_param_finder *find, void *context)
+{
+    char  *text = NULL;
+    size_t size;
+    FILE  *to = open_memstream(&text, &size);
+    if (!to)
+        return NULL;
+    fputs(given, to);
+    for (int i = 0; i < posenc_param_count(e); i++) {
+        const posenc_param_info    *param = posenc_param_describe(e, i);
+        const posenc_encoding_info *info  = owner_of(e, param);
+        const posenc_tensor        *array = find(context, posenc_param_name(e, i));
+        if (info && array)
+            read_axes(to, info, param, array, spec, given);
+    }
+    const int failed = ferror(to);
+    if (!fclose(to) && !failed)
+        return text;
+    free(text);
+    return NULL;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * inside: measuring what lies between the inputs and the outputs of a case
+ *
+ * The idea  The library has no call that hands out a counted position or the vector of a distance, and needs none:
+ *           scores of well-chosen queries, keys or parameters tell. All of it runs in double, from the case's own
+ *           parameters.
+ */
+#include "inside.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A plan of the reference executor for the trial's encoding. NULL after a failure. */
+static posenc_plan *exact_plan(cli_trial *t, const posenc_dims *dims)
+{
+    posenc_plan   *plan    = NULL;
+    posenc_options options = posenc_options_default();
+    posenc_error   err;
+    options.executor = POSENC_REFERENCE;
+    options.threads  = 1;
+    options.mask     = t->c->causal ? POSENC_MASK_CAUSAL : POSENC_MASK_NONE;
+    if (!t->status && posenc_plan_create(&plan, t->e, dims, &options, &err))
+        cli_trial_refused(t, &err);
+    return plan;
+}
+
+static posenc_status exact_scores(cli_trial *t, const posenc_plan *plan, const posenc_attend_in *in,
+                                  posenc_tensor *S)
+{
+    posenc_error err;
+    void        *work = t->status ? NULL : cli_trial_workspace(t, plan, POSENC_SCORES);
+    if (work && posenc_scores(plan, in, S, work, &err))
+        return cli_trial_refused(t, &err);
+    return t->status;
+}
+
+/* ---------------------------------------------------------------- vectors by distance ------- */
+
+/* S [D+1,H,Lq,Lk] for k = 0, where batch item d has unit vectors e_d for queries and item D has 0.
+   */
+static posenc_tensor unit_scores(cli_trial *t)
+{
+    const int64_t H = t->dims.H, D = t->dims.D, Lq = t->dims.Lq, Lk = t->dims.Lk;
+    posenc_dims   dims = t->dims;
+    dims.B             = D + 1;
+    posenc_tensor q    = cli_trial_make(t, POSENC_F64, 4, (const int64_t[4]){D + 1, H, Lq, D});
+    posenc_tensor k    = cli_trial_make(t, POSENC_F64, 4, (const int64_t[4]){D + 1, dims.G, Lk, D});
+    posenc_tensor S    = cli_trial_make(t, POSENC_F64, 4, (const int64_t[4]){D + 1, H, Lq, Lk});
+    for (int64_t row = 0; !t->status && row < D * H * Lq; row++)
+        ((double *)q.data)[row * D + row / (H * Lq)] = 1;
+
+    const posenc_attend_in in   = {.q      = q,
+                                   .k      = k,
+                                   .q_pos  = posenc_positions_range((double)t->c->q_offset, 1),
+                                   .k_pos  = posenc_positions_range(0, 1),
+                                   .params = t->exact};
+    posenc_plan           *plan = exact_plan(t, &dims);
+    exact_scores(t, plan, &in, &S);
+    posenc_plan_free(plan);
+    return S;
+}
+
+/* out_r_rows_dist_lo_to_hi [H,n,D]: the vector that queries meet at each distance t, from q_offset
+   - (Lk-1) upwards. With k = 0 a score is scale * (q . r_t + what depends on t alone), so the score
+   of the unit vector e_d less that of 0 is scale * r_t[d]. In double, from parameters in the
+   executor's numbers. */
+static posenc_status compare_distance_vectors(cli_trial *t)
+{
+    static const char name[] = "out_r_rows_dist_lo_to_hi";
+    const int64_t     H = t->dims.H, D = t->dims.D, Lq = t->dims.Lq, Lk = t->dims.Lk, n = Lq + Lk - 1;
+    if (!cli_trial_has(t, name) || !(fabs(t->c->scale) > 0))
+        return t->status;
+    const posenc_tensor S = unit_scores(t);
+    posenc_tensor       r = cli_trial_make(t, POSENC_F64, 3, (const int64_t[3]){H, n, D});
+    if (t->status)
+        return t->status;
+    for (int64_t x = 0; x < H * Lq * Lk * D; x++) {
+        const int64_t d = x % D, at = x / D, j = at % Lk, i = at / Lk % Lq, h = at / (Lk * Lq);
+        const double  turned = cli_element(&S, d * H * Lq * Lk + at) - cli_element(&S, D * H * Lq * Lk + at);
+        ((double *)r.data)[(h * n + i - j + Lk - 1) * D + d] = turned / t->c->scale;
+    }
+    cli_trial_compare(t, CLI_OUTPUT, name, &r, 0);
+    return t->status;
+}
+
+/* ---------------------------------------------------------------- what is added ------------- */
+
+/* out_pos_bias [H,Lq,Lk]: all that the encoding adds to scale * q.k. */
+static posenc_status compare_bias(cli_trial *t, const posenc_attend_in *in)
+{
+    posenc_attend_in exact = *in;
+    posenc_error     err;
+    const int64_t    shape[3] = {t->dims.H, t->dims.Lq, t->dims.Lk};
+    if (!cli_trial_has(t, "out_pos_bias"))
+        return t->status;
+    exact.params       = t->exact;
+    posenc_tensor bias = cli_trial_make(t, POSENC_F64, 3, shape);
+    void         *work = t->status ? NULL : cli_trial_workspace(t, t->plan, POSENC_SCORES);
+    if (work && posenc_bias(t->plan, &exact, &bias, work, &err))
+        return cli_trial_refused(t, &err);
+    cli_trial_compare(t, CLI_PREPARED, "out_pos_bias", &bias, 0);
+    return t->status;
+}
+
+/* ---------------------------------------------------------------- counted positions --------- */
+
+/* E = 0, but channel d of row m is m: then a score grows by (q_i)_d times the position. */
+static void count_in_channel(posenc_tensor *E, int64_t d)
+{
+    const int64_t width = E->shape[E->ndim - 1];
+    for (int64_t x = 0; x < cli_element_count(E); x++)
+        ((double *)E->data)[x] = d >= 0 && x % width == d ? (double)(x / width) : 0;
+}
+
+/* sums += weight * |q_i|^2 * position, from the scores that each channel makes. */
+static void add_growth(const posenc_tensor *q, const posenc_tensor *S, const posenc_tensor *plain, int64_t d,
+                       double *sums)
+{
+    const int64_t D = q->shape[3], Lk = S->shape[3];
+    for (int64_t x = 0; x < cli_element_count(S); x++)
+        sums[x] += cli_element(q, x / Lk * D + d) * (cli_element(S, x) - cli_element(plain, x));
+}
+
+/* May the query of element x of [B,H,Lq,Lk] see its key? Cases count under a causal mask or none. */
+static int is_allowed(const cli_trial *t, int64_t x)
+{
+    const int64_t j = x % t->dims.Lk, i = x / t->dims.Lk % t->dims.Lq;
+    return !t->c->causal || j <= i + t->c->q_offset;
+}
+
+/* out_positions [B,H,Lq,Lk] of an encoding that counts and interpolates rows of its one parameter E [npos,D]: with E as
+   above for each channel in turn, the scores grow by |q_i|^2 p altogether - times the scale, where that covers the
+   contribution (E of ones in one channel tells). Keys that are not allowed have 0. */
+static posenc_status compare_positions(cli_trial *t, const posenc_attend_in *in)
+{
+    posenc_attend_in exact    = *in;
+    const int64_t    shape[4] = {t->dims.B, t->dims.H, t->dims.Lq, t->dims.Lk};
+    if (!cli_trial_has(t, "out_positions") || posenc_param_count(t->e) != 1 || t->params[0].ndim != 2)
+        return t->status;
+    posenc_tensor E     = cli_trial_make_like(t, POSENC_F64, &t->params[0]),
+                  q     = cli_trial_convert(t, POSENC_F64, &in->q);
+    exact.q             = q;
+    exact.k             = cli_trial_convert(t, POSENC_F64, &in->k);
+    exact.v             = cli_trial_convert(t, POSENC_F64, &in->v);
+    exact.params        = &E;
+    posenc_tensor S     = cli_trial_make(t, POSENC_F64, 4, shape),
+                  plain = cli_trial_make(t, POSENC_F64, 4, shape),
+                  p = cli_trial_make(t, POSENC_F64, 4, shape), ones = cli_trial_make(t, POSENC_F64, 4, shape);
+    posenc_plan *plan = exact_plan(t, &t->dims);
+    exact_scores(t, plan, &exact, &plain);
+    for (int64_t d = 0; !t->status && d < t->dims.D; d++) {
+        count_in_channel(&E, d);
+        if (!exact_scores(t, plan, &exact, &S))
+            add_growth(&q, &S, &plain, d, p.data);
+        for (int64_t x = 0; !t->status && x < cli_element_count(&E); x++)
+            ((double *)E.data)[x] = x % t->dims.D == d;
+        if (!exact_scores(t, plan, &exact, &S))
+            add_growth(&q, &S, &plain, d, ones.data);
+    }
+    posenc_plan_free(plan);
+    for (int64_t x = 0; !t->status && x < cli_element_count(&p); x++)
+        ((double *)p.data)[x] = !is_allowed(t, x) ? 0 : cli_element(&p, x) / cli_element(&ones, x);
+    cli_trial_compare(t, CLI_OUTPUT, "out_positions", &p, 0);
+    return t->status;
+}
+
+/* ---------------------------------------------------------------- windows ------------------- */
+
+/* "2:3" or "2x3" of a setting; 0 if it is not given. */
+static int window_setting(const cli_trial *t, const char *name, int64_t window[2])
+{
+    const size_t n = strlen(name);
+    for (const char *at = t->c->settings; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (!strncmp(at, name, n) && at[n] == '=') {
+            char *end;
+            window[0] = strtoll(at + n + 1, &end, 10);
+            window[1] = *end ? strtoll(end + 1, NULL, 10) : 0;
+            return 1;
+        }
+    return 0;
+}
+
+/* [n,n] of a window of n tokens. */
+static posenc_tensor window_index(cli_trial *t, const int64_t window[2])
+{
+    posenc_error  err;
+    const int64_t n     = window[0] * window[1];
+    posenc_tensor index = cli_trial_make(t, POSENC_I64, 2, (const int64_t[2]){n, n});
+    if (index.data && posenc_window_index(window[0], window[1], index.data, &err))
+        cli_trial_refused(t, &err);
+    return index;
+}
+
+static posenc_tensor window_coordinates(cli_trial *t, const int64_t window[2], const int64_t pretrained[2],
+                                        int32_t ndim)
+{
+    posenc_error  err;
+    const int64_t rows = 2 * window[0] - 1, columns = 2 * window[1] - 1;
+    posenc_tensor coords = ndim == 3
+                               ? cli_trial_make(t, POSENC_F64, 3, (const int64_t[3]){rows, columns, 2})
+                               : cli_trial_make(t, POSENC_F64, 2, (const int64_t[2]){rows * columns, 2});
+    if (coords.data &&
+        posenc_window_coordinates(window[0], window[1], pretrained[0], pretrained[1], coords.data, &err))
+        cli_trial_refused(t, &err);
+    return coords;
+}
+
+/* out_bias_table [offsets,H]: what is added for each offset, from a full window. */
+static posenc_status compare_bias_table(cli_trial *t, const posenc_tensor *index, int64_t offsets)
+{
+    posenc_error           err;
+    const int64_t          n = index->shape[0], H = t->dims.H;
+    posenc_dims            dims = t->dims;
+    const posenc_attend_in none = {.params = t->exact};
+    dims.B = 1, dims.Lq = dims.Lk = n;
+    posenc_tensor q     = cli_trial_make(t, POSENC_F64, 4, (const int64_t[4]){1, H, n, dims.D}),
+                  k     = cli_trial_make(t, POSENC_F64, 4, (const int64_t[4]){1, dims.G, n, dims.D}),
+                  bias  = cli_trial_make(t, POSENC_F64, 3, (const int64_t[3]){H, n, n}),
+                  table = cli_trial_make(t, POSENC_F64, 2, (const int64_t[2]){offsets, H});
+    posenc_attend_in in = none;
+    in.q = q, in.k = k;
+    posenc_plan *plan = exact_plan(t, &dims);
+    void        *work = t->status ? NULL : cli_trial_workspace(t, plan, POSENC_SCORES);
+    if (work && posenc_bias(plan, &in, &bias, work, &err))
+        cli_trial_refused(t, &err);
+    posenc_plan_free(plan);
+    for (int64_t x = 0; !t->status && x < H * n * n; x++)
+        ((double *)table.data)[(int64_t)cli_element(index, x % (n * n)) * H + x / (n * n)] =
+            cli_element(&bias, x);
+    cli_trial_compare(t, CLI_PREPARED, "out_bias_table", &table, 0);
+    return t->status;
+}
+
+/* What a window determines: in_index and in_coords repeat it, out_bias_table lists what is added. */
+static posenc_status compare_window(cli_trial *t)
+{
+    int64_t window[2], pretrained[2] = {0, 0};
+    if (t->status || !window_setting(t, "window", window))
+        return t->status;
+    window_setting(t, "pretrained_window", pretrained);
+    const posenc_tensor index  = window_index(t, window),
+                        coords = window_coordinates(t, window, pretrained, 2);
+    if (t->status)
+        return t->status;
+    cli_trial_compare(t, CLI_INDEX, "in_index", &index, 0);
+    cli_trial_compare(t, CLI_PREPARED, "in_coords", &coords, 0);
+    return cli_trial_has(t, "out_bias_table") ? compare_bias_table(t, &index, coords.shape[0]) : t->status;
+}
+
+posenc_status cli_compare_windows(cli_trial *t)
+{
+    static const int64_t none[2] = {0, 0};
+    for (int i = 0; i < t->file->count && !t->status; i++) {
+        const char   *name   = t->file->items[i].name;
+        const int     coords = !strncmp(name, "out_coords_", 11);
+        long long     rows, columns;
+        posenc_tensor got;
+        if (sscanf(name, coords ? "out_coords_%lldx%lld" : "out_index_%lldx%lld", &rows, &columns) != 2)
+            continue;
+        const int64_t window[2] = {rows, columns};
+        got                     = coords ? window_coordinates(t, window, none, 3) : window_index(t, window);
+        cli_trial_compare(t, coords ? CLI_PREPARED : CLI_INDEX, name, &got, 0);
+    }
+    return t->status;
+}
+
+posenc_status cli_compare_inside(cli_trial *t, const posenc_attend_in *in)
+{
+    if (compare_distance_vectors(t) || compare_bias(t, in) || compare_positions(t, in))
+        return t->status;
+    return compare_window(t);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Complex-order attention: the score is the modulus of a complex product
+ *
+ * Place    score: queries and keys are complex numbers, D/2 of them
+ * Formula  S[h,i,j] = scale * | q_i . k_j | (conjugate=no) or scale * | q_i . conj(k_j) | (yes)      scale = 1/sqrt(D/2)
+ *          channels 0 .. D/2-1 are real parts, D/2 .. D-1 imaginary parts; values likewise, one weight for both
+ *          no:  Re = qr.kr - qi.ki, Im = qr.ki + qi.kr      yes: Re = qr.kr + qi.ki, Im = qi.kr - qr.ki
+ * Learns   nothing
+ * Source   Wang et al. 2020, arXiv:1912.12333; iclr-complex-order/complex-order, TEXT CLASSIFICATION/Transformer,
+ *          attention_complex.py
+ *
+ * It is the attention that the complex-order embedding is read with: a position is a phase. The authors' code multiplies
+ * without conjugation, so phases add and a score depends on the sum of the positions, not on their difference; with
+ * conjugation phases subtract. Even then the modulus sees the distance alone only if all dimensions turn at one
+ * frequency, or nothing mixes them between the embedding and the score.
+ *
+ * Each query goes in as two, q' for the real part of the product and q'' for the imaginary one, and the machine takes
+ * the modulus of the two products. Where both are 0 no direction is known: the gradient is 0 (the authors' framework
+ * gives NaN there).
+ */
+#include "encodings/encoding.h"
+
+#include <math.h>
+
+enum { CONJUGATE }; /* ORDER settings */
+static const posenc_setting_info settings[] = {
+    {"conjugate", "flag", "no", "yes|no", "conjugate the keys; no: as the authors' code"},
+    {0},
+};
+static_assert(PE_ROWS(settings) == CONJUGATE + 1, "ORDER settings");
+
+static const posenc_example examples[] = {
+    {"D=4", 0, 3, 1, 0, "without content there is no product"},
+    {0},
+};
+
+static posenc_status check(const pe_problem *p, posenc_error *err)
+{
+    if (p->D % 2 == 0)
+        return POSENC_OK;
+    return pe_fail(
+        err, POSENC_SHAPE,
+        "complex_order_attention: the head width D is %lld; it must be even: real parts, then as many "
+        "imaginary parts",
+        (long long)p->D);
+}
+
+/* +1 with conjugation: q' = [qr; sign qi], q'' = [qi; -sign qr]. */
+static double sign(const pe_problem *p)
+{
+    return p->set[CONJUGATE].integer ? 1 : -1;
+}
+
+static void copy(const double x[], int64_t n, double y[])
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] = x[i];
+}
+
+static void two_forms(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
+                      const double pos[], int64_t n, const double x[], double y[])
+{
+    const int64_t D = p->D, half = D / 2;
+    (void)par, (void)h, (void)pos;
+    if (side == PE_KEYS) {
+        copy(x, n * D, y);
+        return;
+    }
+    for (int64_t s = 0; s < n; s++)
+        for (int64_t m = 0; m < half; m++) {
+            const double re = x[s * D + m], im = x[s * D + half + m];
+            double      *first = y + 2 * s * D, *second = first + D;
+            first[m]         = re;
+            first[half + m]  = sign(p) * im;
+            second[m]        = im;
+            second[half + m] = -sign(p) * re;
+        }
+}
+
+static void two_forms_back(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
+                           const double pos[], int64_t n, const double x[], const double dy[], double dx[],
+                           double *const dpar[])
+{
+    const int64_t D = p->D, half = D / 2;
+    (void)par, (void)h, (void)pos, (void)x, (void)dpar;
+    if (side == PE_KEYS) {
+        copy(dy, n * D, dx);
+        return;
+    }
+    for (int64_t s = 0; s < n; s++)
+        for (int64_t m = 0; m < half; m++) {
+            const double *first = dy + 2 * s * D, *second = first + D;
+            dx[s * D + m]        = first[m] - sign(p) * second[half + m];
+            dx[s * D + half + m] = sign(p) * first[half + m] + second[m];
+        }
+}
+
+static void terms(const pe_problem *p, pe_terms *s)
+{
+    s->scale   = 1.0 / sqrt((double)p->D / 2);
+    s->prepare = (pe_preparation){.fill = two_forms, .fold = two_forms_back, .width = p->D, .forms = 2};
+}
+
+const pe_encoding pe_complex_order_attention = {
+    .info =
+        {
+            .name          = "complex_order_attention",
+            .place         = POSENC_SCORE,
+            .title         = "the modulus of a complex product",
+            .paper         = "arXiv:1912.12333",
+            .models        = "Complex-order Transformer",
+            .pictures      = "",
+            .settings      = settings,
+            .setting_count = PE_ROWS(settings),
+            .by_distance   = 1,
+        },
+    .examples = examples,
+    .check    = check,
+    .terms    = terms,
+};

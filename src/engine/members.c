@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * members.c: rows by distance, from the room or straight from the caller's parameter
+ *
+ * Most members are functions of the room. One whose rows are those of a parameter (pe_by_distance.row) is read here and
+ * its cotangents go where the caller keeps the gradient: a table as long as the positions is not held three times.
+ */
+#include <string.h>
+
+#include "base/tensor.h"
+#include "engine/attend.h"
+
+/* Row of the parameter for distance t. */
+static char *left_row(const pe_part *part, const posenc_tensor *tensor, const pe_by_distance *m,
+                      int64_t width, int64_t t)
+{
+    return (char *)tensor->data + m->row(part->p, t) * width * (int64_t)posenc_dtype_size(tensor->dtype);
+}
+
+void pe_member_fill(const pe_part *part, const pe_by_distance *m, int64_t width, int64_t h, int64_t t0,
+                    int64_t n, double rows[])
+{
+    if (!m->row) {
+        m->fill(part->p, part->par, h, t0, n, rows);
+        return;
+    }
+    const posenc_tensor *tensor = part->left[m->param];
+    for (int64_t i = 0; i < n; i++)
+        pe_load_double(rows + i * width, left_row(part, tensor, m, width, t0 + i), tensor->dtype, 1, width);
+}
+
+static void add_row(void *to, posenc_dtype dtype, const double *row, int64_t width)
+{
+    for (int64_t d = 0; d < width; d++) {
+        if (dtype == POSENC_F64)
+            ((double *)to)[d] += row[d];
+        else
+            ((float *)to)[d] += (float)row[d];
+    }
+}
+
+void pe_member_fold(const pe_part *part, const pe_by_distance *m, int64_t width, int64_t h, int64_t t0,
+                    int64_t n, const double drows[])
+{
+    if (!m->row) {
+        m->fold(part->p, part->par, h, t0, n, drows, part->dpar);
+        return;
+    }
+    const posenc_tensor *tensor = part->dleft[m->param];
+    for (int64_t i = 0; tensor && i < n; i++)
+        add_row(left_row(part, tensor, m, width, t0 + i), tensor->dtype, drows + i * width, width);
+}
+
+int pe_member_wanted(const pe_part *part, const pe_by_distance *m)
+{
+    int wanted = 0;
+    if (m->row)
+        return part->dleft && part->dleft[m->param];
+    for (int i = 0; m->fold && part->dpar && i < part->count; i++)
+        wanted = wanted || part->dpar[i] != NULL;
+    return wanted;
+}

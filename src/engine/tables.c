@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tables.c: members by distance as tables of floats
+ *
+ * Which row stands for which distance (bands), how much of a member is kept (pe_table), and its numbers: asked of the
+ * room in double, PE_CHUNK distances at a time, and rounded once.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "engine/tiles.h"
+
+/* ---- bands: which row stands for which distance ---- */
+
+static int64_t floor_division(int64_t a, int64_t b)
+{
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+/* i - j = e is allowed iff low <= t00 + step*e <= high */
+static void allowed_differences(pe_tiles *T)
+{
+    const pe_distances *d    = &T->a->distances;
+    const int64_t       step = d->step, low = T->a->reach.low - d->t00, high = T->a->reach.high - d->t00;
+    T->e_low  = step > 0 ? -floor_division(-low, step) : -floor_division(high, -step);
+    T->e_high = step > 0 ? floor_division(high, step) : floor_division(-low, -step);
+}
+
+static void set_band(pe_tiles *T)
+{
+    const pe_attention *a  = T->a;
+    const pe_distances *d  = &a->distances;
+    const int64_t       Lq = a->sizes.Lq, X = Lq + a->sizes.Lk - 1;
+    if (!T->by_distance)
+        return;
+    if (!d->skewed) {
+        T->band = (pe_band){d->count, d->low, 1, 0, d->count};
+        return;
+    }
+    /* row x stands for i - j = Lq - 1 - x */
+    T->band.rows  = X;
+    T->band.t0    = d->t00 + d->step * (Lq - 1);
+    T->band.slope = -d->step;
+    T->band.last  = X;
+    if (a->unmasked)
+        return;
+    T->band.first = Lq - 1 - T->e_high > 0 ? Lq - 1 - T->e_high : 0;
+    T->band.last  = Lq - T->e_low < X ? Lq - T->e_low : X;
+    if (T->band.last < T->band.first)
+        T->band.last = T->band.first;
+}
+
+void pe_band_find(pe_tiles *T)
+{
+    T->e_low  = INT64_MIN / 4;
+    T->e_high = INT64_MAX / 4;
+    if (T->a->distances.skewed && (T->a->mask & (POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW)))
+        allowed_differences(T);
+    set_band(T);
+}
+
+/* ---- layout ---- */
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The longest run of rows that is read at once. */
+static int64_t longest_run(const pe_tiles *T)
+{
+    return T->Br + T->Bc;
+}
+
+/* Rows that a table may have to hold, whatever the positions. */
+static int64_t most_rows(const pe_tiles *T, const pe_by_distance *m)
+{
+    const pe_attention *a   = T->a;
+    const int64_t       X   = a->sizes.Lq + a->sizes.Lk;
+    const int64_t       all = larger(X, a->max_distances);
+    return m->clipped ? pe_smaller(all, m->high - m->low + 2 * longest_run(T) + 2) : all;
+}
+
+/* Rows of one content beyond a clipped member's ends: those up to `last_low`, and those from `first_high` on, both within
+   what the masks reach. A run with an allowed pair begins and ends less than its length beyond their reach. */
+static void find_ends(const pe_tiles *T, const pe_by_distance *m, pe_table *t)
+{
+    const pe_band *band = &T->band;
+    const int64_t  n = longest_run(T), slope = band->slope < 0 ? -band->slope : band->slope,
+                  down = band->slope < 0 ? band->t0 - m->high : m->low - band->t0,
+                  up   = band->slope < 0 ? band->t0 - m->low : m->high - band->t0;
+    int64_t last_low = floor_division(down, slope), first_high = -floor_division(-up, slope);
+    last_low   = pe_smaller(last_low, band->last - 1);
+    first_high = larger(first_high, band->first);
+    t->low     = last_low - n + 1;
+    t->high    = first_high;
+    t->first   = larger(0, larger(t->low, band->first - n));
+    t->last    = pe_smaller(band->rows, n + pe_smaller(first_high, band->last));
+}
+
+/* While a plan counts, both roads (skewed or looked up) are laid out. */
+static void lay_out_member(pe_tiles *T, pe_kind kind, pe_arena *arena, int backward)
+{
+    const pe_attention  *a        = T->a;
+    const pe_problem    *p        = &a->sizes;
+    const pe_by_distance m        = pe_member(a->terms, kind);
+    const int            counting = !arena->memory, skewed = T->skewed || counting;
+    pe_table            *t = &T->by[kind];
+    const int64_t        X = pe_smaller(p->Lq + p->Lk, most_rows(T, &m));
+    t->width               = pe_member_width(p, kind);
+    t->row                 = pe_is_scalar(kind) ? 1 : pe_padded(t->width);
+    t->low                 = INT64_MIN / 4;
+    t->high                = INT64_MAX / 4;
+    t->last                = T->band.rows;
+    if (m.clipped && T->band.slope)
+        find_ends(T, &m, t);
+    t->count = pe_padded(most_rows(T, &m)) + 2 * PE_LANES; /* vectors are read up to PE_LANES beyond a run */
+    /* columns an odd number of cache lines apart: they fall into different sets */
+    t->stride = pe_padded(X) + (pe_padded(X) / PE_LANES % 2 ? 2 : 3) * PE_LANES;
+    if (kind == PE_B && pe_tables_shared(a->terms))
+        t->rows = T->by[PE_A].rows;
+    else if (kind != PE_A || !T->skewed || backward || counting || pe_tables_shared(a->terms))
+        t->rows = pe_take_floats(arena, p->H * t->count * t->row);
+    if (skewed && (kind == PE_A || (kind == PE_R && backward)))
+        t->columns = pe_take_floats(arena, p->H * t->width * t->stride);
+}
+
+void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward)
+{
+    const pe_attention *a = T->a;
+    if (!T->by_distance)
+        return;
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
+        if (pe_has(a->terms, kind))
+            lay_out_member(T, kind, arena, backward);
+    if (pe_has(a->terms, PE_BIAS) && (!a->unmasked || !arena->memory))
+        T->center = pe_take_doubles(arena, a->sizes.H);
+}
+
+/* ---- numbers ---- */
+
+int64_t pe_table_begin(const pe_tiles *T, pe_kind kind)
+{
+    return T->by[kind].first > T->band.first ? T->by[kind].first : T->band.first;
+}
+
+int64_t pe_table_end(const pe_tiles *T, pe_kind kind)
+{
+    return pe_smaller(T->by[kind].last, T->band.last);
+}
+
+static void swap_rows(double *a, double *b, int64_t width)
+{
+    for (int64_t d = 0; d < width; d++) {
+        const double x = a[d];
+        a[d]           = b[d];
+        b[d]           = x;
+    }
+}
+
+/* Rows x0 .. x0+n-1 in the order of the table. A room is asked for rising distances, so a band of falling ones is
+   reversed here; other slopes are asked for one by one. */
+static void fill_chunk(const pe_tiles *T, pe_kind kind, int64_t h, int64_t x0, int64_t n, double *chunk)
+{
+    const pe_by_distance m     = pe_member(T->a->terms, kind);
+    const pe_part       *part  = &T->a->parts[m.owner];
+    const int64_t        width = T->by[kind].width, t0 = pe_band_distance(&T->band, x0);
+    if (T->band.slope == 1)
+        pe_member_fill(part, &m, width, h, t0, n, chunk);
+    else if (T->band.slope == -1) {
+        pe_member_fill(part, &m, width, h, t0 - (n - 1), n, chunk);
+        for (int64_t r = 0; r < n / 2; r++)
+            swap_rows(chunk + r * width, chunk + (n - 1 - r) * width, width);
+    } else
+        for (int64_t r = 0; r < n; r++)
+            pe_member_fill(part, &m, width, h, pe_band_distance(&T->band, x0 + r), 1, chunk + r * width);
+}
+
+static void find_center(const pe_tiles *T, int64_t h, double *chunk)
+{
+    const int64_t end  = pe_table_end(T, PE_BIAS);
+    double        most = -INFINITY;
+    for (int64_t x = pe_table_begin(T, PE_BIAS); x < end; x += PE_CHUNK) {
+        const int64_t n = pe_smaller(PE_CHUNK, end - x);
+        fill_chunk(T, PE_BIAS, h, x, n, chunk);
+        for (int64_t i = 0; i < n; i++)
+            most = fmax(most, chunk[i]);
+    }
+    T->center[h] = isfinite(most) ? most : 0;
+}
+
+/* One member of one head, rounded once: rows, and transposed where that is needed too. */
+static void fill_table(const pe_tiles *T, pe_kind kind, int64_t h, double *chunk)
+{
+    const pe_table *t      = &T->by[kind];
+    const int64_t   end    = pe_table_end(T, kind);
+    const double    center = kind == PE_BIAS ? pe_center(T, h) : 0;
+    float          *rows   = t->rows ? t->rows + h * t->count * t->row : NULL,
+          *columns         = t->columns ? t->columns + h * t->width * t->stride : NULL;
+    if (rows)
+        memset(rows, 0, (size_t)(t->count * t->row) * sizeof *rows);
+    if (columns)
+        memset(columns, 0, (size_t)(t->width * t->stride) * sizeof *columns);
+    for (int64_t x = pe_table_begin(T, kind); x < end; x += PE_CHUNK) {
+        const int64_t n = pe_smaller(PE_CHUNK, end - x), at = x - t->first;
+        fill_chunk(T, kind, h, x, n, chunk);
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t d = 0; d < t->width; d++) {
+                const float number = (float)(chunk[i * t->width + d] - center);
+                if (rows)
+                    rows[(at + i) * t->row + d] = number;
+                if (columns)
+                    columns[d * t->stride + at + i] = number;
+            }
+    }
+}
+
+static void fill_tables(void *context, int64_t h, int thread)
+{
+    const pe_tiles *T     = context;
+    double         *chunk = T->scratch[thread].chunk;
+    if (T->center)
+        find_center(T, h, chunk);
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
+        if (pe_has(T->a->terms, kind) && !(kind == PE_B && pe_tables_shared(T->a->terms)))
+            fill_table(T, kind, h, chunk);
+}
+
+void pe_tables_fill(const pe_tiles *T)
+{
+    if (T->by_distance)
+        pe_parallel_for(T->a->sizes.H, T->a->threads, fill_tables, (void *)T);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_rules: rules of single encodings that no reference case tells apart
+ *
+ * A limit that no case reaches, a convention that differs in one row, a division by zero: each is stated here with
+ * its own small problem, in scores where the rule can be read off, and on both executors where it is arithmetic.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "attention_case.h"
+
+/* One head, Lq = Lk = L, no mask, positions 0 .. L-1. */
+static attention_case small_case(const char *spec, int64_t L, int64_t D)
+{
+    const posenc_dims dims = {
+        .B = 1, .H = 1, .G = 1, .Lq = L, .Lk = L, .D = D, .Dv = D, .d_model = D, .L = L};
+    return case_make(spec, dims, 1);
+}
+
+static array scores_of(const attention_case *c, posenc_executor executor)
+{
+    const int      wide    = executor == POSENC_REFERENCE;
+    array          S       = array_make4(1, c->dims.H, c->dims.Lq, c->dims.Lk);
+    posenc_options options = c->options;
+    posenc_plan   *plan;
+    posenc_error   err;
+    posenc_tensor  params[CASE_PARAMS], to = array_tensor(&S, wide);
+    options.executor          = executor;
+    const posenc_attend_in in = case_in(c, wide, params);
+    if (posenc_plan_create(&plan, c->e, &c->dims, &options, &err))
+        case_stop("plan", c, &err);
+    void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_SCORES));
+    if (posenc_scores(plan, &in, &to, work, &err))
+        case_stop("scores", c, &err);
+    free(work);
+    posenc_plan_free(plan);
+    return S;
+}
+
+static void set_all(array *a, double x)
+{
+    for (int64_t i = 0; i < a->count; i++)
+        array_set(a, i, x);
+}
+
+static double score(const array *S, int64_t i, int64_t j)
+{
+    return S->wide[i * S->shape[3] + j];
+}
+
+static void assert_near(double a, double b)
+{
+    assert_true(fabs(a - b) <= 1e-12);
+}
+
+/* ---- KERPLE: parameters below and above their limits act as the limits, and learn as if they stood there ---- */
+
+static attention_result kerple(const char *name, double p, double a)
+{
+    attention_case c    = small_case(name, 6, 4);
+    c.params[0].wide[0] = p;
+    c.params[1].wide[0] = a;
+    attention_result r  = case_run(&c, 1);
+    case_free(&c);
+    return r;
+}
+
+static void kerple_s_parameters_are_limited_and_go_on_learning(void **state)
+{
+    static const struct {
+        const char *name;
+        double      p, a, acts_p, acts_a;
+    } rows[] = {{"kerple_log", -1, -3, 0.01, 0.01},
+                {"kerple_log", 0.5, 0, 0.5, 0.01},
+                {"kerple_log", 2, 1.5, 2, 1.5},
+                {"kerple_power", 5, -1, 2, 0.01},
+                {"kerple_power", -1, 2, 0.01, 2}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        attention_result beyond = kerple(rows[i].name, rows[i].p, rows[i].a),
+                         at     = kerple(rows[i].name, rows[i].acts_p, rows[i].acts_a);
+        assert_memory_equal(beyond.o.wide, at.o.wide, (size_t)at.o.count * sizeof(double));
+        for (int n = 0; n < 2; n++) {
+            assert_true(beyond.dparams[n].wide[0] == at.dparams[n].wide[0]);
+            assert_true(fabs(beyond.dparams[n].wide[0]) > 1e-6);
+        }
+        result_free(&beyond), result_free(&at);
+    }
+}
+
+/* ---- DeBERTa: Microsoft limits the distance before its bucket, Hugging Face does not; only the far future differs ---- */
+
+static void deberta_s_clip_first_moves_the_far_future_alone(void **state)
+{
+    enum { L = 24, MOST = 10 };
+    static const char *const specs[] = {
+        "deberta[max_relative_positions=10:position_buckets=4:terms=c2p:clip_first=no]",
+        "deberta[max_relative_positions=10:position_buckets=4:terms=c2p:clip_first=yes]"};
+    array S[2];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        attention_case c = small_case(specs[i], L, 1);
+        set_all(&c.q, 1);
+        set_all(&c.k, 0);
+        for (int64_t row = 0; row < c.params[0].count; row++)
+            c.params[0].wide[row] = (double)row;
+        S[i] = scores_of(&c, POSENC_REFERENCE);
+        case_free(&c);
+    }
+    const double scale = 1 / sqrt(2.0);
+    for (int64_t i = 0; i < L; i++)
+        for (int64_t j = 0; j < L; j++) {
+            const double hugging = score(&S[0], i, j) / scale, microsoft = score(&S[1], i, j) / scale;
+            const int    is_far = i - j <= -MOST;
+            assert_near(hugging - microsoft, is_far ? -1 : 0);
+            if (is_far)
+                assert_near(hugging, 0);
+        }
+    array_free(&S[0]), array_free(&S[1]);
+}
+
+/* ---- Transformer-XL limits distances into the past alone, XLNet both ---- */
+
+/* scale * q.r_t at distance t (k = 0, one query direction), for t = -(L-1) .. L-1. */
+static void met_at_distances(const char *spec, int64_t L, double met[])
+{
+    attention_case c = small_case(spec, L, 4);
+    set_all(&c.k, 0);
+    for (int64_t x = 0; x < c.q.count; x++)
+        c.q.wide[x] = 1 + (double)(x % 4);
+    array S = scores_of(&c, POSENC_REFERENCE);
+    for (int64_t i = 0; i < L; i++)
+        for (int64_t j = 0; j < L; j++)
+            met[i - j + L - 1] = score(&S, i, j);
+    array_free(&S);
+    case_free(&c);
+}
+
+static void clamp_len_leaves_the_future_to_transformer_xl_and_limits_it_for_xlnet(void **state)
+{
+    enum { L = 9, CLAMP = 3, N = 2 * L - 1 };
+    static const char *const names[] = {"transformer_xl", "xlnet"};
+    (void)state;
+    for (int n = 0; n < 2; n++) {
+        char   free_spec[64], limited_spec[64];
+        double all[N], limited[N];
+        snprintf(free_spec, sizeof free_spec, "%s[sigma=1]", names[n]);
+        snprintf(limited_spec, sizeof limited_spec, "%s[sigma=1:clamp_len=%d]", names[n], CLAMP);
+        met_at_distances(free_spec, L, all);
+        met_at_distances(limited_spec, L, limited);
+        for (int t = -(L - 1); t < L; t++) {
+            const int acts = t > CLAMP ? CLAMP : n == 1 && t < -CLAMP ? -CLAMP : t;
+            assert_true(limited[t + L - 1] == all[acts + L - 1]);
+        }
+        assert_true(fabs(all[0] - all[L - 1 - CLAMP]) > 1e-3); /* the rule can be seen */
+    }
+}
+
+/* ---- complex-order attention: a product of 0 has no direction ---- */
+
+static void a_complex_product_of_zero_scores_zero_and_turns_nothing(void **state)
+{
+    static const char *const specs[] = {"complex_order_attention", "complex_order_attention[conjugate=yes]"};
+    enum { L = 5, D = 4 };
+    (void)state;
+    for (int n = 0; n < 2; n++)
+        for (int wide = 0; wide < 2; wide++) {
+            attention_case c = small_case(specs[n], L, D);
+            for (int64_t d = 0; d < D; d++) {
+                array_set(&c.q, 2 * D + d, 0); /* query 2 */
+                array_set(&c.k, 3 * D + d, 0); /* key 3 */
+            }
+            array            S = scores_of(&c, wide ? POSENC_REFERENCE : POSENC_TILED);
+            attention_result r = case_run(&c, wide);
+            for (int64_t x = 0; x < L; x++) {
+                const double *w = S.wide;
+                const float  *f = S.narrow;
+                assert_true(wide ? w[2 * L + x] == 0 && w[x * L + 3] == 0
+                                 : f[2 * L + x] == 0 && f[x * L + 3] == 0);
+            }
+            for (int64_t x = 0; x < r.dq.count; x++) {
+                const double dq = wide ? r.dq.wide[x] : (double)r.dq.narrow[x],
+                             dk = wide ? r.dk.wide[x] : (double)r.dk.narrow[x];
+                assert_true(isfinite(dq) && isfinite(dk));
+                assert_true(x / D != 2 || dq == 0);
+                assert_true(x / D != 3 || dk == 0);
+            }
+            assert_true(wide ? largest(&r.dq, NULL) > 1e-3 : fabsf(r.dq.narrow[0]) > 1e-6f);
+            array_free(&S);
+            result_free(&r);
+            case_free(&c);
+        }
+}
+
+/* ---- a 2-D distance that is not square: |dy| * columns + |dx| of a grid of rows x columns ---- */
+
+static void a_distance_on_a_grid_counts_rows_by_its_columns(void **state)
+{
+    enum { ROWS = 3, COLUMNS = 5, L = ROWS * COLUMNS };
+    attention_case c = small_case("absolute_distance[grid=3x5]", L, 4);
+    (void)state;
+    set_all(&c.q, 0);
+    array S = scores_of(&c, POSENC_REFERENCE);
+    assert_int_equal(c.params[0].count, L);
+    for (int i = 0; i < L; i++)
+        for (int j = 0; j < L; j++) {
+            const int dy = abs(i / COLUMNS - j / COLUMNS), dx = abs(i % COLUMNS - j % COLUMNS);
+            /* the tutorial's code divides the table by 1/sqrt(D) */
+            assert_near(score(&S, i, j), c.params[0].wide[dy * COLUMNS + dx] * 2);
+        }
+    array_free(&S);
+    case_free(&c);
+}
+
+/* ---- TUPE: the class token is who stands at 0, not who comes first ---- */
+
+static void the_class_token_is_known_by_its_position(void **state)
+{
+    enum { L = 6, D = 4 };
+    const double   scale = 1 / sqrt(2.0 * D);
+    attention_case c     = small_case("tupe[relative=yes:num_buckets=8:max_distance=12]", L, D);
+    (void)state;
+    set_all(&c.q, 0);
+    array here = scores_of(&c, POSENC_REFERENCE);
+    for (int64_t j = 1; j < L; j++) { /* its row and its column are one number each */
+        assert_near(score(&here, 0, j), score(&here, 0, 0));
+        assert_near(score(&here, j, 0), score(&here, 1, 0));
+    }
+    assert_true(fabs(score(&here, 0, 0) - score(&here, 1, 0)) > 1e-3 * scale);
+    c.dims.Lq    = L - 2; /* a chunk of queries from 2 on has no such row */
+    c.q.shape[2] = c.dims.Lq;
+    c.q_pos      = posenc_positions_range(2, 1);
+    array chunk  = scores_of(&c, POSENC_REFERENCE);
+    for (int64_t i = 0; i < L - 2; i++)
+        for (int64_t j = 0; j < L; j++)
+            assert_true(score(&chunk, i, j) == score(&here, i + 2, j));
+    array_free(&here), array_free(&chunk);
+    case_free(&c);
+}
+
+/* ---- Swin V2: the factor of the cosine is at most 100 ---- */
+
+static void the_factor_of_the_cosine_stops_at_its_limit_and_learns_no_more(void **state)
+{
+    attention_case   c = small_case("swin_v2[window=2x3:mlp_width=4]", 6, 4);
+    attention_result at, beyond;
+    (void)state;
+    c.params[3].wide[0] = 4.605170185988092;
+    at                  = case_run(&c, 1);
+    c.params[3].wide[0] = 6;
+    beyond              = case_run(&c, 1);
+    assert_memory_equal(beyond.o.wide, at.o.wide, (size_t)at.o.count * sizeof(double));
+    assert_true(at.dparams[3].wide[0] != 0 && beyond.dparams[3].wide[0] == 0);
+    result_free(&at), result_free(&beyond);
+    case_free(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kerple_s_parameters_are_limited_and_go_on_learning),
+        cmocka_unit_test(deberta_s_clip_first_moves_the_far_future_alone),
+        cmocka_unit_test(clamp_len_leaves_the_future_to_transformer_xl_and_limits_it_for_xlnet),
+        cmocka_unit_test(a_complex_product_of_zero_scores_zero_and_turns_nothing),
+        cmocka_unit_test(a_distance_on_a_grid_counts_rows_by_its_columns),
+        cmocka_unit_test(the_class_token_is_known_by_its_position),
+        cmocka_unit_test(the_factor_of_the_cosine_stops_at_its_limit_and_learns_no_more),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
