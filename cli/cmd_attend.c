@@ -59,7 +59,7 @@ typedef struct job {
     posenc_attend_grad grad;
     cli_params         params;
     posenc_tensor     *dparams;
-    int                in_halves;  /* q, k and v came as real and imaginary parts; so go the results */
+    int                in_halves; /* q, k and v came as real and imaginary parts; so go the results */
     posenc_arrays      results;
 } job;
 

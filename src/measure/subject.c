@@ -54,14 +54,11 @@ static posenc_status set_dims(pe_subject *s, posenc_error *err)
 /* Rows join tokens of width d_model: a table of another width cannot be measured beside them. */
 static posenc_status check_width(const pe_subject *s, posenc_error *err)
 {
-    int64_t width;
-    if (!pe_subject_has(s, POSENC_INPUT))
+    const int64_t width = pe_subject_has(s, POSENC_INPUT) ? posenc_row_width(s->plan) : s->dims.d_model;
+    if (width == s->dims.d_model)
         return POSENC_OK;
-    const posenc_status status = posenc_rows_extent(s->e, &s->dims, NULL, &width, err);
-    if (!status && width != s->dims.d_model)
-        return refuse(err, "measure: the rows have width %lld, but the model has %lld; give the same to both",
-                      width, s->dims.d_model);
-    return status;
+    return refuse(err, "measure: the rows have width %lld, but the model has %lld; give the same to both",
+                  width, s->dims.d_model);
 }
 
 static int needs_causal(const posenc_encoding *e)
@@ -133,9 +130,9 @@ posenc_status pe_subject_create(pe_subject **subject, const posenc_encoding *e, 
     s->positions         = posenc_positions_range(0, 1);
     posenc_status status = set_dims(s, err);
     if (!status)
-        status = check_width(s, err);
-    if (!status)
         status = make_plans(s, err);
+    if (!status)
+        status = check_width(s, err);
     if (!status)
         status = make_workspace(s, err);
     if (!status)
