@@ -184,6 +184,38 @@ static void least_squares_keep_small_directions_and_drop_none(void **state)
     near(X[2], 0, 0);
 }
 
+/* Counted by hand for 96 keys, 4 heads, width 16: a row of 16; 8 pairs turned in q and k, 6 operations each, in 4 heads; one
+   addition per key and head. T5 learns 32 classes for 4 heads. */
+static void costs_are_those_counted_by_hand(void **state)
+{
+    (void)state;
+    const pe_findings none = survey_of("nope"), sinusoidal = survey_of("sinusoidal"),
+                      rope = survey_of("rope"), alibi = survey_of("alibi"), t5 = survey_of("t5");
+    near(first(&none, PE_OPERATIONS)->value, 0, 0);
+    near(first(&none, PE_BYTES)->value, 0, 0);
+    near(first(&sinusoidal, PE_OPERATIONS)->value, 16, 0);
+    near(first(&rope, PE_OPERATIONS)->value, 8 * 2 * 6 * 4, 0);
+    near(first(&alibi, PE_OPERATIONS)->value, 96 * 4, 0);
+    near(first(&t5, PE_PARAMETERS)->value, 32 * 4, 0);
+    near(first(&alibi, PE_PARAMETERS)->value, 0, 0);
+}
+
+static void speed_is_measured_only_when_asked_for(void **state)
+{
+    (void)state;
+    const pe_findings without = survey_of("alibi");
+    posenc_encoding  *e;
+    pe_findings       with;
+    const pe_survey   survey = {.sizes  = {.length = 96, .width = 16, .heads = 4, .draws = 2, .seed = 7},
+                                .tokens = 24,
+                                .time   = 1};
+    assert_null(first(&without, PE_SPEED));
+    assert_int_equal(posenc_encoding_create(&e, "alibi", NULL, NULL), POSENC_OK);
+    assert_int_equal(pe_measure_all(e, &survey, &with, NULL), POSENC_OK);
+    posenc_encoding_free(e);
+    assert_true(first(&with, PE_SPEED)->value > 0 && isfinite(first(&with, PE_SPEED)->value));
+}
+
 static void spearman_shares_ranks_of_equal_values(void **state)
 {
     (void)state;
@@ -205,6 +237,8 @@ int main(void)
         cmocka_unit_test(four_terms_make_the_score),
         cmocka_unit_test(symmetric_biases_have_no_direction),
         cmocka_unit_test(least_squares_keep_small_directions_and_drop_none),
+        cmocka_unit_test(costs_are_those_counted_by_hand),
+        cmocka_unit_test(speed_is_measured_only_when_asked_for),
         cmocka_unit_test(spearman_shares_ranks_of_equal_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
