@@ -6,9 +6,7 @@
  * be wrong is said before the first training step. On a terminal one line is rewritten with the time left; elsewhere
  * each finished run is one line. Ctrl-C keeps and prints what is finished (status 130); a second one ends at once.
  */
-#include "cli.h"
-
-#include "train/compare.h"
+#include "columns.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -224,45 +222,6 @@ static void show_finished(void *self, const pe_compare_run *run, const pe_compar
 
 /* ---------------------------------------------------------------- what came out ------------- */
 
-static int width_of(const pe_table *t, int column)
-{
-    int width = (int)strlen(t->columns[column].head);
-    for (int row = 0; row < t->row_count; row++) {
-        const int n = (int)strlen(pe_table_cell(t, row, column));
-        width       = n > width ? n : width;
-    }
-    return width;
-}
-
-/* Spaces at the end of a line help nobody: a text in the last column is not padded. */
-static void print_cell(const pe_table *t, int column, const char *cell, int is_last)
-{
-    const int width = width_of(t, column);
-    if (t->columns[column].is_text)
-        printf("%-*s%s", is_last ? 0 : width, cell, is_last ? "" : "  ");
-    else
-        printf("%*s%s", width, cell, is_last ? "" : "  ");
-}
-
-static void print_row(const pe_table *t, int row)
-{
-    int last = t->column_count - 1;
-    while (last > 0 && t->columns[last].is_detail)
-        last--;
-    for (int k = 0; k <= last; k++)
-        if (!t->columns[k].is_detail)
-            print_cell(t, k, row < 0 ? t->columns[k].head : pe_table_cell(t, row, k), k == last);
-    putchar('\n');
-}
-
-static void print_table(pe_table *t)
-{
-    for (int row = -1; row < t->row_count; row++)
-        print_row(t, row);
-    printf("%s", t->notes);
-    pe_table_free(t);
-}
-
 /* How rows of input encodings enter, if some do otherwise than usual. */
 static int print_entries(const pe_compare *c)
 {
@@ -274,7 +233,7 @@ static int print_entries(const pe_compare *c)
     if (is_plain)
         pe_table_free(&entries);
     else {
-        print_table(&entries);
+        cli_print_table(&entries);
         putchar('\n');
     }
     return CLI_DONE;
@@ -286,11 +245,11 @@ static int print_results(const pe_compare *c)
     pe_table     results, checks;
     if (pe_compare_table(c, &results, &err) || pe_compare_checks(c, &checks, &err))
         return cli_error(&err);
-    print_table(&results);
+    cli_print_table(&results);
     putchar('\n');
     if (print_entries(c))
         return CLI_FAILED;
-    print_table(&checks);
+    cli_print_table(&checks);
     printf("\n%s\n", pe_compare_answer(c));
     return CLI_DONE;
 }
@@ -314,7 +273,7 @@ static int print_plan(pe_compare *c)
     char         text[32];
     if (pe_compare_plan(c, &plan, &err) || pe_compare_estimate(c, &seconds, &err))
         return cli_error(&err);
-    print_table(&plan);
+    cli_print_table(&plan);
     write_duration(text, sizeof text, seconds);
     printf("Estimated time: %s\n", text);
     return CLI_DONE;

@@ -204,7 +204,8 @@ static const struct {
 static void print_man(void)
 {
     printf(".TH POSENC 1 \"\" \"posenc %s\" \"User Commands\"\n", posenc_version());
-    puts(".SH NAME\nposenc \\- positional encodings of Transformers: list, verify, plot, compare");
+    puts(
+        ".SH NAME\nposenc \\- positional encodings of Transformers: list, verify, plot, properties, compare");
     puts(".SH SYNOPSIS\n.B posenc\n\\fICOMMAND\\fR [\\fIOPTION\\fR]... [\\fIARGUMENT\\fR]...\n.SH "
          "DESCRIPTION");
     roff_line(introduction);

@@ -41,7 +41,7 @@ static posenc_status read_bias(pe_sketch *s, int64_t q0, int64_t Lq, int64_t Lk,
     posenc_status status = pe_prepare(s, s->e, &dims, POSENC_SCORES, err);
     *bias                = status ? NULL : pe_take_numbers(s, H * Lq * Lk);
     if (status || !*bias)
-        return status ? status : pe_no_memory(err);
+        return status ? status : pe_plot_no_memory(err);
     posenc_tensor          out = posenc_tensor_contiguous(*bias, POSENC_F64, 3, shape);
     const posenc_attend_in in  = {.q_pos  = posenc_positions_range((double)q0, 1),
                                   .k_pos  = posenc_positions_range(0, 1),
@@ -67,7 +67,7 @@ static posenc_status read_two_lines(pe_sketch *s, int64_t n, double **bias, pose
         status = read_bias(s, 0, 1, N, &future, err);
     *bias = status ? NULL : pe_take_numbers(s, H * n);
     if (!*bias)
-        return status ? status : pe_no_memory(err);
+        return status ? status : pe_plot_no_memory(err);
     for (int64_t k = 0; k < H * n; k++) {
         const int64_t h = k / n, j = k % n;
         (*bias)[k] = j < N ? past[h * N + j] : future[h * N + j - N + 1];
@@ -87,7 +87,7 @@ static posenc_status on_a_line(pe_sketch *s, posenc_error *err)
     double   *x      = pe_take_range(s, (double)(N - 1), -1, n);
     pe_curve *curves = x ? pe_set_curves(s, s->figure, x, bias, n, (int)H) : NULL;
     if (!curves)
-        return pe_no_memory(err);
+        return pe_plot_no_memory(err);
     for (int h = 0; h < (int)H; h++)
         curves[h].name = head_name(s, h);
     s->figure->ordered = H > 1;
@@ -135,7 +135,7 @@ static posenc_status set_map(pe_sketch *s, pe_figure *f, const double *bias, int
     const int64_t height = 2 * rows - 1, width = 2 * cols - 1, n = rows * cols;
     double       *values = pe_take_numbers(s, height * width);
     if (!values)
-        return pe_no_memory(err);
+        return pe_plot_no_memory(err);
     for (int64_t k = 0; k < height * width; k++) {
         const int64_t dy = k / width - rows + 1, dx = k % width - cols + 1;
         const int64_t query = (dy > 0 ? dy : 0) * cols + (dx > 0 ? dx : 0), key = query - dy * cols - dx;
@@ -183,7 +183,7 @@ static posenc_status set_heads(pe_sketch *s, const double *bias, int64_t n, int6
     posenc_status status = POSENC_OK;
     pe_figure    *panels = pe_set_panels(s, s->figure, H, H < MAP_COLUMNS ? H : MAP_COLUMNS);
     if (!panels)
-        return pe_no_memory(err);
+        return pe_plot_no_memory(err);
     for (int h = 0; h < H && !status; h++) {
         if (rows)
             status = set_map(s, &panels[h], bias + h * n * n, rows, cols, err);
@@ -297,12 +297,12 @@ posenc_status pe_make_bias_mass(pe_sketch *s, posenc_error *err)
         status = read_bias(s, n - 1, 1, n, &bias, err);
     double *shares = status ? NULL : pe_take_numbers(s, H * n);
     if (!shares)
-        return status ? status : pe_no_memory(err);
+        return status ? status : pe_plot_no_memory(err);
     for (int64_t h = 0; h < H; h++) {
         names[h] = head_name(s, h);
         for (int64_t t = 0; t < n; t++)
             shares[h * n + t] = bias[h * n + n - 1 - t];
         pe_share_within(shares + h * n, n);
     }
-    return pe_draw_mass(s, shares, names, (int)H, n) ? POSENC_OK : pe_no_memory(err);
+    return pe_draw_mass(s, shares, names, (int)H, n) ? POSENC_OK : pe_plot_no_memory(err);
 }

@@ -39,7 +39,7 @@ static posenc_status read_classes(pe_sketch *s, const struct map *map, int64_t n
     int64_t *rel                                                = pe_take(s, 2 * n - 1, sizeof *rel);
     *classes                                                    = pe_take(s, 2 * n - 1, sizeof **classes);
     if (!rel || !*classes)
-        return pe_no_memory(err);
+        return pe_plot_no_memory(err);
     for (int i = 0; i < MOST_SETTINGS && map->settings[i]; i++) {
         pe_setting_text(s, map->settings[i], value);
         if (!value[0])
@@ -60,7 +60,7 @@ static posenc_status set_curve(pe_sketch *s, pe_figure *f, const int64_t *classe
     double   *x = pe_take_range(s, (double)(1 - n), 1, 2 * n - 1), *y = pe_take_numbers(s, 2 * n - 1);
     pe_curve *curve = x && y ? pe_set_curves(s, f, x, y, 2 * n - 1, 1) : NULL;
     if (!curve)
-        return pe_no_memory(err);
+        return pe_plot_no_memory(err);
     for (int64_t i = 0; i < 2 * n - 1; i++)
         y[i] = (double)classes[i];
     f->title   = "class of each distance";
@@ -75,7 +75,7 @@ static posenc_status set_matrix(pe_sketch *s, pe_figure *f, const int64_t *class
 {
     double *values = pe_take_numbers(s, n * n);
     if (!values)
-        return pe_no_memory(err);
+        return pe_plot_no_memory(err);
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++)
             values[i * n + j] = (double)classes[i - j + n - 1];
@@ -104,7 +104,7 @@ posenc_status pe_make_buckets(pe_sketch *s, posenc_error *err)
     posenc_status status = read_classes(s, map, n, &classes, err);
     pe_figure    *panels = status ? NULL : pe_set_panels(s, s->figure, 2, 2);
     if (!panels)
-        return status ? status : pe_no_memory(err);
+        return status ? status : pe_plot_no_memory(err);
     status = set_curve(s, &panels[0], classes, n, err);
     return status ? status : set_matrix(s, &panels[1], classes, n, err);
 }

@@ -48,7 +48,7 @@ static posenc_status set_scores(pe_sketch *s, pe_figure *f, const posenc_encodin
     const int64_t n      = s->data->length;
     double       *x      = pe_take_range(s, 0, 1, n);
     pe_curve     *curves = x ? pe_set_curves(s, f, x, x, n, content_count(s)) : NULL;
-    posenc_status status = curves ? POSENC_OK : pe_no_memory(err);
+    posenc_status status = curves ? POSENC_OK : pe_plot_no_memory(err);
     for (int c = 0, k = 0; c < PE_CONTENTS && !status; c++) {
         pe_trial t;
         if (!(wanted_contents(s) & pe_contents[c].flag))
@@ -151,7 +151,7 @@ posenc_status pe_make_decay(pe_sketch *s, posenc_error *err)
     const int     many   = thetas & PE_MANY_THETAS ? s->data->base_count ? s->data->base_count : 1 : 0;
     const int     count  = many + (thetas & PE_ONE_THETA ? 1 : 0);
     pe_figure    *panels = pe_set_panels(s, s->figure, count, count < 2 ? 1 : 2);
-    posenc_status status = panels ? POSENC_OK : pe_no_memory(err);
+    posenc_status status = panels ? POSENC_OK : pe_plot_no_memory(err);
     for (int k = 0; !status && k < count; k++)
         status = k < many ? set_many_thetas(s, &panels[k], k, err) : set_one_theta(s, &panels[k], err);
     if (!status && many)
@@ -169,7 +169,7 @@ posenc_status pe_make_turn_mass(pe_sketch *s, posenc_error *err)
     double       *shares = pe_take_numbers(s, count * n);
     pe_curve      curves[PE_CONTENTS];
     const char   *names[PE_CONTENTS];
-    posenc_status status = shares ? POSENC_OK : pe_no_memory(err);
+    posenc_status status = shares ? POSENC_OK : pe_plot_no_memory(err);
     for (int c = 0, k = 0; c < PE_CONTENTS && !status; c++) {
         pe_trial t;
         if (!(wanted_contents(s) & pe_contents[c].flag))
@@ -189,7 +189,7 @@ posenc_status pe_make_turn_mass(pe_sketch *s, posenc_error *err)
     }
     pe_curve *drawn = status ? NULL : pe_draw_mass(s, shares, names, count, n);
     if (!drawn)
-        return status ? status : pe_no_memory(err);
+        return status ? status : pe_plot_no_memory(err);
     for (int k = 0; k < count; k++) {
         drawn[k].low  = curves[k].low;
         drawn[k].high = curves[k].high;

@@ -17,7 +17,7 @@ static posenc_status find_pairs(pe_sketch *s, int64_t (*pairs)[2], int64_t *coun
     const int64_t D = s->data->dims.D, shape[4] = {1, D, 1, D};
     posenc_dims   dims   = pe_turning_dims(s, D, 2);
     double       *y      = pe_take_numbers(s, D * D);
-    posenc_status status = y ? pe_prepare(s, s->e, &dims, POSENC_FORWARD, err) : pe_no_memory(err);
+    posenc_status status = y ? pe_prepare(s, s->e, &dims, POSENC_FORWARD, err) : pe_plot_no_memory(err);
     if (status)
         return status;
     for (int64_t c = 0; c < D; c++)
@@ -46,7 +46,7 @@ static posenc_status turn_unit(pe_sketch *s, const int64_t pair[2], int64_t n, d
     const int64_t D = s->data->dims.D, shape[4] = {1, 1, n, D};
     posenc_dims   dims   = pe_turning_dims(s, 1, n);
     double       *q      = pe_take_numbers(s, n * D);
-    posenc_status status = q ? pe_prepare(s, s->e, &dims, POSENC_FORWARD, err) : pe_no_memory(err);
+    posenc_status status = q ? pe_prepare(s, s->e, &dims, POSENC_FORWARD, err) : pe_plot_no_memory(err);
     if (status)
         return status;
     for (int64_t i = 0; i < n; i++)
@@ -72,7 +72,7 @@ static posenc_status set_arrows(pe_sketch *s, pe_figure *f, const int64_t pair[2
     pe_curve     *arrows = x && y ? pe_set_curves(s, f, x, y, 1, (int)n) : NULL;
     double        reach  = 0;
     if (!arrows)
-        return pe_no_memory(err);
+        return pe_plot_no_memory(err);
     const posenc_status status = turn_unit(s, pair, n, x, y, err);
     for (int64_t i = 0; i < n; i++) {
         arrows[i] = (pe_curve){
@@ -117,7 +117,7 @@ posenc_status pe_make_pair(pe_sketch *s, posenc_error *err)
     int64_t(*pairs)[2] = pe_take(s, s->data->dims.D, sizeof *pairs);
     double       *w    = NULL;
     int64_t       M = 0, found = 0;
-    posenc_status status = pairs ? pe_read_frequencies(s, &w, &M, err) : pe_no_memory(err);
+    posenc_status status = pairs ? pe_read_frequencies(s, &w, &M, err) : pe_plot_no_memory(err);
     if (!status)
         status = find_pairs(s, pairs, &found, err);
     M               = found < M ? found : M;
@@ -129,7 +129,7 @@ posenc_status pe_make_pair(pe_sketch *s, posenc_error *err)
     pe_figure *panels = pe_set_panels(s, s->figure, count, 0);
     s->what =
         pe_take_text(s, "(1, 0) of a pair, turned to positions 0 to %lld", (long long)s->data->length - 1);
-    status = panels ? POSENC_OK : pe_no_memory(err);
+    status = panels ? POSENC_OK : pe_plot_no_memory(err);
     for (int k = 0; !status && k < count; k++) {
         const int64_t m = chosen_pair(s, k, M);
         panels[k].title = pe_take_text(s, "pair %lld\n%.3g rad/position, wavelength %.4g", (long long)m, w[m],

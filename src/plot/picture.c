@@ -113,7 +113,7 @@ posenc_status pe_picture_create(pe_picture **picture, const posenc_encoding *e, 
                             (long long)data->length);
     pe_picture *made = calloc(1, sizeof *made);
     if (!made)
-        return pe_no_memory(err);
+        return pe_plot_no_memory(err);
     const posenc_status status = make(made, kind, &s, err);
     if (status) {
         pe_picture_free(made);

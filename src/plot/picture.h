@@ -50,7 +50,7 @@ const char *pe_take_text(pe_sketch *s, const char *format, ...) __attribute__((f
 /* Frees all that was taken. */
 void pe_give_back(void *blocks);
 
-posenc_status pe_no_memory(posenc_error *err);
+posenc_status pe_plot_no_memory(posenc_error *err);
 
 /* A plan of `e` for sizes and a workspace for its runs, in s->plan and s->work; what stood there is freed. */
 posenc_status pe_prepare(pe_sketch *s, const posenc_encoding *e, const posenc_dims *dims, int runs,

@@ -35,7 +35,7 @@ static posenc_status read_cosines(pe_sketch *s, cosines *c, posenc_error *err)
     double             *norms  = status ? NULL : pe_take_numbers(s, c->set.n);
     c->norms                   = norms;
     if (status || !norms)
-        return status ? status : pe_no_memory(err);
+        return status ? status : pe_plot_no_memory(err);
     for (int64_t i = 0; i < c->set.n; i++) {
         const double *row = c->set.rows + i * c->set.width;
         norms[i]          = sqrt(pe_product(row, row, c->set.width));
@@ -80,7 +80,7 @@ static posenc_status set_profile(pe_sketch *s, pe_figure *f, const double *value
     double   *x = pe_take_range(s, 0, 1, n), *y = pe_take_numbers(s, 3 * n);
     pe_curve *curve = x && y ? pe_set_curves(s, f, x, y, n, 1) : NULL;
     if (!curve)
-        return pe_no_memory(err);
+        return pe_plot_no_memory(err);
     measure_profile(values, n, y, y + n, y + 2 * n);
     curve->low    = y + n;
     curve->high   = y + 2 * n;
@@ -98,7 +98,7 @@ static posenc_status set_matrix(pe_sketch *s, pe_figure *f, const cosines *c, po
     const int64_t n      = c->set.n;
     double       *values = pe_take_numbers(s, n * n);
     if (!values)
-        return pe_no_memory(err);
+        return pe_plot_no_memory(err);
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j <= i; j++)
             values[i * n + j] = values[j * n + i] = cosine(c, i, j);
@@ -116,7 +116,7 @@ static posenc_status set_matrix(pe_sketch *s, pe_figure *f, const cosines *c, po
 static posenc_status on_a_line(pe_sketch *s, const cosines *c, posenc_error *err)
 {
     pe_figure    *panels = pe_set_panels(s, s->figure, 2, 2);
-    posenc_status status = panels ? set_matrix(s, &panels[0], c, err) : pe_no_memory(err);
+    posenc_status status = panels ? set_matrix(s, &panels[0], c, err) : pe_plot_no_memory(err);
     return status ? status : set_profile(s, &panels[1], panels[0].values, c->set.n, err);
 }
 
@@ -142,7 +142,7 @@ static posenc_status on_a_grid(pe_sketch *s, const cosines *c, posenc_error *err
     double       *values = pe_take_numbers(s, height * width);
     pe_figure    *f      = s->figure;
     if (!values)
-        return pe_no_memory(err);
+        return pe_plot_no_memory(err);
     fill_mosaic(c, rows, cols, values);
     pe_set_grid(f, values, height, width);
     label_map(f);
@@ -193,7 +193,7 @@ static posenc_status set_map(pe_sketch *s, pe_figure *f, const cosines *c, int p
             "picture: point %lldx%lld is outside the grid; rows are 0 to %lld, columns 0 to %lld",
             (long long)y, (long long)x, (long long)rows - 1, (long long)cols - 1);
     if (!values || !cross)
-        return pe_no_memory(err);
+        return pe_plot_no_memory(err);
     for (int64_t i = 0; i < rows * cols; i++)
         values[i] = cosine(c, y * cols + x, i);
     pe_set_grid(f, values, rows, cols);
@@ -229,7 +229,7 @@ posenc_status pe_make_similarity2d(pe_sketch *s, posenc_error *err)
     status            = read_cosines(s, &c, err);
     pe_figure *panels = pe_set_panels(s, s->figure, count, 0);
     if (!status && !panels)
-        status = pe_no_memory(err);
+        status = pe_plot_no_memory(err);
     for (int k = 0; !status && k < count; k++)
         status = set_map(s, &panels[k], &c, k, err);
     if (!status)

@@ -21,7 +21,7 @@ typedef struct block {
 
 /* ---------------------------------------------------------------- the store ----------------- */
 
-posenc_status pe_no_memory(posenc_error *err)
+posenc_status pe_plot_no_memory(posenc_error *err)
 {
     return pe_plot_fail(err, POSENC_MEMORY, "there is no memory for the picture; ask for a shorter length");
 }
@@ -87,7 +87,7 @@ posenc_status pe_prepare(pe_sketch *s, const posenc_encoding *e, const posenc_di
         return status;
     const size_t bytes = posenc_plan_workspace(s->plan, runs);
     s->work            = aligned_alloc(ALIGNMENT, bytes ? bytes : ALIGNMENT);
-    return s->work ? POSENC_OK : pe_no_memory(err);
+    return s->work ? POSENC_OK : pe_plot_no_memory(err);
 }
 
 int pe_picture_axes(const posenc_encoding *e, const posenc_dims *dims)
@@ -114,7 +114,7 @@ static posenc_status count_pixels(pe_sketch *s, posenc_tensor *pos, posenc_error
     char                   normalize[PE_SETTING_LENGTH], eps[PE_SETTING_LENGTH];
     unsigned char         *valid = pe_take(s, d->rows * d->cols, 1);
     if (!valid)
-        return pe_no_memory(err);
+        return pe_plot_no_memory(err);
     memset(valid, 1, (size_t)(d->rows * d->cols));
     pe_setting_text(s, "normalize", normalize);
     pe_setting_text(s, "eps", eps);
@@ -141,7 +141,7 @@ static posenc_status place_on_grid(pe_sketch *s, posenc_positions *pos, posenc_e
         return POSENC_OK;
     double *at = pe_take_numbers(s, shape[1] * 2);
     if (!at)
-        return pe_no_memory(err);
+        return pe_plot_no_memory(err);
     *pos = posenc_positions_array(posenc_tensor_contiguous(at, POSENC_F64, 3, shape));
     pe_setting_text(s, "preset", preset);
     if (!strcmp(preset, "detr"))
@@ -179,7 +179,7 @@ posenc_status pe_read_rows(pe_sketch *s, pe_row_set *set, posenc_error *err)
     double *rows = status ? NULL : pe_take_numbers(s, set->n * set->width);
     set->rows    = rows;
     if (status || !rows)
-        return status ? status : pe_no_memory(err);
+        return status ? status : pe_plot_no_memory(err);
     const int64_t shape[3] = {1, set->n, set->width};
     posenc_tensor y        = posenc_tensor_contiguous(rows, POSENC_F64, 3, shape);
     return posenc_rows(s->plan, &in, &y, s->work, err);

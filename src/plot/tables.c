@@ -74,7 +74,7 @@ static posenc_status set_table(pe_sketch *s, pe_figure *f, const pe_row_set *set
 {
     double *values = pe_take_numbers(s, set->n * set->width);
     if (!values)
-        return pe_no_memory(err);
+        return pe_plot_no_memory(err);
     for (int64_t c = 0; c < set->width; c++)
         for (int64_t i = 0; i < set->n; i++)
             values[c * set->n + i] = set->rows[i * set->width + c];
@@ -95,7 +95,7 @@ static posenc_status set_binary(pe_sketch *s, pe_figure *f, int64_t n, posenc_er
     double  *values = pe_take_numbers(s, digits * n);
     pe_tick *ticks  = pe_take(s, digits, sizeof *ticks);
     if (!values || !ticks)
-        return pe_no_memory(err);
+        return pe_plot_no_memory(err);
     for (int64_t r = 0; r < digits; r++)
         for (int64_t i = 0; i < n; i++)
             values[r * n + i] = (double)(i >> r & 1);
@@ -120,7 +120,7 @@ posenc_status pe_make_heatmap(pe_sketch *s, posenc_error *err)
         return status ? status : set_table(s, s->figure, &set, err);
     pe_figure *panels = pe_set_panels(s, s->figure, 2, 2);
     if (!panels)
-        return pe_no_memory(err);
+        return pe_plot_no_memory(err);
     status          = set_table(s, &panels[0], &set, err);
     panels[0].title = s->part->name;
     return status ? status : set_binary(s, &panels[1], set.n, err);
@@ -164,7 +164,7 @@ posenc_status pe_make_channels(pe_sketch *s, posenc_error *err)
     double   *x = pe_take_range(s, 0, 1, set.n), *y = pe_take_numbers(s, count * set.n);
     pe_curve *curves = x && y ? pe_set_curves(s, s->figure, x, y, set.n, count) : NULL;
     if (!curves)
-        return pe_no_memory(err);
+        return pe_plot_no_memory(err);
     for (int k = 0; k < count; k++) {
         const int64_t c = channel(s, &set, k);
         for (int64_t i = 0; i < set.n; i++)

@@ -39,7 +39,7 @@ posenc_status pe_draw_vectors(pe_sketch *s, const pe_content *content, pe_trial 
     t->k       = pe_take_numbers(s, t->R * t->D);
     t->scores  = pe_take_numbers(s, t->R * t->n);
     if (!t->q || !t->k || !t->scores)
-        return pe_no_memory(err);
+        return pe_plot_no_memory(err);
     for (int64_t i = 0; i < t->R * t->D; i++) {
         t->q[i] = content->draw ? content->draw(s->data->seed, "plot q", (uint64_t)i) : 1;
         t->k[i] = content->draw ? content->draw(s->data->seed, "plot k", (uint64_t)i) : 1;
@@ -85,7 +85,7 @@ posenc_status pe_score(pe_sketch *s, const posenc_encoding *e, pe_trial *t, pose
     const posenc_dims dims   = pe_turning_dims(s, t->R, step);
     double           *turned = malloc((size_t)(t->R * (step + 1) * t->D) * sizeof *turned);
     double           *key    = turned ? turned + t->R * step * t->D : NULL;
-    posenc_status     status = turned ? pe_prepare(s, e, &dims, POSENC_FORWARD, err) : pe_no_memory(err);
+    posenc_status     status = turned ? pe_prepare(s, e, &dims, POSENC_FORWARD, err) : pe_plot_no_memory(err);
     for (int64_t t0 = 0; !status && t0 < t->n; t0 += step) {
         const int64_t n = t->n - t0 < step ? t->n - t0 : step;
         status          = turn(s, t, t0, n, turned, key, err);
@@ -133,7 +133,7 @@ posenc_status pe_summarise(pe_sketch *s, const pe_trial *t, pe_curve *curve, pos
     double *mean = pe_take_numbers(s, 3 * t->n), *low = mean + t->n, *high = low + t->n;
     double *column = pe_take_numbers(s, t->R);
     if (!mean || !column)
-        return pe_no_memory(err);
+        return pe_plot_no_memory(err);
     for (int64_t i = 0; i < t->n; i++) {
         for (int64_t r = 0; r < t->R; r++) {
             column[r] = t->scores[r * t->n + i];
@@ -160,5 +160,5 @@ posenc_status pe_read_frequencies(pe_sketch *s, double **w, int64_t *M, posenc_e
     if (status)
         return status;
     *w = pe_take_numbers(s, *M);
-    return *w ? posenc_rotary_frequencies(s->plan, *w, M, NULL, err) : pe_no_memory(err);
+    return *w ? posenc_rotary_frequencies(s->plan, *w, M, NULL, err) : pe_plot_no_memory(err);
 }

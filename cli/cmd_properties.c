@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd_properties.c: posenc properties: is it unique, relative, blind to order, falling with distance, and at what cost?
+ *
+ * measure/measure.h measures and finds the words; this command chooses sizes and shows the numbers: all of one encoding,
+ * or one line for each of several, or everything as JSON. With --sweep the vectors of one input encoding are measured
+ * again for each value of a setting (sweep.c). The formulas stand in docs/properties.md.
+ */
+#include "sweep.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LENGTH       = 512,
+    TOKENS       = 64,
+    WIDTH        = 64,
+    HEADS        = 4,
+    DRAWS        = 20,
+    LONGEST      = 65536,
+    MOST_TOKENS  = 2048,
+    WIDEST       = 4096,
+    MOST_HEADS   = 64,
+    MOST_DRAWS   = 10000,
+    TEXT         = 64,
+    SUMMARY_SIZE = 7
+};
+
+static const cli_option options[] = {
+    {0, "set", "NAME=VALUE", "a setting of the encoding (may be repeated); see posenc list NAME"},
+    {0, "length", "N", "positions of tables, distances of scores (512)"},
+    {0, "tokens", "N", "tokens where the work is quadratic: eta, terms, equivariance (64)"},
+    {0, "dim", "D", "width of a vector (input) or of a head (64)"},
+    {0, "heads", "H", "heads (4)"},
+    {0, "draws", "N", "draws of content, matrices and initial parameters (20)"},
+    {0, "seed", "N", "seed of everything drawn (1)"},
+    {0, "sweep", "NAME=V,V,...", "measure the vectors again for each value of a setting (may be repeated)"},
+    {0, "time", NULL, "measure the speed too; its number is another at each run"},
+    {0, "json", NULL, "print every number as JSON"},
+    {0, NULL, NULL, NULL},
+};
+
+/* What was found of one encoding, or the sentence that says why nothing was. */
+typedef struct subject {
+    const char  *name;
+    pe_findings  findings;
+    posenc_error err;
+} subject;
+
+static int read_numbers(const cli_args *args, pe_survey *survey)
+{
+    int64_t seed = 1;
+    *survey      = (pe_survey){.sizes  = {.length = LENGTH, .width = WIDTH, .heads = HEADS, .draws = DRAWS},
+                               .tokens = TOKENS,
+                               .time   = cli_value(args, "time") != NULL};
+    const struct {
+        const char *name;
+        int64_t     low, high, *to;
+    } rows[] = {
+        {"length", 2, LONGEST, &survey->sizes.length},  {"tokens", 2, MOST_TOKENS, &survey->tokens},
+        {"dim", 1, WIDEST, &survey->sizes.width},       {"heads", 1, MOST_HEADS, &survey->sizes.heads},
+        {"draws", 1, MOST_DRAWS, &survey->sizes.draws}, {"seed", 0, INT64_MAX / 2, &seed}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (cli_integer(args, rows[i].name, rows[i].low, rows[i].high, rows[i].to) < 0)
+            return CLI_USAGE;
+    survey->sizes.seed = (uint64_t)seed;
+    return CLI_DONE;
+}
+
+/* posenc_status of the subject: what is wrong stands in its err. */
+static posenc_status measure(subject *s, const char *settings, const pe_survey *survey)
+{
+    posenc_encoding *e;
+    posenc_status    status = posenc_encoding_create(&e, s->name, settings, &s->err);
+    if (status)
+        return status;
+    status = pe_measure_all(e, survey, &s->findings, &s->err);
+    posenc_encoding_free(e);
+    return status;
+}
+
+/* ---------------------------------------------------------------- numbers as text ----------- */
+
+/* Round-off has no digits worth reading. */
+static void number_text(char text[TEXT], double x)
+{
+    if (isnan(x))
+        snprintf(text, TEXT, "-");
+    else if (x != 0 && fabs(x) < 1e-20)
+        snprintf(text, TEXT, "<1e-20");
+    else if (x != 0 && fabs(x) < 1e-12)
+        snprintf(text, TEXT, "<1e-12");
+    else if (x == floor(x) && fabs(x) < 1e15)
+        snprintf(text, TEXT, "%.0f", x);
+    else
+        snprintf(text, TEXT, "%.4g", x);
+}
+
+static int print_one(const subject *s, const pe_survey *survey)
+{
+    static const pe_column columns[] = {{"PROPERTY", "", 1, 0}, {"MEASURE", "", 1, 0}, {"OF", "", 1, 0},
+                                        {"VALUE", "", 0, 0},    {"SPREAD", "", 0, 0},  {"UNIT", "", 1, 0},
+                                        {"VERDICT", "", 1, 0}};
+    const pe_findings     *f         = &s->findings;
+    pe_table               table;
+    int                    made = pe_table_create(&table, columns, 7, f->count);
+    for (int i = 0; made && i < f->count; i++) {
+        const pe_finding *row = &f->rows[i];
+        char              value[TEXT], spread[TEXT];
+        number_text(value, row->value);
+        number_text(spread, row->spread);
+        const char *const cells[] = {pe_measure_property(row->measure),
+                                     pe_measure_title(row->measure),
+                                     row->detail,
+                                     value,
+                                     isnan(row->spread) ? "" : spread,
+                                     pe_measure_unit(row->measure),
+                                     row->verdict ? row->verdict : ""};
+        for (int k = 0; made && k < 7; k++)
+            made = pe_table_set(&table, i, k, "%s", cells[k]);
+    }
+    if (!made) {
+        pe_table_free(&table);
+        return cli_failed("properties: there is no memory for the table");
+    }
+    printf("%s: %lld positions, %lld tokens, width %lld, %lld heads, %lld draws, seed %llu\n\n", s->name,
+           (long long)survey->sizes.length, (long long)survey->tokens, (long long)survey->sizes.width,
+           (long long)survey->sizes.heads, (long long)survey->sizes.draws,
+           (unsigned long long)survey->sizes.seed);
+    cli_print_table(&table);
+    return CLI_DONE;
+}
+
+/* ---------------------------------------------------------------- a line for each ----------- */
+
+static const pe_finding *first_of(const pe_findings *f, pe_measure m)
+{
+    for (int i = 0; i < f->count; i++)
+        if (f->rows[i].measure == m)
+            return &f->rows[i];
+    return NULL;
+}
+
+/* ORDER the columns of print_summary */
+static const pe_measure summary[SUMMARY_SIZE] = {PE_NEAREST,   PE_SHIFT, PE_SCORES,    PE_BOTH_WAYS,
+                                                 PE_DIRECTION, PE_TREND, PE_PARAMETERS};
+
+static int set_summary(pe_table *table, int row, const subject *s)
+{
+    int made = pe_table_set(table, row, 0, "%s", s->name);
+    for (int k = 0; made && k < SUMMARY_SIZE; k++) {
+        const pe_finding *f = first_of(&s->findings, summary[k]);
+        char              value[TEXT];
+        number_text(value, f ? f->value : (double)NAN);
+        if (f && isnan(f->value))
+            made = pe_table_set(table, row, k + 1, "%s", f->verdict ? f->verdict : "-");
+        else if (f)
+            made = pe_table_set(table, row, k + 1, "%s%s%s", value, f->verdict ? " " : "",
+                                f->verdict ? f->verdict : "");
+    }
+    return made;
+}
+
+static int print_summary(const subject *list, int count)
+{
+    static const pe_column columns[] = {{"ENCODING", "", 1, 0},          {"NEAREST VECTORS", "", 1, 0},
+                                        {"STEP r(1)", "", 1, 0},         {"SCORES eta", "", 1, 0},
+                                        {"PERMUTED, NO MASK", "", 1, 0}, {"DIRECTION", "", 1, 0},
+                                        {"TREND rho", "", 1, 0},         {"PARAMETERS", "", 1, 0}};
+    pe_table               table;
+    int                    row = 0, measured = 0;
+    for (int i = 0; i < count; i++)
+        measured += !list[i].err.status;
+    int made = pe_table_create(&table, columns, SUMMARY_SIZE + 1, measured);
+    for (int i = 0; made && i < count; i++)
+        if (!list[i].err.status)
+            made = set_summary(&table, row++, &list[i]);
+    if (!made) {
+        pe_table_free(&table);
+        return cli_failed("properties: there is no memory for the table");
+    }
+    cli_print_table(&table);
+    return CLI_DONE;
+}
+
+/* ---------------------------------------------------------------- --json -------------------- */
+
+static json_t *text_or_null(const char *text)
+{
+    return text && *text ? json_string(text) : json_null();
+}
+
+static json_t *json_findings(const pe_findings *f)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < f->count; i++) {
+        const pe_finding *row = &f->rows[i];
+        json_array_append_new(
+            list,
+            json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "property", pe_measure_property(row->measure),
+                      "measure", pe_measure_title(row->measure), "of", text_or_null(row->detail), "value",
+                      cli_json_real(row->value), "spread", cli_json_real(row->spread), "unit",
+                      text_or_null(pe_measure_unit(row->measure)), "verdict", text_or_null(row->verdict)));
+    }
+    return list;
+}
+
+static int print_json(const subject *list, int count, const pe_survey *survey)
+{
+    json_t *all = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(all, list[i].err.status
+                                       ? json_pack("{s:s, s:s}", "encoding", list[i].name, "not_measured",
+                                                   list[i].err.message)
+                                       : json_pack("{s:s, s:o}", "encoding", list[i].name, "findings",
+                                                   json_findings(&list[i].findings)));
+    json_t *value =
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "length", (json_int_t)survey->sizes.length, "tokens",
+                  (json_int_t)survey->tokens, "dim", (json_int_t)survey->sizes.width, "heads",
+                  (json_int_t)survey->sizes.heads, "draws", (json_int_t)survey->sizes.draws, "seed",
+                  (json_int_t)survey->sizes.seed, "encodings", all);
+    if (!value)
+        return cli_failed("properties: there is no memory for the numbers as JSON");
+    json_dumpf(value, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    putchar('\n');
+    json_decref(value);
+    return CLI_DONE;
+}
+
+/* ---------------------------------------------------------------- the command --------------- */
+
+static int show(const cli_args *args, const subject *list, int count, const pe_survey *survey)
+{
+    if (cli_value(args, "json"))
+        return print_json(list, count, survey);
+    return count == 1 ? print_one(list, survey) : print_summary(list, count);
+}
+
+/* The names that were given must all be measured; of those that were not, some have no meaning at these sizes. */
+static int measure_all(const cli_args *args, subject *list, int count, const char *settings,
+                       const pe_survey *survey)
+{
+    const int given = cli_count(args) > 0;
+    for (int i = 0; i < count; i++) {
+        list[i].name = given ? cli_at(args, i) : posenc_encoding_info_at(i)->name;
+        if (measure(&list[i], settings, survey) && given)
+            return cli_error(&list[i].err);
+    }
+    const int status = show(args, list, count, survey);
+    for (int i = 0; i < count && !cli_value(args, "json"); i++)
+        if (list[i].err.status)
+            cli_warn("%s is not measured at these sizes: %s", list[i].name, list[i].err.message);
+    return status;
+}
+
+static int survey_or_sweep(const cli_args *args, const char *settings, const pe_survey *survey)
+{
+    if (cli_value(args, "sweep"))
+        return cli_sweep(args, settings, &survey->sizes);
+    const int      count  = cli_count(args) ? cli_count(args) : posenc_encoding_count();
+    subject *const list   = calloc((size_t)count, sizeof *list);
+    const int      status = list ? measure_all(args, list, count, settings, survey)
+                                 : cli_failed("properties: there is no memory for %d encodings", count);
+    free(list);
+    return status;
+}
+
+static int run(const cli_args *args)
+{
+    pe_survey survey;
+    if (read_numbers(args, &survey))
+        return CLI_USAGE;
+    char     *settings = cli_settings(args);
+    const int status   = settings ? survey_or_sweep(args, settings, &survey)
+                                  : cli_failed("properties: there is no memory for the settings");
+    free(settings);
+    return status;
+}
+
+const cli_command cli_properties = {
+    .name     = "properties",
+    .summary  = "measure encodings: uniqueness, relativity, equivariance, decay, direction, cost",
+    .synopsis = "[SPEC...] [--set NAME=VALUE]... [--sweep NAME=V,V,...]... [--json]",
+    .details =
+        "With one SPEC every number of it, each with the word that a fixed rule gives it; with several, or "
+        "with "
+        "none for all encodings, a line for each. Formulas, units and rules: docs/properties.md.\n\n"
+        "uniqueness: the nearest pair of vectors, and what rounding to bf16 leaves of them; distances that "
+        "the "
+        "scores tell apart. relativity: whether a step of k positions is one linear map, and whether dot "
+        "products "
+        "and scores depend on the offset alone. score terms: content and position in the scores of an input "
+        "encoding. equivariance: what a permutation of the tokens changes. decay: scores against distance. "
+        "cost: "
+        "parameters, operations, memory; with --time speed.\n\n"
+        "An encoding that learns is measured as it is born, but for equivariance and cost, where what "
+        "training "
+        "changes is drawn at random.\n\n"
+        "--sweep needs one SPEC with an input part: for each value of the setting the nearest pair, the "
+        "residuals "
+        "r(1), r(7), r(64), tau, and how many channels are idle.",
+    .options = options,
+    .run     = run,
+};

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cost.c: what an encoding costs beyond attention without one
+ *
+ * Parameters: those that training changes, for these sizes. Operations per token, at N keys, counted from the formulas of
+ * the four places, one multiplication or addition each: an input row d_model; a rotation 6 per pair, of q and of k; a bias
+ * H N; a term with content in it 2 D H N; a factor on the weights H N. A table of R < N rows does with R instead of N, and
+ * the tiled executor uses that. Bytes: the workspace of the tiled forward run beyond that of attention without positions,
+ * per token. Both see what the encoding does to drawn numbers, not its name.
+ *
+ * Speed: embedding and attention of the tiled executor on one thread, forward, causal, over the same without positions;
+ * the two are timed in turns and the shortest time of each counts. It is measured only when asked for, because it is
+ * another number at each run.
+ */
+#include "measure/measure.h"
+
+#include "measure/linear.h"
+#include "measure/subject.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* The encoding that is none: what everything is compared with. */
+#define BASELINE "nope"
+
+enum { TURNS = 7, ALIGNMENT = 64 };
+
+static double trained_numbers(const pe_subject *s)
+{
+    double sum = 0;
+    for (int i = 0; i < posenc_param_count(s->e); i++) {
+        double n = posenc_param_trainable(s->e, i);
+        for (int32_t a = 0; a < s->params[i].ndim; a++)
+            n *= (double)s->params[i].shape[a];
+        sum += n;
+    }
+    return sum;
+}
+
+/* Of the scores, with parameters that are not zero. */
+static posenc_status score_operations(pe_subject *s, double *operations, posenc_error *err)
+{
+    const int64_t N = s->sizes.length, H = s->dims.H;
+    const int     turns = pe_subject_has(s, POSENC_ROTARY);
+    int           is_biased, moves;
+    double       *room = malloc((size_t)(2 * H * N) * sizeof *room);
+    if (!room)
+        return pe_measure_no_memory(err, "biases");
+    pe_subject_normal(s, s->sizes.seed);
+    const posenc_status status = pe_score_kinds(s, room, room + H * N, &is_biased, &moves, err);
+    const posenc_status again  = pe_subject_born(s, s->sizes.seed, err);
+    free(room);
+    *operations += is_biased * (double)(H * N);
+    *operations += (moves && !turns) * 2.0 * (double)(s->dims.D * H * N);
+    return status ? status : again;
+}
+
+static posenc_status find_operations(pe_subject *s, pe_findings *to, posenc_error *err)
+{
+    double        operations = 0;
+    int64_t       pairs;
+    posenc_status status = POSENC_OK;
+    if (pe_subject_has(s, POSENC_INPUT))
+        operations += (double)s->dims.d_model;
+    if (pe_subject_has(s, POSENC_WEIGHT))
+        operations += (double)(s->dims.H * s->sizes.length);
+    if (pe_subject_has(s, POSENC_ROTARY)) {
+        status = posenc_rotary_frequencies(s->plan, NULL, &pairs, NULL, err);
+        operations += status ? 0 : 6.0 * (double)(pairs * 2 * s->dims.H);
+    }
+    if (!status && pe_subject_attends(s))
+        status = score_operations(s, &operations, err);
+    if (!status)
+        pe_find(to, PE_OPERATIONS, operations, NAN, "%lld keys", (long long)s->sizes.length);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the tiled executor -------- */
+
+/* A run of attention in float32, with all it needs. */
+typedef struct timed {
+    posenc_encoding  *own; /* to be freed; NULL where it is the subject's */
+    posenc_plan      *plan;
+    posenc_attend_in  in;
+    posenc_attend_out out;
+    posenc_rows_in    rows;
+    posenc_tensor     y;
+    int               is_input;
+    void             *work;
+    float            *block;
+    double            seconds; /* the shortest time */
+} timed;
+
+static void close_timed(timed *t)
+{
+    posenc_plan_free(t->plan);
+    posenc_encoding_free(t->own);
+    free(t->work);
+    free(t->block);
+}
+
+static posenc_status open_plan(timed *t, const pe_subject *s, const posenc_encoding *e, posenc_error *err)
+{
+    posenc_options options = posenc_options_default();
+    options.executor       = POSENC_TILED;
+    options.mask           = POSENC_MASK_CAUSAL;
+    options.threads        = 1;
+    t->is_input            = posenc_encoding_part(e, POSENC_INPUT) != NULL;
+    return posenc_plan_create(&t->plan, e, &s->dims, &options, err);
+}
+
+static posenc_status fill_timed(timed *t, const pe_subject *s, posenc_error *err)
+{
+    const int64_t H = s->dims.H, D = s->dims.D, N = s->sizes.length, d = s->dims.d_model, n = H * N * D;
+    const int64_t shape[4] = {1, H, N, D}, rows[3] = {1, N, d};
+    const size_t  bytes = posenc_plan_workspace(t->plan, POSENC_FORWARD);
+    t->work             = aligned_alloc(ALIGNMENT, bytes + ALIGNMENT);
+    t->block            = malloc((size_t)(4 * n + 2 * N * d) * sizeof *t->block);
+    if (!t->work || !t->block)
+        return pe_measure_no_memory(err, "timing");
+    for (int64_t i = 0; i < 4 * n + 2 * N * d; i++)
+        t->block[i] = (float)posenc_random_normal(s->sizes.seed, "timing", (uint64_t)i);
+    t->in       = (posenc_attend_in){.q      = posenc_tensor_contiguous(t->block, POSENC_F32, 4, shape),
+                                     .k      = posenc_tensor_contiguous(t->block + n, POSENC_F32, 4, shape),
+                                     .v      = posenc_tensor_contiguous(t->block + 2 * n, POSENC_F32, 4, shape),
+                                     .params = s->params};
+    t->out.o    = posenc_tensor_contiguous(t->block + 3 * n, POSENC_F32, 4, shape);
+    t->rows     = (posenc_rows_in){.x      = posenc_tensor_contiguous(t->block + 4 * n, POSENC_F32, 3, rows),
+                                   .pos    = s->positions,
+                                   .params = s->params};
+    t->y        = posenc_tensor_contiguous(t->block + 4 * n + N * d, POSENC_F32, 3, rows);
+    t->in.q_pos = t->in.k_pos = s->positions;
+    t->seconds                = INFINITY;
+    return POSENC_OK;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static posenc_status run_once(timed *t, posenc_error *err)
+{
+    const double  start  = now();
+    posenc_status status = t->is_input ? posenc_rows(t->plan, &t->rows, &t->y, t->work, err) : POSENC_OK;
+    if (!status)
+        status = posenc_attend(t->plan, &t->in, &t->out, t->work, err);
+    t->seconds = fmin(t->seconds, now() - start);
+    return status;
+}
+
+static posenc_status find_speed(pe_subject *s, timed *with, timed *without, pe_findings *to,
+                                posenc_error *err)
+{
+    posenc_status status = fill_timed(with, s, err);
+    if (!status)
+        status = fill_timed(without, s, err);
+    for (int turn = 0; !status && turn < TURNS; turn++) {
+        status = run_once(with, err);
+        if (!status)
+            status = run_once(without, err);
+    }
+    if (!status)
+        pe_find(to, PE_SPEED, without->seconds / with->seconds, NAN, "%lld tokens, tiled, forward",
+                (long long)s->sizes.length);
+    return status;
+}
+
+posenc_status pe_measure_cost(pe_subject *s, int time, pe_findings *to, posenc_error *err)
+{
+    timed         with = {0}, without = {0};
+    posenc_status status = posenc_encoding_create(&without.own, BASELINE, NULL, err);
+    pe_find(to, PE_PARAMETERS, trained_numbers(s), NAN, "%s", "");
+    if (!status)
+        status = find_operations(s, to, err);
+    if (!status)
+        status = open_plan(&without, s, without.own, err);
+    if (!status)
+        status = open_plan(&with, s, s->e, err);
+    if (!status) {
+        const double more = (double)posenc_plan_workspace(with.plan, POSENC_FORWARD) -
+                            (double)posenc_plan_workspace(without.plan, POSENC_FORWARD);
+        pe_find(to, PE_BYTES, more / (double)s->sizes.length, NAN, "%s", "");
+    }
+    if (!status && time)
+        status = find_speed(s, &with, &without, to, err);
+    close_timed(&with);
+    close_timed(&without);
+    return status;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * measure.h: the one door of this folder: what an encoding does, in numbers
+ *
+ * A tutorial says "unique", "relative", "decays". Here each such word is a number with a formula (docs/properties.md),
+ * and the word beside a number is computed from that number alone (pe_verdict): whoever doubts the word can look at the
+ * number, and whoever doubts the number can compute it again.
+ *
+ * A subject is an encoding made ready to be asked, in float64, through the public interface alone: its rows, its
+ * biases, its scores, its attention. Each property has a file, which asks the subject and adds findings to a list:
+ *
+ *     uniqueness.c   two vectors that are nearly equal; distances that scores cannot tell apart
+ *     relativity.c   p(i+k) as a linear map of p(i); dot products that depend on the offset alone
+ *     scores.c       scores that depend on the offset alone; past and future told apart
+ *     terms.c        the four terms of a score between two embedded positions
+ *     equivariance.c what becomes of the output when the tokens are permuted
+ *     decay.c        scores against distance
+ *     cost.c         parameters, operations, bytes, speed
+ *
+ * Nothing here prints, and nothing here knows an encoding by name. Random numbers come from the seed alone.
+ */
+#ifndef PE_MEASURE_MEASURE_H
+#define PE_MEASURE_MEASURE_H
+
+#include <posenc/posenc.h>
+#include <stdint.h>
+
+/* ---------------------------------------------------------------- findings ------------------ */
+
+/* What is measured; the order of the report. ORDER the table of verdict.c */
+typedef enum pe_measure {
+    PE_NEAREST,         /* u = min |p_i - p_j| / rms */
+    PE_DISTINCT,        /* share of rows that differ once rounded to bf16 */
+    PE_DISTINCT_BF16,   /* the same with positions that went through bf16 */
+    PE_GAP,             /* u_b = min over pairs of distances of |v(s) - v(t)| */
+    PE_DISTANCES,       /* share of distances that the scores tell apart */
+    PE_LAST_CHANGE,     /* last distance whose score differs from the one before */
+    PE_SHIFT,           /* r(k), for one offset k */
+    PE_OFFSET_SHARE,    /* tau */
+    PE_SCORES,          /* eta */
+    PE_DIRECTION,       /* odd share of the mean scores */
+    PE_CONTENT_CONTENT, /* rms of the four terms of a score */
+    PE_CONTENT_POSITION,
+    PE_POSITION_CONTENT,
+    PE_POSITION_POSITION,
+    PE_TERMS_SUM,     /* largest |sum of the four - the score| */
+    PE_BOTH_WAYS,     /* max |f(Px) - P f(x)|, no mask */
+    PE_CAUSAL,        /* the same under a causal mask */
+    PE_TREND,         /* Spearman's rho of distance and score */
+    PE_FALLING,       /* share of steps that do not rise */
+    PE_HALF_DISTANCE, /* first distance with half of the score, or half of the weight */
+    PE_AT_DISTANCE,   /* the score at one distance */
+    PE_MASS,          /* distance that holds 90 % of the softmax of the bias */
+    PE_RESOLUTION,    /* xPos's attention resolution */
+    PE_PARAMETERS,
+    PE_OPERATIONS,
+    PE_BYTES,
+    PE_SPEED,
+    PE_MEASURES
+} pe_measure;
+
+/* "uniqueness" ...; "nearest pair, |p_i - p_j| / rms"; "" where the number has no unit. Constant strings. */
+const char *pe_measure_property(pe_measure m);
+const char *pe_measure_title(pe_measure m);
+const char *pe_measure_unit(pe_measure m);
+
+/* The word for a number, by the rule of verdict.c; NULL for measures that claim nothing. NaN means "0/0": nothing is
+   there to be judged. */
+const char *pe_verdict(pe_measure m, double value);
+
+enum { PE_MOST_FINDINGS = 64, PE_DETAIL = 64 };
+
+/* One number. `spread`: standard deviation over draws, NaN where nothing is drawn. `detail`: which offset, which
+   content, which pair; "" where there is nothing to say. */
+typedef struct pe_finding {
+    pe_measure  measure;
+    double      value, spread;
+    const char *verdict;
+    char        detail[PE_DETAIL];
+} pe_finding;
+
+typedef struct pe_findings {
+    pe_finding rows[PE_MOST_FINDINGS];
+    int        count;
+} pe_findings;
+
+/* Adds a number with its verdict; the list is long enough for one subject (an assert says so). */
+void pe_find(pe_findings *to, pe_measure m, double value, double spread, const char *detail, ...)
+    __attribute__((format(printf, 5, 6)));
+/* Computes every verdict again from the numbers as they now are. */
+void pe_judge(pe_findings *all);
+
+/* ---------------------------------------------------------------- subjects ------------------ */
+
+typedef struct pe_subject_sizes {
+    int64_t  length; /* N: positions of tables, keys of scores */
+    int64_t  width;  /* of a vector where the encoding has an input part, else of a head */
+    int64_t  heads;
+    int64_t  draws; /* of content, matrices and initial parameters */
+    uint64_t seed;
+} pe_subject_sizes;
+
+typedef struct pe_subject pe_subject;
+
+/* e must outlive the subject. Errors: those of posenc_plan_create and posenc_param_init; SHAPE if heads does not divide
+   the width of an input encoding. */
+posenc_status pe_subject_create(pe_subject **s, const posenc_encoding *e, const pe_subject_sizes *sizes,
+                                posenc_error *err);
+void          pe_subject_free(pe_subject *s); /* NULL is fine */
+/* Parameters as the encoding's source initialises them, with this seed (creation: sizes->seed); or all from N(0,1). */
+posenc_status pe_subject_born(pe_subject *s, uint64_t seed, posenc_error *err);
+void          pe_subject_normal(pe_subject *s, uint64_t seed);
+
+/* table [length, width]: the rows of its input part. UNSUPPORTED without one. */
+posenc_status pe_subject_table(pe_subject *s, double *table, posenc_error *err);
+
+/* ---------------------------------------------------------------- properties ---------------- */
+
+/* Each adds what can be said of this subject: none adds anything where its place has no meaning. */
+posenc_status pe_measure_uniqueness(pe_subject *s, pe_findings *to, posenc_error *err);
+posenc_status pe_measure_relativity(pe_subject *s, pe_findings *to, posenc_error *err);
+posenc_status pe_measure_scores(pe_subject *s, pe_findings *to, posenc_error *err);
+posenc_status pe_measure_terms(pe_subject *s, pe_findings *to, posenc_error *err);
+posenc_status pe_measure_equivariance(pe_subject *s, pe_findings *to, posenc_error *err);
+posenc_status pe_measure_decay(pe_subject *s, pe_findings *to, posenc_error *err);
+/* time: 1 measures speed as well, whose number is another at each run. */
+posenc_status pe_measure_cost(pe_subject *s, int time, pe_findings *to, posenc_error *err);
+
+/* All of them, with the sizes that suit each: scores, terms and equivariance at `tokens`, all else at `length`. */
+typedef struct pe_survey {
+    pe_subject_sizes sizes;
+    int64_t          tokens;
+    int              time; /* as pe_measure_cost */
+} pe_survey;
+
+posenc_status pe_measure_all(const posenc_encoding *e, const pe_survey *survey, pe_findings *to,
+                             posenc_error *err);
+
+/* ---------------------------------------------------------------- the formulas themselves --- */
+
+/* u over the rows of table [N,d], N >= 2, and a pair that has it. */
+typedef struct pe_pair {
+    double  distance; /* divided by rms */
+    int64_t first, second;
+} pe_pair;
+
+pe_pair pe_nearest_pair(const double *table, int64_t N, int64_t d);
+/* Rows that differ from every other row, counted once each, after rounding to bf16. -1 without memory. */
+int64_t pe_distinct_rows(const double *table, int64_t N, int64_t d);
+double  pe_round_bf16(double x);
+
+/* r(k); NaN where N - k < 4 d or the table does not change. */
+posenc_status pe_shift_residual(double *r, const double *table, int64_t N, int64_t d, int64_t k,
+                                posenc_error *err);
+/* tau over the first rows (at most 1024); NaN where all dot products are equal. */
+posenc_status pe_offset_share(double *tau, const double *table, int64_t N, int64_t d, posenc_error *err);
+/* Channels whose values span less than a twentieth of what the widest channel spans. */
+int64_t pe_idle_channels(const double *table, int64_t N, int64_t d);
+
+/* S [N,N]. Sums over the offsets i - j (past_only: i > j alone): squares about the mean of each offset, and about the
+   mean of all; adds to both. profile [2 N - 1] receives the means, that of offset t at N - 1 + t; may be NULL. */
+void pe_offset_squares(const double *S, int64_t N, int past_only, double *within, double *total,
+                       double *profile);
+
+/* Spearman's rho of 0 .. n-1 and c[0 .. n-1], equal values share their mean rank; NaN for constant c, or without
+   memory. */
+double pe_spearman(const double *c, int64_t n);
+/* Share of the steps 1 .. n-1 with c[t] <= c[t-1]. */
+double pe_falling_share(const double *c, int64_t n);
+
+/* c [N]: the score of the last of N queries for the key t tokens back, head h, with the same q and k everywhere. */
+typedef enum pe_content { PE_ONES, PE_UNIFORM, PE_NORMAL, PE_CONTENTS } pe_content;
+
+const char   *pe_content_name(pe_content content);
+posenc_status pe_score_profile(pe_subject *s, pe_content content, int64_t draw, int64_t h, double *c,
+                               posenc_error *err);
+
+#endif

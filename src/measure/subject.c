@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * subject.c: an encoding made ready to be asked
+ *
+ * Everything is allocated in pe_subject_create, so that asking cannot fail for want of memory. The workspace is that of
+ * the larger plan.
+ */
+#include "measure/subject.h"
+
+#include "measure/linear.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64 };
+
+int pe_subject_has(const pe_subject *s, posenc_place place)
+{
+    return posenc_encoding_part(s->e, place) != NULL;
+}
+
+int pe_subject_attends(const pe_subject *s)
+{
+    return pe_subject_has(s, POSENC_ROTARY) || pe_subject_has(s, POSENC_SCORE) ||
+           pe_subject_has(s, POSENC_WEIGHT);
+}
+
+/* ---------------------------------------------------------------- making one ---------------- */
+
+static posenc_status refuse(posenc_error *err, const char *format, int64_t one, int64_t other)
+{
+    if (err) {
+        err->status = POSENC_SHAPE;
+        snprintf(err->message, sizeof err->message, format, (long long)one, (long long)other);
+    }
+    return POSENC_SHAPE;
+}
+
+static posenc_status set_dims(pe_subject *s, posenc_error *err)
+{
+    const int64_t H = s->sizes.heads, width = s->sizes.width;
+    const int     is_input = pe_subject_has(s, POSENC_INPUT);
+    if (is_input && width % H)
+        return refuse(err, "measure: %lld heads do not divide the width %lld of an input encoding", H, width);
+    s->dims         = (posenc_dims){.B = 1, .H = H, .Lq = s->sizes.length, .Lk = s->sizes.length};
+    s->dims.D       = is_input ? width / H : width;
+    s->dims.d_model = is_input ? width : H * width;
+    s->dims.L       = s->sizes.length;
+    return POSENC_OK;
+}
+
+/* Rows join tokens of width d_model: a table of another width cannot be measured beside them. */
+static posenc_status check_width(const pe_subject *s, posenc_error *err)
+{
+    const int64_t width = pe_subject_has(s, POSENC_INPUT) ? posenc_row_width(s->plan) : s->dims.d_model;
+    if (width == s->dims.d_model)
+        return POSENC_OK;
+    return refuse(err, "measure: the rows have width %lld, but the model has %lld; give the same to both",
+                  width, s->dims.d_model);
+}
+
+static int needs_causal(const posenc_encoding *e)
+{
+    for (int place = 0; place < POSENC_PLACES; place++) {
+        const posenc_encoding_info *part = posenc_encoding_part(e, (posenc_place)place);
+        if (part && part->causal_only)
+            return 1;
+    }
+    return 0;
+}
+
+static posenc_status make_plans(pe_subject *s, posenc_error *err)
+{
+    posenc_options options = posenc_options_default();
+    options.executor       = POSENC_REFERENCE;
+    options.mask           = POSENC_MASK_CAUSAL;
+    options.threads        = 1; /* runs are short: a team of threads would mostly wait */
+    posenc_status status   = posenc_plan_create(&s->causal, s->e, &s->dims, &options, err);
+    options.mask           = s->causal_only ? POSENC_MASK_CAUSAL : POSENC_MASK_NONE;
+    return status ? status : posenc_plan_create(&s->plan, s->e, &s->dims, &options, err);
+}
+
+static posenc_status make_workspace(pe_subject *s, posenc_error *err)
+{
+    const size_t one   = posenc_plan_workspace(s->plan, POSENC_FORWARD | POSENC_SCORES);
+    const size_t other = posenc_plan_workspace(s->causal, POSENC_FORWARD | POSENC_SCORES);
+    const size_t bytes = one > other ? one : other;
+    s->work            = bytes ? aligned_alloc(ALIGNMENT, bytes) : NULL;
+    return bytes && !s->work ? pe_measure_no_memory(err, "a workspace") : POSENC_OK;
+}
+
+static int64_t elements(const posenc_tensor *t)
+{
+    int64_t n = 1;
+    for (int32_t a = 0; a < t->ndim; a++)
+        n *= t->shape[a];
+    return n;
+}
+
+static posenc_status make_params(pe_subject *s, posenc_error *err)
+{
+    const int count = posenc_param_count(s->e);
+    s->params       = calloc((size_t)count + 1, sizeof *s->params);
+    for (int i = 0; s->params && i < count; i++) {
+        int32_t       ndim;
+        int64_t       shape[POSENC_MAX_DIMS];
+        posenc_status status = posenc_param_shape(s->e, &s->dims, i, &ndim, shape, err);
+        if (status)
+            return status;
+        s->params[i]      = posenc_tensor_contiguous(NULL, POSENC_F64, ndim, shape);
+        s->params[i].data = calloc((size_t)elements(&s->params[i]), sizeof(double));
+        if (!s->params[i].data)
+            return pe_measure_no_memory(err, posenc_param_name(s->e, i));
+    }
+    return s->params ? pe_subject_born(s, s->sizes.seed, err) : pe_measure_no_memory(err, "parameters");
+}
+
+posenc_status pe_subject_create(pe_subject **subject, const posenc_encoding *e, const pe_subject_sizes *sizes,
+                                posenc_error *err)
+{
+    pe_subject *s = *subject = calloc(1, sizeof *s);
+    if (!s)
+        return pe_measure_no_memory(err, "a subject");
+    s->e                 = e;
+    s->sizes             = *sizes;
+    s->causal_only       = needs_causal(e);
+    s->coordinates       = posenc_coordinates(e);
+    s->positions         = posenc_positions_range(0, 1);
+    posenc_status status = set_dims(s, err);
+    if (!status)
+        status = make_plans(s, err);
+    if (!status)
+        status = check_width(s, err);
+    if (!status)
+        status = make_workspace(s, err);
+    if (!status)
+        status = make_params(s, err);
+    if (status) {
+        pe_subject_free(s);
+        *subject = NULL;
+    }
+    return status;
+}
+
+void pe_subject_free(pe_subject *s)
+{
+    if (!s)
+        return;
+    for (int i = 0; s->params && i < posenc_param_count(s->e); i++)
+        free(s->params[i].data);
+    free(s->params);
+    posenc_plan_free(s->plan);
+    posenc_plan_free(s->causal);
+    free(s->work);
+    free(s);
+}
+
+posenc_status pe_subject_born(pe_subject *s, uint64_t seed, posenc_error *err)
+{
+    return posenc_param_init(s->e, &s->dims, s->params, seed, err);
+}
+
+void pe_subject_normal(pe_subject *s, uint64_t seed)
+{
+    for (int i = 0; i < posenc_param_count(s->e); i++)
+        for (int64_t n = 0; n < elements(&s->params[i]); n++)
+            ((double *)s->params[i].data)[n] =
+                posenc_random_normal(seed, posenc_param_name(s->e, i), (uint64_t)n);
+}
+
+/* ---------------------------------------------------------------- asking -------------------- */
+
+/* The public interface takes pointers to what it may write elsewhere; inputs stay as they are. */
+static posenc_tensor numbers(const double *x, int32_t ndim, const int64_t *shape)
+{
+    return posenc_tensor_contiguous((void *)(uintptr_t)x, POSENC_F64, ndim, shape);
+}
+
+static posenc_status rows(pe_subject *s, const double *x, posenc_positions positions, double *y,
+                          posenc_error *err)
+{
+    const int64_t  shape[3] = {1, s->sizes.length, s->dims.d_model};
+    posenc_tensor  to       = numbers(y, 3, shape);
+    posenc_rows_in in       = {.pos = positions, .params = s->params};
+    if (x)
+        in.x = numbers(x, 3, shape);
+    return posenc_rows(s->plan, &in, &to, s->work, err);
+}
+
+posenc_status pe_subject_rows(pe_subject *s, const double *positions, double *table, posenc_error *err)
+{
+    if (!positions)
+        return rows(s, NULL, s->positions, table, err);
+    const int64_t shape[1] = {s->sizes.length};
+    return rows(s, NULL, posenc_positions_array(numbers(positions, 1, shape)), table, err);
+}
+
+posenc_status pe_subject_table(pe_subject *s, double *table, posenc_error *err)
+{
+    return pe_subject_rows(s, NULL, table, err);
+}
+
+posenc_status pe_subject_embed(pe_subject *s, const double *x, double *y, posenc_error *err)
+{
+    if (pe_subject_has(s, POSENC_INPUT))
+        return rows(s, x, s->positions, y, err);
+    memcpy(y, x, (size_t)(s->sizes.length * s->dims.d_model) * sizeof *y);
+    return POSENC_OK;
+}
+
+/* q of Lq queries and k of all keys; stride 0 where every position has the same. */
+static posenc_attend_in scores_of(const pe_subject *s, const double *q, int64_t Lq, const double *k, int same)
+{
+    const int64_t    H = s->dims.H, D = s->dims.D, N = s->sizes.length;
+    const int64_t    of_q[4] = {1, H, same ? 1 : Lq, D}, of_k[4] = {1, H, same ? 1 : N, D};
+    posenc_attend_in in = {.q = numbers(q, 4, of_q), .k = numbers(k, 4, of_k), .params = s->params};
+    in.q.shape[2]       = Lq;
+    in.k.shape[2]       = N;
+    if (same)
+        in.q.stride[2] = in.k.stride[2] = 0;
+    in.q_pos = in.k_pos = s->positions;
+    if (Lq == 1)
+        in.q_pos = posenc_positions_range((double)(N - 1), 1);
+    return in;
+}
+
+posenc_status pe_subject_bias(pe_subject *s, double *bias, posenc_error *err)
+{
+    const int64_t    N = s->sizes.length, shape[3] = {s->dims.H, 1, N};
+    posenc_attend_in in = scores_of(s, bias, 1, bias, 1);
+    posenc_tensor    to = numbers(bias, 3, shape);
+    return posenc_bias(s->plan, &in, &to, s->work, err);
+}
+
+posenc_status pe_subject_scores(pe_subject *s, const double *q, const double *k, double *S, posenc_error *err)
+{
+    const int64_t    N = s->sizes.length, shape[4] = {1, s->dims.H, N, N};
+    posenc_attend_in in = scores_of(s, q, N, k, 0);
+    posenc_tensor    to = numbers(S, 4, shape);
+    return posenc_scores(s->plan, &in, &to, s->work, err);
+}
+
+posenc_status pe_subject_last_scores(pe_subject *s, const double *q, const double *k, double *S,
+                                     posenc_error *err)
+{
+    const int64_t    shape[4] = {1, s->dims.H, 1, s->sizes.length};
+    posenc_attend_in in       = scores_of(s, q, 1, k, 1);
+    posenc_tensor    to       = numbers(S, 4, shape);
+    return posenc_scores(s->plan, &in, &to, s->work, err);
+}
+
+posenc_status pe_subject_attend(pe_subject *s, int causal, const double *q, const double *k, const double *v,
+                                double *o, posenc_error *err)
+{
+    const int64_t     shape[4] = {1, s->dims.H, s->sizes.length, s->dims.D};
+    posenc_attend_in  in       = scores_of(s, q, s->sizes.length, k, 0);
+    posenc_attend_out out      = {.o = numbers(o, 4, shape)};
+    in.v                       = numbers(v, 4, shape);
+    return posenc_attend(causal ? s->causal : s->plan, &in, &out, s->work, err);
+}
+
+/* ---------------------------------------------------------------- what all properties use --- */
+
+double *pe_carve(double **const parts[], const int64_t sizes[], size_t count)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += sizes[i];
+    double *const block = malloc((size_t)sum * sizeof *block), *at = block;
+    for (size_t i = 0; block && i < count; at += sizes[i], i++)
+        *parts[i] = at;
+    return block;
+}
+
+int pe_all_zero(const double *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (x[i] != 0)
+            return 0;
+    return 1;
+}
+
+void pe_draw_normal(double *x, int64_t n, double sigma, const pe_subject *s, const char *name, int64_t draw)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = sigma * posenc_random_normal(s->sizes.seed, name, (uint64_t)(draw * n + i));
+}
+
+void pe_project(double *to, const double *y, const double *W, const posenc_dims *dims, int64_t N)
+{
+    const int64_t d = dims->d_model, D = dims->D, all = dims->H * D;
+    memset(to, 0, (size_t)(N * all) * sizeof *to);
+    for (int64_t h = 0; h < dims->H; h++)
+        for (int64_t i = 0; i < N; i++)
+            for (int64_t c = 0; c < d; c++)
+                for (int64_t m = 0; m < D; m++)
+                    to[(h * N + i) * D + m] += y[i * d + c] * W[c * all + h * D + m];
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * subject.h: how the properties ask their subject
+ *
+ * A subject holds an encoding with sizes, parameters in float64, a plan for all positions at once and a workspace. All
+ * answers come from the public interface: posenc_rows, posenc_bias, posenc_scores, posenc_attend on the reference
+ * executor. Where the encoding has a meaning under a causal mask alone, the plan has one.
+ *
+ * Sizes: an encoding with an input part has d_model = width and heads of width / heads; any other has heads of `width`
+ * and d_model = heads * width.
+ */
+#ifndef PE_MEASURE_SUBJECT_H
+#define PE_MEASURE_SUBJECT_H
+
+#include "measure/measure.h"
+
+struct pe_subject {
+    const posenc_encoding *e;
+    pe_subject_sizes       sizes;
+    posenc_dims            dims;
+    posenc_tensor         *params;
+    posenc_plan           *plan;   /* without a mask, unless the encoding needs one */
+    posenc_plan           *causal; /* under a causal mask */
+    void                  *work;
+    int                    causal_only;
+    int              coordinates; /* of a position: 2 and more where a range numbers the tokens of a grid */
+    posenc_positions positions;   /* of all N */
+};
+
+int pe_subject_has(const pe_subject *s, posenc_place place);
+/* Does any part act in attention: rotary, score or weight? */
+int pe_subject_attends(const pe_subject *s);
+
+/* table [N, d_model] at positions [N], or at the subject's own where NULL. */
+posenc_status pe_subject_rows(pe_subject *s, const double *positions, double *table, posenc_error *err);
+/* y [N, d_model] = x + table, or x where there is no input part. */
+posenc_status pe_subject_embed(pe_subject *s, const double *x, double *y, posenc_error *err);
+/* bias [H, N]: of the last position's query for every key. */
+posenc_status pe_subject_bias(pe_subject *s, double *bias, posenc_error *err);
+/* S [H,N,N] of q and k [H,N,D]. */
+posenc_status pe_subject_scores(pe_subject *s, const double *q, const double *k, double *S,
+                                posenc_error *err);
+/* The scores S [H,N] of the last position's query, q and k [H,D] the same everywhere. */
+posenc_status pe_subject_last_scores(pe_subject *s, const double *q, const double *k, double *S,
+                                     posenc_error *err);
+/* o [H,N,D] of q, k, v [H,N,D], with or without a causal mask. */
+posenc_status pe_subject_attend(pe_subject *s, int causal, const double *q, const double *k, const double *v,
+                                double *o, posenc_error *err);
+
+/* c [H,N]: the score of the last position's query for the key t positions back, one content everywhere. */
+posenc_status pe_subject_profiles(pe_subject *s, pe_content content, int64_t draw, double *c,
+                                  posenc_error *err);
+/* Is there a bias whatever the content, and do scores of content change with distance beyond it? bias, c [H,N] receive
+   the last query's bias, and its scores for a drawn content by distance. */
+posenc_status pe_score_kinds(pe_subject *s, double *bias, double *c, int *is_biased, int *moves,
+                             posenc_error *err);
+
+/* One block for several arrays: *parts[i] points to sizes[i] numbers in it. NULL without memory; free() it. */
+double *pe_carve(double **const parts[], const int64_t sizes[], size_t count);
+int     pe_all_zero(const double *x, int64_t n);
+/* x[i] = sigma * normal number i of draw `draw` of the stream `name`. */
+void pe_draw_normal(double *x, int64_t n, double sigma, const pe_subject *s, const char *name, int64_t draw);
+/* to [H,N,D] = y [N,d_model] times W [d_model, H*D] */
+void pe_project(double *to, const double *y, const double *W, const posenc_dims *dims, int64_t N);
+
+#endif

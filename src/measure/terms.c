@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * terms.c: the four terms of a score between two embedded positions
+ *
+ *     ((x_i + p_i) W_q) . ((x_j + p_j) W_k) = xx + xp + px + pp
+ *
+ * content-content, content-position, position-content, position-position, times the scale. Tokens x ~ N(0, I), matrices
+ * from N(0, 1/d_model). What is reported is the root of the mean square of each over all pairs and heads: how loud it
+ * is. The sum of the four is compared with the score of the embedded tokens themselves.
+ *
+ * Only for an input encoding alone: beside a part that acts in attention the score is no longer these four products.
+ */
+#include "measure/measure.h"
+
+#include "measure/linear.h"
+#include "measure/subject.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { TERMS = 4 };
+
+/* One side of the product: content, position and their sum, embedded [N,d] and projected [H,N,D]. */
+typedef struct side {
+    double *content, *position, *both;
+} side;
+
+typedef struct room {
+    double *x, *p, *y, *W, *part, *sum, *S;
+    side    q, k;
+    double *block;
+} room;
+
+static int make_room(room *r, const pe_subject *s)
+{
+    const int64_t N = s->sizes.length, d = s->dims.d_model, pairs = s->dims.H * N * N;
+    const int64_t sizes[] = {N * d, N * d, N * d, d * d, N * d, N * d, N * d,
+                             N * d, N * d, N * d, pairs, pairs, pairs};
+    double      **parts[] = {&r->x,          &r->p,      &r->y,         &r->W,          &r->q.content,
+                             &r->q.position, &r->q.both, &r->k.content, &r->k.position, &r->k.both,
+                             &r->part,       &r->sum,    &r->S};
+    r->block              = pe_carve(parts, sizes, sizeof sizes / sizeof *sizes);
+    return r->block != NULL;
+}
+
+static void project_side(room *r, side *to, const pe_subject *s, const char *name)
+{
+    const int64_t N = s->sizes.length, d = s->dims.d_model;
+    pe_draw_normal(r->W, d * d, 1 / sqrt((double)d), s, name, 0);
+    pe_project(to->content, r->x, r->W, &s->dims, N);
+    pe_project(to->position, r->p, r->W, &s->dims, N);
+    pe_project(to->both, r->y, r->W, &s->dims, N);
+}
+
+static posenc_status embed(pe_subject *s, room *r, posenc_error *err)
+{
+    const int64_t N = s->sizes.length, d = s->dims.d_model;
+    pe_draw_normal(r->x, N * d, 1, s, "tokens", 0);
+    posenc_status status = pe_subject_rows(s, NULL, r->p, err);
+    if (!status)
+        status = pe_subject_embed(s, r->x, r->y, err);
+    if (!status) {
+        project_side(r, &r->q, s, "Wq");
+        project_side(r, &r->k, s, "Wk");
+    }
+    return status;
+}
+
+static double rms(const double *x, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i] * x[i];
+    return sqrt(sum / (double)n);
+}
+
+/* The four terms into `loud`, their sum into r->sum. */
+static posenc_status add_terms(pe_subject *s, room *r, double loud[TERMS], posenc_error *err)
+{
+    const int64_t       pairs       = s->dims.H * s->sizes.length * s->sizes.length;
+    const double *const q_of[TERMS] = {r->q.content, r->q.content, r->q.position, r->q.position};
+    const double *const k_of[TERMS] = {r->k.content, r->k.position, r->k.content, r->k.position};
+    for (int64_t i = 0; i < pairs; i++)
+        r->sum[i] = 0;
+    for (int t = 0; t < TERMS; t++) {
+        const posenc_status status = pe_subject_scores(s, q_of[t], k_of[t], r->part, err);
+        if (status)
+            return status;
+        loud[t] = rms(r->part, pairs);
+        for (int64_t i = 0; i < pairs; i++)
+            r->sum[i] += r->part[i];
+    }
+    return pe_subject_scores(s, r->q.both, r->k.both, r->S, err);
+}
+
+posenc_status pe_measure_terms(pe_subject *s, pe_findings *to, posenc_error *err)
+{
+    room   r;
+    double loud[TERMS], largest = 0;
+    if (!pe_subject_has(s, POSENC_INPUT) || pe_subject_attends(s))
+        return POSENC_OK;
+    if (!make_room(&r, s))
+        return pe_measure_no_memory(err, "the terms of scores");
+    posenc_status status = embed(s, &r, err);
+    if (!status)
+        status = add_terms(s, &r, loud, err);
+    for (int64_t i = 0; !status && i < s->dims.H * s->sizes.length * s->sizes.length; i++)
+        largest = fmax(largest, fabs(r.sum[i] - r.S[i]));
+    free(r.block);
+    if (status)
+        return status;
+    for (int t = 0; t < TERMS; t++)
+        pe_find(to, (pe_measure)(PE_CONTENT_CONTENT + t), loud[t], NAN, "%s", "");
+    pe_find(to, PE_TERMS_SUM, largest, NAN, "%s", "");
+    return POSENC_OK;
+}

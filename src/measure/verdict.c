@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * verdict.c: the word for a number
+ *
+ * One table: each measure with its property, its title, its unit, and the rule that turns the number into a word. A rule
+ * is a short list of limits; the first whose limit the number does not exceed names it. The limits stand far from what
+ * any encoding measures (docs/properties.md shows how far), so that a word never hangs on a last digit. No rule sees
+ * anything but the number: exchange two numbers and the words change places.
+ */
+#include "measure/measure.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { STEPS = 4 };
+
+/* The word for numbers up to `limit`. */
+typedef struct step {
+    double      limit;
+    const char *word;
+} step;
+
+/* Round-off of sums in float64, squared where the measure is a share of squares. */
+#define EXACT 1e-20
+
+#define ANY INFINITY
+/* clang-format off */
+static const struct {
+    const char *property, *title, *unit;
+    const char *nothing; /* the word for NaN */
+    step        steps[STEPS];
+} measures[] = {
+    {"uniqueness",   "nearest pair, |p_i - p_j| / rms",      "",  NULL, {{0, "repeats"}, {0.01, "nearly repeats"}, {ANY, "unique"}}},
+    {"uniqueness",   "rows distinct in bf16",                "share", NULL, {{0.999999, "repeats"}, {ANY, "all distinct"}}},
+    {"uniqueness",   "rows distinct, positions in bf16",     "share", NULL, {{0.999999, "repeats"}, {ANY, "all distinct"}}},
+    {"uniqueness",   "nearest scores of two distances",      "", NULL, {{0, "repeats"}, {ANY, "unique"}}},
+    {"uniqueness",   "distances told apart by the scores",   "share", NULL, {{0, "none"}, {0.999999, "the nearest"}, {ANY, "all"}}},
+    {"uniqueness",   "last distance unlike the one before",  "tokens", NULL, {{0, NULL}}},
+    {"relativity",   "p(i+k) from p(i), residual r(k)",      "",  "too short", {{EXACT, "relative"}, {1e-3, "nearly relative"}, {0.5, "partly"}, {ANY, "not relative"}}},
+    {"relativity",   "dot products within offsets, tau",     "",  "constant", {{EXACT, "relative"}, {1e-3, "nearly relative"}, {0.9, "partly"}, {ANY, "not relative"}}},
+    {"relativity",   "scores within offsets, eta",           "",  "no position in the scores", {{EXACT, "relative"}, {0.1, "nearly relative"}, {ANY, "absolute"}}},
+    {"direction",    "odd share of the mean scores",         "",  "no position in the scores", {{EXACT, "past like future"}, {ANY, "past unlike future"}}},
+    {"score terms",  "content-content",                      "rms", NULL, {{0, NULL}}},
+    {"score terms",  "content-position",                     "rms", NULL, {{0, NULL}}},
+    {"score terms",  "position-content",                     "rms", NULL, {{0, NULL}}},
+    {"score terms",  "position-position",                    "rms", NULL, {{0, NULL}}},
+    {"score terms",  "|sum of the four - score|, largest",   "",  NULL, {{1e-9, "the four are all"}, {ANY, "something is missing"}}},
+    {"equivariance", "max |f(Px) - P f(x)|, no mask",        "",  NULL, {{1e-5, "blind to order"}, {1e-2, "hardly sees order"}, {ANY, "sees order"}}},
+    {"equivariance", "max |f(Px) - P f(x)|, causal",         "",  NULL, {{1e-5, "blind to order"}, {1e-2, "hardly sees order"}, {ANY, "sees order"}}},
+    {"decay",        "Spearman's rho of distance and score", "",  "constant", {{-0.9, "decays"}, {-0.5, "tends to decay"}, {0.5, "no trend"}, {ANY, "grows"}}},
+    {"decay",        "steps that do not rise",               "share", "constant", {{0.999999, "with rises"}, {ANY, "never rises"}}},
+    {"decay",        "half distance",                        "tokens", NULL, {{0, NULL}}},
+    {"decay",        "score",                                "",  NULL, {{0, NULL}}},
+    {"decay",        "90 % of the mass of softmax(bias)",    "tokens", NULL, {{0, NULL}}},
+    {"decay",        "attention resolution",                 "",  NULL, {{0, NULL}}},
+    {"cost",         "trained parameters",                   "",  NULL, {{0, "learns nothing"}, {ANY, "learns"}}},
+    {"cost",         "further operations per token",         "FLOP", NULL, {{0, NULL}}},
+    {"cost",         "further workspace per token",          "bytes", NULL, {{0, NULL}}},
+    {"cost",         "tokens/s over those of nope",          "", NULL, {{0.5, "slow"}, {0.9, "slower"}, {ANY, "as fast"}}},
+};
+/* clang-format on */
+static_assert(sizeof measures / sizeof *measures == PE_MEASURES, "ORDER pe_measure");
+
+const char *pe_measure_property(pe_measure m)
+{
+    return measures[m].property;
+}
+
+const char *pe_measure_title(pe_measure m)
+{
+    return measures[m].title;
+}
+
+const char *pe_measure_unit(pe_measure m)
+{
+    return measures[m].unit;
+}
+
+const char *pe_verdict(pe_measure m, double value)
+{
+    const step *at = measures[m].steps;
+    if (isnan(value))
+        return measures[m].nothing;
+    while (at->word && value > at->limit)
+        at++;
+    return at->word;
+}
+
+void pe_find(pe_findings *to, pe_measure m, double value, double spread, const char *detail, ...)
+{
+    assert(to->count < PE_MOST_FINDINGS);
+    pe_finding *row = &to->rows[to->count++];
+    *row            = (pe_finding){.measure = m, .value = value, .spread = spread};
+    va_list list;
+    va_start(list, detail);
+    vsnprintf(row->detail, sizeof row->detail, detail, list);
+    va_end(list);
+    row->verdict = pe_verdict(m, value);
+}
+
+void pe_judge(pe_findings *all)
+{
+    for (int i = 0; i < all->count; i++)
+        all->rows[i].verdict = pe_verdict(all->rows[i].measure, all->rows[i].value);
+}

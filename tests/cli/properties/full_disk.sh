@@ -1,0 +1,1 @@
+posenc properties nope --length 8 --tokens 4 >/dev/full

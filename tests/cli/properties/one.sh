@@ -1,0 +1,1 @@
+posenc properties sinusoidal --tokens 16 --draws 4

@@ -1,0 +1,1 @@
+posenc properties --sweep base=100

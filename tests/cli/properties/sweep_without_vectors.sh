@@ -1,0 +1,1 @@
+posenc properties alibi --sweep learned=yes,no

@@ -1,0 +1,1 @@
+posenc properties sinusoidal --set bse=5

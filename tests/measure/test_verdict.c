@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_verdict: a word hangs on its number and on nothing else
+ *
+ * Numbers of two encodings are exchanged: the words must change places. Beyond that: the limits of every rule are tried on
+ * both sides, encodings of which the answer is a theorem get the right word, and the least squares behind the residuals
+ * solve what they should.
+ */
+#include "measure/measure.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "measure/linear.h"
+
+/* cmocka's assert_float_equal compares floats: too coarse here. */
+static void near(double x, double wanted, double error)
+{
+    if (!(fabs(x - wanted) <= error))
+        fail_msg("%.17g is not %.17g within %g", x, wanted, error);
+}
+
+static pe_findings survey_of(const char *spec)
+{
+    posenc_encoding *e;
+    posenc_error     err;
+    pe_findings      all;
+    const pe_survey  survey = {.sizes  = {.length = 96, .width = 16, .heads = 4, .draws = 3, .seed = 7},
+                               .tokens = 24};
+    if (posenc_encoding_create(&e, spec, NULL, &err) || pe_measure_all(e, &survey, &all, &err))
+        fail_msg("%s: %s", spec, err.message);
+    posenc_encoding_free(e);
+    return all;
+}
+
+/* NULL is a word too: that of measures which claim nothing. */
+static int same_word(const char *a, const char *b)
+{
+    return a == b || (a && b && !strcmp(a, b));
+}
+
+/* Exchanges the numbers of findings about the same thing; returns how many words differed before. */
+static int exchange(pe_findings *a, pe_findings *b)
+{
+    int differed = 0;
+    for (int i = 0; i < a->count; i++)
+        for (int k = 0; k < b->count; k++) {
+            pe_finding *x = &a->rows[i], *y = &b->rows[k];
+            if (x->measure != y->measure || (x->measure == PE_SHIFT && strcmp(x->detail, y->detail)))
+                continue;
+            const double kept = x->value;
+            x->value          = y->value;
+            y->value          = kept;
+            differed += !same_word(x->verdict, y->verdict);
+            break;
+        }
+    return differed;
+}
+
+static const pe_finding *first(const pe_findings *f, pe_measure m)
+{
+    for (int i = 0; i < f->count; i++)
+        if (f->rows[i].measure == m)
+            return &f->rows[i];
+    return NULL;
+}
+
+static void exchanged_numbers_exchange_verdicts(const char *one, const char *other, int at_least)
+{
+    const pe_findings a = survey_of(one), b = survey_of(other);
+    pe_findings       a_then = a, b_then = b;
+    if (exchange(&a_then, &b_then) < at_least)
+        fail_msg("%s and %s have the same verdicts: this test shows nothing", one, other);
+    pe_judge(&a_then);
+    pe_judge(&b_then);
+    for (int m = 0; m < PE_MEASURES; m++) {
+        const pe_finding *was = first(&a, (pe_measure)m), *is = first(&b_then, (pe_measure)m);
+        if (was && is && first(&b, (pe_measure)m) && !same_word(was->verdict, is->verdict))
+            fail_msg("%s: %s had \"%s\"; with its number %s has \"%s\"", pe_measure_title((pe_measure)m), one,
+                     was->verdict ? was->verdict : "", other, is->verdict ? is->verdict : "");
+    }
+}
+
+static void vectors_that_change_numbers_change_verdicts(void **state)
+{
+    (void)state;
+    exchanged_numbers_exchange_verdicts("sinusoidal", "learned", 3); /* r, tau, trend, parameters */
+}
+
+static void scores_that_change_numbers_change_verdicts(void **state)
+{
+    (void)state;
+    exchanged_numbers_exchange_verdicts("alibi", "t5", 3);  /* gap, distances, direction, trend */
+    exchanged_numbers_exchange_verdicts("nope", "shaw", 2); /* eta, equivariance */
+}
+
+/* Of every rule: numbers on the two sides of a limit have different words. */
+static void a_limit_parts_words(void **state)
+{
+    (void)state;
+    static const struct {
+        pe_measure  m;
+        double      at;
+        const char *up_to, *above;
+    } rows[] = {
+        {PE_NEAREST, 0, "repeats", "nearly repeats"},
+        {PE_NEAREST, 0.01, "nearly repeats", "unique"},
+        {PE_SHIFT, 1e-20, "relative", "nearly relative"},
+        {PE_SHIFT, 0.5, "partly", "not relative"},
+        {PE_SCORES, 1e-20, "relative", "nearly relative"},
+        {PE_SCORES, 0.1, "nearly relative", "absolute"},
+        {PE_BOTH_WAYS, 1e-5, "blind to order", "hardly sees order"},
+        {PE_BOTH_WAYS, 1e-2, "hardly sees order", "sees order"},
+        {PE_TREND, -0.9, "decays", "tends to decay"},
+        {PE_TREND, -0.5, "tends to decay", "no trend"},
+        {PE_TREND, 0.5, "no trend", "grows"},
+        {PE_PARAMETERS, 0, "learns nothing", "learns"},
+        {PE_DIRECTION, 1e-20, "past like future", "past unlike future"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_string_equal(pe_verdict(rows[i].m, rows[i].at), rows[i].up_to);
+        assert_string_equal(pe_verdict(rows[i].m, rows[i].at + 1e-12 + fabs(rows[i].at) * 1e-9),
+                            rows[i].above);
+    }
+}
+
+static void a_number_that_is_none_has_a_word_of_its_own(void **state)
+{
+    (void)state;
+    assert_string_equal(pe_verdict(PE_SCORES, NAN), "no position in the scores");
+    assert_string_equal(pe_verdict(PE_SHIFT, NAN), "too short");
+}
+
+/* What is a theorem: none is blind, a mask is not; every other encoding of these sees order. */
+static void permutations_are_seen_where_theory_says(void **state)
+{
+    (void)state;
+    static const char *const seeing[] = {"sinusoidal", "learned", "rope",         "shaw", "transformer_xl",
+                                         "t5",         "alibi",   "kerple_power", "fire", "urpe"};
+    const pe_findings        none     = survey_of("nope");
+    assert_true(first(&none, PE_BOTH_WAYS)->value <= 1e-5);
+    assert_true(first(&none, PE_CAUSAL)->value >= 1e-2);
+    for (size_t i = 0; i < sizeof seeing / sizeof *seeing; i++) {
+        const pe_findings f = survey_of(seeing[i]);
+        if (!(first(&f, PE_BOTH_WAYS)->value >= 1e-2))
+            fail_msg("%s: a permutation changes %g", seeing[i], first(&f, PE_BOTH_WAYS)->value);
+    }
+}
+
+/* (x+p)W_q . (x+p)W_k is its four products; sums of some hundred products in double. */
+static void four_terms_make_the_score(void **state)
+{
+    (void)state;
+    const pe_findings f = survey_of("sinusoidal");
+    assert_true(first(&f, PE_TERMS_SUM)->value <= 1e-13);
+    for (int m = PE_CONTENT_CONTENT; m <= PE_POSITION_POSITION; m++)
+        assert_true(first(&f, (pe_measure)m)->value > 0.01);
+}
+
+static void symmetric_biases_have_no_direction(void **state)
+{
+    (void)state;
+    const pe_findings alibi = survey_of("alibi"), t5 = survey_of("t5");
+    near(first(&alibi, PE_DIRECTION)->value, 0, 0);
+    assert_true(first(&t5, PE_DIRECTION)->value > 0.01);
+}
+
+/* A = Q diag(1, 1e-9, 0): the fit must find X on the first two directions and nothing on the third. */
+static void least_squares_keep_small_directions_and_drop_none(void **state)
+{
+    (void)state;
+    const double A[4 * 3] = {1, 1e-9, 0, 1, -1e-9, 0, 1, 1e-9, 0, 1, -1e-9, 0};
+    const double B[4]     = {2 + 3e-9, 2 - 3e-9, 2 + 3e-9, 2 - 3e-9}; /* A (2, 3, anything) */
+    double       X[3];
+    assert_int_equal(pe_least_squares(X, A, B, 4, 3, 1, 1e-13, NULL), POSENC_OK);
+    near(X[0], 2, 1e-14);
+    near(X[1], 3, 1e-6); /* 2^-52 / 1e-9, a few times */
+    near(X[2], 0, 0);
+}
+
+/* Counted by hand for 96 keys, 4 heads, width 16: a row of 16; 8 pairs turned in q and k, 6 operations each, in 4 heads; one
+   addition per key and head. T5 learns 32 classes for 4 heads. */
+static void costs_are_those_counted_by_hand(void **state)
+{
+    (void)state;
+    const pe_findings none = survey_of("nope"), sinusoidal = survey_of("sinusoidal"),
+                      rope = survey_of("rope"), alibi = survey_of("alibi"), t5 = survey_of("t5");
+    near(first(&none, PE_OPERATIONS)->value, 0, 0);
+    near(first(&none, PE_BYTES)->value, 0, 0);
+    near(first(&sinusoidal, PE_OPERATIONS)->value, 16, 0);
+    near(first(&rope, PE_OPERATIONS)->value, 8 * 2 * 6 * 4, 0);
+    near(first(&alibi, PE_OPERATIONS)->value, 96 * 4, 0);
+    near(first(&t5, PE_PARAMETERS)->value, 32 * 4, 0);
+    near(first(&alibi, PE_PARAMETERS)->value, 0, 0);
+}
+
+static void speed_is_measured_only_when_asked_for(void **state)
+{
+    (void)state;
+    const pe_findings without = survey_of("alibi");
+    posenc_encoding  *e;
+    pe_findings       with;
+    const pe_survey   survey = {.sizes  = {.length = 96, .width = 16, .heads = 4, .draws = 2, .seed = 7},
+                                .tokens = 24,
+                                .time   = 1};
+    assert_null(first(&without, PE_SPEED));
+    assert_int_equal(posenc_encoding_create(&e, "alibi", NULL, NULL), POSENC_OK);
+    assert_int_equal(pe_measure_all(e, &survey, &with, NULL), POSENC_OK);
+    posenc_encoding_free(e);
+    assert_true(first(&with, PE_SPEED)->value > 0 && isfinite(first(&with, PE_SPEED)->value));
+}
+
+static void spearman_shares_ranks_of_equal_values(void **state)
+{
+    (void)state;
+    const double falling[4] = {9, 7, 2, 1}, tied[4] = {1, 2, 2, 3}, level[3] = {5, 5, 5};
+    near(pe_spearman(falling, 4), -1, 1e-15);
+    near(pe_spearman(tied, 4), 4.5 / sqrt(5 * 4.5), 1e-15); /* ranks 0, 1.5, 1.5, 3 */
+    assert_true(isnan(pe_spearman(level, 3)));
+    near(pe_falling_share(tied, 4), 1.0 / 3, 1e-15);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(vectors_that_change_numbers_change_verdicts),
+        cmocka_unit_test(scores_that_change_numbers_change_verdicts),
+        cmocka_unit_test(a_limit_parts_words),
+        cmocka_unit_test(a_number_that_is_none_has_a_word_of_its_own),
+        cmocka_unit_test(permutations_are_seen_where_theory_says),
+        cmocka_unit_test(four_terms_make_the_score),
+        cmocka_unit_test(symmetric_biases_have_no_direction),
+        cmocka_unit_test(least_squares_keep_small_directions_and_drop_none),
+        cmocka_unit_test(costs_are_those_counted_by_hand),
+        cmocka_unit_test(speed_is_measured_only_when_asked_for),
+        cmocka_unit_test(spearman_shares_ranks_of_equal_values),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
