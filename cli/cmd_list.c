@@ -170,7 +170,8 @@ static void print_one(const posenc_encoding_info *info)
     print_table(facts, (int)(sizeof facts / sizeof *facts), 2, 2);
     print_settings("Settings (--set NAME=VALUE)", info->settings, info->setting_count);
     const int count = posenc_common_settings(&common);
-    print_settings("Settings of every encoding", common, count);
+    if (info->place != POSENC_INPUT) /* they are about scores */
+        print_settings("Settings of every encoding", common, count);
     print_params(info->params, info->param_count);
     print_examples(info);
 }

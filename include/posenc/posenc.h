@@ -248,8 +248,7 @@ typedef struct posenc_encoding_info {
     int         by_distance; /* the scores see only t: shifting all positions changes nothing */
     int         causal_only; /* has no meaning without a causal mask */
     const char *why_causal;  /* the reason, where causal_only is set; else NULL */
-    const char *
-        row_limit; /* the setting that says how many positions have a row of their own ("rows"); NULL: none has */
+    const char *row_limit;   /* the setting that says how many positions have a row each; NULL: none has */
     int by_word; /* input: a row belongs to a word too and takes the place of its vector; positions are (id, P) */
 } posenc_encoding_info;
 
