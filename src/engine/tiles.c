@@ -116,8 +116,8 @@ pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
     T.key_tiles                = (p->Lk + T.Bc - 1) / T.Bc;
     T.by_distance              = pe_uses_distance(a->terms);
     T.skewed                   = a->distances.skewed || !(T.by_distance || by_reach);
-    T.has_extra = !T.skewed || a->terms->hook.visit || pe_has(a->terms, PE_B) || a->terms->G != PE_NONE ||
-                  (a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS));
+    T.has_extra = !T.skewed || (a->terms->hook.visit && !a->terms->hook.apart) || pe_has(a->terms, PE_B) ||
+                  a->terms->G != PE_NONE || (a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS));
     pe_band_find(&T);
     T.scratch = pe_take(arena, (size_t)a->threads * sizeof *T.scratch);
     for (int z = 0; z < a->threads; z++)
@@ -520,18 +520,24 @@ static void mask_segments(const pe_tiles *T, pe_scratch *z, int64_t R, int64_t C
                 z->extra[r * T->Bcp + c] = -INFINITY;
 }
 
+/* Positions and segments of the tile's queries and keys. */
+static void load_places(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t R, int64_t C)
+{
+    const pe_attention *a = T->a;
+    for (int64_t r = 0; r < R; r++) {
+        z->q_pos[r] = pe_position(&a->q_pos, b, z->i0 + r);
+        z->q_seg[r] = pe_segment(&a->q_segments, b, z->i0 + r);
+    }
+    for (int64_t c = 0; c < C; c++) {
+        z->k_pos[c] = pe_position(&a->k_pos, b, z->j0 + c);
+        z->k_seg[c] = pe_segment(&a->k_segments, b, z->j0 + c);
+    }
+}
+
 static void fill_extra(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R,
                        int64_t j0, int64_t C, const float *Qu, const float *Qw, const float *Kt)
 {
     const pe_attention *a = T->a;
-    for (int64_t r = 0; r < R; r++) {
-        z->q_pos[r] = pe_position(&a->q_pos, b, i0 + r);
-        z->q_seg[r] = pe_segment(&a->q_segments, b, i0 + r);
-    }
-    for (int64_t c = 0; c < C; c++) {
-        z->k_pos[c] = pe_position(&a->k_pos, b, j0 + c);
-        z->k_seg[c] = pe_segment(&a->k_segments, b, j0 + c);
-    }
     if (T->skewed)
         memset(z->extra, 0, (size_t)(R * T->Bcp) * sizeof(float));
     else
@@ -599,7 +605,10 @@ int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_
         terms.bias      = pe_rows_by(T, PE_BIAS, h, pe_band_start(T, i0, R, j0)) + R - 1;
         terms.bias_step = -1;
     }
-    if (T->has_extra) {
+    if (T->has_extra || a->terms->hook.apart)
+        load_places(T, z, b, R, C);
+    const int hooked = a->terms->hook.visit && pe_tile_is_hooked(T, z, R, C);
+    if (T->has_extra || hooked) {
         fill_extra(T, z, b, h, i0, R, j0, C, Qu, Qw, Kt);
         terms.extra      = z->extra;
         terms.extra_step = T->Bcp;
@@ -611,7 +620,7 @@ int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_
     }
     if (a->terms->hook.content)
         widen_content(T, z, b, h, i0, R, j0, C, s, Qu);
-    if (a->terms->hook.visit && pe_tile_is_hooked(T, z, R, C))
+    if (hooked)
         visit_hook(T, z, h, R, C);
     a->kernels->scores_finish(s, T->Bcp, &terms, R, C);
     return 1;

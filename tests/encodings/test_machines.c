@@ -46,12 +46,17 @@ enum {
    at the input does not act in attention. */
 static int spec_at(int i, const posenc_dims *dims, char *spec, size_t n)
 {
-    static const char *const combinations[] = {"rope+alibi",
-                                               "rope[layout=half:dim=2]+t5[num_buckets=6:max_distance=9]",
-                                               "alibi[form=key_shifted]",
-                                               "t5[num_buckets=9:max_distance=20]",
-                                               "transformer_xl[clamp_len=3:scale=0.5]",
-                                               "rope[layout=half]+transformer_xl"};
+    static const char *const combinations[] = {
+        "rope+alibi",
+        "rope[layout=half:dim=2]+t5[num_buckets=6:max_distance=9]",
+        "alibi[form=key_shifted]",
+        "t5[num_buckets=9:max_distance=20]",
+        "transformer_xl[clamp_len=3:scale=0.5]",
+        "rope[layout=half]+transformer_xl",
+        "shaw[max_relative=3]+urpe[rows=1025:index_offset=512]",
+        "deberta[max_relative_positions=9:position_buckets=4:p2c_index=paper]",
+        "tupe[relative=yes:rows=600:sigma=0.2]",
+        "rope+tupe[rows=600:sigma=0.2]"};
     const int count = posenc_encoding_count(), more = sizeof combinations / sizeof *combinations;
     if (i >= count + more)
         return 0;

@@ -13,17 +13,15 @@
  *
  * The word and its place are not added: each meets its like, so the sum of both products is scaled as one of 2 D
  * channels. That is what happens here to the letter: a query is prolonged by its position's projection, a key by
- * its own, and the machine sees a head of 2 D channels and two more, which carry the class token:
- *
- *     query  [ q ; 0 at P = 0, else p U ; theta1 at P = 0, else 0 ; 0 at P = 0, else theta2 ]
- *     key    [ k ; 0 at P = 0, else p U ; 1 ; 1 at P = 0, else 0 ]
+ * its own, and the machine sees a head of 2 D channels. The class token is prolonged by zeros, and a hook adds what
+ * its pairs have instead: theta, made once per run, and the bin.
  *
  * Token t has row t + 1: rows 0 and 1 make the two numbers of the class token. (So row 1 serves theta2 and the token
  * at 0, whose own products are overridden; that is the authors' code.) cls=no: no token is special, and token t still
  * has row t + 1. The class token is who stands at position 0, whatever chunk of the queries a run brings.
  *
  * The bias is not scaled. The bin `num_buckets/2` is one that T5 never gives. Projections and table are shared by all
- * layers of the authors' model, which makes the positional products once; here they cost 2 D + 2 channels per head.
+ * layers of the authors' model, which makes the positional products once; here they cost D channels more per head.
  */
 #include "encodings/encoding.h"
 
@@ -49,7 +47,8 @@ static_assert(PE_ROWS(settings) == SIGMA + 1, "ORDER settings");
 
 enum { OTHERS_TO_CLS, CLS_TO_OTHERS }; /* ORDER cls_buckets */
 
-enum { POS, LN_W, LN_B, UQ, BQ, UK, BK, TABLE }; /* ORDER params */
+/* THETAS are made of the others: theta1 and theta2 of each head [2,H]. */
+enum { POS, LN_W, LN_B, UQ, BQ, UK, BK, TABLE, THETAS }; /* ORDER params */
 static const posenc_param_info params[] = {
     {"pos", "rows,d_model", "normal(0, sigma)", "a vector per position; the token at t has row t + 1", 1},
     {"ln_w", "d_model", "ones", "weight of the normalisation", 1},
@@ -193,34 +192,50 @@ static int64_t block_width(const pe_problem *p, int64_t m0)
     return p->d_model - m0 < BLOCK ? p->d_model - m0 : BLOCK;
 }
 
-static void project(const pe_problem *p, const double *const par[], projection by, int64_t head, int64_t row,
-                    double to[])
+/* Some of the channels of a head: d0 .. d0+n-1. */
+typedef struct channels {
+    int64_t d0, n;
+} channels;
+
+static channels all_channels(const pe_problem *p)
 {
-    const int64_t n  = p->d_model;
+    return (channels){0, p->D};
+}
+
+/* Number of channel c.d0 of a head among the rows of U. */
+static int64_t first_row(const pe_problem *p, int64_t head, channels c)
+{
+    return head * p->D + c.d0;
+}
+
+static void project(const pe_problem *p, const double *const par[], projection by, int64_t head, int64_t row,
+                    channels c, double to[])
+{
+    const int64_t n = p->d_model, u0 = first_row(p, head, c);
     const moments of = moments_of(p, par[POS] + row * n);
     double        block[BLOCK];
-    for (int64_t d = 0; d < p->D; d++)
-        to[d] = par[by.bias][head * p->D + d];
+    for (int64_t d = 0; d < c.n; d++)
+        to[d] = par[by.bias][u0 + d];
     for (int64_t m0 = 0; m0 < n; m0 += BLOCK) {
         normalise(p, par, row, of, m0, block);
-        for (int64_t d = 0; d < p->D; d++)
-            to[d] += dot(par[by.U] + (head * p->D + d) * n + m0, block, block_width(p, m0));
+        for (int64_t d = 0; d < c.n; d++)
+            to[d] += dot(par[by.U] + (u0 + d) * n + m0, block, block_width(p, m0));
     }
 }
 
 /* d of the normalised row, one block: U^T dto. */
-static void unproject(const pe_problem *p, const double *const par[], projection by, int64_t head,
+static void unproject(const pe_problem *p, const double *const par[], projection by, int64_t head, channels c,
                       const double dto[], int64_t m0, double to[BLOCK])
 {
     for (int64_t m = 0; m < BLOCK; m++)
         to[m] = 0;
-    for (int64_t d = 0; d < p->D; d++)
-        add(to, dto[d], par[by.U] + (head * p->D + d) * p->d_model + m0, block_width(p, m0));
+    for (int64_t d = 0; d < c.n; d++)
+        add(to, dto[d], par[by.U] + (first_row(p, head, c) + d) * p->d_model + m0, block_width(p, m0));
 }
 
 /* With y = (x - mean) inverse: dx = inverse (g - mean(g) - y mean(g y)), g = ln_w d(normalised row). */
 static void normalise_back(const pe_problem *p, const double *const par[], projection by, int64_t head,
-                           int64_t row, const double dto[], double *const dpar[])
+                           int64_t row, channels c, const double dto[], double *const dpar[])
 {
     const int64_t n  = p->d_model;
     const double *x  = par[POS] + row * n;
@@ -228,7 +243,7 @@ static void normalise_back(const pe_problem *p, const double *const par[], proje
     double        dnormal[BLOCK], mean = 0, along = 0;
     for (int pass = 0; pass < 2; pass++)
         for (int64_t m0 = 0; m0 < n; m0 += BLOCK) {
-            unproject(p, par, by, head, dto, m0, dnormal);
+            unproject(p, par, by, head, c, dto, m0, dnormal);
             for (int64_t i = 0; i < block_width(p, m0); i++) {
                 const int64_t m = m0 + i;
                 const double  y = (x[m] - of.mean) * of.inverse, g = par[LN_W][m] * dnormal[i];
@@ -248,93 +263,99 @@ static void normalise_back(const pe_problem *p, const double *const par[], proje
 }
 
 static void project_back(const pe_problem *p, const double *const par[], projection by, int64_t head,
-                         int64_t row, const double dto[], double *const dpar[])
+                         int64_t row, channels c, const double dto[], double *const dpar[])
 {
-    const int64_t n  = p->d_model;
+    const int64_t n = p->d_model, u0 = first_row(p, head, c);
     const moments of = moments_of(p, par[POS] + row * n);
     double        block[BLOCK];
     for (int64_t m0 = 0; dpar[by.U] && m0 < n; m0 += BLOCK) {
         normalise(p, par, row, of, m0, block);
-        for (int64_t d = 0; d < p->D; d++)
-            add(dpar[by.U] + (head * p->D + d) * n + m0, dto[d], block, block_width(p, m0));
+        for (int64_t d = 0; d < c.n; d++)
+            add(dpar[by.U] + (u0 + d) * n + m0, dto[d], block, block_width(p, m0));
     }
     if (dpar[by.bias])
-        add(dpar[by.bias] + head * p->D, 1, dto, p->D);
+        add(dpar[by.bias] + u0, 1, dto, c.n);
     if (dpar[POS] || dpar[LN_W] || dpar[LN_B])
-        normalise_back(p, par, by, head, row, dto, dpar);
+        normalise_back(p, par, by, head, row, c, dto, dpar);
 }
 
-/* ---- theta: what the class token gets, from rows 0 and 1; memory for projections is the caller's ---- */
+/* ---- theta: what the class token gets, from rows 0 and 1; once per run ---- */
 
 static int64_t key_head(const pe_problem *p, int64_t h)
 {
     return h / (p->H / p->G);
 }
 
-static double theta(const pe_problem *p, const double *const par[], int64_t h, int64_t row, double a[],
-                    double b[])
+/* Both projections of a row, some channels of them. */
+static void project_both(const pe_problem *p, const double *const par[], int64_t h, int64_t row, channels c,
+                         double a[BLOCK], double b[BLOCK])
 {
-    double sum = 0;
-    project(p, par, projection_of(PE_QUERIES), h, row, a);
-    project(p, par, projection_of(PE_KEYS), key_head(p, h), row, b);
-    for (int64_t d = 0; d < p->D; d++)
-        sum += a[d] * b[d];
-    return sum;
+    project(p, par, projection_of(PE_QUERIES), h, row, c, a);
+    project(p, par, projection_of(PE_KEYS), key_head(p, h), row, c, b);
 }
 
-/* `buffer` has D numbers: one side's projection is the other's cotangent. */
-static void theta_back(const pe_problem *p, const double *const par[], int64_t h, int64_t row, double dtheta,
-                       double buffer[], double *const dpar[])
+static channels next_channels(const pe_problem *p, int64_t d0)
 {
-    for (int side = PE_QUERIES; side <= PE_KEYS; side++) {
-        const projection own = projection_of((pe_side)side), other = projection_of((pe_side)!side);
-        project(p, par, other, side == PE_QUERIES ? key_head(p, h) : h, row, buffer);
-        for (int64_t d = 0; d < p->D; d++)
-            buffer[d] *= dtheta;
-        project_back(p, par, own, side == PE_QUERIES ? h : key_head(p, h), row, buffer, dpar);
+    return (channels){d0, p->D - d0 < BLOCK ? p->D - d0 : BLOCK};
+}
+
+static int64_t theta_count(const pe_problem *p)
+{
+    return 2 * p->H;
+}
+
+static void make_thetas(const pe_problem *p, const double *const par[], double thetas[])
+{
+    double a[BLOCK], b[BLOCK];
+    for (int64_t x = 0; x < 2 * p->H; x++) {
+        thetas[x] = 0;
+        for (int64_t d0 = 0; d0 < p->D; d0 += BLOCK) {
+            const channels c = next_channels(p, d0);
+            project_both(p, par, x % p->H, x / p->H, c, a, b);
+            thetas[x] += dot(a, b, c.n);
+        }
     }
+}
+
+/* theta1 is added to a whole row of scores, which the softmax does not see: nobody gives it a cotangent. */
+static void make_thetas_back(const pe_problem *p, const double *const par[], const double thetas[],
+                             double dthetas[], double *const dpar[])
+{
+    double a[BLOCK], b[BLOCK], da[BLOCK], db[BLOCK];
+    (void)thetas;
+    for (int64_t h = 0; h < p->H; h++)
+        for (int64_t d0 = 0; d0 < p->D; d0 += BLOCK) {
+            const channels c = next_channels(p, d0);
+            project_both(p, par, h, 1, c, a, b);
+            for (int64_t d = 0; d < c.n; d++) {
+                da[d] = dthetas[p->H + h] * b[d];
+                db[d] = dthetas[p->H + h] * a[d];
+            }
+            project_back(p, par, projection_of(PE_QUERIES), h, 1, c, da, dpar);
+            project_back(p, par, projection_of(PE_KEYS), key_head(p, h), 1, c, db, dpar);
+        }
 }
 
 /* ---- the longer queries and keys ---- */
 
 static int64_t width(const pe_problem *p)
 {
-    return 2 * p->D + 2;
+    return 2 * p->D;
 }
 
-/* The last two channels of a key; those of a query have theta in the other places. */
 static void prolong(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
                     const double pos[], int64_t n, const double x[], double y[])
 {
-    const int64_t D        = p->D;
-    double        thetas[] = {0, 0};
-    if (side == PE_QUERIES && p->set[CLS].integer) /* y has room for both projections of a row */
-        for (int64_t row = 0; row < 2; row++)
-            thetas[row] = theta(p, par, h, row, y, y + D);
+    const int64_t D = p->D;
     for (int64_t s = 0; s < n; s++) {
-        double   *to  = y + s * width(p);
-        const int cls = is_cls(p, pos[s]);
+        double *to = y + s * width(p);
         for (int64_t d = 0; d < D; d++) {
             to[d]     = x[s * D + d];
             to[D + d] = 0;
         }
-        if (!cls)
-            project(p, par, projection_of(side), h, (int64_t)pos[s] + 1, to + D);
-        to[2 * D]     = side == PE_KEYS ? 1 : cls ? thetas[0] : 0;
-        to[2 * D + 1] = side == PE_KEYS ? cls : cls ? 0 : thetas[1];
-    }
-}
-
-/* The cotangent of theta2 from the last channel of n queries; that of theta1 is 0: it is added to a whole row of
-   scores, which the softmax does not see. dx lends memory. */
-static void thetas_back(const pe_problem *p, const double *const par[], int64_t h, const double pos[],
-                        int64_t n, const double dy[], double dx[], double *const dpar[])
-{
-    double dtheta2 = 0;
-    for (int64_t s = 0; s < n; s++)
         if (!is_cls(p, pos[s]))
-            dtheta2 += dy[s * width(p) + 2 * p->D + 1];
-    theta_back(p, par, h, 1, dtheta2, dx, dpar);
+            project(p, par, projection_of(side), h, (int64_t)pos[s] + 1, all_channels(p), to + D);
+    }
 }
 
 static void prolong_back(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
@@ -343,18 +364,17 @@ static void prolong_back(const pe_problem *p, const double *const par[], pe_side
 {
     const int64_t D = p->D;
     (void)x;
-    if (side == PE_QUERIES && p->set[CLS].integer && n > 0)
-        thetas_back(p, par, h, pos, n, dy, dx, dpar);
     for (int64_t s = 0; s < n; s++) {
         const double *from = dy + s * width(p);
         if (!is_cls(p, pos[s]))
-            project_back(p, par, projection_of(side), h, (int64_t)pos[s] + 1, from + D, dpar);
+            project_back(p, par, projection_of(side), h, (int64_t)pos[s] + 1, all_channels(p), from + D,
+                         dpar);
         for (int64_t d = 0; d < D; d++)
             dx[s * D + d] = from[d];
     }
 }
 
-/* ---- relative=yes ---- */
+/* ---- relative=yes: a bias by distance; pairs with the class token have theta and their bin instead ---- */
 
 static int64_t bucket_at(const pe_problem *p, int64_t t)
 {
@@ -375,35 +395,47 @@ static void fold(const pe_problem *p, const double *const par[], int64_t h, int6
         dpar[TABLE][bucket_at(p, t0 + i) * p->H + h] += db[i];
 }
 
-/* The bin of a pair with the class token, -1 for any other. The row's rule wins where both are it. */
-static int64_t cls_bin(const pe_problem *p, const pe_tile *tile, int64_t r, int64_t c)
+/* What a pair with the class token has: which theta and, with relative=yes, which bin. The row's rule wins where both
+   are it. */
+static int64_t which_theta(const pe_problem *p, const pe_tile *tile, int64_t r)
 {
-    const int64_t *bins = p->set[CLS_BUCKETS].items;
-    return is_cls(p, tile->q_pos[r])   ? bins[CLS_TO_OTHERS]
-           : is_cls(p, tile->k_pos[c]) ? bins[OTHERS_TO_CLS]
-                                       : -1;
+    return (is_cls(p, tile->q_pos[r]) ? 0 : p->H) + tile->h;
 }
 
-/* Pairs with the class token have their bin instead of the bucket. */
+static int64_t bin_at(const pe_problem *p, const pe_tile *tile, int64_t r)
+{
+    return p->set[CLS_BUCKETS].items[is_cls(p, tile->q_pos[r]) ? CLS_TO_OTHERS : OTHERS_TO_CLS] * p->H +
+           tile->h;
+}
+
+static int has_cls(const pe_problem *p, const pe_tile *tile, int64_t r, int64_t c)
+{
+    return is_cls(p, tile->q_pos[r]) || is_cls(p, tile->k_pos[c]);
+}
+
 static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
 {
-    for (int64_t r = 0; r < tile->rows; r++)
-        for (int64_t c = 0; c < tile->cols; c++) {
-            const int64_t bin       = cls_bin(p, tile, r, c);
-            x[r * tile->stride + c] = bin < 0 ? 0 : par[TABLE][bin * p->H + tile->h];
-        }
+    for (int64_t r = 0; r < tile->rows; r++) {
+        const double own = p->scale * par[THETAS][which_theta(p, tile, r)] +
+                           (is_relative(p->set) ? par[TABLE][bin_at(p, tile, r)] : 0);
+        for (int64_t c = 0; c < tile->cols; c++)
+            x[r * tile->stride + c] = has_cls(p, tile, r, c) ? own : 0;
+    }
 }
 
-/* The bin of the class token's own row learns nothing, for the reason that theta1 does not. */
+/* The class token's own row learns nothing: it has one number for all keys. */
 static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
                        double *const dpar[])
 {
     (void)par;
-    for (int64_t r = 0; dpar[TABLE] && r < tile->rows; r++)
+    for (int64_t r = 0; r < tile->rows; r++)
         for (int64_t c = 0; c < tile->cols; c++) {
-            const int64_t bin = cls_bin(p, tile, r, c);
-            if (bin >= 0 && !is_cls(p, tile->q_pos[r]))
-                dpar[TABLE][bin * p->H + tile->h] += dx[r * tile->stride + c];
+            if (is_cls(p, tile->q_pos[r]) || !has_cls(p, tile, r, c))
+                continue;
+            if (dpar[THETAS])
+                dpar[THETAS][which_theta(p, tile, r)] += p->scale * dx[r * tile->stride + c];
+            if (is_relative(p->set) && dpar[TABLE])
+                dpar[TABLE][bin_at(p, tile, r)] += dx[r * tile->stride + c];
         }
 }
 
@@ -411,12 +443,11 @@ static void terms(const pe_problem *p, pe_terms *s)
 {
     s->scale   = 1.0 / sqrt(2 * (double)p->D);
     s->prepare = (pe_preparation){.fill = prolong, .fold = prolong_back, .width = width(p)};
-    if (!is_relative(p->set))
-        return;
-    s->bias = (pe_by_distance){.fill = fill, .fold = fold};
+    if (is_relative(p->set))
+        s->bias = (pe_by_distance){.fill = fill, .fold = fold};
     if (p->set[CLS].integer)
-        s->hook =
-            (pe_tile_hook){.visit = visit, .visit_back = visit_back, .apart = is_cls, .learns = 1 << TABLE};
+        s->hook = (pe_tile_hook){
+            .visit = visit, .visit_back = visit_back, .apart = is_cls, .learns = 1 << TABLE | 1 << THETAS};
 }
 
 const pe_encoding pe_tupe = {
@@ -434,11 +465,14 @@ const pe_encoding pe_tupe = {
             .param_count   = PE_ROWS(params),
             .row_limit     = "rows",
         },
-    .model    = "rows=8*L+1 cls=no relative=yes max_distance=L+8 sigma=1/sqrt(d_model)",
-    .examples = examples,
-    .check    = check,
-    .has      = has,
-    .init     = init,
-    .terms    = terms,
-    .reach    = reach,
+    .model       = "rows=8*L+1 cls=no relative=yes max_distance=L+8 sigma=1/sqrt(d_model)",
+    .examples    = examples,
+    .check       = check,
+    .has         = has,
+    .init        = init,
+    .terms       = terms,
+    .reach       = reach,
+    .derived     = theta_count,
+    .derive      = make_thetas,
+    .derive_back = make_thetas_back,
 };
