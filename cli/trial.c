@@ -254,11 +254,11 @@ posenc_status cli_trial_plan(cli_trial *t, const posenc_dims *dims, int mask)
     return t->status;
 }
 
-/* Copies the file's par_<name> over the initial value of a parameter. */
+/* Copies the file's par_<name>, or in_<name>, over the initial value of a parameter. */
 static void take_param(cli_trial *t, posenc_tensor *to, int i)
 {
     const char          *name = posenc_param_name(t->e, i);
-    const posenc_tensor *from = find_joined(t, "par_", name);
+    const posenc_tensor *par = find_joined(t, "par_", name), *from = par ? par : find_joined(t, "in_", name);
     char                 is[160], must[160];
     if (!from)
         return;
@@ -292,6 +292,16 @@ posenc_status cli_trial_initial(cli_trial *t, const posenc_dims *dims, posenc_dt
     return t->status;
 }
 
+/* Does parameter i belong to the rotary part? */
+static int is_rotary(const cli_trial *t, int i)
+{
+    const posenc_encoding_info *part = posenc_encoding_part(t->e, POSENC_ROTARY);
+    for (int n = 0; part && n < part->param_count; n++)
+        if (&part->params[n] == posenc_param_describe(t->e, i))
+            return 1;
+    return 0;
+}
+
 posenc_status cli_trial_params(cli_trial *t)
 {
     memset(t->dparams, 0, sizeof t->dparams);
@@ -302,6 +312,8 @@ posenc_status cli_trial_params(cli_trial *t)
         take_param(t, &t->exact[i], i);
         if (find_joined(t, "g_", posenc_param_name(t->e, i)))
             t->dparams[i] = cli_trial_make_like(t, t->with->dtype, &t->params[i]);
+        if (is_rotary(t, i))
+            t->params[i] = t->exact[i];
     }
     return t->status;
 }
