@@ -18,8 +18,6 @@ static pe_attention attention_of(const posenc_plan *plan)
     a.terms = &plan->terms;
     if (plan->terms.prepare.fill)
         a.sizes.D = plan->terms.prepare.width;
-    a.turn          = plan->turn.M ? &plan->turn : NULL;
-    a.turn_keys     = plan->turn.M ? &plan->turn_keys : NULL;
     a.mask          = plan->options.mask;
     a.threads       = plan->threads;
     a.tile_q        = plan->options.tile_q;
@@ -27,6 +25,21 @@ static pe_attention attention_of(const posenc_plan *plan)
     a.max_distances = plan->max_distances;
     a.kernels       = plan->kernels;
     return a;
+}
+
+/* Growth is a matter of pairs, not of rows: rows are turned without it. */
+static void set_turn(pe_attention *a, const pe_run_turn *turn)
+{
+    a->turn      = turn->queries;
+    a->turn_keys = turn->keys;
+    a->grown     = turn->queries && turn->queries->growth ? turn->queries : NULL;
+    if (!a->grown)
+        return;
+    a->plain[0]        = *turn->queries;
+    a->plain[1]        = *turn->keys;
+    a->plain[0].growth = a->plain[1].growth = NULL;
+    a->turn                                 = &a->plain[0];
+    a->turn_keys                            = &a->plain[1];
 }
 
 static void set_parts(pe_attention *a, const posenc_plan *plan, const pe_numbers *numbers, int gradients)
@@ -63,6 +76,7 @@ size_t pe_attend_bytes(const posenc_plan *plan, int run)
         pe_run_turn turn;
         pe_numbers_load(&numbers, plan, PLACES, NULL, NULL, &arena);
         pe_run_turn_make(&turn, plan, &numbers, 0, &arena);
+        set_turn(&a, &turn);
         set_parts(&a, plan, &numbers, 0);
         if (run == POSENC_BACKWARD)
             pe_rotary_slopes(plan, &numbers, 0, 1, NULL, &arena);
@@ -337,8 +351,7 @@ static posenc_status load(pe_attention *a, pe_numbers *numbers, pe_run_turn *tur
     length        = pe_rotary_length(length, &a->k_turn, a->sizes.Lk);
     pe_numbers_load(numbers, plan, PLACES, params, dparams, arena);
     pe_run_turn_make(turn, plan, numbers, length, arena);
-    a->turn      = turn->queries;
-    a->turn_keys = turn->keys;
+    set_turn(a, turn);
     set_parts(a, plan, numbers, dparams != NULL);
     return pe_run_turn_check(turn, plan, who, err);
 }

@@ -21,7 +21,10 @@ typedef struct pe_attention {
     int64_t         D;     /* of the caller's q and k */
     const pe_terms *terms;
     pe_part         parts[PE_OWNERS]; /* those that filled the terms; p is NULL where no part did */
-    const pe_turn  *turn, *turn_keys; /* of queries and of keys; NULL: no rotation */
+    const pe_turn *
+        grown; /* a rotation whose scores grow or decay with distance (xPos); turn is then without: growth.c */
+    pe_turn        plain[2];
+    const pe_turn *turn, *turn_keys; /* of queries and of keys; NULL: no rotation */
 
     posenc_tensor    q, k, v;
     posenc_positions q_pos, k_pos;   /* for distances, one coordinate */
@@ -52,6 +55,9 @@ void pe_tiled_scores(const pe_attention *a, const posenc_tensor *S, pe_arena *ar
 
 /* What the terms add whatever the content: bias [H,Lq,Lk], positions of batch item 0; in double. */
 void pe_attend_bias(const pe_attention *a, const posenc_tensor *bias, pe_arena *arena);
+
+/* growth[D]: by what the logarithm of a channel's share of q.k changes per token of distance; zeros where nothing turns. */
+void pe_channel_growth(const pe_turn *grown, int64_t D, double growth[]);
 
 /* Rows of a member for the distances t0 .. t0+n-1, and what becomes of their cotangents. */
 void pe_member_fill(const pe_part *part, const pe_by_distance *m, int64_t width, int64_t h, int64_t t0,

@@ -19,6 +19,7 @@ typedef struct head {
     const pe_attention *a;
     int64_t             b, h;
     double             *Q, *K, *V; /* [Lq,forms,D] and [Lk,D] prepared and rotated, [Lk,Dv] */
+    double             *growth;    /* [D], and [threads, D] factors of a pair: growth.c */
     double *raw, *draw;     /* rows as the caller has them, [max(Lq,Lk), a->D], where they are prepared */
     double *q_pos, *k_pos;  /* [Lq], [Lk] */
     double *by[PE_KINDS];   /* members by t - distances.low: [count, width] */
@@ -65,12 +66,15 @@ static head lay_out(const pe_attention *a, pe_arena *arena, int backward)
 {
     const pe_problem *p = &a->sizes;
     head              x = {.a = a};
-    x.raw               = pe_take_doubles(arena, raw_size(a));
-    x.Q                 = pe_take_doubles(arena, p->Lq * query_width(a));
-    x.K                 = pe_take_doubles(arena, p->Lk * p->D);
-    x.V                 = pe_take_doubles(arena, p->Lk * p->Dv);
-    x.q_pos             = pe_take_doubles(arena, p->Lq);
-    x.k_pos             = pe_take_doubles(arena, p->Lk);
+    x.growth            = pe_take_doubles(arena, a->grown ? (1 + a->threads) * p->D : 0);
+    if (a->grown && arena->memory)
+        pe_channel_growth(a->grown, p->D, x.growth);
+    x.raw   = pe_take_doubles(arena, raw_size(a));
+    x.Q     = pe_take_doubles(arena, p->Lq * query_width(a));
+    x.K     = pe_take_doubles(arena, p->Lk * p->D);
+    x.V     = pe_take_doubles(arena, p->Lk * p->Dv);
+    x.q_pos = pe_take_doubles(arena, p->Lq);
+    x.k_pos = pe_take_doubles(arena, p->Lk);
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
         x.by[kind] = pe_take_doubles(arena, table_size(a, kind));
     x.rows  = pe_take_doubles(arena, ROWS * a->threads * longest_row(p));
@@ -233,16 +237,37 @@ static void visit_row(const head *x, int64_t i, double *s, int thread)
     a->terms->hook.visit(part->p, part->par, &tile, s);
 }
 
+/* What multiplies each channel of the product of a pair; NULL: 1. The memory is the thread's. */
+static const double *pair_growth(const head *x, int64_t i, int64_t j, int thread)
+{
+    const int64_t D = x->a->sizes.D;
+    double       *f = x->growth + (1 + thread) * D;
+    if (!x->a->grown)
+        return NULL;
+    for (int64_t d = 0; d < D; d++)
+        f[d] = exp(x->growth[d] * (x->q_pos[i] - x->k_pos[j]));
+    return f;
+}
+
+/* sum of f (a + b) c, where f and b may be NULL */
+static double dot_grown(const double *a, const double *b, const double *c, const double *f, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; f && i < n; i++)
+        sum += f[i] * (a[i] + (b ? b[i] : 0)) * c[i];
+    return f ? sum : dot_shifted(a, b, c, n);
+}
+
 /* (q_i + u) . k_j; with two forms the modulus of both, and in share (may be NULL) how far each moves it. */
-static double product(const head *x, int64_t i, int64_t j, double share[2])
+static double product(const head *x, int64_t i, int64_t j, double share[2], int thread)
 {
     const pe_attention *a = x->a;
     const int64_t       D = a->sizes.D;
-    const double       *q = x->Q + i * query_width(a), *k = x->K + j * D;
-    const double        s1 = dot_shifted(q, pe_head_vector(a, a->terms->u, x->h), k, D);
+    const double       *q = x->Q + i * query_width(a), *k = x->K + j * D, *f = pair_growth(x, i, j, thread);
+    const double        s1 = dot_grown(q, pe_head_vector(a, a->terms->u, x->h), k, f, D);
     if (pe_forms(a->terms) == 1)
         return s1;
-    const double s2 = dot(q + D, k, D), modulus = hypot(s1, s2);
+    const double s2 = dot_grown(q + D, NULL, k, f, D), modulus = hypot(s1, s2);
     if (share) {
         share[0] = modulus > 0 ? s1 / modulus : 0;
         share[1] = modulus > 0 ? s2 / modulus : 0;
@@ -267,7 +292,7 @@ static void score_row(const head *x, int64_t i, double *s, int thread)
     double *products = row_for(x, thread, PRODUCTS);
     for (int64_t j = 0; j < p->Lk; j++)
         products[j] = !pe_is_allowed(a, x->b, x->h, i, j) ? -INFINITY
-                      : m->hook.content                   ? m->scale * product(x, i, j, NULL)
+                      : m->hook.content                   ? m->scale * product(x, i, j, NULL, thread)
                                                           : 0; /* nobody looks */
     visit_row(x, i, s, thread);
     for (int64_t j = 0; j < p->Lk; j++) {
@@ -284,7 +309,7 @@ static void score_row(const head *x, int64_t i, double *s, int thread)
             sum += dot(k, B, p->D);
         if (m->G != PE_NONE)
             sum += dot_shifted(q, us, pe_segment_vector(a, x->h, differs(x, i, j)), p->D);
-        s[j] += m->scale * (product(x, i, j, NULL) + sum) + (b ? *b : 0);
+        s[j] += m->scale * (product(x, i, j, NULL, thread) + sum) + (b ? *b : 0);
     }
 }
 
@@ -364,6 +389,13 @@ static void add(double *x, double f, const double *y, int64_t n)
         x[i] += f * y[i];
 }
 
+/* x += f*g*y, where g may be NULL */
+static void add_grown(double *x, double f, const double *y, const double *g, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] += f * (g ? g[i] : 1) * y[i];
+}
+
 /* scale * (q_i + us) . G[z]; f = scale * dS */
 static void segment_back(head *x, int64_t i, double f, int z)
 {
@@ -388,15 +420,16 @@ static void product_back(head *x, int64_t i, int64_t j, double f)
     const double       *u = pe_head_vector(a, a->terms->u, x->h), *k = x->K + j * D;
     double             *du       = pe_head_vector_gradient(a, a->terms->u, x->h);
     double              share[2] = {1, 0};
-    product(x, i, j, share);
+    product(x, i, j, share, 0);
+    const double *g = pair_growth(x, i, j, 0);
     for (int64_t form = 0; form < pe_forms(a->terms); form++) {
-        add(x->dQ + i * query_width(a) + form * D, f * share[form], k, D);
-        add(x->dK + j * D, f * share[form], x->Q + i * query_width(a) + form * D, D);
+        add_grown(x->dQ + i * query_width(a) + form * D, f * share[form], k, g, D);
+        add_grown(x->dK + j * D, f * share[form], x->Q + i * query_width(a) + form * D, g, D);
     }
     if (u)
-        add(x->dK + j * D, f * share[0], u, D);
+        add_grown(x->dK + j * D, f * share[0], u, g, D);
     if (du)
-        add(du, f * share[0], k, D);
+        add_grown(du, f * share[0], k, g, D);
 }
 
 /* The gradient of one score: dS is the cotangent of S[i,j], dproduct (dS and the hook's share) that of its product. Above

@@ -19,6 +19,7 @@
 /* The keys and values of one (item, key head) pair, ready for products. */
 typedef struct packed_pair {
     float       *Kt;     /* [key_tiles, D, Bcp] */
+    float       *Kgt;    /* the same, grown */
     float       *V;      /* [Lk, Dvp], where the caller's rows cannot be used as they are */
     const float *values; /* V or the caller's memory */
     int64_t      v_stride;
@@ -39,6 +40,7 @@ static void lay_out_pair(const pe_tiles *T, packed_pair *pair, pe_arena *arena)
     const pe_problem *p = &T->a->sizes;
     packed_pair       x = {0};
     x.Kt                = pe_take_floats(arena, T->key_tiles * p->D * T->Bcp);
+    x.Kgt               = pe_take_floats(arena, T->a->grown ? T->key_tiles * p->D * T->Bcp : 0);
     x.V                 = pe_take_floats(arena, p->Lk * T->Dvp);
     x.key               = pe_take_floats(arena, pe_padded(p->Lk) + PE_LANES);
     if (arena->memory)
@@ -72,6 +74,10 @@ static void pack_pair(void *context, int64_t index, int thread)
         const int64_t j0 = J * T->Bc, C = pe_smaller(T->Bc, p->Lk - j0);
         pe_load_turned(T, T->scratch + thread, rows, NULL, PE_KEYS, b, g, j0, C);
         pe_transpose(x->Kt + J * p->D * T->Bcp, T->Bcp, rows, T->Dp, C, p->D);
+        if (!T->a->grown)
+            continue;
+        pe_grow_keys(T, T->scratch + thread, T->scratch[thread].Kg, rows, b, j0, C);
+        pe_transpose(x->Kgt + J * p->D * T->Bcp, T->Bcp, T->scratch[thread].Kg, T->Dp, C, p->D);
     }
     pack_values(T, x, b, g);
     x->key_mask = pe_key_mask(T, x->key, b);
@@ -173,11 +179,12 @@ static void forward_tile(void *context, int64_t index, int thread)
         pe_scale_queries(T, Q2, NULL, h, R);
     z->Q2 = Q2;
     if (pe_is_sharp(T))
-        pe_sharpen(T, z, b, h, i0, R, f->S != NULL);
+        pe_sharpen_row(T, z, b, h, i0, R, f->S != NULL);
     const int leftwards = a->terms->hook.state > 0;
     for (int64_t step = 0; step < T->key_tiles; step++) {
         const int64_t J = leftwards ? T->key_tiles - 1 - step : step,
                       C = pe_smaller(T->Bc, p->Lk - J * T->Bc);
+        z->Kgt          = x->Kgt + J * p->D * T->Bcp;
         if (!pe_tile_scores(T, z, z->S, b, h, I, J, z->Qu, Qw, x->Kt + J * p->D * T->Bcp, x->key_mask,
                             !leftwards))
             continue;

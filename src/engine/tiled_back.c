@@ -44,9 +44,9 @@ typedef struct backward {
     double **hook_pointers;  /* [G*chunks, PE_HOOK_PARAMS] */
     double  *total, *mass;   /* [D] of one head: see find_residue */
     int64_t  hook_count;
-    double  *state;    /* [H,Lq,PE_HOOK_STATE] of a hook that travels */
-    int      is_short; /* rows of at most PE_SHORT keys: delta is taken from the weights themselves */
-    double  *moments;  /* [H,Lq,2] of such rows: sums of W and W*dW */
+    double  *state;  /* [H,Lq,PE_HOOK_STATE] of a hook that travels */
+    int is_short;    /* rows of at most PE_SHORT keys, or sharp: delta is taken from the weights themselves */
+    double *moments; /* [H,Lq,2] of such rows: sums of W and W*dW */
 } backward;
 
 enum { MANY_HEADS = 4 };
@@ -192,6 +192,11 @@ static void load_keys(const backward *w, pe_scratch *z, int64_t g, int64_t J)
     const int64_t     j0 = J * T->Bc, C = pe_smaller(T->Bc, p->Lk - j0);
     pe_load_turned(T, z, z->K, NULL, PE_KEYS, w->b, g, j0, C);
     pe_transpose(z->Kt, T->Bcp, z->K, T->Dp, C, p->D);
+    if (T->a->grown) {
+        pe_grow_keys(T, z, z->Kg, z->K, w->b, j0, C);
+        pe_transpose(z->Kgt_own, T->Bcp, z->Kg, T->Dp, C, p->D);
+        z->Kgt = z->Kgt_own;
+    }
     pe_load_plain(z->rows, T->Dvp, &T->a->v, w->b, g, j0, C, p->Dv);
     pe_transpose(z->Vt, T->Bcp, z->rows, T->Dvp, C, p->Dv);
 }
@@ -530,13 +535,31 @@ static int weights_back(const backward *w, const pair *x, pe_scratch *z, int sum
     z->lse          = w->lse + at;
     z->Q2           = second_form(w, w->Qu + at * T->Dp);
     if (pe_is_sharp(T))
-        pe_sharpen(T, z, w->b, x->h, x->i0, x->R, 0);
+        pe_sharpen_tile(T, z, w->b, x->h, x->i0, x->R, x->j0, x->C, w->lse + at);
     if (!pe_tile_scores(T, z, z->S, w->b, x->h, x->I, x->J, Qu, Qw, z->Kt, w->key_mask, 0))
         return 0;
     k->weights(z->S, T->Bcp, lse_of_scores(w, x, z), x->R, x->C);
     k->product(z->W, T->Bcp, dO, T->Dvp, 1, z->Vt, T->Bcp, x->R, x->C, p->Dv, 0);
     values_back(w, x, z, z->S, z->W, dO, sums);
     return 1;
+}
+
+/* Products of grown queries and keys: dKg sees the queries as they were grown, dQ the keys by the same factors. */
+static void grown_back(const backward *w, const pair *x, pe_scratch *z, const float *dS, const float *Qg,
+                       float *dQ, double *sums)
+{
+    const pe_tiles   *T = &w->T;
+    const int64_t     D = T->a->sizes.D;
+    const pe_kernels *k = T->a->kernels;
+    k->product(z->dKg, T->Dp, dS, 1, T->Bcp, Qg, T->Dp, x->C, D, x->R, 1);
+    k->product(z->rows, T->Dp, dS, T->Bcp, 1, z->Kg, T->Dp, x->R, D, x->C, 0);
+    for (int64_t r = 0; r < x->R; r++)
+        for (int64_t d = 0; d < D; d++) {
+            const float dq = z->rows[r * T->Dp + d] * z->grow[r * T->Dp + d];
+            dQ[r * T->Dp + d] += dq;
+            if (sums)
+                sums[d] += (double)dq;
+        }
 }
 
 /* The cotangent of a modulus: the second form's share of it goes to its queries and the keys, dS becomes the first's. */
@@ -552,6 +575,10 @@ static void forms_back(const backward *w, const pair *x, pe_scratch *z, float *d
             z->S2[at]        = dS[at] * z->share[n + at];
             dS[at] *= z->share[at];
         }
+    if (T->a->grown) {
+        grown_back(w, x, z, z->S2, z->Qg + T->Br * T->Dp, x->dQ + w->chunks * p->H * p->Lq * T->Dp, NULL);
+        return;
+    }
     k->product(z->dK, T->Dp, z->S2, 1, T->Bcp, z->Q2, T->Dp, x->C, p->D, x->R, 1);
     k->product(x->dQ + w->chunks * p->H * p->Lq * T->Dp, T->Dp, z->S2, T->Bcp, 1, z->K, T->Dp, x->R, p->D,
                x->C, 1);
@@ -589,6 +616,10 @@ static void pair_back(const backward *w, const pair *x, pe_scratch *z)
         hook_back(w, x, z, dS);
     if (z->Q2)
         forms_back(w, x, z, dS);
+    if (a->grown) {
+        grown_back(w, x, z, dS, z->Qg, x->dQ, w->wants_u ? x->du : NULL);
+        return;
+    }
     k->product(z->dK, T->Dp, dS, 1, T->Bcp, w->Qu + at * T->Dp, T->Dp, x->C, D, x->R, 1);
     query_product(w, x, z, dS, T->Bcp, z->K, x->C, w->wants_u ? x->du : NULL);
 }
@@ -627,12 +658,18 @@ static void chunk_back(void *context, int64_t index, int thread)
         const int64_t j0 = J * T->Bc, C = pe_smaller(T->Bc, p->Lk - j0);
         load_keys(w, z, g, J);
         memset(z->dK, 0, (size_t)(C * T->Dp) * sizeof(float));
+        if (T->a->grown)
+            memset(z->dKg, 0, (size_t)(C * T->Dp) * sizeof(float));
         memset(z->dV, 0, (size_t)(C * T->Dvp) * sizeof(float));
         for (int64_t h = g * group; h < (g + 1) * group; h++)
             for (int64_t I = 0; I < T->query_tiles; I++) {
                 const pair x = pair_of(w, h, chunk, I, J);
                 pair_back(w, &x, z);
             }
+        if (T->a->grown) {
+            pe_grow_keys(T, z, z->dKg, z->dKg, w->b, j0, C);
+            add(z->dK, 1, z->dKg, C * T->Dp);
+        }
         pe_store_turned(T, z->dK, PE_KEYS, &T->a->dk, w->b, g, j0, C);
         if (T->a->terms->prepare.fold)
             memcpy(w->dK + (g * p->Lk + j0) * T->Dp, z->dK, (size_t)(C * T->Dp) * sizeof(float));
@@ -806,7 +843,7 @@ void pe_tiled_backward(const pe_attention *a, pe_arena *arena)
     const pe_problem *p = &a->sizes;
     backward          w = {.T = pe_tiles_make(a, arena, 1)};
     w.chunks            = chunk_count(&w.T);
-    w.is_short          = p->Lk <= PE_SHORT;
+    w.is_short          = p->Lk <= PE_SHORT || pe_is_sharp(&w.T);
     decide(&w, !arena->memory);
     lay_out_item(&w, arena);
     lay_out_sums(&w, arena);

@@ -52,16 +52,23 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
     y.high                = pe_take(arena, (size_t)T->Br * sizeof(int32_t));
     y.chunk               = pe_take_doubles(arena, PE_CHUNK * wide);
     if (m->prepare.fill) {
-        const int64_t most = tall > PE_SHORT ? tall : PE_SHORT; /* rows at once */
-        y.raw              = pe_take_doubles(arena, most * a->D);
-        y.made             = pe_take_doubles(arena, tall * pe_forms(m) * a->sizes.D);
-        y.at               = pe_take_doubles(arena, most);
-        y.draw             = pe_take_doubles(arena, backward ? tall * a->D : 0);
+        y.raw  = pe_take_doubles(arena, tall * a->D);
+        y.made = pe_take_doubles(arena, tall * pe_forms(m) * a->sizes.D);
+        y.at   = pe_take_doubles(arena, tall);
+        y.draw = pe_take_doubles(arena, backward ? tall * a->D : 0);
     }
     if (m->prepare.sharp) {
-        y.sharp = pe_take_doubles(arena, T->Br * PE_SHORT);
-        y.keys  = pe_take_doubles(arena, PE_SHORT * a->sizes.D);
+        y.sharp = pe_take_doubles(arena, T->Br * (backward ? T->Bc : pe_smaller(a->sizes.Lk, PE_SHARP)));
+        y.keys  = pe_take_doubles(arena, T->Bc * a->sizes.D);
         y.top   = pe_take_doubles(arena, T->Br);
+    }
+    if (a->grown) {
+        y.Qg      = pe_take_floats(arena, pe_forms(m) * T->Br * T->Dp);
+        y.grow    = pe_take_floats(arena, T->Br * T->Dp);
+        y.between = pe_take_floats(arena, T->Dp);
+        y.Kg      = pe_take_floats(arena, T->Bc * T->Dp);
+        y.dKg     = pe_take_floats(arena, backward ? T->Bc * T->Dp : 0);
+        y.Kgt_own = pe_take_floats(arena, backward ? a->sizes.D * T->Bcp : 0);
     }
     if (pe_forms(m) > 1) {
         y.S2    = pe_take_floats(arena, T->Br * T->Bcp);
@@ -124,6 +131,7 @@ pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
     for (int z = 0; z < a->threads; z++)
         lay_out_scratch(&T, T.scratch ? T.scratch + z : NULL, arena, backward);
     lay_out_turn_tables(&T, arena);
+    pe_growth_lay_out(&T, arena);
     pe_tables_lay_out(&T, arena, backward);
     if (!arena->memory)
         return T;
@@ -471,7 +479,14 @@ static double bias_of(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t
                : 0;
 }
 
-static void visit_hook(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int64_t C)
+/* One of the products that are there in double, less what is taken from its row. */
+static double sharp_product(const pe_scratch *z, int64_t r, int64_t c)
+{
+    return z->sharp[r * z->sharp_stride + z->j0 - z->sharp_from + c] - z->top[r];
+}
+
+/* X goes to z->extra; sharp products take it in double before they are rounded. */
+static void visit_hook(const pe_tiles *T, pe_scratch *z, float *s, int64_t h, int64_t R, int64_t C)
 {
     const pe_attention *a    = T->a;
     const pe_tile       tile = pe_hook_tile(T, z, h, R, C);
@@ -480,7 +495,11 @@ static void visit_hook(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, i
         const double less = pe_is_shifted(T, z) && z->lse[r] != -INFINITY ? (double)z->lse[r] : 0;
         for (int64_t c = 0; c < C; c++) {
             const double bias = pe_pair_is_apart(T, z, r, c) ? bias_of(T, z, h, r, c) : 0;
-            z->extra[r * T->Bcp + c] += (float)(z->x[r * C + c] - less - bias);
+            const double more = z->x[r * C + c] - less - bias;
+            if (pe_is_sharp(T))
+                s[r * T->Bcp + c] = (float)(sharp_product(z, r, c) + more);
+            else
+                z->extra[r * T->Bcp + c] += (float)more;
         }
     }
 }
@@ -558,12 +577,12 @@ static void fill_extra(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, i
         mask_explicitly(T, z, b, h, i0, R, j0, C);
 }
 
-/* The tile's share of the products that are there in double. */
+/* The tile's share of them. */
 static void take_sharp(const pe_tiles *T, const pe_scratch *z, float *s, int64_t R, int64_t C)
 {
     for (int64_t r = 0; r < R; r++)
         for (int64_t c = 0; c < T->Bcp; c++)
-            s[r * T->Bcp + c] = c < C ? (float)z->sharp[r * PE_SHORT + z->j0 + c] : 0;
+            s[r * T->Bcp + c] = c < C ? (float)sharp_product(z, r, c) : 0;
 }
 
 /* The modulus of both forms; backward, the share of each in it besides: 0 where both are 0 and no direction is known. */
@@ -582,6 +601,28 @@ static void join_forms(const pe_tiles *T, pe_scratch *z, float *s, int64_t R, in
         }
 }
 
+/* Products of the tile's queries and keys, grown where that is asked for; of both forms their modulus. */
+static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t R, int64_t C,
+                          const float *Qu, const float *Kt)
+{
+    const pe_attention *a  = T->a;
+    const float        *Q2 = z->Q2;
+    if (a->grown) {
+        pe_grow_queries(T, z, b, Qu, R, C);
+        Qu = z->Qg;
+        Q2 = z->Q2 ? z->Qg + T->Br * T->Dp : NULL;
+        Kt = z->Kgt;
+    }
+    if (pe_is_sharp(T))
+        take_sharp(T, z, s, R, C);
+    else
+        a->kernels->product(s, T->Bcp, Qu, T->Dp, 1, Kt, T->Bcp, R, C, a->sizes.D, 0);
+    if (!Q2)
+        return;
+    a->kernels->product(z->S2, T->Bcp, Q2, T->Dp, 1, Kt, T->Bcp, R, C, a->sizes.D, 0);
+    join_forms(T, z, s, R, C);
+}
+
 int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
                    const float *Qu, const float *Qw, const float *Kt, const float *key, int reuse)
 {
@@ -594,14 +635,7 @@ int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_
         return 0;
     z->i0 = i0;
     z->j0 = j0;
-    if (pe_is_sharp(T))
-        take_sharp(T, z, s, R, C);
-    else
-        a->kernels->product(s, T->Bcp, Qu, T->Dp, 1, Kt, T->Bcp, R, C, p->D, 0);
-    if (z->Q2) {
-        a->kernels->product(z->S2, T->Bcp, z->Q2, T->Dp, 1, Kt, T->Bcp, R, C, p->D, 0);
-        join_forms(T, z, s, R, C);
-    }
+    multiply_tile(T, z, s, b, R, C, Qu, Kt);
     if (T->skewed && pe_has(a->terms, PE_A)) {
         band_product(T, z, h, Qw, i0, R, J, C, reuse);
         terms.skewed      = z->gamma + R - 1;
@@ -627,7 +661,7 @@ int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_
     if (a->terms->hook.content)
         widen_content(T, z, b, h, i0, R, j0, C, s, Qu);
     if (hooked)
-        visit_hook(T, z, h, R, C);
+        visit_hook(T, z, s, h, R, C);
     a->kernels->scores_finish(s, T->Bcp, &terms, R, C);
     return 1;
 }

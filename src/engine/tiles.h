@@ -68,8 +68,13 @@ typedef struct pe_scratch {
     float       *Qu, *Qw, *rows; /* [forms, Br, Dp], [Br, Dp], [max(Br,Bc), max(Dp,Dvp)] */
     double      *raw, *draw;     /* [max(Br,Bc), a->D] rows to prepare and their cotangents */
     double      *made, *at;      /* [max(Br,Bc), forms*D] prepared rows, [max(Br,Bc)] their positions */
-    double      *sharp, *keys, *top; /* [Br, PE_SHORT] products, [PE_SHORT, D], [Br]: sharp.c */
-    const float *Q2;                 /* the second form of the queries at hand; NULL: there is one */
+    double      *sharp, *keys, *top;  /* [Br, sharp_stride], [Bc, D], [Br]: sharp.c */
+    int64_t sharp_stride, sharp_from; /* of the products that are there: columns per row, the first column */
+    float  *Qg, *grow, *between; /* growth: [forms, Br, Dp] grown queries, [Br, Dp] their factors, [Dp] */
+    float  *Kg, *dKg;            /* backward: [Bc, Dp] grown keys and their cotangents */
+    float  *Kgt;                 /* grown keys of the tile transposed [D, Bcp]: the caller's, or Kgt_own */
+    float  *Kgt_own;             /* backward */
+    const float *Q2;             /* the second form of the queries at hand; NULL: there is one */
     float       *S2,
         *share; /* [Br, Bcp], [2, Br, Bcp]: products of the second form; backward, how far each moves S */
     float   *O, *m, *l, *f;              /* [Br, Dvp], [Br] each */
@@ -80,7 +85,8 @@ typedef struct pe_scratch {
     int64_t  gamma_key; /* the key tile for which the left part of gamma is there already; -1: none */
 } pe_scratch;
 
-enum { PE_CHUNK = 64, PE_SHORT = 64 }; /* distances asked of a room at once; keys of a short row */
+/* Distances asked of a room at once; keys of a short row, whose delta is exact; keys of a row that may be sharp. */
+enum { PE_CHUNK = 64, PE_SHORT = 64, PE_SHARP = 4096 };
 
 typedef struct pe_tiles {
     const pe_attention *a;
@@ -92,7 +98,9 @@ typedef struct pe_tiles {
     int64_t             e_low, e_high; /* skewed: allowed iff e_low <= i - j <= e_high */
     pe_band             band;
     pe_table            by[PE_KINDS];
-    double             *center; /* [H] what was taken from the bias before it was rounded; NULL: nothing */
+    double             *center;  /* [H] what was taken from the bias before it was rounded; NULL: nothing */
+    double             *growth;  /* [D] of a rotation that grows; NULL: none */
+    float              *q_grown; /* [batches, Lq, Dp] factors of queries within their tile */
     float              *q_table, *k_table; /* cosines and sines [batches, L, 2M] */
     int64_t             q_batches, k_batches;
     pe_scratch         *scratch; /* [threads] */
@@ -151,11 +159,20 @@ static inline int pe_is_shifted(const pe_tiles *T, const pe_scratch *z)
 /* May the hook have something to say of the tile at hand? */
 int pe_tile_is_hooked(const pe_tiles *T, const pe_scratch *z, int64_t R, int64_t C);
 
-/* sharp.c: are products taken in double? Then pe_sharpen comes before the tiles of a query tile; it fills z->sharp with
-   all its products less z->top, the largest of the row (0 where scores themselves are wanted: `whole`). */
+/* growth.c. Factors of a run; before the product of a tile, queries times what they grow by until its keys (z->Qg, z->grow);
+   keys times what they lack (`to` may be K; the adjoint is the same). */
+void pe_growth_lay_out(pe_tiles *T, pe_arena *arena);
+void pe_grow_queries(const pe_tiles *T, pe_scratch *z, int64_t b, const float *Qu, int64_t R, int64_t C);
+void pe_grow_keys(const pe_tiles *T, const pe_scratch *z, float *to, const float *K, int64_t b, int64_t j0,
+                  int64_t C);
+
+/* sharp.c: are products taken in double? Then they are there, in z->sharp with what is to be taken from each row in z->top,
+   before the tiles of a query tile (forward; `whole`: scores themselves are wanted, nothing is taken), or of one tile
+   (backward: lse is taken). */
 int  pe_is_sharp(const pe_tiles *T);
-void pe_sharpen(const pe_tiles *T, const pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R,
-                int whole);
+void pe_sharpen_row(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R, int whole);
+void pe_sharpen_tile(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R,
+                     int64_t j0, int64_t C, const float lse[]);
 
 /* n prepared rows of q or k in double, as pe_load_turned makes them, into `to`; z lends its memory. */
 void pe_prepare_exactly(const pe_tiles *T, const pe_scratch *z, double *to, pe_side side, int64_t b,

@@ -259,6 +259,82 @@ static void the_factor_of_the_cosine_stops_at_its_limit_and_learns_no_more(void 
     case_free(&c);
 }
 
+/* ---- xPos: the factor of a pair depends on its distance, however far from 0 both stand ---- */
+
+static attention_result xpos_at(const char *spec, double start, int wide)
+{
+    attention_case c = small_case(spec, 70, 8);
+    c.options.mask   = POSENC_MASK_CAUSAL;
+    c.q_pos = c.k_pos  = posenc_positions_range(start, 1);
+    attention_result r = case_run(&c, wide);
+    case_free(&c);
+    return r;
+}
+
+static double largest_between(const array *a, int a_wide, const array *b, int b_wide)
+{
+    double most = 0;
+    for (int64_t i = 0; i < a->count; i++) {
+        const double x = a_wide ? a->wide[i] : (double)a->narrow[i],
+                     y = b_wide ? b->wide[i] : (double)b->narrow[i];
+        most           = isfinite(x - y) ? fmax(most, fabs(x - y)) : INFINITY;
+    }
+    return most;
+}
+
+static void xpos_is_the_same_at_any_distance_from_the_origin(void **state)
+{
+    static const char *const specs[] = {"xpos", "xpos[layout=half:dim=6]+alibi"};
+    (void)state;
+    for (size_t n = 0; n < sizeof specs / sizeof *specs; n++)
+        for (int wide = 0; wide < 2; wide++) {
+            attention_result here = xpos_at(specs[n], 0, wide), far = xpos_at(specs[n], 1000000, wide);
+            assert_true(largest_between(&here.o, wide, &far.o, wide) <= (wide ? 1e-12 : 2e-6));
+            assert_true(largest_between(&here.dq, wide, &far.dq, wide) <= (wide ? 1e-11 : 2e-5));
+            assert_true(largest_between(&here.dk, wide, &far.dk, wide) <= (wide ? 1e-11 : 2e-5));
+            result_free(&here), result_free(&far);
+        }
+}
+
+/* Beside other members only the product grows; vectors that queries or keys meet do not. */
+static void xpos_far_out_is_one_thing_to_both_executors(void **state)
+{
+    static const char *const specs[] = {"xpos+shaw[max_relative=4]", "xpos+huang_m4[sigma=0.3]",
+                                        "xpos+transformer_xl[sigma=0.3]", "xpos+complex_order_attention",
+                                        "xpos+cope[npos=70]"};
+    (void)state;
+    for (size_t n = 0; n < sizeof specs / sizeof *specs; n++) {
+        attention_result want = xpos_at(specs[n], 300000, 1), got = xpos_at(specs[n], 300000, 0);
+        assert_true(largest_between(&got.o, 0, &want.o, 1) <= 4e-6);
+        assert_true(largest_between(&got.dq, 0, &want.dq, 1) <= 4e-5);
+        assert_true(largest_between(&got.dk, 0, &want.dk, 1) <= 4e-5);
+        result_free(&want), result_free(&got);
+    }
+}
+
+/* ---- Swin V2: windows of every published size, cosines times 100 ---- */
+
+static void large_windows_keep_the_digits_of_sharp_scores(void **state)
+{
+    attention_case c = small_case("swin_v2[window=12x12:mlp_width=4]", 144, 16);
+    (void)state;
+    array_set(&c.params[3], 0, 6);
+    attention_result want = case_run(&c, 1), got = case_run(&c, 0);
+    const struct {
+        const array *got, *want;
+        double       tolerance;
+    } all[] = {{&got.o, &want.o, 2e-6},
+               {&got.dq, &want.dq, 2e-5},
+               {&got.dk, &want.dk, 2e-5},
+               {&got.dv, &want.dv, 2e-5}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const array *none[DISTURBED] = {all[i].want, all[i].want};
+        assert_true(array_error(all[i].got, all[i].want, none, all[i].tolerance, 0) <= 1);
+    }
+    result_free(&want), result_free(&got);
+    case_free(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +345,9 @@ int main(void)
         cmocka_unit_test(a_distance_on_a_grid_counts_rows_by_its_columns),
         cmocka_unit_test(the_class_token_is_known_by_its_position),
         cmocka_unit_test(the_factor_of_the_cosine_stops_at_its_limit_and_learns_no_more),
+        cmocka_unit_test(xpos_is_the_same_at_any_distance_from_the_origin),
+        cmocka_unit_test(xpos_far_out_is_one_thing_to_both_executors),
+        cmocka_unit_test(large_windows_keep_the_digits_of_sharp_scores),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,10 +9,12 @@
  * Learns   nothing
  * Source   Sun et al. 2022, arXiv:2212.10554; microsoft/torchscale, component/xpos_relative_position.py
  *
- * For keys in the future the factor grows without bound instead, so xPos is refused without a causal mask. Scores do not
- * depend on `center`; torchscale puts it in the middle of the present sequence, so its keys change when the sequence
- * grows, here it is a fixed number. Far from it one factor leaves the range of float (around 36 000 tokens with the
- * standards): put center into the middle of longer positions, or use F64.
+ * For keys in the future the factor grows without bound instead, so xPos is refused without a causal mask.
+ *
+ * Attention multiplies the pair by zeta^(t/scale_base) itself, whatever the positions and whatever `center`. Rotation alone
+ * (posenc_rotate) has to give queries and keys a factor each: they depend on `center`, which torchscale puts in the middle
+ * of the present sequence, so its keys change when the sequence grows; here it is a fixed number. Some 36 000 tokens from it
+ * a factor leaves the range of float (with the standards): there rotate to F64, or put center into the middle.
  */
 #include "encodings/encoding.h"
 
@@ -25,7 +27,8 @@ static const posenc_setting_info settings[] = {
     {"base", "real", "10000", "1<..", "theta of the rotation"},
     {"scale_base", "real", "512", "0<..", "tokens after which a pair has decayed to zeta"},
     {"gamma", "real", "0.4", "0<..", "how much of the fastest pair is left: zeta_0 = gamma/(1 + gamma)"},
-    {"center", "real", "0", "", "position where both factors are 1"},
+    {"center", "real", "0", "",
+     "rotation alone: where both factors are 1; beyond some 36000 tokens float overflows"},
     {0},
 };
 static_assert(PE_ROWS(settings) == CENTER + 1, "ORDER settings");

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * growth.c: pairs of channels whose share of a score decays with distance (xPos)
+ *
+ * Formula  pair m of q_i . k_j is multiplied by exp(growth_m (P(i) - P(j)))
+ * Source   Sun et al. 2022, arXiv:2212.10554, section 3
+ *
+ * The paper multiplies a query by exp(growth_m P(i)) and a key by exp(-growth_m P(j)), which leaves the range of any
+ * number somewhere: near position 36 000 in float. Only the distance counts, so here a tile of keys has a centre c: its
+ * keys are multiplied by exp(-growth_m (P(j) - c)), never far from 1, and the queries that meet it by exp(growth_m
+ * (P(i) - c)), which only vanishes. Along ranges that is a factor of the query's own tile times one of the two
+ * tiles; positions without a pattern are taken one by one.
+ */
+#include <math.h>
+
+#include "engine/tiles.h"
+
+void pe_channel_growth(const pe_turn *grown, int64_t D, double growth[])
+{
+    for (int64_t d = 0; d < D; d++)
+        growth[d] = 0;
+    for (int64_t m = 0; m < grown->M; m++) {
+        int64_t channels[2];
+        pe_turn_channels(grown, grown->layout_out, m, channels);
+        growth[channels[0]] = growth[channels[1]] = grown->growth[m];
+    }
+}
+
+/* Masked pairs may stand anywhere; what they are multiplied by must only be finite, also as a product of two. */
+static float factor(double exponent)
+{
+    enum { MOST = 40 };
+    return (float)exp(fmin(fmax(exponent, -MOST), MOST));
+}
+
+/* Neighbours are most often the same: pairs of channels, and those that do not turn. */
+static void fill_row(const pe_tiles *T, double distance, float to[])
+{
+    for (int64_t d = 0; d < T->a->sizes.D; d++)
+        to[d] = T->growth[d] == 0                           ? 1
+                : d > 0 && T->growth[d] == T->growth[d - 1] ? to[d - 1]
+                                                            : factor(T->growth[d] * distance);
+    for (int64_t d = T->a->sizes.D; d < T->Dp; d++)
+        to[d] = 0;
+}
+
+/* The position of the middle of a tile. */
+static double center_of(const posenc_positions *pos, int64_t b, int64_t s0, int64_t n)
+{
+    return pe_position(pos, b, s0 + n / 2);
+}
+
+static double query_center(const pe_tiles *T, int64_t b, int64_t i0)
+{
+    return center_of(&T->a->q_pos, b, i0, pe_smaller(T->Br, T->a->sizes.Lq - i0));
+}
+
+void pe_growth_lay_out(pe_tiles *T, pe_arena *arena)
+{
+    const pe_problem *p = &T->a->sizes;
+    if (!T->a->grown)
+        return;
+    T->growth  = pe_take_doubles(arena, p->D);
+    T->q_grown = pe_take_floats(arena, T->q_batches * p->Lq * T->Dp);
+    if (!arena->memory)
+        return;
+    pe_channel_growth(T->a->grown, p->D, T->growth);
+    for (int64_t b = 0; T->skewed && b < T->q_batches; b++)
+        for (int64_t i = 0; i < p->Lq; i++)
+            fill_row(T, pe_position(&T->a->q_pos, b, i) - query_center(T, b, i / T->Br * T->Br),
+                     T->q_grown + (b * p->Lq + i) * T->Dp);
+}
+
+/* factor[r,:] of the tile's queries for the keys at j0. */
+static void fill_factors(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t R, int64_t C)
+{
+    const double center = center_of(&T->a->k_pos, b, z->j0, C);
+    if (!T->skewed) {
+        for (int64_t r = 0; r < R; r++)
+            fill_row(T, pe_position(&T->a->q_pos, b, z->i0 + r) - center, z->grow + r * T->Dp);
+        return;
+    }
+    const float *own = T->q_grown + ((T->q_batches > 1 ? b : 0) * T->a->sizes.Lq + z->i0) * T->Dp;
+    fill_row(T, query_center(T, b, z->i0) - center, z->between);
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t d = 0; d < T->Dp; d++)
+            z->grow[r * T->Dp + d] = own[r * T->Dp + d] * z->between[d];
+}
+
+static void multiply(float *to, const float *x, const float *y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = x[i] * y[i];
+}
+
+void pe_grow_queries(const pe_tiles *T, pe_scratch *z, int64_t b, const float *Qu, int64_t R, int64_t C)
+{
+    fill_factors(T, z, b, R, C);
+    multiply(z->Qg, Qu, z->grow, R * T->Dp);
+    if (z->Q2)
+        multiply(z->Qg + T->Br * T->Dp, z->Q2, z->grow, R * T->Dp);
+}
+
+void pe_grow_keys(const pe_tiles *T, const pe_scratch *z, float *to, const float *K, int64_t b, int64_t j0,
+                  int64_t C)
+{
+    const double center = center_of(&T->a->k_pos, b, j0, C);
+    for (int64_t c = 0; c < C; c++) {
+        fill_row(T, center - pe_position(&T->a->k_pos, b, j0 + c), z->between);
+        multiply(to + c * T->Dp, K + c * T->Dp, z->between, T->Dp);
+    }
+}
