@@ -23,15 +23,16 @@
 
 enum { D = 128, M = D / 2, BLOCK = 2048, BITS = 64, MOST_CONVERGENTS = 40 };
 
-static const char *const bases[] = {"rope[base=100]",
-                                    "rope",
-                                    "rope[base=5e5:layout=half]",
-                                    "rope[base=1e6]",
-                                    "rope[base=1e7:layout=half]",
-                                    "rope[base=11158840]",
-                                    "rope[base=5e5:schedule=llama3:factor=8:low_freq_factor=1:high_freq_factor=4:"
-                                    "original_length=8192]",
-                                    "rope[schedule=yarn:factor=40:original_length=4096:magnitude_rule=none]"};
+static const char *const bases[] = {
+    "rope[base=100]",
+    "rope",
+    "rope[base=5e5:layout=half]",
+    "rope[base=1e6]",
+    "rope[base=1e7:layout=half]",
+    "rope[base=11158840]",
+    "rope[base=5e5:schedule=llama3:factor=8:low_freq_factor=1:high_freq_factor=4:"
+    "original_length=8192]",
+    "rope[schedule=yarn:factor=40:original_length=4096:magnitude_rule=none]"};
 
 enum { BASES = sizeof bases / sizeof *bases };
 
@@ -49,7 +50,8 @@ static subject *make(const char *spec)
     subject          *s    = calloc(1, sizeof *s);
     posenc_error      err  = {POSENC_OK, ""};
     const posenc_dims dims = {.B = 1, .H = 1, .Lq = BLOCK, .Lk = BLOCK, .D = D};
-    if (posenc_encoding_create(&s->e, spec, NULL, &err) || posenc_plan_create(&s->plan, s->e, &dims, NULL, &err))
+    if (posenc_encoding_create(&s->e, spec, NULL, &err) ||
+        posenc_plan_create(&s->plan, s->e, &dims, NULL, &err))
         fail_msg("%s", err.message);
     s->work = aligned_alloc(64, posenc_plan_workspace(s->plan, POSENC_FORWARD));
     if (posenc_rotary_pairs(s->plan, NULL, 0, s->pairs, s->work, &err))
@@ -73,13 +75,16 @@ static void turn(subject *s, double *positions, int64_t n)
     for (int64_t i = 0; i < n; i++)
         for (int m = 0; m < M; m++)
             for (int c = 0; c < 2; c++)
-                s->narrow[i * D + s->pairs[m].from[c]] = (float)(s->wide[i * D + s->pairs[m].from[c]] = c == 0);
+                s->narrow[i * D + s->pairs[m].from[c]] =
+                    (float)(s->wide[i * D + s->pairs[m].from[c]] = c == 0);
     for (int wide = 0; wide < 2; wide++) {
         const posenc_tensor x = posenc_tensor_contiguous(wide ? (void *)s->wide : (void *)s->narrow,
                                                          wide ? POSENC_F64 : POSENC_F32, 4, shape);
-        const posenc_rotate_io io = {.q = x, .to_q = x, .direction = 1,
-                                     .q_pos = posenc_positions_array(posenc_tensor_contiguous(
-                                         positions, POSENC_F64, 1, (const int64_t[]){n}))};
+        const posenc_rotate_io io = {.q         = x,
+                                     .to_q      = x,
+                                     .direction = 1,
+                                     .q_pos     = posenc_positions_array(posenc_tensor_contiguous(
+                                             positions, POSENC_F64, 1, (const int64_t[]){n}))};
         if (posenc_rotate(s->plan, &io, s->work, &err))
             fail_msg("%s", err.message);
     }
@@ -121,7 +126,8 @@ static double worst_pair(const subject *s, int64_t i, int m, double p)
 {
     const int64_t a = i * D + s->pairs[m].to[0], b = i * D + s->pairs[m].to[1];
     const double  narrow = worst_of(1, &p, &s->pairs[m].w, s->narrow[a], s->narrow[b]);
-    return fmax(narrow, s->narrow[a] == (float)s->wide[a] && s->narrow[b] == (float)s->wide[b] ? 0 : INFINITY);
+    return fmax(narrow,
+                s->narrow[a] == (float)s->wide[a] && s->narrow[b] == (float)s->wide[b] ? 0 : INFINITY);
 }
 
 static void assert_exact(double worst, const char *spec)
@@ -226,9 +232,12 @@ static void sums_over_coordinates_are_exact(void **state)
         memcpy(x + 4 * i, (const float[]){1, 0, 1, 0}, 4 * sizeof *x);
     }
     const posenc_tensor    q  = posenc_tensor_contiguous(x, POSENC_F32, 4, (const int64_t[]){1, 1, BLOCK, 4});
-    const posenc_rotate_io io = {.q = q, .to_q = q, .direction = 1, .params = &params,
-                                 .q_pos = posenc_positions_array(posenc_tensor_contiguous(
-                                     p, POSENC_F64, 2, (const int64_t[]){BLOCK, 2}))};
+    const posenc_rotate_io io = {.q         = q,
+                                 .to_q      = q,
+                                 .direction = 1,
+                                 .params    = &params,
+                                 .q_pos     = posenc_positions_array(posenc_tensor_contiguous(
+                                         p, POSENC_F64, 2, (const int64_t[]){BLOCK, 2}))};
     if (posenc_rotate(plan, &io, work, &err))
         fail_msg("%s", err.message);
     for (int i = 0; i < BLOCK; i++)
@@ -251,7 +260,8 @@ static void sinusoidal_tables_are_exact_too(void **state)
     static float      table[BLOCK * D];
     double            worst = 0;
     (void)state;
-    if (posenc_encoding_create(&e, "sinusoidal", NULL, &err) || posenc_plan_create(&plan, e, &dims, NULL, &err))
+    if (posenc_encoding_create(&e, "sinusoidal", NULL, &err) ||
+        posenc_plan_create(&plan, e, &dims, NULL, &err))
         fail_msg("%s", err.message);
     void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
     for (uint64_t i = 0; i < BLOCK; i++)
@@ -264,7 +274,7 @@ static void sinusoidal_tables_are_exact_too(void **state)
     for (int i = 0; i < BLOCK; i++)
         for (int m = i % 8; m < M; m += 8) {
             const double w = m == 0 ? 1 : pow(10000, -2.0 * m / D);
-            worst          = fmax(worst, worst_of(1, &p[i], &w, table[i * D + 2 * m + 1], table[i * D + 2 * m]));
+            worst = fmax(worst, worst_of(1, &p[i], &w, table[i * D + 2 * m + 1], table[i * D + 2 * m]));
         }
     assert_exact(worst, "sinusoidal");
     free(work);

@@ -64,7 +64,8 @@ static const char *const specs[] = {
 
 enum { SPECS = sizeof specs / sizeof *specs, B = 2, H = 4, G = 2, LQ = 21, LK = 37, D = 24 };
 
-static const posenc_dims dims = {.B = B, .H = H, .G = G, .Lq = LQ, .Lk = LK, .D = D, .Dv = D, .d_model = H * D, .L = LK};
+static const posenc_dims dims = {
+    .B = B, .H = H, .G = G, .Lq = LQ, .Lk = LK, .D = D, .Dv = D, .d_model = H * D, .L = LK};
 
 /* ---- an encoding with its plan, parameters and positions ---- */
 
@@ -91,7 +92,8 @@ static rotation make_with(const char *spec, int threads)
     posenc_options options = posenc_options_default();
     options.threads        = threads;
     memset(&r, 0, sizeof r);
-    if (posenc_encoding_create(&r.e, spec, NULL, &err) || posenc_plan_create(&r.plan, r.e, &dims, &options, &err))
+    if (posenc_encoding_create(&r.e, spec, NULL, &err) ||
+        posenc_plan_create(&r.plan, r.e, &dims, &options, &err))
         fail_msg("%s: %s", spec, err.message);
     r.work = aligned_alloc(64, posenc_plan_workspace(r.plan, POSENC_FORWARD | POSENC_BACKWARD));
     r.N    = posenc_rotary_coordinates(r.plan);
@@ -105,7 +107,8 @@ static rotation make_with(const char *spec, int threads)
     assert_int_equal(posenc_param_init(r.e, &dims, r.params, 1, &err), POSENC_OK);
     for (int i = 0; i < posenc_param_count(r.e); i++)
         for (int64_t n = 0; n < r.numbers[i].count; n++) /* no list of ones */
-            r.numbers[i].wide[n] *= 1 + 0.5 * posenc_random_uniform(2, posenc_param_name(r.e, i), (uint64_t)n);
+            r.numbers[i].wide[n] *=
+                1 + 0.5 * posenc_random_uniform(2, posenc_param_name(r.e, i), (uint64_t)n);
     r.q    = array_make4(B, H, LQ, D);
     r.k    = array_make4(B, G, LK, D);
     r.q_at = array_make(3, (int64_t[]){B, LQ, r.N});
@@ -141,8 +144,14 @@ static posenc_positions places(const array *at)
 
 static posenc_rotate_io io_of(const rotation *r, posenc_tensor q, posenc_tensor k)
 {
-    return (posenc_rotate_io){.q = q, .k = k, .to_q = q, .to_k = k, .q_pos = places(&r->q_at),
-                              .k_pos = places(&r->k_at), .direction = 1, .params = r->params};
+    return (posenc_rotate_io){.q         = q,
+                              .k         = k,
+                              .to_q      = q,
+                              .to_k      = k,
+                              .q_pos     = places(&r->q_at),
+                              .k_pos     = places(&r->k_at),
+                              .direction = 1,
+                              .params    = r->params};
 }
 
 static void run(const rotation *r, const posenc_rotate_io *io)
@@ -192,7 +201,7 @@ static void turning_back_is_the_transpose_of_turning(void **state)
         array_fill(&gq, 2, "gq", 1);
         array_fill(&gk, 2, "gk", 1);
         for (int wide = 0; wide < 2; wide++) {
-            array        q = copy_of(&r.q), k = copy_of(&r.k), bq = copy_of(&gq), bk = copy_of(&gk);
+            array q = copy_of(&r.q), k = copy_of(&r.k), bq = copy_of(&gq), bk = copy_of(&gk);
             turned(&r, &q, &k, wide, 1);
             turned(&r, &bq, &bk, wide, -1);
             const double there = product(&q, &gq, wide) + product(&k, &gk, wide),
@@ -218,10 +227,12 @@ static void the_gradient_is_turning_back(void **state)
             posenc_error err;
             array        q = copy_of(&r.q), k = copy_of(&r.k), dq = copy_of(&r.q), dk = copy_of(&r.k);
             turned(&r, &q, &k, 1, -direction);
-            posenc_rotate_io io = io_of(&r, array_tensor(&r.q, 1), array_tensor(&r.k, 1));
-            io.direction        = direction;
-            const posenc_rotate_grad grad = {.dto_q = array_tensor(&dq, 1), .dto_k = array_tensor(&dk, 1),
-                                             .dq = array_tensor(&dq, 1), .dk = array_tensor(&dk, 1)};
+            posenc_rotate_io io           = io_of(&r, array_tensor(&r.q, 1), array_tensor(&r.k, 1));
+            io.direction                  = direction;
+            const posenc_rotate_grad grad = {.dto_q = array_tensor(&dq, 1),
+                                             .dto_k = array_tensor(&dk, 1),
+                                             .dq    = array_tensor(&dq, 1),
+                                             .dk    = array_tensor(&dk, 1)};
             if (posenc_rotate_backward(r.plan, &io, &grad, r.work, &err))
                 fail_msg("%s", err.message);
             assert_memory_equal(q.wide, dq.wide, (size_t)q.count * sizeof(double));
@@ -240,7 +251,8 @@ static const void *data_of(const array *a, int wide)
 
 static void assert_same(const array *a, const array *b, int wide, const char *what, const char *spec)
 {
-    if (memcmp(data_of(a, wide), data_of(b, wide), (size_t)a->count * (wide ? sizeof(double) : sizeof(float))))
+    if (memcmp(data_of(a, wide), data_of(b, wide),
+               (size_t)a->count * (wide ? sizeof(double) : sizeof(float))))
         fail_msg("%s: %s changes bits", spec, what);
 }
 
@@ -261,7 +273,8 @@ static void threads_places_in_memory_and_company_change_no_bit(void **state)
             io.to_k = array_tensor(&k2, wide);
             run(&r, &io); /* out of place */
             assert_same(&q, &q2, wide, "another tensor for the result", specs[i]);
-            if (!strstr(specs[i], "dynamic") && !strstr(specs[i], "longrope")) { /* the run's length is that of both */
+            if (!strstr(specs[i], "dynamic") &&
+                !strstr(specs[i], "longrope")) { /* the run's length is that of both */
                 io.k.data = NULL;
                 run(&r, &io);
                 assert_same(&q, &q2, wide, "company of k", specs[i]);
@@ -276,8 +289,12 @@ static array other_order(const array *a)
 {
     array b = array_make4(a->shape[0], a->shape[2], a->shape[1], a->shape[3]);
     for (int64_t i = 0; i < a->count; i++) {
-        const int64_t d = i % a->shape[3], s = i / a->shape[3] % a->shape[2], h = i / a->shape[3] / a->shape[2] % a->shape[1],
-                      at = ((i / a->shape[3] / a->shape[2] / a->shape[1] * a->shape[2] + s) * a->shape[1] + h) * a->shape[3] + d;
+        const int64_t d = i % a->shape[3], s = i / a->shape[3] % a->shape[2],
+                      h  = i / a->shape[3] / a->shape[2] % a->shape[1],
+                      at = ((i / a->shape[3] / a->shape[2] / a->shape[1] * a->shape[2] + s) * a->shape[1] +
+                            h) *
+                               a->shape[3] +
+                           d;
         b.wide[at]   = a->wide[i];
         b.narrow[at] = a->narrow[i];
     }
@@ -291,16 +308,18 @@ static void the_order_of_axes_in_memory_changes_no_bit(void **state)
         for (int wide = 0; wide < 2; wide++) {
             rotation           r    = make(specs[i]);
             const posenc_dtype type = wide ? POSENC_F64 : POSENC_F32;
-            array              q = copy_of(&r.q), k = copy_of(&r.k), q2 = other_order(&r.q), k2 = other_order(&r.k);
+            array q = copy_of(&r.q), k = copy_of(&r.k), q2 = other_order(&r.q), k2 = other_order(&r.k);
             turned(&r, &q, &k, wide, 1);
-            posenc_rotate_io io = io_of(
-                &r, posenc_tensor_from_blhd(wide ? (void *)q2.wide : (void *)q2.narrow, type, B, LQ, H, D),
-                posenc_tensor_from_blhd(wide ? (void *)k2.wide : (void *)k2.narrow, type, B, LK, G, D));
+            posenc_rotate_io io =
+                io_of(&r,
+                      posenc_tensor_from_blhd(wide ? (void *)q2.wide : (void *)q2.narrow, type, B, LQ, H, D),
+                      posenc_tensor_from_blhd(wide ? (void *)k2.wide : (void *)k2.narrow, type, B, LK, G, D));
             run(&r, &io);
             array want_q = other_order(&q), want_k = other_order(&k);
             assert_same(&q2, &want_q, wide, "the order of axes", specs[i]);
             assert_same(&k2, &want_k, wide, "the order of axes", specs[i]);
-            array_free(&q), array_free(&k), array_free(&q2), array_free(&k2), array_free(&want_q), array_free(&want_k);
+            array_free(&q), array_free(&k), array_free(&q2), array_free(&k2), array_free(&want_q),
+                array_free(&want_k);
             drop(&r);
         }
 }
@@ -310,19 +329,21 @@ static void sixteen_bit_tensors_are_the_float_result_rounded_once(void **state)
     (void)state;
     for (int i = 0; i < SPECS; i++)
         for (int brain = 0; brain < 2; brain++) {
-            rotation  r    = make(specs[i]);
-            array     q    = copy_of(&r.q), k = copy_of(&r.k);
+            rotation  r = make(specs[i]);
+            array     q = copy_of(&r.q), k = copy_of(&r.k);
             uint16_t *half = malloc((size_t)q.count * sizeof *half);
             for (int64_t n = 0; n < q.count; n++) {
                 half[n]     = brain ? pe_float_to_bf16(q.narrow[n]) : pe_float_to_f16(q.narrow[n]);
                 q.narrow[n] = brain ? pe_bf16_to_float(half[n]) : pe_f16_to_float(half[n]);
             }
             turned(&r, &q, &k, 0, 1);
-            posenc_rotate_io io = io_of(
-                &r, posenc_tensor_contiguous(half, brain ? POSENC_BF16 : POSENC_F16, 4, q.shape), array_tensor(&r.k, 0));
+            posenc_rotate_io io =
+                io_of(&r, posenc_tensor_contiguous(half, brain ? POSENC_BF16 : POSENC_F16, 4, q.shape),
+                      array_tensor(&r.k, 0));
             run(&r, &io);
             for (int64_t n = 0; n < q.count; n++)
-                assert_true(half[n] == (brain ? pe_float_to_bf16(q.narrow[n]) : pe_float_to_f16(q.narrow[n])));
+                assert_true(half[n] ==
+                            (brain ? pe_float_to_bf16(q.narrow[n]) : pe_float_to_f16(q.narrow[n])));
             free(half);
             array_free(&q), array_free(&k);
             drop(&r);
@@ -362,9 +383,9 @@ static void packed_sequences_are_turned_as_if_alone(void **state)
     turned(&r, &q, &k, 0, 1);
     for (int part = 0; part < 2; part++) {
         const int64_t from = part ? 8 : 0, n = part ? 13 : 8;
-        posenc_tensor x = array_tensor(&one, 0);
-        x.data          = one.narrow + from * D;
-        x.shape[2]      = n;
+        posenc_tensor x           = array_tensor(&one, 0);
+        x.data                    = one.narrow + from * D;
+        x.shape[2]                = n;
         const posenc_rotate_io io = {.q = x, .to_q = x, .direction = 1};
         run(&r, &io);
     }
@@ -380,9 +401,12 @@ static void reroute_keys(const rotation *from, const rotation *to, array *k, con
     posenc_error            err;
     void                   *work = aligned_alloc(64, posenc_plan_workspace(from->plan, POSENC_FORWARD) +
                                                          posenc_plan_workspace(to->plan, POSENC_FORWARD));
-    const posenc_reroute_io io   = {.k = array_tensor(k, wide), .to_k = array_tensor(k, wide),
-                                    .from_pos = places(&from->k_at), .to_pos = places(to_at),
-                                    .from_params = from->params, .to_params = to->params};
+    const posenc_reroute_io io   = {.k           = array_tensor(k, wide),
+                                    .to_k        = array_tensor(k, wide),
+                                    .from_pos    = places(&from->k_at),
+                                    .to_pos      = places(to_at),
+                                    .from_params = from->params,
+                                    .to_params   = to->params};
     if (posenc_rotary_reroute(from->plan, to->plan, &io, work, &err))
         fail_msg("%s to %s: %s", posenc_encoding_spec(from->e), posenc_encoding_spec(to->e), err.message);
     free(work);
@@ -412,7 +436,8 @@ static void check_reroute(const char *from_spec, const char *to_spec, double shi
         reroute_keys(&from, &to, &k, &at, wide);
         const double scale = 4 * largest(&from.k, NULL);
         for (int64_t i = 0; i < k.count; i++) {
-            const double got = wide ? k.wide[i] : (double)k.narrow[i], ref = wide ? want.wide[i] : (double)want.narrow[i];
+            const double got = wide ? k.wide[i] : (double)k.narrow[i],
+                         ref = wide ? want.wide[i] : (double)want.narrow[i];
             if (!(fabs(got - ref) <= (wide ? 2e-15 : 2e-7) * scale))
                 fail_msg("%s to %s, shift %g: %.17g, not %.17g", from_spec, to_spec, shift, got, ref);
         }
@@ -424,7 +449,8 @@ static void check_reroute(const char *from_spec, const char *to_spec, double shi
 static void cached_keys_move_from_plan_to_plan(void **state)
 {
     static const char *const pairs[][2] = {
-        {"rope[schedule=dynamic:factor=2:max_length=32:length=32]", "rope[schedule=dynamic:factor=2:max_length=32:length=90]"},
+        {"rope[schedule=dynamic:factor=2:max_length=32:length=32]",
+         "rope[schedule=dynamic:factor=2:max_length=32:length=90]"},
         {"rope[schedule=longrope:factor=4:original_length=64:length=64]",
          "rope[schedule=longrope:factor=4:original_length=64:length=65]"},
         {"rope", "rope[schedule=yarn:factor=8:original_length=256]"},
@@ -478,7 +504,8 @@ static void plans_that_do_not_fit_are_refused(void **state)
         const posenc_reroute_io io = {.k = array_tensor(&k, 1), .to_k = array_tensor(&k, 1)};
         assert_int_equal(posenc_rotary_reroute(r.plan, x.plan, &io, r.work, &err),
                          i < 3 ? POSENC_SHAPE : POSENC_UNSUPPORTED);
-        assert_non_null(strstr(err.message, i < 3 ? "the plans pair different channels" : "no part at place rotary"));
+        assert_non_null(
+            strstr(err.message, i < 3 ? "the plans pair different channels" : "no part at place rotary"));
         assert_true(largest(&k, &r.k) == 0);
         array_free(&k);
         drop(&x);
@@ -493,7 +520,8 @@ static const char *const learned[] = {
     "rope[layout=half:axes=2:axis_rule=matrix:dim=16:offset_dim=4:freq_factors=yes]",
     "rope[axes=3:axis_rule=matrix:direction=inverse:layout_out=half]",
     "rope[schedule=explicit:layout=half]",
-    "rope[schedule=explicit:axes=2:axis_rule=axial:freq_factors=yes:temperature_rule=llama4:temperature_length=5]",
+    "rope[schedule=explicit:axes=2:axis_rule=axial:freq_factors=yes:temperature_rule=llama4:temperature_"
+    "length=5]",
     "rope[schedule=yarn:factor=8:original_length=256:freq_factors=yes]",
     "rope[schedule=longrope:factor=4:original_length=64:length=60]",
     "rope[schedule=longrope:factor=4:original_length=64:length=70]",
@@ -517,9 +545,10 @@ static void gradients_of_frequencies_are_slopes(void **state)
     (void)state;
     for (int i = 0; i < LEARNED; i++)
         for (int direction = -1; direction <= 1; direction += 2) {
-            rotation      r = make(learned[i]);
-            posenc_error  err;
-            array         gq = array_make4(B, H, LQ, D), gk = array_make4(B, G, LK, D), dq = copy_of(&gq), dk = copy_of(&gk);
+            rotation     r = make(learned[i]);
+            posenc_error err;
+            array        gq = array_make4(B, H, LQ, D), gk = array_make4(B, G, LK, D), dq = copy_of(&gq),
+                  dk = copy_of(&gk);
             array         sums[CASE_PARAMS];
             posenc_tensor dparams[CASE_PARAMS];
             array_fill(&gq, 3, "gq", 1);
@@ -532,8 +561,11 @@ static void gradients_of_frequencies_are_slopes(void **state)
             }
             posenc_rotate_io io           = io_of(&r, array_tensor(&r.q, 1), array_tensor(&r.k, 1));
             io.direction                  = direction;
-            const posenc_rotate_grad grad = {.dto_q = array_tensor(&gq, 1), .dto_k = array_tensor(&gk, 1),
-                                             .dq = array_tensor(&dq, 1), .dk = array_tensor(&dk, 1), .dparams = dparams};
+            const posenc_rotate_grad grad = {.dto_q   = array_tensor(&gq, 1),
+                                             .dto_k   = array_tensor(&gk, 1),
+                                             .dq      = array_tensor(&dq, 1),
+                                             .dk      = array_tensor(&dk, 1),
+                                             .dparams = dparams};
             if (posenc_rotate_backward(r.plan, &io, &grad, r.work, &err))
                 fail_msg("%s", err.message);
             for (int p = 0; p < posenc_param_count(r.e); p++)
@@ -545,8 +577,8 @@ static void gradients_of_frequencies_are_slopes(void **state)
                     const double slope   = (above - turned_loss(&r, &gq, &gk, direction)) / 2e-6;
                     r.numbers[p].wide[n] = start;
                     if (!(fabs(got - slope) <= 1e-6 * (100 + fabs(slope))))
-                        fail_msg("%s: d%s[%d] is %.12g, the slope is %.12g", learned[i], posenc_param_name(r.e, p), (int)n,
-                                 got, slope);
+                        fail_msg("%s: d%s[%d] is %.12g, the slope is %.12g", learned[i],
+                                 posenc_param_name(r.e, p), (int)n, got, slope);
                 }
             for (int p = 0; p < posenc_param_count(r.e); p++)
                 array_free(&sums[p]);
@@ -582,7 +614,8 @@ static attention_case attention_of(const char *spec, const array *q_at, const ar
     return c;
 }
 
-static void assert_results(const attention_result *a, const attention_result *b, double tolerance, const char *what)
+static void assert_results(const attention_result *a, const attention_result *b, double tolerance,
+                           const char *what)
 {
     const array *all[][2] = {{&a->o, &b->o}, {&a->dq, &b->dq}, {&a->dk, &b->dk}, {&a->dv, &b->dv}};
     for (size_t i = 0; i < 4; i++)
@@ -595,7 +628,8 @@ static void attention_turns_as_rotate_does(void **state)
 {
     (void)state;
     for (int i = 0; i < SPECS; i++) {
-        const char *const apart[] = {"xpos", "dynamic", "float32:axes"}; /* causal, by the run, without gradients */
+        const char *const apart[] = {"xpos", "dynamic",
+                                     "float32:axes"}; /* causal, by the run, without gradients */
         if (strstr(specs[i], apart[0]) || strstr(specs[i], apart[1]) || strstr(specs[i], apart[2]))
             continue;
         rotation       r = make(specs[i]);
@@ -619,7 +653,8 @@ static void attention_turns_as_rotate_does(void **state)
 /* Both executors, every gradient, parameters of the rotation too. */
 static void executors_agree_on_positions_of_several_coordinates(void **state)
 {
-    static const int masks[] = {POSENC_MASK_NONE, POSENC_MASK_CAUSAL, POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW};
+    static const int masks[] = {POSENC_MASK_NONE, POSENC_MASK_CAUSAL,
+                                POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW};
     (void)state;
     for (int i = 0; i < SPECS; i++)
         for (size_t m = 0; m < sizeof masks / sizeof *masks; m++) {
@@ -633,12 +668,14 @@ static void executors_agree_on_positions_of_several_coordinates(void **state)
             c.options.mask        = masks[m];
             c.options.window      = 9;
             attention_result wide = case_run(&c, 1), narrow = case_run(&c, 0);
-            const array     *all[][2] = {{&narrow.o, &wide.o},   {&narrow.dq, &wide.dq},
-                                         {&narrow.dk, &wide.dk}, {&narrow.dv, &wide.dv},
-                                         {&narrow.dparams[0], &wide.dparams[0]}};
+            const array     *all[][2]        = {{&narrow.o, &wide.o},
+                                                {&narrow.dq, &wide.dq},
+                                                {&narrow.dk, &wide.dk},
+                                                {&narrow.dv, &wide.dv},
+                                                {&narrow.dparams[0], &wide.dparams[0]}};
             const array     *same[DISTURBED] = {NULL};
             for (int a = 0; a < 4 + c.param_count; a++) {
-                same[0] = same[1] = all[a][1];
+                same[0] = same[1]  = all[a][1];
                 const double error = array_error(all[a][0], all[a][1], same, a ? 2e-5 : 4e-6, 0);
                 if (!(error <= 1))
                     fail_msg("%s, mask %d, array %d: %.3g of what is allowed", specs[i], masks[m], a, error);
@@ -666,15 +703,15 @@ static void attention_s_gradients_of_frequencies_are_slopes(void **state)
         attention_result x = case_run(&c, 1);
         for (int p = 0; p < c.param_count; p++)
             for (int64_t n = 0; n < c.params[p].count; n += 3) {
-                const double start = c.params[p].wide[n];
+                const double start  = c.params[p].wide[n];
                 c.params[p].wide[n] = start + 1e-6;
                 const double above  = attention_loss(&c);
                 c.params[p].wide[n] = start - 1e-6;
                 const double slope  = (above - attention_loss(&c)) / 2e-6;
                 c.params[p].wide[n] = start;
                 if (!(fabs(x.dparams[p].wide[n] - slope) <= 1e-5 * (1 + largest(&x.dparams[p], NULL))))
-                    fail_msg("%s: d%s[%d] is %.12g, the slope is %.12g", learned[i], posenc_param_name(c.e, p), (int)n,
-                             x.dparams[p].wide[n], slope);
+                    fail_msg("%s: d%s[%d] is %.12g, the slope is %.12g", learned[i],
+                             posenc_param_name(c.e, p), (int)n, x.dparams[p].wide[n], slope);
             }
         result_free(&x);
         case_free(&c);
@@ -685,10 +722,11 @@ static void attention_s_gradients_of_frequencies_are_slopes(void **state)
 /* Text: all coordinates alike, as an array or as a range, is plain RoPE where one list goes over all pairs. */
 static void text_among_pictures_is_plain_rope(void **state)
 {
-    static const char *const rules[] = {"rope[layout=half:axes=3:sections=4:4:4]",
-                                        "rope[layout=half:axes=3:axis_rule=interleaved_sections:sections=4:4:4]",
-                                        "rope[layout=half:axes=3:axis_rule=balanced:sections=4:4:4]"};
-    array                    q_at = array_make(3, (int64_t[]){1, LQ, 3}), k_at = array_make(3, (int64_t[]){1, LK, 3});
+    static const char *const rules[] = {
+        "rope[layout=half:axes=3:sections=4:4:4]",
+        "rope[layout=half:axes=3:axis_rule=interleaved_sections:sections=4:4:4]",
+        "rope[layout=half:axes=3:axis_rule=balanced:sections=4:4:4]"};
+    array q_at = array_make(3, (int64_t[]){1, LQ, 3}), k_at = array_make(3, (int64_t[]){1, LK, 3});
     (void)state;
     for (int64_t i = 0; i < q_at.count; i++)
         q_at.wide[i] = (double)(i / 3 + LK - LQ);
@@ -696,10 +734,12 @@ static void text_among_pictures_is_plain_rope(void **state)
         k_at.wide[i] = (double)(i / 3);
     for (int i = 0; i < 3; i++)
         for (int wide = 0; wide < 2; wide++) {
-            attention_case plain = attention_of("rope[layout=half]", NULL, NULL), range = attention_of(rules[i], NULL, NULL),
+            attention_case plain  = attention_of("rope[layout=half]", NULL, NULL),
+                           range  = attention_of(rules[i], NULL, NULL),
                            array3 = attention_of(rules[i], &q_at, &k_at);
             plain.options.mask = range.options.mask = array3.options.mask = POSENC_MASK_CAUSAL;
-            attention_result a = case_run(&plain, wide), b = case_run(&range, wide), c = case_run(&array3, wide);
+            attention_result a = case_run(&plain, wide), b = case_run(&range, wide),
+                             c = case_run(&array3, wide);
             assert_same(&a.o, &b.o, wide, "a range", rules[i]);
             assert_same(&a.o, &c.o, wide, "an array", rules[i]);
             assert_same(&a.dk, &c.dk, wide, "an array", rules[i]);
@@ -755,7 +795,8 @@ static void positions_that_an_encoding_cannot_read_are_refused(void **state)
     assert_int_equal(attend("rope[axes=3:sections=4:4:4]+alibi", NULL, NULL, &err), POSENC_OK); /* text */
     assert_int_equal(attend("rope[axes=3:sections=4:4:4]+alibi", &r.q_at, &r.k_at, &err), POSENC_UNSUPPORTED);
     assert_non_null(strstr(err.message, "also has a part that goes by one number"));
-    assert_int_equal(attend("rope[axes=3:sections=4:4:4]+swin_v2[window=1x37]", &r.q_at, &r.k_at, &err) == POSENC_OK, 0);
+    assert_int_equal(
+        attend("rope[axes=3:sections=4:4:4]+swin_v2[window=1x37]", &r.q_at, &r.k_at, &err) == POSENC_OK, 0);
     assert_int_equal(attend("rope", &r.q_at, &r.k_at, &err), POSENC_SHAPE);
     assert_non_null(strstr(err.message, "has 3 coordinates per position; it must have 1"));
     assert_int_equal(attend("alibi", &r.q_at, &r.k_at, &err), POSENC_SHAPE);
@@ -771,7 +812,7 @@ static void frequencies_that_are_no_numbers_are_refused(void **state)
     posenc_error        err;
     (void)state;
     for (int i = 0; i < 3; i++) {
-        array q = copy_of(&r.q);
+        array q                   = copy_of(&r.q);
         r.numbers[0].wide[5]      = bad[i];
         const posenc_tensor    x  = array_tensor(&q, 1);
         const posenc_rotate_io io = {.q = x, .to_q = x, .direction = 1, .params = r.params};
@@ -780,7 +821,7 @@ static void frequencies_that_are_no_numbers_are_refused(void **state)
         assert_true(largest(&q, &r.q) == 0);
         array_free(&q);
     }
-    double w[D];
+    double  w[D];
     int64_t M;
     assert_int_equal(posenc_rotary_frequencies(r.plan, w, &M, NULL, &err), POSENC_UNSUPPORTED);
     const posenc_rotate_io io = {.q = array_tensor(&r.q, 1), .to_q = array_tensor(&r.q, 1), .direction = 1};
@@ -796,7 +837,7 @@ static void schedules_without_a_length_follow_the_run(void **state)
              long_ = make("rope[schedule=dynamic:factor=2:max_length=32:length=90]");
     (void)state;
     for (int far = 0; far < 2; far++) {
-        array q = copy_of(&r.q), k = copy_of(&r.k), want_q = copy_of(&r.q), want_k = copy_of(&r.k);
+        array           q = copy_of(&r.q), k = copy_of(&r.k), want_q = copy_of(&r.q), want_k = copy_of(&r.k);
         const rotation *like = far ? &long_ : &plain;
         for (int64_t i = 0; i < r.k_at.count; i++)
             r.k_at.wide[i] = like->k_at.wide[i] = (double)(i % LK % 32);

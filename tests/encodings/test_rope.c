@@ -35,10 +35,11 @@ typedef struct turning {
 
 static turning make(const char *spec, int64_t D)
 {
-    turning           t    = {.D = D};
+    turning           t = {.D = D};
     posenc_error      err;
     const posenc_dims dims = {.B = 1, .H = 1, .G = 1, .Lq = 4, .Lk = 4, .D = D};
-    if (posenc_encoding_create(&t.e, spec, NULL, &err) || posenc_plan_create(&t.plan, t.e, &dims, NULL, &err) ||
+    if (posenc_encoding_create(&t.e, spec, NULL, &err) ||
+        posenc_plan_create(&t.plan, t.e, &dims, NULL, &err) ||
         posenc_rotary_frequencies(t.plan, NULL, &t.M, &t.magnitude, &err))
         fail_msg("%s: %s", spec, err.message);
     t.work = aligned_alloc(64, posenc_plan_workspace(t.plan, POSENC_FORWARD));
@@ -74,37 +75,37 @@ static const struct {
     {"rope[base=1e6]", 128, 1, 0.805842187761482, 1.24093776075172e-6, 5.15044431367781, 1},
     {"rope", 64, 1, 0.749894209332456, 1.33352143216332e-4, 3.99790823447638, 1},
     {"rope[base=1.5e5]", 64, 1, 0.689044305888163, 9.67523656998149e-6, 0, 1},
-    {"rope[schedule=yarn:factor=40:original_length=4096]", 64, 16, 0.0055, 3.33380358040831e-6, 3.94893627407869,
-     1.36888794541139},
+    {"rope[schedule=yarn:factor=40:original_length=4096]", 64, 16, 0.0055, 3.33380358040831e-6,
+     3.94893627407869, 1.36888794541139},
     {"rope[base=1e6:schedule=yarn:factor=4:original_length=32768]", 128, 31, 8.02959727545230e-4,
      3.10234440187930e-7, 5.14403472174007, 1.13862943611199},
-    {"rope[base=1.5e5:schedule=yarn:factor=32:original_length=4096:truncate=no]", 64, 13, 3.86035931719207e-3, 0,
-     3.18043827692987, 1.34657359027997},
+    {"rope[base=1.5e5:schedule=yarn:factor=32:original_length=4096:truncate=no]", 64, 13, 3.86035931719207e-3,
+     0, 3.18043827692987, 1.34657359027997},
     {"rope[base=1.5e5:schedule=yarn:factor=32:original_length=4096]", 64, 13, 4.06955471475824e-3, 0,
      3.18165949220188, 1.34657359027997},
     {"rope[base=5e5:schedule=yarn:factor=8:original_length=8192]", 128, 26, 2.84671843865876e-3, 0,
      5.36472945548051, 1.20794415416798},
     {"rope[base=5e4:schedule=yarn:factor=32:original_length=4096]", 64, 14, 4.53455411393023e-3, 0,
      3.43970103141927, 1.34657359027997},
-    {"rope[schedule=yarn:factor=36:original_length=8192]", 64, 18, 3.10008679271603e-3, 0, 0, 1.35835189384561},
-    {"rope[base=5e5:schedule=llama3:factor=8:low_freq_factor=1:high_freq_factor=4:original_length=8192]", 128, 29,
-     2.16657076350336e-3, 3.06892598891451e-7, 5.38605820072857, 1},
-    {"rope[base=5e5:schedule=llama3:factor=32:low_freq_factor=1:high_freq_factor=4:original_length=8192]", 64, 15,
-     1.29054792820926e-3, 0, 2.96820229784215, 1},
-    {"rope[base=5e5:schedule=llama3:factor=32:low_freq_factor=1:high_freq_factor=4:original_length=8192]", 128, 29,
-     2.11840699677961e-3, 0, 5.38518223387815, 1},
+    {"rope[schedule=yarn:factor=36:original_length=8192]", 64, 18, 3.10008679271603e-3, 0, 0,
+     1.35835189384561},
+    {"rope[base=5e5:schedule=llama3:factor=8:low_freq_factor=1:high_freq_factor=4:original_length=8192]", 128,
+     29, 2.16657076350336e-3, 3.06892598891451e-7, 5.38605820072857, 1},
+    {"rope[base=5e5:schedule=llama3:factor=32:low_freq_factor=1:high_freq_factor=4:original_length=8192]", 64,
+     15, 1.29054792820926e-3, 0, 2.96820229784215, 1},
+    {"rope[base=5e5:schedule=llama3:factor=32:low_freq_factor=1:high_freq_factor=4:original_length=8192]",
+     128, 29, 2.11840699677961e-3, 0, 5.38518223387815, 1},
     {"rope[schedule=ntk:alpha=8]", 128, 1, 0.837848001918802, 0, 0, 1},
     {"rope[schedule=ntk_mixed:factor=4]", 128, 0, 0.978572062087700, 0, 0, 1},
-    {"rope[base=100:schedule=period:axes=2:axis_rule=axial]", 64, 1, 4.71172427801674, 0.0837876225,
-     0, 1},
+    {"rope[base=100:schedule=period:axes=2:axis_rule=axial]", 64, 1, 4.71172427801674, 0.0837876225, 0, 1},
     {"rope[base=1e6:schedule=proportional:partial_rotary_factor=0.25]", 512, 63, 0.0333762469429204, 0, 0, 1},
     {"rope[schedule=yarn:factor=40:original_length=4096:mscale=1:mscale_all_dim=1]", 64, 0, 1, 0, 0, 1},
-    {"rope[schedule=yarn:factor=40:original_length=4096:magnitude_rule=deepseek:mscale=0.707]", 64, 0, 1, 0, 0,
-     1.26080377740586},
+    {"rope[schedule=yarn:factor=40:original_length=4096:magnitude_rule=deepseek:mscale=0.707]", 64, 0, 1, 0,
+     0, 1.26080377740586},
     {"rope[schedule=yarn:factor=64:original_length=4096]", 64, 0, 1, 0, 0, 1.41588830833597},
     {"rope[schedule=yarn:factor=16:original_length=4096]", 64, 0, 1, 0, 0, 1.27725887222398},
-    {"rope[schedule=yarn:factor=16:original_length=4096:magnitude_rule=vllm:attn_factor=2:mscale=3]", 64, 0, 1, 0, 0,
-     2.55451774444796},
+    {"rope[schedule=yarn:factor=16:original_length=4096:magnitude_rule=vllm:attn_factor=2:mscale=3]", 64, 0,
+     1, 0, 0, 2.55451774444796},
     {"rope[schedule=yarn:factor=16:original_length=4096:magnitude_rule=none]", 64, 0, 1, 0, 0, 1},
 };
 
@@ -140,7 +141,8 @@ static void llama3_keeps_blends_and_divides_as_many_pairs_as_meta_s_code(void **
         char spec[160];
         int  count[3] = {0};
         snprintf(spec, sizeof spec,
-                 "rope[base=5e5:schedule=llama3:factor=%g:low_freq_factor=1:high_freq_factor=4:original_length=8192]",
+                 "rope[base=5e5:schedule=llama3:factor=%g:low_freq_factor=1:high_freq_factor=4:original_"
+                 "length=8192]",
                  all[i].factor);
         turning t = make(spec, all[i].D), plain = make("rope[base=5e5]", all[i].D);
         for (int64_t m = 0; m < t.M; m++) {
@@ -201,9 +203,9 @@ static void turn_one(turning *t, double p, int64_t i, double *cosine, double *si
 {
     double       row[2 * MOST_PAIRS] = {0};
     posenc_error err;
-    row[t->pairs[i].from[0]]       = 1;
-    const posenc_tensor    x       = posenc_tensor_contiguous(row, POSENC_F64, 4, (const int64_t[]){1, 1, 1, t->D});
-    const posenc_rotate_io io      = {.q = x, .to_q = x, .q_pos = posenc_positions_range(p, 1), .direction = 1};
+    row[t->pairs[i].from[0]] = 1;
+    const posenc_tensor    x = posenc_tensor_contiguous(row, POSENC_F64, 4, (const int64_t[]){1, 1, 1, t->D});
+    const posenc_rotate_io io = {.q = x, .to_q = x, .q_pos = posenc_positions_range(p, 1), .direction = 1};
     if (posenc_rotate(t->plan, &io, t->work, &err))
         fail_msg("%s", err.message);
     *cosine = row[t->pairs[i].to[0]];
@@ -240,8 +242,8 @@ static void far_positions_have_their_cosines_and_sines(void **state)
         turn_one(&t, all[i].p, all[i].pair, &c, &s);
         const double allowed = 1e-15 + all[i].slack * 0x1p-53;
         if (!(fabs(c - all[i].cosine) <= allowed && fabs(s - all[i].sine) <= allowed))
-            fail_msg("%s at %.0f, pair %d: %.17g %.17g, not %.17g %.17g", all[i].spec, all[i].p, all[i].pair, c, s,
-                     all[i].cosine, all[i].sine);
+            fail_msg("%s at %.0f, pair %d: %.17g %.17g, not %.17g %.17g", all[i].spec, all[i].p, all[i].pair,
+                     c, s, all[i].cosine, all[i].sine);
         drop(&t);
     }
 }
@@ -250,8 +252,8 @@ static void angle_of(turning *t, double p, double angle[MOST_PAIRS], double *tem
 {
     posenc_error           err;
     const posenc_positions pos = posenc_positions_range(p, 1);
-    const posenc_tensor    a   = posenc_tensor_contiguous(angle, POSENC_F64, 3, (const int64_t[]){1, 1, t->M}),
-                        f      = posenc_tensor_contiguous(temperature, POSENC_F64, 2, (const int64_t[]){1, 1});
+    const posenc_tensor    a = posenc_tensor_contiguous(angle, POSENC_F64, 3, (const int64_t[]){1, 1, t->M}),
+                        f    = posenc_tensor_contiguous(temperature, POSENC_F64, 2, (const int64_t[]){1, 1});
     if (posenc_rotary_angles(t->plan, NULL, &pos, &a, &f, t->work, &err))
         fail_msg("%s", err.message);
 }
@@ -307,7 +309,8 @@ static void pairs_follow_their_coordinates(void **state)
          "thwthwthwthwthwthwthwthwthwthwthwthwthwthwthwthwthwthwthwthwtttt"},
         {"rope[axes=4:axis_rule=interleaved_sections_ggml:sections=24:20:20:0]", 128,
          "thwthwthwthwthwthwthwthwthwthwthwthwthwthwthwthwthwthwthwthwteet"},
-        {"rope[axes=3:axis_rule=interleaved_sections:sections=11:11:10]", 64, "thwthwthwthwthwthwthwthwthwthwth"},
+        {"rope[axes=3:axis_rule=interleaved_sections:sections=11:11:10]", 64,
+         "thwthwthwthwthwthwthwthwthwthwth"},
         {"rope[axes=3:axis_rule=balanced:sections=16:24:24]", 128,
          "thwhwthwhwthwthwhwthwthwhwthwhwthwthwhwthwthwhwthwhwthwthwhwthwt"},
         {"rope[axes=3:axis_rule=balanced:sections=8:12:12]", 64, "thwhwthwhwthwhwthwthwhwthwhwthwt"},
@@ -322,7 +325,7 @@ static void pairs_follow_their_coordinates(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        turning t                    = make(all[i].spec, all[i].D);
+        turning t                   = make(all[i].spec, all[i].D);
         char    got[MOST_PAIRS + 1] = "";
         for (int64_t m = 0; m < t.M; m++)
             got[m] = "thwe"[t.pairs[m].coordinate];
@@ -362,8 +365,12 @@ static void channels_are_those_of_the_layout(void **state)
         {"rope[dim=6]", {{0, 1}, {2, 3}, {4, 5}}, {{0, 1}, {2, 3}, {4, 5}}},
         {"rope[dim=6:layout=half]", {{0, 3}, {1, 4}, {2, 5}}, {{0, 3}, {1, 4}, {2, 5}}},
         {"rope[dim=6:offset_dim=2:layout_out=half]", {{2, 3}, {4, 5}, {6, 7}}, {{2, 5}, {3, 6}, {4, 7}}},
-        {"rope[dim=6:layout=half:layout_out=interleaved]", {{0, 3}, {1, 4}, {2, 5}}, {{0, 1}, {2, 3}, {4, 5}}},
-        {"rope[dim=8:layout=half:axes=2:axis_rule=halves]", {{0, 2}, {1, 3}, {4, 6}}, {{0, 2}, {1, 3}, {4, 6}}},
+        {"rope[dim=6:layout=half:layout_out=interleaved]",
+         {{0, 3}, {1, 4}, {2, 5}},
+         {{0, 1}, {2, 3}, {4, 5}}},
+        {"rope[dim=8:layout=half:axes=2:axis_rule=halves]",
+         {{0, 2}, {1, 3}, {4, 6}},
+         {{0, 2}, {1, 3}, {4, 6}}},
         {"rope[dim=8:layout=half:axes=2:axis_rule=halves:sections=1:3]",
          {{0, 1}, {2, 5}, {3, 6}},
          {{0, 1}, {2, 5}, {3, 6}}},
@@ -401,11 +408,12 @@ static void own_float32_frequencies_are_the_peers(void **state)
         snprintf(spec, sizeof spec, "rope[%s]", c->settings);
         if (posenc_arrays_read(&set, path, &err))
             fail_msg("%s", err.message);
-        const posenc_tensor *q = posenc_arrays_find(&set, "in_q"), *w = posenc_arrays_find(&set, "in_inv_freq32"),
+        const posenc_tensor *q   = posenc_arrays_find(&set, "in_q"),
+                            *w   = posenc_arrays_find(&set, "in_inv_freq32"),
                             *pos = posenc_arrays_find(&set, "in_pos");
-        turning       t         = make(spec, q->shape[3]);
-        double        length    = 0;
-        posenc_tensor params[2] = {{0}};
+        turning       t          = make(spec, q->shape[3]);
+        double        length     = 0;
+        posenc_tensor params[2]  = {{0}};
         for (int n = 0; n < posenc_param_count(t.e); n++) { /* longrope's lists */
             char name[64];
             snprintf(name, sizeof name, "par_%s", posenc_param_name(t.e, n));
