@@ -37,7 +37,8 @@
  *   - Keys and values that a mask hides are multiplied by zero, not skipped: they must be finite.
  *   - A call that fails has written nothing to its outputs; `err` (may be NULL) says why.
  *   - Parameters are tensors of the caller, F32 or F64, contiguous, numbered as posenc_param_describe numbers them. A run
- *     looks at those of the parts it computes (posenc_rows: input; posenc_attend: score, weight); others may be empty.
+ *     looks at those of the parts it computes (posenc_rows: input; posenc_rotate: rotary; posenc_attend: all but
+ *     input); others may be empty.
  *   - Every object may be shared between threads; two runs at once need two workspaces.
  */
 #ifndef POSENC_POSENC_H
