@@ -27,7 +27,8 @@ static posenc_status find_pairs(pe_sketch *s, int64_t (*pairs)[2], int64_t *coun
                                  .to_q      = q,
                                  .q_pos     = posenc_positions_range(1, 1),
                                  .k_pos     = posenc_positions_range(0, 1),
-                                 .direction = 1};
+                                 .direction = 1,
+                                 .params    = s->data->params};
     status                    = posenc_rotate(s->plan, &io, s->work, err);
     *count                    = 0;
     for (int64_t c = 0; !status && c < D; c++)
@@ -56,7 +57,8 @@ static posenc_status turn_unit(pe_sketch *s, const int64_t pair[2], int64_t n, d
                                   .to_q      = all,
                                   .q_pos     = posenc_positions_range(0, 1),
                                   .k_pos     = posenc_positions_range(0, 1),
-                                  .direction = 1};
+                                  .direction = 1,
+                                  .params    = s->data->params};
     status                     = posenc_rotate(s->plan, &io, s->work, err);
     for (int64_t i = 0; !status && i < n; i++) {
         x[i] = q[i * D + pair[0]];
