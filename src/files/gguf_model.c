@@ -249,6 +249,9 @@ static void read_yarn(reader *g, pe_rotation *r, double attn_factor)
     r->schedule_rule = "rope.scaling.type";
     r->factor        = factor_of(g);
     r->factor_rule   = "rope.scaling.factor";
+    r->fast_rule = find(g, "rope.scaling.yarn_beta_fast") ? "rope.scaling.yarn_beta_fast" : "the standard";
+    r->slow_rule = find(g, "rope.scaling.yarn_beta_slow") ? "rope.scaling.yarn_beta_slow" : "the standard";
+    r->truncate_rule = "llama.cpp always does";
     r->beta_fast     = number(g, "rope.scaling.yarn_beta_fast", 32);
     r->beta_slow     = number(g, "rope.scaling.yarn_beta_slow", 1);
     r->extrapolation = number(g, "rope.scaling.yarn_ext_factor", 1);

@@ -36,8 +36,9 @@ typedef struct pe_rotation {
     posenc_dims   dims; /* heads, key heads, widths */
 
     /* Where the numbers come from, in words; NULL where the name says all. */
-    const char *layout_rule, *dim_rule, *head_rule, *base_rule, *schedule_rule, *factor_rule, *length_rule,
-        *magnitude_rule, *score_rule, *sections_rule;
+    const char *source, /* of the schedule's numbers that have no rule of their own */
+        *fast_rule, *slow_rule, *truncate_rule, *layout_rule, *dim_rule, *head_rule, *base_rule,
+        *schedule_rule, *factor_rule, *length_rule, *magnitude_rule, *score_rule, *sections_rule;
 } pe_rotation;
 
 /* Everything absent, axes 1. */
