@@ -56,14 +56,12 @@ static void refuse(reader *g, const char *format, ...) __attribute__((format(pri
 
 static void refuse(reader *g, const char *format, ...)
 {
-    char    sentence[200];
     va_list values;
     if (g->status)
         return;
     va_start(values, format);
-    vsnprintf(sentence, sizeof sentence, format, values);
+    g->status = pe_file_fail_list(g->err, POSENC_FORMAT, (pe_origin){g->source->path, NULL}, format, values);
     va_end(values);
-    g->status = pe_file_fail(g->err, POSENC_FORMAT, (pe_origin){g->source->path, NULL}, "%s", sentence);
 }
 
 static const pe_gguf_value *find(const reader *g, const char *key)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "files/fail.h"
+#include "files/number.h"
 
 static int is(const char *a, const char *b)
 {
@@ -38,20 +39,11 @@ double pe_yarn_scale(double s, double mu)
     return s <= 1 ? 1 : 0.1 * mu * log(s) + 1;
 }
 
-void pe_real_text(char text[40], double x)
-{
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, 40, "%.*g", digits, x);
-        if (strtod(text, NULL) == x)
-            return;
-    }
-}
-
 /* ---------------------------------------------------------------- the SPEC ------------------ */
 
 static void put_real(FILE *to, const char *name, double x)
 {
-    char text[40];
+    char text[PE_REAL_TEXT];
     if (isnan(x))
         return;
     pe_real_text(text, x);
@@ -388,7 +380,7 @@ static void put_nope_spec(FILE *to, const pe_rotation *r)
         fputc(']', to);
         return;
     }
-    char scale[40];
+    char scale[PE_REAL_TEXT];
     fputs("nope", to);
     if (!has_usual_scale(r))
         pe_real_text(scale, r->score_scale), fprintf(to, "[scale=%s]", scale);

@@ -59,7 +59,4 @@ posenc_model_group *pe_nope_group(posenc_model *model, const pe_rotation *r);
 posenc_status pe_alibi_group(posenc_model *model, posenc_dims dims, int64_t width, double most,
                              double bias_scale, const char *path, posenc_error *err);
 
-/* Writes x with the fewest of 15 to 17 digits that read back as x. */
-void pe_real_text(char text[40], double x);
-
 #endif
