@@ -47,7 +47,7 @@ void cli_inputs_free(cli_inputs *in)
     free(in->used);
 }
 
-posenc_tensor cli_inputs_find(cli_inputs *in, const char *const *names)
+const posenc_array *cli_inputs_array(cli_inputs *in, const char *const *names)
 {
     int at = -1;
     for (; *names && !in->status; names++)
@@ -60,7 +60,15 @@ posenc_tensor cli_inputs_find(cli_inputs *in, const char *const *names)
             at          = i;
             in->used[i] = 1;
         }
-    return in->status || at < 0 ? (posenc_tensor){0} : in->file.items[at].tensor;
+    return in->status || at < 0 ? NULL : &in->file.items[at];
+}
+
+posenc_tensor cli_inputs_find(cli_inputs *in, const char *const *names)
+{
+    const posenc_array *array = cli_inputs_array(in, names);
+    if (array && array->is_complex)
+        cli_inputs_fail(in, "%s holds complex numbers; it must be real", array->name);
+    return in->status || !array ? (posenc_tensor){0} : array->tensor;
 }
 
 posenc_tensor cli_inputs_need(cli_inputs *in, const char *const *names)

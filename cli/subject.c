@@ -42,9 +42,10 @@ static int find_table(cli_subject *s, const char *name, posenc_tensor *table)
     char                 known[160] = "";
     for (int i = 0; i < arrays->count; i++)
         if (name ? !strcmp(arrays->items[i].name, name) : arrays->count == 1) {
-            *table = arrays->items[i].tensor;
-            snprintf(s->name, sizeof s->name, "%s", arrays->items[i].name);
-            return CLI_DONE;
+            const char *const it[] = {arrays->items[i].name, NULL};
+            *table                 = cli_inputs_find(&s->file, it);
+            snprintf(s->name, sizeof s->name, "%s", it[0]);
+            return s->file.status;
         }
     for (int i = 0; i < arrays->count && strlen(known) < 100; i++)
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s%.40s", i ? ", " : "",
