@@ -177,6 +177,12 @@ posenc_tensor cli_inputs_convert(cli_inputs *in, posenc_dtype dtype, const posen
     return to;
 }
 
+posenc_tensor cli_inputs_positions(cli_inputs *in, const char *const *names)
+{
+    const posenc_tensor t = cli_inputs_find(in, names);
+    return cli_inputs_convert(in, cli_is_float(t.dtype) ? POSENC_F64 : POSENC_I64, &t);
+}
+
 /* ---------------------------------------------------------------- shapes -------------------- */
 
 posenc_tensor cli_with_axes(posenc_tensor t, int32_t ndim)

@@ -42,6 +42,8 @@ const posenc_array *cli_inputs_array(cli_inputs *in, const char *const *names);
    mask: 0 or 1); without data it gives none. */
 posenc_tensor cli_inputs_make(cli_inputs *in, posenc_dtype dtype, int32_t ndim, const int64_t *shape);
 posenc_tensor cli_inputs_convert(cli_inputs *in, posenc_dtype dtype, const posenc_tensor *from);
+/* The positions under one of these names: whole numbers stay whole (I64), real ones become F64. */
+posenc_tensor cli_inputs_positions(cli_inputs *in, const char *const *names);
 /* A block aligned for workspaces. */
 void *cli_inputs_block(cli_inputs *in, size_t bytes);
 
