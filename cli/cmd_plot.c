@@ -23,6 +23,7 @@
 enum {
     HEADS       = 8,
     LONGEST     = 4096,
+    ENDLESS     = 1 << 30, /* of a context, of which no position is drawn */
     WIDEST      = 4096,
     MOST_HEADS  = 64,
     GRID_ROWS   = 16,
@@ -40,8 +41,9 @@ static const cli_option options[] = {
     {0, "length", "N",
      "positions or distances to draw (heatmap, curves, similarity, bias: 128; buckets: 256; decay, mass: "
      "1024; pair: "
-     "8)"},
-    {0, "dim", "D", "width of a vector (input: 64, similarity2d: 128) or of a head (64, decay: 128)"},
+     "8); of wavelengths the context (4096)"},
+    {0, "dim", "D",
+     "width of a vector (input: 64, similarity2d: 128) or of a head (64, decay, wavelengths: 128)"},
     {0, "heads", "H", "heads of a bias (bias, mass: 8)"},
     {0, "grid", "HxW",
      "positions on a grid of H rows and W columns (heatmap, curves, similarity: a grid of grids; "
@@ -65,12 +67,14 @@ static const cli_option options[] = {
 /* Sizes that a kind of picture takes where nothing is said; a table of positions can be drawn where `of_table`. */
 static const struct kind {
     const char *name;
-    int64_t     length, dim;
+    int64_t     length, longest, dim;
     int         of_table;
 } kinds[] = {
-    {"heatmap", 128, 64, 1},     {"curves", 128, 64, 1},  {"similarity", 128, 64, 1},
-    {"similarity2d", 0, 128, 1}, {"decay", 1024, 128, 0}, {"mass", 1024, 64, 0},
-    {"pair", 8, 64, 0},          {"bias", 128, 64, 0},    {"buckets", 256, 64, 0},
+    {"heatmap", 128, LONGEST, 64, 1},    {"curves", 128, LONGEST, 64, 1},
+    {"similarity", 128, LONGEST, 64, 1}, {"similarity2d", 0, LONGEST, 128, 1},
+    {"decay", 1024, LONGEST, 128, 0},    {"mass", 1024, LONGEST, 64, 0},
+    {"pair", 8, LONGEST, 64, 0},         {"wavelengths", 4096, ENDLESS, 128, 0},
+    {"bias", 128, LONGEST, 64, 0},       {"buckets", 256, LONGEST, 64, 0},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -79,8 +83,8 @@ static const struct {
     const char *option, *kinds;
 } belongs[] = {
     {"table", "heatmap, curves, similarity, similarity2d"},
-    {"length", "heatmap, curves, similarity, decay, mass, pair, bias, buckets"},
-    {"dim", "heatmap, curves, similarity, similarity2d, decay, mass, pair, bias"},
+    {"length", "heatmap, curves, similarity, decay, mass, pair, wavelengths, bias, buckets"},
+    {"dim", "heatmap, curves, similarity, similarity2d, decay, mass, pair, wavelengths, bias"},
     {"heads", "mass, bias"},
     {"seed", "heatmap, curves, similarity, similarity2d, decay, mass, bias"},
     {"grid", "heatmap, curves, similarity, similarity2d"},
@@ -182,7 +186,7 @@ static int read_numbers(const cli_args *args, request *r)
     const struct {
         const char *name;
         int64_t     low, high, *to;
-    } rows[] = {{"length", 2, LONGEST, &r->length},
+    } rows[] = {{"length", 2, r->kind->longest, &r->length},
                 {"dim", 1, WIDEST, &r->dim},
                 {"heads", 1, MOST_HEADS, &r->heads},
                 {"draws", 1, MOST_DRAWS, &r->draws},
@@ -430,7 +434,9 @@ const cli_command cli_plot = {
         "and the middle 80 % of the draws, with the encoding's frequencies and with one alone; similarity, "
         "that of "
         "ones alone; mass, the share of the attention that the nearest keys have; pair, a vector that "
-        "turns.\n\n"
+        "turns; wavelengths, those of the pairs against the context, before and after scaling, coloured by "
+        "how often "
+        "they turn within the context of the first training.\n\n"
         "Of one in the scores: bias, what is added per head against the distance (t5, alibi ...) or as a map "
         "(swin, tupe); "
         "mass, the share of the attention that the nearest keys have by the bias alone; buckets, which "
