@@ -148,7 +148,9 @@ static const posenc_tensor *case_param(void *context, const char *name)
     cli_trial *t = context;
     char       prefixed[CLI_MAX_NAME];
     snprintf(prefixed, sizeof prefixed, "par_%s", name);
-    return posenc_arrays_find(t->file, prefixed);
+    const posenc_tensor *par = posenc_arrays_find(t->file, prefixed);
+    snprintf(prefixed, sizeof prefixed, "in_%s", name);
+    return par ? par : posenc_arrays_find(t->file, prefixed);
 }
 
 /* The case's encoding; a setting that its manifest leaves to the shape of a parameter is read there. */

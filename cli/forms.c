@@ -220,52 +220,109 @@ static posenc_rotate_io rotation(cli_trial *t, const char *q, const char *k, pos
     return io;
 }
 
-/* How far an angle may be off: four times what the last bit of a frequency does, as the manifest
-   says; where it is silent, the last bit of the largest angle, with frequencies of at most 1. */
-static double angle_slack(const cli_trial *t, const posenc_tensor *pos)
+/* max |x|. */
+static double largest(const posenc_tensor *x)
 {
     double most = 0;
+    for (int64_t i = 0; x && i < cli_element_count(x); i++)
+        most = fmax(most, fabs(cli_element(x, i)));
+    return most;
+}
+
+/* How far an angle may be off: four times what the last bit of a frequency does, as the manifest
+   says; where it is silent, the last bit of the largest angle. */
+static double angle_slack(const cli_trial *t, const posenc_tensor *angles)
+{
+    return t->c->angle_ulp > 0 ? 4 * t->c->angle_ulp : ldexp(largest(angles), -52);
+}
+
+/* The present length: one more than the largest coordinate of the whole batch. */
+static double present_length(const posenc_tensor *pos)
+{
+    double most = -1;
     for (int64_t i = 0; i < cli_element_count(pos); i++)
-        most = fmax(most, fabs(cli_element(pos, i)));
-    return t->c->angle_ulp > 0 ? 4 * t->c->angle_ulp : ldexp(most, -52);
+        most = fmax(most, cli_element(pos, i));
+    return most + 1;
 }
 
-/* out_angle[b,s,m] = P(b,s) * w_m, where positions have one coordinate; with several, only the room
-   knows which coordinate a pair follows. */
-static void compare_angles(cli_trial *t, const posenc_tensor *pos, const posenc_tensor *w)
+/* The parameter of that name as the encoding has it, or NULL. */
+static const posenc_tensor *exact_param(const cli_trial *t, const char *name)
 {
-    if (pos->ndim != 3 || pos->shape[2] != 1 || !cli_trial_has(t, "out_angle"))
-        return;
-    const int64_t M = w->shape[0];
-    posenc_tensor angles =
-        cli_trial_make(t, POSENC_F64, 3, (const int64_t[3]){pos->shape[0], pos->shape[1], M});
-    for (int64_t i = 0; angles.data && i < cli_element_count(&angles); i++)
-        ((double *)angles.data)[i] = cli_element(pos, i / M) * cli_element(w, i % M);
-    cli_trial_compare(t, CLI_PREPARED, "out_angle", &angles, 0);
+    for (int i = 0; i < posenc_param_count(t->e); i++)
+        if (!strcmp(posenc_param_name(t->e, i), name))
+            return &t->exact[i];
+    return NULL;
 }
 
-static posenc_status compare_frequencies(cli_trial *t, const posenc_tensor *pos)
+/* The frequency of each pair; those of a matrix are its parameter. */
+static posenc_status compare_frequencies(cli_trial *t, const posenc_tensor *pos, void *work)
 {
-    posenc_error err;
-    int64_t      M = 0;
-    double       magnitude;
+    posenc_error         err;
+    int64_t              M = 0;
+    double               magnitude;
+    const posenc_tensor *matrix = exact_param(t, "freq_matrix");
     if (posenc_rotary_frequencies(t->plan, NULL, &M, &magnitude, &err))
         return cli_trial_refused(t, &err);
-    posenc_tensor w = cli_trial_make(t, POSENC_F64, 1, &M),
-                  m = posenc_tensor_contiguous(&magnitude, POSENC_F64, 0, NULL);
-    if (!t->status && posenc_rotary_frequencies(t->plan, w.data, &M, NULL, &err))
+    const int64_t bytes = M * (int64_t)sizeof(posenc_rotary_pair);
+    posenc_tensor w = cli_trial_make(t, POSENC_F64, 1, &M), room = cli_trial_make(t, POSENC_U8, 1, &bytes),
+                  m           = posenc_tensor_contiguous(&magnitude, POSENC_F64, 0, NULL);
+    posenc_rotary_pair *pairs = room.data;
+    if (!t->status && posenc_rotary_pairs(t->plan, t->exact, present_length(pos), pairs, work, &err))
         return cli_trial_refused(t, &err);
-    cli_trial_compare(t, CLI_PREPARED, "out_inv_freq", &w, 0);
+    for (int64_t i = 0; !t->status && i < M; i++)
+        ((double *)w.data)[i] = pairs[i].w;
+    cli_trial_compare(t, CLI_PREPARED, "out_inv_freq", matrix ? matrix : &w, 0);
     cli_trial_compare(t, CLI_PREPARED, "out_magnitude", &m, 0);
-    compare_angles(t, pos, &w);
     return t->status;
 }
 
+/* Angles as products, to the bit where they are rounded to float32, and the factor on queries. */
+static posenc_tensor compare_angles(cli_trial *t, const posenc_tensor *pos, void *work)
+{
+    posenc_error           err;
+    int64_t                M         = 0;
+    const posenc_positions positions = cli_trial_positions(t, "in_pos");
+    if (pos->ndim != 3) {
+        cli_trial_fail(t, "in_pos has %d axes; it must be [B or 1,L,N]", (int)pos->ndim);
+        return (posenc_tensor){0};
+    }
+    if (posenc_rotary_frequencies(t->plan, NULL, &M, NULL, &err))
+        cli_trial_refused(t, &err);
+    posenc_tensor angles =
+                      cli_trial_make(t, POSENC_F64, 3, (const int64_t[3]){pos->shape[0], pos->shape[1], M}),
+                  factors = cli_trial_make(t, POSENC_F64, 2, pos->shape);
+    if (!t->status && posenc_rotary_angles(t->plan, t->exact, &positions, &angles, &factors, work, &err))
+        cli_trial_refused(t, &err);
+    cli_trial_compare(t, CLI_PREPARED, "out_angle", &angles, 0);
+    cli_trial_compare(t, CLI_INDEX, "out_angle32", &angles, 0);
+    cli_trial_compare(t, CLI_PREPARED, "out_temperature", &factors, 0);
+    return angles;
+}
+
+static posenc_status run_rotation_back(cli_trial *t, const posenc_rotate_io *io, double angle, void *work)
+{
+    static const char *const back[] = {"gin_dq", "gin_dk", NULL};
+    posenc_error             err;
+    if (cli_trial_need(t, back))
+        return t->status;
+    posenc_rotate_grad grad = {.dto_q   = cli_trial_numbers(t, "gin_dq"),
+                               .dto_k   = cli_trial_numbers(t, "gin_dk"),
+                               .dq      = cli_trial_make_like(t, t->with->dtype, &io->q),
+                               .dk      = cli_trial_make_like(t, t->with->dtype, &io->k),
+                               .dparams = t->dparams};
+    if (!t->status && posenc_rotate_backward(t->plan, io, &grad, work, &err))
+        return cli_trial_refused(t, &err);
+    cli_trial_compare(t, CLI_GRADIENT, "g_q", &grad.dq, angle);
+    cli_trial_compare(t, CLI_GRADIENT, "g_k", &grad.dk, angle);
+    cli_trial_compare_param_gradients(t, angle);
+    return t->status;
+}
+
+/* Frequencies that are parameters stay in double whichever executor turns: angles are prepared there. */
 posenc_status cli_run_rotation(cli_trial *t)
 {
-    static const char *const needed[] = {"in_q", "in_k", "in_pos", NULL}, *const back[] = {"gin_dq", "gin_dk",
-                                                                                           NULL};
-    posenc_error err;
+    static const char *const needed[] = {"in_q", "in_k", "in_pos", NULL};
+    posenc_error             err;
     if (cli_trial_need(t, needed))
         return t->status;
     const posenc_tensor *q = cli_trial_find(t, "in_q"), *k = cli_trial_find(t, "in_k"),
@@ -279,27 +336,24 @@ posenc_status cli_run_rotation(cli_trial *t)
                               .Lk = k->shape[2],
                               .D  = q->shape[3],
                               .Dv = q->shape[3]};
-    if (cli_trial_plan(t, &dims, POSENC_MASK_NONE) || compare_frequencies(t, pos))
+    if (cli_trial_plan(t, &dims, POSENC_MASK_NONE) || cli_trial_params(t))
+        return t->status;
+    void *work = cli_trial_workspace(t, t->plan, POSENC_FORWARD | POSENC_BACKWARD);
+    if (t->status || compare_frequencies(t, pos, work))
         return t->status;
 
-    const double           angle     = angle_slack(t, pos);
+    const posenc_tensor    angles    = compare_angles(t, pos, work);
+    const double           angle     = t->status ? 0 : angle_slack(t, &angles);
     const posenc_positions positions = cli_trial_positions(t, "in_pos");
-    void                  *work      = cli_trial_workspace(t, t->plan, POSENC_FORWARD);
     posenc_rotate_io       io        = rotation(t, "in_q", "in_k", positions, positions);
+    io.params                        = t->exact;
     if (!t->status && posenc_rotate(t->plan, &io, work, &err))
         return cli_trial_refused(t, &err);
     cli_trial_compare(t, CLI_OUTPUT, "out_q", &io.to_q, angle);
     cli_trial_compare(t, CLI_OUTPUT, "out_k", &io.to_k, angle);
-    if (t->status || (!cli_trial_has(t, "g_q") && !cli_trial_has(t, "g_k")) || cli_trial_need(t, back))
+    if (t->status || (!cli_trial_has(t, "g_q") && !cli_trial_has(t, "g_k")))
         return t->status;
-
-    io           = rotation(t, "gin_dq", "gin_dk", positions, positions);
-    io.direction = -1; /* the transpose of a rotation, with the same magnitude */
-    if (!t->status && posenc_rotate(t->plan, &io, work, &err))
-        return cli_trial_refused(t, &err);
-    cli_trial_compare(t, CLI_GRADIENT, "g_q", &io.to_q, angle);
-    cli_trial_compare(t, CLI_GRADIENT, "g_k", &io.to_k, angle);
-    return t->status;
+    return run_rotation_back(t, &io, angle, work);
 }
 
 /* ---------------------------------------------------------------- attention ----------------- */

@@ -16,10 +16,10 @@ static int is_said(const char *text, const char *name)
     return 0;
 }
 
-static int is_setting(const posenc_encoding_info *info, const char *name)
+static int is_setting(const posenc_encoding_info *info, const char *name, const char *type)
 {
     for (int i = 0; i < info->setting_count; i++)
-        if (!strcmp(info->settings[i].name, name) && !strcmp(info->settings[i].type, "integer"))
+        if (!strcmp(info->settings[i].name, name) && !strcmp(info->settings[i].type, type))
             return 1;
     return 0;
 }
@@ -50,9 +50,24 @@ static void read_axes(FILE *to, const posenc_encoding_info *info, const posenc_p
         char         name[64];
         const size_t n = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)n, at);
-        if (is_setting(info, name) && !is_said(spec, name) && !is_said(given, name))
+        if (is_setting(info, name, "integer") && !is_said(spec, name) && !is_said(given, name))
             fprintf(to, " %s.%s=%lld", info->name, name, (long long)array->shape[axis]);
         at += n + (at[n] == ',');
+    }
+}
+
+/* A parameter that a flag of its own name calls for: whoever brings the array has raised the flag. */
+static void raise_flags(FILE *to, const posenc_encoding_info *info, int alone, const char *spec,
+                        const char *given, cli_param_finder *find, void *context)
+{
+    for (int i = 0; i < info->param_count; i++) {
+        const char *plain = info->params[i].name;
+        char        name[128];
+        if (!is_setting(info, plain, "flag") || is_said(spec, plain) || is_said(given, plain))
+            continue;
+        snprintf(name, sizeof name, "%s%s%s", alone ? "" : info->name, alone ? "" : ".", plain);
+        if (find(context, name))
+            fprintf(to, " %s.%s=yes", info->name, plain);
     }
 }
 
@@ -71,6 +86,14 @@ char *cli_inferred_settings(const posenc_encoding *e, const char *spec, const ch
         const posenc_tensor        *array = find(context, posenc_param_name(e, i));
         if (info && array)
             read_axes(to, info, param, array, spec, given);
+    }
+    int parts = 0;
+    for (int place = 0; place < POSENC_PLACES; place++)
+        parts += posenc_encoding_part(e, (posenc_place)place) != NULL;
+    for (int place = 0; place < POSENC_PLACES; place++) {
+        const posenc_encoding_info *part = posenc_encoding_part(e, (posenc_place)place);
+        if (part)
+            raise_flags(to, part, parts == 1, spec, given, find, context);
     }
     const int failed = ferror(to);
     if (!fclose(to) && !failed)

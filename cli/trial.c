@@ -254,11 +254,11 @@ posenc_status cli_trial_plan(cli_trial *t, const posenc_dims *dims, int mask)
     return t->status;
 }
 
-/* Copies the file's par_<name> over the initial value of a parameter. */
+/* Copies the file's par_<name>, or in_<name>, over the initial value of a parameter. */
 static void take_param(cli_trial *t, posenc_tensor *to, int i)
 {
     const char          *name = posenc_param_name(t->e, i);
-    const posenc_tensor *from = find_joined(t, "par_", name);
+    const posenc_tensor *par = find_joined(t, "par_", name), *from = par ? par : find_joined(t, "in_", name);
     char                 is[160], must[160];
     if (!from)
         return;

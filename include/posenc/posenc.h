@@ -158,7 +158,7 @@ static inline posenc_tensor posenc_tensor_from_blhd(void *data, posenc_dtype dty
 
 /* Positions are data of a run. Either a range (array.data == NULL): element s stands at start + s*step;
    step 0 is read as 1, so a zeroed struct means 0, 1, 2, ... Or an array of I64 or F64: [L] or [B or 1, L]; with N
-   coordinates per position [L, N] or [B or 1, L, N] (posenc_coordinates). Real positions (F64) are for input and
+   coordinates per position [L, N] or [B or 1, L, N] (posenc_coordinates, posenc_rotary_coordinates). Real positions (F64) are for input and
    rotary encodings; encodings by distance need whole numbers. */
 typedef struct posenc_positions {
     double        start;
@@ -445,27 +445,88 @@ POSENC_API posenc_status posenc_rows_backward(const posenc_plan *plan, const pos
 
 /* ---------------------------------------------------------------- runs: place rotary -------- */
 
+/* Coordinates of a position that the plan's rotary part reads: q_pos and k_pos of rotation and attention are arrays [L,N] or
+   [B or 1, L, N] then. A range gives all N coordinates the same number, as text has it among pictures. 1 without a rotary part. */
+POSENC_API int posenc_rotary_coordinates(const posenc_plan *plan);
+
 /* Turns q [B,H,Lq,D] and k [B,G,Lk,D] by their positions; either may have no data. to_q, to_k have the same shapes
    and may be the very same tensors (in place). direction +1 turns forward; -1 turns back, which is also the
-   gradient: the transpose of a rotation is its inverse (times the same magnitude). */
+   gradient: the transpose of a rotation is its inverse (times the same magnitude). params: as posenc_attend_in; the
+   rotary part's alone are looked at, NULL if it has none. A schedule that follows the length of the run takes the largest
+   coordinate of q_pos and k_pos and one, of those that have data. */
 typedef struct posenc_rotate_io {
-    posenc_tensor    q, k;
-    posenc_positions q_pos, k_pos;
-    posenc_tensor    to_q, to_k;
-    int              direction;
+    posenc_tensor        q, k;
+    posenc_positions     q_pos, k_pos;
+    posenc_tensor        to_q, to_k;
+    int                  direction;
+    const posenc_tensor *params;
 } posenc_rotate_io;
 
 POSENC_API posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io, void *workspace,
                                        posenc_error *err);
 
+/* The gradient of posenc_rotate with the same io, whose q and k are those from before the rotation (its to_q and to_k are not
+   looked at). dto_q, dto_k are the cotangents of to_q, to_k; dq, dk overwrite, and may be the very same tensors unless
+   gradients of parameters are wanted; dparams (may be NULL) add, summed from dq and dk as they are stored.
+   UNSUPPORTED: dparams of rounded angles, which have no derivative. */
+typedef struct posenc_rotate_grad {
+    posenc_tensor  dto_q, dto_k;
+    posenc_tensor  dq, dk;
+    posenc_tensor *dparams;
+} posenc_rotate_grad;
+
+POSENC_API posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotate_io *io,
+                                                const posenc_rotate_grad *grad, void *workspace,
+                                                posenc_error *err);
+
 /* Writes the M frequencies (radians per position) of the rotary part to w[0..M-1], M to *pairs; w may be NULL to
-   ask for M; *magnitude (may be NULL) receives the factor on cosine and sine, NaN where it changes with the position (xpos). */
+   ask for M; *magnitude (may be NULL) receives the factor on cosine and sine, NaN where it changes with the position (xpos).
+   A schedule that follows the length gives those of a short sequence. UNSUPPORTED: w of frequencies that are parameters;
+   ask posenc_rotary_pairs. */
 POSENC_API posenc_status posenc_rotary_frequencies(const posenc_plan *plan, double *w, int64_t *pairs,
                                                    double *magnitude, posenc_error *err);
 
+/* What a rotation does to one pair of channels of a head. */
+typedef struct posenc_rotary_pair {
+    int64_t from[2], to[2]; /* its channels in the input and in the result */
+    int     coordinate;     /* which one it follows; -1: a sum over all, with frequencies of a matrix */
+    double  w;              /* radians per step of it; NaN for a matrix */
+} posenc_rotary_pair;
+
+/* The M pairs of a run with these parameters whose sequence is `length` long (as posenc_rotate finds it). Workspace: FORWARD. */
+POSENC_API posenc_status posenc_rotary_pairs(const posenc_plan *plan, const posenc_tensor *params,
+                                             double length, posenc_rotary_pair *pairs, void *workspace,
+                                             posenc_error *err);
+
+/* The angles of queries at `pos`: angle [B or 1, L, M] F64, radians, not reduced, as products rounded to double (of rounded
+   angles the float32 numbers themselves); temperature [B or 1, L] F64, the factor on their rows. Either may have no data. The
+   batch is that of the arrays. Do not take cosines of large angles: the rotation itself does not round the product. */
+POSENC_API posenc_status posenc_rotary_angles(const posenc_plan *plan, const posenc_tensor *params,
+                                              const posenc_positions *pos, const posenc_tensor *angle,
+                                              const posenc_tensor *temperature, void *workspace,
+                                              posenc_error *err);
+
+/* Keys that one plan turned at from_pos, turned on to where another plan would have put them at to_pos: a cache whose
+   frequencies follow the length (dynamic, longrope), or whose positions move (a context shift: the same plan twice). Each
+   pair is turned by the difference of its exact angles and multiplied by the ratio of the magnitudes, in double, and stored
+   once. k, to_k [B,G,L,D], the same tensor or not; both plans rotate the same channels in as many pairs. Schedules without
+   `length` take the largest position of their own positions and one. Workspace: the FORWARD bytes of both plans together.
+   Errors: SHAPE (plans that do not fit), and as posenc_rotate. */
+typedef struct posenc_reroute_io {
+    posenc_tensor        k, to_k;
+    posenc_positions     from_pos, to_pos;
+    const posenc_tensor *from_params, *to_params;
+} posenc_reroute_io;
+
+POSENC_API posenc_status posenc_rotary_reroute(const posenc_plan *from, const posenc_plan *to,
+                                               const posenc_reroute_io *io, void *workspace,
+                                               posenc_error *err);
+
 /* ---------------------------------------------------------------- runs: attention ----------- */
 
-/* q [B,H,Lq,D]  k [B,G,Lk,D]  v [B,G,Lk,Dv]. The rotary part of the encoding, if any, is applied inside.
+/* q [B,H,Lq,D]  k [B,G,Lk,D]  v [B,G,Lk,Dv]. The rotary part of the encoding, if any, is applied inside. Where positions
+   are arrays of several coordinates (posenc_rotary_coordinates) they have no order of their own: masks by distance then
+   count tokens, the last query being as late as the last key, and encodings by distance are refused.
    key_allowed [B or 1, Lk] U8; allowed [B or 1, H or 1, Lq, Lk] U8; q_segments [B or 1, Lq] and k_segments [B or 1, Lk]
    I64: for POSENC_MASK_SEGMENTS, and for encodings that see segments (without data: all in one segment). */
 typedef struct posenc_attend_in {

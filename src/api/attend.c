@@ -35,7 +35,8 @@ static void set_parts(pe_attention *a, const posenc_plan *plan, const pe_numbers
     a->parts[PE_WEIGHT] = pe_part_of(plan, POSENC_WEIGHT, numbers, gradients);
 }
 
-enum { PLACES = 1 << POSENC_SCORE | 1 << POSENC_WEIGHT }; /* whose parameters attention needs */
+/* Whose parameters attention needs. */
+enum { PLACES = 1 << POSENC_ROTARY | 1 << POSENC_SCORE | 1 << POSENC_WEIGHT };
 
 typedef enum run_kind { FORWARD, BACKWARD, SCORES, BIAS } run_kind;
 
@@ -59,8 +60,12 @@ size_t pe_attend_bytes(const posenc_plan *plan, int run)
         pe_attention a = attention_of(plan);
         if (plan->options.executor == (reference ? POSENC_TILED : POSENC_REFERENCE) && run != POSENC_SCORES)
             continue;
+        pe_run_turn turn;
         pe_numbers_load(&numbers, plan, PLACES, NULL, NULL, &arena);
+        pe_run_turn_make(&turn, plan, &numbers, 0, &arena);
         set_parts(&a, plan, &numbers, 0);
+        if (run == POSENC_BACKWARD)
+            pe_rotary_slopes(plan, &numbers, 0, 1, NULL, &arena);
         execute(&a,
                 run == POSENC_FORWARD    ? FORWARD
                 : run == POSENC_BACKWARD ? BACKWARD
@@ -161,12 +166,39 @@ static posenc_status check_masks(const pe_attention *a, const posenc_attend_in *
     return status;
 }
 
+/* Positions of several coordinates have no order: tokens are counted instead, which says nothing to an encoding by
+   distance. */
+static posenc_status count_tokens(const posenc_plan *plan, pe_attention *a, posenc_error *err)
+{
+    const int N = posenc_rotary_coordinates(plan);
+    if (N == 1 || (!a->q_turn.array.data && !a->k_turn.array.data))
+        return POSENC_OK;
+    if (pe_uses_distance(a->terms) || a->terms->hook.visit || a->terms->prepare.fill)
+        return pe_fail(
+            err, POSENC_UNSUPPORTED,
+            "attend: positions with %d coordinates turn q and k, but %s also has a part that goes by one "
+            "number; give a range, or leave that part out",
+            N, plan->e->spec);
+    a->q_pos = posenc_positions_range((double)(a->sizes.Lk - a->sizes.Lq), 1);
+    a->k_pos = posenc_positions_range(0, 1);
+    return POSENC_OK;
+}
+
+static posenc_status check_positions(const posenc_plan *plan, pe_attention *a, posenc_error *err)
+{
+    const pe_problem *p  = &a->sizes;
+    a->q_turn            = a->q_pos;
+    a->k_turn            = a->k_pos;
+    posenc_status status = pe_rotary_positions(plan, &a->q_turn, "attend: q_pos", p->B, p->Lq, err);
+    if (!status)
+        status = pe_rotary_positions(plan, &a->k_turn, "attend: k_pos", p->B, p->Lk, err);
+    return status ? status : count_tokens(plan, a, err);
+}
+
 static posenc_status find_distances(const posenc_plan *plan, pe_attention *a, posenc_error *err)
 {
     const pe_problem *p      = &a->sizes;
-    posenc_status     status = pe_positions_check(&a->q_pos, "attend: q_pos", p->B, p->Lq, 1, err);
-    if (!status)
-        status = pe_positions_check(&a->k_pos, "attend: k_pos", p->B, p->Lk, 1, err);
+    posenc_status     status = check_positions(plan, a, err);
     if (status)
         return status;
     a->reach = pe_reach_of(a->mask, plan->options.window);
@@ -296,6 +328,32 @@ static posenc_status check_causal(const posenc_plan *plan, posenc_error *err)
 
 /* ---- runs ---- */
 
+/* Parameters into the workspace, and the rotation made of them; refused where it is none. */
+static posenc_status load(pe_attention *a, pe_numbers *numbers, pe_run_turn *turn, const posenc_plan *plan,
+                          const posenc_tensor *params, posenc_tensor *dparams, const char *who,
+                          pe_arena *arena, posenc_error *err)
+{
+    double length = pe_rotary_length(0, &a->q_turn, a->sizes.Lq);
+    length        = pe_rotary_length(length, &a->k_turn, a->sizes.Lk);
+    pe_numbers_load(numbers, plan, PLACES, params, dparams, arena);
+    pe_run_turn_make(turn, plan, numbers, length, arena);
+    a->turn      = turn->queries;
+    a->turn_keys = turn->keys;
+    set_parts(a, plan, numbers, dparams != NULL);
+    return pe_run_turn_check(turn, plan, who, err);
+}
+
+/* Gradients of the rotary part's parameters from dq and dk, when these are complete. */
+static void fold_rotary(const pe_attention *a, const posenc_plan *plan, const pe_numbers *numbers,
+                        pe_arena arena)
+{
+    const pe_turned_side sides[2] = {{&a->q, &a->dq, &a->q_turn, a->turn},
+                                     {&a->k, &a->dk, &a->k_turn, a->turn_keys}};
+    double               length   = pe_rotary_length(0, &a->q_turn, a->sizes.Lq);
+    length                        = pe_rotary_length(length, &a->k_turn, a->sizes.Lk);
+    pe_rotary_slopes(plan, numbers, length, 1, sides, &arena);
+}
+
 posenc_status posenc_attend(const posenc_plan *plan, const posenc_attend_in *in, const posenc_attend_out *out,
                             void *workspace, posenc_error *err)
 {
@@ -318,10 +376,12 @@ posenc_status posenc_attend(const posenc_plan *plan, const posenc_attend_in *in,
         status = pe_check_workspace(workspace, "attend", err);
     if (status)
         return status;
-    pe_arena   arena = {workspace, 0};
-    pe_numbers numbers;
-    pe_numbers_load(&numbers, plan, PLACES, in->params, NULL, &arena);
-    set_parts(&a, plan, &numbers, 0);
+    pe_arena    arena = {workspace, 0};
+    pe_numbers  numbers;
+    pe_run_turn turn;
+    status = load(&a, &numbers, &turn, plan, in->params, NULL, "attend", &arena, err);
+    if (status)
+        return status;
     a.o   = out->o;
     a.lse = out->lse;
     execute(&a, FORWARD, uses_reference(plan, &a), NULL, &arena);
@@ -360,22 +420,28 @@ posenc_status posenc_attend_backward(const posenc_plan *plan, const posenc_atten
     if (!status)
         status = check_gradients(&a, grad, err);
     if (!status)
+        status = pe_rotary_slopes_check(plan, grad->dparams, &grad->dq, &grad->dk, "attend", err);
+    if (!status)
         status = pe_numbers_check(plan, PLACES, in->params, grad->dparams, "attend", err);
     if (!status)
         status = pe_check_workspace(workspace, "attend", err);
     if (status)
         return status;
-    pe_arena   arena = {workspace, 0};
-    pe_numbers numbers;
-    pe_numbers_load(&numbers, plan, PLACES, in->params, grad->dparams, &arena);
-    set_parts(&a, plan, &numbers, grad->dparams != NULL);
-    a.o    = grad->o;
-    a.lse  = grad->lse;
-    a.dout = grad->dout;
-    a.dq   = grad->dq;
-    a.dk   = grad->dk;
-    a.dv   = grad->dv;
+    pe_arena    arena = {workspace, 0};
+    pe_numbers  numbers;
+    pe_run_turn turn;
+    status = load(&a, &numbers, &turn, plan, in->params, grad->dparams, "attend", &arena, err);
+    if (status)
+        return status;
+    a.o                        = grad->o;
+    a.lse                      = grad->lse;
+    a.dout                     = grad->dout;
+    a.dq                       = grad->dq;
+    a.dk                       = grad->dk;
+    a.dv                       = grad->dv;
+    const pe_arena free_memory = arena;
     execute(&a, BACKWARD, uses_reference(plan, &a), NULL, &arena);
+    fold_rotary(&a, plan, &numbers, free_memory);
     pe_numbers_add(&numbers, plan, grad->dparams);
     return pe_done(err);
 }
@@ -389,10 +455,12 @@ static posenc_status run_scores(const posenc_plan *plan, const posenc_attend_in 
         status = pe_check_workspace(workspace, kind == BIAS ? "bias" : "scores", err);
     if (status)
         return status;
-    pe_arena   arena = {workspace, 0};
-    pe_numbers numbers;
-    pe_numbers_load(&numbers, plan, PLACES, in->params, NULL, &arena);
-    set_parts(a, plan, &numbers, 0);
+    pe_arena    arena = {workspace, 0};
+    pe_numbers  numbers;
+    pe_run_turn turn;
+    status = load(a, &numbers, &turn, plan, in->params, NULL, kind == BIAS ? "bias" : "scores", &arena, err);
+    if (status)
+        return status;
     execute(a, kind, uses_reference(plan, a), S, &arena);
     return pe_done(err);
 }

@@ -14,7 +14,7 @@
 #include "engine/attend.h"
 
 /* Parameters of all parts together: a hook may get any of them. */
-enum { PE_MAX_PARAMS = PE_HOOK_PARAMS, PE_MAX_NAME = 64, PE_MAX_SPEC = 512 };
+enum { PE_MAX_PARAMS = PE_HOOK_PARAMS, PE_MAX_NAME = 64, PE_MAX_SPEC = 2048 };
 
 typedef struct pe_chosen {
     const pe_encoding *room; /* NULL: no part at this place */
@@ -87,9 +87,43 @@ void pe_numbers_add(const pe_numbers *n, const posenc_plan *plan, posenc_tensor 
 /* The part at a place as machines want it; NULLs where there is none. */
 pe_part pe_part_of(const posenc_plan *plan, posenc_place place, const pe_numbers *n, int gradients);
 
+/* The rotation of one run: the plan's own, or made anew in the run's memory where it depends on parameters or length. */
+typedef struct pe_run_turn {
+    const pe_turn *queries, *keys; /* NULL: no rotary part */
+    pe_turn        made[2];
+} pe_run_turn;
+
+void pe_run_turn_make(pe_run_turn *t, const posenc_plan *plan, const pe_numbers *n, double length,
+                      pe_arena *arena);
+/* Are the frequencies that parameters gave usable? `who` opens the sentence. */
+posenc_status pe_run_turn_check(const pe_run_turn *t, const posenc_plan *plan, const char *who,
+                                posenc_error *err);
+
+/* Positions of L elements of B items for the rotary part, looked at with all coordinates. */
+posenc_status pe_rotary_positions(const posenc_plan *plan, posenc_positions *pos, const char *who, int64_t B,
+                                  int64_t L, posenc_error *err);
+/* The larger of `length` and the largest coordinate and one. */
+double pe_rotary_length(double length, const posenc_positions *pos, int64_t L);
+
+/* One side of a run: x as it came and the cotangent of that. */
+typedef struct pe_turned_side {
+    const posenc_tensor    *x, *dx;
+    const posenc_positions *pos;
+    const pe_turn          *turn;
+} pe_turned_side;
+
+/* Gradients of the rotary part's parameters from both sides, which were turned with `sign`, into n->dpar; counts on an arena
+   without memory. */
+void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, double length, double sign,
+                      const pe_turned_side sides[2], pe_arena *arena);
+/* May they be asked for? dq and dk must be there. */
+posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tensor *dparams,
+                                     const posenc_tensor *dq, const posenc_tensor *dk, const char *who,
+                                     posenc_error *err);
+
 /* Bytes that runs of this plan need, counted by the machines themselves. */
 size_t pe_rows_bytes(const posenc_plan *plan, int backward);
-size_t pe_rotate_bytes(const posenc_plan *plan);
+size_t pe_rotate_bytes(const posenc_plan *plan, int backward);
 size_t pe_attend_bytes(const posenc_plan *plan, int run); /* POSENC_FORWARD, _BACKWARD or _SCORES */
 
 posenc_status pe_check_workspace(const void *workspace, const char *who, posenc_error *err);

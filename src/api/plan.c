@@ -198,17 +198,27 @@ static posenc_status fill_terms(posenc_plan *plan, posenc_error *err)
     return status;
 }
 
-static void fill_turn(posenc_plan *plan, double *memory)
+/* Coordinates of the rotary part, before anything else is known to be right: 1 where it is not. */
+static int rotary_axes(const posenc_encoding *e, const posenc_dims *full)
 {
-    const pe_resolved *rotary = &plan->parts[POSENC_ROTARY];
-    const int64_t      most   = plan->dims.D / 2 + 1;
+    pe_resolved      r;
+    const pe_chosen *part = &e->parts[POSENC_ROTARY];
+    if (!part->room || !part->room->axes || pe_resolve(&r, part, full, NULL))
+        return 1;
+    r.problem.set = r.set;
+    return part->room->axes(&r.problem);
+}
+
+/* The rotation as far as it is known without a run; `memory` is laid out for it. */
+static void fill_turn(posenc_plan *plan, pe_arena *memory)
+{
+    const pe_resolved  *rotary = &plan->parts[POSENC_ROTARY];
+    const pe_rotary_run none   = {NULL, 0};
     if (!rotary->room)
         return;
-    plan->turn.w           = memory;
-    plan->turn.k           = (pe_frequency *)(memory + most);
-    plan->turn.growth      = memory + 3 * most;
-    plan->turn.growth_sign = 1;
-    rotary->room->turn(&rotary->problem, &plan->turn);
+    pe_turn_lay_out(&plan->turn, memory, plan->dims.D,
+                    rotary->room->axes ? rotary->room->axes(&rotary->problem) : 1);
+    rotary->room->turn(&rotary->problem, &none, &plan->turn);
     if (!rotary->room->grows)
         plan->turn.growth = NULL;
     pe_turn_finish(&plan->turn);
@@ -230,12 +240,12 @@ static void count_bytes(posenc_plan *plan)
     }
     if (!attention)
         return;
-    bytes[0] = larger(bytes[0], larger(pe_rotate_bytes(plan), pe_attend_bytes(plan, POSENC_FORWARD)));
-    bytes[1] = larger(bytes[1], pe_attend_bytes(plan, POSENC_BACKWARD));
+    bytes[0] = larger(bytes[0], larger(pe_rotate_bytes(plan, 0), pe_attend_bytes(plan, POSENC_FORWARD)));
+    bytes[1] = larger(bytes[1], larger(pe_rotate_bytes(plan, 1), pe_attend_bytes(plan, POSENC_BACKWARD)));
     bytes[2] = pe_attend_bytes(plan, POSENC_SCORES);
 }
 
-static posenc_status prepare(posenc_plan *plan, double *turn_memory, posenc_error *err)
+static posenc_status prepare(posenc_plan *plan, pe_arena *memory, posenc_error *err)
 {
     posenc_status status = check_dims(&plan->dims, err);
     if (!status)
@@ -252,9 +262,19 @@ static posenc_status prepare(posenc_plan *plan, double *turn_memory, posenc_erro
         status = fill_terms(plan, err);
     if (status)
         return status;
-    fill_turn(plan, turn_memory);
+    fill_turn(plan, memory);
     count_bytes(plan);
     return POSENC_OK;
+}
+
+/* Bytes for the arrays of a rotation; a width that will be refused needs none. */
+static size_t turn_bytes(const posenc_encoding *e, const posenc_dims *full)
+{
+    pe_arena arena = {0};
+    pe_turn  turn;
+    if (e->parts[POSENC_ROTARY].room && full->D > 0 && full->D <= 65536)
+        pe_turn_lay_out(&turn, &arena, full->D, rotary_axes(e, full));
+    return arena.used;
 }
 
 posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e, const posenc_dims *dims,
@@ -264,12 +284,13 @@ posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e, c
         return pe_fail(err, POSENC_ARGUMENT, "plan: plan, e and dims must not be NULL");
     *plan                      = NULL;
     const posenc_options plain = posenc_options_default();
-    const int64_t        most  = dims->D > 0 && dims->D <= 65536 ? dims->D / 2 + 1 : 1;
-    posenc_plan         *made  = calloc(1, sizeof *made + (size_t)most * 4 * sizeof(double));
+    const posenc_dims    full  = pe_full_dims(dims);
+    posenc_plan         *made  = calloc(1, sizeof *made + turn_bytes(e, &full));
     if (!made)
         return pe_fail(err, POSENC_MEMORY, "plan: out of memory");
-    made->e    = e;
-    made->dims = pe_full_dims(dims);
+    pe_arena memory = {(char *)(made + 1), 0};
+    made->e         = e;
+    made->dims      = full;
     if (options && options->size < sizeof plain.size) {
         free(made);
         return pe_fail(err, POSENC_ARGUMENT,
@@ -282,7 +303,7 @@ posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e, c
     made->kernels = pe_kernels_choose();
     made->max_distances =
         made->options.max_distances > 0 ? made->options.max_distances : made->dims.Lq + made->dims.Lk;
-    const posenc_status status = prepare(made, (double *)(made + 1), err);
+    const posenc_status status = prepare(made, &memory, err);
     if (status) {
         free(made);
         return status;

@@ -53,15 +53,36 @@ static double cosine_of_quarter(double r)
     return fma(sum, s, c[0]);
 }
 
-void pe_cos_sin(double position, pe_frequency k, double *cosine, double *sine)
+/* Of n + r quarter turns, n whole. */
+static void turned(double n, double r, double *cosine, double *sine)
 {
-    const double h = position * k.k_hi;
-    const double e = fma(position, k.k_hi, -h) + position * k.k_lo;
-    const double n = nearbyint(h);
-    const double r = (h - n) + e;
     const double c = cosine_of_quarter(r), s = sine_of_quarter(r);
     const double f = n - 4.0 * floor(n * 0.25); /* quadrant 0..3, exact */
     const int    q = (int)f;
     *cosine        = q == 0 ? c : q == 1 ? -s : q == 2 ? -c : s;
     *sine          = q == 0 ? s : q == 1 ? c : q == 2 ? -s : -c;
+}
+
+void pe_cos_sin(double position, pe_frequency k, double *cosine, double *sine)
+{
+    const double h = position * k.k_hi;
+    const double e = fma(position, k.k_hi, -h) + position * k.k_lo;
+    const double n = nearbyint(h);
+    turned(n, (h - n) + e, cosine, sine);
+}
+
+void pe_cos_sin_sum(int n, const double position[], const pe_frequency k[], double *cosine, double *sine)
+{
+    double whole = 0, high = 0, low = 0;
+    for (int i = 0; i < n; i++) {
+        const double h = position[i] * k[i].k_hi;
+        const double e = fma(position[i], k[i].k_hi, -h) + position[i] * k[i].k_lo;
+        const double w = nearbyint(h), r = h - w; /* exact */
+        const double sum = high + r, back = sum - high;
+        low += (high - (sum - back)) + (r - back) + e; /* what the sum lost */
+        high = sum;
+        whole += w - 4.0 * floor(w * 0.25);
+    }
+    const double w = nearbyint(high);
+    turned(whole + w, (high - w) + low, cosine, sine);
 }

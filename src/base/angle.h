@@ -22,4 +22,8 @@ typedef struct pe_frequency {
 pe_frequency pe_frequency_of(double w);
 void         pe_cos_sin(double position, pe_frequency k, double *cosine, double *sine);
 
+/* Of the exact sum of n products position[i] * k[i]: a place of several coordinates, or the way from one angle to
+   another. What is left of each product after its whole quarter turns is summed as a double-double. */
+void pe_cos_sin_sum(int n, const double position[], const pe_frequency k[], double *cosine, double *sine);
+
 #endif

@@ -14,7 +14,7 @@
 
 #include <posenc/posenc.h>
 
-enum { PE_MAX_SETTINGS = 24, PE_MAX_TEXT = 64, PE_MAX_ITEMS = 8 };
+enum { PE_MAX_SETTINGS = 48, PE_MAX_TEXT = 64, PE_MAX_ITEMS = 8 };
 
 /* A resolved setting. */
 typedef struct pe_value {

@@ -9,7 +9,7 @@
  *
  *   input    width, rows, rows_back     n rows of a table; coordinates, tokens and locate where a position is a place;
  *            width, sequence            a table whose rows follow from each other (FLOATER)
- *   rotary   turn                       frequencies, pairing, magnitude
+ *   rotary   turn, turn_back            frequencies, pairing, magnitude; gradient of the frequencies
  *   score    terms                      members of pe_terms, each with its adjoint
  *   weight   terms
  */
@@ -34,6 +34,12 @@ typedef struct pe_span {
     int64_t t_low, t_high; /* of the whole run; mean something where `whole` */
     int     whole;         /* all positions are whole numbers */
 } pe_span;
+
+/* What only a run knows of a rotation. A plan asks without parameters: frequencies that need them are NAN then. */
+typedef struct pe_rotary_run {
+    const double *const *par;    /* NULL: not known yet */
+    double               length; /* the largest position and one */
+} pe_rotary_run;
 
 typedef struct pe_encoding {
     posenc_encoding_info  info;
@@ -79,9 +85,17 @@ typedef struct pe_encoding {
     const char *(*no_gradient)(const pe_value *set);
 
     /* -- rotary -- */
-    /* Fills M, first, layout, magnitude and w (room for D/2); with `grows` also growth (room for D/2) and center. */
-    void (*turn)(const pe_problem *p, pe_turn *t);
+    /* Coordinates of a position. NULL: 1. */
+    int (*axes)(const pe_problem *p);
+    /* Fills the rotation but for what pe_turn_finish does; its arrays have room for D/2 pairs. With `grows` also growth and
+       center. */
+    void (*turn)(const pe_problem *p, const pe_rotary_run *run, pe_turn *t);
     int grows;
+    /* Do the frequencies depend on parameters, or on the length of a run? Then each run asks for them again. NULL: no. */
+    int (*by_run)(const pe_value *set);
+    /* Gradients of frequencies, dw [M, axes], to parameters, adding. NULL where there are none. */
+    void (*turn_back)(const pe_problem *p, const pe_rotary_run *run, const pe_turn *t, const double dw[],
+                      double *const dpar[]);
 
     /* -- score, weight -- */
     void (*terms)(const pe_problem *p, pe_terms *s);

@@ -24,7 +24,8 @@ typedef struct pe_attention {
     const pe_turn  *turn, *turn_keys; /* of queries and of keys; NULL: no rotation */
 
     posenc_tensor    q, k, v;
-    posenc_positions q_pos, k_pos;
+    posenc_positions q_pos, k_pos;   /* for distances, one coordinate */
+    posenc_positions q_turn, k_turn; /* for the rotation: the same, or all coordinates */
     int              mask;
     pe_reach         reach;    /* of the masks by distance */
     int              unmasked; /* scores are wanted everywhere; the mask is for what a hook may see */

@@ -140,18 +140,32 @@ static void prepare_rows(const head *x, pe_side side, int64_t h)
                            keys ? a->sizes.Lk : a->sizes.Lq, x->raw, keys ? x->K : x->Q);
 }
 
+/* All rows of a side, each form of them, forward or back. */
+static void turn_rows(const head *x, pe_side side, double *rows, double sign)
+{
+    const pe_attention *a    = x->a;
+    const int           keys = side == PE_KEYS;
+    const pe_turn      *turn = keys ? a->turn_keys : a->turn;
+    const int64_t L = keys ? a->sizes.Lk : a->sizes.Lq, D = a->sizes.D, forms = keys ? 1 : pe_forms(a->terms);
+    for (int64_t r = 0; r < L * forms; r++) {
+        double at[PE_MAX_AXES];
+        pe_turn_place(turn, keys ? &a->k_turn : &a->q_turn, x->b, r / forms, at);
+        pe_turn_row(rows + r * D, D, turn, at, sign);
+    }
+}
+
 /* Queries of head h, or keys of key head h, prepared and rotated. */
 static void load_side(const head *x, pe_side side, int64_t h)
 {
     const pe_attention *a    = x->a;
     const int           keys = side == PE_KEYS;
-    const int64_t L = keys ? a->sizes.Lk : a->sizes.Lq, D = a->sizes.D, forms = keys ? 1 : pe_forms(a->terms);
-    double       *rows = keys ? x->K : x->Q;
+    const int64_t       L    = keys ? a->sizes.Lk : a->sizes.Lq;
+    double             *rows = keys ? x->K : x->Q;
     load_rows(a->terms->prepare.fill ? x->raw : rows, keys ? &a->k : &a->q, x->b, h, L, a->D);
     if (a->terms->prepare.fill)
         prepare_rows(x, side, h);
-    for (int64_t r = 0; a->turn && r < L * forms; r++)
-        pe_turn_row(rows + r * D, keys ? a->turn_keys : a->turn, keys ? x->k_pos[r] : x->q_pos[r / forms], 1);
+    if (a->turn)
+        turn_rows(x, side, rows, 1);
 }
 
 static void load_head(head *x, int64_t b, int64_t h)
@@ -499,11 +513,10 @@ static void store_side(const head *x, pe_side side, int64_t h)
 {
     const pe_attention *a    = x->a;
     const int           keys = side == PE_KEYS;
-    const int64_t L = keys ? a->sizes.Lk : a->sizes.Lq, D = a->sizes.D, forms = keys ? 1 : pe_forms(a->terms);
-    double       *rows = keys ? x->dK : x->dQ;
-    for (int64_t r = 0; a->turn && r < L * forms; r++)
-        pe_turn_row(rows + r * D, keys ? a->turn_keys : a->turn, keys ? x->k_pos[r] : x->q_pos[r / forms],
-                    -1);
+    const int64_t       L    = keys ? a->sizes.Lk : a->sizes.Lq;
+    double             *rows = keys ? x->dK : x->dQ;
+    if (a->turn)
+        turn_rows(x, side, rows, -1);
     if (a->terms->prepare.fill)
         prepare_back(x, side, h);
     store_rows(keys ? &a->dk : &a->dq, x->b, h, a->terms->prepare.fill ? x->draw : rows, L, a->D);

@@ -84,11 +84,11 @@ static void lay_out_turn_tables(pe_tiles *T, pe_arena *arena)
 {
     const pe_attention *a = T->a;
     const pe_problem   *p = &a->sizes;
-    const int64_t       M = a->turn ? a->turn->M : 0;
-    T->q_batches          = arena->memory ? pe_position_batches(&a->q_pos) : p->B;
-    T->k_batches          = arena->memory ? pe_position_batches(&a->k_pos) : p->B;
-    T->q_table            = pe_take_floats(arena, T->q_batches * p->Lq * 2 * M + PE_LANES);
-    T->k_table            = pe_take_floats(arena, T->k_batches * p->Lk * 2 * M + PE_LANES);
+    const int64_t q = a->turn ? pe_turn_width(a->turn) : 0, k = a->turn ? pe_turn_width(a->turn_keys) : 0;
+    T->q_batches = arena->memory ? pe_position_batches(&a->q_turn) : p->B;
+    T->k_batches = arena->memory ? pe_position_batches(&a->k_turn) : p->B;
+    T->q_table   = pe_take_floats(arena, T->q_batches * p->Lq * q + PE_LANES);
+    T->k_table   = pe_take_floats(arena, T->k_batches * p->Lk * k + PE_LANES);
 }
 
 static void fill_turn_tables(const pe_tiles *T)
@@ -96,9 +96,10 @@ static void fill_turn_tables(const pe_tiles *T)
     const pe_attention *a = T->a;
     const pe_problem   *p = &a->sizes;
     for (int64_t b = 0; b < T->q_batches; b++)
-        pe_turn_table(T->q_table + b * p->Lq * 2 * a->turn->M, a->turn, &a->q_pos, b, 0, p->Lq);
+        pe_turn_table(T->q_table + b * p->Lq * pe_turn_width(a->turn), a->turn, &a->q_turn, b, 0, p->Lq);
     for (int64_t b = 0; b < T->k_batches; b++)
-        pe_turn_table(T->k_table + b * p->Lk * 2 * a->turn->M, a->turn_keys, &a->k_pos, b, 0, p->Lk);
+        pe_turn_table(T->k_table + b * p->Lk * pe_turn_width(a->turn_keys), a->turn_keys, &a->k_turn, b, 0,
+                      p->Lk);
 }
 
 pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
@@ -156,10 +157,11 @@ static void turn(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_
     const int           keys = side == PE_KEYS;
     if (!a->turn)
         return;
-    const int64_t L = keys ? a->sizes.Lk : a->sizes.Lq, row = 2 * a->turn->M,
+    const pe_turn *by = keys ? a->turn_keys : a->turn;
+    const int64_t  L = keys ? a->sizes.Lk : a->sizes.Lq, row = pe_turn_width(by),
                   batches = keys ? T->k_batches : T->q_batches;
     const float *table    = (keys ? T->k_table : T->q_table) + ((batches > 1 ? b : 0) * L + s0) * row;
-    pe_turn_rows(rows, T->Dp, a->turn, table, n, sign, a->kernels);
+    pe_turn_rows(rows, T->Dp, a->sizes.D, by, table, n, sign, a->kernels);
 }
 
 void pe_turn_back(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_t s0, int64_t n)
@@ -197,8 +199,12 @@ void pe_prepare_exactly(const pe_tiles *T, const pe_scratch *z, double *to, pe_s
 {
     const pe_attention *a = T->a;
     make_rows(T, z, to, side, b, h, s0, n);
-    for (int64_t s = 0; a->turn && s < n; s++)
-        pe_turn_row(to + s * prepared_width(T, side), side == PE_KEYS ? a->turn_keys : a->turn, z->at[s], 1);
+    const pe_turn *by = side == PE_KEYS ? a->turn_keys : a->turn;
+    for (int64_t s = 0; by && s < n; s++) {
+        double at[PE_MAX_AXES];
+        pe_turn_place(by, side == PE_KEYS ? &a->k_turn : &a->q_turn, b, s0 + s, at);
+        pe_turn_row(to + s * prepared_width(T, side), a->sizes.D, by, at, 1);
+    }
 }
 
 static void load_prepared(const pe_tiles *T, const pe_scratch *z, float *to, float *to2, pe_side side,

@@ -3,65 +3,390 @@
 #include "engine/turn.h"
 
 #include <math.h>
+#include <string.h>
+
+#include "base/half.h"
+
+/* ---- geometry ---- */
+
+void pe_turn_lay_out(pe_turn *turn, pe_arena *arena, int64_t D, int axes)
+{
+    const int64_t most = D / 2 + 1;
+    *turn              = (pe_turn){.magnitude = 1, .sense = 1, .growth_sign = 1, .axes = axes};
+    turn->w            = pe_take_doubles(arena, most * axes);
+    turn->k            = pe_take(arena, (size_t)(most * axes) * sizeof *turn->k);
+    turn->growth       = pe_take_doubles(arena, most);
+    turn->divisor      = pe_take_doubles(arena, most);
+    turn->axis         = pe_take(arena, (size_t)most * sizeof *turn->axis);
+    turn->index        = pe_take(arena, (size_t)most * sizeof *turn->index);
+    turn->moves        = pe_take(arena, (size_t)(3 * most + 1) * sizeof *turn->moves);
+    turn->from         = pe_take(arena, (size_t)(2 * most) * sizeof *turn->from);
+}
+
+void pe_turn_one_block(pe_turn *turn, int64_t M, int64_t first, pe_layout layout)
+{
+    turn->M          = M;
+    turn->first      = first;
+    turn->layout     = layout;
+    turn->layout_out = layout;
+    turn->blocks     = 1;
+    turn->start[0]   = 0;
+    turn->start[1]   = M;
+    for (int64_t m = 0; m < M; m++) {
+        turn->axis[m]  = 0;
+        turn->index[m] = (int32_t)m;
+    }
+}
+
+static int block_of(const pe_turn *turn, int64_t m)
+{
+    int i = 0;
+    while (m >= turn->start[i + 1])
+        i++;
+    return i;
+}
+
+void pe_turn_channels(const pe_turn *turn, pe_layout layout, int64_t m, int64_t channels[2])
+{
+    const int     i     = block_of(turn, m);
+    const int64_t start = turn->start[i], pairs = turn->start[i + 1] - start, in = m - start;
+    channels[0] = turn->first + 2 * start + (layout == PE_HALF ? in : 2 * in);
+    channels[1] = channels[0] + (layout == PE_HALF ? pairs : 1);
+}
+
+/* Cycles of "channel c of the result holds channel from[c] of what was turned". */
+static void find_moves(pe_turn *turn)
+{
+    int32_t *to = turn->moves;
+    for (int64_t m = 0; m < turn->M; m++) {
+        int64_t in[2], out[2];
+        pe_turn_channels(turn, turn->layout, m, in);
+        pe_turn_channels(turn, turn->layout_out, m, out);
+        for (int i = 0; i < 2; i++)
+            turn->from[out[i] - turn->first] = (int32_t)(in[i] - turn->first);
+    }
+    for (int32_t c = 0; c < 2 * turn->M; c++) {
+        int32_t *length = to, at = c;
+        if (turn->from[c] == c || turn->from[c] < 0)
+            continue;
+        to++;
+        for (*length = 0; turn->from[at] >= 0; ++*length) {
+            const int32_t next = turn->from[at];
+            turn->from[at]     = -1;
+            *to++              = at;
+            at                 = next;
+        }
+    }
+    *to = 0;
+}
 
 void pe_turn_finish(pe_turn *turn)
 {
-    for (int64_t m = 0; m < turn->M; m++)
-        turn->k[m] = pe_frequency_of(turn->w[m]);
+    const int64_t n = turn->M * (turn->is_matrix ? turn->axes : 1);
+    for (int64_t i = 0; i < n; i++)
+        turn->k[i] = pe_frequency_of(turn->w[i]);
+    if (turn->layout != turn->layout_out)
+        find_moves(turn);
 }
 
 pe_turn pe_turn_for_keys(const pe_turn *turn)
 {
     pe_turn keys     = *turn;
     keys.growth_sign = -turn->growth_sign;
+    keys.temperature = PE_NO_TEMPERATURE;
     return keys;
+}
+
+int64_t pe_turn_spoilt(const pe_turn *turn)
+{
+    const int64_t per = turn->is_matrix ? turn->axes : 1;
+    for (int64_t i = 0; i < turn->M * per; i++)
+        if (!(fabs(turn->w[i]) <=
+              0x1p20)) /* times a position of 2^31 its quarter turns are counted exactly */
+            return i / per;
+    return -1;
+}
+
+void pe_turn_place(const pe_turn *turn, const posenc_positions *pos, int64_t b, int64_t s,
+                   double at[PE_MAX_AXES])
+{
+    for (int c = 0; c < turn->axes; c++)
+        at[c] = pe_coordinate(pos, b, s, c);
+}
+
+/* ---- angles ---- */
+
+/* The angle of a pair as a sum of products, which is the one thing that exact and rounded angles have in common: a rounded
+   angle is itself times 1. */
+typedef struct products {
+    int          n;
+    double       p[PE_MAX_AXES];
+    pe_frequency k[PE_MAX_AXES];
+} products;
+
+static double single(double x)
+{
+    return (double)(float)x;
+}
+
+/* fl(p * w), summed from left to right where there are several. */
+static double angle_in_float(const pe_turn *turn, int64_t m, const double at[])
+{
+    if (!turn->is_matrix)
+        return single(single(at[turn->axis[m]]) * single(turn->w[m]));
+    double sum = 0;
+    for (int c = 0; c < turn->axes; c++)
+        sum = single(sum + single(single(at[c]) * single(turn->w[m * turn->axes + c])));
+    return sum;
+}
+
+/* ggml's running product, one for each coordinate. */
+typedef struct running {
+    double  theta[PE_MAX_AXES];
+    int32_t index[PE_MAX_AXES];
+} running;
+
+static double angle_of_ggml(const pe_turn *turn, int64_t m, const double at[], running *walk)
+{
+    const int axis = turn->axis[m];
+    if (m == 0 || turn->index[m] < walk->index[axis]) {
+        for (int c = 0; c < turn->axes; c++)
+            if (m == 0 || c == axis) {
+                walk->theta[c] = single(at[c]);
+                walk->index[c] = 0;
+            }
+    }
+    for (; walk->index[axis] < turn->index[m]; walk->index[axis]++)
+        walk->theta[axis] = single(walk->theta[axis] * turn->step);
+    return single(turn->slower * single(walk->theta[axis] / single(turn->divisor[m])));
+}
+
+static void find_products(products *x, const pe_turn *turn, int64_t m, const double at[], running *walk)
+{
+    x->n = 1;
+    if (turn->angles != PE_EXACT) {
+        x->p[0] = turn->angles == PE_FLOAT32 ? angle_in_float(turn, m, at) : angle_of_ggml(turn, m, at, walk);
+        x->k[0] = pe_frequency_of(1);
+        return;
+    }
+    if (!turn->is_matrix) {
+        x->p[0] = at[turn->axis[m]];
+        x->k[0] = turn->k[m];
+        return;
+    }
+    x->n = turn->axes;
+    for (int c = 0; c < turn->axes; c++) {
+        x->p[c] = at[c];
+        x->k[c] = turn->k[m * turn->axes + c];
+    }
+}
+
+void pe_turn_angles(const pe_turn *turn, const double at[], double angle[])
+{
+    running w;
+    for (int64_t m = 0; m < turn->M; m++) {
+        double sum = 0;
+        if (turn->angles != PE_EXACT) {
+            products x;
+            find_products(&x, turn, m, at, &w);
+            angle[m] = x.p[0];
+            continue;
+        }
+        for (int c = 0; turn->is_matrix && c < turn->axes; c++)
+            sum += at[c] * turn->w[m * turn->axes + c];
+        angle[m] = turn->is_matrix ? sum : at[turn->axis[m]] * turn->w[m];
+    }
+}
+
+/* How much longer a pair gets, as an exponent. */
+static double growth_of(const pe_turn *turn, int64_t m, double position)
+{
+    return turn->growth_sign * turn->growth[m] * (position - turn->center);
 }
 
 static double factor(const pe_turn *turn, int64_t m, double position)
 {
-    if (!turn->growth)
-        return turn->magnitude;
-    return turn->magnitude * exp(turn->growth_sign * turn->growth[m] * (position - turn->center));
+    return turn->growth ? turn->magnitude * exp(growth_of(turn, m, position)) : turn->magnitude;
+}
+
+static double as_number(pe_number type, double x)
+{
+    switch (type) {
+    case PE_AS_F64: return x;
+    case PE_AS_F32: return single(x);
+    case PE_AS_BF16: return (double)pe_bf16_to_float(pe_float_to_bf16((float)x));
+    case PE_AS_F16: return (double)pe_f16_to_float(pe_float_to_f16((float)x));
+    }
+    return x;
+}
+
+/* Cosine and sine of pair m, magnitude, sense and rounding included. Pairs of a place come in ascending order. */
+static void turn_of(const pe_turn *turn, int64_t m, const double at[], running *walk, double *cosine,
+                    double *sine)
+{
+    products     x;
+    double       c, n;
+    const double f = factor(turn, m, at[0]);
+    find_products(&x, turn, m, at, walk);
+    if (x.n == 1)
+        pe_cos_sin(x.p[0], x.k[0], &c, &n);
+    else
+        pe_cos_sin_sum(x.n, x.p, x.k, &c, &n);
+    *cosine = as_number(turn->table_type, c * f);
+    *sine   = as_number(turn->table_type, n * f) * turn->sense;
+}
+
+double pe_turn_temperature(const pe_turn *turn, const double at[])
+{
+    const double p = at[0] + (turn->temperature == PE_LLAMA4);
+    if (turn->temperature == PE_NO_TEMPERATURE)
+        return 1;
+    return 1 + turn->temperature_scale * log(1 + fmax(floor(p / turn->temperature_length), 0));
+}
+
+/* ---- rows ---- */
+
+int64_t pe_turn_width(const pe_turn *turn)
+{
+    return 2 * turn->M + (turn->temperature != PE_NO_TEMPERATURE);
 }
 
 void pe_turn_table(float *table, const pe_turn *turn, const posenc_positions *pos, int64_t b, int64_t s0,
                    int64_t n)
 {
-    const int64_t M = turn->M;
+    const int64_t width = pe_turn_width(turn);
     for (int64_t s = 0; s < n; s++) {
-        const double p   = pe_position(pos, b, s0 + s);
-        float       *row = table + s * 2 * M;
-        for (int64_t m = 0; m < M; m++) {
-            double c, n_;
-            pe_cos_sin(p, turn->k[m], &c, &n_);
-            const double f = factor(turn, m, p);
-            row[m]         = (float)(c * f);
-            row[m + M]     = (float)(n_ * f);
+        double  at[PE_MAX_AXES];
+        float  *row = table + s * width;
+        running w;
+        pe_turn_place(turn, pos, b, s0 + s, at);
+        for (int i = 0; i < turn->blocks; i++) {
+            const int64_t pairs = turn->start[i + 1] - turn->start[i];
+            float        *to    = row + 2 * turn->start[i];
+            for (int64_t m = 0; m < pairs; m++) {
+                double cosine, sine;
+                turn_of(turn, turn->start[i] + m, at, &w, &cosine, &sine);
+                to[m]         = (float)cosine;
+                to[m + pairs] = (float)sine;
+            }
         }
+        if (width > 2 * turn->M)
+            row[2 * turn->M] = (float)pe_turn_temperature(turn, at);
     }
 }
 
-void pe_turn_row(double *x, const pe_turn *turn, double position, double sign)
+/* Along the cycles: to the layout of the result, or back. */
+#define MOVE(name, type)                                                     \
+    static void name(type *x, const pe_turn *turn, int back)                 \
+    {                                                                        \
+        const int32_t *c = turn->moves;                                      \
+        for (int32_t n = *c++; n > 0; c += n, n = *c++) {                    \
+            const type end = back ? x[c[n - 1]] : x[c[0]];                   \
+            for (int32_t i = 0; i < n - 1; i++)                              \
+                x[c[back ? n - 1 - i : i]] = x[c[back ? n - 2 - i : i + 1]]; \
+            x[c[back ? 0 : n - 1]] = end;                                    \
+        }                                                                    \
+    }
+MOVE(move_doubles, double)
+MOVE(move_floats, float)
+#undef MOVE
+
+void pe_turn_row(double *x, int64_t width, const pe_turn *turn, const double at[], double sign)
 {
-    const int64_t M = turn->M;
-    double       *y = x + turn->first;
-    for (int64_t m = 0; m < M; m++) {
-        const int64_t a = turn->layout == PE_HALF ? m : 2 * m,
-                      b = turn->layout == PE_HALF ? m + M : 2 * m + 1;
-        const double xa = y[a], xb = y[b];
-        double       c, n;
-        pe_cos_sin(position, turn->k[m], &c, &n);
-        const double f = factor(turn, m, position);
-        c *= f;
-        n *= f * sign;
-        y[a] = xa * c - xb * n;
-        y[b] = xb * c + xa * n;
+    const int moves = turn->layout != turn->layout_out;
+    running   w;
+    if (moves && sign < 0)
+        move_doubles(x + turn->first, turn, 1);
+    for (int64_t m = 0; m < turn->M; m++) {
+        int64_t channels[2];
+        double  c, n;
+        turn_of(turn, m, at, &w, &c, &n);
+        pe_turn_channels(turn, turn->layout, m, channels);
+        const double a = x[channels[0]], b = x[channels[1]];
+        n *= sign;
+        x[channels[0]] = a * c - b * n;
+        x[channels[1]] = b * c + a * n;
     }
+    if (moves && sign > 0)
+        move_doubles(x + turn->first, turn, 0);
+    if (turn->temperature == PE_NO_TEMPERATURE)
+        return;
+    const double t = pe_turn_temperature(turn, at);
+    for (int64_t d = 0; d < width; d++)
+        x[d] *= t;
 }
 
-void pe_turn_rows(float *x, int64_t stride, const pe_turn *turn, const float *table, int64_t R, float sign,
-                  const pe_kernels *kernels)
+void pe_turn_rows(float *x, int64_t stride, int64_t width, const pe_turn *turn, const float *table, int64_t R,
+                  float sign, const pe_kernels *kernels)
 {
     pe_rotate_fn *rotate = turn->layout == PE_HALF ? kernels->rotate_half : kernels->rotate_interleaved;
-    rotate(x + turn->first, stride, table, 2 * turn->M, R, turn->M, sign);
+    const int64_t row    = pe_turn_width(turn);
+    const int     moves  = turn->layout != turn->layout_out;
+    for (int64_t r = 0; moves && sign < 0 && r < R; r++)
+        move_floats(x + r * stride + turn->first, turn, 1);
+    for (int i = 0; i < turn->blocks; i++)
+        rotate(x + turn->first + 2 * turn->start[i], stride, table + 2 * turn->start[i], row, R,
+               turn->start[i + 1] - turn->start[i], sign);
+    for (int64_t r = 0; moves && sign > 0 && r < R; r++)
+        move_floats(x + r * stride + turn->first, turn, 0);
+    for (int64_t r = 0; turn->temperature != PE_NO_TEMPERATURE && r < R; r++)
+        for (int64_t d = 0; d < width; d++)
+            x[r * stride + d] *= table[r * row + 2 * turn->M];
+}
+
+/* ---- from one rotation to another, and gradients ---- */
+
+/* Pairs that a rotation turned, turned further: angles and logarithms of lengths are subtracted. */
+static void turn_between(const pe_turn *from, const double from_at[], running *from_walk, const pe_turn *to,
+                         const double to_at[], running *to_walk, int64_t m, double *cosine, double *sine)
+{
+    products     a, b;
+    double       p[2 * PE_MAX_AXES];
+    pe_frequency k[2 * PE_MAX_AXES];
+    find_products(&a, to, m, to_at, to_walk);
+    find_products(&b, from, m, from_at, from_walk);
+    for (int i = 0; i < a.n; i++) {
+        p[i] = a.p[i] * to->sense;
+        k[i] = a.k[i];
+    }
+    for (int i = 0; i < b.n; i++) {
+        p[a.n + i] = -b.p[i] * from->sense;
+        k[a.n + i] = b.k[i];
+    }
+    pe_cos_sin_sum(a.n + b.n, p, k, cosine, sine);
+    const double grown =
+        (to->growth ? growth_of(to, m, to_at[0]) : 0) - (from->growth ? growth_of(from, m, from_at[0]) : 0);
+    const double f = to->magnitude / from->magnitude * exp(grown);
+    *cosine *= f;
+    *sine *= f;
+}
+
+void pe_turn_again(double *y, const double *x, int64_t width, const pe_turn *from, const double from_at[],
+                   const pe_turn *to, const double to_at[])
+{
+    running from_walk, to_walk;
+    memcpy(y, x, (size_t)width * sizeof *y);
+    for (int64_t m = 0; m < to->M; m++) {
+        int64_t in[2], out[2];
+        double  c, n;
+        turn_between(from, from_at, &from_walk, to, to_at, &to_walk, m, &c, &n);
+        pe_turn_channels(from, from->layout_out, m, in);
+        pe_turn_channels(to, to->layout_out, m, out);
+        y[out[0]] = x[in[0]] * c - x[in[1]] * n;
+        y[out[1]] = x[in[1]] * c + x[in[0]] * n;
+    }
+}
+
+/* The cotangent of an angle is that of the row times the row a quarter turn further: x_a dx_b - x_b dx_a. */
+void pe_turn_slopes(double *dw, const pe_turn *turn, const double at[], double sign, const double *x,
+                    const double *dx)
+{
+    for (int64_t m = 0; m < turn->M; m++) {
+        int64_t c[2];
+        pe_turn_channels(turn, sign > 0 ? turn->layout : turn->layout_out, m, c);
+        const double slope = sign * turn->sense * (x[c[0]] * dx[c[1]] - x[c[1]] * dx[c[0]]);
+        for (int n = 0; n < turn->axes; n++)
+            if (turn->is_matrix || n == turn->axis[m])
+                dw[m * turn->axes + n] += at[n] * slope;
+    }
 }

@@ -20,16 +20,26 @@
 
 enum { M = 11, FIRST = 3, D = FIRST + 2 * M + 4, ROWS = 6 };
 
-static double       w[M];
-static pe_frequency k[M];
+static char memory[64 << 10];
 
 static pe_turn make_turn(pe_layout layout, double magnitude)
 {
-    pe_turn t = {.M = M, .first = FIRST, .layout = layout, .magnitude = magnitude, .w = w, .k = k};
+    pe_arena arena = {memory, 0};
+    pe_turn  t;
+    pe_turn_lay_out(&t, &arena, D, 1);
+    assert_true(arena.used <= sizeof memory);
+    pe_turn_one_block(&t, M, FIRST, layout);
+    t.magnitude = magnitude;
+    t.growth    = NULL;
     for (int m = 0; m < M; m++)
-        w[m] = (double)(64 - 5 * m) / 64;
+        t.w[m] = (double)(64 - 5 * m) / 64;
     pe_turn_finish(&t);
     return t;
+}
+
+static void turn_row(double *x, const pe_turn *t, double position, double sign)
+{
+    pe_turn_row(x, D, t, &position, sign);
 }
 
 static int64_t first_of(const pe_turn *t, int64_t m)
@@ -59,9 +69,9 @@ static void a_row_is_turned_by_cosine_and_sine_of_its_angle(void **state)
             double        x[D], y[D];
             fill(x, "row");
             memcpy(y, x, sizeof y);
-            pe_turn_row(y, &t, position, 1);
+            turn_row(y, &t, position, 1);
             for (int64_t m = 0; m < M; m++) {
-                const double a = x[first_of(&t, m)], b = x[second_of(&t, m)], angle = position * w[m];
+                const double a = x[first_of(&t, m)], b = x[second_of(&t, m)], angle = position * t.w[m];
                 const double ya = 1.25 * (a * cos(angle) - b * sin(angle)),
                              yb = 1.25 * (b * cos(angle) + a * sin(angle));
                 assert_true(fabs(y[first_of(&t, m)] - ya) <= 5e-15 * hypot(a, b));
@@ -78,7 +88,7 @@ static void channels_outside_the_block_pass_unchanged(void **state)
         double        x[D], y[D];
         fill(x, "outside");
         memcpy(y, x, sizeof y);
-        pe_turn_row(y, &t, 77, 1);
+        turn_row(y, &t, 77, 1);
         for (int64_t d = 0; d < D; d++)
             if (d < FIRST || d >= FIRST + 2 * M)
                 assert_true(y[d] == x[d]);
@@ -93,8 +103,8 @@ static void turning_back_undoes_turning_but_for_the_magnitude_squared(void **sta
         double        x[D], y[D];
         fill(x, "back");
         memcpy(y, x, sizeof y);
-        pe_turn_row(y, &t, 123456, 1);
-        pe_turn_row(y, &t, 123456, -1);
+        turn_row(y, &t, 123456, 1);
+        turn_row(y, &t, 123456, -1);
         for (int64_t d = FIRST; d < FIRST + 2 * M; d++)
             assert_true(fabs(y[d] - 2.25 * x[d]) <= 5e-15);
     }
@@ -110,7 +120,7 @@ static void a_table_holds_the_row_s_own_cosines_and_sines_rounded_once(void **st
     for (int64_t s = 0; s < ROWS; s++)
         for (int64_t m = 0; m < M; m++) {
             double c, n;
-            pe_cos_sin(1000000 + 3 * (double)(s + 2), k[m], &c, &n);
+            pe_cos_sin(1000000 + 3 * (double)(s + 2), t.k[m], &c, &n);
             assert_true(table[s * 2 * M + m] == (float)(c * 0.75));
             assert_true(table[s * 2 * M + M + m] == (float)(n * 0.75));
         }
@@ -131,11 +141,11 @@ static void rows_of_floats_agree_with_rows_of_doubles_on_every_instruction_set(v
                 for (int i = 0; i < ROWS * D; i++)
                     x[i] = (float)start[i % D];
                 pe_turn_table(table, &t, &pos, 0, 0, ROWS);
-                pe_turn_rows(x, D, &t, table, ROWS, (float)sign, pe_kernels_at(isa));
+                pe_turn_rows(x, D, D, &t, table, ROWS, (float)sign, pe_kernels_at(isa));
                 for (int64_t s = 0; s < ROWS; s++) {
                     double row[D];
                     memcpy(row, start, sizeof row);
-                    pe_turn_row(row, &t, pe_position(&pos, 0, s), sign);
+                    turn_row(row, &t, pe_position(&pos, 0, s), sign);
                     for (int64_t m = 0; m < M; m++) {
                         const double size = hypot(start[first_of(&t, m)], start[second_of(&t, m)]);
                         assert_true(fabs((double)x[s * D + first_of(&t, m)] - row[first_of(&t, m)]) <=

@@ -1,31 +1,172 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RoPE: rotary position embedding
+ * RoPE: rotary position embedding, with everything that models have made of it
  *
  * Place    rotary: q and k are turned by their positions before their product
- * Formula  pair m of channels, (x, y) at position P: (x cos a - y sin a, y cos a + x sin a), a = P * w_m
- *          w_m = base^(-2m/dim), m = 0 .. dim/2 - 1
+ * Formula  pair m of channels, (x, y) at position P: (x cos a - y sin a, y cos a + x sin a) * magnitude, a = P * w_m
+ *          w_m = base^(-2m/dim), m = 0 .. dim/2 - 1, or what `schedule` makes of it (engine/schedule.h)
  *          so q_i . k_j depends on content and on P(i) - P(j) alone
- * Learns   nothing
- * Source   Su et al. 2021, arXiv:2104.09864, eq. 34; half-split pairing: EleutherAI/gpt-neox
+ *          with several axes pair m follows one coordinate of P, by `axis_rule` (engine/axes.h); of a matrix F all of
+ *          them: a = sum_n P_n F[m,n]
+ * Learns   nothing; freq_matrix where axis_rule=matrix
+ * Source   Su et al. 2021, arXiv:2104.09864, eq. 34; half-split pairing: EleutherAI/gpt-neox; schedules: Chen et al. 2023,
+ *          arXiv:2306.15595 (linear), Peng et al. 2023, arXiv:2309.00071 (ntk, dynamic, yarn), Ding et al. 2024,
+ *          arXiv:2402.13753 (longrope), Meta (llama3), Google (proportional); names as in huggingface/transformers
  *
  * Which two channels make a pair is written in no model file, and a wrong guess runs without an error: `interleaved`
  * pairs neighbours (the paper, GPT-J, Llama as stored by Meta and in GGUF), `half` pairs m with m + dim/2 (GPT-NeoX,
- * Llama as stored by Hugging Face). Channels beyond `dim` pass unchanged.
+ * Llama as stored by Hugging Face). Channels outside the block pass unchanged, without the magnitude. A temperature is
+ * no rotation: it multiplies whole queries, passing channels too.
+ *
+ * Numbers  Angles are those of the exact product of position and frequency. Models were trained with less: angles=float32
+ *          makes frequencies and products round as the common Python code does, angles=ggml as llama.cpp does; where the
+ *          last bit of their power functions matters, inv_freq32 and theta_scale32 bring the peer's own numbers.
+ * Lengths  dynamic and longrope follow `length`; without it the largest position of the run and one, as the peers do: then
+ *          keys in a cache may carry other frequencies than the queries. posenc_rotary_reroute turns them anew.
  */
 #include "encodings/encoding.h"
 
 #include <math.h>
 
-enum { LAYOUT, DIM, BASE, SCHEDULE }; /* ORDER settings */
+#include "base/half.h"
+#include "engine/axes.h"
+#include "engine/schedule.h"
+
+enum {
+    LAYOUT,
+    LAYOUT_OUT,
+    DIM,
+    OFFSET_DIM,
+    BASE,
+    SCHEDULE,
+    FACTOR,
+    ALPHA,
+    MIXED_B,
+    ORIGINAL_LENGTH,
+    MAX_LENGTH,
+    LENGTH,
+    BETA_FAST,
+    BETA_SLOW,
+    TRUNCATE,
+    EXTRAPOLATION_FACTOR,
+    LOW_FREQ_FACTOR,
+    HIGH_FREQ_FACTOR,
+    PARTIAL_ROTARY_FACTOR,
+    MIN_PERIOD,
+    MAX_PERIOD,
+    MAX_FREQ,
+    LINEAR_BANDS,
+    MAGNITUDE_RULE,
+    ATTENTION_FACTOR,
+    ATTN_FACTOR,
+    MSCALE,
+    MSCALE_ALL_DIM,
+    AXES,
+    AXIS_RULE,
+    SECTIONS,
+    DIRECTION,
+    ANGLES,
+    FREQUENCY_TYPE,
+    TABLE_TYPE,
+    TEMPERATURE_RULE,
+    TEMPERATURE_SCALE,
+    TEMPERATURE_LENGTH,
+    HAS_FREQ_FACTORS,
+    HAS_INV_FREQ32,
+    HAS_THETA_SCALE32
+}; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"layout", "word", "interleaved", "interleaved|half", "pairs (2m, 2m+1), or (m, m + dim/2)"},
+    {"layout_out", "word", "same", "same|interleaved|half",
+     "order of the result; DeepSeek reads neighbours and writes halves"},
     {"dim", "integer", "D", "2..", "rotated channels, even; the rest of the head passes unchanged"},
+    {"offset_dim", "integer", "0", "0..", "first rotated channel; D - dim turns the tail, as MLA does"},
     {"base", "real", "10000", "1<..", "theta: the slowest pair turns by about 1/base per token"},
-    {"schedule", "word", "default", "default", "how frequencies follow from base"},
+    {"schedule", "word", "default",
+     "default|linear|ntk|ntk_mixed|dynamic|yarn|longrope|llama3|proportional|explicit|period|pixel",
+     "how frequencies follow from base; explicit: parameter inv_freq; period, pixel: for coordinates from -1 "
+     "to 1"},
+    {"factor", "real", "", "1..",
+     "f: how much longer than trained (linear, ntk_mixed, dynamic, yarn, longrope, llama3, proportional)"},
+    {"alpha", "real", "", "0<..", "ntk: base becomes base * alpha^(dim/(dim-2))"},
+    {"mixed_b", "real", "", "", "ntk_mixed: exponent of Su's mixed form; absent: the plain form"},
+    {"original_length", "real", "", "1<..", "context of the first training (yarn, longrope, llama3)"},
+    {"max_length", "real", "", "1<..",
+     "longest trained context (dynamic; longrope: gives the factor where that is absent)"},
+    {"length", "real", "", "0..",
+     "present length (dynamic, longrope); absent: the largest position of the run + 1"},
+    {"beta_fast", "real", "32", "0<..",
+     "yarn: pairs that turn more often within original_length are left alone"},
+    {"beta_slow", "real", "1", "0<..", "yarn: pairs that turn less often are slowed by factor"},
+    {"truncate", "flag", "yes", "yes|no", "yarn: the ramp's ends are whole pairs; gpt-oss has no"},
+    {"extrapolation_factor", "real", "1", "0..", "yarn: how far pairs are left alone at all"},
+    {"low_freq_factor", "real", "", "0<..",
+     "llama3: pairs with fewer turns within original_length are slowed by factor"},
+    {"high_freq_factor", "real", "", "0<..", "llama3: pairs with more turns are left alone"},
+    {"partial_rotary_factor", "real", "", "0<..1", "proportional: share of the pairs that turn"},
+    {"min_period", "real", "", "0<..", "period: of the fastest pair, with max_period instead of base"},
+    {"max_period", "real", "", "0<..", "period: of the slowest pair"},
+    {"max_freq", "real", "", "2..",
+     "pixel: twice the half-waves of the fastest pair between -1 and 1; timm 224, lucidrains 10"},
+    {"linear_bands", "flag", "yes", "yes|no", "pixel: frequencies in equal steps, or by powers of 2"},
+    {"magnitude_rule", "word", "hf", "hf|vllm|deepseek|ggml|none",
+     "whose rule for the factor on cosine and sine"},
+    {"attention_factor", "real", "", "0<..", "the magnitude itself (hf: yarn, longrope)"},
+    {"attn_factor", "real", "", "0<..", "multiplies the magnitude (vllm, deepseek, ggml)"},
+    {"mscale", "real", "", "0..", "of the magnitude of yarn (hf, deepseek)"},
+    {"mscale_all_dim", "real", "", "0..", "what mscale is divided by (hf, deepseek)"},
+    {"axes", "integer", "1", "1..8", "coordinates of a position"},
+    {"axis_rule", "word", "sections",
+     "sections|interleaved_sections|interleaved_sections_ggml|alternate_sections|balanced|axial|halves|axial_"
+     "alternate|"
+     "alternate|matrix",
+     "which coordinate each pair follows, and with which frequency; matrix: parameter freq_matrix"},
+    {"sections", "list", "", "0..", "pairs for each coordinate, for the rules that need it: 24:20:20"},
+    {"direction", "word", "forward", "forward|inverse", "inverse turns by -a with the same magnitude"},
+    {"angles", "word", "exact", "exact|float32|ggml",
+     "exact products, or rounded as the common Python code, or as ggml"},
+    {"frequency_type", "word", "f64", "f64|f32|bf16", "the finished frequencies are rounded to it"},
+    {"table_type", "word", "f64", "f64|f32|bf16|f16",
+     "cosine and sine, times the magnitude, are rounded to it"},
+    {"temperature_rule", "word", "none", "none|llama4|ministral",
+     "1 + temperature_scale * ln(1 + floor(x/temperature_length)) on q; x = P + 1 (llama4) or P, P the first "
+     "coordinate"},
+    {"temperature_scale", "real", "0.1", "", "see temperature_rule"},
+    {"temperature_length", "real", "8192", "0<..", "see temperature_rule"},
+    {"freq_factors", "flag", "no", "yes|no",
+     "divide the finished frequencies by the parameter of that name (GGUF rope_freqs)"},
+    {"inv_freq32", "flag", "no", "yes|no",
+     "angles=float32: take the peer's own frequencies, the parameter of that name"},
+    {"theta_scale32", "flag", "no", "yes|no",
+     "angles=ggml: take the peer's own step, the parameter of that name"},
     {0},
 };
-static_assert(PE_ROWS(settings) == SCHEDULE + 1, "ORDER settings");
+static_assert(PE_ROWS(settings) == HAS_THETA_SCALE32 + 1, "ORDER settings");
+static_assert(PE_ROWS(settings) <= PE_MAX_SETTINGS, "more settings than an encoding can have");
+
+enum {
+    INV_FREQ,
+    FREQ_FACTORS,
+    SHORT_FACTOR,
+    LONG_FACTOR,
+    FREQ_MATRIX,
+    INV_FREQ32,
+    THETA_SCALE32
+}; /* ORDER params */
+static const posenc_param_info params[] = {
+    {"inv_freq", "dim/2", "base^(-2m/dim)", "schedule=explicit: the frequencies, radians per step", 0},
+    {"freq_factors", "dim/2", "ones", "freq_factors=yes: each frequency is divided by its own", 0},
+    {"short_factor", "dim/2", "ones", "longrope: each frequency is divided by its own up to original_length",
+     0},
+    {"long_factor", "dim/2", "ones", "longrope: and beyond it", 0},
+    {"freq_matrix", "dim/2,axes", "timm's turned axes",
+     "axis_rule=matrix: F, radians per step of each coordinate", 1},
+    {"inv_freq32", "dim/2", "as the Python code rounds it", "inv_freq32=yes: float32 frequencies of a peer",
+     0},
+    {"theta_scale32", "", "base^(-2/dim) in float32", "theta_scale32=yes: ggml's step from pair to pair", 0},
+    {0},
+};
+static_assert(PE_ROWS(params) == THETA_SCALE32 + 1, "ORDER params");
 
 static const posenc_example examples[] = {
     {"D=128", 0, 0, 0, 1.0, "w_0 = 1 whatever the base"},
@@ -33,27 +174,361 @@ static const posenc_example examples[] = {
     {"D=128", 63, 0, 0, 1.15478198468946e-4, "slowest pair: wavelength 54410 tokens"},
     {"D=128 base=5e5", 1, 0, 0, 0.814617233856545, "Llama 3's base"},
     {"D=64 dim=32", 15, 0, 0, 1.7782794100389228e-4, "partial: 10000^(-30/32)"},
+    {"D=128 schedule=ntk alpha=8", 1, 0, 0, 0.837848001918802, "base 82684.6"},
+    {"D=128 schedule=ntk_mixed factor=4", 0, 0, 0, 0.978572062087700,
+     "even the first pair is slowed, by 4^(2/128)"},
+    {"D=64 schedule=yarn factor=40 original_length=4096", 16, 0, 0, 0.0055,
+     "DeepSeek-V3: pair 16 of the ramp 10 to 23"},
+    {"D=64 schedule=yarn factor=40 original_length=4096", 31, 0, 0, 3.33380358040831e-6,
+     "DeepSeek-V3: its slowest pair"},
+    {"D=128 base=1e6 schedule=yarn factor=4 original_length=32768", 31, 0, 0, 8.02959727545230e-4,
+     "Qwen2.5 and Qwen3"},
+    {"D=64 base=1.5e5 schedule=yarn factor=32 original_length=4096 truncate=no", 13, 0, 0,
+     3.86035931719207e-3, "gpt-oss"},
+    {"D=128 base=5e5 schedule=llama3 factor=8 low_freq_factor=1 high_freq_factor=4 original_length=8192", 29,
+     0, 0, 2.16657076350336e-3, "Llama 3.1: the first of six pairs between"},
+    {"D=512 base=1e6 schedule=proportional partial_rotary_factor=0.25", 63, 0, 0, 0.0333762469429204,
+     "Gemma 4: the last pair that turns"},
+    {"D=512 base=1e6 schedule=proportional partial_rotary_factor=0.25", 64, 0, 0, 0,
+     "and the first that does not"},
+    {"D=64 base=100 schedule=period axes=2 axis_rule=axial", 1, 0, 0, 4.71172427801674,
+     "DINOv3: 2 pi / 1.3335"},
     {0},
 };
 
-static posenc_status check(const pe_problem *p, posenc_error *err)
+/* ---- settings as the machines want them ---- */
+
+static double real_of(const pe_problem *p, int setting)
 {
-    const int64_t dim = p->set[DIM].integer;
-    if (dim % 2 || dim > p->D)
-        return pe_fail(err, POSENC_SETTING, "rope: dim=%lld must be even and at most the head width %lld",
-                       (long long)dim, (long long)p->D);
+    return p->set[setting].given ? p->set[setting].real : NAN;
+}
+
+static pe_axes axes_of(const pe_problem *p)
+{
+    const pe_value *sections = &p->set[SECTIONS];
+    pe_axes         x        = {.rule  = (pe_axis_rule)p->set[AXIS_RULE].integer,
+                                .M     = p->set[DIM].integer / 2,
+                                .N     = (int)p->set[AXES].integer,
+                                .given = sections->count};
+    for (int n = 0; n < sections->count; n++)
+        x.sections[n] = sections->items[n];
+    return x;
+}
+
+static int coordinates(const pe_problem *p)
+{
+    return (int)p->set[AXES].integer;
+}
+
+static const double *parameter(const pe_rotary_run *run, int index)
+{
+    return run->par ? run->par[index] : NULL;
+}
+
+static pe_frequencies frequencies_of(const pe_problem *p, const pe_rotary_run *run)
+{
+    return (pe_frequencies){
+        .schedule              = (pe_schedule)p->set[SCHEDULE].integer,
+        .rule                  = (pe_magnitude_rule)p->set[MAGNITUDE_RULE].integer,
+        .single                = p->set[ANGLES].integer == PE_FLOAT32,
+        .base                  = real_of(p, BASE),
+        .factor                = real_of(p, FACTOR),
+        .alpha                 = real_of(p, ALPHA),
+        .mixed_b               = real_of(p, MIXED_B),
+        .original_length       = real_of(p, ORIGINAL_LENGTH),
+        .max_length            = real_of(p, MAX_LENGTH),
+        .length                = p->set[LENGTH].given ? p->set[LENGTH].real : run->length,
+        .beta_fast             = real_of(p, BETA_FAST),
+        .beta_slow             = real_of(p, BETA_SLOW),
+        .truncate              = p->set[TRUNCATE].integer == 1,
+        .extrapolation_factor  = real_of(p, EXTRAPOLATION_FACTOR),
+        .low_freq_factor       = real_of(p, LOW_FREQ_FACTOR),
+        .high_freq_factor      = real_of(p, HIGH_FREQ_FACTOR),
+        .partial_rotary_factor = real_of(p, PARTIAL_ROTARY_FACTOR),
+        .min_period            = real_of(p, MIN_PERIOD),
+        .max_period            = real_of(p, MAX_PERIOD),
+        .max_freq              = real_of(p, MAX_FREQ),
+        .linear_bands          = p->set[LINEAR_BANDS].integer == 1,
+        .attention_factor      = real_of(p, ATTENTION_FACTOR),
+        .attn_factor           = real_of(p, ATTN_FACTOR),
+        .mscale                = real_of(p, MSCALE),
+        .mscale_all_dim        = real_of(p, MSCALE_ALL_DIM),
+        .inv_freq              = parameter(run, INV_FREQ),
+        .short_factor          = parameter(run, SHORT_FACTOR),
+        .long_factor           = parameter(run, LONG_FACTOR),
+    };
+}
+
+/* ---- what fits together ---- */
+
+/* Settings without which a schedule has no meaning. */
+static const struct {
+    pe_schedule schedule;
+    int         setting;
+} needs[] = {
+    {PE_LINEAR, FACTOR},           {PE_NTK, ALPHA},
+    {PE_NTK_MIXED, FACTOR},        {PE_DYNAMIC, FACTOR},
+    {PE_DYNAMIC, MAX_LENGTH},      {PE_YARN, FACTOR},
+    {PE_YARN, ORIGINAL_LENGTH},    {PE_LONGROPE, ORIGINAL_LENGTH},
+    {PE_LLAMA3, FACTOR},           {PE_LLAMA3, LOW_FREQ_FACTOR},
+    {PE_LLAMA3, HIGH_FREQ_FACTOR}, {PE_LLAMA3, ORIGINAL_LENGTH},
+    {PE_PIXEL, MAX_FREQ},          {PE_PROPORTIONAL, PARTIAL_ROTARY_FACTOR},
+};
+
+static posenc_status check_schedule(const pe_problem *p, posenc_error *err)
+{
+    const pe_value   *set      = p->set;
+    const pe_schedule schedule = (pe_schedule)set[SCHEDULE].integer;
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        if (needs[i].schedule == schedule && !set[needs[i].setting].given)
+            return pe_fail(err, POSENC_SETTING, "rope: this schedule needs %s; give %s=..., a number of %s",
+                           settings[needs[i].setting].name, settings[needs[i].setting].name,
+                           settings[needs[i].setting].range);
+    if (schedule == PE_LONGROPE && !set[FACTOR].given && !set[MAX_LENGTH].given)
+        return pe_fail(err, POSENC_SETTING,
+                       "rope: schedule=longrope needs factor or max_length; give one of them");
+    if (schedule == PE_LLAMA3 && set[HIGH_FREQ_FACTOR].real < set[LOW_FREQ_FACTOR].real)
+        return pe_fail(err, POSENC_SETTING, "rope: high_freq_factor=%g must not be below low_freq_factor=%g",
+                       set[HIGH_FREQ_FACTOR].real, set[LOW_FREQ_FACTOR].real);
+    if (schedule == PE_PERIOD && set[MIN_PERIOD].given != set[MAX_PERIOD].given)
+        return pe_fail(err, POSENC_SETTING,
+                       "rope: schedule=period takes min_period and max_period together, or base");
     return POSENC_OK;
 }
 
-static void turn(const pe_problem *p, pe_turn *t)
+/* A list of one pair has no exponent dim/(dim-2). */
+static posenc_status check_lists(const pe_problem *p, const pe_axes *x, posenc_error *err)
 {
-    const int64_t dim = p->set[DIM].integer;
-    t->M              = dim / 2;
-    t->first          = 0;
-    t->layout         = p->set[LAYOUT].integer == 0 ? PE_INTERLEAVED : PE_HALF;
-    t->magnitude      = 1;
+    const int64_t schedule = p->set[SCHEDULE].integer;
+    for (int n = 0; (schedule == PE_NTK || schedule == PE_DYNAMIC) && n < x->N; n++)
+        if (pe_axis_width(x, n) == 2)
+            return pe_fail(
+                err, POSENC_SETTING,
+                "rope: schedules ntk and dynamic need 2 pairs in a list at least; dim=%lld gives 1",
+                (long long)p->set[DIM].integer);
+    return POSENC_OK;
+}
+
+static posenc_status check_numbers(const pe_problem *p, posenc_error *err)
+{
+    const pe_value *set    = p->set;
+    const int64_t   angles = set[ANGLES].integer, schedule = set[SCHEDULE].integer;
+    if (angles == PE_GGML && schedule != PE_DEFAULT && schedule != PE_LINEAR)
+        return pe_fail(err, POSENC_SETTING,
+                       "rope: angles=ggml is known for schedules default and linear; choose one");
+    if (angles == PE_GGML && set[AXIS_RULE].integer == PE_MATRIX)
+        return pe_fail(err, POSENC_SETTING,
+                       "rope: angles=ggml has no axis_rule=matrix; choose exact or float32");
+    if (set[HAS_INV_FREQ32].integer && (angles != PE_FLOAT32 || set[AXIS_RULE].integer == PE_MATRIX))
+        return pe_fail(err, POSENC_SETTING, "rope: inv_freq32=yes is for angles=float32 without a matrix");
+    if (set[HAS_THETA_SCALE32].integer && angles != PE_GGML)
+        return pe_fail(err, POSENC_SETTING, "rope: theta_scale32=yes is for angles=ggml");
+    if (set[AXIS_RULE].integer == PE_MATRIX && schedule != PE_DEFAULT && schedule != PE_EXPLICIT)
+        return pe_fail(
+            err, POSENC_SETTING,
+            "rope: axis_rule=matrix brings its own frequencies; leave out the schedule, or say explicit");
+    return POSENC_OK;
+}
+
+static posenc_status check(const pe_problem *p, posenc_error *err)
+{
+    const int64_t dim = p->set[DIM].integer, offset = p->set[OFFSET_DIM].integer;
+    const pe_axes x = axes_of(p);
+    if (dim % 2 || dim > p->D)
+        return pe_fail(err, POSENC_SETTING, "rope: dim=%lld must be even and at most the head width %lld",
+                       (long long)dim, (long long)p->D);
+    if (offset > p->D - dim)
+        return pe_fail(err, POSENC_SETTING,
+                       "rope: offset_dim=%lld and dim=%lld end beyond the head width %lld", (long long)offset,
+                       (long long)dim, (long long)p->D);
+    posenc_status status = pe_axes_check(&x, "rope", err);
+    if (!status)
+        status = check_schedule(p, err);
+    if (!status)
+        status = check_lists(p, &x, err);
+    return status ? status : check_numbers(p, err);
+}
+
+static int has(const pe_value *set, int index)
+{
+    const int is_matrix = set[AXIS_RULE].integer == PE_MATRIX;
+    switch (index) {
+    case INV_FREQ: return set[SCHEDULE].integer == PE_EXPLICIT && !is_matrix;
+    case FREQ_FACTORS: return set[HAS_FREQ_FACTORS].integer == 1;
+    case SHORT_FACTOR:
+    case LONG_FACTOR: return set[SCHEDULE].integer == PE_LONGROPE;
+    case FREQ_MATRIX: return is_matrix;
+    case INV_FREQ32: return set[HAS_INV_FREQ32].integer == 1;
+    default: return set[HAS_THETA_SCALE32].integer == 1;
+    }
+}
+
+static int by_run(const pe_value *set)
+{
+    for (int index = 0; index < PE_ROWS(params); index++)
+        if (has(set, index))
+            return 1;
+    return pe_schedule_follows_length((pe_schedule)set[SCHEDULE].integer) && !set[LENGTH].given;
+}
+
+/* ---- the rotation ---- */
+
+static double rounded_to(int64_t type, double w)
+{
+    return type == PE_AS_F64   ? w
+           : type == PE_AS_F32 ? (double)(float)w
+                               : (double)pe_bf16_to_float(pe_float_to_bf16((float)w));
+}
+
+/* A block for each coordinate, where pairs stay within it. */
+static void set_blocks(const pe_axes *x, pe_turn *t)
+{
+    if (x->rule != PE_HALVES || x->N == 1)
+        return;
+    t->blocks = x->N;
+    for (int n = 0; n < x->N; n++)
+        t->start[n + 1] = t->start[n] + pe_axis_block(x, n);
+}
+
+static void set_pairs(const pe_problem *p, pe_turn *t)
+{
+    const pe_axes   x      = axes_of(p);
+    const pe_layout layout = p->set[LAYOUT].integer == 0 ? PE_INTERLEAVED : PE_HALF;
+    pe_turn_one_block(t, x.M, p->set[OFFSET_DIM].integer, layout);
+    if (p->set[LAYOUT_OUT].integer)
+        t->layout_out = p->set[LAYOUT_OUT].integer == 1 ? PE_INTERLEAVED : PE_HALF;
+    t->sense     = p->set[DIRECTION].integer ? -1 : 1;
+    t->is_matrix = x.rule == PE_MATRIX;
+    set_blocks(&x, t);
+    pe_axes_deal(&x, t->axis, t->index);
+}
+
+static double frequency_of(const pe_problem *p, const pe_frequencies *f, const pe_rotary_run *run,
+                           const pe_axes *x, const pe_turn *t, int64_t m)
+{
+    const double *factors = parameter(run, FREQ_FACTORS), *peer = parameter(run, INV_FREQ32);
+    if (has(p->set, INV_FREQ32))
+        return peer ? peer[m] : NAN;
+    const double w = pe_frequency_at(f, m, t->index[m], pe_axis_width(x, t->axis[m]));
+    return factors ? pe_rounded(f->single, w / factors[m]) : w;
+}
+
+static void set_frequencies(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
+{
+    const pe_frequencies f      = frequencies_of(p, run);
+    const pe_axes        x      = axes_of(p);
+    const double        *matrix = parameter(run, FREQ_MATRIX), *factors = parameter(run, FREQ_FACTORS);
+    const int64_t        type    = p->set[FREQUENCY_TYPE].integer;
+    const int            columns = t->is_matrix ? x.N : 1;
+    t->magnitude                 = pe_magnitude_of(&f);
     for (int64_t m = 0; m < t->M; m++)
-        t->w[m] = pow(p->set[BASE].real, -2.0 * (double)m / (double)dim);
+        for (int n = 0; n < columns; n++) {
+            const double w        = !t->is_matrix ? frequency_of(p, &f, run, &x, t, m)
+                                    : matrix      ? matrix[m * columns + n] / (factors ? factors[m] : 1)
+                                                  : NAN;
+            t->w[m * columns + n] = rounded_to(type, w);
+        }
+}
+
+/* float32 of base^(-2/d), which ggml multiplies by from pair to pair. */
+static double ggml_step(const pe_problem *p)
+{
+    const pe_axes x = axes_of(p);
+    return (double)(float)pow((double)(float)p->set[BASE].real,
+                              (double)(-2.0f / (float)pe_axis_width(&x, 0)));
+}
+
+static void set_ggml(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
+{
+    const double *factors = parameter(run, FREQ_FACTORS), *step = parameter(run, THETA_SCALE32);
+    t->step   = step ? step[0] : ggml_step(p);
+    t->slower = p->set[SCHEDULE].integer == PE_LINEAR ? (double)(1.0f / (float)p->set[FACTOR].real) : 1;
+    for (int64_t m = 0; m < t->M; m++)
+        t->divisor[m] = factors ? factors[m] : 1;
+}
+
+static void turn(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
+{
+    set_pairs(p, t);
+    set_frequencies(p, run, t);
+    t->angles = (pe_angles)p->set[ANGLES].integer;
+    if (t->angles == PE_GGML)
+        set_ggml(p, run, t);
+    t->table_type         = (pe_number)p->set[TABLE_TYPE].integer;
+    t->temperature        = (pe_temperature)p->set[TEMPERATURE_RULE].integer;
+    t->temperature_scale  = p->set[TEMPERATURE_SCALE].real;
+    t->temperature_length = p->set[TEMPERATURE_LENGTH].real;
+}
+
+/* Every parameter is a frequency, or divides one. */
+static void turn_back(const pe_problem *p, const pe_rotary_run *run, const pe_turn *t, const double dw[],
+                      double *const dpar[])
+{
+    const pe_frequencies f       = frequencies_of(p, run);
+    const double        *factors = parameter(run, FREQ_FACTORS);
+    const int lengthy = f.length > f.original_length ? LONG_FACTOR : SHORT_FACTOR; /* the list in use */
+    for (int64_t m = 0; m < t->M; m++)
+        for (int n = 0; n < t->axes; n++) {
+            const int64_t at    = m * t->axes + n;
+            const double  slope = dw[at], divided = slope / (factors ? factors[m] : 1);
+            const double  w = t->w[t->is_matrix ? at : m];
+            if (dpar[FREQ_MATRIX])
+                dpar[FREQ_MATRIX][at] += divided;
+            if (dpar[INV_FREQ])
+                dpar[INV_FREQ][m] += divided;
+            if (dpar[FREQ_FACTORS])
+                dpar[FREQ_FACTORS][m] -= slope * w / factors[m];
+            if (dpar[lengthy])
+                dpar[lengthy][m] -= slope * w / run->par[lengthy][m];
+        }
+}
+
+static const char *no_gradient(const pe_value *set)
+{
+    return set[ANGLES].integer == PE_EXACT ? NULL
+                                           : "angles that are rounded to float32 are steps; use angles=exact";
+}
+
+/* ---- initial values ---- */
+
+/* timm's mixed frequencies: both axes turned by one random angle, the second half of the pairs at right angles to the first.
+   With other numbers of coordinates pairs take turns. */
+static double matrix_at(const pe_problem *p, const pe_random *rng, int64_t m, int n)
+{
+    const double  dim = (double)p->set[DIM].integer, base = p->set[BASE].real;
+    const int     N    = (int)p->set[AXES].integer;
+    const int64_t half = (p->set[DIM].integer / 2 + 1) / 2;
+    if (N != 2)
+        return m % N == n ? pow(base, -2.0 * N * (double)(m / N) / dim) : 0;
+    const double quarter = 1.57079632679489662,
+                 angle   = 4 * quarter * pe_uniform_at(rng->key, 0) + (m < half ? 0 : quarter);
+    return pow(base, -4.0 * (double)(m % half) / dim) * (n == 0 ? cos(angle) : sin(angle));
+}
+
+static double initial(const pe_problem *p, int64_t m)
+{
+    return pow(p->set[BASE].real, -2.0 * (double)m / (double)p->set[DIM].integer);
+}
+
+/* What angles=float32 has by itself as long as the sequence is short. */
+static double single_at(const pe_problem *p, int64_t m)
+{
+    const pe_rotary_run  none = {NULL, 0};
+    const pe_frequencies f    = frequencies_of(p, &none);
+    return f.schedule == PE_EXPLICIT ? (double)(float)initial(p, m)
+                                     : pe_frequency_at(&f, m, m, p->set[DIM].integer);
+}
+
+static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
+{
+    const int N = (int)p->set[AXES].integer;
+    switch (index) {
+    case INV_FREQ: return initial(p, i);
+    case FREQ_MATRIX: return matrix_at(p, rng, i / N, (int)(i % N));
+    case THETA_SCALE32: return ggml_step(p);
+    case INV_FREQ32: return single_at(p, i);
+    default: return 1;
+    }
 }
 
 const pe_encoding pe_rope = {
@@ -67,9 +542,17 @@ const pe_encoding pe_rope = {
             .pictures      = "similarity,decay,mass,pair,wavelengths",
             .settings      = settings,
             .setting_count = PE_ROWS(settings),
+            .params        = params,
+            .param_count   = PE_ROWS(params),
             .by_distance   = 1,
         },
-    .examples = examples,
-    .check    = check,
-    .turn     = turn,
+    .examples    = examples,
+    .check       = check,
+    .init        = init,
+    .has         = has,
+    .no_gradient = no_gradient,
+    .axes        = coordinates,
+    .turn        = turn,
+    .by_run      = by_run,
+    .turn_back   = turn_back,
 };

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * turns.c: the rotation of one run, its positions, and gradients of its parameters
+ *
+ * Most rotations are made once, with the plan. Where frequencies are parameters of the caller, or follow the length of
+ * the sequence, each run asks the room again, into its own workspace.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "api/objects.h"
+#include "base/parallel.h"
+#include "base/tensor.h"
+
+static const pe_resolved *rotary_of(const posenc_plan *plan)
+{
+    return &plan->parts[POSENC_ROTARY];
+}
+
+static int is_by_run(const posenc_plan *plan)
+{
+    const pe_encoding *room = rotary_of(plan)->room;
+    return room && room->by_run && room->by_run(rotary_of(plan)->set);
+}
+
+int posenc_rotary_coordinates(const posenc_plan *plan)
+{
+    return plan && rotary_of(plan)->room ? plan->turn.axes : 1;
+}
+
+void pe_run_turn_make(pe_run_turn *t, const posenc_plan *plan, const pe_numbers *n, double length,
+                      pe_arena *arena)
+{
+    const pe_resolved  *rotary = rotary_of(plan);
+    const pe_rotary_run run    = {n->par[POSENC_ROTARY], length};
+    t->queries                 = rotary->room ? &plan->turn : NULL;
+    t->keys                    = rotary->room ? &plan->turn_keys : NULL;
+    if (!is_by_run(plan))
+        return;
+    pe_turn_lay_out(&t->made[0], arena, plan->dims.D, plan->turn.axes);
+    if (!arena->memory)
+        return;
+    rotary->room->turn(&rotary->problem, &run, &t->made[0]);
+    if (!rotary->room->grows)
+        t->made[0].growth = NULL;
+    pe_turn_finish(&t->made[0]);
+    t->made[1] = pe_turn_for_keys(&t->made[0]);
+    t->queries = &t->made[0];
+    t->keys    = &t->made[1];
+}
+
+posenc_status pe_run_turn_check(const pe_run_turn *t, const posenc_plan *plan, const char *who,
+                                posenc_error *err)
+{
+    const int64_t m = t->queries ? pe_turn_spoilt(t->queries) : -1;
+    if (m < 0)
+        return POSENC_OK;
+    return pe_fail(
+        err, POSENC_RANGE,
+        "%s: pair %lld of %s has a frequency that is no finite number up to 2^20; mend its parameters", who,
+        (long long)m, rotary_of(plan)->room->info.name);
+}
+
+posenc_status pe_rotary_positions(const posenc_plan *plan, posenc_positions *pos, const char *who, int64_t B,
+                                  int64_t L, posenc_error *err)
+{
+    const int N = posenc_rotary_coordinates(plan);
+    if (!pos->array.data)
+        return pe_positions_check(pos, who, B, L, 1, err);
+    *pos = pe_positions_view(pos, N);
+    return pe_positions_check(pos, who, B, L, N, err);
+}
+
+double pe_rotary_length(double length, const posenc_positions *pos, int64_t L)
+{
+    for (int64_t b = 0; L > 0 && b < pe_position_batches(pos); b++)
+        length = fmax(length, pe_position_extent(pos, b, L).high + 1);
+    return length;
+}
+
+/* ---- gradients of parameters ---- */
+
+static int has_params(const posenc_plan *plan)
+{
+    for (int i = 0; i < plan->e->param_count; i++)
+        if (plan->e->params[i].place == POSENC_ROTARY)
+            return 1;
+    return 0;
+}
+
+static int wants_slopes(const posenc_plan *plan, const posenc_tensor *dparams)
+{
+    for (int i = 0; dparams && i < plan->e->param_count; i++)
+        if (plan->e->params[i].place == POSENC_ROTARY && dparams[i].data)
+            return 1;
+    return 0;
+}
+
+posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tensor *dparams,
+                                     const posenc_tensor *dq, const posenc_tensor *dk, const char *who,
+                                     posenc_error *err)
+{
+    const pe_resolved *rotary = rotary_of(plan);
+    if (!wants_slopes(plan, dparams))
+        return POSENC_OK;
+    const char *name = rotary->room->info.name, *reason = rotary->room->no_gradient(rotary->set);
+    if (reason)
+        return pe_fail(err, POSENC_UNSUPPORTED, "%s: %s has no gradient to its parameters: %s", who, name,
+                       reason);
+    if (plan->terms.prepare.fill)
+        return pe_fail(
+            err, POSENC_UNSUPPORTED,
+            "%s: beside %s, which prepares rows, %s has no gradient to its parameters; leave them out of "
+            "dparams",
+            who, plan->parts[POSENC_SCORE].room->info.name, name);
+    if (!dq->data || !dk->data)
+        return pe_fail(err, POSENC_ARGUMENT,
+                       "%s: gradients of %s's parameters are made of dq and dk; give both", who, name);
+    return POSENC_OK;
+}
+
+/* Blocks of elements are summed one by one, whichever thread has them, and added in their order. */
+enum { SUMS = 16 };
+
+typedef struct slopes {
+    const posenc_plan    *plan;
+    const pe_turned_side *side;
+    double               *sums, *rows; /* [SUMS, M, axes], [threads, 2, D] */
+    int64_t               count;       /* M * axes */
+    double                sign;
+} slopes;
+
+static void sum_elements(void *context, int64_t index, int thread)
+{
+    const slopes         *w    = context;
+    const pe_turned_side *side = w->side;
+    const posenc_tensor  *x = side->x, *dx = side->dx;
+    const int64_t         D = x->shape[3], all = x->shape[0] * x->shape[2], from = all * index / SUMS,
+                  to = all * (index + 1) / SUMS;
+    double *sum = w->sums + index * w->count, *row = w->rows + thread * 2 * D;
+    memset(sum, 0, (size_t)w->count * sizeof *sum);
+    for (int64_t e = from; e < to; e++) {
+        const int64_t b = e / x->shape[2], s = e % x->shape[2];
+        double        at[PE_MAX_AXES];
+        pe_turn_place(side->turn, side->pos, b, s, at);
+        for (int64_t h = 0; h < x->shape[1]; h++) {
+            pe_load_double(row, pe_row(x, b, h, s), x->dtype, 1, D);
+            pe_load_double(row + D, pe_row(dx, b, h, s), dx->dtype, 1, D);
+            pe_turn_slopes(sum, side->turn, at, w->sign, row, row + D);
+        }
+    }
+}
+
+static int is_wanted(const posenc_plan *plan, const pe_numbers *n)
+{
+    for (int i = 0; i < rotary_of(plan)->room->info.param_count; i++)
+        if (n->dpar[POSENC_ROTARY][i])
+            return 1;
+    return 0;
+}
+
+void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, double length, double sign,
+                      const pe_turned_side sides[2], pe_arena *arena)
+{
+    const pe_resolved  *rotary = rotary_of(plan);
+    const pe_rotary_run run    = {n->par[POSENC_ROTARY], length};
+    slopes              w      = {.plan = plan, .count = plan->turn.M * plan->turn.axes, .sign = sign};
+    if (!has_params(plan))
+        return;
+    double *total = pe_take_doubles(arena, w.count);
+    w.sums        = pe_take_doubles(arena, SUMS * w.count);
+    w.rows        = pe_take_doubles(arena, plan->threads * 2 * plan->dims.D);
+    if (!arena->memory || !is_wanted(plan, n))
+        return;
+    memset(total, 0, (size_t)w.count * sizeof *total);
+    for (int i = 0; i < 2; i++) {
+        w.side = &sides[i];
+        if (!w.side->x->data)
+            continue;
+        pe_parallel_for(SUMS, plan->threads, sum_elements, &w);
+        for (int64_t at = 0; at < SUMS * w.count; at++)
+            total[at % w.count] += w.sums[at];
+    }
+    rotary->room->turn_back(&rotary->problem, &run, sides[0].turn, total, n->dpar[POSENC_ROTARY]);
+}
