@@ -159,21 +159,12 @@ static int make_encoding(job *j)
     return create(j, settings_text(j->args));
 }
 
-static const posenc_tensor *param_array(void *context, const char *name)
-{
-    const job     *j = context;
-    char           prefixed[160];
-    posenc_tensor *plain = posenc_arrays_find(&j->in.file, name);
-    snprintf(prefixed, sizeof prefixed, "par_%s", name);
-    return plain ? plain : posenc_arrays_find(&j->in.file, prefixed);
-}
-
 /* What the arrays of the input say about settings that were not given. */
 static int infer_settings(job *j)
 {
     char *given = settings_text(j->args), *all = NULL;
     if (given)
-        all = cli_inferred_settings(j->e, cli_at(j->args, 0), given, param_array, j);
+        all = cli_inferred_settings(j->e, cli_at(j->args, 0), given, cli_params_array, &j->in);
     free(given);
     posenc_encoding_free(j->e);
     j->e = NULL;

@@ -18,7 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inputs.h"
+#include "inferred.h"
+#include "params.h"
 
 static const cli_option options[] = {
     {'i', "input", "F", "q, k or both: .npz, .npy or .safetensors; - is standard input"},
@@ -53,6 +54,7 @@ typedef struct job {
     posenc_encoding *e;
     posenc_plan     *plan;
     posenc_dims      dims;
+    cli_params       params;
     posenc_arrays    results;
 } job;
 
@@ -91,16 +93,37 @@ static int check_places(const job *j)
     return CLI_DONE;
 }
 
-static int make_encoding(job *j)
+static const char *spec_of(const job *j)
+{
+    return cli_count(j->args) ? cli_at(j->args, 0) : "rope";
+}
+
+/* Takes the settings over. */
+static int create(job *j, char *settings)
 {
     posenc_error err;
-    const char  *spec     = cli_count(j->args) ? cli_at(j->args, 0) : "rope";
-    char        *settings = cli_settings(j->args);
     if (!settings)
         return cli_failed("rotate: there is no memory for the settings");
-    const posenc_status status = posenc_encoding_create(&j->e, spec, settings, &err);
+    posenc_encoding_free(j->e);
+    j->e                       = NULL;
+    const posenc_status status = posenc_encoding_create(&j->e, spec_of(j), settings, &err);
     free(settings);
     return status ? cli_error(&err) : check_places(j);
+}
+
+static int make_encoding(job *j)
+{
+    return create(j, cli_settings(j->args));
+}
+
+/* What the arrays of the input say about settings that were not given. */
+static int infer_settings(job *j)
+{
+    char *given = cli_settings(j->args), *all = NULL;
+    if (given)
+        all = cli_inferred_settings(j->e, spec_of(j), given, cli_params_array, &j->in);
+    free(given);
+    return create(j, all);
 }
 
 /* ---------------------------------------------------------------- q and k ------------------- */
@@ -245,6 +268,19 @@ static int make_plan(job *j)
     return posenc_plan_create(&j->plan, j->e, &j->dims, &with, &err) ? cli_error(&err) : CLI_DONE;
 }
 
+/* Frequencies that the settings ask for are never made up. */
+static int make_params(job *j)
+{
+    if (cli_params_make(&j->params, &j->in, j->e, &j->dims, POSENC_F64, 0))
+        return j->in.status;
+    for (int i = 0; i < j->params.count; i++)
+        if (j->params.is_initial[i])
+            return cli_inputs_fail(&j->in, "it has no array %s (or par_%s), which %s needs",
+                                   posenc_param_name(j->e, i), posenc_param_name(j->e, i),
+                                   posenc_encoding_spec(j->e));
+    return CLI_DONE;
+}
+
 /* ---------------------------------------------------------------- results ------------------- */
 
 /* Like the array of the file; NumPy has no bfloat16, so that becomes float32. */
@@ -281,7 +317,8 @@ static int compute(job *j)
                                    .k_pos     = k->pos,
                                    .to_q      = q->to,
                                    .to_k      = k->to,
-                                   .direction = cli_value(j->args, "inverse") ? -1 : 1};
+                                   .direction = cli_value(j->args, "inverse") ? -1 : 1,
+                                   .params    = j->params.tensors};
     if (!work)
         return j->in.status;
     return posenc_rotate(j->plan, &io, work, &err) ? cli_error(&err) : CLI_DONE;
@@ -304,14 +341,16 @@ static void free_job(job *j)
     posenc_encoding_free(j->e);
     posenc_arrays_free(&j->results);
     cli_inputs_free(&j->in);
+    cli_params_free(&j->params);
 }
 
 typedef int step(job *j);
 
 static int run(const cli_args *args)
 {
-    static step *const steps[] = {read_arguments, make_encoding, read_input,   read_sides, check_layout,
-                                  read_positions, make_plan,     make_results, compute,    write_results};
+    static step *const steps[] = {read_arguments, make_encoding, read_input,     infer_settings,
+                                  read_sides,     check_layout,  read_positions, make_plan,
+                                  make_params,    make_results,  compute,        write_results};
     job                j       = {.args = args};
     int                status  = CLI_DONE;
     for (size_t i = 0; !status && i < sizeof steps / sizeof *steps; i++)
@@ -330,7 +369,9 @@ const cli_command cli_rotate = {
         "complex numbers (complex64, complex128), each of which is a pair. It may hold positions, pos for "
         "both "
         "or q_pos and k_pos: [L], [B,L], or [B,L,N] of N coordinates, whole or real; without them tokens are "
-        "numbered from --offset on. The names of reference cases are understood too: in_q, in_k, in_pos; "
+        "numbered from --offset on. Frequencies and factors that the settings ask for (posenc list rope) are "
+        "arrays of "
+        "their names. The names of reference cases are understood too: in_q, in_k, in_pos, par_inv_freq; "
         "where there are none, out_q and out_k of a former call are read. The array of an .npy is q, unless "
         "the file "
         "is named k.npy.\n\n"
