@@ -2,8 +2,8 @@
 /*
  * posenc/files.h: tensors on disk, for the second library, libposenc_files
  *
- * Reads and writes .npy and .npz (NumPy's formats), reads .safetensors and JSON, and writes any file whole or not at
- * all. Uses libzip and jansson; the core library needs neither. Errors are FILE (cannot be opened,
+ * Reads and writes .npy and .npz (NumPy's formats), reads .safetensors and JSON, says from a model's own file which
+ * encoding it was trained with, and writes any file whole or not at all. Uses libzip and jansson; the core library needs neither. Errors are FILE (cannot be opened,
  * read or written; the system's reason is in the sentence) or FORMAT (the content is not what it
  * should be), always with the file's name. Readers trust nothing: sizes are checked for overflow
  * and against the file before allocation.
@@ -104,6 +104,84 @@ typedef struct posenc_cases {
    the entry. */
 POSENC_API posenc_status posenc_cases_read(posenc_cases *cases, const char *dir, posenc_error *err);
 POSENC_API void          posenc_cases_free(posenc_cases *cases);
+
+/* ---------------------------------------------------------------- models -------------------- */
+
+/* A model's own file, read for its positions: which encoding each layer has, with the very numbers it was trained with.
+   Formats: a config.json of Hugging Face (transformers before and since 5.0, by the rules of 5.16), a .gguf (metadata and
+   frequency tensors), a .safetensors with its config.json beside it. */
+typedef struct posenc_model posenc_model;
+
+/* What a fact holds. REALS and INTEGERS are `list`; WORDS is `text`, parted by blanks. NONE: known not to be there. */
+typedef enum posenc_fact_kind {
+    POSENC_FACT_NONE = 0,
+    POSENC_FACT_FLAG,
+    POSENC_FACT_INTEGER,
+    POSENC_FACT_REAL,
+    POSENC_FACT_WORD,
+    POSENC_FACT_WORDS,
+    POSENC_FACT_INTEGERS,
+    POSENC_FACT_REALS
+} posenc_fact_kind;
+
+/* One number of a group, and the rule that gave it. Names are those of `posenc inspect --json`; a name "a.b" is member b
+   of the object a. */
+typedef struct posenc_fact {
+    const char      *name;
+    posenc_fact_kind kind;
+    int64_t          integer; /* FLAG, INTEGER */
+    double           real;
+    const char      *text;
+    const double    *list;
+    int64_t          count; /* of list */
+    const char      *rule;  /* "rope_theta of the file"; "" where the name says all */
+} posenc_fact;
+
+/* Layers that are alike. `spec` is text for posenc_encoding_create, with dims as far as the file tells them (0: not);
+   params are the values of SPEC's parameters that the file holds (F64, by name: short_factor, long_factor, freq_factors,
+   slopes). */
+typedef struct posenc_model_group {
+    const char         *encoding; /* name in the registry */
+    const char         *spec;
+    const char         *stack;            /* "encoder" or "decoder"; NULL where there is one */
+    int                 is_input, is_all; /* it acts at the embeddings; on every layer */
+    const int64_t      *layers;           /* else these, ascending from 0 */
+    int64_t             layer_count;
+    posenc_dims         dims;
+    const posenc_array *params;
+    int                 param_count;
+    const posenc_fact  *facts;
+    int                 fact_count;
+} posenc_model_group;
+
+typedef struct posenc_model_warning {
+    const char *code;     /* of a closed list: "base-default" */
+    const char *sentence; /* what it means for this file */
+} posenc_model_warning;
+
+typedef struct posenc_model_info {
+    const char *format;   /* "config", "gguf", "safetensors" */
+    const char *type;     /* model_type (of a nested model the inner one), architecture; NULL if absent */
+    const char *encoding; /* the one besides nope, or "mixed", "nope", "none" (no attention), "unknown" */
+    int64_t     layers;   /* 0: not told */
+    int64_t     max_positions;   /* 0: no limit is told */
+    int64_t     original_length; /* of pre-training, where groups have one and the same; else 0 */
+    int         group_count, warning_count;
+} posenc_model_info;
+
+/* Reads a model's file; "-" is standard input. What the file leaves out comes from the table of model types. Errors: FILE;
+   FORMAT for a file that is no such thing, or whose numbers no encoding could have; MEMORY. */
+POSENC_API posenc_status posenc_model_read(posenc_model **model, const char *path, posenc_error *err);
+POSENC_API void          posenc_model_free(posenc_model *model); /* NULL is fine */
+
+/* Everything they point to lives as long as the model. */
+POSENC_API const posenc_model_info    *posenc_model_describe(const posenc_model *model);
+POSENC_API const posenc_model_group   *posenc_model_group_at(const posenc_model *model, int index);
+POSENC_API const posenc_model_warning *posenc_model_warning_at(const posenc_model *model, int index);
+/* Index of the group that holds the layer (not of those at the input), or -1: that layer has no attention. */
+POSENC_API int posenc_model_group_of(const posenc_model *model, int64_t layer);
+/* The fact of that name, or NULL. */
+POSENC_API const posenc_fact *posenc_model_fact(const posenc_model_group *group, const char *name);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config.c: a model's config.json: which object describes the language model, which row of the table it is
+ *
+ * The idea  A configuration leaves out what its class takes for granted, so a file means something only together with
+ *           the table of model types (model_types.def). This file finds both and answers questions about them;
+ *           config_rope.c, config_layers.c and config_other.c ask.
+ * Nested    The language model of a composite model is an object of the file, under one of four names.
+ * Strict    A key that stands twice, NaN, Infinity, a number out of range: refused in one line. Keys that say nothing
+ *           about positions are passed over.
+ * Source    transformers 5.16, configuration_utils.py and the configuration of each type
+ */
+#include "files/config.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files/fail.h"
+
+/* ---------------------------------------------------------------- refusing ------------------ */
+
+void pe_config_refuse(pe_config *c, const char *format, ...)
+{
+    char    sentence[200];
+    va_list values;
+    if (c->status)
+        return;
+    va_start(values, format);
+    vsnprintf(sentence, sizeof sentence, format, values);
+    va_end(values);
+    c->status = pe_file_fail(c->err, POSENC_FORMAT, (pe_origin){c->path, NULL}, "%s", sentence);
+}
+
+void pe_config_no_memory(pe_config *c)
+{
+    if (!c->status)
+        c->status =
+            pe_file_fail(c->err, POSENC_MEMORY, (pe_origin){c->path, NULL}, "no memory for what it says");
+}
+
+enum { SHOWN = 40 };
+
+const char *pe_config_shown(pe_config *c, const json_t *value)
+{
+    char       *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+    const char *kept =
+        text ? pe_model_text(c->model, "%.*s%s", SHOWN, text, strlen(text) > SHOWN ? "..." : "") : "?";
+    free(text);
+    return kept;
+}
+
+/* ---------------------------------------------------------------- members ------------------- */
+
+const json_t *pe_config_get(const json_t *object, const char *key)
+{
+    const json_t *value = key ? json_object_get(object, key) : NULL;
+    return json_is_null(value) ? NULL : value;
+}
+
+double pe_config_real(pe_config *c, const json_t *object, const char *key, double fallback)
+{
+    const json_t *value = pe_config_get(object, key);
+    if (!value)
+        return fallback;
+    if (!json_is_number(value))
+        pe_config_refuse(c, "%s is %s; it must be a number", key, pe_config_shown(c, value));
+    return json_number_value(value);
+}
+
+int64_t pe_config_whole(pe_config *c, const json_t *object, const char *key, int64_t low, int64_t high,
+                        int64_t fallback)
+{
+    const json_t *value = pe_config_get(object, key);
+    if (!value)
+        return fallback;
+    const double x = json_number_value(value);
+    if (!json_is_number(value) || x != floor(x) || x < (double)low || x > (double)high) {
+        pe_config_refuse(c, "%s is %s; it must be a whole number from %lld to %lld", key,
+                         pe_config_shown(c, value), (long long)low, (long long)high);
+        return fallback;
+    }
+    return (int64_t)x;
+}
+
+/* Numbers count as flags: 0 is no (Llama 4 has been seen with 4). */
+int pe_config_flag(pe_config *c, const json_t *object, const char *key, int fallback)
+{
+    const json_t *value = pe_config_get(object, key);
+    if (!value)
+        return fallback;
+    if (json_is_boolean(value))
+        return json_is_true(value);
+    if (!json_is_number(value))
+        pe_config_refuse(c, "%s is %s; it must be true or false", key, pe_config_shown(c, value));
+    return json_number_value(value) != 0;
+}
+
+const char *pe_config_word(pe_config *c, const json_t *object, const char *key)
+{
+    const json_t *value = pe_config_get(object, key);
+    if (value && !json_is_string(value))
+        pe_config_refuse(c, "%s is %s; it must be a text", key, pe_config_shown(c, value));
+    return json_string_value(value);
+}
+
+const json_t *pe_config_list(pe_config *c, const json_t *object, const char *key)
+{
+    const json_t *value = pe_config_get(object, key);
+    if (value && !json_is_array(value))
+        pe_config_refuse(c, "%s is %s; it must be a list", key, pe_config_shown(c, value));
+    return json_is_array(value) ? value : NULL;
+}
+
+/* ---------------------------------------------------------------- sizes --------------------- */
+
+static const int64_t widest_model = INT64_C(1) << 31, longest_context = INT64_C(1) << 53;
+
+static int64_t size_of(pe_config *c, const char *own, const char *common, int64_t high, int64_t standard)
+{
+    const char *key = pe_config_get(c->file, own) ? own : common;
+    return pe_config_whole(c, c->file, key, 1, high, c->is_unknown ? 0 : standard);
+}
+
+int64_t pe_config_hidden(pe_config *c)
+{
+    return size_of(c, c->type->hidden_key, "hidden_size", widest_model, c->type->hidden);
+}
+
+int64_t pe_config_heads(pe_config *c)
+{
+    return size_of(c, c->type->heads_key, "num_attention_heads", PE_MODEL_WIDEST, c->type->heads);
+}
+
+int64_t pe_config_depth(pe_config *c)
+{
+    return size_of(c, c->type->layers_key, "num_hidden_layers", PE_MODEL_DEEPEST, c->type->depth);
+}
+
+int64_t pe_config_context(pe_config *c)
+{
+    return size_of(c, c->type->context_key, "max_position_embeddings", longest_context, c->type->context);
+}
+
+int64_t pe_config_derived_width(pe_config *c)
+{
+    const int64_t hidden = pe_config_hidden(c), heads = pe_config_heads(c);
+    if (!hidden || !heads)
+        pe_config_refuse(c, "%s is missing, and the type %s has no size of its own for it",
+                         hidden ? "num_attention_heads" : "hidden_size",
+                         c->is_unknown ? "is not in the table and" : c->type->name);
+    else if (hidden % heads || hidden / heads > PE_MODEL_WIDEST)
+        pe_config_refuse(
+            c, "hidden_size %lld is no multiple of %lld heads (up to %d wide), and head_dim is missing",
+            (long long)hidden, (long long)heads, PE_MODEL_WIDEST);
+    return c->status ? 2 : hidden / heads;
+}
+
+posenc_dims pe_config_dims(pe_config *c)
+{
+    static const char *const names[] = {"num_key_value_heads", "n_head_kv", "num_kv_heads",
+                                        "multi_query_group_num"};
+    posenc_dims              dims    = {.H = pe_config_heads(c), .d_model = pe_config_hidden(c)};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!dims.G)
+            dims.G = pe_config_whole(c, c->file, names[i], 1, PE_MODEL_WIDEST, 0);
+    return dims;
+}
+
+/* ---------------------------------------------------------------- which object, which row --- */
+
+static const json_t *language_model(const json_t *file)
+{
+    static const char *const names[] = {"text_config", "decoder", "generator", "text_encoder"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (json_is_object(json_object_get(file, names[i])))
+            return json_object_get(file, names[i]);
+    return file;
+}
+
+/* The type that is read: the object's own, for a composite one that of its language model. */
+static const char *type_of(pe_config *c, const json_t *outer)
+{
+    const char *name = pe_config_word(c, c->file, "model_type");
+    if (!name)
+        name = pe_config_word(c, outer, "model_type");
+    if (!name || pe_model_type_find(name))
+        return name;
+    const char *inside = pe_model_type_inside(name);
+    return inside ? inside : pe_config_word(c, c->file, "model_type");
+}
+
+static int has_rope_keys(const json_t *file)
+{
+    static const char *const keys[] = {"rope_theta",      "rope_scaling",          "rope_parameters",
+                                       "rotary_emb_base", "partial_rotary_factor", "rotary_pct",
+                                       "rotary_dim"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (pe_config_get(file, keys[i]))
+            return 1;
+    return 0;
+}
+
+/* "true" and "rotary" alike: what JSON writes without quotes. */
+static int has_value(const json_t *value, const char *word)
+{
+    return json_is_true(value) ? !strcmp(word, "true")
+                               : json_is_string(value) && !strcmp(json_string_value(value), word);
+}
+
+static void choose_row(pe_config *c, const json_t *outer)
+{
+    const char *name              = type_of(c, outer);
+    pe_model_info(c->model)->type = name ? pe_model_text(c->model, "%s", name) : NULL;
+    c->type                       = name ? pe_model_type_find(name) : NULL;
+    if (!c->type) {
+        c->type       = pe_model_type_find("llama");
+        c->is_unknown = 1;
+        c->encoding   = has_rope_keys(c->file) ? "rope" : "unknown";
+        pe_model_warn(c->model, "unknown-model-type", "%s is not in the table of model types: %s",
+                      name ? pe_model_info(c->model)->type : "a file without model_type",
+                      strcmp(c->encoding, "rope") ? "its encoding is not known"
+                                                  : "it is read as a llama, which may be wrong");
+        return;
+    }
+    const json_t *value = pe_config_get(c->file, c->type->switch_key);
+    c->encoding = value && has_value(value, c->type->switch_value) ? c->type->switched : c->type->encoding;
+}
+
+static void read_groups(pe_config *c)
+{
+    posenc_model_info *info = pe_model_info(c->model);
+    info->layers            = pe_config_depth(c);
+    if (!strcmp(c->encoding, "unknown") || !strcmp(c->encoding, "none"))
+        info->encoding = c->encoding, info->max_positions = pe_config_context(c);
+    else if (!strcmp(c->encoding, "rope"))
+        pe_config_rope(c);
+    else if (!strcmp(c->encoding, "nope"))
+        pe_config_nope(c);
+    else
+        pe_config_other(c);
+}
+
+posenc_status pe_config_parse(posenc_model **model, const char *text, size_t n, const char *path,
+                              const char *format, posenc_error *err)
+{
+    json_error_t why;
+    pe_config    c    = {.path = path, .err = err, .model = pe_model_create(format)};
+    json_t      *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
+    if (!c.model)
+        pe_config_no_memory(&c);
+    else if (!root)
+        pe_config_refuse(&c, "it is not JSON as a configuration needs it: line %d, column %d: %.80s",
+                         why.line, why.column, why.text);
+    else if (!json_is_object(root))
+        pe_config_refuse(&c, "it is JSON but no object; a configuration is { ... }");
+    if (!c.status) {
+        c.file = language_model(root);
+        choose_row(&c, root);
+        if (!c.status)
+            read_groups(&c);
+    }
+    if (!c.status)
+        c.status = pe_model_finish(c.model, path, err);
+    json_decref(root);
+    if (c.status)
+        posenc_model_free(c.model);
+    else
+        *model = c.model;
+    return c.status;
+}

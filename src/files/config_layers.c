@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config_layers.c: which layers of a model are alike
+ *
+ * First each layer gets a word, the file's own (layer_types) or that of the pattern of the class; then the rule of the
+ * type says what a word means for the rotation. A list of the file wins over a pattern.
+ *
+ * Patterns  "every": layer i is full where (i + 1) % every == 0; "every-from-first": where i % every == 0;
+ *           "every-and-first", "every-and-last": layer 0, or the last one, as well. The other layers slide, or are
+ *           linear where the rule is attention-only.
+ * Source    transformers 5.16, configuration_*.py of the types named in model_types.def
+ */
+#include "files/config.h"
+
+#include <string.h>
+
+typedef enum word { FULL, SLIDING, COMPRESSED, LINEAR } word;
+
+static int is(const char *a, const char *b)
+{
+    return a && !strcmp(a, b);
+}
+
+/* ---------------------------------------------------------------- words of the file --------- */
+
+/* Since 5.0 "attention" is read as full, "mamba" and "conv" as linear. */
+static word word_of(pe_config *c, const json_t *value)
+{
+    static const struct {
+        const char *name;
+        word        means;
+    } words[] = {
+        {"full_attention", FULL},
+        {"attention", FULL},
+        {"global", FULL},
+        {"sliding_attention", SLIDING},
+        {"chunked_attention", SLIDING},
+        {"local", SLIDING},
+        {"compressed_sparse_attention", COMPRESSED},
+        {"heavily_compressed_attention", COMPRESSED},
+        {"linear_attention", LINEAR},
+        {"mamba", LINEAR},
+        {"mamba2", LINEAR},
+        {"conv", LINEAR},
+        {"recurrent", LINEAR},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (is(json_string_value(value), words[i].name))
+            return words[i].means;
+    if (c->type->layers) /* without a rule the words change nothing */
+        pe_config_refuse(
+            c,
+            "layer_types has %s; known are full_attention, sliding_attention, linear_attention, mamba, conv",
+            pe_config_shown(c, value));
+    return FULL;
+}
+
+static void check_length(pe_config *c, const char *name, const json_t *list, int64_t depth)
+{
+    if ((int64_t)json_array_size(list) != depth)
+        pe_config_refuse(c, "%s has %zu entries but the model has %lld layers; there must be one for each",
+                         name, json_array_size(list), (long long)depth);
+}
+
+/* ---------------------------------------------------------------- words of a pattern -------- */
+
+/* EXAONE may write its pattern as letters: "LLLG" is every fourth. */
+static int64_t every_of(pe_config *c)
+{
+    const json_t *value = pe_config_get(c->file, c->type->every_key);
+    if (!json_is_string(value))
+        return pe_config_whole(c, c->file, c->type->every_key, 1, PE_MODEL_DEEPEST, c->type->every);
+    const char  *letters = json_string_value(value);
+    const size_t n       = strlen(letters);
+    if (!n || strspn(letters, "L") != n - 1 || letters[n - 1] != 'G')
+        pe_config_refuse(c, "%s is %s; it must be a number, or letters like LLLG", c->type->every_key,
+                         pe_config_shown(c, value));
+    return n ? (int64_t)n : 1;
+}
+
+static int is_full(const pe_config *c, int64_t every, int64_t i, int64_t depth)
+{
+    const char *pattern = c->type->pattern;
+    if (is(pattern, "every-from-first"))
+        return i % every == 0;
+    if ((is(pattern, "every-and-first") && i == 0) || (is(pattern, "every-and-last") && i == depth - 1))
+        return 1;
+    return (i + 1) % every == 0;
+}
+
+static int is_listed(const json_t *list, int64_t i)
+{
+    size_t  k;
+    json_t *value;
+    json_array_foreach(list, k, value) if (json_is_integer(value) && json_integer_value(value) == i) return 1;
+    return 0;
+}
+
+/* DeepSeek-V4's older lists name a ratio per layer, 0 for layers that slide. */
+static void ratio_words(pe_config *c, word *words, const json_t *ratios, int64_t depth)
+{
+    check_length(c, "compress_ratios", ratios, depth);
+    for (int64_t i = 0; !c->status && i < depth; i++) {
+        const json_t *value = json_array_get(ratios, (size_t)i);
+        if (!json_is_integer(value))
+            pe_config_refuse(c, "compress_ratios has %s; it must hold whole numbers",
+                             pe_config_shown(c, value));
+        words[i] = json_integer_value(value) ? COMPRESSED : SLIDING;
+    }
+}
+
+static void pattern_words(pe_config *c, word *words, int64_t depth)
+{
+    const int64_t every   = every_of(c);
+    const json_t *indices = pe_config_list(c, c->file, "full_attn_idxs"), *ratios = NULL;
+    const word    other = is(c->type->layers, "attention-only") ? LINEAR : SLIDING;
+    if (is(c->type->layers, "main-compress"))
+        ratios = pe_config_list(c, c->file, "compress_ratios");
+    if (ratios)
+        ratio_words(c, words, ratios, depth);
+    else
+        for (int64_t i = 0; !c->status && i < depth; i++)
+            if (is(c->type->layers, "main-compress"))
+                words[i] = COMPRESSED;
+            else if (indices && !c->type->every_key && other == LINEAR)
+                words[i] = is_listed(indices, i) ? FULL : LINEAR;
+            else
+                words[i] = every && !is_full(c, every, i, depth) ? other : FULL;
+}
+
+static void layer_words(pe_config *c, word *words, int64_t depth)
+{
+    const char   *own  = c->type->layer_types_key;
+    const char   *key  = pe_config_get(c->file, own) ? own : "layer_types";
+    const json_t *list = pe_config_list(c, c->file, key);
+    if (!list) {
+        pattern_words(c, words, depth);
+        return;
+    }
+    check_length(c, key, list, depth);
+    for (int64_t i = 0; !c->status && i < depth; i++)
+        words[i] = word_of(c, json_array_get(list, (size_t)i));
+    if (is(c->type->pattern, "every-and-last"))
+        words[depth - 1] = FULL;
+}
+
+/* ---------------------------------------------------------------- rules --------------------- */
+
+static char by_word(word w, char full, char sliding)
+{
+    return (char)(w == LINEAR ? PE_NO_ATTENTION : w == FULL ? full : sliding);
+}
+
+/* Without a rule windows may differ, and nothing else. */
+static void all(pe_config *c, char *kinds, const word *words, int64_t depth)
+{
+    (void)c;
+    for (int64_t i = 0; i < depth; i++)
+        kinds[i] = by_word(words[i], PE_FULL, PE_FULL);
+}
+
+static void per_type(pe_config *c, char *kinds, const word *words, int64_t depth)
+{
+    (void)c;
+    for (int64_t i = 0; i < depth; i++)
+        kinds[i] = by_word(words[i], PE_FULL, PE_LOCAL);
+}
+
+/* Sliding layers have the main rotation, every other the compressed one. */
+static void main_compress(pe_config *c, char *kinds, const word *words, int64_t depth)
+{
+    (void)c;
+    for (int64_t i = 0; i < depth; i++)
+        kinds[i] = words[i] == SLIDING ? PE_FULL : PE_LOCAL;
+}
+
+static void rope_on_sliding(pe_config *c, char *kinds, const word *words, int64_t depth)
+{
+    (void)c;
+    for (int64_t i = 0; i < depth; i++)
+        kinds[i] = by_word(words[i], PE_NOPE, PE_FULL);
+}
+
+/* EXAONE 4: sliding_window null, which is not the same as absent here, means that there are no windows. */
+static void rope_on_sliding_if_window(pe_config *c, char *kinds, const word *words, int64_t depth)
+{
+    if (json_is_null(json_object_get(c->file, "sliding_window")))
+        all(c, kinds, words, depth);
+    else
+        rope_on_sliding(c, kinds, words, depth);
+}
+
+static void no_rope_layers(pe_config *c, char *kinds, const word *words, int64_t depth)
+{
+    const json_t *list  = pe_config_list(c, c->file, "no_rope_layers");
+    const int64_t every = every_of(c);
+    (void)words;
+    if (json_array_size(list))
+        check_length(c, "no_rope_layers", list, depth);
+    for (int64_t i = 0; !c->status && i < depth; i++) {
+        const json_t *value = json_array_get(list, (size_t)i);
+        if (value && !json_is_integer(value) && !json_is_boolean(value))
+            pe_config_refuse(c, "no_rope_layers has %s; it must hold 1 (rotate) and 0",
+                             pe_config_shown(c, value));
+        const int turns = value ? json_is_true(value) || json_integer_value(value) : (i + 1) % every != 0;
+        kinds[i]        = turns ? PE_FULL : PE_NOPE;
+    }
+}
+
+/* Mllama: layers that look at the image have no positions of the text. */
+static void no_cross(pe_config *c, char *kinds, const word *words, int64_t depth)
+{
+    const json_t *list = pe_config_list(c, c->file, "cross_attention_layers");
+    (void)words;
+    for (int64_t i = 0; i < depth; i++) {
+        const int is_cross = list ? is_listed(list, i) : i >= 3 && (i - 3) % 5 == 0 && i <= 38;
+        kinds[i]           = is_cross ? PE_NO_ATTENTION : PE_FULL;
+    }
+}
+
+typedef void rule_fn(pe_config *c, char *kinds, const word *words, int64_t depth);
+
+static rule_fn *rule_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        rule_fn    *rule;
+    } rules[] = {
+        {"per-type", per_type},
+        {"main-compress", main_compress},
+        {"rope-on-sliding", rope_on_sliding},
+        {"rope-on-sliding-if-window", rope_on_sliding_if_window},
+        {"attention-only", all},
+        {"no-rope-layers", no_rope_layers},
+        {"no-cross", no_cross},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (is(name, rules[i].name))
+            return rules[i].rule;
+    return all;
+}
+
+char *pe_config_kinds(pe_config *c, int64_t *count)
+{
+    const int64_t depth = pe_config_depth(c);
+    if (!depth)
+        pe_config_refuse(c, "num_hidden_layers is missing, and the table has none for this type");
+    char *kinds = pe_model_take(c->model, (size_t)depth + 1);
+    word *words = pe_model_take(c->model, ((size_t)depth + 1) * sizeof *words);
+    if (!kinds || !words)
+        pe_config_no_memory(c);
+    if (!c->status)
+        layer_words(c, words, depth);
+    if (!c->status)
+        rule_of(c->type->layers)(c, kinds, words, depth);
+    *count = depth;
+    return c->status ? NULL : kinds;
+}

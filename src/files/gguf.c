@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gguf.c: the GGUF container of llama.cpp
+ *
+ * The file  "GGUF", version (2 or 3), number of tensors and of values; the values, each a key, a type and what the type
+ *           says; an entry per tensor; then, at the next multiple of general.alignment (32), the data. Little-endian;
+ *           texts are a length of 8 bytes and their bytes.
+ * Trust     None. A length is compared with what is left of the file before a byte of it is stored; the number of keys,
+ *           their lengths and all numbers kept have bounds, so that the memory taken does not follow the file's wishes.
+ *           A key that stands twice is refused, a tensor that would lie beyond the end as well: the file is cut.
+ * Source    ggml, docs/gguf.md; block sizes: gguf-py, constants.py, GGML_QUANT_SIZES
+ */
+#include "files/gguf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files/fail.h"
+
+enum {
+    MOST_VALUES  = 1 << 16,
+    MOST_TENSORS = 1 << 20,
+    MOST_KEPT    = 1 << 20, /* numbers in lists, together */
+    LONGEST_KEY  = 1024,
+    LONGEST_TEXT = 4096,
+    BUFFER       = 1 << 16,
+    DEEPEST      = 4 /* lists in lists */
+};
+
+/* ---------------------------------------------------------------- a cursor ------------------ */
+
+typedef struct cursor {
+    const pe_source *source;
+    posenc_error    *err;
+    posenc_status    status;
+    int64_t          at; /* of the next byte */
+    int64_t          from, filled;
+    int64_t          kept; /* numbers in lists so far */
+    unsigned char   *buffer;
+} cursor;
+
+static void refuse(cursor *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void refuse(cursor *c, const char *format, ...)
+{
+    char    sentence[200];
+    va_list values;
+    if (c->status)
+        return;
+    va_start(values, format);
+    vsnprintf(sentence, sizeof sentence, format, values);
+    va_end(values);
+    c->status = pe_file_fail(c->err, POSENC_FORMAT, (pe_origin){c->source->path, NULL}, "%s", sentence);
+}
+
+static void no_memory(cursor *c)
+{
+    if (!c->status)
+        c->status = pe_file_fail(c->err, POSENC_MEMORY, (pe_origin){c->source->path, NULL},
+                                 "no memory for its metadata");
+}
+
+/* Are n more bytes there? */
+static int has(cursor *c, uint64_t n, const char *what)
+{
+    const uint64_t left = (uint64_t)(c->source->size - c->at);
+    if (c->status || n <= left)
+        return !c->status;
+    refuse(c, "%s needs %llu bytes but %llu are left: it is cut short", what, (unsigned long long)n,
+           (unsigned long long)left);
+    return 0;
+}
+
+static int fill(cursor *c)
+{
+    const int64_t left = c->source->size - c->at;
+    c->from            = c->at;
+    c->filled          = c->source->read_at(c->source->from, c->buffer, left < BUFFER ? left : BUFFER, c->at);
+    if (c->filled <= 0)
+        c->status = pe_file_fail(c->err, POSENC_FILE, (pe_origin){c->source->path, NULL},
+                                 "it cannot be read at byte %lld", (long long)c->at);
+    return !c->status;
+}
+
+static void take(cursor *c, void *to, uint64_t n, const char *what)
+{
+    unsigned char *out = to;
+    if (!has(c, n, what))
+        return;
+    while (n) {
+        if ((c->at < c->from || c->at >= c->from + c->filled) && !fill(c))
+            return;
+        const uint64_t here = (uint64_t)(c->from + c->filled - c->at), some = n < here ? n : here;
+        memcpy(out, c->buffer + (c->at - c->from), some);
+        out += some, n -= some, c->at += (int64_t)some;
+    }
+}
+
+static void skip(cursor *c, uint64_t n, const char *what)
+{
+    if (has(c, n, what))
+        c->at += (int64_t)n;
+}
+
+static uint64_t take_number(cursor *c, int bytes, const char *what)
+{
+    unsigned char p[8] = {0};
+    uint64_t      x    = 0;
+    take(c, p, (uint64_t)bytes, what);
+    for (int i = bytes - 1; i >= 0; i--)
+        x = x << 8 | p[i];
+    return c->status ? 0 : x;
+}
+
+/* A text of at most `longest` bytes; with `optional` a longer one is walked over, and NULL. */
+static char *take_text(cursor *c, uint64_t longest, int is_optional, const char *what)
+{
+    const uint64_t n = take_number(c, 8, what);
+    if (!has(c, n, what))
+        return NULL;
+    if (n > longest) {
+        if (is_optional)
+            skip(c, n, what);
+        else
+            refuse(c, "%s has %llu bytes; at most %llu are read", what, (unsigned long long)n,
+                   (unsigned long long)longest);
+        return NULL;
+    }
+    char *text = malloc((size_t)n + 1);
+    if (!text) {
+        no_memory(c);
+        return NULL;
+    }
+    take(c, text, n, what);
+    text[n] = '\0';
+    return text;
+}
+
+/* ---------------------------------------------------------------- values -------------------- */
+
+enum { U8, I8, U16, I16, U32, I32, F32, BOOL, STRING, ARRAY, U64, I64, F64, TYPES };
+
+static const int widths[TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+
+static double number_of(uint64_t bits, uint32_t type)
+{
+    const uint32_t low = (uint32_t)bits;
+    float          single;
+    double         wide;
+    switch (type) {
+    case I8: return (int8_t)bits;
+    case I16: return (int16_t)bits;
+    case I32: return (int32_t)low;
+    case I64: return (double)(int64_t)bits;
+    case F32: memcpy(&single, &low, sizeof single); return (double)single;
+    case F64: memcpy(&wide, &bits, sizeof wide); return wide;
+    default: return (double)bits;
+    }
+}
+
+static void skip_items(cursor *c, uint32_t type, uint64_t n, int depth);
+
+static void skip_array(cursor *c, int depth)
+{
+    const uint32_t type = (uint32_t)take_number(c, 4, "a list");
+    const uint64_t n    = take_number(c, 8, "a list");
+    skip_items(c, type, n, depth + 1);
+}
+
+static void skip_items(cursor *c, uint32_t type, uint64_t n, int depth)
+{
+    if (c->status)
+        return;
+    if (type >= TYPES || depth > DEEPEST)
+        refuse(c, "its metadata has a list of type %u, or lists in lists in lists", type);
+    else if (widths[type])
+        skip(c, n > UINT64_MAX / 8 ? UINT64_MAX : n * (uint64_t)widths[type], "a list");
+    else if (has(c, n > UINT64_MAX / 8 ? UINT64_MAX : 8 * n,
+                 "a list")) { /* each item has a length at least */
+        for (uint64_t i = 0; !c->status && i < n; i++)
+            if (type == STRING)
+                skip(c, take_number(c, 8, "a text"), "a text");
+            else
+                skip_array(c, depth);
+    }
+}
+
+static void take_list(cursor *c, pe_gguf_value *v)
+{
+    const uint32_t type = (uint32_t)take_number(c, 4, v->key);
+    const uint64_t n    = take_number(c, 8, v->key);
+    v->kind             = PE_GGUF_OTHER;
+    if (type >= TYPES || !widths[type] || n > (uint64_t)(MOST_KEPT - c->kept)) {
+        skip_items(c, type, n, 0);
+        return;
+    }
+    if (!has(c, n * (uint64_t)widths[type], v->key))
+        return;
+    v->list = malloc((size_t)(n ? n : 1) * sizeof *v->list);
+    if (!v->list) {
+        no_memory(c);
+        return;
+    }
+    for (uint64_t i = 0; i < n; i++)
+        v->list[i] = number_of(take_number(c, widths[type], v->key), type);
+    v->kind  = PE_GGUF_LIST;
+    v->count = (int64_t)n;
+    c->kept += (int64_t)n;
+}
+
+static void take_value(cursor *c, pe_gguf_value *v)
+{
+    v->key = take_text(c, LONGEST_KEY, 0, "the name of a value");
+    if (c->status)
+        return;
+    const uint32_t type = (uint32_t)take_number(c, 4, v->key);
+    if (type >= TYPES)
+        refuse(c, "%.60s is of type %u, which GGUF does not have", v->key, type);
+    else if (type == STRING) {
+        v->text = take_text(c, LONGEST_TEXT, 1, v->key);
+        v->kind = v->text ? PE_GGUF_TEXT : PE_GGUF_OTHER;
+    } else if (type == ARRAY)
+        take_list(c, v);
+    else {
+        v->number = number_of(take_number(c, widths[type], v->key), type);
+        v->kind   = type == BOOL ? PE_GGUF_FLAG : PE_GGUF_NUMBER;
+    }
+}
+
+/* ---------------------------------------------------------------- tensors ------------------- */
+
+/* Elements and bytes of a block; types that are not here are believed to be longer than nothing. */
+static const struct {
+    int elements, bytes;
+} blocks[] = {
+    {1, 4},    {1, 2},    {32, 18},   {32, 20},   {0, 0},     {0, 0},     {32, 22},   {32, 24},  {32, 34},
+    {32, 40},  {256, 84}, {256, 110}, {256, 144}, {256, 176}, {256, 210}, {256, 292}, {256, 66}, {256, 74},
+    {256, 98}, {256, 50}, {32, 18},   {256, 110}, {256, 82},  {256, 136}, {1, 1},     {1, 2},    {1, 4},
+    {1, 8},    {1, 8},    {256, 56},  {1, 2},     {0, 0},     {0, 0},     {0, 0},     {256, 54}, {256, 66},
+    {0, 0},    {0, 0},    {0, 0},     {32, 17},   {64, 36},   {128, 18},
+};
+
+static uint64_t bytes_of(const pe_gguf_tensor *t, uint64_t elements)
+{
+    const size_t known = sizeof blocks / sizeof *blocks;
+    if (t->type >= known || !blocks[t->type].elements)
+        return 0;
+    return elements / (uint64_t)blocks[t->type].elements * (uint64_t)blocks[t->type].bytes;
+}
+
+static uint64_t take_shape(cursor *c, pe_gguf_tensor *t)
+{
+    const uint32_t n        = (uint32_t)take_number(c, 4, t->name);
+    uint64_t       elements = 1;
+    if (n > 4)
+        refuse(c, "tensor %.60s has %u axes; GGUF has at most 4", t->name, n);
+    for (uint32_t a = 0; !c->status && a < n; a++) {
+        const uint64_t size = take_number(c, 8, t->name);
+        if (size > INT64_MAX / 512 / (elements ? elements : 1))
+            refuse(c, "the sizes of tensor %.60s overflow", t->name);
+        elements *= size;
+        t->shape[a] = (int64_t)size;
+    }
+    t->ndim = (int)n;
+    return elements;
+}
+
+/* What a tensor's data need behind the first byte of all data. */
+static uint64_t take_tensor(cursor *c, pe_gguf_tensor *t)
+{
+    t->name = take_text(c, LONGEST_KEY, 0, "the name of a tensor");
+    if (c->status)
+        return 0;
+    const uint64_t elements = take_shape(c, t);
+    t->type                 = (uint32_t)take_number(c, 4, t->name);
+    t->at                   = take_number(c, 8, t->name);
+    if (t->at > INT64_MAX / 4)
+        refuse(c, "tensor %.60s begins at byte %llu of the data: it is cut short", t->name,
+               (unsigned long long)t->at);
+    return t->at + bytes_of(t, elements);
+}
+
+/* Tensors of the layers say nothing about positions: they are counted, not kept. */
+static void take_tensors(cursor *c, pe_gguf *g, uint64_t count)
+{
+    uint64_t need = 0;
+    for (uint64_t i = 0; !c->status && i < count; i++) {
+        pe_gguf_tensor one = {0};
+        const uint64_t end = take_tensor(c, &one);
+        need               = end > need ? end : need;
+        if (c->status || !strncmp(one.name, "blk.", 4)) {
+            free(one.name);
+            continue;
+        }
+        pe_gguf_tensor *more = realloc(g->tensors, (size_t)(g->tensor_count + 1) * sizeof *more);
+        if (!more) {
+            free(one.name);
+            no_memory(c);
+            return;
+        }
+        g->tensors                    = more;
+        g->tensors[g->tensor_count++] = one;
+    }
+    const pe_gguf_value *alignment = pe_gguf_find(g, "general.alignment");
+    const int64_t        step =
+        alignment && alignment->number >= 1 && alignment->number <= BUFFER ? (int64_t)alignment->number : 32;
+    const int64_t data = (c->at + step - 1) / step * step;
+    if (!c->status && count && need > (uint64_t)(c->source->size > data ? c->source->size - data : 0))
+        refuse(c, "its tensors need %llu bytes behind the header but %lld are there: it is cut short",
+               (unsigned long long)need, (long long)(c->source->size > data ? c->source->size - data : 0));
+    for (int64_t i = 0; i < g->tensor_count; i++)
+        g->tensors[i].at += (uint64_t)data;
+}
+
+/* ---------------------------------------------------------------- the file ------------------ */
+
+static int by_key(const void *a, const void *b)
+{
+    const pe_gguf_value *x = a, *y = b;
+    return strcmp(x->key, y->key);
+}
+
+static void take_values(cursor *c, pe_gguf *g, uint64_t count)
+{
+    g->values = calloc((size_t)count + 1, sizeof *g->values);
+    if (!g->values) {
+        no_memory(c);
+        return;
+    }
+    for (uint64_t i = 0; !c->status && i < count; i++)
+        take_value(c, &g->values[g->value_count++]);
+    if (c->status)
+        return;
+    qsort(g->values, (size_t)g->value_count, sizeof *g->values, by_key);
+    for (int64_t i = 1; i < g->value_count; i++)
+        if (!strcmp(g->values[i - 1].key, g->values[i].key))
+            refuse(c, "the key %.60s stands twice", g->values[i].key);
+}
+
+static void take_file(cursor *c, pe_gguf *g)
+{
+    char magic[4] = "";
+    take(c, magic, sizeof magic, "its magic");
+    const uint32_t version = (uint32_t)take_number(c, 4, "its version");
+    if (!c->status && (memcmp(magic, "GGUF", 4) != 0 || version < 2 || version > 3))
+        refuse(c, "it is GGUF of version %u (big-endian, perhaps); 2 and 3 are read", version);
+    const uint64_t tensors = take_number(c, 8, "its number of tensors"),
+                   values  = take_number(c, 8, "its number of values");
+    /* an entry has 24 bytes at least, a value 13 */
+    if (values > MOST_VALUES || tensors > MOST_TENSORS || !has(c, values * 13, "its metadata") ||
+        !has(c, tensors * 24, "its list of tensors"))
+        refuse(c, "it would have %llu values and %llu tensors; at most %d and %d are believed",
+               (unsigned long long)values, (unsigned long long)tensors, MOST_VALUES, MOST_TENSORS);
+    if (!c->status)
+        take_values(c, g, values);
+    if (!c->status)
+        take_tensors(c, g, tensors);
+}
+
+posenc_status pe_gguf_read(pe_gguf *g, const pe_source *source, posenc_error *err)
+{
+    cursor c = {.source = source, .err = err, .buffer = malloc(BUFFER)};
+    *g       = (pe_gguf){0};
+    if (c.buffer)
+        take_file(&c, g);
+    else
+        no_memory(&c);
+    free(c.buffer);
+    if (c.status)
+        pe_gguf_free(g);
+    return c.status;
+}
+
+void pe_gguf_free(pe_gguf *g)
+{
+    for (int64_t i = 0; i < g->value_count; i++) {
+        free(g->values[i].key);
+        free(g->values[i].text);
+        free(g->values[i].list);
+    }
+    for (int64_t i = 0; i < g->tensor_count; i++)
+        free(g->tensors[i].name);
+    free(g->values);
+    free(g->tensors);
+    *g = (pe_gguf){0};
+}
+
+const pe_gguf_value *pe_gguf_find(const pe_gguf *g, const char *key)
+{
+    const pe_gguf_value wanted = {.key = (char *)(uintptr_t)key};
+    return g->value_count ? bsearch(&wanted, g->values, (size_t)g->value_count, sizeof *g->values, by_key)
+                          : NULL;
+}
+
+const pe_gguf_tensor *pe_gguf_tensor_of(const pe_gguf *g, const char *name)
+{
+    for (int64_t i = 0; i < g->tensor_count; i++)
+        if (!strcmp(g->tensors[i].name, name))
+            return &g->tensors[i];
+    return NULL;
+}
+
+posenc_status pe_gguf_floats(double *to, int64_t count, const pe_gguf_tensor *tensor, const pe_source *source,
+                             posenc_error *err)
+{
+    const pe_origin origin = {source->path, tensor->name};
+    if (tensor->type != 0)
+        return pe_file_fail(err, POSENC_FORMAT, origin, "it is of type %u; it must be F32 (0)", tensor->type);
+    if (tensor->ndim != 1 || tensor->shape[0] != count)
+        return pe_file_fail(err, POSENC_FORMAT, origin,
+                            "it has %lld numbers on %d axes; it must have one for each of %lld pairs",
+                            (long long)tensor->shape[0], tensor->ndim, (long long)count);
+    for (int64_t i = 0; i < count; i++) {
+        unsigned char p[4];
+        uint64_t      bits;
+        if (source->read_at(source->from, p, 4, (int64_t)tensor->at + 4 * i) != 4)
+            return pe_file_fail(err, POSENC_FILE, origin, "it cannot be read");
+        bits  = (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24;
+        to[i] = number_of(bits, F32);
+    }
+    return POSENC_OK;
+}

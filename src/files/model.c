@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* model.c: groups of facts about a model, and the public questions to them: contract in model.h and posenc/files.h. */
+#include "files/model.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files/fail.h"
+
+enum { MOST_WARNINGS = 64 };
+
+typedef struct piece {
+    struct piece *next;
+    max_align_t   bytes[];
+} piece;
+
+struct posenc_model {
+    posenc_model_info    info;
+    posenc_model_group   groups[PE_MODEL_GROUPS];
+    posenc_model_warning warnings[MOST_WARNINGS];
+    piece               *pieces;
+    int                  lacks_memory;
+};
+
+/* ---------------------------------------------------------------- memory -------------------- */
+
+posenc_model *pe_model_create(const char *format)
+{
+    posenc_model *model = calloc(1, sizeof *model);
+    if (model)
+        model->info.format = format;
+    return model;
+}
+
+void *pe_model_take(posenc_model *model, size_t n)
+{
+    piece *new = n < SIZE_MAX / 2 ? calloc(1, sizeof *new + n) : NULL;
+    if (!new) {
+        model->lacks_memory = 1;
+        return NULL;
+    }
+    new->next     = model->pieces;
+    model->pieces = new;
+    return new->bytes;
+}
+
+char *pe_model_text(posenc_model *model, const char *format, ...)
+{
+    static char none[] = "";
+    va_list     values;
+    va_start(values, format);
+    const int n = vsnprintf(NULL, 0, format, values);
+    va_end(values);
+    char *text = n < 0 ? NULL : pe_model_take(model, (size_t)n + 1);
+    if (!text)
+        return none;
+    va_start(values, format);
+    vsnprintf(text, (size_t)n + 1, format, values);
+    va_end(values);
+    return text;
+}
+
+void posenc_model_free(posenc_model *model)
+{
+    if (!model)
+        return;
+    for (piece *next, *one = model->pieces; one; one = next) {
+        next = one->next;
+        free(one);
+    }
+    free(model);
+}
+
+/* ---------------------------------------------------------------- filling ------------------- */
+
+posenc_model_info *pe_model_info(posenc_model *model)
+{
+    return &model->info;
+}
+
+void pe_model_warn(posenc_model *model, const char *code, const char *format, ...)
+{
+    va_list values;
+    char    sentence[400];
+    va_start(values, format);
+    vsnprintf(sentence, sizeof sentence, format, values);
+    va_end(values);
+    for (int i = 0; i < model->info.warning_count; i++)
+        if (!strcmp(model->warnings[i].code, code) && !strcmp(model->warnings[i].sentence, sentence))
+            return;
+    if (model->info.warning_count < MOST_WARNINGS)
+        model->warnings[model->info.warning_count++] =
+            (posenc_model_warning){code, pe_model_text(model, "%s", sentence)};
+}
+
+posenc_model_group *pe_model_group(posenc_model *model, const char *encoding)
+{
+    const int           n     = model->info.group_count;
+    posenc_model_group *group = &model->groups[n < PE_MODEL_GROUPS ? n : PE_MODEL_GROUPS - 1];
+    *group                    = (posenc_model_group){.encoding = encoding, .spec = encoding, .is_all = 1};
+    group->facts              = pe_model_take(model, PE_MODEL_FACTS * sizeof *group->facts);
+    group->params             = pe_model_take(model, PE_MODEL_PARAMS * sizeof *group->params);
+    model->info.group_count += n < PE_MODEL_GROUPS;
+    return group;
+}
+
+void pe_model_layers(posenc_model *model, posenc_model_group *group, const char *kinds, int64_t count,
+                     char kind)
+{
+    int64_t *layers = pe_model_take(model, (size_t)(count > 0 ? count : 1) * sizeof *layers);
+    int64_t  n      = 0;
+    for (int64_t i = 0; layers && i < count; i++)
+        if (kinds[i] == kind)
+            layers[n++] = i;
+    group->is_all      = n == count;
+    group->layers      = layers;
+    group->layer_count = n;
+}
+
+static double *copy_list(posenc_model *model, const double *values, int64_t count)
+{
+    double *copy = pe_model_take(model, (size_t)(count > 0 ? count : 1) * sizeof *copy);
+    if (copy && count > 0)
+        memcpy(copy, values, (size_t)count * sizeof *copy);
+    return copy;
+}
+
+void pe_model_param(posenc_model *model, posenc_model_group *group, const char *name, const double *values,
+                    int64_t count)
+{
+    posenc_array *params = (posenc_array *)(uintptr_t)group->params;
+    double       *copy   = copy_list(model, values, count);
+    if (!params || !copy || group->param_count == PE_MODEL_PARAMS)
+        return;
+    params[group->param_count].name     = pe_model_text(model, "%s", name);
+    params[group->param_count++].tensor = posenc_tensor_contiguous(copy, POSENC_F64, 1, &count);
+}
+
+/* ---------------------------------------------------------------- facts --------------------- */
+
+static posenc_fact *add(posenc_model *model, posenc_model_group *group, const char *name,
+                        posenc_fact_kind kind, const char *rule)
+{
+    static posenc_fact lost;
+    posenc_fact       *facts = (posenc_fact *)(uintptr_t)group->facts;
+    if (!facts || group->fact_count == PE_MODEL_FACTS) {
+        model->lacks_memory = 1;
+        return &lost;
+    }
+    posenc_fact *f = &facts[group->fact_count++];
+    *f = (posenc_fact){.name = name, .kind = kind, .rule = rule ? pe_model_text(model, "%s", rule) : ""};
+    return f;
+}
+
+void pe_fact_none(posenc_model *model, posenc_model_group *group, const char *name, const char *rule)
+{
+    add(model, group, name, POSENC_FACT_NONE, rule);
+}
+
+void pe_fact_flag(posenc_model *model, posenc_model_group *group, const char *name, int value,
+                  const char *rule)
+{
+    add(model, group, name, POSENC_FACT_FLAG, rule)->integer = value != 0;
+}
+
+void pe_fact_integer(posenc_model *model, posenc_model_group *group, const char *name, int64_t value,
+                     const char *rule)
+{
+    add(model, group, name, POSENC_FACT_INTEGER, rule)->integer = value;
+}
+
+void pe_fact_real(posenc_model *model, posenc_model_group *group, const char *name, double value,
+                  const char *rule)
+{
+    add(model, group, name, isnan(value) ? POSENC_FACT_NONE : POSENC_FACT_REAL, rule)->real = value;
+}
+
+void pe_fact_word(posenc_model *model, posenc_model_group *group, const char *name, const char *value,
+                  const char *rule)
+{
+    add(model, group, name, value ? POSENC_FACT_WORD : POSENC_FACT_NONE, rule)->text =
+        value ? pe_model_text(model, "%s", value) : NULL;
+}
+
+void pe_fact_words(posenc_model *model, posenc_model_group *group, const char *name, const char *value,
+                   const char *rule)
+{
+    add(model, group, name, POSENC_FACT_WORDS, rule)->text = pe_model_text(model, "%s", value);
+}
+
+void pe_fact_list(posenc_model *model, posenc_model_group *group, const char *name, posenc_fact_kind kind,
+                  const double *values, int64_t count, const char *rule)
+{
+    posenc_fact *f = add(model, group, name, kind, rule);
+    f->list        = copy_list(model, values, count);
+    f->count       = f->list ? count : 0;
+}
+
+/* ---------------------------------------------------------------- the end ------------------- */
+
+static int by_code(const void *a, const void *b)
+{
+    const posenc_model_warning *x = a, *y = b;
+    const int                   code = strcmp(x->code, y->code);
+    return code ? code : strcmp(x->sentence, y->sentence);
+}
+
+/* What stands at the input comes first, the encoder before the decoder, then by the first layer. */
+static int64_t rank(const posenc_model_group *g)
+{
+    const int64_t first = g->is_all || !g->layer_count ? 0 : g->layers[0];
+    return g->is_input ? -1 : first;
+}
+
+/* By insertion: there are few, and equal ones keep their order. */
+static void sort_groups(posenc_model *model)
+{
+    for (int i = 1; i < model->info.group_count; i++)
+        for (int k = i; k > 0 && rank(&model->groups[k]) < rank(&model->groups[k - 1]); k--) {
+            const posenc_model_group swap = model->groups[k];
+            model->groups[k]              = model->groups[k - 1];
+            model->groups[k - 1]          = swap;
+        }
+}
+
+static const char *encoding_of_all(const posenc_model *model)
+{
+    const char *found = NULL;
+    for (int i = 0; i < model->info.group_count; i++) {
+        const char *name = model->groups[i].encoding;
+        if (!strcmp(name, "nope"))
+            continue;
+        if (found && strcmp(found, name) != 0)
+            return "mixed";
+        found = name;
+    }
+    return found ? found : model->info.group_count ? "nope" : "none";
+}
+
+static int64_t original_length_of_all(const posenc_model *model)
+{
+    int64_t found = 0;
+    for (int i = 0; i < model->info.group_count; i++) {
+        const posenc_fact *f = posenc_model_fact(&model->groups[i], "original_length");
+        if (f && found && f->integer != found)
+            return 0;
+        found = f ? f->integer : found;
+    }
+    return found;
+}
+
+posenc_status pe_model_finish(posenc_model *model, const char *path, posenc_error *err)
+{
+    if (model->lacks_memory)
+        return pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory for what it says");
+    sort_groups(model);
+    if (!model->info.encoding)
+        model->info.encoding = encoding_of_all(model);
+    model->info.original_length = original_length_of_all(model);
+    qsort(model->warnings, (size_t)model->info.warning_count, sizeof *model->warnings, by_code);
+    return pe_file_done(err);
+}
+
+/* ---------------------------------------------------------------- questions ----------------- */
+
+const posenc_model_info *posenc_model_describe(const posenc_model *model)
+{
+    return &model->info;
+}
+
+const posenc_model_group *posenc_model_group_at(const posenc_model *model, int index)
+{
+    return index >= 0 && index < model->info.group_count ? &model->groups[index] : NULL;
+}
+
+const posenc_model_warning *posenc_model_warning_at(const posenc_model *model, int index)
+{
+    return index >= 0 && index < model->info.warning_count ? &model->warnings[index] : NULL;
+}
+
+static int holds(const posenc_model_group *g, int64_t layer)
+{
+    for (int64_t i = 0; !g->is_all && i < g->layer_count; i++)
+        if (g->layers[i] == layer)
+            return 1;
+    return g->is_all && layer >= 0;
+}
+
+int posenc_model_group_of(const posenc_model *model, int64_t layer)
+{
+    for (int i = 0; i < model->info.group_count; i++)
+        if (!model->groups[i].is_input && holds(&model->groups[i], layer))
+            return i;
+    return -1;
+}
+
+const posenc_fact *posenc_model_fact(const posenc_model_group *group, const char *name)
+{
+    for (int i = 0; i < group->fact_count; i++)
+        if (!strcmp(group->facts[i].name, name))
+            return &group->facts[i];
+    return NULL;
+}

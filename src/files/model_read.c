@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * model_read.c: a model's file by its first bytes: GGUF, safetensors, or JSON
+ *
+ * GGUF is read where it lies, whatever its size; of a .safetensors the header alone is looked at, since its tensors do not
+ * say how they are rotated: the config.json beside it does. A configuration is small, so what is larger is none. Standard
+ * input has no order but its own and is read whole.
+ */
+#include "files/model_read.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "files/bytes.h"
+#include "files/config.h"
+#include "files/safetensors.h"
+
+enum { LONGEST_CONFIG = 8 << 20, LONGEST_INPUT = 1 << 28, MAGIC = 16 };
+
+/* ---------------------------------------------------------------- sources ------------------- */
+
+static int64_t read_bytes_at(const void *from, void *to, int64_t n, int64_t at)
+{
+    memcpy(to, (const char *)from + at, (size_t)n);
+    return n;
+}
+
+pe_source pe_source_of_bytes(const void *bytes, int64_t n, const char *path)
+{
+    return (pe_source){bytes, read_bytes_at, n, path};
+}
+
+static int64_t read_file_at(const void *from, void *to, int64_t n, int64_t at)
+{
+    int64_t done = 0;
+    while (done < n) {
+        const ssize_t got =
+            pread(*(const int *)from, (char *)to + done, (size_t)(n - done), (off_t)(at + done));
+        if (got <= 0)
+            return got < 0 ? -1 : done;
+        done += got;
+    }
+    return done;
+}
+
+/* ---------------------------------------------------------------- what it is ---------------- */
+
+static int is_gguf(const char *bytes, size_t n)
+{
+    return n >= 4 && !memcmp(bytes, "GGUF", 4);
+}
+
+static int is_safetensors(const char *bytes, size_t n)
+{
+    return n >= PE_SAFETENSORS_MAGIC && pe_is_safetensors((const unsigned char *)bytes);
+}
+
+posenc_status pe_model_parse(posenc_model **model, const void *bytes, size_t n, const char *path,
+                             posenc_error *err)
+{
+    const pe_source source = pe_source_of_bytes(bytes, (int64_t)n, path);
+    if (is_gguf(bytes, n))
+        return pe_gguf_model(model, &source, err);
+    if (is_safetensors(bytes, n))
+        return pe_file_fail(err, POSENC_FORMAT, (pe_origin){path, NULL},
+                            "a .safetensors is read with the config.json in its folder; give it as a file");
+    if (n > LONGEST_CONFIG)
+        return pe_file_fail(err, POSENC_FORMAT, (pe_origin){path, NULL},
+                            "it has %zu bytes; a config.json of more than %d is not believed", n,
+                            LONGEST_CONFIG);
+    return pe_config_parse(model, bytes, n, path, "config", err);
+}
+
+/* ---------------------------------------------------------------- from a file --------------- */
+
+static posenc_status read_whole(posenc_model **model, FILE *stream, int64_t limit, const char *path,
+                                const char *format, posenc_error *err)
+{
+    pe_bytes            bytes;
+    const posenc_status status = pe_read_bytes(&bytes, stream, limit, path, err);
+    if (status)
+        return status;
+    const posenc_status parsed = format ? pe_config_parse(model, bytes.data, bytes.size, path, format, err)
+                                        : pe_model_parse(model, bytes.data, bytes.size, path, err);
+    free(bytes.data);
+    return parsed;
+}
+
+/* config.json in the folder of path; the caller frees it. */
+static char *config_beside(const char *path)
+{
+    const char  *slash = strrchr(path, '/');
+    const size_t n     = slash ? (size_t)(slash - path) + 1 : 0;
+    char        *name  = malloc(n + sizeof "config.json");
+    if (name)
+        memcpy(name, path, n), memcpy(name + n, "config.json", sizeof "config.json");
+    return name;
+}
+
+static posenc_status read_beside(posenc_model **model, const char *path, posenc_error *err)
+{
+    FILE         *stream;
+    int           is_regular;
+    int64_t       size;
+    char         *name = config_beside(path);
+    posenc_status status =
+        name ? pe_open_input(&stream, &is_regular, &size, name, err)
+             : pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory for a name");
+    if (!status) {
+        status = read_whole(model, stream, LONGEST_CONFIG, name, "safetensors", err);
+        pe_close_input(stream);
+    }
+    free(name);
+    return status;
+}
+
+static posenc_status read_regular(posenc_model **model, FILE *stream, int64_t size, const char *path,
+                                  posenc_error *err)
+{
+    char            first[MAGIC];
+    const int       fd     = fileno(stream);
+    const pe_source source = {&fd, read_file_at, size, path};
+    const int64_t   n      = read_file_at(&fd, first, MAGIC, 0);
+    if (n < 0)
+        return pe_file_fail(err, POSENC_FILE, (pe_origin){path, NULL}, "it cannot be read: %s",
+                            pe_file_reason(errno));
+    if (is_gguf(first, (size_t)n))
+        return pe_gguf_model(model, &source, err);
+    if (is_safetensors(first, (size_t)n)) {
+        const posenc_status status = pe_safetensors_check(&source, err);
+        return status ? status : read_beside(model, path, err);
+    }
+    return read_whole(model, stream, LONGEST_CONFIG, path, "config", err);
+}
+
+posenc_status posenc_model_read(posenc_model **model, const char *path, posenc_error *err)
+{
+    FILE         *stream;
+    int           is_regular;
+    int64_t       size;
+    posenc_status status = pe_open_input(&stream, &is_regular, &size, path, err);
+    if (status)
+        return status;
+    status = is_regular ? read_regular(model, stream, size, path, err)
+                        : read_whole(model, stream, LONGEST_INPUT, path, NULL, err);
+    pe_close_input(stream);
+    return status;
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+/* rotation.c: a rotation becomes a SPEC, facts and frequencies: contract in rotation.h. */
+#include "files/rotation.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files/fail.h"
+
+static int is(const char *a, const char *b)
+{
+    return !strcmp(a, b);
+}
+
+pe_rotation pe_rotation_none(void)
+{
+    return (pe_rotation){.layout           = "half",
+                         .schedule         = "default",
+                         .factor           = (double)NAN,
+                         .beta_fast        = 32,
+                         .beta_slow        = 1,
+                         .extrapolation    = 1,
+                         .truncate         = 1,
+                         .partial          = 1,
+                         .attention_factor = (double)NAN,
+                         .mscale           = (double)NAN,
+                         .mscale_all_dim   = (double)NAN,
+                         .magnitude        = (double)NAN,
+                         .magnitude_long   = (double)NAN,
+                         .score_scale      = (double)NAN,
+                         .axes             = 1};
+}
+
+double pe_yarn_scale(double s, double mu)
+{
+    return s <= 1 ? 1 : 0.1 * mu * log(s) + 1;
+}
+
+void pe_real_text(char text[40], double x)
+{
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, 40, "%.*g", digits, x);
+        if (strtod(text, NULL) == x)
+            return;
+    }
+}
+
+/* ---------------------------------------------------------------- the SPEC ------------------ */
+
+static void put_real(FILE *to, const char *name, double x)
+{
+    char text[40];
+    if (isnan(x))
+        return;
+    pe_real_text(text, x);
+    fprintf(to, ",%s=%s", name, text);
+}
+
+static void put_whole(FILE *to, const char *name, int64_t n)
+{
+    if (n)
+        fprintf(to, ",%s=%lld", name, (long long)n);
+}
+
+static void put_sections(FILE *to, const pe_rotation *r)
+{
+    fprintf(to, ",axes=%d,axis_rule=%s,sections=", r->axes, r->axis_rule);
+    for (int a = 0; a < r->axes; a++)
+        fprintf(to, "%s%lld", a ? ":" : "", (long long)r->sections[a]);
+}
+
+/* Which numbers a schedule has: a bit each, the same for the SPEC and for the facts. */
+enum { FACTOR = 1, LENGTH = 2, BETAS = 4, BANDS = 8, MAX_LENGTH = 16, ALPHA = 32, LISTS = 64 };
+
+static int parts_of(const char *schedule)
+{
+    static const struct {
+        const char *name;
+        int         parts;
+    } rows[] = {
+        {"linear", FACTOR},
+        {"dynamic", FACTOR | MAX_LENGTH},
+        {"ntk", ALPHA},
+        {"proportional", FACTOR},
+        {"yarn", FACTOR | LENGTH | BETAS},
+        {"longrope", FACTOR | LENGTH | LISTS},
+        {"llama3", FACTOR | BANDS | LENGTH},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (is(rows[i].name, schedule))
+            return rows[i].parts;
+    return 0;
+}
+
+/* A magnitude that no rule gives is handed over as a factor, by the rule that takes it as it is. */
+static void put_magnitude(FILE *to, const pe_rotation *r)
+{
+    const int by_factor = is(r->schedule, "yarn") || is(r->schedule, "longrope");
+    if (!isnan(r->magnitude) && by_factor)
+        put_real(to, "attention_factor", r->magnitude);
+    else if (!isnan(r->magnitude) && r->magnitude != 1) {
+        fputs(",magnitude_rule=ggml", to);
+        put_real(to, "attn_factor", r->magnitude);
+    } else if (isnan(r->magnitude) && by_factor) {
+        put_real(to, "attention_factor", r->attention_factor);
+        if (is(r->schedule, "yarn"))
+            put_real(to, "mscale", r->mscale), put_real(to, "mscale_all_dim", r->mscale_all_dim);
+    }
+}
+
+static void put_schedule(FILE *to, const pe_rotation *r)
+{
+    const int parts = parts_of(r->schedule);
+    if (is(r->schedule, "default"))
+        return;
+    fprintf(to, ",schedule=%s", r->schedule);
+    put_real(to, "factor", parts & FACTOR ? r->factor : (double)NAN);
+    put_real(to, "alpha", parts & ALPHA ? r->alpha : (double)NAN);
+    put_whole(to, "original_length", parts & LENGTH ? r->original_length : 0);
+    put_whole(to, "max_length", parts & MAX_LENGTH ? r->max_length : 0);
+    if (parts & LISTS && isnan(r->factor)) /* its magnitude then follows from the two lengths */
+        put_whole(to, "max_length", r->max_length ? r->max_length : r->original_length);
+    if (parts & BETAS) {
+        put_real(to, "beta_fast", r->beta_fast);
+        put_real(to, "beta_slow", r->beta_slow);
+        fputs(r->truncate ? "" : ",truncate=no", to);
+        put_real(to, "extrapolation_factor", r->extrapolation == 1 ? (double)NAN : r->extrapolation);
+    }
+    if (parts & BANDS) {
+        put_real(to, "low_freq_factor", r->low_freq_factor);
+        put_real(to, "high_freq_factor", r->high_freq_factor);
+    }
+    if (is(r->schedule, "proportional"))
+        put_real(to, "partial_rotary_factor", r->partial);
+}
+
+static void put_temperature(FILE *to, const pe_rotation *r)
+{
+    if (!r->temperature)
+        return;
+    fprintf(to, ",temperature_rule=%s", r->temperature);
+    put_real(to, "temperature_scale", r->temperature_scale);
+    put_whole(to, "temperature_length", r->temperature_length);
+}
+
+static void put_scale(FILE *to, const pe_rotation *r)
+{
+    if (!isnan(r->score_scale) && fabs(r->score_scale * sqrt((double)r->head_dim) - 1) > 1e-14)
+        put_real(to, "scale", r->score_scale);
+}
+
+static void put_spec(FILE *to, const pe_rotation *r)
+{
+    fprintf(to, "rope[layout=%s,dim=%lld", r->layout, (long long)r->dim);
+    put_whole(to, "offset_dim", r->offset);
+    put_real(to, "base", r->base);
+    put_schedule(to, r);
+    put_magnitude(to, r);
+    if (r->axes > 1)
+        put_sections(to, r);
+    fputs(r->inverse ? ",direction=inverse" : "", to);
+    put_temperature(to, r);
+    put_scale(to, r);
+    fputc(']', to);
+}
+
+static const char *spec_text(posenc_model *model, const pe_rotation *r)
+{
+    char  *text = NULL;
+    size_t size;
+    FILE  *to = open_memstream(&text, &size);
+    if (to)
+        put_spec(to, r), fclose(to);
+    const char *kept = text ? pe_model_text(model, "%s", text) : NULL;
+    free(text);
+    return kept ? kept : "";
+}
+
+/* ---------------------------------------------------------------- frequencies --------------- */
+
+typedef struct numbers {
+    double *w, *w_long; /* [dim/2]; w_long NULL but for two lists */
+    double  magnitude;
+} numbers;
+
+/* Asks the library for the frequencies of spec. */
+static posenc_status ask(double *w, double *magnitude, const pe_rotation *r, const char *spec,
+                         const char *path, posenc_error *err)
+{
+    posenc_error      why;
+    posenc_encoding  *e       = NULL;
+    posenc_plan      *plan    = NULL;
+    posenc_options    options = posenc_options_default();
+    const posenc_dims dims    = {.B = 1, .H = 1, .Lq = 1, .Lk = 1, .D = r->head_dim};
+    int64_t           pairs;
+    posenc_status     status = posenc_encoding_create(&e, spec, NULL, &why);
+    if (!status)
+        status = posenc_plan_create(&plan, e, &dims, &options, &why);
+    if (!status)
+        status = posenc_rotary_frequencies(plan, w, &pairs, magnitude, &why);
+    posenc_plan_free(plan);
+    posenc_encoding_free(e);
+    if (status)
+        return pe_file_fail(err, status == POSENC_MEMORY ? status : POSENC_FORMAT, (pe_origin){path, NULL},
+                            "%s", why.message);
+    return POSENC_OK;
+}
+
+static void divide(double *to, const double *w, const double *by, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = w[i] / by[i];
+}
+
+static posenc_status frequencies(numbers *n, posenc_model *model, const pe_rotation *r, const char *spec,
+                                 const char *path, posenc_error *err)
+{
+    const int64_t pairs = r->dim / 2;
+    n->w                = pe_model_take(model, (size_t)pairs * sizeof *n->w);
+    n->w_long           = r->long_factor ? pe_model_take(model, (size_t)pairs * sizeof *n->w) : NULL;
+    if (!n->w || (r->long_factor && !n->w_long))
+        return pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory for its frequencies");
+    const posenc_status status = ask(n->w, &n->magnitude, r, spec, path, err);
+    if (status)
+        return status;
+    if (r->long_factor)
+        divide(n->w_long, n->w, r->long_factor, pairs);
+    if (r->short_factor)
+        divide(n->w, n->w, r->short_factor, pairs);
+    if (r->divisors)
+        divide(n->w, n->w, r->divisors, pairs);
+    return POSENC_OK;
+}
+
+/* ---------------------------------------------------------------- facts --------------------- */
+
+static void add_schedule(posenc_model *m, posenc_model_group *g, const pe_rotation *r, const numbers *n)
+{
+    const int parts = parts_of(r->schedule);
+    pe_fact_word(m, g, "schedule", r->schedule, r->schedule_rule);
+    if (parts & FACTOR && !isnan(r->factor))
+        pe_fact_real(m, g, "factor", r->factor, r->factor_rule);
+    if (parts & ALPHA)
+        pe_fact_real(m, g, "alpha", r->alpha, NULL);
+    if (parts & MAX_LENGTH)
+        pe_fact_integer(m, g, "max_length", r->max_length, NULL);
+    if (parts & BANDS) {
+        pe_fact_real(m, g, "low_freq_factor", r->low_freq_factor, NULL);
+        pe_fact_real(m, g, "high_freq_factor", r->high_freq_factor, NULL);
+    }
+    if (parts & LENGTH)
+        pe_fact_integer(m, g, "original_length", r->original_length, r->length_rule);
+    if (parts & BETAS) {
+        pe_fact_real(m, g, "beta_fast", r->beta_fast, NULL);
+        pe_fact_real(m, g, "beta_slow", r->beta_slow, NULL);
+        pe_fact_flag(m, g, "truncate", r->truncate, NULL);
+    }
+    if (r->inverse)
+        pe_fact_word(m, g, "direction", "inverse", "by the model type");
+    if (r->divisors)
+        pe_fact_flag(m, g, "freq_factors", 1, "tensor rope_freqs.weight");
+    pe_fact_list(m, g, "inv_freq", POSENC_FACT_REALS, n->w, r->dim / 2, NULL);
+    if (n->w_long)
+        pe_fact_list(m, g, "inv_freq_long", POSENC_FACT_REALS, n->w_long, r->dim / 2, NULL);
+}
+
+static void add_axes(posenc_model *m, posenc_model_group *g, const pe_rotation *r)
+{
+    double sections[PE_ROTATION_AXES];
+    pe_fact_integer(m, g, "axes", r->axes, NULL);
+    pe_fact_word(m, g, "axis_rule", r->axis_rule, NULL);
+    for (int a = 0; a < r->axes; a++)
+        sections[a] = (double)r->sections[a];
+    if (r->axes > 1)
+        pe_fact_list(m, g, "sections", POSENC_FACT_INTEGERS, sections, r->axes, r->sections_rule);
+    else
+        pe_fact_none(m, g, "sections", NULL);
+}
+
+static void add_temperature(posenc_model *m, posenc_model_group *g, const pe_rotation *r)
+{
+    if (!r->temperature) {
+        pe_fact_none(m, g, "temperature", NULL);
+        return;
+    }
+    pe_fact_word(m, g, "temperature.rule", r->temperature, "by the model type");
+    pe_fact_real(m, g, "temperature.scale", r->temperature_scale, NULL);
+    pe_fact_integer(m, g, "temperature.length", r->temperature_length, NULL);
+}
+
+static void add_facts(posenc_model *m, posenc_model_group *g, const pe_rotation *r, const numbers *n)
+{
+    pe_fact_word(m, g, "layout", r->layout, r->layout_rule);
+    pe_fact_integer(m, g, "dim", r->dim, r->dim_rule);
+    pe_fact_integer(m, g, "offset_dim", r->offset, r->offset ? "the last channels of a head" : NULL);
+    pe_fact_integer(m, g, "head_dim", r->head_dim, r->head_rule);
+    pe_fact_real(m, g, "base", r->base, r->base_rule);
+    add_schedule(m, g, r, n);
+    pe_fact_real(m, g, "magnitude", isnan(r->magnitude) ? n->magnitude : r->magnitude, r->magnitude_rule);
+    if (!isnan(r->magnitude_long))
+        pe_fact_real(m, g, "magnitude_long", r->magnitude_long, "long_mscale");
+    pe_fact_real(m, g, "score_scale", r->score_scale, r->score_rule);
+    add_axes(m, g, r);
+    add_temperature(m, g, r);
+}
+
+static void add_params(posenc_model *m, posenc_model_group *g, const pe_rotation *r)
+{
+    if (r->short_factor)
+        pe_model_param(m, g, "short_factor", r->short_factor, r->dim / 2);
+    if (r->long_factor)
+        pe_model_param(m, g, "long_factor", r->long_factor, r->dim / 2);
+    if (r->divisors)
+        pe_model_param(m, g, "freq_factors", r->divisors, r->dim / 2);
+}
+
+posenc_status pe_rotation_group(posenc_model *model, posenc_model_group **out, const pe_rotation *r,
+                                const char *path, posenc_error *err)
+{
+    numbers             n      = {0};
+    const char         *spec   = spec_text(model, r);
+    const posenc_status failed = frequencies(&n, model, r, spec, path, err);
+    if (failed)
+        return failed;
+    posenc_model_group *g = pe_model_group(model, "rope");
+    g->spec               = spec;
+    g->dims               = r->dims;
+    g->dims.D             = r->head_dim;
+    add_facts(model, g, r, &n);
+    add_params(model, g, r);
+    *out = g;
+    return POSENC_OK;
+}
+
+posenc_model_group *pe_nope_group(posenc_model *model, const pe_rotation *r)
+{
+    posenc_model_group *g = pe_model_group(model, "nope");
+    g->dims               = r->dims;
+    g->dims.D             = r->head_dim;
+    pe_fact_integer(model, g, "head_dim", r->head_dim, r->head_rule);
+    pe_fact_real(model, g, "score_scale", r->score_scale, r->score_rule);
+    add_temperature(model, g, r);
+    return g;
+}
+
+/* ---------------------------------------------------------------- ALiBi --------------------- */
+
+/* The slopes as the library's alibi is born with them. */
+static posenc_status ask_slopes(double *slopes, const posenc_dims *dims, posenc_error *err)
+{
+    posenc_encoding *e      = NULL;
+    posenc_status    status = posenc_encoding_create(&e, "alibi", NULL, err);
+    posenc_tensor    tensor = posenc_tensor_contiguous(slopes, POSENC_F64, 1, &dims->H);
+    if (!status)
+        status = posenc_param_init(e, dims, &tensor, 1, err);
+    posenc_encoding_free(e);
+    return status;
+}
+
+static void scale_list(double *to, const double *from, double by, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = from[i] * by;
+}
+
+posenc_status pe_alibi_group(posenc_model *model, posenc_dims dims, int64_t width, double most,
+                             double bias_scale, const char *path, posenc_error *err)
+{
+    posenc_error why;
+    double      *slopes = pe_model_take(model, (size_t)dims.H * sizeof *slopes),
+           *applied     = pe_model_take(model, (size_t)dims.H * sizeof *slopes);
+    dims.D              = width;
+    if (!slopes || !applied)
+        return pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory for its slopes");
+    const posenc_status status = ask_slopes(slopes, &dims, &why);
+    if (status)
+        return pe_file_fail(err, POSENC_FORMAT, (pe_origin){path, NULL}, "%s", why.message);
+    for (int64_t h = 0; most != 8 && h < dims.H; h++)
+        slopes[h] = pow(slopes[h], most / 8);
+    scale_list(applied, slopes, bias_scale, dims.H);
+    posenc_model_group *g = pe_model_group(model, "alibi");
+    g->dims               = dims;
+    pe_model_param(model, g, "slopes", applied, dims.H);
+    pe_fact_integer(model, g, "heads", dims.H, NULL);
+    pe_fact_integer(model, g, "head_dim", width, "hidden_size / heads");
+    pe_fact_list(model, g, "slopes", POSENC_FACT_REALS, slopes, dims.H, NULL);
+    pe_fact_real(model, g, "bias_scale", bias_scale,
+                 bias_scale == 1 ? NULL : "the bias is added before the scores are scaled");
+    pe_fact_real(model, g, "score_scale", 1 / sqrt((double)width), "1 / sqrt(head_dim)");
+    return POSENC_OK;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rotation.h: one rotation as a model's file describes it, whatever the format
+ *
+ * The readers fill a pe_rotation; pe_rotation_group turns it into a group: the SPEC, the facts, and the frequencies and
+ * the magnitude that the library's own `rope` gives for that SPEC. So no schedule is written here.
+ */
+#ifndef PE_FILES_ROTATION_H
+#define PE_FILES_ROTATION_H
+
+#include "files/model.h"
+
+enum { PE_ROTATION_AXES = 4 };
+
+typedef struct pe_rotation {
+    const char   *layout, *schedule; /* words of the settings of `rope` */
+    int           inverse;
+    int64_t       head_dim, dim, offset;
+    double        base;
+    double        factor; /* NaN: none is told */
+    double        alpha, low_freq_factor, high_freq_factor, beta_fast, beta_slow, extrapolation;
+    int           truncate;
+    int64_t       original_length, max_length;
+    double        partial;                                  /* proportional */
+    double        attention_factor, mscale, mscale_all_dim; /* NaN: absent */
+    double        magnitude;                                /* NaN: by the rule of the schedule */
+    double        magnitude_long;                           /* NaN: as for short inputs */
+    const double *short_factor, *long_factor, *divisors;    /* [dim/2] or NULL */
+    double        score_scale;                              /* NaN: not known */
+    int           axes;
+    const char   *axis_rule; /* NULL for one axis */
+    int64_t       sections[PE_ROTATION_AXES];
+    const char   *temperature; /* llama4, ministral, or NULL */
+    double        temperature_scale;
+    int64_t       temperature_length;
+    posenc_dims   dims; /* heads, key heads, widths */
+
+    /* Where the numbers come from, in words; NULL where the name says all. */
+    const char *layout_rule, *dim_rule, *head_rule, *base_rule, *schedule_rule, *factor_rule, *length_rule,
+        *magnitude_rule, *score_rule, *sections_rule;
+} pe_rotation;
+
+/* Everything absent, axes 1. */
+pe_rotation pe_rotation_none(void);
+
+/* 0.1 mu ln s + 1 (1 for s <= 1), of which YaRN's magnitudes are made. */
+double pe_yarn_scale(double s, double mu);
+
+/* Adds the group; *out receives it. The SPEC that the library refuses is refused here with its sentence. */
+posenc_status pe_rotation_group(posenc_model *model, posenc_model_group **out, const pe_rotation *r,
+                                const char *path, posenc_error *err);
+
+/* A group without positions; r gives width, score scale and temperature. */
+posenc_model_group *pe_nope_group(posenc_model *model, const pe_rotation *r);
+
+/* A group with ALiBi's slopes for these heads, 2^(-8/H) ... as the library has them, raised to most / 8 (8 is the paper's);
+   each times bias_scale is what the encoding takes. */
+posenc_status pe_alibi_group(posenc_model *model, posenc_dims dims, int64_t width, double most,
+                             double bias_scale, const char *path, posenc_error *err);
+
+/* Writes x with the fewest of 15 to 17 digits that read back as x. */
+void pe_real_text(char text[40], double x);
+
+#endif
