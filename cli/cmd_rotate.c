@@ -18,12 +18,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config.h"
 #include "inferred.h"
-#include "params.h"
 
 static const cli_option options[] = {
     {'i', "input", "F", "q, k or both: .npz, .npy or .safetensors; - is standard input"},
     {'o', "output", "F", "where they go: .npz, or .npy for one array; - is standard output, as .npz"},
+    CLI_CONFIG_OPTIONS,
     {0, "set", "K=V", "a setting of the rotation; may be repeated (posenc list rope shows them)"},
     {0, "inverse", NULL,
      "turn back, by the same angles and the same magnitude: the transpose, so the gradient"},
@@ -48,6 +49,7 @@ typedef struct job {
     const cli_args  *args;
     const char      *output;
     cli_inputs       in;
+    cli_config       config;
     int              is_blhd;
     int64_t          offset, threads;
     side             sides[SIDES];
@@ -67,6 +69,9 @@ static int read_arguments(job *j)
     j->output                     = cli_value(j->args, "output");
     if (cli_count(j->args) > 1)
         return cli_usage("rotate: give one rotary encoding, or none for rope, not %d", cli_count(j->args));
+    if (cli_count(j->args) && cli_value(j->args, "config"))
+        return cli_usage("rotate: %s and --config both say how to rotate; give one of them",
+                         cli_at(j->args, 0));
     if (!cli_value(j->args, "input"))
         return cli_usage("rotate: the input is missing; name a file with q, k or both: -i F");
     if (!j->output)
@@ -95,7 +100,12 @@ static int check_places(const job *j)
 
 static const char *spec_of(const job *j)
 {
-    return cli_count(j->args) ? cli_at(j->args, 0) : "rope";
+    return j->config.group ? j->config.group->spec : cli_count(j->args) ? cli_at(j->args, 0) : "rope";
+}
+
+static int read_config(job *j)
+{
+    return cli_config_read(&j->config, j->args);
 }
 
 /* Takes the settings over. */
@@ -116,10 +126,27 @@ static int make_encoding(job *j)
     return create(j, cli_settings(j->args));
 }
 
+static int holds_complex(const job *j)
+{
+    const posenc_array *q = j->sides[QUERIES].array, *k = j->sides[KEYS].array;
+    return (q && q->is_complex) || (k && k->is_complex);
+}
+
+/* The settings of the call. Complex numbers are pairs in a model of any layout; what was set is left to check_layout. */
+static char *settings_of(const job *j)
+{
+    static const char neighbours[] = "layout=interleaved layout_out=same ";
+    char *given = cli_settings(j->args), *all = given ? malloc(sizeof neighbours + strlen(given)) : NULL;
+    if (all)
+        sprintf(all, "%s%s", j->config.group && holds_complex(j) ? neighbours : "", given);
+    free(given);
+    return all;
+}
+
 /* What the arrays of the input say about settings that were not given. */
 static int infer_settings(job *j)
 {
-    char *given = cli_settings(j->args), *all = NULL;
+    char *given = settings_of(j), *all = NULL;
     if (given)
         all = cli_inferred_settings(j->e, spec_of(j), given, cli_params_array, &j->in);
     free(given);
@@ -234,6 +261,19 @@ static int check_layout(job *j)
     return CLI_DONE;
 }
 
+/* A head of another width has other channels at the places that the model rotates. */
+static int check_width(job *j)
+{
+    const int64_t D = j->config.group ? j->config.group->dims.D : 0;
+    if (D && D != j->dims.D && !cli_value(j->args, "set"))
+        return cli_inputs_fail(
+            &j->in,
+            "%s is %lld wide but a head of %s %lld; give whole heads, or say by --set dim=... and "
+            "--set offset_dim=... which channels turn",
+            j->sides[QUERIES].array ? "q" : "k", (long long)j->dims.D, j->config.path, (long long)D);
+    return CLI_DONE;
+}
+
 /* ---------------------------------------------------------------- positions ----------------- */
 
 static int read_positions(job *j)
@@ -273,12 +313,13 @@ static int make_params(job *j)
 {
     if (cli_params_make(&j->params, &j->in, j->e, &j->dims, POSENC_F64, 0))
         return j->in.status;
-    for (int i = 0; i < j->params.count; i++)
+    const int status = cli_config_params(&j->config, &j->params, j->e);
+    for (int i = 0; i < j->params.count && !status; i++)
         if (j->params.is_initial[i])
             return cli_inputs_fail(&j->in, "it has no array %s (or par_%s), which %s needs",
                                    posenc_param_name(j->e, i), posenc_param_name(j->e, i),
                                    posenc_encoding_spec(j->e));
-    return CLI_DONE;
+    return status;
 }
 
 /* ---------------------------------------------------------------- results ------------------- */
@@ -329,6 +370,7 @@ static int write_results(job *j)
     posenc_error err;
     if (posenc_arrays_write(&j->results, j->output, &err))
         return cli_error(&err);
+    cli_config_warn(&j->config);
     cli_inputs_warn_unused(&j->in, "gin_");
     return CLI_DONE;
 }
@@ -342,15 +384,16 @@ static void free_job(job *j)
     posenc_arrays_free(&j->results);
     cli_inputs_free(&j->in);
     cli_params_free(&j->params);
+    cli_config_free(&j->config);
 }
 
 typedef int step(job *j);
 
 static int run(const cli_args *args)
 {
-    static step *const steps[] = {read_arguments, make_encoding, read_input,     infer_settings,
-                                  read_sides,     check_layout,  read_positions, make_plan,
-                                  make_params,    make_results,  compute,        write_results};
+    static step *const steps[] = {read_arguments, read_config,  make_encoding, read_input,     read_sides,
+                                  infer_settings, check_layout, check_width,   read_positions, make_plan,
+                                  make_params,    make_results, compute,       write_results};
     job                j       = {.args = args};
     int                status  = CLI_DONE;
     for (size_t i = 0; !status && i < sizeof steps / sizeof *steps; i++)
@@ -362,9 +405,11 @@ static int run(const cli_args *args)
 const cli_command cli_rotate = {
     .name     = "rotate",
     .summary  = "queries and keys of a file, turned by their positions",
-    .synopsis = "[SPEC] -i F -o F [--set K=V]... [--inverse] [--offset N]",
+    .synopsis = "[SPEC | --config F [--layer N]] -i F -o F [--set K=V]... [--inverse] [--offset N]",
     .details =
-        "SPEC is a rotary encoding, rope if none is given, with settings in brackets or by --set.\n\n"
+        "SPEC is a rotary encoding, rope if none is given, with settings in brackets or by --set. --config "
+        "takes the "
+        "rotation that a model was trained with from its own file; --set overrides parts of it.\n\n"
         "The input holds q, k or both: [B,H,L,D], [H,L,D] or [L,D], float64, float32, float16, bfloat16, or "
         "complex numbers (complex64, complex128), each of which is a pair. It may hold positions, pos for "
         "both "

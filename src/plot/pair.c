@@ -27,7 +27,8 @@ static posenc_status find_pairs(pe_sketch *s, int64_t (*pairs)[2], int64_t *coun
                                  .to_q      = q,
                                  .q_pos     = posenc_positions_range(1, 1),
                                  .k_pos     = posenc_positions_range(0, 1),
-                                 .direction = 1};
+                                 .direction = 1,
+                                 .params    = s->data->params};
     status                    = posenc_rotate(s->plan, &io, s->work, err);
     *count                    = 0;
     for (int64_t c = 0; !status && c < D; c++)
@@ -56,7 +57,8 @@ static posenc_status turn_unit(pe_sketch *s, const int64_t pair[2], int64_t n, d
                                   .to_q      = all,
                                   .q_pos     = posenc_positions_range(0, 1),
                                   .k_pos     = posenc_positions_range(0, 1),
-                                  .direction = 1};
+                                  .direction = 1,
+                                  .params    = s->data->params};
     status                     = posenc_rotate(s->plan, &io, s->work, err);
     for (int64_t i = 0; !status && i < n; i++) {
         x[i] = q[i * D + pair[0]];
@@ -117,7 +119,7 @@ posenc_status pe_make_pair(pe_sketch *s, posenc_error *err)
     int64_t(*pairs)[2] = pe_take(s, s->data->dims.D, sizeof *pairs);
     double       *w    = NULL;
     int64_t       M = 0, found = 0;
-    posenc_status status = pairs ? pe_read_frequencies(s, &w, &M, err) : pe_plot_no_memory(err);
+    posenc_status status = pairs ? pe_read_frequencies(s, s->e, &w, &M, err) : pe_plot_no_memory(err);
     if (!status)
         status = find_pairs(s, pairs, &found, err);
     M               = found < M ? found : M;

@@ -27,21 +27,9 @@ typedef struct waves {
     int64_t M;
 } waves;
 
-/* Lengths of this size are planned for: frequencies do not ask for rows. */
 static posenc_status read_waves(pe_sketch *s, const posenc_encoding *e, waves *made, posenc_error *err)
 {
-    posenc_dims dims = s->data->dims;
-    dims.B = dims.H = dims.G = 1;
-    dims.Lq = dims.Lk    = 2;
-    dims.d_model         = dims.D;
-    posenc_status status = pe_prepare(s, e, &dims, POSENC_FORWARD, err);
-    if (!status)
-        status = posenc_rotary_frequencies(s->plan, NULL, &made->M, NULL, err);
-    if (status)
-        return status;
-    made->length = pe_take_numbers(s, made->M);
-    status       = made->length ? posenc_rotary_frequencies(s->plan, made->length, &made->M, NULL, err)
-                                : pe_plot_no_memory(err);
+    const posenc_status status = pe_read_frequencies(s, e, &made->length, &made->M, err);
     for (int64_t m = 0; !status && m < made->M; m++)
         made->length[m] = made->length[m] > 0 ? PE_TWO_PI / made->length[m] : NAN;
     return status;
@@ -49,26 +37,37 @@ static posenc_status read_waves(pe_sketch *s, const posenc_encoding *e, waves *m
 
 /* ---------------------------------------------------------------- before scaling ------------ */
 
-/* Does the schedule change frequencies that a base alone would give? */
-static int is_scaled(const pe_sketch *s)
+static int is_one_of(const char *word, const char *const *words)
 {
-    static const char *const own[] = {"", "default", "explicit", "period", "pixel"};
-    char                     schedule[PE_SETTING_LENGTH];
+    for (; *words; words++)
+        if (!strcmp(word, *words))
+            return 1;
+    return 0;
+}
+
+/* What would leave the frequencies as the base gives them; "" where they are so, or have no base. */
+static void unscaling(const pe_sketch *s, char settings[2 * PE_SETTING_LENGTH])
+{
+    static const char *const own[] = {"", "default", "explicit", "period", "pixel", NULL};
+    char                     schedule[PE_SETTING_LENGTH], divided[PE_SETTING_LENGTH];
     pe_setting_text(s, "schedule", schedule);
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (!strcmp(schedule, own[i]))
-            return 0;
-    return 1;
+    pe_setting_text(s, "freq_factors", divided);
+    const int is_divided = !strcmp(divided, "yes"), is_scaled = !is_one_of(schedule, own);
+    settings[0] = 0;
+    if (is_scaled)
+        snprintf(settings, 2 * PE_SETTING_LENGTH, "%s.schedule=default ", s->part->name);
+    if (is_divided)
+        snprintf(settings + strlen(settings), PE_SETTING_LENGTH, "%s.freq_factors=no", s->part->name);
 }
 
 static posenc_status read_unscaled(pe_sketch *s, waves *before, posenc_error *err)
 {
-    char             setting[80];
+    char             settings[2 * PE_SETTING_LENGTH];
     posenc_encoding *plain = NULL;
-    if (!is_scaled(s))
+    unscaling(s, settings);
+    if (!settings[0])
         return read_waves(s, s->e, before, err);
-    snprintf(setting, sizeof setting, "%s.schedule=default", s->part->name);
-    posenc_status status = posenc_encoding_create(&plain, posenc_encoding_spec(s->e), setting, err);
+    posenc_status status = posenc_encoding_create(&plain, posenc_encoding_spec(s->e), settings, err);
     if (!status)
         status = read_waves(s, plain, before, err);
     posenc_plan_free(s->plan); /* it may not outlive its encoding */
