@@ -46,7 +46,7 @@ const char *pe_config_shown(pe_config *c, const json_t *value)
 {
     char       *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
     const char *kept =
-        text ? pe_model_text(c->model, "%.*s%s", SHOWN, text, strlen(text) > SHOWN ? "..." : "") : "?";
+        text ? pe_modelfile_text(c->model, "%.*s%s", SHOWN, text, strlen(text) > SHOWN ? "..." : "") : "?";
     free(text);
     return kept;
 }
@@ -211,17 +211,17 @@ static int has_value(const json_t *value, const char *word)
 
 static void choose_row(pe_config *c, const json_t *outer)
 {
-    const char *name              = type_of(c, outer);
-    pe_model_info(c->model)->type = name ? pe_model_text(c->model, "%s", name) : NULL;
-    c->type                       = name ? pe_model_type_find(name) : NULL;
+    const char *name                  = type_of(c, outer);
+    pe_modelfile_info(c->model)->type = name ? pe_modelfile_text(c->model, "%s", name) : NULL;
+    c->type                           = name ? pe_model_type_find(name) : NULL;
     if (!c->type) {
         c->type       = pe_model_type_find("llama");
         c->is_unknown = 1;
         c->encoding   = has_rope_keys(c->file) ? "rope" : "unknown";
-        pe_model_warn(c->model, "unknown-model-type", "%s is not in the table of model types: %s",
-                      name ? pe_model_info(c->model)->type : "a file without model_type",
-                      strcmp(c->encoding, "rope") ? "its encoding is not known"
-                                                  : "it is read as a llama, which may be wrong");
+        pe_modelfile_warn(c->model, "unknown-model-type", "%s is not in the table of model types: %s",
+                          name ? pe_modelfile_info(c->model)->type : "a file without model_type",
+                          strcmp(c->encoding, "rope") ? "its encoding is not known"
+                                                      : "it is read as a llama, which may be wrong");
         return;
     }
     const json_t *value = pe_config_get(c->file, c->type->switch_key);
@@ -230,7 +230,7 @@ static void choose_row(pe_config *c, const json_t *outer)
 
 static void read_groups(pe_config *c)
 {
-    posenc_model_info *info = pe_model_info(c->model);
+    posenc_model_info *info = pe_modelfile_info(c->model);
     info->layers            = pe_config_depth(c);
     if (!strcmp(c->encoding, "unknown") || !strcmp(c->encoding, "none"))
         info->encoding = c->encoding, info->max_positions = pe_config_context(c);
@@ -246,7 +246,7 @@ posenc_status pe_config_parse(posenc_model **model, const char *text, size_t n, 
                               const char *format, posenc_error *err)
 {
     json_error_t why;
-    pe_config    c    = {.path = path, .err = err, .model = pe_model_create(format)};
+    pe_config    c    = {.path = path, .err = err, .model = pe_modelfile_create(format)};
     json_t      *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
     if (!c.model)
         pe_config_no_memory(&c);
@@ -262,7 +262,7 @@ posenc_status pe_config_parse(posenc_model **model, const char *text, size_t n, 
             read_groups(&c);
     }
     if (!c.status)
-        c.status = pe_model_finish(c.model, path, err);
+        c.status = pe_modelfile_finish(c.model, path, err);
     json_decref(root);
     if (c.status)
         posenc_model_free(c.model);

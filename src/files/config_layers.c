@@ -245,8 +245,8 @@ char *pe_config_kinds(pe_config *c, int64_t *count)
     const int64_t depth = pe_config_depth(c);
     if (!depth)
         pe_config_refuse(c, "num_hidden_layers is missing, and the table has none for this type");
-    char *kinds = pe_model_take(c->model, (size_t)depth + 1);
-    word *words = pe_model_take(c->model, ((size_t)depth + 1) * sizeof *words);
+    char *kinds = pe_modelfile_take(c->model, (size_t)depth + 1);
+    word *words = pe_modelfile_take(c->model, ((size_t)depth + 1) * sizeof *words);
     if (!kinds || !words)
         pe_config_no_memory(c);
     if (!c->status)

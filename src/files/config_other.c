@@ -37,7 +37,7 @@ static double usual_scale(int64_t width)
 
 static posenc_model_group *input_group(pe_config *c, const char *encoding, const char *stack)
 {
-    posenc_model_group *g = pe_model_group(c->model, encoding);
+    posenc_model_group *g = pe_modelfile_group(c->model, encoding);
     g->is_input           = 1;
     g->is_all             = 0;
     g->stack              = stack;
@@ -58,8 +58,8 @@ static posenc_model_group *add_table(pe_config *c, int64_t rows, int64_t offset,
 {
     posenc_model_group *g   = input_group(c, "learned", stack);
     const int64_t       dim = pe_config_hidden(c);
-    g->spec = pe_model_text(c->model, "learned[rows=%lld,dim=%lld,offset=%lld]", (long long)rows,
-                            (long long)dim, (long long)offset);
+    g->spec = pe_modelfile_text(c->model, "learned[rows=%lld,dim=%lld,offset=%lld]", (long long)rows,
+                                (long long)dim, (long long)offset);
     pe_fact_integer(c->model, g, "rows", rows, rule);
     pe_fact_integer(c->model, g, "offset", offset, "row of the first token");
     pe_fact_integer(c->model, g, "dim", dim, NULL);
@@ -77,7 +77,7 @@ static void learned_inside(pe_config *c, int64_t context)
             (long long)context, (long long)offset);
     add_table(c, context, offset, "max_position_embeddings, pad_token_id + 1 of them before the first token",
               NULL);
-    pe_model_info(c->model)->max_positions = context - offset;
+    pe_modelfile_info(c->model)->max_positions = context - offset;
 }
 
 static void learned(pe_config *c)
@@ -94,7 +94,7 @@ static void learned(pe_config *c)
     }
     add_table(c, context + c->type->offset, c->type->offset,
               c->type->offset ? "max_position_embeddings + 2" : "max_position_embeddings", NULL);
-    pe_model_info(c->model)->max_positions = context;
+    pe_modelfile_info(c->model)->max_positions = context;
 }
 
 /* A number, or two of them for height and width. */
@@ -131,7 +131,7 @@ static void patches(pe_config *c)
         add_table(c, rows, 0, "prefix + one for each patch of image_size / patch_size", NULL);
     pe_fact_integer(c->model, g, "prefix_rows", c->type->prefix_rows, "by the model type");
     pe_fact_list(c->model, g, "grid", POSENC_FACT_INTEGERS, grid, 2, "image_size / patch_size");
-    pe_model_info(c->model)->max_positions = rows;
+    pe_modelfile_info(c->model)->max_positions = rows;
 }
 
 /* ---------------------------------------------------------------- sinusoids ----------------- */
@@ -141,7 +141,7 @@ static posenc_model_group *add_sinusoid(pe_config *c, const char *preset, int64_
 {
     posenc_model_group *g   = input_group(c, "sinusoidal", stack);
     const int64_t       dim = pe_config_hidden(c);
-    g->spec = pe_model_text(c->model, "sinusoidal[preset=%s,dim=%lld]", preset, (long long)dim);
+    g->spec = pe_modelfile_text(c->model, "sinusoidal[preset=%s,dim=%lld]", preset, (long long)dim);
     pe_fact_word(c->model, g, "preset", preset, "by the model type");
     if (rows)
         pe_fact_integer(c->model, g, "rows", rows, "max_source_positions");
@@ -155,7 +155,7 @@ static posenc_model_group *add_sinusoid(pe_config *c, const char *preset, int64_
 static void sinusoidal(pe_config *c)
 {
     add_sinusoid(c, c->type->preset, c->type->offset, 0, NULL);
-    pe_model_info(c->model)->max_positions = pe_config_context(c);
+    pe_modelfile_info(c->model)->max_positions = pe_config_context(c);
 }
 
 static void whisper(pe_config *c)
@@ -164,7 +164,7 @@ static void whisper(pe_config *c)
     const int64_t target = pe_config_whole(c, c->file, "max_target_positions", 1, MOST_ROWS, 448);
     add_sinusoid(c, "t2t", 0, source, "encoder");
     add_table(c, target, 0, "max_target_positions", "decoder");
-    pe_model_info(c->model)->max_positions = target;
+    pe_modelfile_info(c->model)->max_positions = target;
 }
 
 /* ---------------------------------------------------------------- T5 ------------------------ */
@@ -178,15 +178,15 @@ typedef struct buckets {
 
 static void add_buckets(pe_config *c, const buckets *b)
 {
-    posenc_model_group *g     = pe_model_group(c->model, "t5");
+    posenc_model_group *g     = pe_modelfile_group(c->model, "t5");
     const int64_t       heads = pe_config_heads(c);
     char                scale[40];
     pe_real_text(scale, b->score_scale);
     g->stack = b->stack;
     g->dims  = pe_config_dims(c);
-    g->spec =
-        pe_model_text(c->model, "t5[num_buckets=%lld,max_distance=%lld,bidirectional=%s,scale=%s]",
-                      (long long)b->count, (long long)b->distance, b->bidirectional ? "yes" : "no", scale);
+    g->spec  = pe_modelfile_text(c->model, "t5[num_buckets=%lld,max_distance=%lld,bidirectional=%s,scale=%s]",
+                                 (long long)b->count, (long long)b->distance, b->bidirectional ? "yes" : "no",
+                                 scale);
     add_stack(c, g);
     pe_fact_integer(c->model, g, "heads", heads, NULL);
     pe_fact_integer(c->model, g, "num_buckets", b->count, "relative_attention_num_buckets");
@@ -230,7 +230,7 @@ static void mpnet(pe_config *c)
 static const char *terms_of(pe_config *c, int *count)
 {
     const json_t *value = pe_config_get(c->file, "pos_att_type"), *item;
-    char  *words = pe_model_text(c->model, "%s", json_is_string(value) ? json_string_value(value) : "");
+    char  *words = pe_modelfile_text(c->model, "%s", json_is_string(value) ? json_string_value(value) : "");
     size_t i;
     if (value && !json_is_string(value) && !json_is_array(value))
         pe_config_refuse(c, "pos_att_type is %s; it must be a list, or words joined by |",
@@ -239,8 +239,8 @@ static const char *terms_of(pe_config *c, int *count)
     {
         if (!json_is_string(item))
             pe_config_refuse(c, "pos_att_type has %s; it must hold c2p and p2c", pe_config_shown(c, item));
-        words = pe_model_text(c->model, "%s%s%s", words, i ? "|" : "",
-                              json_is_string(item) ? json_string_value(item) : "");
+        words = pe_modelfile_text(c->model, "%s%s%s", words, i ? "|" : "",
+                                  json_is_string(item) ? json_string_value(item) : "");
     }
     *count = *words != '\0';
     for (char *at = words; *at; at++)
@@ -256,7 +256,7 @@ static const char *terms_of(pe_config *c, int *count)
 /* As the setting has them: "c2p:p2c". */
 static const char *colons(pe_config *c, const char *terms)
 {
-    char *text = pe_model_text(c->model, "%s", terms);
+    char *text = pe_modelfile_text(c->model, "%s", terms);
     for (char *at = text; *at; at++)
         *at = (char)(*at == ' ' ? ':' : *at);
     return text;
@@ -273,13 +273,13 @@ static void add_deberta(pe_config *c)
     distance                      = distance < 1 ? pe_config_context(c) : distance;
     if (c->status)
         return;
-    posenc_model_group *g = pe_model_group(c->model, "deberta");
+    posenc_model_group *g = pe_modelfile_group(c->model, "deberta");
     g->dims               = pe_config_dims(c);
     g->dims.D             = width;
-    g->spec = pe_model_text(c->model, "deberta[max_relative_positions=%lld", (long long)distance);
+    g->spec = pe_modelfile_text(c->model, "deberta[max_relative_positions=%lld", (long long)distance);
     if (groups > 0)
-        g->spec = pe_model_text(c->model, "%s,position_buckets=%lld", g->spec, (long long)groups);
-    g->spec = pe_model_text(c->model, "%s,terms=%s]", g->spec, colons(c, terms));
+        g->spec = pe_modelfile_text(c->model, "%s,position_buckets=%lld", g->spec, (long long)groups);
+    g->spec = pe_modelfile_text(c->model, "%s,terms=%s]", g->spec, colons(c, terms));
     pe_fact_integer(c->model, g, "heads", g->dims.H, NULL);
     pe_fact_integer(c->model, g, "head_dim", width, "hidden_size / heads");
     pe_fact_words(c->model, g, "terms", terms, "pos_att_type");
@@ -303,7 +303,7 @@ static void deberta(pe_config *c)
         add_deberta(c);
     if (!has_input && !has_terms)
         pe_config_nope(c);
-    pe_model_info(c->model)->max_positions = pe_config_context(c);
+    pe_modelfile_info(c->model)->max_positions = pe_config_context(c);
 }
 
 static void xlnet(pe_config *c)
@@ -315,10 +315,10 @@ static void xlnet(pe_config *c)
         pe_config_refuse(c, "attn_type is %.20s; it must be bi or uni", type);
     if (c->status)
         return;
-    posenc_model_group *g = pe_model_group(c->model, "xlnet");
+    posenc_model_group *g = pe_modelfile_group(c->model, "xlnet");
     g->dims               = pe_config_dims(c);
     g->dims.D             = width;
-    g->spec = clamp > 0 ? pe_model_text(c->model, "xlnet[clamp_len=%lld]", (long long)clamp) : "xlnet";
+    g->spec = clamp > 0 ? pe_modelfile_text(c->model, "xlnet[clamp_len=%lld]", (long long)clamp) : "xlnet";
     pe_fact_integer(c->model, g, "heads", g->dims.H, NULL);
     pe_fact_integer(c->model, g, "head_dim", width, "hidden_size / heads");
     if (clamp > 0)
@@ -327,7 +327,7 @@ static void xlnet(pe_config *c)
         pe_fact_none(c->model, g, "clamp_len", "no distance is too far");
     pe_fact_flag(c->model, g, "bidirectional", !is(type, "uni"), "attn_type");
     pe_fact_real(c->model, g, "score_scale", usual_scale(width), "1 / sqrt(head_dim)");
-    pe_model_info(c->model)->max_positions = pe_config_context(c);
+    pe_modelfile_info(c->model)->max_positions = pe_config_context(c);
 }
 
 /* ---------------------------------------------------------------- ALiBi --------------------- */
@@ -340,7 +340,7 @@ static void alibi(pe_config *c)
     const double scale = usual_scale(width);
     c->status = pe_alibi_group(c->model, pe_config_dims(c), width, 8, c->type->scaled_bias ? scale : 1,
                                c->path, c->err);
-    pe_model_info(c->model)->max_positions = pe_config_context(c);
+    pe_modelfile_info(c->model)->max_positions = pe_config_context(c);
 }
 
 /* ---------------------------------------------------------------- which --------------------- */

@@ -100,15 +100,15 @@ static void check_form(pe_config *c, const json_t *scaling, const json_t *parame
                          "rope_parameters is one dictionary; the type %s takes one per layer type (%s, %s)",
                          c->type->name, label(c, FULL), label(c, LOCAL));
     if (scaling && parameters && !json_equal(scaling, parameters))
-        pe_model_warn(c->model, "both-styles",
-                      "rope_scaling and rope_parameters are both there and differ; rope_scaling %s",
-                      takes_layers(c) ? "goes on top" : "replaces the other, base included");
+        pe_modelfile_warn(c->model, "both-styles",
+                          "rope_scaling and rope_parameters are both there and differ; rope_scaling %s",
+                          takes_layers(c) ? "goes on top" : "replaces the other, base included");
 }
 
 /* The table writes ' for ". */
 static json_t *class_dictionary(pe_config *c)
 {
-    char *text = pe_model_text(c->model, "%s", c->type->rope_default ? c->type->rope_default : "{}");
+    char *text = pe_modelfile_text(c->model, "%s", c->type->rope_default ? c->type->rope_default : "{}");
     for (char *at = text; *at; at++)
         *at = (char)(*at == '\'' ? '"' : *at);
     json_t *made = json_loads(text, 0, NULL);
@@ -129,7 +129,7 @@ static void layered_source(pe_config *c, source *s, int kind, const json_t *scal
 {
     const json_t *own = pe_config_get(parameters ? parameters : standard, label(c, kind));
     s->words          = own && json_is_object(own) ? json_copy((json_t *)(uintptr_t)own) : json_object();
-    s->name     = parameters ? pe_model_text(c->model, "rope_parameters.%s", label(c, kind)) : "the class";
+    s->name = parameters ? pe_modelfile_text(c->model, "rope_parameters.%s", label(c, kind)) : "the class";
     s->has_base = parameters && pe_config_get(own, "rope_theta");
     if (own && !json_is_object(own))
         pe_config_refuse(c, "rope_parameters.%s is %s; it must be an object", label(c, kind),
@@ -169,8 +169,8 @@ static const json_t *read_dictionary(pe_config *c, const char *name)
 {
     const json_t *found = dictionary(c, name);
     if (found && c->type->fixed_base) {
-        pe_model_warn(c->model, "unused-key", "%s is not read by the class %s, whose rotation is fixed", name,
-                      c->type->name);
+        pe_modelfile_warn(c->model, "unused-key", "%s is not read by the class %s, whose rotation is fixed",
+                          name, c->type->name);
         return NULL;
     }
     return found;
@@ -192,8 +192,8 @@ static void find_dictionaries(pe_config *c, dictionaries *d)
     if (!d->from[FULL].words || !d->from[LOCAL].words)
         pe_config_no_memory(c);
     if (d->is_class)
-        pe_model_warn(c->model, "schedule-default", "the file names no schedule; the class %s brings one",
-                      c->type->name);
+        pe_modelfile_warn(c->model, "schedule-default", "the file names no schedule; the class %s brings one",
+                          c->type->name);
     json_decref(standard);
 }
 
@@ -213,17 +213,17 @@ static void find_base(pe_config *c, const source *s, pe_rotation *r)
         c->type->fixed_base ? (double)NAN : pe_config_real(c, s->words, "rope_theta", (double)NAN);
     const double of_file = key ? pe_config_real(c, c->file, key, (double)NAN) : (double)NAN;
     r->base              = !isnan(of_words) ? of_words : !isnan(of_file) ? of_file : s->base;
-    r->base_rule         = !isnan(of_words)  ? pe_model_text(c->model, "rope_theta of %s", s->name)
-                           : !isnan(of_file) ? pe_model_text(c->model, "%s of the file", key)
+    r->base_rule         = !isnan(of_words)  ? pe_modelfile_text(c->model, "rope_theta of %s", s->name)
+                           : !isnan(of_file) ? pe_modelfile_text(c->model, "%s of the file", key)
                            : c->is_unknown   ? "the usual standard"
-                                           : pe_model_text(c->model, "standard of the class %s", c->type->name);
+                                           : pe_modelfile_text(c->model, "standard of the class %s", c->type->name);
     if (!isnan(of_words) && !isnan(of_file) && of_words != of_file)
-        pe_model_warn(c->model, "base-conflict",
-                      "rope_theta is %g in %s but %s is %g at top level; %g counts", of_words, s->name, key,
-                      of_file, of_words);
+        pe_modelfile_warn(c->model, "base-conflict",
+                          "rope_theta is %g in %s but %s is %g at top level; %g counts", of_words, s->name,
+                          key, of_file, of_words);
     if (c->type->ratio_key) {
         r->base *= pe_config_real(c, c->file, c->type->ratio_key, 1);
-        r->base_rule = pe_model_text(c->model, "%g times %s", s->base, c->type->ratio_key);
+        r->base_rule = pe_modelfile_text(c->model, "%g times %s", s->base, c->type->ratio_key);
     }
     checked_base(c, c->type->ratio_key ? c->type->ratio_key : "rope_theta", r->base);
 }
@@ -237,13 +237,13 @@ static void warn_of_default_base(pe_config *c, const dictionaries *d)
             return;
         has_old |= s->old != 0;
     }
-    pe_model_warn(c->model, "base-default", "the file gives no base; %g is the standard %s%s",
-                  d->from[FULL].base, c->is_unknown ? "of llama" : "of the class ",
-                  c->is_unknown ? "" : c->type->name);
+    pe_modelfile_warn(c->model, "base-default", "the file gives no base; %g is the standard %s%s",
+                      d->from[FULL].base, c->is_unknown ? "of llama" : "of the class ",
+                      c->is_unknown ? "" : c->type->name);
     if (has_old)
-        pe_model_warn(c->model, "base-default-changed",
-                      "the standard base of the class %s was another in transformers 4.57: %g", c->type->name,
-                      d->from[FULL].old ? d->from[FULL].old : d->from[LOCAL].old);
+        pe_modelfile_warn(c->model, "base-default-changed",
+                          "the standard base of the class %s was another in transformers 4.57: %g",
+                          c->type->name, d->from[FULL].old ? d->from[FULL].old : d->from[LOCAL].old);
 }
 
 /* ---------------------------------------------------------------- schedule ------------------ */
@@ -281,7 +281,7 @@ static const char *todays_name(pe_config *c, const char *name)
     const int                allowed  = is_among(c->type->only, "longrope") ? 3 : 2;
     for (int i = 0; i < allowed; i++)
         if (!strcmp(old[i][0], name)) {
-            pe_model_warn(c->model, "renamed-type", "the rope type %s is read as %s", name, old[i][1]);
+            pe_modelfile_warn(c->model, "renamed-type", "the rope type %s is read as %s", name, old[i][1]);
             return old[i][1];
         }
     return name;
@@ -296,8 +296,8 @@ static const char *given_name(pe_config *c, const source *s)
 {
     const char *new = pe_config_word(c, s->words, "rope_type"), *old = pe_config_word(c, s->words, "type");
     if (new &&old && strcmp(new, old) != 0 && !are_a_pair(old, new) && !are_a_pair(new, old))
-        pe_model_warn(c->model, "type-conflict", "%s has type %s and rope_type %s; rope_type counts", s->name,
-                      old, new);
+        pe_modelfile_warn(c->model, "type-conflict", "%s has type %s and rope_type %s; rope_type counts",
+                          s->name, old, new);
     return new ? new : old ? old : "default";
 }
 
@@ -321,7 +321,7 @@ static const schedule *choose_schedule(pe_config *c, const source *s, pe_rotatio
     r->schedule      = chosen->name;
     r->schedule_rule = is(chosen->name, "ntk") ? "type dynamic with alpha"
                        : pe_config_get(s->words, "rope_type") || pe_config_get(s->words, "type")
-                           ? pe_model_text(c->model, "rope type of %s", s->name)
+                           ? pe_modelfile_text(c->model, "rope type of %s", s->name)
                            : "no schedule is named";
     return chosen;
 }
@@ -346,9 +346,9 @@ static void warn_of_unused_keys(pe_config *c, const source *s, const schedule *c
         const int is_read = is_among(always, key) || is_among(chosen->reads, key) ||
                             is_among(c->type->extra_keys, key) || is_among(c->type->needs, key);
         if (!is_read && !json_is_null(value))
-            pe_model_warn(c->model, "unused-key",
-                          "%.60s in %s is read by nobody: the schedule %s has no such number", key, s->name,
-                          chosen->name);
+            pe_modelfile_warn(c->model, "unused-key",
+                              "%.60s in %s is read by nobody: the schedule %s has no such number", key,
+                              s->name, chosen->name);
     }
 }
 
@@ -358,9 +358,9 @@ static void warn_of_given_width(pe_config *c, int64_t width)
 {
     const int64_t given = pe_config_whole(c, c->file, "head_dim", 1, PE_MODEL_WIDEST, width);
     if (given != width)
-        pe_model_warn(c->model, "head_dim-mismatch",
-                      "head_dim is %lld, but the class never reads it: hidden_size / heads = %lld counts",
-                      (long long)given, (long long)width);
+        pe_modelfile_warn(c->model, "head_dim-mismatch",
+                          "head_dim is %lld, but the class never reads it: hidden_size / heads = %lld counts",
+                          (long long)given, (long long)width);
 }
 
 static int64_t key_width(pe_config *c, pe_rotation *r)
@@ -368,8 +368,8 @@ static int64_t key_width(pe_config *c, pe_rotation *r)
     const char   *own   = pe_config_get(c->file, c->type->head_dim_key) ? c->type->head_dim_key : "head_dim";
     const int64_t given = pe_config_whole(c, c->file, own, 1, PE_MODEL_WIDEST, 0);
     const int64_t standard = c->is_unknown ? 0 : c->type->head_dim;
-    r->head_rule           = given      ? pe_model_text(c->model, "%s of the file", own)
-                             : standard ? pe_model_text(c->model, "standard of the class %s", c->type->name)
+    r->head_rule           = given      ? pe_modelfile_text(c->model, "%s of the file", own)
+                             : standard ? pe_modelfile_text(c->model, "standard of the class %s", c->type->name)
                                         : "hidden_size / heads";
     return given ? given : standard ? standard : pe_config_derived_width(c);
 }
@@ -414,9 +414,9 @@ static double find_fraction(pe_config *c, const source *s, const char **rule)
     const double standard = c->type->partial > 0 ? c->type->partial : 1;
     *rule                 = !isnan(of_words) ? s->name : !isnan(of_file) ? "the file" : "the class";
     if (!isnan(of_words) && !isnan(of_file) && of_words != of_file)
-        pe_model_warn(c->model, "partial-conflict",
-                      "the fraction that rotates is %g in %s but %g at top level; %g counts", of_words,
-                      s->name, of_file, of_words);
+        pe_modelfile_warn(c->model, "partial-conflict",
+                          "the fraction that rotates is %g in %s but %g at top level; %g counts", of_words,
+                          s->name, of_file, of_words);
     return !isnan(of_words) ? of_words : !isnan(of_file) ? of_file : standard;
 }
 
@@ -442,9 +442,9 @@ static void unread_fraction(pe_config *c, pe_rotation *r, double fraction)
         pe_config_refuse(
             c, "partial_rotary_factor %g with the schedule %s: the class %s rotates whole heads only",
             fraction, r->schedule, c->is_unknown ? "(read as llama)" : c->type->name);
-    pe_model_warn(c->model, "partial-ignored",
-                  "partial_rotary_factor is %g, but the class %s does not read it", fraction,
-                  c->is_unknown ? "(read as llama)" : c->type->name);
+    pe_modelfile_warn(c->model, "partial-ignored",
+                      "partial_rotary_factor is %g, but the class %s does not read it", fraction,
+                      c->is_unknown ? "(read as llama)" : c->type->name);
 }
 
 /* MLA: the width of the rotated part is a size of its own; a fraction that says the same is no contradiction. */
@@ -480,7 +480,7 @@ static void fraction_dim(pe_config *c, const source *s, pe_rotation *r)
         r->dim = counted, r->dim_rule = "rotary_dim";
     else if (c->type->partial_read && fraction != 1) {
         r->dim      = part_of(c, r->head_dim, fraction);
-        r->dim_rule = pe_model_text(c->model, "fraction %g of head_dim, from %s", fraction, where);
+        r->dim_rule = pe_modelfile_text(c->model, "fraction %g of head_dim, from %s", fraction, where);
     } else if (!c->type->partial_read)
         unread_fraction(c, r, fraction);
 }
@@ -519,9 +519,9 @@ static int64_t given_length(pe_config *c, const source *s, pe_rotation *r)
     if (!of_file && c->type->original_length)
         of_file = c->type->original_length, r->length_rule = "the class";
     if (of_words && of_file && of_words != of_file)
-        pe_model_warn(c->model, "original-length-conflict", "%s is %lld in %s but %lld %s, which counts",
-                      length_key, (long long)of_words, s->name, (long long)of_file,
-                      is(r->length_rule, "the class") ? "for the class" : "at top level");
+        pe_modelfile_warn(c->model, "original-length-conflict", "%s is %lld in %s but %lld %s, which counts",
+                          length_key, (long long)of_words, s->name, (long long)of_file,
+                          is(r->length_rule, "the class") ? "for the class" : "at top level");
     return of_file ? of_file : of_words;
 }
 
@@ -532,8 +532,8 @@ static void find_length(pe_config *c, const source *s, const schedule *chosen, p
     r->max_length         = context;
     r->original_length    = given;
     if (!chosen->has_length && is_told && strcmp(chosen->name, "ntk") != 0)
-        pe_model_warn(c->model, "original-length-ignored",
-                      "%s is given, but the schedule %s does not read it", length_key, chosen->name);
+        pe_modelfile_warn(c->model, "original-length-ignored",
+                          "%s is given, but the schedule %s does not read it", length_key, chosen->name);
     if (is(chosen->name, "dynamic") && !context)
         pe_config_refuse(c, "max_position_embeddings is missing; the schedule dynamic needs it");
     if (!chosen->has_length || given)
@@ -543,8 +543,8 @@ static void find_length(pe_config *c, const source *s, const schedule *chosen, p
                          length_key, chosen->name);
     r->original_length = context;
     r->length_rule     = "max_position_embeddings";
-    pe_model_warn(c->model, "original-length-missing", "%s is missing; max_position_embeddings %lld is taken",
-                  length_key, (long long)context);
+    pe_modelfile_warn(c->model, "original-length-missing",
+                      "%s is missing; max_position_embeddings %lld is taken", length_key, (long long)context);
 }
 
 /* How far the context was stretched, by its lengths. */
@@ -561,14 +561,14 @@ static void find_factor(pe_config *c, const source *s, const schedule *chosen, p
         if (is(chosen->name, "yarn") && !json_is_null(json_object_get(s->words, "factor")))
             pe_config_refuse(c, "factor is missing in %s; the rope type yarn needs it", s->name);
         else if (is(chosen->name, "yarn"))
-            pe_model_warn(c->model, "factor-inferred",
-                          "factor is null; max_position_embeddings / %s = %g is taken", length_key,
-                          stretch(r));
+            pe_modelfile_warn(c->model, "factor-inferred",
+                              "factor is null; max_position_embeddings / %s = %g is taken", length_key,
+                              stretch(r));
         r->factor      = stretch(r);
         r->factor_rule = "max_position_embeddings / original length";
     } else if (!is(chosen->name, "llama3") && chosen->has_length && r->factor != stretch(r) &&
                stretch(r) != 1)
-        pe_model_warn(
+        pe_modelfile_warn(
             c->model, "factor-vs-max_position",
             "factor is %g, but max_position_embeddings %lld / %lld is %g: one of the three is not meant",
             r->factor, (long long)r->max_length, (long long)r->original_length, stretch(r));
@@ -577,7 +577,8 @@ static void find_factor(pe_config *c, const source *s, const schedule *chosen, p
     if (!c->status && !(r->factor > 0 && isfinite(r->factor)))
         pe_config_refuse(c, "factor is %g; it must be a finite number above 0", r->factor);
     if (r->factor < 1)
-        pe_model_warn(c->model, "factor-below-one", "factor is %g: it would shorten the context", r->factor);
+        pe_modelfile_warn(c->model, "factor-below-one", "factor is %g: it would shorten the context",
+                          r->factor);
 }
 
 /* ---------------------------------------------------------------- numbers of the schedules --- */
@@ -596,15 +597,15 @@ static void warn_of_yarn(pe_config *c, const pe_rotation *r)
     const int has_scale = !isnan(r->mscale) && r->mscale != 0,
               has_all   = !isnan(r->mscale_all_dim) && r->mscale_all_dim != 0;
     if (r->beta_fast < r->beta_slow)
-        pe_model_warn(c->model, "beta-order", "beta_fast %g lies below beta_slow %g", r->beta_fast,
-                      r->beta_slow);
+        pe_modelfile_warn(c->model, "beta-order", "beta_fast %g lies below beta_slow %g", r->beta_fast,
+                          r->beta_slow);
     if (has_scale != has_all && isnan(r->attention_factor))
-        pe_model_warn(c->model, "mscale-alone",
-                      "%s stands alone: transformers ignores it, DeepSeek's rule does not",
-                      has_scale ? "mscale" : "mscale_all_dim");
+        pe_modelfile_warn(c->model, "mscale-alone",
+                          "%s stands alone: transformers ignores it, DeepSeek's rule does not",
+                          has_scale ? "mscale" : "mscale_all_dim");
     if (!r->truncate)
-        pe_model_warn(c->model, "truncate-false",
-                      "truncate is false: ggml, mlx-lm and others truncate all the same");
+        pe_modelfile_warn(c->model, "truncate-false",
+                          "truncate is false: ggml, mlx-lm and others truncate all the same");
 }
 
 static void read_yarn(pe_config *c, const source *s, pe_rotation *r)
@@ -627,7 +628,7 @@ static const double *read_factors(pe_config *c, const source *s, const char *key
     if (!c->status && (int64_t)json_array_size(list) != pairs)
         pe_config_refuse(c, "%s has %zu numbers; it must have one for each of the %lld pairs that rotate",
                          key, json_array_size(list), (long long)pairs);
-    double *x = c->status ? NULL : pe_model_take(c->model, (size_t)pairs * sizeof *x);
+    double *x = c->status ? NULL : pe_modelfile_take(c->model, (size_t)pairs * sizeof *x);
     for (int64_t i = 0; x && i < pairs; i++) {
         const json_t *value = json_array_get(list, (size_t)i);
         x[i]                = json_number_value(value);
@@ -655,13 +656,13 @@ static void read_llama3(pe_config *c, const source *s, pe_rotation *r)
         pe_config_refuse(c, "low_freq_factor is %g and high_freq_factor %g; both must be above 0",
                          r->low_freq_factor, r->high_freq_factor);
     if (r->high_freq_factor <= r->low_freq_factor)
-        pe_model_warn(c->model, "freq-factor-order",
-                      "high_freq_factor %g is not above low_freq_factor %g: a step, no ramp",
-                      r->high_freq_factor, r->low_freq_factor);
+        pe_modelfile_warn(c->model, "freq-factor-order",
+                          "high_freq_factor %g is not above low_freq_factor %g: a step, no ramp",
+                          r->high_freq_factor, r->low_freq_factor);
     if (r->max_length && r->original_length >= r->max_length)
-        pe_model_warn(c->model, "original-length-not-below-max",
-                      "%s %lld is not below max_position_embeddings %lld", length_key,
-                      (long long)r->original_length, (long long)r->max_length);
+        pe_modelfile_warn(c->model, "original-length-not-below-max",
+                          "%s %lld is not below max_position_embeddings %lld", length_key,
+                          (long long)r->original_length, (long long)r->max_length);
 }
 
 static void read_ntk(pe_config *c, const source *s, pe_rotation *r)
@@ -719,7 +720,7 @@ static void find_sections(pe_config *c, const source *s, pe_rotation *r)
         return;
     r->axes          = 3;
     r->axis_rule     = c->type->axis_rule;
-    r->sections_rule = list ? pe_model_text(c->model, "mrope_section of %s", s->name) : "the class";
+    r->sections_rule = list ? pe_modelfile_text(c->model, "mrope_section of %s", s->name) : "the class";
     memcpy(r->sections, c->type->sections, sizeof c->type->sections);
     if (!list && !sum_of(r->sections, 3))
         pe_config_refuse(c, "mrope_section is missing; the type %s needs it", c->type->name);
@@ -738,8 +739,9 @@ static void find_sections(pe_config *c, const source *s, pe_rotation *r)
     if (is(r->axis_rule, "sections"))
         pe_config_refuse(c, "mrope_section sums to %lld; it must sum to the %lld pairs that rotate",
                          (long long)sum_of(r->sections, 3), (long long)r->dim / 2);
-    pe_model_warn(c->model, "sections-sum", "mrope_section sums to %lld of %lld pairs; the rest follows time",
-                  (long long)sum_of(r->sections, 3), (long long)r->dim / 2);
+    pe_modelfile_warn(c->model, "sections-sum",
+                      "mrope_section sums to %lld of %lld pairs; the rest follows time",
+                      (long long)sum_of(r->sections, 3), (long long)r->dim / 2);
 }
 
 /* Ministral's stands in the dictionary and acts on every layer. */
@@ -806,10 +808,10 @@ static void find_layout(pe_config *c, pe_rotation *r)
     const json_t *value = pe_config_get(c->file, c->type->layout_key);
     r->layout           = c->type->layout;
     r->layout_rule      = c->is_unknown ? "as llama has it: a guess"
-                                        : pe_model_text(c->model, "by the model type %s", c->type->name);
+                                        : pe_modelfile_text(c->model, "by the model type %s", c->type->name);
     r->inverse          = c->type->inverse;
     if (value && !pe_config_flag(c, c->file, c->type->layout_key, 1))
-        r->layout = "half", r->layout_rule = pe_model_text(c->model, "%s is false", c->type->layout_key);
+        r->layout = "half", r->layout_rule = pe_modelfile_text(c->model, "%s is false", c->type->layout_key);
 }
 
 static pe_rotation read_rotation(pe_config *c, const source *s, int is_full)
@@ -838,9 +840,10 @@ static void warn_of_dialect(pe_config *c, const pe_rotation *r, const posenc_mod
     const posenc_fact *magnitude = posenc_model_fact(g, "magnitude");
     const double       usual     = pe_yarn_scale(r->factor, 1);
     if (is(r->schedule, "yarn") && magnitude && fabs(magnitude->real - usual) > 1e-9)
-        pe_model_warn(c->model, "magnitude-dialect",
-                      "the magnitude is %.6g, where 0.1 ln factor + 1 is %.6g: engines disagree on this file",
-                      magnitude->real, usual);
+        pe_modelfile_warn(
+            c->model, "magnitude-dialect",
+            "the magnitude is %.6g, where 0.1 ln factor + 1 is %.6g: engines disagree on this file",
+            magnitude->real, usual);
 }
 
 static void add_rotation(pe_config *c, const source *s, const char *kinds, int64_t depth, char kind)
@@ -851,7 +854,7 @@ static void add_rotation(pe_config *c, const source *s, const char *kinds, int64
         c->status = pe_rotation_group(c->model, &g, &r, c->path, c->err);
     if (c->status)
         return;
-    pe_model_layers(c->model, g, kinds, depth, kind);
+    pe_modelfile_layers(c->model, g, kinds, depth, kind);
     warn_of_dialect(c, &r, g);
 }
 
@@ -865,7 +868,7 @@ static void add_nope(pe_config *c, const char *kinds, int64_t depth)
     find_score_scale(c, NULL, &r);
     llama4_temperature(c, &r);
     if (!c->status)
-        pe_model_layers(c->model, pe_nope_group(c->model, &r), kinds, depth, PE_NOPE);
+        pe_modelfile_layers(c->model, pe_nope_group(c->model, &r), kinds, depth, PE_NOPE);
 }
 
 static int is_used(const char *kinds, char kind)
@@ -888,7 +891,7 @@ void pe_config_rope(pe_config *c)
         add_rotation(c, &d.from[LOCAL], kinds, depth, PE_LOCAL);
     if (!c->status && is_used(kinds, PE_NOPE))
         add_nope(c, kinds, depth);
-    pe_model_info(c->model)->max_positions = pe_config_context(c);
+    pe_modelfile_info(c->model)->max_positions = pe_config_context(c);
     for (int kind = 0; kind < KINDS; kind++)
         json_decref(d.from[kind].words);
 }
@@ -918,5 +921,5 @@ void pe_config_nope(pe_config *c)
         periodic_kinds(c, kinds, depth);
     if (!c->status && is_used(kinds, PE_NOPE))
         add_nope(c, kinds, depth);
-    pe_model_info(c->model)->max_positions = pe_config_context(c);
+    pe_modelfile_info(c->model)->max_positions = pe_config_context(c);
 }

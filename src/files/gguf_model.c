@@ -150,7 +150,7 @@ static const double *factors(reader *g, const char *name, int64_t pairs)
     const pe_gguf_tensor *tensor = pe_gguf_tensor_of(&g->file, name);
     if (!tensor || g->status)
         return NULL;
-    double *x = pe_model_take(g->model, (size_t)pairs * sizeof *x);
+    double *x = pe_modelfile_take(g->model, (size_t)pairs * sizeof *x);
     if (x)
         g->status = pe_gguf_floats(x, pairs, tensor, g->source, g->err);
     for (int64_t i = 0; x && !g->status && i < pairs; i++)
@@ -165,11 +165,12 @@ static void find_base(reader *g, pe_rotation *r, int is_local)
     const char *key = is_local ? "rope.freq_base_swa" : "rope.freq_base";
     r->base         = number(g, key, 10000);
     r->base_rule =
-        find(g, key) ? pe_model_text(g->model, "%s of the file", key) : "the standard of llama.cpp";
+        find(g, key) ? pe_modelfile_text(g->model, "%s of the file", key) : "the standard of llama.cpp";
     if (!g->status && !(r->base > 1))
         refuse(g, "%.60s.%s is %g; a base must be above 1", g->prefix, key, r->base);
     if (!find(g, "rope.freq_base"))
-        pe_model_warn(g->model, "base-default", "the file gives no rope.freq_base; llama.cpp takes 10000");
+        pe_modelfile_warn(g->model, "base-default",
+                          "the file gives no rope.freq_base; llama.cpp takes 10000");
 }
 
 static void find_widths(reader *g, pe_rotation *r, int is_local)
@@ -206,8 +207,8 @@ static void find_original_length(reader *g, pe_rotation *r)
         return;
     r->original_length = context(g);
     r->length_rule     = "context_length";
-    pe_model_warn(g->model, "original-length-missing",
-                  "rope.scaling.original_context_length is missing; context_length is taken");
+    pe_modelfile_warn(g->model, "original-length-missing",
+                      "rope.scaling.original_context_length is missing; context_length is taken");
     if (!r->original_length)
         refuse(g, "context_length is missing; the schedule needs it");
 }
@@ -216,15 +217,15 @@ static void warn_of_yarn(reader *g, const pe_rotation *r)
 {
     const double stretch = (double)context(g) / (double)r->original_length;
     if (context(g) && stretch != 1 && stretch != r->factor)
-        pe_model_warn(g->model, "factor-vs-max_position",
-                      "rope.scaling.factor is %g, but context_length / original length is %g", r->factor,
-                      stretch);
+        pe_modelfile_warn(g->model, "factor-vs-max_position",
+                          "rope.scaling.factor is %g, but context_length / original length is %g", r->factor,
+                          stretch);
     if (r->beta_fast < r->beta_slow)
-        pe_model_warn(g->model, "beta-order", "yarn_beta_fast %g lies below yarn_beta_slow %g", r->beta_fast,
-                      r->beta_slow);
+        pe_modelfile_warn(g->model, "beta-order", "yarn_beta_fast %g lies below yarn_beta_slow %g",
+                          r->beta_fast, r->beta_slow);
     if (is(g->row->name, "gpt-oss"))
-        pe_model_warn(g->model, "truncate-lost",
-                      "gpt-oss was trained without truncation, which GGUF cannot say");
+        pe_modelfile_warn(g->model, "truncate-lost",
+                          "gpt-oss was trained without truncation, which GGUF cannot say");
 }
 
 /* What llama.cpp multiplies cosine and sine with, all its corrections netted. */
@@ -305,8 +306,8 @@ static void read_schedule(reader *g, pe_rotation *r)
     else
         read_linear(g, r, attn_factor, !is(type, "none"));
     if (!isnan(r->factor) && r->factor < 1)
-        pe_model_warn(g->model, "factor-below-one", "rope.scaling.factor is %g: it would shorten the context",
-                      r->factor);
+        pe_modelfile_warn(g->model, "factor-below-one",
+                          "rope.scaling.factor is %g: it would shorten the context", r->factor);
 }
 
 /* ---------------------------------------------------------------- axes, temperature --------- */
@@ -335,8 +336,8 @@ static void read_sections(reader *g, pe_rotation *r)
         refuse(g, "rope.dimension_sections sums to %lld; it must sum to the %lld pairs that rotate",
                (long long)sum, (long long)r->dim / 2);
     if (!g->status && sum != r->dim / 2)
-        pe_model_warn(g->model, "sections-sum", "rope.dimension_sections sums to %lld of %lld pairs",
-                      (long long)sum, (long long)r->dim / 2);
+        pe_modelfile_warn(g->model, "sections-sum", "rope.dimension_sections sums to %lld of %lld pairs",
+                          (long long)sum, (long long)r->dim / 2);
 }
 
 static void read_temperature(reader *g, pe_rotation *r)
@@ -371,7 +372,7 @@ static int is_full(const reader *g, const pe_gguf_value *pattern, int64_t i, int
 static char *kinds_of(reader *g, int64_t n)
 {
     const pe_gguf_value *pattern = find(g, "attention.sliding_window_pattern");
-    char                *kinds   = pe_model_take(g->model, (size_t)n + 1);
+    char                *kinds   = pe_modelfile_take(g->model, (size_t)n + 1);
     const int            no_window =
         is(g->row->layers, "rope-on-sliding-if-window") && !find(g, "attention.sliding_window");
     for (int64_t i = 0; kinds && i < n; i++)
@@ -389,7 +390,7 @@ static pe_rotation read_rotation(reader *g, int is_local)
     pe_rotation r    = pe_rotation_none();
     const int   axes = g->row->sections_layout && find(g, "rope.dimension_sections");
     r.layout         = axes ? g->row->sections_layout : g->row->layout;
-    r.layout_rule    = pe_model_text(g->model, "by the architecture %s", g->row->name);
+    r.layout_rule    = pe_modelfile_text(g->model, "by the architecture %s", g->row->name);
     find_base(g, &r, is_local);
     find_widths(g, &r, is_local);
     r.score_scale = g->row->unknown_scale ? (double)NAN : 1 / sqrt((double)r.head_dim);
@@ -413,7 +414,7 @@ static void add_rotation(reader *g, const char *kinds, int64_t n, char kind)
     if (!g->status)
         g->status = pe_rotation_group(g->model, &group, &r, g->source->path, g->err);
     if (!g->status)
-        pe_model_layers(g->model, group, kinds, n, kind);
+        pe_modelfile_layers(g->model, group, kinds, n, kind);
 }
 
 static void add_nope(reader *g, const char *kinds, int64_t n)
@@ -430,7 +431,7 @@ static void add_nope(reader *g, const char *kinds, int64_t n)
         r.temperature_length = whole(g, "attention.temperature_length", longest, 8192);
     }
     if (!g->status)
-        pe_model_layers(g->model, pe_nope_group(g->model, &r), kinds, n, KIND_NOPE);
+        pe_modelfile_layers(g->model, pe_nope_group(g->model, &r), kinds, n, KIND_NOPE);
 }
 
 static void rope(reader *g)
@@ -450,7 +451,7 @@ static void rope(reader *g)
 static void nope(reader *g)
 {
     const int64_t n     = depth(g);
-    char         *kinds = g->status ? NULL : pe_model_take(g->model, (size_t)n + 1);
+    char         *kinds = g->status ? NULL : pe_modelfile_take(g->model, (size_t)n + 1);
     if (kinds) {
         memset(kinds, KIND_NOPE, (size_t)n);
         add_nope(g, kinds, n);
@@ -478,13 +479,13 @@ static void learned(reader *g)
         refuse(g, "position_embd.weight is empty, or context_length or embedding_length is missing");
     if (g->status)
         return;
-    posenc_model_group *group = pe_model_group(g->model, "learned");
+    posenc_model_group *group = pe_modelfile_group(g->model, "learned");
     const char         *rule  = table ? "position_embd.weight" : "context_length, embedding_length";
     group->is_input           = 1;
     group->is_all             = 0;
     group->dims               = sizes(g);
     group->spec =
-        pe_model_text(g->model, "learned[rows=%lld,dim=%lld,offset=0]", (long long)rows, (long long)dim);
+        pe_modelfile_text(g->model, "learned[rows=%lld,dim=%lld,offset=0]", (long long)rows, (long long)dim);
     pe_fact_integer(g->model, group, "rows", rows, rule);
     pe_fact_integer(g->model, group, "offset", 0, "row of the first token");
     pe_fact_integer(g->model, group, "dim", dim, rule);
@@ -514,13 +515,13 @@ static void unknown(reader *g)
 {
     static const architecture guess = {.name = "llama", .encoding = "rope", .layout = "half"};
     const int                 turns = has_rope_keys(g);
-    pe_model_warn(g->model, "unknown-model-type", "%.60s is not in the table of architectures: %s", g->prefix,
-                  turns ? "half is a guess" : "its encoding is not known");
+    pe_modelfile_warn(g->model, "unknown-model-type", "%.60s is not in the table of architectures: %s",
+                      g->prefix, turns ? "half is a guess" : "its encoding is not known");
     g->row = &guess;
     if (turns)
         rope(g);
     else
-        pe_model_info(g->model)->encoding = "unknown";
+        pe_modelfile_info(g->model)->encoding = "unknown";
 }
 
 static void read_model(reader *g)
@@ -530,13 +531,13 @@ static void read_model(reader *g)
         void (*read)(reader *g);
     } readers[]               = {{"rope", rope}, {"alibi", alibi}, {"learned", learned}, {"nope", nope}};
     const pe_gguf_value *type = pe_gguf_find(&g->file, "general.architecture");
-    posenc_model_info   *info = pe_model_info(g->model);
+    posenc_model_info   *info = pe_modelfile_info(g->model);
     if (!type || type->kind != PE_GGUF_TEXT) {
         refuse(g, "general.architecture is missing");
         return;
     }
     g->prefix  = type->text;
-    info->type = pe_model_text(g->model, "%s", type->text);
+    info->type = pe_modelfile_text(g->model, "%s", type->text);
     g->row     = find_row(type->text);
     if (!g->row)
         unknown(g);
@@ -549,7 +550,7 @@ static void read_model(reader *g)
 
 posenc_status pe_gguf_model(posenc_model **model, const pe_source *source, posenc_error *err)
 {
-    reader g = {.source = source, .err = err, .model = pe_model_create("gguf")};
+    reader g = {.source = source, .err = err, .model = pe_modelfile_create("gguf")};
     if (!g.model)
         return pe_file_fail(err, POSENC_MEMORY, (pe_origin){source->path, NULL},
                             "no memory for what it says");
@@ -557,7 +558,7 @@ posenc_status pe_gguf_model(posenc_model **model, const pe_source *source, posen
     if (!g.status)
         read_model(&g);
     if (!g.status)
-        g.status = pe_model_finish(g.model, source->path, err);
+        g.status = pe_modelfile_finish(g.model, source->path, err);
     pe_gguf_free(&g.file);
     if (g.status)
         posenc_model_free(g.model);

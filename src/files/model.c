@@ -26,7 +26,7 @@ struct posenc_model {
 
 /* ---------------------------------------------------------------- memory -------------------- */
 
-posenc_model *pe_model_create(const char *format)
+posenc_model *pe_modelfile_create(const char *format)
 {
     posenc_model *model = calloc(1, sizeof *model);
     if (model)
@@ -34,7 +34,7 @@ posenc_model *pe_model_create(const char *format)
     return model;
 }
 
-void *pe_model_take(posenc_model *model, size_t n)
+void *pe_modelfile_take(posenc_model *model, size_t n)
 {
     piece *new = n < SIZE_MAX / 2 ? calloc(1, sizeof *new + n) : NULL;
     if (!new) {
@@ -46,14 +46,14 @@ void *pe_model_take(posenc_model *model, size_t n)
     return new->bytes;
 }
 
-char *pe_model_text(posenc_model *model, const char *format, ...)
+char *pe_modelfile_text(posenc_model *model, const char *format, ...)
 {
     static char none[] = "";
     va_list     values;
     va_start(values, format);
     const int n = vsnprintf(NULL, 0, format, values);
     va_end(values);
-    char *text = n < 0 ? NULL : pe_model_take(model, (size_t)n + 1);
+    char *text = n < 0 ? NULL : pe_modelfile_take(model, (size_t)n + 1);
     if (!text)
         return none;
     va_start(values, format);
@@ -75,12 +75,12 @@ void posenc_model_free(posenc_model *model)
 
 /* ---------------------------------------------------------------- filling ------------------- */
 
-posenc_model_info *pe_model_info(posenc_model *model)
+posenc_model_info *pe_modelfile_info(posenc_model *model)
 {
     return &model->info;
 }
 
-void pe_model_warn(posenc_model *model, const char *code, const char *format, ...)
+void pe_modelfile_warn(posenc_model *model, const char *code, const char *format, ...)
 {
     va_list values;
     char    sentence[400];
@@ -92,24 +92,24 @@ void pe_model_warn(posenc_model *model, const char *code, const char *format, ..
             return;
     if (model->info.warning_count < MOST_WARNINGS)
         model->warnings[model->info.warning_count++] =
-            (posenc_model_warning){code, pe_model_text(model, "%s", sentence)};
+            (posenc_model_warning){code, pe_modelfile_text(model, "%s", sentence)};
 }
 
-posenc_model_group *pe_model_group(posenc_model *model, const char *encoding)
+posenc_model_group *pe_modelfile_group(posenc_model *model, const char *encoding)
 {
     const int           n     = model->info.group_count;
     posenc_model_group *group = &model->groups[n < PE_MODEL_GROUPS ? n : PE_MODEL_GROUPS - 1];
     *group                    = (posenc_model_group){.encoding = encoding, .spec = encoding, .is_all = 1};
-    group->facts              = pe_model_take(model, PE_MODEL_FACTS * sizeof *group->facts);
-    group->params             = pe_model_take(model, PE_MODEL_PARAMS * sizeof *group->params);
+    group->facts              = pe_modelfile_take(model, PE_MODEL_FACTS * sizeof *group->facts);
+    group->params             = pe_modelfile_take(model, PE_MODEL_PARAMS * sizeof *group->params);
     model->info.group_count += n < PE_MODEL_GROUPS;
     return group;
 }
 
-void pe_model_layers(posenc_model *model, posenc_model_group *group, const char *kinds, int64_t count,
-                     char kind)
+void pe_modelfile_layers(posenc_model *model, posenc_model_group *group, const char *kinds, int64_t count,
+                         char kind)
 {
-    int64_t *layers = pe_model_take(model, (size_t)(count > 0 ? count : 1) * sizeof *layers);
+    int64_t *layers = pe_modelfile_take(model, (size_t)(count > 0 ? count : 1) * sizeof *layers);
     int64_t  n      = 0;
     for (int64_t i = 0; layers && i < count; i++)
         if (kinds[i] == kind)
@@ -121,20 +121,20 @@ void pe_model_layers(posenc_model *model, posenc_model_group *group, const char 
 
 static double *copy_list(posenc_model *model, const double *values, int64_t count)
 {
-    double *copy = pe_model_take(model, (size_t)(count > 0 ? count : 1) * sizeof *copy);
+    double *copy = pe_modelfile_take(model, (size_t)(count > 0 ? count : 1) * sizeof *copy);
     if (copy && count > 0)
         memcpy(copy, values, (size_t)count * sizeof *copy);
     return copy;
 }
 
-void pe_model_param(posenc_model *model, posenc_model_group *group, const char *name, const double *values,
-                    int64_t count)
+void pe_modelfile_param(posenc_model *model, posenc_model_group *group, const char *name,
+                        const double *values, int64_t count)
 {
     posenc_array *params = (posenc_array *)(uintptr_t)group->params;
     double       *copy   = copy_list(model, values, count);
     if (!params || !copy || group->param_count == PE_MODEL_PARAMS)
         return;
-    params[group->param_count].name     = pe_model_text(model, "%s", name);
+    params[group->param_count].name     = pe_modelfile_text(model, "%s", name);
     params[group->param_count++].tensor = posenc_tensor_contiguous(copy, POSENC_F64, 1, &count);
 }
 
@@ -150,7 +150,7 @@ static posenc_fact *add(posenc_model *model, posenc_model_group *group, const ch
         return &lost;
     }
     posenc_fact *f = &facts[group->fact_count++];
-    *f = (posenc_fact){.name = name, .kind = kind, .rule = rule ? pe_model_text(model, "%s", rule) : ""};
+    *f = (posenc_fact){.name = name, .kind = kind, .rule = rule ? pe_modelfile_text(model, "%s", rule) : ""};
     return f;
 }
 
@@ -181,13 +181,13 @@ void pe_fact_word(posenc_model *model, posenc_model_group *group, const char *na
                   const char *rule)
 {
     add(model, group, name, value ? POSENC_FACT_WORD : POSENC_FACT_NONE, rule)->text =
-        value ? pe_model_text(model, "%s", value) : NULL;
+        value ? pe_modelfile_text(model, "%s", value) : NULL;
 }
 
 void pe_fact_words(posenc_model *model, posenc_model_group *group, const char *name, const char *value,
                    const char *rule)
 {
-    add(model, group, name, POSENC_FACT_WORDS, rule)->text = pe_model_text(model, "%s", value);
+    add(model, group, name, POSENC_FACT_WORDS, rule)->text = pe_modelfile_text(model, "%s", value);
 }
 
 void pe_fact_list(posenc_model *model, posenc_model_group *group, const char *name, posenc_fact_kind kind,
@@ -251,7 +251,7 @@ static int64_t original_length_of_all(const posenc_model *model)
     return found;
 }
 
-posenc_status pe_model_finish(posenc_model *model, const char *path, posenc_error *err)
+posenc_status pe_modelfile_finish(posenc_model *model, const char *path, posenc_error *err)
 {
     if (model->lacks_memory)
         return pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory for what it says");

@@ -57,8 +57,8 @@ static int is_safetensors(const char *bytes, size_t n)
     return n >= PE_SAFETENSORS_MAGIC && pe_is_safetensors((const unsigned char *)bytes);
 }
 
-posenc_status pe_model_parse(posenc_model **model, const void *bytes, size_t n, const char *path,
-                             posenc_error *err)
+posenc_status pe_modelfile_parse(posenc_model **model, const void *bytes, size_t n, const char *path,
+                                 posenc_error *err)
 {
     const pe_source source = pe_source_of_bytes(bytes, (int64_t)n, path);
     if (is_gguf(bytes, n))
@@ -83,7 +83,7 @@ static posenc_status read_whole(posenc_model **model, FILE *stream, int64_t limi
     if (status)
         return status;
     const posenc_status parsed = format ? pe_config_parse(model, bytes.data, bytes.size, path, format, err)
-                                        : pe_model_parse(model, bytes.data, bytes.size, path, err);
+                                        : pe_modelfile_parse(model, bytes.data, bytes.size, path, err);
     free(bytes.data);
     return parsed;
 }

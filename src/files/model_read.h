@@ -19,8 +19,8 @@ typedef struct pe_source {
 pe_source pe_source_of_bytes(const void *bytes, int64_t n, const char *path);
 
 /* Reads a model's file from memory; a .safetensors is refused, for nothing lies beside it. */
-posenc_status pe_model_parse(posenc_model **model, const void *bytes, size_t n, const char *path,
-                             posenc_error *err);
+posenc_status pe_modelfile_parse(posenc_model **model, const void *bytes, size_t n, const char *path,
+                                 posenc_error *err);
 
 /* Refuses what is no .safetensors: the header alone is read, its tensors may have any type. */
 posenc_status pe_safetensors_check(const pe_source *source, posenc_error *err);

@@ -145,9 +145,14 @@ static void put_temperature(FILE *to, const pe_rotation *r)
     put_whole(to, "temperature_length", r->temperature_length);
 }
 
+static int has_usual_scale(const pe_rotation *r)
+{
+    return isnan(r->score_scale) || fabs(r->score_scale * sqrt((double)r->head_dim) - 1) < 1e-14;
+}
+
 static void put_scale(FILE *to, const pe_rotation *r)
 {
-    if (!isnan(r->score_scale) && fabs(r->score_scale * sqrt((double)r->head_dim) - 1) > 1e-14)
+    if (!has_usual_scale(r))
         put_real(to, "scale", r->score_scale);
 }
 
@@ -161,77 +166,114 @@ static void put_spec(FILE *to, const pe_rotation *r)
     if (r->axes > 1)
         put_sections(to, r);
     fputs(r->inverse ? ",direction=inverse" : "", to);
+    fputs(r->divisors ? ",freq_factors=yes" : "", to);
     put_temperature(to, r);
     put_scale(to, r);
     fputc(']', to);
 }
 
-static const char *spec_text(posenc_model *model, const pe_rotation *r)
+static const char *spec_text(posenc_model *model, const pe_rotation *r,
+                             void (*put)(FILE *, const pe_rotation *))
 {
     char  *text = NULL;
     size_t size;
     FILE  *to = open_memstream(&text, &size);
     if (to)
-        put_spec(to, r), fclose(to);
-    const char *kept = text ? pe_model_text(model, "%s", text) : NULL;
+        put(to, r), fclose(to);
+    const char *kept = text ? pe_modelfile_text(model, "%s", text) : NULL;
     free(text);
     return kept ? kept : "";
 }
 
 /* ---------------------------------------------------------------- frequencies --------------- */
 
+enum { MOST_PARAMS = 16 };
+
 typedef struct numbers {
     double *w, *w_long; /* [dim/2]; w_long NULL but for two lists */
     double  magnitude;
 } numbers;
 
-/* Asks the library for the frequencies of spec. */
-static posenc_status ask(double *w, double *magnitude, const pe_rotation *r, const char *spec,
-                         const char *path, posenc_error *err)
+/* A question to the library: the rotation of a SPEC, and what it takes to ask. */
+typedef struct question {
+    posenc_encoding    *e;
+    posenc_plan        *plan;
+    posenc_tensor       params[MOST_PARAMS];
+    posenc_rotary_pair *pairs;
+    void               *work;
+    posenc_error        why;
+} question;
+
+static void bind(question *q, const pe_rotation *r)
 {
-    posenc_error      why;
-    posenc_encoding  *e       = NULL;
-    posenc_plan      *plan    = NULL;
-    posenc_options    options = posenc_options_default();
-    const posenc_dims dims    = {.B = 1, .H = 1, .Lq = 1, .Lk = 1, .D = r->head_dim};
-    int64_t           pairs;
-    posenc_status     status = posenc_encoding_create(&e, spec, NULL, &why);
+    const struct {
+        const char   *name;
+        const double *list;
+    } lists[]           = {{"short_factor", r->short_factor},
+                           {"long_factor", r->long_factor},
+                           {"freq_factors", r->divisors}};
+    const int64_t pairs = r->dim / 2;
+    for (int i = 0; i < posenc_param_count(q->e) && i < MOST_PARAMS; i++)
+        for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
+            if (lists[k].list && is(posenc_param_name(q->e, i), lists[k].name))
+                q->params[i] =
+                    posenc_tensor_contiguous((void *)(uintptr_t)lists[k].list, POSENC_F64, 1, &pairs);
+}
+
+static posenc_status open_question(question *q, const pe_rotation *r, const char *spec)
+{
+    const posenc_options options = posenc_options_default();
+    const posenc_dims    dims    = {.B = 1, .H = 1, .Lq = 1, .Lk = 1, .D = r->head_dim};
+    posenc_status        status  = posenc_encoding_create(&q->e, spec, NULL, &q->why);
     if (!status)
-        status = posenc_plan_create(&plan, e, &dims, &options, &why);
-    if (!status)
-        status = posenc_rotary_frequencies(plan, w, &pairs, magnitude, &why);
-    posenc_plan_free(plan);
-    posenc_encoding_free(e);
+        status = posenc_plan_create(&q->plan, q->e, &dims, &options, &q->why);
     if (status)
-        return pe_file_fail(err, status == POSENC_MEMORY ? status : POSENC_FORMAT, (pe_origin){path, NULL},
-                            "%s", why.message);
-    return POSENC_OK;
+        return status;
+    bind(q, r);
+    q->pairs = calloc((size_t)r->dim / 2, sizeof *q->pairs);
+    q->work  = aligned_alloc(64, posenc_plan_workspace(q->plan, POSENC_FORWARD) + 64);
+    return q->pairs && q->work ? POSENC_OK : POSENC_MEMORY;
 }
 
-static void divide(double *to, const double *w, const double *by, int64_t n)
+/* The frequencies of a sequence that long. */
+static posenc_status ask(question *q, double *w, const pe_rotation *r, double length)
 {
-    for (int64_t i = 0; i < n; i++)
-        to[i] = w[i] / by[i];
+    const posenc_status status = posenc_rotary_pairs(q->plan, q->params, length, q->pairs, q->work, &q->why);
+    for (int64_t m = 0; !status && m < r->dim / 2; m++)
+        w[m] = q->pairs[m].w;
+    return status;
 }
 
+static void close_question(question *q)
+{
+    free(q->pairs);
+    free(q->work);
+    posenc_plan_free(q->plan);
+    posenc_encoding_free(q->e);
+}
+
+/* Of a short sequence, and where there are two lists of a long one as well. */
 static posenc_status frequencies(numbers *n, posenc_model *model, const pe_rotation *r, const char *spec,
                                  const char *path, posenc_error *err)
 {
-    const int64_t pairs = r->dim / 2;
-    n->w                = pe_model_take(model, (size_t)pairs * sizeof *n->w);
-    n->w_long           = r->long_factor ? pe_model_take(model, (size_t)pairs * sizeof *n->w) : NULL;
-    if (!n->w || (r->long_factor && !n->w_long))
-        return pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory for its frequencies");
-    const posenc_status status = ask(n->w, &n->magnitude, r, spec, path, err);
-    if (status)
-        return status;
-    if (r->long_factor)
-        divide(n->w_long, n->w, r->long_factor, pairs);
-    if (r->short_factor)
-        divide(n->w, n->w, r->short_factor, pairs);
-    if (r->divisors)
-        divide(n->w, n->w, r->divisors, pairs);
-    return POSENC_OK;
+    question     q     = {.why = {.message = "no memory for its frequencies"}};
+    int64_t      pairs = r->dim / 2;
+    const size_t size  = (size_t)pairs * sizeof *n->w;
+    n->w               = pe_modelfile_take(model, size);
+    n->w_long          = r->long_factor ? pe_modelfile_take(model, size) : NULL;
+    posenc_status status =
+        n->w && (n->w_long || !r->long_factor) ? open_question(&q, r, spec) : POSENC_MEMORY;
+    if (!status)
+        status = ask(&q, n->w, r, 1);
+    if (!status && n->w_long)
+        status = ask(&q, n->w_long, r, 1 + (double)r->original_length);
+    if (!status)
+        status = posenc_rotary_frequencies(q.plan, NULL, &pairs, &n->magnitude, &q.why);
+    close_question(&q);
+    if (!status)
+        return POSENC_OK;
+    return pe_file_fail(err, status == POSENC_MEMORY ? status : POSENC_FORMAT, (pe_origin){path, NULL}, "%s",
+                        q.why.message);
 }
 
 /* ---------------------------------------------------------------- facts --------------------- */
@@ -309,22 +351,22 @@ static void add_facts(posenc_model *m, posenc_model_group *g, const pe_rotation 
 static void add_params(posenc_model *m, posenc_model_group *g, const pe_rotation *r)
 {
     if (r->short_factor)
-        pe_model_param(m, g, "short_factor", r->short_factor, r->dim / 2);
+        pe_modelfile_param(m, g, "short_factor", r->short_factor, r->dim / 2);
     if (r->long_factor)
-        pe_model_param(m, g, "long_factor", r->long_factor, r->dim / 2);
+        pe_modelfile_param(m, g, "long_factor", r->long_factor, r->dim / 2);
     if (r->divisors)
-        pe_model_param(m, g, "freq_factors", r->divisors, r->dim / 2);
+        pe_modelfile_param(m, g, "freq_factors", r->divisors, r->dim / 2);
 }
 
 posenc_status pe_rotation_group(posenc_model *model, posenc_model_group **out, const pe_rotation *r,
                                 const char *path, posenc_error *err)
 {
     numbers             n      = {0};
-    const char         *spec   = spec_text(model, r);
+    const char         *spec   = spec_text(model, r, put_spec);
     const posenc_status failed = frequencies(&n, model, r, spec, path, err);
     if (failed)
         return failed;
-    posenc_model_group *g = pe_model_group(model, "rope");
+    posenc_model_group *g = pe_modelfile_group(model, "rope");
     g->spec               = spec;
     g->dims               = r->dims;
     g->dims.D             = r->head_dim;
@@ -334,11 +376,32 @@ posenc_status pe_rotation_group(posenc_model *model, posenc_model_group **out, c
     return POSENC_OK;
 }
 
+/* Without positions there is one thing that follows them all the same: a temperature. Then a rotation by no angle at all
+   carries it. */
+static void put_nope_spec(FILE *to, const pe_rotation *r)
+{
+    if (r->temperature) {
+        fputs("rope[dim=2,schedule=explicit", to);
+        put_temperature(to, r);
+        put_scale(to, r);
+        fputc(']', to);
+        return;
+    }
+    char scale[40];
+    fputs("nope", to);
+    if (!has_usual_scale(r))
+        pe_real_text(scale, r->score_scale), fprintf(to, "[scale=%s]", scale);
+}
+
 posenc_model_group *pe_nope_group(posenc_model *model, const pe_rotation *r)
 {
-    posenc_model_group *g = pe_model_group(model, "nope");
-    g->dims               = r->dims;
-    g->dims.D             = r->head_dim;
+    static const double still = 0;
+    posenc_model_group *g     = pe_modelfile_group(model, "nope");
+    g->spec                   = spec_text(model, r, put_nope_spec);
+    g->dims                   = r->dims;
+    g->dims.D                 = r->head_dim;
+    if (r->temperature)
+        pe_modelfile_param(model, g, "inv_freq", &still, 1);
     pe_fact_integer(model, g, "head_dim", r->head_dim, r->head_rule);
     pe_fact_real(model, g, "score_scale", r->score_scale, r->score_rule);
     add_temperature(model, g, r);
@@ -369,8 +432,8 @@ posenc_status pe_alibi_group(posenc_model *model, posenc_dims dims, int64_t widt
                              double bias_scale, const char *path, posenc_error *err)
 {
     posenc_error why;
-    double      *slopes = pe_model_take(model, (size_t)dims.H * sizeof *slopes),
-           *applied     = pe_model_take(model, (size_t)dims.H * sizeof *slopes);
+    double      *slopes = pe_modelfile_take(model, (size_t)dims.H * sizeof *slopes),
+           *applied     = pe_modelfile_take(model, (size_t)dims.H * sizeof *slopes);
     dims.D              = width;
     if (!slopes || !applied)
         return pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory for its slopes");
@@ -380,9 +443,9 @@ posenc_status pe_alibi_group(posenc_model *model, posenc_dims dims, int64_t widt
     for (int64_t h = 0; most != 8 && h < dims.H; h++)
         slopes[h] = pow(slopes[h], most / 8);
     scale_list(applied, slopes, bias_scale, dims.H);
-    posenc_model_group *g = pe_model_group(model, "alibi");
+    posenc_model_group *g = pe_modelfile_group(model, "alibi");
     g->dims               = dims;
-    pe_model_param(model, g, "slopes", applied, dims.H);
+    pe_modelfile_param(model, g, "slopes", applied, dims.H);
     pe_fact_integer(model, g, "heads", dims.H, NULL);
     pe_fact_integer(model, g, "head_dim", width, "hidden_size / heads");
     pe_fact_list(model, g, "slopes", POSENC_FACT_REALS, slopes, dims.H, NULL);

@@ -86,7 +86,7 @@ static const posenc_setting_info settings[] = {
      "default|linear|ntk|ntk_mixed|dynamic|yarn|longrope|llama3|proportional|explicit|period|pixel",
      "how frequencies follow from base; explicit: parameter inv_freq; period, pixel: for coordinates from -1 "
      "to 1"},
-    {"factor", "real", "", "1..",
+    {"factor", "real", "", "0<..",
      "f: how much longer than trained (linear, ntk_mixed, dynamic, yarn, longrope, llama3, proportional)"},
     {"alpha", "real", "", "0<..", "ntk: base becomes base * alpha^(dim/(dim-2))"},
     {"mixed_b", "real", "", "", "ntk_mixed: exponent of Su's mixed form; absent: the plain form"},
