@@ -13,7 +13,7 @@ DEMO   := build/demo
 TEXT   := build/kjv.txt
 
 .DEFAULT_GOAL := build
-.PHONY: help deps build demo test test-quick test-sanitize bench check format install clean
+.PHONY: help deps build demo test test-quick test-peers test-sanitize bench check format install clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z%<>-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -43,6 +43,9 @@ test-quick: build ## the tests that take seconds, for the edit loop
 
 test-%: build ## the tests whose name contains %, e.g. make test-alibi
 	@$(CLEAN_ENV) ctest --preset default -R '$*' --no-tests=error
+
+test-peers: build ## model files made anew by transformers, gguf and safetensors (PyPI), and read
+	@tests/peers/run.sh build/default/posenc build/peers $(KEEP)
 
 test-sanitize: ## all tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@cmake --preset sanitize >/dev/null

@@ -277,7 +277,7 @@ def write_gguf(out):
         "bloom.gguf": model("bloom", [{"layers": "all", "encoding": "alibi", "heads": 8, "head_dim": 8,
                                        "slopes": [2.0 ** -(i + 1) for i in range(8)], "score_scale": 8**-0.5}], 2048,
                             encoding="alibi"),
-        "gptneox.gguf": model("gptneox", [rope("all", plain(16, 1e4), 64, 1e4)], 2048),
+        "gptneox.gguf": model("gptneox", [rope("all", plain(16, 1e4), 64, 1e4)], 2048, warnings=["base-default"]),
     })
 
 

@@ -29,6 +29,7 @@ done
     sed 's/$/ (new)/' >"$files/versions.txt"
 "$build/old/bin/python" -m pip freeze --quiet --disable-pip-version-check | grep -iE '^(transformers|numpy)=' |
     sed 's/$/ (old)/' >>"$files/versions.txt"
+chmod -R u=rwX,go=rX "$files"
 if [ "${3-}" = --keep ]; then
     rm -rf "$here/../golden/peers"
     cp -r "$files" "$here/../golden/peers"
