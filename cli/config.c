@@ -10,7 +10,7 @@
 
 static size_t add_range(char *text, size_t used, int64_t first, int64_t last)
 {
-    const char *comma = used ? ", " : "";
+    const char *comma = text[used - 1] == ' ' ? "" : ", ";
     const int   n     = first == last
                             ? snprintf(text + used, CLI_LAYERS_TEXT - used, "%s%lld", comma, (long long)first)
                             : snprintf(text + used, CLI_LAYERS_TEXT - used, "%s%lld-%lld", comma, (long long)first,
@@ -22,7 +22,7 @@ const char *cli_config_layers(char text[CLI_LAYERS_TEXT], const posenc_model_gro
 {
     enum { MOST_RANGES = 6 };
     const int64_t *layers = group->layers, n = group->layer_count;
-    size_t         used   = 0;
+    size_t         used   = (size_t)snprintf(text, CLI_LAYERS_TEXT, n == 1 ? "layer " : "layers ");
     int            ranges = 0;
     if (group->is_all || !layers) {
         snprintf(text, CLI_LAYERS_TEXT, n ? "all %lld layers" : "all layers", (long long)n);
@@ -64,7 +64,7 @@ static int refuse_many(const cli_config *c)
     for (int i = 0, listed = 0; i < c->info->group_count; i++) {
         const posenc_model_group *g = posenc_model_group_at(c->model, i);
         if (is_rotary(g))
-            fprintf(to, "%s%s in layers %s", listed++ ? "; " : "", g->spec, cli_config_layers(layers, g));
+            fprintf(to, "%s%s in %s", listed++ ? "; " : "", g->spec, cli_config_layers(layers, g));
     }
     if (!fclose(to))
         cli_usage("%s: its layers are rotated differently; choose one by --layer N: %s", c->path, text);

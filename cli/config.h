@@ -34,7 +34,7 @@ void cli_config_free(cli_config *c);
 /* What is peculiar about the file, for the end of a call that did its work. */
 void cli_config_warn(const cli_config *c);
 
-/* "all 32 layers", "layers 0-4, 6-10, ..." */
+/* "all 32 layers", "layer 5", "layers 0-4, 6-10, ..." */
 const char *cli_config_layers(char text[CLI_LAYERS_TEXT], const posenc_model_group *group);
 
 /* The file's numbers in the place of parameters that are as they start. An exit status. */

@@ -45,18 +45,23 @@ static int is_one_of(const char *word, const char *const *words)
     return 0;
 }
 
+/* Does the schedule change what the base gives? */
+static int is_scaled(const char *schedule)
+{
+    static const char *const own[] = {"", "default", "explicit", "period", "pixel", NULL};
+    return !is_one_of(schedule, own);
+}
+
 /* What would leave the frequencies as the base gives them; "" where they are so, or have no base. */
 static void unscaling(const pe_sketch *s, char settings[2 * PE_SETTING_LENGTH])
 {
-    static const char *const own[] = {"", "default", "explicit", "period", "pixel", NULL};
-    char                     schedule[PE_SETTING_LENGTH], divided[PE_SETTING_LENGTH];
+    char schedule[PE_SETTING_LENGTH], divided[PE_SETTING_LENGTH];
     pe_setting_text(s, "schedule", schedule);
     pe_setting_text(s, "freq_factors", divided);
-    const int is_divided = !strcmp(divided, "yes"), is_scaled = !is_one_of(schedule, own);
     settings[0] = 0;
-    if (is_scaled)
+    if (is_scaled(schedule))
         snprintf(settings, 2 * PE_SETTING_LENGTH, "%s.schedule=default ", s->part->name);
-    if (is_divided)
+    if (!strcmp(divided, "yes"))
         snprintf(settings + strlen(settings), PE_SETTING_LENGTH, "%s.freq_factors=no", s->part->name);
 }
 
@@ -173,8 +178,11 @@ static void name_them(pe_sketch *s, const waves *now)
         unfinished += now->length[m] > (double)s->data->length;
     }
     const char *rest = still ? pe_take_text(s, "; %lld do not turn", (long long)still) : "";
-    s->what = pe_take_text(s, "%lld of %lld wavelengths are longer than the context%s", (long long)unfinished,
-                           (long long)now->M, rest);
+    char        schedule[PE_SETTING_LENGTH];
+    pe_setting_text(s, "schedule", schedule);
+    s->what      = pe_take_text(s, "%s%s%lld of %lld wavelengths are longer than the context%s",
+                           is_scaled(schedule) ? schedule : "", is_scaled(schedule) ? ": " : "",
+                                (long long)unfinished, (long long)now->M, rest);
     s->unlearned = 1;
 }
 
@@ -192,8 +200,7 @@ posenc_status pe_make_wavelengths(pe_sketch *s, posenc_error *err)
     f->log_y   = 1;
     f->x_label = "pair of channels";
     f->y_label = "wavelength (tokens per turn)";
-    if (!status)
-        status = add_regimes(s, curves, &now, &before, err);
+    /* what dots are held against lies below them */
     if (!status && differ(&now, &before))
         status = add_rule(f, curves, pe_take_range(s, 0, 1, before.M), before.length, before.M,
                           "before scaling", err);
@@ -201,6 +208,8 @@ posenc_status pe_make_wavelengths(pe_sketch *s, posenc_error *err)
         status = add_context(s, f, curves, now.M, first, "first context", err);
     if (!status)
         status = add_context(s, f, curves, now.M, present, "context", err);
+    if (!status)
+        status = add_regimes(s, curves, &now, &before, err);
     name_them(s, &now);
     return status;
 }

@@ -330,6 +330,93 @@ static void a_lone_npy_is_q_unless_it_is_named_k(void **state)
     posenc_arrays_free(&set);
 }
 
+/* ---------------------------------------------------------------- models -------------------- */
+
+#define PEERS POSENC_SOURCE_DIR "/tests/golden/peers"
+
+static posenc_arrays queries(int64_t width)
+{
+    posenc_arrays set = {0};
+    add_filled(&set, "q", POSENC_F64, (const int64_t[]){1, H, L, width});
+    return set;
+}
+
+/* The numbers that the model's file holds, or means, as frequencies of their own: schedule=explicit. */
+static void add_frequencies(posenc_arrays *set, const char *path, const char *fact)
+{
+    posenc_error  err;
+    posenc_model *model;
+    if (posenc_model_read(&model, path, &err))
+        fail_msg("%s", err.message);
+    const posenc_fact *f = posenc_model_fact(posenc_model_group_at(model, 0), fact);
+    posenc_tensor     *t = posenc_arrays_add(set, "par_inv_freq", POSENC_F64, 1, &f->count);
+    memcpy(t->data, f->list, (size_t)f->count * sizeof *f->list);
+    posenc_model_free(model);
+}
+
+static void close_arrays(const posenc_arrays *a, const posenc_arrays *b, double factor)
+{
+    const posenc_tensor *x = array_of(a, "out_q"), *y = array_of(b, "out_q");
+    assert_int_equal(cli_element_count(x), cli_element_count(y));
+    for (int64_t i = 0; i < cli_element_count(x); i++)
+        assert_true(fabs(cli_element(x, i) - factor * cli_element(y, i)) <
+                    1e-11); /* positions x 2^-52 of w */
+}
+
+/* Divisors of a .gguf and both lists of a longrope reach the rotation; a magnitude of 1.19 is its own. */
+static void a_model_turns_by_the_frequencies_that_its_file_means(void **state)
+{
+    static const struct {
+        const char *file, *fact, *layout, *offset;
+        int64_t     width;
+        double      magnitude;
+    } rows[] = {
+        {PEERS "/gguf/llama32.gguf", "inv_freq", "layout=interleaved", "9", 64, 1},
+        {PEERS "/transformers5/phi3_longrope.json", "inv_freq", "layout=half", "9", 96, 1.19023807142380},
+        {PEERS "/transformers4/phi3_longrope.json", "inv_freq_long", "layout=half", "5000", 96,
+         1.19023807142380},
+        {PEERS "/transformers5/gpt_oss.json", "inv_freq", "layout=half", "9", 64, 1.34657359027997},
+        {PEERS "/safetensors/model.safetensors", "inv_freq", "layout=half", "9", 16, 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        posenc_arrays set = queries(rows[i].width);
+        write_arrays(&set, "in.npz");
+        posenc_arrays got = done((const char *const[]){"--config", rows[i].file, "--offset", rows[i].offset,
+                                                       "-i", input, "-o", output, NULL},
+                                 output);
+        add_frequencies(&set, rows[i].file, rows[i].fact);
+        write_arrays(&set, "in.npz");
+        posenc_arrays want =
+            done((const char *const[]){"--set", "schedule=explicit", "--set", rows[i].layout, "--offset",
+                                       rows[i].offset, "-i", input, "-o", output, NULL},
+                 output);
+        close_arrays(&got, &want, rows[i].magnitude);
+        posenc_arrays_free(&got);
+        posenc_arrays_free(&want);
+        posenc_arrays_free(&set);
+    }
+}
+
+/* A model of layout half, whose pairs somebody has put into complex numbers. */
+static void complex_numbers_are_pairs_of_a_model_of_any_layout(void **state)
+{
+    posenc_arrays set = queries(64);
+    (void)state;
+    write_arrays(&set, "in.npz");
+    posenc_arrays pairs =
+        done((const char *const[]){"--set", "schedule=linear,factor=4", "-i", input, "-o", output, NULL},
+             output);
+    make_complex(&set);
+    write_arrays(&set, "in.npz");
+    posenc_arrays numbers = done((const char *const[]){"--config", PEERS "/transformers5/llama_linear.json",
+                                                       "-i", input, "-o", output, NULL},
+                                 output);
+    numbers.items[0].is_complex = 0;
+    same_sets(&pairs, &numbers);
+    posenc_arrays_free(&set);
+}
+
 /* ---------------------------------------------------------------- what is refused ----------- */
 
 static void lose_both(posenc_arrays *set)
@@ -416,6 +503,28 @@ static void what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written(
         {NULL, {"rope", "xpos"}, "rotate: give one rotary encoding, or none for rope, not 2"},
         {NULL, {"rope[dim=10]"}, "dim=10 must be even and at most the head width 8"},
         {NULL, {"--set=base=0"}, "base"},
+        {NULL,
+         {"--config", PEERS "/transformers5/gemma3.json"},
+         "gemma3.json: its layers are rotated differently; choose one by --layer N: "
+         "rope[layout=half,dim=256,base=10000] "
+         "in layers 0-4, 6; rope[layout=half,dim=256,base=1000000] in layer 5\n"},
+        {NULL,
+         {"--config", PEERS "/transformers5/gemma3.json", "--layer=7"},
+         "--layer is 7; its layers are 0 to 6"},
+        {NULL,
+         {"--config", PEERS "/transformers5/gemma3.json", "--layer=5"},
+         "q is 8 wide but a head of " PEERS "/transformers5/gemma3.json 256; give whole heads"},
+        {NULL,
+         {"--config", PEERS "/transformers5/t5.json"},
+         "t5.json: no layer is rotated: its encoding is t5"},
+        {NULL,
+         {"--config", PEERS "/transformers5/bert.json"},
+         "no layer is rotated: its encoding is learned"},
+        {NULL, {"--config", PEERS "/transformers5/none.json"}, "none.json: "},
+        {NULL,
+         {"--config", PEERS "/transformers5/bert.json", "rope"},
+         "rope and --config both say how to rotate"},
+        {NULL, {"--layer=1"}, "--layer chooses in a model; give it by --config F"},
         {NULL, {"--heads-layout=hbld"}, "--heads-layout is \"hbld\"; it must be bhld or blhd"},
         {NULL, {"--offset=1.5"}, "--offset is \"1.5\"; it must be a whole number"},
         {NULL, {"-o", "there.csv"}, "the output there.csv must end in .npz or .npy, or be -"},
@@ -463,6 +572,8 @@ int main(void)
         cmocka_unit_test_teardown(what_is_turned_back_is_what_it_was, scratch_clear),
         cmocka_unit_test_teardown(queries_and_keys_stand_where_their_arrays_say, scratch_clear),
         cmocka_unit_test_teardown(a_lone_npy_is_q_unless_it_is_named_k, scratch_clear),
+        cmocka_unit_test_teardown(a_model_turns_by_the_frequencies_that_its_file_means, scratch_clear),
+        cmocka_unit_test_teardown(complex_numbers_are_pairs_of_a_model_of_any_layout, scratch_clear),
         cmocka_unit_test_teardown(what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written,
                                   scratch_clear),
         cmocka_unit_test_teardown(what_nobody_asked_for_is_named, scratch_clear),
