@@ -94,19 +94,36 @@ static int print_all(void)
 
 /* ---------------------------------------------------------------- one encoding --------------- */
 
-enum { MOST_ROWS = 64 };
+enum { MOST_ROWS = 64, WIDE_RANGE = 44, PROSE = 640 };
+
+/* Many words make a column too wide: they open the prose instead, where they can wrap. */
+static const char *range_cell(const posenc_setting_info *s, char prose[PROSE])
+{
+    size_t used = 0;
+    if (strlen(or_dash(s->range)) <= WIDE_RANGE) {
+        snprintf(prose, PROSE, "%s", s->meaning);
+        return or_dash(s->range);
+    }
+    for (const char *at = s->range; *at && used < PROSE - 4; at++)
+        used += (size_t)snprintf(prose + used, PROSE - used, *at == '|' ? " | " : "%c", *at);
+    snprintf(prose + used, PROSE - used, "; %s", s->meaning);
+    return "a word";
+}
 
 static void print_settings(const char *head, const posenc_setting_info *settings, int count)
 {
-    row rows[MOST_ROWS];
+    row  rows[MOST_ROWS];
+    char prose[MOST_ROWS][PROSE];
     if (!count)
         return;
     count = count < MOST_ROWS ? count : MOST_ROWS - 1;
     printf("\n%s\n", head);
     rows[0] = (row){{"NAME", "TYPE", "DEFAULT", "RANGE", "MEANING"}};
-    for (int i = 0; i < count; i++)
-        rows[i + 1] = (row){{settings[i].name, settings[i].type, or_dash(settings[i].standard),
-                             or_dash(settings[i].range), settings[i].meaning}};
+    for (int i = 0; i < count; i++) {
+        const char *range = range_cell(&settings[i], prose[i]);
+        rows[i + 1] =
+            (row){{settings[i].name, settings[i].type, or_dash(settings[i].standard), range, prose[i]}};
+    }
     print_table(rows, count + 1, 5, 2);
 }
 
@@ -135,11 +152,19 @@ static void example_subject(posenc_place place, const posenc_example *e, char te
     }
 }
 
+/* Long settings open the prose, as long ranges do. */
+static const char *settings_cell(const posenc_example *e, char prose[PROSE])
+{
+    const int is_wide = strlen(or_dash(e->settings)) > WIDE_RANGE;
+    snprintf(prose, PROSE, "%s%s%s", is_wide ? e->settings : "", is_wide ? ": " : "", e->source);
+    return is_wide ? "at the right" : or_dash(e->settings);
+}
+
 static void print_examples(const posenc_encoding_info *info)
 {
     const posenc_example *examples;
     row                   rows[MOST_ROWS];
-    char                  subjects[MOST_ROWS][CELL], values[MOST_ROWS][CELL];
+    char                  subjects[MOST_ROWS][CELL], values[MOST_ROWS][CELL], prose[MOST_ROWS][PROSE];
     int                   count = posenc_examples(info->name, &examples);
     if (count <= 0)
         return;
@@ -149,7 +174,8 @@ static void print_examples(const posenc_encoding_info *info)
     for (int i = 0; i < count; i++) {
         example_subject(info->place, &examples[i], subjects[i]);
         snprintf(values[i], CELL, "%.15g", examples[i].value);
-        rows[i + 1] = (row){{or_dash(examples[i].settings), subjects[i], values[i], examples[i].source}};
+        const char *with = settings_cell(&examples[i], prose[i]);
+        rows[i + 1]      = (row){{with, subjects[i], values[i], prose[i]}};
     }
     print_table(rows, count + 1, 4, 2);
 }

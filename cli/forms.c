@@ -229,13 +229,6 @@ static double largest(const posenc_tensor *x)
     return most;
 }
 
-/* How far an angle may be off: four times what the last bit of a frequency does, as the manifest
-   says; where it is silent, the last bit of the largest angle. */
-static double angle_slack(const cli_trial *t, const posenc_tensor *angles)
-{
-    return t->c->angle_ulp > 0 ? 4 * t->c->angle_ulp : ldexp(largest(angles), -52);
-}
-
 /* The present length: one more than the largest coordinate of the whole batch. */
 static double present_length(const posenc_tensor *pos)
 {
@@ -254,6 +247,17 @@ static const posenc_tensor *exact_param(const cli_trial *t, const char *name)
     return NULL;
 }
 
+/* How far an angle may be off: four times what the last bit of a frequency does, as the manifest
+   says; where it is silent, the last bit of the largest angle. Frequencies that are given are the very same. */
+static double angle_slack(const cli_trial *t, const posenc_tensor *angles)
+{
+    static const char *const given[] = {"inv_freq", "freq_matrix", "inv_freq32", "theta_scale32"};
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (exact_param(t, given[i]))
+            return 0;
+    return t->c->angle_ulp > 0 ? 4 * t->c->angle_ulp : ldexp(largest(angles), -52);
+}
+
 /* The frequency of each pair; those of a matrix are its parameter. */
 static posenc_status compare_frequencies(cli_trial *t, const posenc_tensor *pos, void *work)
 {
@@ -267,7 +271,7 @@ static posenc_status compare_frequencies(cli_trial *t, const posenc_tensor *pos,
     posenc_tensor w = cli_trial_make(t, POSENC_F64, 1, &M), room = cli_trial_make(t, POSENC_U8, 1, &bytes),
                   m           = posenc_tensor_contiguous(&magnitude, POSENC_F64, 0, NULL);
     posenc_rotary_pair *pairs = room.data;
-    if (!t->status && posenc_rotary_pairs(t->plan, t->exact, present_length(pos), pairs, work, &err))
+    if (!t->status && posenc_rotary_pairs(t->plan, t->params, present_length(pos), pairs, work, &err))
         return cli_trial_refused(t, &err);
     for (int64_t i = 0; !t->status && i < M; i++)
         ((double *)w.data)[i] = pairs[i].w;
@@ -291,7 +295,7 @@ static posenc_tensor compare_angles(cli_trial *t, const posenc_tensor *pos, void
     posenc_tensor angles =
                       cli_trial_make(t, POSENC_F64, 3, (const int64_t[3]){pos->shape[0], pos->shape[1], M}),
                   factors = cli_trial_make(t, POSENC_F64, 2, pos->shape);
-    if (!t->status && posenc_rotary_angles(t->plan, t->exact, &positions, &angles, &factors, work, &err))
+    if (!t->status && posenc_rotary_angles(t->plan, t->params, &positions, &angles, &factors, work, &err))
         cli_trial_refused(t, &err);
     cli_trial_compare(t, CLI_PREPARED, "out_angle", &angles, 0);
     cli_trial_compare(t, CLI_INDEX, "out_angle32", &angles, 0);
@@ -318,7 +322,6 @@ static posenc_status run_rotation_back(cli_trial *t, const posenc_rotate_io *io,
     return t->status;
 }
 
-/* Frequencies that are parameters stay in double whichever executor turns: angles are prepared there. */
 posenc_status cli_run_rotation(cli_trial *t)
 {
     static const char *const needed[] = {"in_q", "in_k", "in_pos", NULL};
@@ -346,7 +349,7 @@ posenc_status cli_run_rotation(cli_trial *t)
     const double           angle     = t->status ? 0 : angle_slack(t, &angles);
     const posenc_positions positions = cli_trial_positions(t, "in_pos");
     posenc_rotate_io       io        = rotation(t, "in_q", "in_k", positions, positions);
-    io.params                        = t->exact;
+    io.params                        = t->params;
     if (!t->status && posenc_rotate(t->plan, &io, work, &err))
         return cli_trial_refused(t, &err);
     cli_trial_compare(t, CLI_OUTPUT, "out_q", &io.to_q, angle);
@@ -365,6 +368,7 @@ static posenc_status compare_turned(cli_trial *t, const posenc_attend_in *in, vo
     if (!cli_trial_has(t, "out_q_rot") || !posenc_encoding_part(t->e, POSENC_ROTARY))
         return t->status;
     posenc_rotate_io io = rotation(t, "in_q", "in_k", in->q_pos, in->k_pos);
+    io.params           = in->params;
     if (!t->status && posenc_rotate(t->plan, &io, work, &err))
         return cli_trial_refused(t, &err);
     cli_trial_compare(t, CLI_OUTPUT, "out_q_rot", &io.to_q, 0);

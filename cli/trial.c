@@ -292,6 +292,16 @@ posenc_status cli_trial_initial(cli_trial *t, const posenc_dims *dims, posenc_dt
     return t->status;
 }
 
+/* Does parameter i belong to the rotary part? */
+static int is_rotary(const cli_trial *t, int i)
+{
+    const posenc_encoding_info *part = posenc_encoding_part(t->e, POSENC_ROTARY);
+    for (int n = 0; part && n < part->param_count; n++)
+        if (&part->params[n] == posenc_param_describe(t->e, i))
+            return 1;
+    return 0;
+}
+
 posenc_status cli_trial_params(cli_trial *t)
 {
     memset(t->dparams, 0, sizeof t->dparams);
@@ -302,6 +312,8 @@ posenc_status cli_trial_params(cli_trial *t)
         take_param(t, &t->exact[i], i);
         if (find_joined(t, "g_", posenc_param_name(t->e, i)))
             t->dparams[i] = cli_trial_make_like(t, t->with->dtype, &t->params[i]);
+        if (is_rotary(t, i))
+            t->params[i] = t->exact[i];
     }
     return t->status;
 }

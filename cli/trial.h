@@ -58,7 +58,8 @@ posenc_status cli_trial_plan(cli_trial *t, const posenc_dims *dims, int mask);
 /* All parameters as the encoding's source initialises them. */
 posenc_status cli_trial_initial(cli_trial *t, const posenc_dims *dims, posenc_dtype dtype,
                                 posenc_tensor *params);
-/* t->params and t->exact: initial values, then those of the file; t->dparams where the file has a gradient. */
+/* t->params and t->exact: initial values, then those of the file; t->dparams where the file has a gradient. Frequencies of
+   a rotation stay in double in both: angles are prepared there, whichever executor runs. */
 posenc_status cli_trial_params(cli_trial *t);
 
 /* Measures an array against the file's of that name, if it has one; shapes may differ in leading

@@ -37,7 +37,8 @@
  *   - Keys and values that a mask hides are multiplied by zero, not skipped: they must be finite.
  *   - A call that fails has written nothing to its outputs; `err` (may be NULL) says why.
  *   - Parameters are tensors of the caller, F32 or F64, contiguous, numbered as posenc_param_describe numbers them. A run
- *     looks at those of the parts it computes (posenc_rows: input; posenc_attend: score, weight); others may be empty.
+ *     looks at those of the parts it computes (posenc_rows: input; posenc_rotate: rotary; posenc_attend: all but
+ *     input); others may be empty.
  *   - Every object may be shared between threads; two runs at once need two workspaces.
  */
 #ifndef POSENC_POSENC_H
@@ -509,7 +510,7 @@ POSENC_API posenc_status posenc_rotary_angles(const posenc_plan *plan, const pos
 /* Keys that one plan turned at from_pos, turned on to where another plan would have put them at to_pos: a cache whose
    frequencies follow the length (dynamic, longrope), or whose positions move (a context shift: the same plan twice). Each
    pair is turned by the difference of its exact angles and multiplied by the ratio of the magnitudes, in double, and stored
-   once. k, to_k [B,G,L,D], the same tensor or not; both plans rotate the same channels in as many pairs. Schedules without
+   once. k, to_k [B,G,L,D], the same tensor or not; both plans pair the same channels (layout_out may differ). Schedules without
    `length` take the largest position of their own positions and one. Workspace: the FORWARD bytes of both plans together.
    Errors: SHAPE (plans that do not fit), and as posenc_rotate. */
 typedef struct posenc_reroute_io {

@@ -84,7 +84,7 @@ static void turn_block(void *context, int64_t index, int thread)
     float        *table = j->tables + thread * table_size(j->plan), *row = j->rows + thread * (D + PE_LANES);
     const int     wide = j->from.dtype == POSENC_F64;
     if (!wide)
-        pe_turn_table(table, j->turn, &j->pos, b, s0, n);
+        pe_turn_table(table, j->turn, &j->pos, b, s0, n, j->plan->kernels);
     for (int64_t h = 0; h < j->from.shape[1]; h++)
         for (int64_t s = 0; s < n; s++) {
             if (wide)
@@ -281,6 +281,17 @@ static void reroute_element(void *context, int64_t index, int thread)
     }
 }
 
+/* Do both turn the same channels in the same pairs? What is paired differently cannot be turned on. */
+static int pairs_are_equal(const pe_turn *a, const pe_turn *b)
+{
+    if (a->M != b->M || a->first != b->first || a->layout != b->layout || a->blocks != b->blocks)
+        return 0;
+    for (int i = 0; i <= a->blocks; i++)
+        if (a->start[i] != b->start[i])
+            return 0;
+    return 1;
+}
+
 static posenc_status check_reroute(const posenc_plan *from, const posenc_plan *to, reroute *w,
                                    posenc_error *err)
 {
@@ -293,13 +304,10 @@ static posenc_status check_reroute(const posenc_plan *from, const posenc_plan *t
             err, POSENC_SHAPE,
             "reroute: the plans have %lld and %lld key heads of width %lld and %lld; they must be equal",
             (long long)from->dims.G, (long long)to->dims.G, (long long)from->dims.D, (long long)to->dims.D);
-    if (!status && (from->turn.M != to->turn.M || from->turn.first != to->turn.first))
-        status = pe_fail(
-            err, POSENC_SHAPE,
-            "reroute: the plans rotate channels from %lld and %lld on, in %lld and %lld pairs; they must "
-            "be equal",
-            (long long)from->turn.first, (long long)to->turn.first, (long long)from->turn.M,
-            (long long)to->turn.M);
+    if (!status && !pairs_are_equal(&from->turn, &to->turn))
+        status =
+            pe_fail(err, POSENC_SHAPE,
+                    "reroute: the plans pair different channels; dim, offset_dim and layout must be equal");
     if (!status)
         status = check_rows(to, &w->io->k, &w->io->to_k, to->dims.G, names, err);
     if (!status)

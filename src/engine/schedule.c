@@ -50,15 +50,13 @@ static double ntk_mixed(const pe_frequencies *f, int64_t m, int64_t j, int64_t d
     return rounded(f, slowed(f, f->base, 1, j, d) / rounded(f, exp(x)));
 }
 
-/* Beyond the longest trained length the base grows with the present one. */
+/* Beyond the longest trained length the base grows with the present one. The Python code has the base in double too. */
 static double dynamic(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
 {
     (void)m;
-    const double longest  = fmax(f->length, f->max_length);
-    const double share    = rounded(f, rounded(f, f->factor * longest) / f->max_length);
-    const double stretch  = rounded(f, share - (f->factor - 1));
-    const double exponent = (double)d / (double)(d - 2);
-    return slowed(f, rounded(f, f->base * rounded(f, pow(stretch, exponent))), 1, j, d);
+    const double longest = fmax(f->length, f->max_length);
+    const double stretch = f->factor * longest / f->max_length - (f->factor - 1);
+    return slowed(f, f->base * pow(stretch, (double)d / (double)(d - 2)), 1, j, d);
 }
 
 /* The number of the pair that turns `turns` times within the trained length; not a whole number. */

@@ -96,10 +96,11 @@ static void fill_turn_tables(const pe_tiles *T)
     const pe_attention *a = T->a;
     const pe_problem   *p = &a->sizes;
     for (int64_t b = 0; b < T->q_batches; b++)
-        pe_turn_table(T->q_table + b * p->Lq * pe_turn_width(a->turn), a->turn, &a->q_turn, b, 0, p->Lq);
+        pe_turn_table(T->q_table + b * p->Lq * pe_turn_width(a->turn), a->turn, &a->q_turn, b, 0, p->Lq,
+                      a->kernels);
     for (int64_t b = 0; b < T->k_batches; b++)
         pe_turn_table(T->k_table + b * p->Lk * pe_turn_width(a->turn_keys), a->turn_keys, &a->k_turn, b, 0,
-                      p->Lk);
+                      p->Lk, a->kernels);
 }
 
 pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)

@@ -251,25 +251,61 @@ int64_t pe_turn_width(const pe_turn *turn)
     return 2 * turn->M + (turn->temperature != PE_NO_TEMPERATURE);
 }
 
+enum { CHUNK = 64 }; /* pairs whose cosines are made together */
+
+/* Cosines and sines of n pairs from m on, as turn_of has them. */
+static void turn_chunk(const pe_turn *turn, int64_t m, int64_t n, const double at[], running *walk,
+                       const pe_kernels *kernels, double cosine[], double sine[])
+{
+    const pe_frequency one = pe_frequency_of(1);
+    double             p[CHUNK];
+    if (turn->is_matrix && turn->angles == PE_EXACT) {
+        for (int64_t i = 0; i < n; i++)
+            turn_of(turn, m + i, at, walk, &cosine[i], &sine[i]);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        p[i] = turn->angles == PE_EXACT     ? at[turn->axis[m + i]]
+               : turn->angles == PE_FLOAT32 ? angle_in_float(turn, m + i, at)
+                                            : angle_of_ggml(turn, m + i, at, walk);
+    if (turn->angles == PE_EXACT)
+        kernels->cosines(p, &turn->k[m].k_hi, 1, cosine, sine, n);
+    else
+        kernels->cosines(p, &one.k_hi, 0, cosine, sine, n);
+    for (int64_t i = 0; i < n; i++) {
+        const double f = factor(turn, m + i, at[0]);
+        cosine[i]      = as_number(turn->table_type, cosine[i] * f);
+        sine[i]        = as_number(turn->table_type, sine[i] * f) * turn->sense;
+    }
+}
+
+/* The pairs of block i into its part of a row: cosines, then sines. */
+static void fill_block(float *to, const pe_turn *turn, int i, const double at[], running *walk,
+                       const pe_kernels *kernels)
+{
+    const int64_t pairs = turn->start[i + 1] - turn->start[i];
+    for (int64_t m = 0; m < pairs; m += CHUNK) {
+        const int64_t n = pairs - m < CHUNK ? pairs - m : CHUNK;
+        double        cosine[CHUNK], sine[CHUNK];
+        turn_chunk(turn, turn->start[i] + m, n, at, walk, kernels, cosine, sine);
+        for (int64_t c = 0; c < n; c++) {
+            to[m + c]         = (float)cosine[c];
+            to[m + c + pairs] = (float)sine[c];
+        }
+    }
+}
+
 void pe_turn_table(float *table, const pe_turn *turn, const posenc_positions *pos, int64_t b, int64_t s0,
-                   int64_t n)
+                   int64_t n, const pe_kernels *kernels)
 {
     const int64_t width = pe_turn_width(turn);
     for (int64_t s = 0; s < n; s++) {
         double  at[PE_MAX_AXES];
         float  *row = table + s * width;
-        running w;
+        running walk;
         pe_turn_place(turn, pos, b, s0 + s, at);
-        for (int i = 0; i < turn->blocks; i++) {
-            const int64_t pairs = turn->start[i + 1] - turn->start[i];
-            float        *to    = row + 2 * turn->start[i];
-            for (int64_t m = 0; m < pairs; m++) {
-                double cosine, sine;
-                turn_of(turn, turn->start[i] + m, at, &w, &cosine, &sine);
-                to[m]         = (float)cosine;
-                to[m + pairs] = (float)sine;
-            }
-        }
+        for (int i = 0; i < turn->blocks; i++)
+            fill_block(row + 2 * turn->start[i], turn, i, at, &walk, kernels);
         if (width > 2 * turn->M)
             row[2 * turn->M] = (float)pe_turn_temperature(turn, at);
     }

@@ -97,7 +97,7 @@ double pe_turn_temperature(const pe_turn *turn, const double at[]);
 int64_t pe_turn_width(const pe_turn *turn);
 /* Table rows for elements s0 .. s0+n-1 of batch item b. The kernels may read PE_LANES floats beyond the last row. */
 void pe_turn_table(float *table, const pe_turn *turn, const posenc_positions *pos, int64_t b, int64_t s0,
-                   int64_t n);
+                   int64_t n, const pe_kernels *kernels);
 
 /* One row of `width` doubles in place; sign +1, or -1: back, the transpose of forward. */
 void pe_turn_row(double *x, int64_t width, const pe_turn *turn, const double at[], double sign);

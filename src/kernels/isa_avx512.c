@@ -5,10 +5,12 @@
 
 #include <stddef.h>
 
+#include "base/quarter.h"
 #include "kernels/kernels.h"
 #include "kernels/vec_avx512.h"
 
 #include "kernels/product.inc"
 #include "kernels/attend.inc"
 #include "kernels/rotate.inc"
+#include "kernels/cosines.inc"
 #include "kernels/table.inc"

@@ -2,7 +2,7 @@
 /*
  * kernels.h: the contract book of the hot loops
  *
- * Kernels take floats, strides and counts, return void and cannot fail: all checking was done when the run began.
+ * Kernels take floats (one of them doubles), strides and counts, return void and cannot fail: all checking was done when the run began.
  * Each is written once (*.inc) against the small vector layer vec_*.h and compiled once per instruction set; a
  * plan holds the table that dispatch.c chose. Strides are in elements. "Padded" means: rows may be read and
  * written up to the next multiple of PE_LANES columns, and the machine allocated them so.
@@ -126,6 +126,16 @@ typedef void pe_dot_rows_fn(float *out, const float *x, int64_t x_stride, const 
 typedef void pe_rotate_fn(float *x, int64_t x_stride, const float *table, int64_t t_stride, int64_t R,
                           int64_t M, float sign);
 
+/*
+ * cosines: of exact angles, in double
+ *
+ * Formula  cosine[i], sine[i] of position[i] * (k[2*i*step] + k[2*i*step + 1]) quarter turns: base/quarter.h, the same bits
+ * Shapes   position, cosine, sine [n]; k pairs of doubles, `step` pairs apart (0: one for all)
+ * Speed    n loops without branches: the limit is that of double fused multiply-adds, 20 for an angle
+ */
+typedef void pe_cosines_fn(const double *position, const double *k, int64_t step, double *cosine,
+                           double *sine, int64_t n);
+
 typedef struct pe_kernels {
     const char            *isa;
     pe_product_fn         *product;
@@ -141,6 +151,7 @@ typedef struct pe_kernels {
     pe_diagonal_sums_fn   *diagonal_sums;
     pe_dot_rows_fn        *dot_rows;
     pe_rotate_fn          *rotate_half, *rotate_interleaved;
+    pe_cosines_fn         *cosines;
 } pe_kernels;
 
 /* The best table this processor can run, or the one POSENC_ISA names ("plain", "avx2", "avx512"). */
