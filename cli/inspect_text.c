@@ -182,25 +182,26 @@ static void put_magnitude(const posenc_model_group *g)
 
 /* ---------------------------------------------------------------- the tables ---------------- */
 
-static void put_wave(double w, int64_t context)
+/* Frequency, wavelength and turns; the last column of a line has no width. */
+static void put_wave(double w, int64_t context, int is_last)
 {
-    if (fabs(w) < 1e-20)
-        printf("  %-16.9g  %-14s", w, "never");
-    else
-        printf("  %-16.9g  %-14.9g", w, TAU / fabs(w));
+    char wavelength[TEXT] = "never", turns[TEXT] = "";
+    if (fabs(w) >= 1e-20)
+        snprintf(wavelength, TEXT, "%.9g", TAU / fabs(w));
     if (context)
-        printf("  %-12.6g", fabs(w) * (double)context / TAU);
+        snprintf(turns, TEXT, "  %.6g", fabs(w) * (double)context / TAU);
+    printf("  %-16.9g  %-*s%-*s", w, is_last && !context ? 0 : 14, wavelength, is_last ? 0 : 14, turns);
 }
 
 static void put_frequencies(const posenc_fact *w, const posenc_fact *far, int64_t context)
 {
-    printf("\n  %-5s  %-16s  %-14s%s%s\n", "PAIR", "FREQUENCY", "WAVELENGTH", context ? "  TURNS" : "",
-           far ? "         LONG: FREQUENCY, WAVELENGTH, TURNS" : "");
+    printf("\n  %-5s  %-16s  %-*s%-*s%s\n", "PAIR", "FREQUENCY", far || context ? 14 : 0, "WAVELENGTH",
+           far ? 14 : 0, context ? "  TURNS" : "", far ? "  LONG: FREQUENCY  WAVELENGTH      TURNS" : "");
     for (int64_t m = 0; m < w->count; m++) {
         printf("  %-5lld", (long long)m);
-        put_wave(w->list[m], context);
+        put_wave(w->list[m], context, !far);
         if (far)
-            put_wave(far->list[m], context);
+            put_wave(far->list[m], context, 1);
         putchar('\n');
     }
 }

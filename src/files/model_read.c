@@ -101,14 +101,18 @@ static char *config_beside(const char *path)
 
 static posenc_status read_beside(posenc_model **model, const char *path, posenc_error *err)
 {
-    FILE         *stream;
-    int           is_regular;
-    int64_t       size;
-    char         *name = config_beside(path);
-    posenc_status status =
-        name ? pe_open_input(&stream, &is_regular, &size, name, err)
-             : pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory for a name");
-    if (!status) {
+    FILE        *stream;
+    int          is_regular;
+    int64_t      size;
+    posenc_error why;
+    char        *name = config_beside(path);
+    if (!name)
+        return pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory for a name");
+    posenc_status status = pe_open_input(&stream, &is_regular, &size, name, &why);
+    if (status)
+        pe_file_fail(err, status, (pe_origin){path, NULL},
+                     "its rotation stands in the config.json beside it: %.120s", why.message);
+    else {
         status = read_whole(model, stream, LONGEST_CONFIG, name, "safetensors", err);
         pe_close_input(stream);
     }

@@ -81,12 +81,33 @@ static void manifests_from_strangers_are_read_or_refused(void **state)
     run_corpus(fuzz_manifest, CORPUS "manifest");
 }
 
+static void configurations_from_strangers_are_read_or_refused(void **state)
+{
+    (void)state;
+    run_corpus(fuzz_config, CORPUS "config");
+}
+
+static void ggufs_from_strangers_are_read_or_refused(void **state)
+{
+    (void)state;
+    run_corpus(fuzz_gguf, CORPUS "gguf");
+}
+
+static void headers_of_strangers_are_accepted_or_refused(void **state)
+{
+    (void)state;
+    run_corpus(fuzz_header, CORPUS "header");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arrays_from_strangers_are_read_or_refused),
         cmocka_unit_test(tensors_from_strangers_are_read_or_refused),
         cmocka_unit_test(manifests_from_strangers_are_read_or_refused),
+        cmocka_unit_test(configurations_from_strangers_are_read_or_refused),
+        cmocka_unit_test(ggufs_from_strangers_are_read_or_refused),
+        cmocka_unit_test(headers_of_strangers_are_accepted_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,8 @@
  * targets.h: what a fuzzer throws its bytes at
  *
  * Each target parses bytes as a file that a stranger sent, and then touches all that came out, so
- * that a size which was believed too early is found by the sanitizer. fuzz_arrays.c,
- * fuzz_safetensors.c and fuzz_manifest.c are the same targets for libFuzzer; tests/files/test_fuzz_corpus.c runs them on
+ * that a size which was believed too early is found by the sanitizer. Each fuzz_NAME.c beside this file is
+ * the same target for libFuzzer; tests/files/test_fuzz_corpus.c runs them on
  * the corpus and on changed copies of it, in every test run.
  */
 #ifndef TESTS_FUZZ_TARGETS_H
@@ -12,6 +12,7 @@
 
 #include "files/arrays.h"
 #include "files/manifest.h"
+#include "files/model_read.h"
 #include "files/npy.h"
 
 #include <stdlib.h>
@@ -83,6 +84,67 @@ static inline void fuzz_manifest(const unsigned char *bytes, size_t n)
     }
     (void)sum;
     posenc_cases_free(&cases);
+}
+
+static inline unsigned touch_group(const posenc_model_group *g)
+{
+    unsigned sum = (unsigned)strlen(g->spec) + (unsigned)strlen(g->encoding);
+    for (int64_t i = 0; i < g->layer_count; i++)
+        sum += (unsigned)g->layers[i];
+    for (int i = 0; i < g->param_count; i++)
+        sum += touch(g->params[i].tensor.data, pe_tensor_bytes(&g->params[i].tensor));
+    for (int i = 0; i < g->fact_count; i++) {
+        const posenc_fact *f = &g->facts[i];
+        require(f->name && f->rule);
+        sum += touch(f->list, (size_t)f->count * sizeof *f->list) + (unsigned)(f->text ? strlen(f->text) : 0);
+    }
+    return sum;
+}
+
+static inline void touch_model(const posenc_model *model)
+{
+    const posenc_model_info *info = posenc_model_describe(model);
+    volatile unsigned        sum  = (unsigned)strlen(info->encoding);
+    for (int i = 0; i < info->group_count; i++)
+        sum += touch_group(posenc_model_group_at(model, i));
+    for (int i = 0; i < info->warning_count; i++)
+        sum += (unsigned)strlen(posenc_model_warning_at(model, i)->sentence);
+    require(posenc_model_group_of(model, 0) < info->group_count);
+    (void)sum;
+}
+
+/* config.json and .gguf: the first bytes say which. */
+static inline void fuzz_model(const unsigned char *bytes, size_t n, const char *path)
+{
+    posenc_model       *model  = NULL;
+    posenc_error        err    = {0};
+    const posenc_status status = pe_modelfile_parse(&model, bytes, n, path, &err);
+    if (status)
+        require_sentence(status, &err);
+    require(!status == (model != NULL));
+    if (model)
+        touch_model(model);
+    posenc_model_free(model);
+}
+
+static inline void fuzz_config(const unsigned char *bytes, size_t n)
+{
+    fuzz_model(bytes, n, "fuzzed.json");
+}
+
+static inline void fuzz_gguf(const unsigned char *bytes, size_t n)
+{
+    fuzz_model(bytes, n, "fuzzed.gguf");
+}
+
+/* The header of a .safetensors of any types. */
+static inline void fuzz_header(const unsigned char *bytes, size_t n)
+{
+    const pe_source     source = pe_source_of_bytes(bytes, (int64_t)n, "fuzzed.safetensors");
+    posenc_error        err    = {0};
+    const posenc_status status = pe_safetensors_check(&source, &err);
+    if (status)
+        require_sentence(status, &err);
 }
 
 #endif

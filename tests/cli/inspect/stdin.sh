@@ -1,0 +1,1 @@
+posenc inspect - <"$SOURCE/tests/golden/configs/gpt2.json"

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading GGUF: what the keys mean, and that a file which lies about itself is refused
+ *
+ * Files are put together here, value by value; whole ones as gguf-py writes them are compared by tests/cli/inspect.
+ */
+#include "files/model_read.h"
+
+#include "scratch.h"
+
+enum { MOST = 8192, F32 = 0, F16 = 1 };
+
+typedef struct file {
+    unsigned char bytes[MOST], values[MOST], entries[MOST], data[MOST];
+    size_t        size, value_size, entry_size, data_size;
+    uint64_t      value_count, tensor_count;
+} file;
+
+static void put(unsigned char *to, size_t *size, const void *from, size_t n)
+{
+    assert_true(*size + n <= MOST);
+    memcpy(to + *size, from, n);
+    *size += n;
+}
+
+static void put_u32(unsigned char *to, size_t *size, uint32_t x)
+{
+    put(to, size, &x, sizeof x);
+}
+
+static void put_u64(unsigned char *to, size_t *size, uint64_t x)
+{
+    put(to, size, &x, sizeof x);
+}
+
+static void put_text(unsigned char *to, size_t *size, const char *text)
+{
+    put_u64(to, size, strlen(text));
+    put(to, size, text, strlen(text));
+}
+
+static void put_key(file *f, const char *key, uint32_t type)
+{
+    put_text(f->values, &f->value_size, key);
+    put_u32(f->values, &f->value_size, type);
+    f->value_count++;
+}
+
+static void add_word(file *f, const char *key, const char *word)
+{
+    put_key(f, key, 8);
+    put_text(f->values, &f->value_size, word);
+}
+
+static void add_whole(file *f, const char *key, uint32_t x)
+{
+    put_key(f, key, 4);
+    put_u32(f->values, &f->value_size, x);
+}
+
+static void add_real(file *f, const char *key, float x)
+{
+    put_key(f, key, 6);
+    put(f->values, &f->value_size, &x, sizeof x);
+}
+
+static void add_list(file *f, const char *key, const uint32_t *list, uint64_t n)
+{
+    put_key(f, key, 9);
+    put_u32(f->values, &f->value_size, 4);
+    put_u64(f->values, &f->value_size, n);
+    put(f->values, &f->value_size, list, n * sizeof *list);
+}
+
+static void add_tensor(file *f, const char *name, const float *x, uint64_t n, uint32_t type)
+{
+    put_text(f->entries, &f->entry_size, name);
+    put_u32(f->entries, &f->entry_size, 1);
+    put_u64(f->entries, &f->entry_size, n);
+    put_u32(f->entries, &f->entry_size, type);
+    put_u64(f->entries, &f->entry_size, f->data_size);
+    put(f->data, &f->data_size, x, n * sizeof *x);
+    f->tensor_count++;
+}
+
+/* Values, entries and data, one after the other. */
+static void join(file *f, uint32_t version)
+{
+    static const unsigned char none[32] = {0};
+    f->size                             = 0;
+    put(f->bytes, &f->size, "GGUF", 4);
+    put_u32(f->bytes, &f->size, version);
+    put_u64(f->bytes, &f->size, f->tensor_count);
+    put_u64(f->bytes, &f->size, f->value_count);
+    put(f->bytes, &f->size, f->values, f->value_size);
+    put(f->bytes, &f->size, f->entries, f->entry_size);
+    if (f->tensor_count)
+        put(f->bytes, &f->size, none, (32 - f->size % 32) % 32);
+    put(f->bytes, &f->size, f->data, f->data_size);
+}
+
+static posenc_status parse(posenc_model **model, const file *f, posenc_error *err)
+{
+    *model = NULL;
+    return pe_modelfile_parse(model, f->bytes, f->size, "dir/m.gguf", err);
+}
+
+static posenc_model *read_file(file *f)
+{
+    posenc_model *model;
+    posenc_error  err;
+    join(f, 3);
+    if (parse(&model, f, &err))
+        fail_msg("%s", err.message);
+    return model;
+}
+
+static void refused(file *f, uint32_t version, const char *part)
+{
+    posenc_model *model;
+    posenc_error  err;
+    join(f, version);
+    assert_int_equal(parse(&model, f, &err), POSENC_FORMAT);
+    assert_null(model);
+    assert_null(strchr(err.message, '\n'));
+    if (!strstr(err.message, part))
+        fail_msg("\"%s\" does not say \"%s\"", err.message, part);
+}
+
+/* A model of 4 heads of 16, 8 layers; the keys begin with the architecture. */
+static file sized(const char *architecture)
+{
+    static const struct {
+        const char *key;
+        uint32_t    value;
+    } sizes[] = {
+        {"block_count", 8}, {"embedding_length", 64}, {"attention.head_count", 4}, {"context_length", 4096}};
+    file f = {0};
+    add_word(&f, "general.architecture", architecture);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        char key[80];
+        snprintf(key, sizeof key, "%s.%s", architecture, sizes[i].key);
+        add_whole(&f, key, sizes[i].value);
+    }
+    return f;
+}
+
+static const posenc_fact *fact(const posenc_model *model, int group, const char *name)
+{
+    const posenc_model_group *g = posenc_model_group_at(model, group);
+    const posenc_fact        *f = g ? posenc_model_fact(g, name) : NULL;
+    if (!f)
+        fail_msg("there is no fact %s in group %d", name, group);
+    return f;
+}
+
+static int warns(const posenc_model *model, const char *code)
+{
+    for (int i = 0; i < posenc_model_describe(model)->warning_count; i++)
+        if (!strcmp(posenc_model_warning_at(model, i)->code, code))
+            return 1;
+    return 0;
+}
+
+/* ---------------------------------------------------------------- what keys mean ------------ */
+
+static void the_layout_is_the_architectures(void **state)
+{
+    file          llama = sized("llama"), qwen = sized("qwen2");
+    posenc_model *a = read_file(&llama), *b = read_file(&qwen);
+    (void)state;
+    assert_string_equal(fact(a, 0, "layout")->text, "interleaved");
+    assert_string_equal(fact(b, 0, "layout")->text, "half");
+    assert_true(warns(a, "base-default"));
+    posenc_model_free(a);
+    posenc_model_free(b);
+}
+
+static void numbers_are_the_floats_of_the_file(void **state)
+{
+    file f = sized("llama");
+    add_real(&f, "llama.rope.freq_base", 1234567.9F);
+    posenc_model *model = read_file(&f);
+    (void)state;
+    assert_float_equal(fact(model, 0, "base")->real, (double)1234567.9F, 0);
+    posenc_model_free(model);
+}
+
+static void every_fourth_layer_of_cohere2_does_not_rotate(void **state)
+{
+    file          f     = sized("cohere2");
+    posenc_model *model = read_file(&f);
+    (void)state;
+    assert_string_equal(posenc_model_group_at(model, posenc_model_group_of(model, 3))->encoding, "nope");
+    assert_string_equal(posenc_model_group_at(model, posenc_model_group_of(model, 4))->encoding, "rope");
+    posenc_model_free(model);
+}
+
+/* The fourth axis of a picture model is 0 wide and so is none. */
+static void four_sections_of_which_one_is_empty_are_three_axes(void **state)
+{
+    static const uint32_t sections[] = {4, 2, 2, 0};
+    file                  f          = sized("qwen3vl");
+    add_list(&f, "qwen3vl.rope.dimension_sections", sections, 4);
+    posenc_model *model = read_file(&f);
+    (void)state;
+    assert_int_equal(fact(model, 0, "axes")->integer, 3);
+    assert_string_equal(fact(model, 0, "axis_rule")->text, "interleaved_sections");
+    assert_int_equal(fact(model, 0, "sections")->count, 3);
+    posenc_model_free(model);
+}
+
+static file scaled(const char *architecture, float log_multiplier)
+{
+    file f = sized(architecture);
+    char key[80];
+    snprintf(key, sizeof key, "%s.rope.scaling.type", architecture);
+    add_word(&f, key, "yarn");
+    snprintf(key, sizeof key, "%s.rope.scaling.factor", architecture);
+    add_real(&f, key, 4);
+    snprintf(key, sizeof key, "%s.rope.scaling.original_context_length", architecture);
+    add_whole(&f, key, 1024);
+    snprintf(key, sizeof key, "%s.rope.scaling.yarn_log_multiplier", architecture);
+    if (log_multiplier != 0)
+        add_real(&f, key, log_multiplier);
+    return f;
+}
+
+/* 0.1 ln 4 + 1, and what the multiplier of 1 makes of it. */
+static void the_magnitude_of_yarn_follows_the_log_multiplier(void **state)
+{
+    file          plain = scaled("mistral3", 0), one = scaled("mistral3", 1);
+    posenc_model *a = read_file(&plain), *b = read_file(&one);
+    (void)state;
+    assert_float_equal(fact(a, 0, "magnitude")->real, 1.138629436111989, 1e-15);
+    assert_float_equal(fact(b, 0, "magnitude")->real, 1, 0);
+    posenc_model_free(a);
+    posenc_model_free(b);
+}
+
+static void gpt_oss_has_lost_its_truncation(void **state)
+{
+    file          f     = scaled("gpt-oss", 0);
+    posenc_model *model = read_file(&f);
+    (void)state;
+    assert_true(warns(model, "truncate-lost"));
+    posenc_model_free(model);
+}
+
+static void a_divisor_divides_its_frequency(void **state)
+{
+    static const float divisors[8] = {1, 2, 1, 1, 1, 1, 1, 8};
+    file               f           = sized("llama");
+    add_tensor(&f, "rope_freqs.weight", divisors, 8, F32);
+    posenc_model *with    = read_file(&f);
+    file          bare    = sized("llama");
+    posenc_model *without = read_file(&bare);
+    const double *w = fact(with, 0, "inv_freq")->list, *plain = fact(without, 0, "inv_freq")->list;
+    (void)state;
+    assert_float_equal(w[1], plain[1] / 2, 0);
+    assert_float_equal(w[7], plain[7] / 8, 0);
+    assert_float_equal(w[0], plain[0], 0);
+    posenc_model_free(with);
+    posenc_model_free(without);
+}
+
+static void alibis_steepest_slope_can_be_another(void **state)
+{
+    file f = sized("bloom");
+    add_real(&f, "bloom.attention.max_alibi_bias", 16);
+    posenc_model *model = read_file(&f);
+    (void)state;
+    assert_float_equal(fact(model, 0, "slopes")->list[0], 0.0625, 0); /* 2^(-16/4) */
+    posenc_model_free(model);
+}
+
+static void an_unknown_architecture_is_said(void **state)
+{
+    file silent = sized("novel"), turning = sized("novel");
+    add_real(&turning, "novel.rope.freq_base", 10000);
+    posenc_model *a = read_file(&silent), *b = read_file(&turning);
+    (void)state;
+    assert_string_equal(posenc_model_describe(a)->encoding, "unknown");
+    assert_int_equal(posenc_model_describe(a)->group_count, 0);
+    assert_string_equal(posenc_model_describe(b)->encoding, "rope");
+    assert_true(warns(a, "unknown-model-type") && warns(b, "unknown-model-type"));
+    posenc_model_free(a);
+    posenc_model_free(b);
+}
+
+/* ---------------------------------------------------------------- refusals ------------------ */
+
+static void a_factor_tensor_has_one_number_per_pair(void **state)
+{
+    static const float seven[7] = {1, 1, 1, 1, 1, 1, 1};
+    file               f        = sized("llama");
+    (void)state;
+    add_tensor(&f, "rope_freqs.weight", seven, 7, F32);
+    refused(&f, 3, "8 pairs");
+}
+
+static void a_factor_tensor_is_float32(void **state)
+{
+    static const float x[8] = {0};
+    file               f    = sized("llama");
+    (void)state;
+    add_tensor(&f, "rope_freqs.weight", x, 8, F16);
+    refused(&f, 3, "F32");
+}
+
+static void a_divisor_of_zero_is_refused(void **state)
+{
+    static const float x[8] = {1, 1, 1, 0, 1, 1, 1, 1};
+    file               f    = sized("llama");
+    (void)state;
+    add_tensor(&f, "rope_freqs.weight", x, 8, F32);
+    refused(&f, 3, "above 0");
+}
+
+static void an_unknown_scaling_is_refused(void **state)
+{
+    file f = sized("llama");
+    (void)state;
+    add_word(&f, "llama.rope.scaling.type", "dynamic");
+    refused(&f, 3, "dynamic");
+}
+
+static void a_key_may_stand_once(void **state)
+{
+    file f = sized("llama");
+    (void)state;
+    add_whole(&f, "llama.block_count", 8);
+    refused(&f, 3, "twice");
+}
+
+static void a_base_is_a_number(void **state)
+{
+    file f = sized("llama");
+    (void)state;
+    add_word(&f, "llama.rope.freq_base", "big");
+    refused(&f, 3, "no finite number");
+}
+
+static void longrope_needs_both_of_its_lists(void **state)
+{
+    static const float x[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    file               f    = sized("phi3");
+    (void)state;
+    add_tensor(&f, "rope_factors_long.weight", x, 8, F32);
+    refused(&f, 3, "both tensors");
+}
+
+static void a_list_longer_than_the_file_is_refused(void **state)
+{
+    file f = sized("llama");
+    (void)state;
+    put_key(&f, "tokenizer.ggml.tokens", 9);
+    put_u32(f.values, &f.value_size, 8);
+    put_u64(f.values, &f.value_size, UINT64_MAX);
+    refused(&f, 3, "cut short");
+}
+
+static void versions_2_and_3_are_read(void **state)
+{
+    file f = sized("llama");
+    (void)state;
+    refused(&f, 1, "version 1");
+    refused(&f, 4, "version 4");
+}
+
+static void a_file_that_ends_early_is_refused_wherever_it_ends(void **state)
+{
+    static const float x[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    file               f    = sized("llama");
+    (void)state;
+    add_tensor(&f, "rope_freqs.weight", x, 8, F32);
+    join(&f, 3);
+    for (size_t whole = f.size, n = 0; n < whole; n++) {
+        posenc_model *model;
+        posenc_error  err;
+        f.size = n;
+        assert_int_equal(parse(&model, &f, &err), POSENC_FORMAT);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_layout_is_the_architectures),
+        cmocka_unit_test(numbers_are_the_floats_of_the_file),
+        cmocka_unit_test(every_fourth_layer_of_cohere2_does_not_rotate),
+        cmocka_unit_test(four_sections_of_which_one_is_empty_are_three_axes),
+        cmocka_unit_test(the_magnitude_of_yarn_follows_the_log_multiplier),
+        cmocka_unit_test(gpt_oss_has_lost_its_truncation),
+        cmocka_unit_test(a_divisor_divides_its_frequency),
+        cmocka_unit_test(alibis_steepest_slope_can_be_another),
+        cmocka_unit_test(an_unknown_architecture_is_said),
+        cmocka_unit_test(a_factor_tensor_has_one_number_per_pair),
+        cmocka_unit_test(a_factor_tensor_is_float32),
+        cmocka_unit_test(a_divisor_of_zero_is_refused),
+        cmocka_unit_test(an_unknown_scaling_is_refused),
+        cmocka_unit_test(a_key_may_stand_once),
+        cmocka_unit_test(a_base_is_a_number),
+        cmocka_unit_test(longrope_needs_both_of_its_lists),
+        cmocka_unit_test(a_list_longer_than_the_file_is_refused),
+        cmocka_unit_test(versions_2_and_3_are_read),
+        cmocka_unit_test(a_file_that_ends_early_is_refused_wherever_it_ends),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading models: every warning and every refusal of configurations by a file that shows that one thing, and what the
+ * groups hold
+ *
+ * The agreement of whole files with reference cases is shown by tests/cli/inspect. Here a file is a line of JSON, with '
+ * for ". SMALL stands for the sizes of a model whose heads are 16 wide.
+ */
+#include "files/model_read.h"
+
+#include "scratch.h"
+
+#define SMALL \
+    "'hidden_size': 64, 'num_attention_heads': 4, 'num_hidden_layers': 6, 'max_position_embeddings': 64"
+#define LLAMA "{'model_type': 'llama', " SMALL
+
+enum { LONGEST_LINE = 4096 };
+
+static posenc_status parse(posenc_model **model, const char *line, posenc_error *err)
+{
+    char         text[LONGEST_LINE];
+    const size_t n = strlen(line);
+    assert_true(n < sizeof text);
+    for (size_t i = 0; i <= n; i++)
+        text[i] = (char)(line[i] == '\'' ? '"' : line[i]);
+    *model = NULL;
+    return pe_modelfile_parse(model, text, n, "dir/config.json", err);
+}
+
+static posenc_model *read_line(const char *line)
+{
+    posenc_model *model;
+    posenc_error  err;
+    if (parse(&model, line, &err))
+        fail_msg("%s", err.message);
+    return model;
+}
+
+/* "a b": the codes of all warnings, each once. */
+static void codes_of(char codes[LONGEST_LINE], const posenc_model *model)
+{
+    const char *last = "";
+    *codes           = '\0';
+    for (int i = 0; i < posenc_model_describe(model)->warning_count; i++) {
+        const posenc_model_warning *w = posenc_model_warning_at(model, i);
+        assert_true(strlen(w->sentence) > 10);
+        if (strcmp(w->code, last) != 0)
+            strcat(strcat(codes, *codes ? " " : ""), w->code);
+        last = w->code;
+    }
+}
+
+typedef struct pair {
+    const char *line, *says;
+} pair;
+
+static void each_warning_has_its_file(void **state)
+{
+    static const pair files[] = {
+        {LLAMA ", 'rope_theta': 1e4}", ""},
+        {LLAMA "}", "base-default"},
+        {"{'model_type': 'cohere', " SMALL "}", "base-default base-default-changed"},
+        {"{'model_type': 'gpt_oss', " SMALL ", 'rope_theta': 1e5}",
+         "factor-vs-max_position schedule-default truncate-false"},
+        {"{'model_type': 'novel', " SMALL ", 'rotary_emb_base': 1e4}", "unknown-model-type"},
+        {"{'model_type': 'novel'}", "unknown-model-type"},
+        {LLAMA ", 'rope_theta': 1e4, 'rope_scaling': {'type': 'linear', 'factor': 2},"
+               " 'rope_parameters': {'rope_type': 'default'}}",
+         "both-styles"},
+        {LLAMA ", 'rope_theta': 1e4, 'rope_parameters': {'rope_theta': 1e5}}", "base-conflict"},
+        {"{'model_type': 'phi', " SMALL ", 'rope_theta': 1e4, 'partial_rotary_factor': 0.25,"
+         " 'rope_parameters': {'partial_rotary_factor': 0.5}}",
+         "partial-conflict"},
+        {LLAMA ", 'rope_theta': 1e4, 'original_max_position_embeddings': 16,"
+               " 'rope_scaling': {'type': 'yarn', 'factor': 4, 'original_max_position_embeddings': 32}}",
+         "original-length-conflict"},
+        {LLAMA
+         ", 'rope_theta': 1e4, 'rope_scaling': {'type': 'linear', 'rope_type': 'dynamic', 'factor': 2}}",
+         "type-conflict"},
+        {"{'model_type': 'phi3', " SMALL ", 'rope_theta': 1e4, 'original_max_position_embeddings': 16,"
+         " 'rope_scaling': {'type': 'su', 'short_factor': [1,1,1,1,1,1,1,1], 'long_factor': "
+         "[1,2,3,4,5,6,7,8]}}",
+         "renamed-type"},
+        {LLAMA ", 'rope_theta': 1e4, 'partial_rotary_factor': 0.5}", "partial-ignored"},
+        {"{'model_type': 'roformer', " SMALL ", 'head_dim': 32}", "head_dim-mismatch"},
+        {LLAMA ", 'rope_theta': 1e4, 'rope_scaling': {'type': 'yarn', 'factor': 4}}",
+         "original-length-missing"},
+        {LLAMA ", 'rope_theta': 1e4, 'rope_scaling': {'type': 'linear', 'factor': 4,"
+               " 'original_max_position_embeddings': 16}}",
+         "original-length-ignored"},
+        {LLAMA ", 'rope_theta': 1e4, 'rope_scaling': {'type': 'llama3', 'factor': 4, 'low_freq_factor': 1,"
+               " 'high_freq_factor': 4, 'original_max_position_embeddings': 64}}",
+         "original-length-not-below-max"},
+        {LLAMA ", 'rope_theta': 1e4, 'rope_scaling': {'type': 'yarn', 'factor': 8,"
+               " 'original_max_position_embeddings': 16}}",
+         "factor-vs-max_position"},
+        {LLAMA ", 'rope_theta': 1e4, 'rope_scaling': {'type': 'yarn', 'factor': null,"
+               " 'original_max_position_embeddings': 16}}",
+         "factor-inferred"},
+        {LLAMA ", 'rope_theta': 1e4, 'rope_scaling': {'type': 'linear', 'factor': 0.5}}", "factor-below-one"},
+        {LLAMA
+         ", 'rope_theta': 1e4, 'rope_scaling': {'type': 'yarn', 'factor': 4, 'beta_fast': 1, 'beta_slow': 2,"
+         " 'original_max_position_embeddings': 16}}",
+         "beta-order"},
+        {LLAMA ", 'rope_theta': 1e4, 'rope_scaling': {'type': 'llama3', 'factor': 4, 'low_freq_factor': 1,"
+               " 'high_freq_factor': 1, 'original_max_position_embeddings': 16}}",
+         "freq-factor-order"},
+        {LLAMA ", 'rope_theta': 1e4, 'rope_scaling': {'type': 'yarn', 'factor': 4, 'mscale': 1,"
+               " 'mscale_all_dim': 0, 'original_max_position_embeddings': 16}}",
+         "mscale-alone"},
+        {LLAMA ", 'rope_theta': 1e4, 'rope_scaling': {'type': 'yarn', 'factor': 4, 'attention_factor': 1,"
+               " 'original_max_position_embeddings': 16}}",
+         "magnitude-dialect"},
+        {LLAMA ", 'rope_theta': 1e4, 'rope_scaling': {'type': 'yarn', 'factor': 4, 'truncate': false,"
+               " 'original_max_position_embeddings': 16}}",
+         "truncate-false"},
+        {"{'model_type': 'qwen3_vl_text', " SMALL ", 'head_dim': 16, 'rope_theta': 1e4,"
+         " 'rope_scaling': {'mrope_section': [2, 2, 2]}}",
+         "sections-sum"},
+        {LLAMA ", 'rope_theta': 1e4, 'rope_scaling': {'type': 'linear', 'factor': 4, 'finetuned': true}}",
+         "unused-key"},
+        {LLAMA ", 'rope_theta': 1e4, 'rope_scaling': {'type': 'linear', 'factor': 4, 'finetuned': null}}",
+         ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char          codes[LONGEST_LINE];
+        posenc_model *model = read_line(files[i].line);
+        codes_of(codes, model);
+        if (strcmp(codes, files[i].says) != 0)
+            fail_msg("%s: warns \"%s\", not \"%s\"", files[i].line, codes, files[i].says);
+        posenc_model_free(model);
+    }
+}
+
+static void what_no_model_could_have_is_refused(void **state)
+{
+    static const pair files[] = {
+        {"", "not JSON"},
+        {"null", "not JSON"},
+        {"7", "not JSON"},
+        {"[]", "no object"},
+        {"{} {}", "not JSON"},
+        {"{'model_type': 3}", "model_type is 3"},
+        {LLAMA ", 'rope_theta': 'many'}", "rope_theta is \"many\""},
+        {LLAMA ", 'rope_theta': true}", "rope_theta is true"},
+        {LLAMA ", 'rope_theta': 0.5}", "above 1"},
+        {LLAMA ", 'rope_scaling': 4}", "rope_scaling is 4"},
+        {LLAMA ", 'rope_scaling': {'type': 'linear'}}", "factor is missing"},
+        {LLAMA ", 'rope_scaling': {'type': 'yarn'}}", "factor is missing"},
+        {LLAMA ", 'rope_scaling': {'type': 'longrope'}}", "short_factor is missing"},
+        {LLAMA ", 'rope_scaling': {'type': 'llama3', 'factor': 8}}", "low_freq_factor is missing"},
+        {LLAMA ", 'rope_scaling': {'type': 'linear', 'factor': -2}}", "factor is -2"},
+        {LLAMA ", 'rope_scaling': {'type': 'ntk', 'alpha': 2}}", "ntk is not known"},
+        {LLAMA ", 'rope_scaling': {'type': 'linear', 'factor': 2}, 'partial_rotary_factor': 0.5}",
+         "whole heads"},
+        {LLAMA ", 'rope_scaling': {'full_attention': {'rope_theta': 1e4}}}", "rope_parameters"},
+        {LLAMA ", 'rope_scaling': {'type': 'longrope', 'short_factor': [1], 'long_factor': [1]}}",
+         "has 1 numbers"},
+        {LLAMA ", 'rope_scaling': {'type': 'longrope', 'short_factor': [1,1,1,1,1,1,1,0],"
+               " 'long_factor': [1,1,1,1,1,1,1,1]}}",
+         "at place 7"},
+        {LLAMA ", 'head_dim': 15}", "even number"},
+        {LLAMA ", 'head_dim': 1}", "even number"},
+        {LLAMA ", 'head_dim': 16.5}", "head_dim is 16.5"},
+        {LLAMA ", 'head_dim': 1e9}", "head_dim is 1"},
+        {"{'model_type': 'llama', 'hidden_size': 65, 'num_attention_heads': 4}", "no multiple of 4 heads"},
+        {"{'model_type': 'llama', 'hidden_size': 0}", "hidden_size is 0"},
+        {"{'model_type': 'novel', 'rope_theta': 1e4}", "missing"},
+        {"{'model_type': 'phi', " SMALL ", 'partial_rotary_factor': 2}", "fraction"},
+        {"{'model_type': 'phi', " SMALL ", 'partial_rotary_factor': 0.05}", "even number"},
+        {"{'model_type': 'gptj', 'n_embd': 64, 'n_head': 4, 'rotary_dim': 18}", "even number"},
+        {"{'model_type': 'phi3', " SMALL ", 'rope_scaling': {'type': 'linear', 'factor': 2}}",
+         "not one that phi3 has"},
+        {"{'model_type': 'phimoe', " SMALL ", 'rope_scaling': {'type': 'linear', 'factor': 2}}",
+         "short_mscale is missing"},
+        {"{'model_type': 'qwen2_vl', " SMALL "}", "mrope_section is missing"},
+        {"{'model_type': 'qwen2_vl', " SMALL
+         ", 'rope_scaling': {'type': 'mrope', 'mrope_section': [2, 2, 2]}}",
+         "sums to 6"},
+        {"{'model_type': 'smollm3', " SMALL ", 'no_rope_layers': [1, 0]}", "no_rope_layers has 2 entries"},
+        {"{'model_type': 'gemma3_text', " SMALL ", 'layer_types': ['a','b','c','d','e','f']}",
+         "layer_types has \"a\""},
+        {"{'model_type': 'gemma3_text', " SMALL ", 'rope_parameters': {'rope_theta': 1e4}}",
+         "one per layer type"},
+        {"{'model_type': 'hunyuan_v1_dense', 'hidden_size': 8, 'num_attention_heads': 4,"
+         " 'rope_scaling': {'type': 'dynamic', 'alpha': 8}}",
+         "divides by zero"},
+        {"{'model_type': 'vit', 'image_size': 8}", "holds no patch"},
+        {"{'model_type': 'roberta', 'max_position_embeddings': 2}", "no positions"},
+        {"{'model_type': 'xlnet', 'attn_type': 'both'}", "bi or uni"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        posenc_model *model;
+        posenc_error  err = {0};
+        if (!parse(&model, files[i].line, &err))
+            fail_msg("%s is accepted", files[i].line);
+        assert_int_equal(err.status, POSENC_FORMAT);
+        assert_null(model);
+        assert_null(strchr(err.message, '\n'));
+        if (!strstr(err.message, files[i].says) || strncmp(err.message, "dir/config.json: ", 17) != 0)
+            fail_msg("%s: \"%s\" does not say \"%s\"", files[i].line, err.message, files[i].says);
+    }
+}
+
+/* ---------------------------------------------------------------- what groups hold ---------- */
+
+static const posenc_fact *fact(const posenc_model *model, int group, const char *name)
+{
+    const posenc_fact *f = posenc_model_fact(posenc_model_group_at(model, group), name);
+    if (!f)
+        fail_msg("group %d has no fact %s", group, name);
+    return f;
+}
+
+static void a_layer_finds_its_group(void **state)
+{
+    posenc_model *model = read_line("{'model_type': 'gemma3_text', " SMALL ", 'head_dim': 16}");
+    (void)state;
+    assert_int_equal(posenc_model_describe(model)->group_count, 2);
+    assert_int_equal(posenc_model_group_of(model, 4), 0);
+    assert_int_equal(posenc_model_group_of(model, 5), 1);
+    assert_int_equal(posenc_model_group_of(model, 6), -1);
+    assert_int_equal(posenc_model_group_of(model, -1), -1);
+    assert_null(posenc_model_group_at(model, 2));
+    assert_float_equal(fact(model, 0, "base")->real, 1e4, 0);
+    assert_float_equal(fact(model, 1, "base")->real, 1e6, 0);
+    posenc_model_free(model);
+}
+
+static void both_halves_of_an_old_modernbert_are_scaled(void **state)
+{
+    posenc_model *model =
+        read_line("{'model_type': 'modernbert', " SMALL ", 'rope_scaling': {'type': 'linear', 'factor': 2}}");
+    (void)state;
+    assert_string_equal(fact(model, 0, "schedule")->text, "linear");
+    assert_string_equal(fact(model, 1, "schedule")->text, "linear");
+    posenc_model_free(model);
+}
+
+static void a_windowless_exaone_rotates_everywhere(void **state)
+{
+    posenc_model *with    = read_line("{'model_type': 'exaone4', " SMALL "}");
+    posenc_model *without = read_line("{'model_type': 'exaone4', " SMALL ", 'sliding_window': null}");
+    (void)state;
+    assert_int_equal(posenc_model_describe(with)->group_count, 2);
+    assert_int_equal(posenc_model_describe(without)->group_count, 1);
+    posenc_model_free(with);
+    posenc_model_free(without);
+}
+
+/* PhiMoE's magnitudes are the file's, on either side of the original length. */
+static void phimoe_has_two_magnitudes(void **state)
+{
+    posenc_model *model = read_line("{'model_type': 'phimoe', " SMALL
+                                    ", 'rope_scaling': {'type': 'longrope', 'short_mscale': 1.25,"
+                                    " 'long_mscale': 1.5, 'original_max_position_embeddings': 16,"
+                                    " 'short_factor': [1,1,1,1,1,1,1,1], 'long_factor': [2,2,2,2,2,2,2,2]}}");
+    (void)state;
+    assert_float_equal(fact(model, 0, "magnitude")->real, 1.25, 0);
+    assert_float_equal(fact(model, 0, "magnitude_long")->real, 1.5, 0);
+    assert_float_equal(fact(model, 0, "inv_freq")->list[0], 1, 0);
+    assert_float_equal(fact(model, 0, "inv_freq_long")->list[0], 0.5, 0);
+    posenc_model_free(model);
+}
+
+/* The SPEC and the parameters of a group are what the library needs to rotate as the model does. */
+static void every_spec_creates_an_encoding(void **state)
+{
+    static const char *const lines[] = {
+        LLAMA "}",
+        "{'model_type': 'llama4_text', " SMALL ", 'head_dim': 16}",
+        "{'model_type': 'ministral3', " SMALL "}",
+        "{'model_type': 'nanochat', " SMALL "}",
+        "{'model_type': 'deepseek_v3', " SMALL ", 'rope_scaling': {'type': 'yarn', 'factor': 40, 'mscale': 1,"
+        " 'mscale_all_dim': 1}}",
+        "{'model_type': 'gemma4_text', " SMALL "}",
+        "{'model_type': 'qwen3_5_text', " SMALL "}",
+        "{'model_type': 'granitemoehybrid', " SMALL "}",
+        "{'model_type': 'bert'}",
+        "{'model_type': 'xglm'}",
+        "{'model_type': 'umt5'}",
+        "{'model_type': 'mpnet'}",
+        "{'model_type': 'deberta', 'relative_attention': true, 'pos_att_type': ['c2p']}",
+        "{'model_type': 'xlnet', 'clamp_len': 100}",
+        "{'model_type': 'bloom'}",
+        "{'model_type': 'whisper'}",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        posenc_model *model = read_line(lines[i]);
+        assert_true(posenc_model_describe(model)->group_count > 0);
+        for (int k = 0; k < posenc_model_describe(model)->group_count; k++) {
+            posenc_encoding *e;
+            posenc_error     err;
+            if (posenc_encoding_create(&e, posenc_model_group_at(model, k)->spec, NULL, &err))
+                fail_msg("%s: %s", lines[i], err.message);
+            posenc_encoding_free(e);
+        }
+        posenc_model_free(model);
+    }
+}
+
+static void the_language_model_is_found_inside(void **state)
+{
+    posenc_model *model = read_line("{'model_type': 'gemma3', 'vision_config': {'hidden_size': 7},"
+                                    " 'text_config': {" SMALL ", 'head_dim': 32}}");
+    (void)state;
+    assert_string_equal(posenc_model_describe(model)->type, "gemma3_text");
+    assert_int_equal(fact(model, 0, "head_dim")->integer, 32);
+    posenc_model_free(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_warning_has_its_file),
+        cmocka_unit_test(what_no_model_could_have_is_refused),
+        cmocka_unit_test(a_layer_finds_its_group),
+        cmocka_unit_test(both_halves_of_an_old_modernbert_are_scaled),
+        cmocka_unit_test(a_windowless_exaone_rotates_everywhere),
+        cmocka_unit_test(phimoe_has_two_magnitudes),
+        cmocka_unit_test(every_spec_creates_an_encoding),
+        cmocka_unit_test(the_language_model_is_found_inside),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
