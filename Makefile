@@ -44,6 +44,9 @@ test-quick: build ## the tests that take seconds, for the edit loop
 test-%: build ## the tests whose name contains %, e.g. make test-alibi
 	@$(CLEAN_ENV) ctest --preset default -R '$*' --no-tests=error
 
+test-peers: build ## model files made anew by transformers, gguf and safetensors (PyPI), and read
+	@tests/peers/run.sh build/default/posenc build/peers $(KEEP)
+
 test-sanitize: ## all tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@cmake --preset sanitize >/dev/null
 	@cmake --build --preset sanitize -j $(JOBS)

@@ -57,6 +57,11 @@ void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_integer(const cli_args *args, const char *option, int64_t low, int64_t high, int64_t *x);
 int cli_real(const cli_args *args, const char *option, double low, double high, double *x);
 
+/* Which of the NULL-terminated words an option is, 0 if it was not given; -1 after printing an error. */
+int cli_choice(const cli_args *args, const char *option, const char *const *words);
+
+int cli_ends_with(const char *text, const char *end);
+
 /* Joins every --set NAME=VALUE into one settings text for posenc_encoding_create; free() it. NULL without memory. */
 char *cli_settings(const cli_args *args);
 

@@ -65,34 +65,15 @@ typedef struct job {
 
 /* ---------------------------------------------------------------- the arguments ------------- */
 
-/* Which of the NULL-terminated words an option is, 0 if it was not given; -1 after printing an error. */
-static int choose(const cli_args *args, const char *option, const char *const *words)
-{
-    const char *text = cli_value(args, option);
-    char        list[80];
-    size_t      used = 0;
-    for (int i = 0; words[i]; i++) {
-        if (!text || !strcmp(text, words[i]))
-            return i;
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
-                                 i == 0         ? ""
-                                 : words[i + 1] ? ", "
-                                                : " or ",
-                                 words[i]);
-    }
-    cli_usage("attend: --%s is \"%s\"; it must be %s", option, text, list);
-    return -1;
-}
-
 static int read_choices(job *j)
 {
     static const char *const     layouts[]   = {"bhld", "blhd", NULL};
     static const char *const     uses[]      = {"mask", "see", NULL};
     static const char *const     executors[] = {"auto", "reference", "tiled", NULL};
     static const posenc_executor chosen[]    = {POSENC_AUTO, POSENC_REFERENCE, POSENC_TILED};
-    const int                    layout      = choose(j->args, "heads-layout", layouts);
-    const int                    use         = layout < 0 ? -1 : choose(j->args, "segments", uses);
-    const int                    executor    = use < 0 ? -1 : choose(j->args, "executor", executors);
+    const int                    layout      = cli_choice(j->args, "heads-layout", layouts);
+    const int                    use         = layout < 0 ? -1 : cli_choice(j->args, "segments", uses);
+    const int                    executor    = use < 0 ? -1 : cli_choice(j->args, "executor", executors);
     if (executor < 0)
         return CLI_USAGE;
     j->is_blhd          = layout;
@@ -119,12 +100,6 @@ static int read_numbers(job *j)
     return CLI_DONE;
 }
 
-static int ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && !strcmp(text + n - m, end);
-}
-
 static int read_names(const job *j)
 {
     const char *output = cli_value(j->args, "output");
@@ -135,7 +110,7 @@ static int read_names(const job *j)
         return cli_usage("attend: the input is missing; name a file with q, k and v: -i F");
     if (!output)
         return cli_usage("attend: the output is missing; name a file that ends in .npz: -o F");
-    if (strcmp(output, "-") && !ends_with(output, ".npz"))
+    if (strcmp(output, "-") && !cli_ends_with(output, ".npz"))
         return cli_usage("attend: the output %s must end in .npz, or be -", output);
     return CLI_DONE;
 }
@@ -184,21 +159,12 @@ static int make_encoding(job *j)
     return create(j, settings_text(j->args));
 }
 
-static const posenc_tensor *param_array(void *context, const char *name)
-{
-    const job     *j = context;
-    char           prefixed[160];
-    posenc_tensor *plain = posenc_arrays_find(&j->in.file, name);
-    snprintf(prefixed, sizeof prefixed, "par_%s", name);
-    return plain ? plain : posenc_arrays_find(&j->in.file, prefixed);
-}
-
 /* What the arrays of the input say about settings that were not given. */
 static int infer_settings(job *j)
 {
     char *given = settings_text(j->args), *all = NULL;
     if (given)
-        all = cli_inferred_settings(j->e, cli_at(j->args, 0), given, param_array, j);
+        all = cli_inferred_settings(j->e, cli_at(j->args, 0), given, cli_params_array, &j->in);
     free(given);
     posenc_encoding_free(j->e);
     j->e = NULL;
@@ -308,13 +274,6 @@ static int read_heads(job *j)
 
 /* ---------------------------------------------------------------- positions and masks ------- */
 
-/* Whole numbers stay whole, real ones become double. */
-static posenc_tensor position_array(job *j, const char *const *names)
-{
-    const posenc_tensor t = cli_inputs_find(&j->in, names);
-    return cli_inputs_convert(&j->in, cli_is_float(t.dtype) ? POSENC_F64 : POSENC_I64, &t);
-}
-
 /* An array of whole numbers, as `dtype`, with so many axes. */
 static posenc_tensor whole_array(job *j, const char *const *names, posenc_dtype dtype, int32_t ndim)
 {
@@ -326,9 +285,9 @@ static posenc_tensor whole_array(job *j, const char *const *names, posenc_dtype 
 
 static void read_positions(job *j)
 {
-    static const char *const q[]     = {"q_pos", "in_q_pos", "pos", "in_pos", NULL};
-    static const char *const k[]     = {"k_pos", "in_k_pos", "pos", "in_pos", NULL};
-    const posenc_tensor      q_array = position_array(j, q), k_array = position_array(j, k);
+    static const char *const q[] = {"q_pos", "in_q_pos", "pos", "in_pos", NULL};
+    static const char *const k[] = {"k_pos", "in_k_pos", "pos", "in_pos", NULL};
+    const posenc_tensor q_array = cli_inputs_positions(&j->in, q), k_array = cli_inputs_positions(&j->in, k);
     j->run.q_pos = posenc_positions_range((double)j->q_offset, 1);
     j->run.k_pos = posenc_positions_range(0, 1);
     if (q_array.data && cli_value(j->args, "q-offset"))

@@ -45,15 +45,9 @@ typedef struct job {
 
 /* ---------------------------------------------------------------- the arguments ------------- */
 
-static int ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && !strcmp(text + n - m, end);
-}
-
 static int is_csv(const char *output)
 {
-    return !strcmp(output, "-") || ends_with(output, ".csv");
+    return !strcmp(output, "-") || cli_ends_with(output, ".csv");
 }
 
 static int read_arguments(job *j)
@@ -63,7 +57,7 @@ static int read_arguments(job *j)
     if (cli_count(j->args) != 1)
         return cli_usage("encode: give one encoding that acts at the input, such as sinusoidal, not %d",
                          cli_count(j->args));
-    if (!is_csv(j->output) && !ends_with(j->output, ".npy") && !ends_with(j->output, ".npz"))
+    if (!is_csv(j->output) && !cli_ends_with(j->output, ".npy") && !cli_ends_with(j->output, ".npz"))
         return cli_usage("encode: the output %s must end in .npy, .npz or .csv, or be -", j->output);
     const int has_dim = cli_integer(j->args, "dim", 1, 1 << 24, &j->dim);
     if (has_dim == 0)
@@ -221,7 +215,7 @@ static int write_rows(job *j)
     posenc_error err;
     if (is_csv(j->output))
         return write_csv(j);
-    const int status = ends_with(j->output, ".npz") ? add_origins(j) : CLI_DONE;
+    const int status = cli_ends_with(j->output, ".npz") ? add_origins(j) : CLI_DONE;
     if (status)
         return status;
     return posenc_arrays_write(&j->results, j->output, &err) ? cli_error(&err) : CLI_DONE;

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "explain.h"
+
 enum { WIDTH = 100, COLUMNS = 5, CELL = 64 };
 
 /* A row of a table; NULL ends it early. The last cell of the longest rows is prose and wraps. */
@@ -289,6 +291,27 @@ static int print_json(json_t *value)
 
 /* ---------------------------------------------------------------- the command ---------------- */
 
+/* The formulas of a model's rotation; a name may say which encoding is meant, and must be right then. */
+static int explain(const cli_args *args)
+{
+    cli_config  config = {0};
+    const char *name   = cli_at(args, 0);
+    if (!cli_value(args, "explain") || !cli_value(args, "config"))
+        return cli_usage("list: --explain and --config F belong together; give both");
+    if (cli_value(args, "json"))
+        return cli_usage("list: --json says nothing to --explain; posenc inspect F --json has the numbers");
+    int status = cli_config_read(&config, args);
+    if (!status && name && strcmp(name, config.group->encoding) != 0)
+        status =
+            cli_usage("list: %s has the encoding %s, not \"%s\"", config.path, config.group->encoding, name);
+    if (!status)
+        status = cli_explain(&config);
+    if (!status)
+        cli_config_warn(&config);
+    cli_config_free(&config);
+    return status;
+}
+
 static int run(const cli_args *args)
 {
     const char *name = cli_at(args, 0);
@@ -296,6 +319,8 @@ static int run(const cli_args *args)
     if (cli_count(args) > 1)
         return cli_usage("list: \"%s\" is one name too many; give one encoding, or none for all",
                          cli_at(args, 1));
+    if (cli_value(args, "explain") || cli_value(args, "config") || cli_value(args, "layer"))
+        return explain(args);
     if (!name)
         return json ? print_json(json_all()) : print_all();
 
@@ -311,17 +336,24 @@ static int run(const cli_args *args)
 
 static const cli_option options[] = {
     {0, "json", NULL, "print everything as JSON"},
+    {0, "explain", NULL, "the formulas of a rotation with the numbers of the model that --config names"},
+    CLI_CONFIG_OPTIONS,
     {0, NULL, NULL, NULL},
 };
 
 const cli_command cli_list = {
     .name     = "list",
     .summary  = "list the encodings, or show everything about one",
-    .synopsis = "[NAME] [--json]",
+    .synopsis = "[NAME] [--json] | rope --explain --config F [--layer N]",
     .details =
         "Without NAME a table: where each encoding acts, what it learns, its paper, models that use it. With "
         "NAME its settings with types, defaults and ranges, its parameters with shapes in the letters of the "
-        "library (H heads, D head width, d_model model width), and numbers worked out in its paper.",
+        "library (H heads, D head width, d_model model width), and numbers worked out in its paper.\n\n"
+        "With --explain every formula of a model's rotation is printed, as papers write it and with the "
+        "numbers of the "
+        "model's own file: channels, coordinates, frequencies, magnitude, scores, and what they come to "
+        "within its "
+        "context.",
     .options = options,
     .run     = run,
 };

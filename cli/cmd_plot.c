@@ -23,6 +23,7 @@
 enum {
     HEADS       = 8,
     LONGEST     = 4096,
+    ENDLESS     = 1 << 30, /* of a context, of which no position is drawn */
     WIDEST      = 4096,
     MOST_HEADS  = 64,
     GRID_ROWS   = 16,
@@ -37,11 +38,13 @@ static const cli_option options[] = {
     {0, "table", "F:NAME",
      "instead of a SPEC a table of positions: array NAME of a .safetensors, .npz or .npy (heatmap, curves, "
      "similarity, similarity2d)"},
+    CLI_CONFIG_OPTIONS,
     {0, "length", "N",
      "positions or distances to draw (heatmap, curves, similarity, bias: 128; buckets: 256; decay, mass: "
      "1024; pair: "
-     "8)"},
-    {0, "dim", "D", "width of a vector (input: 64, similarity2d: 128) or of a head (64, decay: 128)"},
+     "8); of wavelengths the context (4096)"},
+    {0, "dim", "D",
+     "width of a vector (input: 64, similarity2d: 128) or of a head (64, decay, wavelengths: 128)"},
     {0, "heads", "H", "heads of a bias (bias, mass: 8)"},
     {0, "grid", "HxW",
      "positions on a grid of H rows and W columns (heatmap, curves, similarity: a grid of grids; "
@@ -65,12 +68,14 @@ static const cli_option options[] = {
 /* Sizes that a kind of picture takes where nothing is said; a table of positions can be drawn where `of_table`. */
 static const struct kind {
     const char *name;
-    int64_t     length, dim;
+    int64_t     length, longest, dim;
     int         of_table;
 } kinds[] = {
-    {"heatmap", 128, 64, 1},     {"curves", 128, 64, 1},  {"similarity", 128, 64, 1},
-    {"similarity2d", 0, 128, 1}, {"decay", 1024, 128, 0}, {"mass", 1024, 64, 0},
-    {"pair", 8, 64, 0},          {"bias", 128, 64, 0},    {"buckets", 256, 64, 0},
+    {"heatmap", 128, LONGEST, 64, 1},    {"curves", 128, LONGEST, 64, 1},
+    {"similarity", 128, LONGEST, 64, 1}, {"similarity2d", 0, LONGEST, 128, 1},
+    {"decay", 1024, LONGEST, 128, 0},    {"mass", 1024, LONGEST, 64, 0},
+    {"pair", 8, LONGEST, 64, 0},         {"wavelengths", 4096, ENDLESS, 128, 0},
+    {"bias", 128, LONGEST, 64, 0},       {"buckets", 256, LONGEST, 64, 0},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -79,8 +84,10 @@ static const struct {
     const char *option, *kinds;
 } belongs[] = {
     {"table", "heatmap, curves, similarity, similarity2d"},
-    {"length", "heatmap, curves, similarity, decay, mass, pair, bias, buckets"},
-    {"dim", "heatmap, curves, similarity, similarity2d, decay, mass, pair, bias"},
+    {"config", "similarity, decay, mass, pair, wavelengths"},
+    {"layer", "similarity, decay, mass, pair, wavelengths"},
+    {"length", "heatmap, curves, similarity, decay, mass, pair, wavelengths, bias, buckets"},
+    {"dim", "heatmap, curves, similarity, similarity2d, decay, mass, pair, wavelengths, bias"},
     {"heads", "mass, bias"},
     {"seed", "heatmap, curves, similarity, similarity2d, decay, mass, bias"},
     {"grid", "heatmap, curves, similarity, similarity2d"},
@@ -142,6 +149,11 @@ static int check_options(const cli_args *args, const request *r)
     for (size_t i = 0; cli_value(args, "table") && i < sizeof of_a_spec / sizeof *of_a_spec; i++)
         if (cli_value(args, of_a_spec[i]))
             return cli_usage("plot: --%s says nothing to a table; leave it out beside --table", of_a_spec[i]);
+    if (cli_value(args, "config") && cli_value(args, "table"))
+        return cli_usage("plot: --config and --table both say what to draw; give one of them");
+    if (cli_value(args, "config") && cli_value(args, "dim"))
+        return cli_usage(
+            "plot: --dim says nothing to a model, whose heads have a width; leave it out beside --config");
     if (cli_value(args, "grid") && cli_value(args, "length"))
         return cli_usage("plot: --length and --grid both say how many positions there are; give one of them");
     if (cli_value(args, "grid") && cli_value(args, "beside"))
@@ -182,7 +194,7 @@ static int read_numbers(const cli_args *args, request *r)
     const struct {
         const char *name;
         int64_t     low, high, *to;
-    } rows[] = {{"length", 2, LONGEST, &r->length},
+    } rows[] = {{"length", 2, r->kind->longest, &r->length},
                 {"dim", 1, WIDEST, &r->dim},
                 {"heads", 1, MOST_HEADS, &r->heads},
                 {"draws", 1, MOST_DRAWS, &r->draws},
@@ -332,11 +344,34 @@ static void set_data(request *r)
     r->data.dims.d_model = is_input ? r->dim : r->heads * r->dim;
 }
 
+/* The model's own sizes; its context is what wavelengths are held against. */
+static int fit_model(const cli_args *args, request *r)
+{
+    const cli_config *c = &r->subject.config;
+    r->dim              = c->group->dims.D;
+    if (cli_value(args, "length") || strcmp(r->kind->name, "wavelengths") != 0)
+        return CLI_DONE;
+    if (c->info->max_positions < 2 || c->info->max_positions > ENDLESS)
+        return cli_usage("plot: %s does not say how long its context is; give --length N", c->path);
+    r->length = c->info->max_positions;
+    return CLI_DONE;
+}
+
+static int find_subject(const cli_args *args, request *r)
+{
+    const char *table = cli_value(args, "table");
+    if (table)
+        return cli_subject_table(&r->subject, table);
+    if (!cli_value(args, "config"))
+        return cli_subject_encoding(&r->subject, args, cli_at(args, 1));
+    const int status = cli_subject_config(&r->subject, args);
+    return status ? status : fit_model(args, r);
+}
+
 static int make_subject(const cli_args *args, request *r)
 {
     const char *table  = cli_value(args, "table");
-    int         status = table ? cli_subject_table(&r->subject, table)
-                               : cli_subject_encoding(&r->subject, args, cli_at(args, 1));
+    int         status = find_subject(args, r);
     if (!status)
         status = choose_offer(r);
     if (!status)
@@ -345,13 +380,15 @@ static int make_subject(const cli_args *args, request *r)
         status = fit_table(args, r);
     else if (!status && r->offer.place == POSENC_INPUT)
         status = fit_grid(args, r);
+    else if (!status && r->offer.place == POSENC_ROTARY)
+        status = cli_subject_at_length(&r->subject, r->length);
     if (status)
         return status;
     set_data(r);
     if (!table)
         status = cli_subject_params(&r->subject, &r->data.dims, r->seed);
     r->data.params = r->subject.params.tensors;
-    r->data.name   = table ? r->subject.name : NULL;
+    r->data.name   = r->subject.name[0] ? r->subject.name : NULL;
     r->data.origin = r->subject.origin[0] ? r->subject.origin : NULL;
     return status;
 }
@@ -379,7 +416,10 @@ static int draw(const request *r)
         status = pe_plot_terminal(pe_picture_figure(picture), stdout, terminal_columns(),
                                   cli_colour(STDOUT_FILENO), &err);
     pe_picture_free(picture);
-    return status ? cli_error(&err) : CLI_DONE;
+    if (status)
+        return cli_error(&err);
+    cli_config_warn(&r->subject.config);
+    return CLI_DONE;
 }
 
 static int make(const cli_args *args, request *r)
@@ -404,13 +444,13 @@ static int make(const cli_args *args, request *r)
 
 static int run(const cli_args *args)
 {
-    request   r         = {0};
-    const int has_table = cli_value(args, "table") != NULL;
-    if (cli_count(args) != 2 - has_table)
-        return cli_usage(has_table
-                             ? "plot: beside --table give a picture alone, e.g. posenc plot similarity"
-                             : "plot: give a picture and an encoding, e.g. posenc plot heatmap NAME; try "
-                               "posenc plot --help");
+    request   r           = {0};
+    const int has_subject = cli_value(args, "table") || cli_value(args, "config");
+    if (cli_count(args) != 2 - has_subject)
+        return cli_usage(
+            has_subject ? "plot: beside --table or --config give a picture alone, e.g. posenc plot similarity"
+                        : "plot: give a picture and an encoding, e.g. posenc plot heatmap NAME; try "
+                          "posenc plot --help");
     const int status = make(args, &r);
     cli_subject_free(&r.subject);
     return status;
@@ -419,7 +459,7 @@ static int run(const cli_args *args)
 const cli_command cli_plot = {
     .name     = "plot",
     .summary  = "draw an encoding: table, similarity, decay, bias, classes",
-    .synopsis = "KIND SPEC|--table F:NAME [--set NAME=VALUE]... [OPTION]... [-o F.png|.svg|.pdf]",
+    .synopsis = "KIND SPEC|--config F|--table F:NAME [--set NAME=VALUE]... [OPTION]... [-o F.png|.svg|.pdf]",
     .details =
         "KIND is, of an input encoding: heatmap, the vector of each position, with the wavelengths of its "
         "channels; curves, single channels; similarity, the cosine of every two positions and its profile by "
@@ -430,7 +470,9 @@ const cli_command cli_plot = {
         "and the middle 80 % of the draws, with the encoding's frequencies and with one alone; similarity, "
         "that of "
         "ones alone; mass, the share of the attention that the nearest keys have; pair, a vector that "
-        "turns.\n\n"
+        "turns; wavelengths, those of the pairs against the context, before and after scaling, coloured by "
+        "how often "
+        "they turn within the context of the first training.\n\n"
         "Of one in the scores: bias, what is added per head against the distance (t5, alibi ...) or as a map "
         "(swin, tupe); "
         "mass, the share of the attention that the nearest keys have by the bias alone; buckets, which "
@@ -439,7 +481,8 @@ const cli_command cli_plot = {
         "the "
         "first part that has it is drawn.\n\n"
         "Without -o the picture is drawn in the terminal. Encodings that learn are shown untrained; posenc "
-        "compare shows them trained. A table of your own model is shown by --table.",
+        "compare shows them trained. A table of your own model is shown by --table, its rotation by "
+        "--config.",
     .options = options,
     .run     = run,
 };

@@ -47,7 +47,7 @@ void cli_inputs_free(cli_inputs *in)
     free(in->used);
 }
 
-posenc_tensor cli_inputs_find(cli_inputs *in, const char *const *names)
+const posenc_array *cli_inputs_array(cli_inputs *in, const char *const *names)
 {
     int at = -1;
     for (; *names && !in->status; names++)
@@ -60,7 +60,15 @@ posenc_tensor cli_inputs_find(cli_inputs *in, const char *const *names)
             at          = i;
             in->used[i] = 1;
         }
-    return in->status || at < 0 ? (posenc_tensor){0} : in->file.items[at].tensor;
+    return in->status || at < 0 ? NULL : &in->file.items[at];
+}
+
+posenc_tensor cli_inputs_find(cli_inputs *in, const char *const *names)
+{
+    const posenc_array *array = cli_inputs_array(in, names);
+    if (array && array->is_complex)
+        cli_inputs_fail(in, "%s holds complex numbers; it must be real", array->name);
+    return in->status || !array ? (posenc_tensor){0} : array->tensor;
 }
 
 posenc_tensor cli_inputs_need(cli_inputs *in, const char *const *names)
@@ -167,6 +175,12 @@ posenc_tensor cli_inputs_convert(cli_inputs *in, posenc_dtype dtype, const posen
     for (int64_t i = 0; to.data && i < cli_element_count(from); i++)
         put(&to, i, number(from, i));
     return to;
+}
+
+posenc_tensor cli_inputs_positions(cli_inputs *in, const char *const *names)
+{
+    const posenc_tensor t = cli_inputs_find(in, names);
+    return cli_inputs_convert(in, cli_is_float(t.dtype) ? POSENC_F64 : POSENC_I64, &t);
 }
 
 /* ---------------------------------------------------------------- shapes -------------------- */

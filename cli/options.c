@@ -224,6 +224,30 @@ int cli_real(const cli_args *args, const char *option, double low, double high, 
     return 1;
 }
 
+int cli_choice(const cli_args *args, const char *option, const char *const *words)
+{
+    const char *text = cli_value(args, option);
+    char        list[80];
+    size_t      used = 0;
+    for (int i = 0; words[i]; i++) {
+        if (!text || !strcmp(text, words[i]))
+            return i;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
+                                 i == 0         ? ""
+                                 : words[i + 1] ? ", "
+                                                : " or ",
+                                 words[i]);
+    }
+    cli_usage("%s: --%s is \"%s\"; it must be %s", args->command->name, option, text, list);
+    return -1;
+}
+
+int cli_ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && !strcmp(text + n - m, end);
+}
+
 char *cli_settings(const cli_args *args)
 {
     const int n    = cli_value_count(args, "set");

@@ -6,15 +6,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A parameter's names in a file: its own, par_<name>, and in_<name> of reference cases that call it an input. */
+typedef struct spellings {
+    char        prefixed[2][160];
+    const char *names[4];
+} spellings;
+
+static void spell(spellings *s, const char *name)
+{
+    snprintf(s->prefixed[0], sizeof s->prefixed[0], "par_%s", name);
+    snprintf(s->prefixed[1], sizeof s->prefixed[1], "in_%s", name);
+    s->names[0] = name;
+    s->names[1] = s->prefixed[0];
+    s->names[2] = s->prefixed[1];
+    s->names[3] = NULL;
+}
+
 /* The file's array for parameter `name`, no data if it has none. */
 static posenc_tensor given_param(cli_inputs *in, const char *name, posenc_dtype dtype,
                                  const posenc_tensor *must_be)
 {
-    char              prefixed[160], is[CLI_SHAPE_TEXT], must[CLI_SHAPE_TEXT];
-    const char *const names[] = {name, prefixed, NULL};
-    const int32_t     ndim    = must_be->ndim;
-    snprintf(prefixed, sizeof prefixed, "par_%s", name);
-    const posenc_tensor found = cli_inputs_find(in, names), t = cli_with_axes(found, ndim);
+    spellings     s;
+    char          is[CLI_SHAPE_TEXT], must[CLI_SHAPE_TEXT];
+    const int32_t ndim = must_be->ndim;
+    spell(&s, name);
+    const posenc_tensor found = cli_inputs_find(in, s.names), t = cli_with_axes(found, ndim);
     if (!t.data)
         return t;
     if (t.ndim != ndim || memcmp(t.shape, must_be->shape, (size_t)ndim * sizeof *t.shape))
@@ -61,6 +77,17 @@ int cli_params_make(cli_params *p, cli_inputs *in, const posenc_encoding *e, con
             p->tensors[i] = given;
     }
     return in->status;
+}
+
+const posenc_tensor *cli_params_array(void *inputs, const char *name)
+{
+    const cli_inputs    *in    = inputs;
+    const posenc_tensor *found = NULL;
+    spellings            s;
+    spell(&s, name);
+    for (int i = 0; s.names[i] && !found; i++)
+        found = posenc_arrays_find(&in->file, s.names[i]);
+    return found;
 }
 
 void cli_params_free(cli_params *p)

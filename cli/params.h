@@ -22,6 +22,9 @@ int  cli_params_make(cli_params *p, cli_inputs *in, const posenc_encoding *e, co
                      posenc_dtype dtype, int64_t seed);
 void cli_params_free(cli_params *p);
 
+/* The array of a parameter in a file, as cli_inferred_settings asks for it; `inputs` is a cli_inputs. */
+const posenc_tensor *cli_params_array(void *inputs, const char *name);
+
 /* A warning for each that training would have changed and the file lacks. */
 void cli_params_warn_initial(const cli_params *p, const cli_inputs *in, const posenc_encoding *e);
 

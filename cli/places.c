@@ -88,10 +88,8 @@ static int read_list(cli_places *p, const char *text, cli_inputs *in)
 static posenc_tensor find_array(cli_inputs *in)
 {
     static const char *const names[] = {"pos", "in_pos", "positions", NULL};
-    if (in->file.count != 1)
-        return cli_inputs_need(in, names);
-    in->used[0] = 1;
-    return in->file.items[0].tensor;
+    const char *const        only[]  = {in->file.count == 1 ? in->file.items[0].name : "", NULL};
+    return in->file.count == 1 ? cli_inputs_find(in, only) : cli_inputs_need(in, names);
 }
 
 static int read_file(cli_places *p, const char *path, cli_inputs *in)

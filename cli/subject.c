@@ -26,11 +26,59 @@ int cli_subject_params(cli_subject *s, const posenc_dims *dims, int64_t seed)
     s->file       = (cli_inputs){.path = "plot"};
     if (cli_params_make(&s->params, &s->file, s->e, dims, POSENC_F64, seed))
         return s->file.status;
+    const int status = cli_config_params(&s->config, &s->params, s->e);
     for (int i = 0; i < s->params.count; i++)
-        trainable |= posenc_param_trainable(s->e, i);
+        trainable |= s->params.is_initial[i] && posenc_param_trainable(s->e, i);
+    if (status)
+        return status;
     if (trainable)
         snprintf(s->origin, sizeof s->origin, "untrained: initial parameters, seed %lld", (long long)seed);
     return CLI_DONE;
+}
+
+/* Follows its present length, and has not been told which that is? */
+static int follows_length(const char *spec)
+{
+    return (strstr(spec, "schedule=dynamic") || strstr(spec, "schedule=longrope")) &&
+           !strstr(spec, ",length=") && !strstr(spec, ":length=") && !strstr(spec, "[length=");
+}
+
+int cli_subject_at_length(cli_subject *s, int64_t length)
+{
+    posenc_error     err;
+    char             setting[80];
+    posenc_encoding *fixed = NULL;
+    if (!follows_length(posenc_encoding_spec(s->e)))
+        return CLI_DONE;
+    snprintf(setting, sizeof setting, "%s.length=%lld", posenc_encoding_part(s->e, POSENC_ROTARY)->name,
+             (long long)length);
+    if (posenc_encoding_create(&fixed, posenc_encoding_spec(s->e), setting, &err))
+        return cli_error(&err);
+    posenc_encoding_free(s->e);
+    s->e = fixed;
+    return CLI_DONE;
+}
+
+/* ---------------------------------------------------------------- a model ------------------- */
+
+/* "FOLDER/FILE", of a layer where there is a choice: model files are often named alike. */
+static void name_model(cli_subject *s, const char *layer)
+{
+    const char *path = s->config.path, *from = path + strlen(path);
+    for (int slashes = 0; from > path && slashes < 2; from--)
+        slashes += from[-1] == '/';
+    from += *from == '/';
+    snprintf(s->name, sizeof s->name, "%.56s%s%s", from, layer ? ", layer " : "", layer ? layer : "");
+}
+
+int cli_subject_config(cli_subject *s, const cli_args *args)
+{
+    int status = cli_config_read(&s->config, args);
+    if (!status)
+        status = cli_subject_encoding(s, args, s->config.group->spec);
+    if (!status)
+        name_model(s, cli_value(args, "layer"));
+    return status;
 }
 
 /* ---------------------------------------------------------------- a table ------------------- */
@@ -42,9 +90,10 @@ static int find_table(cli_subject *s, const char *name, posenc_tensor *table)
     char                 known[160] = "";
     for (int i = 0; i < arrays->count; i++)
         if (name ? !strcmp(arrays->items[i].name, name) : arrays->count == 1) {
-            *table = arrays->items[i].tensor;
-            snprintf(s->name, sizeof s->name, "%s", arrays->items[i].name);
-            return CLI_DONE;
+            const char *const it[] = {arrays->items[i].name, NULL};
+            *table                 = cli_inputs_find(&s->file, it);
+            snprintf(s->name, sizeof s->name, "%s", it[0]);
+            return s->file.status;
         }
     for (int i = 0; i < arrays->count && strlen(known) < 100; i++)
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s%.40s", i ? ", " : "",
@@ -123,4 +172,5 @@ void cli_subject_free(cli_subject *s)
     cli_params_free(&s->params);
     posenc_encoding_free(s->e);
     cli_inputs_free(&s->file);
+    cli_config_free(&s->config);
 }

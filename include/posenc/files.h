@@ -20,12 +20,17 @@ extern "C" {
 
 /* A set of named arrays that owns its data. Zero-initialise; free with posenc_arrays_free. NumPy's
    floats keep their type (<f8 F64, <f4 F32, <f2 F16), |u1 and |b1 are U8, every other integer becomes
-   I64. Fortran order is turned into C order. Not read: big-endian numbers, unsigned 64-bit, complex,
-   text, records, and Python objects. Of .safetensors, F64 F32 F16 BF16 I64 U8 keep their type, I32
-   becomes I64 and BOOL U8; a file with a tensor of another type is refused. */
+   I64. Fortran order is turned into C order. Not read: big-endian numbers, unsigned 64-bit, text,
+   records, and Python objects. Of .safetensors, F64 F32 F16 BF16 I64 U8 keep their type, I32
+   becomes I64 and BOOL U8; a file with a tensor of another type is refused.
+   Complex numbers (<c8, <c16) are read as they lie in memory: F32 or F64 with one
+   axis more, the last, of length 2: real and imaginary part. So [B,H,L,M] complex is [B,H,L,M,2], which
+   no one can take for a real array of four axes; is_complex says that it was so. An array to which it is
+   set (F32 or F64, last axis 2) is written as <c8 or <c16 without that axis. */
 typedef struct posenc_array {
-    char         *name;   /* without ".npy" */
-    posenc_tensor tensor; /* contiguous; data owned by the set */
+    char         *name;       /* without ".npy" */
+    posenc_tensor tensor;     /* contiguous; data owned by the set */
+    int           is_complex; /* the last axis is that of real and imaginary part */
 } posenc_array;
 
 typedef struct posenc_arrays {

@@ -203,6 +203,50 @@ POSENC_API posenc_status posenc_positions_from_mask(const posenc_tensor *mask, p
 POSENC_API posenc_status posenc_positions_detr(const posenc_tensor *valid, int normalize, double eps,
                                                posenc_tensor *pos, posenc_error *err);
 
+/* What the sequence of a vision-language model is made of (M-RoPE): each token stands at (time, row, column). s is the
+   position that comes next.
+     TEXT   `tokens` words, or steps of audio: s, s+1, ... in all three coordinates.
+     IMAGE  rows x columns tokens, row by row, at (s, s + row, s + column); then s + max(rows, columns) is next.
+     VIDEO  as many frames of such, one after another, at (s + time of the frame, s + row, s + column).
+   rows and columns count patches; a square of merge x merge patches is one token, and tokens are what is numbered. The
+   time of frame f is f where rate is 0 (Qwen2-VL), else floor(f * (seconds * rate)) (Qwen2.5-VL): `seconds` between
+   frames (second_per_grid_t), `rate` positions per second (tokens_per_second). Models that write a time stamp before
+   each frame (Qwen3-VL, GLM-4.5V) have a TEXT and an IMAGE per frame, and no VIDEO. */
+typedef enum posenc_segment_kind {
+    POSENC_SEGMENT_TEXT = 0,
+    POSENC_SEGMENT_IMAGE,
+    POSENC_SEGMENT_VIDEO
+} posenc_segment_kind;
+
+typedef struct posenc_segment {
+    posenc_segment_kind kind;
+    int                 restart;               /* another sequence of a packed row begins: s is 0 again */
+    int64_t             tokens;                /* TEXT */
+    int64_t             frames, rows, columns; /* IMAGE does not read frames */
+    int64_t             merge;                 /* 0 is 1; must divide rows and columns */
+    double              seconds, rate;         /* VIDEO; at least 0 */
+} posenc_segment;
+
+/* Where programs differ, joined by |. Without the first, s after a video is behind its largest coordinate, time
+   included (the paper, vLLM, transformers 4); with it s + max(rows, columns), so that what follows a long video stands
+   among its frames (transformers 5). With the second, seconds are cut to whole ones, so that frames half a second apart
+   share one time (transformers 5.16). A model wants the rules that it was trained with. */
+enum { POSENC_SEGMENTS_IGNORE_TIME = 1, POSENC_SEGMENTS_WHOLE_SECONDS = 2 };
+
+/* *tokens = how many tokens the segments are. RANGE, ARGUMENT: as posenc_positions_segments. */
+POSENC_API posenc_status posenc_segments_tokens(const posenc_segment *segments, int64_t count,
+                                                int64_t *tokens, posenc_error *err);
+
+/* pos [tokens,3] I64, any strides (an item of a batch is a view): time, row and column of each token, for
+   rope[axes=3]. *delta (may be NULL) = the position that comes next, less the tokens of the sequence so far: a decoded
+   token n stands at n + delta in all coordinates (rope_delta).
+   Errors: ARGUMENT (NULL, no segments, a size below 1, sizes that merge does not divide, a time that is no number from
+   0), RANGE (more than 2^40 tokens, times beyond 2^53), SHAPE and DTYPE (pos).
+   Source: Wang et al. 2024, arXiv:2409.12191, section 2.1; transformers and vLLM, get_rope_index of Qwen2-VL and
+   Qwen2.5-VL. */
+POSENC_API posenc_status posenc_positions_segments(const posenc_segment *segments, int64_t count, int rules,
+                                                   posenc_tensor *pos, int64_t *delta, posenc_error *err);
+
 /* The plan fixes which kinds of mask apply (they combine by "and"); the run carries the arrays. */
 enum {
     POSENC_MASK_NONE        = 0,

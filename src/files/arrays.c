@@ -23,7 +23,7 @@
 
 /* ---------------------------------------------------------------- the set ------------------- */
 
-int pe_arrays_take(posenc_arrays *set, const char *name, size_t length, const posenc_tensor *tensor)
+int pe_arrays_take(posenc_arrays *set, const char *name, size_t length, const posenc_array *array)
 {
     if ((set->count & (set->count - 1)) == 0) {
         const size_t  room  = set->count ? 2 * (size_t)set->count : 1;
@@ -36,8 +36,9 @@ int pe_arrays_take(posenc_arrays *set, const char *name, size_t length, const po
     if (!copy)
         return 0;
     memcpy(copy, name, length);
-    copy[length]             = '\0';
-    set->items[set->count++] = (posenc_array){copy, *tensor};
+    copy[length]                  = '\0';
+    set->items[set->count]        = *array;
+    set->items[set->count++].name = copy;
     return 1;
 }
 
@@ -59,12 +60,12 @@ posenc_tensor *posenc_arrays_add(posenc_arrays *set, const char *name, posenc_dt
 {
     if (!is_countable(dtype, ndim, shape))
         return NULL;
-    posenc_tensor tensor = posenc_tensor_contiguous(NULL, dtype, ndim, shape);
-    tensor.data          = calloc(1, pe_tensor_bytes(&tensor) + 1); /* an empty array has data too */
-    if (!tensor.data)
+    posenc_array array = {.tensor = posenc_tensor_contiguous(NULL, dtype, ndim, shape)};
+    array.tensor.data  = calloc(1, pe_tensor_bytes(&array.tensor) + 1); /* an empty array has data too */
+    if (!array.tensor.data)
         return NULL;
-    if (!pe_arrays_take(set, name, strlen(name), &tensor)) {
-        free(tensor.data);
+    if (!pe_arrays_take(set, name, strlen(name), &array)) {
+        free(array.tensor.data);
         return NULL;
     }
     return &set->items[set->count - 1].tensor;
@@ -119,14 +120,14 @@ static int ends_with(const char *text, const char *end)
 static posenc_status read_npy(posenc_arrays *set, const pe_stream *stream, posenc_error *err)
 {
     posenc_arrays       read = {0};
-    posenc_tensor       tensor;
+    posenc_array        array;
     size_t              length;
     const char         *name   = stem(stream->origin.path, &length);
-    const posenc_status status = pe_npy_read(&tensor, stream, err);
+    const posenc_status status = pe_npy_read(&array, stream, err);
     if (status)
         return status;
-    if (!pe_arrays_take(&read, name, length, &tensor)) {
-        free(tensor.data);
+    if (!pe_arrays_take(&read, name, length, &array)) {
+        free(array.tensor.data);
         posenc_arrays_free(&read);
         return pe_file_fail(err, POSENC_MEMORY, stream->origin, "no memory for its name");
     }
@@ -225,7 +226,7 @@ static posenc_status write_npy(const posenc_arrays *set, FILE *stream, const cha
         return pe_file_fail(err, POSENC_ARGUMENT, origin,
                             "an .npy holds one array but there are %d; use .npz", set->count);
     const posenc_tensor *tensor = &set->items[0].tensor;
-    const posenc_status  status = pe_npy_header(header, &length, tensor, origin, err);
+    const posenc_status  status = pe_npy_header(header, &length, &set->items[0], origin, err);
     if (status)
         return status;
     const size_t bytes = pe_tensor_bytes(tensor);

@@ -9,8 +9,8 @@
  *           error, and so is a stream that ends before them: a cut file must not become a shorter
  *           array.
  * Types     What the library computes with stays as it is; every other integer widens to int64, a
- *           boolean becomes U8. Big-endian numbers, objects (pickles), records, complex numbers and
- *           texts are refused.
+ *           boolean becomes U8. Complex numbers become an axis of two real ones, as they lie in
+ *           memory. Big-endian numbers, objects (pickles), records and texts are refused.
  * Surprise  Fortran order turns the data, not the shape: element (i,j) of a (3,4) array stands at i
  *           + 3 j. It is turned into C order here, so that nobody behind this door has to know.
  * Source    NumPy Enhancement Proposal 1; numpy/lib/format.py
@@ -65,9 +65,10 @@ static void truth(void *to, const void *from, int64_t n)
         ((unsigned char *)to)[i] = ((const unsigned char *)from)[i] != 0;
 }
 
-/* What stands behind the byte order in `descr`. widen NULL: the elements are used as they are. */
+/* What stands behind the byte order in `descr`. widen NULL: the elements are used as they are. Of complex numbers (c)
+   dtype is that of a part. */
 typedef struct type {
-    char         code[3];
+    char         code[4];
     posenc_dtype dtype;
     int64_t      size; /* in the file */
     widener     *widen;
@@ -77,8 +78,14 @@ static const type types[] = {
     {"f8", POSENC_F64, 8, NULL},     {"f4", POSENC_F32, 4, NULL},     {"f2", POSENC_F16, 2, NULL},
     {"i8", POSENC_I64, 8, NULL},     {"i4", POSENC_I64, 4, widen_i4}, {"i2", POSENC_I64, 2, widen_i2},
     {"i1", POSENC_I64, 1, widen_i1}, {"u4", POSENC_I64, 4, widen_u4}, {"u2", POSENC_I64, 2, widen_u2},
-    {"u1", POSENC_U8, 1, NULL},      {"b1", POSENC_U8, 1, truth},
+    {"u1", POSENC_U8, 1, NULL},      {"b1", POSENC_U8, 1, truth},     {"c8", POSENC_F32, 8, NULL},
+    {"c16", POSENC_F64, 16, NULL},
 };
+
+static int is_complex(const type *t)
+{
+    return t->code[0] == 'c';
+}
 
 typedef struct header {
     const type *type;
@@ -155,10 +162,11 @@ static int take_size(cursor *c, int64_t *size)
 
 static posenc_status refuse_type(const cursor *c, const char *descr, int n)
 {
-    const char *why = n > 0 && descr[0] == '>' ? "big-endian; convert it with .astype('<f8')"
-                      : n > 1 && (descr[0] == '|' && descr[1] == 'O')
-                          ? "Python objects, which are never loaded"
-                          : "not a real, integer or boolean type of up to 8 bytes";
+    const char *why =
+        n > 0 && descr[0] == '>' ? "big-endian; convert it with .astype('<f8')"
+        : n > 1 && (descr[0] == '|' && descr[1] == 'O')
+            ? "Python objects, which are never loaded"
+            : "not a real, integer or boolean type of up to 8 bytes, nor a complex one of 8 or 16";
     return pe_file_fail(c->err, POSENC_FORMAT, c->origin, "its elements '%.*s' are %s", n > 16 ? 16 : n,
                         descr, why);
 }
@@ -169,8 +177,9 @@ static posenc_status read_descr(cursor *c, header *h)
     size_t      n;
     if (!take_text(c, &text, &n))
         return take(c, '[') ? refuse_type(c, "[...]", 5) : malformed(c);
-    for (size_t i = 0; n == 3 && i < sizeof types / sizeof *types; i++)
-        if (!memcmp(text + 1, types[i].code, 2) && (text[0] == '<' || (types[i].size == 1 && text[0] == '|')))
+    for (size_t i = 0; n > 1 && i < sizeof types / sizeof *types; i++)
+        if (strlen(types[i].code) == n - 1 && !memcmp(text + 1, types[i].code, n - 1) &&
+            (text[0] == '<' || (types[i].size == 1 && text[0] == '|')))
             h->type = &types[i];
     return h->type ? POSENC_OK : refuse_type(c, text, (int)(n > 16 ? 16 : n));
 }
@@ -243,6 +252,10 @@ static posenc_status count_elements(const cursor *c, header *h)
 {
     int64_t product = 1;
     h->count        = 1;
+    if (is_complex(h->type) && h->ndim == POSENC_MAX_DIMS)
+        return pe_file_fail(c->err, POSENC_FORMAT, c->origin,
+                            "it has %d axes; of complex numbers at most %d are read", h->ndim,
+                            POSENC_MAX_DIMS - 1);
     for (int32_t a = 0; a < h->ndim; a++) {
         const int64_t size = h->shape[a] ? h->shape[a] : 1;
         if (size > PE_MAX_BYTES / 8 / product)
@@ -370,7 +383,19 @@ static int replaced(void **data, const header *h, int turning)
     return 1;
 }
 
-posenc_status pe_npy_read(posenc_tensor *tensor, const pe_stream *stream, posenc_error *err)
+/* The array of what was read; a complex one has the axis of its parts at the end. */
+static posenc_array array_of(void *data, const header *h)
+{
+    posenc_array array = {.is_complex = is_complex(h->type)};
+    int64_t      shape[POSENC_MAX_DIMS];
+    memcpy(shape, h->shape, sizeof shape);
+    if (array.is_complex)
+        shape[h->ndim] = 2;
+    array.tensor = posenc_tensor_contiguous(data, h->type->dtype, h->ndim + array.is_complex, shape);
+    return array;
+}
+
+posenc_status pe_npy_read(posenc_array *array, const pe_stream *stream, posenc_error *err)
 {
     header        h      = {0};
     posenc_status status = read_header(&h, stream, err);
@@ -389,7 +414,7 @@ posenc_status pe_npy_read(posenc_tensor *tensor, const pe_stream *stream, posenc
                               (long long)h.count);
         goto failed;
     }
-    *tensor = posenc_tensor_contiguous(data, h.type->dtype, h.ndim, h.shape);
+    *array = array_of(data, &h);
     return POSENC_OK;
 failed:
     free(data);
@@ -406,14 +431,15 @@ size_t pe_tensor_bytes(const posenc_tensor *tensor)
     return n;
 }
 
-static const char *descr_of(posenc_dtype dtype)
+static const char *descr_of(const posenc_array *array)
 {
-    static const char *const names[] = {[POSENC_F32] = "<f4",
-                                        [POSENC_F64] = "<f8",
-                                        [POSENC_F16] = "<f2",
-                                        [POSENC_I64] = "<i8",
-                                        [POSENC_U8]  = "|u1"};
-    return (size_t)dtype < sizeof names / sizeof *names ? names[dtype] : NULL;
+    static const char *const names[][2] = {[POSENC_F32] = {"<f4", "<c8"},
+                                           [POSENC_F64] = {"<f8", "<c16"},
+                                           [POSENC_F16] = {"<f2"},
+                                           [POSENC_I64] = {"<i8"},
+                                           [POSENC_U8]  = {"|u1"}};
+    const size_t             dtype      = (size_t)array->tensor.dtype;
+    return dtype < sizeof names / sizeof *names ? names[dtype][array->is_complex != 0] : NULL;
 }
 
 static int is_contiguous(const posenc_tensor *t)
@@ -425,10 +451,15 @@ static int is_contiguous(const posenc_tensor *t)
     return 1;
 }
 
-posenc_status pe_npy_header(char to[PE_NPY_HEADER], size_t *length, const posenc_tensor *tensor,
+posenc_status pe_npy_header(char to[PE_NPY_HEADER], size_t *length, const posenc_array *array,
                             pe_origin origin, posenc_error *err)
 {
-    const char *descr = descr_of(tensor->dtype);
+    const posenc_tensor *tensor = &array->tensor;
+    const char          *descr  = descr_of(array);
+    const int32_t        ndim   = array->is_complex ? tensor->ndim - 1 : tensor->ndim;
+    if (array->is_complex && (!descr || ndim < 0 || tensor->shape[ndim] != 2))
+        return pe_file_fail(err, POSENC_ARGUMENT, origin,
+                            "complex numbers must be F32 or F64 with a last axis of 2");
     if (!descr)
         return pe_file_fail(err, POSENC_DTYPE, origin,
                             "NumPy's format has no type for bf16; convert it to f32");
@@ -437,9 +468,9 @@ posenc_status pe_npy_header(char to[PE_NPY_HEADER], size_t *length, const posenc
 
     int n =
         snprintf(to + 10, PE_NPY_HEADER - 10, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
-    for (int32_t a = 0; a < tensor->ndim; a++)
+    for (int32_t a = 0; a < ndim; a++)
         n += snprintf(to + 10 + n, PE_NPY_HEADER - 10 - (size_t)n, "%s%lld%s", a ? " " : "",
-                      (long long)tensor->shape[a], a + 1 < tensor->ndim || tensor->ndim == 1 ? "," : "");
+                      (long long)tensor->shape[a], a + 1 < ndim || ndim == 1 ? "," : "");
     n += snprintf(to + 10 + n, PE_NPY_HEADER - 10 - (size_t)n, "), }");
 
     const int whole = (10 + n + 1 + 63) / 64 * 64; /* NumPy aligns the elements to 64 bytes */

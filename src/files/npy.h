@@ -9,6 +9,8 @@
 #ifndef PE_FILES_NPY_H
 #define PE_FILES_NPY_H
 
+#include <posenc/files.h>
+
 #include "files/fail.h"
 
 /* No array, and no archive together, may be larger. */
@@ -25,14 +27,14 @@ typedef struct pe_stream {
 /* Reads n bytes, all of them or a sentence: FILE where the stream fails, FORMAT where it ends too soon. */
 posenc_status pe_stream_read(void *to, int64_t n, const pe_stream *stream, posenc_error *err);
 
-/* Reads one array and the end of the stream behind it. tensor->data is malloc'd, contiguous, of
-   type F64, F32, F16, I64 or U8. On failure tensor is as it was. */
-posenc_status pe_npy_read(posenc_tensor *tensor, const pe_stream *stream, posenc_error *err);
+/* Reads one array and the end of the stream behind it. array->tensor.data is malloc'd, contiguous, of
+   type F64, F32, F16, I64 or U8; the name is NULL. On failure array is as it was. */
+posenc_status pe_npy_read(posenc_array *array, const pe_stream *stream, posenc_error *err);
 
-/* Magic, version and header text for a contiguous tensor, a multiple of 64 bytes; the data follow
+/* Magic, version and header text for a contiguous array, a multiple of 64 bytes; the data follow
    as they are. */
 enum { PE_NPY_HEADER = 320 };
-posenc_status pe_npy_header(char header[PE_NPY_HEADER], size_t *length, const posenc_tensor *tensor,
+posenc_status pe_npy_header(char header[PE_NPY_HEADER], size_t *length, const posenc_array *array,
                             pe_origin origin, posenc_error *err);
 
 /* Bytes of the data of a contiguous tensor. */

@@ -101,17 +101,17 @@ static posenc_status check_name(const char *name, pe_origin origin, posenc_error
 static posenc_status read_member(posenc_arrays *set, zip_t *archive, const zip_stat_t *s, pe_origin origin,
                                  posenc_error *err)
 {
-    posenc_tensor tensor;
-    zip_file_t   *member = zip_fopen_index(archive, s->index, 0);
+    posenc_array array;
+    zip_file_t  *member = zip_fopen_index(archive, s->index, 0);
     if (!member)
         return pe_file_fail(err, POSENC_FORMAT, origin, "it cannot be opened: %s", zip_strerror(archive));
     const pe_stream     stream = {member, member_read, member_reason, (int64_t)s->size, origin};
-    const posenc_status status = pe_npy_read(&tensor, &stream, err);
+    const posenc_status status = pe_npy_read(&array, &stream, err);
     zip_fclose(member);
     if (status)
         return status;
-    if (!pe_arrays_take(set, s->name, strlen(s->name) - (sizeof suffix - 1), &tensor)) {
-        free(tensor.data);
+    if (!pe_arrays_take(set, s->name, strlen(s->name) - (sizeof suffix - 1), &array)) {
+        free(array.tensor.data);
         return pe_file_fail(err, POSENC_MEMORY, origin, "no memory for one more array");
     }
     return POSENC_OK;
@@ -180,7 +180,7 @@ static posenc_status add_member(zip_t *archive, npy_header *header, const posenc
     char            name[1024];
     size_t          length;
     const int       n      = snprintf(name, sizeof name, "%s%s", array->name, suffix);
-    posenc_status   status = pe_npy_header(*header, &length, &array->tensor, origin, err);
+    posenc_status   status = pe_npy_header(*header, &length, array, origin, err);
     if (status || (status = check_name(name, origin, err)))
         return status;
     if (n >= (int)sizeof name)

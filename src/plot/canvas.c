@@ -154,7 +154,7 @@ void pe_canvas_curves(pe_canvas *c, const pe_figure *f, const pe_span *s)
                                    (pe_drawn(f->curves[k].y[i], f->log_y) - s->y0) / (s->y1 - s->y0)};
             const int    stands = isfinite(now[0]) && isfinite(now[1]);
             if (stands)
-                line(c, isfinite(before[0]) ? before : now, now, k);
+                line(c, isfinite(before[0]) && f->curves[k].style != PE_DOTS ? before : now, now, k);
             before[0] = stands ? now[0] : NAN;
             before[1] = now[1];
         }

@@ -62,6 +62,10 @@ pe_rgb pe_scale_colour(int signed_scale, double x)
 
 pe_rgb pe_curve_colour(const pe_figure *figure, int index)
 {
+    if (figure->curves[index].style == PE_RULE)
+        return palette[PALETTE - 1];
+    if (figure->curves[index].hue)
+        return palette[(figure->curves[index].hue - 1) % PALETTE];
     if (!figure->ordered)
         return palette[index % PALETTE];
     const int last = figure->curve_count > 1 ? figure->curve_count - 1 : 1;

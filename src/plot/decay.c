@@ -121,7 +121,7 @@ static posenc_status set_one_theta(pe_sketch *s, pe_figure *f, posenc_error *err
 {
     double       *w;
     int64_t       M;
-    posenc_status status = pe_read_frequencies(s, &w, &M, err);
+    posenc_status status = pe_read_frequencies(s, s->e, &w, &M, err);
     if (status)
         return status;
     const double theta = w[M / 2];

@@ -119,7 +119,7 @@ posenc_status pe_make_pair(pe_sketch *s, posenc_error *err)
     int64_t(*pairs)[2] = pe_take(s, s->data->dims.D, sizeof *pairs);
     double       *w    = NULL;
     int64_t       M = 0, found = 0;
-    posenc_status status = pairs ? pe_read_frequencies(s, &w, &M, err) : pe_plot_no_memory(err);
+    posenc_status status = pairs ? pe_read_frequencies(s, s->e, &w, &M, err) : pe_plot_no_memory(err);
     if (!status)
         status = find_pairs(s, pairs, &found, err);
     M               = found < M ? found : M;

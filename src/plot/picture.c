@@ -36,6 +36,7 @@ static const struct kind {
     {"decay", POSENC_ROTARY, 0, "scores of turned vectors", pe_make_decay},
     {"mass", POSENC_ROTARY, 0, "attention within a distance", pe_make_turn_mass},
     {"pair", POSENC_ROTARY, 0, "a vector that turns", pe_make_pair},
+    {"wavelengths", POSENC_ROTARY, 0, "wavelengths of the pairs", pe_make_wavelengths},
     {"bias", POSENC_SCORE, 1, "bias by distance", pe_make_bias},
     {"mass", POSENC_SCORE, 0, "attention within a distance, by the bias alone", pe_make_bias_mass},
     {"buckets", POSENC_SCORE, 0, "classes of distances", pe_make_buckets},

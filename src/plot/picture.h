@@ -6,6 +6,7 @@
  *   similarity.c  input    similarity (matrix, or grid of grids), similarity2d
  *   decay.c       rotary   similarity, decay, mass
  *   pair.c        rotary   pair
+ *   wavelengths.c rotary   wavelengths
  *   biases.c      score    bias, mass
  *   buckets.c     score    buckets
  *
@@ -37,7 +38,7 @@ typedef posenc_status pe_maker(pe_sketch *s, posenc_error *err);
 
 pe_maker pe_make_heatmap, pe_make_channels;
 pe_maker pe_make_row_similarity, pe_make_similarity2d;
-pe_maker pe_make_turn_similarity, pe_make_decay, pe_make_turn_mass, pe_make_pair;
+pe_maker pe_make_turn_similarity, pe_make_decay, pe_make_turn_mass, pe_make_pair, pe_make_wavelengths;
 pe_maker pe_make_bias, pe_make_bias_mass;
 pe_maker pe_make_buckets;
 

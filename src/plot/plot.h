@@ -20,11 +20,16 @@
 
 typedef enum pe_figure_kind { PE_GRID, PE_CURVES, PE_ARROWS, PE_PANELS } pe_figure_kind;
 
+/* How the points of a curve are shown: joined, one by one, or joined by a thin grey line that others are held against. */
+typedef enum pe_curve_style { PE_LINE, PE_DOTS, PE_RULE } pe_curve_style;
+
 typedef struct pe_curve {
-    const char   *name;
-    const double *x, *y; /* [n]; NaN breaks the line. Of arrows: [1], the tip; they start at the origin */
-    const double *low, *high; /* [n] band, or NULL */
-    int64_t       n;
+    const char    *name;
+    const double  *x, *y; /* [n]; NaN breaks the line. Of arrows: [1], the tip; they start at the origin */
+    const double  *low, *high; /* [n] band, or NULL */
+    int64_t        n;
+    pe_curve_style style;
+    int            hue; /* 1 .. 8: that colour of the palette; 0: by the place among the curves */
 } pe_curve;
 
 typedef struct pe_mark { /* a vertical line with a label */

@@ -72,7 +72,7 @@ static void write_log_axes(FILE *to, const pe_figure *f)
     if (f->log_x)
         fputs("set logscale x 2\nset xtics 2\nset mxtics default\n", to);
     if (f->log_y)
-        fputs("set logscale y 10\n", to);
+        fputs("set logscale y 10\nset format y '10^{%L}'\n", to);
 }
 
 /* The label stands above the frame, where no curve runs. */
@@ -127,6 +127,19 @@ static const char *key_of(const pe_figure *f, int is_panel)
                : "set key outside right top Left reverse samplen 2.5 spacing 1.2 noenhanced\n";
 }
 
+static void write_style(FILE *to, const pe_figure *f, int i, const char *comma)
+{
+    const char *dash = dashes[f->ordered ? 0 : i % DASHES];
+    fprintf(to, "%s$curve%d using 1:2 with ", comma, i);
+    if (f->curves[i].style == PE_DOTS)
+        fputs("points pt 7 ps 0.8 lc ", to);
+    else if (f->curves[i].style == PE_RULE)
+        fprintf(to, "lines lw 1.4 dashtype %s lc ", dash);
+    else
+        fprintf(to, "%s lw 2.2 dashtype %s lc ", f->steps ? "histeps" : "lines", dash);
+    write_colour(to, pe_curve_colour(f, i));
+}
+
 /* All bands first, so that no band covers a line. */
 static void write_curves(FILE *to, const pe_figure *f, int is_panel)
 {
@@ -146,9 +159,7 @@ static void write_curves(FILE *to, const pe_figure *f, int is_panel)
         comma = ", ";
     }
     for (int i = 0; i < f->curve_count; i++) {
-        fprintf(to, "%s$curve%d using 1:2 with %s lw 2.2 dashtype %s lc ", comma, i,
-                f->steps ? "histeps" : "lines", dashes[f->ordered ? 0 : i % DASHES]);
-        write_colour(to, pe_curve_colour(f, i));
+        write_style(to, f, i, comma);
         fputs(" title ", to);
         write_text(to, f->curves[i].name);
         fputs(" noenhanced", to);

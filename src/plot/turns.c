@@ -152,20 +152,30 @@ posenc_status pe_summarise(pe_sketch *s, const pe_trial *t, pe_curve *curve, pos
 
 /* ---------------------------------------------------------------- frequencies --------------- */
 
-posenc_status pe_read_frequencies(pe_sketch *s, double **w, int64_t *M, posenc_error *err)
+/* Frequencies do not ask for rows: a plan of the shortest run will do. */
+posenc_status pe_read_frequencies(pe_sketch *s, const posenc_encoding *e, double **w, int64_t *M,
+                                  posenc_error *err)
 {
-    const posenc_dims dims   = pe_turning_dims(s, 1, 2);
-    posenc_status     status = pe_prepare(s, s->e, &dims, POSENC_FORWARD, err);
+    posenc_dims dims = s->data->dims;
+    dims.B = dims.H = dims.G = 1;
+    dims.Lq = dims.Lk    = 2;
+    dims.d_model         = dims.D;
+    posenc_status status = pe_prepare(s, e, &dims, POSENC_FORWARD, err);
     if (!status)
         status = posenc_rotary_frequencies(s->plan, NULL, M, NULL, err);
     if (status)
         return status;
     posenc_rotary_pair *pairs = pe_take(s, *M, sizeof *pairs);
     *w                        = pe_take_numbers(s, *M);
-    if (!*w || !pairs)
+    if (!pairs || !*w)
         return pe_plot_no_memory(err);
     status = posenc_rotary_pairs(s->plan, s->data->params, (double)s->data->length, pairs, s->work, err);
     for (int64_t m = 0; !status && m < *M; m++)
         (*w)[m] = pairs[m].w;
+    if (!status && isnan((*w)[0]))
+        return pe_plot_fail(err, POSENC_UNSUPPORTED,
+                            "picture: the pairs of %s follow several coordinates at once; "
+                            "they have no frequency of their own",
+                            posenc_encoding_spec(e));
     return status;
 }

@@ -39,7 +39,8 @@ posenc_status pe_summarise(pe_sketch *s, const pe_trial *t, pe_curve *curve, pos
 
 /* Sizes of a run that turns R heads at n positions. */
 posenc_dims pe_turning_dims(const pe_sketch *s, int64_t R, int64_t n);
-/* The frequencies of the encoding, [*M]. */
-posenc_status pe_read_frequencies(pe_sketch *s, double **w, int64_t *M, posenc_error *err);
+/* The frequencies of an encoding with the parameters of the picture, [*M], at its length. UNSUPPORTED for a matrix. */
+posenc_status pe_read_frequencies(pe_sketch *s, const posenc_encoding *e, double **w, int64_t *M,
+                                  posenc_error *err);
 
 #endif

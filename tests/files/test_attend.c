@@ -7,97 +7,15 @@
  * from a .safetensors file, position arrays, segments, parameters left out. The command is called as
  * the tool calls it.
  */
-#include "cli.h"
-#include "options.h"
-#include "tolerance.h"
-
-#include <getopt.h>
-#include <math.h>
-#include <posenc/files.h>
-
-#include "scratch.h"
+#include "calls.h"
 
 #define GOLDEN POSENC_SOURCE_DIR "/tests/golden"
 
 extern const cli_command cli_attend;
 
-enum { MOST_WORDS = 64 };
-
-/* A call's words; text behind them belongs to somebody who outlives the call. */
-typedef struct words {
-    const char *list[MOST_WORDS];
-    int         count;
-} words;
-
-static void say(words *w, const char *word)
+static posenc_arrays done(const char *const *list, const char *path)
 {
-    assert_true(w->count < MOST_WORDS - 1);
-    w->list[w->count++] = word;
-}
-
-static words call_of(const char *const *list)
-{
-    words w = {{"attend"}, 1};
-    for (; *list; list++)
-        say(&w, *list);
-    return w;
-}
-
-/* Exit status; what it says goes to the file `said` of the scratch folder. */
-static int attend_words(words *w)
-{
-    cli_args args;
-    fflush(stderr);
-    const int before = dup(STDERR_FILENO);
-    assert_non_null(freopen(scratch("said"), "w", stderr));
-    optind     = 0; /* getopt begins anew */
-    int status = cli_parse(&args, &cli_attend, w->count, (char **)(uintptr_t)w->list);
-    if (status == CLI_DONE)
-        status = cli_attend.run(&args);
-    free(args.given);
-    fflush(stderr);
-    dup2(before, STDERR_FILENO);
-    close(before);
-    return status;
-}
-
-static int attend(const char *const *list)
-{
-    words w = call_of(list);
-    return attend_words(&w);
-}
-
-static void said(const char *part)
-{
-    size_t n;
-    char  *text = scratch_read(scratch("said"), &n);
-    if (part ? !strstr(text, part) : n > 0)
-        fail_msg("\"%s\" is not what it says: %s", part ? part : "", text);
-    free(text);
-}
-
-static posenc_arrays arrays_at(const char *path)
-{
-    posenc_arrays set = {0};
-    posenc_error  err;
-    if (posenc_arrays_read(&set, path, &err))
-        fail_msg("%s", err.message);
-    return set;
-}
-
-static const posenc_tensor *array_of(const posenc_arrays *set, const char *name)
-{
-    const posenc_tensor *t = posenc_arrays_find(set, name);
-    if (!t)
-        fail_msg("there is no array %s", name);
-    return t;
-}
-
-static void same_array(const posenc_tensor *a, const posenc_tensor *b)
-{
-    assert_int_equal(a->dtype, b->dtype);
-    assert_int_equal(cli_element_count(a), cli_element_count(b));
-    assert_memory_equal(a->data, b->data, (size_t)cli_element_count(a) * posenc_dtype_size(a->dtype));
+    return call_done(&cli_attend, list, path);
 }
 
 /* ---------------------------------------------------------------- the reference cases ------- */
@@ -167,7 +85,7 @@ static void compare_case(const posenc_case *c, const posenc_arrays *want, int is
 static void run_case(const char *folder, const posenc_case *c, const char *executor)
 {
     char  path[SCRATCH_PATH], offset[32], *settings = strdup(c->settings);
-    words w = call_of((const char *const[]){c->encoding, "--executor", executor, NULL});
+    words w = call_of(&cli_attend, (const char *const[]){c->encoding, "--executor", executor, NULL});
     snprintf(path, sizeof path, "%s/%s", folder, c->file);
     snprintf(offset, sizeof offset, "--q-offset=%lld", (long long)c->q_offset);
     for (char *at = strtok(settings, " "); at; at = strtok(NULL, " ")) {
@@ -185,9 +103,9 @@ static void run_case(const char *folder, const posenc_case *c, const char *execu
     say(&w, "-i");
     say(&w, path);
     say(&w, "-o");
-    const char *output = scratch("got.npz");
-    say(&w, output);
-    if (attend_words(&w) != CLI_DONE) {
+    const char *got = scratch("got.npz");
+    say(&w, got);
+    if (call_words(&cli_attend, &w) != CLI_DONE) {
         size_t n;
         fail_msg("%s: %s", c->file, scratch_read(scratch("said"), &n));
     }
@@ -223,25 +141,6 @@ static void every_reference_case_of_attention_comes_out_again(void **state)
 
 enum { B = 2, H = 4, G = 2, LQ = 3, LK = 5, D = 4, DV = 3 };
 
-/* Eighths below 2: exact in every storage type. */
-static double eighth(const char *name, int64_t i)
-{
-    return floor(16 * posenc_random_uniform(7, name, (uint64_t)i)) / 8 - 1;
-}
-
-static posenc_tensor *add_filled(posenc_arrays *set, const char *name, posenc_dtype dtype,
-                                 const int64_t *shape)
-{
-    posenc_tensor *t = posenc_arrays_add(set, name, dtype, 4, shape);
-    assert_non_null(t);
-    for (int64_t i = 0; i < cli_element_count(t); i++)
-        if (dtype == POSENC_F64)
-            ((double *)t->data)[i] = eighth(name, i);
-        else
-            ((float *)t->data)[i] = (float)eighth(name, i);
-    return t;
-}
-
 static posenc_arrays made(posenc_dtype dtype)
 {
     posenc_arrays set = {0};
@@ -249,69 +148,6 @@ static posenc_arrays made(posenc_dtype dtype)
     add_filled(&set, "k", dtype, (const int64_t[]){B, G, LK, D});
     add_filled(&set, "v", dtype, (const int64_t[]){B, G, LK, DV});
     return set;
-}
-
-static void add_whole(posenc_arrays *set, const char *name, int32_t ndim, const int64_t *shape,
-                      const int64_t *numbers)
-{
-    posenc_tensor *t = posenc_arrays_add(set, name, POSENC_I64, ndim, shape);
-    assert_non_null(t);
-    memcpy(t->data, numbers, (size_t)cli_element_count(t) * sizeof *numbers);
-}
-
-static void write_arrays(posenc_arrays *set, const char *name)
-{
-    posenc_error err;
-    if (posenc_arrays_write(set, scratch(name), &err))
-        fail_msg("%s", err.message);
-}
-
-static posenc_arrays done(const char *const *list, const char *output)
-{
-    if (attend(list) != CLI_DONE) {
-        size_t n;
-        fail_msg("%s", scratch_read(scratch("said"), &n));
-    }
-    return arrays_at(output);
-}
-
-static void same_sets(posenc_arrays *a, posenc_arrays *b)
-{
-    assert_int_equal(a->count, b->count);
-    for (int i = 0; i < a->count; i++) {
-        assert_string_equal(a->items[i].name, b->items[i].name);
-        same_array(&a->items[i].tensor, &b->items[i].tensor);
-    }
-    posenc_arrays_free(a);
-    posenc_arrays_free(b);
-}
-
-/* in.npz and out.npz of the scratch folder: paths that live as long as the program. */
-static char input[SCRATCH_PATH], output[SCRATCH_PATH], other[SCRATCH_PATH];
-
-static int name_files(void **state)
-{
-    if (scratch_open(state))
-        return -1;
-    snprintf(input, sizeof input, "%s", scratch("in.npz"));
-    snprintf(output, sizeof output, "%s", scratch("out.npz"));
-    snprintf(other, sizeof other, "%s", scratch("other.npz"));
-    return 0;
-}
-
-/* [B,L,H,D] of [B,H,L,D] */
-static void swap_axes(posenc_tensor *t)
-{
-    const int64_t b = t->shape[0], h = t->shape[1], l = t->shape[2], d = t->shape[3];
-    const size_t  size = posenc_dtype_size(t->dtype), row = (size_t)d * size;
-    char         *from = t->data, *to = malloc((size_t)(b * h * l) * row);
-    assert_non_null(to);
-    for (int64_t i = 0; i < b * h * l; i++) {
-        const int64_t at = (i / (h * l) * l + i % l) * h + i / l % h;
-        memcpy(to + (size_t)at * row, from + (size_t)i * row, row);
-    }
-    free(from);
-    *t = posenc_tensor_contiguous(to, t->dtype, 4, (const int64_t[]){b, l, h, d});
 }
 
 static void the_order_of_the_axes_changes_no_number(void **state)
@@ -333,41 +169,6 @@ static void the_order_of_the_axes_changes_no_number(void **state)
         swap_axes(posenc_arrays_find(&plain, swapped[i]));
     same_sets(&plain, &turned);
     posenc_arrays_free(&set);
-}
-
-/* A .safetensors file of the set, its floats as half (upper half of the float for BF16). */
-static void write_halves(const posenc_arrays *set, const char *name, const char *type)
-{
-    char     header[600] = "{";
-    size_t   used = 1, n = 0;
-    uint16_t halves[400];
-    for (int i = 0; i < set->count; i++) {
-        const posenc_tensor *t     = &set->items[i].tensor;
-        const int64_t        count = cli_element_count(t);
-        used +=
-            (size_t)snprintf(header + used, sizeof header - used,
-                             "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%lld,%lld,%lld,%lld],\"data_offsets\":"
-                             "[%zu,%zu]}",
-                             i ? "," : "", set->items[i].name, type, (long long)t->shape[0],
-                             (long long)t->shape[1], (long long)t->shape[2], (long long)t->shape[3], 2 * n,
-                             2 * (n + (size_t)count));
-        for (int64_t x = 0; x < count; x++, n++) {
-            uint32_t bits;
-            memcpy(&bits, (const float *)t->data + x, sizeof bits);
-            /* eighths are normal numbers in both: binary16 has 5 bits of exponent, biased by 15 */
-            halves[n] =
-                (uint16_t)(type[0] == 'B'
-                               ? bits >> 16
-                               : (bits >> 16 & 0x8000) |
-                                     (bits << 1 ? (bits >> 13 & 0x3ff) | ((bits >> 23 & 0xff) - 112) << 10
-                                                : 0));
-        }
-    }
-    header[used++]                                        = '}';
-    unsigned char file[8 + sizeof header + sizeof halves] = {(unsigned char)used, (unsigned char)(used >> 8)};
-    memcpy(file + 8, header, used);
-    memcpy(file + 8 + used, halves, 2 * n);
-    scratch_write(name, file, 8 + used + 2 * n);
 }
 
 static void half_precision_is_widened_not_rounded(void **state)
@@ -638,13 +439,13 @@ static void what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written(
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         posenc_arrays set = made(POSENC_F64);
-        words         w   = call_of((const char *const[]){"-i", input, "-o", output, NULL});
+        words         w   = call_of(&cli_attend, (const char *const[]){"-i", input, "-o", output, NULL});
         if (rows[i].spoil)
             rows[i].spoil(&set);
         for (int n = 0; n < 4 && rows[i].words[n]; n++)
             say(&w, rows[i].words[n]);
         write_arrays(&set, "in.npz");
-        const int status = attend_words(&w);
+        const int status = call_words(&cli_attend, &w);
         said(rows[i].part);
         assert_int_equal(status, CLI_USAGE);
         assert_int_equal(scratch_count(), 2); /* in.npz and said */

@@ -6,6 +6,7 @@
  * with its own.
  */
 #include "files/arrays.h"
+#include "files/npy.h"
 
 #include <math.h>
 
@@ -167,6 +168,74 @@ static void fortran_order_becomes_c_order(void **state)
     posenc_arrays_free(&set);
 }
 
+/* Number (i,j) of a [2,3] array is 10 i + j + (i - j) I, as one axis more. */
+static void complex_numbers_are_an_axis_of_two(void **state)
+{
+    float         narrow[12];
+    double        wide[12];
+    posenc_arrays set = {0};
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 3; j++) {
+            narrow[6 * i + 2 * j]     = (float)(10 * i + j);
+            narrow[6 * i + 2 * j + 1] = (float)(i - j);
+            wide[2 * (i + 2 * j)]     = 10 * i + j; /* Fortran turns the numbers, not their parts */
+            wide[2 * (i + 2 * j) + 1] = i - j;
+        }
+    const bytes files[2] = {
+        npy(1, "{'descr': '<c8', 'fortran_order': False, 'shape': (2, 3), }", narrow, sizeof narrow),
+        npy(1, "{'descr': '<c16', 'fortran_order': True, 'shape': (2, 3), }", wide, sizeof wide)};
+    for (int f = 0; f < 2; f++) {
+        const posenc_tensor t = read_one(&set, &files[f]);
+        assert_true(set.items[0].is_complex);
+        assert_int_equal(t.dtype, f ? POSENC_F64 : POSENC_F32);
+        assert_int_equal(t.ndim, 3);
+        assert_true(t.shape[0] == 2 && t.shape[1] == 3 && t.shape[2] == 2 && t.stride[1] == 2);
+        for (int i = 0; i < 2; i++)
+            for (int j = 0; j < 3; j++) {
+                assert_true(element(&t, 6 * i + 2 * j) == 10 * i + j);
+                assert_true(element(&t, 6 * i + 2 * j + 1) == i - j);
+            }
+        posenc_arrays_free(&set);
+    }
+}
+
+static void the_axis_of_two_must_find_room(void **state)
+{
+    const float x[] = {1, 2};
+    const bytes b =
+        npy(1, "{'descr': '<c8', 'fortran_order': False, 'shape': (1, 1, 1, 1, 1, 1), }", x, sizeof x);
+    (void)state;
+    refused(&b, POSENC_FORMAT, "it has 6 axes; of complex numbers at most 5 are read");
+}
+
+/* What is written is what NumPy writes: a number without axes, too. */
+static void complex_numbers_are_written_as_such(void **state)
+{
+    double       x[4] = {1, 2, 3, 4};
+    char         header[PE_NPY_HEADER];
+    size_t       n;
+    posenc_array a = {.tensor     = posenc_tensor_contiguous(x, POSENC_F64, 2, (int64_t[]){2, 2}),
+                      .is_complex = 1};
+    posenc_error err;
+    (void)state;
+    assert_int_equal(pe_npy_header(header, &n, &a, (pe_origin){"x", NULL}, &err), POSENC_OK);
+    assert_non_null(strstr(header + 10, "'descr': '<c16', 'fortran_order': False, 'shape': (2,), }"));
+    a.tensor = posenc_tensor_contiguous(x, POSENC_F32, 1, (int64_t[]){2});
+    assert_int_equal(pe_npy_header(header, &n, &a, (pe_origin){"x", NULL}, &err), POSENC_OK);
+    assert_non_null(strstr(header + 10, "'descr': '<c8', 'fortran_order': False, 'shape': (), }"));
+    static const struct {
+        posenc_dtype dtype;
+        int32_t      ndim;
+        int64_t      last;
+    } wrong[] = {{POSENC_F64, 1, 4}, {POSENC_F64, 0, 1}, {POSENC_F16, 1, 2}, {POSENC_I64, 1, 2}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        a.tensor = posenc_tensor_contiguous(x, wrong[i].dtype, wrong[i].ndim, &wrong[i].last);
+        assert_int_equal(pe_npy_header(header, &n, &a, (pe_origin){"x", NULL}, &err), POSENC_ARGUMENT);
+        assert_string_equal(err.message, "x: complex numbers must be F32 or F64 with a last axis of 2");
+    }
+}
+
 static void keys_stand_in_any_order_and_quotes(void **state)
 {
     const double  x[] = {1, 2};
@@ -226,11 +295,10 @@ static void what_the_library_cannot_compute_with_is_named(void **state)
     static const struct {
         const char *descr, *part;
     } rows[] = {
-        {"'>f8'", "big-endian"}, {"'>i4'", "big-endian"},
-        {"'|O'", "objects"},     {"'<c16'", "'<c16'"},
-        {"'<U5'", "'<U5'"},      {"'<u8'", "'<u8'"},
-        {"'<f16'", "'<f16'"},    {"'f8'", "'f8'"},
-        {"'=f8'", "'=f8'"},      {"''", "''"},
+        {"'>f8'", "big-endian"}, {"'>i4'", "big-endian"},     {"'|O'", "objects"},
+        {"'<c32'", "'<c32'"},    {"'>c8'", "big-endian"},     {"'|c8'", "'|c8'"},
+        {"'<U5'", "'<U5'"},      {"'<u8'", "'<u8'"},          {"'<f16'", "'<f16'"},
+        {"'f8'", "'f8'"},        {"'=f8'", "'=f8'"},          {"''", "''"},
         {"'|f8'", "'|f8'"},      {"[('a', '<f8')]", "[...]"},
     };
     const double x = 1;
@@ -309,6 +377,9 @@ int main(void)
         cmocka_unit_test(an_array_without_axes_is_one_number),
         cmocka_unit_test(an_empty_array_keeps_its_shape_and_has_data),
         cmocka_unit_test(fortran_order_becomes_c_order),
+        cmocka_unit_test(complex_numbers_are_an_axis_of_two),
+        cmocka_unit_test(the_axis_of_two_must_find_room),
+        cmocka_unit_test(complex_numbers_are_written_as_such),
         cmocka_unit_test(keys_stand_in_any_order_and_quotes),
         cmocka_unit_test(numbers_that_are_not_finite_are_numbers),
         cmocka_unit_test(a_header_that_is_no_such_dictionary_is_refused),

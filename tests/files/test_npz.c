@@ -47,8 +47,8 @@ static char *npy_of(int64_t n, size_t *size)
     double *x     = malloc((size_t)n * sizeof *x + 1);
     for (int64_t i = 0; i < n; i++)
         x[i] = (double)i;
-    const posenc_tensor t = posenc_tensor_contiguous(x, POSENC_F64, 1, &n);
-    assert_int_equal(pe_npy_header(bytes, size, &t, (pe_origin){"x", NULL}, NULL), POSENC_OK);
+    const posenc_array a = {.tensor = posenc_tensor_contiguous(x, POSENC_F64, 1, &n)};
+    assert_int_equal(pe_npy_header(bytes, size, &a, (pe_origin){"x", NULL}, NULL), POSENC_OK);
     memcpy(bytes + *size, x, (size_t)n * sizeof *x);
     *size += (size_t)n * sizeof *x;
     free(x);

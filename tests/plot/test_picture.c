@@ -506,6 +506,57 @@ static void arrows_turn_in_the_channels_that_the_layout_pairs(void **state)
     check_arrows("rope[layout=half]", "channel 1", "channel 5");
 }
 
+/* ---------------------------------------------------------------- wavelengths --------------- */
+
+/* Every pair stands once, at 2 pi / w, in the curve of its turns within the context; then the context's own line. */
+static void wavelengths_are_parted_by_their_turns_within_the_context(void **state)
+{
+    enum { D = 128, CONTEXT = 4096 };
+    static const double least[] = {32, 1, 0}, below[] = {INFINITY, 32, 1};
+    made                m       = make("rope", POSENC_ROTARY, "wavelengths", sized(CONTEXT, 1, D));
+    const pe_curve     *context = &m.f->curves[0];
+    int64_t             seen    = 0;
+    (void)state;
+    assert_true(m.f->log_y && m.f->curve_count == 4);
+    for (int r = 0; r < 3; r++)
+        for (int64_t i = 0; i < m.f->curves[r + 1].n; i++, seen++) {
+            const double length = m.f->curves[r + 1].y[i], turns = CONTEXT / length;
+            assert_true(m.f->curves[r + 1].x[i] == (double)seen); /* fast pairs first, in order */
+            assert_true(fabs(length - TWO_PI / omega(1e4, seen, D)) < CLOSE * length);
+            assert_true(turns >= least[r] && turns < below[r]);
+        }
+    assert_int_equal(seen, D / 2);
+    assert_true(context->style == PE_RULE && context->y[0] == CONTEXT && context->x[1] == D / 2 - 1);
+    assert_non_null(strstr(m.f->title, "18 of 64 wavelengths are longer than the context"));
+    drop(&m);
+}
+
+/* Llama 3.1: 29 pairs as they were, 6 between, 29 slowed by 8, in the regimes of the first 8192 tokens; four rules. */
+static void scaled_wavelengths_are_drawn_beside_those_before(void **state)
+{
+    enum { D = 128, CONTEXT = 131072 };
+    made m = make(
+        "rope[base=5e5:schedule=llama3:factor=8:low_freq_factor=1:high_freq_factor=4:original_length=8192]",
+        POSENC_ROTARY, "wavelengths", sized(CONTEXT, 1, D));
+    int kept = 0, slowed = 0;
+    (void)state;
+    assert_int_equal(m.f->curve_count, 6);
+    assert_string_equal(m.f->curves[0].name, "before scaling");
+    assert_string_equal(m.f->curves[1].name, "first context 8192");
+    assert_string_equal(m.f->curves[2].name, "context 131072");
+    for (int r = 3; r < 6; r++)
+        for (int64_t i = 0; i < m.f->curves[r].n; i++) {
+            const double *x = &m.f->curves[r].x[i], before = m.f->curves[0].y[(int64_t)*x],
+                         ratio = m.f->curves[r].y[i] / before;
+            assert_true(fabs(before - TWO_PI / omega(5e5, (int64_t)*x, D)) < CLOSE * before);
+            kept += fabs(ratio - 1) < CLOSE;
+            slowed += fabs(ratio - 8) < 8 * CLOSE;
+        }
+    assert_true(kept == 29 && slowed == 29);
+    assert_non_null(strstr(m.f->title, "llama3: 25 of 64 wavelengths"));
+    drop(&m);
+}
+
 /* ---------------------------------------------------------------- bias, buckets ------------- */
 
 static void a_bias_is_drawn_against_the_signed_distance(void **state)
@@ -758,6 +809,8 @@ int main(void)
         cmocka_unit_test(the_mass_of_alibi_is_a_geometric_series),
         cmocka_unit_test(the_mass_of_a_rotation_is_a_softmax_of_its_scores),
         cmocka_unit_test(arrows_turn_in_the_channels_that_the_layout_pairs),
+        cmocka_unit_test(wavelengths_are_parted_by_their_turns_within_the_context),
+        cmocka_unit_test(scaled_wavelengths_are_drawn_beside_those_before),
         cmocka_unit_test(a_bias_is_drawn_against_the_signed_distance),
         cmocka_unit_test(a_bias_of_bounded_positions_stays_within_them),
         cmocka_unit_test(a_bias_of_absolute_positions_is_a_matrix_per_head),

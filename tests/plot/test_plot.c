@@ -324,6 +324,28 @@ static int count_of(const char *text, char c)
     return n;
 }
 
+/* Two far points: joined they fill columns between, as dots they do not. */
+static void dots_are_not_joined_and_hues_are_kept(void **state)
+{
+    static const double x[] = {0, 1}, y[] = {0, 1};
+    pe_curve            one = {.name = "", .x = x, .y = y, .n = 2, .style = PE_DOTS, .hue = 2};
+    pe_figure           f   = {.kind = PE_CURVES, .curves = &one, .curve_count = 1};
+    (void)state;
+    char *text = draw(&f, COLUMNS, 0);
+    assert_int_equal(count_of(text, 'a'), 2);
+    free(text);
+    const pe_rgb orange = pe_curve_colour(&f, 0);
+    one.style           = PE_LINE;
+    text                = draw(&f, COLUMNS, 0);
+    assert_true(count_of(text, 'a') > 10);
+    free(text);
+    one.hue           = 0;
+    const pe_rgb blue = pe_curve_colour(&f, 0);
+    one.style         = PE_RULE;
+    const pe_rgb grey = pe_curve_colour(&f, 0);
+    assert_true(orange.r > orange.b && blue.b > blue.r && grey.r == grey.g && grey.g == grey.b);
+}
+
 /* Both without a name: dots and bars come from nowhere else. */
 static void a_band_is_dots_and_a_hole_is_a_bar(void **state)
 {
@@ -395,6 +417,7 @@ int main(void)
         cmocka_unit_test(scales_end_where_they_should),
         cmocka_unit_test(panels_stand_below_each_other),
         cmocka_unit_test(arrows_start_at_the_origin),
+        cmocka_unit_test(dots_are_not_joined_and_hues_are_kept),
         cmocka_unit_test(a_band_is_dots_and_a_hole_is_a_bar),
     };
     return cmocka_run_group_tests(tests, make_data, remove_data);

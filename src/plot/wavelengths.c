@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * wavelengths.c: the wavelength of each pair of a rotation, against the context
+ *
+ * After 2 pi / w tokens a pair has turned once. A pair that turns many times within the context that a model was first
+ * trained at tells near positions apart, and has seen every angle there is; one that never completes a turn says how far
+ * away a token is, and has not: at a longer context it meets angles that it was never trained on. YaRN draws its borders
+ * there, and so does this picture, whatever the schedule: 32 turns and one within the first context (beta_fast and
+ * beta_slow, where the encoding has them), counted before any scaling.
+ *
+ * What is seen  dots are wavelengths as they are used; the grey line is what they were before scaling, where that differs;
+ *               flat lines are contexts: of the first training, and the present one.
+ * Surprise      YaRN rounds its borders to whole pairs, so a pair next to one may be scaled like its neighbours.
+ * Source        Peng et al. 2023, arXiv:2309.00071, section 3.2
+ */
+#include "plot/turns.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REGIMES = 3, MOST_RULES = 3 };
+
+/* In tokens, [M]; NaN for a pair that does not turn. */
+typedef struct waves {
+    double *length;
+    int64_t M;
+} waves;
+
+static posenc_status read_waves(pe_sketch *s, const posenc_encoding *e, waves *made, posenc_error *err)
+{
+    const posenc_status status = pe_read_frequencies(s, e, &made->length, &made->M, err);
+    for (int64_t m = 0; !status && m < made->M; m++)
+        made->length[m] = made->length[m] > 0 ? PE_TWO_PI / made->length[m] : NAN;
+    return status;
+}
+
+/* ---------------------------------------------------------------- before scaling ------------ */
+
+static int is_one_of(const char *word, const char *const *words)
+{
+    for (; *words; words++)
+        if (!strcmp(word, *words))
+            return 1;
+    return 0;
+}
+
+/* Does the schedule change what the base gives? */
+static int is_scaled(const char *schedule)
+{
+    static const char *const own[] = {"", "default", "explicit", "period", "pixel", NULL};
+    return !is_one_of(schedule, own);
+}
+
+/* What would leave the frequencies as the base gives them; "" where they are so, or have no base. */
+static void unscaling(const pe_sketch *s, char settings[2 * PE_SETTING_LENGTH])
+{
+    char schedule[PE_SETTING_LENGTH], divided[PE_SETTING_LENGTH];
+    pe_setting_text(s, "schedule", schedule);
+    pe_setting_text(s, "freq_factors", divided);
+    settings[0] = 0;
+    if (is_scaled(schedule))
+        snprintf(settings, 2 * PE_SETTING_LENGTH, "%s.schedule=default ", s->part->name);
+    if (!strcmp(divided, "yes"))
+        snprintf(settings + strlen(settings), PE_SETTING_LENGTH, "%s.freq_factors=no", s->part->name);
+}
+
+static posenc_status read_unscaled(pe_sketch *s, waves *before, posenc_error *err)
+{
+    char             settings[2 * PE_SETTING_LENGTH];
+    posenc_encoding *plain = NULL;
+    unscaling(s, settings);
+    if (!settings[0])
+        return read_waves(s, s->e, before, err);
+    posenc_status status = posenc_encoding_create(&plain, posenc_encoding_spec(s->e), settings, err);
+    if (!status)
+        status = read_waves(s, plain, before, err);
+    posenc_plan_free(s->plan); /* it may not outlive its encoding */
+    s->plan = NULL;
+    posenc_encoding_free(plain);
+    return status;
+}
+
+/* ---------------------------------------------------------------- what is drawn ------------- */
+
+/* A setting as a number, `otherwise` where it is absent. */
+static double number(const pe_sketch *s, const char *name, double otherwise)
+{
+    char         text[PE_SETTING_LENGTH], *end;
+    const double x = (pe_setting_text(s, name, text), strtod(text, &end));
+    return end > text && x > 0 ? x : otherwise;
+}
+
+/* The context of the first training: the encoding's own word, or the present one. */
+static double first_context(const pe_sketch *s)
+{
+    return number(s, "original_length", number(s, "max_length", (double)s->data->length));
+}
+
+/* 0 many turns, 1 some, 2 less than one. */
+static int regime(double turns, double fast, double slow)
+{
+    return turns >= fast ? 0 : turns >= slow ? 1 : 2;
+}
+
+/* The pairs of one regime; none: no curve. */
+static posenc_status add_regime(pe_sketch *s, pe_curve *curves, const waves *now, const char *regimes,
+                                int which, const char *name, posenc_error *err)
+{
+    pe_figure *f = s->figure;
+    double    *x = pe_take_numbers(s, 2 * now->M), *y = x ? x + now->M : NULL;
+    int64_t    n = 0;
+    if (!x)
+        return pe_plot_no_memory(err);
+    for (int64_t m = 0; m < now->M; m++)
+        if (regimes[m] == which && isfinite(now->length[m])) {
+            x[n]   = (double)m;
+            y[n++] = now->length[m];
+        }
+    if (n)
+        curves[f->curve_count++] =
+            (pe_curve){.name = name, .x = x, .y = y, .n = n, .style = PE_DOTS, .hue = which + 1};
+    return POSENC_OK;
+}
+
+static posenc_status add_regimes(pe_sketch *s, pe_curve *curves, const waves *now, const waves *before,
+                                 posenc_error *err)
+{
+    const double first = first_context(s), fast = number(s, "beta_fast", 32),
+                 slow                = number(s, "beta_slow", 1);
+    const char *const names[REGIMES] = {pe_take_text(s, "%g turns or more within %.0f tokens", fast, first),
+                                        pe_take_text(s, "%g to %g turns", slow, fast),
+                                        slow == 1 ? "no whole turn"
+                                                  : pe_take_text(s, "fewer than %g turns", slow)};
+    char             *regimes        = pe_take(s, now->M, 1);
+    posenc_status     status         = regimes ? POSENC_OK : pe_plot_no_memory(err);
+    for (int64_t m = 0; !status && m < now->M; m++)
+        regimes[m] = (char)regime(first / before->length[m], fast, slow);
+    for (int r = 0; !status && r < REGIMES; r++)
+        status = add_regime(s, curves, now, regimes, r, names[r], err);
+    return status;
+}
+
+static posenc_status add_rule(pe_figure *f, pe_curve *curves, const double *x, const double *y, int64_t n,
+                              const char *name, posenc_error *err)
+{
+    if (!x || !y)
+        return pe_plot_no_memory(err);
+    curves[f->curve_count++] = (pe_curve){.name = name, .x = x, .y = y, .n = n, .style = PE_RULE};
+    return POSENC_OK;
+}
+
+/* A flat line from the first pair to the last. */
+static posenc_status add_context(pe_sketch *s, pe_figure *f, pe_curve *curves, int64_t M, double tokens,
+                                 const char *name, posenc_error *err)
+{
+    double *x = pe_take_numbers(s, 2), *y = pe_take_numbers(s, 2);
+    if (x && y) {
+        x[1] = (double)(M - 1);
+        y[0] = y[1] = tokens;
+    }
+    return add_rule(f, curves, x, y, 2, pe_take_text(s, "%s %.0f", name, tokens), err);
+}
+
+static int differ(const waves *a, const waves *b)
+{
+    for (int64_t m = 0; m < a->M && a->M == b->M; m++)
+        if (isfinite(a->length[m]) && a->length[m] != b->length[m])
+            return 1;
+    return 0;
+}
+
+static void name_them(pe_sketch *s, const waves *now)
+{
+    int64_t still = 0, unfinished = 0;
+    for (int64_t m = 0; m < now->M; m++) {
+        still += isnan(now->length[m]);
+        unfinished += now->length[m] > (double)s->data->length;
+    }
+    const char *rest = still ? pe_take_text(s, "; %lld do not turn", (long long)still) : "";
+    char        schedule[PE_SETTING_LENGTH];
+    pe_setting_text(s, "schedule", schedule);
+    s->what      = pe_take_text(s, "%s%s%lld of %lld wavelengths are longer than the context%s",
+                           is_scaled(schedule) ? schedule : "", is_scaled(schedule) ? ": " : "",
+                                (long long)unfinished, (long long)now->M, rest);
+    s->unlearned = 1;
+}
+
+posenc_status pe_make_wavelengths(pe_sketch *s, posenc_error *err)
+{
+    waves         now = {0}, before = {0};
+    pe_figure    *f      = s->figure;
+    pe_curve     *curves = pe_take(s, REGIMES + MOST_RULES, sizeof *curves);
+    posenc_status status = curves ? read_unscaled(s, &before, err) : pe_plot_no_memory(err);
+    if (!status)
+        status = read_waves(s, s->e, &now, err);
+    const double first = first_context(s), present = (double)s->data->length;
+    f->kind    = PE_CURVES;
+    f->curves  = curves;
+    f->log_y   = 1;
+    f->x_label = "pair of channels";
+    f->y_label = "wavelength (tokens per turn)";
+    /* what dots are held against lies below them */
+    if (!status && differ(&now, &before))
+        status = add_rule(f, curves, pe_take_range(s, 0, 1, before.M), before.length, before.M,
+                          "before scaling", err);
+    if (!status && first != present)
+        status = add_context(s, f, curves, now.M, first, "first context", err);
+    if (!status)
+        status = add_context(s, f, curves, now.M, present, "context", err);
+    if (!status)
+        status = add_regimes(s, curves, &now, &before, err);
+    name_them(s, &now);
+    return status;
+}

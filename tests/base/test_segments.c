@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_segments: where text, images and videos stand
+ *
+ * Held against three things: positions worked out by hand; the two programs' way of computing them, written here as they
+ * do it (grids laid out whole and added to the largest position before), on random sequences; and what must hold whatever
+ * the rule: text alone is a plain range, and a row of packed sequences is those sequences one by one.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <posenc/posenc.h>
+
+enum { MOST = 4096 };
+
+static int64_t place(int64_t at[MOST][3], const posenc_segment *segments, int64_t count, int rules,
+                     int64_t *delta)
+{
+    posenc_error err;
+    int64_t      n;
+    if (posenc_segments_tokens(segments, count, &n, &err))
+        fail_msg("%s", err.message);
+    assert_true(n <= MOST);
+    posenc_tensor pos = posenc_tensor_contiguous(at, POSENC_I64, 2, (int64_t[]){n, 3});
+    if (posenc_positions_segments(segments, count, rules, &pos, delta, &err))
+        fail_msg("%s", err.message);
+    return n;
+}
+
+/* ---------------------------------------------------------------- worked by hand ------------ */
+
+static void expect(const posenc_segment *segments, int64_t count, int rules, int64_t n,
+                   const int64_t *const want[3], int64_t delta)
+{
+    int64_t at[MOST][3], got;
+    assert_int_equal(place(at, segments, count, rules, &got), n);
+    for (int64_t i = 0; i < n; i++)
+        for (int c = 0; c < 3; c++)
+            if (at[i][c] != want[c][i])
+                fail_msg("coordinate %d of token %d is %d instead of %d", c, (int)i, (int)at[i][c],
+                         (int)want[c][i]);
+    assert_int_equal(got, delta);
+}
+
+static void an_image_stands_beside_the_text_around_it(void **state)
+{
+    static const int64_t t[] = {0, 1, 2, 3, 3, 3, 3, 3, 3, 6, 7}, h[] = {0, 1, 2, 3, 3, 3, 4, 4, 4, 6, 7},
+                         w[]        = {0, 1, 2, 3, 4, 5, 3, 4, 5, 6, 7};
+    const posenc_segment segments[] = {{.tokens = 3},
+                                       {.kind = POSENC_SEGMENT_IMAGE, .rows = 4, .columns = 6, .merge = 2},
+                                       {.tokens = 2}};
+    (void)state;
+    for (int rules = 0; rules < 4; rules++) /* videos alone differ */
+        expect(segments, 3, rules, 11, (const int64_t *const[]){t, h, w}, -3);
+}
+
+static const int64_t video_h[] = {0, 1, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3},
+                     video_w[] = {0, 1, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3};
+
+static void text_after_a_video_stands_behind_its_time_or_among_its_frames(void **state)
+{
+    static const int64_t behind_t[] = {0, 1, 2, 2, 2, 2, 4, 4, 4, 4, 6, 6, 6, 6, 7, 8},
+                         among_t[]  = {0, 1, 2, 2, 2, 2, 4, 4, 4, 4, 6, 6, 6, 6, 4, 5};
+    const posenc_segment segments[] = {{.tokens = 2},
+                                       {.kind    = POSENC_SEGMENT_VIDEO,
+                                        .frames  = 3,
+                                        .rows    = 4,
+                                        .columns = 4,
+                                        .merge   = 2,
+                                        .seconds = 1,
+                                        .rate    = 2},
+                                       {.tokens = 2}};
+    int64_t              h[16], w[16];
+    (void)state;
+    memcpy(h, video_h, sizeof video_h);
+    memcpy(w, video_w, sizeof video_w);
+    h[14] = w[14] = 7, h[15] = w[15] = 8;
+    expect(segments, 3, 0, 16, (const int64_t *const[]){behind_t, h, w}, 9 - 16);
+    h[14] = w[14] = 4, h[15] = w[15] = 5;
+    expect(segments, 3, POSENC_SEGMENTS_IGNORE_TIME, 16, (const int64_t *const[]){among_t, h, w}, 6 - 16);
+}
+
+/* A frame every 0.75 seconds, two positions a second: 1.5 per frame, cut to a whole position but not before. */
+static void fractions_of_seconds_count_or_are_cut(void **state)
+{
+    static const int64_t whole[] = {0, 1, 3, 4, 6, 7}, none[6] = {0}, counted[] = {0, 1, 2, 3, 4, 5};
+    posenc_segment       video = {
+              .kind = POSENC_SEGMENT_VIDEO, .frames = 6, .rows = 1, .columns = 1, .seconds = 0.75, .rate = 2};
+    (void)state;
+    expect(&video, 1, 0, 6, (const int64_t *const[]){whole, none, none}, 8 - 6);
+    expect(&video, 1, POSENC_SEGMENTS_WHOLE_SECONDS, 6, (const int64_t *const[]){none, none, none}, 1 - 6);
+    video.rate = 0;
+    expect(&video, 1, POSENC_SEGMENTS_WHOLE_SECONDS, 6, (const int64_t *const[]){counted, none, none}, 0);
+}
+
+/* 180 frames of 14 x 14 tokens, a second apart, two positions a second: the next word at 359, or at 14. */
+static void a_long_video_parts_the_rules_by_346_positions(void **state)
+{
+    const posenc_segment video = {.kind    = POSENC_SEGMENT_VIDEO,
+                                  .frames  = 180,
+                                  .rows    = 28,
+                                  .columns = 28,
+                                  .merge   = 2,
+                                  .seconds = 1,
+                                  .rate    = 2};
+    static int64_t       at[180 * 14 * 14][3];
+    posenc_tensor        pos = posenc_tensor_contiguous(at, POSENC_I64, 2, (int64_t[]){180 * 14 * 14, 3});
+    int64_t              delta;
+    (void)state;
+    assert_int_equal(posenc_positions_segments(&video, 1, 0, &pos, &delta, NULL), POSENC_OK);
+    assert_int_equal(delta + 180 * 14 * 14, 359);
+    assert_int_equal(posenc_positions_segments(&video, 1, POSENC_SEGMENTS_IGNORE_TIME, &pos, &delta, NULL),
+                     POSENC_OK);
+    assert_int_equal(delta + 180 * 14 * 14, 14);
+}
+
+/* ---------------------------------------------------------------- as the programs do it ----- */
+
+static int64_t random_below(int64_t n, uint64_t *index)
+{
+    return (int64_t)(posenc_random_uniform(3, "segments", (*index)++) * (double)n);
+}
+
+static posenc_segment random_segment(uint64_t *index)
+{
+    static const double rates[] = {0, 1, 2, 25, 1.5}, seconds[] = {0, 0.25, 0.5, 1, 1.5, 2};
+    posenc_segment      s = {.kind   = (posenc_segment_kind)random_below(3, index),
+                             .tokens = 1 + random_below(9, index),
+                             .frames = 1 + random_below(5, index),
+                             .merge  = random_below(4, index)};
+    const int64_t       m = s.merge ? s.merge : 1;
+    s.rows                = m * (1 + random_below(5, index));
+    s.columns             = m * (1 + random_below(5, index));
+    s.rate                = rates[random_below(5, index)];
+    s.seconds             = seconds[random_below(6, index)];
+    return s;
+}
+
+/* vLLM: st_idx = the largest position so far + 1; then t_index, h_index, w_index of the grid, flattened, plus st_idx.
+   Returns the tokens of the segment. */
+static int64_t lay_grid(int64_t at[][3], const posenc_segment *s, int64_t start, int whole_seconds)
+{
+    const int     is_text = s->kind == POSENC_SEGMENT_TEXT;
+    const int64_t m = s->merge ? s->merge : 1, T = s->kind == POSENC_SEGMENT_VIDEO ? s->frames : 1,
+                  H = s->rows / m, W = s->columns / m, n = is_text ? s->tokens : T * H * W;
+    const double seconds = whole_seconds ? (double)(int64_t)s->seconds : s->seconds;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t f = i / (H * W);
+        at[i][0] = start + (is_text ? i : s->rate > 0 ? (int64_t)((double)f * (seconds * s->rate)) : f);
+        at[i][1] = start + (is_text ? i : i / W - f * H);
+        at[i][2] = start + (is_text ? i : i - i / W * W);
+    }
+    return n;
+}
+
+static int64_t largest(int64_t at[][3], int64_t n)
+{
+    int64_t most = -1;
+    for (int64_t i = 0; i < 3 * n; i++)
+        most = at[i / 3][i % 3] > most ? at[i / 3][i % 3] : most;
+    return most;
+}
+
+static void random_sequences_stand_where_the_programs_put_them(void **state)
+{
+    uint64_t index = 0;
+    (void)state;
+    for (int round = 0; round < 400; round++) {
+        enum { PARTS = 6 };
+        posenc_segment segments[PARTS];
+        int64_t        at[MOST][3], want[MOST][3], n = 0, next = 0, delta;
+        const int      rules = round % 4;
+        for (int i = 0; i < PARTS; i++) {
+            const posenc_segment *s = &segments[i];
+            segments[i]             = random_segment(&index);
+            const int64_t start     = rules & POSENC_SEGMENTS_IGNORE_TIME ? next : largest(want, n) + 1,
+                          more      = lay_grid(want + n, s, start, rules & POSENC_SEGMENTS_WHOLE_SECONDS),
+                          m         = s->merge ? s->merge : 1;
+            next                    = start + (s->kind == POSENC_SEGMENT_TEXT ? s->tokens
+                                               : s->rows > s->columns         ? s->rows / m
+                                                                              : s->columns / m);
+            n += more;
+        }
+        assert_int_equal(place(at, segments, PARTS, rules, &delta), n);
+        assert_memory_equal(at, want, (size_t)n * sizeof *at);
+        assert_int_equal(delta, (rules & POSENC_SEGMENTS_IGNORE_TIME ? next : largest(want, n) + 1) - n);
+    }
+}
+
+/* ---------------------------------------------------------------- what must hold ------------ */
+
+static void packed_sequences_stand_as_each_alone(void **state)
+{
+    uint64_t index = 5000;
+    (void)state;
+    for (int round = 0; round < 50; round++) {
+        posenc_segment both[4];
+        int64_t        at[MOST][3], first[MOST][3], second[MOST][3], delta, alone;
+        for (int i = 0; i < 4; i++)
+            both[i] = random_segment(&index);
+        both[2].restart = 1;
+        const int64_t n = place(at, both, 4, 0, &delta), a = place(first, both, 2, 0, NULL),
+                      b = place(second, both + 2, 2, 0, &alone);
+        assert_int_equal(n, a + b);
+        assert_memory_equal(at, first, (size_t)a * sizeof *at);
+        assert_memory_equal(at + a, second, (size_t)b * sizeof *at);
+        assert_int_equal(delta, alone);
+    }
+}
+
+/* An item of [B,L,3], coordinates apart: what lies between stays. */
+static void positions_are_written_by_strides(void **state)
+{
+    const posenc_segment segments[] = {{.tokens = 1},
+                                       {.kind = POSENC_SEGMENT_IMAGE, .rows = 1, .columns = 2}};
+    int64_t              room[3][7] = {{0}}, at[MOST][3];
+    posenc_tensor        pos        = posenc_tensor_contiguous(room, POSENC_I64, 2, (int64_t[]){3, 3});
+    (void)state;
+    pos.stride[0] = 2;
+    pos.stride[1] = 7;
+    memset(room, 0x11, sizeof room);
+    const int64_t kept = room[0][1];
+    assert_int_equal(posenc_positions_segments(segments, 2, 0, &pos, NULL, NULL), POSENC_OK);
+    place(at, segments, 2, 0, NULL);
+    for (int c = 0; c < 3; c++)
+        for (int i = 0; i < 7; i++)
+            assert_true(room[c][i] == (i % 2 == 0 && i < 6 ? at[i / 2][c] : kept));
+}
+
+static void what_cannot_stand_is_refused_and_nothing_is_written(void **state)
+{
+    int64_t       at[12][3];
+    posenc_tensor pos = posenc_tensor_contiguous(at, POSENC_I64, 2, (int64_t[]){12, 3}), real = pos,
+                  small        = pos;
+    const posenc_segment image = {.kind = POSENC_SEGMENT_IMAGE, .rows = 3, .columns = 4},
+                         video = {.kind = POSENC_SEGMENT_VIDEO, .frames = 3, .rows = 2, .columns = 2};
+    posenc_segment wrong[9];
+    posenc_error   err;
+    (void)state;
+    real.dtype     = POSENC_F64;
+    small.shape[0] = 11;
+    for (int i = 0; i < 9; i++)
+        wrong[i] = i < 4 ? image : video;
+    wrong[0].merge   = 2;
+    wrong[1].rows    = 0;
+    wrong[2].merge   = -1;
+    wrong[3].kind    = (posenc_segment_kind)3;
+    wrong[4].frames  = 0;
+    wrong[5].seconds = NAN;
+    wrong[6].rate    = -1;
+    wrong[7].frames  = INT64_C(1) << 39;
+    wrong[8].seconds = 1e300, wrong[8].rate = 1e300;
+    const posenc_segment nothing = {.tokens = 0};
+    const struct {
+        const posenc_segment *segments;
+        int64_t               count;
+        int                   rules;
+        posenc_tensor        *pos;
+        posenc_status         status;
+        const char           *words;
+    } all[] = {
+        {NULL, 1, 0, &pos, POSENC_ARGUMENT, "segments and tokens must not be NULL"},
+        {&image, 0, 0, &pos, POSENC_ARGUMENT, "count at least 1"},
+        {&image, 1, 0, NULL, POSENC_ARGUMENT, "pos must not be NULL"},
+        {&image, 1, 4, &pos, POSENC_ARGUMENT, "rules is 4"},
+        {&image, 1, 0, &real, POSENC_DTYPE, "pos is F64; it must be I64"},
+        {&image, 1, 0, &small, POSENC_SHAPE, "[12,3]"},
+        {&nothing, 1, 0, &pos, POSENC_ARGUMENT, "segment 0 has 0 tokens; it must have at least 1"},
+        {&wrong[0], 1, 0, &pos, POSENC_ARGUMENT,
+         "segment 0 has 3 rows and 4 columns; its merge 2 must divide"},
+        {&wrong[1], 1, 0, &pos, POSENC_ARGUMENT, "has 1 frames, 0 rows, 4 columns and merge 1; each must be"},
+        {&wrong[2], 1, 0, &pos, POSENC_ARGUMENT, "merge -1; each must be at least 1"},
+        {&wrong[3], 1, 0, &pos, POSENC_ARGUMENT, "segment 0 is of kind 3"},
+        {&wrong[4], 1, 0, &pos, POSENC_ARGUMENT, "has 0 frames"},
+        {&wrong[5], 1, 0, &pos, POSENC_ARGUMENT, "has seconds=nan and rate=0; both must be numbers from 0"},
+        {&wrong[6], 1, 0, &pos, POSENC_ARGUMENT, "rate=-1"},
+        {&wrong[7], 1, 0, &pos, POSENC_RANGE, "with segment 0 there are more than 2^40 tokens"},
+        {&wrong[8], 1, 0, &pos, POSENC_RANGE, "segment 0 ends at about inf; positions must stay below 2^53"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        memset(at, 0x5a, sizeof at);
+        const int64_t before = at[0][0];
+        if (posenc_positions_segments(all[i].segments, all[i].count, all[i].rules, all[i].pos, NULL, &err) !=
+                all[i].status ||
+            !strstr(err.message, all[i].words))
+            fail_msg("case %zu: %s", i, err.message);
+        assert_true(at[0][0] == before);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_image_stands_beside_the_text_around_it),
+        cmocka_unit_test(text_after_a_video_stands_behind_its_time_or_among_its_frames),
+        cmocka_unit_test(fractions_of_seconds_count_or_are_cut),
+        cmocka_unit_test(a_long_video_parts_the_rules_by_346_positions),
+        cmocka_unit_test(random_sequences_stand_where_the_programs_put_them),
+        cmocka_unit_test(packed_sequences_stand_as_each_alone),
+        cmocka_unit_test(positions_are_written_by_strides),
+        cmocka_unit_test(what_cannot_stand_is_refused_and_nothing_is_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,1 @@
+posenc list rope --explain

@@ -1,0 +1,1 @@
+posenc plot wavelengths --config "$SOURCE/tests/golden/peers/transformers5/bloom.json"

@@ -1,0 +1,1 @@
+posenc plot wavelengths rope --length 2048 --dim 32

@@ -1,0 +1,1 @@
+posenc rotate alibi -i in.npz -o out.npz

@@ -1,0 +1,1 @@
+posenc rotate -i "$SOURCE/tests/golden/rope/rope__defaults.npz" -o - >/dev/full

@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# run.sh POSENC BUILD [--keep]: model files from the real writers, made anew, and read by `posenc inspect`
+#
+# Two virtual environments below BUILD hold the packages of requirements-*.txt (PyPI, about 300 MB, no PyTorch). What
+# make.py writes there lies in BUILD/files; --keep also takes it as tests/golden/peers, which `make test` reads.
+set -eu
+
+posenc=$(realpath "$1")
+mkdir -p "$2"
+build=$(realpath "$2")
+here=$(realpath "$(dirname "$0")")
+files=$build/files
+rm -rf "$files"
+for name in old new; do
+    python=$build/$name/bin/python
+    if ! cmp -s "$here/requirements-$name.txt" "$build/$name/installed.txt"; then
+        python3 -m venv "$build/$name"
+        "$python" -m pip install --quiet --disable-pip-version-check -r "$here/requirements-$name.txt"
+        cp "$here/requirements-$name.txt" "$build/$name/installed.txt"
+    fi
+    "$python" "$here/make.py" "$files" 2>"$build/$name.log" || {
+        cat "$build/$name.log" >&2
+        exit 1
+    }
+done
+"$build/new/bin/python" -m pip freeze --quiet --disable-pip-version-check | grep -iE '^(transformers|gguf|safetensors|numpy)=' |
+    sed 's/$/ (new)/' >"$files/versions.txt"
+"$build/old/bin/python" -m pip freeze --quiet --disable-pip-version-check | grep -iE '^(transformers|numpy)=' |
+    sed 's/$/ (old)/' >>"$files/versions.txt"
+chmod -R u=rwX,go=rX "$files"
+if [ "${3-}" = --keep ]; then
+    rm -rf "$here/../golden/peers"
+    cp -r "$files" "$here/../golden/peers"
+fi
+python3 "$here/compare.py" "$posenc" "$files"/*/
