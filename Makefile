@@ -52,16 +52,6 @@ test-sanitize: ## all tests under AddressSanitizer and UndefinedBehaviorSanitize
 	@cmake --build --preset sanitize -j $(JOBS)
 	@$(CLEAN_ENV) ctest --preset sanitize -j $(JOBS)
 
-# The writers' packages go into an environment of their own; the files must come out as they stand in tests/golden/writers.
-test-peers: build ## model files made anew by transformers, gguf and safetensors (from the network), and read
-	@python3 -m venv build/peers
-	@build/peers/bin/pip install -q -r tests/peers/requirements.txt
-	@rm -rf build/peers/files
-	@build/peers/bin/python tests/peers/write.py build/peers/files
-	@diff -r tests/golden/writers build/peers/files
-	@for ending in json gguf safetensors; do PATH="$(CURDIR)/build/default:$$PATH" python3 tests/cli/inspect/agree.py \
-		build/peers/files $$ending expected_$$ending.json || exit 1; done
-
 bench: build ## speed of the kernels against this machine's own limits
 	@for program in build/default/bench/*; do echo "$$program"; $(CLEAN_ENV) $$program || exit 1; done
 
