@@ -47,12 +47,13 @@ typedef struct pe_figure {
     int            log_x, log_y;
     double         low, high; /* the colours' range of a grid, the y range of curves; equal: from the data */
     /* grid: values [rows, cols] row-major, row 0 at the top; x from x0 by dx per column, y from y0 by dy per row */
-    const double   *values;
-    int64_t         rows, cols;
-    double          x0, dx, y0, dy;
-    int             signed_scale; /* 1: centred at zero */
-    int             square_cells; /* 1: a map, whose cells are as high as wide */
-    const char     *second_label; /* of the second y axis */
+    const double *values;
+    int64_t       rows, cols;
+    double        x0, dx, y0, dy;
+    int           signed_scale; /* 1: centred at zero */
+    int           square_cells; /* 1: a map, whose cells are as high as wide */
+    int         whole_cells;  /* 1: a picture has a pixel for each cell: there are lines between small maps */
+    const char *second_label; /* of the second y axis */
     const pe_tick  *ticks;
     int             tick_count;
     const pe_point *points;
