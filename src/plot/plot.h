@@ -121,15 +121,18 @@ typedef struct pe_picture_data {
     const char *origin; /* where the parameters come from: "initial, seed 1"; NULL where there are none */
     const posenc_tensor *params;     /* posenc_param_count(e) of them */
     int64_t              rows, cols; /* of a grid of positions, row by row; 0: positions on a line */
-    int64_t              first;      /* position that the grid begins with: rows of a table before it */
-    const int64_t       *chosen;     /* channels (curves), pairs (pair), or y, x of points (similarity2d) */
-    int                  chosen_count;
-    int                  beside_binary; /* 1: heatmap draws the binary counter beside it */
-    const double        *bases;         /* decay: a panel each; none: the encoding's own */
-    int                  base_count;
-    int                  thetas, contents; /* decay, mass: PE_MANY_THETAS ..., PE_ONES ... */
-    int64_t              draws;            /* of random vectors; 0: 200 */
-    uint64_t             seed;             /* of those */
+    const int64_t
+           *sizes; /* of a grid of more than two axes, whose last one is cols and the others together rows */
+    int     axes;  /* of it; 0: two */
+    int64_t first; /* position that the grid begins with: rows of a table before it */
+    const int64_t *chosen; /* channels (curves), pairs (pair), or y, x of points (similarity2d) */
+    int            chosen_count;
+    int            beside_binary; /* 1: heatmap draws the binary counter beside it */
+    const double  *bases;         /* decay: a panel each; none: the encoding's own */
+    int            base_count;
+    int            thetas, contents; /* decay, mass: PE_MANY_THETAS ..., PE_ONES ... */
+    int64_t        draws;            /* of random vectors; 0: 200 */
+    uint64_t       seed;             /* of those */
 } pe_picture_data;
 
 typedef struct pe_picture pe_picture;
