@@ -3,8 +3,8 @@
  * cmd_list.c: posenc list: what encodings there are, and everything one of them says about itself
  *
  * The command only walks the registry: posenc_encoding_info, posenc_common_settings and posenc_examples hold the
- * words. As text they become aligned tables whose last column wraps; with --json the same members, unabridged, for
- * programs.
+ * words. As text they become aligned tables whose last column wraps, or, where the others leave too little room beside
+ * them, stands below each row; with --json the same members, unabridged, for programs.
  */
 #include "options.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 100, COLUMNS = 5, CELL = 64 };
+enum { WIDTH = 100, NARROW = 80, LEAST_PROSE = 30, INDENT = 2, COLUMNS = 5, CELL = 64 };
 
 /* A row of a table; NULL ends it early. The last cell of the longest rows is prose and wraps. */
 typedef struct row {
@@ -31,15 +31,68 @@ static int cell_width(const row *rows, int count, int column)
     return (int)widest;
 }
 
-static void print_table(const row *rows, int count, int columns, int indent)
+static void print_table(const row *rows, int count, int columns, int indent, int width)
 {
     for (int r = 0; r < count; r++) {
         int at = printf("%*s", indent, "");
         for (int c = 0; c < columns - 1; c++)
             at += printf("%-*s", cell_width(rows, count, c) + 2, rows[r].cells[c]);
         const char *last = rows[r].cells[columns - 1];
-        cli_wrap(last, strlen(last), at, at, WIDTH);
+        cli_wrap(last, strlen(last), at, at, width);
     }
+}
+
+/* "a|b|c" in lines up to NARROW, broken behind a '|' or at a blank; the cursor stands at `indent`. */
+static void print_choices(const char *text, int indent)
+{
+    for (int at = indent; *text;) {
+        const int n = (int)strcspn(text, "| "), whole = n + (text[n] == '|');
+        if (at > indent && at + whole > NARROW)
+            at = printf("\n%*s", indent, "") - 1;
+        at += printf("%.*s", whole + (text[n] == ' '), text);
+        text += n + (text[n] != 0);
+    }
+    putchar('\n');
+}
+
+/* A cell and what follows it up to the next column, or, behind a cell too wide for its own, on the next line. Returns where
+   the next column begins. */
+static int print_cell(const char *cell, int at, int width)
+{
+    const int next = at + width + 2;
+    if ((int)strlen(cell) <= width)
+        printf("%-*s", width + 2, cell);
+    else
+        printf("%s\n%*s", cell, next, "");
+    return next;
+}
+
+static void print_row_above_prose(const row *rows, int count, int r, int columns)
+{
+    enum { WIDEST = 24 };
+    const char *prose = rows[r].cells[columns - 1];
+    int         at = printf("%*s", INDENT, ""), below = 0;
+    for (int c = 0; c < columns - 2; c++) {
+        const int width = cell_width(rows, count, c);
+        at              = print_cell(rows[r].cells[c], at, width < WIDEST ? width : WIDEST);
+        below           = c ? below : at;
+    }
+    print_choices(rows[r].cells[columns - 2], at);
+    printf("%*s", below, "");
+    cli_wrap(prose, strlen(prose), below, below, NARROW);
+}
+
+/* A table with prose in its last column; below each row where beside it there is no room. */
+static void print_prose_table(const row *rows, int count, int columns)
+{
+    int before = INDENT;
+    for (int c = 0; c < columns - 1; c++)
+        before += cell_width(rows, count, c) + 2;
+    if (before + LEAST_PROSE <= NARROW)
+        print_table(rows, count, columns, INDENT, NARROW);
+    else
+        for (int r = 0; r < count; r++)
+            print_row_above_prose(rows, count, r, columns);
 }
 
 /* The names of the parameters that are trained with standard settings, the first `most` of them, or "nothing". */
@@ -84,7 +137,7 @@ static int print_all(void)
         rows[i + 1] = (row){{info->name, posenc_place_name(info->place), learns[i], or_dash(info->paper),
                              or_dash(info->models)}};
     }
-    print_table(rows, count + 1, COLUMNS, 0);
+    print_table(rows, count + 1, COLUMNS, 0, WIDTH);
     free(rows);
     free(learns);
     return CLI_DONE;
@@ -105,7 +158,7 @@ static void print_settings(const char *head, const posenc_setting_info *settings
     for (int i = 0; i < count; i++)
         rows[i + 1] = (row){{settings[i].name, settings[i].type, or_dash(settings[i].standard),
                              or_dash(settings[i].range), settings[i].meaning}};
-    print_table(rows, count + 1, 5, 2);
+    print_prose_table(rows, count + 1, 5);
 }
 
 static void print_params(const posenc_param_info *params, int count)
@@ -119,7 +172,7 @@ static void print_params(const posenc_param_info *params, int count)
     for (int i = 0; i < count; i++)
         rows[i + 1] = (row){{params[i].name, *params[i].shape ? params[i].shape : "one number",
                              params[i].init, params[i].trainable ? "yes" : "no", params[i].meaning}};
-    print_table(rows, count + 1, 5, 2);
+    print_prose_table(rows, count + 1, 5);
 }
 
 /* What a value of a worked example is, by the place: the meaning of (a, b, c) that posenc.h states. */
@@ -149,7 +202,7 @@ static void print_examples(const posenc_encoding_info *info)
         snprintf(values[i], CELL, "%.15g", examples[i].value);
         rows[i + 1] = (row){{or_dash(examples[i].settings), subjects[i], values[i], examples[i].source}};
     }
-    print_table(rows, count + 1, 4, 2);
+    print_prose_table(rows, count + 1, 4);
 }
 
 static void print_one(const posenc_encoding_info *info)
@@ -167,7 +220,7 @@ static void print_one(const posenc_encoding_info *info)
         {{"direction", info->causal_only ? "causal only" : "causal or both"}},
     };
     printf("%s: %s\n\n", info->name, info->title);
-    print_table(facts, (int)(sizeof facts / sizeof *facts), 2, 2);
+    print_table(facts, (int)(sizeof facts / sizeof *facts), 2, 2, NARROW);
     print_settings("Settings (--set NAME=VALUE)", info->settings, info->setting_count);
     const int count = posenc_common_settings(&common);
     if (info->place != POSENC_INPUT) /* they are about scores */
