@@ -36,6 +36,8 @@ enum {
     ARROW_LEFT   = 100
 };
 
+#define BESIDE_KEY 0.78 /* of a page's width: as much as lies around the middle of such a plot */
+
 /* ---------------------------------------------------------------- ticks --------------------- */
 
 double pe_layout_tick_text(const pe_ticks *t, int index, char text[PE_TICK_TEXT])
@@ -208,9 +210,11 @@ static double titles_height(const pe_layout *l)
     return l->pane_titles ? PE_LINE * l->pane_titles + ABOVE_FRAME : 0;
 }
 
+/* The title of curves is centred above their plot, beside which stands the key. */
 static int page_title(pe_layout *l, const pe_figure *f)
 {
-    return pe_text_wrap(f->title, (l->width - 4 * EDGE) / PE_TITLE_EM, l->title);
+    const double part = f->kind == PE_CURVES && f->curve_count > 1 ? BESIDE_KEY : 1;
+    return pe_text_wrap(f->title, (part * l->width - 4 * EDGE) / PE_TITLE_EM, l->title);
 }
 
 /* Curves alone keep their title within the plot's own margins, where their marks' labels want it. */

@@ -38,13 +38,15 @@ double pe_text_width(const char *text, size_t n)
 static size_t line_length(const char *text, double width)
 {
     const size_t whole = strcspn(text, "\n");
-    size_t       fits = 0, blank = 0, joint = 0;
+    size_t       fits = 0, blank = 0, joint = 0, within = 0;
     double       used = 0;
     while (fits < whole && (used += width_of(text[fits])) <= width) {
         if (text[fits] == ' ')
             blank = fits;
-        if (strchr(":,/_+", text[fits]))
+        if (strchr(":,/+", text[fits]))
             joint = fits + 1;
+        if (text[fits] == '_')
+            within = fits + 1;
         fits++;
     }
     if (fits == whole)
@@ -53,7 +55,7 @@ static size_t line_length(const char *text, double width)
         fits--;
     if (text[fits] == ' ')
         return fits;
-    return blank ? blank : joint ? joint : fits ? fits : 1;
+    return blank ? blank : joint ? joint : within ? within : fits ? fits : 1;
 }
 
 int pe_text_wrap(const char *text, double width, char to[PE_WRAPPED])

@@ -256,6 +256,19 @@ static void panels_of_maps_stand_below_each_other_where_they_are_too_wide(void *
     assert_int_equal(l.columns, 1);
 }
 
+/* Beside the plot stands the key, so that the middle of the plot is not the page's. */
+static void the_title_of_curves_leaves_room_for_the_key(void **state)
+{
+    const pe_curve  curves[2] = {{.name = "head 1"}, {.name = "head 2"}};
+    const pe_figure f         = {.kind = PE_CURVES, .title = LONG_TITLE, .curves = curves, .curve_count = 2};
+    pe_layout       l;
+    (void)state;
+    pe_layout_page(&l, &f);
+    for (const char *line = l.title; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        assert_true(PE_TITLE_EM * pe_text_width(line, strcspn(line, "\n")) <= 0.78 * l.width);
+    assert_true(l.title_lines >= 3 && l.height >= 600 + 27);
+}
+
 static void the_second_axis_has_room_before_the_scale(void **state)
 {
     static const pe_tick ticks[] = {{0, "6.28"}, {63, "47117"}};
@@ -359,6 +372,7 @@ int main(void)
         cmocka_unit_test(numbers_of_small_panels_do_not_run_together),
         cmocka_unit_test(a_matrix_of_a_thousand_positions_fits_a_page),
         cmocka_unit_test(panels_of_maps_stand_below_each_other_where_they_are_too_wide),
+        cmocka_unit_test(the_title_of_curves_leaves_room_for_the_key),
         cmocka_unit_test(the_second_axis_has_room_before_the_scale),
         cmocka_unit_test(ticks_of_values_are_round_and_within),
         cmocka_unit_test(numbers_touch_no_arrow),

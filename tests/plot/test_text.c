@@ -69,6 +69,8 @@ static void lines_end_at_blanks_and_joints_where_there_are_some(void **state)
     assert_string_equal(to, "to chosen\npoints");
     assert_int_equal(pe_text_wrap("a=1:b=22", pe_text_width("a=1:b=", 6), to), 2);
     assert_string_equal(to, "a=1:\nb=22");
+    assert_int_equal(pe_text_wrap("base=1:prefix_rows=1", pe_text_width("base=1:prefix_ro", 16), to), 2);
+    assert_string_equal(to, "base=1:\nprefix_rows=1");
     assert_int_equal(pe_text_wrap("one\ntwo", 40, to), 2);
     assert_string_equal(to, "one\ntwo");
     assert_int_equal(pe_text_wrap(NULL, 40, to), 0);
