@@ -265,7 +265,9 @@ const cli_command cli_encode = {
         "float64, [L, width].\n\n"
         "A grid's tokens come in the encoding's own order, after the rows of class tokens if prefix_rows "
         "asks "
-        "for them. Where --positions are given, a table that ends is as long as the largest of them asks.\n\n"
+        "for them. Where learned_resize is not told the grid of its table (grid_in), it is this one. Where "
+        "--positions are given, a table that ends is long enough for the largest of them, and the axes of "
+        "sinusoidal_nd are as many as its coordinates.\n\n"
         "An .npy holds the rows; an .npz holds them as out_y, the positions that were given as in_pos, and "
         "the "
         "parameters as par_NAME, which --params reads; a .csv has a line for each row and no header.",

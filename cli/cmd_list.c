@@ -3,8 +3,8 @@
  * cmd_list.c: posenc list: what encodings there are, and everything one of them says about itself
  *
  * The command only walks the registry: posenc_encoding_info, posenc_common_settings and posenc_examples hold the
- * words. As text they become aligned tables whose last column wraps; with --json the same members, unabridged, for
- * programs.
+ * words. As text they become aligned tables whose last column wraps, or, where the others leave too little room beside
+ * them, stands below each row; with --json the same members, unabridged, for programs.
  */
 #include "options.h"
 
@@ -15,7 +15,7 @@
 
 #include "explain.h"
 
-enum { WIDTH = 100, COLUMNS = 5, CELL = 64 };
+enum { WIDTH = 100, NARROW = 80, LEAST_PROSE = 30, INDENT = 2, COLUMNS = 5, CELL = 64 };
 
 /* A row of a table; NULL ends it early. The last cell of the longest rows is prose and wraps. */
 typedef struct row {
@@ -33,15 +33,68 @@ static int cell_width(const row *rows, int count, int column)
     return (int)widest;
 }
 
-static void print_table(const row *rows, int count, int columns, int indent)
+static void print_table(const row *rows, int count, int columns, int indent, int width)
 {
     for (int r = 0; r < count; r++) {
         int at = printf("%*s", indent, "");
         for (int c = 0; c < columns - 1; c++)
             at += printf("%-*s", cell_width(rows, count, c) + 2, rows[r].cells[c]);
         const char *last = rows[r].cells[columns - 1];
-        cli_wrap(last, strlen(last), at, at, WIDTH);
+        cli_wrap(last, strlen(last), at, at, width);
     }
+}
+
+/* "a|b|c" in lines up to NARROW, broken behind a '|' or at a blank; the cursor stands at `indent`. */
+static void print_choices(const char *text, int indent)
+{
+    for (int at = indent; *text;) {
+        const int n = (int)strcspn(text, "| "), whole = n + (text[n] == '|');
+        if (at > indent && at + whole > NARROW)
+            at = printf("\n%*s", indent, "") - 1;
+        at += printf("%.*s", whole + (text[n] == ' '), text);
+        text += n + (text[n] != 0);
+    }
+    putchar('\n');
+}
+
+/* A cell and what follows it up to the next column, or, behind a cell too wide for its own, on the next line. Returns where
+   the next column begins. */
+static int print_cell(const char *cell, int at, int width)
+{
+    const int next = at + width + 2;
+    if ((int)strlen(cell) <= width)
+        printf("%-*s", width + 2, cell);
+    else
+        printf("%s\n%*s", cell, next, "");
+    return next;
+}
+
+static void print_row_above_prose(const row *rows, int count, int r, int columns)
+{
+    enum { WIDEST = 24 };
+    const char *prose = rows[r].cells[columns - 1];
+    int         at = printf("%*s", INDENT, ""), below = 0;
+    for (int c = 0; c < columns - 2; c++) {
+        const int width = cell_width(rows, count, c);
+        at              = print_cell(rows[r].cells[c], at, width < WIDEST ? width : WIDEST);
+        below           = c ? below : at;
+    }
+    print_choices(rows[r].cells[columns - 2], at);
+    printf("%*s", below, "");
+    cli_wrap(prose, strlen(prose), below, below, NARROW);
+}
+
+/* A table with prose in its last column; below each row where beside it there is no room. */
+static void print_prose_table(const row *rows, int count, int columns)
+{
+    int before = INDENT;
+    for (int c = 0; c < columns - 1; c++)
+        before += cell_width(rows, count, c) + 2;
+    if (before + LEAST_PROSE <= NARROW)
+        print_table(rows, count, columns, INDENT, NARROW);
+    else
+        for (int r = 0; r < count; r++)
+            print_row_above_prose(rows, count, r, columns);
 }
 
 /* The names of the parameters that are trained with standard settings, the first `most` of them, or "nothing". */
@@ -86,7 +139,7 @@ static int print_all(void)
         rows[i + 1] = (row){{info->name, posenc_place_name(info->place), learns[i], or_dash(info->paper),
                              or_dash(info->models)}};
     }
-    print_table(rows, count + 1, COLUMNS, 0);
+    print_table(rows, count + 1, COLUMNS, 0, WIDTH);
     free(rows);
     free(learns);
     return CLI_DONE;
@@ -94,37 +147,20 @@ static int print_all(void)
 
 /* ---------------------------------------------------------------- one encoding --------------- */
 
-enum { MOST_ROWS = 64, WIDE_RANGE = 44, PROSE = 640 };
-
-/* Many words make a column too wide: they open the prose instead, where they can wrap. */
-static const char *range_cell(const posenc_setting_info *s, char prose[PROSE])
-{
-    size_t used = 0;
-    if (strlen(or_dash(s->range)) <= WIDE_RANGE) {
-        snprintf(prose, PROSE, "%s", s->meaning);
-        return or_dash(s->range);
-    }
-    for (const char *at = s->range; *at && used < PROSE - 4; at++)
-        used += (size_t)snprintf(prose + used, PROSE - used, *at == '|' ? " | " : "%c", *at);
-    snprintf(prose + used, PROSE - used, "; %s", s->meaning);
-    return "a word";
-}
+enum { MOST_ROWS = 64 };
 
 static void print_settings(const char *head, const posenc_setting_info *settings, int count)
 {
-    row  rows[MOST_ROWS];
-    char prose[MOST_ROWS][PROSE];
+    row rows[MOST_ROWS];
     if (!count)
         return;
     count = count < MOST_ROWS ? count : MOST_ROWS - 1;
     printf("\n%s\n", head);
     rows[0] = (row){{"NAME", "TYPE", "DEFAULT", "RANGE", "MEANING"}};
-    for (int i = 0; i < count; i++) {
-        const char *range = range_cell(&settings[i], prose[i]);
-        rows[i + 1] =
-            (row){{settings[i].name, settings[i].type, or_dash(settings[i].standard), range, prose[i]}};
-    }
-    print_table(rows, count + 1, 5, 2);
+    for (int i = 0; i < count; i++)
+        rows[i + 1] = (row){{settings[i].name, settings[i].type, or_dash(settings[i].standard),
+                             or_dash(settings[i].range), settings[i].meaning}};
+    print_prose_table(rows, count + 1, 5);
 }
 
 static void print_params(const posenc_param_info *params, int count)
@@ -138,7 +174,7 @@ static void print_params(const posenc_param_info *params, int count)
     for (int i = 0; i < count; i++)
         rows[i + 1] = (row){{params[i].name, *params[i].shape ? params[i].shape : "one number",
                              params[i].init, params[i].trainable ? "yes" : "no", params[i].meaning}};
-    print_table(rows, count + 1, 5, 2);
+    print_prose_table(rows, count + 1, 5);
 }
 
 /* What a value of a worked example is, by the place: the meaning of (a, b, c) that posenc.h states. */
@@ -152,19 +188,11 @@ static void example_subject(posenc_place place, const posenc_example *e, char te
     }
 }
 
-/* Long settings open the prose, as long ranges do. */
-static const char *settings_cell(const posenc_example *e, char prose[PROSE])
-{
-    const int is_wide = strlen(or_dash(e->settings)) > WIDE_RANGE;
-    snprintf(prose, PROSE, "%s%s%s", is_wide ? e->settings : "", is_wide ? ": " : "", e->source);
-    return is_wide ? "at the right" : or_dash(e->settings);
-}
-
 static void print_examples(const posenc_encoding_info *info)
 {
     const posenc_example *examples;
     row                   rows[MOST_ROWS];
-    char                  subjects[MOST_ROWS][CELL], values[MOST_ROWS][CELL], prose[MOST_ROWS][PROSE];
+    char                  subjects[MOST_ROWS][CELL], values[MOST_ROWS][CELL];
     int                   count = posenc_examples(info->name, &examples);
     if (count <= 0)
         return;
@@ -174,10 +202,9 @@ static void print_examples(const posenc_encoding_info *info)
     for (int i = 0; i < count; i++) {
         example_subject(info->place, &examples[i], subjects[i]);
         snprintf(values[i], CELL, "%.15g", examples[i].value);
-        const char *with = settings_cell(&examples[i], prose[i]);
-        rows[i + 1]      = (row){{with, subjects[i], values[i], prose[i]}};
+        rows[i + 1] = (row){{or_dash(examples[i].settings), subjects[i], values[i], examples[i].source}};
     }
-    print_table(rows, count + 1, 4, 2);
+    print_prose_table(rows, count + 1, 4);
 }
 
 static void print_one(const posenc_encoding_info *info)
@@ -195,7 +222,7 @@ static void print_one(const posenc_encoding_info *info)
         {{"direction", info->causal_only ? "causal only" : "causal or both"}},
     };
     printf("%s: %s\n\n", info->name, info->title);
-    print_table(facts, (int)(sizeof facts / sizeof *facts), 2, 2);
+    print_table(facts, (int)(sizeof facts / sizeof *facts), 2, 2, NARROW);
     print_settings("Settings (--set NAME=VALUE)", info->settings, info->setting_count);
     const int count = posenc_common_settings(&common);
     if (info->place != POSENC_INPUT) /* they are about scores */

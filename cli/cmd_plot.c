@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "lists.h"
+#include "places.h"
 #include "subject.h"
 
 enum {
@@ -30,6 +31,8 @@ enum {
     GRID_COLS   = 32,
     LONGEST_ROW = 256,
     MOST_DRAWS  = 100000,
+    MOST_PREFIX = 2, /* class and distillation tokens: rows before a table's grid that need no word */
+    MOST_GRID   = 1 << 16,
     COLUMNS     = 80
 };
 
@@ -48,7 +51,11 @@ static const cli_option options[] = {
     {0, "heads", "H", "heads of a bias (bias, mass: 8)"},
     {0, "grid", "HxW",
      "positions on a grid of H rows and W columns (heatmap, curves, similarity: a grid of grids; "
-     "similarity2d: 16x32)"},
+     "similarity2d: 16x32); heatmap and curves take more axes, such as 2x3x4"},
+    {0, "prefix-rows", "N",
+     "rows of a table before its grid, where there are more than the 0 to 2 of class tokens (heatmap, "
+     "curves, "
+     "similarity, similarity2d)"},
     {0, "points", "LIST",
      "points ROWxCOLUMN of the grid, such as 4x6:8x16 (similarity2d; three on the diagonal)"},
     {0, "channels", "LIST", "channels, such as 4:5:6:7 (curves)"},
@@ -91,6 +98,7 @@ static const struct {
     {"heads", "mass, bias"},
     {"seed", "heatmap, curves, similarity, similarity2d, decay, mass, bias"},
     {"grid", "heatmap, curves, similarity, similarity2d"},
+    {"prefix-rows", "heatmap, curves, similarity, similarity2d"},
     {"points", "similarity2d"},
     {"channels", "curves"},
     {"pairs", "pair"},
@@ -109,7 +117,8 @@ typedef struct request {
     cli_subject        subject;
     pe_offer           offer;
     pe_picture_data    data;
-    int64_t            length, dim, heads, seed, draws, rows, cols;
+    int64_t            length, dim, heads, seed, draws, rows, cols, prefix; /* prefix -1: not said */
+    cli_places         places;                                              /* --grid */
     int64_t            chosen[CLI_LIST_MOST];
     double             bases[CLI_LIST_MOST];
     char               origin[2 * CLI_SUBJECT_TEXT];
@@ -156,6 +165,10 @@ static int check_options(const cli_args *args, const request *r)
             "plot: --dim says nothing to a model, whose heads have a width; leave it out beside --config");
     if (cli_value(args, "grid") && cli_value(args, "length"))
         return cli_usage("plot: --length and --grid both say how many positions there are; give one of them");
+    if (cli_value(args, "prefix-rows") && !(cli_value(args, "table") && cli_value(args, "grid")))
+        return cli_usage(
+            "plot: --prefix-rows says which rows of a --table lie before its --grid; give both, or leave "
+            "it out");
     if (cli_value(args, "grid") && cli_value(args, "beside"))
         return cli_usage("plot: --beside counts positions on a line; leave out --grid");
     return CLI_DONE;
@@ -185,9 +198,34 @@ static int check_place(const cli_args *args, const request *r)
 
 /* ---------------------------------------------------------------- reading ------------------- */
 
+/* "16x32", and for pictures that go along the positions one by one "2x3x4". */
+static int read_grid(const cli_args *args, request *r)
+{
+    const char *text = cli_value(args, "grid"), *cross = text ? strchr(text, 'x') : NULL;
+    const int   is_flat = strstr(r->kind->name, "similarity") != NULL || !cross || !strchr(cross + 1, 'x');
+    r->places           = (cli_places){.command = "plot"};
+    if (is_flat) {
+        r->places.axes = cli_grid(args, "grid", LONGEST_ROW, &r->rows, &r->cols);
+        memcpy(r->places.grid, (const int64_t[2]){r->rows, r->cols}, 2 * sizeof *r->places.grid);
+        return r->places.axes < 0 ? CLI_USAGE : CLI_DONE;
+    }
+    if (cli_places_read_grid(&r->places, text))
+        return CLI_USAGE;
+    r->rows = 1;
+    for (int a = 0; a < r->places.axes - 1; a++)
+        r->rows *= r->places.grid[a];
+    r->cols       = r->places.grid[r->places.axes - 1];
+    r->data.sizes = r->places.grid;
+    r->data.axes  = r->places.axes;
+    return r->rows * r->cols <= MOST_GRID
+               ? CLI_DONE
+               : cli_usage("plot: --grid is \"%s\"; at most %d positions are drawn", text, MOST_GRID);
+}
+
 static int read_numbers(const cli_args *args, request *r)
 {
     r->length = r->kind->length;
+    r->prefix = -1;
     r->dim    = r->kind->dim;
     r->heads  = HEADS;
     r->seed   = 1;
@@ -198,11 +236,12 @@ static int read_numbers(const cli_args *args, request *r)
                 {"dim", 1, WIDEST, &r->dim},
                 {"heads", 1, MOST_HEADS, &r->heads},
                 {"draws", 1, MOST_DRAWS, &r->draws},
-                {"seed", 0, INT64_MAX, &r->seed}};
+                {"seed", 0, INT64_MAX, &r->seed},
+                {"prefix-rows", 0, INT32_MAX, &r->prefix}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (cli_integer(args, rows[i].name, rows[i].low, rows[i].high, rows[i].to) < 0)
             return CLI_USAGE;
-    return cli_grid(args, "grid", LONGEST_ROW, &r->rows, &r->cols) < 0 ? CLI_USAGE : CLI_DONE;
+    return read_grid(args, r);
 }
 
 static int read_lists(const cli_args *args, request *r)
@@ -286,21 +325,42 @@ static int choose_offer(request *r)
                      r->kind->name, known);
 }
 
+/* Where a table's grid begins: behind the rows of class tokens, or as many as are said. */
+static int fit_table_grid(request *r)
+{
+    cli_subject  *s    = &r->subject;
+    const int64_t grid = r->rows * r->cols, before = s->rows - grid;
+    if (before < 0)
+        return cli_usage("plot: %s has %lld rows; a grid of %lldx%lld needs %lld", s->name,
+                         (long long)s->rows, (long long)r->rows, (long long)r->cols, (long long)grid);
+    if (r->prefix >= 0 && r->prefix != before)
+        return cli_usage(
+            "plot: %s has %lld rows: --prefix-rows %lld and a grid of %lldx%lld make %lld; both together "
+            "must be all rows",
+            s->name, (long long)s->rows, (long long)r->prefix, (long long)r->rows, (long long)r->cols,
+            (long long)(r->prefix + grid));
+    if (r->prefix < 0 && before > MOST_PREFIX)
+        return cli_usage(
+            "plot: %s has %lld rows, %lld more than a grid of %lldx%lld; give the grid that it has, with "
+            "0 to %d rows before it, or say --prefix-rows %lld",
+            s->name, (long long)s->rows, (long long)before, (long long)r->rows, (long long)r->cols,
+            MOST_PREFIX, (long long)before);
+    r->data.first = before;
+    if (before > 0)
+        snprintf(s->origin, sizeof s->origin, "without the %lld row%s before the grid", (long long)before,
+                 before > 1 ? "s" : "");
+    return CLI_DONE;
+}
+
 /* Which positions of a table to draw: a grid is its last rows, a line its first ones. */
 static int fit_table(const cli_args *args, request *r)
 {
     cli_subject *s = &r->subject;
     r->dim         = s->width;
-    r->data.first  = r->rows ? s->rows - r->rows * r->cols : 0;
-    if (r->data.first < 0)
-        return cli_usage("plot: %s has %lld rows; a grid of %lldx%lld needs %lld", s->name,
-                         (long long)s->rows, (long long)r->rows, (long long)r->cols,
-                         (long long)(r->rows * r->cols));
-    if (r->data.first > 0)
-        snprintf(s->origin, sizeof s->origin, "without the %lld row%s before the grid",
-                 (long long)r->data.first, r->data.first > 1 ? "s" : "");
+    if (r->data.axes)
+        return cli_usage("plot: %s is a table of rows; give their --grid HxW", s->name);
     if (r->rows)
-        return CLI_DONE;
+        return fit_table_grid(r);
     if (!r->length)
         return cli_usage("plot: %s is a table of rows; give their --grid HxW", s->name);
     if (cli_value(args, "length") && r->length > s->rows)
@@ -309,6 +369,17 @@ static int fit_table(const cli_args *args, request *r)
     if (!cli_value(args, "length"))
         r->length = s->rows < 1024 ? s->rows : 1024;
     return CLI_DONE;
+}
+
+/* Where the grid decides how many coordinates a position has, or how a table is read, it becomes a setting. */
+static int set_grid(const cli_args *args, request *r)
+{
+    char                        grid[CLI_GRID_TEXT], other[CLI_GRID_TEXT];
+    const posenc_encoding_info *part = posenc_encoding_part(r->subject.e, POSENC_INPUT);
+    if (r->data.axes && cli_places_settings(&r->places, r->subject.e, other))
+        return CLI_USAGE;
+    cli_places_lists(&r->places, r->subject.e, grid);
+    return part && grid[0] ? cli_subject_again(&r->subject, args, cli_at(args, 1), grid) : CLI_DONE;
 }
 
 /* Encodings of a grid, and maps, want a grid. */
@@ -320,8 +391,9 @@ static int fit_grid(const cli_args *args, request *r)
     if (cli_value(args, "length"))
         return cli_usage("plot: --length says nothing to %s, whose positions lie on a grid; give --grid HxW",
                          posenc_encoding_spec(r->subject.e));
-    r->rows = GRID_ROWS;
-    r->cols = GRID_COLS;
+    r->rows   = GRID_ROWS;
+    r->cols   = GRID_COLS;
+    r->places = (cli_places){.command = "plot", .axes = 2, .grid = {GRID_ROWS, GRID_COLS}};
     return CLI_DONE;
 }
 
@@ -382,6 +454,8 @@ static int make_subject(const cli_args *args, request *r)
         status = fit_grid(args, r);
     else if (!status && r->offer.place == POSENC_ROTARY)
         status = cli_subject_at_length(&r->subject, r->length);
+    if (!status && !table && r->rows)
+        status = set_grid(args, r);
     if (status)
         return status;
     set_data(r);
@@ -480,6 +554,9 @@ const cli_command cli_plot = {
         "share a class (t5, deberta). posenc list NAME says which pictures an encoding has; of a combination "
         "the "
         "first part that has it is drawn.\n\n"
+        "A --table on a --grid has as many rows as the grid has cells, and up to 2 before them (class "
+        "tokens), which "
+        "are passed over; more must be said by --prefix-rows.\n\n"
         "Without -o the picture is drawn in the terminal. Encodings that learn are shown untrained; posenc "
         "compare shows them trained. A table of your own model is shown by --table, its rotation by "
         "--config.",

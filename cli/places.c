@@ -6,12 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { LONGEST = 1 << 30 };
 
 /* ---------------------------------------------------------------- --grid -------------------- */
 
-static int read_grid(cli_places *p, const char *text)
+int cli_places_read_grid(cli_places *p, const char *text)
 {
     const char *at    = text;
     double      total = 1;
@@ -25,9 +26,9 @@ static int read_grid(cli_places *p, const char *text)
             return CLI_DONE;
         at = end;
     }
-    return cli_usage("encode: --grid is \"%s\"; it must be 1 to %d sizes joined by x, such as 14x14, with at "
+    return cli_usage("%s: --grid is \"%s\"; it must be 1 to %d sizes joined by x, such as 14x14, with at "
                      "most %d tokens",
-                     text, CLI_MAX_AXES, LONGEST);
+                     p->command, text, CLI_MAX_AXES, LONGEST);
 }
 
 static int64_t grid_tokens(const cli_places *p)
@@ -95,6 +96,11 @@ static posenc_tensor find_array(cli_inputs *in)
 static int read_file(cli_places *p, const char *path, cli_inputs *in)
 {
     char is[CLI_SHAPE_TEXT];
+    if (access(path, F_OK))
+        return cli_usage(
+            "encode: --positions is \"%s\", which is no list of numbers such as 0,1.5,7 (coordinates "
+            "joined by colons: 0:0,0:1), and there is no file of that name",
+            path);
     if (cli_inputs_read(in, path))
         return in->status;
     posenc_tensor t = find_array(in);
@@ -124,11 +130,11 @@ static void find_last(cli_places *p)
 int cli_places_read(cli_places *p, const cli_args *args, cli_inputs *in)
 {
     const char *grid = cli_value(args, "grid"), *positions = cli_value(args, "positions");
-    *p = (cli_places){0};
+    *p = (cli_places){.command = "encode"};
     if ((cli_value(args, "length") != NULL) + (grid != NULL) + (positions != NULL) != 1)
         return cli_usage("encode: give exactly one of --length L, --grid HxW and --positions LIST|F");
     if (grid)
-        return read_grid(p, grid);
+        return cli_places_read_grid(p, grid);
     if (!positions)
         return cli_integer(args, "length", 1, LONGEST, &p->length) < 0 ? CLI_USAGE : CLI_DONE;
     const int status = is_list(positions) ? read_list(p, positions, in) : read_file(p, positions, in);
@@ -145,37 +151,63 @@ static int has_setting(const posenc_encoding_info *info, const char *name)
     return 0;
 }
 
-/* "shape=2x3x4" */
-static void put_list(char text[CLI_GRID_TEXT], const char *name, const cli_places *p)
+/* " shape=2x3x4" behind what stands there. */
+static void put_list(char text[CLI_GRID_TEXT], const char *name, const int64_t *sizes, int axes)
 {
-    size_t used = (size_t)snprintf(text, CLI_GRID_TEXT, "%s", name);
-    for (int a = 0; a < p->axes; a++)
-        used += (size_t)snprintf(text + used, CLI_GRID_TEXT - used, "%c%lld", a ? 'x' : '=',
-                                 (long long)p->grid[a]);
+    size_t used = strlen(text);
+    used += (size_t)snprintf(text + used, CLI_GRID_TEXT - used, "%s%s", used ? " " : "", name);
+    for (int a = 0; a < axes && used < CLI_GRID_TEXT; a++)
+        used +=
+            (size_t)snprintf(text + used, CLI_GRID_TEXT - used, "%c%lld", a ? 'x' : '=', (long long)sizes[a]);
 }
 
-/* The grid as settings of the encoding; empty where it has none for it. */
-static void write_grid(const cli_places *p, const posenc_encoding_info *info, char text[CLI_GRID_TEXT])
+/* Does e's SPEC say this setting, otherwise than its standard? */
+static int is_said(const posenc_encoding *e, const char *name)
 {
-    static const char *const lists[] = {"shape", "grid_out"};
-    text[0]                          = '\0';
+    const size_t n = strlen(name);
+    for (const char *at = strchr(posenc_encoding_spec(e), '['); at; at = strpbrk(at + 1, "[:"))
+        if (!strncmp(at + 1, name, n) && at[1 + n] == '=')
+            return 1;
+    return 0;
+}
+
+void cli_places_lists(const cli_places *p, const posenc_encoding *e, char text[CLI_GRID_TEXT])
+{
+    static const char *const    lists[] = {"shape", "grid_out", "grid_in"};
+    const posenc_encoding_info *info    = posenc_encoding_part(e, POSENC_INPUT);
+    text[0]                             = '\0';
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        if (has_setting(info, lists[i]))
-            put_list(text, lists[i], p);
-    if (p->axes == 2 && has_setting(info, "height") && has_setting(info, "width"))
-        snprintf(text, CLI_GRID_TEXT, "height=%lld width=%lld", (long long)p->grid[0], (long long)p->grid[1]);
+        if (p->axes && has_setting(info, lists[i]) && !(strstr(lists[i], "_in") && is_said(e, lists[i])))
+            put_list(text, lists[i], p->grid, p->axes);
+}
+
+/* A shape that holds all positions given: how many coordinates they have is what counts. */
+static void put_extent(const cli_places *p, char text[CLI_GRID_TEXT])
+{
+    const int64_t L = p->list.shape[0], N = p->list.shape[1];
+    int64_t       sizes[CLI_MAX_AXES];
+    for (int64_t a = 0; a < N; a++) {
+        double most = 0;
+        for (int64_t i = 0; i < L; i++)
+            most = fmax(most, ((const double *)p->list.data)[i * N + a]);
+        sizes[a] = (int64_t)fmin(most, LONGEST >> 10) + 1;
+    }
+    put_list(text, "shape", sizes, (int)N);
 }
 
 int cli_places_settings(cli_places *p, const posenc_encoding *e, char text[CLI_GRID_TEXT])
 {
     const posenc_encoding_info *info = posenc_encoding_part(e, POSENC_INPUT);
-    text[0]                          = '\0';
-    if (p->axes)
-        write_grid(p, info, text);
+    cli_places_lists(p, e, text);
+    if (p->axes == 2 && has_setting(info, "height") && has_setting(info, "width"))
+        snprintf(text, CLI_GRID_TEXT, "height=%lld width=%lld", (long long)p->grid[0], (long long)p->grid[1]);
     p->is_numbered = text[0] != '\0';
+    if (p->list.data && p->list.shape[1] > 1 && p->list.shape[1] <= CLI_MAX_AXES &&
+        has_setting(info, "shape") && !is_said(e, "shape"))
+        put_extent(p, text);
     if (p->axes && !p->is_numbered && p->axes != posenc_coordinates(e))
-        return cli_usage("encode: a grid of %d axes is nothing to %s, whose positions have %d; give %s",
-                         p->axes, info->name, posenc_coordinates(e),
+        return cli_usage("%s: a grid of %d axes is nothing to %s, whose positions have %d; give %s",
+                         p->command, p->axes, info->name, posenc_coordinates(e),
                          posenc_coordinates(e) == 1 ? "--length" : "as many sizes");
     return CLI_DONE;
 }

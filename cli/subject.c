@@ -8,16 +8,27 @@
 
 /* ---------------------------------------------------------------- an encoding --------------- */
 
+int cli_subject_again(cli_subject *s, const cli_args *args, const char *spec, const char *settings)
+{
+    posenc_error err;
+    char        *said = cli_settings(args), *all = said ? malloc(strlen(settings) + strlen(said) + 2) : NULL;
+    int          status = CLI_DONE;
+    posenc_encoding_free(s->e);
+    s->e = NULL;
+    if (!all)
+        status = cli_failed("plot: there is no memory for the settings");
+    else {
+        sprintf(all, "%s%s%s", settings, *settings && *said ? " " : "", said);
+        status = posenc_encoding_create(&s->e, spec, all, &err) ? cli_error(&err) : CLI_DONE;
+    }
+    free(said);
+    free(all);
+    return status;
+}
+
 int cli_subject_encoding(cli_subject *s, const cli_args *args, const char *spec)
 {
-    posenc_error        err;
-    char               *settings = cli_settings(args);
-    const posenc_status status =
-        settings ? posenc_encoding_create(&s->e, spec, settings, &err) : POSENC_MEMORY;
-    if (!settings)
-        return cli_failed("plot: there is no memory for the settings");
-    free(settings);
-    return status ? cli_error(&err) : CLI_DONE;
+    return cli_subject_again(s, args, spec, "");
 }
 
 int cli_subject_params(cli_subject *s, const posenc_dims *dims, int64_t seed)

@@ -98,6 +98,20 @@ static int is_in_range(const char *range, double x)
     return !dots[2] || x <= strtod(dots + 2, NULL);
 }
 
+/* What an expression came to is said beside it. */
+static posenc_status refuse_number(const posenc_setting_info *row, const char *text, double x,
+                                   const char *who, posenc_error *err)
+{
+    const char *kind = strcmp(row->type, "real") != 0 ? "an integer" : "a real number";
+    char       *end;
+    strtod(text, &end);
+    if (!*end || !isfinite(x))
+        return pe_fail(err, POSENC_SETTING, "%s: %s=%s is out of range; it must be %s %s", who, row->name,
+                       text, kind, row->range);
+    return pe_fail(err, POSENC_SETTING, "%s: %s=%s is %g; it must be %s %s", who, row->name, text, x, kind,
+                   row->range);
+}
+
 static posenc_status resolve_number(pe_value *value, const posenc_setting_info *row, const char *text,
                                     const pe_scope *scope, const char *who, posenc_error *err)
 {
@@ -109,8 +123,7 @@ static posenc_status resolve_number(pe_value *value, const posenc_setting_info *
     if (isnan(x) && !scope->sizes)
         return POSENC_OK;
     if (!isfinite(x) || !is_in_range(row->range, x) || (whole && (x != floor(x) || fabs(x) > 0x1p53)))
-        return pe_fail(err, POSENC_SETTING, "%s: %s=%s is out of range; it must be %s %s", who, row->name,
-                       text, whole ? "an integer" : "a real number", row->range);
+        return refuse_number(row, text, x, who, err);
     value->real    = x;
     value->integer = whole ? (int64_t)x : 0;
     return POSENC_OK;

@@ -10,7 +10,8 @@
  * Why three contents: the fall with distance that tutorials show belongs to vectors with a common mean. Of ones it is
  * mean cos(t w_m), of U[0,1] on the average a quarter of that; of vectors with mean zero every score has mean zero, at
  * any distance. Why one theta: cos(t theta) comes back, so the fall is the work of many. The one taken is the middle of
- * the encoding's own.
+ * the encoding's own. Where a factor changes with the position (xPos) the fall is that factor's work too, and one theta
+ * would show another encoding: that panel is left out, and the title says so.
  */
 #include "plot/turns.h"
 
@@ -42,7 +43,7 @@ static void name_bands(pe_sketch *s, const char *what)
 /* ---------------------------------------------------------------- decay --------------------- */
 
 /* One panel: every content, turned by e, or by one theta where e is NULL. */
-static posenc_status set_scores(pe_sketch *s, pe_figure *f, const posenc_encoding *e, double theta,
+static posenc_status set_scores(pe_sketch *s, pe_figure *f, const posenc_encoding *e, const pe_one_theta *one,
                                 posenc_error *err)
 {
     const int64_t n      = s->data->length;
@@ -57,7 +58,7 @@ static posenc_status set_scores(pe_sketch *s, pe_figure *f, const posenc_encodin
         if (!status && e)
             status = pe_score(s, e, &t, err);
         else if (!status)
-            pe_score_with_one_theta(&t, theta);
+            pe_score_with_one_theta(&t, one);
         if (!status)
             status = pe_summarise(s, &t, &curves[k], err);
         curves[k++].name = pe_contents[c].name;
@@ -76,7 +77,7 @@ posenc_status pe_make_turn_similarity(pe_sketch *s, posenc_error *err)
     posenc_status   status;
     ones.contents      = PE_ONES;
     sketch.data        = &ones;
-    status             = set_scores(&sketch, s->figure, s->e, 0, err);
+    status             = set_scores(&sketch, s->figure, s->e, NULL, err);
     s->plan            = sketch.plan;
     s->work            = sketch.work;
     s->figure->y_label = "score of two ones-vectors, q.k / D";
@@ -105,28 +106,38 @@ static posenc_status set_many_thetas(pe_sketch *s, pe_figure *f, int index, pose
     posenc_status    status;
     if (!s->data->base_count) {
         f->title = "many thetas: the encoding's own";
-        return set_scores(s, f, s->e, 0, err);
+        return set_scores(s, f, s->e, NULL, err);
     }
     status   = with_base(s, s->data->bases[index], &other, err);
     f->title = pe_take_text(s, "many thetas, base %s", short_number(s, s->data->bases[index]));
     if (!status)
-        status = set_scores(s, f, other, 0, err);
+        status = set_scores(s, f, other, NULL, err);
     posenc_plan_free(s->plan); /* it may not outlive its encoding */
     s->plan = NULL;
     posenc_encoding_free(other);
     return status;
 }
 
-static posenc_status set_one_theta(pe_sketch *s, pe_figure *f, posenc_error *err)
+/* The middle one of the encoding's own. A factor of NAN: there is none to draw. */
+static posenc_status find_one_theta(pe_sketch *s, pe_one_theta *one, posenc_error *err)
 {
     double       *w;
-    int64_t       M;
-    posenc_status status = pe_read_frequencies(s, s->e, &w, &M, err);
-    if (status)
-        return status;
-    const double theta = w[M / 2];
-    f->title = pe_take_text(s, "one theta: %.3g for all pairs, wavelength %.4g", theta, PE_TWO_PI / theta);
-    return set_scores(s, f, NULL, theta, err);
+    posenc_status status = pe_read_frequencies(s, s->e, &w, &one->M, &one->magnitude, err);
+    one->theta           = status ? 0 : w[one->M / 2];
+    if (!status && s->data->thetas == PE_ONE_THETA && isnan(one->magnitude))
+        return pe_plot_fail(
+            err, POSENC_UNSUPPORTED,
+            "picture: %s has a factor that changes with the position, which one theta would leave out; "
+            "draw many thetas",
+            s->part->name);
+    return status;
+}
+
+static posenc_status set_one_theta(pe_sketch *s, pe_figure *f, const pe_one_theta *one, posenc_error *err)
+{
+    f->title =
+        pe_take_text(s, "one theta: %.3g for all pairs, wavelength %.4g", one->theta, PE_TWO_PI / one->theta);
+    return set_scores(s, f, NULL, one, err);
 }
 
 static void share_range(pe_figure *panels, int count)
@@ -149,14 +160,21 @@ posenc_status pe_make_decay(pe_sketch *s, posenc_error *err)
 {
     const int     thetas = s->data->thetas ? s->data->thetas : PE_MANY_THETAS | PE_ONE_THETA;
     const int     many   = thetas & PE_MANY_THETAS ? s->data->base_count ? s->data->base_count : 1 : 0;
-    const int     count  = many + (thetas & PE_ONE_THETA ? 1 : 0);
-    pe_figure    *panels = pe_set_panels(s, s->figure, count, count < 2 ? 1 : 2);
-    posenc_status status = panels ? POSENC_OK : pe_plot_no_memory(err);
+    pe_one_theta  one    = {.magnitude = NAN};
+    posenc_status status = thetas & PE_ONE_THETA ? find_one_theta(s, &one, err) : POSENC_OK;
+    const int     count  = many + !isnan(one.magnitude);
+    pe_figure    *panels = status ? NULL : pe_set_panels(s, s->figure, count, count < 2 ? 1 : 2);
+    if (!panels)
+        return status ? status : pe_plot_no_memory(err);
     for (int k = 0; !status && k < count; k++)
-        status = k < many ? set_many_thetas(s, &panels[k], k, err) : set_one_theta(s, &panels[k], err);
+        status = k < many ? set_many_thetas(s, &panels[k], k, err) : set_one_theta(s, &panels[k], &one, err);
     if (!status && many)
         share_range(panels, many);
     name_bands(s, "scores of turned vectors by distance");
+    if (thetas & PE_ONE_THETA && isnan(one.magnitude))
+        s->what = pe_take_text(
+            s, "%s\none theta is left out: it has no place for a factor that changes with the position",
+            s->what);
     return status;
 }
 

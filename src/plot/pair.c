@@ -83,7 +83,7 @@ static posenc_status set_arrows(pe_sketch *s, pe_figure *f, const int64_t pair[2
     }
     f->kind    = PE_ARROWS;
     f->ordered = 1;
-    f->high    = 1.15 * reach;
+    f->high    = 1.25 * reach; /* room for numbers beyond the tips */
     f->low     = -f->high;
     f->x_label = pe_take_text(s, "channel %lld", (long long)pair[0]);
     f->y_label = pe_take_text(s, "channel %lld", (long long)pair[1]);
@@ -119,7 +119,7 @@ posenc_status pe_make_pair(pe_sketch *s, posenc_error *err)
     int64_t(*pairs)[2] = pe_take(s, s->data->dims.D, sizeof *pairs);
     double       *w    = NULL;
     int64_t       M = 0, found = 0;
-    posenc_status status = pairs ? pe_read_frequencies(s, s->e, &w, &M, err) : pe_plot_no_memory(err);
+    posenc_status status = pairs ? pe_read_frequencies(s, s->e, &w, &M, NULL, err) : pe_plot_no_memory(err);
     if (!status)
         status = find_pairs(s, pairs, &found, err);
     M               = found < M ? found : M;

@@ -25,7 +25,7 @@ static const struct {
              "set terminal pngcairo size width,height font 'Sans,13' background 'white'\n"
              "} else {\nset terminal png size width,height font 'Sans,11' background 'white'\n}"},
     {".svg", "set terminal svg size width,height dynamic font 'sans-serif,16' background 'white'"},
-    {".pdf", "set terminal pdfcairo size width/100.0,height/100.0 font 'Sans,14' background 'white'"},
+    {".pdf", "set terminal pdfcairo size width/100.0,height/100.0 font 'Sans,12.5' background 'white'"},
 };
 /* clang-format on */
 

@@ -52,12 +52,13 @@ typedef struct pe_figure {
     int            log_x, log_y;
     double         low, high; /* the colours' range of a grid, the y range of curves; equal: from the data */
     /* grid: values [rows, cols] row-major, row 0 at the top; x from x0 by dx per column, y from y0 by dy per row */
-    const double   *values;
-    int64_t         rows, cols;
-    double          x0, dx, y0, dy;
-    int             signed_scale; /* 1: centred at zero */
-    int             square_cells; /* 1: a map, whose cells are as high as wide */
-    const char     *second_label; /* of the second y axis */
+    const double *values;
+    int64_t       rows, cols;
+    double        x0, dx, y0, dy;
+    int           signed_scale; /* 1: centred at zero */
+    int           square_cells; /* 1: a map, whose cells are as high as wide */
+    int         whole_cells;  /* 1: a picture has a pixel for each cell: there are lines between small maps */
+    const char *second_label; /* of the second y axis */
     const pe_tick  *ticks;
     int             tick_count;
     const pe_point *points;
@@ -125,15 +126,18 @@ typedef struct pe_picture_data {
     const char *origin; /* where the parameters come from: "initial, seed 1"; NULL where there are none */
     const posenc_tensor *params;     /* posenc_param_count(e) of them */
     int64_t              rows, cols; /* of a grid of positions, row by row; 0: positions on a line */
-    int64_t              first;      /* position that the grid begins with: rows of a table before it */
-    const int64_t       *chosen;     /* channels (curves), pairs (pair), or y, x of points (similarity2d) */
-    int                  chosen_count;
-    int                  beside_binary; /* 1: heatmap draws the binary counter beside it */
-    const double        *bases;         /* decay: a panel each; none: the encoding's own */
-    int                  base_count;
-    int                  thetas, contents; /* decay, mass: PE_MANY_THETAS ..., PE_ONES ... */
-    int64_t              draws;            /* of random vectors; 0: 200 */
-    uint64_t             seed;             /* of those */
+    const int64_t
+           *sizes; /* of a grid of more than two axes, whose last one is cols and the others together rows */
+    int     axes;  /* of it; 0: two */
+    int64_t first; /* position that the grid begins with: rows of a table before it */
+    const int64_t *chosen; /* channels (curves), pairs (pair), or y, x of points (similarity2d) */
+    int            chosen_count;
+    int            beside_binary; /* 1: heatmap draws the binary counter beside it */
+    const double  *bases;         /* decay: a panel each; none: the encoding's own */
+    int            base_count;
+    int            thetas, contents; /* decay, mass: PE_MANY_THETAS ..., PE_ONES ... */
+    int64_t        draws;            /* of random vectors; 0: 200 */
+    uint64_t       seed;             /* of those */
 } pe_picture_data;
 
 typedef struct pe_picture pe_picture;

@@ -4,7 +4,7 @@
  *
  * The idea   Numbers travel in named data blocks inside the script, so that one stream holds everything; the plot
  *            command comes last. Numbers are written with nine digits, enough for any picture and its tooltips.
- * Panels     are one multiplot: each is written as a figure of its own after a `reset`, under a common title.
+ * Panels     are one multiplot: each is written as a figure of its own after a `reset`, in the pane of layout.c.
  * Surprises  Texts may come from a user. gnuplot runs back-quoted shell commands in "..." but never in '...', so
  *            every text goes into single quotes with its own quotes doubled; a line break in a title becomes
  *            'one' ."\n". 'two'. `noenhanced` keeps '_' and '^' what they are. A value that is not finite is written
@@ -13,6 +13,7 @@
 #include "plot/gnuplot.h"
 
 #include "plot/colours.h"
+#include "plot/layout.h"
 
 #include <math.h>
 #include <string.h>
@@ -52,12 +53,13 @@ static void write_label(FILE *to, const char *axis, const char *text)
     fputs(" noenhanced\n", to);
 }
 
-static void write_common(FILE *to, const pe_figure *f, int is_panel)
+/* `title`, already broken into lines: above the plot, unless NULL. */
+static void write_common(FILE *to, const pe_figure *f, const char *title, int is_panel)
 {
     fputs("set encoding utf8\n", to);
-    if (f->title) {
+    if (title && *title) {
         fputs("set title ", to);
-        write_text(to, f->title);
+        write_text(to, title);
         /* an empty line more, where the labels of marks stand */
         fputs(f->mark_count ? " .\"\\n \" noenhanced\n" : " noenhanced\n", to);
     }
@@ -171,39 +173,58 @@ static void write_curves(FILE *to, const pe_figure *f, int is_panel)
 /* ---------------------------------------------------------------- arrows -------------------- */
 
 enum { MOST_LABELS = 64 };
+#define DIGIT_WIDE 9.5 /* pixels of a digit in the size of these numbers */
+#define DIGIT_HIGH 11.0
+#define CLEAR      6.0
 
-/* Is there room for the number of this arrow beside those that are shown? It has one digit, or two. */
-static int has_room(const pe_figure *f, int index, const int *shown, int count)
+/* The number of an arrow: its middle, and half its width and height, in pixels from the origin. */
+typedef struct number {
+    double x, y, wide, high;
+} number;
+
+/* On a ring around the longest arrow, so far out that its box touches none: all of it lies beyond the tangent. */
+static number number_of(const pe_figure *f, int index, double reach, double scale)
 {
-    const double    least = (index < 10 ? 0.04 : 0.06) * (f->high - f->low);
-    const pe_curve *here  = &f->curves[index];
-    for (int i = 0; i < count; i++) {
-        const pe_curve *there = &f->curves[shown[i]];
-        if (hypot(here->x[0] - there->x[0], here->y[0] - there->y[0]) < least)
+    const double x = f->curves[index].x[0], y = f->curves[index].y[0], length = hypot(x, y);
+    const double right = length > 0 ? x / length : 1, up = length > 0 ? y / length : 0;
+    const double wide = DIGIT_WIDE * (index < 10 ? 1 : 2) / 2, high = DIGIT_HIGH / 2;
+    const double out = reach * scale + CLEAR + fabs(right) * wide + fabs(up) * high;
+    return (number){out * right, out * up, wide, high};
+}
+
+static int has_room(const number *here, const number *shown, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (fabs(here->x - shown[i].x) < here->wide + shown[i].wide + CLEAR &&
+            fabs(here->y - shown[i].y) < here->high + shown[i].high + CLEAR)
             return 0;
-    }
     return count < MOST_LABELS;
 }
 
-static void write_numbers(FILE *to, const pe_figure *f)
+static void write_numbers(FILE *to, const pe_figure *f, const pe_pane *p)
 {
-    int shown[MOST_LABELS], count = 0;
+    number       shown[MOST_LABELS];
+    int          count = 0;
+    double       reach = 0;
+    const double scale = (p->frame.right - p->frame.left) / (f->high - f->low);
+    for (int i = 0; i < f->curve_count; i++)
+        reach = fmax(reach, hypot(f->curves[i].x[0], f->curves[i].y[0]));
     for (int i = 0; i < f->curve_count; i++) {
-        if (!has_room(f, i, shown, count))
+        const number n = number_of(f, i, reach, scale);
+        if (!has_room(&n, shown, count))
             continue;
-        shown[count++] = i;
-        fprintf(to, "set label %d '%d' at %.9g,%.9g center font ',11'\n", i + 1, i, 1.1 * f->curves[i].x[0],
-                1.1 * f->curves[i].y[0]);
+        shown[count++] = n;
+        fprintf(to, "set label %d '%d' at %.9g,%.9g center font ',11'\n", i + 1, i, n.x / scale, n.y / scale);
     }
 }
 
 /* The number of each arrow stands beyond its tip; the circle is where a vector of length 1 ends. */
-static void write_arrows(FILE *to, const pe_figure *f)
+static void write_arrows(FILE *to, const pe_figure *f, const pe_pane *p)
 {
-    fprintf(to, "unset key\nset size ratio -1\nset tics nomirror\nset grid lt 1 lw 1 lc rgb '#d8d8d8'\n");
+    fprintf(to, "unset key\nset tics nomirror\nset grid lt 1 lw 1 lc rgb '#d8d8d8'\n");
     fprintf(to, "set xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\n", f->low, f->high, f->low, f->high);
     fputs("set object 1 circle at 0,0 size first 1 fs empty border lc rgb '#a0a0a0'\n", to);
-    write_numbers(to, f);
+    write_numbers(to, f, p);
     for (int i = 0; i < f->curve_count; i++)
         write_curve_data(to, &f->curves[i], i);
     for (int i = f->curve_count - 1; i >= 0; i--) {
@@ -240,7 +261,6 @@ static void write_second_axis(FILE *to, const pe_figure *f)
 {
     if (!f->tick_count)
         return;
-    write_label(to, "y2label", f->second_label);
     fprintf(to, "set y2range [%.9g:%.9g]\nset y2tics (", f->y0 + f->dy * ((double)f->rows - 0.5),
             f->y0 - f->dy / 2);
     for (int i = 0; i < f->tick_count; i++) {
@@ -249,6 +269,43 @@ static void write_second_axis(FILE *to, const pe_figure *f)
         write_number(to, f->ticks[i].y);
     }
     fputs(")\n", to);
+}
+
+static void write_ticks(FILE *to, const char *axis, const pe_ticks *t)
+{
+    char text[PE_TICK_TEXT];
+    fprintf(to, "set %s (", axis);
+    for (int i = 0; i < t->count; i++) {
+        pe_layout_tick_text(t, i, text);
+        fprintf(to, "%s'%s' %.9g", i ? ", " : "", text, t->first + i * t->step);
+    }
+    fputs(")\n", to);
+}
+
+/* A text that stands upright beside the frame: gnuplot's own would lie on wide numbers. */
+static void write_upright(FILE *to, int tag, const char *text, double x, const pe_pane *p, const pe_layout *l)
+{
+    if (!text)
+        return;
+    fprintf(to, "set label %d ", tag);
+    write_text(to, text);
+    fprintf(to, " at screen %.6f, screen %.6f center rotate by 90 noenhanced\n", x / l->width,
+            1 - (p->frame.top + p->frame.bottom) / 2 / l->height);
+}
+
+enum { BAR_LABEL = 9001, SECOND_LABEL, PAGE_TITLE }; /* beyond the tags of marks and arrows */
+
+static void write_scale(FILE *to, const pe_figure *f, const pe_pane *p, const pe_layout *l)
+{
+    write_ticks(to, "xtics", &p->x);
+    write_ticks(to, "ytics", &p->y);
+    write_ticks(to, "cbtics", &p->values);
+    fprintf(to, "set colorbox vertical user origin screen %.6f, screen %.6f size screen %.6f, screen %.6f\n",
+            p->bar.left / l->width, 1 - p->bar.bottom / l->height, (p->bar.right - p->bar.left) / l->width,
+            (p->bar.bottom - p->bar.top) / l->height);
+    write_upright(to, BAR_LABEL, f->value_label, p->bar_label, p, l);
+    if (f->tick_count)
+        write_upright(to, SECOND_LABEL, f->second_label, p->second_label, p, l);
 }
 
 /* White below black: seen on every colour. */
@@ -260,29 +317,32 @@ static void write_points(FILE *to, const pe_figure *f)
     fputc('\n', to);
 }
 
+/* gnuplot draws no image of a single row or column: such a one is written twice, half as thick. */
+static int strokes(int64_t cells)
+{
+    return cells > 1 ? 1 : 2;
+}
+
 static void write_grid_data(FILE *to, const pe_figure *f)
 {
     fputs("$points << END_OF_DATA\n", to);
     for (int i = 0; i < f->point_count; i++)
         fprintf(to, "%.9g %.9g\n", f->points[i].x, f->points[i].y);
     fputs("END_OF_DATA\n$grid << END_OF_DATA\n", to);
-    for (int64_t r = 0; r < f->rows; r++) {
-        for (int64_t c = 0; c < f->cols; c++)
-            write_number(to, f->values[r * f->cols + c]);
+    for (int64_t r = 0; r < f->rows * strokes(f->rows); r++) {
+        for (int64_t c = 0; c < f->cols * strokes(f->cols); c++)
+            write_number(to, f->values[r / strokes(f->rows) * f->cols + c / strokes(f->cols)]);
         fputc('\n', to);
     }
     fputs("END_OF_DATA\n", to);
 }
 
-static void write_grid(FILE *to, const pe_figure *f, int is_panel)
+static void write_grid(FILE *to, const pe_figure *f, const pe_pane *p, const pe_layout *l)
 {
     write_palette(to, f->signed_scale);
     write_ranges(to, f);
-    write_label(to, "cblabel", f->value_label);
-    fputs(is_panel ? "set cblabel offset -0.4,0\n" : "", to); /* it would lie on the edge of the page */
-    if (f->square_cells)
-        fprintf(to, "set size ratio %.9g\n", (double)f->rows / (double)f->cols);
     fputs("unset key\nset tics out nomirror\n", to);
+    write_scale(to, f, p, l);
     write_second_axis(to, f);
     write_grid_data(to, f);
     /* viewers smooth the pixels of an svg's image away, but not rectangles; of which there must not be too many */
@@ -290,105 +350,70 @@ static void write_grid(FILE *to, const pe_figure *f, int is_panel)
         fputs("pixels = GPVAL_TERM eq 'svg' ? 'pixels' : ''\n", to);
     else
         fputs("pixels = ''\n", to);
-    fprintf(to, "plot $grid matrix using (%.9g+%.9g*$1):(%.9g+%.9g*$2):3 with image @pixels", f->x0, f->dx,
-            f->y0, f->dy);
+    const double dx = f->dx / strokes(f->cols), dy = f->dy / strokes(f->rows);
+    fprintf(to, "plot $grid matrix using (%.9g+%.9g*$1):(%.9g+%.9g*$2):3 with image @pixels",
+            f->x0 + (dx - f->dx) / 2, dx, f->y0 + (dy - f->dy) / 2, dy);
     write_points(to, f);
 }
 
 /* ---------------------------------------------------------------- all ----------------------- */
 
-static void write_figure(FILE *to, const pe_figure *f, int is_panel)
+/* gnuplot measures from the lower left corner, in parts of the page. */
+static void write_place(FILE *to, const pe_figure *f, const pe_pane *p, const pe_layout *l, int is_panel)
 {
-    write_common(to, f, is_panel);
+    const pe_box *a = &p->all, *b = &p->frame;
+    if (pe_layout_frames(f))
+        fprintf(to,
+                "set lmargin at screen %.6f\nset rmargin at screen %.6f\n"
+                "set tmargin at screen %.6f\nset bmargin at screen %.6f\n",
+                b->left / l->width, b->right / l->width, 1 - b->top / l->height, 1 - b->bottom / l->height);
+    else if (is_panel)
+        fprintf(to, "set origin %.6f,%.6f\nset size %.6f,%.6f\n", a->left / l->width,
+                1 - a->bottom / l->height, (a->right - a->left) / l->width, (a->bottom - a->top) / l->height);
+}
+
+/* In the middle of the page, whatever the frames below it do. */
+static void write_page_title(FILE *to, const pe_layout *l)
+{
+    if (!l->has_strip || !l->title[0])
+        return;
+    fprintf(to, "set label %d ", PAGE_TITLE);
+    write_text(to, l->title);
+    fprintf(to, " at screen 0.5, screen %.6f center font ',16' noenhanced\n",
+            1 - (0.75 * PE_TITLE_LINE) / l->height);
+}
+
+/* Of panels number `index`; the page's title goes with the first, as a label. */
+static void write_figure(FILE *to, const pe_layout *l, const pe_figure *page, int index)
+{
+    const int        is_panel = page->kind == PE_PANELS;
+    const pe_figure *f        = is_panel ? &page->panels[index] : page;
+    pe_pane          p;
+    pe_layout_pane(&p, l, page, index);
+    write_common(to, f, is_panel ? p.title : l->has_strip ? NULL : l->title, is_panel);
+    write_place(to, f, &p, l, is_panel);
+    if (index == 0)
+        write_page_title(to, l);
     write_log_axes(to, f);
     write_marks(to, f);
     switch (f->kind) {
-    case PE_GRID: write_grid(to, f, is_panel); break;
+    case PE_GRID: write_grid(to, f, &p, l); break;
     case PE_CURVES: write_curves(to, f, is_panel); break;
-    case PE_ARROWS: write_arrows(to, f); break;
+    case PE_ARROWS: write_arrows(to, f, &p); break;
     case PE_PANELS: break; /* not inside each other */
     }
 }
 
-static int has_names_above(const pe_figure *f)
-{
-    return f->panels[0].kind == PE_CURVES && f->panels[0].curve_count > 1;
-}
-
-static void write_panels(FILE *to, const pe_figure *f)
-{
-    const int rows = (f->panel_count + f->panel_columns - 1) / f->panel_columns;
-    fprintf(to, "set encoding utf8\nset multiplot layout %d,%d title ", rows, f->panel_columns);
-    write_text(to, f->title);
-    /* an empty line more, where names of curves stand above a panel */
-    fputs(has_names_above(f) ? " .\"\\n \"" : "", to);
-    fputs(" font ',16' noenhanced\n", to);
-    for (int i = 0; i < f->panel_count; i++) {
-        fputs("reset\n", to);
-        write_figure(to, &f->panels[i], 1);
-    }
-    fputs("unset multiplot\n", to);
-}
-
-/* ---------------------------------------------------------------- size ---------------------- */
-
-enum { WIDTH = 1000, HEIGHT = 600, PANEL_WIDTH = 600, PANEL_HEIGHT = 440, MAP_LEAST = 260, MAP_MOST = 1000 };
-
-/* A figure of its own, or a panel, `width` wide: a map is as high as its cells want, and room for its labels. */
-static int height_of(const pe_figure *f, int width, int standard)
-{
-    enum { BESIDE = 190, ABOVE_AND_BELOW = 110 };
-    if (f->kind == PE_ARROWS)
-        return width + 10;
-    if (f->kind != PE_GRID || !f->square_cells)
-        return standard;
-    const double wanted = (double)(width - BESIDE) * (double)f->rows / (double)f->cols + ABOVE_AND_BELOW;
-    return (int)fmin(fmax(wanted, MAP_LEAST), MAP_MOST);
-}
-
-static int is_map(const pe_figure *f)
-{
-    return f->kind == PE_ARROWS || (f->kind == PE_GRID && f->square_cells);
-}
-
-static int is_wide(const pe_figure *f)
-{
-    return f->kind == PE_GRID && 2 * f->cols > 3 * f->rows;
-}
-
-/* Panels have one size: that which the highest of them wants. Maps beside each other are narrower. */
-static void panels_size(const pe_figure *f, int *width, int *height)
-{
-    const int lines = 1 + (strchr(f->title, '\n') != NULL) + has_names_above(f);
-    const int title = 25 + 25 * lines, rows = (f->panel_count + f->panel_columns - 1) / f->panel_columns;
-    const int narrow = f->panel_columns > (is_wide(&f->panels[0]) ? 3 : 2);
-    int       each = narrow ? 2 * PANEL_WIDTH / 3 : PANEL_WIDTH, high = 0;
-    if (f->panel_count == 1 && !is_map(&f->panels[0]))
-        each = WIDTH;
-    for (int i = 0; i < f->panel_count; i++)
-        high = (int)fmax(high, height_of(&f->panels[i], each, PANEL_HEIGHT));
-    *width  = each * f->panel_columns;
-    *height = high * rows + title;
-}
-
-static void size_of(const pe_figure *f, int *width, int *height)
-{
-    *width = is_map(f) ? 800 : WIDTH;
-    if (f->kind == PE_PANELS)
-        panels_size(f, width, height);
-    else
-        *height = height_of(f, *width, HEIGHT);
-}
-
 void pe_gnuplot_script(FILE *to, const pe_figure *figure, const char *terminal)
 {
-    int width, height;
-    size_of(figure, &width, &height);
-    fprintf(to, "width = %d\nheight = %d\n", width, height);
-    fputs(terminal, to);
-    fputc('\n', to);
-    if (figure->kind == PE_PANELS)
-        write_panels(to, figure);
-    else
-        write_figure(to, figure, 0);
+    const int panels = figure->kind == PE_PANELS;
+    pe_layout l;
+    pe_layout_page(&l, figure);
+    fprintf(to, "width = %.0f\nheight = %.0f\n%s\n", l.width, l.height, terminal);
+    fputs(panels ? "set multiplot\n" : "", to);
+    for (int i = 0; i < (panels ? figure->panel_count : 1); i++) {
+        fputs(i ? "reset\n" : "", to);
+        write_figure(to, &l, figure, i);
+    }
+    fputs(panels ? "unset multiplot\n" : "", to);
 }

@@ -15,7 +15,7 @@
 
 #include <math.h>
 
-enum { MOST_POSITIONS = 1024, POINTS = 3 };
+enum { MOST_POSITIONS = 1024, POINTS = 3, MOST_CELLS = 4200 };
 
 typedef struct cosines {
     pe_row_set    set;
@@ -141,17 +141,24 @@ static posenc_status on_a_grid(pe_sketch *s, const cosines *c, posenc_error *err
     const int64_t height = rows * (rows + 1) - 1, width = cols * (cols + 1) - 1;
     double       *values = pe_take_numbers(s, height * width);
     pe_figure    *f      = s->figure;
+    if (height > MOST_CELLS || width > MOST_CELLS)
+        return pe_plot_fail(
+            err, POSENC_ARGUMENT,
+            "picture: a grid of grids of %lldx%lld has %lld cells on a side; at most %d are drawn: take "
+            "a squarer or smaller grid, or similarity2d",
+            (long long)rows, (long long)cols, (long long)(height > width ? height : width), MOST_CELLS);
     if (!values)
         return pe_plot_no_memory(err);
     fill_mosaic(c, rows, cols, values);
     pe_set_grid(f, values, height, width);
     label_map(f);
-    f->x_label = "column of the position that a small map belongs to";
-    f->y_label = "row of that position";
-    f->dx      = 1.0 / (double)(cols + 1);
-    f->dy      = 1.0 / (double)(rows + 1);
-    f->x0      = -(double)(cols - 1) / 2 * f->dx;
-    f->y0      = -(double)(rows - 1) / 2 * f->dy;
+    f->whole_cells = 1;
+    f->x_label     = "column of the position that a small map belongs to";
+    f->y_label     = "row of that position";
+    f->dx          = 1.0 / (double)(cols + 1);
+    f->dy          = 1.0 / (double)(rows + 1);
+    f->x0          = -(double)(cols - 1) / 2 * f->dx;
+    f->y0          = -(double)(rows - 1) / 2 * f->dy;
     return POSENC_OK;
 }
 

@@ -97,12 +97,17 @@ int pe_picture_axes(const posenc_encoding *e, const posenc_dims *dims)
     return N > 1 && !posenc_rows_tokens(e, dims, &tokens, NULL) && tokens > 0 ? N : 1;
 }
 
-/* (y, x) of the tokens of a grid, row by row. */
-static void count_tokens(int64_t rows, int64_t cols, double *at)
+/* The coordinates of the tokens of a grid, the last axis fastest. */
+static void count_tokens(const pe_picture_data *d, double *at)
 {
-    for (int64_t i = 0; i < rows * cols; i++) {
-        at[2 * i]     = (double)(i / cols);
-        at[2 * i + 1] = (double)(i % cols);
+    const int64_t two[2] = {d->rows, d->cols}, *sizes = d->axes ? d->sizes : two;
+    const int     N = d->axes ? d->axes : 2;
+    for (int64_t i = 0; i < d->rows * d->cols; i++) {
+        int64_t rest = i;
+        for (int a = N - 1; a >= 0; a--) {
+            at[N * i + a] = (double)(rest % sizes[a]);
+            rest /= sizes[a];
+        }
     }
 }
 
@@ -130,16 +135,16 @@ static double first_token(const pe_sketch *s)
     return (double)s->data->first + strtod(prefix, NULL);
 }
 
-/* Positions of a grid, row by row: numbers from the first token's on, or (y, x) where the encoding wants two. */
+/* Positions of a grid, row by row: numbers from the first token's on, or coordinates where the encoding wants them. */
 static posenc_status place_on_grid(pe_sketch *s, posenc_positions *pos, posenc_error *err)
 {
-    const int64_t shape[3] = {1, s->data->rows * s->data->cols, 2};
+    const int64_t shape[3] = {1, s->data->rows * s->data->cols, s->data->axes ? s->data->axes : 2};
     char          preset[PE_SETTING_LENGTH];
     posenc_status status = POSENC_OK;
     *pos                 = posenc_positions_range(first_token(s), 1);
     if (pe_picture_axes(s->e, &s->data->dims) == 1)
         return POSENC_OK;
-    double *at = pe_take_numbers(s, shape[1] * 2);
+    double *at = pe_take_numbers(s, shape[1] * shape[2]);
     if (!at)
         return pe_plot_no_memory(err);
     *pos = posenc_positions_array(posenc_tensor_contiguous(at, POSENC_F64, 3, shape));
@@ -147,18 +152,18 @@ static posenc_status place_on_grid(pe_sketch *s, posenc_positions *pos, posenc_e
     if (!strcmp(preset, "detr"))
         status = count_pixels(s, &pos->array, err);
     else
-        count_tokens(s->data->rows, s->data->cols, at);
+        count_tokens(s->data, at);
     return status;
 }
 
 static posenc_status place(pe_sketch *s, posenc_positions *pos, posenc_error *err)
 {
-    const int N = pe_picture_axes(s->e, &s->data->dims);
-    if (N > 2)
-        return pe_plot_fail(err, POSENC_UNSUPPORTED,
-                            "picture: %s has %d coordinates; pictures are drawn for one or two",
-                            s->part->name, N);
-    if (N == 2 && !s->data->rows)
+    const int N = pe_picture_axes(s->e, &s->data->dims), given = s->data->axes ? s->data->axes : 2;
+    if (N > 1 && s->data->rows && N != given)
+        return pe_plot_fail(err, POSENC_ARGUMENT,
+                            "picture: %s has %d coordinates and the grid %d axes; they must be as many",
+                            s->part->name, N, given);
+    if (N > 1 && !s->data->rows)
         return pe_plot_fail(err, POSENC_ARGUMENT,
                             "picture: %s has positions on a grid; give its rows and columns", s->part->name);
     *pos = posenc_positions_range(0, 1);

@@ -7,7 +7,8 @@
  *            written as 24-bit escape sequences.
  * Without    colour (a file, NO_COLOR) a cell is one pixel: a grid is shaded by ten characters from ' ' to '@', and
  *            each curve is drawn with a letter of its own, named below the picture.
- * Panels     stand one below the other, each with its title. Arrows are lines from the origin.
+ * Panels     stand one below the other, each with its title. Arrows are lines from the origin. Labels of a second axis
+ *            stand to the right of the line that they belong to.
  * Surprises  The picture is never wider than asked, labels included. What is no number is grey, or '|' without
  *            colour. A band is a dimmer colour, or dots.
  */
@@ -85,17 +86,38 @@ static void print_margin(FILE *to, int row, int rows, double first, double last)
         fprintf(to, "%*s |", MARGIN - 2, "");
 }
 
+/* The label of the second axis that falls on a line; the first, where several do. */
+static const char *second_label_at(const pe_figure *f, int row, int rows)
+{
+    for (int i = 0; f->kind == PE_GRID && i < f->tick_count; i++) {
+        const double part = ((f->ticks[i].y - f->y0) / f->dy + 0.5) / (double)f->rows;
+        if ((int)(part * rows) == row)
+            return f->ticks[i].label;
+    }
+    return NULL;
+}
+
+/* Columns that those labels need, with a blank and a mark before them. */
+static int second_width(const pe_figure *f)
+{
+    int widest = 0;
+    for (int i = 0; f->kind == PE_GRID && i < f->tick_count; i++)
+        widest = (int)fmax(widest, (double)strlen(f->ticks[i].label) + 2);
+    return widest;
+}
+
 static void print_cells(FILE *to, const pe_canvas *c, const pe_figure *f, double top, double bottom)
 {
     const int rows = c->height / c->per_cell;
     for (int row = 0; row < rows; row++) {
+        const char *second = second_label_at(f, row, rows);
         print_margin(to, row, rows, top, bottom);
         for (int x = 0; x < c->width; x++)
             if (c->per_cell == 2)
                 print_coloured_cell(to, c, f, x, row);
             else
                 print_plain_cell(to, c, f, x, row);
-        fputc('\n', to);
+        fprintf(to, second ? "- %s\n" : "\n", second);
     }
 }
 
@@ -152,12 +174,20 @@ static void print_names(FILE *to, const pe_figure *f, int columns, int colour)
     fputc('\n', to);
 }
 
-static void print_heading(FILE *to, const pe_figure *f)
+/* `ends`: the column that the name of the second axis ends at. */
+static void print_heading(FILE *to, const pe_figure *f, int ends)
 {
+    const char *second = f->kind == PE_GRID && f->tick_count && f->second_label ? f->second_label : "";
+    const int   used   = f->y_label ? MARGIN - 1 + (int)strlen(f->y_label) : 0;
     if (f->title)
         fprintf(to, "%s\n", f->title);
     if (f->y_label)
-        fprintf(to, "%*s%s\n", MARGIN - 1, "", f->y_label);
+        fprintf(to, "%*s%s", MARGIN - 1, "", f->y_label);
+    if (*second && used + 2 + (int)strlen(second) <= ends)
+        fprintf(to, "%*s", ends - used, second);
+    else if (*second)
+        fprintf(to, "%s%*s", used ? "\n" : "", ends, second);
+    fputs(used || *second ? "\n" : "", to);
 }
 
 static void print_grid(FILE *to, pe_canvas *c, const pe_figure *f, int columns, int colour)
@@ -165,7 +195,7 @@ static void print_grid(FILE *to, pe_canvas *c, const pe_figure *f, int columns, 
     double low, high;
     pe_value_range(f, &low, &high);
     pe_canvas_grid(c, f, low, high);
-    print_heading(to, f);
+    print_heading(to, f, MARGIN + c->width + second_width(f));
     print_cells(to, c, f, f->y0, f->y0 + f->dy * (double)(f->rows - 1));
     print_x_axis(to, c->width, f->x0, f->x0 + f->dx * (double)(f->cols - 1), f->x_label);
     print_scale(to, f, low, high, columns - MARGIN - 24, colour);
@@ -180,7 +210,7 @@ static void print_curves(FILE *to, pe_canvas *c, const pe_figure *f, int columns
 {
     const pe_span s = f->kind == PE_ARROWS ? (pe_span){f->low, f->high, f->low, f->high} : pe_canvas_span(f);
     (f->kind == PE_ARROWS ? pe_canvas_arrows : pe_canvas_curves)(c, f, &s);
-    print_heading(to, f);
+    print_heading(to, f, columns);
     print_cells(to, c, f, undrawn(s.y1, f->log_y), undrawn(s.y0, f->log_y));
     print_x_axis(to, c->width, undrawn(s.x0, f->log_x), undrawn(s.x1, f->log_x), f->x_label);
     print_names(to, f, columns, colour);
@@ -205,7 +235,7 @@ enum { WIDEST_MAP = 56 }; /* columns: a square map fits on a screen of about 30 
 /* Columns of the canvas: whole ones per cell where there is room. */
 static int canvas_width(const pe_figure *f, int columns)
 {
-    int       width = columns - MARGIN;
+    int       width = columns - MARGIN - second_width(f);
     const int shape =
         f->kind == PE_ARROWS || (f->kind == PE_GRID && f->square_cells && f->cols < 2 * f->rows);
     if (shape && width > WIDEST_MAP)

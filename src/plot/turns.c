@@ -4,7 +4,8 @@
  *
  * The query is turned to position t, the key stays at 0: t > 0 is a key in the past. The library turns; what it cannot do
  * is to turn every pair by the same frequency, and that is computed here:
- *     (q_x k_x + q_y k_y) cos(t theta) + (q_x k_y - q_y k_x) sin(t theta), summed over the pairs (2m, 2m+1).
+ *     (q_x k_x + q_y k_y) cos(t theta) + (q_x k_y - q_y k_x) sin(t theta), summed over the pairs (2m, 2m+1),
+ * times the square of the encoding's factor; channels that it does not turn are added as they are.
  *
  * Surprises  A query stands at all positions at once by a stride of 0. Positions come in pieces: R draws at n positions
  *            would be R * n * D numbers.
@@ -98,18 +99,21 @@ posenc_status pe_score(pe_sketch *s, const posenc_encoding *e, pe_trial *t, pose
     return status;
 }
 
-void pe_score_with_one_theta(pe_trial *t, double theta)
+void pe_score_with_one_theta(pe_trial *t, const pe_one_theta *one)
 {
+    const double factor = one->magnitude * one->magnitude;
     for (int64_t r = 0; r < t->R; r++) {
         const double *q = t->q + r * t->D, *k = t->k + r * t->D;
         double        even = 0, odd = 0;
-        for (int64_t m = 0; m < t->D / 2; m++) {
+        const double  still = pe_product(q + 2 * one->M, k + 2 * one->M, t->D - 2 * one->M);
+        for (int64_t m = 0; m < one->M; m++) {
             even += q[2 * m] * k[2 * m] + q[2 * m + 1] * k[2 * m + 1];
             odd += q[2 * m] * k[2 * m + 1] - q[2 * m + 1] * k[2 * m];
         }
-        for (int64_t i = 0; i < t->n; i++)
-            t->scores[r * t->n + i] =
-                (even * cos((double)i * theta) + odd * sin((double)i * theta)) / (double)t->D;
+        for (int64_t i = 0; i < t->n; i++) {
+            const double a          = (double)i * one->theta;
+            t->scores[r * t->n + i] = (factor * (even * cos(a) + odd * sin(a)) + still) / (double)t->D;
+        }
     }
 }
 
@@ -154,7 +158,7 @@ posenc_status pe_summarise(pe_sketch *s, const pe_trial *t, pe_curve *curve, pos
 
 /* Frequencies do not ask for rows: a plan of the shortest run will do. */
 posenc_status pe_read_frequencies(pe_sketch *s, const posenc_encoding *e, double **w, int64_t *M,
-                                  posenc_error *err)
+                                  double *magnitude, posenc_error *err)
 {
     posenc_dims dims = s->data->dims;
     dims.B = dims.H = dims.G = 1;
@@ -162,7 +166,7 @@ posenc_status pe_read_frequencies(pe_sketch *s, const posenc_encoding *e, double
     dims.d_model         = dims.D;
     posenc_status status = pe_prepare(s, e, &dims, POSENC_FORWARD, err);
     if (!status)
-        status = posenc_rotary_frequencies(s->plan, NULL, M, NULL, err);
+        status = posenc_rotary_frequencies(s->plan, NULL, M, magnitude, err);
     if (status)
         return status;
     posenc_rotary_pair *pairs = pe_take(s, *M, sizeof *pairs);

@@ -29,7 +29,7 @@ typedef struct waves {
 
 static posenc_status read_waves(pe_sketch *s, const posenc_encoding *e, waves *made, posenc_error *err)
 {
-    const posenc_status status = pe_read_frequencies(s, e, &made->length, &made->M, err);
+    const posenc_status status = pe_read_frequencies(s, e, &made->length, &made->M, NULL, err);
     for (int64_t m = 0; !status && m < made->M; m++)
         made->length[m] = made->length[m] > 0 ? PE_TWO_PI / made->length[m] : NAN;
     return status;

@@ -540,7 +540,7 @@ static void a_table_refuses_positions_it_has_no_row_for(void **state)
             double      start, step;
             const char *words;
         } all[]           = {{5, 1, "position 10 is outside the table"},
-                             {-1, 1, "position -1 is outside"},
+                             {-1, 1, "position -1 is negative"},
                              {0.5, 1, "whole numbers"}};
         posenc_rows_in in = {.params = &params, .pos = posenc_positions_range(4, 1)};
         assert_int_equal(posenc_rows(plan, &in, &to, work, &err),
@@ -616,8 +616,8 @@ static void index_maps_refuse_what_they_do_not_know(void **state)
         {"t5", "num_buckets", POSENC_SETTING, "has no setting 'num_buckets'"},
         {"t5", "num_buckets=x", POSENC_SETTING, "is not a number"},
         {"t5", "num_buckets=1", POSENC_SETTING, "out of range"},
-        {"t5", "num_buckets=L", POSENC_SETTING, "out of range"}, /* no size is known here */
-        {"deberta", "position_buckets=Dv", POSENC_SETTING, "out of range"},
+        {"t5", "num_buckets=L", POSENC_SETTING, "num_buckets=L is 0; it must be"}, /* no size is known here */
+        {"deberta", "position_buckets=Dv", POSENC_SETTING, "position_buckets=Dv is 0"},
         {"t5", "num_buckets=32 max_distance=8", POSENC_SETTING, "max_distance"},
         {"deberta", "position_buckets=512 max_relative_positions=200", POSENC_SETTING, "must exceed"},
     };

@@ -77,6 +77,29 @@ static void a_range_begins_behind_the_row_of_padding_unless_told_otherwise(void 
     assert_int_equal(first_row("learned[rows=9:padding_idx=1:offset=0]"), 0);
 }
 
+static int64_t rows_of(const char *spec_text)
+{
+    const posenc_dims dims = {.B = 1, .Lq = 6, .Lk = 6, .d_model = 4, .L = 6};
+    posenc_encoding  *e;
+    int32_t           ndim;
+    int64_t           shape[POSENC_MAX_DIMS];
+    assert_int_equal(posenc_encoding_create(&e, spec_text, NULL, NULL), POSENC_OK);
+    assert_int_equal(posenc_param_shape(e, &dims, 0, &ndim, shape, NULL), POSENC_OK);
+    posenc_encoding_free(e);
+    return shape[0];
+}
+
+/* A range of L positions must find its rows, wherever it begins. */
+static void a_table_that_nobody_sized_has_room_for_what_comes_before_the_text(void **state)
+{
+    (void)state;
+    assert_int_equal(rows_of("learned"), 6);
+    assert_int_equal(rows_of("learned[padding_idx=1]"), 8);
+    assert_int_equal(rows_of("learned[offset=3]"), 9);
+    assert_int_equal(rows_of("learned[padding_idx=1:offset=0]"), 6);
+    assert_int_equal(rows_of("learned[padding_idx=1:rows=20]"), 20);
+}
+
 static void a_row_of_padding_outside_the_table_is_refused(void **state)
 {
     const posenc_dims dims = {.B = 1, .Lq = 4, .d_model = DIM};
@@ -96,6 +119,7 @@ int main(void)
         cmocka_unit_test(the_row_of_padding_starts_as_zero_and_no_other_does),
         cmocka_unit_test(padding_gets_no_gradient_and_text_gets_all_of_its_own),
         cmocka_unit_test(a_range_begins_behind_the_row_of_padding_unless_told_otherwise),
+        cmocka_unit_test(a_table_that_nobody_sized_has_room_for_what_comes_before_the_text),
         cmocka_unit_test(a_row_of_padding_outside_the_table_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

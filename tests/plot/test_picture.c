@@ -163,6 +163,25 @@ static void the_binary_counter_beside_it_counts(void **state)
     drop(&m);
 }
 
+/* The first axis has the first channels, whose sine stands still while the others count. */
+static void a_grid_of_three_axes_is_shown_row_by_row(void **state)
+{
+    enum { A = 2, B = 3, C = 4, WIDTH = 12 };
+    static const int64_t sizes[] = {A, B, C};
+    pe_picture_data      data    = on_grid(A * B, C, WIDTH);
+    data.sizes                   = sizes;
+    data.axes                    = 3;
+    made m                       = make("sinusoidal_nd[shape=2x3x4]", POSENC_INPUT, "heatmap", data);
+    (void)state;
+    assert_true(m.f->rows == WIDTH && m.f->cols == A * B * C);
+    for (int i = 0; i < A * B * C; i++) {
+        const int place[] = {i / (B * C), i / C % B, i % C};
+        for (int a = 0; a < 3; a++)
+            assert_true(fabs(m.f->values[4 * a * A * B * C + i] - sin(place[a])) < CLOSE);
+    }
+    drop(&m);
+}
+
 static void curves_are_the_chosen_channels(void **state)
 {
     enum { L = 30, WIDTH = 20 };
@@ -424,6 +443,38 @@ static void a_seed_decides_the_draws(void **state)
     drop(&a);
     drop(&b);
     drop(&c);
+}
+
+/* xPos makes vectors longer and shorter: many thetas alone are drawn, and the title says what is missing. */
+static void a_factor_by_position_has_no_panel_with_one_theta(void **state)
+{
+    pe_picture_data data = sized(20, 1, 8);
+    posenc_error    err;
+    made            m = make("xpos", POSENC_ROTARY, "decay", data);
+    (void)state;
+    assert_int_equal(m.f->panel_count, 1);
+    assert_non_null(strstr(m.f->title, "one theta is left out"));
+    drop(&m);
+    data.thetas = PE_ONE_THETA;
+    assert_int_equal(try(&m, "xpos", POSENC_ROTARY, "decay", data, &err), POSENC_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "xpos"));
+    drop(&m);
+}
+
+/* Channels that are not turned keep their product at every distance. */
+static void one_theta_turns_what_the_encoding_turns(void **state)
+{
+    enum { N = 12, D = 8, TURNED = 4 };
+    pe_picture_data data = sized(N, 1, D);
+    data.thetas          = PE_ONE_THETA;
+    data.contents        = PE_ONES;
+    made m               = make("rope[dim=4]", POSENC_ROTARY, "decay", data);
+    (void)state;
+    for (int t = 0; t < N; t++) {
+        const double want = (TURNED * cos(t * omega(1e4, 1, TURNED)) + (D - TURNED)) / D;
+        assert_true(fabs(m.f->panels[0].curves[0].y[t] - want) < CLOSE);
+    }
+    drop(&m);
 }
 
 static void another_base_needs_an_encoding_that_has_one(void **state)
@@ -763,8 +814,9 @@ static void what_cannot_be_drawn_is_refused(void **state)
         {"sinusoidal", "heatmap", "at least 2", POSENC_INPUT, 1, 0, 0, 0},
         {"sinusoidal2d", "heatmap", "grid", POSENC_INPUT, 16, 0, 0, 0},
         {"sinusoidal", "similarity2d", "grid", POSENC_INPUT, 16, 0, 0, 0},
-        {"sinusoidal_nd[shape=2x3x4]", "heatmap", "3 coordinates", POSENC_INPUT, 24, 0, 0, 0},
+        {"sinusoidal_nd[shape=2x3x4]", "heatmap", "3 coordinates", POSENC_INPUT, 0, 6, 4, 0},
         {"sinusoidal2d", "similarity2d", "9x9", POSENC_INPUT, 0, 4, 4, 2},
+        {"sinusoidal2d", "similarity", "10099 cells", POSENC_INPUT, 0, 4, 100, 0},
         {"sinusoidal", "curves", "channel 9", POSENC_INPUT, 16, 0, 0, 1},
         {"rope", "pair", "pair 9", POSENC_ROTARY, 8, 0, 0, 1},
         {"rope", "pair", "32", POSENC_ROTARY, 100, 0, 0, 0},
@@ -795,6 +847,7 @@ int main(void)
         cmocka_unit_test(what_is_no_sine_has_no_wavelength),
         cmocka_unit_test(the_slowest_channel_is_measured_as_well),
         cmocka_unit_test(the_binary_counter_beside_it_counts),
+        cmocka_unit_test(a_grid_of_three_axes_is_shown_row_by_row),
         cmocka_unit_test(curves_are_the_chosen_channels),
         cmocka_unit_test(similarity_and_profile_are_mean_cosines_of_a_sinusoid),
         cmocka_unit_test(the_profile_of_a_learned_table_has_mean_least_and_largest),
@@ -805,6 +858,8 @@ int main(void)
         cmocka_unit_test(scores_of_ones_are_mean_cosines_at_every_base),
         cmocka_unit_test(scores_of_random_vectors_are_direct_sums_with_quantiles),
         cmocka_unit_test(a_seed_decides_the_draws),
+        cmocka_unit_test(a_factor_by_position_has_no_panel_with_one_theta),
+        cmocka_unit_test(one_theta_turns_what_the_encoding_turns),
         cmocka_unit_test(another_base_needs_an_encoding_that_has_one),
         cmocka_unit_test(the_mass_of_alibi_is_a_geometric_series),
         cmocka_unit_test(the_mass_of_a_rotation_is_a_softmax_of_its_scores),

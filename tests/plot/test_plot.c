@@ -374,6 +374,42 @@ static void a_band_is_dots_and_a_hole_is_a_bar(void **state)
     free(text);
 }
 
+/* To the right of the line of its row, and its name above; no line is wider for it. */
+static void the_second_axis_stands_at_its_rows(void **state)
+{
+    static const pe_tick ticks[] = {{0, "fast"}, {11, "slow-67"}};
+    pe_figure            f       = a_grid();
+    (void)state;
+    f.second_label    = "wavelength (tokens)";
+    f.ticks           = ticks;
+    f.tick_count      = 2;
+    char       *text  = draw(&f, COLUMNS, 0);
+    const char *first = strstr(text, "- fast\n"), *last = strstr(text, "- slow-67\n");
+    assert_true(first && last && strstr(text, "wavelength (tokens)\n") < first);
+    assert_true(strstr(text, "11 |") < last && strstr(text, "11 |") > first);
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+        assert_true(strcspn(line, "\n") <= COLUMNS);
+    free(text);
+}
+
+/* gnuplot refuses an image of a single row; ours is drawn. */
+static void a_grid_of_one_row_or_column_is_drawn(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        pe_figure f   = a_grid();
+        char     *svg = NULL, *at;
+        int       n   = 0;
+        f.rows        = k ? 1 : N;
+        f.cols        = k ? N : 1;
+        assert_int_equal(pe_plot_svg(&f, "thin", &svg, NULL), POSENC_OK);
+        for (at = svg; (at = strstr(at, "<polygon fill = 'rgb(")); at++)
+            n++;
+        assert_true(n >= N); /* a rectangle per cell at least */
+        free(svg);
+    }
+}
+
 static void a_terminal_too_narrow_is_refused(void **state)
 {
     const pe_figure f = a_grid();
@@ -413,6 +449,8 @@ int main(void)
         cmocka_unit_test(a_text_is_shown_as_it_is),
         cmocka_unit_test(no_line_is_wider_than_the_terminal),
         cmocka_unit_test(without_colour_there_is_no_escape_and_with_it_there_are_half_blocks),
+        cmocka_unit_test(the_second_axis_stands_at_its_rows),
+        cmocka_unit_test(a_grid_of_one_row_or_column_is_drawn),
         cmocka_unit_test(a_terminal_too_narrow_is_refused),
         cmocka_unit_test(scales_end_where_they_should),
         cmocka_unit_test(panels_stand_below_each_other),

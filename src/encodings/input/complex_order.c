@@ -36,8 +36,8 @@ enum {
 }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"vocab", "integer", "256", "1..", "words"},
-    {"dim", "integer", "floor(d_model/2)", "1..",
-     "complex numbers per word; a row has twice as many numbers"},
+    {"dim", "integer", "d_model/2", "1..",
+     "complex numbers per word; a row has twice as many numbers, so an odd d_model is refused"},
     {"position_start", "real", "0", "", "what is added to positions"},
     {"omega_per_word", "flag", "yes", "yes|no", "every word has frequencies of its own"},
     {"omega_per_dim", "flag", "yes", "yes|no", "every channel has a frequency of its own"},

@@ -91,11 +91,13 @@ static posenc_status accept(const pe_problem *p, double low, double high, int wh
     if (!whole)
         return pe_fail(err, POSENC_RANGE,
                        "floater: positions must be whole numbers; its solver stops at those alone");
-    if (low < 0 || high >= (double)positions(p))
+    if (low < 0)
+        return pe_fail(err, POSENC_RANGE, "floater: position %.0f is negative; its path begins at 0", low);
+    if (high >= (double)positions(p))
         return pe_fail(
             err, POSENC_RANGE,
-            "floater: position %.0f is outside positions=%lld; they run from 0 to %lld (give more)",
-            low < 0 ? low : high, (long long)positions(p), (long long)positions(p) - 1);
+            "floater: position %.0f is outside positions=%lld; they run from 0 to %lld (give more)", high,
+            (long long)positions(p), (long long)positions(p) - 1);
     return POSENC_OK;
 }
 

@@ -61,11 +61,14 @@ static posenc_status accept(const pe_problem *p, double low, double high, int wh
     if (!whole)
         return pe_fail(err, POSENC_RANGE,
                        "hierarchical: positions must be whole numbers; they are split into digits");
-    if (low < 0 || high >= n * n)
+    if (low < 0)
+        return pe_fail(err, POSENC_RANGE, "hierarchical: position %.0f is negative; positions begin with 0",
+                       low);
+    if (high >= n * n)
         return pe_fail(err, POSENC_RANGE,
                        "hierarchical: position %.0f needs more than rows=%.0f; positions run from 0 to "
                        "rows^2 - 1 = %.0f",
-                       low < 0 ? low : high, n, n * n - 1);
+                       high, n, n * n - 1);
     return POSENC_OK;
 }
 

@@ -12,21 +12,20 @@
  * Initial sigma in use: 0.02 (BERT, ViT, Hugging Face's GPT-2), 0.01 (OpenAI's GPT-2), dim^-0.5 (fairseq).
  *
  * Row padding_idx (fairseq, RoBERTa: 1) belongs to tokens that are no text: it starts as zero and gets no gradient, so it
- * stays what it is; a caller's table is read as it is brought. The first token of a text then uses row padding_idx + 1.
+ * stays what it is; a caller's table is read as it is brought. The first token of a text then uses row padding_idx + 1,
+ * and a table for texts of L tokens has as many rows more.
  */
 #include "encodings/encoding.h"
 
 #include <string.h>
 
-enum { ROWS, DIM, PADDING_IDX, OFFSET, SIGMA }; /* ORDER settings */
+enum { DIM, PADDING_IDX, OFFSET, ROWS, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
-    {"rows", "integer", "L", "1..", "positions in the table"},
     {"dim", "integer", "d_model", "1..", "width of a row"},
-    {"padding_idx", "integer", "", "0..",
-     "row of padding: zero at the start, without gradient; absent: none"},
-    {"offset", "integer", "", "0..",
-     "row of the first token where positions are a range (GPT-2: tokens already cached); absent: padding_idx "
-     "+ 1, or 0"},
+    {"padding_idx", "integer", "-1", "-1..", "row of padding: zero at the start, without gradient; -1: none"},
+    {"offset", "integer", "padding_idx+1", "0..",
+     "row of the first token where positions are a range (GPT-2: tokens already cached)"},
+    {"rows", "integer", "L+offset", "1..", "positions in the table"},
     {"sigma", "real", "0.02", "0..", "standard deviation of the initial table"},
     {0},
 };
@@ -47,10 +46,10 @@ static const posenc_example examples[] = {
 
 static posenc_status check(const pe_problem *p, posenc_error *err)
 {
-    const pe_value *padding = &p->set[PADDING_IDX];
-    if (padding->given && padding->integer >= p->set[ROWS].integer)
+    const int64_t padding = p->set[PADDING_IDX].integer;
+    if (padding >= p->set[ROWS].integer)
         return pe_fail(err, POSENC_SETTING, "learned: padding_idx=%lld must be one of the table's rows=%lld",
-                       (long long)padding->integer, (long long)p->set[ROWS].integer);
+                       (long long)padding, (long long)p->set[ROWS].integer);
     return POSENC_OK;
 }
 
@@ -61,14 +60,12 @@ static int64_t width(const pe_problem *p)
 
 static int is_padding(const pe_problem *p, int64_t row)
 {
-    return p->set[PADDING_IDX].given && row == p->set[PADDING_IDX].integer;
+    return row == p->set[PADDING_IDX].integer; /* -1 is no row */
 }
 
 static double first(const pe_problem *p)
 {
-    if (p->set[OFFSET].given)
-        return (double)p->set[OFFSET].integer;
-    return p->set[PADDING_IDX].given ? (double)p->set[PADDING_IDX].integer + 1 : 0;
+    return (double)p->set[OFFSET].integer;
 }
 
 static posenc_status accept(const pe_problem *p, double low, double high, int whole, posenc_error *err)
@@ -76,11 +73,14 @@ static posenc_status accept(const pe_problem *p, double low, double high, int wh
     if (!whole)
         return pe_fail(err, POSENC_RANGE,
                        "learned: positions must be whole numbers; a table has no row between two rows");
-    if (low < 0 || high >= (double)p->set[ROWS].integer)
+    if (low < 0)
+        return pe_fail(err, POSENC_RANGE,
+                       "learned: position %.0f is negative; the rows of a table begin with 0", low);
+    if (high >= (double)p->set[ROWS].integer)
         return pe_fail(
             err, POSENC_RANGE,
-            "learned: position %.0f is outside the table of rows=%lld; positions run from 0 to %lld",
-            low < 0 ? low : high, (long long)p->set[ROWS].integer, (long long)p->set[ROWS].integer - 1);
+            "learned: position %.0f is outside the table of rows=%lld; positions run from 0 to %lld", high,
+            (long long)p->set[ROWS].integer, (long long)p->set[ROWS].integer - 1);
     return POSENC_OK;
 }
 

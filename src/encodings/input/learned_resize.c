@@ -101,10 +101,13 @@ static posenc_status accept(const pe_problem *p, double low, double high, int wh
     if (!whole)
         return pe_fail(err, POSENC_RANGE,
                        "learned_resize: positions must be whole numbers, the rows of the new grid");
-    if (low < 0 || high >= (double)rows_out(p))
+    if (low < 0)
+        return pe_fail(err, POSENC_RANGE,
+                       "learned_resize: position %.0f is negative; the rows of a table begin with 0", low);
+    if (high >= (double)rows_out(p))
         return pe_fail(err, POSENC_RANGE,
                        "learned_resize: position %.0f is outside the table; its rows run from 0 to %lld",
-                       low < 0 ? low : high, (long long)rows_out(p) - 1);
+                       high, (long long)rows_out(p) - 1);
     return POSENC_OK;
 }
 
