@@ -13,7 +13,7 @@ DEMO   := build/demo
 TEXT   := build/kjv.txt
 
 .DEFAULT_GOAL := build
-.PHONY: help deps build demo test test-quick test-peers test-sanitize bench check format install clean
+.PHONY: help deps build demo test test-quick test-sanitize test-peers bench check format install clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z%<>-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile

@@ -23,14 +23,12 @@
 
 void pe_config_refuse(pe_config *c, const char *format, ...)
 {
-    char    sentence[200];
     va_list values;
     if (c->status)
         return;
     va_start(values, format);
-    vsnprintf(sentence, sizeof sentence, format, values);
+    c->status = pe_file_fail_list(c->err, POSENC_FORMAT, (pe_origin){c->path, NULL}, format, values);
     va_end(values);
-    c->status = pe_file_fail(c->err, POSENC_FORMAT, (pe_origin){c->path, NULL}, "%s", sentence);
 }
 
 void pe_config_no_memory(pe_config *c)

@@ -15,6 +15,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "files/number.h"
 #include "files/rotation.h"
 
 enum { MOST_ROWS = 1 << 30 };
@@ -180,7 +181,7 @@ static void add_buckets(pe_config *c, const buckets *b)
 {
     posenc_model_group *g     = pe_modelfile_group(c->model, "t5");
     const int64_t       heads = pe_config_heads(c);
-    char                scale[40];
+    char                scale[PE_REAL_TEXT];
     pe_real_text(scale, b->score_scale);
     g->stack = b->stack;
     g->dims  = pe_config_dims(c);
@@ -268,9 +269,10 @@ static void add_deberta(pe_config *c)
     int                  count;
     const char          *terms    = terms_of(c, &count);
     int64_t              distance = pe_config_whole(c, c->file, "max_relative_positions", low, high, -1);
-    const int64_t        groups   = pe_config_whole(c, c->file, "position_buckets", low, high, -1);
-    const int64_t        width    = head_width(c);
-    distance                      = distance < 1 ? pe_config_context(c) : distance;
+    const int64_t        groups =
+        c->type->log_buckets ? pe_config_whole(c, c->file, "position_buckets", low, high, -1) : -1;
+    const int64_t width = head_width(c);
+    distance            = distance < 1 ? pe_config_context(c) : distance;
     if (c->status)
         return;
     posenc_model_group *g = pe_modelfile_group(c->model, "deberta");

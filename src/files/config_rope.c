@@ -470,6 +470,7 @@ static void fraction_dim(pe_config *c, const source *s, pe_rotation *r)
                                                                        PE_MODEL_WIDEST, c->type->rotary_dim)
                                                      : 0;
     r->dim                 = r->head_dim;
+    r->dim_rule            = "the whole head";
     if (is(r->schedule, "proportional")) {
         r->partial  = fraction;
         r->dim_rule = "proportional: pairs over the whole head";
@@ -608,8 +609,16 @@ static void warn_of_yarn(pe_config *c, const pe_rotation *r)
                           "truncate is false: ggml, mlx-lm and others truncate all the same");
 }
 
+static const char *given_or_standard(const source *s, const char *key)
+{
+    return pe_config_get(s->words, key) ? s->name : "the standard";
+}
+
 static void read_yarn(pe_config *c, const source *s, pe_rotation *r)
 {
+    r->fast_rule        = given_or_standard(s, "beta_fast");
+    r->slow_rule        = given_or_standard(s, "beta_slow");
+    r->truncate_rule    = given_or_standard(s, "truncate");
     r->beta_fast        = beta(c, s, "beta_fast", 32);
     r->beta_slow        = beta(c, s, "beta_slow", 1);
     r->truncate         = pe_config_flag(c, s->words, "truncate", 1);
@@ -690,6 +699,7 @@ static void read_schedule(pe_config *c, const source *s, const schedule *chosen,
         void (*read)(pe_config *c, const source *s, pe_rotation *r);
     } readers[] = {
         {"yarn", read_yarn}, {"longrope", read_longrope}, {"llama3", read_llama3}, {"ntk", read_ntk}};
+    r->source = s->name;
     check_needs(c, s, chosen->needs);
     find_length(c, s, chosen, r);
     if (is_among(chosen->reads, "factor") && strcmp(chosen->name, "ntk") != 0)

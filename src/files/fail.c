@@ -2,7 +2,6 @@
 /* Sentences that name their file: contract in fail.h. */
 #include "files/fail.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +21,8 @@ static void one_line(char *text)
             *text = '?';
 }
 
-posenc_status pe_file_fail(posenc_error *err, posenc_status status, pe_origin origin, const char *format, ...)
+posenc_status pe_file_fail_list(posenc_error *err, posenc_status status, pe_origin origin, const char *format,
+                                va_list list)
 {
     if (!err)
         return status;
@@ -30,13 +30,18 @@ posenc_status pe_file_fail(posenc_error *err, posenc_status status, pe_origin or
     size_t used = (size_t)put_name(to, sizeof err->message, origin.path, PATH_SHOWN);
     if (origin.member)
         used += (size_t)put_name(to + used, sizeof err->message - used, origin.member, MEMBER_SHOWN);
-
-    va_list list;
-    va_start(list, format);
     vsnprintf(to + used, sizeof err->message - used, format, list);
-    va_end(list);
     one_line(to);
     err->status = status;
+    return status;
+}
+
+posenc_status pe_file_fail(posenc_error *err, posenc_status status, pe_origin origin, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    pe_file_fail_list(err, status, origin, format, list);
+    va_end(list);
     return status;
 }
 

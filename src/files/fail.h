@@ -16,6 +16,7 @@
 #define PE_FILES_FAIL_H
 
 #include <posenc/posenc.h>
+#include <stdarg.h>
 
 typedef struct pe_origin {
     const char *path;
@@ -24,6 +25,10 @@ typedef struct pe_origin {
 
 posenc_status pe_file_fail(posenc_error *err, posenc_status status, pe_origin origin, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* The same for a function that has a format and values itself. */
+posenc_status pe_file_fail_list(posenc_error *err, posenc_status status, pe_origin origin, const char *format,
+                                va_list list) __attribute__((format(printf, 4, 0)));
 
 /* Clears *err and returns POSENC_OK. */
 posenc_status pe_file_done(posenc_error *err);

@@ -45,14 +45,12 @@ static void refuse(cursor *c, const char *format, ...) __attribute__((format(pri
 
 static void refuse(cursor *c, const char *format, ...)
 {
-    char    sentence[200];
     va_list values;
     if (c->status)
         return;
     va_start(values, format);
-    vsnprintf(sentence, sizeof sentence, format, values);
+    c->status = pe_file_fail_list(c->err, POSENC_FORMAT, (pe_origin){c->source->path, NULL}, format, values);
     va_end(values);
-    c->status = pe_file_fail(c->err, POSENC_FORMAT, (pe_origin){c->source->path, NULL}, "%s", sentence);
 }
 
 static void no_memory(cursor *c)

@@ -56,14 +56,12 @@ static void refuse(reader *g, const char *format, ...) __attribute__((format(pri
 
 static void refuse(reader *g, const char *format, ...)
 {
-    char    sentence[200];
     va_list values;
     if (g->status)
         return;
     va_start(values, format);
-    vsnprintf(sentence, sizeof sentence, format, values);
+    g->status = pe_file_fail_list(g->err, POSENC_FORMAT, (pe_origin){g->source->path, NULL}, format, values);
     va_end(values);
-    g->status = pe_file_fail(g->err, POSENC_FORMAT, (pe_origin){g->source->path, NULL}, "%s", sentence);
 }
 
 static const pe_gguf_value *find(const reader *g, const char *key)
@@ -249,6 +247,9 @@ static void read_yarn(reader *g, pe_rotation *r, double attn_factor)
     r->schedule_rule = "rope.scaling.type";
     r->factor        = factor_of(g);
     r->factor_rule   = "rope.scaling.factor";
+    r->fast_rule = find(g, "rope.scaling.yarn_beta_fast") ? "rope.scaling.yarn_beta_fast" : "the standard";
+    r->slow_rule = find(g, "rope.scaling.yarn_beta_slow") ? "rope.scaling.yarn_beta_slow" : "the standard";
+    r->truncate_rule = "llama.cpp always does";
     r->beta_fast     = number(g, "rope.scaling.yarn_beta_fast", 32);
     r->beta_slow     = number(g, "rope.scaling.yarn_beta_slow", 1);
     r->extrapolation = number(g, "rope.scaling.yarn_ext_factor", 1);

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "files/bytes.h"
+#include "files/number.h"
 
 enum { LONGEST = 64 << 20 };
 
@@ -32,15 +33,10 @@ static int is_plain(const char *word)
            strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-") == strlen(word);
 }
 
-/* The shortest of 15 to 17 digits that reads back as x. */
 static void put_real(FILE *to, double x)
 {
-    char text[40];
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, x);
-        if (strtod(text, NULL) == x)
-            break;
-    }
+    char text[PE_REAL_TEXT];
+    pe_real_text(text, x);
     fputs(text, to);
 }
 

@@ -38,7 +38,7 @@ typedef struct pe_model_type {
     int         offset_inside;
     int64_t     image, patch, prefix_rows;
     int64_t     buckets, max_distance;
-    int         own_tables;
+    int         own_tables, log_buckets;
     int64_t     period, period_offset;
     int64_t     hidden, heads, depth, context;
     const char *hidden_key, *heads_key, *layers_key, *context_key, *head_dim_key, *layer_types_key;

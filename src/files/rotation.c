@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "files/fail.h"
+#include "files/number.h"
 
 static int is(const char *a, const char *b)
 {
@@ -38,20 +39,11 @@ double pe_yarn_scale(double s, double mu)
     return s <= 1 ? 1 : 0.1 * mu * log(s) + 1;
 }
 
-void pe_real_text(char text[40], double x)
-{
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, 40, "%.*g", digits, x);
-        if (strtod(text, NULL) == x)
-            return;
-    }
-}
-
 /* ---------------------------------------------------------------- the SPEC ------------------ */
 
 static void put_real(FILE *to, const char *name, double x)
 {
-    char text[40];
+    char text[PE_REAL_TEXT];
     if (isnan(x))
         return;
     pe_real_text(text, x);
@@ -285,25 +277,26 @@ static void add_schedule(posenc_model *m, posenc_model_group *g, const pe_rotati
     if (parts & FACTOR && !isnan(r->factor))
         pe_fact_real(m, g, "factor", r->factor, r->factor_rule);
     if (parts & ALPHA)
-        pe_fact_real(m, g, "alpha", r->alpha, NULL);
+        pe_fact_real(m, g, "alpha", r->alpha, r->source);
     if (parts & MAX_LENGTH)
-        pe_fact_integer(m, g, "max_length", r->max_length, NULL);
+        pe_fact_integer(m, g, "max_length", r->max_length, "max_position_embeddings");
     if (parts & BANDS) {
-        pe_fact_real(m, g, "low_freq_factor", r->low_freq_factor, NULL);
-        pe_fact_real(m, g, "high_freq_factor", r->high_freq_factor, NULL);
+        pe_fact_real(m, g, "low_freq_factor", r->low_freq_factor, r->source);
+        pe_fact_real(m, g, "high_freq_factor", r->high_freq_factor, r->source);
     }
     if (parts & LENGTH)
         pe_fact_integer(m, g, "original_length", r->original_length, r->length_rule);
     if (parts & BETAS) {
-        pe_fact_real(m, g, "beta_fast", r->beta_fast, NULL);
-        pe_fact_real(m, g, "beta_slow", r->beta_slow, NULL);
-        pe_fact_flag(m, g, "truncate", r->truncate, NULL);
+        pe_fact_real(m, g, "beta_fast", r->beta_fast, r->fast_rule);
+        pe_fact_real(m, g, "beta_slow", r->beta_slow, r->slow_rule);
+        pe_fact_flag(m, g, "truncate", r->truncate, r->truncate_rule);
     }
     if (r->inverse)
         pe_fact_word(m, g, "direction", "inverse", "by the model type");
     if (r->divisors)
         pe_fact_flag(m, g, "freq_factors", 1, "tensor rope_freqs.weight");
-    pe_fact_list(m, g, "inv_freq", POSENC_FACT_REALS, n->w, r->dim / 2, NULL);
+    pe_fact_list(m, g, "inv_freq", POSENC_FACT_REALS, n->w, r->dim / 2,
+                 is(r->schedule, "default") ? "base^(-2i/dim)" : "base^(-2i/dim), then the schedule");
     if (n->w_long)
         pe_fact_list(m, g, "inv_freq_long", POSENC_FACT_REALS, n->w_long, r->dim / 2, NULL);
 }
@@ -311,8 +304,8 @@ static void add_schedule(posenc_model *m, posenc_model_group *g, const pe_rotati
 static void add_axes(posenc_model *m, posenc_model_group *g, const pe_rotation *r)
 {
     double sections[PE_ROTATION_AXES];
-    pe_fact_integer(m, g, "axes", r->axes, NULL);
-    pe_fact_word(m, g, "axis_rule", r->axis_rule, NULL);
+    pe_fact_integer(m, g, "axes", r->axes, r->axis_rule ? "time, height, width" : NULL);
+    pe_fact_word(m, g, "axis_rule", r->axis_rule, r->axis_rule ? "by the model type" : NULL);
     for (int a = 0; a < r->axes; a++)
         sections[a] = (double)r->sections[a];
     if (r->axes > 1)
@@ -387,7 +380,7 @@ static void put_nope_spec(FILE *to, const pe_rotation *r)
         fputc(']', to);
         return;
     }
-    char scale[40];
+    char scale[PE_REAL_TEXT];
     fputs("nope", to);
     if (!has_usual_scale(r))
         pe_real_text(scale, r->score_scale), fprintf(to, "[scale=%s]", scale);

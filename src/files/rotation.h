@@ -36,8 +36,9 @@ typedef struct pe_rotation {
     posenc_dims   dims; /* heads, key heads, widths */
 
     /* Where the numbers come from, in words; NULL where the name says all. */
-    const char *layout_rule, *dim_rule, *head_rule, *base_rule, *schedule_rule, *factor_rule, *length_rule,
-        *magnitude_rule, *score_rule, *sections_rule;
+    const char *source, /* of the schedule's numbers that have no rule of their own */
+        *fast_rule, *slow_rule, *truncate_rule, *layout_rule, *dim_rule, *head_rule, *base_rule,
+        *schedule_rule, *factor_rule, *length_rule, *magnitude_rule, *score_rule, *sections_rule;
 } pe_rotation;
 
 /* Everything absent, axes 1. */
@@ -57,8 +58,5 @@ posenc_model_group *pe_nope_group(posenc_model *model, const pe_rotation *r);
    each times bias_scale is what the encoding takes. */
 posenc_status pe_alibi_group(posenc_model *model, posenc_dims dims, int64_t width, double most,
                              double bias_scale, const char *path, posenc_error *err);
-
-/* Writes x with the fewest of 15 to 17 digits that read back as x. */
-void pe_real_text(char text[40], double x);
 
 #endif

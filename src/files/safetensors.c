@@ -17,7 +17,6 @@
  */
 #include "files/safetensors.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,8 +74,7 @@ typedef struct entry {
     int64_t     begin, end;
 } entry;
 
-/* Every size, also a sum of sizes that pass, stays far below what overflows. */
-static int take_size(const json_t *value, int64_t *size)
+int pe_safetensors_size(const json_t *value, int64_t *size)
 {
     *size = json_is_integer(value) ? (int64_t)json_integer_value(value) : -1;
     return *size >= 0 && *size <= INT64_MAX / 4;
@@ -110,7 +108,7 @@ static posenc_status read_shape(entry *e, const json_t *list, pe_origin origin, 
     e->count = 1;
     json_array_foreach(list, i, value)
     {
-        if (!take_size(value, &e->shape[i]))
+        if (!pe_safetensors_size(value, &e->shape[i]))
             return pe_file_fail(err, POSENC_FORMAT, origin, "size %zu of its shape is no whole number from 0",
                                 i);
         const int64_t size = e->shape[i] ? e->shape[i] : 1;
@@ -126,8 +124,8 @@ static posenc_status read_shape(entry *e, const json_t *list, pe_origin origin, 
 
 static posenc_status read_offsets(entry *e, const json_t *pair, pe_origin origin, posenc_error *err)
 {
-    if (json_array_size(pair) != 2 || !take_size(json_array_get(pair, 0), &e->begin) ||
-        !take_size(json_array_get(pair, 1), &e->end) || e->end < e->begin)
+    if (json_array_size(pair) != 2 || !pe_safetensors_size(json_array_get(pair, 0), &e->begin) ||
+        !pe_safetensors_size(json_array_get(pair, 1), &e->end) || e->end < e->begin)
         return pe_file_fail(err, POSENC_FORMAT, origin,
                             "its \"data_offsets\" are not two whole numbers [begin, end]");
     const int64_t bytes = e->count * e->type->size;

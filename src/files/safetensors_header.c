@@ -11,7 +11,6 @@
 #include "files/model_read.h"
 #include "files/safetensors.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,12 +40,6 @@ static int64_t bits_of(const char *type)
     return 0;
 }
 
-static int take_size(const json_t *value, int64_t *size)
-{
-    *size = json_is_integer(value) ? (int64_t)json_integer_value(value) : -1;
-    return *size >= 0 && *size <= INT64_MAX / 4;
-}
-
 /* Bits of a whole tensor; -1 for a shape that no file could hold. */
 static int64_t bits_of_shape(const json_t *shape, int64_t bits)
 {
@@ -55,7 +48,7 @@ static int64_t bits_of_shape(const json_t *shape, int64_t bits)
     int64_t size, product = bits;
     json_array_foreach(shape, i, value)
     {
-        if (!take_size(value, &size) || size > INT64_MAX / 4 / (product ? product : 1))
+        if (!pe_safetensors_size(value, &size) || size > INT64_MAX / 4 / (product ? product : 1))
             return -1;
         product *= size;
     }
@@ -70,8 +63,8 @@ static posenc_status read_span(span *s, const char *name, const json_t *entry, c
     const char     *type = json_string_value(json_object_get(entry, "dtype"));
     s->name              = name;
     if (!type || !json_is_array(shape) || json_array_size(shape) > MOST_AXES || json_array_size(pair) != 2 ||
-        !take_size(json_array_get(pair, 0), &s->begin) || !take_size(json_array_get(pair, 1), &s->end) ||
-        s->end < s->begin)
+        !pe_safetensors_size(json_array_get(pair, 0), &s->begin) ||
+        !pe_safetensors_size(json_array_get(pair, 1), &s->end) || s->end < s->begin)
         return pe_file_fail(err, POSENC_FORMAT, origin,
                             "its entry must have dtype, shape and data_offsets [begin, end]");
     const int64_t element = bits_of(type), bits = bits_of_shape(shape, element ? element : 1);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Does `posenc inspect --json` say of every file of a folder what its expected.json says?
+"""agree.py FOLDER ENDING [EXPECTED]: does `posenc inspect --json` say of every file of a folder what expected.json says?
 
 Strings, whole numbers, flags and lists of layers exactly, reals to a relative 1e-12 (0 exactly); a member that is null may be
 left out, and further members are allowed. {"error": true}: exit status 2, one line of error and nothing else."""
@@ -37,11 +37,12 @@ def faults(path, want):
         yield from differences(want, json.loads(run.stdout), "")
 
 
-folder, ending = sys.argv[1:]
-expected, agree = json.load(open(f"{folder}/expected.json")), 0
+folder, ending, *name = sys.argv[1:]
+expected, agree = json.load(open(f"{folder}/{name[0] if name else 'expected.json'}")), 0
 for name, want in expected.items():
     found = list(faults(f"{folder}/{name}.{ending}", want))
     agree += not found
     for fault in found[:5]:
         print(f"{name}: {fault}")
 print(f"{agree} of {len(expected)} files agree")
+sys.exit(agree != len(expected))
