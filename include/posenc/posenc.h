@@ -230,7 +230,7 @@ typedef struct posenc_segment {
 /* Where programs differ, joined by |. Without the first, s after a video is behind its largest coordinate, time
    included (the paper, vLLM, transformers 4); with it s + max(rows, columns), so that what follows a long video stands
    among its frames (transformers 5). With the second, seconds are cut to whole ones, so that frames half a second apart
-   share one time (transformers 5.16). A model wants the rules that it was trained with. */
+   share one time (transformers 5.16, mended since). A model wants the rules that it was trained with. */
 enum { POSENC_SEGMENTS_IGNORE_TIME = 1, POSENC_SEGMENTS_WHOLE_SECONDS = 2 };
 
 /* *tokens = how many tokens the segments are. RANGE, ARGUMENT: as posenc_positions_segments. */
@@ -238,8 +238,8 @@ POSENC_API posenc_status posenc_segments_tokens(const posenc_segment *segments, 
                                                 int64_t *tokens, posenc_error *err);
 
 /* pos [tokens,3] I64, any strides (an item of a batch is a view): time, row and column of each token, for
-   rope[axes=3]. *delta (may be NULL) = the position that comes next, less the tokens of the sequence so far: a decoded
-   token n stands at n + delta in all coordinates (rope_delta).
+   rope[axes=3]. *delta (may be NULL) = the largest position and one, less the tokens, of the last sequence: a decoded token n stands
+   at n + delta in all coordinates (rope_delta).
    Errors: ARGUMENT (NULL, no segments, a size below 1, sizes that merge does not divide, a time that is no number from
    0), RANGE (more than 2^40 tokens, times beyond 2^53), SHAPE and DTYPE (pos).
    Source: Wang et al. 2024, arXiv:2409.12191, section 2.1; transformers and vLLM, get_rope_index of Qwen2-VL and

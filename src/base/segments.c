@@ -143,15 +143,17 @@ posenc_status posenc_segments_tokens(const posenc_segment *segments, int64_t cou
 
 /* Where a sequence has come to. */
 typedef struct place {
-    int64_t at;      /* tokens written, of all sequences */
-    int64_t next, n; /* s, and tokens, of this sequence */
+    int64_t at;               /* tokens written, of all sequences */
+    int64_t next, n, largest; /* s, tokens, and the largest position, of this sequence */
 } place;
 
 static void put(const posenc_tensor *pos, place *p, int64_t time, int64_t row, int64_t column)
 {
     const int64_t at[3] = {p->next + time, p->next + row, p->next + column};
-    for (int c = 0; c < 3; c++)
+    for (int c = 0; c < 3; c++) {
         ((int64_t *)pos->data)[p->at * pos->stride[0] + c * pos->stride[1]] = at[c];
+        p->largest = at[c] > p->largest ? at[c] : p->largest;
+    }
     p->at++;
     p->n++;
 }
@@ -186,11 +188,11 @@ posenc_status posenc_positions_segments(const posenc_segment *segments, int64_t 
     for (int64_t i = 0; i < count; i++) {
         const block b = block_of(&segments[i], rules);
         if (segments[i].restart)
-            p.next = p.n = 0;
+            p.next = p.n = p.largest = 0;
         for (int64_t n = 0; n < b.count; n++)
             put_block(pos, &p, &b, (rules & POSENC_SEGMENTS_IGNORE_TIME) != 0);
     }
     if (delta)
-        *delta = p.next - p.n;
+        *delta = p.largest + 1 - p.n;
     return pe_done(err);
 }

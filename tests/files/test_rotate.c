@@ -330,6 +330,38 @@ static void a_lone_npy_is_q_unless_it_is_named_k(void **state)
     posenc_arrays_free(&set);
 }
 
+/* Two words, an image of 1 x 2 tokens, a word: [L,3] and [1,L,3]; and, as words alone, the range that text is. */
+static void positions_have_as_many_coordinates_as_the_rotation(void **state)
+{
+    static const char *const spec      = "rope[axes=3:axis_rule=sections:sections=2:1:1]";
+    const posenc_segment     picture[] = {{.tokens = 2},
+                                          {.kind = POSENC_SEGMENT_IMAGE, .rows = 1, .columns = 2},
+                                          {.tokens = 1}},
+                         text          = {.tokens = L};
+    int64_t       at[L][3];
+    posenc_tensor pos = posenc_tensor_contiguous(at, POSENC_I64, 2, (const int64_t[]){L, 3});
+    posenc_arrays set = made(POSENC_F64), got[4];
+    (void)state;
+    write_arrays(&set, "in.npz");
+    got[0] = done((const char *const[]){spec, "-i", input, "-o", output, NULL}, output);
+    for (int i = 1; i < 4; i++) {
+        posenc_arrays with = made(POSENC_F64);
+        assert_int_equal(posenc_positions_segments(i == 1 ? &text : picture, i == 1 ? 1 : 3, 0, &pos, NULL,
+                                                   NULL),
+                         POSENC_OK);
+        add_whole(&with, "pos", i == 3 ? 3 : 2, i == 3 ? (const int64_t[]){1, L, 3} : (const int64_t[]){L, 3},
+                  at[0]);
+        write_arrays(&with, "in.npz");
+        got[i] = done((const char *const[]){spec, "-i", input, "-o", output, NULL}, output);
+        posenc_arrays_free(&with);
+    }
+    assert_memory_not_equal(array_of(&got[0], "out_q")->data, array_of(&got[2], "out_q")->data,
+                            B * H * L * D * sizeof(double));
+    same_sets(&got[0], &got[1]);
+    same_sets(&got[2], &got[3]);
+    posenc_arrays_free(&set);
+}
+
 /* ---------------------------------------------------------------- models -------------------- */
 
 #define PEERS POSENC_SOURCE_DIR "/tests/golden/peers"
@@ -491,6 +523,7 @@ static void what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written(
         {short_q, {"rope"}, "q has 2 tokens and k 5; say where both stand, in arrays q_pos and k_pos"},
         {positions, {"--offset=1"}, "it has positions; leave out --offset, or the array"},
         {long_positions, {"rope"}, "q_pos is for 1 items of 6 positions"},
+        {long_positions, {"rope[axes=2:axis_rule=axial]"}, "q_pos"},
         {complex_positions, {"rope"}, "pos holds complex numbers; it must be real"},
         {NULL,
          {"--set=schedule=explicit"},
@@ -572,6 +605,7 @@ int main(void)
         cmocka_unit_test_teardown(what_is_turned_back_is_what_it_was, scratch_clear),
         cmocka_unit_test_teardown(queries_and_keys_stand_where_their_arrays_say, scratch_clear),
         cmocka_unit_test_teardown(a_lone_npy_is_q_unless_it_is_named_k, scratch_clear),
+        cmocka_unit_test_teardown(positions_have_as_many_coordinates_as_the_rotation, scratch_clear),
         cmocka_unit_test_teardown(a_model_turns_by_the_frequencies_that_its_file_means, scratch_clear),
         cmocka_unit_test_teardown(complex_numbers_are_pairs_of_a_model_of_any_layout, scratch_clear),
         cmocka_unit_test_teardown(what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written,

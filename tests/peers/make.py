@@ -81,7 +81,10 @@ def model(model_type, groups, max_positions, original_length=None, encoding="rop
     }
 
 
-def write_expected(folder, expected):
+def write_expected(folder, ending, expected):
+    """By file, without the ending that they share; as tests/cli/inspect/agree.py reads it."""
+    with open(os.path.join(folder, "ending.txt"), "w") as to:
+        to.write(ending + "\n")
     with open(os.path.join(folder, "expected.json"), "w") as to:
         json.dump(expected, to, indent=1, sort_keys=True)
         to.write("\n")
@@ -176,6 +179,10 @@ def rotary_configurations(t, is_new):
             t.GPTNeoXConfig(num_hidden_layers=2),
             model("gpt_neox", [rope("all", plain(24, 1e4), 96, 1e4)], 2048),
         ),
+        "phi": (
+            t.PhiConfig(hidden_size=256, num_attention_heads=4, num_hidden_layers=2, partial_rotary_factor=0.25),
+            model("phi", [rope("all", plain(16, 1e4), 64, 1e4)], 2048),
+        ),
         "glm": (
             t.GlmConfig(num_hidden_layers=2),
             model("glm", [rope("all", plain(64, 1e4), 128, 1e4, layout="interleaved")], 131072),
@@ -215,8 +222,8 @@ def write_configurations(out):
     for name, (config, must) in {**rotary_configurations(transformers, is_new),
                                  **other_configurations(transformers)}.items():
         config.to_json_file(os.path.join(folder, name + ".json"))  # as save_pretrained writes config.json
-        expected[name + ".json"] = must
-    write_expected(folder, expected)
+        expected[name] = must
+    write_expected(folder, "json", expected)
 
 
 # ---------------------------------------------------------------- GGUF --------------------------
@@ -262,22 +269,22 @@ def write_gguf(out):
         [w / v for w, v in zip(plain(64, 5e5), llama3(64, 5e5, 32, 1, 4, 8192))], dtype=numpy.float32
     )
     gguf_file(at("llama32.gguf"), "llama", 32, 2048, 2, 131072, head_count_kv=8, rope_freq_base=5e5,
-              rope_dimension_count=64, tensor_rope_freqs=divisors)
+              rope_dimension_count=64, token_list=["<unk>", "a", "b"], tensor_rope_freqs=divisors)
     gguf_file(at("qwen2_yarn.gguf"), "qwen2", 8, 1024, 2, 131072, head_count_kv=2, rope_freq_base=1e6,
               rope_scaling_type=gguf.RopeScalingType.YARN, rope_scaling_factor=4.0,
               rope_scaling_orig_ctx_len=32768)
     gguf_file(at("bloom.gguf"), "bloom", 8, 64, 2, 2048, max_alibi_bias=8.0)
     gguf_file(at("gptneox.gguf"), "gptneox", 8, 512, 2, 2048, rope_dimension_count=16)
-    write_expected(folder, {
-        "llama32.gguf": model("llama", [rope("all", [w / float(d) for w, d in zip(plain(64, 5e5), divisors)], 64,
+    write_expected(folder, "gguf", {
+        "llama32": model("llama", [rope("all", [w / float(d) for w, d in zip(plain(64, 5e5), divisors)], 64,
                                              5e5, layout="interleaved", freq_factors=True)], 131072),
-        "qwen2_yarn.gguf": model("qwen2", [rope("all", yarn(128, 1e6, 4, 32768), 128, 1e6, "yarn", factor=4.0,
+        "qwen2_yarn": model("qwen2", [rope("all", yarn(128, 1e6, 4, 32768), 128, 1e6, "yarn", factor=4.0,
                                                 original_length=32768, beta_fast=32.0, beta_slow=1.0, truncate=True,
                                                 magnitude=mscale(4))], 131072, 32768),
-        "bloom.gguf": model("bloom", [{"layers": "all", "encoding": "alibi", "heads": 8, "head_dim": 8,
+        "bloom": model("bloom", [{"layers": "all", "encoding": "alibi", "heads": 8, "head_dim": 8,
                                        "slopes": [2.0 ** -(i + 1) for i in range(8)], "score_scale": 8**-0.5}], 2048,
                             encoding="alibi"),
-        "gptneox.gguf": model("gptneox", [rope("all", plain(16, 1e4), 64, 1e4)], 2048, warnings=["base-default"]),
+        "gptneox": model("gptneox", [rope("all", plain(16, 1e4), 64, 1e4)], 2048, warnings=["base-default"]),
     })
 
 
@@ -300,7 +307,7 @@ def write_safetensors(out):
     )
     config.to_json_file(os.path.join(folder, "config.json"))
     must = model("llama", [rope("all", plain(16, 1e4), 16, 1e4)], 512)
-    write_expected(folder, {"model.safetensors": must, "config.json": must})
+    write_expected(folder, "safetensors", {"model": must})
 
 
 # ---------------------------------------------------------------- all ---------------------------

@@ -34,4 +34,9 @@ if [ "${3-}" = --keep ]; then
     rm -rf "$here/../golden/peers"
     cp -r "$files" "$here/../golden/peers"
 fi
-python3 "$here/compare.py" "$posenc" "$files"/*/
+mkdir -p "$build/bin"
+ln -sf "$posenc" "$build/bin/posenc"
+for folder in "$files"/*/; do
+    printf '%s: ' "$(basename "$folder")"
+    PATH=$build/bin:$PATH python3 "$here/../cli/inspect/agree.py" "$folder" "$(cat "$folder/ending.txt")"
+done
