@@ -25,6 +25,7 @@ enum {
     MOST_HEADS   = 64,
     MOST_DRAWS   = 10000,
     TEXT         = 64,
+    SPEC         = 512,
     SUMMARY_SIZE = 7
 };
 
@@ -45,6 +46,8 @@ static const cli_option options[] = {
 /* What was found of one encoding, or the sentence that says why nothing was. */
 typedef struct subject {
     const char  *name;
+    char         spec[SPEC]; /* with the settings it was measured with */
+    int          has_input, causal_only, coordinates;
     pe_findings  findings;
     posenc_error err;
 } subject;
@@ -69,13 +72,25 @@ static int read_numbers(const cli_args *args, pe_survey *survey)
     return CLI_DONE;
 }
 
+static void describe(subject *s, const posenc_encoding *e)
+{
+    snprintf(s->spec, sizeof s->spec, "%s", posenc_encoding_spec(e));
+    s->coordinates = posenc_coordinates(e);
+    s->has_input   = posenc_encoding_part(e, POSENC_INPUT) != NULL;
+    for (int place = 0; place < POSENC_PLACES; place++) {
+        const posenc_encoding_info *part = posenc_encoding_part(e, (posenc_place)place);
+        s->causal_only |= part && part->causal_only;
+    }
+}
+
 /* posenc_status of the subject: what is wrong stands in its err. */
 static posenc_status measure(subject *s, const char *settings, const pe_survey *survey)
 {
     posenc_encoding *e;
-    posenc_status    status = posenc_encoding_create(&e, s->name, settings, &s->err);
+    posenc_status    status = pe_measure_encoding(&e, s->name, settings, &s->err);
     if (status)
         return status;
+    describe(s, e);
     status = pe_measure_all(e, survey, &s->findings, &s->err);
     posenc_encoding_free(e);
     return status;
@@ -97,6 +112,17 @@ static void number_text(char text[TEXT], double x)
     else
         snprintf(text, TEXT, "%.4g", x);
 }
+
+/* Why there is no number: a word for the cell, and the note that explains it. NULL: no reason is known. */
+typedef enum reason { NO_VECTORS, NOT_ON_A_LINE, CAUSAL_ALONE, NO_POSITION, REASONS } reason;
+static const char *const words[REASONS] = {"no vectors", "not on a line", "causal alone",
+                                           "no position in the scores"};
+static const char *const notes[REASONS] = {
+    "the encoding adds nothing at the input",
+    "a position has several coordinates (a grid), or belongs to a word: there is no distance i - j to "
+    "measure by",
+    "the encoding has no meaning without a causal mask, which hides the future",
+    "the scores are the same at every distance"};
 
 static int print_one(const subject *s, const pe_survey *survey)
 {
@@ -125,11 +151,14 @@ static int print_one(const subject *s, const pe_survey *survey)
         pe_table_free(&table);
         return cli_failed("properties: there is no memory for the table");
     }
-    printf("%s: %lld positions, %lld tokens, width %lld, %lld heads, %lld draws, seed %llu\n\n", s->name,
+    printf("%s: %lld positions, %lld tokens, width %lld, %lld heads, %lld draws, seed %llu\n%s\n", s->spec,
            (long long)survey->sizes.length, (long long)survey->tokens, (long long)survey->sizes.width,
            (long long)survey->sizes.heads, (long long)survey->sizes.draws,
-           (unsigned long long)survey->sizes.seed);
+           (unsigned long long)survey->sizes.seed,
+           s->findings.drawn ? "born as zeros: parameters are drawn from N(0,1)\n" : "");
     cli_print_table(&table);
+    if (s->coordinates > 1)
+        printf("\n%s: %s.\n", words[NOT_ON_A_LINE], notes[NOT_ON_A_LINE]);
     return CLI_DONE;
 }
 
@@ -147,6 +176,15 @@ static const pe_finding *first_of(const pe_findings *f, pe_measure m)
 static const pe_measure summary[SUMMARY_SIZE] = {PE_NEAREST,   PE_SHIFT, PE_SCORES,    PE_BOTH_WAYS,
                                                  PE_DIRECTION, PE_TREND, PE_PARAMETERS};
 
+static reason why_missing(const subject *s, pe_measure m)
+{
+    if ((m == PE_NEAREST || m == PE_SHIFT) && !s->has_input)
+        return NO_VECTORS;
+    if (s->coordinates > 1)
+        return NOT_ON_A_LINE;
+    return s->causal_only && m != PE_TREND ? CAUSAL_ALONE : NO_POSITION;
+}
+
 static int set_summary(pe_table *table, int row, const subject *s)
 {
     int made = pe_table_set(table, row, 0, "%s", s->name);
@@ -154,13 +192,35 @@ static int set_summary(pe_table *table, int row, const subject *s)
         const pe_finding *f = first_of(&s->findings, summary[k]);
         char              value[TEXT];
         number_text(value, f ? f->value : (double)NAN);
-        if (f && isnan(f->value))
+        if (!f)
+            made = pe_table_set(table, row, k + 1, "%s", words[why_missing(s, summary[k])]);
+        else if (isnan(f->value))
             made = pe_table_set(table, row, k + 1, "%s", f->verdict ? f->verdict : "-");
-        else if (f)
+        else
             made = pe_table_set(table, row, k + 1, "%s%s%s", value, f->verdict ? " " : "",
                                 f->verdict ? f->verdict : "");
     }
     return made;
+}
+
+/* Of the words that stand in the table, and of what was done to encodings before they were measured. */
+static void print_notes(const subject *list, int count)
+{
+    int is_used[REASONS] = {0};
+    for (int i = 0; i < count; i++)
+        for (int k = 0; !list[i].err.status && k < SUMMARY_SIZE; k++)
+            if (!first_of(&list[i].findings, summary[k]))
+                is_used[why_missing(&list[i], summary[k])] = 1;
+    putchar('\n');
+    for (int r = 0; r < REASONS; r++)
+        if (is_used[r])
+            printf("%s: %s.\n", words[r], notes[r]);
+    for (int i = 0; i < count; i++) {
+        if (!list[i].err.status && list[i].findings.drawn)
+            printf("%s: born as zeros; its parameters are drawn from N(0,1).\n", list[i].name);
+        if (!list[i].err.status && strlen(list[i].spec) > strlen(list[i].name))
+            printf("%s: measured as %s.\n", list[i].name, list[i].spec);
+    }
 }
 
 static int print_summary(const subject *list, int count)
@@ -182,6 +242,7 @@ static int print_summary(const subject *list, int count)
         return cli_failed("properties: there is no memory for the table");
     }
     cli_print_table(&table);
+    print_notes(list, count);
     return CLI_DONE;
 }
 
@@ -211,11 +272,12 @@ static int print_json(const subject *list, int count, const pe_survey *survey)
 {
     json_t *all = json_array();
     for (int i = 0; i < count; i++)
-        json_array_append_new(all, list[i].err.status
-                                       ? json_pack("{s:s, s:s}", "encoding", list[i].name, "not_measured",
-                                                   list[i].err.message)
-                                       : json_pack("{s:s, s:o}", "encoding", list[i].name, "findings",
-                                                   json_findings(&list[i].findings)));
+        json_array_append_new(all, list[i].err.status ? json_pack("{s:s, s:s}", "encoding", list[i].name,
+                                                                  "not_measured", list[i].err.message)
+                                                      : json_pack("{s:s, s:s, s:b, s:o}", "encoding",
+                                                                  list[i].name, "measured_as", list[i].spec,
+                                                                  "drawn", list[i].findings.drawn, "findings",
+                                                                  json_findings(&list[i].findings)));
     json_t *value =
         json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "length", (json_int_t)survey->sizes.length, "tokens",
                   (json_int_t)survey->tokens, "dim", (json_int_t)survey->sizes.width, "heads",
@@ -295,9 +357,10 @@ const cli_command cli_properties = {
         "encoding. equivariance: what a permutation of the tokens changes. decay: scores against distance. "
         "cost: "
         "parameters, operations, memory; with --time speed.\n\n"
-        "An encoding that learns is measured as it is born, but for equivariance and cost, where what "
-        "training "
-        "changes is drawn at random.\n\n"
+        "An encoding that learns is measured as it is born; one that is born as zeros throughout has its "
+        "parameters drawn from N(0,1). For equivariance N(0,1) is added to parameters that are born as one "
+        "number everywhere. swin, swin_v2 and hierarchical, unless told otherwise, get a window or a table "
+        "that suits the length.\n\n"
         "--sweep needs one SPEC with an input part: for each value of the setting the nearest pair, the "
         "residuals "
         "r(1), r(7), r(64), tau, and how many channels are idle.",

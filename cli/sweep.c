@@ -86,7 +86,7 @@ static int measure_point(const char *spec, const char *settings, const char *nam
     if (!all)
         return cli_failed("properties: there is no memory for the settings");
     snprintf(all, room, "%s%s%s=%s", settings, *settings ? " " : "", name, p->value);
-    const posenc_status status = posenc_encoding_create(&e, spec, all, &err);
+    const posenc_status status = pe_measure_encoding(&e, spec, all, &err);
     free(all);
     if (status)
         return cli_error(&err);

@@ -294,6 +294,9 @@ typedef struct posenc_encoding_info {
     int         causal_only; /* has no meaning without a causal mask */
     const char *why_causal;  /* the reason, where causal_only is set; else NULL */
     const char *row_limit;   /* the setting that says how many positions have a row each; NULL: none has */
+    const char *
+        at_length; /* settings that suit Lk positions where the standard ones hold fewer, or use nothing of it; NULL:
+                                the standard ones do */
     int by_word; /* input: a row belongs to a word too and takes the place of its vector; positions are (id, P) */
 } posenc_encoding_info;
 
@@ -413,6 +416,11 @@ enum { POSENC_FORWARD = 1, POSENC_BACKWARD = 2, POSENC_SCORES = 4 };
 /* Bytes of workspace for the runs named: FORWARD (rows, rotate, attend), BACKWARD (their backwards), SCORES
    (posenc_scores, posenc_bias), joined by |. A multiple of 64; the pointer must be aligned to 64. */
 POSENC_API size_t posenc_plan_workspace(const posenc_plan *plan, int runs);
+
+/* Arithmetic operations of one forward run of Lq queries over Lk keys and one batch item, beyond those of an embedding and
+   an attention without positions: counted from the formulas, one each for + - * / and max and for a function such as sin
+   or exp; what depends on a position or a distance once for each, no mask. A machine may need fewer. */
+POSENC_API double posenc_plan_operations(const posenc_plan *plan);
 
 /* ---------------------------------------------------------------- runs: place input --------- */
 

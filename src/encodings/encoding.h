@@ -56,6 +56,12 @@ typedef struct pe_encoding {
     /* Is it trained, with these settings? NULL: as the table of parameters says. */
     int (*trains)(const pe_value *set, int index);
 
+    /* What the room's own formulas cost in one run of Lq queries and Lk keys (of one batch item, all heads), forward: making
+       rows, numbers by distance (each of Lq + Lk - 1 once), hooks, preparations, numbers made of parameters. One each for
+       + - * / and max, one for a function (sin, exp, sqrt). What machines do with these numbers is counted by
+       posenc_plan_operations. NULL: none, numbers are looked up. */
+    double (*operations)(const pe_problem *p);
+
     /* -- input -- */
     /* Numbers per row. */
     int64_t (*width)(const pe_problem *p);

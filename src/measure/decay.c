@@ -19,6 +19,7 @@
 #include "measure/measure.h"
 
 #include "measure/linear.h"
+#include "measure/moments.h"
 #include "measure/subject.h"
 
 #include <math.h>
@@ -102,53 +103,25 @@ static double first_below(const double *c, int64_t n, double limit)
 
 /* ---------------------------------------------------------------- findings ------------------ */
 
-/* Mean and standard deviation of numbers that come one by one; NaN ones are left out. */
-typedef struct moments {
-    double  sum, squares;
-    int64_t count;
-} moments;
-
-static void add(moments *m, double x)
-{
-    if (isnan(x))
-        return;
-    m->sum += x;
-    m->squares += x * x;
-    m->count++;
-}
-
-static double mean_of(const moments *m)
-{
-    return m->count ? m->sum / (double)m->count : NAN;
-}
-
-static double spread_of(const moments *m)
-{
-    if (m->count < 2)
-        return NAN;
-    const double mean = mean_of(m);
-    return sqrt(fmax(0, m->squares / (double)m->count - mean * mean) * (double)m->count /
-                (double)(m->count - 1));
-}
-
 /* The three numbers of every profile. */
 typedef struct shape {
-    moments trend, falling, half;
+    pe_moments trend, falling, half;
 } shape;
 
 static void add_profile(shape *to, const double *c, int64_t N, double half)
 {
-    add(&to->trend, pe_spearman(c, N));
-    add(&to->falling, pe_falling_share(c, N));
-    add(&to->half, first_below(c, N, half));
+    pe_moments_add(&to->trend, pe_spearman(c, N));
+    pe_moments_add(&to->falling, pe_falling_share(c, N));
+    pe_moments_add(&to->half, first_below(c, N, half));
 }
 
 static void find_shape(const shape *of, const char *of_what, pe_findings *to)
 {
-    pe_find(to, PE_TREND, mean_of(&of->trend), spread_of(&of->trend), "%s", of_what);
-    pe_find(to, PE_FALLING, mean_of(&of->falling), spread_of(&of->falling), "%s", of_what);
+    pe_find(to, PE_TREND, pe_moments_mean(&of->trend), pe_moments_spread(&of->trend), "%s", of_what);
+    pe_find(to, PE_FALLING, pe_moments_mean(&of->falling), pe_moments_spread(&of->falling), "%s", of_what);
     if (of->half.count)
-        pe_find(to, PE_HALF_DISTANCE, mean_of(&of->half), spread_of(&of->half), "%s", of_what);
+        pe_find(to, PE_HALF_DISTANCE, pe_moments_mean(&of->half), pe_moments_spread(&of->half), "%s",
+                of_what);
 }
 
 static void find_marks(const double *c, int64_t N, double unit, const char *of_what, pe_findings *to)

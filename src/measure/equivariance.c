@@ -5,8 +5,9 @@
  * f is one layer of attention: the embedded tokens are projected by matrices from N(0, 1/d_model) to q, k and v, and the
  * heads' outputs are f(x). P is a random permutation. Without position information max |f(Px) - P f(x)| is round-off:
  * the output moves along with its token (equivariance; "invariance" would say that it stays the same, which is true of
- * sums over all outputs only). What training changes is drawn from N(0, 1), so that an encoding which is born as zeros
- * is measured as what it can become.
+ * sums over all outputs only). Parameters are as the encoding's source initialises them, which is the size that they are
+ * meant for (an equation with weights of another size explodes); but where one is born as the same number everywhere, a
+ * table of zeros or gates of 1, N(0, 1) is added to it, so that it says something: training will do no less.
  *
  * A causal mask breaks the symmetry by itself: the same measure under the mask is the second number.
  */
@@ -105,10 +106,10 @@ posenc_status pe_measure_equivariance(pe_subject *s, pe_findings *to, posenc_err
     posenc_status status = make_room(&r, s) ? POSENC_OK : pe_measure_no_memory(err, "a layer");
     if (!status) {
         draw(s, &r);
-        pe_subject_normal(s, s->sizes.seed);
-        if (!s->causal_only)
-            status = find(s, &r, 0, to, err);
+        status = pe_subject_awake(s, s->sizes.seed, err);
     }
+    if (!status && !s->causal_only)
+        status = find(s, &r, 0, to, err);
     if (!status)
         status = find(s, &r, 1, to, err);
     free(r.block);

@@ -82,6 +82,7 @@ typedef struct pe_finding {
 typedef struct pe_findings {
     pe_finding rows[PE_MOST_FINDINGS];
     int        count;
+    int        drawn; /* its parameters are born as zeros: they were drawn from N(0,1) */
 } pe_findings;
 
 /* Adds a number with its verdict; the list is long enough for one subject (an assert says so). */
@@ -107,9 +108,11 @@ typedef struct pe_subject pe_subject;
 posenc_status pe_subject_create(pe_subject **s, const posenc_encoding *e, const pe_subject_sizes *sizes,
                                 posenc_error *err);
 void          pe_subject_free(pe_subject *s); /* NULL is fine */
-/* Parameters as the encoding's source initialises them, with this seed (creation: sizes->seed); or all from N(0,1). */
+/* Parameters as the encoding's source initialises them, with this seed (creation: sizes->seed). An encoding whose parameters
+   all are born as zeros says nothing yet: they are from N(0,1). */
 posenc_status pe_subject_born(pe_subject *s, uint64_t seed, posenc_error *err);
-void          pe_subject_normal(pe_subject *s, uint64_t seed);
+/* Born, and N(0,1) added to each trained parameter that is born as one number everywhere: unit gates, zero biases. */
+posenc_status pe_subject_awake(pe_subject *s, uint64_t seed, posenc_error *err);
 
 /* table [length, width]: the rows of its input part. UNSUPPORTED without one. */
 posenc_status pe_subject_table(pe_subject *s, double *table, posenc_error *err);
@@ -132,6 +135,11 @@ typedef struct pe_survey {
     int64_t          tokens;
     int              time; /* as pe_measure_cost */
 } pe_survey;
+
+/* As posenc_encoding_create. An encoding by itself whose standard settings hold too few positions, or use nothing of it
+   there (posenc_encoding_info.at_length), gets those that suit, if the caller leaves that setting alone. */
+posenc_status pe_measure_encoding(posenc_encoding **e, const char *spec, const char *settings,
+                                  posenc_error *err);
 
 posenc_status pe_measure_all(const posenc_encoding *e, const pe_survey *survey, pe_findings *to,
                              posenc_error *err);

@@ -157,17 +157,51 @@ void pe_subject_free(pe_subject *s)
     free(s);
 }
 
-posenc_status pe_subject_born(pe_subject *s, uint64_t seed, posenc_error *err)
+/* x + N(0,1) in every place of parameter i */
+static void disturb(pe_subject *s, int i, uint64_t seed)
 {
-    return posenc_param_init(s->e, &s->dims, s->params, seed, err);
+    double *x = s->params[i].data;
+    for (int64_t n = 0; n < elements(&s->params[i]); n++)
+        x[n] += posenc_random_normal(seed, posenc_param_name(s->e, i), (uint64_t)n);
 }
 
-void pe_subject_normal(pe_subject *s, uint64_t seed)
+/* Are there parameters, and all of them zeros? */
+static int says_nothing(const pe_subject *s)
 {
-    for (int i = 0; i < posenc_param_count(s->e); i++)
-        for (int64_t n = 0; n < elements(&s->params[i]); n++)
-            ((double *)s->params[i].data)[n] =
-                posenc_random_normal(seed, posenc_param_name(s->e, i), (uint64_t)n);
+    const int count = posenc_param_count(s->e);
+    for (int i = 0; i < count; i++)
+        if (!pe_all_zero(s->params[i].data, elements(&s->params[i])))
+            return 0;
+    return count > 0;
+}
+
+posenc_status pe_subject_born(pe_subject *s, uint64_t seed, posenc_error *err)
+{
+    const posenc_status status = posenc_param_init(s->e, &s->dims, s->params, seed, err);
+    s->drawn                   = !status && says_nothing(s);
+    for (int i = 0; s->drawn && i < posenc_param_count(s->e); i++)
+        disturb(s, i, seed);
+    return status;
+}
+
+/* Is it trained, and born as one number that stands in many places? */
+static int is_level(const pe_subject *s, int i)
+{
+    const double *x = s->params[i].data;
+    const int64_t n = elements(&s->params[i]);
+    for (int64_t k = 1; k < n; k++)
+        if (x[k] != x[0])
+            return 0;
+    return n > 1 && posenc_param_trainable(s->e, i);
+}
+
+posenc_status pe_subject_awake(pe_subject *s, uint64_t seed, posenc_error *err)
+{
+    const posenc_status status = pe_subject_born(s, seed, err);
+    for (int i = 0; !status && i < posenc_param_count(s->e); i++)
+        if (is_level(s, i))
+            disturb(s, i, seed);
+    return status;
 }
 
 /* ---------------------------------------------------------------- asking -------------------- */

@@ -23,6 +23,7 @@ struct pe_subject {
     posenc_plan           *causal; /* under a causal mask */
     void                  *work;
     int                    causal_only;
+    int              drawn; /* born as zeros throughout, parameters are from N(0,1); see pe_subject_born */
     int              coordinates; /* of a position: 2 and more where a range numbers the tokens of a grid */
     posenc_positions positions;   /* of all N */
 };

@@ -5,14 +5,17 @@
  *     ((x_i + p_i) W_q) . ((x_j + p_j) W_k) = xx + xp + px + pp
  *
  * content-content, content-position, position-content, position-position, times the scale. Tokens x ~ N(0, I), matrices
- * from N(0, 1/d_model). What is reported is the root of the mean square of each over all pairs and heads: how loud it
- * is. The sum of the four is compared with the score of the embedded tokens themselves.
+ * from N(0, 1/d_model). How loud each is: the root of its mean square over all pairs and heads, in the mean of the draws of
+ * tokens, matrices and initial parameters. The draws matter: a sinusoid has few directions that move, so the two matrices
+ * decide how loud position meets position, and one draw has half or twice as much as another. The sum of the four is
+ * compared with the score of the embedded tokens themselves, in every draw.
  *
  * Only for an input encoding alone: beside a part that acts in attention the score is no longer these four products.
  */
 #include "measure/measure.h"
 
 #include "measure/linear.h"
+#include "measure/moments.h"
 #include "measure/subject.h"
 
 #include <math.h>
@@ -43,25 +46,27 @@ static int make_room(room *r, const pe_subject *s)
     return r->block != NULL;
 }
 
-static void project_side(room *r, side *to, const pe_subject *s, const char *name)
+static void project_side(room *r, side *to, const pe_subject *s, const char *name, int64_t draw)
 {
     const int64_t N = s->sizes.length, d = s->dims.d_model;
-    pe_draw_normal(r->W, d * d, 1 / sqrt((double)d), s, name, 0);
+    pe_draw_normal(r->W, d * d, 1 / sqrt((double)d), s, name, draw);
     pe_project(to->content, r->x, r->W, &s->dims, N);
     pe_project(to->position, r->p, r->W, &s->dims, N);
     pe_project(to->both, r->y, r->W, &s->dims, N);
 }
 
-static posenc_status embed(pe_subject *s, room *r, posenc_error *err)
+static posenc_status embed(pe_subject *s, room *r, int64_t draw, posenc_error *err)
 {
     const int64_t N = s->sizes.length, d = s->dims.d_model;
-    pe_draw_normal(r->x, N * d, 1, s, "tokens", 0);
-    posenc_status status = pe_subject_rows(s, NULL, r->p, err);
+    pe_draw_normal(r->x, N * d, 1, s, "tokens", draw);
+    posenc_status status = pe_subject_born(s, s->sizes.seed + (uint64_t)draw, err);
+    if (!status)
+        status = pe_subject_rows(s, NULL, r->p, err);
     if (!status)
         status = pe_subject_embed(s, r->x, r->y, err);
     if (!status) {
-        project_side(r, &r->q, s, "Wq");
-        project_side(r, &r->k, s, "Wk");
+        project_side(r, &r->q, s, "Wq", draw);
+        project_side(r, &r->k, s, "Wk", draw);
     }
     return status;
 }
@@ -93,24 +98,43 @@ static posenc_status add_terms(pe_subject *s, room *r, double loud[TERMS], posen
     return pe_subject_scores(s, r->q.both, r->k.both, r->S, err);
 }
 
+/* What the draws say. */
+typedef struct drawn {
+    pe_moments loud[TERMS];
+    double     largest; /* difference of a score and its four terms */
+} drawn;
+
+static posenc_status add_draw(pe_subject *s, room *r, int64_t draw, drawn *to, posenc_error *err)
+{
+    double        loud[TERMS];
+    posenc_status status = embed(s, r, draw, err);
+    if (!status)
+        status = add_terms(s, r, loud, err);
+    for (int t = 0; !status && t < TERMS; t++)
+        pe_moments_add(&to->loud[t], loud[t]);
+    for (int64_t i = 0; !status && i < s->dims.H * s->sizes.length * s->sizes.length; i++)
+        to->largest = fmax(to->largest, fabs(r->sum[i] - r->S[i]));
+    return status;
+}
+
 posenc_status pe_measure_terms(pe_subject *s, pe_findings *to, posenc_error *err)
 {
-    room   r;
-    double loud[TERMS], largest = 0;
+    room          r;
+    drawn         all    = {.largest = 0};
+    posenc_status status = POSENC_OK;
     if (!pe_subject_has(s, POSENC_INPUT) || pe_subject_attends(s))
         return POSENC_OK;
     if (!make_room(&r, s))
         return pe_measure_no_memory(err, "the terms of scores");
-    posenc_status status = embed(s, &r, err);
-    if (!status)
-        status = add_terms(s, &r, loud, err);
-    for (int64_t i = 0; !status && i < s->dims.H * s->sizes.length * s->sizes.length; i++)
-        largest = fmax(largest, fabs(r.sum[i] - r.S[i]));
+    for (int64_t draw = 0; !status && draw < s->sizes.draws; draw++)
+        status = add_draw(s, &r, draw, &all, err);
     free(r.block);
-    if (status)
-        return status;
+    const posenc_status again = pe_subject_born(s, s->sizes.seed, err);
+    if (status || again)
+        return status ? status : again;
     for (int t = 0; t < TERMS; t++)
-        pe_find(to, (pe_measure)(PE_CONTENT_CONTENT + t), loud[t], NAN, "%s", "");
-    pe_find(to, PE_TERMS_SUM, largest, NAN, "%s", "");
+        pe_find(to, (pe_measure)(PE_CONTENT_CONTENT + t), pe_moments_mean(&all.loud[t]),
+                pe_moments_spread(&all.loud[t]), "%lld draws", (long long)s->sizes.draws);
+    pe_find(to, PE_TERMS_SUM, all.largest, NAN, "%lld draws", (long long)s->sizes.draws);
     return POSENC_OK;
 }

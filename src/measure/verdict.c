@@ -5,7 +5,8 @@
  * One table: each measure with its property, its title, its unit, and the rule that turns the number into a word. A rule
  * is a short list of limits; the first whose limit the number does not exceed names it. The limits stand far from what
  * any encoding measures (docs/properties.md shows how far), so that a word never hangs on a last digit. No rule sees
- * anything but the number: exchange two numbers and the words change places.
+ * anything but the number, and of times, which are never the same twice, the spread beside it: exchange two numbers and
+ * the words change places.
  */
 #include "measure/measure.h"
 
@@ -30,7 +31,7 @@ typedef struct step {
 /* clang-format off */
 static const struct {
     const char *property, *title, *unit;
-    const char *nothing; /* the word for NaN */
+    const char *nothing; /* the word for NaN, and for a time whose spread has two */
     step        steps[STEPS];
 } measures[] = {
     {"uniqueness",   "nearest pair, |p_i - p_j| / rms",      "",  NULL, {{0, "repeats"}, {0.01, "nearly repeats"}, {ANY, "unique"}}},
@@ -59,7 +60,7 @@ static const struct {
     {"cost",         "trained parameters",                   "",  NULL, {{0, "learns nothing"}, {ANY, "learns"}}},
     {"cost",         "further operations per token",         "FLOP", NULL, {{0, NULL}}},
     {"cost",         "further workspace per token",          "bytes", NULL, {{0, NULL}}},
-    {"cost",         "tokens/s over those of nope",          "", NULL, {{0.5, "slow"}, {0.9, "slower"}, {ANY, "as fast"}}},
+    {"cost",         "tokens/s over those of nope",          "", "too near a limit to say", {{0.5, "slow"}, {0.9, "slower"}, {ANY, "as fast"}}},
 };
 /* clang-format on */
 static_assert(sizeof measures / sizeof *measures == PE_MEASURES, "ORDER pe_measure");
@@ -89,6 +90,15 @@ const char *pe_verdict(pe_measure m, double value)
     return at->word;
 }
 
+/* A clock's number is another at each run: its word must be that of the whole spread. */
+static const char *word_of(const pe_finding *f)
+{
+    if (f->measure != PE_SPEED)
+        return pe_verdict(f->measure, f->value);
+    const char *low = pe_verdict(f->measure, f->value - f->spread);
+    return low == pe_verdict(f->measure, f->value + f->spread) ? low : pe_verdict(f->measure, NAN);
+}
+
 void pe_find(pe_findings *to, pe_measure m, double value, double spread, const char *detail, ...)
 {
     assert(to->count < PE_MOST_FINDINGS);
@@ -98,11 +108,11 @@ void pe_find(pe_findings *to, pe_measure m, double value, double spread, const c
     va_start(list, detail);
     vsnprintf(row->detail, sizeof row->detail, detail, list);
     va_end(list);
-    row->verdict = pe_verdict(m, value);
+    row->verdict = word_of(row);
 }
 
 void pe_judge(pe_findings *all)
 {
     for (int i = 0; i < all->count; i++)
-        all->rows[i].verdict = pe_verdict(all->rows[i].measure, all->rows[i].value);
+        all->rows[i].verdict = word_of(&all->rows[i]);
 }

@@ -173,6 +173,13 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
         }
 }
 
+/* omega P + theta, its cosine and sine, both times r. */
+static double operations(const pe_problem *p)
+{
+    const int angle = p->set[THETA].integer == LEARNED ? 2 : 1;
+    return (double)p->Lq * (double)p->set[DIM].integer * (angle + 4);
+}
+
 const pe_encoding pe_complex_order = {
     .info =
         {
@@ -190,6 +197,7 @@ const pe_encoding pe_complex_order = {
         },
     .model       = "sigma=0.5",
     .examples    = examples,
+    .operations  = operations,
     .check       = check,
     .has         = has,
     .init        = init,

@@ -398,6 +398,34 @@ static void make_back(const pe_problem *p, const double *const par[], int64_t la
         add_scaled(dpar[Y0] + lane * d, 1, k.dp, d);
 }
 
+/* The two layers and the maximum between them. */
+static double evaluation(double d)
+{
+    return 2 * (2 * d * (d + 1)) + d;
+}
+
+/* One step of a solver: its stages, and the sums of their slopes that begin and end them. */
+static double step_operations(const tableau *s, double d)
+{
+    double all = s->stages * evaluation(d);
+    for (int j = 0; j < s->stages; j++) {
+        all += s->b[j] != 0 ? 2 * d : 0;
+        for (int l = 0; l < j; l++)
+            all += s->a[j][l] != 0 ? 2 * d : 0;
+    }
+    return all;
+}
+
+/* From each position to the next, all states. solver=exact: three steps and their difference, which is the least. */
+static double operations(const pe_problem *p)
+{
+    const double d = p->set[DIM].real, steps = (double)(p->Lq - 1) * (double)states(p);
+    const int    is_exact = p->set[SOLVER].integer == EXACT;
+    if (is_exact)
+        return steps * (3 * step_operations(&tableaus[RK4_CLASSIC], d) + 3 * d);
+    return steps * p->set[SUBSTEPS].real * step_operations(&tableaus[p->set[SOLVER].integer], d);
+}
+
 const pe_encoding pe_floater = {
     .info =
         {
@@ -414,6 +442,7 @@ const pe_encoding pe_floater = {
         },
     .model       = "positions=8*L",
     .examples    = examples,
+    .operations  = operations,
     .check       = check,
     .init        = init,
     .trains      = trains,

@@ -120,6 +120,13 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
     }
 }
 
+/* Rows beyond the table's are p_low + share (p_high - p_0). */
+static double operations(const pe_problem *p)
+{
+    const int64_t own = p->set[ROWS].integer, mixed = p->Lq > own ? p->Lq - own : 0;
+    return 3.0 * (double)mixed * (double)width(p);
+}
+
 const pe_encoding pe_hierarchical = {
     .info =
         {
@@ -133,13 +140,15 @@ const pe_encoding pe_hierarchical = {
             .setting_count = PE_ROWS(settings),
             .params        = params,
             .param_count   = PE_ROWS(params),
+            .at_length     = "rows=floor(sqrt(Lk-1))+1",
         },
-    .model     = "rows=L sigma=0.5",
-    .examples  = examples,
-    .check     = check,
-    .init      = init,
-    .width     = width,
-    .accept    = accept,
-    .rows      = rows,
-    .rows_back = rows_back,
+    .model      = "rows=L sigma=0.5",
+    .examples   = examples,
+    .operations = operations,
+    .check      = check,
+    .init       = init,
+    .width      = width,
+    .accept     = accept,
+    .rows       = rows,
+    .rows_back  = rows_back,
 };

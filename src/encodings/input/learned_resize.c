@@ -242,6 +242,27 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
                  (int64_t)pos[s]);
 }
 
+/* A product and a sum for each cell that a cell of the new grid reads, and for each tap along an axis its weight: two for a
+   tent, some eight for a cubic. */
+static double operations(const pe_problem *p)
+{
+    const int       kind = (int)p->set[KIND].integer;
+    const pe_value *in = &p->set[GRID_IN], *out = &p->set[GRID_OUT];
+    double          all  = 0;
+    int64_t         most = p->Lq - p->set[PREFIX_ROWS].integer;
+    for (int64_t row = 0; row < most && row < (int64_t)out->real; row++) {
+        double  cells = 1, taps = 0;
+        int64_t left = row;
+        for (int a = in->count - 1; a >= 0; a--, left /= out->items[a + 1]) {
+            const int64_t n = axis_of(kind, in->items[a], out->items[a], left % out->items[a]).count;
+            cells *= (double)n;
+            taps += (double)n;
+        }
+        all += 2 * cells * (double)width(p) + taps * (kinds[kind].cubic ? 8 : 2);
+    }
+    return all;
+}
+
 const pe_encoding pe_learned_resize = {
     .info =
         {
@@ -257,13 +278,14 @@ const pe_encoding pe_learned_resize = {
             .param_count   = PE_ROWS(params),
             .row_limit     = "grid_out",
         },
-    .model     = "grid_in=L grid_out=8*L sigma=0.5",
-    .examples  = examples,
-    .check     = check,
-    .init      = init,
-    .width     = width,
-    .tokens    = rows_out,
-    .accept    = accept,
-    .rows      = rows,
-    .rows_back = rows_back,
+    .model      = "grid_in=L grid_out=8*L sigma=0.5",
+    .examples   = examples,
+    .operations = operations,
+    .check      = check,
+    .init       = init,
+    .width      = width,
+    .tokens     = rows_out,
+    .accept     = accept,
+    .rows       = rows,
+    .rows_back  = rows_back,
 };

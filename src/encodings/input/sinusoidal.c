@@ -196,6 +196,15 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
     dpar[AMPLITUDE][0] += pe_wave_fold(&x, 1, -1, odd_channel(p), dout);
 }
 
+/* An angle for each frequency, and what is made of it. */
+static double operations(const pe_problem *p)
+{
+    double all = p->set[SCALED].integer ? (double)width(p) : 0;
+    for (int64_t k = 0; k < count(p); k++)
+        all += 1 + (place_of(p, k).sine >= 0) + (place_of(p, k).cosine >= 0);
+    return (double)p->Lq * all;
+}
+
 const pe_encoding pe_sinusoidal = {
     .info =
         {
@@ -210,12 +219,13 @@ const pe_encoding pe_sinusoidal = {
             .params        = params,
             .param_count   = PE_ROWS(params),
         },
-    .examples  = examples,
-    .check     = check,
-    .init      = init,
-    .has       = has,
-    .width     = width,
-    .first     = first,
-    .rows      = rows,
-    .rows_back = rows_back,
+    .examples   = examples,
+    .operations = operations,
+    .check      = check,
+    .init       = init,
+    .has        = has,
+    .width      = width,
+    .first      = first,
+    .rows       = rows,
+    .rows_back  = rows_back,
 };

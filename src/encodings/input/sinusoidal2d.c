@@ -151,6 +151,11 @@ static void rows(const pe_problem *p, const double *const par[], const double po
     }
 }
 
+static double operations(const pe_problem *p)
+{
+    return pe_wave_operations(p->Lq, p->set[DIM].integer);
+}
+
 const pe_encoding pe_sinusoidal2d = {
     .info =
         {
@@ -165,6 +170,7 @@ const pe_encoding pe_sinusoidal2d = {
         },
     .model       = "height=L width=8",
     .examples    = examples,
+    .operations  = operations,
     .width       = width,
     .coordinates = coordinates,
     .tokens      = tokens,

@@ -98,6 +98,11 @@ static void rows(const pe_problem *p, const double *const par[], const double po
     }
 }
 
+static double operations(const pe_problem *p)
+{
+    return pe_wave_operations(p->Lq, p->set[DIM].integer);
+}
+
 const pe_encoding pe_sinusoidal_nd = {
     .info =
         {
@@ -112,6 +117,7 @@ const pe_encoding pe_sinusoidal_nd = {
         },
     .model       = "shape=Lx8",
     .examples    = examples,
+    .operations  = operations,
     .check       = check,
     .width       = width,
     .coordinates = coordinates,

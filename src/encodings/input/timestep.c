@@ -74,6 +74,11 @@ static void rows(const pe_problem *p, const double *const par[], const double po
     }
 }
 
+static double operations(const pe_problem *p)
+{
+    return pe_wave_operations(p->Lq, p->set[DIM].integer);
+}
+
 const pe_encoding pe_timestep = {
     .info =
         {
@@ -86,8 +91,9 @@ const pe_encoding pe_timestep = {
             .settings      = settings,
             .setting_count = PE_ROWS(settings),
         },
-    .examples = examples,
-    .check    = check,
-    .width    = width,
-    .rows     = rows,
+    .examples   = examples,
+    .operations = operations,
+    .check      = check,
+    .width      = width,
+    .rows       = rows,
 };

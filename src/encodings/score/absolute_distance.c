@@ -143,6 +143,13 @@ static void terms(const pe_problem *p, pe_terms *s)
         s->hook = (pe_tile_hook){.visit = visit, .visit_back = visit_back};
 }
 
+/* The division by the scale, once for each number of the table. */
+static double operations(const pe_problem *p)
+{
+    const pe_value *grid = &p->set[GRID];
+    return p->set[DIVIDE].integer ? (double)p->H * (double)grid->items[0] * (double)grid->items[1] : 0;
+}
+
 const pe_encoding pe_absolute_distance = {
     .info =
         {
@@ -159,10 +166,11 @@ const pe_encoding pe_absolute_distance = {
             .by_distance   = 1,
             .row_limit     = "grid",
         },
-    .model    = "grid=8*Lx1 sigma=0.1/sqrt(D)",
-    .examples = examples,
-    .check    = check,
-    .init     = init,
-    .terms    = terms,
-    .reach    = reach,
+    .model      = "grid=8*Lx1 sigma=0.1/sqrt(D)",
+    .examples   = examples,
+    .operations = operations,
+    .check      = check,
+    .init       = init,
+    .terms      = terms,
+    .reach      = reach,
 };

@@ -116,6 +116,12 @@ static void terms(const pe_problem *p, pe_terms *s)
         s->hook = (pe_tile_hook){.visit = visit, .visit_back = visit_back};
 }
 
+/* m |t| for each distance; key_shifted: for each key. */
+static double operations(const pe_problem *p)
+{
+    return (double)p->H * (double)(p->set[FORM].integer == 0 ? p->Lq + p->Lk - 1 : p->Lk);
+}
+
 const pe_encoding pe_alibi = {
     .info =
         {
@@ -131,8 +137,9 @@ const pe_encoding pe_alibi = {
             .param_count   = PE_ROWS(params),
             .by_distance   = 1,
         },
-    .examples = examples,
-    .init     = init,
-    .trains   = trains,
-    .terms    = terms,
+    .examples   = examples,
+    .operations = operations,
+    .init       = init,
+    .trains     = trains,
+    .terms      = terms,
 };

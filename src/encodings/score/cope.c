@@ -173,6 +173,14 @@ static void terms(const pe_problem *p, pe_terms *s)
     s->hook  = (pe_tile_hook){.visit = visit, .visit_back = visit_back, .content = 1, .state = STATE};
 }
 
+/* For each query and head what it makes of the entries of E it may need; for each pair its gate (three), the count, and the
+   mean of two entries (six). */
+static double operations(const pe_problem *p)
+{
+    const int64_t npos = p->set[NPOS].integer, met = npos < p->Lk + 1 ? npos : p->Lk + 1;
+    return (double)p->H * (double)p->Lq * (2 * (double)p->D * (double)met + 10 * (double)p->Lk);
+}
+
 const pe_encoding pe_cope = {
     .info =
         {
@@ -188,8 +196,9 @@ const pe_encoding pe_cope = {
             .param_count   = PE_ROWS(params),
             .by_distance   = 1,
         },
-    .model    = "npos=L",
-    .examples = examples,
-    .init     = init,
-    .terms    = terms,
+    .model      = "npos=L",
+    .examples   = examples,
+    .operations = operations,
+    .init       = init,
+    .terms      = terms,
 };

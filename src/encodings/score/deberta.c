@@ -235,6 +235,14 @@ static void terms(const pe_problem *p, pe_terms *s)
     }
 }
 
+/* projected=no: every row of P by both projections, for all heads. */
+static double operations(const pe_problem *p)
+{
+    const int    sides = p->set[PROJECTED].integer ? 0 : has_c2p(p->set) + has_p2c(p->set);
+    const double rows  = 2 * (double)p->set[SPAN].integer;
+    return sides * rows * 2 * (double)p->d_model * (double)(p->H * p->D);
+}
+
 const pe_encoding pe_deberta = {
     .info =
         {
@@ -250,10 +258,11 @@ const pe_encoding pe_deberta = {
             .param_count   = PE_ROWS(params),
             .by_distance   = 1,
         },
-    .model    = "max_relative_positions=floor(L/2) projected=no sigma=1/sqrt(d_model)",
-    .examples = examples,
-    .check    = check,
-    .has      = has,
-    .init     = init,
-    .terms    = terms,
+    .model      = "max_relative_positions=floor(L/2) projected=no sigma=1/sqrt(d_model)",
+    .examples   = examples,
+    .operations = operations,
+    .check      = check,
+    .has        = has,
+    .init       = init,
+    .terms      = terms,
 };

@@ -257,6 +257,14 @@ static void terms(const pe_problem *p, pe_terms *s)
     s->hook  = (pe_tile_hook){.visit = visit, .visit_back = visit_back};
 }
 
+/* By the formula, though runs use the network's pieces: for each pair psi and its share (four) and the first layer, which
+   the heads share; for each head the second layer. For each query the denominator. */
+static double operations(const pe_problem *p)
+{
+    const double width = p->set[MLP_WIDTH].real, H = (double)p->H, Lq = (double)p->Lq;
+    return Lq * (double)p->Lk * (4 + 3 * width + H * 2 * width) + Lq * 5;
+}
+
 const pe_encoding pe_fire = {
     .info =
         {
@@ -271,8 +279,9 @@ const pe_encoding pe_fire = {
             .params        = params,
             .param_count   = PE_ROWS(params),
         },
-    .model    = "init_L=L/2",
-    .examples = examples,
-    .init     = init,
-    .terms    = terms,
+    .model      = "init_L=L/2",
+    .examples   = examples,
+    .operations = operations,
+    .init       = init,
+    .terms      = terms,
 };

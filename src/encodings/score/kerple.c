@@ -134,6 +134,17 @@ static void power_terms(const pe_problem *p, pe_terms *s)
     s->bias  = (pe_by_distance){.fill = power_fill, .fold = power_fold};
 }
 
+/* For each head and distance: p ln(1 + a |t|), four; a |t|^p, two. */
+static double log_operations(const pe_problem *p)
+{
+    return 4.0 * (double)p->H * (double)(p->Lq + p->Lk - 1);
+}
+
+static double power_operations(const pe_problem *p)
+{
+    return 2.0 * (double)p->H * (double)(p->Lq + p->Lk - 1);
+}
+
 const pe_encoding pe_kerple_log = {
     .info =
         {
@@ -147,9 +158,10 @@ const pe_encoding pe_kerple_log = {
             .param_count = PE_ROWS(log_params),
             .by_distance = 1,
         },
-    .examples = log_examples,
-    .init     = init,
-    .terms    = log_terms,
+    .examples   = log_examples,
+    .operations = log_operations,
+    .init       = init,
+    .terms      = log_terms,
 };
 
 const pe_encoding pe_kerple_power = {
@@ -165,7 +177,8 @@ const pe_encoding pe_kerple_power = {
             .param_count = PE_ROWS(power_params),
             .by_distance = 1,
         },
-    .examples = power_examples,
-    .init     = init,
-    .terms    = power_terms,
+    .examples   = power_examples,
+    .operations = power_operations,
+    .init       = init,
+    .terms      = power_terms,
 };

@@ -70,6 +70,13 @@ static void terms(const pe_problem *p, pe_terms *s)
     s->bias  = (pe_by_distance){.fill = fill};
 }
 
+/* For each distance the sum of cosines, three for each wave, which all heads share; each divides it. */
+static double operations(const pe_problem *p)
+{
+    const double waves = (double)(p->set[D_BAR].integer / 2);
+    return (double)(p->Lq + p->Lk - 1) * (3 * waves + 1 + (double)p->H);
+}
+
 const pe_encoding pe_sandwich = {
     .info =
         {
@@ -83,7 +90,8 @@ const pe_encoding pe_sandwich = {
             .setting_count = PE_ROWS(settings),
             .by_distance   = 1,
         },
-    .examples = examples,
-    .check    = check,
-    .terms    = terms,
+    .examples   = examples,
+    .operations = operations,
+    .check      = check,
+    .terms      = terms,
 };

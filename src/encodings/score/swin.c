@@ -36,6 +36,9 @@
 
 enum { WINDOW }; /* the first setting of both */
 
+/* The smallest square window with room for Lk tokens. */
+#define A_SQUARE "window=floor(sqrt(Lk-1))+1xfloor(sqrt(Lk-1))+1"
+
 static posenc_status check_pair_of_numbers(const char *name, const char *setting, const pe_value *value,
                                            posenc_error *err)
 {
@@ -152,6 +155,7 @@ const pe_encoding pe_swin = {
             .params        = params,
             .param_count   = PE_ROWS(params),
             .row_limit     = "window",
+            .at_length     = A_SQUARE,
         },
     .model    = "window=4*Lx2 sigma=0.1",
     .examples = examples,
@@ -374,6 +378,16 @@ static void terms_v2(const pe_problem *p, pe_terms *s)
     s->prepare = (pe_preparation){.fill = unit_rows, .fold = unit_rows_back, .width = p->D, .sharp = 1};
 }
 
+/* The network for each offset of the window, and what it sees of an axis (five each); unit rows of queries and keys. */
+static double operations_v2(const pe_problem *p)
+{
+    const double width = p->set[MLP_WIDTH].real, H = (double)p->H;
+    const double down = (double)offsets(p, 0), across = (double)offsets(p, 1);
+    const double rows = H * (double)p->Lq + (double)(p->G * p->Lk);
+    return down * across * (5 * width + H * (2 * width + 4)) + 5 * (down + across) +
+           rows * (3 * (double)p->D + 2);
+}
+
 const pe_encoding pe_swin_v2 = {
     .info =
         {
@@ -388,9 +402,11 @@ const pe_encoding pe_swin_v2 = {
             .params        = params_v2,
             .param_count   = PE_ROWS(params_v2),
             .row_limit     = "window",
+            .at_length     = A_SQUARE,
         },
     .model       = "window=4*Lx2 pretrained_window=floor(L/2)x2 mlp_width=32 sigma=0.5",
     .examples    = examples_v2,
+    .operations  = operations_v2,
     .check       = check_v2,
     .init        = init_v2,
     .terms       = terms_v2,

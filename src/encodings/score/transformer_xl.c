@@ -160,6 +160,13 @@ static void terms(const pe_problem *p, pe_terms *s)
     s->A     = (pe_by_distance){.fill = fill, .fold = fold};
 }
 
+/* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
+static double operations(const pe_problem *p)
+{
+    const double d = (double)p->set[D_MODEL].integer;
+    return (double)(p->Lq + p->Lk - 1) * (1.5 * d + 2 * d * (double)(p->H * p->D));
+}
+
 const pe_encoding pe_transformer_xl = {
     .info =
         {
@@ -175,11 +182,12 @@ const pe_encoding pe_transformer_xl = {
             .param_count   = PE_ROWS(params),
             .by_distance   = 1,
         },
-    .model    = "sigma=1/sqrt(d_model)",
-    .examples = examples,
-    .check    = check,
-    .init     = init,
-    .terms    = terms,
+    .model      = "sigma=1/sqrt(d_model)",
+    .examples   = examples,
+    .operations = operations,
+    .check      = check,
+    .init       = init,
+    .terms      = terms,
 };
 
 static void xlnet_terms(const pe_problem *p, pe_terms *s)
@@ -213,9 +221,10 @@ const pe_encoding pe_xlnet = {
             .param_count   = PE_ROWS(xlnet_params),
             .by_distance   = 1,
         },
-    .model    = "sigma=1/sqrt(d_model)",
-    .examples = xlnet_examples,
-    .check    = check,
-    .init     = init,
-    .terms    = xlnet_terms,
+    .model      = "sigma=1/sqrt(d_model)",
+    .examples   = xlnet_examples,
+    .operations = operations,
+    .check      = check,
+    .init       = init,
+    .terms      = xlnet_terms,
 };

@@ -1,1 +1,1 @@
-posenc properties swin
+posenc properties swin --set window=7x7

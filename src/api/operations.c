@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * operations.c: what an encoding costs, counted from its formulas
+ *
+ * Two halves. A room counts what its own formulas cost (pe_encoding.operations): a row of sines, the steps of a solver, a
+ * network of the distance. Here the machines' half is counted from the same members that they read: adding rows, turning
+ * pairs, meeting a table by distance, adding a bias. Queries meet a table of R rows with R products each, however many keys
+ * there are; a table without an end has a row for each key that a query sees.
+ *
+ * It is a count of the formulas, not of instructions: a machine may do with less (fire's network is a broken line to it),
+ * and a function counts as one operation, though a sine takes longer than a sum.
+ */
+#include "api/objects.h"
+
+/* The sizes as numbers that may be multiplied without a thought of overflow. */
+typedef struct sizes {
+    double H, G, Lq, Lk, D, Dv, pairs; /* pairs: of a query and a key, in all heads */
+} sizes;
+
+static sizes sizes_of(const posenc_dims *d)
+{
+    const double H = (double)d->H, Lq = (double)d->Lq, Lk = (double)d->Lk;
+    return (sizes){H, (double)d->G, Lq, Lk, (double)d->D, (double)d->Dv, H * Lq * Lk};
+}
+
+static double rooms(const posenc_plan *plan)
+{
+    double sum = 0;
+    for (int place = 0; place < POSENC_PLACES; place++) {
+        const pe_resolved *part = &plan->parts[place];
+        if (part->room && part->room->operations)
+            sum += part->room->operations(&part->problem);
+    }
+    return sum;
+}
+
+/* y = x + row */
+static double rows(const posenc_plan *plan)
+{
+    return (double)plan->dims.Lq * (double)posenc_row_width(plan);
+}
+
+/* For each position and pair an angle, its cosine and sine; six for each pair of channels of a query or key. With growth
+   queries and keys have factors of their own: an exponent, its power, two products. */
+static double turns(const posenc_plan *plan, const sizes *n)
+{
+    const double M = (double)plan->turn.M, growth = plan->turn.growth ? 4 * (n->Lq + n->Lk) : 0;
+    return M * (3 * n->Lk + growth + 6 * (n->H * n->Lq + n->G * n->Lk));
+}
+
+/* Rows of a member that one side meets, at most one for each of the `others`. */
+static double rows_met(const pe_by_distance *m, double others)
+{
+    const double ends = m->clipped ? (double)(m->high - m->low + 1) : others;
+    return ends < others ? ends : others;
+}
+
+/* Products of a vector with the rows it meets (2 D - 1 each), and their sum with the score of each pair. */
+static double vectors(const posenc_plan *plan, const sizes *n)
+{
+    const pe_terms *s    = &plan->terms;
+    const double    each = 2 * n->D - 1;
+    double          sum  = 0;
+    if (pe_has(s, PE_A))
+        sum += n->H * n->Lq * rows_met(&s->A, n->Lk) * each + n->pairs;
+    if (pe_has(s, PE_B))
+        sum += n->H * n->Lk * rows_met(&s->B, n->Lq) * each + n->pairs;
+    if (s->G != PE_NONE)
+        sum += n->H * n->Lq * 2 * each + n->pairs;
+    return sum;
+}
+
+/* Weights of one row are added up before they meet it, where several keys share it. */
+static double values(const posenc_plan *plan, const sizes *n)
+{
+    if (!pe_has(&plan->terms, PE_R))
+        return 0;
+    const double met = rows_met(&plan->terms.r, n->Lk);
+    return n->H * n->Lq * 2 * n->Dv * met + (met < n->Lk ? n->pairs : 0);
+}
+
+/* u, w and us, each added to every query; a bias, a gate, and what a hook gives, for each pair. A hook for tokens that stand
+   apart takes the place of the bias. */
+static double numbers(const posenc_plan *plan, const sizes *n)
+{
+    const pe_terms *s       = &plan->terms;
+    const int       vectors = (s->u != PE_NONE) + (s->w != PE_NONE) + (s->us != PE_NONE);
+    const int       scalars = pe_has(s, PE_BIAS) + pe_has(s, PE_GATE) + (s->hook.visit && !s->hook.apart);
+    return vectors * n->H * n->Lq * n->D + scalars * n->pairs;
+}
+
+/* Longer queries and keys have longer products; two forms are two products and a modulus. */
+static double products(const posenc_plan *plan, const sizes *n)
+{
+    const pe_preparation *prepare = &plan->terms.prepare;
+    if (!prepare->fill)
+        return 0;
+    const double width = (double)prepare->width, more = 2 * (width - n->D) * n->pairs;
+    return prepare->forms > 1 ? more + (2 * width + 4) * n->pairs : more;
+}
+
+double posenc_plan_operations(const posenc_plan *plan)
+{
+    const sizes n = sizes_of(&plan->dims);
+    return rooms(plan) + rows(plan) + turns(plan, &n) + vectors(plan, &n) + values(plan, &n) +
+           numbers(plan, &n) + products(plan, &n);
+}
