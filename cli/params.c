@@ -6,15 +6,50 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The file's array for parameter `name`, no data if it has none. */
-static posenc_tensor given_param(cli_inputs *in, const char *name, posenc_dtype dtype,
-                                 const posenc_tensor *must_be)
+/* The only part of e; NULL if there are several. */
+static const posenc_encoding_info *only_part(const posenc_encoding *e)
 {
-    char              prefixed[160], is[CLI_SHAPE_TEXT], must[CLI_SHAPE_TEXT];
-    const char *const names[] = {name, prefixed, NULL};
-    const int32_t     ndim    = must_be->ndim;
-    snprintf(prefixed, sizeof prefixed, "par_%s", name);
-    const posenc_tensor found = cli_inputs_find(in, names), t = cli_with_axes(found, ndim);
+    const posenc_encoding_info *only = NULL;
+    for (int place = 0; place < POSENC_PLACES; place++) {
+        const posenc_encoding_info *part = posenc_encoding_part(e, (posenc_place)place);
+        if (part && only)
+            return NULL;
+        only = part ? part : only;
+    }
+    return only;
+}
+
+void cli_param_names_of(cli_param_names *names, const posenc_encoding *e, const char *name)
+{
+    const posenc_encoding_info *only  = only_part(e);
+    int                         count = 0;
+    for (int prefixed = 0; prefixed < 2; prefixed++)
+        for (int qualified = 0; qualified <= (only != NULL); qualified++) {
+            snprintf(names->text[count], CLI_PARAM_TEXT, "%s%s%s%s", prefixed ? "par_" : "",
+                     qualified ? only->name : "", qualified ? "." : "", name);
+            names->list[count] = names->text[count];
+            count++;
+        }
+    names->list[count] = NULL;
+}
+
+int cli_is_param(const posenc_encoding *e, const char *name)
+{
+    for (int i = 0; i < posenc_param_count(e); i++)
+        if (!strcmp(posenc_param_name(e, i), name))
+            return 1;
+    return 0;
+}
+
+/* The file's array for parameter `name`, no data if it has none. */
+static posenc_tensor given_param(cli_inputs *in, const posenc_encoding *e, const char *name,
+                                 posenc_dtype dtype, const posenc_tensor *must_be)
+{
+    char            is[CLI_SHAPE_TEXT], must[CLI_SHAPE_TEXT];
+    cli_param_names names;
+    const int32_t   ndim = must_be->ndim;
+    cli_param_names_of(&names, e, name);
+    const posenc_tensor found = cli_inputs_find(in, names.list), t = cli_with_axes(found, ndim);
     if (!t.data)
         return t;
     if (t.ndim != ndim || memcmp(t.shape, must_be->shape, (size_t)ndim * sizeof *t.shape))
@@ -55,7 +90,7 @@ int cli_params_make(cli_params *p, cli_inputs *in, const posenc_encoding *e, con
     if (make_initial(p, in, e, dims, dtype))
         return in->status;
     for (int i = 0; i < count && !in->status; i++) {
-        const posenc_tensor given = given_param(in, posenc_param_name(e, i), dtype, &p->tensors[i]);
+        const posenc_tensor given = given_param(in, e, posenc_param_name(e, i), dtype, &p->tensors[i]);
         p->is_initial[i]          = !given.data;
         if (given.data)
             p->tensors[i] = given;
