@@ -119,7 +119,8 @@ static void print_settings(const char *head, const posenc_setting_info *settings
     rows[0] = (row){{"NAME", "TYPE", "DEFAULT", "RANGE", "MEANING"}};
     for (int i = 0; i < count; i++) {
         const char *range = range_cell(&settings[i], prose[i]);
-        rows[i + 1] = (row){{settings[i].name, settings[i].type, or_dash(settings[i].standard), range, prose[i]}};
+        rows[i + 1] =
+            (row){{settings[i].name, settings[i].type, or_dash(settings[i].standard), range, prose[i]}};
     }
     print_table(rows, count + 1, 5, 2);
 }
