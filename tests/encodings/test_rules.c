@@ -123,6 +123,29 @@ static void deberta_s_clip_first_moves_the_far_future_alone(void **state)
     array_free(&S[0]), array_free(&S[1]);
 }
 
+/* ---- DeBERTa: with log buckets the tables have a row for each bucket, however short the distances are ---- */
+
+static void deberta_has_as_many_rows_as_buckets(void **state)
+{
+    enum { L = 7, D = 1, BUCKETS = 8 };
+    attention_case c = small_case("deberta[max_relative_positions=6:position_buckets=8:terms=c2p]", L, D);
+    (void)state;
+    assert_int_equal(c.params[0].count, 2 * BUCKETS * D);
+    set_all(&c.q, 1);
+    set_all(&c.k, 0);
+    for (int64_t row = 0; row < c.params[0].count; row++)
+        c.params[0].wide[row] = (double)row;
+    array S = scores_of(&c, POSENC_REFERENCE);
+    for (int64_t j = 0; j < L;
+         j++) { /* query L-1: buckets 0 .. 4 of distances up to half, ln(5/4)/ln(5/4) * 3 + 4 of 5 */
+        const int64_t t = L - 1 - j, bucket = t < 5 ? t : t == 5 ? 7 : 8;
+        const double  row = (double)(bucket < BUCKETS ? bucket + BUCKETS : 2 * BUCKETS - 1);
+        assert_near(score(&S, L - 1, j), row / sqrt(2.0));
+    }
+    array_free(&S);
+    case_free(&c);
+}
+
 /* ---- Transformer-XL limits distances into the past alone, XLNet both ---- */
 
 /* scale * q.r_t at distance t (k = 0, one query direction), for t = -(L-1) .. L-1. */
@@ -264,6 +287,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kerple_s_parameters_are_limited_and_go_on_learning),
         cmocka_unit_test(deberta_s_clip_first_moves_the_far_future_alone),
+        cmocka_unit_test(deberta_has_as_many_rows_as_buckets),
         cmocka_unit_test(clamp_len_leaves_the_future_to_transformer_xl_and_limits_it_for_xlnet),
         cmocka_unit_test(a_complex_product_of_zero_scores_zero_and_turns_nothing),
         cmocka_unit_test(a_distance_on_a_grid_counts_rows_by_its_columns),

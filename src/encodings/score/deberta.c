@@ -16,7 +16,7 @@
  * are models of the code. As P is shared by the two terms, the two conventions are different models.
  *
  * v1 clips at span = max_relative_positions; v2 and v3 have log buckets: position_buckets on each side, so span is their
- * number. Microsoft limits the distance before it finds the bucket, Hugging Face does not; they differ in one row, at
+ * number, also where max_relative_positions is less. Microsoft limits the distance before it finds the bucket, Hugging Face does not; they differ in one row, at
  * the far end of the future: clip_first. The terms carry the same scale as the content, which counts them.
  * The model is an encoder; nothing forbids a causal mask.
  */
@@ -32,8 +32,8 @@ static const posenc_setting_info settings[] = {
     {"max_relative_positions", "integer", "512", "1..1048576", "the farthest distance that is told apart"},
     {"position_buckets", "integer", "", "2..1048576",
      "log buckets on each side (v2, v3); absent: each distance its own row"},
-    {"span", "integer", "min(max_relative_positions,position_buckets)", "1..1048576",
-     "k: half the rows of the tables"},
+    {"span", "integer", "first(position_buckets,max_relative_positions)", "1..1048576",
+     "k: half the rows of the tables; the number of buckets where it is given"},
     {"clip_first", "flag", "no", "yes|no",
      "limit the distance before its bucket, as Microsoft's code; no: as Hugging Face"},
     {"p2c_index", "word", "code", "code|paper",
