@@ -282,6 +282,83 @@ static void the_factor_of_the_cosine_stops_at_its_limit_and_learns_no_more(void 
     case_free(&c);
 }
 
+/* ---- what each encoding says of its scores ---- */
+
+static const posenc_dims four_of_sixteen = {
+    .B = 1, .H = 1, .G = 1, .Lq = 4, .Lk = 4, .D = 8, .Dv = 8, .d_model = 8, .L = 16};
+
+/* Scores of queries and keys at four positions. */
+static array scores_at(const char *spec, int64_t pos[4])
+{
+    attention_case c = case_make(spec, four_of_sixteen, 1);
+    c.q_pos          = c.k_pos =
+        posenc_positions_array(posenc_tensor_contiguous(pos, POSENC_I64, 1, (const int64_t[]){4}));
+    array S = scores_of(&c, POSENC_REFERENCE);
+    case_free(&c);
+    return S;
+}
+
+static int64_t in_a_row[] = {0, 1, 2, 3}, two_together[] = {0, 1, 1, 2};
+
+/* Are the scores of SPEC those with this scale, up to rounding? */
+static int has_scale(const char *name, const char *settings, const char *scale)
+{
+    char plain[128], scaled[160];
+    snprintf(plain, sizeof plain, "%s[%s]", name, settings);
+    snprintf(scaled, sizeof scaled, "%s[%s%sscale=%s]", name, settings, *settings ? ":" : "", scale);
+    array        S = scores_at(plain, in_a_row), T = scores_at(scaled, in_a_row);
+    const double off = largest(&S, &T), size = largest(&S, NULL);
+    array_free(&S), array_free(&T);
+    return off <= 1e-14 * size;
+}
+
+/* An expression is tried as it stands, and doubled so that a difference would be seen; words are tried below. */
+static void the_standard_scale_is_the_one_that_is_stated(void **state)
+{
+    int words = 0;
+    (void)state;
+    for (int i = 0; i < posenc_encoding_count(); i++) {
+        const posenc_encoding_info *info = posenc_encoding_info_at(i);
+        const char                 *text = info->scale ? info->scale : "1/sqrt(D)";
+        char                        doubled[80];
+        snprintf(doubled, sizeof doubled, "2*%s", text);
+        if (info->place != POSENC_SCORE) {
+            assert_null(info->scale);
+            continue;
+        }
+        if (strchr(text, ' ')) {
+            words++;
+            continue;
+        }
+        if (!has_scale(info->name, "", text) || has_scale(info->name, "", doubled))
+            fail_msg("%s does not have the scale %s", info->name, text);
+    }
+    assert_int_equal(words, 2);
+    assert_true(has_scale("swin_v2", "", "1") && !has_scale("swin_v2", "", "2"));
+    assert_true(has_scale("deberta", "terms=c2p:p2c", "1/sqrt(3*D)"));
+    assert_true(has_scale("deberta", "terms=c2p", "1/sqrt(2*D)"));
+    assert_true(!has_scale("deberta", "terms=p2c", "1/sqrt(3*D)"));
+}
+
+/* Those that say so see no positions: the same tokens elsewhere have the same scores. All others see them. */
+static void positions_matter_to_all_but_those_that_say_otherwise(void **state)
+{
+    (void)state;
+    for (int i = 0; i < posenc_encoding_count(); i++) {
+        const posenc_encoding_info *info = posenc_encoding_info_at(i);
+        if (info->place != POSENC_SCORE) {
+            assert_null(info->sees);
+            continue;
+        }
+        array     row = scores_at(info->name, in_a_row), other = scores_at(info->name, two_together);
+        const int moved = largest(&row, &other) > 1e-6;
+        if (moved == (info->sees != NULL))
+            fail_msg("%s: scores %s with the positions, but they see %s", info->name,
+                     moved ? "change" : "do not change", info->sees ? info->sees : "distances or positions");
+        array_free(&row), array_free(&other);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,6 +370,8 @@ int main(void)
         cmocka_unit_test(a_distance_on_a_grid_counts_rows_by_its_columns),
         cmocka_unit_test(the_class_token_is_known_by_its_position),
         cmocka_unit_test(the_factor_of_the_cosine_stops_at_its_limit_and_learns_no_more),
+        cmocka_unit_test(the_standard_scale_is_the_one_that_is_stated),
+        cmocka_unit_test(positions_matter_to_all_but_those_that_say_otherwise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -249,6 +249,7 @@ const pe_encoding pe_deberta = {
             .params        = params,
             .param_count   = PE_ROWS(params),
             .by_distance   = 1,
+            .scale         = "1/sqrt(D*(1+number of terms))",
         },
     .model    = "max_relative_positions=floor(L/2) projected=no sigma=1/sqrt(d_model)",
     .examples = examples,

@@ -388,6 +388,7 @@ const pe_encoding pe_swin_v2 = {
             .params        = params_v2,
             .param_count   = PE_ROWS(params_v2),
             .row_limit     = "window",
+            .scale         = "1, on unit vectors",
         },
     .model       = "window=4*Lx2 pretrained_window=floor(L/2)x2 mlp_width=32 sigma=0.5",
     .examples    = examples_v2,

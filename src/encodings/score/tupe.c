@@ -463,6 +463,7 @@ const pe_encoding pe_tupe = {
             .setting_count = PE_ROWS(settings),
             .params        = params,
             .param_count   = PE_ROWS(params),
+            .scale         = "1/sqrt(2*D)",
             .row_limit     = "rows",
         },
     .model       = "rows=8*L+1 cls=no relative=yes max_distance=L+8 sigma=1/sqrt(d_model)",
