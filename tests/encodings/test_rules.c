@@ -21,6 +21,9 @@ static attention_case small_case(const char *spec, int64_t L, int64_t D)
     return case_make(spec, dims, 1);
 }
 
+static const posenc_dims four_of_sixteen = {
+    .B = 1, .H = 1, .G = 1, .Lq = 4, .Lk = 4, .D = 8, .Dv = 8, .d_model = 8, .L = 16};
+
 static array scores_of(const attention_case *c, posenc_executor executor)
 {
     const int      wide    = executor == POSENC_REFERENCE;
@@ -144,6 +147,177 @@ static void deberta_has_as_many_rows_as_buckets(void **state)
     }
     array_free(&S);
     case_free(&c);
+}
+
+/* ---- DeBERTa from its table on: LayerNorm, projections and biases of the released models ---- */
+
+/* The table of parameter `name`. */
+static array *param_of(attention_case *c, const char *name)
+{
+    for (int i = 0; i < c->param_count; i++)
+        if (!strcmp(posenc_param_name(c->e, i), name))
+            return &c->params[i];
+    return NULL;
+}
+
+/* LayerNorm(P) W^T + b as one writes it down; without a norm or bias those steps are left out. [rows,D] of one head. */
+static void project_table(attention_case *c, const char *weight, const char *bias, double to[])
+{
+    const array *P = param_of(c, "P"), *W = param_of(c, weight), *b = param_of(c, bias),
+                *ln_w = param_of(c, "ln_w"), *ln_b = param_of(c, "ln_b");
+    const int64_t n = P->shape[1], D = c->dims.D;
+    for (int64_t x = 0; x < P->shape[0]; x++) {
+        double mean = 0, squares = 0, row[16];
+        for (int64_t m = 0; m < n; m++) {
+            mean += P->wide[x * n + m] / (double)n;
+            squares += P->wide[x * n + m] * P->wide[x * n + m] / (double)n;
+        }
+        for (int64_t m = 0; m < n; m++)
+            row[m] = !ln_w
+                         ? P->wide[x * n + m]
+                         : (P->wide[x * n + m] - mean) / sqrt(squares - mean * mean + 1e-7) * ln_w->wide[m] +
+                               ln_b->wide[m];
+        for (int64_t d = 0; d < D; d++) {
+            to[x * D + d] = b ? b->wide[d] : 0;
+            for (int64_t m = 0; m < n; m++)
+                to[x * D + d] += row[m] * W->wide[d * n + m];
+        }
+    }
+}
+
+static void deberta_refuses_what_is_for_its_own_projection_without_one(void **state)
+{
+    static const char *const settings[] = {"biases=query", "biases=both", "norm_rel_ebd=yes"};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        posenc_options   options = posenc_options_default();
+        posenc_encoding *e;
+        posenc_plan     *plan;
+        posenc_error     err;
+        assert_int_equal(posenc_encoding_create(&e, "deberta", settings[i], &err), POSENC_OK);
+        assert_int_equal(posenc_plan_create(&plan, e, &four_of_sixteen, &options, &err), POSENC_SETTING);
+        assert_non_null(strstr(err.message, i < 2 ? "biases is" : "norm_rel_ebd=yes is"));
+        assert_non_null(strstr(err.message, "add projected=no"));
+        posenc_encoding_free(e);
+    }
+}
+
+static void deberta_projects_its_table_as_the_released_models_do(void **state)
+{
+    static const struct {
+        const char *settings;
+        int         count; /* P, W_kr, W_qr and so many more */
+    } rows[] = {
+        {"biases=none", 3}, {"biases=query", 4}, {"biases=both", 5}, {"biases=both:norm_rel_ebd=yes", 7}};
+    enum { L = 6, D = 4, SPAN = 3 };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char   spec[128];
+        double K[2 * SPAN * D], Q[2 * SPAN * D];
+        snprintf(spec, sizeof spec, "deberta[span=3:projected=no:sigma=1:%s]", rows[i].settings);
+        attention_case c = small_case(spec, L, D);
+        assert_int_equal(c.param_count, rows[i].count);
+        assert_true(i != 1 || (param_of(&c, "b_qr") && !param_of(&c, "b_kr")));
+        project_table(&c, "W_kr", "b_kr", K);
+        project_table(&c, "W_qr", "b_qr", Q);
+        array S = scores_of(&c, POSENC_REFERENCE);
+        for (int64_t at = 0; at < L * L; at++) {
+            const int64_t i0 = at / L, j = at % L, t = i0 - j + SPAN, x = t < 0 ? 0 : t > 5 ? 5 : t;
+            double        sum = 0;
+            for (int64_t d = 0; d < D; d++)
+                sum += c.q.wide[i0 * D + d] * (c.k.wide[j * D + d] + K[x * D + d]) +
+                       c.k.wide[j * D + d] * Q[x * D + d];
+            assert_near(score(&S, i0, j), sum / sqrt(3.0 * D));
+        }
+        array_free(&S);
+        case_free(&c);
+    }
+}
+
+/* ---- Shaw: beyond the table either its last row or nothing, for keys and for values ---- */
+
+static void shaw_repeats_its_last_row_or_adds_nothing(void **state)
+{
+    static const char *const specs[] = {"shaw[min_distance=-2:max_distance=1]",
+                                        "shaw[min_distance=-2:max_distance=1:beyond=zero]"};
+    enum { L = 7, D = 4 };
+    (void)state;
+    for (int zero = 0; zero < 2; zero++)
+        for (int wide = 0; wide < 2; wide++) {
+            attention_case c = small_case(specs[zero], L, D);
+            set_all(&c.k, 0), set_all(&c.v, 0), set_all(&c.q, 0);
+            for (int64_t x = 0; x < c.params[0].count; x++)
+                array_set(&c.params[0], x, x % D ? 0 : (double)(x / D + 1)),
+                    array_set(&c.params[1], x, (double)(x / D + 1));
+            attention_result r = case_run(&c, wide); /* q = 0: all keys weigh the same */
+            for (int64_t i = 0; i < L; i++)
+                array_set(&c.q, i * D, 1);
+            array S = scores_of(&c, POSENC_REFERENCE);
+            for (int64_t i = 0; i < L; i++) {
+                double sum = 0;
+                for (int64_t j = 0; j < L; j++) {
+                    const int64_t x      = j - i < -2 ? -2 : j - i > 1 ? 1 : j - i;
+                    const double  number = zero && x != j - i ? 0 : (double)(x + 3);
+                    assert_near(score(&S, i, j), number / 2);
+                    sum += number / L;
+                }
+                assert_true(fabs((wide ? r.o.wide[i * D] : (double)r.o.narrow[i * D]) - sum) <= 2e-6 * sum);
+            }
+            array_free(&S);
+            result_free(&r);
+            case_free(&c);
+        }
+}
+
+/* ---- how tables start where papers and released code disagree ---- */
+
+static attention_case untouched(const char *spec, int64_t L, int64_t D)
+{
+    attention_case c = small_case(spec, L, D);
+    posenc_tensor  params[CASE_PARAMS];
+    posenc_error   err;
+    for (int i = 0; i < c.param_count; i++)
+        params[i] = array_tensor(&c.params[i], 1);
+    assert_int_equal(posenc_param_init(c.e, &c.dims, params, 3, &err), POSENC_OK);
+    return c;
+}
+
+static void nezha_s_sinusoids_are_of_the_distance_or_of_the_row(void **state)
+{
+    enum { L = 9, D = 4, MOST = 3 };
+    (void)state;
+    for (int by_row = 0; by_row < 2; by_row++) {
+        char spec[96];
+        snprintf(spec, sizeof spec, "shaw[max_relative=%d:table=sinusoidal:sinusoid_of=%s]", MOST,
+                 by_row ? "row" : "distance");
+        attention_case c = untouched(spec, L, D);
+        for (int64_t x = 0; x < 2 * MOST + 1; x++)
+            for (int64_t d = 0; d < D; d++) {
+                const double angle = (double)(by_row ? x : x - MOST) * pow(10000, -(double)(d - d % 2) / D);
+                assert_near(c.params[0].wide[x * D + d], d % 2 ? cos(angle) : sin(angle));
+                assert_near(c.params[1].wide[x * D + d], d % 2 ? cos(angle) : sin(angle));
+            }
+        case_free(&c);
+    }
+}
+
+static void urpe_s_factors_start_at_one_or_at_random(void **state)
+{
+    enum { L = 512, D = 2 };
+    attention_case ones = untouched("urpe", L, D), normal = untouched("urpe[init=normal:sigma=0.3]", L, D);
+    double         mean = 0, squares = 0;
+    const array   *c = &normal.params[1];
+    (void)state;
+    for (int64_t x = 0; x < c->count; x++) {
+        assert_true(ones.params[1].wide[x] == 1);
+        mean += c->wide[x] / (double)c->count;
+        squares += c->wide[x] * c->wide[x] / (double)c->count;
+    }
+    assert_int_equal(c->count, 2 * L);
+    assert_true(fabs(mean) <= 5 * 0.3 / sqrt(2.0 * L));
+    assert_true(fabs(sqrt(squares) - 0.3) <= 5 * 0.3 / sqrt(4.0 * L));
+    assert_true(largest(c, &normal.params[0]) > 0.3); /* numbers of its own */
+    case_free(&ones), case_free(&normal);
 }
 
 /* ---- Transformer-XL limits distances into the past alone, XLNet both ---- */
@@ -284,9 +458,6 @@ static void the_factor_of_the_cosine_stops_at_its_limit_and_learns_no_more(void 
 
 /* ---- what each encoding says of its scores ---- */
 
-static const posenc_dims four_of_sixteen = {
-    .B = 1, .H = 1, .G = 1, .Lq = 4, .Lk = 4, .D = 8, .Dv = 8, .d_model = 8, .L = 16};
-
 /* Scores of queries and keys at four positions. */
 static array scores_at(const char *spec, int64_t pos[4])
 {
@@ -365,6 +536,11 @@ int main(void)
         cmocka_unit_test(kerple_s_parameters_are_limited_and_go_on_learning),
         cmocka_unit_test(deberta_s_clip_first_moves_the_far_future_alone),
         cmocka_unit_test(deberta_has_as_many_rows_as_buckets),
+        cmocka_unit_test(deberta_refuses_what_is_for_its_own_projection_without_one),
+        cmocka_unit_test(deberta_projects_its_table_as_the_released_models_do),
+        cmocka_unit_test(shaw_repeats_its_last_row_or_adds_nothing),
+        cmocka_unit_test(nezha_s_sinusoids_are_of_the_distance_or_of_the_row),
+        cmocka_unit_test(urpe_s_factors_start_at_one_or_at_random),
         cmocka_unit_test(clamp_len_leaves_the_future_to_transformer_xl_and_limits_it_for_xlnet),
         cmocka_unit_test(a_complex_product_of_zero_scores_zero_and_turns_nothing),
         cmocka_unit_test(a_distance_on_a_grid_counts_rows_by_its_columns),
