@@ -139,7 +139,8 @@ static int check_places(const job *j)
     for (int place = 0; place < POSENC_PLACES; place++) {
         const posenc_encoding_info *part = posenc_encoding_part(j->e, (posenc_place)place);
         if (part && part->causal_only && !(j->options.mask & POSENC_MASK_CAUSAL))
-            return cli_usage("attend: %s has a meaning with a causal mask only; add --causal", part->name);
+            return cli_usage("attend: %s has a meaning with a causal mask only: %s; add --causal", part->name,
+                             part->why_causal);
     }
     return CLI_DONE;
 }
@@ -162,9 +163,10 @@ static int make_encoding(job *j)
 /* What the arrays of the input say about settings that were not given. */
 static int infer_settings(job *j)
 {
-    char *given = settings_text(j->args), *all = NULL;
+    cli_param_search search = {&j->in, j->e};
+    char            *given = settings_text(j->args), *all = NULL;
     if (given)
-        all = cli_inferred_settings(j->e, cli_at(j->args, 0), given, cli_params_array, &j->in);
+        all = cli_inferred_settings(j->e, cli_at(j->args, 0), given, cli_params_array, &search);
     free(given);
     posenc_encoding_free(j->e);
     j->e = NULL;
@@ -283,10 +285,12 @@ static posenc_tensor whole_array(job *j, const char *const *names, posenc_dtype 
     return cli_with_axes(cli_inputs_convert(&j->in, dtype, &t), ndim);
 }
 
+/* `pos` is for both, unless it is a parameter (tupe). */
 static void read_positions(job *j)
 {
-    static const char *const q[] = {"q_pos", "in_q_pos", "pos", "in_pos", NULL};
-    static const char *const k[] = {"k_pos", "in_k_pos", "pos", "in_pos", NULL};
+    const char *const   pos     = cli_is_param(j->e, "pos") ? NULL : "pos";
+    const char *const   q[]     = {"q_pos", "in_q_pos", "in_pos", pos, NULL};
+    const char *const   k[]     = {"k_pos", "in_k_pos", "in_pos", pos, NULL};
     const posenc_tensor q_array = cli_inputs_positions(&j->in, q), k_array = cli_inputs_positions(&j->in, k);
     j->run.q_pos = posenc_positions_range((double)j->q_offset, 1);
     j->run.k_pos = posenc_positions_range(0, 1);
@@ -537,7 +541,9 @@ const cli_command cli_attend = {
         "t5[max_distance=64]+rope[base=5e5]. Those that act on the embeddings have no place here.\n\n"
         "The input holds q [B,H,Lq,D], k [B,G,Lk,D] and v [B,G,Lk,Dv]; G divides H. It may hold "
         "parameters of the encoding by name (posenc list NAME shows them); positions q_pos and k_pos, or "
-        "pos for both ([L], [B,L] or [B,L,N], whole or real); masks, where 0 forbids: key_allowed [B,Lk], "
+        "pos for both ([L], [B,L] or [B,L,N], whole or real; where the encoding has a parameter pos, as tupe "
+        "has, pos alone is that, and in_pos are positions for both); masks, where 0 forbids: key_allowed "
+        "[B,Lk], "
         "allowed [B,H,Lq,Lk] (B and H may be 1); and segments: q_segments and k_segments, or segment_ids "
         "for both ([B,L], whole numbers). With --grad also dout, the gradient of the output; ones without "
         "it. The names of reference cases are understood too: in_q, in_allow, par_table, gin_do. Complex "
@@ -545,6 +551,7 @@ const cli_command cli_attend = {
         "arrays each, qr and qi, kr and ki, vr and vi; then the results are in two as well. A setting that "
         "is just "
         "an axis of a parameter in the file (mlp_width) need not be given.\n\n"
+        "A parameter may be named with its encoding, tupe.pos, which a combination asks for.\n\n"
         "The output holds out_o, out_lse (natural log of the sum of exp over allowed keys) and with --grad "
         "g_q, g_k, g_v and g_PARAMETER: float64 from the reference executor, float32 from the tiled one.\n\n"
         "A parameter that the input lacks is initialised as its source does it; a warning names it.",

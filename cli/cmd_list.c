@@ -147,6 +147,21 @@ static int print_all(void)
 
 /* ---------------------------------------------------------------- one encoding --------------- */
 
+static const char *what_scores_see(const posenc_encoding_info *info)
+{
+    if (info->sees)
+        return info->sees;
+    return info->by_distance ? "distances alone" : "absolute positions";
+}
+
+/* What products are multiplied by unless the setting says otherwise; NULL where no such product is the encoding's. */
+static const char *standard_scale(const posenc_encoding_info *info)
+{
+    if (info->place != POSENC_SCORE)
+        return NULL;
+    return info->scale ? info->scale : "1/sqrt(D)";
+}
+
 enum { MOST_ROWS = 64 };
 
 static void print_settings(const char *head, const posenc_setting_info *settings, int count)
@@ -218,11 +233,13 @@ static void print_one(const posenc_encoding_info *info)
         {{"paper", or_dash(info->paper)}},
         {{"models", or_dash(info->models)}},
         {{"pictures", or_dash(info->pictures)}},
-        {{"scores see", info->by_distance ? "distances alone" : "absolute positions"}},
+        {{"scores see", what_scores_see(info)}},
         {{"direction", info->causal_only ? "causal only" : "causal or both"}},
+        {{"scale", standard_scale(info)}},
     };
+    const int scaled = standard_scale(info) != NULL;
     printf("%s: %s\n\n", info->name, info->title);
-    print_table(facts, (int)(sizeof facts / sizeof *facts), 2, 2, NARROW);
+    print_table(facts, (int)(sizeof facts / sizeof *facts) - !scaled, 2, 2, NARROW);
     print_settings("Settings (--set NAME=VALUE)", info->settings, info->setting_count);
     const int count = posenc_common_settings(&common);
     if (info->place != POSENC_INPUT) /* they are about scores */
@@ -288,13 +305,15 @@ static json_t *json_one(const posenc_encoding_info *info)
 {
     const posenc_setting_info *common;
     const int                  count = posenc_common_settings(&common);
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o, s:o, s:o}", "name", info->name,
-                     "place", posenc_place_name(info->place), "title", text_or_null(info->title), "paper",
-                     text_or_null(info->paper), "models", text_or_null(info->models), "pictures",
-                     json_pictures(info->pictures), "by_distance", info->by_distance, "causal_only",
-                     info->causal_only, "settings", json_settings(info->settings, info->setting_count),
-                     "common_settings", json_settings(common, count), "params",
-                     json_params(info->params, info->param_count), "examples", json_examples(info->name));
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "name",
+                     info->name, "place", posenc_place_name(info->place), "title", text_or_null(info->title),
+                     "paper", text_or_null(info->paper), "models", text_or_null(info->models), "pictures",
+                     json_pictures(info->pictures), "by_distance", info->by_distance, "scores_see",
+                     what_scores_see(info), "causal_only", info->causal_only, "scale",
+                     text_or_null(standard_scale(info)), "settings",
+                     json_settings(info->settings, info->setting_count), "common_settings",
+                     json_settings(common, count), "params", json_params(info->params, info->param_count),
+                     "examples", json_examples(info->name));
 }
 
 static json_t *json_all(void)

@@ -146,9 +146,10 @@ static char *settings_of(const job *j)
 /* What the arrays of the input say about settings that were not given. */
 static int infer_settings(job *j)
 {
-    char *given = settings_of(j), *all = NULL;
+    cli_param_search search = {&j->in, j->e};
+    char            *given = settings_of(j), *all = NULL;
     if (given)
-        all = cli_inferred_settings(j->e, spec_of(j), given, cli_params_array, &j->in);
+        all = cli_inferred_settings(j->e, spec_of(j), given, cli_params_array, &search);
     free(given);
     return create(j, all);
 }

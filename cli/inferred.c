@@ -36,6 +36,23 @@ static const posenc_encoding_info *owner_of(const posenc_encoding *e, const pose
     return NULL;
 }
 
+static int is_free(const posenc_encoding_info *info, const char *name, const char *type, const char *spec,
+                   const char *given)
+{
+    return is_setting(info, name, type) && !is_said(spec, name) && !is_said(given, name);
+}
+
+/* An axis "grid1*grid2" is the product of a list of two; how it divides an array cannot tell, so it is one column. */
+static void read_column(FILE *to, const posenc_encoding_info *info, const char *axis, int64_t size,
+                        const char *spec, const char *given)
+{
+    char name[64], other[64];
+    int  end = 0;
+    if (sscanf(axis, "%63[a-z_]1*%63[a-z_]2%n", name, other, &end) == 2 && end && !axis[end] &&
+        !strcmp(name, other) && is_free(info, name, "list", spec, given))
+        fprintf(to, " %s.%s=%lldx1", info->name, name, (long long)size);
+}
+
 /* Every axis of the parameter that is a setting nobody has given. Shapes with axes that a flag calls for are left. */
 static void read_axes(FILE *to, const posenc_encoding_info *info, const posenc_param_info *param,
                       const posenc_tensor *array, const char *spec, const char *given)
@@ -50,8 +67,9 @@ static void read_axes(FILE *to, const posenc_encoding_info *info, const posenc_p
         char         name[64];
         const size_t n = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)n, at);
-        if (is_setting(info, name, "integer") && !is_said(spec, name) && !is_said(given, name))
+        if (is_free(info, name, "integer", spec, given))
             fprintf(to, " %s.%s=%lld", info->name, name, (long long)array->shape[axis]);
+        read_column(to, info, name, array->shape[axis], spec, given);
         at += n + (at[n] == ',');
     }
 }
@@ -63,7 +81,7 @@ static void raise_flags(FILE *to, const posenc_encoding_info *info, int alone, c
     for (int i = 0; i < info->param_count; i++) {
         const char *plain = info->params[i].name;
         char        name[128];
-        if (!is_setting(info, plain, "flag") || is_said(spec, plain) || is_said(given, plain))
+        if (!is_free(info, plain, "flag", spec, given))
             continue;
         snprintf(name, sizeof name, "%s%s%s", alone ? "" : info->name, alone ? "" : ".", plain);
         if (find(context, name))

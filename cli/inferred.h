@@ -4,6 +4,7 @@
  *
  * A parameter's axis is often just a setting ("mlp_width,2"): whoever brings the array has said the number. Where the
  * user did not give that setting, it is read off the array, so that parameters of a model need not be described twice.
+ * An axis that is the product of a list of two ("grid1*grid2") is read as one column of as many rows.
  */
 #ifndef CLI_INFERRED_H
 #define CLI_INFERRED_H

@@ -13,15 +13,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int causal_mask(const cli_trial *t)
+{
+    return t->c->causal ? POSENC_MASK_CAUSAL : POSENC_MASK_NONE;
+}
+
 /* A plan of the reference executor for the trial's encoding. NULL after a failure. */
-static posenc_plan *exact_plan(cli_trial *t, const posenc_dims *dims)
+static posenc_plan *exact_plan(cli_trial *t, const posenc_dims *dims, int mask)
 {
     posenc_plan   *plan    = NULL;
     posenc_options options = posenc_options_default();
     posenc_error   err;
     options.executor = POSENC_REFERENCE;
     options.threads  = 1;
-    options.mask     = t->c->causal ? POSENC_MASK_CAUSAL : POSENC_MASK_NONE;
+    options.mask     = mask;
     if (!t->status && posenc_plan_create(&plan, t->e, dims, &options, &err))
         cli_trial_refused(t, &err);
     return plan;
@@ -57,7 +62,7 @@ static posenc_tensor unit_scores(cli_trial *t)
                                    .q_pos  = posenc_positions_range((double)t->c->q_offset, 1),
                                    .k_pos  = posenc_positions_range(0, 1),
                                    .params = t->exact};
-    posenc_plan           *plan = exact_plan(t, &dims);
+    posenc_plan           *plan = exact_plan(t, &dims, causal_mask(t));
     exact_scores(t, plan, &in, &S);
     posenc_plan_free(plan);
     return S;
@@ -124,10 +129,14 @@ static void add_growth(const posenc_tensor *q, const posenc_tensor *S, const pos
         sums[x] += cli_element(q, x / Lk * D + d) * (cli_element(S, x) - cli_element(plain, x));
 }
 
-/* May the query of element x of [B,H,Lq,Lk] see its key? Cases count under a causal mask or none. */
-static int is_allowed(const cli_trial *t, int64_t x)
+/* May the query of element x of [B,H,Lq,Lk] see its key? `allowed` [B or 1, H or 1, Lq, Lk] may have no data. */
+static int is_allowed(const cli_trial *t, const posenc_tensor *allowed, int64_t x)
 {
-    const int64_t j = x % t->dims.Lk, i = x / t->dims.Lk % t->dims.Lq;
+    const int64_t Lk = t->dims.Lk, Lq = t->dims.Lq, j = x % Lk, i = x / Lk % Lq;
+    const int64_t h = allowed->shape[1] > 1 ? x / (Lk * Lq) % t->dims.H : 0;
+    const int64_t b = allowed->shape[0] > 1 ? x / (Lk * Lq * t->dims.H) : 0;
+    if (allowed->data && cli_element(allowed, ((b * allowed->shape[1] + h) * Lq + i) * Lk + j) == 0)
+        return 0;
     return !t->c->causal || j <= i + t->c->q_offset;
 }
 
@@ -149,7 +158,8 @@ static posenc_status compare_positions(cli_trial *t, const posenc_attend_in *in)
     posenc_tensor S     = cli_trial_make(t, POSENC_F64, 4, shape),
                   plain = cli_trial_make(t, POSENC_F64, 4, shape),
                   p = cli_trial_make(t, POSENC_F64, 4, shape), ones = cli_trial_make(t, POSENC_F64, 4, shape);
-    posenc_plan *plan = exact_plan(t, &t->dims);
+    posenc_plan *plan =
+        exact_plan(t, &t->dims, causal_mask(t) | (in->allowed.data ? POSENC_MASK_EXPLICIT : 0));
     exact_scores(t, plan, &exact, &plain);
     for (int64_t d = 0; !t->status && d < t->dims.D; d++) {
         count_in_channel(&E, d);
@@ -162,7 +172,8 @@ static posenc_status compare_positions(cli_trial *t, const posenc_attend_in *in)
     }
     posenc_plan_free(plan);
     for (int64_t x = 0; !t->status && x < cli_element_count(&p); x++)
-        ((double *)p.data)[x] = !is_allowed(t, x) ? 0 : cli_element(&p, x) / cli_element(&ones, x);
+        ((double *)p.data)[x] =
+            !is_allowed(t, &in->allowed, x) ? 0 : cli_element(&p, x) / cli_element(&ones, x);
     cli_trial_compare(t, CLI_OUTPUT, "out_positions", &p, 0);
     return t->status;
 }
@@ -222,7 +233,7 @@ static posenc_status compare_bias_table(cli_trial *t, const posenc_tensor *index
                   table = cli_trial_make(t, POSENC_F64, 2, (const int64_t[2]){offsets, H});
     posenc_attend_in in = none;
     in.q = q, in.k = k;
-    posenc_plan *plan = exact_plan(t, &dims);
+    posenc_plan *plan = exact_plan(t, &dims, causal_mask(t));
     void        *work = t->status ? NULL : cli_trial_workspace(t, plan, POSENC_SCORES);
     if (work && posenc_bias(plan, &in, &bias, work, &err))
         cli_trial_refused(t, &err);

@@ -6,31 +6,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A parameter's names in a file: its own, par_<name>, and in_<name> of reference cases that call it an input. */
-typedef struct spellings {
-    char        prefixed[2][160];
-    const char *names[4];
-} spellings;
-
-static void spell(spellings *s, const char *name)
+/* The only part of e; NULL if there are several. */
+static const posenc_encoding_info *only_part(const posenc_encoding *e)
 {
-    snprintf(s->prefixed[0], sizeof s->prefixed[0], "par_%s", name);
-    snprintf(s->prefixed[1], sizeof s->prefixed[1], "in_%s", name);
-    s->names[0] = name;
-    s->names[1] = s->prefixed[0];
-    s->names[2] = s->prefixed[1];
-    s->names[3] = NULL;
+    const posenc_encoding_info *only = NULL;
+    for (int place = 0; place < POSENC_PLACES; place++) {
+        const posenc_encoding_info *part = posenc_encoding_part(e, (posenc_place)place);
+        if (part && only)
+            return NULL;
+        only = part ? part : only;
+    }
+    return only;
+}
+
+void cli_param_names_of(cli_param_names *names, const posenc_encoding *e, const char *name)
+{
+    const posenc_encoding_info *only     = only_part(e);
+    int                         count    = 0;
+    static const char *const    before[] = {"", "par_", "in_"};
+    for (int prefixed = 0; prefixed < 3; prefixed++)
+        for (int qualified = 0; qualified <= (only != NULL); qualified++) {
+            snprintf(names->text[count], CLI_PARAM_TEXT, "%s%s%s%s", before[prefixed],
+                     qualified ? only->name : "", qualified ? "." : "", name);
+            names->list[count] = names->text[count];
+            count++;
+        }
+    names->list[count] = NULL;
+}
+
+int cli_is_param(const posenc_encoding *e, const char *name)
+{
+    for (int i = 0; i < posenc_param_count(e); i++)
+        if (!strcmp(posenc_param_name(e, i), name))
+            return 1;
+    return 0;
 }
 
 /* The file's array for parameter `name`, no data if it has none. */
-static posenc_tensor given_param(cli_inputs *in, const char *name, posenc_dtype dtype,
-                                 const posenc_tensor *must_be)
+static posenc_tensor given_param(cli_inputs *in, const posenc_encoding *e, const char *name,
+                                 posenc_dtype dtype, const posenc_tensor *must_be)
 {
-    spellings     s;
-    char          is[CLI_SHAPE_TEXT], must[CLI_SHAPE_TEXT];
-    const int32_t ndim = must_be->ndim;
-    spell(&s, name);
-    const posenc_tensor found = cli_inputs_find(in, s.names), t = cli_with_axes(found, ndim);
+    char            is[CLI_SHAPE_TEXT], must[CLI_SHAPE_TEXT];
+    cli_param_names names;
+    const int32_t   ndim = must_be->ndim;
+    cli_param_names_of(&names, e, name);
+    const posenc_tensor found = cli_inputs_find(in, names.list), t = cli_with_axes(found, ndim);
     if (!t.data)
         return t;
     if (t.ndim != ndim || memcmp(t.shape, must_be->shape, (size_t)ndim * sizeof *t.shape))
@@ -71,7 +91,7 @@ int cli_params_make(cli_params *p, cli_inputs *in, const posenc_encoding *e, con
     if (make_initial(p, in, e, dims, dtype))
         return in->status;
     for (int i = 0; i < count && !in->status; i++) {
-        const posenc_tensor given = given_param(in, posenc_param_name(e, i), dtype, &p->tensors[i]);
+        const posenc_tensor given = given_param(in, e, posenc_param_name(e, i), dtype, &p->tensors[i]);
         p->is_initial[i]          = !given.data;
         if (given.data)
             p->tensors[i] = given;
@@ -79,14 +99,14 @@ int cli_params_make(cli_params *p, cli_inputs *in, const posenc_encoding *e, con
     return in->status;
 }
 
-const posenc_tensor *cli_params_array(void *inputs, const char *name)
+const posenc_tensor *cli_params_array(void *search, const char *name)
 {
-    const cli_inputs    *in    = inputs;
-    const posenc_tensor *found = NULL;
-    spellings            s;
-    spell(&s, name);
-    for (int i = 0; s.names[i] && !found; i++)
-        found = posenc_arrays_find(&in->file, s.names[i]);
+    const cli_param_search *where = search;
+    const posenc_tensor    *found = NULL;
+    cli_param_names         names;
+    cli_param_names_of(&names, where->e, name);
+    for (int i = 0; names.list[i] && !found; i++)
+        found = posenc_arrays_find(&where->in->file, names.list[i]);
     return found;
 }
 

@@ -294,9 +294,9 @@ typedef struct posenc_encoding_info {
     int         causal_only; /* has no meaning without a causal mask */
     const char *why_causal;  /* the reason, where causal_only is set; else NULL */
     const char *row_limit;   /* the setting that says how many positions have a row each; NULL: none has */
-    const char *
-        at_length; /* settings that suit Lk positions where the standard ones hold fewer, or use nothing of it; NULL:
-                                the standard ones do */
+    const char *at_length; /* settings that suit Lk positions where the standard ones do not; NULL: they do */
+    const char *scale;     /* score: the standard of the setting scale; NULL: 1/sqrt(D) */
+    const char *sees;      /* what scores see, where positions do not matter; NULL: distances or positions */
     int by_word; /* input: a row belongs to a word too and takes the place of its vector; positions are (id, P) */
 } posenc_encoding_info;
 

@@ -44,6 +44,12 @@ static double least(double a, double b)
     return fmin(a, b);
 }
 
+/* The first that is given: what is absent counts as infinite (settings.h). */
+static double first_given(double a, double b)
+{
+    return isinf(a) ? b : a;
+}
+
 static double root(double a, double b)
 {
     (void)b;
@@ -60,7 +66,7 @@ static const struct {
     const char *name;
     int         arguments;
     double (*apply)(double a, double b);
-} functions[] = {{"min", 2, least}, {"sqrt", 1, root}, {"floor", 1, whole}};
+} functions[] = {{"min", 2, least}, {"first", 2, first_given}, {"sqrt", 1, root}, {"floor", 1, whole}};
 
 /* Behind "name(". */
 static double call(reader *r, const char *name, size_t length)

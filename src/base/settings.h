@@ -7,7 +7,8 @@
  * "word" (one of range, separated by |), "flag" (yes|no), "list" (1 to 8 integers joined by ':', or by 'x' for a grid:
  * "24:20:20", "7x7"; the range is that of each; as a number it is their product), "map" (names of range with an integer each,
  * "a=8:b=4"; items in the order of range, those that are not named as the standard has them). A standard of "" means absent: value.given is 0. A standard may also
- * name settings that stand before it in the table: "-max_relative"; one that is absent counts as infinity.
+ * name settings that stand before it in the table: "-max_relative"; one that is absent counts as infinity, which
+ * "first(buckets,length)" passes over.
  */
 #ifndef PE_BASE_SETTINGS_H
 #define PE_BASE_SETTINGS_H

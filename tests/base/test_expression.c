@@ -58,6 +58,9 @@ static void text_has_the_value_of_its_arithmetic(void **state)
         {"floor(-1/2)", -1},
         {"min(num_buckets,floor(L/4))", 16},
         {"min(min(3,2),1+0)", 1},
+        {"first(1/0,L)", 64},
+        {"first(D,L)", 16},
+        {"first(first(1/0,1/0),3)", 3},
         {"sqrt(sqrt(D))", 2},
         {"L-D*2", 32},
     };
@@ -72,11 +75,11 @@ static void text_has_the_value_of_its_arithmetic(void **state)
 static void what_is_no_expression_is_refused_and_writes_nothing(void **state)
 {
     static const char *const all[] = {
-        "",       " ",       "+",          "1+",        "1 2",    "(1",         "1)",
-        "()",     "2**3",    "L2",         "unknown",   "sqrt",   "sqrt 4",     "sqrt(",
-        "min(1)", "min(1,2", "min(1,2,3)", "sqrt(1,2)", "exp(1)", ".",          "1..2",
-        "#",      "1,2",     "-",          "L(2)",      "1e5e5",  "num_bucket", "num_buckets_",
-        "\xff",
+        "",       " ",        "+",          "1+",        "1 2",    "(1",         "1)",
+        "()",     "2**3",     "L2",         "unknown",   "sqrt",   "sqrt 4",     "sqrt(",
+        "min(1)", "min(1,2",  "min(1,2,3)", "sqrt(1,2)", "exp(1)", ".",          "1..2",
+        "#",      "1,2",      "-",          "L(2)",      "1e5e5",  "num_bucket", "num_buckets_",
+        "\xff",   "first(1)",
     };
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

@@ -229,12 +229,13 @@ static void a_word_of_any_length_has_a_distance(void **state)
 
 /* ---- lists, and standards that follow other settings ---- */
 
-enum { REACH, BACK, LIMIT, NEAR, GRID };
+enum { REACH, BACK, LIMIT, NEAR, EITHER, GRID };
 static const posenc_setting_info linked[] = {
     {"reach", "integer", "8", "0..", "a size"},
     {"back", "integer", "-reach", "..0", "follows the first"},
     {"limit", "integer", "", "1..", "absent: infinite"},
     {"near", "integer", "min(reach,limit)", "0..", "the smaller of two"},
+    {"either", "integer", "first(limit,reach)", "0..", "the limit, where there is one"},
     {"grid", "list", "Lx1", "1..100", "rows and columns"},
     {0},
 };
@@ -247,7 +248,7 @@ static posenc_status resolve_linked(pe_value set[], int row, const char *text, p
 
 static void a_standard_may_follow_settings_before_it(void **state)
 {
-    pe_value     set[5];
+    pe_value     set[GRID];
     posenc_error err;
     (void)state;
     assert_int_equal(resolve_linked(set, REACH, "", &err), POSENC_OK);
@@ -256,9 +257,13 @@ static void a_standard_may_follow_settings_before_it(void **state)
     assert_int_equal(resolve_linked(set, LIMIT, "", &err), POSENC_OK);
     assert_int_equal(resolve_linked(set, NEAR, "", &err), POSENC_OK);
     assert_int_equal(set[NEAR].integer, 8); /* an absent limit is infinite */
-    assert_int_equal(resolve_linked(set, LIMIT, "5", &err), POSENC_OK);
+    assert_int_equal(resolve_linked(set, EITHER, "", &err), POSENC_OK);
+    assert_int_equal(set[EITHER].integer, 8);
+    assert_int_equal(resolve_linked(set, LIMIT, "11", &err), POSENC_OK);
     assert_int_equal(resolve_linked(set, NEAR, "", &err), POSENC_OK);
-    assert_int_equal(set[NEAR].integer, 5);
+    assert_int_equal(set[NEAR].integer, 8);
+    assert_int_equal(resolve_linked(set, EITHER, "", &err), POSENC_OK);
+    assert_int_equal(set[EITHER].integer, 11); /* the first, not the smaller */
     assert_int_equal(resolve_linked(set, REACH, "limit", &err), POSENC_SETTING); /* not one behind it */
 }
 
@@ -269,12 +274,12 @@ static void a_list_holds_its_numbers_and_their_product(void **state)
         int         count;
         int64_t     first, last;
         double      product;
-    } all[]             = {{"", 2, 9, 1, 9},
-                           {"7x5", 2, 7, 5, 35},
-                           {"24:20:20", 3, 24, 20, 9600},
-                           {"3", 1, 3, 3, 3},
-                           {"2*L:1", 2, 18, 1, 18}};
-    pe_value     set[5] = {{0}};
+    } all[]                    = {{"", 2, 9, 1, 9},
+                                  {"7x5", 2, 7, 5, 35},
+                                  {"24:20:20", 3, 24, 20, 9600},
+                                  {"3", 1, 3, 3, 3},
+                                  {"2*L:1", 2, 18, 1, 18}};
+    pe_value     set[GRID + 1] = {{0}};
     posenc_error err;
     double       number;
     (void)state;
@@ -295,7 +300,7 @@ static void a_list_holds_its_numbers_and_their_product(void **state)
 static void a_list_that_is_none_is_refused(void **state)
 {
     static const char *const wrong[] = {"7x", "x7", "7xx7", "a", "0x3", "101", "1.5x2", "1:2:3:4:5:6:7:8:9"};
-    pe_value                 set[5]  = {{0}};
+    pe_value                 set[GRID + 1] = {{0}};
     posenc_error             err;
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)

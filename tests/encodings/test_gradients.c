@@ -57,10 +57,31 @@ static void every_mask_has_the_gradients_of_its_loss(void **state)
         }
 }
 
+/* Settings with parameters, or with a way of reading them, that neither standards nor small models have. */
+static void settings_beside_the_standard_have_the_gradients_of_their_loss(void **state)
+{
+    static const char *const specs[] = {
+        "shaw[max_relative=2:beyond=zero]",
+        "shaw[min_distance=-1:max_distance=0:per_head=yes:beyond=zero]",
+        "deberta[span=3:projected=no:sigma=0.5:biases=query]",
+        "deberta[span=3:projected=no:sigma=0.5:biases=both:terms=c2p]",
+        "deberta[span=3:projected=no:sigma=0.5:norm_rel_ebd=yes]",
+        "deberta[max_relative_positions=6:position_buckets=4:projected=no:sigma=0.5:biases=both:norm_rel_ebd="
+        "yes]",
+        "urpe[index_offset=7:init=normal:sigma=0.5]",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        compare_gradients(specs[i], dims, POSENC_MASK_NONE, i);
+        compare_gradients(specs[i], dims, POSENC_MASK_CAUSAL, i + 50);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_pair_of_attention_encodings_has_the_gradients_of_its_loss),
+        cmocka_unit_test(settings_beside_the_standard_have_the_gradients_of_their_loss),
         cmocka_unit_test(every_mask_has_the_gradients_of_its_loss),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,6 +55,8 @@ static int spec_at(int i, const posenc_dims *dims, char *spec, size_t n)
         "rope[layout=half]+transformer_xl",
         "shaw[max_relative=3]+urpe[rows=1025:index_offset=512]",
         "deberta[max_relative_positions=9:position_buckets=4:p2c_index=paper]",
+        "deberta[span=5:projected=no:sigma=0.2:biases=both:norm_rel_ebd=yes]",
+        "shaw[min_distance=-3:max_distance=2:beyond=zero]",
         "tupe[relative=yes:rows=600:sigma=0.2]",
         "rope+tupe[rows=600:sigma=0.2]"};
     const int count = posenc_encoding_count(), more = sizeof combinations / sizeof *combinations;

@@ -292,6 +292,43 @@ static void a_parameter_left_out_is_initialised_and_named(void **state)
     posenc_arrays_free(&set);
 }
 
+/* tupe's table of positions under each of its names, with more rows than the standard; all but the first beside
+   positions that are those of a range. `pos` alone must not be taken for positions. */
+static void a_parameter_may_have_the_name_of_positions(void **state)
+{
+    static const char *const names[] = {"par_pos", "pos", "tupe.pos", "par_tupe.pos"};
+    static const int64_t     q_pos[] = {0, 1, 2}, k_pos[] = {0, 1, 2, 3, 4}, three[] = {LQ}, five[] = {LK};
+    posenc_arrays            first = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        posenc_arrays        set = made(POSENC_F64);
+        const posenc_tensor *pos = add_filled(&set, names[i], POSENC_F64, (const int64_t[]){1, 1, 9, H * D});
+        *(posenc_tensor *)(uintptr_t)pos =
+            posenc_tensor_contiguous(pos->data, POSENC_F64, 2, (const int64_t[]){9, H * D});
+        for (int64_t x = 0; x < cli_element_count(pos); x++)
+            ((double *)pos->data)[x] = eighth("pos", x);
+        if (i > 0) {
+            add_whole(&set, "q_pos", 1, three, q_pos);
+            add_whole(&set, "in_k_pos", 1, five, k_pos);
+        }
+        write_arrays(&set, "in.npz");
+        posenc_arrays got =
+            done((const char *const[]){"tupe", "--grad", "-i", input, "-o", output, NULL}, output);
+        said("it has no array Uq");
+        assert_int_equal(array_of(&got, "g_pos")->shape[0], 9);
+        if (i == 0)
+            first = got;
+        else
+            same_array(array_of(&first, "g_pos"), array_of(&got, "g_pos"));
+        if (i > 0)
+            same_array(array_of(&first, "out_o"), array_of(&got, "out_o"));
+        if (i > 0)
+            posenc_arrays_free(&got);
+        posenc_arrays_free(&set);
+    }
+    posenc_arrays_free(&first);
+}
+
 /* ---------------------------------------------------------------- what is refused ----------- */
 
 /* Removes an array, or gives it other sizes over the same numbers. */
@@ -425,6 +462,7 @@ static void what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written(
         {some_segments, {"nope"}, "say what they do: --segments mask"},
         {NULL, {"nope", "--segments=see"}, "it has no q_segments and k_segments"},
         {NULL, {"alibbi"}, "'alibbi'"},
+        {NULL, {"xpos"}, "causal mask only: its factors grow with the distance of keys in the future; add"},
         {NULL, {"t5", "--set", "num_bukets=8"}, "did you mean 'num_buckets'"},
         {NULL, {"sinusoidal"}, "sinusoidal acts on the embeddings"},
         {NULL, {"sinusoidal+rope"}, "sinusoidal acts on the embeddings"},
@@ -464,6 +502,7 @@ int main(void)
         cmocka_unit_test_teardown(segments_mask_where_they_are_told_to, scratch_clear),
         cmocka_unit_test_teardown(an_upstream_gradient_left_out_is_ones, scratch_clear),
         cmocka_unit_test_teardown(a_parameter_left_out_is_initialised_and_named, scratch_clear),
+        cmocka_unit_test_teardown(a_parameter_may_have_the_name_of_positions, scratch_clear),
         cmocka_unit_test_teardown(what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written,
                                   scratch_clear),
     };

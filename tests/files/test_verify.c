@@ -263,6 +263,64 @@ static void an_array_that_nothing_looked_at_is_named(void **state)
     posenc_cases_free(&cases);
 }
 
+/* ---------------------------------------------------------------- cases that the set lacks -- */
+
+static void passes(const posenc_case *c, const posenc_arrays *set)
+{
+    cli_case_result r;
+    cli_case_run_arrays(&r, set, c, &both);
+    if (!r.passed)
+        fail_msg("%s: %s", c->file, r.problem);
+}
+
+/* The array gets `more` rows of zeros behind its own. */
+static void lengthen(posenc_arrays *set, const char *name, int64_t more)
+{
+    const posenc_tensor  old   = *posenc_arrays_find(set, name);
+    const int64_t        n     = old.shape[0] * old.shape[1];
+    const posenc_tensor *added = NULL;
+    remove_array(set, name);
+    added = posenc_arrays_add(set, name, POSENC_F64, 2, (const int64_t[]){old.shape[0] + more, old.shape[1]});
+    assert_non_null(added);
+    memcpy(added->data, old.data, (size_t)n * sizeof(double));
+}
+
+/* A line of 7 keys with a table of 10 rows: nothing but the array says how many. */
+static void the_rows_of_a_grid_that_nobody_gave_are_those_of_its_table(void **state)
+{
+    posenc_cases       cases = cases_of(GOLDEN);
+    const posenc_case *c     = find_case(&cases, "tutorial003_absdist__1d.npz");
+    posenc_arrays      set   = arrays_of(GOLDEN, c);
+    (void)state;
+    assert_null(strstr(c->settings, "grid"));
+    lengthen(&set, "par_table", 3);
+    lengthen(&set, "g_table", 3);
+    passes(c, &set);
+    posenc_arrays_free(&set);
+    posenc_cases_free(&cases);
+}
+
+/* The same keys allowed one by one as the causal mask allows them, in one matrix or one for each head of each item:
+   counted positions must be the same. */
+static void positions_are_counted_among_the_keys_of_an_explicit_mask(void **state)
+{
+    (void)state;
+    for (int own = 0; own < 2; own++) {
+        posenc_cases         cases    = cases_of(GOLDEN);
+        posenc_case         *c        = (posenc_case *)(uintptr_t)find_case(&cases, "cope__paper_causal.npz");
+        posenc_arrays        set      = arrays_of(GOLDEN, c);
+        const int64_t       *all      = posenc_arrays_find(&set, "out_positions")->shape;
+        const int64_t        shape[4] = {own ? all[0] : 1, own ? all[1] : 1, all[2], all[3]};
+        const posenc_tensor *allow    = posenc_arrays_add(&set, "in_allow", POSENC_U8, 4, shape);
+        for (int64_t x = 0; x < shape[0] * shape[1] * shape[2] * shape[3]; x++)
+            ((unsigned char *)allow->data)[x] = x % shape[3] <= x / shape[3] % shape[2];
+        c->causal = 0;
+        passes(c, &set);
+        posenc_arrays_free(&set);
+        posenc_cases_free(&cases);
+    }
+}
+
 /* ---------------------------------------------------------------- the command --------------- */
 
 /* Exit status of `posenc verify WORDS...`; what it prints goes to the file `printed` of the scratch
@@ -355,6 +413,8 @@ int main(void)
         cmocka_unit_test_teardown(a_case_changed_by_a_millionth_in_one_number_fails, scratch_clear),
         cmocka_unit_test_teardown(a_case_that_is_not_whole_fails_with_its_reason, scratch_clear),
         cmocka_unit_test_teardown(an_array_that_nothing_looked_at_is_named, scratch_clear),
+        cmocka_unit_test_teardown(the_rows_of_a_grid_that_nobody_gave_are_those_of_its_table, scratch_clear),
+        cmocka_unit_test_teardown(positions_are_counted_among_the_keys_of_an_explicit_mask, scratch_clear),
         cmocka_unit_test_teardown(the_last_line_counts_the_cases, scratch_clear),
         cmocka_unit_test_teardown(a_failing_case_is_said_with_the_command_that_repeats_it, scratch_clear),
         cmocka_unit_test_teardown(what_cannot_be_run_is_refused, scratch_clear),

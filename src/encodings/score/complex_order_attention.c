@@ -114,6 +114,8 @@ const pe_encoding pe_complex_order_attention = {
             .settings      = settings,
             .setting_count = PE_ROWS(settings),
             .by_distance   = 1,
+            .scale         = "1/sqrt(D/2)",
+            .sees          = "content alone: its own phases have the positions",
         },
     .examples = examples,
     .check    = check,

@@ -195,6 +195,7 @@ const pe_encoding pe_cope = {
             .params        = params,
             .param_count   = PE_ROWS(params),
             .by_distance   = 1,
+            .sees          = "how many keys the query lets through, by their content",
         },
     .model      = "npos=L",
     .examples   = examples,

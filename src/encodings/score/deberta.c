@@ -7,7 +7,8 @@
  *          x = clip(delta(P(i) - P(j)) + span, 0, 2 span - 1); delta: the distance, or its log bucket
  *          y = x (p2c_index=code), or the same of P(j) - P(i) (paper)      m = number of the two terms in use
  * Learns   projected=yes: pos_k, pos_q [H,2*span,D], as projected by the caller
- *          projected=no:  P [2*span,d_model], W_kr, W_qr [H*D,d_model]: pos_k[h,x] = P[x] . W_kr^T, rows hD .. hD+D-1
+ *          projected=no:  P [2*span,d_model], W_kr, W_qr [H*D,d_model]: pos_k[h,x] = P[x] . W_kr^T, rows hD .. hD+D-1;
+ *          biases: + b_kr, b_qr [H*D];  norm_rel_ebd=yes: P is LayerNorm(P) with ln_w, ln_b [d_model]
  * Source   He, Liu, Gao, Chen 2021, arXiv:2006.03654, section 3.1; microsoft/DeBERTa, disentangled_attention.py;
  *          He, Gao, Chen 2023, arXiv:2111.09543 (v3)
  *
@@ -16,24 +17,42 @@
  * are models of the code. As P is shared by the two terms, the two conventions are different models.
  *
  * v1 clips at span = max_relative_positions; v2 and v3 have log buckets: position_buckets on each side, so span is their
- * number. Microsoft limits the distance before it finds the bucket, Hugging Face does not; they differ in one row, at
+ * number, also where max_relative_positions is less. Microsoft limits the distance before it finds the bucket, Hugging Face does not; they differ in one row, at
  * the far end of the future: clip_first. The terms carry the same scale as the content, which counts them.
  * The model is an encoder; nothing forbids a causal mask.
+ *
+ * From P on (projected=no) the released models are: v1 biases=query; v2 and v3 biases=both norm_rel_ebd=yes
+ * position_buckets=256. v2 and v3 share the projections of content with those of positions (share_att_key): whoever has
+ * such a model brings the content's key projection as W_kr and b_kr, its query projection as W_qr and b_qr, and adds
+ * their gradients to those of the content.
  */
 #include "encodings/encoding.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "base/moments.h"
 #include "engine/index.h"
 
-enum { MAX_RELATIVE, BUCKETS, SPAN, CLIP_FIRST, P2C_INDEX, TERMS, PROJECTED, SIGMA }; /* ORDER settings */
+enum {
+    MAX_RELATIVE,
+    BUCKETS,
+    SPAN,
+    CLIP_FIRST,
+    P2C_INDEX,
+    TERMS,
+    PROJECTED,
+    SIGMA,
+    BIASES,
+    NORM,
+    EPS
+}; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"max_relative_positions", "integer", "512", "1..1048576", "the farthest distance that is told apart"},
     {"position_buckets", "integer", "", "2..1048576",
      "log buckets on each side (v2, v3); absent: each distance its own row"},
-    {"span", "integer", "min(max_relative_positions,position_buckets)", "1..1048576",
-     "k: half the rows of the tables"},
+    {"span", "integer", "first(position_buckets,max_relative_positions)", "1..1048576",
+     "k: half the rows of the tables; the number of buckets where it is given"},
     {"clip_first", "flag", "no", "yes|no",
      "limit the distance before its bucket, as Microsoft's code; no: as Hugging Face"},
     {"p2c_index", "word", "code", "code|paper",
@@ -42,21 +61,30 @@ static const posenc_setting_info settings[] = {
      "c2p: queries meet positions; p2c: keys meet positions"},
     {"projected", "flag", "yes", "yes|no",
      "the tables are given projected; no: one table P and its projections"},
-    {"sigma", "real", "0.02", "0..", "standard deviation of all initial parameters"},
+    {"sigma", "real", "0.02", "0..", "standard deviation of all initial tables and projections"},
+    {"biases", "word", "none", "none|query|both",
+     "projected=no: projections with a bias; query: W_qr alone (v1), both (v2, v3)"},
+    {"norm_rel_ebd", "flag", "no", "yes|no", "projected=no: P goes through a LayerNorm (v2, v3)"},
+    {"eps", "real", "1e-7", "0<..", "norm_rel_ebd=yes: added to the variance"},
     {0},
 };
-static_assert(PE_ROWS(settings) == SIGMA + 1, "ORDER settings");
+static_assert(PE_ROWS(settings) == EPS + 1, "ORDER settings");
 
-enum { POS_K, POS_Q, TABLE, W_KR, W_QR }; /* ORDER params */
+/* NORMED is made of P, ln_w and ln_b: the table as it is projected [2*span,d_model]. */
+enum { POS_K, POS_Q, TABLE, W_KR, W_QR, B_KR, B_QR, LN_W, LN_B, NORMED }; /* ORDER params */
 static const posenc_param_info params[] = {
     {"pos_k", "H,2*span,D", "normal(0, sigma)", "K^r: what queries meet; projected=yes", 1},
     {"pos_q", "H,2*span,D", "normal(0, sigma)", "Q^r: what keys meet; projected=yes", 1},
     {"P", "2*span,d_model", "normal(0, sigma)", "one vector per row, before projection; projected=no", 1},
     {"W_kr", "H*D,d_model", "normal(0, sigma)", "projects P to K^r; projected=no", 1},
     {"W_qr", "H*D,d_model", "normal(0, sigma)", "projects P to Q^r; projected=no", 1},
+    {"b_kr", "H*D", "zeros", "the bias of W_kr; biases=both", 1},
+    {"b_qr", "H*D", "zeros", "the bias of W_qr; biases=query or both", 1},
+    {"ln_w", "d_model", "ones", "weight of the normalisation of P; norm_rel_ebd=yes", 1},
+    {"ln_b", "d_model", "zeros", "its bias", 1},
     {0},
 };
-static_assert(PE_ROWS(params) == W_QR + 1, "ORDER params");
+static_assert(PE_ROWS(params) == LN_B + 1, "ORDER params");
 
 static const posenc_example examples[] = {
     {"span=4", 0, 3, 1, 0, "without content the position adds nothing"},
@@ -74,6 +102,11 @@ static int has_p2c(const pe_value *set)
     return set[TERMS].integer != 1;
 }
 
+static int has_norm(const pe_value *set)
+{
+    return set[PROJECTED].integer == 0 && set[NORM].integer == 1;
+}
+
 static int has(const pe_value *set, int index)
 {
     const int projected = set[PROJECTED].integer == 1;
@@ -82,6 +115,10 @@ static int has(const pe_value *set, int index)
     case POS_Q: return projected && has_p2c(set);
     case W_KR: return !projected && has_c2p(set);
     case W_QR: return !projected && has_p2c(set);
+    case B_KR: return !projected && has_c2p(set) && set[BIASES].integer == 2;
+    case B_QR: return !projected && has_p2c(set) && set[BIASES].integer >= 1;
+    case LN_W:
+    case LN_B: return has_norm(set);
     default: return !projected;
     }
 }
@@ -89,6 +126,10 @@ static int has(const pe_value *set, int index)
 static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     const pe_value *buckets = &p->set[BUCKETS];
+    if (p->set[PROJECTED].integer && (p->set[BIASES].integer || p->set[NORM].integer))
+        return pe_fail(err, POSENC_SETTING,
+                       "deberta: %s is for a table that is projected here; add projected=no",
+                       p->set[BIASES].integer ? "biases" : "norm_rel_ebd=yes");
     if (!buckets->given || p->set[MAX_RELATIVE].integer - 1 > buckets->integer / 2)
         return POSENC_OK;
     return pe_fail(err, POSENC_SETTING,
@@ -100,8 +141,10 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 
 static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
 {
-    (void)index, (void)i;
-    return p->set[SIGMA].real * pe_normal(rng);
+    (void)i;
+    if (index == LN_W)
+        return 1;
+    return index == LN_B || index == B_KR || index == B_QR ? 0 : p->set[SIGMA].real * pe_normal(rng);
 }
 
 static int64_t row_at(const pe_problem *p, int64_t t)
@@ -121,11 +164,70 @@ static int64_t key_row_at(const pe_problem *p, int64_t t)
 
 /* One of the two tables: where it lies, and how it is projected. */
 typedef struct side {
-    int table, projection;
+    int table, projection, bias;
     int64_t (*row_at)(const pe_problem *p, int64_t t);
 } side;
 
-static const side c2p = {POS_K, W_KR, row_at}, p2c = {POS_Q, W_QR, key_row_at};
+static const side c2p = {POS_K, W_KR, B_KR, row_at}, p2c = {POS_Q, W_QR, B_QR, key_row_at};
+
+/* Which table the projections see: P, or what the normalisation makes of it. */
+static int seen(const pe_problem *p)
+{
+    return has_norm(p->set) ? NORMED : TABLE;
+}
+
+/* ---- the normalised table, once per run ---- */
+
+static int64_t normed_count(const pe_problem *p)
+{
+    return has_norm(p->set) ? 2 * p->set[SPAN].integer * p->d_model : 0;
+}
+
+static pe_moments moments_at(const pe_problem *p, const double *const par[], int64_t at)
+{
+    return pe_moments_of(par[TABLE] + at, p->d_model, p->set[EPS].real);
+}
+
+static void make_normed(const pe_problem *p, const double *const par[], double normed[])
+{
+    for (int64_t at = 0; at < normed_count(p); at += p->d_model) {
+        const pe_moments of = moments_at(p, par, at);
+        for (int64_t m = 0; m < p->d_model; m++)
+            normed[at + m] = (par[TABLE][at + m] - of.mean) * of.inverse * par[LN_W][m] + par[LN_B][m];
+    }
+}
+
+/* The row at `at`. With y = (x - mean) inverse: dx = inverse (g - mean(g) - y mean(g y)), g = ln_w dnormed. */
+static void row_back(const pe_problem *p, const double *const par[], int64_t at, const double dnormed[],
+                     double *const dpar[])
+{
+    const int64_t    n    = p->d_model;
+    const pe_moments of   = moments_at(p, par, at);
+    double           mean = 0, along = 0;
+    for (int64_t m = 0; m < n; m++) {
+        const double y = (par[TABLE][at + m] - of.mean) * of.inverse, g = par[LN_W][m] * dnormed[m];
+        mean += g / (double)n;
+        along += g * y / (double)n;
+        if (dpar[LN_W])
+            dpar[LN_W][m] += dnormed[m] * y;
+        if (dpar[LN_B])
+            dpar[LN_B][m] += dnormed[m];
+    }
+    for (int64_t m = 0; dpar[TABLE] && m < n; m++) {
+        const double y = (par[TABLE][at + m] - of.mean) * of.inverse;
+        dpar[TABLE][at + m] += of.inverse * (par[LN_W][m] * dnormed[m] - mean - y * along);
+    }
+}
+
+static void make_normed_back(const pe_problem *p, const double *const par[], const double normed[],
+                             double dnormed[], double *const dpar[])
+{
+    (void)normed;
+    for (int64_t at = 0; at < normed_count(p); at += p->d_model)
+        row_back(p, par, at, dnormed + at, dpar);
+}
+
+/* ---- projected rows ---- */
 
 /* to = row x of the projected table of head h */
 static void load_row(const pe_problem *p, const double *const par[], const side *s, int64_t h, int64_t x,
@@ -137,14 +239,14 @@ static void load_row(const pe_problem *p, const double *const par[], const side 
         return;
     }
     for (int64_t d = 0; d < D; d++) {
-        const double *w = par[s->projection] + (h * D + d) * d_model, *v = par[TABLE] + x * d_model;
-        to[d] = 0;
+        const double *w = par[s->projection] + (h * D + d) * d_model, *v = par[seen(p)] + x * d_model;
+        to[d] = has(p->set, s->bias) ? par[s->bias][h * D + d] : 0;
         for (int64_t m = 0; m < d_model; m++)
             to[d] += w[m] * v[m];
     }
 }
 
-/* to[d] = sum_m W[hD+d,m] * P[x,m] */
+/* to[d] = sum_m W[hD+d,m] * P[x,m] + b[hD+d] */
 static void store_row(const pe_problem *p, const double *const par[], const side *s, int64_t h, int64_t x,
                       const double drow[], double *const dpar[])
 {
@@ -155,13 +257,18 @@ static void store_row(const pe_problem *p, const double *const par[], const side
             dtable[(h * 2 * span + x) * D + d] += drow[d];
         return;
     }
-    for (int64_t d = 0; d < D; d++)
+    double       *dseen = dpar[seen(p)], *dw = dpar[s->projection], *db = dpar[s->bias];
+    const double *rows = par[seen(p)], *w = par[s->projection];
+    for (int64_t d = 0; d < D; d++) {
+        if (db)
+            db[h * D + d] += drow[d];
         for (int64_t m = 0; m < d_model; m++) {
-            if (dpar[TABLE])
-                dpar[TABLE][x * d_model + m] += drow[d] * par[s->projection][(h * D + d) * d_model + m];
-            if (dpar[s->projection])
-                dpar[s->projection][(h * D + d) * d_model + m] += drow[d] * par[TABLE][x * d_model + m];
+            if (dseen)
+                dseen[x * d_model + m] += drow[d] * w[(h * D + d) * d_model + m];
+            if (dw)
+                dw[(h * D + d) * d_model + m] += drow[d] * rows[x * d_model + m];
         }
+    }
 }
 
 /* Neighbours beyond the limit share a row: it is projected once. */
@@ -257,12 +364,16 @@ const pe_encoding pe_deberta = {
             .params        = params,
             .param_count   = PE_ROWS(params),
             .by_distance   = 1,
+            .scale         = "1/sqrt(D*(1+number of terms))",
         },
-    .model      = "max_relative_positions=floor(L/2) projected=no sigma=1/sqrt(d_model)",
-    .examples   = examples,
-    .operations = operations,
-    .check      = check,
-    .has        = has,
-    .init       = init,
-    .terms      = terms,
+    .model       = "max_relative_positions=floor(L/2) projected=no sigma=1/sqrt(d_model)",
+    .examples    = examples,
+    .operations  = operations,
+    .check       = check,
+    .has         = has,
+    .init        = init,
+    .terms       = terms,
+    .derived     = normed_count,
+    .derive      = make_normed,
+    .derive_back = make_normed_back,
 };

@@ -92,6 +92,7 @@ const pe_encoding pe_dense_bias = {
             .params        = params,
             .param_count   = PE_ROWS(params),
             .by_distance   = 1, /* positions do not matter at all, so moving them changes nothing */
+            .sees          = "the places of query and key in their tensors",
         },
     .examples = examples,
     .has      = has,

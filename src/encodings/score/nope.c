@@ -29,6 +29,7 @@ const pe_encoding pe_nope = {
             .models      = "Kazemnejad's NoPE; layers without rotation in SmolLM3, Llama 4",
             .pictures    = "",
             .by_distance = 1,
+            .sees        = "content alone",
         },
     .terms = terms,
 };

@@ -16,8 +16,12 @@
  * per_head. Its ablation does well without rv: values=no. The two directions are clipped alike there; a causal model never
  * sees the future rows, and max_distance=0 leaves them out.
  *
- * table=sinusoidal is NEZHA (arXiv:1909.00204): the same form with sinusoids of the distance in both tables, which
- * are not trained.
+ * The authors' later code (dot_product_self_attention_relative_v2 and its kin, which skew a matrix of products) pads its
+ * tables with zeros instead of repeating the last row: beyond=zero. Its max_relative_position rows end one earlier:
+ * min_distance = 1 - max_relative_position.
+ *
+ * table=sinusoidal is NEZHA (arXiv:1909.00204): the same form with sinusoids in both tables, which are not trained. The
+ * paper's are of the distance; the released code fills row x with those of x itself, from 0 on: sinusoid_of.
  */
 #include "encodings/encoding.h"
 
@@ -27,7 +31,17 @@
 #include "base/angle.h"
 #include "engine/index.h"
 
-enum { MAX_RELATIVE, MIN_DISTANCE, MAX_DISTANCE, PER_HEAD, VALUES, TABLE, SIGMA }; /* ORDER settings */
+enum {
+    MAX_RELATIVE,
+    MIN_DISTANCE,
+    MAX_DISTANCE,
+    PER_HEAD,
+    VALUES,
+    TABLE,
+    SIGMA,
+    BEYOND,
+    SINUSOID_OF
+}; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"max_relative", "integer", "16", "0..1048576",
      "distances beyond share the last row, in both directions"},
@@ -36,12 +50,15 @@ static const posenc_setting_info settings[] = {
     {"max_distance", "integer", "max_relative", "0..1048576", "the same for keys in the future alone"},
     {"per_head", "flag", "no", "yes|no", "each head has tables of its own (the paper's base model)"},
     {"values", "flag", "yes", "yes|no", "vectors join the values too"},
-    {"table", "word", "learned", "learned|sinusoidal",
-     "sinusoidal: fixed sinusoids of the distance, as NEZHA"},
+    {"table", "word", "learned", "learned|sinusoidal", "sinusoidal: fixed sinusoids, as NEZHA"},
     {"sigma", "real", "1/sqrt(D)", "0..", "standard deviation of initial learned tables"},
+    {"beyond", "word", "clip", "clip|zero",
+     "farther distances share the last row; zero: they add nothing (tensor2tensor's v2)"},
+    {"sinusoid_of", "word", "distance", "distance|row",
+     "table=sinusoidal: of the distance (paper), or of the number of its row (released code)"},
     {0},
 };
-static_assert(PE_ROWS(settings) == SIGMA + 1, "ORDER settings");
+static_assert(PE_ROWS(settings) == SINUSOID_OF + 1, "ORDER settings");
 
 enum { RK, RV }; /* ORDER params */
 static const posenc_param_info params[] = {
@@ -80,6 +97,12 @@ static int64_t row_at(const pe_problem *p, int64_t t)
            p->set[MIN_DISTANCE].integer;
 }
 
+/* Does a distance have no row (beyond=zero)? */
+static int is_beyond(const pe_problem *p, int64_t t)
+{
+    return p->set[BEYOND].integer && (-t < p->set[MIN_DISTANCE].integer || -t > p->set[MAX_DISTANCE].integer);
+}
+
 /* NEZHA, eq. 8: channels 2m and 2m + 1 are sine and cosine of rel * 10000^(-2m/width). */
 static double sinusoid(int64_t rel, int64_t channel, int64_t width)
 {
@@ -94,7 +117,8 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
     const int64_t width = index == RK ? p->D : p->Dv;
     if (p->set[TABLE].integer == 0)
         return p->set[SIGMA].real * pe_normal(rng);
-    return sinusoid(i / width % rows_of(p) + p->set[MIN_DISTANCE].integer, i % width, width);
+    const int64_t row = i / width % rows_of(p);
+    return sinusoid(p->set[SINUSOID_OF].integer ? row : row + p->set[MIN_DISTANCE].integer, i % width, width);
 }
 
 /* Where the table of head h begins. */
@@ -107,7 +131,10 @@ static void copy_rows(const pe_problem *p, const double *table, int64_t t0, int6
                       double rows[])
 {
     for (int64_t i = 0; i < n; i++)
-        memcpy(rows + i * width, table + row_at(p, t0 + i) * width, (size_t)width * sizeof *rows);
+        if (is_beyond(p, t0 + i))
+            memset(rows + i * width, 0, (size_t)width * sizeof *rows);
+        else
+            memcpy(rows + i * width, table + row_at(p, t0 + i) * width, (size_t)width * sizeof *rows);
 }
 
 /* The adjoint: distances that share a row add. */
@@ -116,6 +143,8 @@ static void add_rows(const pe_problem *p, double *dtable, int64_t t0, int64_t n,
 {
     for (int64_t i = 0; i < n; i++) {
         double *to = dtable + row_at(p, t0 + i) * width;
+        if (is_beyond(p, t0 + i))
+            continue;
         for (int64_t d = 0; d < width; d++)
             to[d] += drows[i * width + d];
     }
@@ -152,8 +181,9 @@ static void value_fold(const pe_problem *p, const double *const par[], int64_t h
 static void terms(const pe_problem *p, pe_terms *s)
 {
     s->scale = 1.0 / sqrt((double)p->D);
-    /* distances: the signs of the settings turned round */
-    const int64_t low = -p->set[MAX_DISTANCE].integer, high = -p->set[MIN_DISTANCE].integer;
+    /* distances: the signs of the settings turned round; rows of zeros are one row further out */
+    const int64_t zeros = p->set[BEYOND].integer, low = -p->set[MAX_DISTANCE].integer - zeros,
+                  high = -p->set[MIN_DISTANCE].integer + zeros;
     s->A = (pe_by_distance){.fill = key_fill, .fold = key_fold, .clipped = 1, .low = low, .high = high};
     if (p->set[VALUES].integer)
         s->r =

@@ -403,6 +403,7 @@ const pe_encoding pe_swin_v2 = {
             .param_count   = PE_ROWS(params_v2),
             .row_limit     = "window",
             .at_length     = A_SQUARE,
+            .scale         = "1, on unit vectors",
         },
     .model       = "window=4*Lx2 pretrained_window=floor(L/2)x2 mlp_width=32 sigma=0.5",
     .examples    = examples_v2,

@@ -106,6 +106,7 @@ const pe_encoding pe_t5 = {
             .params        = params,
             .param_count   = PE_ROWS(params),
             .by_distance   = 1,
+            .scale         = "1",
         },
     .model =
         "max_distance=floor(L/2) num_buckets=min(32,floor(L/2)) bidirectional=no sigma=0.1 scale=1/sqrt(D)",

@@ -27,6 +27,7 @@
 
 #include <math.h>
 
+#include "base/moments.h"
 #include "engine/index.h"
 
 enum { RELATIVE, NUM_BUCKETS, MAX_DISTANCE, CLS, CLS_BUCKETS, TABLE_ROWS, EPS, SIGMA }; /* ORDER settings */
@@ -137,19 +138,9 @@ static projection projection_of(pe_side side)
     return side == PE_QUERIES ? (projection){UQ, BQ} : (projection){UK, BK};
 }
 
-typedef struct moments {
-    double mean, inverse; /* 1 / sqrt(variance + eps) */
-} moments;
-
-static moments moments_of(const pe_problem *p, const double row[])
+static pe_moments moments_of(const pe_problem *p, const double row[])
 {
-    const int64_t n    = p->d_model;
-    double        mean = 0, variance = 0;
-    for (int64_t m = 0; m < n; m++)
-        mean += row[m] / (double)n;
-    for (int64_t m = 0; m < n; m++)
-        variance += (row[m] - mean) * (row[m] - mean) / (double)n;
-    return (moments){mean, 1 / sqrt(variance + p->set[EPS].real)};
+    return pe_moments_of(row, p->d_model, p->set[EPS].real);
 }
 
 /* Channels of the model at a time, since rooms have no memory of their own; sums in so many lanes, which a compiler can
@@ -157,7 +148,7 @@ static moments moments_of(const pe_problem *p, const double row[])
 enum { BLOCK = 64, LANES = 8 };
 
 /* Channels m0 .. m0+width-1 of the normalised row; zeros up to BLOCK. */
-static void normalise(const pe_problem *p, const double *const par[], int64_t row, moments of, int64_t m0,
+static void normalise(const pe_problem *p, const double *const par[], int64_t row, pe_moments of, int64_t m0,
                       double to[BLOCK])
 {
     const double *x = par[POS] + row * p->d_model;
@@ -211,9 +202,9 @@ static int64_t first_row(const pe_problem *p, int64_t head, channels c)
 static void project(const pe_problem *p, const double *const par[], projection by, int64_t head, int64_t row,
                     channels c, double to[])
 {
-    const int64_t n = p->d_model, u0 = first_row(p, head, c);
-    const moments of = moments_of(p, par[POS] + row * n);
-    double        block[BLOCK];
+    const int64_t    n = p->d_model, u0 = first_row(p, head, c);
+    const pe_moments of = moments_of(p, par[POS] + row * n);
+    double           block[BLOCK];
     for (int64_t d = 0; d < c.n; d++)
         to[d] = par[by.bias][u0 + d];
     for (int64_t m0 = 0; m0 < n; m0 += BLOCK) {
@@ -237,10 +228,10 @@ static void unproject(const pe_problem *p, const double *const par[], projection
 static void normalise_back(const pe_problem *p, const double *const par[], projection by, int64_t head,
                            int64_t row, channels c, const double dto[], double *const dpar[])
 {
-    const int64_t n  = p->d_model;
-    const double *x  = par[POS] + row * n;
-    const moments of = moments_of(p, x);
-    double        dnormal[BLOCK], mean = 0, along = 0;
+    const int64_t    n  = p->d_model;
+    const double    *x  = par[POS] + row * n;
+    const pe_moments of = moments_of(p, x);
+    double           dnormal[BLOCK], mean = 0, along = 0;
     for (int pass = 0; pass < 2; pass++)
         for (int64_t m0 = 0; m0 < n; m0 += BLOCK) {
             unproject(p, par, by, head, c, dto, m0, dnormal);
@@ -265,9 +256,9 @@ static void normalise_back(const pe_problem *p, const double *const par[], proje
 static void project_back(const pe_problem *p, const double *const par[], projection by, int64_t head,
                          int64_t row, channels c, const double dto[], double *const dpar[])
 {
-    const int64_t n = p->d_model, u0 = first_row(p, head, c);
-    const moments of = moments_of(p, par[POS] + row * n);
-    double        block[BLOCK];
+    const int64_t    n = p->d_model, u0 = first_row(p, head, c);
+    const pe_moments of = moments_of(p, par[POS] + row * n);
+    double           block[BLOCK];
     for (int64_t m0 = 0; dpar[by.U] && m0 < n; m0 += BLOCK) {
         normalise(p, par, row, of, m0, block);
         for (int64_t d = 0; d < c.n; d++)
@@ -472,6 +463,7 @@ const pe_encoding pe_tupe = {
             .setting_count = PE_ROWS(settings),
             .params        = params,
             .param_count   = PE_ROWS(params),
+            .scale         = "1/sqrt(2*D)",
             .row_limit     = "rows",
         },
     .model       = "rows=8*L+1 cls=no relative=yes max_distance=L+8 sigma=1/sqrt(d_model)",

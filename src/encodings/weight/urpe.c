@@ -13,29 +13,31 @@
  * per head. The weights are not normalised again.
  *
  * The rows ascend with the key's position, from index_offset tokens back; both tables are read at the same row. The
- * authors' code starts c at 1 only in its synthetic runs, elsewhere at N(0, 0.02); here it always starts at 1, so that
+ * authors' code starts c at 1 only in its synthetic runs, elsewhere at N(0, 0.02): init. The standard is 1, with which
  * training begins with the plain encoding. Their table of biases is this one; beside a score encoding there is none.
  */
 #include "encodings/encoding.h"
 
 #include "engine/index.h"
 
-enum { INDEX_OFFSET, ROWS, BIAS, SIGMA }; /* ORDER settings */
+enum { INDEX_OFFSET, ROWS, BIAS, SIGMA, INIT }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"index_offset", "integer", "L-1", "0..1073741824", "the row of distance 0: how far back keys may lie"},
     {"rows", "integer", "2*(index_offset+1)", "1..1073741824",
      "of both tables; a run beyond them is refused"},
     {"bias", "word", "table", "table|none",
      "table: scores get a learned bias; beside a score encoding the standard is none"},
-    {"sigma", "real", "0.02", "0..", "standard deviation of the initial table"},
+    {"sigma", "real", "0.02", "0..", "standard deviation of what starts at random"},
+    {"init", "word", "ones", "ones|normal", "how c starts; normal: as most of the authors' runs"},
     {0},
 };
-static_assert(PE_ROWS(settings) == SIGMA + 1, "ORDER settings");
+static_assert(PE_ROWS(settings) == INIT + 1, "ORDER settings");
 
 enum { TABLE, C }; /* ORDER params */
 static const posenc_param_info params[] = {
     {"table", "rows,H", "normal(0, sigma)", "what a distance adds to the scores of a head", 1},
-    {"c", "rows,H", "ones", "what a distance multiplies the weights of a head by", 1},
+    {"c", "rows,H", "ones; init=normal: normal(0, sigma)",
+     "what a distance multiplies the weights of a head by", 1},
     {0},
 };
 static_assert(PE_ROWS(params) == C + 1, "ORDER params");
@@ -55,7 +57,7 @@ static int has(const pe_value *set, int index)
 static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
 {
     (void)i;
-    return index == TABLE ? p->set[SIGMA].real * pe_normal(rng) : 1;
+    return index == TABLE || p->set[INIT].integer ? p->set[SIGMA].real * pe_normal(rng) : 1;
 }
 
 static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_error *err)
