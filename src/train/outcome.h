@@ -103,11 +103,18 @@ typedef enum pe_verdict { PE_PASSED, PE_FAILED, PE_NOT_APPLICABLE } pe_verdict;
 typedef struct pe_check_result {
     int        number;
     pe_verdict verdict;
-    char       claim[160], found[160];
+    char       claim[320], found[320];
 } pe_check_result;
 
+/* The claims about the text, then those about tasks. */
 int         pe_check_count(void);
 void        pe_check_judge(pe_check_result *result, const pe_compare *c, int index);
 const char *pe_verdict_name(pe_verdict verdict);
+
+/* Those about tasks alone: checks_tasks.c. */
+int  pe_task_check_count(void);
+void pe_task_check_judge(pe_check_result *result, const pe_compare *c, int index);
+/* Is the model of this comparison that of its preset, for which the thresholds are? */
+int pe_is_standard_model(const pe_preset *p);
 
 #endif
