@@ -137,7 +137,7 @@ static const char style[] =
     "tr:hover{background:var(--soft)}\n"
     ".note,figcaption{color:var(--faint);font-size:.88rem;margin:.3rem 0}\n"
     ".heat td{text-align:center;border:1px solid var(--line);print-color-adjust:exact;"
-    "-webkit-print-color-adjust:exact}\n"
+    "-webkit-print-color-adjust:exact}.heat thead th:not(.t){text-align:center}\n"
     ".w{text-align:left;white-space:normal;min-width:18rem}"
     "figure{margin:1rem 0}figure svg>rect{stroke:none}figure image{image-rendering:pixelated}figure "
     "svg{display:block;width:100%;height:auto;background:#fff;border-radius:4px}\n"
