@@ -84,7 +84,11 @@ pe_interval pe_wilson(double rate, int64_t n)
     const double z = 1.959963984540054, zz = z * z / (double)n; /* the 97.5 % quantile of the normal */
     const double middle = rate + zz / 2,
                  half   = z * sqrt(rate * (1 - rate) / (double)n + zz / (4 * (double)n));
-    return (pe_interval){rate, fmax(0, (middle - half) / (1 + zz)), fmin(1, (middle + half) / (1 + zz))};
+    if (isnan(rate))
+        return (pe_interval){NAN, NAN, NAN};
+    /* the rate lies within: what is left of 1 - 1 must not put it outside */
+    return (pe_interval){rate, fmax(0, fmin(rate, (middle - half) / (1 + zz))),
+                         fmin(1, fmax(rate, (middle + half) / (1 + zz)))};
 }
 
 /* ---------------------------------------------------------------- bootstrap ----------------- */
