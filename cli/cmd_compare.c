@@ -392,10 +392,11 @@ static int run(const cli_args *args)
 }
 
 const cli_command cli_compare = {
-    .name     = "compare",
-    .summary  = "train a small model per encoding on your text and report which to take",
-    .synopsis = "TEXT... [-e SPEC,...] [--tasks NAME,...|none] [--combine WAYS] [-o DIR] [--preset NAME] [--seeds N] "
-                "[--steps N] [--bidirectional]",
+    .name    = "compare",
+    .summary = "train a small model per encoding on your text and report which to take",
+    .synopsis =
+        "TEXT... [-e SPEC,...] [--tasks NAME,...|none] [--combine WAYS] [-o DIR] [--preset NAME] [--seeds N] "
+        "[--steps N] [--bidirectional]",
     .details =
         "Trains the same small Transformer once per encoding on the first nine tenths of the text (- "
         "is standard "
@@ -405,11 +406,14 @@ const cli_command cli_compare = {
         "results.json, results.csv, curves.csv, tasks.csv and pictures. DIR may be new, empty, or an older "
         "result, which "
         "is replaced.\n\n"
-        "Besides the text it makes up tasks, whose right answers are known: posid (where am I?), order (which is "
+        "Besides the text it makes up tasks, whose right answers are known: posid (where am I?), order "
+        "(which is "
         "first?), shift (an exact distance back), needle (one thing far away), copy, reverse, sort, count, "
-        "parity, grid (rows and columns), addition, summation, lego. A model of two layers is trained on short "
+        "parity, grid (rows and columns), addition, summation, lego. A model of two layers is trained on "
+        "short "
         "sequences and asked about longer ones; the table gives the share of right answers at the trained "
-        "length, at twice and at four times it, and ranks the encodings beyond it. An encoding that cannot do a "
+        "length, at twice and at four times it, and ranks the encodings beyond it. An encoding that cannot "
+        "do a "
         "task is listed with the reason.\n\n"
         "With --bidirectional the models see both sides of every byte, 15 % of the bytes are hidden from "
         "them, and those are what they predict: what an encoder does. The windows are then read in "
