@@ -24,13 +24,15 @@ enum { CHUNK = 1 << 16, MOST_STEPS = 100000000, MOST_SEEDS = 1000, MOST_THREADS 
 
 static const cli_option options[] = {
     {'e', "encodings", "SPEC,...", "the encodings to compare instead of the preset's"},
-    {0, "preset", "NAME", "quick or default (default)"},
+    {0, "preset", "NAME", "quick, default, full or huge (default)"},
+    {0, "tasks", "NAME,...", "the synthetic tasks to train on as well, or none, instead of the preset's"},
     {0, "combine", "WAYS",
      "for encodings at the input: add, concat, or add,concat for both side by side (add)"},
     {'o', "output", "DIR", "directory for the report and all numbers (" DEFAULT_DIRECTORY ")"},
     {0, "bidirectional", NULL, "predict hidden bytes from both sides instead of the next byte"},
     {0, "seeds", "N", "train every encoding from so many seeds"},
-    {0, "steps", "N", "train so many steps instead of the preset's"},
+    {0, "steps", "N", "train so many steps instead of the preset's, on the text and on every task"},
+    {0, "task-steps", "N", "train so many steps on every task, whatever the text has"},
     {0, "threads", "N", "runs at the same time (one per processor); changes no result"},
     {0, "dry-run", NULL, "say what would be trained and about how long it takes, and stop"},
     {0, "json", NULL, "print the results as JSON instead of a table"},
@@ -136,6 +138,12 @@ static int check_ways(const char *list)
     return list && pe_combine_read(&ways, list, &err) ? cli_usage("--%s", err.message) : CLI_DONE;
 }
 
+static int check_tasks(const char *list)
+{
+    posenc_error err;
+    return list && pe_compare_tasks_check(list, &err) ? cli_usage("--%s", err.message) : CLI_DONE;
+}
+
 static int read_config(const cli_args *args, pe_compare_config *config)
 {
     const char      *name = cli_value(args, "preset"), *list = cli_value(args, "encodings");
@@ -149,13 +157,19 @@ static int read_config(const cli_args *args, pe_compare_config *config)
 
     config->bidirectional = cli_value(args, "bidirectional") != NULL;
     config->combine       = cli_value(args, "combine");
-    if (list)
-        config->preset.encodings = list;
-    if (cli_integer(args, "steps", 1, MOST_STEPS, &config->preset.steps) < 0 ||
-        cli_integer(args, "seeds", 1, MOST_SEEDS, &config->preset.seeds) < 0 ||
+    config->tasks         = cli_value(args, "tasks");
+    if (list) {
+        config->preset.encodings      = list;
+        config->preset.grid_encodings = NULL;
+    }
+    const int steps    = cli_integer(args, "steps", 1, MOST_STEPS, &config->preset.steps);
+    const int seeds    = cli_integer(args, "seeds", 1, MOST_SEEDS, &config->preset.seeds);
+    config->task_steps = steps > 0 ? config->preset.steps : 0;
+    config->task_seeds = seeds > 0 ? config->preset.seeds : 0;
+    if (steps < 0 || seeds < 0 || cli_integer(args, "task-steps", 1, MOST_STEPS, &config->task_steps) < 0 ||
         cli_integer(args, "threads", 1, MOST_THREADS, &config->workers) < 0)
         return CLI_USAGE;
-    if (check_ways(config->combine))
+    if (check_ways(config->combine) || check_tasks(config->tasks))
         return CLI_USAGE;
     return check_list(config->preset.encodings);
 }
@@ -207,10 +221,26 @@ static void show_progress(void *self, const pe_compare_state *state)
     fflush(stderr);
 }
 
+static void show_finished_task(const pe_compare_run *run, const pe_compare_state *state)
+{
+    char beyond[32] = "";
+    if (!isnan(run->accuracy_at_2L))
+        snprintf(beyond, sizeof beyond, ", %.2f at 2 L", run->accuracy_at_2L);
+    if (run->diverged)
+        fprintf(stderr, "compare: %d of %d: %s on %s, seed %" PRId64 ": diverged, %.0f s\n", state->finished,
+                state->runs, run->label, run->task, run->seed, run->seconds);
+    else
+        fprintf(stderr, "compare: %d of %d: %s on %s, seed %" PRId64 ": %.2f right at L%s, %.0f s\n",
+                state->finished, state->runs, run->label, run->task, run->seed, run->accuracy_at_L, beyond,
+                run->seconds);
+}
+
 static void show_finished(void *self, const pe_compare_run *run, const pe_compare_state *state)
 {
     (void)self;
-    if (run->diverged)
+    if (run->task)
+        show_finished_task(run, state);
+    else if (run->diverged)
         fprintf(stderr, "compare: %d of %d: %s, seed %" PRId64 ": diverged, %.0f s\n", state->finished,
                 state->runs, run->label, run->seed, run->seconds);
     else
@@ -239,6 +269,23 @@ static int print_entries(const pe_compare *c)
     return CLI_DONE;
 }
 
+/* Nothing where there are no tasks. */
+static int print_tasks(const pe_compare *c,
+                       posenc_status (*make)(const pe_compare *c, pe_table *t, posenc_error *err))
+{
+    posenc_error err;
+    pe_table     tasks;
+    if (make(c, &tasks, &err))
+        return cli_error(&err);
+    if (tasks.row_count == 0)
+        pe_table_free(&tasks);
+    else {
+        cli_print_table(&tasks);
+        putchar('\n');
+    }
+    return CLI_DONE;
+}
+
 static int print_results(const pe_compare *c)
 {
     posenc_error err;
@@ -247,7 +294,7 @@ static int print_results(const pe_compare *c)
         return cli_error(&err);
     cli_print_table(&results);
     putchar('\n');
-    if (print_entries(c))
+    if (print_entries(c) || print_tasks(c, pe_compare_tasks))
         return CLI_FAILED;
     cli_print_table(&checks);
     printf("\n%s\n", pe_compare_answer(c));
@@ -274,6 +321,9 @@ static int print_plan(pe_compare *c)
     if (pe_compare_plan(c, &plan, &err) || pe_compare_estimate(c, &seconds, &err))
         return cli_error(&err);
     cli_print_table(&plan);
+    putchar('\n');
+    if (print_tasks(c, pe_compare_task_plan))
+        return CLI_FAILED;
     write_duration(text, sizeof text, seconds);
     printf("Estimated time: %s\n", text);
     return CLI_DONE;
@@ -342,19 +392,29 @@ static int run(const cli_args *args)
 }
 
 const cli_command cli_compare = {
-    .name     = "compare",
-    .summary  = "train a small model per encoding on your text and report which to take",
-    .synopsis = "TEXT... [-e SPEC,...] [--combine WAYS] [-o DIR] [--preset NAME] [--seeds N] [--steps N] "
-                "[--bidirectional]",
+    .name    = "compare",
+    .summary = "train a small model per encoding on your text and report which to take",
+    .synopsis =
+        "TEXT... [-e SPEC,...] [--tasks NAME,...|none] [--combine WAYS] [-o DIR] [--preset NAME] [--seeds N] "
+        "[--steps N] [--bidirectional]",
     .details =
         "Trains the same small Transformer once per encoding on the first nine tenths of the text (- "
         "is standard "
         "input; several files are joined) and measures the loss per byte on the rest, at positions up "
         "to eight "
         "times the length that was trained. Prints a table and writes a directory with report.html, "
-        "results.json, results.csv, curves.csv and pictures. DIR may be new, empty, or an older "
+        "results.json, results.csv, curves.csv, tasks.csv and pictures. DIR may be new, empty, or an older "
         "result, which "
         "is replaced.\n\n"
+        "Besides the text it makes up tasks, whose right answers are known: posid (where am I?), order "
+        "(which is "
+        "first?), shift (an exact distance back), needle (one thing far away), copy, reverse, sort, count, "
+        "parity, grid (rows and columns), addition, summation, lego. A model of two layers is trained on "
+        "short "
+        "sequences and asked about longer ones; the table gives the share of right answers at the trained "
+        "length, at twice and at four times it, and ranks the encodings beyond it. An encoding that cannot "
+        "do a "
+        "task is listed with the reason.\n\n"
         "With --bidirectional the models see both sides of every byte, 15 % of the bytes are hidden from "
         "them, and those are what they predict: what an encoder does. The windows are then read in "
         "pieces of several lengths. An encoding that has no meaning in such a model (or in a causal one) "

@@ -11,6 +11,8 @@
  *   - fewer than 24 held-out windows;
  *   - fewer steps, or another model, than the thresholds are for;
  *   - the text is strange: the loss without positions (BASELINE in checks.def) is not 2 % above the best at L.
+ *
+ * This file judges claims about the text; checks_tasks.c those about tasks, which do not depend on it.
  */
 #include "train/outcome.h"
 
@@ -30,9 +32,13 @@ typedef struct claim {
 static const claim claims[] = {
 #define CHECK(number, kind, encoding, other, bucket, limit) {number, kind, encoding, other, bucket, limit},
 #define BASELINE(encoding, ratio)
+#define TASK_CHECK(...)
+#define AMONG(list)
 #include "train/checks.def"
 #undef CHECK
 #undef BASELINE
+#undef TASK_CHECK
+#undef AMONG
 };
 
 enum { CLAIMS = sizeof claims / sizeof *claims };
@@ -43,14 +49,18 @@ static const struct {
 } baseline = {
 #define CHECK(number, kind, encoding, other, bucket, limit)
 #define BASELINE(encoding, ratio) encoding, ratio
+#define TASK_CHECK(...)
+#define AMONG(list)
 #include "train/checks.def"
 #undef CHECK
 #undef BASELINE
+#undef TASK_CHECK
+#undef AMONG
 };
 
 int pe_check_count(void)
 {
-    return CLAIMS;
+    return CLAIMS + pe_task_check_count();
 }
 
 const char *pe_verdict_name(pe_verdict verdict)
@@ -81,13 +91,18 @@ static int find(const pe_compare *c, const char *name)
     return -1;
 }
 
-/* Does the model of this comparison differ from that of its preset, for which the thresholds are? */
-static int is_another_model(const pe_preset *p)
+int pe_is_standard_model(const pe_preset *p)
 {
     const pe_preset *standard = pe_preset_find(p->name);
-    return !standard || p->L != standard->L || p->d_model != standard->d_model ||
-           p->layers != standard->layers || p->heads != standard->heads || p->batch != standard->batch ||
-           p->steps < standard->steps;
+    return standard && p->L == standard->L && p->d_model == standard->d_model &&
+           p->layers == standard->layers && p->heads == standard->heads && p->batch == standard->batch &&
+           p->task_layers == standard->task_layers && p->task_batch == standard->task_batch;
+}
+
+/* Is the model, or its training, another than the thresholds are for? */
+static int is_another_model(const pe_preset *p)
+{
+    return !pe_is_standard_model(p) || p->steps < pe_preset_find(p->name)->steps;
 }
 
 /* Does position hardly matter in this text? Without the baseline among the encodings nobody knows. */
@@ -130,6 +145,10 @@ static void judge_ratio(pe_check_result *r, const pe_compare *c, const claim *k)
 
 void pe_check_judge(pe_check_result *result, const pe_compare *c, int index)
 {
+    if (index >= CLAIMS) {
+        pe_task_check_judge(result, c, index - CLAIMS);
+        return;
+    }
     const claim *k   = &claims[index];
     const char  *why = reason_against(c, k);
     result->number   = k->number;

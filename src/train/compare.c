@@ -227,14 +227,6 @@ static int has_no_meaning(const pe_outcome *o, posenc_status status)
     return o->e && (status == POSENC_UNSUPPORTED || (o->is_bare && of_sizes));
 }
 
-/* The sentence without who says it and without its mend, which speak to a programmer: "plan: WHY; do this". */
-static void copy_reason(pe_absent *a, const posenc_error *why)
-{
-    const char *at = strstr(why->message, ": ");
-    at             = at ? at + 2 : why->message;
-    snprintf(a->reason, sizeof a->reason, "%.*s", (int)strcspn(at, ";"), at);
-}
-
 /* Moves the outcome that was begun last to those that do not apply. */
 static posenc_status set_aside(pe_compare *c, const posenc_error *why, posenc_error *err)
 {
@@ -245,7 +237,7 @@ static posenc_status set_aside(pe_compare *c, const posenc_error *why, posenc_er
     c->absent    = more;
     pe_absent *a = &more[c->absent_count++];
     snprintf(a->label, sizeof a->label, "%s", o->label);
-    copy_reason(a, why);
+    pe_reason_copy(a->reason, sizeof a->reason, why);
     pe_outcome_free(o, c->config.preset.seeds);
     return POSENC_OK;
 }
@@ -334,6 +326,26 @@ static posenc_status set_outcomes(pe_compare *c, posenc_error *err)
     return status;
 }
 
+/* The tasks, for every encoding that was asked for, also one that has no meaning on text. */
+static posenc_status set_suite(pe_compare *c, posenc_error *err)
+{
+    const int    count  = c->count + c->absent_count;
+    const char **labels = malloc((size_t)count * sizeof *labels);
+    if (!labels)
+        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for the tasks");
+    for (int i = 0; i < count; i++)
+        labels[i] = i < c->count ? c->outcomes[i].label : c->absent[i - c->count].label;
+    const pe_suite_config config = {.preset      = &c->config.preset,
+                                    .tasks       = c->config.tasks,
+                                    .steps       = c->config.task_steps,
+                                    .seeds       = c->config.task_seeds,
+                                    .labels      = labels,
+                                    .label_count = count};
+    const posenc_status   status = pe_suite_create(&c->suite, &config, err);
+    free(labels);
+    return status;
+}
+
 /* "model name : ..." of the first processor, where the system tells. */
 static void name_machine(char *name, size_t n)
 {
@@ -352,11 +364,22 @@ static void name_machine(char *name, size_t n)
         fclose(info);
 }
 
+static int64_t text_jobs(const pe_compare *c)
+{
+    return c->count * c->config.preset.seeds;
+}
+
+/* Runs on the text, then those on tasks. */
+static int64_t job_count(const pe_compare *c)
+{
+    return text_jobs(c) + pe_suite_runs(c->suite);
+}
+
 static void set_workers(pe_compare *c)
 {
     const long    processors = sysconf(_SC_NPROCESSORS_ONLN);
     const int64_t wanted     = c->config.workers ? c->config.workers : processors > 0 ? processors : 1;
-    c->workers               = smaller(wanted, c->count * c->config.preset.seeds);
+    c->workers               = smaller(wanted, job_count(c));
 }
 
 static posenc_status check_and_set(pe_compare *c, posenc_error *err)
@@ -366,6 +389,8 @@ static posenc_status check_and_set(pe_compare *c, posenc_error *err)
         status = set_text(c, err);
     if (!status)
         status = set_outcomes(c, err);
+    if (!status)
+        status = set_suite(c, err);
     if (!status && c->config.directory)
         status = pe_directory_check(c->config.directory, err);
     if (!status && c->config.directory)
@@ -373,7 +398,8 @@ static posenc_status check_and_set(pe_compare *c, posenc_error *err)
     if (!status)
         status = pe_bootstrap_create(&c->bootstrap, c->config.preset.seeds, c->windows, RESAMPLES,
                                      BOOTSTRAP_SEED, err);
-    set_workers(c);
+    if (!status)
+        set_workers(c);
     return status;
 }
 
@@ -403,6 +429,7 @@ void pe_compare_free(pe_compare *compare)
         pe_outcome_free(&compare->outcomes[i], compare->config.preset.seeds);
     free(compare->outcomes);
     free(compare->absent);
+    pe_suite_free(compare->suite);
     pe_bootstrap_free(compare->bootstrap);
     free(compare);
 }
@@ -431,26 +458,59 @@ typedef struct training {
     int                     interrupted, failed; /* a job's number + 1 */
 } training;
 
-static int64_t job_count(const pe_compare *c)
-{
-    return c->count * c->config.preset.seeds;
-}
-
 static pe_outcome *outcome_of(const pe_compare *c, int64_t job, int64_t *seed)
 {
     *seed = job % c->config.preset.seeds;
     return &c->outcomes[job / c->config.preset.seeds];
 }
 
-static void work(void *self, int64_t job)
+/* A job, whatever it trains on. */
+typedef struct place {
+    pe_outcome      *outcome; /* NULL: a run on a task */
+    pe_cell         *cell;    /* NULL: a run on the text */
+    int64_t          seed;
+    pe_run_progress *progress;
+    atomic_int      *ended;
+    int64_t          work; /* units of progress */
+    double           unit; /* cost of one, pe_model_cost */
+} place;
+
+static place place_of(const pe_compare *c, int64_t job)
 {
-    training     *t = self;
-    int64_t       s;
-    pe_outcome   *o            = outcome_of(t->c, job, &s);
+    place p = {0};
+    if (job < text_jobs(c)) {
+        const pe_preset *preset = &c->config.preset;
+        p.outcome               = outcome_of(c, job, &p.seed);
+        p.progress              = &p.outcome->progress[p.seed];
+        p.ended                 = &p.outcome->ended[p.seed];
+        p.work                  = pe_run_work(&p.outcome->config);
+        p.unit = pe_model_cost(preset->d_model, preset->layers, PE_BYTES, preset->batch * preset->L);
+    } else {
+        p.cell     = pe_suite_run(c->suite, job - text_jobs(c), &p.seed);
+        p.progress = &p.cell->progress[p.seed];
+        p.ended    = &p.cell->ended[p.seed];
+        p.work     = pe_task_work(&p.cell->config);
+        p.unit     = pe_cell_unit(p.cell);
+    }
+    return p;
+}
+
+static void train_on_text(pe_outcome *o, int64_t s, posenc_error *err)
+{
     pe_run_config config       = o->config;
     config.seed                = (uint64_t)s + 1;
-    const posenc_status status = pe_run(&config, &o->progress[s], &o->runs[s], &t->errors[job]);
+    const posenc_status status = pe_run(&config, &o->progress[s], &o->runs[s], err);
     atomic_store(&o->ended[s], 1 + (int)status);
+}
+
+static void work(void *self, int64_t job)
+{
+    training   *t = self;
+    const place p = place_of(t->c, job);
+    if (p.cell)
+        pe_cell_train(p.cell, p.seed, &t->errors[job]);
+    else
+        train_on_text(p.outcome, p.seed, &t->errors[job]);
 }
 
 static pe_compare_state state_of(const training *t)
@@ -458,12 +518,11 @@ static pe_compare_state state_of(const training *t)
     pe_compare_state state = {.runs = (int)job_count(t->c), .seconds = now() - t->start, .left = NAN};
     double           done = 0, all = 0;
     for (int64_t job = 0; job < state.runs; job++) {
-        int64_t           s;
-        const pe_outcome *o     = outcome_of(t->c, job, &s);
-        const double      total = (double)pe_run_work(&o->config);
-        const int         ended = atomic_load(&o->ended[s]) != 0;
-        done += ended ? total : fmin((double)atomic_load(&o->progress[s].step), total);
-        all += total;
+        const place  p     = place_of(t->c, job);
+        const double total = (double)p.work;
+        const int    ended = atomic_load(p.ended) != 0;
+        done += p.unit * (ended ? total : fmin((double)atomic_load(&p.progress->step), total));
+        all += p.unit * total;
         state.finished += ended;
     }
     state.fraction = done / all;
@@ -484,17 +543,36 @@ static double run_loss(const pe_outcome *o, const pe_run_result *run, int bucket
     return sum / (double)(o->config.windows * (end - first));
 }
 
-static void report_finished(training *t, int64_t job, const pe_compare_state *state)
+static pe_compare_run row_of_text(const pe_outcome *o, int64_t s)
 {
-    int64_t              s;
-    const pe_outcome    *o   = outcome_of(t->c, job, &s);
     const pe_run_result *run = &o->runs[s];
-    const pe_compare_run row = {.label      = o->label,
-                                .seed       = s + 1,
-                                .loss_at_L  = run_loss(o, run, PE_AT_L),
-                                .loss_at_8L = run_loss(o, run, PE_AT_8L),
-                                .seconds    = run->train_seconds + run->eval_seconds,
-                                .diverged   = run->diverged};
+    return (pe_compare_run){.label          = o->label,
+                            .seed           = s + 1,
+                            .loss_at_L      = run_loss(o, run, PE_AT_L),
+                            .loss_at_8L     = run_loss(o, run, PE_AT_8L),
+                            .accuracy_at_L  = NAN,
+                            .accuracy_at_2L = NAN,
+                            .seconds        = run->train_seconds + run->eval_seconds,
+                            .diverged       = run->diverged};
+}
+
+static pe_compare_run row_of_task(const pe_cell *cell, int64_t s)
+{
+    const pe_task_result *run = &cell->runs[s];
+    return (pe_compare_run){.label          = cell->label,
+                            .task           = cell->task->name,
+                            .seed           = s + 1,
+                            .loss_at_L      = NAN,
+                            .loss_at_8L     = NAN,
+                            .accuracy_at_L  = pe_cell_accuracy(cell, s, PE_TASK_L),
+                            .accuracy_at_2L = pe_cell_accuracy(cell, s, PE_TASK_2),
+                            .seconds        = run->train_seconds + run->eval_seconds,
+                            .diverged       = run->diverged};
+}
+
+static void report_finished(training *t, const place *p, const pe_compare_state *state)
+{
+    const pe_compare_run row = p->cell ? row_of_task(p->cell, p->seed) : row_of_text(p->outcome, p->seed);
     if (t->watch && t->watch->finished)
         t->watch->finished(t->watch->self, &row, state);
 }
@@ -502,25 +580,28 @@ static void report_finished(training *t, int64_t job, const pe_compare_state *st
 static void cancel_all(const pe_compare *c)
 {
     for (int64_t job = 0; job < job_count(c); job++) {
-        int64_t     s;
-        pe_outcome *o = outcome_of(c, job, &s);
-        atomic_store(&o->progress[s].cancel, 1);
+        const place p = place_of(c, job);
+        atomic_store(&p.progress->cancel, 1);
     }
+}
+
+static int was_cancelled(const place *p)
+{
+    return p->cell ? p->cell->runs[p->seed].cancelled : p->outcome->runs[p->seed].cancelled;
 }
 
 /* Looks for runs that have ended since the last time. */
 static void look_for_ended(training *t, const pe_compare_state *state)
 {
     for (int64_t job = 0; job < state->runs; job++) {
-        int64_t           s;
-        const pe_outcome *o     = outcome_of(t->c, job, &s);
-        const int         ended = atomic_load(&o->ended[s]);
+        const place p     = place_of(t->c, job);
+        const int   ended = atomic_load(p.ended);
         if (!ended || t->reported[job])
             continue;
         t->reported[job] = 1;
         if (ended == 1 + POSENC_OK)
-            report_finished(t, job, state);
-        else if (!o->runs[s].cancelled && !t->failed)
+            report_finished(t, &p, state);
+        else if (!was_cancelled(&p) && !t->failed)
             t->failed = (int)job + 1;
     }
 }
@@ -547,6 +628,8 @@ static posenc_status measure_all(pe_compare *c, posenc_error *err)
         status = pe_outcome_measure(&c->outcomes[i], c->config.preset.seeds, err);
     if (!status)
         status = pe_outcomes_rank(c, err);
+    if (!status)
+        status = pe_suite_measure(c->suite, err);
     if (!status)
         pe_compare_answer_write(c);
     return status;
@@ -601,13 +684,15 @@ static posenc_status probe(const pe_outcome *o, double *seconds, posenc_error *e
 
 posenc_status pe_compare_estimate(pe_compare *compare, double *seconds, posenc_error *err)
 {
-    double total = 0, longest = 0;
-    for (int i = 0; i < compare->count; i++) {
-        double              one;
-        const posenc_status status = probe(&compare->outcomes[i], &one, err);
+    double total = 0, longest = 0, one = 0;
+    for (int64_t job = 0; job < job_count(compare); job++) {
+        const place   p      = place_of(compare, job);
+        posenc_status status = POSENC_OK;
+        if (p.seed == 0) /* the other seeds take as long */
+            status = p.cell ? pe_cell_estimate(p.cell, &one, err) : probe(p.outcome, &one, err);
         if (status)
             return status;
-        total += one * (double)compare->config.preset.seeds;
+        total += one;
         longest = fmax(longest, one);
     }
     *seconds = fmax(longest, total / (double)compare->workers);

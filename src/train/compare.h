@@ -29,6 +29,9 @@ typedef struct pe_compare_config {
     const char          *call;          /* the command that repeats it; NULL where there is none */
     int                  bidirectional; /* 1: hidden bytes from both sides instead of the next byte */
     const char          *combine; /* for SPECs that do not say: "add", "concat", "add,concat"; NULL: "add" */
+    const char          *tasks;   /* "NAME,..." or "none"; NULL: the preset's */
+    int64_t              task_steps; /* of every task; 0: the preset's */
+    int64_t              task_seeds; /* of every task; 0: the preset's */
 } pe_compare_config;
 
 typedef struct pe_compare pe_compare;
@@ -47,11 +50,13 @@ typedef struct pe_compare_state {
     double seconds, left; /* since the start; until the end as it looks now, or NaN */
 } pe_compare_state;
 
-/* One finished run. */
+/* One finished run: on the text, or on a task. */
 typedef struct pe_compare_run {
     const char *label;
+    const char *task; /* NULL: the text */
     int64_t     seed;
-    double      loss_at_L, loss_at_8L; /* nats per byte; NaN if it diverged */
+    double      accuracy_at_L, accuracy_at_2L; /* of a task; NaN where it is not tested */
+    double      loss_at_L, loss_at_8L;         /* of the text: nats per byte; NaN if it diverged */
     double      seconds;
     int         diverged;
 } pe_compare_run;
@@ -80,6 +85,12 @@ posenc_status pe_compare_table(const pe_compare *compare, pe_table *table, posen
    there is none. *is_plain = 1 if all of them are added at the input, as is standard. */
 posenc_status pe_compare_entries(const pe_compare *compare, pe_table *table, int *is_plain,
                                  posenc_error *err);
+/* The tasks: a row per encoding, best first, and a column per task; no rows where there are no tasks. */
+posenc_status pe_compare_tasks(const pe_compare *compare, pe_table *table, posenc_error *err);
+/* What they are, and how long they would be, or were, trained: a row per task. */
+posenc_status pe_compare_task_plan(const pe_compare *compare, pe_table *table, posenc_error *err);
+/* Is every task of this list one? ARGUMENT with those that there are, if not. */
+posenc_status pe_compare_tasks_check(const char *list, posenc_error *err);
 /* Claims that must hold on an ordinary text: one row per claim. */
 posenc_status pe_compare_checks(const pe_compare *compare, pe_table *table, posenc_error *err);
 /* The answer in one or two sentences; belongs to the comparison. */

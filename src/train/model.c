@@ -85,7 +85,9 @@ static posenc_status check(const pe_model_config *c, posenc_error *err)
                  {"d_model", c->d_model, 1 << 14},
                  {"layers", c->layers, 1 << 10},
                  {"heads", c->heads, 1 << 10},
-                 {"batch", c->batch, 1 << 14}};
+                 {"batch", c->batch, 1 << 14},
+                 {"symbols", c->symbols ? c->symbols : PE_BYTES, PE_BYTES},
+                 {"classes", c->symbols ? c->classes : PE_BYTES, PE_BYTES}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].value < 1 || sizes[i].value > sizes[i].high)
             return pe_train_fail(err, POSENC_ARGUMENT, "model: %s is %lld; it must be 1 to %lld",
@@ -165,18 +167,30 @@ static int64_t extent(int64_t units, int64_t d)
     return units < 0 ? -units : units * d;
 }
 
-/* The embedding of a bidirectional model has one row more, the mask symbol's. It is the last, so that all others
-   start from the numbers that they have in any model. */
+/* The embedding of a bidirectional model of bytes has one row more, the mask symbol's. It is the last, so that all
+   others start from the numbers that they have in any model. */
+static void count_symbols(pe_model *m)
+{
+    const pe_model_config *c = &m->config;
+    m->symbols               = c->symbols ? c->symbols : PE_BYTES + (c->bidirectional ? 1 : 0);
+    m->classes               = c->symbols ? c->classes : PE_BYTES;
+}
+
 static int64_t rows_of(const pe_model *m, const recipe *r)
 {
-    const int symbols = r == &model_recipes[PE_EMBEDDING] && m->config.bidirectional;
-    return (r->rows ? extent(r->rows, m->config.d_model) : 1) + symbols;
+    if (r == &model_recipes[PE_EMBEDDING])
+        return m->symbols;
+    return r->rows ? extent(r->rows, m->config.d_model) : 1;
+}
+
+static int64_t columns_of(const pe_model *m, const recipe *r)
+{
+    return r == &model_recipes[PE_OUTPUT] ? m->classes : extent(r->columns, m->config.d_model);
 }
 
 static void add_recipe(pe_model *m, const recipe *r, const char *prefix)
 {
-    const int64_t d = m->config.d_model;
-    pe_weight    *w = add_weight(m, rows_of(m, r) * extent(r->columns, d), r->decays, 1);
+    pe_weight *w = add_weight(m, rows_of(m, r) * columns_of(m, r), r->decays, 1);
     snprintf(w->name, sizeof w->name, "%s%s", prefix, r->name);
 }
 
@@ -272,6 +286,7 @@ static posenc_status entry_create(pe_model *m, posenc_error *err)
     m->row_width          = posenc_row_width(m->short_plan);
     m->has_rows           = m->row_width > 0;
     m->by_word            = m->has_rows && posenc_encoding_part(m->encoding, POSENC_INPUT)->by_word;
+    m->coordinates        = m->by_word ? 1 : posenc_coordinates(m->encoding);
     m->has_mixer          = entry->combine == PE_CONCAT;
     if (m->has_mixer && entry->inject == PE_IN_BLOCKS)
         return pe_train_fail(err, POSENC_UNSUPPORTED, "model: combine=concat must go with inject=input");
@@ -404,6 +419,12 @@ static size_t lay_out(pe_model *m, char *base)
     }
     if (m->by_word)
         m->places = take(base, &used, 2 * n * sizeof *m->places);
+    if (m->config.grid) {
+        m->cells   = take(base, &used, 2 * (size_t)m->config.longest * sizeof *m->cells);
+        m->numbers = take(base, &used, (size_t)m->config.longest * sizeof *m->numbers);
+    }
+    if (m->config.symbols)
+        m->right = take(base, &used, n);
     return used;
 }
 
@@ -569,6 +590,7 @@ posenc_status pe_model_create(pe_model **model, const pe_model_config *config, p
     if (m->config.longest == 0)
         m->config.longest = m->config.L;
     posenc_status status = check(&m->config, err);
+    count_symbols(m);
     if (!status) {
         m->math               = config->dtype == POSENC_F64 ? &pe_model_math_f64 : &pe_model_math_f32;
         const int64_t windows = config->batch * config->L / m->config.longest;
@@ -617,9 +639,17 @@ static posenc_status check_batch(const pe_model *m, const pe_batch *batch, int64
         return pe_train_fail(err, POSENC_RANGE,
                              "model: %lld windows of %lld bytes are beyond what was planned",
                              (long long)batch->B, (long long)batch->length);
-    if (!batch->hidden != !m->config.bidirectional)
+    const int hides = m->config.bidirectional && !m->config.symbols;
+    if (!batch->hidden != !hides)
         return pe_train_fail(err, POSENC_ARGUMENT,
                              "model: hidden bytes must be given to a bidirectional model and to no other");
+    if (!batch->targets != !m->config.symbols)
+        return pe_train_fail(err, POSENC_ARGUMENT,
+                             "model: targets must be given to a model of symbols and to no other");
+    if (m->config.grid && (batch->columns < 1 || batch->columns > m->config.grid))
+        return pe_train_fail(err, POSENC_ARGUMENT,
+                             "model: columns is %lld; a grid must have 1 to %lld of them",
+                             (long long)batch->columns, (long long)m->config.grid);
     return POSENC_OK;
 }
 
@@ -637,8 +667,15 @@ posenc_status pe_model_gradient(pe_model *m, double *loss, const pe_batch *batch
 
 posenc_status pe_model_cosine(pe_model *m, double *cosine, const double weight[PE_BYTES], posenc_error *err)
 {
-    *cosine = NAN;
-    return m->has_rows && !m->by_word ? m->math->cosine(m, cosine, weight, err) : POSENC_OK;
+    *cosine            = NAN;
+    const int has_both = m->has_rows && !m->by_word && !m->config.symbols;
+    return has_both ? m->math->cosine(m, cosine, weight, err) : POSENC_OK;
+}
+
+double pe_model_cost(int64_t d_model, int64_t layers, int64_t classes, int64_t tokens)
+{
+    const double d = (double)d_model; /* a layer: 3 d d, d d, and twice 4 d d */
+    return (12 * d * d * (double)layers + d * (double)classes) * (double)tokens;
 }
 
 static int64_t trained_from(const pe_model *m, int first)

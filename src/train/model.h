@@ -10,7 +10,8 @@
  *
  * then a norm and an untied output. docs/experiments.md says which numbers it starts from, and why.
  *
- * It predicts the next byte under a causal mask or, bidirectional, bytes that are hidden from it, without a mask.
+ * It predicts the next byte under a causal mask or, bidirectional, bytes that are hidden from it, without a mask. A
+ * model of symbols (the tasks, task.h) predicts whatever its batches ask for, at the positions where they ask.
  *
  * All parameters lie in one array `theta`, all gradients in another, `grad`, with the same offsets;
  * the table `weights` says which stretch is what. So the optimiser, the tests and the copy of the
@@ -98,8 +99,12 @@ typedef struct pe_model_config {
     int64_t      batch; /* windows of one pe_model_gradient */
     uint64_t     seed;
     posenc_dtype dtype;         /* F32, or F64 for tests */
-    int          bidirectional; /* 1: hidden bytes are predicted from both sides; 0: the next byte */
+    int          bidirectional; /* 1: no mask, and hidden bytes are predicted; 0: causal, the next byte */
     pe_entry     entry;         /* how rows of an input encoding enter; all 0: added before the first block */
+    /* A model of symbols: so many of them, and so many classes, both at most PE_BYTES. 0: a model of bytes. */
+    int64_t symbols, classes;
+    int64_t
+        grid; /* of symbols: they are cells of grids, row by row, of at most so many columns; 0: they stand in line */
 } pe_model_config;
 
 /* What the forward pass leaves for the backward pass, in one layer. Element type: the model's. n =
@@ -116,11 +121,15 @@ typedef struct pe_model pe_model;
 /* What a model reads and predicts.
    Next byte: windows[b] has length + 1 bytes; byte p + 1 is predicted from bytes 0 .. p; hidden is NULL.
    Bidirectional: windows[b] has length bytes; byte p is hidden where hidden[b * length + p] is not 0: there the model
-   reads the mask symbol, and predicts the byte from all that stand around it. */
+   reads the mask symbol, and predicts the byte from all that stand around it.
+   Symbols: windows[b] has length symbols, targets[b * length + p] is the class to be predicted at p, or negative; hidden
+   is NULL. On a grid symbol p stands in row p / columns, column p % columns. */
 typedef struct pe_batch {
     const unsigned char *const *windows;
     const unsigned char        *hidden;
     int64_t                     B, length;
+    const int16_t              *targets;
+    int64_t                     columns;
 } pe_batch;
 
 typedef struct pe_model_math {
@@ -151,6 +160,9 @@ struct pe_model {
     int            has_rows;      /* the encoding acts at the input */
     int64_t        row_width;     /* numbers per row there; 0: has_rows is 0 */
     int            by_word;       /* rows take the place of the embedding, which is not trained then */
+    int64_t        symbols;       /* rows of the embedding: bytes, and the mask symbol where there is one */
+    int64_t        classes;       /* columns of the output */
+    int            coordinates;   /* of a position at the input: 2 for encodings of grids */
     int            has_mixer;     /* combine=concat: weights[encoding_weight] is W [d + row_width, d] */
 
     void            *memory;    /* the one block behind all that follows */
@@ -161,6 +173,9 @@ struct pe_model {
     void            *rows, *unit, *wide, *scale; /* [block,d] twice, [block,max(4d,256)], [block] */
     double          *losses;                     /* [n] */
     int64_t         *places;                     /* by_word: [n,2] symbol and position of every token */
+    int64_t         *cells;                      /* grid: [longest,2] row and column of every token */
+    int64_t         *numbers;                    /* grid: [longest] number of its cell in the largest grid */
+    unsigned char   *right;                      /* symbols: [n] 1 where the target was the likeliest class */
     /* Rows that are not simply added at the input, without the batch, which shares them. */
     void *table, *dtable; /* [longest, row_width] rows of the encoding, and their cotangents */
     void *
@@ -173,17 +188,20 @@ posenc_status pe_model_create(pe_model **model, const pe_model_config *config, p
 void          pe_model_free(pe_model *model); /* NULL is fine */
 
 /* losses [B, length]: nats of each predicted byte, NaN where none is predicted. B and length as planned: batch
-   windows up to L, or long_batch windows up to `longest`. */
+   windows up to L, or long_batch windows up to `longest`. A model of symbols leaves in m->right which it had right. */
 posenc_status pe_model_losses(pe_model *m, double *losses, const pe_batch *batch, posenc_error *err);
 
-/* *loss = mean over the predicted bytes; grad receives (overwrites) its gradient. Bidirectional: at least one byte
-   must be hidden. batch->length is L. */
+/* *loss = mean over what is predicted; grad receives (overwrites) its gradient. At least one prediction must be asked
+   for. batch->length is at most L. */
 posenc_status pe_model_gradient(pe_model *m, double *loss, const pe_batch *batch, posenc_error *err);
 
 /* *cosine = mean of |cos| between what of a token's vector and what of a position's row enter the first block's sum:
    e and p, or with combine=concat the two halves of [e; p] W; over the positions below L and the bytes as `weight` (of sum
-   1) weighs them. NaN without an encoding at the input. Uses the buffers of a batch. */
+   1) weighs them. NaN without an encoding at the input, and for a model of symbols. Uses the buffers of a batch. */
 posenc_status pe_model_cosine(pe_model *m, double *cosine, const double weight[PE_BYTES], posenc_error *err);
+
+/* About how many multiplications so many tokens cost, for what is to be weighed against each other. */
+double pe_model_cost(int64_t d_model, int64_t layers, int64_t classes, int64_t tokens);
 
 /* Elements that training changes: of the whole model; of the encoding alone, with W if it has one. */
 int64_t pe_model_parameters(const pe_model *m);

@@ -47,6 +47,13 @@ const char *pe_outcome_bucket(const pe_outcome *o, int bucket, int64_t *first)
     return o->config.bidirectional ? pe_length_name(bucket) : pe_bucket_name(bucket);
 }
 
+void pe_reason_copy(char *reason, size_t n, const posenc_error *why)
+{
+    const char *at = strstr(why->message, ": ");
+    at             = at ? at + 2 : why->message;
+    snprintf(reason, n, "%.*s", (int)strcspn(at, ";"), at);
+}
+
 static posenc_status no_memory(const pe_outcome *o, posenc_error *err)
 {
     return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for the results of %s", o->label);

@@ -11,6 +11,7 @@
 #include "train/compare.h"
 #include "train/run.h"
 #include "train/statistics.h"
+#include "train/suite.h"
 
 enum { PE_LONGEST_SPEC = 1024, PE_LONGEST_ANSWER = 2048, PE_LONGEST_WARNING = 320, PE_MACHINE = 128 };
 
@@ -55,6 +56,7 @@ struct pe_compare {
     int               count;
     pe_absent        *absent; /* [absent_count] */
     int               absent_count;
+    pe_suite         *suite; /* the tasks; NULL until they are known */
     int     reference; /* index of the encoding that differences are taken to: the best at L; -1: none */
     int64_t windows;
     int64_t workers;
@@ -72,6 +74,9 @@ const char *pe_outcome_bucket(const pe_outcome *o, int bucket, int64_t *first);
 
 /* Fewer windows than this decide nothing; fewer positions than this make no bucket of L/2. */
 enum { PE_FEWEST_WINDOWS = 24, PE_SHORTEST_L = 8 };
+
+/* The sentence of an error without who says it and without its mend, which speak to a programmer: "plan: WHY; do this". */
+void pe_reason_copy(char *reason, size_t n, const posenc_error *why);
 
 /* What the runs of one encoding say. Does nothing before all have finished. */
 posenc_status pe_outcome_measure(pe_outcome *o, int64_t seeds, posenc_error *err);
@@ -98,11 +103,18 @@ typedef enum pe_verdict { PE_PASSED, PE_FAILED, PE_NOT_APPLICABLE } pe_verdict;
 typedef struct pe_check_result {
     int        number;
     pe_verdict verdict;
-    char       claim[160], found[160];
+    char       claim[320], found[320];
 } pe_check_result;
 
+/* The claims about the text, then those about tasks. */
 int         pe_check_count(void);
 void        pe_check_judge(pe_check_result *result, const pe_compare *c, int index);
 const char *pe_verdict_name(pe_verdict verdict);
+
+/* Those about tasks alone: checks_tasks.c. */
+int  pe_task_check_count(void);
+void pe_task_check_judge(pe_check_result *result, const pe_compare *c, int index);
+/* Is the model of this comparison that of its preset, for which the thresholds are? */
+int pe_is_standard_model(const pe_preset *p);
 
 #endif

@@ -9,6 +9,7 @@
 #include "train/preset.h"
 
 #include "train/fail.h"
+#include "train/task.h"
 
 #include <string.h>
 

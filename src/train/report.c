@@ -10,92 +10,24 @@
  * Surprises  Each drawing of gnuplot carries the same script of 30 KB. It is written once, and an empty element stands
  *            where it was, because that script counts the elements. It also takes the mouse wheel and the arrow keys,
  *            with which people scroll: a listener before it hands them back.
- *            Text of the user is escaped at one place, `text`.
+ *            Text of the user is escaped at one place, pe_html_text.
  */
 #include "train/report.h"
 
+#include "train/html.h"
+
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---------------------------------------------------------------- writing HTML -------------- */
-
-static void text(FILE *to, const char *s)
-{
-    for (; *s; s++)
-        switch (*s) {
-        case '<': fputs("&lt;", to); break;
-        case '>': fputs("&gt;", to); break;
-        case '&': fputs("&amp;", to); break;
-        case '"': fputs("&quot;", to); break;
-        default: fputc(*s, to);
-        }
-}
-
-__attribute__((format(printf, 3, 4))) static void element(FILE *to, const char *tag, const char *format, ...)
-{
-    char    content[2048];
-    va_list values;
-    va_start(values, format);
-    vsnprintf(content, sizeof content, format, values);
-    va_end(values);
-    fprintf(to, "<%s>", tag);
-    text(to, content);
-    fprintf(to, "</%.*s>\n", (int)strcspn(tag, " "), tag);
-}
-
-/* The lines of notes as small paragraphs. */
-static void notes(FILE *to, const char *lines)
-{
-    while (*lines) {
-        const size_t n = strcspn(lines, "\n");
-        element(to, "p class=note", "%.*s", (int)n, lines);
-        lines += n + (lines[n] == '\n');
-    }
-}
-
-static void table_head(FILE *to, const pe_table *t, int details)
-{
-    fputs("<thead><tr>", to);
-    for (int k = 0; k < t->column_count; k++) {
-        if (t->columns[k].is_detail && !details)
-            continue;
-        fprintf(to, "<th scope=col%s title=\"", t->columns[k].is_text ? " class=t" : "");
-        text(to, t->columns[k].meaning);
-        fputs("\">", to);
-        text(to, t->columns[k].head);
-        fputs("</th>", to);
-    }
-    fputs("</tr></thead>\n", to);
-}
-
-/* Without details it is what the terminal shows, and fits a page. */
-static void table(FILE *to, const pe_table *t, int details)
-{
-    fputs("<div class=wide><table>\n", to);
-    table_head(to, t, details);
-    fputs("<tbody>\n", to);
-    for (int row = 0; row < t->row_count; row++) {
-        fputs("<tr>", to);
-        for (int k = 0; k < t->column_count; k++) {
-            if (t->columns[k].is_detail && !details)
-                continue;
-            fprintf(to, k ? "<td%s>" : "<th scope=row%s>", t->columns[k].is_text ? " class=t" : "");
-            text(to, pe_table_cell(t, row, k));
-            fputs(k ? "</td>" : "</th>", to);
-        }
-        fputs("</tr>\n", to);
-    }
-    fputs("</tbody></table></div>\n", to);
-}
+/* ---------------------------------------------------------------- tables -------------------- */
 
 static void meanings(FILE *to, const pe_table *t)
 {
     fputs("<dl>\n", to);
     for (int k = 0; k < t->column_count; k++) {
-        element(to, "dt", "%s", t->columns[k].head);
-        element(to, "dd", "%s", t->columns[k].meaning);
+        pe_html_element(to, "dt", "%s", t->columns[k].head);
+        pe_html_element(to, "dd", "%s", t->columns[k].meaning);
     }
     fputs("</dl>", to);
 }
@@ -103,7 +35,7 @@ static void meanings(FILE *to, const pe_table *t)
 static void legend(FILE *to, const pe_table *t)
 {
     fputs("<details><summary>More columns, and what they mean</summary>\n", to);
-    table(to, t, 1);
+    pe_html_table(to, t, 1);
     meanings(to, t);
     fputs("</details>\n", to);
 }
@@ -138,7 +70,7 @@ static void line_of(FILE *to, const char *title)
 {
     for (; title && *title; title++) {
         const char one[2] = {*title == '\n' ? ' ' : *title, 0};
-        text(to, one);
+        pe_html_text(to, one);
     }
 }
 
@@ -163,7 +95,7 @@ static void figure(FILE *to, const pe_exhibit *x, const char *caption)
 {
     fputs("<figure>\n", to);
     drawing(to, x);
-    element(to, "figcaption", "%s", caption);
+    pe_html_element(to, "figcaption", "%s", caption);
     fputs("</figure>\n", to);
 }
 
@@ -204,6 +136,8 @@ static const char style[] =
     "thead th{font-weight:600}tbody th{font-weight:600}.t{text-align:left}tbody "
     "tr:hover{background:var(--soft)}\n"
     ".note,figcaption{color:var(--faint);font-size:.88rem;margin:.3rem 0}\n"
+    ".heat td{text-align:center;border:1px solid var(--line);print-color-adjust:exact;"
+    "-webkit-print-color-adjust:exact}.heat thead th:not(.t){text-align:center}\n"
     ".w{text-align:left;white-space:normal;min-width:18rem}"
     "figure{margin:1rem 0}figure svg>rect{stroke:none}figure image{image-rendering:pixelated}figure "
     "svg{display:block;width:100%;height:auto;background:#fff;border-radius:4px}\n"
@@ -218,7 +152,7 @@ static void head(FILE *to, const pe_compare *c, const pe_gallery *g)
     fputs("<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>\n"
           "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n",
           to);
-    element(to, "title", "Positional encodings compared on %s", c->config.text_name);
+    pe_html_element(to, "title", "Positional encodings compared on %s", c->config.text_name);
     fprintf(to, "<style>\n%s</style>\n", style);
     script(to, g);
     fputs("</head>\n<body><main>\n", to);
@@ -227,22 +161,23 @@ static void head(FILE *to, const pe_compare *c, const pe_gallery *g)
 static void answer(FILE *to, const pe_compare *c)
 {
     const pe_preset *p = &c->config.preset;
-    element(to, "h1", "Which positional encoding for %s?", c->config.text_name);
-    element(to, "p class=answer", "%s", c->answer);
-    element(to, "p",
-            "What would change the answer: another text; more than %lld training steps, because encodings "
-            "that learn "
-            "their positions start behind those that are given them; a larger model; %s.",
-            (long long)p->steps,
-            p->seeds > 1
-                ? "and differences smaller than the intervals, which are not findings"
-                : "and another seed: with one seed the intervals hold for other windows of this text, "
-                  "not for other initial weights (--seeds 3 does both)");
+    pe_html_element(to, "h1", "Which positional encoding for %s?", c->config.text_name);
+    pe_html_element(to, "p class=answer", "%s", c->answer);
+    pe_html_element(
+        to, "p",
+        "What would change the answer: another text; more than %lld training steps, because encodings "
+        "that learn "
+        "their positions start behind those that are given them; a larger model; %s.",
+        (long long)p->steps,
+        p->seeds > 1 ? "and differences smaller than the intervals, which are not findings"
+                     : "and another seed: with one seed the intervals hold for other windows of this text, "
+                       "not for other initial weights (--seeds 3 does both)");
     fprintf(
         to,
-        "<nav><a href=#results>Results</a><a href=#length>Loss against length</a><a href=#checks>Checks</a>"
+        "<nav><a href=#results>Results</a><a href=#length>Loss against length</a>%s<a href=#checks>Checks</a>"
         "<a href=#encodings>Encodings</a>%s<a href=#reading>How to read it</a>"
         "<a href=#repeat>Repeat it</a></nav>\n",
+        c->suite->task_count ? "<a href=#tasks>Tasks</a>" : "",
         c->config.bidirectional ? "" : "<a href=#papers>Papers</a>");
 }
 
@@ -251,7 +186,7 @@ static void what_was_run(FILE *to, const pe_compare *c)
     const pe_preset *p = &c->config.preset;
     char             seeds[48];
     fputs("<h2>What was run</h2>\n", to);
-    element(
+    pe_html_element(
         to, "p",
         "For each of %d encodings the same small Transformer (%lld layers, width %lld, %lld heads, "
         "%s) was trained on the first nine tenths of %s (%lld bytes) for %lld steps of %lld windows "
@@ -269,14 +204,15 @@ static void what_was_run(FILE *to, const pe_compare *c)
                                   "only how much stands around them differs."
                                 : "Since no byte sees what follows it, one such pass gives the loss at every "
                                   "shorter length too.");
-    element(to, "p",
-            "These are models of some %lld thousand numbers, not language models. What carries over to large "
-            "ones is "
-            "the order of the encodings and where each of them breaks, not the losses%s.",
-            (long long)(c->reference >= 0 ? c->outcomes[c->reference].runs[0].parameters / 1000 : 0),
-            c->config.bidirectional ? "" : ": see what papers found");
+    pe_html_element(
+        to, "p",
+        "These are models of some %lld thousand numbers, not language models. What carries over to large "
+        "ones is "
+        "the order of the encodings and where each of them breaks, not the losses%s.",
+        (long long)(c->reference >= 0 ? c->outcomes[c->reference].runs[0].parameters / 1000 : 0),
+        c->config.bidirectional ? "" : ": see what papers found");
     if (c->warning[0])
-        element(to, "p class=FAILED", "Warning: %s.", c->warning);
+        pe_html_element(to, "p class=FAILED", "Warning: %s.", c->warning);
 }
 
 static void results(FILE *to, const pe_compare *c)
@@ -285,8 +221,8 @@ static void results(FILE *to, const pe_compare *c)
     fputs("<h2 id=results>Results</h2>\n", to);
     if (pe_compare_table(c, &t, NULL))
         return;
-    table(to, &t, 0);
-    notes(to, t.notes);
+    pe_html_table(to, &t, 0);
+    pe_html_notes(to, t.notes);
     legend(to, &t);
     pe_table_free(&t);
 }
@@ -300,7 +236,7 @@ static void entries(FILE *to, const pe_compare *c)
         return;
     if (t.row_count > 0) {
         fputs("<h2 id=entries>Token and position vectors</h2>\n", to);
-        element(
+        pe_html_element(
             to, "p",
             "Adding a position's vector to a token's is defended with high dimensions: random vectors are "
             "nearly orthogonal there, so that a sum keeps both apart. How nearly depends on the width: the "
@@ -310,8 +246,8 @@ static void entries(FILE *to, const pe_compare *c)
             "text and the positions below L: before the first step, and after the last.",
             pe_random_cosine(c->config.preset.d_model), (long long)c->config.preset.d_model,
             pe_random_cosine(512));
-        table(to, &t, 1);
-        element(
+        pe_html_table(to, &t, 1);
+        pe_html_element(
             to, "p",
             "combine=concat stands for x = [e; p] W with a learned W, that is e W_e + p W_p: it contains the "
             "sum, from which it starts, and may leave it. What it costs is W, in every step. %s",
@@ -364,10 +300,10 @@ static void checks(FILE *to, const pe_compare *c)
         pe_check_result r;
         pe_check_judge(&r, c, i);
         fprintf(to, "<tr><th scope=row>%d</th><td class=t>", r.number);
-        text(to, r.claim);
+        pe_html_text(to, r.claim);
         fprintf(to, "</td><td class=\"t %s\">%s</td><td class=t>", pe_verdict_name(r.verdict),
                 pe_verdict_name(r.verdict));
-        text(to, r.found);
+        pe_html_text(to, r.found);
         fputs("</td></tr>\n", to);
     }
     fputs("</tbody></table></div>\n", to);
@@ -379,22 +315,22 @@ static void paper(FILE *to, const char *source)
     static const char mark[] = "arXiv:";
     const char       *at     = strstr(source, mark);
     if (!at) {
-        text(to, source);
+        pe_html_text(to, source);
         return;
     }
     const char  *id = at + sizeof mark - 1;
     const size_t n  = strspn(id, "0123456789.");
     char         before[256];
     snprintf(before, sizeof before, "%.*s", (int)(at - source), source);
-    text(to, before);
+    pe_html_text(to, before);
     fprintf(to, "<a href=\"https://arxiv.org/abs/%.*s\">arXiv:%.*s</a>", (int)n, id, (int)n, id);
-    text(to, id + n);
+    pe_html_text(to, id + n);
 }
 
 static void part(FILE *to, const posenc_encoding_info *info)
 {
     fputs("<p><b>", to);
-    text(to, info->title);
+    pe_html_text(to, info->title);
     fprintf(to, "</b>, place <b>%s</b>", posenc_place_name(info->place));
     if (info->paper && *info->paper) {
         fputs("; ", to);
@@ -402,7 +338,7 @@ static void part(FILE *to, const posenc_encoding_info *info)
     }
     if (info->models && *info->models) {
         fputs("; in use: ", to);
-        text(to, info->models);
+        pe_html_text(to, info->models);
     }
     fputs(".</p>\n", to);
 }
@@ -411,14 +347,14 @@ static void encoding(FILE *to, const pe_compare *c, const pe_gallery *g, int ind
 {
     const pe_outcome *o     = &c->outcomes[index];
     int               drawn = 0;
-    element(to, "h3", "%s", o->label);
+    pe_html_element(to, "h3", "%s", o->label);
     for (int place = 0; place < POSENC_PLACES; place++)
         if (posenc_encoding_part(o->e, (posenc_place)place))
             part(to, posenc_encoding_part(o->e, (posenc_place)place));
     char settings[PE_LONGEST_SPEC + 64];
     pe_outcome_settings(settings, o);
     fputs("<p>Settings: <code>", to);
-    text(to, settings);
+    pe_html_text(to, settings);
     if (o->runs[0].encoding_parameters)
         fprintf(to, "</code>. It learns %lld numbers of its own.", (long long)o->runs[0].encoding_parameters);
     else
@@ -446,8 +382,8 @@ static void encodings(FILE *to, const pe_compare *c, const pe_gallery *g)
         encoding(to, c, g, order[i]);
     free(order);
     for (int i = 0; i < c->absent_count; i++) {
-        element(to, "h3", "%s", c->absent[i].label);
-        element(to, "p", "It does not apply to these models: %s.", c->absent[i].reason);
+        pe_html_element(to, "h3", "%s", c->absent[i].label);
+        pe_html_element(to, "p", "It does not apply to these models: %s.", c->absent[i].reason);
     }
 }
 
@@ -477,7 +413,7 @@ static const pe_outcome *ours(const pe_compare *c, const char *name)
 static void anchor_row(FILE *to, const struct anchor *a, const pe_outcome *o)
 {
     fputs("<tr><th scope=row class=t>", to);
-    text(to, a->encoding);
+    pe_html_text(to, a->encoding);
     fputs("</th>", to);
     for (int k = 0; k < 4; k++)
         fprintf(to, "<td>%s</td>", a->at[k]);
@@ -487,7 +423,7 @@ static void anchor_row(FILE *to, const struct anchor *a, const pe_outcome *o)
         else
             fputs("<td>-</td>", to);
     fputs("<td class=w>", to);
-    text(to, a->model);
+    pe_html_text(to, a->model);
     fputs("; ", to);
     paper(to, a->source);
     fputs("</td></tr>\n", to);
@@ -547,9 +483,9 @@ static const char *const traps[] = {
 static void reading(FILE *to, const pe_compare *c)
 {
     fputs("<h2 id=reading>How to read it</h2>\n<ul>\n", to);
-    element(to, "li", "%s", column_traps[c->config.bidirectional]);
+    pe_html_element(to, "li", "%s", column_traps[c->config.bidirectional]);
     for (size_t i = 0; i < sizeof traps / sizeof *traps; i++)
-        element(to, "li", "%s", traps[i]);
+        pe_html_element(to, "li", "%s", traps[i]);
     fputs("</ul>\n", to);
 }
 
@@ -560,17 +496,19 @@ static void repeating(FILE *to, const pe_compare *c)
         snprintf(last, sizeof last, " to %lld", (long long)c->config.preset.seeds);
     fputs("<h2 id=repeat>Repeat it</h2>\n", to);
     if (c->config.call)
-        element(to, "pre", "%s", c->config.call);
-    element(to, "p",
-            "posenc %s; seed 1%s; %s on %s, instruction set %s; %.0f seconds of training and "
-            "evaluation. Results do not depend on the number of workers. On another instruction set the last "
-            "digits of "
-            "sums may differ, and training carries that on into the losses.",
-            posenc_version(), last, many(workers, c->workers, "worker"), c->machine, posenc_isa(),
-            c->wall_seconds);
+        pe_html_element(to, "pre", "%s", c->config.call);
+    pe_html_element(
+        to, "p",
+        "posenc %s; seed 1%s; %s on %s, instruction set %s; %.0f seconds of training and "
+        "evaluation. Results do not depend on the number of workers. On another instruction set the last "
+        "digits of "
+        "sums may differ, and training carries that on into the losses.",
+        posenc_version(), last, many(workers, c->workers, "worker"), c->machine, posenc_isa(),
+        c->wall_seconds);
     fputs("<p>All numbers are in <code>results.json</code> beside this page, the buckets in "
           "<code>results.csv</code>, "
-          "the loss at every position in <code>curves.csv</code>, the pictures as SVG and PNG.</p>\n",
+          "the loss at every position in <code>curves.csv</code>, the tasks in <code>tasks.csv</code>, the "
+          "pictures as SVG and PNG.</p>\n",
           to);
 }
 
@@ -582,6 +520,7 @@ void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g)
     results(to, c);
     entries(to, c);
     curves(to, c, g);
+    pe_report_tasks(to, c->suite);
     checks(to, c);
     encodings(to, c, g);
     papers(to, c);

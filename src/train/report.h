@@ -12,4 +12,7 @@
    could not be written the stream remembers. */
 void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g);
 
+/* The tasks, a part of it: report_tasks.c. Nothing where there are none. */
+void pe_report_tasks(FILE *to, const pe_suite *suite);
+
 #endif

@@ -4,8 +4,8 @@
  *
  * results.json holds everything that was measured, with the settings that reproduce it; what was not measured is
  * null. Times stand apart under "time", because they are all that two runs of the same command may differ in.
- * results.csv has one row per encoding, seed and bucket; curves.csv the loss at every position. The report comes
- * last, and the directory is renamed into place when all is there.
+ * results.csv has one row per encoding, seed and bucket; curves.csv the loss at every position; tasks.csv one row per
+ * task, encoding, seed and length. The report comes last, and the directory is renamed into place when all is there.
  */
 #include "train/outcome.h"
 
@@ -13,18 +13,18 @@
 #include "train/fail.h"
 #include "train/gallery.h"
 #include "train/report.h"
+#include "train/results.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <posenc/files.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS = 9, FIXED_FILES = 4 };
+enum { DIGITS = 9, FIXED_FILES = 5 };
 
 /* ---------------------------------------------------------------- JSON ---------------------- */
 
-static json_t *number(double x)
+json_t *pe_json_number(double x)
 {
     return isfinite(x) ? json_real(x) : json_null();
 }
@@ -33,14 +33,14 @@ static json_t *numbers(const double *x, int64_t n)
 {
     json_t *array = json_array();
     for (int64_t i = 0; x && i < n; i++)
-        json_array_append_new(array, number(x[i]));
+        json_array_append_new(array, pe_json_number(x[i]));
     return array;
 }
 
-static json_t *interval(pe_interval d)
+json_t *pe_json_interval(pe_interval d)
 {
-    return json_pack("{s:o, s:o, s:o}", "value", number(d.value), "low", number(d.low), "high",
-                     number(d.high));
+    return json_pack("{s:o, s:o, s:o}", "value", pe_json_number(d.value), "low", pe_json_number(d.low),
+                     "high", pe_json_number(d.high));
 }
 
 static json_t *settings_json(const pe_compare *c)
@@ -61,12 +61,12 @@ static json_t *buckets_json(const pe_compare *c, const pe_outcome *o)
     for (int b = 0; b < PE_BUCKETS; b++) {
         int64_t     first;
         const char *name = pe_outcome_bucket(o, b, &first);
-        json_array_append_new(array,
-                              json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:i, s:b}", "name", name, "first",
-                                        (json_int_t)first, "end", (json_int_t)pe_bucket_edge(L, b + 1),
-                                        "loss", number(o->loss[b]), "ratio", number(o->ratio[b]),
-                                        "to_reference", interval(o->difference[b]), "rank", o->rank[b],
-                                        "untrained_rows", o->untrained_beyond && b > PE_AT_L));
+        json_array_append_new(
+            array, json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:i, s:b}", "name", name, "first",
+                             (json_int_t)first, "end", (json_int_t)pe_bucket_edge(L, b + 1), "loss",
+                             pe_json_number(o->loss[b]), "ratio", pe_json_number(o->ratio[b]), "to_reference",
+                             pe_json_interval(o->difference[b]), "rank", o->rank[b], "untrained_rows",
+                             o->untrained_beyond && b > PE_AT_L));
     }
     return array;
 }
@@ -78,7 +78,7 @@ static json_t *runs_json(const pe_compare *c, const pe_outcome *o)
     for (int64_t s = 0; s < c->config.preset.seeds; s++) {
         json_t *loss = json_array();
         for (int b = 0; b < PE_BUCKETS; b++)
-            json_array_append_new(loss, number(pe_mean(o->window_means[b] + s * windows, windows)));
+            json_array_append_new(loss, pe_json_number(pe_mean(o->window_means[b] + s * windows, windows)));
         json_array_append_new(array, json_pack("{s:I, s:b, s:o, s:{s:f, s:f, s:f}}", "seed",
                                                (json_int_t)(s + 1), "diverged", o->runs[s].diverged, "loss",
                                                loss, "time", "train_seconds", o->runs[s].train_seconds,
@@ -95,8 +95,8 @@ static json_t *entry_json(const pe_outcome *o)
         return json_null();
     return json_pack("{s:s, s:s, s:{s:o, s:o, s:o}}", "combine", pe_combine_name(o->config.entry.combine),
                      "inject", pe_inject_name(o->config.entry.inject), "token_position_cosine", "random",
-                     number(pe_random_cosine(o->config.d_model)), "before", number(o->cosine_before), "after",
-                     number(o->cosine_after));
+                     pe_json_number(pe_random_cosine(o->config.d_model)), "before",
+                     pe_json_number(o->cosine_before), "after", pe_json_number(o->cosine_after));
 }
 
 /* Concatenated against added, in each bucket; null where the sum was not trained beside it. */
@@ -107,7 +107,7 @@ static json_t *to_sum_json(const pe_compare *c, const pe_outcome *o)
         return json_null();
     json_t *array = json_array();
     for (int b = 0; b < PE_BUCKETS; b++)
-        json_array_append_new(array, interval(pe_outcomes_difference(c, i, sum, b)));
+        json_array_append_new(array, pe_json_interval(pe_outcomes_difference(c, i, sum, b)));
     return array;
 }
 
@@ -133,8 +133,10 @@ static json_t *checks_json(const pe_compare *c)
     for (int i = 0; i < pe_check_count(); i++) {
         pe_check_result r;
         pe_check_judge(&r, c, i);
-        json_array_append_new(array, json_pack("{s:i, s:s, s:s, s:s}", "number", r.number, "claim", r.claim,
-                                               "result", pe_verdict_name(r.verdict), "found", r.found));
+        json_array_append_new(array,
+                              json_pack("{s:i, s:b, s:b, s:s, s:s}", "id", r.number, "applicable",
+                                        r.verdict != PE_NOT_APPLICABLE, "passed", r.verdict == PE_PASSED,
+                                        "expected", r.claim, "found", r.found));
     }
     return array;
 }
@@ -142,7 +144,7 @@ static json_t *checks_json(const pe_compare *c)
 /* The files of the directory: what a later call may replace. */
 static json_t *files_json(const pe_gallery *g)
 {
-    static const char *const fixed[FIXED_FILES] = {PE_RESULTS_NAME, "results.csv", "curves.csv",
+    static const char *const fixed[FIXED_FILES] = {PE_RESULTS_NAME, "results.csv", "curves.csv", "tasks.csv",
                                                    "report.html"};
     json_t                  *files              = json_array();
     for (int i = 0; i < FIXED_FILES; i++)
@@ -186,6 +188,7 @@ static json_t *results_json(const pe_compare *c, const pe_gallery *g)
                         c->reference >= 0 ? json_string(c->outcomes[c->reference].label) : json_null());
     json_object_set_new(json, "encodings", encodings_json(c));
     json_object_set_new(json, "does_not_apply", absent_json(c));
+    json_object_set_new(json, "tasks", pe_json_tasks(c->suite));
     json_object_set_new(json, "checks", checks_json(c));
     json_object_set_new(json, "time",
                         json_pack("{s:s, s:s, s:I, s:f}", "processor", c->machine, "instructions",
@@ -212,7 +215,7 @@ posenc_status pe_compare_json(const pe_compare *compare, char **json, posenc_err
 
 /* ---------------------------------------------------------------- CSV ----------------------- */
 
-static void write_field(FILE *to, const char *text)
+void pe_csv_field(FILE *to, const char *text)
 {
     fputc('"', to);
     for (; *text; text++) {
@@ -223,7 +226,7 @@ static void write_field(FILE *to, const char *text)
     fputc('"', to);
 }
 
-static void write_value(FILE *to, double x)
+void pe_csv_value(FILE *to, double x)
 {
     if (isfinite(x))
         fprintf(to, ",%.9g", x);
@@ -245,10 +248,10 @@ static void write_buckets(FILE *to, const pe_outcome *o, int64_t s)
     for (int b = 0; b < PE_BUCKETS; b++) {
         int64_t     first;
         const char *name = pe_outcome_bucket(o, b, &first);
-        write_field(to, o->label);
+        pe_csv_field(to, o->label);
         fprintf(to, ",%lld,%s,%lld,%lld", (long long)s + 1, name, (long long)first,
                 (long long)pe_bucket_edge(o->config.L, b + 1));
-        write_value(to, pe_mean(o->window_means[b] + s * o->config.windows, o->config.windows));
+        pe_csv_value(to, pe_mean(o->window_means[b] + s * o->config.windows, o->config.windows));
         fprintf(to, ",%d\n", o->untrained_beyond && b > PE_AT_L);
     }
 }
@@ -260,9 +263,9 @@ static void write_curve(FILE *to, const pe_outcome *o, int64_t s)
         double sum = 0;
         for (int64_t w = 0; w < o->config.windows; w++)
             sum += (double)o->runs[s].window_loss[w * length + p];
-        write_field(to, o->label);
+        pe_csv_field(to, o->label);
         fprintf(to, ",%lld,%lld", (long long)s + 1, (long long)p);
-        write_value(to, sum / (double)o->config.windows);
+        pe_csv_value(to, sum / (double)o->config.windows);
         fputc('\n', to);
     }
 }
@@ -279,6 +282,12 @@ static void write_curve_table(FILE *to, const pe_compare *c, const pe_gallery *g
     (void)g;
     fputs("encoding,seed,position,loss\n", to);
     for_runs(to, c, write_curve);
+}
+
+static void write_task_table(FILE *to, const pe_compare *c, const pe_gallery *g)
+{
+    (void)g;
+    pe_csv_tasks(to, c->suite);
 }
 
 /* ---------------------------------------------------------------- the directory ------------- */
@@ -359,6 +368,8 @@ static posenc_status fill(const pe_directory *d, const pe_compare *c, const pe_g
         status = write_file(d, "results.csv", c, g, write_bucket_table, err);
     if (!status)
         status = write_file(d, "curves.csv", c, g, write_curve_table, err);
+    if (!status)
+        status = write_file(d, "tasks.csv", c, g, write_task_table, err);
     for (int i = 0; i < g->count && !status; i++)
         status = write_picture(d, &g->items[i], err);
     if (!status)

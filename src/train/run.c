@@ -15,40 +15,21 @@
  * A loss or a gradient that is not finite ends the run with `diverged` and status OK: that is a
  * finding about the encoding, not an error of the caller.
  */
-#define _POSIX_C_SOURCE 200809L
-
 #include "train/run.h"
 
+#include "train/descent.h"
 #include "train/fail.h"
 #include "train/model.h"
 #include "train/optimiser.h"
 #include "train/text_windows.h"
 
-#include <cblas.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { REACH = 8, WARM_STEPS = 100 }; /* windows are REACH * L long */
 enum { LENGTHS = 5 };                 /* bidirectional: pieces of L/2 << i, i = 0 .. LENGTHS-1 */
 #define HELD_OUT_SEED 0 /* hidden bytes of held-out windows are the same for every seed of a run */
-
-/* OpenBLAS's own call; not every cblas.h declares it. */
-void openblas_set_num_threads(int threads);
-
-static void use_one_thread(void)
-{
-    openblas_set_num_threads(1);
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---------------------------------------------------------------- checks -------------------- */
 
@@ -149,21 +130,6 @@ int64_t pe_run_work(const pe_run_config *config)
     return work;
 }
 
-/* Counts one unit; nonzero if somebody asked to stop. */
-static int advance(pe_run_progress *progress)
-{
-    if (!progress)
-        return 0;
-    atomic_fetch_add(&progress->step, 1);
-    return atomic_load(&progress->cancel) != 0;
-}
-
-static posenc_status cancelled(pe_run_result *result, posenc_error *err)
-{
-    result->cancelled = 1;
-    return pe_train_fail(err, POSENC_UNSUPPORTED, "run: cancelled before its end");
-}
-
 /* ---------------------------------------------------------------- training ------------------ */
 
 /* What one run holds. */
@@ -224,26 +190,23 @@ static void work_free(work *w)
 static posenc_status train_step(work *w, const pe_run_config *c, int64_t step, float *train_loss, int *finite,
                                 posenc_error *err)
 {
-    double         loss;
-    const pe_batch batch = {.windows = w->windows, .hidden = w->hidden, .B = c->batch, .length = c->L};
+    double           loss;
+    const pe_descent descent = {c->steps, c->warmup, c->learning_rate, c->weight_decay, c->clip};
+    const pe_batch   batch   = {.windows = w->windows, .hidden = w->hidden, .B = c->batch, .length = c->L};
     pe_text_batch(w->windows, c->text, c->L, c->batch, c->seed, step);
     for (int64_t r = 0; w->hidden && r < c->batch; r++)
         pe_text_hide(w->hidden + r * c->L, c->L, c->seed, "hidden", (step * c->batch + r) * c->L);
-    const posenc_status status = pe_model_gradient(w->model, &loss, &batch, err);
-    if (status)
-        return status;
-    *train_loss       = (float)loss;
-    const double rate = pe_learning_rate(c->learning_rate, step, c->warmup, c->steps);
-    *finite           = isfinite(loss) &&
-              isfinite(pe_optimiser_step(w->optimiser, w->model->theta, w->model->grad, w->model->weights,
-                                         w->model->weight_count, rate, c->weight_decay, c->clip));
-    return POSENC_OK;
+    const posenc_status status =
+        pe_descent_step(w->model, w->optimiser, &batch, &descent, step, &loss, finite, err);
+    if (!status)
+        *train_loss = (float)loss;
+    return status;
 }
 
 static posenc_status train(work *w, const pe_run_config *c, pe_run_progress *progress, pe_run_result *result,
                            posenc_error *err)
 {
-    const double start = now();
+    const double start = pe_clock();
     double       warm  = start;
     int64_t      first = 0;
     for (int64_t step = 0; step < c->steps; step++) {
@@ -252,16 +215,16 @@ static posenc_status train(work *w, const pe_run_config *c, pe_run_progress *pro
         if (status)
             return status;
         result->diverged = !finite;
-        if (advance(progress))
-            return cancelled(result, err);
+        if (pe_advance(progress))
+            return pe_run_cancelled(&result->cancelled, err);
         if (!finite)
             break;
         if (step + 1 == WARM_STEPS && c->steps > WARM_STEPS) {
-            warm  = now();
+            warm  = pe_clock();
             first = WARM_STEPS;
         }
     }
-    const double end      = now();
+    const double end      = pe_clock();
     result->train_seconds = end - start;
     if (!result->diverged && end > warm)
         result->tokens_per_second = (double)((c->steps - first) * c->batch * c->L) / (end - warm);
@@ -284,8 +247,8 @@ static posenc_status evaluate_causal(work *w, const pe_run_config *c, pe_run_pro
             return status;
         for (int64_t i = 0; i < count * length; i++)
             result->window_loss[first * length + i] = (float)w->losses[i];
-        if (advance(progress))
-            return cancelled(result, err);
+        if (pe_advance(progress))
+            return pe_run_cancelled(&result->cancelled, err);
     }
     return POSENC_OK;
 }
@@ -296,7 +259,8 @@ static posenc_status read_pieces(work *w, const pe_run_config *c, int64_t length
                                  int64_t count, posenc_error *err)
 {
     const int64_t  per_window = REACH * c->L / length;
-    const pe_batch batch      = {w->windows, w->hidden + first * length, count, length};
+    const pe_batch batch      = {
+             .windows = w->windows, .hidden = w->hidden + first * length, .B = count, .length = length};
     for (int64_t i = 0; i < count; i++)
         w->windows[i] = pe_text_window(c->text, c->L, c->windows, (first + i) / per_window) +
                         (first + i) % per_window * length;
@@ -340,8 +304,8 @@ static posenc_status evaluate_bidirectional(work *w, const pe_run_config *c, pe_
             const posenc_status status = read_pieces(w, c, length, first, count, err);
             if (status)
                 return status;
-            if (advance(progress))
-                return cancelled(result, err);
+            if (pe_advance(progress))
+                return pe_run_cancelled(&result->cancelled, err);
         }
         write_means(result, w, c, l ? piece_length(c, l - 1) : 0, length);
     }
@@ -351,10 +315,10 @@ static posenc_status evaluate_bidirectional(work *w, const pe_run_config *c, pe_
 static posenc_status evaluate(work *w, const pe_run_config *c, pe_run_progress *progress,
                               pe_run_result *result, posenc_error *err)
 {
-    const double        start  = now();
+    const double        start  = pe_clock();
     const posenc_status status = c->bidirectional ? evaluate_bidirectional(w, c, progress, result, err)
                                                   : evaluate_causal(w, c, progress, result, err);
-    result->eval_seconds       = now() - start;
+    result->eval_seconds       = pe_clock() - start;
     return status;
 }
 
@@ -428,10 +392,9 @@ static posenc_status params_create(pe_run_result *result, const pe_model *m, pos
 posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_run_result *result,
                      posenc_error *err)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    work                  w    = {0};
-    *result                    = (pe_run_result){0};
-    pthread_once(&once, use_one_thread);
+    work w  = {0};
+    *result = (pe_run_result){0};
+    pe_use_one_thread();
     posenc_status status = check_numbers(config, err);
     if (!status)
         status = check_text(config, err);

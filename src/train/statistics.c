@@ -8,7 +8,8 @@
  * Seeds      With several seeds a resample first draws seeds, then windows within each: the interval then also holds
  *            for another seed. With one seed it is about other windows of this text, nothing more.
  * Random     Numbers are named by resample, seed and window (counter-based), and drawn once for a whole comparison.
- * Source     Efron and Tibshirani 1993, chapters 8 and 13 (percentile interval); Davison and Hinkley 1997, 3.8
+ * Rates      of right answers have Wilson's interval, which stays within 0 and 1.
+ * Source     Wilson 1927, J. Am. Stat. Assoc. 22, 209; Efron and Tibshirani 1993, chapters 8 and 13 (percentile interval); Davison and Hinkley 1997, 3.8
  *            (hierarchical data).
  */
 #include "train/statistics.h"
@@ -76,6 +77,18 @@ void pe_smooth(double *smooth, const double *x, int64_t n, int64_t width)
         const int64_t first = i < before ? 0 : i - before, end = i + after + 1 > n ? n : i + after + 1;
         smooth[i] = pe_mean(x + first, end - first);
     }
+}
+
+pe_interval pe_wilson(double rate, int64_t n)
+{
+    const double z = 1.959963984540054, zz = z * z / (double)n; /* the 97.5 % quantile of the normal */
+    const double middle = rate + zz / 2,
+                 half   = z * sqrt(rate * (1 - rate) / (double)n + zz / (4 * (double)n));
+    if (isnan(rate))
+        return (pe_interval){NAN, NAN, NAN};
+    /* the rate lies within: what is left of 1 - 1 must not put it outside */
+    return (pe_interval){rate, fmax(0, fmin(rate, (middle - half) / (1 + zz))),
+                         fmin(1, fmax(rate, (middle + half) / (1 + zz)))};
 }
 
 /* ---------------------------------------------------------------- bootstrap ----------------- */

@@ -40,6 +40,10 @@ typedef struct pe_interval {
     double value, low, high; /* the estimate and its 95 % interval */
 } pe_interval;
 
+/* The 95 % interval of a rate that was seen in n trials (Wilson 1927): with z = 1.96 and p the rate seen,
+   (p + z^2/2n -+ z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n). Within 0 and 1 also where p is one of them. */
+pe_interval pe_wilson(double rate, int64_t n);
+
 /* Which rows a resample takes: the same for every pair, so that all differences of a comparison are about the same
    resampled texts. */
 typedef struct pe_bootstrap pe_bootstrap;

@@ -378,6 +378,159 @@ static void rows_of_words_are_compared_with_both_objectives(void **state)
     }
 }
 
+/* ---------------------------------------------------------------- tasks --------------------- */
+
+static pe_compare_config tiny_with_tasks(const char *encodings, const char *tasks)
+{
+    pe_compare_config config  = tiny(encodings);
+    config.tasks              = tasks;
+    config.task_steps         = 6;
+    config.preset.steps       = 3;
+    config.preset.task_layers = 1;
+    config.preset.task_batch  = 4;
+    config.preset.sequences   = 6;
+    config.preset.longest     = PE_TASK_4;
+    return config;
+}
+
+static void tasks_give_the_same_numbers_for_any_number_of_workers(void **state)
+{
+    pe_compare_config config = tiny_with_tasks("nope,rope,shaw,xpos,swin", "posid,needle,sort,count,grid");
+    (void)state;
+    config.preset.seeds = 2;
+    json_t *one         = numbers_of(&config);
+    config.workers      = 2;
+    json_t *two         = numbers_of(&config);
+    assert_true(json_equal(one, two));
+    assert_int_equal(json_array_size(json_object_get(one, "tasks")), 5);
+    json_decref(one);
+    json_decref(two);
+}
+
+/* The runs on the text are what they are without tasks, to the last bit. */
+static void tasks_change_nothing_about_the_text(void **state)
+{
+    pe_compare_config config = tiny_with_tasks("nope,rope,shaw", "order");
+    (void)state;
+    json_t *with    = numbers_of(&config);
+    config.tasks    = "none";
+    json_t *without = numbers_of(&config);
+    assert_int_equal(json_array_size(json_object_get(without, "tasks")), 0);
+    assert_true(json_equal(json_object_get(with, "encodings"), json_object_get(without, "encodings")));
+    assert_true(json_equal(json_object_get(with, "answer"), json_object_get(without, "answer")));
+    json_decref(with);
+    json_decref(without);
+}
+
+static double value_of(const json_t *length, const char *key)
+{
+    const json_t *rate = json_object_get(length, key);
+    assert_true(real_at(rate, "low") <= real_at(rate, "value") &&
+                real_at(rate, "value") <= real_at(rate, "high"));
+    return real_at(rate, "value");
+}
+
+/* Task, encoding, length: rates and losses, or the reason. */
+static void the_results_hold_every_encoding_on_every_task_at_every_length(void **state)
+{
+    pe_compare_config config = tiny_with_tasks("nope,xpos", "order,shift");
+    (void)state;
+    config.preset.seeds = 2;
+    json_t       *json  = numbers_of(&config);
+    const json_t *tasks = json_object_get(json, "tasks"), *order = json_array_get(tasks, 0), *cell, *length;
+    size_t        i, k;
+    assert_string_equal(json_string_value(json_object_get(order, "task")), "order");
+    assert_string_equal(json_string_value(json_object_get(order, "attention")), "full");
+    assert_true(real_at(order, "chance") == 0.5);
+    const json_t *absent = json_array_get(json_object_get(order, "encodings"), 1);
+    assert_string_equal(json_string_value(json_object_get(absent, "encoding")), "xpos");
+    assert_non_null(strstr(json_string_value(json_object_get(absent, "does_not_apply")), "causal mask only"));
+    json_array_foreach(json_object_get(json_array_get(tasks, 1), "encodings"), i, cell)
+    {
+        const json_t *lengths = json_object_get(cell, "lengths");
+        double        beyond  = 0;
+        assert_int_equal(json_array_size(lengths), 5);
+        json_array_foreach(lengths, k, length)
+        {
+            const json_t *seeds = json_object_get(length, "accuracy_by_seed");
+            const double  value = value_of(length, "accuracy");
+            assert_true(value_of(length, "exact_match") <= value && real_at(length, "loss") > 0);
+            assert_true(fabs(json_real_value(json_array_get(seeds, 0)) +
+                             json_real_value(json_array_get(seeds, 1)) - 2 * value) < 1e-8);
+            beyond += k > 1 ? value / 3 : 0;
+        }
+        assert_true(fabs(real_at(cell, "beyond_L") - beyond) < 1e-8);
+    }
+    assert_int_equal(i, 2);
+    json_decref(json);
+}
+
+static void an_unknown_task_is_refused_before_any_work(void **state)
+{
+    pe_compare             *c;
+    posenc_error            err    = {0};
+    const pe_compare_config config = tiny_with_tasks("nope", "order,chess");
+    (void)state;
+    assert_int_equal(pe_compare_create(&c, &config, &err), POSENC_ARGUMENT);
+    assert_null(c);
+    assert_non_null(strstr(err.message, "chess"));
+}
+
+/* ---------------------------------------------------------------- other scripts ------------- */
+
+/* Lines of our own making: three bytes a character, and the bytes are learned like any others. */
+static const char *const chinese[] = {"春天的早晨，河边的柳树绿了。", "孩子们在路上唱歌，小鸟在树上听。",
+                                      "老人坐在门前，慢慢地喝一杯茶。", "风从山上来，带着花的香气。",
+                                      "晚上月亮升起，照在安静的水面上。"};
+
+static unsigned char chinese_text[BYTES];
+
+static void write_chinese(void)
+{
+    size_t used = 0;
+    for (uint64_t i = 0; used < BYTES; i++) {
+        const char *line = chinese[(size_t)(5 * posenc_random_uniform(4, "lines", i))];
+        for (; *line && used < BYTES; line++)
+            chinese_text[used++] = (unsigned char)*line;
+    }
+}
+
+/* The second and third bytes of a character follow from few possible ones: far below ln 256 = 5.5 after 150 steps. */
+static void chinese_is_learned_as_bytes(void **state)
+{
+    pe_compare_config config = tiny("nope,rope,learned");
+    (void)state;
+    write_chinese();
+    config.text         = chinese_text;
+    config.text_name    = "春天.txt";
+    config.preset.steps = 150;
+    config.preset.batch = 8;
+    pe_compare *c       = trained(&config, NULL);
+    char       *json;
+    for (int i = 0; i < c->count; i++)
+        if (!(c->outcomes[i].loss[PE_AT_L] < 4))
+            fail_msg("%s: %.3f nats per byte", c->outcomes[i].label, c->outcomes[i].loss[PE_AT_L]);
+    assert_int_equal(pe_compare_json(c, &json, NULL), POSENC_OK);
+    assert_non_null(strstr(json, "春天.txt"));
+    free(json);
+    pe_compare_free(c);
+}
+
+static void chinese_is_learned_with_hidden_bytes_too(void **state)
+{
+    pe_compare_config config = tiny("nope,t5");
+    (void)state;
+    write_chinese();
+    config.text          = chinese_text;
+    config.bidirectional = 1;
+    config.preset.steps  = 150;
+    config.preset.batch  = 8;
+    pe_compare *c        = trained(&config, NULL);
+    for (int i = 0; i < c->count; i++)
+        assert_true(c->outcomes[i].loss[PE_AT_L] < 4);
+    pe_compare_free(c);
+}
+
 /* ---------------------------------------------------------------- interruption -------------- */
 
 typedef struct patience {
@@ -523,7 +676,7 @@ static void remove_listed(const char *path)
 
 static void the_report_stands_alone_and_an_older_one_is_replaced(void **state)
 {
-    pe_compare_config config = tiny(first_two());
+    pe_compare_config config = tiny_with_tasks(first_two(), "shift,grid");
     (void)state;
     config.directory = "out";
     config.call      = "posenc compare '<text>'";
@@ -542,6 +695,9 @@ static void the_report_stands_alone_and_an_older_one_is_replaced(void **state)
     assert_null(strstr(page, "@import"));
     assert_non_null(strstr(page, "<svg"));
     assert_non_null(strstr(page, "id=entries")); /* one of the two acts at the input */
+    assert_non_null(strstr(page, "id=task-shift"));
+    assert_non_null(strstr(page, "style=\"background:#")); /* a cell of the heat map, with its number */
+    assert_non_null(strstr(page, "does not apply: its positions stand on a line"));
     /* Gamma(8) / (sqrt(pi) Gamma(8.5)) */
     assert_non_null(strstr(page, "is 0.203 at this model's width of 16, and 0.035 at 512"));
     free(page);
@@ -568,6 +724,12 @@ int main(void)
         cmocka_unit_test(every_way_gives_the_same_numbers_for_any_number_of_workers),
         cmocka_unit_test(a_path_per_block_is_given_to_rows_that_enter_blocks),
         cmocka_unit_test(rows_of_words_are_compared_with_both_objectives),
+        cmocka_unit_test(tasks_give_the_same_numbers_for_any_number_of_workers),
+        cmocka_unit_test(tasks_change_nothing_about_the_text),
+        cmocka_unit_test(the_results_hold_every_encoding_on_every_task_at_every_length),
+        cmocka_unit_test(an_unknown_task_is_refused_before_any_work),
+        cmocka_unit_test(chinese_is_learned_as_bytes),
+        cmocka_unit_test(chinese_is_learned_with_hidden_bytes_too),
         cmocka_unit_test(an_interruption_keeps_what_is_finished),
         cmocka_unit_test(what_cannot_work_is_refused_before_any_work),
         cmocka_unit_test(a_directory_that_is_not_ours_is_left_alone),

@@ -60,7 +60,8 @@ static const unsigned char *const *text(void)
 
 static void read_losses(pe_model *m, double losses[LONG])
 {
-    assert_int_equal(pe_model_losses(m, losses, &(pe_batch){text(), NULL, 1, LONG}, NULL), POSENC_OK);
+    assert_int_equal(pe_model_losses(m, losses, &(pe_batch){.windows = text(), .B = 1, .length = LONG}, NULL),
+                     POSENC_OK);
 }
 
 /* The largest difference between two models' losses; both are freed. */

@@ -175,7 +175,9 @@ static void stir(pe_model *m)
 static double loss_of(pe_model *m)
 {
     double losses[BATCH * LENGTH], sum = 0;
-    assert_int_equal(pe_model_losses(m, losses, &(pe_batch){text(), NULL, BATCH, LENGTH}, NULL), POSENC_OK);
+    assert_int_equal(pe_model_losses(m, losses, &(pe_batch){.windows = text(), .B = BATCH, .length = LENGTH},
+                                     NULL),
+                     POSENC_OK);
     for (int i = 0; i < BATCH * LENGTH; i++)
         sum += losses[i];
     return sum / (BATCH * LENGTH);
@@ -221,7 +223,9 @@ static double *gradient_of(pe_model *m, pe_gradient_term drop)
     double       loss, *grad = malloc(bytes);
     assert_non_null(grad);
     m->drop_gradient = drop;
-    assert_int_equal(pe_model_gradient(m, &loss, &(pe_batch){text(), NULL, BATCH, LENGTH}, NULL), POSENC_OK);
+    assert_int_equal(pe_model_gradient(m, &loss, &(pe_batch){.windows = text(), .B = BATCH, .length = LENGTH},
+                                       NULL),
+                     POSENC_OK);
     memcpy(grad, m->grad, bytes);
     return grad;
 }
@@ -401,10 +405,12 @@ static void the_float_model_has_the_gradients_of_the_double_model(void **state)
             continue;
         stir(a);
         copy_to_float(b, a);
-        assert_int_equal(pe_model_gradient(a, &exact, &(pe_batch){text(), NULL, BATCH, LENGTH}, NULL),
-                         POSENC_OK);
-        assert_int_equal(pe_model_gradient(b, &loss, &(pe_batch){text(), NULL, BATCH, LENGTH}, NULL),
-                         POSENC_OK);
+        assert_int_equal(
+            pe_model_gradient(a, &exact, &(pe_batch){.windows = text(), .B = BATCH, .length = LENGTH}, NULL),
+            POSENC_OK);
+        assert_int_equal(
+            pe_model_gradient(b, &loss, &(pe_batch){.windows = text(), .B = BATCH, .length = LENGTH}, NULL),
+            POSENC_OK);
         assert_true(fabs(loss - exact) < 1e-5);
         const double whole = length_of(a->grad, a->size);
         for (int w = 0; w < a->weight_count; w++) {
@@ -433,9 +439,13 @@ static void no_byte_sees_what_follows_it(void **state)
         const unsigned char *window = other;
         double               before[LENGTH], after[LENGTH];
         memcpy(other, text()[0], sizeof other);
-        assert_int_equal(pe_model_losses(m, before, &(pe_batch){&window, NULL, 1, LENGTH}, NULL), POSENC_OK);
+        assert_int_equal(pe_model_losses(m, before, &(pe_batch){.windows = &window, .B = 1, .length = LENGTH},
+                                         NULL),
+                         POSENC_OK);
         other[LENGTH - 1] ^= 1;
-        assert_int_equal(pe_model_losses(m, after, &(pe_batch){&window, NULL, 1, LENGTH}, NULL), POSENC_OK);
+        assert_int_equal(pe_model_losses(m, after, &(pe_batch){.windows = &window, .B = 1, .length = LENGTH},
+                                         NULL),
+                         POSENC_OK);
         /* byte LENGTH-1 is the target of LENGTH-2 and the input of LENGTH-1 */
         assert_memory_equal(before, after, (LENGTH - 2) * sizeof *before);
         assert_true(before[LENGTH - 1] != after[LENGTH - 1]);
@@ -452,8 +462,12 @@ static void a_long_window_begins_like_a_short_one(void **state)
         if (!m)
             continue;
         double few[LENGTH], many[4 * LENGTH];
-        assert_int_equal(pe_model_losses(m, few, &(pe_batch){text(), NULL, 1, LENGTH}, NULL), POSENC_OK);
-        assert_int_equal(pe_model_losses(m, many, &(pe_batch){text(), NULL, 1, 4 * LENGTH}, NULL), POSENC_OK);
+        assert_int_equal(pe_model_losses(m, few, &(pe_batch){.windows = text(), .B = 1, .length = LENGTH},
+                                         NULL),
+                         POSENC_OK);
+        assert_int_equal(pe_model_losses(m, many,
+                                         &(pe_batch){.windows = text(), .B = 1, .length = 4 * LENGTH}, NULL),
+                         POSENC_OK);
         for (int p = 0; p < LENGTH; p++)
             if (fabs(few[p] - many[p]) > 1e-12)
                 fail_msg("%s: position %d has loss %g alone and %g in a longer window", name, p, few[p],
@@ -504,8 +518,11 @@ static double hidden_loss_of(pe_model *m)
 {
     double losses[BATCH * LENGTH], sum = 0;
     int    count = 0;
-    assert_int_equal(pe_model_losses(m, losses, &(pe_batch){text(), hidden(), BATCH, LENGTH}, NULL),
-                     POSENC_OK);
+    assert_int_equal(
+        pe_model_losses(m, losses,
+                        &(pe_batch){.windows = text(), .hidden = hidden(), .B = BATCH, .length = LENGTH},
+                        NULL),
+        POSENC_OK);
     for (int i = 0; i < BATCH * LENGTH; i++) {
         assert_int_equal(hidden()[i] == 0, isnan(losses[i]) != 0);
         sum += hidden()[i] ? losses[i] : 0;
@@ -535,7 +552,10 @@ static void gradients_of_hidden_bytes_are_difference_quotients_for_every_encodin
         if (!m)
             continue;
         stir(m);
-        assert_int_equal(pe_model_gradient(m, &loss, &(pe_batch){text(), hidden(), BATCH, LENGTH}, NULL),
+        assert_int_equal(pe_model_gradient(
+                             m, &loss,
+                             &(pe_batch){.windows = text(), .hidden = hidden(), .B = BATCH, .length = LENGTH},
+                             NULL),
                          POSENC_OK);
         assert_true(fabs(loss - hidden_loss_of(m)) < 1e-12);
         for (int w = 0; w < m->weight_count; w++) {
@@ -565,7 +585,7 @@ static void hidden_bytes_are_not_seen_and_others_are_from_both_sides(void **stat
             continue;
         unsigned char        other[LENGTH];
         const unsigned char *window = other;
-        const pe_batch       batch  = {&window, hidden(), 1, LENGTH};
+        const pe_batch       batch  = {.windows = &window, .hidden = hidden(), .B = 1, .length = LENGTH};
         double               before[LENGTH], after[LENGTH];
         memcpy(other, text()[0], sizeof other);
         assert_int_equal(pe_model_losses(m, before, &batch, NULL), POSENC_OK);
@@ -586,9 +606,12 @@ static void hidden_bytes_belong_to_bidirectional_models_alone(void **state)
     char      spec[512];
     pe_model *causal = model_at(0, spec, POSENC_F64, 0), *both = both_ways(0, spec);
     double    losses[LENGTH];
-    assert_int_equal(pe_model_losses(causal, losses, &(pe_batch){text(), hidden(), 1, LENGTH}, NULL),
-                     POSENC_ARGUMENT);
-    assert_int_equal(pe_model_losses(both, losses, &(pe_batch){text(), NULL, 1, LENGTH}, NULL),
+    assert_int_equal(
+        pe_model_losses(causal, losses,
+                        &(pe_batch){.windows = text(), .hidden = hidden(), .B = 1, .length = LENGTH}, NULL),
+        POSENC_ARGUMENT);
+    assert_int_equal(pe_model_losses(both, losses, &(pe_batch){.windows = text(), .B = 1, .length = LENGTH},
+                                     NULL),
                      POSENC_ARGUMENT);
     /* the rows of the bytes start from the same numbers, and one row more stands for what is hidden */
     const int64_t at = causal->weights[LAYERS * PE_LAYER_WEIGHTS].offset;

@@ -3,6 +3,7 @@
  * Presets, lists of specifications, and what a small model's settings make of them.
  */
 #include "train/preset.h"
+#include "train/task.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +28,6 @@ static void every_preset_is_found_by_its_name_and_its_encodings_exist(void **sta
             posenc_encoding *e;
             list = pe_spec_next(spec, sizeof spec, list, &status, NULL);
             assert_int_equal(status, POSENC_OK);
-            assert_non_null(posenc_encoding_find(spec));
             assert_int_equal(pe_spec_complete(complete, sizeof complete, spec, &dims, POSENC_MASK_CAUSAL,
                                               NULL),
                              POSENC_OK);
@@ -36,7 +36,44 @@ static void every_preset_is_found_by_its_name_and_its_encodings_exist(void **sta
         }
     }
     assert_null(pe_preset_find("no such preset"));
+    assert_string_equal(pe_preset_at(0)->name, "quick");
     assert_non_null(pe_preset_at(0));
+}
+
+/* Known, each once, with steps and seeds, and what all tasks share. */
+static void every_preset_names_tasks_that_exist(void **state)
+{
+    (void)state;
+    for (int i = 0; pe_preset_at(i); i++) {
+        const pe_preset *p = pe_preset_at(i);
+        assert_true(p->task_layers > 0 && p->task_batch > 0 && p->sequences > 0 && p->longest >= PE_TASK_4);
+        assert_true(p->tasks[0].name && p->d_model % p->heads == 0);
+        for (int t = 0; t < PE_MOST_TASKS && p->tasks[t].name; t++) {
+            assert_non_null(pe_task_find(p->tasks[t].name));
+            assert_true(p->tasks[t].steps > 0 && p->tasks[t].seeds > 0);
+            for (int k = 0; k < t; k++)
+                assert_string_not_equal(p->tasks[t].name, p->tasks[k].name);
+        }
+    }
+}
+
+/* Those that stand on a grid: no room refuses them there. */
+static void encodings_of_grids_are_encodings(void **state)
+{
+    int found = 0;
+    (void)state;
+    for (int i = 0; pe_preset_at(i); i++)
+        for (const char *list = pe_preset_at(i)->grid_encodings; list;) {
+            posenc_status    status;
+            posenc_encoding *e;
+            char             spec[256];
+            list = pe_spec_next(spec, sizeof spec, list, &status, NULL);
+            assert_int_equal(status, POSENC_OK);
+            assert_int_equal(posenc_encoding_create(&e, spec, NULL, NULL), POSENC_OK);
+            posenc_encoding_free(e);
+            found++;
+        }
+    assert_true(found > 0);
 }
 
 static void a_comma_within_brackets_belongs_to_the_specification(void **state)
@@ -145,6 +182,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_preset_is_found_by_its_name_and_its_encodings_exist),
+        cmocka_unit_test(every_preset_names_tasks_that_exist),
+        cmocka_unit_test(encodings_of_grids_are_encodings),
         cmocka_unit_test(a_comma_within_brackets_belongs_to_the_specification),
         cmocka_unit_test(empty_places_and_giants_are_refused),
         cmocka_unit_test(own_settings_override_those_for_a_small_model),

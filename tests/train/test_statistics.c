@@ -236,9 +236,27 @@ static void random_directions_have_the_cosine_of_their_width(void **state)
     }
 }
 
+/* 0 of 10, 10 of 10 and 5 of 10 as in Brown, Cai and DasGupta 2001; ends are the roots of |p - rate| = z sqrt(p(1-p)/n). */
+static void wilson_intervals_hold_the_rates_that_are_z_deviations_away(void **state)
+{
+    static const double z = 1.959963984540054;
+    (void)state;
+    assert_true(fabs(pe_wilson(0, 10).high - 0.277533) < 1e-6 && pe_wilson(0, 10).low == 0);
+    assert_true(fabs(pe_wilson(1, 10).low - 0.722467) < 1e-6 && pe_wilson(1, 10).high == 1);
+    for (int64_t n = 1; n < 2000; n *= 3)
+        for (double rate = 0.1; rate < 1; rate += 0.2) {
+            const pe_interval w = pe_wilson(rate, n);
+            assert_true(w.value == rate && w.low < rate && rate < w.high);
+            assert_true(fabs(rate - w.low - z * sqrt(w.low * (1 - w.low) / (double)n)) < 1e-9);
+            assert_true(fabs(w.high - rate - z * sqrt(w.high * (1 - w.high) / (double)n)) < 1e-9);
+        }
+    assert_true(isnan(pe_wilson(NAN, 10).value) && isnan(pe_wilson(NAN, 10).low));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wilson_intervals_hold_the_rates_that_are_z_deviations_away),
         cmocka_unit_test(buckets_follow_one_another_from_0_to_8_L),
         cmocka_unit_test(a_bucket_takes_its_own_positions_only),
         cmocka_unit_test(smoothing_is_centred_and_keeps_a_line),

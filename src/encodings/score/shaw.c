@@ -205,7 +205,7 @@ const pe_encoding pe_shaw = {
             .param_count   = PE_ROWS(params),
             .by_distance   = 1,
         },
-    .model    = "max_relative=min(16,floor(L/4))",
+    .model    = "max_relative=min(16,floor(L/2))",
     .examples = examples,
     .has      = has,
     .trains   = trains,

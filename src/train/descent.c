@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* descent.c: one step of training, and the little that every run needs around it. Contract: descent.h. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "train/descent.h"
+
+#include "train/fail.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <pthread.h>
+#include <time.h>
+
+/* OpenBLAS's own call; not every cblas.h declares it. */
+void openblas_set_num_threads(int threads);
+
+static void set_one_thread(void)
+{
+    openblas_set_num_threads(1);
+}
+
+void pe_use_one_thread(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, set_one_thread);
+}
+
+double pe_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+int pe_advance(pe_run_progress *progress)
+{
+    if (!progress)
+        return 0;
+    atomic_fetch_add(&progress->step, 1);
+    return atomic_load(&progress->cancel) != 0;
+}
+
+posenc_status pe_run_cancelled(int *cancelled, posenc_error *err)
+{
+    *cancelled = 1;
+    return pe_train_fail(err, POSENC_UNSUPPORTED, "run: cancelled before its end");
+}
+
+posenc_status pe_descent_step(pe_model *model, pe_optimiser *optimiser, const pe_batch *batch,
+                              const pe_descent *descent, int64_t step, double *loss, int *finite,
+                              posenc_error *err)
+{
+    const posenc_status status = pe_model_gradient(model, loss, batch, err);
+    if (status)
+        return status;
+    const double rate = pe_learning_rate(descent->learning_rate, step, descent->warmup, descent->steps);
+    *finite           = isfinite(*loss) &&
+              isfinite(pe_optimiser_step(optimiser, model->theta, model->grad, model->weights,
+                                         model->weight_count, rate, descent->weight_decay, descent->clip));
+    return POSENC_OK;
+}

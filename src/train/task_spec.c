@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * task_spec.c: what an encoding is called for a task: its settings, and on a grid its rows and columns
+ *
+ * A model of a task has another length than that of the text, perhaps another mask, and few symbols, so the settings
+ * that rooms recommend for a small model are asked for again. On a grid an encoding must be told how large it is.
+ * Rooms have different words for it (`shape`, `window` ...); the table below knows these words, and no encoding. An
+ * encoding without any of them stands on a line: it is not asked about grids.
+ */
+#include "train/task_run.h"
+
+#include "train/fail.h"
+#include "train/preset.h"
+
+#include <string.h>
+
+enum { LONGEST = 1024 };
+
+/* Which grid a setting is about: the largest that is tested, or that of training. */
+typedef enum grid_of { TESTED, TRAINED } grid_of;
+
+static const struct {
+    const char *setting, *format;
+    grid_of     of;
+} words[] = {{"height", "%lld", TESTED},       {"width", "%lld", TESTED},
+             {"shape", "%lldx%lld", TESTED},   {"window", "%lldx%lld", TESTED},
+             {"grid", "%lldx%lld", TESTED},    {"pretrained_window", "%lldx%lld", TRAINED},
+             {"grid_in", "%lldx%lld", TESTED}, {"grid_out", "%lldx%lld", TESTED}};
+
+static int has_setting(const posenc_encoding_info *info, const char *name)
+{
+    for (int i = 0; info && i < info->setting_count; i++)
+        if (!strcmp(info->settings[i].name, name))
+            return 1;
+    return 0;
+}
+
+/* The settings of a grid that an encoding has: "height=16:width=16". */
+static void write_grid(char *text, size_t n, const posenc_encoding_info *info, const int64_t side[2])
+{
+    text[0] = 0;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        char          value[64], pair[128];
+        const int64_t s = side[words[i].of];
+        if (!has_setting(info, words[i].setting))
+            continue;
+        snprintf(value, sizeof value, words[i].format, (long long)s, (long long)s);
+        snprintf(pair, sizeof pair, "%s%s=%s", text[0] ? ":" : "", words[i].setting, value);
+        pe_spec_append(text, n, pair, strlen(pair));
+    }
+}
+
+static posenc_status too_long(const char *spec, posenc_error *err)
+{
+    return pe_train_fail(err, POSENC_ARGUMENT, "%.40s: this specification is too long", spec);
+}
+
+/* One part of a SPEC with the settings of the grid before its own, which override them. */
+static int append_part(char *to, size_t n, const char *part, size_t length, const int64_t side[2], int *knows)
+{
+    const char  *bracket = memchr(part, '[', length);
+    const size_t name    = bracket ? (size_t)(bracket - part) : length;
+    char         word[64], grid[256];
+    snprintf(word, sizeof word, "%.*s", (int)(name < sizeof word ? name : sizeof word - 1), part);
+    write_grid(grid, sizeof grid, posenc_encoding_find(word), side);
+    *knows |= grid[0] != 0;
+    if (!grid[0])
+        return pe_spec_append(to, n, part, length);
+    return pe_spec_append(to, n, part, name) && pe_spec_append(to, n, "[", 1) &&
+           pe_spec_append(to, n, grid, strlen(grid)) && pe_spec_append(to, n, bracket ? ":" : "]", 1) &&
+           (!bracket || pe_spec_append(to, n, bracket + 1, length - name - 1));
+}
+
+/* spec, whose parts know rows and columns. */
+static posenc_status give_grid(char *to, size_t n, const char *spec, const int64_t side[2], posenc_error *err)
+{
+    int knows = 0;
+    to[0]     = 0;
+    for (const char *at = spec;; at++) {
+        const size_t length = pe_spec_length(at, '+');
+        if (!append_part(to, n, at, length, side, &knows))
+            return too_long(spec, err);
+        at += length;
+        if (!*at)
+            break;
+        if (!pe_spec_append(to, n, "+", 1))
+            return too_long(spec, err);
+    }
+    return knows ? POSENC_OK
+                 : pe_train_fail(
+                       err, POSENC_UNSUPPORTED,
+                       "task: its positions stand on a line, and cells of a grid have rows and columns");
+}
+
+/* pe_entry_give in place. */
+static posenc_status give(char spec[LONGEST], const char *name, int64_t value, posenc_error *err)
+{
+    char                given[LONGEST];
+    const posenc_status status = pe_entry_give(given, sizeof given, spec, name, value, err);
+    if (!status)
+        strcpy(spec, given);
+    return status;
+}
+
+posenc_status pe_task_spec(char *complete, size_t n, pe_entry *entry, const char *label,
+                           const pe_task_config *config, posenc_error *err)
+{
+    const pe_task    *task    = config->task;
+    const posenc_dims dims    = pe_task_dims(config);
+    const int         mask    = task->full ? POSENC_MASK_NONE : POSENC_MASK_CAUSAL;
+    const int64_t     side[2] = {pe_task_largest(task, config->longest), task->L}; /* ORDER grid_of */
+    char              plain[LONGEST], placed[LONGEST];
+    posenc_status     status = pe_entry_take(plain, sizeof plain, entry, label, err);
+    if (!status && entry->inject == PE_IN_BLOCKS)
+        status = give(plain, "states", config->layers, err);
+    if (!status)
+        status = give(plain, "vocab", task->symbols, err);
+    if (!status && task->grid)
+        status = give_grid(placed, sizeof placed, plain, side, err);
+    if (status)
+        return status;
+    return pe_spec_complete(complete, n, task->grid ? placed : plain, &dims, mask, err);
+}

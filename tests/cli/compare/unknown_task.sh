@@ -1,0 +1,1 @@
+posenc compare --tasks order,sudoku -o out text.txt

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Suites: which tasks, rates and intervals by hand, ranks that are shared where they must be. And every check, about the
+ * text and about tasks: results that satisfy all of them, then one falsification for each, which it must condemn.
+ */
+#include "train/outcome.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { SEQUENCES = 200 };
+
+/* ---------------------------------------------------------------- made results -------------- */
+
+/* A result as a run leaves it, without a run: nothing right, loss 0. */
+static void finish(pe_cell *cell)
+{
+    for (int64_t s = 0; s < cell->seeds; s++) {
+        pe_task_result_free(&cell->runs[s]);
+        cell->runs[s].right = calloc((size_t)(PE_TASK_LENGTHS * cell->config.sequences), sizeof(uint16_t));
+        assert_non_null(cell->runs[s].right);
+        atomic_store(&cell->ended[s], 1 + POSENC_OK);
+    }
+}
+
+/* The first sequences all right, the others all wrong. */
+static void set_rate(pe_cell *cell, int64_t seed, int length, double rate)
+{
+    const int64_t n = cell->config.sequences;
+    for (int64_t i = 0; i < n && pe_task_size(cell->task, length); i++)
+        cell->runs[seed].right[length * n + i] =
+            (uint16_t)((double)i < rate * (double)n ? pe_task_asked(cell->task, length) : 0);
+}
+
+static pe_preset preset_of_tasks(void)
+{
+    pe_preset p   = *pe_preset_find("default");
+    p.sequences   = SEQUENCES;
+    p.d_model     = 16;
+    p.heads       = 2;
+    p.task_layers = 1;
+    p.task_batch  = 4;
+    return p;
+}
+
+static pe_suite *suite_of(const char *tasks, const char *const *labels, int count, int64_t seeds)
+{
+    const pe_preset       p = preset_of_tasks();
+    const pe_suite_config c = {
+        .preset = &p, .tasks = tasks, .steps = 7, .seeds = seeds, .labels = labels, .label_count = count};
+    pe_suite    *s;
+    posenc_error err;
+    if (pe_suite_create(&s, &c, &err))
+        fail_msg("%s", err.message);
+    return s;
+}
+
+/* ---------------------------------------------------------------- lists --------------------- */
+
+static void a_list_of_tasks_is_read_and_strangers_are_named(void **state)
+{
+    static const char *const labels[] = {"nope", "rope"};
+    posenc_error             err;
+    (void)state;
+    pe_suite *s = suite_of("shift,posid", labels, 2, 0);
+    assert_int_equal(s->task_count, 2);
+    assert_string_equal(s->tasks[0]->name, "shift");
+    assert_int_equal(pe_suite_cell(s, 0, 1)->seeds, 2); /* the preset's, of this task */
+    assert_int_equal(pe_suite_runs(s), 2 * 2 + 2 * 1);
+    pe_suite_free(s);
+    s = suite_of("none", labels, 2, 0);
+    assert_int_equal(s->task_count + (int)pe_suite_runs(s), 0);
+    pe_suite_free(s);
+    s = suite_of(NULL, labels, 2, 5);
+    assert_int_equal(s->task_count, 4); /* those of `default` */
+    assert_int_equal(pe_suite_cell(s, 0, 0)->seeds, 5);
+    pe_suite_free(s);
+    assert_int_equal(pe_suite_check("posid,sudoku", &err), POSENC_ARGUMENT);
+    assert_non_null(strstr(err.message, "\"sudoku\"; there are: posid, order"));
+    assert_int_equal(pe_suite_check("posid,posid", &err), POSENC_ARGUMENT);
+    assert_non_null(strstr(err.message, "twice"));
+    assert_int_equal(pe_suite_check("", &err), POSENC_ARGUMENT);
+    assert_int_equal(pe_suite_check("none", &err), POSENC_OK);
+}
+
+/* Every task once, in a preset and in a list of all. */
+static void there_is_room_for_all_tasks(void **state)
+{
+    char all[512] = "";
+    (void)state;
+    for (int i = 0; pe_task_at(i); i++) {
+        assert_true(i < PE_MOST_TASKS);
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? "," : "", pe_task_at(i)->name);
+    }
+    assert_int_equal(pe_suite_check(all, NULL), POSENC_OK);
+}
+
+static void an_encoding_that_cannot_do_a_task_is_named_with_the_reason(void **state)
+{
+    static const char *const labels[] = {"nope", "xpos", "swin"};
+    pe_table                 t;
+    (void)state;
+    pe_suite *s = suite_of("order,grid", labels, 3, 1);
+    assert_int_equal(pe_suite_runs(s), 3); /* nope, swin on order; swin on grid */
+    for (int i = 0; i < 6; i++)
+        if (s->cells[i].runs)
+            finish(&s->cells[i]);
+    assert_int_equal(pe_suite_measure(s, NULL), POSENC_OK);
+    assert_int_equal(pe_suite_table(s, &t, NULL), POSENC_OK);
+    assert_int_equal(t.row_count, 3);
+    assert_non_null(strstr(t.notes, "xpos cannot do order: xpos has a meaning with a causal mask only"));
+    assert_non_null(strstr(t.notes, "nope, xpos cannot do grid: its positions stand on a line"));
+    for (int row = 0; row < 3; row++) {
+        const char *label = pe_table_cell(&t, row, 0);
+        assert_int_equal(strcmp(pe_table_cell(&t, row, 1), "-") == 0, strcmp(label, "xpos") == 0);
+        assert_int_equal(strcmp(pe_table_cell(&t, row, 2), "-") == 0, strcmp(label, "swin") != 0);
+    }
+    pe_table_free(&t);
+    pe_suite_free(s);
+}
+
+/* ---------------------------------------------------------------- numbers ------------------- */
+
+static void rates_are_means_over_answers_and_over_sequences(void **state)
+{
+    static const char *const labels[] = {"nope"};
+    (void)state;
+    pe_suite *s    = suite_of("copy", labels, 1, 2);
+    pe_cell  *cell = pe_suite_cell(s, 0, 0);
+    finish(cell);
+    set_rate(cell, 0, PE_TASK_L, 0.5);                     /* 100 of 200 sequences whole */
+    set_rate(cell, 1, PE_TASK_L, 0.3);                     /* 60 of 200 */
+    cell->runs[1].right[PE_TASK_L * SEQUENCES + 199] = 16; /* and 16 of 17 answers of one more */
+    set_rate(cell, 0, PE_TASK_1_5, 1);
+    set_rate(cell, 1, PE_TASK_1_5, 1);
+    set_rate(cell, 0, PE_TASK_4, 0.6);
+    cell->runs[0].loss[PE_TASK_L] = 1;
+    cell->runs[1].loss[PE_TASK_L] = 2;
+    assert_int_equal(pe_suite_measure(s, NULL), POSENC_OK);
+    assert_true(fabs(cell->accuracy[PE_TASK_L].value - (0.4 + 16.0 / 17 / 400)) < 1e-12);
+    assert_true(fabs(cell->exact[PE_TASK_L].value - 0.4) < 1e-12);
+    assert_true(fabs(cell->loss[PE_TASK_L] - 1.5) < 1e-12);
+    /* (1 + 0 + 0.3) / 3: at 1.5 L, 2 L and 4 L */
+    assert_true(fabs(cell->beyond - 1.3 / 3) < 1e-12);
+    assert_true(isnan(cell->accuracy[PE_TASK_8].value)); /* not tested */
+    const pe_interval want = pe_wilson(0.4, SEQUENCES);
+    assert_true(cell->exact[PE_TASK_L].low == want.low && cell->exact[PE_TASK_L].high == want.high);
+    pe_suite_free(s);
+}
+
+static void ranks_are_shared_where_the_sequences_cannot_tell(void **state)
+{
+    static const char *const labels[] = {"nope", "rope", "alibi", "t5"};
+    static const double      rates[]  = {0.2, 0.9, 0.89, 0.7};
+    static const int         ranks[]  = {4, 1, 1, 3};
+    (void)state;
+    pe_suite *s = suite_of("shift,needle", labels, 4, 1);
+    for (int l = 0; l < 4; l++)
+        for (int t = 0; t < 2; t++) {
+            finish(pe_suite_cell(s, t, l));
+            for (int i = PE_TASK_1_5; i <= PE_TASK_4; i++)
+                set_rate(pe_suite_cell(s, t, l), 0, i, rates[l]);
+        }
+    /* alibi's two sequences less: taken from the middle of what rope has right, and two more of others */
+    for (int i = PE_TASK_1_5; i <= PE_TASK_4; i++)
+        for (int k = 0; k < 2; k++) {
+            pe_cell *cell                                = pe_suite_cell(s, 0, 2);
+            cell->runs[0].right[i * SEQUENCES + k]       = 0;
+            cell->runs[0].right[i * SEQUENCES + 190 + k] = (uint16_t)pe_task_asked(cell->task, i);
+        }
+    assert_int_equal(pe_suite_measure(s, NULL), POSENC_OK);
+    for (int l = 0; l < 4; l++)
+        assert_int_equal(pe_suite_cell(s, 0, l)->rank, ranks[l]);
+    assert_int_equal(s->order[0], 1);
+    assert_int_equal(s->order[3], 0);
+    assert_true(fabs(s->reciprocal[0] - 0.25) < 1e-12);
+    pe_suite_free(s);
+}
+
+/* ---------------------------------------------------------------- checks -------------------- */
+
+#define COMPARED "nope,learned,sinusoidal,rope,alibi,t5,transformer_xl,kerple_log,fire,shaw,cope,urpe"
+#define ASKED    "posid,order,shift,needle,copy,reverse,sort,count,parity"
+enum { BYTES = 124000 };
+
+static int is_one_of(const char *list, const char *name)
+{
+    const char *at = strstr(list, name);
+    return at && (at == list || at[-1] == ',') && strchr(",", at[strlen(name)]);
+}
+
+/* Rates that satisfy all claims. */
+static double good_rate(const char *task, const char *label, int length)
+{
+    const int beyond = length > PE_TASK_L;
+    if (!strcmp(task, "posid"))
+        return is_one_of("learned,sinusoidal,shaw,urpe", label) ? 1 : 1.0 / 16;
+    if (!strcmp(task, "order"))
+        return is_one_of("nope", label)                      ? 0.5
+               : !beyond                                     ? 1
+               : is_one_of("learned,sinusoidal,rope", label) ? 0.5
+                                                             : 0.9;
+    if (!strcmp(task, "shift"))
+        return !beyond ? (is_one_of("nope,alibi,kerple_log", label) ? 0.3 : 1)
+               : is_one_of("shaw,transformer_xl", label) ? 1
+               : is_one_of("rope", label)                ? 0.95
+               : is_one_of("learned,sinusoidal", label)  ? 0.1
+                                                         : 0.3;
+    if (!strcmp(task, "sort"))
+        return is_one_of("nope", label) ? 1 : is_one_of("learned,sinusoidal", label) ? 0.1 : 0.5;
+    if (!strcmp(task, "count"))
+        return is_one_of("cope,alibi", label) ? 0.9 : is_one_of("learned,sinusoidal", label) ? 0.3 : 0.7;
+    if (!strcmp(task, "parity"))
+        return is_one_of("cope", label) ? 0.8 : is_one_of("learned,sinusoidal", label) ? 0.3 : 0.5;
+    return is_one_of("learned,sinusoidal", label) && beyond ? 0.2 : 0.9; /* needle, copy, reverse */
+}
+
+static void fill_cell(pe_cell *cell)
+{
+    finish(cell);
+    for (int i = 0; i <= cell->config.longest; i++)
+        set_rate(cell, 0, i, good_rate(cell->task->name, cell->label, i));
+    cell->runs[0].lowest_loss = good_rate("posid", cell->label, PE_TASK_L) < 1 ? log(16) : 0.01;
+}
+
+/* Nats per byte by bucket, that satisfy 10 to 12. */
+static void fill_losses(pe_outcome *o, const double loss[PE_BUCKETS])
+{
+    const int64_t n = PE_REACH * o->config.L;
+    for (int64_t w = 0; w < o->config.windows; w++)
+        for (int b = 0; b < PE_BUCKETS; b++)
+            for (int64_t p = pe_bucket_edge(o->config.L, b); p < pe_bucket_edge(o->config.L, b + 1); p++)
+                o->runs[0].window_loss[w * n + p] = (float)(loss[b] + 0.001 * (double)w);
+}
+
+static void good_losses(double loss[PE_BUCKETS], const char *label)
+{
+    const double at_L = is_one_of("nope", label)                  ? 2.5
+                        : is_one_of("sinusoidal,learned", label)  ? 2.3
+                        : is_one_of("shaw,transformer_xl", label) ? 1.8
+                                                                  : 2.0;
+    for (int b = 0; b < PE_BUCKETS; b++)
+        loss[b] = at_L * (b > PE_AT_L && is_one_of("sinusoidal,learned,rope", label) ? 1.5 : 1);
+}
+
+static void fill_outcome(pe_outcome *o)
+{
+    const size_t n = (size_t)(o->config.windows * PE_REACH * o->config.L);
+    double       loss[PE_BUCKETS];
+    o->runs[0].window_loss = malloc(n * sizeof(float));
+    o->runs[0].train_loss  = calloc((size_t)o->config.steps, sizeof(float));
+    assert_non_null(o->runs[0].window_loss);
+    assert_non_null(o->runs[0].train_loss);
+    good_losses(loss, o->label);
+    fill_losses(o, loss);
+    atomic_store(&o->ended[0], 1 + POSENC_OK);
+}
+
+static void fill_all(pe_compare *c)
+{
+    for (int i = 0; i < c->count; i++)
+        fill_outcome(&c->outcomes[i]);
+    for (int i = 0; i < c->suite->task_count * c->suite->label_count; i++)
+        if (c->suite->cells[i].runs)
+            fill_cell(&c->suite->cells[i]);
+}
+
+static void measure(pe_compare *c)
+{
+    for (int i = 0; i < c->count; i++) {
+        pe_outcome *o = &c->outcomes[i];
+        for (int b = 0; b < PE_BUCKETS; b++)
+            free(o->window_means[b]);
+        free(o->curve);
+        free(o->training);
+        assert_int_equal(pe_outcome_measure(o, 1, NULL), POSENC_OK);
+    }
+    assert_int_equal(pe_outcomes_rank(c, NULL), POSENC_OK);
+    assert_int_equal(pe_suite_measure(c->suite, NULL), POSENC_OK);
+}
+
+/* The default preset, with all that the checks speak of, its results made up. */
+static pe_compare *made_up(void)
+{
+    static unsigned char text[BYTES];
+    pe_compare_config    config = {.preset     = *pe_preset_find("default"),
+                                   .text       = text,
+                                   .text_size  = BYTES,
+                                   .text_name  = "zeros",
+                                   .workers    = 1,
+                                   .tasks      = ASKED,
+                                   .task_steps = 1500,
+                                   .task_seeds = 1};
+    pe_compare          *c;
+    posenc_error         err;
+    config.preset.encodings = COMPARED;
+    config.preset.sequences = SEQUENCES;
+    if (pe_compare_create(&c, &config, &err))
+        fail_msg("%s", err.message);
+    fill_all(c);
+    measure(c);
+    return c;
+}
+
+/* What is falsified: the rate of an encoding on a task at a length; task NULL: its loss on the text in a bucket;
+   length -1: its lowest loss in training. */
+static const struct falsehood {
+    int         number;
+    const char *task, *encoding;
+    int         length;
+    double      value;
+} falsehoods[] = {
+    {10, NULL, "rope", PE_AT_L, 3},
+    {10, NULL, "alibi", PE_AT_L, 3},
+    {10, NULL, "transformer_xl", PE_AT_L, 3},
+    {10, NULL, "sinusoidal", PE_AT_L, 3},
+    {11, NULL, "alibi", PE_AT_8L, 2.3},
+    {11, NULL, "transformer_xl", PE_AT_8L, 2.3},
+    {12, NULL, "sinusoidal", PE_AT_2L, 2.4},
+    {12, NULL, "learned", PE_AT_2L, 2.4},
+    {12, NULL, "rope", PE_AT_4L, 2.1},
+    {2, "posid", "cope", PE_TASK_L, 0.1},
+    {2, "posid", "fire", -1, 2.7},
+    {3, "posid", "learned", PE_TASK_L, 0.9},
+    {3, "posid", "urpe", PE_TASK_L, 0.9},
+    {4, "order", "nope", PE_TASK_L, 0.7},
+    {4, "order", "nope", PE_TASK_L, 0.3},
+    {5, "order", "shaw", PE_TASK_L, 0.8},
+    {5, "order", "t5", PE_TASK_L, 0.8},
+    {6, "order", "rope", PE_TASK_4, 0.9},
+    {6, "order", "alibi", PE_TASK_4, 0.7},
+    {6, "order", "t5", PE_TASK_4, 0.7},
+    {7, "shift", "shaw", PE_TASK_L, 0.9},
+    {7, "shift", "alibi", PE_TASK_L, 0.9},
+    {8, "shift", "shaw", PE_TASK_2, 0.9},
+    {8, "shift", "rope", PE_TASK_2, 0.8},
+    {8, "shift", "learned", PE_TASK_2, 0.8},
+    {9, "needle", "alibi", PE_TASK_4, 0.5},
+    {9, "needle", "sinusoidal", PE_TASK_4, 0.9},
+    {15, "sort", "nope", PE_TASK_2, 0.2},
+    {16, "parity", "cope", PE_TASK_1_5, 0.5},
+    {16, "parity", "rope", PE_TASK_1_5, 0.7},
+    {16, "count", "alibi", PE_TASK_2, 0.5},
+};
+
+static pe_cell *cell_of(pe_compare *c, const char *task, const char *encoding)
+{
+    pe_cell *cell = (pe_cell *)pe_suite_find(c->suite, task, encoding);
+    if (!cell)
+        fail_msg("%s on %s is not among the cells", encoding, task);
+    return cell;
+}
+
+static pe_outcome *outcome_named(pe_compare *c, const char *label)
+{
+    int i = 0;
+    while (strcmp(c->outcomes[i].label, label) != 0)
+        i++;
+    return &c->outcomes[i];
+}
+
+static void falsify(pe_compare *c, const struct falsehood *f)
+{
+    double loss[PE_BUCKETS];
+    if (!f->task) {
+        good_losses(loss, f->encoding);
+        loss[f->length] = f->value;
+        fill_losses(outcome_named(c, f->encoding), loss);
+    } else if (f->length < 0)
+        cell_of(c, f->task, f->encoding)->runs[0].lowest_loss = f->value;
+    else
+        set_rate(cell_of(c, f->task, f->encoding), 0, f->length, f->value);
+    measure(c);
+}
+
+static void restore(pe_compare *c, const struct falsehood *f)
+{
+    double loss[PE_BUCKETS];
+    if (f->task)
+        fill_cell(cell_of(c, f->task, f->encoding));
+    else {
+        good_losses(loss, f->encoding);
+        fill_losses(outcome_named(c, f->encoding), loss);
+    }
+}
+
+static pe_check_result judged(const pe_compare *c, int index)
+{
+    pe_check_result r;
+    pe_check_judge(&r, c, index);
+    return r;
+}
+
+/* Marks the checks that failed; returns how many with that number name the encoding. */
+static int count_failed(const pe_compare *c, const struct falsehood *f, int *has_failed)
+{
+    int found = 0;
+    for (int i = 0; i < pe_check_count(); i++) {
+        const pe_check_result r = judged(c, i);
+        has_failed[i] |= r.verdict == PE_FAILED;
+        found += r.verdict == PE_FAILED && r.number == f->number && strstr(r.claim, f->encoding) != NULL;
+    }
+    return found;
+}
+
+static void every_check_passes_on_what_it_claims_and_fails_on_what_it_denies(void **state)
+{
+    pe_compare *c              = made_up();
+    int         has_failed[64] = {0};
+    (void)state;
+    assert_true(pe_check_count() <= 64);
+    for (int i = 0; i < pe_check_count(); i++) {
+        const pe_check_result r = judged(c, i);
+        if (r.verdict != PE_PASSED)
+            fail_msg("%d, %s: %s, found %s", r.number, r.claim, pe_verdict_name(r.verdict), r.found);
+    }
+    for (size_t i = 0; i < sizeof falsehoods / sizeof *falsehoods; i++) {
+        falsify(c, &falsehoods[i]);
+        if (!count_failed(c, &falsehoods[i], has_failed))
+            fail_msg("falsehood %zu, about check %d and %s, was not noticed", i, falsehoods[i].number,
+                     falsehoods[i].encoding);
+        restore(c, &falsehoods[i]);
+    }
+    /* 17: learned best at everything */
+    for (int t = 0; t < c->suite->task_count; t++)
+        for (int l = 0; l <= PE_TASK_4; l++)
+            set_rate(cell_of(c, c->suite->tasks[t]->name, "learned"), 0, l, 1);
+    measure(c);
+    for (int i = 0; i < pe_check_count(); i++)
+        has_failed[i] |= judged(c, i).verdict == PE_FAILED && judged(c, i).number == 17;
+    for (int i = 0; i < pe_check_count(); i++)
+        if (!has_failed[i])
+            fail_msg("check %d never failed: %s", judged(c, i).number, judged(c, i).claim);
+    pe_compare_free(c);
+}
+
+/* Fewer steps, another model, settings of the caller's, a run that is missing: nobody is judged by what he is not. */
+static void checks_of_tasks_judge_only_what_they_were_made_for(void **state)
+{
+    pe_compare *c = made_up();
+    (void)state;
+    for (int i = 0; i < c->suite->task_count * c->suite->label_count; i++)
+        c->suite->cells[i].config.descent.steps = 250;
+    measure(c);
+    for (int i = pe_check_count() - pe_task_check_count(); i < pe_check_count(); i++) {
+        const pe_check_result r       = judged(c, i);
+        const int             applies = r.number == 2 || r.number == 4 || r.number == 7 || r.number == 8 ||
+                            (r.number == 3 && strstr(r.claim, "learned"));
+        assert_int_equal(r.verdict != PE_NOT_APPLICABLE, applies);
+    }
+    c->config.preset.task_layers = 7;
+    for (int i = pe_check_count() - pe_task_check_count(); i < pe_check_count(); i++)
+        assert_int_equal(judged(c, i).verdict, PE_NOT_APPLICABLE);
+    pe_compare_free(c);
+}
+
+static void one_that_is_missing_is_not_judged_with_the_others(void **state)
+{
+    pe_compare *c = made_up();
+    (void)state;
+    set_rate(cell_of(c, "order", "fire"), 0, PE_TASK_L, 0);
+    atomic_store(&cell_of(c, "order", "fire")->ended[0], 0);
+    measure(c);
+    for (int i = 0; i < pe_check_count(); i++) {
+        const pe_check_result r = judged(c, i);
+        assert_int_equal(r.verdict, PE_PASSED);
+        assert_true(r.number != 5 || !strstr(r.claim, "fire"));
+    }
+    pe_compare_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_list_of_tasks_is_read_and_strangers_are_named),
+        cmocka_unit_test(there_is_room_for_all_tasks),
+        cmocka_unit_test(an_encoding_that_cannot_do_a_task_is_named_with_the_reason),
+        cmocka_unit_test(rates_are_means_over_answers_and_over_sequences),
+        cmocka_unit_test(ranks_are_shared_where_the_sequences_cannot_tell),
+        cmocka_unit_test(every_check_passes_on_what_it_claims_and_fails_on_what_it_denies),
+        cmocka_unit_test(checks_of_tasks_judge_only_what_they_were_made_for),
+        cmocka_unit_test(one_that_is_missing_is_not_judged_with_the_others),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
