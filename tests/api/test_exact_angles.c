@@ -209,44 +209,57 @@ static void positions_that_nearly_hit_a_quarter_turn_are_exact(void **state)
     assert_true(tried > 20000);
 }
 
-/* Angles of both coordinates cancel nearly: p = (n, -n) with frequencies that differ in their last bits. */
-static void sums_over_coordinates_are_exact(void **state)
+/* The worst of two pairs of a matrix of N columns at the BLOCK places p. */
+static double worst_sum(const char *spec, int N, double *p, double *F)
 {
     posenc_encoding  *e;
     posenc_plan      *plan;
     posenc_error      err;
     const posenc_dims dims = {.B = 1, .H = 1, .Lq = BLOCK, .Lk = BLOCK, .D = 4};
-    static double     p[BLOCK * 2];
     static float      x[BLOCK * 4];
-    double            F[4], worst = 0;
-    (void)state;
-    if (posenc_encoding_create(&e, "rope[axes=2:axis_rule=matrix]", NULL, &err) ||
-        posenc_plan_create(&plan, e, &dims, NULL, &err))
+    double            worst = 0;
+    if (posenc_encoding_create(&e, spec, NULL, &err) || posenc_plan_create(&plan, e, &dims, NULL, &err))
         fail_msg("%s", err.message);
     void               *work   = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
-    const posenc_tensor params = posenc_tensor_contiguous(F, POSENC_F64, 2, (const int64_t[]){2, 2});
-    F[0] = 0.8659643233600653, F[1] = F[0] * (1 + 0x1p-50), F[2] = 1.4826, F[3] = -0.031;
-    for (uint64_t i = 0; i < BLOCK; i++) {
-        p[2 * i]     = floor(posenc_random_uniform(5, "x", i) * 0x1p31);
-        p[2 * i + 1] = i % 2 ? -p[2 * i] : floor(posenc_random_uniform(5, "y", i) * 0x1p31);
+    const posenc_tensor params = posenc_tensor_contiguous(F, POSENC_F64, 2, (const int64_t[]){2, N});
+    for (int i = 0; i < BLOCK; i++)
         memcpy(x + 4 * i, (const float[]){1, 0, 1, 0}, 4 * sizeof *x);
-    }
     const posenc_tensor    q  = posenc_tensor_contiguous(x, POSENC_F32, 4, (const int64_t[]){1, 1, BLOCK, 4});
     const posenc_rotate_io io = {.q         = q,
                                  .to_q      = q,
                                  .direction = 1,
                                  .params    = &params,
                                  .q_pos     = posenc_positions_array(posenc_tensor_contiguous(
-                                         p, POSENC_F64, 2, (const int64_t[]){BLOCK, 2}))};
+                                         p, POSENC_F64, 2, (const int64_t[]){BLOCK, N}))};
     if (posenc_rotate(plan, &io, work, &err))
         fail_msg("%s", err.message);
     for (int i = 0; i < BLOCK; i++)
         for (int m = 0; m < 2; m++)
-            worst = fmax(worst, worst_of(2, p + 2 * i, F + 2 * m, x[4 * i + 2 * m], x[4 * i + 2 * m + 1]));
-    assert_exact(worst, posenc_encoding_spec(e));
+            worst = fmax(worst, worst_of(N, p + N * i, F + N * m, x[4 * i + 2 * m], x[4 * i + 2 * m + 1]));
     free(work);
     posenc_plan_free(plan);
     posenc_encoding_free(e);
+    return worst;
+}
+
+/* Two coordinates that cancel but for the last bits of their frequencies; three of which the third takes back what the first two
+   add up to, but for what their sum in double would have lost. */
+static void sums_over_coordinates_are_exact(void **state)
+{
+    static double p[BLOCK * 3];
+    double        two[4]   = {0.8659643233600653, 0.8659643233600653 * (1 + 0x1p-50), 1.4826, -0.031};
+    double        three[6] = {0.8659643233600653, 0.0312345678901234567, 0, 0.3, 0.7, -1.1};
+    (void)state;
+    for (uint64_t i = 0; i < BLOCK; i++) {
+        p[2 * i]     = floor(posenc_random_uniform(5, "x", i) * 0x1p31);
+        p[2 * i + 1] = i % 2 ? -p[2 * i] : floor(posenc_random_uniform(5, "y", i) * 0x1p31);
+    }
+    assert_exact(worst_sum("rope[axes=2:axis_rule=matrix]", 2, p, two), "two coordinates");
+    three[2] = -(three[0] + three[1]);
+    assert_true(three[1] != -three[2] - three[0]); /* something is lost */
+    for (uint64_t i = 0; i < BLOCK; i++)
+        p[3 * i] = p[3 * i + 1] = p[3 * i + 2] = floor(exp2(31 * posenc_random_uniform(6, "x", i)));
+    assert_exact(worst_sum("rope[axes=3:axis_rule=matrix]", 3, p, three), "three coordinates");
 }
 
 /* A sinusoidal table in float32: channels 2m and 2m + 1 are sine and cosine of p * 10000^(-2m/D). */
