@@ -16,11 +16,6 @@
 
 typedef enum word { FULL, SLIDING, COMPRESSED, LINEAR } word;
 
-static int is(const char *a, const char *b)
-{
-    return a && !strcmp(a, b);
-}
-
 /* ---------------------------------------------------------------- words of the file --------- */
 
 /* Since 5.0 "attention" is read as full, "mamba" and "conv" as linear. */
@@ -45,7 +40,7 @@ static word word_of(pe_config *c, const json_t *value)
         {"recurrent", LINEAR},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (is(json_string_value(value), words[i].name))
+        if (pe_is(json_string_value(value), words[i].name))
             return words[i].means;
     if (c->type->layers) /* without a rule the words change nothing */
         pe_config_refuse(
@@ -81,9 +76,9 @@ static int64_t every_of(pe_config *c)
 static int is_full(const pe_config *c, int64_t every, int64_t i, int64_t depth)
 {
     const char *pattern = c->type->pattern;
-    if (is(pattern, "every-from-first"))
+    if (pe_is(pattern, "every-from-first"))
         return i % every == 0;
-    if ((is(pattern, "every-and-first") && i == 0) || (is(pattern, "every-and-last") && i == depth - 1))
+    if ((pe_is(pattern, "every-and-first") && i == 0) || (pe_is(pattern, "every-and-last") && i == depth - 1))
         return 1;
     return (i + 1) % every == 0;
 }
@@ -113,14 +108,14 @@ static void pattern_words(pe_config *c, word *words, int64_t depth)
 {
     const int64_t every   = every_of(c);
     const json_t *indices = pe_config_list(c, c->file, "full_attn_idxs"), *ratios = NULL;
-    const word    other = is(c->type->layers, "attention-only") ? LINEAR : SLIDING;
-    if (is(c->type->layers, "main-compress"))
+    const word    other = pe_is(c->type->layers, "attention-only") ? LINEAR : SLIDING;
+    if (pe_is(c->type->layers, "main-compress"))
         ratios = pe_config_list(c, c->file, "compress_ratios");
     if (ratios)
         ratio_words(c, words, ratios, depth);
     else
         for (int64_t i = 0; !c->status && i < depth; i++)
-            if (is(c->type->layers, "main-compress"))
+            if (pe_is(c->type->layers, "main-compress"))
                 words[i] = COMPRESSED;
             else if (indices && !c->type->every_key && other == LINEAR)
                 words[i] = is_listed(indices, i) ? FULL : LINEAR;
@@ -140,7 +135,7 @@ static void layer_words(pe_config *c, word *words, int64_t depth)
     check_length(c, key, list, depth);
     for (int64_t i = 0; !c->status && i < depth; i++)
         words[i] = word_of(c, json_array_get(list, (size_t)i));
-    if (is(c->type->pattern, "every-and-last"))
+    if (pe_is(c->type->pattern, "every-and-last"))
         words[depth - 1] = FULL;
 }
 
@@ -235,7 +230,7 @@ static rule_fn *rule_of(const char *name)
         {"no-cross", no_cross},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (is(name, rules[i].name))
+        if (pe_is(name, rules[i].name))
             return rules[i].rule;
     return all;
 }

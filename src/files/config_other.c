@@ -20,11 +20,6 @@
 
 enum { MOST_ROWS = 1 << 30 };
 
-static int is(const char *a, const char *b)
-{
-    return a && !strcmp(a, b);
-}
-
 /* The head width of these types is hidden / heads, T5's d_kv aside, which none of the numbers below needs. */
 static int64_t head_width(pe_config *c)
 {
@@ -313,7 +308,7 @@ static void xlnet(pe_config *c)
     const char   *type  = pe_config_word(c, c->file, "attn_type");
     const int64_t width = head_width(c);
     const int64_t clamp = pe_config_whole(c, c->file, "clamp_len", -MOST_ROWS, MOST_ROWS, -1);
-    if (type && !is(type, "bi") && !is(type, "uni"))
+    if (type && !pe_is(type, "bi") && !pe_is(type, "uni"))
         pe_config_refuse(c, "attn_type is %.20s; it must be bi or uni", type);
     if (c->status)
         return;
@@ -327,7 +322,7 @@ static void xlnet(pe_config *c)
         pe_fact_integer(c->model, g, "clamp_len", clamp, NULL);
     else
         pe_fact_none(c->model, g, "clamp_len", "no distance is too far");
-    pe_fact_flag(c->model, g, "bidirectional", !is(type, "uni"), "attn_type");
+    pe_fact_flag(c->model, g, "bidirectional", !pe_is(type, "uni"), "attn_type");
     pe_fact_real(c->model, g, "score_scale", usual_scale(width), "1 / sqrt(head_dim)");
     pe_modelfile_info(c->model)->max_positions = pe_config_context(c);
 }
@@ -358,6 +353,6 @@ void pe_config_other(pe_config *c)
         {"deberta", deberta}, {"xlnet", xlnet},     {"alibi", alibi},
     };
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
-        if (is(readers[i].word, c->encoding))
+        if (pe_is(readers[i].word, c->encoding))
             readers[i].read(c);
 }

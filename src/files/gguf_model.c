@@ -45,11 +45,6 @@ typedef struct reader {
     const architecture *row;
 } reader;
 
-static int is(const char *a, const char *b)
-{
-    return a && !strcmp(a, b);
-}
-
 /* ---------------------------------------------------------------- asking -------------------- */
 
 static void refuse(reader *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -221,7 +216,7 @@ static void warn_of_yarn(reader *g, const pe_rotation *r)
     if (r->beta_fast < r->beta_slow)
         pe_modelfile_warn(g->model, "beta-order", "yarn_beta_fast %g lies below yarn_beta_slow %g",
                           r->beta_fast, r->beta_slow);
-    if (is(g->row->name, "gpt-oss"))
+    if (pe_is(g->row->name, "gpt-oss"))
         pe_modelfile_warn(g->model, "truncate-lost",
                           "gpt-oss was trained without truncation, which GGUF cannot say");
 }
@@ -229,7 +224,7 @@ static void warn_of_yarn(reader *g, const pe_rotation *r)
 /* What llama.cpp multiplies cosine and sine with, all its corrections netted. */
 static void find_yarn_magnitude(reader *g, pe_rotation *r, double attn_factor)
 {
-    const int    is_deepseek2 = is(g->row->name, "deepseek2");
+    const int    is_deepseek2 = pe_is(g->row->name, "deepseek2");
     const double stored       = number(g, "rope.scaling.yarn_log_multiplier", 0);
     const double mu           = is_deepseek2 ? stored / (double)0.1f : stored;
     const double g1 = pe_yarn_scale(r->factor, 1), gmu = pe_yarn_scale(r->factor, mu);
@@ -294,18 +289,19 @@ static void read_schedule(reader *g, pe_rotation *r)
     const double attn_factor = number(g, "rope.scaling.attn_factor", 1);
     const int    has_lists   = pe_gguf_tensor_of(&g->file, "rope_factors_long.weight") ||
                           pe_gguf_tensor_of(&g->file, "rope_factors_short.weight");
-    if (type && !is(type, "none") && !is(type, "linear") && !is(type, "yarn") && !is(type, "longrope"))
+    if (type && !pe_is(type, "none") && !pe_is(type, "linear") && !pe_is(type, "yarn") &&
+        !pe_is(type, "longrope"))
         refuse(g, "rope.scaling.type is %.60s; known are none, linear, yarn, longrope", type);
     if (!g->status && !(attn_factor > 0))
         refuse(g, "rope.scaling.attn_factor is %g; it must be above 0", attn_factor);
     if (g->status)
         return;
-    if (is(type, "longrope") || (has_lists && !is(type, "yarn")))
+    if (pe_is(type, "longrope") || (has_lists && !pe_is(type, "yarn")))
         read_longrope(g, r, attn_factor);
-    else if (is(type, "yarn"))
+    else if (pe_is(type, "yarn"))
         read_yarn(g, r, attn_factor);
     else
-        read_linear(g, r, attn_factor, !is(type, "none"));
+        read_linear(g, r, attn_factor, !pe_is(type, "none"));
     if (!isnan(r->factor) && r->factor < 1)
         pe_modelfile_warn(g->model, "factor-below-one",
                           "rope.scaling.factor is %g: it would shorten the context", r->factor);
@@ -333,7 +329,7 @@ static void read_sections(reader *g, pe_rotation *r)
         r->sections[a] = g->status ? 0 : (int64_t)v->list[a];
         sum += r->sections[a];
     }
-    if (!g->status && sum != r->dim / 2 && is(r->axis_rule, "sections"))
+    if (!g->status && sum != r->dim / 2 && pe_is(r->axis_rule, "sections"))
         refuse(g, "rope.dimension_sections sums to %lld; it must sum to the %lld pairs that rotate",
                (long long)sum, (long long)r->dim / 2);
     if (!g->status && sum != r->dim / 2)
@@ -344,7 +340,7 @@ static void read_sections(reader *g, pe_rotation *r)
 static void read_temperature(reader *g, pe_rotation *r)
 {
     const double scale = number(g, "attention.temperature_scale", 0);
-    if (scale == 0 || is(g->row->temperature, "llama4"))
+    if (scale == 0 || pe_is(g->row->temperature, "llama4"))
         return;
     r->temperature        = "ministral";
     r->temperature_scale  = scale;
@@ -375,11 +371,12 @@ static char *kinds_of(reader *g, int64_t n)
     const pe_gguf_value *pattern = find(g, "attention.sliding_window_pattern");
     char                *kinds   = pe_modelfile_take(g->model, (size_t)n + 1);
     const int            no_window =
-        is(g->row->layers, "rope-on-sliding-if-window") && !find(g, "attention.sliding_window");
+        pe_is(g->row->layers, "rope-on-sliding-if-window") && !find(g, "attention.sliding_window");
     for (int64_t i = 0; kinds && i < n; i++)
-        if (!g->row->layers || no_window || (is_full(g, pattern, i, n) && is(g->row->layers, "local-base")))
+        if (!g->row->layers || no_window ||
+            (is_full(g, pattern, i, n) && pe_is(g->row->layers, "local-base")))
             kinds[i] = KIND_FULL;
-        else if (is(g->row->layers, "local-base"))
+        else if (pe_is(g->row->layers, "local-base"))
             kinds[i] = KIND_LOCAL;
         else
             kinds[i] = is_full(g, pattern, i, n) ? KIND_NOPE : KIND_FULL;
@@ -426,7 +423,7 @@ static void add_nope(reader *g, const char *kinds, int64_t n)
         return;
     r.head_dim    = head_width(g, &r.dims, &r.head_rule);
     r.score_scale = g->row->unknown_scale ? (double)NAN : 1 / sqrt((double)r.head_dim);
-    if (is(g->row->temperature, "llama4")) {
+    if (pe_is(g->row->temperature, "llama4")) {
         r.temperature        = "llama4";
         r.temperature_scale  = number(g, "attention.temperature_scale", 0.1);
         r.temperature_length = whole(g, "attention.temperature_length", longest, 8192);
@@ -507,7 +504,7 @@ static int has_rope_keys(const reader *g)
 static const architecture *find_row(const char *name)
 {
     for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++)
-        if (is(name, architectures[i].name))
+        if (pe_is(name, architectures[i].name))
             return &architectures[i];
     return NULL;
 }
@@ -543,7 +540,7 @@ static void read_model(reader *g)
     if (!g->row)
         unknown(g);
     for (size_t i = 0; g->row && i < sizeof readers / sizeof *readers; i++)
-        if (is(readers[i].word, g->row->encoding) && is(g->row->name, type->text))
+        if (pe_is(readers[i].word, g->row->encoding) && pe_is(g->row->name, type->text))
             readers[i].read(g);
     info->layers        = whole(g, "block_count", PE_MODEL_DEEPEST, 0);
     info->max_positions = context(g);

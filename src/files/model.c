@@ -24,6 +24,11 @@ struct posenc_model {
     int                  lacks_memory;
 };
 
+int pe_is(const char *a, const char *b)
+{
+    return a && !strcmp(a, b);
+}
+
 /* ---------------------------------------------------------------- memory -------------------- */
 
 posenc_model *pe_modelfile_create(const char *format)

@@ -16,6 +16,9 @@ enum { PE_MODEL_GROUPS = 8, PE_MODEL_FACTS = 48, PE_MODEL_PARAMS = 4 };
 /* The widest head, and the most heads and layers, that are believed: bounds on what a small file may make us allocate. */
 enum { PE_MODEL_WIDEST = 1 << 16, PE_MODEL_DEEPEST = 1 << 16 };
 
+/* The same word? NULL is none. */
+int pe_is(const char *a, const char *b);
+
 posenc_model *pe_modelfile_create(const char *format);
 
 /* Zeroed memory that lives as long as the model; NULL without memory, which pe_modelfile_finish reports. */

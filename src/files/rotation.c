@@ -10,11 +10,6 @@
 #include "files/fail.h"
 #include "files/number.h"
 
-static int is(const char *a, const char *b)
-{
-    return !strcmp(a, b);
-}
-
 pe_rotation pe_rotation_none(void)
 {
     return (pe_rotation){.layout           = "half",
@@ -81,7 +76,7 @@ static int parts_of(const char *schedule)
         {"llama3", FACTOR | BANDS | LENGTH},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (is(rows[i].name, schedule))
+        if (pe_is(rows[i].name, schedule))
             return rows[i].parts;
     return 0;
 }
@@ -89,7 +84,7 @@ static int parts_of(const char *schedule)
 /* A magnitude that no rule gives is handed over as a factor, by the rule that takes it as it is. */
 static void put_magnitude(FILE *to, const pe_rotation *r)
 {
-    const int by_factor = is(r->schedule, "yarn") || is(r->schedule, "longrope");
+    const int by_factor = pe_is(r->schedule, "yarn") || pe_is(r->schedule, "longrope");
     if (!isnan(r->magnitude) && by_factor)
         put_real(to, "attention_factor", r->magnitude);
     else if (!isnan(r->magnitude) && r->magnitude != 1) {
@@ -97,7 +92,7 @@ static void put_magnitude(FILE *to, const pe_rotation *r)
         put_real(to, "attn_factor", r->magnitude);
     } else if (isnan(r->magnitude) && by_factor) {
         put_real(to, "attention_factor", r->attention_factor);
-        if (is(r->schedule, "yarn"))
+        if (pe_is(r->schedule, "yarn"))
             put_real(to, "mscale", r->mscale), put_real(to, "mscale_all_dim", r->mscale_all_dim);
     }
 }
@@ -105,7 +100,7 @@ static void put_magnitude(FILE *to, const pe_rotation *r)
 static void put_schedule(FILE *to, const pe_rotation *r)
 {
     const int parts = parts_of(r->schedule);
-    if (is(r->schedule, "default"))
+    if (pe_is(r->schedule, "default"))
         return;
     fprintf(to, ",schedule=%s", r->schedule);
     put_real(to, "factor", parts & FACTOR ? r->factor : (double)NAN);
@@ -124,7 +119,7 @@ static void put_schedule(FILE *to, const pe_rotation *r)
         put_real(to, "low_freq_factor", r->low_freq_factor);
         put_real(to, "high_freq_factor", r->high_freq_factor);
     }
-    if (is(r->schedule, "proportional"))
+    if (pe_is(r->schedule, "proportional"))
         put_real(to, "partial_rotary_factor", r->partial);
 }
 
@@ -207,7 +202,7 @@ static void bind(question *q, const pe_rotation *r)
     const int64_t pairs = r->dim / 2;
     for (int i = 0; i < posenc_param_count(q->e) && i < MOST_PARAMS; i++)
         for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
-            if (lists[k].list && is(posenc_param_name(q->e, i), lists[k].name))
+            if (lists[k].list && pe_is(posenc_param_name(q->e, i), lists[k].name))
                 q->params[i] =
                     posenc_tensor_contiguous((void *)(uintptr_t)lists[k].list, POSENC_F64, 1, &pairs);
 }
@@ -296,7 +291,7 @@ static void add_schedule(posenc_model *m, posenc_model_group *g, const pe_rotati
     if (r->divisors)
         pe_fact_flag(m, g, "freq_factors", 1, "tensor rope_freqs.weight");
     pe_fact_list(m, g, "inv_freq", POSENC_FACT_REALS, n->w, r->dim / 2,
-                 is(r->schedule, "default") ? "base^(-2i/dim)" : "base^(-2i/dim), then the schedule");
+                 pe_is(r->schedule, "default") ? "base^(-2i/dim)" : "base^(-2i/dim), then the schedule");
     if (n->w_long)
         pe_fact_list(m, g, "inv_freq_long", POSENC_FACT_REALS, n->w_long, r->dim / 2, NULL);
 }
