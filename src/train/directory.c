@@ -99,8 +99,7 @@ static posenc_status check_existing(const char *path, posenc_error *err)
         path, stranger);
 }
 
-/* What a link points to is replaced, not the link; without slashes at the end. */
-static char *trimmed(const char *path)
+char *pe_directory_trimmed(const char *path)
 {
     char *real = realpath(path, NULL);
     char *text = real ? real : strdup(path);
@@ -113,7 +112,7 @@ static posenc_status name_temporary(pe_directory *d, const char *path, posenc_er
 {
     char tail[TAIL];
     snprintf(tail, sizeof tail, ".tmp.%ld", (long)getpid());
-    d->path      = trimmed(path);
+    d->path      = pe_directory_trimmed(path);
     d->temporary = d->path ? joined(d->path, tail, "") : NULL;
     if (d->temporary)
         return POSENC_OK;

@@ -12,7 +12,10 @@
 #include "train/directory.h"
 #include "train/fail.h"
 #include "train/gallery.h"
+#include "train/record.h"
 #include "train/report.h"
+#include "train/resume.h"
+#include "train/store.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -20,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS = 9, FIXED_FILES = 4 };
+enum { DIGITS = 9, FIXED_FILES = 5 };
 
 /* ---------------------------------------------------------------- JSON ---------------------- */
 
@@ -142,7 +145,7 @@ static json_t *checks_json(const pe_compare *c)
 /* The files of the directory: what a later call may replace. */
 static json_t *files_json(const pe_gallery *g)
 {
-    static const char *const fixed[FIXED_FILES] = {PE_RESULTS_NAME, "results.csv", "curves.csv",
+    static const char *const fixed[FIXED_FILES] = {PE_RESULTS_NAME, "results.csv", "curves.csv", PE_RUNS_NAME,
                                                    "report.html"};
     json_t                  *files              = json_array();
     for (int i = 0; i < FIXED_FILES; i++)
@@ -281,6 +284,25 @@ static void write_curve_table(FILE *to, const pe_compare *c, const pe_gallery *g
     for_runs(to, c, write_curve);
 }
 
+/* ---------------------------------------------------------------- runs ---------------------- */
+
+/* One line per finished run, as DIR.partial had them. */
+static void write_runs(FILE *to, const pe_compare *c, const pe_gallery *g)
+{
+    (void)g;
+    for (int64_t job = 0; job < pe_job_count(c); job++) {
+        int64_t             s;
+        char               *line;
+        const pe_outcome   *o      = pe_job_outcome(c, job, &s);
+        const pe_run_config config = pe_job_config(c, job);
+        if (atomic_load(&o->ended[s]) != 1 + POSENC_OK)
+            continue;
+        if (!pe_record_write(&line, o->label, &config, &o->runs[s], NULL))
+            fprintf(to, "%s\n", line);
+        free(line);
+    }
+}
+
 /* ---------------------------------------------------------------- the directory ------------- */
 
 /* DIR/NAMEENDING, malloc'd. */
@@ -359,11 +381,25 @@ static posenc_status fill(const pe_directory *d, const pe_compare *c, const pe_g
         status = write_file(d, "results.csv", c, g, write_bucket_table, err);
     if (!status)
         status = write_file(d, "curves.csv", c, g, write_curve_table, err);
+    if (!status)
+        status = write_file(d, PE_RUNS_NAME, c, g, write_runs, err);
     for (int i = 0; i < g->count && !status; i++)
         status = write_picture(d, &g->items[i], err);
     if (!status)
         status = write_file(d, "report.html", c, g, pe_report_write, err);
     return status;
+}
+
+/* Has every run ended well? */
+static int is_whole(const pe_compare *c)
+{
+    for (int64_t job = 0; job < pe_job_count(c); job++) {
+        int64_t           s;
+        const pe_outcome *o = pe_job_outcome(c, job, &s);
+        if (atomic_load(&o->ended[s]) != 1 + POSENC_OK)
+            return 0;
+    }
+    return 1;
 }
 
 posenc_status pe_compare_write(const pe_compare *compare, posenc_error *err)
@@ -382,5 +418,7 @@ posenc_status pe_compare_write(const pe_compare *compare, posenc_error *err)
             status = pe_directory_commit(&d, err);
     }
     pe_gallery_free(&g);
+    if (!status && compare->store && is_whole(compare))
+        pe_store_remove(compare->store);
     return status;
 }
