@@ -3,7 +3,8 @@
  * results.c: the directory of a comparison: numbers as JSON and CSV, pictures, the report
  *
  * results.json holds everything that was measured, with the settings that reproduce it; what was not measured is
- * null. Times stand apart under "time", because they are all that two runs of the same command may differ in.
+ * null. Times, machine and the words of the call stand apart under "time", because they are all that two runs may differ in
+ * that ask for the same, whatever their threads, interruptions and directories.
  * results.csv has one row per encoding, seed and bucket; curves.csv the loss at every position. The report comes
  * last, and the directory is renamed into place when all is there.
  */
@@ -178,8 +179,8 @@ static json_t *absent_json(const pe_compare *c)
 
 static json_t *results_json(const pe_compare *c, const pe_gallery *g)
 {
-    json_t *json = json_pack("{s:s, s:s, s:s, s:s}", "format", PE_RESULTS_FORMAT, "version", posenc_version(),
-                             "answer", c->answer, "call", c->config.call ? c->config.call : "");
+    json_t *json = json_pack("{s:s, s:s, s:s}", "format", PE_RESULTS_FORMAT, "version", posenc_version(),
+                             "answer", c->answer);
     json_object_set_new(json, "text",
                         json_pack("{s:s, s:I, s:I, s:I}", "name", c->config.text_name, "bytes",
                                   (json_int_t)c->text.size, "train_bytes", (json_int_t)c->text.train_size,
@@ -191,9 +192,9 @@ static json_t *results_json(const pe_compare *c, const pe_gallery *g)
     json_object_set_new(json, "does_not_apply", absent_json(c));
     json_object_set_new(json, "checks", checks_json(c));
     json_object_set_new(json, "time",
-                        json_pack("{s:s, s:s, s:I, s:f}", "processor", c->machine, "instructions",
-                                  posenc_isa(), "threads", (json_int_t)c->workers, "seconds",
-                                  c->wall_seconds));
+                        json_pack("{s:s, s:s, s:s, s:I, s:f}", "call", c->config.call ? c->config.call : "",
+                                  "processor", c->machine, "instructions", posenc_isa(), "threads",
+                                  (json_int_t)c->workers, "seconds", c->wall_seconds));
     json_object_set_new(json, "files", files_json(g));
     return json;
 }
