@@ -7,6 +7,7 @@
  * keeps, and what one process of several sends to the first.
  *
  * Surprise   JSON has no NaN. A training curve that ends because the run diverged has null there.
+ * Check      The first member is a fingerprint of all that follows it: a line that was changed on the way is no line.
  * Precision  17 digits give a double back exactly, and so a float.
  */
 #include "train/record.h"
@@ -21,7 +22,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FORMAT "posenc compare run"
+#define FORMAT      "posenc compare run"
+#define CHECK_BEGIN "{\"check\":\""
+#define CHECK_END   "\","
 enum { DIGITS = 17, IDENTITY_FORMAT = 1 };
 
 /* ---------------------------------------------------------------- identity ------------------ */
@@ -213,12 +216,36 @@ static json_t *record_json(const char *label, const pe_run_config *c, const pe_r
     return json;
 }
 
+/* {"check":"0123456789abcdef", and the rest of an object. NULL without memory. */
+static char *with_check(const char *object)
+{
+    const char  *rest = object + 1;
+    const size_t size = strlen(rest) + sizeof CHECK_BEGIN + 2 * sizeof(uint64_t) + sizeof CHECK_END;
+    char        *text = malloc(size);
+    if (text)
+        snprintf(text, size, CHECK_BEGIN "%016" PRIx64 CHECK_END "%s", pe_fingerprint(rest, strlen(rest)),
+                 rest);
+    return text;
+}
+
+static int has_check(const char *line)
+{
+    uint64_t     stated;
+    int          end = 0;
+    const size_t n   = strlen(CHECK_BEGIN) + 2 * sizeof stated + strlen(CHECK_END);
+    if (strlen(line) <= n || sscanf(line, CHECK_BEGIN "%16" SCNx64 CHECK_END "%n", &stated, &end) != 1)
+        return 0;
+    return (size_t)end == n && stated == pe_fingerprint(line + n, strlen(line + n));
+}
+
 posenc_status pe_record_write(char **line, const char *label, const pe_run_config *config,
                               const pe_run_result *result, posenc_error *err)
 {
     json_t *json = record_json(label, config, result);
-    *line        = json ? json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)) : NULL;
+    char   *text = json ? json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)) : NULL;
+    *line        = text ? with_check(text) : NULL;
     json_decref(json);
+    free(text);
     return *line ? POSENC_OK
                  : pe_train_fail(err, POSENC_MEMORY, "%.60s: no memory to write its run as a line", label);
 }
@@ -233,12 +260,11 @@ static posenc_status damaged(posenc_error *err, const char *what)
 /* The line as JSON of ours, or NULL. */
 static json_t *parse(const char *line, posenc_error *err)
 {
-    json_error_t where;
-    json_t      *json   = json_loads(line, JSON_REJECT_DUPLICATES, &where);
-    const char  *format = json_string_value(json_object_get(json, "format"));
+    json_t     *json   = has_check(line) ? json_loads(line, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    const char *format = json_string_value(json_object_get(json, "format"));
     if (json && format && !strcmp(format, FORMAT))
         return json;
-    damaged(err, json ? "its format is another" : where.text);
+    damaged(err, json ? "its format is another" : "its bytes are not those that were written");
     json_decref(json);
     return NULL;
 }

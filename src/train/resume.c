@@ -14,6 +14,7 @@
 #include "train/resume.h"
 
 #include "train/checkpoint.h"
+#include "train/directory.h"
 #include "train/fail.h"
 #include "train/ranks.h"
 #include "train/record.h"
@@ -312,6 +313,8 @@ posenc_status pe_resume_open(pe_compare *c, posenc_error *err)
     if (pe_ranks_here())
         return pe_store_make(c->store, err);
     posenc_status status = pe_store_open(c->store, err);
+    if (!status)
+        pe_directory_sweep(c->config.directory);
     if (!status)
         status = pe_store_checkpoints(c->store, forget_damaged, c, err);
     return status;
