@@ -29,6 +29,7 @@ build: ## compile libraries and tool into build/default
 demo: deps ## compare seven encodings on a real text (a few minutes) and say where the report is
 	@$(MAKE) --no-print-directory build
 	@test -s $(TEXT) || tools/kjv_text.sh $(TEXT)
+	@rm -rf $(DEMO).partial
 	@$(CLEAN_ENV) build/default/posenc compare --preset quick -o $(DEMO) $(TEXT)
 	@echo "The report: $(DEMO)/report.html"
 
@@ -37,6 +38,8 @@ test: deps ## everything: check, all tests, all tests again under ASan and UBSan
 	@$(MAKE) --no-print-directory check
 	@$(CLEAN_ENV) ctest --preset default -j $(JOBS)
 	@$(MAKE) --no-print-directory test-sanitize
+	@if command -v mpirun >/dev/null && command -v mpicc >/dev/null; then $(MAKE) --no-print-directory test-mpi; \
+	else echo "make test: Open MPI is not installed, so compare under mpirun was not tested (docs/slurm.md)"; fi
 
 test-quick: build ## the tests that take seconds, for the edit loop
 	@$(CLEAN_ENV) ctest --preset default -LE slow -j $(JOBS)
@@ -46,6 +49,11 @@ test-%: build ## the tests whose name contains %, e.g. make test-alibi
 
 test-peers: build ## model files made anew by transformers, gguf and safetensors (PyPI), and read
 	@tests/peers/run.sh build/default/posenc build/peers $(KEEP)
+
+test-mpi: ## compare under mpirun with 2 and 4 processes, one of them killed (needs libopenmpi-dev openmpi-bin)
+	@cmake --preset mpi >/dev/null
+	@cmake --build --preset mpi -j $(JOBS) --target posenc_tool
+	@$(CLEAN_ENV) ctest --preset mpi -R '^mpi/' --no-tests=error
 
 test-sanitize: ## all tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@cmake --preset sanitize >/dev/null

@@ -3,8 +3,11 @@
  * cmd_compare.c: posenc compare TEXT...: which positional encoding for this text
  *
  * Reads the texts, lets train/compare.h do the work, and shows how far it is and what came out. Everything that can
- * be wrong is said before the first training step. On a terminal one line is rewritten with the time left; elsewhere
- * each finished run is one line. Ctrl-C keeps and prints what is finished (status 130); a second one ends at once.
+ * be wrong is said before the first training step. Each finished run is one line; on a terminal one more is rewritten
+ * with the time left. Ctrl-C (SIGINT, SIGTERM or SIGUSR1, which batch systems send) keeps and prints what is finished
+ * (status 130); a second one ends at once.
+ *
+ * Under mpirun every process comes here. Number 0 reads the text and speaks; the others are silent and train.
  */
 #include "columns.h"
 
@@ -20,7 +23,16 @@
 #define DEFAULT_PRESET    "default"
 #define DEFAULT_DIRECTORY "posenc-compare"
 
-enum { CHUNK = 1 << 16, MOST_STEPS = 100000000, MOST_SEEDS = 1000, MOST_THREADS = 1024, NAME = 120 };
+#define CHECKPOINT_SECONDS 10
+
+enum {
+    CHUNK        = 1 << 16,
+    MOST_STEPS   = 100000000,
+    MOST_SEEDS   = 1000,
+    MOST_THREADS = 1024,
+    MOST_SECONDS = 86400,
+    NAME         = 120
+};
 
 static const cli_option options[] = {
     {'e', "encodings", "SPEC,...", "the encodings to compare instead of the preset's"},
@@ -34,6 +46,8 @@ static const cli_option options[] = {
     {0, "steps", "N", "train so many steps instead of the preset's, on the text and on every task"},
     {0, "task-steps", "N", "train so many steps on every task, whatever the text has"},
     {0, "threads", "N", "runs at the same time (one per processor); changes no result"},
+    {0, "resume", NULL, "go on with what an interrupted or killed call has left in DIR.partial"},
+    {0, "checkpoint", "S", "seconds between two checkpoints of a run (10)"},
     {0, "dry-run", NULL, "say what would be trained and about how long it takes, and stop"},
     {0, "json", NULL, "print the results as JSON instead of a table"},
     {0, NULL, NULL, NULL},
@@ -87,6 +101,28 @@ static int read_texts(const cli_args *args, reading *t)
     for (int i = 0; i < cli_count(args) && !status; i++)
         status = read_one(t, cli_at(args, i));
     return status;
+}
+
+/* What number 0 has read becomes everybody's; so does its failure. */
+static int share_texts(reading *t, int status)
+{
+    int64_t      news[2] = {status, (int64_t)t->size};
+    posenc_error err     = {0};
+    pe_ranks_share(news, sizeof news);
+    if (news[0])
+        return (int)news[0];
+    if (pe_ranks_here()) {
+        t->size  = (size_t)news[1];
+        t->bytes = malloc(t->size + 1);
+    }
+    if (!t->bytes) {
+        err.status = POSENC_MEMORY;
+        snprintf(err.message, sizeof err.message, "compare: there is no memory for the text");
+    }
+    if (pe_ranks_agree(err.status, &err))
+        return cli_error(&err);
+    pe_ranks_share(t->bytes, t->size);
+    return CLI_DONE;
 }
 
 /* "kjv.txt", "standard input", "a.txt and 2 more": for titles, without folders. */
@@ -154,6 +190,9 @@ static int read_config(const cli_args *args, pe_compare_config *config)
     config->preset    = *preset;
     config->directory = output ? output : DEFAULT_DIRECTORY;
     config->call      = cli_call();
+    config->resume    = cli_value(args, "resume") != NULL;
+
+    config->checkpoint_seconds = CHECKPOINT_SECONDS;
 
     config->bidirectional = cli_value(args, "bidirectional") != NULL;
     config->combine       = cli_value(args, "combine");
@@ -167,7 +206,8 @@ static int read_config(const cli_args *args, pe_compare_config *config)
     config->task_steps = steps > 0 ? config->preset.steps : 0;
     config->task_seeds = seeds > 0 ? config->preset.seeds : 0;
     if (steps < 0 || seeds < 0 || cli_integer(args, "task-steps", 1, MOST_STEPS, &config->task_steps) < 0 ||
-        cli_integer(args, "threads", 1, MOST_THREADS, &config->workers) < 0)
+        cli_integer(args, "threads", 1, MOST_THREADS, &config->workers) < 0 ||
+        cli_real(args, "checkpoint", 0, MOST_SECONDS, &config->checkpoint_seconds) < 0)
         return CLI_USAGE;
     if (check_ways(config->combine) || check_tasks(config->tasks))
         return CLI_USAGE;
@@ -187,11 +227,13 @@ static void on_signal(int number)
 /* Once: the second Ctrl-C finds the system's own answer. */
 static void catch_interrupt(void)
 {
-    struct sigaction action = {0};
-    action.sa_handler       = on_signal;
-    action.sa_flags         = (int)SA_RESETHAND;
+    static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1};
+    struct sigaction action    = {0};
+    action.sa_handler          = on_signal;
+    action.sa_flags            = (int)SA_RESETHAND;
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sigaction(numbers[i], &action, NULL);
 }
 
 static int interrupted(void *self)
@@ -238,6 +280,8 @@ static void show_finished_task(const pe_compare_run *run, const pe_compare_state
 static void show_finished(void *self, const pe_compare_run *run, const pe_compare_state *state)
 {
     (void)self;
+    if (cli_is_terminal(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
     if (run->task)
         show_finished_task(run, state);
     else if (run->diverged)
@@ -338,17 +382,22 @@ static int train(const cli_args *args, pe_compare *c, const char *directory)
     const int              on_terminal = cli_is_terminal(STDERR_FILENO);
     const pe_compare_watch watch       = {.interrupted = interrupted,
                                           .progress    = on_terminal ? show_progress : NULL,
-                                          .finished    = on_terminal ? NULL : show_finished};
+                                          .finished    = show_finished};
     catch_interrupt();
     const posenc_status status = pe_compare_train(c, &watch, &was_interrupted, &err);
     if (on_terminal)
         fputs("\r\033[K", stderr);
     if (status)
         return cli_error(&err);
+    if (pe_ranks_here())
+        return CLI_DONE;
     if (was_interrupted && pe_compare_finished(c) == 0) {
-        cli_warn("interrupted before an encoding was finished; nothing is written");
+        cli_warn(
+            "interrupted before an encoding was finished, so there is no result; --resume goes on from here");
         return CLI_INTERRUPTED;
     }
+    if (was_interrupted)
+        cli_warn("interrupted; this is what was finished, and --resume goes on from here");
     const int printed = cli_value(args, "json") ? print_json(c) : print_results(c);
     if (printed)
         return printed;
@@ -359,6 +408,16 @@ static int train(const cli_args *args, pe_compare *c, const char *directory)
     return was_interrupted ? CLI_INTERRUPTED : CLI_DONE;
 }
 
+/* What was found of an earlier start, a line each. */
+static void print_notes(const pe_compare *c)
+{
+    for (const char *line = pe_compare_notes(c); line && *line;) {
+        const int n = (int)strcspn(line, "\n");
+        fprintf(stderr, "compare: %.*s\n", n, line);
+        line += n + (line[n] == '\n');
+    }
+}
+
 static int compare(const cli_args *args, reading *t)
 {
     posenc_error      err;
@@ -366,8 +425,11 @@ static int compare(const cli_args *args, reading *t)
     char              name[NAME];
     pe_compare_config config = {0};
     int               status = read_config(args, &config);
-    if (!status)
+    if (status)
+        return status;
+    if (pe_ranks_here() == 0)
         status = read_texts(args, t);
+    status = share_texts(t, status);
     if (status)
         return status;
     name_texts(args, name);
@@ -378,16 +440,23 @@ static int compare(const cli_args *args, reading *t)
         return cli_error(&err);
     if (pe_compare_warning(c))
         cli_warn("%s", pe_compare_warning(c));
-    status = cli_value(args, "dry-run") ? print_plan(c) : train(args, c, config.directory);
+    print_notes(c);
+    if (cli_value(args, "dry-run"))
+        status = pe_ranks_here() ? CLI_DONE : print_plan(c);
+    else
+        status = train(args, c, config.directory);
     pe_compare_free(c);
     return status;
 }
 
 static int run(const cli_args *args)
 {
-    reading   t      = {0};
+    reading t = {0};
+    if (pe_ranks_begin() > 0 && (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)))
+        return CLI_FAILED;
     const int status = compare(args, &t);
     free(t.bytes);
+    pe_ranks_end();
     return status;
 }
 
@@ -396,7 +465,7 @@ const cli_command cli_compare = {
     .summary = "train a small model per encoding on your text and report which to take",
     .synopsis =
         "TEXT... [-e SPEC,...] [--tasks NAME,...|none] [--combine WAYS] [-o DIR] [--preset NAME] [--seeds N] "
-        "[--steps N] [--bidirectional]",
+        "[--steps N] [--bidirectional] [--resume]",
     .details =
         "Trains the same small Transformer once per encoding on the first nine tenths of the text (- "
         "is standard "
@@ -419,6 +488,16 @@ const cli_command cli_compare = {
         "them, and those are what they predict: what an encoder does. The windows are then read in "
         "pieces of several lengths. An encoding that has no meaning in such a model (or in a causal one) "
         "is listed with the reason.\n\n"
+        "Each finished run is kept at once in DIR.partial, as a line of runs.jsonl, and each run under way "
+        "in a "
+        "checkpoint every S seconds. Ctrl-C prints and writes what is finished. Whatever ends the call, the "
+        "same "
+        "one with --resume goes on and ends with the same numbers, to the bit; without --resume it "
+        "refuses a DIR.partial that keeps something. With --resume a call that asks for more seeds or "
+        "encodings takes over what an older result DIR shares with it.\n\n"
+        "A build with MPI (docs/slurm.md) shares the runs among the processes of mpirun or srun, with the "
+        "same "
+        "numbers.\n\n"
         "A SPEC is NAME, NAME[setting=value,...] or several joined by +. Settings that are not given "
         "are those "
         "that suit a model of this size. Step counts are fixed: the same command gives the same "

@@ -15,6 +15,7 @@
 #include "plot/fail.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -132,6 +133,13 @@ static int finish(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/* Its own copy of our end would keep gnuplot waiting for us forever if we were killed: it gets what start() hands it. */
+static void keep_from_children(const int ends[2])
+{
+    for (int i = 0; i < 2; i++)
+        fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+}
+
 static posenc_status converse(int ends[2], FILE *complaints, const char *script, size_t script_size,
                               char **output, size_t *size, posenc_error *err)
 {
@@ -165,8 +173,10 @@ posenc_status pe_gnuplot_run(const char *script, size_t script_size, char **outp
     posenc_status status;
     if (!complaints || socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
         status = pe_plot_fail(err, POSENC_FILE, "gnuplot cannot be connected: %s", strerror(errno));
-    else
+    else {
+        keep_from_children(ends);
         status = converse(ends, complaints, script, script_size, output, size, err);
+    }
     for (int i = 0; i < 2; i++)
         if (ends[i] >= 0)
             close(ends[i]);

@@ -6,6 +6,9 @@
  * on how many there are. Whatever can be wrong is found before the work begins: each encoding is tried out on one
  * window of the length that evaluation needs, the directory is tried, gnuplot is asked.
  *
+ * A finished run is kept at once, and one under way now and then (resume.c). Several processes share the runs by messages
+ * (crew.c): each trains with its own workers, number 0 keeps and measures.
+ *
  * An interruption cancels the runs that are under way and keeps what is finished; an encoding counts when all its
  * seeds are. A run that fails (no memory) stops all the others: a table with a hole that nobody asked for would be
  * read as a finding.
@@ -13,10 +16,14 @@
 #include "train/outcome.h"
 
 #include "plot/plot.h"
+#include "train/crew.h"
 #include "train/directory.h"
 #include "train/fail.h"
 #include "train/model.h"
 #include "train/pool.h"
+#include "train/record.h"
+#include "train/resume.h"
+#include "train/store.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,13 +33,6 @@
 
 enum { RESAMPLES = 2000, HELD_OUT_PART = 10, PROBE_STEPS = 4, MOST_WORKERS = 1024 };
 #define BOOTSTRAP_SEED 1
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---------------------------------------------------------------- checks -------------------- */
 
@@ -71,6 +71,7 @@ static posenc_status set_text(pe_compare *c, posenc_error *err)
     const int64_t            window = PE_REACH * config->preset.L;
     c->text =
         (pe_text){config->text, config->text_size, config->text_size - config->text_size / HELD_OUT_PART};
+    c->fingerprint       = pe_fingerprint(config->text, (size_t)config->text_size);
     c->windows           = smaller(pe_text_windows(&c->text, config->preset.L), config->preset.windows);
     const int64_t enough = HELD_OUT_PART * (PE_FEWEST_WINDOWS * window + 1);
     if (c->windows < 1)
@@ -142,7 +143,8 @@ static pe_run_config run_config(const pe_compare *c, const posenc_encoding *e, c
                            .windows       = c->windows,
                            .bidirectional = c->config.bidirectional,
                            .entry         = *entry,
-                           .text          = &c->text};
+                           .text          = &c->text,
+                           .fingerprint   = c->fingerprint};
 }
 
 static posenc_status check_new(const pe_compare *c, const pe_outcome *o, posenc_error *err)
@@ -364,22 +366,12 @@ static void name_machine(char *name, size_t n)
         fclose(info);
 }
 
-static int64_t text_jobs(const pe_compare *c)
-{
-    return c->count * c->config.preset.seeds;
-}
-
-/* Runs on the text, then those on tasks. */
-static int64_t job_count(const pe_compare *c)
-{
-    return text_jobs(c) + pe_suite_runs(c->suite);
-}
-
 static void set_workers(pe_compare *c)
 {
     const long    processors = sysconf(_SC_NPROCESSORS_ONLN);
-    const int64_t wanted     = c->config.workers ? c->config.workers : processors > 0 ? processors : 1;
-    c->workers               = smaller(wanted, job_count(c));
+    const int64_t usual      = processors > 0 && pe_ranks_count() == 1 ? processors : 1;
+    const int64_t wanted     = c->config.workers ? c->config.workers : usual;
+    c->workers               = smaller(wanted, pe_job_count(c));
 }
 
 static posenc_status check_and_set(pe_compare *c, posenc_error *err)
@@ -391,10 +383,12 @@ static posenc_status check_and_set(pe_compare *c, posenc_error *err)
         status = set_outcomes(c, err);
     if (!status)
         status = set_suite(c, err);
-    if (!status && c->config.directory)
+    if (!status && c->config.directory && pe_ranks_here() == 0)
         status = pe_directory_check(c->config.directory, err);
-    if (!status && c->config.directory)
+    if (!status && c->config.directory && pe_ranks_here() == 0)
         status = pe_plot_ready(err);
+    if (!status && c->config.directory)
+        status = pe_resume_read(c, err);
     if (!status)
         status = pe_bootstrap_create(&c->bootstrap, c->config.preset.seeds, c->windows, RESAMPLES,
                                      BOOTSTRAP_SEED, err);
@@ -412,7 +406,7 @@ posenc_status pe_compare_create(pe_compare **compare, const pe_compare_config *c
     c->config    = *config;
     c->reference = -1;
     name_machine(c->machine, sizeof c->machine);
-    const posenc_status status = check_and_set(c, err);
+    const posenc_status status = pe_ranks_agree(check_and_set(c, err), err);
     if (status) {
         pe_compare_free(c);
         return status;
@@ -430,6 +424,9 @@ void pe_compare_free(pe_compare *compare)
     free(compare->outcomes);
     free(compare->absent);
     pe_suite_free(compare->suite);
+    pe_store_free(compare->store);
+    free(compare->names);
+    free(compare->notes);
     pe_bootstrap_free(compare->bootstrap);
     free(compare);
 }
@@ -437,6 +434,11 @@ void pe_compare_free(pe_compare *compare)
 const char *pe_compare_warning(const pe_compare *compare)
 {
     return compare->warning[0] ? compare->warning : NULL;
+}
+
+const char *pe_compare_notes(const pe_compare *compare)
+{
+    return compare->notes;
 }
 
 int pe_compare_finished(const pe_compare *compare)
@@ -452,82 +454,83 @@ int pe_compare_finished(const pe_compare *compare)
 typedef struct training {
     pe_compare             *c;
     const pe_compare_watch *watch;
+    pe_crew                *crew;     /* the other processes */
     posenc_error           *errors;   /* [jobs] */
     int                    *reported; /* [jobs] */
-    double                  start;
-    int                     interrupted, failed; /* a job's number + 1 */
+    atomic_llong            next;     /* number 0: the job to take, if it has not ended */
+    double start, told, before;       /* clock; when progress was told; the fraction done at the start */
+    int    interrupted, failed;       /* a job's number + 1 */
+    int    stopped;                   /* 1: everybody has been told */
 } training;
 
-static pe_outcome *outcome_of(const pe_compare *c, int64_t job, int64_t *seed)
+/* Units of progress of a run, and the cost of one (pe_model_cost). */
+static int64_t work_of(const pe_job *j)
 {
-    *seed = job % c->config.preset.seeds;
-    return &c->outcomes[job / c->config.preset.seeds];
+    return j->cell ? pe_task_work(&j->cell->config) : pe_run_work(&j->outcome->config);
 }
 
-/* A job, whatever it trains on. */
-typedef struct place {
-    pe_outcome      *outcome; /* NULL: a run on a task */
-    pe_cell         *cell;    /* NULL: a run on the text */
-    int64_t          seed;
-    pe_run_progress *progress;
-    atomic_int      *ended;
-    int64_t          work; /* units of progress */
-    double           unit; /* cost of one, pe_model_cost */
-} place;
-
-static place place_of(const pe_compare *c, int64_t job)
+static double unit_of(const pe_compare *c, const pe_job *j)
 {
-    place p = {0};
-    if (job < text_jobs(c)) {
-        const pe_preset *preset = &c->config.preset;
-        p.outcome               = outcome_of(c, job, &p.seed);
-        p.progress              = &p.outcome->progress[p.seed];
-        p.ended                 = &p.outcome->ended[p.seed];
-        p.work                  = pe_run_work(&p.outcome->config);
-        p.unit = pe_model_cost(preset->d_model, preset->layers, PE_BYTES, preset->batch * preset->L);
-    } else {
-        p.cell     = pe_suite_run(c->suite, job - text_jobs(c), &p.seed);
-        p.progress = &p.cell->progress[p.seed];
-        p.ended    = &p.cell->ended[p.seed];
-        p.work     = pe_task_work(&p.cell->config);
-        p.unit     = pe_cell_unit(p.cell);
-    }
-    return p;
+    const pe_preset *p = &c->config.preset;
+    return j->cell ? pe_cell_unit(j->cell) : pe_model_cost(p->d_model, p->layers, PE_BYTES, p->batch * p->L);
 }
 
-static void train_on_text(pe_outcome *o, int64_t s, posenc_error *err)
+static posenc_status train_on_text(const training *t, int64_t job, posenc_error *err)
 {
-    pe_run_config config       = o->config;
-    config.seed                = (uint64_t)s + 1;
-    const posenc_status status = pe_run(&config, &o->progress[s], &o->runs[s], err);
-    atomic_store(&o->ended[s], 1 + (int)status);
+    const pe_job  j           = pe_job_at(t->c, job);
+    pe_run_config config      = pe_job_config(&j);
+    char         *checkpoint  = t->c->store ? pe_resume_checkpoint(t->c, job) : NULL;
+    config.checkpoint         = checkpoint;
+    config.checkpoint_seconds = t->c->config.checkpoint_seconds;
+    if (t->c->store && !checkpoint)
+        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for a run of %.60s", j.outcome->label);
+    const posenc_status status = pe_run(&config, j.progress, &j.outcome->runs[j.seed], err);
+    free(checkpoint);
+    return status;
 }
 
 static void work(void *self, int64_t job)
 {
-    training   *t = self;
-    const place p = place_of(t->c, job);
-    if (p.cell)
-        pe_cell_train(p.cell, p.seed, &t->errors[job]);
+    training    *t = self;
+    const pe_job j = pe_job_at(t->c, job);
+    if (j.cell)
+        pe_cell_train(j.cell, j.seed, &t->errors[job]);
     else
-        train_on_text(p.outcome, p.seed, &t->errors[job]);
+        atomic_store(j.ended, 1 + (int)train_on_text(t, job, &t->errors[job]));
+}
+
+/* Number 0: the next job that nobody has. */
+static int64_t take_next(void *self)
+{
+    training     *t     = self;
+    const int64_t count = pe_job_count(t->c);
+    int64_t       job   = atomic_fetch_add(&t->next, 1);
+    while (job < count && pe_job_has_ended(t->c, job))
+        job = atomic_fetch_add(&t->next, 1);
+    return job < count ? job : -1;
+}
+
+static int64_t take(void *self)
+{
+    training *t = self;
+    return pe_ranks_here() ? pe_crew_take(t->crew) : take_next(t);
 }
 
 static pe_compare_state state_of(const training *t)
 {
-    pe_compare_state state = {.runs = (int)job_count(t->c), .seconds = now() - t->start, .left = NAN};
+    pe_compare_state state = {.runs = (int)pe_job_count(t->c), .seconds = pe_clock() - t->start, .left = NAN};
     double           done = 0, all = 0;
     for (int64_t job = 0; job < state.runs; job++) {
-        const place  p     = place_of(t->c, job);
-        const double total = (double)p.work;
-        const int    ended = atomic_load(p.ended) != 0;
-        done += p.unit * (ended ? total : fmin((double)atomic_load(&p.progress->step), total));
-        all += p.unit * total;
+        const pe_job j     = pe_job_at(t->c, job);
+        const double total = (double)work_of(&j), unit = unit_of(t->c, &j);
+        const int    ended = atomic_load(j.ended) != 0;
+        done += unit * (ended ? total : fmin((double)atomic_load(&j.progress->step), total));
+        all += unit * total;
         state.finished += ended;
     }
     state.fraction = done / all;
-    if (state.fraction > 0.01)
-        state.left = state.seconds * (1 - state.fraction) / state.fraction;
+    if (state.fraction > t->before + 0.01)
+        state.left = state.seconds * (1 - state.fraction) / (state.fraction - t->before);
     return state;
 }
 
@@ -570,47 +573,99 @@ static pe_compare_run row_of_task(const pe_cell *cell, int64_t s)
                             .diverged       = run->diverged};
 }
 
-static void report_finished(training *t, const place *p, const pe_compare_state *state)
+static void report_finished(training *t, const pe_job *j, const pe_compare_state *state)
 {
-    const pe_compare_run row = p->cell ? row_of_task(p->cell, p->seed) : row_of_text(p->outcome, p->seed);
+    const pe_compare_run row = j->cell ? row_of_task(j->cell, j->seed) : row_of_text(j->outcome, j->seed);
     if (t->watch && t->watch->finished)
         t->watch->finished(t->watch->self, &row, state);
 }
 
-static void cancel_all(const pe_compare *c)
+/* A job has failed: everything is stopped, and this is why. */
+static void fail_with(training *t, int64_t job, const posenc_error *why)
 {
-    for (int64_t job = 0; job < job_count(c); job++) {
-        const place p = place_of(c, job);
-        atomic_store(&p.progress->cancel, 1);
-    }
+    if (t->failed)
+        return;
+    t->errors[job] = *why;
+    t->failed      = (int)job + 1;
+    if (pe_ranks_here())
+        pe_crew_tell_failed(t->crew, job, why);
 }
 
-static int was_cancelled(const place *p)
+static posenc_status send_line(const training *t, int64_t job, posenc_error *err)
 {
-    return p->cell ? p->cell->runs[p->seed].cancelled : p->outcome->runs[p->seed].cancelled;
+    char               *line;
+    const pe_job        j      = pe_job_at(t->c, job);
+    const posenc_status status = pe_job_write(&line, &j, err);
+    if (!status)
+        pe_crew_tell_finished(t->crew, job, line);
+    free(line);
+    return status;
+}
+
+/* A finished run is kept, or sent to the process that keeps. */
+static void deliver(training *t, int64_t job, const pe_compare_state *state)
+{
+    posenc_error  err;
+    posenc_status status = POSENC_OK;
+    const pe_job  j      = pe_job_at(t->c, job);
+    if (pe_ranks_here())
+        status = send_line(t, job, &err);
+    else if (t->c->store)
+        status = pe_resume_keep(t->c, job, &err);
+    if (status)
+        fail_with(t, job, &err);
+    else
+        report_finished(t, &j, state);
+}
+
+static void cancel_all(const pe_compare *c)
+{
+    for (int64_t job = 0; job < pe_job_count(c); job++)
+        atomic_store(&pe_job_at(c, job).progress->cancel, 1);
+}
+
+static int was_cancelled(const pe_job *j)
+{
+    return j->cell ? j->cell->runs[j->seed].cancelled : j->outcome->runs[j->seed].cancelled;
 }
 
 /* Looks for runs that have ended since the last time. */
 static void look_for_ended(training *t, const pe_compare_state *state)
 {
     for (int64_t job = 0; job < state->runs; job++) {
-        const place p     = place_of(t->c, job);
-        const int   ended = atomic_load(p.ended);
+        const pe_job j     = pe_job_at(t->c, job);
+        const int    ended = atomic_load(j.ended);
         if (!ended || t->reported[job])
             continue;
         t->reported[job] = 1;
         if (ended == 1 + POSENC_OK)
-            report_finished(t, &p, state);
-        else if (!was_cancelled(&p) && !t->failed)
-            t->failed = (int)job + 1;
+            deliver(t, job, state);
+        else if (!was_cancelled(&j))
+            fail_with(t, job, &t->errors[job]);
+    }
+}
+
+/* Once a second, how far the runs of this process are. */
+static void tell_progress(training *t)
+{
+    if (!pe_ranks_here() || pe_clock() - t->told < 1)
+        return;
+    t->told = pe_clock();
+    for (int64_t job = 0; job < pe_job_count(t->c); job++) {
+        const pe_job  j    = pe_job_at(t->c, job);
+        const int64_t step = atomic_load(&j.progress->step);
+        if (step && !atomic_load(j.ended))
+            pe_crew_tell_advanced(t->crew, job, step);
     }
 }
 
 static int watch(void *self)
 {
-    training              *t     = self;
+    training *t = self;
+    pe_crew_listen(t->crew);
     const pe_compare_state state = state_of(t);
     look_for_ended(t, &state);
+    tell_progress(t);
     if (t->watch && t->watch->interrupted && state.finished < state.runs &&
         t->watch->interrupted(t->watch->self))
         t->interrupted = 1;
@@ -618,7 +673,66 @@ static int watch(void *self)
         t->watch->progress(t->watch->self, &state);
     if (t->interrupted || t->failed)
         cancel_all(t->c);
+    if ((t->interrupted || t->failed) && !t->stopped) {
+        t->stopped = 1;
+        pe_crew_tell_stop(t->crew);
+    }
     return t->interrupted || t->failed;
+}
+
+/* ---------------------------------------------------------------- other processes ----------- */
+
+static void take_over(void *self, int64_t job, const char *line)
+{
+    training    *t = self;
+    posenc_error err;
+    if (job < 0 || job >= pe_job_count(t->c))
+        return;
+    if (pe_resume_take_over(t->c, job, line, &err))
+        fail_with(t, job, &err);
+}
+
+static void note_progress(void *self, int64_t job, int64_t step)
+{
+    training *t = self;
+    if (job >= 0 && job < pe_job_count(t->c))
+        atomic_store(&pe_job_at(t->c, job).progress->step, step);
+}
+
+static void note_failure(void *self, int64_t job, const posenc_error *err)
+{
+    training *t = self;
+    if (job >= 0 && job < pe_job_count(t->c))
+        fail_with(t, job, err);
+}
+
+static void note_stop(void *self)
+{
+    training *t    = self;
+    t->interrupted = 1;
+}
+
+/* Number 0 has no work left: it listens until the others have none. */
+static void wait_for_others(training *t)
+{
+    const struct timespec moment = {0, 50000000};
+    while (pe_crew_is_waiting(t->crew)) {
+        watch(t);
+        nanosleep(&moment, NULL);
+    }
+    watch(t);
+}
+
+/* Did every run end, unless somebody stopped them? */
+static posenc_status check_all_ended(const training *t, posenc_error *err)
+{
+    for (int64_t job = 0; !t->interrupted && job < pe_job_count(t->c); job++)
+        if (!pe_job_has_ended(t->c, job))
+            return pe_train_fail(
+                err, POSENC_FILE,
+                "compare: a process ended before its run did; start again with --resume: what was "
+                "kept before is still there");
+    return POSENC_OK;
 }
 
 static posenc_status measure_all(pe_compare *c, posenc_error *err)
@@ -635,31 +749,56 @@ static posenc_status measure_all(pe_compare *c, posenc_error *err)
     return status;
 }
 
+static posenc_status train_all(training *t, posenc_error *err)
+{
+    const pe_pool pool   = {.self    = t,
+                            .jobs    = pe_job_count(t->c),
+                            .workers = (int)t->c->workers,
+                            .work    = work,
+                            .watch   = watch,
+                            .take    = take};
+    posenc_status status = pe_pool_run(&pool, err);
+    if (pe_ranks_here())
+        pe_crew_leave(t->crew);
+    else if (!status)
+        wait_for_others(t);
+    if (!status && t->failed) {
+        status = t->errors[t->failed - 1].status;
+        if (err)
+            *err = t->errors[t->failed - 1];
+    }
+    return status || pe_ranks_here() ? status : check_all_ended(t, err);
+}
+
+static posenc_status training_create(training *t, posenc_error *err)
+{
+    const size_t        jobs  = (size_t)pe_job_count(t->c);
+    const pe_crew_calls calls = {t, take_next, take_over, note_progress, note_failure, note_stop};
+    t->errors                 = calloc(jobs, sizeof *t->errors);
+    t->reported               = calloc(jobs, sizeof *t->reported);
+    if (!t->errors || !t->reported)
+        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for %zu runs", jobs);
+    for (size_t job = 0; job < jobs; job++)
+        t->reported[job] = pe_job_has_ended(t->c, (int64_t)job) != 0;
+    t->before            = state_of(t).fraction;
+    posenc_status status = pe_crew_create(&t->crew, &calls, err);
+    if (!status && t->c->store)
+        status = pe_resume_open(t->c, err);
+    return status;
+}
+
 posenc_status pe_compare_train(pe_compare *compare, const pe_compare_watch *watcher, int *interrupted,
                                posenc_error *err)
 {
-    const size_t  jobs = (size_t)job_count(compare);
-    training      t    = {.c        = compare,
-                          .watch    = watcher,
-                          .errors   = calloc(jobs, sizeof(posenc_error)),
-                          .reported = calloc(jobs, sizeof(int)),
-                          .start    = now()};
-    const pe_pool pool = {
-        .self = &t, .jobs = (int64_t)jobs, .workers = (int)compare->workers, .work = work, .watch = watch};
-    posenc_status status = POSENC_OK;
-    if (!t.errors || !t.reported)
-        status = pe_train_fail(err, POSENC_MEMORY, "compare: no memory for %zu runs", jobs);
+    training      t      = {.c = compare, .watch = watcher, .start = pe_clock()};
+    posenc_status status = pe_ranks_agree(training_create(&t, err), err);
     if (!status)
-        status = pe_pool_run(&pool, err);
-    if (!status && t.failed) {
-        status = t.errors[t.failed - 1].status;
-        if (err)
-            *err = t.errors[t.failed - 1];
-    }
-    compare->wall_seconds = now() - t.start;
+        status = train_all(&t, err);
+    compare->wall_seconds = pe_clock() - t.start;
     *interrupted          = t.interrupted;
-    if (!status)
+    if (!status && pe_ranks_here() == 0)
         status = measure_all(compare, err);
+    pe_crew_free(t.crew);
     free(t.errors);
     free(t.reported);
     return status;
@@ -684,17 +823,22 @@ static posenc_status probe(const pe_outcome *o, double *seconds, posenc_error *e
 
 posenc_status pe_compare_estimate(pe_compare *compare, double *seconds, posenc_error *err)
 {
-    double total = 0, longest = 0, one = 0;
-    for (int64_t job = 0; job < job_count(compare); job++) {
-        const place   p      = place_of(compare, job);
+    double      total = 0, longest = 0, one = 0;
+    const void *probed = NULL;
+    for (int64_t job = 0; job < pe_job_count(compare); job++) {
+        const pe_job  j      = pe_job_at(compare, job);
+        const void   *what   = j.cell ? (const void *)j.cell : j.outcome;
         posenc_status status = POSENC_OK;
-        if (p.seed == 0) /* the other seeds take as long */
-            status = p.cell ? pe_cell_estimate(p.cell, &one, err) : probe(p.outcome, &one, err);
+        if (atomic_load(j.ended))
+            continue;
+        if (what != probed) /* the other seeds take as long */
+            status = j.cell ? pe_cell_estimate(j.cell, &one, err) : probe(j.outcome, &one, err);
         if (status)
             return status;
+        probed = what;
         total += one;
         longest = fmax(longest, one);
     }
-    *seconds = fmax(longest, total / (double)compare->workers);
+    *seconds = fmax(longest, total / (double)(compare->workers * pe_ranks_count()));
     return POSENC_OK;
 }

@@ -7,6 +7,10 @@
  *     pe_compare_table ... what came out, for whoever shows it
  *     pe_compare_write     results.json, results.csv, curves.csv, pictures and report.html, all or nothing
  *
+ * While it trains, finished runs and checkpoints are kept in DIR.partial (store.h), from which a later start with `resume`
+ * goes on, to the same bits. Several processes (ranks.h) may share the runs: all of them create the same comparison and
+ * train it; number 0 alone has results afterwards.
+ *
  * Nothing here prints. Results depend on the configuration and the text alone, never on the number of workers.
  */
 #ifndef PE_TRAIN_COMPARE_H
@@ -14,6 +18,7 @@
 
 #include "train/entry.h"
 #include "train/preset.h"
+#include "train/ranks.h"
 #include "train/table.h"
 
 #include <posenc/posenc.h>
@@ -23,11 +28,13 @@ typedef struct pe_compare_config {
     pe_preset            preset; /* a copy, perhaps with other encodings, steps or seeds */
     const unsigned char *text;   /* the last tenth is held out; must outlive the comparison */
     int64_t              text_size;
-    const char          *text_name;     /* for the report */
-    const char          *directory;     /* NULL: nothing will be written */
-    int64_t              workers;       /* 0: one per processor */
-    const char          *call;          /* the command that repeats it; NULL where there is none */
-    int                  bidirectional; /* 1: hidden bytes from both sides instead of the next byte */
+    const char          *text_name; /* for the report */
+    const char          *directory; /* NULL: nothing will be written */
+    int64_t              workers;   /* 0: one per processor, or one where several processes share the runs */
+    int                  resume;    /* 1: go on with what an earlier start has left */
+    double               checkpoint_seconds; /* between two checkpoints of a run */
+    const char          *call;               /* the command that repeats it; NULL where there is none */
+    int                  bidirectional;      /* 1: hidden bytes from both sides instead of the next byte */
     const char          *combine; /* for SPECs that do not say: "add", "concat", "add,concat"; NULL: "add" */
     const char          *tasks;   /* "NAME,..." or "none"; NULL: the preset's */
     int64_t              task_steps; /* of every task; 0: the preset's */
@@ -42,6 +49,9 @@ posenc_status pe_compare_create(pe_compare **compare, const pe_compare_config *c
 void          pe_compare_free(pe_compare *compare); /* NULL is fine */
 /* A sentence about something that is unusual but no error (few held-out windows), or NULL. */
 const char *pe_compare_warning(const pe_compare *compare);
+
+/* Lines about what was taken over from an earlier start, and what was left aside; NULL if there are none. */
+const char *pe_compare_notes(const pe_compare *compare);
 
 /* Where the training stands. */
 typedef struct pe_compare_state {
@@ -98,7 +108,8 @@ const char *pe_compare_answer(const pe_compare *compare);
 
 /* results.json as text; malloc'd. */
 posenc_status pe_compare_json(const pe_compare *compare, char **json, posenc_error *err);
-/* Writes the directory: it appears whole, and an older result is replaced whole. */
+/* Writes the directory: it appears whole, and an older result is replaced whole. DIR.partial is removed if all runs are
+   finished. */
 posenc_status pe_compare_write(const pe_compare *compare, posenc_error *err);
 
 #endif

@@ -7,7 +7,8 @@
  * Safety     Replacing a directory must not destroy anything else: it is replaced only if it is empty, or if its
  *            results.json says that `compare` wrote it and lists every file in it. One file more, and it is refused.
  * Surprise   "." cannot be renamed and is somebody's working directory: it is refused with the mend.
- * Left over  DIR.tmp.PID if the process is killed while writing; nothing else, and never DIR itself.
+ * Left over  DIR.tmp.PID if the process is killed while writing; nothing else, and never DIR itself. The next comparison
+ *            that goes there sweeps it up.
  */
 #define _XOPEN_SOURCE 700 /* realpath, which glibc keeps from plain POSIX */
 
@@ -25,6 +26,7 @@
 #include <unistd.h>
 
 enum { TAIL = 32 };
+#define TEMPORARY ".tmp."
 
 static posenc_status refuse(posenc_error *err, const char *path, const char *why)
 {
@@ -60,11 +62,14 @@ static json_t *read_list(const char *path)
     return NULL;
 }
 
+/* Also what a kill leaves of such a file: NAME.tmp.PID. */
 static int is_listed(const json_t *files, const char *name)
 {
+    const char  *tail   = strstr(name, TEMPORARY);
+    const size_t length = tail ? (size_t)(tail - name) : strlen(name);
     for (size_t i = 0; i < json_array_size(files); i++) {
         const char *known = json_string_value(json_array_get(files, i));
-        if (known && !strcmp(known, name))
+        if (known && strlen(known) == length && !strncmp(known, name, length))
             return 1;
     }
     return 0;
@@ -99,8 +104,7 @@ static posenc_status check_existing(const char *path, posenc_error *err)
         path, stranger);
 }
 
-/* What a link points to is replaced, not the link; without slashes at the end. */
-static char *trimmed(const char *path)
+char *pe_directory_trimmed(const char *path)
 {
     char *real = realpath(path, NULL);
     char *text = real ? real : strdup(path);
@@ -112,8 +116,8 @@ static char *trimmed(const char *path)
 static posenc_status name_temporary(pe_directory *d, const char *path, posenc_error *err)
 {
     char tail[TAIL];
-    snprintf(tail, sizeof tail, ".tmp.%ld", (long)getpid());
-    d->path      = trimmed(path);
+    snprintf(tail, sizeof tail, TEMPORARY "%ld", (long)getpid());
+    d->path      = pe_directory_trimmed(path);
     d->temporary = d->path ? joined(d->path, tail, "") : NULL;
     if (d->temporary)
         return POSENC_OK;
@@ -176,6 +180,42 @@ static void remove_flat(const char *path)
     if (dir)
         closedir(dir);
     rmdir(path);
+}
+
+/* Is `name` that of a half-written result of `base`? */
+static int is_left_over(const char *name, const char *base)
+{
+    const size_t n = strlen(base), tail = strlen(TEMPORARY);
+    return !strncmp(name, base, n) && !strncmp(name + n, TEMPORARY, tail) && name[n + tail] &&
+           name[n + tail + strspn(name + n + tail, "0123456789")] == 0;
+}
+
+/* In the folder of `base`, what was left over and holds nothing that compare has not written. */
+static void sweep(const char *folder, const char *base)
+{
+    DIR *dir = opendir(folder);
+    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+        char *path = is_left_over(entry->d_name, base) ? joined(folder, "/", entry->d_name) : NULL;
+        if (path && !check_existing(path, NULL))
+            remove_flat(path);
+        free(path);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+void pe_directory_sweep(const char *path)
+{
+    char *whole = pe_directory_trimmed(path);
+    char *slash = whole ? strrchr(whole, '/') : NULL;
+    if (slash == whole && slash)
+        sweep("/", whole + 1);
+    else if (slash) {
+        *slash = 0;
+        sweep(whole, slash + 1);
+    } else if (whole)
+        sweep(".", whole);
+    free(whole);
 }
 
 void pe_directory_discard(pe_directory *d)

@@ -19,6 +19,13 @@ posenc_status pe_directory_open(pe_directory *d, const char *path, posenc_error 
 posenc_status pe_directory_commit(pe_directory *d, posenc_error *err);
 void          pe_directory_discard(pe_directory *d);
 
+/* Removes what processes have left that were killed while they wrote a result there: DIR.tmp.PID. Nobody else may be
+   writing one. */
+void pe_directory_sweep(const char *path);
+
+/* What a link points to instead of the link, and without slashes at the end; malloc'd, NULL without memory. */
+char *pe_directory_trimmed(const char *path);
+
 /* The name under which results are kept; it lists the files of its directory in "files". */
 #define PE_RESULTS_NAME   "results.json"
 #define PE_RESULTS_FORMAT "posenc compare results"

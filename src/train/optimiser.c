@@ -42,6 +42,13 @@ void pe_optimiser_free(pe_optimiser *o)
     free(o);
 }
 
+int64_t pe_optimiser_memory(pe_optimiser *o, int64_t **t, float **moments)
+{
+    *t       = &o->t;
+    *moments = o->moments;
+    return 2 * (o->v - o->m);
+}
+
 double pe_gradient_norm(const float *grad, int64_t n)
 {
     double  lane[LANES] = {0}, sum = 0;

@@ -51,7 +51,8 @@ typedef struct pe_absent {
 struct pe_compare {
     pe_compare_config config;
     pe_text           text;
-    int               ways; /* of combining, 1 << pe_combine each, where a SPEC does not say */
+    uint64_t          fingerprint; /* of its bytes */
+    int               ways;        /* of combining, 1 << pe_combine each, where a SPEC does not say */
     pe_outcome       *outcomes;
     int               count;
     pe_absent        *absent; /* [absent_count] */
@@ -62,7 +63,11 @@ struct pe_compare {
     int64_t workers;
     pe_bootstrap *bootstrap;
     double        wall_seconds;
-    char          warning[PE_LONGEST_WARNING], answer[PE_LONGEST_ANSWER], machine[PE_MACHINE];
+
+    struct pe_store *store; /* DIR.partial; NULL without a directory */
+    char            *names; /* [runs, PE_RUN_NAME] */
+    char            *notes; /* lines about what was taken over from there; NULL: none */
+    char             warning[PE_LONGEST_WARNING], answer[PE_LONGEST_ANSWER], machine[PE_MACHINE];
 };
 
 /* "predicts the next byte ..." and its short name, for whatever is written. */

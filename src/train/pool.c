@@ -3,7 +3,7 @@
  * pool.c: a counter, some threads, and one who watches
  *
  * Jobs are independent and long (a training run), so the next free worker takes the next number and nothing else is
- * shared. Which worker does which job changes no result: a job depends on its number alone. The calling thread does
+ * shared. Which worker does which job changes no result: a job depends on its number alone. (Where several processes share the jobs, somebody else counts: take.) The calling thread does
  * no work; it wakes ten times a second to watch, so that progress, a signal or a cancelled run need no further
  * thread. If fewer threads can be started than asked for, those that run do all the work.
  */
@@ -28,12 +28,17 @@ typedef struct crew {
     pthread_cond_t  ended;
 } crew;
 
+static int64_t next_job(crew *c)
+{
+    return c->pool->take ? c->pool->take(c->pool->self) : atomic_fetch_add(&c->next, 1);
+}
+
 static void *worker(void *at)
 {
     crew *c = at;
     while (!atomic_load(&c->stop)) {
-        const int64_t job = atomic_fetch_add(&c->next, 1);
-        if (job >= c->pool->jobs)
+        const int64_t job = next_job(c);
+        if (job < 0 || job >= c->pool->jobs)
             break;
         c->pool->work(c->pool->self, job);
     }

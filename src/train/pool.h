@@ -17,6 +17,9 @@ typedef struct pe_pool {
     /* Called on the calling thread about ten times a second, and once at the end. Nonzero: hand out no further job
        (the caller tells the running ones himself). May be NULL. */
     int (*watch)(void *self);
+    /* The job that a free worker takes, or -1 when there is none; called on its thread, and may wait as long as watch goes
+       on being called. NULL: 0, 1, ... jobs - 1. */
+    int64_t (*take)(void *self);
 } pe_pool;
 
 /* Returns when every job that was handed out has ended. MEMORY if no thread could be started. */

@@ -3,7 +3,8 @@
  * results.c: the directory of a comparison: numbers as JSON and CSV, pictures, the report
  *
  * results.json holds everything that was measured, with the settings that reproduce it; what was not measured is
- * null. Times stand apart under "time", because they are all that two runs of the same command may differ in.
+ * null. Times, machine and the words of the call stand apart under "time", because they are all that two runs may differ in
+ * that ask for the same, whatever their threads, interruptions and directories.
  * results.csv has one row per encoding, seed and bucket; curves.csv the loss at every position; tasks.csv one row per
  * task, encoding, seed and length. The report comes last, and the directory is renamed into place when all is there.
  */
@@ -14,13 +15,15 @@
 #include "train/gallery.h"
 #include "train/report.h"
 #include "train/results.h"
+#include "train/resume.h"
+#include "train/store.h"
 
 #include <math.h>
 #include <posenc/files.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS = 9, FIXED_FILES = 5 };
+enum { DIGITS = 9, FIXED_FILES = 6 };
 
 /* ---------------------------------------------------------------- JSON ---------------------- */
 
@@ -144,8 +147,8 @@ static json_t *checks_json(const pe_compare *c)
 /* The files of the directory: what a later call may replace. */
 static json_t *files_json(const pe_gallery *g)
 {
-    static const char *const fixed[FIXED_FILES] = {PE_RESULTS_NAME, "results.csv", "curves.csv", "tasks.csv",
-                                                   "report.html"};
+    static const char *const fixed[FIXED_FILES] = {PE_RESULTS_NAME, "results.csv", "curves.csv",
+                                                   "tasks.csv",     PE_RUNS_NAME,  "report.html"};
     json_t                  *files              = json_array();
     for (int i = 0; i < FIXED_FILES; i++)
         json_array_append_new(files, json_string(fixed[i]));
@@ -177,8 +180,8 @@ static json_t *absent_json(const pe_compare *c)
 
 static json_t *results_json(const pe_compare *c, const pe_gallery *g)
 {
-    json_t *json = json_pack("{s:s, s:s, s:s, s:s}", "format", PE_RESULTS_FORMAT, "version", posenc_version(),
-                             "answer", c->answer, "call", c->config.call ? c->config.call : "");
+    json_t *json = json_pack("{s:s, s:s, s:s}", "format", PE_RESULTS_FORMAT, "version", posenc_version(),
+                             "answer", c->answer);
     json_object_set_new(json, "text",
                         json_pack("{s:s, s:I, s:I, s:I}", "name", c->config.text_name, "bytes",
                                   (json_int_t)c->text.size, "train_bytes", (json_int_t)c->text.train_size,
@@ -191,9 +194,9 @@ static json_t *results_json(const pe_compare *c, const pe_gallery *g)
     json_object_set_new(json, "tasks", pe_json_tasks(c->suite));
     json_object_set_new(json, "checks", checks_json(c));
     json_object_set_new(json, "time",
-                        json_pack("{s:s, s:s, s:I, s:f}", "processor", c->machine, "instructions",
-                                  posenc_isa(), "threads", (json_int_t)c->workers, "seconds",
-                                  c->wall_seconds));
+                        json_pack("{s:s, s:s, s:s, s:I, s:f}", "call", c->config.call ? c->config.call : "",
+                                  "processor", c->machine, "instructions", posenc_isa(), "threads",
+                                  (json_int_t)c->workers, "seconds", c->wall_seconds));
     json_object_set_new(json, "files", files_json(g));
     return json;
 }
@@ -290,6 +293,23 @@ static void write_task_table(FILE *to, const pe_compare *c, const pe_gallery *g)
     pe_csv_tasks(to, c->suite);
 }
 
+/* ---------------------------------------------------------------- runs ---------------------- */
+
+/* One line per finished run, as DIR.partial had them. */
+static void write_runs(FILE *to, const pe_compare *c, const pe_gallery *g)
+{
+    (void)g;
+    for (int64_t job = 0; job < pe_job_count(c); job++) {
+        char        *line;
+        const pe_job j = pe_job_at(c, job);
+        if (atomic_load(j.ended) != 1 + POSENC_OK)
+            continue;
+        if (!pe_job_write(&line, &j, NULL))
+            fprintf(to, "%s\n", line);
+        free(line);
+    }
+}
+
 /* ---------------------------------------------------------------- the directory ------------- */
 
 /* DIR/NAMEENDING, malloc'd. */
@@ -370,11 +390,22 @@ static posenc_status fill(const pe_directory *d, const pe_compare *c, const pe_g
         status = write_file(d, "curves.csv", c, g, write_curve_table, err);
     if (!status)
         status = write_file(d, "tasks.csv", c, g, write_task_table, err);
+    if (!status)
+        status = write_file(d, PE_RUNS_NAME, c, g, write_runs, err);
     for (int i = 0; i < g->count && !status; i++)
         status = write_picture(d, &g->items[i], err);
     if (!status)
         status = write_file(d, "report.html", c, g, pe_report_write, err);
     return status;
+}
+
+/* Has every run ended well? */
+static int is_whole(const pe_compare *c)
+{
+    for (int64_t job = 0; job < pe_job_count(c); job++)
+        if (atomic_load(pe_job_at(c, job).ended) != 1 + POSENC_OK)
+            return 0;
+    return 1;
 }
 
 posenc_status pe_compare_write(const pe_compare *compare, posenc_error *err)
@@ -393,5 +424,7 @@ posenc_status pe_compare_write(const pe_compare *compare, posenc_error *err)
             status = pe_directory_commit(&d, err);
     }
     pe_gallery_free(&g);
+    if (!status && compare->store && is_whole(compare))
+        pe_store_remove(compare->store);
     return status;
 }

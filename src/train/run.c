@@ -12,15 +12,20 @@
  * and sums have a fixed order. The clock is only read, for the throughput, which is taken from step
  * 100 on: the first steps warm caches and clocks.
  *
+ * A run that has a place for checkpoints keeps its whole state there: parameters, the optimiser's moments, how far it is,
+ * what was measured. Everything else is named by the step, so the run that goes on from there has the same bits.
+ *
  * A loss or a gradient that is not finite ends the run with `diverged` and status OK: that is a
  * finding about the encoding, not an error of the caller.
  */
 #include "train/run.h"
 
+#include "train/checkpoint.h"
 #include "train/descent.h"
 #include "train/fail.h"
 #include "train/model.h"
 #include "train/optimiser.h"
+#include "train/record.h"
 #include "train/text_windows.h"
 
 #include <math.h>
@@ -132,6 +137,10 @@ int64_t pe_run_work(const pe_run_config *config)
 
 /* ---------------------------------------------------------------- training ------------------ */
 
+/* How far a run is. */
+enum { STEP, UNIT, DIVERGED, MARKS }; /* steps; evaluation calls; 1: it stopped there */
+enum { TRAIN_SECONDS, EVAL_SECONDS, RATE, COSINE, MEASURES }; /* cosine: before the first step */
+
 /* What one run holds. */
 typedef struct work {
     pe_model             *model;
@@ -141,6 +150,12 @@ typedef struct work {
     unsigned char        *hidden;  /* [tokens of a batch, or of all held-out windows]; NULL: next byte */
     double               *sums;    /* [windows] */
     int64_t              *counts;  /* [windows] hidden bytes */
+
+    char   *identity; /* of its checkpoints; NULL: there are none */
+    int64_t marks[MARKS];
+    double  measures[MEASURES];
+    double  since,
+        kept; /* when the present stage began, less what it had taken before; when the last was written */
 } work;
 
 static int64_t larger(int64_t a, int64_t b)
@@ -154,11 +169,14 @@ static int work_allocate(work *w, const pe_run_config *c)
     const int64_t tokens = larger(c->batch * c->L, w->model->long_batch * length);
     w->windows           = malloc((size_t)rows * sizeof *w->windows);
     w->losses            = malloc((size_t)tokens * sizeof *w->losses);
-    w->sums              = malloc((size_t)c->windows * sizeof *w->sums);
+    w->sums              = calloc((size_t)c->windows, sizeof *w->sums);
     w->counts            = malloc((size_t)c->windows * sizeof *w->counts);
     if (c->bidirectional)
         w->hidden = malloc((size_t)larger(tokens, c->windows * length));
-    return w->windows && w->losses && w->sums && w->counts && (w->hidden || !c->bidirectional);
+    if (c->checkpoint)
+        w->identity = pe_run_identity(c);
+    return w->windows && w->losses && w->sums && w->counts && (w->hidden || !c->bidirectional) &&
+           (w->identity || !c->checkpoint);
 }
 
 static posenc_status work_create(work *w, const pe_run_config *c, posenc_error *err)
@@ -184,6 +202,71 @@ static void work_free(work *w)
     free(w->hidden);
     free(w->sums);
     free(w->counts);
+    free(w->identity);
+}
+
+/* ---------------------------------------------------------------- checkpoints --------------- */
+
+enum { STRETCHES = 8 };
+
+/* Everything that a run needs to go on. */
+static int list_state(pe_stretch list[STRETCHES], work *w, const pe_run_config *c,
+                      const pe_run_result *result)
+{
+    int64_t      *t;
+    float        *moments;
+    const int64_t remembered = pe_optimiser_memory(w->optimiser, &t, &moments);
+    int           n          = 0;
+    list[n++]                = (pe_stretch){"marks", w->marks, MARKS, POSENC_I64};
+    list[n++]                = (pe_stretch){"measures", w->measures, MEASURES, POSENC_F64};
+    list[n++]                = (pe_stretch){"theta", w->model->theta, w->model->size, POSENC_F32};
+    list[n++]                = (pe_stretch){"optimiser.step", t, 1, POSENC_I64};
+    list[n++]                = (pe_stretch){"optimiser.moments", moments, remembered, POSENC_F32};
+    list[n++]                = (pe_stretch){"train_loss", result->train_loss, c->steps, POSENC_F32};
+    list[n++] = (pe_stretch){"window_loss", result->window_loss, c->windows * REACH * c->L, POSENC_F32};
+    list[n++] = (pe_stretch){"sums", w->sums, c->windows, POSENC_F64};
+    return n;
+}
+
+/* Goes on from the checkpoint, if there is one. */
+static posenc_status go_on(work *w, const pe_run_config *c, pe_run_progress *progress, pe_run_result *result,
+                           posenc_error *err)
+{
+    pe_stretch list[STRETCHES];
+    int        found;
+    w->kept = pe_clock();
+    if (!c->checkpoint)
+        return POSENC_OK;
+    const int           n      = list_state(list, w, c, result);
+    const posenc_status status = pe_checkpoint_read(c->checkpoint, w->identity, list, n, &found, err);
+    result->diverged           = w->marks[DIVERGED] != 0;
+    if (progress)
+        atomic_store(&progress->step, w->marks[STEP] + w->marks[UNIT]);
+    return status;
+}
+
+static posenc_status keep(work *w, const pe_run_config *c, const pe_run_result *result, posenc_error *err)
+{
+    pe_stretch list[STRETCHES];
+    const int  n = list_state(list, w, c, result);
+    w->kept      = pe_clock();
+    return pe_checkpoint_write(c->checkpoint, w->identity, list, n, err);
+}
+
+/* After each unit of work: counts it, writes a checkpoint if it is time to, and stops if somebody asked to. Who is told
+   to stop has the checkpoint before this one if none can be written any more. */
+static posenc_status pass(work *w, const pe_run_config *c, pe_run_progress *progress, pe_run_result *result,
+                          int mark, posenc_error *err)
+{
+    posenc_status status = POSENC_OK;
+    const int     stop   = progress && atomic_load(&progress->cancel);
+    w->marks[mark]++;
+    w->measures[mark == STEP ? TRAIN_SECONDS : EVAL_SECONDS] = pe_clock() - w->since;
+    if (progress)
+        atomic_fetch_add(&progress->step, 1);
+    if (c->checkpoint && (stop || pe_clock() - w->kept >= c->checkpoint_seconds))
+        status = keep(w, c, result, err);
+    return stop ? pe_run_cancelled(&result->cancelled, err) : status;
 }
 
 /* One step; *finite = 0 if its loss or gradient was not, and then nothing was changed. */
@@ -203,31 +286,37 @@ static posenc_status train_step(work *w, const pe_run_config *c, int64_t step, f
     return status;
 }
 
+/* Throughput of the steps from `first` on, which began at `warm`. */
+static double rate_of(const pe_run_config *c, int64_t first, double warm)
+{
+    const double seconds = pe_clock() - warm;
+    return seconds > 0 ? (double)((c->steps - first) * c->batch * c->L) / seconds : 0;
+}
+
 static posenc_status train(work *w, const pe_run_config *c, pe_run_progress *progress, pe_run_result *result,
                            posenc_error *err)
 {
-    const double start = pe_clock();
-    double       warm  = start;
-    int64_t      first = 0;
-    for (int64_t step = 0; step < c->steps; step++) {
-        int                 finite = 1;
-        const posenc_status status = train_step(w, c, step, &result->train_loss[step], &finite, err);
+    const int64_t begin = w->marks[STEP];
+    double        warm  = pe_clock();
+    int64_t       first = begin;
+    w->since            = warm - w->measures[TRAIN_SECONDS];
+    for (int64_t step = begin; step < c->steps && !result->diverged; step++) {
+        int           finite = 1;
+        posenc_status status = train_step(w, c, step, &result->train_loss[step], &finite, err);
         if (status)
             return status;
-        result->diverged = !finite;
-        if (pe_advance(progress))
-            return pe_run_cancelled(&result->cancelled, err);
-        if (!finite)
-            break;
-        if (step + 1 == WARM_STEPS && c->steps > WARM_STEPS) {
+        result->diverged   = !finite;
+        w->marks[DIVERGED] = !finite;
+        if (step + 1 == begin + WARM_STEPS && step + 1 < c->steps) {
             warm  = pe_clock();
-            first = WARM_STEPS;
+            first = step + 1;
         }
+        if (step + 1 == c->steps && finite)
+            w->measures[RATE] = rate_of(c, first, warm);
+        status = pass(w, c, progress, result, STEP, err);
+        if (status)
+            return status;
     }
-    const double end      = pe_clock();
-    result->train_seconds = end - start;
-    if (!result->diverged && end > warm)
-        result->tokens_per_second = (double)((c->steps - first) * c->batch * c->L) / (end - warm);
     return POSENC_OK;
 }
 
@@ -237,18 +326,18 @@ static posenc_status evaluate_causal(work *w, const pe_run_config *c, pe_run_pro
                                      pe_run_result *result, posenc_error *err)
 {
     const int64_t length = REACH * c->L, per_pass = windows_per_pass(c);
-    for (int64_t first = 0; first < c->windows; first += per_pass) {
+    for (int64_t first = w->marks[UNIT] * per_pass; first < c->windows; first += per_pass) {
         const int64_t count = c->windows - first < per_pass ? c->windows - first : per_pass;
         for (int64_t i = 0; i < count; i++)
             w->windows[i] = pe_text_window(c->text, c->L, c->windows, first + i);
-        const pe_batch      batch  = {.windows = w->windows, .B = count, .length = length};
-        const posenc_status status = pe_model_losses(w->model, w->losses, &batch, err);
+        const pe_batch batch  = {.windows = w->windows, .B = count, .length = length};
+        posenc_status  status = pe_model_losses(w->model, w->losses, &batch, err);
+        for (int64_t i = 0; !status && i < count * length; i++)
+            result->window_loss[first * length + i] = (float)w->losses[i];
+        if (!status)
+            status = pass(w, c, progress, result, UNIT, err);
         if (status)
             return status;
-        for (int64_t i = 0; i < count * length; i++)
-            result->window_loss[first * length + i] = (float)w->losses[i];
-        if (pe_advance(progress))
-            return pe_run_cancelled(&result->cancelled, err);
     }
     return POSENC_OK;
 }
@@ -292,22 +381,38 @@ static void hide_windows(work *w, const pe_run_config *c)
     }
 }
 
+/* Reads the windows in pieces of one length, but for the calls that a checkpoint has done already. */
+static posenc_status evaluate_length(work *w, const pe_run_config *c, int l, int64_t done,
+                                     pe_run_progress *progress, pe_run_result *result, posenc_error *err)
+{
+    const int64_t length = piece_length(c, l), all = piece_count(c, l), most = pieces_per_call(c, l);
+    if (done == 0)
+        memset(w->sums, 0, (size_t)c->windows * sizeof *w->sums);
+    for (int64_t first = done * most; first < all; first += most) {
+        const int64_t count  = all - first < most ? all - first : most;
+        posenc_status status = read_pieces(w, c, length, first, count, err);
+        if (!status && first + count == all)
+            write_means(result, w, c, l ? piece_length(c, l - 1) : 0, length);
+        if (!status)
+            status = pass(w, c, progress, result, UNIT, err);
+        if (status)
+            return status;
+    }
+    return POSENC_OK;
+}
+
 static posenc_status evaluate_bidirectional(work *w, const pe_run_config *c, pe_run_progress *progress,
                                             pe_run_result *result, posenc_error *err)
 {
+    const int64_t done  = w->marks[UNIT];
+    int64_t       units = 0;
     hide_windows(w, c);
     for (int l = 0; l < LENGTHS; l++) {
-        const int64_t length = piece_length(c, l), all = piece_count(c, l), most = pieces_per_call(c, l);
-        memset(w->sums, 0, (size_t)c->windows * sizeof *w->sums);
-        for (int64_t first = 0; first < all; first += most) {
-            const int64_t       count  = all - first < most ? all - first : most;
-            const posenc_status status = read_pieces(w, c, length, first, count, err);
-            if (status)
-                return status;
-            if (pe_advance(progress))
-                return pe_run_cancelled(&result->cancelled, err);
-        }
-        write_means(result, w, c, l ? piece_length(c, l - 1) : 0, length);
+        const int64_t       before = larger(done - units, 0);
+        const posenc_status status = evaluate_length(w, c, l, before, progress, result, err);
+        if (status)
+            return status;
+        units += calls(piece_count(c, l), pieces_per_call(c, l));
     }
     return POSENC_OK;
 }
@@ -315,11 +420,9 @@ static posenc_status evaluate_bidirectional(work *w, const pe_run_config *c, pe_
 static posenc_status evaluate(work *w, const pe_run_config *c, pe_run_progress *progress,
                               pe_run_result *result, posenc_error *err)
 {
-    const double        start  = pe_clock();
-    const posenc_status status = c->bidirectional ? evaluate_bidirectional(w, c, progress, result, err)
-                                                  : evaluate_causal(w, c, progress, result, err);
-    result->eval_seconds       = pe_clock() - start;
-    return status;
+    w->since = pe_clock() - w->measures[EVAL_SECONDS];
+    return c->bidirectional ? evaluate_bidirectional(w, c, progress, result, err)
+                            : evaluate_causal(w, c, progress, result, err);
 }
 
 /* ---------------------------------------------------------------- tokens and positions ------ */
@@ -389,10 +492,24 @@ static posenc_status params_create(pe_run_result *result, const pe_model *m, pos
     return POSENC_OK;
 }
 
+/* Before the first step; a run that goes on has it from its checkpoint. */
+static posenc_status measure_first(work *w, const pe_run_config *c, posenc_error *err)
+{
+    return w->marks[STEP] ? POSENC_OK : measure_cosine(&w->measures[COSINE], w, c, err);
+}
+
+static void copy_measures(pe_run_result *result, const work *w)
+{
+    result->cosine_before     = w->measures[COSINE];
+    result->train_seconds     = w->measures[TRAIN_SECONDS];
+    result->eval_seconds      = w->measures[EVAL_SECONDS];
+    result->tokens_per_second = w->measures[RATE];
+}
+
 posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_run_result *result,
                      posenc_error *err)
 {
-    work w  = {0};
+    work w  = {.measures[COSINE] = NAN};
     *result = (pe_run_result){0};
     pe_use_one_thread();
     posenc_status status = check_numbers(config, err);
@@ -403,7 +520,9 @@ posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_
     if (!status)
         status = result_create(result, config, w.model, err);
     if (!status)
-        status = measure_cosine(&result->cosine_before, &w, config, err);
+        status = go_on(&w, config, progress, result, err);
+    if (!status)
+        status = measure_first(&w, config, err);
     if (!status)
         status = train(&w, config, progress, result, err);
     if (!status && !result->diverged)
@@ -412,6 +531,7 @@ posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_
         status = evaluate(&w, config, progress, result, err);
     if (!status)
         status = params_create(result, w.model, err);
+    copy_measures(result, &w);
     work_free(&w);
     return status;
 }

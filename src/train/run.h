@@ -35,6 +35,11 @@ typedef struct pe_run_config {
     pe_entry       entry;         /* how rows of an input encoding enter */
     uint64_t       seed;
     const pe_text *text;
+    uint64_t fingerprint; /* of the bytes of the text (pe_fingerprint), or 0: whoever needs it works it out */
+    /* Not part of what decides the numbers: a file ending in .npz that keeps the run while it goes on, or NULL. If it
+       exists the run continues from there, bit for bit. */
+    const char *checkpoint;
+    double      checkpoint_seconds; /* at least so many between two of them */
 } pe_run_config;
 
 /* What other threads may watch or ask while a run goes on. */
@@ -78,7 +83,8 @@ int64_t pe_text_windows(const pe_text *text, int64_t L);
 int64_t pe_run_work(const pe_run_config *config);
 
 /* Runs it. result is overwritten; free with pe_run_result_free whatever the status. progress may be
-   NULL. */
+   NULL. A checkpoint is written at intervals and when the run is cancelled, and left in place: FILE if it cannot be
+   written, FORMAT or ARGUMENT if the one that exists is damaged or another run's, and then nothing was trained. */
 posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_run_result *result,
                      posenc_error *err);
 void          pe_run_result_free(pe_run_result *result);

@@ -5,12 +5,17 @@
  * Pairing    The same windows are read under every encoding. Some windows are hard for all, which makes losses vary
  *            by 0.09 nats from window to window, but the differences of two encodings by 0.013 only: so windows are
  *            resampled together and the difference is taken within each. It is worth fifty times the windows.
- * Seeds      With several seeds a resample first draws seeds, then windows within each: the interval then also holds
- *            for another seed. With one seed it is about other windows of this text, nothing more.
- * Random     Numbers are named by resample, seed and window (counter-based), and drawn once for a whole comparison.
+ * Seeds      Every seed is evaluated on the same windows, so windows and seeds are crossed, not nested: a resample draws
+ *            windows once for all seeds; drawing them for each seed anew would average their noise away and claim too
+ *            much. What seeds add is the error of their mean: each resample is moved by it times a draw of Student's t
+ *            with seeds - 1 degrees of freedom. Resampling two or three seeds instead gives the interval from the least
+ *            to the largest of them, outside which the truth lies in a half or a quarter of the cases and not in a
+ *            twentieth. t is the paired t-test that the papers use, and honest about two seeds: they bound little. With
+ *            one seed the interval is about other windows of this text, nothing more.
+ * Random     Numbers are named by resample and window (counter-based), and drawn once for a whole comparison.
  * Rates      of right answers have Wilson's interval, which stays within 0 and 1.
  * Source     Wilson 1927, J. Am. Stat. Assoc. 22, 209; Efron and Tibshirani 1993, chapters 8 and 13 (percentile interval); Davison and Hinkley 1997, 3.8
- *            (hierarchical data).
+ *            (hierarchical data); Owen 2007, arXiv:0712.1111 (crossed data); Student 1908.
  */
 #include "train/statistics.h"
 
@@ -95,8 +100,10 @@ pe_interval pe_wilson(double rate, int64_t n)
 
 struct pe_bootstrap {
     int64_t  seeds, windows, resamples;
-    int32_t *rows;  /* [resamples, seeds, windows]: index into [seeds, windows] */
-    double  *means; /* [resamples] of the difference at hand */
+    int32_t *rows;    /* [resamples, windows] which window */
+    double  *student; /* [resamples] draws of t with seeds - 1 degrees of freedom; 0 with one seed */
+    double  *mean;    /* [windows] over the seeds, of the difference at hand */
+    double  *means;   /* [resamples] */
 };
 
 static int64_t pick(uint64_t seed, const char *what, int64_t index, int64_t n)
@@ -104,29 +111,42 @@ static int64_t pick(uint64_t seed, const char *what, int64_t index, int64_t n)
     return (int64_t)(posenc_random_uniform(seed, what, (uint64_t)index) * (double)n);
 }
 
+/* Normal over the root of chi square / degrees of freedom. */
+static double draw_student(uint64_t seed, int64_t index, int64_t freedom)
+{
+    const uint64_t first  = (uint64_t)(index * (freedom + 1));
+    double         square = 0;
+    for (int64_t i = 1; i <= freedom; i++) {
+        const double z = posenc_random_normal(seed, "bootstrap seeds", first + (uint64_t)i);
+        square += z * z;
+    }
+    return freedom ? posenc_random_normal(seed, "bootstrap seeds", first) / sqrt(square / (double)freedom)
+                   : 0;
+}
+
 posenc_status pe_bootstrap_create(pe_bootstrap **bootstrap, int64_t seeds, int64_t windows, int64_t resamples,
                                   uint64_t seed, posenc_error *err)
 {
-    pe_bootstrap *b    = calloc(1, sizeof *b);
-    const int64_t size = seeds * windows;
-    *bootstrap         = b;
+    pe_bootstrap *b = calloc(1, sizeof *b);
+    *bootstrap      = b;
     if (b)
-        *b = (pe_bootstrap){seeds, windows, resamples, malloc((size_t)(resamples * size) * sizeof *b->rows),
+        *b = (pe_bootstrap){seeds,
+                            windows,
+                            resamples,
+                            malloc((size_t)(resamples * windows) * sizeof *b->rows),
+                            malloc((size_t)resamples * sizeof *b->student),
+                            malloc((size_t)windows * sizeof *b->mean),
                             malloc((size_t)resamples * sizeof *b->means)};
-    if (!b || !b->rows || !b->means) {
+    if (!b || !b->rows || !b->student || !b->mean || !b->means) {
         pe_bootstrap_free(b);
         *bootstrap = NULL;
         return pe_train_fail(err, POSENC_MEMORY, "statistics: no memory for %lld resamples of %lld windows",
-                             (long long)resamples, (long long)size);
+                             (long long)resamples, (long long)windows);
     }
+    for (int64_t i = 0; i < resamples * windows; i++)
+        b->rows[i] = (int32_t)pick(seed, "bootstrap windows", i, windows);
     for (int64_t r = 0; r < resamples; r++)
-        for (int64_t s = 0; s < seeds; s++) {
-            const int64_t from = pick(seed, "bootstrap seeds", r * seeds + s, seeds);
-            for (int64_t w = 0; w < windows; w++)
-                b->rows[r * size + s * windows + w] =
-                    (int32_t)(from * windows +
-                              pick(seed, "bootstrap windows", r * size + s * windows + w, windows));
-        }
+        b->student[r] = draw_student(seed, r, seeds - 1);
     return POSENC_OK;
 }
 
@@ -135,6 +155,8 @@ void pe_bootstrap_free(pe_bootstrap *bootstrap)
     if (!bootstrap)
         return;
     free(bootstrap->rows);
+    free(bootstrap->student);
+    free(bootstrap->mean);
     free(bootstrap->means);
     free(bootstrap);
 }
@@ -153,20 +175,42 @@ static double quantile(const double *sorted, int64_t n, double q)
     return i + 1 < n ? sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]) : sorted[n - 1];
 }
 
+/* b->mean[w] = mean over the seeds of x - y in window w; returns the mean over all. */
+static double mean_over_seeds(const pe_bootstrap *b, const double *x, const double *y)
+{
+    for (int64_t w = 0; w < b->windows; w++) {
+        double sum = 0;
+        for (int64_t s = 0; s < b->seeds; s++)
+            sum += x[s * b->windows + w] - y[s * b->windows + w];
+        b->mean[w] = sum / (double)b->seeds;
+    }
+    return pe_mean(b->mean, b->windows);
+}
+
+/* Standard error over the seeds of a mean difference; 0 with one seed, which has none to show. */
+static double error_over_seeds(const pe_bootstrap *b, const double *x, const double *y, double mean)
+{
+    double squares = 0;
+    for (int64_t s = 0; s < b->seeds; s++) {
+        const double *a = x + s * b->windows, *c = y + s * b->windows;
+        const double  one = pe_mean(a, b->windows) - pe_mean(c, b->windows) - mean;
+        squares += one * one;
+    }
+    return b->seeds > 1 ? sqrt(squares / (double)(b->seeds - 1) / (double)b->seeds) : 0;
+}
+
 pe_interval pe_bootstrap_difference(pe_bootstrap *b, const double *x, const double *y)
 {
-    const int64_t size   = b->seeds * b->windows;
-    pe_interval   result = {0, NAN, NAN};
-    for (int64_t i = 0; i < size; i++)
-        result.value += (x[i] - y[i]) / (double)size;
+    pe_interval result = {mean_over_seeds(b, x, y), NAN, NAN};
     if (!isfinite(result.value))
         return result;
+    const double error = error_over_seeds(b, x, y, result.value);
     for (int64_t r = 0; r < b->resamples; r++) {
-        const int32_t *rows = b->rows + r * size;
+        const int32_t *rows = b->rows + r * b->windows;
         double         sum  = 0;
-        for (int64_t i = 0; i < size; i++)
-            sum += x[rows[i]] - y[rows[i]];
-        b->means[r] = sum / (double)size;
+        for (int64_t w = 0; w < b->windows; w++)
+            sum += b->mean[rows[w]];
+        b->means[r] = sum / (double)b->windows + b->student[r] * error;
     }
     qsort(b->means, (size_t)b->resamples, sizeof *b->means, ascending);
     result.low  = quantile(b->means, b->resamples, TAIL);

@@ -48,7 +48,8 @@ pe_interval pe_wilson(double rate, int64_t n);
    resampled texts. */
 typedef struct pe_bootstrap pe_bootstrap;
 
-/* seeds >= 1, windows >= 1. Hierarchical: a resample draws seeds, then windows of each. */
+/* seeds >= 1, windows >= 1. Windows are resampled, the same for all seeds, and what seeds disagree about adds to that:
+   statistics.c. */
 posenc_status pe_bootstrap_create(pe_bootstrap **bootstrap, int64_t seeds, int64_t windows, int64_t resamples,
                                   uint64_t seed, posenc_error *err);
 void          pe_bootstrap_free(pe_bootstrap *bootstrap); /* NULL is fine */

@@ -19,6 +19,7 @@
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
 enum { NOTES = 1024 };
+#define SEED_NATS 0.05 /* by so much differences change with the seed: docs/experiments.md, section 8 */
 
 /* A cell of a row: the outcome's, in the bucket that the column is about. */
 typedef struct spot {
@@ -321,20 +322,33 @@ posenc_status pe_compare_plan(const pe_compare *compare, pe_table *table, posenc
 
 /* ---------------------------------------------------------------- the answer ---------------- */
 
-/* The best in a bucket and the next one; -1 where there is none. */
-static void find_best(const pe_compare *c, int bucket, int best[2])
+/* The outcomes of a bucket that have a rank there, the best first, into order; how many. */
+static int sort_ranked(const pe_compare *c, int bucket, int order[])
 {
-    best[0] = best[1] = -1;
+    int count = 0;
     for (int i = 0; i < c->count; i++) {
-        const pe_outcome *o = &c->outcomes[i];
-        if (!o->is_complete || o->diverged)
+        if (!c->outcomes[i].is_complete || c->outcomes[i].diverged)
             continue;
-        if (best[0] < 0 || o->loss[bucket] < c->outcomes[best[0]].loss[bucket]) {
-            best[1] = best[0];
-            best[0] = i;
-        } else if (best[1] < 0 || o->loss[bucket] < c->outcomes[best[1]].loss[bucket])
-            best[1] = i;
+        int k = count++;
+        for (; k > 0 && c->outcomes[i].loss[bucket] < c->outcomes[order[k - 1]].loss[bucket]; k--)
+            order[k] = order[k - 1];
+        order[k] = i;
     }
+    return count;
+}
+
+/* How many of the first in `order` cannot be told from the very first; they are moved to the front. */
+static int gather_best(const pe_compare *c, int bucket, int order[], int count)
+{
+    int alike = 1;
+    for (int i = 1; i < count; i++) {
+        const int one = order[i];
+        if (pe_outcomes_difference(c, one, order[0], bucket).low > 0)
+            continue;
+        memmove(order + alike + 1, order + alike, (size_t)(i - alike) * sizeof *order);
+        order[alike++] = one;
+    }
+    return alike;
 }
 
 static void append(pe_compare *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -347,38 +361,56 @@ static void append(pe_compare *c, const char *format, ...)
     va_end(values);
 }
 
-/* "NAME predicts this text best, 1.612 nats per byte, 0.05 (0.04 to 0.06) less than NEXT" */
-static void append_winner(pe_compare *c, int bucket)
+/* "a, b and c" */
+static void append_names(pe_compare *c, const int order[], int count)
 {
-    int best[2];
-    find_best(c, bucket, best);
-    const pe_outcome *first = &c->outcomes[best[0]];
-    append(c, "%s predicts this text best (%.3f nats per byte", first->label, first->loss[bucket]);
-    if (best[1] >= 0) {
-        const pe_interval d    = pe_outcomes_difference(c, best[1], best[0], bucket);
-        const char       *next = c->outcomes[best[1]].label;
-        if (d.low > 0)
-            append(c, ", %.3f less than %s, 95 %% interval %.3f to %.3f", d.value, next, d.low, d.high);
-        else
-            append(c, "; %s cannot be told from it: %.3f more, 95 %% interval %.3f to %.3f", next, d.value,
-                   d.low, d.high);
+    for (int i = 0; i < count; i++)
+        append(c, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " and ", c->outcomes[order[i]].label);
+}
+
+/* One is better than all others: by how much than the next one. One seed says little about another. */
+static void append_margin(pe_compare *c, int bucket, const int order[])
+{
+    const pe_interval d = pe_outcomes_difference(c, order[1], order[0], bucket);
+    append(c, ", %.3f less than %s, 95 %% interval %.3f to %.3f", d.value, c->outcomes[order[1]].label, d.low,
+           d.high);
+    if (c->config.preset.seeds == 1 && d.value < SEED_NATS)
+        append(c, ", from one seed: another may turn a difference below %.2f", SEED_NATS);
+}
+
+/* "NAME predicts this text best (1.612 nats per byte, 0.050 less than NEXT, ...)", or all that share the first place. */
+static void append_best(pe_compare *c, int bucket, int order[])
+{
+    const int     count = sort_ranked(c, bucket, order), alike = gather_best(c, bucket, order, count);
+    const double *first = c->outcomes[order[0]].loss, *last = c->outcomes[order[alike - 1]].loss;
+    append_names(c, order, alike);
+    if (count == 1)
+        append(c, " has %.3f nats per byte (nothing was compared with it)", first[bucket]);
+    else if (alike > 1)
+        append(c, "%s cannot be told apart (%.3f to %.3f nats per byte)",
+               alike < count ? " predict this text best and" : "", first[bucket], last[bucket]);
+    else {
+        append(c, " predicts this text best (%.3f nats per byte", first[bucket]);
+        append_margin(c, bucket, order);
+        append(c, ")");
     }
-    append(c, ")");
 }
 
 void pe_compare_answer_write(pe_compare *c)
 {
-    const int64_t L = c->config.preset.L;
-    c->answer[0]    = 0;
-    if (c->reference < 0) {
+    const int64_t L     = c->config.preset.L;
+    int          *order = c->reference < 0 ? NULL : malloc((size_t)c->count * sizeof *order);
+    c->answer[0]        = 0;
+    if (!order) {
         append(c, "No encoding finished its training, so there is no answer.");
         return;
     }
     append(c, "At the length it was trained at, %lld bytes, ", (long long)L);
-    append_winner(c, PE_AT_L);
+    append_best(c, PE_AT_L, order);
     append(c, "; at %d times that length, ", PE_REACH);
-    append_winner(c, PE_AT_8L);
+    append_best(c, PE_AT_8L, order);
     append(c, ".");
+    free(order);
 }
 
 const char *pe_compare_answer(const pe_compare *compare)

@@ -20,23 +20,16 @@
 
 #include <cmocka.h>
 
-enum { BYTES = 40000, LENGTH = 16 };
+#include "tiny_compare.h"
 
-static unsigned char bytes[BYTES];
-static char          everything[1024], folder[] = "/tmp/posenc-compare-XXXXXX";
+enum { LENGTH = TINY_LENGTH };
 
-/* Words in random order: something to learn, and no line twice. */
+static char everything[1024], folder[] = "/tmp/posenc-compare-XXXXXX";
+
 static int begin(void **state)
 {
-    static const char *const words[] = {"and ",  "the ",    "waters ", "prevailed ",
-                                        "upon ", "earth, ", "he ",     "said: "};
-    size_t                   used    = 0;
     (void)state;
-    for (uint64_t i = 0; used < BYTES; i++) {
-        const char *word = words[(size_t)(8 * posenc_random_uniform(3, "words", i))];
-        for (; *word && used < BYTES; word++)
-            bytes[used++] = (unsigned char)*word;
-    }
+    tiny_write_words();
     for (int i = 0; i < posenc_encoding_count(); i++)
         snprintf(everything + strlen(everything), sizeof everything - strlen(everything), "%s%s",
                  i ? "," : "", posenc_encoding_info_at(i)->name);
@@ -49,26 +42,6 @@ static int end(void **state)
     return chdir("/") || rmdir(folder);
 }
 
-static pe_compare_config tiny(const char *encodings)
-{
-    const pe_preset preset = {.name          = "tiny",
-                              .encodings     = encodings,
-                              .steps         = 20,
-                              .seeds         = 1,
-                              .L             = LENGTH,
-                              .d_model       = 16,
-                              .layers        = 2,
-                              .heads         = 2,
-                              .batch         = 4,
-                              .warmup        = 5,
-                              .windows       = 30,
-                              .learning_rate = 2e-3,
-                              .weight_decay  = 0.01,
-                              .clip          = 1};
-    return (pe_compare_config){
-        .preset = preset, .text = bytes, .text_size = BYTES, .text_name = "words", .workers = 1};
-}
-
 static const char *first_two(void)
 {
     static char list[256];
@@ -76,39 +49,16 @@ static const char *first_two(void)
     return list;
 }
 
-static pe_compare *trained(const pe_compare_config *config, const pe_compare_watch *watch)
-{
-    pe_compare  *c;
-    posenc_error err;
-    int          interrupted;
-    if (pe_compare_create(&c, config, &err))
-        fail_msg("%s", err.message);
-    if (pe_compare_train(c, watch, &interrupted, &err))
-        fail_msg("%s", err.message);
-    return c;
-}
-
 /* ---------------------------------------------------------------- numbers ------------------- */
-
-/* Members called "time" are all that two equal comparisons may differ in. */
-static void remove_times(json_t *json)
-{
-    const char *key;
-    json_t     *value;
-    size_t      i;
-    json_object_del(json, "time");
-    json_object_foreach(json, key, value) remove_times(value);
-    json_array_foreach(json, i, value) remove_times(value);
-}
 
 static json_t *numbers_of(const pe_compare_config *config)
 {
-    pe_compare *c = trained(config, NULL);
+    pe_compare *c = tiny_trained(config, NULL);
     char       *text;
     assert_int_equal(pe_compare_json(c, &text, NULL), POSENC_OK);
     json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(json);
-    remove_times(json);
+    tiny_remove_times(json);
     free(text);
     pe_compare_free(c);
     return json;
@@ -116,7 +66,7 @@ static json_t *numbers_of(const pe_compare_config *config)
 
 static void any_number_of_workers_gives_the_same_numbers(void **state)
 {
-    pe_compare_config config = tiny(everything);
+    pe_compare_config config = tiny_compare(everything);
     (void)state;
     config.preset.seeds = 2;
     json_t *one         = numbers_of(&config);
@@ -132,8 +82,8 @@ static void any_number_of_workers_gives_the_same_numbers(void **state)
 
 static void the_table_has_a_row_per_encoding_and_the_best_first(void **state)
 {
-    const pe_compare_config config = tiny(everything);
-    pe_compare             *c      = trained(&config, NULL);
+    const pe_compare_config config = tiny_compare(everything);
+    pe_compare             *c      = tiny_trained(&config, NULL);
     pe_table                t;
     (void)state;
     assert_int_equal(pe_compare_table(c, &t, NULL), POSENC_OK);
@@ -149,8 +99,8 @@ static void the_table_has_a_row_per_encoding_and_the_best_first(void **state)
 /* A star in the table, and nowhere else, where the registry says that rows end. */
 static void rows_that_were_never_trained_are_marked(void **state)
 {
-    const pe_compare_config config = tiny(everything);
-    pe_compare             *c      = trained(&config, NULL);
+    const pe_compare_config config = tiny_compare(everything);
+    pe_compare             *c      = tiny_trained(&config, NULL);
     pe_table                t;
     (void)state;
     assert_int_equal(pe_compare_table(c, &t, NULL), POSENC_OK);
@@ -165,14 +115,74 @@ static void rows_that_were_never_trained_are_marked(void **state)
 
 static void checks_do_not_judge_what_they_were_not_made_for(void **state)
 {
-    const pe_compare_config config = tiny(everything);
-    pe_compare             *c      = trained(&config, NULL);
+    const pe_compare_config config = tiny_compare(everything);
+    pe_compare             *c      = tiny_trained(&config, NULL);
     (void)state;
     for (int i = 0; i < pe_check_count(); i++) {
         pe_check_result r;
         pe_check_judge(&r, c, i);
         assert_int_equal(r.verdict, PE_NOT_APPLICABLE);
     }
+    pe_compare_free(c);
+}
+
+/* Two outcomes by hand: b is a + `shift` in every window, and +- `noise` from window to window. */
+static void set_outcomes_apart(pe_compare *c, double shift, double noise)
+{
+    const int64_t windows = c->windows;
+    for (int b = 0; b < PE_BUCKETS; b++) {
+        pe_outcome *one = &c->outcomes[0], *other = &c->outcomes[1];
+        for (int64_t i = 0; i < c->config.preset.seeds * windows; i++) {
+            one->window_means[b][i]   = 2 + 0.01 * (double)(i % windows);
+            other->window_means[b][i] = one->window_means[b][i] + shift + (i % 2 ? noise : -noise);
+        }
+        one->loss[b]   = pe_mean(one->window_means[b], windows);
+        other->loss[b] = pe_mean(other->window_means[b], windows);
+    }
+    assert_int_equal(pe_outcomes_rank(c, NULL), POSENC_OK);
+    pe_compare_answer_write(c);
+}
+
+static void a_winner_is_named_only_where_the_data_show_one(void **state)
+{
+    const pe_compare_config config = tiny_compare(first_two());
+    pe_compare             *c      = tiny_trained(&config, NULL);
+    const char             *best   = c->outcomes[0].label;
+    char                    names[2 * PE_LONGEST_SPEC + 64];
+    (void)state;
+    snprintf(names, sizeof names, "%s and %s cannot be told apart", best, c->outcomes[1].label);
+    set_outcomes_apart(c, 0.001, 0.02);
+    assert_non_null(strstr(c->answer, names));
+    assert_null(strstr(c->answer, "best"));
+    assert_true(c->outcomes[0].rank[PE_AT_L] == 1 && c->outcomes[1].rank[PE_AT_L] == 1);
+    snprintf(names, sizeof names, "%s predicts this text best", best);
+    set_outcomes_apart(c, 0.03, 0.02);
+    assert_non_null(strstr(c->answer, names));
+    assert_non_null(strstr(c->answer, "from one seed"));
+    assert_true(c->outcomes[0].rank[PE_AT_L] == 1 && c->outcomes[1].rank[PE_AT_L] == 2);
+    set_outcomes_apart(c, 0.3, 0.02);
+    assert_non_null(strstr(c->answer, names));
+    assert_null(strstr(c->answer, "from one seed"));
+    pe_compare_free(c);
+}
+
+/* Three seeds of which one says the contrary of the others: no winner, however many windows agree. */
+static void seeds_that_disagree_name_no_winner(void **state)
+{
+    pe_compare_config config = tiny_compare(first_two());
+    (void)state;
+    config.preset.seeds = 3;
+    pe_compare *c       = tiny_trained(&config, NULL);
+    set_outcomes_apart(c, 0.03, 0.001);
+    assert_int_equal(c->outcomes[1].rank[PE_AT_L], 2);
+    for (int b = 0; b < PE_BUCKETS; b++)
+        for (int64_t w = 0; w < c->windows; w++) {
+            c->outcomes[1].window_means[b][w] = c->outcomes[0].window_means[b][w] - 0.01;
+        }
+    assert_int_equal(pe_outcomes_rank(c, NULL), POSENC_OK);
+    pe_compare_answer_write(c);
+    assert_int_equal(c->outcomes[1].rank[PE_AT_L], 1);
+    assert_non_null(strstr(c->answer, "cannot be told apart"));
     pe_compare_free(c);
 }
 
@@ -188,10 +198,10 @@ static const char *find_causal_only(void)
 
 static void bidirectional_comparisons_take_all_but_what_is_causal(void **state)
 {
-    pe_compare_config config = tiny(everything);
+    pe_compare_config config = tiny_compare(everything);
     (void)state;
     config.bidirectional = 1;
-    pe_compare *c        = trained(&config, NULL);
+    pe_compare *c        = tiny_trained(&config, NULL);
     assert_int_equal(c->count + c->absent_count, posenc_encoding_count());
     for (int i = 0; i < c->count; i++) {
         const pe_outcome *o = &c->outcomes[i];
@@ -211,7 +221,7 @@ static void what_does_not_apply_is_named_with_the_reason(void **state)
 {
     char              list[128];
     const char       *name   = find_causal_only();
-    pe_compare_config config = tiny(list);
+    pe_compare_config config = tiny_compare(list);
     pe_table          t;
     char             *json;
     (void)state;
@@ -219,7 +229,7 @@ static void what_does_not_apply_is_named_with_the_reason(void **state)
         skip();
     snprintf(list, sizeof list, "%s,%s", name, posenc_encoding_info_at(0)->name);
     config.bidirectional = 1;
-    pe_compare *c        = trained(&config, NULL);
+    pe_compare *c        = tiny_trained(&config, NULL);
     assert_int_equal(c->count, 1);
     assert_int_equal(pe_compare_table(c, &t, NULL), POSENC_OK);
     assert_int_equal(t.row_count, 2);
@@ -249,14 +259,14 @@ static const char *name_at_input(int at_input)
 static void both_ways_of_combining_stand_side_by_side(void **state)
 {
     char              list[128], joint[128], found[64];
-    pe_compare_config config = tiny(list);
+    pe_compare_config config = tiny_compare(list);
     pe_table          t;
     int               is_plain;
     (void)state;
     snprintf(list, sizeof list, "%s,%s", name_at_input(1), name_at_input(0));
     snprintf(joint, sizeof joint, "%s[combine=concat]", name_at_input(1));
     config.combine = "add,concat";
-    pe_compare *c  = trained(&config, NULL);
+    pe_compare *c  = tiny_trained(&config, NULL);
     assert_int_equal(c->count, 3);
     assert_string_equal(c->outcomes[0].label, name_at_input(1));
     assert_string_equal(c->outcomes[1].label, joint);
@@ -301,7 +311,7 @@ static void the_results_say_how_rows_enter_and_what_it_changes(void **state)
 {
     char              list[512], joint[128], blocks[128];
     const char       *name   = name_at_input(1);
-    pe_compare_config config = tiny(list);
+    pe_compare_config config = tiny_compare(list);
     (void)state;
     snprintf(joint, sizeof joint, "%s[combine=concat]", name);
     snprintf(blocks, sizeof blocks, "%s[inject=blocks]", name);
@@ -331,7 +341,7 @@ static void every_way_gives_the_same_numbers_for_any_number_of_workers(void **st
 {
     char              list[512];
     const char       *name   = name_at_input(1);
-    pe_compare_config config = tiny(list);
+    pe_compare_config config = tiny_compare(list);
     (void)state;
     snprintf(list, sizeof list, "%s,%s[dim=32:inject=blocks],%s[inject=blocks]", name, name, name);
     config.combine      = "add,concat";
@@ -349,10 +359,10 @@ static void every_way_gives_the_same_numbers_for_any_number_of_workers(void **st
 static void a_path_per_block_is_given_to_rows_that_enter_blocks(void **state)
 {
     pe_compare_config config =
-        tiny("floater,floater[inject=blocks],floater[states=1:substeps=1:inject=blocks]");
+        tiny_compare("floater,floater[inject=blocks],floater[states=1:substeps=1:inject=blocks]");
     (void)state;
     config.preset.steps = 2;
-    pe_compare *c       = trained(&config, NULL);
+    pe_compare *c       = tiny_trained(&config, NULL);
     assert_int_equal(c->count, 3);
     assert_null(strstr(posenc_encoding_spec(c->outcomes[0].e), "states"));
     assert_non_null(strstr(posenc_encoding_spec(c->outcomes[1].e), "states=2"));
@@ -365,12 +375,12 @@ static void a_path_per_block_is_given_to_rows_that_enter_blocks(void **state)
 /* Causal or not: the mask symbol is a word too. */
 static void rows_of_words_are_compared_with_both_objectives(void **state)
 {
-    pe_compare_config config = tiny("complex_order,nope");
+    pe_compare_config config = tiny_compare("complex_order,nope");
     (void)state;
     config.preset.steps = 3;
     for (int both = 0; both < 2; both++) {
         config.bidirectional = both;
-        pe_compare *c        = trained(&config, NULL);
+        pe_compare *c        = tiny_trained(&config, NULL);
         assert_int_equal(c->count, 2);
         assert_int_equal(strstr(posenc_encoding_spec(c->outcomes[0].e), "vocab=257") != NULL, both);
         assert_true(c->outcomes[0].is_complete && isnan(c->outcomes[0].cosine_after));
@@ -382,7 +392,7 @@ static void rows_of_words_are_compared_with_both_objectives(void **state)
 
 static pe_compare_config tiny_with_tasks(const char *encodings, const char *tasks)
 {
-    pe_compare_config config  = tiny(encodings);
+    pe_compare_config config  = tiny_compare(encodings);
     config.tasks              = tasks;
     config.task_steps         = 6;
     config.preset.steps       = 3;
@@ -483,14 +493,14 @@ static const char *const chinese[] = {"春天的早晨，河边的柳树绿了�
                                       "老人坐在门前，慢慢地喝一杯茶。", "风从山上来，带着花的香气。",
                                       "晚上月亮升起，照在安静的水面上。"};
 
-static unsigned char chinese_text[BYTES];
+static unsigned char chinese_text[TINY_BYTES];
 
 static void write_chinese(void)
 {
     size_t used = 0;
-    for (uint64_t i = 0; used < BYTES; i++) {
+    for (uint64_t i = 0; used < TINY_BYTES; i++) {
         const char *line = chinese[(size_t)(5 * posenc_random_uniform(4, "lines", i))];
-        for (; *line && used < BYTES; line++)
+        for (; *line && used < TINY_BYTES; line++)
             chinese_text[used++] = (unsigned char)*line;
     }
 }
@@ -498,14 +508,14 @@ static void write_chinese(void)
 /* The second and third bytes of a character follow from few possible ones: far below ln 256 = 5.5 after 150 steps. */
 static void chinese_is_learned_as_bytes(void **state)
 {
-    pe_compare_config config = tiny("nope,rope,learned");
+    pe_compare_config config = tiny_compare("nope,rope,learned");
     (void)state;
     write_chinese();
     config.text         = chinese_text;
     config.text_name    = "春天.txt";
     config.preset.steps = 150;
     config.preset.batch = 8;
-    pe_compare *c       = trained(&config, NULL);
+    pe_compare *c       = tiny_trained(&config, NULL);
     char       *json;
     for (int i = 0; i < c->count; i++)
         if (!(c->outcomes[i].loss[PE_AT_L] < 4))
@@ -518,14 +528,14 @@ static void chinese_is_learned_as_bytes(void **state)
 
 static void chinese_is_learned_with_hidden_bytes_too(void **state)
 {
-    pe_compare_config config = tiny("nope,t5");
+    pe_compare_config config = tiny_compare("nope,t5");
     (void)state;
     write_chinese();
     config.text          = chinese_text;
     config.bidirectional = 1;
     config.preset.steps  = 150;
     config.preset.batch  = 8;
-    pe_compare *c        = trained(&config, NULL);
+    pe_compare *c        = tiny_trained(&config, NULL);
     for (int i = 0; i < c->count; i++)
         assert_true(c->outcomes[i].loss[PE_AT_L] < 4);
     pe_compare_free(c);
@@ -552,7 +562,7 @@ static void count_finished(void *self, const pe_compare_run *run, const pe_compa
 
 static void an_interruption_keeps_what_is_finished(void **state)
 {
-    pe_compare_config      config = tiny(everything);
+    pe_compare_config      config = tiny_compare(everything);
     patience               p      = {.stops_after = 1};
     const pe_compare_watch watch  = {.self = &p, .interrupted = is_interrupted, .finished = count_finished};
     pe_compare            *c;
@@ -581,7 +591,7 @@ static void refuse(const pe_compare_config *config, posenc_status status, const 
 static void what_cannot_work_is_refused_before_any_work(void **state)
 {
     char              twice[128];
-    pe_compare_config config = tiny(first_two());
+    pe_compare_config config = tiny_compare(first_two());
     (void)state;
     config.preset.encodings = "no_such_encoding";
     refuse(&config, POSENC_SETTING, "no_such_encoding");
@@ -602,10 +612,10 @@ static void what_cannot_work_is_refused_before_any_work(void **state)
         config.preset.encodings = find_causal_only();
         refuse(&config, POSENC_UNSUPPORTED, "causal mask");
     }
-    config              = tiny(first_two());
+    config              = tiny_compare(first_two());
     config.preset.steps = 0;
     refuse(&config, POSENC_ARGUMENT, "steps");
-    config           = tiny(first_two());
+    config           = tiny_compare(first_two());
     config.text_size = 10 * (8 * LENGTH + 1) - 1;
     refuse(&config, POSENC_ARGUMENT, "1290 bytes");
     config.text_size++;
@@ -617,7 +627,7 @@ static void what_cannot_work_is_refused_before_any_work(void **state)
 
 static void a_directory_that_is_not_ours_is_left_alone(void **state)
 {
-    pe_compare_config config = tiny(first_two());
+    pe_compare_config config = tiny_compare(first_two());
     (void)state;
     assert_int_equal(mkdir("theirs", 0777), 0);
     FILE *note = fopen("theirs/note", "w");
@@ -680,7 +690,7 @@ static void the_report_stands_alone_and_an_older_one_is_replaced(void **state)
     (void)state;
     config.directory = "out";
     config.call      = "posenc compare '<text>'";
-    pe_compare  *c   = trained(&config, NULL);
+    pe_compare  *c   = tiny_trained(&config, NULL);
     posenc_error err;
     for (int again = 0; again < 2; again++) {
         if (pe_compare_write(c, &err))
@@ -717,6 +727,8 @@ int main(void)
         cmocka_unit_test(the_table_has_a_row_per_encoding_and_the_best_first),
         cmocka_unit_test(rows_that_were_never_trained_are_marked),
         cmocka_unit_test(checks_do_not_judge_what_they_were_not_made_for),
+        cmocka_unit_test(a_winner_is_named_only_where_the_data_show_one),
+        cmocka_unit_test(seeds_that_disagree_name_no_winner),
         cmocka_unit_test(bidirectional_comparisons_take_all_but_what_is_causal),
         cmocka_unit_test(what_does_not_apply_is_named_with_the_reason),
         cmocka_unit_test(both_ways_of_combining_stand_side_by_side),

@@ -39,7 +39,7 @@ static void every_job_is_done_once_by_any_number_of_workers(void **state)
     (void)state;
     for (int workers = 1; workers <= 5; workers++) {
         board         b    = {0};
-        const pe_pool pool = {&b, JOBS, workers, work, watch};
+        const pe_pool pool = {&b, JOBS, workers, work, watch, NULL};
         assert_int_equal(pe_pool_run(&pool, NULL), POSENC_OK);
         for (int i = 0; i < JOBS; i++)
             assert_int_equal(atomic_load(&b.done[i]), 1);
@@ -66,7 +66,7 @@ static int watch_and_stop(void *self)
 static void a_word_of_the_watcher_ends_it(void **state)
 {
     board         b    = {0};
-    const pe_pool pool = {&b, JOBS, 2, work_slowly, watch_and_stop};
+    const pe_pool pool = {&b, JOBS, 2, work_slowly, watch_and_stop, NULL};
     (void)state;
     assert_int_equal(pe_pool_run(&pool, NULL), POSENC_OK);
     assert_true(atomic_load(&b.total) < JOBS);
@@ -75,7 +75,7 @@ static void a_word_of_the_watcher_ends_it(void **state)
 static void no_jobs_are_no_error(void **state)
 {
     board         b    = {0};
-    const pe_pool pool = {&b, 0, 2, work, NULL};
+    const pe_pool pool = {&b, 0, 2, work, NULL, NULL};
     (void)state;
     assert_int_equal(pe_pool_run(&pool, NULL), POSENC_OK);
     assert_int_equal(atomic_load(&b.total), 0);

@@ -145,6 +145,45 @@ static void several_seeds_widen_the_interval_by_what_they_disagree(void **state)
     assert_true(d.low < 0.34 && d.high > 1.66);
 }
 
+/* All seeds read the same windows: more of them do not tell more about other windows. */
+static void more_seeds_do_not_shrink_what_windows_leave_open(void **state)
+{
+    enum { SEEDS = 10, WINDOWS = 100 };
+    double one[WINDOWS], all[SEEDS * WINDOWS], zero[SEEDS * WINDOWS] = {0};
+    (void)state;
+    fill_normal(one, WINDOWS, "windows", 0, 1);
+    for (int s = 0; s < SEEDS; s++)
+        memcpy(all + s * WINDOWS, one, sizeof one);
+    const pe_interval a = difference(one, zero, 1, WINDOWS, RESAMPLES),
+                      b = difference(all, zero, SEEDS, WINDOWS, RESAMPLES);
+    assert_true(fabs((b.high - b.low) / (a.high - a.low) - 1) < 1e-9);
+}
+
+/* Seeds that differ by 0.03, windows by 0.1, as runs of this size do: the truth must lie within as often as is said, also
+   for two and three seeds, where resampling them would hold it in half and three quarters of the trials. */
+static void nineteen_of_twenty_hold_the_truth_for_few_seeds_too(void **state)
+{
+    enum { TRIALS = 400, WINDOWS = 40, MOST = 5, FEW = 400 };
+    double a[MOST * WINDOWS], zero[MOST * WINDOWS] = {0}, windows[WINDOWS], seeds[MOST];
+    (void)state;
+    for (int n = 2; n <= MOST; n++) {
+        int held = 0;
+        for (int trial = 0; trial < TRIALS; trial++) {
+            char name[32];
+            snprintf(name, sizeof name, "trial %d of %d", trial, n);
+            fill_normal(windows, WINDOWS, name, 0.3, 0.1);
+            strcat(name, " seeds");
+            fill_normal(seeds, n, name, 0, 0.03);
+            for (int i = 0; i < n * WINDOWS; i++)
+                a[i] = windows[i % WINDOWS] + seeds[i / WINDOWS];
+            const pe_interval d = difference(a, zero, n, WINDOWS, FEW);
+            held += d.low <= 0.3 && d.high >= 0.3;
+        }
+        if (held < 362 || held > 399) /* binomial: 380 +- 4.4; 400 draws of a heavy tail add to that */
+            fail_msg("%d seeds: %d of %d intervals hold the truth", n, held, TRIALS);
+    }
+}
+
 static void the_same_seed_gives_the_same_interval(void **state)
 {
     double a[30], zero[30] = {0};
@@ -265,6 +304,8 @@ int main(void)
         cmocka_unit_test(the_interval_shrinks_with_the_root_of_the_windows),
         cmocka_unit_test(nineteen_of_twenty_intervals_hold_the_truth),
         cmocka_unit_test(several_seeds_widen_the_interval_by_what_they_disagree),
+        cmocka_unit_test(more_seeds_do_not_shrink_what_windows_leave_open),
+        cmocka_unit_test(nineteen_of_twenty_hold_the_truth_for_few_seeds_too),
         cmocka_unit_test(the_same_seed_gives_the_same_interval),
         cmocka_unit_test(what_was_not_measured_has_no_interval),
         cmocka_unit_test(neighbours_that_cannot_be_told_apart_share_a_rank),

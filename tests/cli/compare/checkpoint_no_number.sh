@@ -1,0 +1,1 @@
+posenc compare --checkpoint often text.txt

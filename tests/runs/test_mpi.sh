@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# test_mpi.sh SOURCE POSENC: comparisons shared by two and four processes, and by processes that are killed
+set -eu
+source=$1 posenc=$2
+. "$source/tests/runs/setup.sh"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # in a container
+
+options="compare -e nope,rope,alibi --tasks posid --seeds 2 --steps 30 --checkpoint 0"
+
+# ranks N OPTION...
+ranks() {
+    n=$1
+    shift
+    mpirun --oversubscribe -n "$n" "$posenc" $options "$@"
+}
+
+"$posenc" $options -o alone text >/dev/null 2>err || fail "it does not run without mpirun"
+for n in 2 4; do
+    ranks $n -o out$n text >printed 2>err || fail "it does not run with $n processes"
+    same alone out$n
+    [ "$(grep -c '^nope' printed)" = 2 ] || fail "$n processes do not print two tables, of the text and the tasks"
+    [ "$(grep -c '^compare: 12 of 12' err)" = 1 ] || fail "$n processes report a run more than once"
+    [ ! -e out$n.partial ] || fail "out$n.partial is left"
+done
+ranks 2 -o piped - <text >printed 2>err || fail "it does not share standard input"
+"$source/tests/runs/same_numbers.py" piped piped || fail "nothing was written"
+grep -q '"name": "standard input"' piped/results.json || fail "standard input is not named"
+
+# What one process refuses is said once, and all of them end.
+expect 2 "nosuch: it cannot be opened" ranks 2 -o bad nosuch
+[ "$(grep -c 'posenc: error' err)" = 1 ] || fail "more than one process speaks"
+expect 2 "unknown encoding" ranks 2 -o bad -e nosuch text
+
+# One process is killed, the first or another: the rest is kept, and the next start finishes it, with fewer processes.
+for which in 1 3; do
+    rm -rf out out.partial
+    mpirun --oversubscribe -n 4 "$posenc" $options -o out text >/dev/null 2>err &
+    pid=$!
+    await out.partial/runs.jsonl 1000
+    kill -9 "$(ps -o pid= --ppid $pid | sed -n ${which}p)"
+    wait $pid && fail "mpirun does not notice that a process was killed"
+    [ -s out.partial/runs.jsonl ] || fail "what was finished is not kept"
+    [ ! -e out ] || fail "a result is there that nobody finished"
+    ranks 2 --resume -o out text >/dev/null 2>err || fail "after a kill it does not go on"
+    grep -q "of 12 runs are finished already" err || fail "nothing was taken over"
+    same alone out
+done
+
+# A batch system's warning, which mpirun passes on.
+rm -rf out out.partial
+mpirun --oversubscribe -n 2 "$posenc" $options -o out text >/dev/null 2>err &
+pid=$!
+await out.partial/runs.jsonl 1000
+kill -USR1 $pid
+status=0
+wait $pid || status=$?
+[ $status = 130 ] || fail "SIGUSR1 to mpirun: exit status $status instead of 130"
+ranks 2 --resume -o out text >/dev/null 2>err || fail "after SIGUSR1 it does not go on"
+same alone out
