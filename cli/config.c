@@ -18,6 +18,13 @@ static size_t add_range(char *text, size_t used, int64_t first, int64_t last)
     return used + (size_t)n;
 }
 
+int64_t cli_config_run(const posenc_model_group *group, int64_t i)
+{
+    while (i + 1 < group->layer_count && group->layers[i + 1] == group->layers[i] + 1)
+        i++;
+    return i;
+}
+
 const char *cli_config_layers(char text[CLI_LAYERS_TEXT], const posenc_model_group *group)
 {
     enum { MOST_RANGES = 6 };
@@ -29,11 +36,9 @@ const char *cli_config_layers(char text[CLI_LAYERS_TEXT], const posenc_model_gro
         return text;
     }
     for (int64_t i = 0; i < n && ranges < MOST_RANGES; ranges++) {
-        int64_t end = i;
-        while (end + 1 < n && layers[end + 1] == layers[end] + 1)
-            end++;
-        used = add_range(text, used, layers[i], layers[end]);
-        i    = end + 1;
+        const int64_t end = cli_config_run(group, i);
+        used              = add_range(text, used, layers[i], layers[end]);
+        i                 = end + 1;
         if (i < n && ranges + 1 == MOST_RANGES)
             snprintf(text + used, CLI_LAYERS_TEXT - used, ", ...");
     }

@@ -183,15 +183,13 @@ static posenc_status compare_positions(cli_trial *t, const posenc_attend_in *in)
 /* "2:3" or "2x3" of a setting; 0 if it is not given. */
 static int window_setting(const cli_trial *t, const char *name, int64_t window[2])
 {
-    const size_t n = strlen(name);
-    for (const char *at = t->c->settings; *at; at += strcspn(at, " "), at += *at == ' ')
-        if (!strncmp(at, name, n) && at[n] == '=') {
-            char *end;
-            window[0] = strtoll(at + n + 1, &end, 10);
-            window[1] = *end ? strtoll(end + 1, NULL, 10) : 0;
-            return 1;
-        }
-    return 0;
+    const char *text = cli_find_setting(t->c, name);
+    char       *end;
+    if (!text)
+        return 0;
+    window[0] = strtoll(text, &end, 10);
+    window[1] = *end ? strtoll(end + 1, NULL, 10) : 0;
+    return 1;
 }
 
 /* [n,n] of a window of n tokens. */

@@ -10,6 +10,7 @@
  *                 and product rounded to float32, as the common Python code has it; bf16: the frequency rounded to bf16, the
  *                 product to float32, as a model cast as a whole has it.
  */
+#include "config.h"
 #include "inspect.h"
 #include "options.h"
 
@@ -36,9 +37,7 @@ static void put_layers(const posenc_model_group *g)
     char   text[4096] = "";
     size_t used       = 0;
     for (int64_t i = 0; i < g->layer_count;) {
-        int64_t end = i;
-        while (end + 1 < g->layer_count && g->layers[end + 1] == g->layers[end] + 1)
-            end++;
+        const int64_t end = cli_config_run(g, i);
         used += put_run(text + used, sizeof text - used, g->layers[i], g->layers[end]);
         i = end + 1;
     }

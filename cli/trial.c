@@ -214,8 +214,7 @@ void cli_trial_compare_rows(cli_trial *t, const char *name, const posenc_tensor 
 
 /* ---------------------------------------------------------------- settings ------------------ */
 
-/* The value of `name` in the settings text, up to the next blank; NULL if it is not there. */
-static const char *find_setting(const posenc_case *c, const char *name)
+const char *cli_find_setting(const posenc_case *c, const char *name)
 {
     const size_t n = strlen(name);
     for (const char *at = c->settings; *at; at += strcspn(at, " "), at += *at == ' ')
@@ -226,13 +225,13 @@ static const char *find_setting(const posenc_case *c, const char *name)
 
 double cli_real_setting(const posenc_case *c, const char *name, double standard)
 {
-    const char *text = find_setting(c, name);
+    const char *text = cli_find_setting(c, name);
     return text ? strtod(text, NULL) : standard;
 }
 
 int cli_setting_is(const posenc_case *c, const char *name, const char *word)
 {
-    const char  *text = find_setting(c, name);
+    const char  *text = cli_find_setting(c, name);
     const size_t n    = strlen(word);
     return text && !strncmp(text, word, n) && (!text[n] || text[n] == ' ');
 }

@@ -68,6 +68,8 @@ void cli_trial_compare(cli_trial *t, cli_kind kind, const char *name, const pose
 void cli_trial_compare_rows(cli_trial *t, const char *name, const posenc_tensor *got, const double *angles);
 void cli_trial_compare_param_gradients(cli_trial *t, double angle);
 
+/* The text of a setting of the case, up to the next blank; NULL if its settings do not say it. */
+const char *cli_find_setting(const posenc_case *c, const char *name);
 /* A setting of the case as a number, or as a word; what the settings do not say is `standard`, and no word. */
 double cli_real_setting(const posenc_case *c, const char *name, double standard);
 int    cli_setting_is(const posenc_case *c, const char *name, const char *word);

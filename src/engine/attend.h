@@ -65,6 +65,9 @@ void pe_member_fill(const pe_part *part, const pe_by_distance *m, int64_t width,
 void pe_member_fold(const pe_part *part, const pe_by_distance *m, int64_t width, int64_t h, int64_t t0,
                     int64_t n, const double drows[]);
 
+/* Does anybody want the gradient of any of these parameters in double? */
+int pe_part_wanted(const pe_part *part);
+
 /* Does anybody want gradients that this member folds? */
 int pe_member_wanted(const pe_part *part, const pe_by_distance *m);
 

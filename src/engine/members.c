@@ -51,12 +51,15 @@ void pe_member_fold(const pe_part *part, const pe_by_distance *m, int64_t width,
         add_row(left_row(part, tensor, m, width, t0 + i), tensor->dtype, drows + i * width, width);
 }
 
+int pe_part_wanted(const pe_part *part)
+{
+    for (int i = 0; part->dpar && i < part->count; i++)
+        if (part->dpar[i])
+            return 1;
+    return 0;
+}
+
 int pe_member_wanted(const pe_part *part, const pe_by_distance *m)
 {
-    int wanted = 0;
-    if (m->row)
-        return part->dleft && part->dleft[m->param];
-    for (int i = 0; m->fold && part->dpar && i < part->count; i++)
-        wanted = wanted || part->dpar[i] != NULL;
-    return wanted;
+    return m->row ? part->dleft && part->dleft[m->param] : m->fold && pe_part_wanted(part);
 }

@@ -382,18 +382,16 @@ void pe_reference_scores(const pe_attention *a, const posenc_tensor *S, pe_arena
         each_head(&x, scores_row);
 }
 
-/* x += f*y */
-static void add(double *x, double f, const double *y, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        x[i] += f * y[i];
-}
-
 /* x += f*g*y, where g may be NULL */
 static void add_grown(double *x, double f, const double *y, const double *g, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         x[i] += f * (g ? g[i] : 1) * y[i];
+}
+
+static void add(double *x, double f, const double *y, int64_t n)
+{
+    add_grown(x, f, y, NULL, n);
 }
 
 /* scale * (q_i + us) . G[z]; f = scale * dS */
@@ -420,8 +418,9 @@ static void product_back(head *x, int64_t i, int64_t j, double f)
     const double       *u = pe_head_vector(a, a->terms->u, x->h), *k = x->K + j * D;
     double             *du       = pe_head_vector_gradient(a, a->terms->u, x->h);
     double              share[2] = {1, 0};
-    product(x, i, j, share, 0);
-    const double *g = pair_growth(x, i, j, 0);
+    const double       *g        = pair_growth(x, i, j, 0);
+    if (pe_forms(a->terms) > 1)
+        product(x, i, j, share, 0);
     for (int64_t form = 0; form < pe_forms(a->terms); form++) {
         add_grown(x->dQ + i * query_width(a) + form * D, f * share[form], k, g, D);
         add_grown(x->dK + j * D, f * share[form], x->Q + i * query_width(a) + form * D, g, D);

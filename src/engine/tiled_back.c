@@ -58,14 +58,6 @@ static int64_t chunk_count(const pe_tiles *T)
     return T->a->sizes.G >= MANY_HEADS || travels ? 1 : pe_smaller(2, T->key_tiles);
 }
 
-static int wants_any(const pe_part *part)
-{
-    for (int i = 0; part->dpar && i < part->count; i++)
-        if (part->dpar[i])
-            return 1;
-    return 0;
-}
-
 static int hook_learns(const pe_terms *m, int param)
 {
     return !m->hook.learns || m->hook.learns >> param & 1;
@@ -77,7 +69,7 @@ static void decide(backward *w, int all)
     const pe_attention *a    = w->T.a;
     const pe_part      *part = &a->parts[PE_SCORE];
     const pe_terms     *m    = a->terms;
-    const int           any  = all || wants_any(part);
+    const int           any  = all || pe_part_wanted(part);
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
         const pe_by_distance x = pe_member(m, kind);
         w->wants[kind]         = pe_has(m, kind) && (all || pe_member_wanted(&a->parts[x.owner], &x));
@@ -313,7 +305,7 @@ static const float *without_apart(const pe_tiles *T, pe_scratch *z, int64_t R, i
 
 static void skewed_back(const backward *w, const pair *x, pe_scratch *z, const float *dS)
 {
-    const int apart = w->T.a->terms->hook.apart && pe_tile_is_hooked(&w->T, z, x->R, x->C);
+    const int apart = w->T.a->terms->hook.apart && z->hooked;
     if (w->wants[PE_BIAS])
         sum_diagonals(w, x, z, PE_BIAS, apart ? without_apart(&w->T, z, x->R, x->C, dS) : dS);
     if (w->T.by[PE_A].rows)
@@ -612,7 +604,7 @@ static void pair_back(const backward *w, const pair *x, pe_scratch *z)
         looked_up_back(w, x, z, dS);
     if (a->terms->G != PE_NONE)
         segments_back(w, x, z, dS);
-    if (w->wants_hook && pe_tile_is_hooked(T, z, x->R, x->C))
+    if (w->wants_hook && z->hooked)
         hook_back(w, x, z, dS);
     if (z->Q2)
         forms_back(w, x, z, dS);

@@ -458,11 +458,13 @@ static void widen_content(const pe_tiles *T, const pe_scratch *z, int64_t b, int
     }
 }
 
-int pe_tile_is_hooked(const pe_tiles *T, const pe_scratch *z, int64_t R, int64_t C)
+/* May the hook have something to say of the tile at hand? */
+static int is_hooked(const pe_tiles *T, const pe_scratch *z, int64_t R, int64_t C)
 {
-    int apart = 0;
-    if (!T->a->terms->hook.apart)
-        return 1;
+    const pe_tile_hook *hook  = &T->a->terms->hook;
+    int                 apart = 0;
+    if (!hook->apart)
+        return hook->visit != NULL;
     for (int64_t r = 0; r < R; r++)
         apart = apart || pe_is_apart(T->a, z->q_pos[r]);
     for (int64_t c = 0; c < C; c++)
@@ -489,15 +491,16 @@ static double sharp_product(const pe_scratch *z, int64_t r, int64_t c)
 /* X goes to z->extra; sharp products take it in double before they are rounded. */
 static void visit_hook(const pe_tiles *T, pe_scratch *z, float *s, int64_t h, int64_t R, int64_t C)
 {
-    const pe_attention *a    = T->a;
-    const pe_tile       tile = pe_hook_tile(T, z, h, R, C);
+    const pe_attention *a     = T->a;
+    const pe_tile       tile  = pe_hook_tile(T, z, h, R, C);
+    const int           sharp = pe_is_sharp(T);
     a->terms->hook.visit(a->parts[PE_SCORE].p, a->parts[PE_SCORE].par, &tile, z->x);
     for (int64_t r = 0; r < R; r++) {
         const double less = pe_is_shifted(T, z) && z->lse[r] != -INFINITY ? (double)z->lse[r] : 0;
         for (int64_t c = 0; c < C; c++) {
             const double bias = pe_pair_is_apart(T, z, r, c) ? bias_of(T, z, h, r, c) : 0;
             const double more = z->x[r * C + c] - less - bias;
-            if (pe_is_sharp(T))
+            if (sharp)
                 s[r * T->Bcp + c] = (float)(sharp_product(z, r, c) + more);
             else
                 z->extra[r * T->Bcp + c] += (float)more;
@@ -648,8 +651,8 @@ int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_
     }
     if (T->has_extra || a->terms->hook.apart)
         load_places(T, z, b, R, C);
-    const int hooked = a->terms->hook.visit && pe_tile_is_hooked(T, z, R, C);
-    if (T->has_extra || hooked) {
+    z->hooked = is_hooked(T, z, R, C);
+    if (T->has_extra || z->hooked) {
         fill_extra(T, z, b, h, i0, R, j0, C, Qu, Qw, Kt);
         terms.extra      = z->extra;
         terms.extra_step = T->Bcp;
@@ -661,7 +664,7 @@ int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_
     }
     if (a->terms->hook.content)
         widen_content(T, z, b, h, i0, R, j0, C, s, Qu);
-    if (hooked)
+    if (z->hooked)
         visit_hook(T, z, s, h, R, C);
     a->kernels->scores_finish(s, T->Bcp, &terms, R, C);
     return 1;

@@ -60,6 +60,7 @@ typedef struct pe_scratch {
     double *q, *dq;              /* [Br, D] of the hook */
     double *state, *own_state;   /* [Br, PE_HOOK_STATE] of the queries at hand; the forward's memory for it */
     int     backward;            /* for the hook */
+    int     hooked;              /* the hook has something to say of the tile at hand */
     int64_t i0, j0;              /* of the tile at hand */
     const float *lse;            /* backward, of the queries at hand: see pe_is_shifted */
     double      *q_pos, *k_pos;  /* [Br], [Bc] */
@@ -155,9 +156,6 @@ static inline int pe_is_shifted(const pe_tiles *T, const pe_scratch *z)
 {
     return z->backward && T->a->terms->hook.content;
 }
-
-/* May the hook have something to say of the tile at hand? */
-int pe_tile_is_hooked(const pe_tiles *T, const pe_scratch *z, int64_t R, int64_t C);
 
 /* growth.c. Factors of a run; before the product of a tile, queries times what they grow by until its keys (z->Qg, z->grow);
    keys times what they lack (`to` may be K; the adjoint is the same). */

@@ -52,7 +52,8 @@ const char *pe_task_length_name(int length)
 
 int64_t pe_task_size(const pe_task *task, int length)
 {
-    return task->untested >> length & 1 ? 0 : task->L * lengths[length].halves / 2;
+    const int is_tested = length >= 0 && length < PE_TASK_LENGTHS && !(task->untested >> length & 1);
+    return is_tested ? task->L * lengths[length].halves / 2 : 0;
 }
 
 int64_t pe_task_trained_tokens(const pe_task *task)

@@ -490,7 +490,7 @@ static void settings_that_do_not_fit_are_refused_by_name(void **state)
         {"rope[dim=6:offset_dim=4]", "offset_dim=4 and dim=6 end beyond the head width 8"},
         {"rope[base=1]", "base=1 is out of range"},
         {"rope[schedule=linear]", "needs factor"},
-        {"rope[schedule=linear:factor=0.5]", "factor=0.5 is out of range"},
+        {"rope[schedule=linear:factor=0]", "factor=0 is out of range"},
         {"rope[schedule=ntk]", "needs alpha"},
         {"rope[schedule=ntk:alpha=2:dim=2]", "need 2 pairs in a list at least"},
         {"rope[schedule=dynamic:factor=2]", "needs max_length"},

@@ -149,6 +149,33 @@ static inline void same_sets(posenc_arrays *a, posenc_arrays *b)
 /* in.npz and out.npz of the scratch folder: paths that live as long as the program. */
 static char input[SCRATCH_PATH], output[SCRATCH_PATH], other[SCRATCH_PATH];
 
+/* A call on spoilt arrays, and a part of the sentence that refuses it. */
+typedef struct refusal {
+    void (*spoil)(posenc_arrays *set); /* NULL: the arrays are good */
+    const char *words[4];
+    const char *part;
+} refusal;
+
+/* Each is refused with status 2 and its sentence, and nothing is written beside in.npz and `said`. */
+static inline void all_are_refused(const cli_command *command, const refusal *rows, size_t count,
+                                   posenc_arrays (*make)(posenc_dtype dtype))
+{
+    for (size_t i = 0; i < count; i++) {
+        posenc_arrays set = make(POSENC_F64);
+        words         w   = call_of(command, (const char *const[]){"-i", input, "-o", output, NULL});
+        if (rows[i].spoil)
+            rows[i].spoil(&set);
+        for (int n = 0; n < 4 && rows[i].words[n]; n++)
+            say(&w, rows[i].words[n]);
+        write_arrays(&set, "in.npz");
+        const int status = call_words(command, &w);
+        said(rows[i].part);
+        assert_int_equal(status, CLI_USAGE);
+        assert_int_equal(scratch_count(), 2);
+        posenc_arrays_free(&set);
+    }
+}
+
 static inline int name_files(void **state)
 {
     if (scratch_open(state))

@@ -436,11 +436,7 @@ static void odd_halves(posenc_arrays *set)
 
 static void what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written(void **state)
 {
-    static const struct {
-        void (*spoil)(posenc_arrays *set);
-        const char *words[4];
-        const char *part;
-    } rows[] = {
+    static const refusal rows[] = {
         {lose_v, {"nope"}, "in.npz: it has no array v (or in_v)"},
         {flatten_q, {"nope"}, "q has the shape [8,3,4]; it must have four axes, [B,H,L,D]"},
         {widen_k, {"nope"}, "the width of k is 20 but that of q is 4; they must be equal"},
@@ -475,20 +471,7 @@ static void what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written(
         {NULL, {"nope", "--input=nowhere.npz"}, "nowhere.npz: it cannot be opened"},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        posenc_arrays set = made(POSENC_F64);
-        words         w   = call_of(&cli_attend, (const char *const[]){"-i", input, "-o", output, NULL});
-        if (rows[i].spoil)
-            rows[i].spoil(&set);
-        for (int n = 0; n < 4 && rows[i].words[n]; n++)
-            say(&w, rows[i].words[n]);
-        write_arrays(&set, "in.npz");
-        const int status = call_words(&cli_attend, &w);
-        said(rows[i].part);
-        assert_int_equal(status, CLI_USAGE);
-        assert_int_equal(scratch_count(), 2); /* in.npz and said */
-        posenc_arrays_free(&set);
-    }
+    all_are_refused(&cli_attend, rows, sizeof rows / sizeof *rows, made);
 }
 
 int main(void)

@@ -509,11 +509,7 @@ static void complex_positions(posenc_arrays *set)
 
 static void what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written(void **state)
 {
-    static const struct {
-        void (*spoil)(posenc_arrays *set);
-        const char *words[4];
-        const char *part;
-    } rows[] = {
+    static const refusal rows[] = {
         {lose_both, {"rope"}, "in.npz: it has neither q (or in_q) nor k (or in_k)"},
         {whole_q, {"rope"}, "q holds whole numbers; it must be float64"},
         {flat_q, {"rope"}, "q has the shape [320]; it must be [L,D], [H,L,D] or [B,H,L,D]"},
@@ -564,20 +560,7 @@ static void what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written(
         {NULL, {"-o", "there.npy"}, "it has q and k, but there.npy can hold one array; name an .npz"},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        posenc_arrays set = made(POSENC_F64);
-        words         w   = call_of(&cli_rotate, (const char *const[]){"-i", input, "-o", output, NULL});
-        if (rows[i].spoil)
-            rows[i].spoil(&set);
-        for (int n = 0; n < 4 && rows[i].words[n]; n++)
-            say(&w, rows[i].words[n]);
-        write_arrays(&set, "in.npz");
-        const int status = call_words(&cli_rotate, &w);
-        said(rows[i].part);
-        assert_int_equal(status, CLI_USAGE);
-        assert_int_equal(scratch_count(), 2); /* in.npz and said */
-        posenc_arrays_free(&set);
-    }
+    all_are_refused(&cli_rotate, rows, sizeof rows / sizeof *rows, made);
 }
 
 static void what_nobody_asked_for_is_named(void **state)
