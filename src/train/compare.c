@@ -758,9 +758,11 @@ static posenc_status train_all(training *t, posenc_error *err)
                             .watch   = watch,
                             .take    = take};
     posenc_status status = pe_pool_run(&pool, err);
+    if (status && pe_ranks_here() == 0)
+        pe_crew_tell_stop(t->crew);
     if (pe_ranks_here())
         pe_crew_leave(t->crew);
-    else if (!status)
+    else
         wait_for_others(t);
     if (!status && t->failed) {
         status = t->errors[t->failed - 1].status;
