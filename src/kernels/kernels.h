@@ -16,7 +16,10 @@
 
 #include <stdint.h>
 
-enum { PE_LANES = 16, PE_LANES64 = 8 }; /* padding of rows in the machine's buffers: the widest vector in floats, in doubles */
+enum {
+    PE_LANES   = 16,
+    PE_LANES64 = 8
+}; /* padding of rows in the machine's buffers: the widest vector in floats, in doubles */
 
 /*
  * product: C = A*B, or C += A*B
