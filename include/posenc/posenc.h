@@ -457,6 +457,9 @@ POSENC_API posenc_status posenc_rows_backward(const posenc_plan *plan, const pos
    [B or 1, L, N] then. A range gives all N coordinates the same number, as text has it among pictures. 1 without a rotary part. */
 POSENC_API int posenc_rotary_coordinates(const posenc_plan *plan);
 
+/* Heads whose frequencies are their own: H where each has a matrix (rope[per_head=yes]), else 1. */
+POSENC_API int64_t posenc_rotary_heads(const posenc_plan *plan);
+
 /* Turns q [B,H,Lq,D] and k [B,G,Lk,D] by their positions; either may have no data. to_q, to_k have the same shapes
    and may be the very same tensors (in place). direction +1 turns forward; -1 turns back, which is also the
    gradient: the transpose of a rotation is its inverse (times the same magnitude). params: as posenc_attend_in; the
@@ -506,8 +509,8 @@ POSENC_API posenc_status posenc_rotary_pairs(const posenc_plan *plan, const pose
                                              double length, posenc_rotary_pair *pairs, void *workspace,
                                              posenc_error *err);
 
-/* The angles of queries at `pos`: angle [B or 1, L, M] F64, radians, not reduced, as products rounded to double (of rounded
-   angles the float32 numbers themselves); temperature [B or 1, L] F64, the factor on their rows. Either may have no data. The
+/* The angles of queries at `pos`: angle [B or 1, L, M] F64, or [B or 1, L, H*M] head by head where posenc_rotary_heads says
+   so, radians, not reduced, as products rounded to double (of rounded angles the float32 numbers themselves); temperature [B or 1, L] F64, the factor on their rows. Either may have no data. The
    batch is that of the arrays. Do not take cosines of large angles: the rotation itself does not round the product. */
 POSENC_API posenc_status posenc_rotary_angles(const posenc_plan *plan, const posenc_tensor *params,
                                               const posenc_positions *pos, const posenc_tensor *angle,

@@ -8,7 +8,7 @@
  *          so q_i . k_j depends on content and on P(i) - P(j) alone
  *          with several axes pair m follows one coordinate of P, by `axis_rule` (engine/axes.h); of a matrix F all of
  *          them: a = sum_n P_n F[m,n]
- * Learns   nothing; freq_matrix where axis_rule=matrix
+ * Learns   nothing; freq_matrix [M,N] where axis_rule=matrix, [H,M,N] with per_head (a timm model has one for each layer)
  * Source   Su et al. 2021, arXiv:2104.09864, eq. 34; half-split pairing: EleutherAI/gpt-neox; schedules: Chen et al. 2023,
  *          arXiv:2306.15595 (linear), Peng et al. 2023, arXiv:2309.00071 (ntk, dynamic, yarn), Ding et al. 2024,
  *          arXiv:2402.13753 (longrope), Meta (llama3), Google (proportional); names as in huggingface/transformers
@@ -71,6 +71,7 @@ enum {
     TEMPERATURE_RULE,
     TEMPERATURE_SCALE,
     TEMPERATURE_LENGTH,
+    PER_HEAD,
     HAS_FREQ_FACTORS,
     HAS_INV_FREQ32,
     HAS_THETA_SCALE32
@@ -134,6 +135,8 @@ static const posenc_setting_info settings[] = {
      "coordinate"},
     {"temperature_scale", "real", "0.1", "", "see temperature_rule"},
     {"temperature_length", "real", "8192", "0<..", "see temperature_rule"},
+    {"per_head", "flag", "no", "yes|no",
+     "axis_rule=matrix: frequencies of its own for each head, as timm's mixed ones; key heads as many"},
     {"freq_factors", "flag", "no", "yes|no",
      "divide the finished frequencies by the parameter of that name (GGUF rope_freqs)"},
     {"inv_freq32", "flag", "no", "yes|no",
@@ -160,7 +163,7 @@ static const posenc_param_info params[] = {
     {"short_factor", "dim/2", "ones", "longrope: each frequency is divided by its own up to original_length",
      0},
     {"long_factor", "dim/2", "ones", "longrope: and beyond it", 0},
-    {"freq_matrix", "dim/2,axes", "timm's turned axes",
+    {"freq_matrix", "H if per_head,dim/2,axes", "timm's turned axes",
      "axis_rule=matrix: F, radians per step of each coordinate", 1},
     {"inv_freq32", "dim/2", "as the Python code rounds it", "inv_freq32=yes: float32 frequencies of a peer",
      0},
@@ -219,6 +222,11 @@ static pe_axes axes_of(const pe_problem *p)
 static int coordinates(const pe_problem *p)
 {
     return (int)p->set[AXES].integer;
+}
+
+static int64_t heads(const pe_problem *p)
+{
+    return p->set[PER_HEAD].integer ? p->H : 1;
 }
 
 static const double *parameter(const pe_rotary_run *run, int index)
@@ -310,6 +318,22 @@ static posenc_status check_lists(const pe_problem *p, const pe_axes *x, posenc_e
     return POSENC_OK;
 }
 
+static posenc_status check_heads(const pe_problem *p, posenc_error *err)
+{
+    if (!p->set[PER_HEAD].integer)
+        return POSENC_OK;
+    if (p->set[AXIS_RULE].integer != PE_MATRIX)
+        return pe_fail(err, POSENC_SETTING,
+                       "rope: per_head=yes is for axis_rule=matrix, whose frequencies are free; choose it, with "
+                       "axes=1 for one coordinate");
+    if (p->G != p->H)
+        return pe_fail(err, POSENC_SETTING,
+                       "rope: per_head=yes needs as many key heads as heads, %lld, not %lld: a key meets queries "
+                       "of one head only",
+                       (long long)p->H, (long long)p->G);
+    return POSENC_OK;
+}
+
 static posenc_status check_numbers(const pe_problem *p, posenc_error *err)
 {
     const pe_value *set    = p->set;
@@ -347,6 +371,8 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
         status = check_schedule(p, err);
     if (!status)
         status = check_lists(p, &x, err);
+    if (!status)
+        status = check_heads(p, err);
     return status ? status : check_numbers(p, err);
 }
 
@@ -422,13 +448,13 @@ static void set_frequencies(const pe_problem *p, const pe_rotary_run *run, pe_tu
     const int64_t        type    = p->set[FREQUENCY_TYPE].integer;
     const int            columns = t->is_matrix ? x.N : 1;
     t->magnitude                 = pe_magnitude_of(&f);
-    for (int64_t m = 0; m < t->M; m++)
-        for (int n = 0; n < columns; n++) {
-            const double w        = !t->is_matrix ? frequency_of(p, &f, run, &x, t, m)
-                                    : matrix      ? matrix[m * columns + n] / (factors ? factors[m] : 1)
-                                                  : NAN;
-            t->w[m * columns + n] = rounded_to(type, w);
-        }
+    for (int64_t i = 0; i < t->heads * t->M * columns; i++) {
+        const int64_t m = i / columns % t->M;
+        const double  w = !t->is_matrix ? frequency_of(p, &f, run, &x, t, m)
+                          : matrix      ? matrix[i] / (factors ? factors[m] : 1)
+                                        : NAN;
+        t->w[i]         = rounded_to(type, w);
+    }
 }
 
 /* float32 of base^(-2/d), which ggml multiplies by from pair to pair. */
@@ -468,20 +494,19 @@ static void turn_back(const pe_problem *p, const pe_rotary_run *run, const pe_tu
     const pe_frequencies f       = frequencies_of(p, run);
     const double        *factors = parameter(run, FREQ_FACTORS);
     const int lengthy = f.length > f.original_length ? LONG_FACTOR : SHORT_FACTOR; /* the list in use */
-    for (int64_t m = 0; m < t->M; m++)
-        for (int n = 0; n < t->axes; n++) {
-            const int64_t at    = m * t->axes + n;
-            const double  slope = dw[at], divided = slope / (factors ? factors[m] : 1);
-            const double  w = t->w[t->is_matrix ? at : m];
-            if (dpar[FREQ_MATRIX])
-                dpar[FREQ_MATRIX][at] += divided;
-            if (dpar[INV_FREQ])
-                dpar[INV_FREQ][m] += divided;
-            if (dpar[FREQ_FACTORS])
-                dpar[FREQ_FACTORS][m] -= slope * w / factors[m];
-            if (dpar[lengthy])
-                dpar[lengthy][m] -= slope * w / run->par[lengthy][m];
-        }
+    for (int64_t at = 0; at < t->heads * t->M * t->axes; at++) {
+        const int64_t m     = at / t->axes % t->M;
+        const double  slope = dw[at], divided = slope / (factors ? factors[m] : 1);
+        const double  w = t->w[t->is_matrix ? at : m];
+        if (dpar[FREQ_MATRIX])
+            dpar[FREQ_MATRIX][at] += divided;
+        if (dpar[INV_FREQ])
+            dpar[INV_FREQ][m] += divided;
+        if (dpar[FREQ_FACTORS])
+            dpar[FREQ_FACTORS][m] -= slope * w / factors[m];
+        if (dpar[lengthy])
+            dpar[lengthy][m] -= slope * w / run->par[lengthy][m];
+    }
 }
 
 static const char *no_gradient(const pe_value *set)
@@ -492,17 +517,17 @@ static const char *no_gradient(const pe_value *set)
 
 /* ---- initial values ---- */
 
-/* timm's mixed frequencies: both axes turned by one random angle, the second half of the pairs at right angles to the first.
-   With other numbers of coordinates pairs take turns. */
-static double matrix_at(const pe_problem *p, const pe_random *rng, int64_t m, int n)
+/* timm's mixed frequencies: both axes turned by one random angle for each head, the second half of the pairs at right angles
+   to the first. With other numbers of coordinates pairs take turns. */
+static double matrix_at(const pe_problem *p, const pe_random *rng, int64_t i)
 {
-    const double  dim = (double)p->set[DIM].integer, base = p->set[BASE].real;
-    const int     N    = (int)p->set[AXES].integer;
-    const int64_t half = (p->set[DIM].integer / 2 + 1) / 2;
+    const int64_t M = p->set[DIM].integer / 2, N = p->set[AXES].integer, m = i / N % M, n = i % N,
+                  half = (M + 1) / 2;
+    const double dim = (double)p->set[DIM].integer, base = p->set[BASE].real;
     if (N != 2)
-        return m % N == n ? pow(base, -2.0 * N * (double)(m / N) / dim) : 0;
-    const double quarter = 1.57079632679489662,
-                 angle   = 4 * quarter * pe_uniform_at(rng->key, 0) + (m < half ? 0 : quarter);
+        return m % N == n ? pow(base, -2.0 * (double)N * (double)(m / N) / dim) : 0;
+    const double quarter = 1.57079632679489662, own = pe_uniform_at(rng->key, (uint64_t)(i / (N * M))),
+                 angle = 4 * quarter * own + (m < half ? 0 : quarter);
     return pow(base, -4.0 * (double)(m % half) / dim) * (n == 0 ? cos(angle) : sin(angle));
 }
 
@@ -522,10 +547,9 @@ static double single_at(const pe_problem *p, int64_t m)
 
 static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
 {
-    const int N = (int)p->set[AXES].integer;
     switch (index) {
     case INV_FREQ: return initial(p, i);
-    case FREQ_MATRIX: return matrix_at(p, rng, i / N, (int)(i % N));
+    case FREQ_MATRIX: return matrix_at(p, rng, i);
     case THETA_SCALE32: return ggml_step(p);
     case INV_FREQ32: return single_at(p, i);
     default: return 1;
@@ -553,6 +577,7 @@ const pe_encoding pe_rope = {
     .has         = has,
     .no_gradient = no_gradient,
     .axes        = coordinates,
+    .heads       = heads,
     .turn        = turn,
     .by_run      = by_run,
     .turn_back   = turn_back,
