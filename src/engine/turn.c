@@ -17,6 +17,7 @@ void pe_turn_lay_out(pe_turn *turn, pe_arena *arena, int64_t D, int axes, int64_
     turn->k            = pe_take(arena, (size_t)(heads * most * axes) * sizeof *turn->k);
     turn->growth       = pe_take_doubles(arena, most);
     turn->divisor      = pe_take_doubles(arena, most);
+    turn->share        = pe_take_doubles(arena, most);
     turn->axis         = pe_take(arena, (size_t)most * sizeof *turn->axis);
     turn->index        = pe_take(arena, (size_t)most * sizeof *turn->index);
     turn->moves        = pe_take(arena, (size_t)(3 * most + 1) * sizeof *turn->moves);
@@ -176,7 +177,9 @@ static double angle_of_ggml(const pe_turn *turn, int64_t m, const double at[], r
     }
     for (; walk->index[axis] < turn->index[m]; walk->index[axis]++)
         walk->theta[axis] = single(walk->theta[axis] * turn->step);
-    return single(turn->slower * single(walk->theta[axis] / single(turn->divisor[m])));
+    const double whole = single(walk->theta[axis] / single(turn->divisor[m])),
+                 slow  = single(turn->slower * whole), share = turn->share[m];
+    return single(single(slow * single(1 - share)) + single(whole * share));
 }
 
 static void find_products(products *x, const pe_turn *turn, int64_t m, const double at[], running *walk)

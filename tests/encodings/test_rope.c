@@ -447,7 +447,6 @@ static void settings_that_do_not_fit_are_refused_by_name(void **state)
         {"rope[axes=3:axis_rule=interleaved_sections_ggml:sections=2:1:1]", "is for axes=4, not 3"},
         {"rope[axes=3:axis_rule=alternate_sections:sections=2:1:1]", "first two are equal"},
         {"rope[axes=9]", "axes=9 is out of range"},
-        {"rope[angles=ggml:schedule=yarn:factor=2:original_length=64]", "angles=ggml is known for"},
         {"rope[inv_freq32=yes]", "inv_freq32=yes is for angles=float32"},
         {"rope[theta_scale32=yes]", "theta_scale32=yes is for angles=ggml"},
         {"rope[axis_rule=matrix:schedule=linear:factor=2]", "axis_rule=matrix brings its own frequencies"},

@@ -30,6 +30,7 @@
 
 #include "base/half.h"
 #include "engine/axes.h"
+#include "engine/ggml.h"
 #include "engine/schedule.h"
 
 enum {
@@ -334,16 +335,35 @@ static posenc_status check_heads(const pe_problem *p, posenc_error *err)
     return POSENC_OK;
 }
 
+/* What ggml can be told: engine/ggml.h. */
+static posenc_status check_ggml(const pe_problem *p, const pe_axes *x, posenc_error *err)
+{
+    const pe_rotary_run  none  = {NULL, 0};
+    const pe_frequencies f     = frequencies_of(p, &none);
+    const char          *lacks = pe_ggml_lacks(&f);
+    if (p->set[ANGLES].integer != PE_GGML)
+        return POSENC_OK;
+    if (x->rule == PE_MATRIX)
+        return pe_fail(err, POSENC_SETTING,
+                       "rope: angles=ggml has no axis_rule=matrix; choose exact or float32");
+    if (lacks)
+        return pe_fail(err, POSENC_SETTING, "rope: angles=ggml %s", lacks);
+    if (pe_ggml_divides(f.schedule) && p->set[HAS_FREQ_FACTORS].integer)
+        return pe_fail(err, POSENC_SETTING,
+                       "rope: angles=ggml has one list of divisors, which this schedule fills; leave out "
+                       "freq_factors=yes, or choose schedule=default");
+    for (int n = 0; (f.schedule == PE_YARN || pe_ggml_divides(f.schedule)) && n < x->N; n++)
+        if (pe_axis_width(x, n) != 2 * x->M)
+            return pe_fail(err, POSENC_SETTING,
+                           "rope: angles=ggml has this schedule for one list over all pairs; choose an axis_rule "
+                           "of sections, or angles=exact or float32");
+    return POSENC_OK;
+}
+
 static posenc_status check_numbers(const pe_problem *p, posenc_error *err)
 {
     const pe_value *set    = p->set;
     const int64_t   angles = set[ANGLES].integer, schedule = set[SCHEDULE].integer;
-    if (angles == PE_GGML && schedule != PE_DEFAULT && schedule != PE_LINEAR)
-        return pe_fail(err, POSENC_SETTING,
-                       "rope: angles=ggml is known for schedules default and linear; choose one");
-    if (angles == PE_GGML && set[AXIS_RULE].integer == PE_MATRIX)
-        return pe_fail(err, POSENC_SETTING,
-                       "rope: angles=ggml has no axis_rule=matrix; choose exact or float32");
     if (set[HAS_INV_FREQ32].integer && (angles != PE_FLOAT32 || set[AXIS_RULE].integer == PE_MATRIX))
         return pe_fail(err, POSENC_SETTING, "rope: inv_freq32=yes is for angles=float32 without a matrix");
     if (set[HAS_THETA_SCALE32].integer && angles != PE_GGML)
@@ -373,6 +393,8 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
         status = check_lists(p, &x, err);
     if (!status)
         status = check_heads(p, err);
+    if (!status)
+        status = check_ggml(p, &x, err);
     return status ? status : check_numbers(p, err);
 }
 
@@ -457,21 +479,18 @@ static void set_frequencies(const pe_problem *p, const pe_rotary_run *run, pe_tu
     }
 }
 
-/* float32 of base^(-2/d), which ggml multiplies by from pair to pair. */
-static double ggml_step(const pe_problem *p)
-{
-    const pe_axes x = axes_of(p);
-    return (double)(float)pow((double)(float)p->set[BASE].real,
-                              (double)(-2.0f / (float)pe_axis_width(&x, 0)));
-}
-
 static void set_ggml(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
 {
     const double *factors = parameter(run, FREQ_FACTORS), *step = parameter(run, THETA_SCALE32);
-    t->step   = step ? step[0] : ggml_step(p);
-    t->slower = p->set[SCHEDULE].integer == PE_LINEAR ? (double)(1.0f / (float)p->set[FACTOR].real) : 1;
-    for (int64_t m = 0; m < t->M; m++)
-        t->divisor[m] = factors ? factors[m] : 1;
+    const pe_frequencies f = frequencies_of(p, run);
+    const pe_axes        x = axes_of(p);
+    t->step                = step ? step[0] : pe_ggml_step(&f, pe_axis_width(&x, 0));
+    t->slower              = pe_ggml_slower(&f);
+    for (int64_t m = 0; m < t->M; m++) {
+        const int64_t d = pe_axis_width(&x, t->axis[m]);
+        t->divisor[m]   = factors ? factors[m] : pe_ggml_divisor(&f, m, t->index[m], d);
+        t->share[m]     = pe_ggml_share(&f, t->index[m], d);
+    }
 }
 
 static void turn(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
@@ -545,12 +564,20 @@ static double single_at(const pe_problem *p, int64_t m)
                                      : pe_frequency_at(&f, m, m, p->set[DIM].integer);
 }
 
+static double step_at_first(const pe_problem *p)
+{
+    const pe_rotary_run  none = {NULL, 0};
+    const pe_frequencies f    = frequencies_of(p, &none);
+    const pe_axes        x    = axes_of(p);
+    return pe_ggml_step(&f, pe_axis_width(&x, 0));
+}
+
 static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
 {
     switch (index) {
     case INV_FREQ: return initial(p, i);
     case FREQ_MATRIX: return matrix_at(p, rng, i);
-    case THETA_SCALE32: return ggml_step(p);
+    case THETA_SCALE32: return step_at_first(p);
     case INV_FREQ32: return single_at(p, i);
     default: return 1;
     }
