@@ -141,7 +141,7 @@ static void sum_elements(void *context, int64_t index, int thread)
     const pe_turned_side *side = w->side;
     const posenc_tensor  *x = side->x, *dx = side->dx;
     const int64_t         D = x->shape[3], all = x->shape[0] * x->shape[2], from = all * index / SUMS,
-                  to = all * (index + 1) / SUMS;
+                  to    = all * (index + 1) / SUMS;
     const int64_t heads = side->turn->heads;
     double       *sum = w->sums + index * w->count, *row = w->rows + thread * 2 * D;
     memset(sum, 0, (size_t)w->count * sizeof *sum);
@@ -172,7 +172,7 @@ void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, double lengt
     const pe_resolved  *rotary = rotary_of(plan);
     const pe_rotary_run run    = {n->par[POSENC_ROTARY], length};
     const pe_turn      *turn   = &plan->turn;
-    slopes              w = {.plan = plan, .count = turn->heads * turn->M * turn->axes, .sign = sign};
+    slopes              w      = {.plan = plan, .count = turn->heads * turn->M * turn->axes, .sign = sign};
     if (!has_params(plan))
         return;
     double *total = pe_take_doubles(arena, w.count);

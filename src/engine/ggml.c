@@ -17,13 +17,15 @@ const char *pe_ggml_lacks(const pe_frequencies *f)
                               "give freq_factors=yes with schedule=default";
     static const char *const lacks[PE_SCHEDULES] = {
         [PE_NTK_MIXED] = "has no ntk_mixed; choose ntk, or angles=exact or float32",
-        [PE_DYNAMIC]   = "has no dynamic, llama.cpp drops it; choose default or ntk, or angles=exact or float32",
-        [PE_EXPLICIT]  = own,
-        [PE_PERIOD]    = own,
-        [PE_PIXEL]     = own,
+        [PE_DYNAMIC] =
+            "has no dynamic, llama.cpp drops it; choose default or ntk, or angles=exact or float32",
+        [PE_EXPLICIT] = own,
+        [PE_PERIOD]   = own,
+        [PE_PIXEL]    = own,
     };
     if (f->schedule == PE_YARN && !f->truncate)
-        return "always has yarn's ramp end at whole pairs; leave out truncate=no, or choose angles=exact or float32";
+        return "always has yarn's ramp end at whole pairs; leave out truncate=no, or choose angles=exact or "
+               "float32";
     return lacks[f->schedule];
 }
 

@@ -92,11 +92,11 @@ static void lay_out_turn_tables(pe_tiles *T, pe_arena *arena)
     const pe_attention *a = T->a;
     const pe_problem   *p = &a->sizes;
     const int64_t q = a->turn ? pe_turn_width(a->turn) : 0, k = a->turn ? pe_turn_width(a->turn_keys) : 0;
-    T->q_batches = arena->memory ? pe_position_batches(&a->q_turn) : p->B;
-    T->k_batches = arena->memory ? pe_position_batches(&a->k_turn) : p->B;
+    T->q_batches        = arena->memory ? pe_position_batches(&a->q_turn) : p->B;
+    T->k_batches        = arena->memory ? pe_position_batches(&a->k_turn) : p->B;
     const int64_t heads = a->turn ? a->turn->heads : 1;
-    T->q_table = pe_take_floats(arena, T->q_batches * heads * p->Lq * q + PE_LANES);
-    T->k_table = pe_take_floats(arena, T->k_batches * heads * p->Lk * k + PE_LANES);
+    T->q_table          = pe_take_floats(arena, T->q_batches * heads * p->Lq * q + PE_LANES);
+    T->k_table          = pe_take_floats(arena, T->k_batches * heads * p->Lk * k + PE_LANES);
 }
 
 /* One table for each item with positions of its own, and in it for each head with frequencies of its own. */

@@ -12,16 +12,16 @@
 void pe_turn_lay_out(pe_turn *turn, pe_arena *arena, int64_t D, int axes, int64_t heads)
 {
     const int64_t most = D / 2 + 1;
-    *turn = (pe_turn){.magnitude = 1, .sense = 1, .growth_sign = 1, .axes = axes, .heads = heads};
-    turn->w            = pe_take_doubles(arena, heads * most * axes);
-    turn->k            = pe_take(arena, (size_t)(heads * most * axes) * sizeof *turn->k);
-    turn->growth       = pe_take_doubles(arena, most);
-    turn->divisor      = pe_take_doubles(arena, most);
-    turn->share        = pe_take_doubles(arena, most);
-    turn->axis         = pe_take(arena, (size_t)most * sizeof *turn->axis);
-    turn->index        = pe_take(arena, (size_t)most * sizeof *turn->index);
-    turn->moves        = pe_take(arena, (size_t)(3 * most + 1) * sizeof *turn->moves);
-    turn->from         = pe_take(arena, (size_t)(2 * most) * sizeof *turn->from);
+    *turn         = (pe_turn){.magnitude = 1, .sense = 1, .growth_sign = 1, .axes = axes, .heads = heads};
+    turn->w       = pe_take_doubles(arena, heads * most * axes);
+    turn->k       = pe_take(arena, (size_t)(heads * most * axes) * sizeof *turn->k);
+    turn->growth  = pe_take_doubles(arena, most);
+    turn->divisor = pe_take_doubles(arena, most);
+    turn->share   = pe_take_doubles(arena, most);
+    turn->axis    = pe_take(arena, (size_t)most * sizeof *turn->axis);
+    turn->index   = pe_take(arena, (size_t)most * sizeof *turn->index);
+    turn->moves   = pe_take(arena, (size_t)(3 * most + 1) * sizeof *turn->moves);
+    turn->from    = pe_take(arena, (size_t)(2 * most) * sizeof *turn->from);
 }
 
 void pe_turn_one_block(pe_turn *turn, int64_t M, int64_t first, pe_layout layout)
@@ -178,7 +178,7 @@ static double angle_of_ggml(const pe_turn *turn, int64_t m, const double at[], r
     for (; walk->index[axis] < turn->index[m]; walk->index[axis]++)
         walk->theta[axis] = single(walk->theta[axis] * turn->step);
     const double whole = single(walk->theta[axis] / single(turn->divisor[m])),
-                 slow  = single(turn->slower * whole), share = turn->share[m];
+                 slow = single(turn->slower * whole), share = turn->share[m];
     return single(single(slow * single(1 - share)) + single(whole * share));
 }
 

@@ -29,7 +29,7 @@ typedef enum pe_layout {
 typedef enum pe_angles {
     PE_EXACT,
     PE_FLOAT32, /* position, frequency and product are rounded to float32, as in the common Python code */
-    PE_GGML     /* no frequencies: the angle is multiplied by base^(-2/dim) from pair to pair, in float32: ggml.h */
+    PE_GGML /* no frequencies: the angle is multiplied by base^(-2/dim) from pair to pair, in float32: ggml.h */
 } pe_angles;
 
 typedef enum pe_number { PE_AS_F64, PE_AS_F32, PE_AS_BF16, PE_AS_F16 } pe_number;
@@ -53,8 +53,8 @@ typedef struct pe_turn {
     double       *w;               /* [M], of a matrix [heads, M, axes]: radians per step */
     pe_frequency *k;               /* the same in quarter turns, filled by pe_turn_finish */
     pe_angles     angles;
-    double       *divisor, *share; /* PE_GGML: [M] each angle is divided by, and its part that is not slowed */
-    double        step, slower;    /* PE_GGML: from pair to pair, and for all; float32 numbers */
+    double *divisor, *share; /* PE_GGML: [M] each angle is divided by, and its part that is not slowed */
+    double  step, slower;    /* PE_GGML: from pair to pair, and for all; float32 numbers */
 
     /* A factor on whole rows of queries by coordinate 0; keys have none. */
     pe_temperature temperature;

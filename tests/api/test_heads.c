@@ -48,7 +48,7 @@ static void move_head(array *of_one, array *of_many, int64_t h, int to_one)
     const int64_t heads = of_many->shape[1], rows = of_one->count / B;
     for (int64_t b = 0; b < B; b++) {
         double *const a = of_one->wide + b * rows, *const all = of_many->wide + (b * heads + h) * rows;
-        float *const  f = of_one->narrow + b * rows, *const fall = of_many->narrow + (b * heads + h) * rows;
+        float *const f = of_one->narrow + b * rows, *const fall = of_many->narrow + (b * heads + h) * rows;
         memcpy(to_one ? a : all, to_one ? all : a, (size_t)rows * sizeof *a);
         memcpy(to_one ? f : fall, to_one ? fall : f, (size_t)rows * sizeof *f);
     }
@@ -229,7 +229,8 @@ static void heads_start_turned_by_angles_of_their_own(void **state)
     int32_t          ndim;
     int64_t          shape[POSENC_MAX_DIMS];
     (void)state;
-    assert_int_equal(posenc_encoding_create(&e, "rope[base=10:axes=2:axis_rule=matrix:per_head=yes]", NULL, &err),
+    assert_int_equal(posenc_encoding_create(&e, "rope[base=10:axes=2:axis_rule=matrix:per_head=yes]", NULL,
+                                            &err),
                      POSENC_OK);
     assert_int_equal(posenc_param_shape(e, &many, 0, &ndim, shape, &err), POSENC_OK);
     assert_true(ndim == 3 && shape[0] == H && shape[1] == M && shape[2] == N);
@@ -241,7 +242,8 @@ static void heads_start_turned_by_angles_of_their_own(void **state)
             assert_true(fabs(hypot(a[0], a[1]) - length) <= 1e-15);
             if (m < M / 2)
                 assert_true(fabs(a[0] * a[M] + a[1] * a[M + 1]) <= 1e-15 * length * length);
-            assert_true(fabs(atan2(a[1], a[0]) - atan2(x[(m / (M / 2)) * M + 1], x[(m / (M / 2)) * M])) <= 1e-15);
+            assert_true(fabs(atan2(a[1], a[0]) - atan2(x[(m / (M / 2)) * M + 1], x[(m / (M / 2)) * M])) <=
+                        1e-15);
         }
         if (h > 0)
             assert_true(fabs(atan2(x[1], x[0]) - atan2(w.wide[1], w.wide[0])) > 1e-3);

@@ -563,7 +563,7 @@ static void gradients_of_frequencies_are_slopes(void **state)
         for (int direction = -1; direction <= 1; direction += 2) {
             rotation     r = make(learned[i]);
             posenc_error err;
-            array        gq = array_make4(B, H, LQ, D), gk = array_make4(B, r.dims.G, LK, D), dq = copy_of(&gq),
+            array gq = array_make4(B, H, LQ, D), gk = array_make4(B, r.dims.G, LK, D), dq = copy_of(&gq),
                   dk = copy_of(&gk);
             array         sums[CASE_PARAMS];
             posenc_tensor dparams[CASE_PARAMS];
@@ -653,8 +653,9 @@ static void attention_turns_as_rotate_does(void **state)
                                      "float32:axes"}; /* causal, by the run, without gradients */
         if (strstr(specs[i], apart[0]) || strstr(specs[i], apart[1]) || strstr(specs[i], apart[2]))
             continue;
-        rotation       r = make(specs[i]);
-        attention_case c = attention_of(specs[i], &r.q_at, &r.k_at), plain = attention_with("nope", r.dims, NULL, NULL);
+        rotation       r     = make(specs[i]);
+        attention_case c     = attention_of(specs[i], &r.q_at, &r.k_at),
+                       plain = attention_with("nope", r.dims, NULL, NULL);
         for (int p = 0; p < c.param_count; p++)
             memcpy(c.params[p].wide, r.numbers[p].wide, (size_t)r.numbers[p].count * sizeof(double));
         memcpy(r.q.wide, c.q.wide, (size_t)c.q.count * sizeof(double));

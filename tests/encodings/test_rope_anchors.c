@@ -90,10 +90,10 @@ static void yarn_s_ramp_ends_where_models_have_it(void **state)
         int         original;
         double      factor, raw[2], whole[2];
     } all[] = {
-        {"1e4", 64, 4096, 40, {10.4722408103180, 22.5134406368773}, {10, 23}},      /* DeepSeek-V3 */
-        {"1e6", 128, 32768, 4, {23.5959476083381, 39.6508807104171}, {23, 40}},     /* Qwen2.5, Qwen3 */
-        {"1.5e5", 64, 4096, 32, {8.09277911551240, 17.3980245015886}, {8, 18}},     /* gpt-oss */
-        {"5e5", 128, 8192, 8, {18.0811350343376, 34.9841190014724}, {18, 35}},      /* OLMo 3 */
+        {"1e4", 64, 4096, 40, {10.4722408103180, 22.5134406368773}, {10, 23}},  /* DeepSeek-V3 */
+        {"1e6", 128, 32768, 4, {23.5959476083381, 39.6508807104171}, {23, 40}}, /* Qwen2.5, Qwen3 */
+        {"1.5e5", 64, 4096, 32, {8.09277911551240, 17.3980245015886}, {8, 18}}, /* gpt-oss */
+        {"5e5", 128, 8192, 8, {18.0811350343376, 34.9841190014724}, {18, 35}},  /* OLMo 3 */
         {"5e4", 64, 4096, 32, {8.91449896522401, 19.1645748886269}, {8, 20}},
         {"1e4", 64, 8192, 36, {12.8804807756299, 24.9216806021891}, {12, 25}},
     };
@@ -220,7 +220,7 @@ static void order_of(const char *spec, int D, int from[MOST])
     turning      t = make(spec, D);
     for (int c = 0; c < D; c++)
         row[c] = c;
-    const posenc_tensor    x = posenc_tensor_contiguous(row, POSENC_F64, 4, (const int64_t[]){1, 1, 1, D});
+    const posenc_tensor    x  = posenc_tensor_contiguous(row, POSENC_F64, 4, (const int64_t[]){1, 1, 1, D});
     const posenc_rotate_io io = {.q = x, .to_q = x, .q_pos = posenc_positions_range(0, 1), .direction = 1};
     if (posenc_rotate(t.plan, &io, t.work, &err))
         fail_msg("%s", err.message);
@@ -265,7 +265,7 @@ static void shuffles_come_back_after_their_order(void **state)
 {
     static const struct {
         int D, order;
-    } all[] = {{8, 3},  {16, 4},  {32, 5},  {64, 6},  {80, 39},
+    } all[] = {{8, 3},   {16, 4},  {32, 5},   {64, 6},  {80, 39},
                {96, 36}, {128, 7}, {192, 95}, {256, 8}, {512, 9}};
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

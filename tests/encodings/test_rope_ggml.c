@@ -102,12 +102,10 @@ static ggml_call call_of_llama3(void)
 {
     ggml_call c = plain_call(5e5f);
     for (int m = 0; m < M; m++) {
-        const float w    = 1 / (float)pow((double)c.base, (double)((2.0f * (float)m) / D)),
-                    wave = 1 / w * (float)(2 * 3.14159265358979323846);
+        const float w     = 1 / (float)pow((double)c.base, (double)((2.0f * (float)m) / D)),
+                    wave  = 1 / w * (float)(2 * 3.14159265358979323846);
         const float share = (1 / wave * 8192.0f - 1.0f) / 3.0f;
-        c.factors[m]      = wave < 2048   ? 1
-                            : wave > 8192 ? 8
-                                          : 1 / ((1 - share) / 8.0f + share);
+        c.factors[m]      = wave < 2048 ? 1 : wave > 8192 ? 8 : 1 / ((1 - share) / 8.0f + share);
     }
     return c;
 }
@@ -213,7 +211,8 @@ static void what_ggml_cannot_be_told_is_refused_with_the_mend(void **state)
         {"schedule=pixel:max_freq=10", "choose angles=exact or float32"},
         {"schedule=yarn:factor=2:original_length=64:truncate=no", "leave out truncate=no"},
         {"schedule=longrope:factor=2:original_length=64:freq_factors=yes", "leave out freq_factors=yes"},
-        {"schedule=yarn:factor=2:original_length=64:axes=2:axis_rule=axial", "choose an axis_rule of sections"},
+        {"schedule=yarn:factor=2:original_length=64:axes=2:axis_rule=axial",
+         "choose an axis_rule of sections"},
         {"axes=2:axis_rule=matrix", "choose exact or float32"},
     };
     const posenc_dims dims = {.B = 1, .H = 1, .Lq = 4, .Lk = 4, .D = D};
