@@ -209,7 +209,8 @@ static int64_t lay_grid(int64_t at[][3], const posenc_segment *s, int64_t start,
 {
     const int     is_text = s->kind == POSENC_SEGMENT_TEXT;
     const int64_t m = s->merge ? s->merge : 1, T = s->kind == POSENC_SEGMENT_VIDEO ? s->frames : 1,
-                  H = s->rows / m, W = s->columns / m, n = is_text ? s->tokens : T * H * W;
+                  H = is_text ? 1 : s->rows / m, W = is_text ? 1 : s->columns / m,
+                  n      = is_text ? s->tokens : T * H * W;
     const double seconds = whole_seconds ? (double)(int64_t)s->seconds : s->seconds;
     for (int64_t i = 0; i < n; i++) {
         const int64_t f = i / (H * W);
