@@ -380,6 +380,15 @@ static void *take(char *base, size_t *used, size_t bytes)
     return p;
 }
 
+/* Of the matrices that are transposed at one time: a layer's after attention (d, 4d and 4d rows of d), the output, or W of
+   rows that are concatenated. */
+static int64_t turned_elements(const pe_model *m)
+{
+    const int64_t d = m->config.d_model, layer = (1 + 2 * PE_MLP_WIDTH) * d, mixer = d + m->row_width;
+    const int64_t output = m->classes > mixer ? m->classes : mixer;
+    return (layer > output ? layer : output) * d;
+}
+
 /* Lays the buffers out in `base` and returns their size; with base NULL only the size. */
 static size_t lay_out(pe_model *m, char *base)
 {
@@ -399,8 +408,7 @@ static size_t lay_out(pe_model *m, char *base)
         y->lse             = take(base, &used, n * (size_t)m->config.heads * e);
         y->unit2           = take(base, &used, n * d * e);
         y->scale2          = take(base, &used, n * e);
-        y->active          = take(base, &used, PE_MLP_WIDTH * n * d * e);
-        y->slope           = take(base, &used, PE_MLP_WIDTH * n * d * e);
+        y->hidden          = take(base, &used, PE_MLP_WIDTH * n * d * e);
     }
     m->x      = take(base, &used, n * d * e);
     m->dx     = take(base, &used, n * d * e);
@@ -409,6 +417,8 @@ static size_t lay_out(pe_model *m, char *base)
     m->rows   = take(base, &used, PE_BLOCK_ROWS * d * e);
     m->unit   = take(base, &used, PE_BLOCK_ROWS * d * e);
     m->wide   = take(base, &used, PE_BLOCK_ROWS * wide * e);
+    m->active = take(base, &used, PE_BLOCK_ROWS * PE_MLP_WIDTH * d * e);
+    m->turned = take(base, &used, (size_t)turned_elements(m) * e);
     m->scale  = take(base, &used, PE_BLOCK_ROWS * e);
     m->losses = take(base, &used, n * sizeof(double));
     if (m->has_rows) {
@@ -425,7 +435,7 @@ static size_t lay_out(pe_model *m, char *base)
     }
     if (m->config.symbols)
         m->right = take(base, &used, n);
-    return used;
+    return used + PE_LANES * e; /* products read so far beyond the last array */
 }
 
 static void *element(const pe_model *m, void *array, int64_t index)
@@ -592,6 +602,7 @@ posenc_status pe_model_create(pe_model **model, const pe_model_config *config, p
     posenc_status status = check(&m->config, err);
     count_symbols(m);
     if (!status) {
+        m->kernels            = pe_kernels_choose();
         m->math               = config->dtype == POSENC_F64 ? &pe_model_math_f64 : &pe_model_math_f32;
         const int64_t windows = config->batch * config->L / m->config.longest;
         m->long_batch         = windows > 1 ? windows : 1;
