@@ -373,7 +373,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench training: usage: training [REPEATS up to %d [SPEC]]\n", MAX_REPEATS);
         return 2;
     }
-    pe_use_one_thread();
     printf("instruction set %s, fused multiply-add loop %.1f GFLOP/s, one thread\n", posenc_isa(),
            fma_limit() / 1e9);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {

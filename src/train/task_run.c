@@ -235,7 +235,6 @@ posenc_status pe_task_run(const pe_task_config *config, pe_run_progress *progres
 {
     work w  = {0};
     *result = (pe_task_result){0};
-    pe_use_one_thread();
     posenc_status status = check(config, err);
     if (!status)
         status = work_create(&w, config, err);
