@@ -509,8 +509,8 @@ static void copy_measures(pe_run_result *result, const work *w)
 posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_run_result *result,
                      posenc_error *err)
 {
-    work w  = {.measures[COSINE] = NAN};
-    *result = (pe_run_result){0};
+    work w               = {.measures[COSINE] = NAN};
+    *result              = (pe_run_result){0};
     posenc_status status = check_numbers(config, err);
     if (!status)
         status = check_text(config, err);
