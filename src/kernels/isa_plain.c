@@ -14,4 +14,5 @@
 #include "kernels/attend.inc"
 #include "kernels/rotate.inc"
 #include "kernels/cosines.inc"
+#include "kernels/layers.inc"
 #include "kernels/table.inc"

@@ -42,6 +42,11 @@ static inline vec vmul(vec a, vec b)
     return _mm256_mul_ps(a, b);
 }
 
+static inline vec vdiv(vec a, vec b)
+{
+    return _mm256_div_ps(a, b);
+}
+
 static inline vec vfma(vec a, vec b, vec c)
 {
     return _mm256_fmadd_ps(a, b, c);

@@ -42,6 +42,11 @@ static inline vec vmul(vec a, vec b)
     return _mm512_mul_ps(a, b);
 }
 
+static inline vec vdiv(vec a, vec b)
+{
+    return _mm512_div_ps(a, b);
+}
+
 static inline vec vfma(vec a, vec b, vec c)
 {
     return _mm512_fmadd_ps(a, b, c);

@@ -48,6 +48,11 @@ static inline vec vmul(vec a, vec b)
     return a * b;
 }
 
+static inline vec vdiv(vec a, vec b)
+{
+    return a / b;
+}
+
 static inline vec vfma(vec a, vec b, vec c)
 {
     return a * b + c;
