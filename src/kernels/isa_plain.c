@@ -4,6 +4,7 @@
 #define PE_ISA     "plain"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "base/quarter.h"
 #include "kernels/kernels.h"
@@ -13,4 +14,5 @@
 #include "kernels/attend.inc"
 #include "kernels/rotate.inc"
 #include "kernels/cosines.inc"
+#include "kernels/waves.inc"
 #include "kernels/table.inc"

@@ -53,6 +53,11 @@ static inline vec vfma(vec a, vec b, vec c)
     return a * b + c;
 }
 
+static inline vec vfms(vec a, vec b, vec c)
+{
+    return a * b - c;
+}
+
 /* where(mask, a, b): mask lanes are all ones or zeros */
 static inline vec vwhere(ivec mask, vec a, vec b)
 {
@@ -137,5 +142,7 @@ static inline vec vkeep(vec x)
 {
     return x;
 }
+
+#include "kernels/vec_four.h"
 
 #endif
