@@ -292,7 +292,12 @@ static posenc_status open_run(const posenc_plan *plan, const posenc_tensor *para
 static void turn_side(const posenc_plan *plan, const pe_turn *turn, const side *s, const posenc_tensor *from,
                       const posenc_tensor *to, double sign, pe_arena arena)
 {
-    job j       = {.plan = plan, .turn = turn, .given = s->table, .pos = &s->pos};
+    job j; /* field by field: what a small run does not need would cost it more to zero than to turn */
+    j.plan      = plan;
+    j.turn      = turn;
+    j.given     = s->table;
+    j.pos       = &s->pos;
+    j.climbs    = 0;
     j.x.from    = from;
     j.x.to      = to;
     j.x.sign    = sign;
