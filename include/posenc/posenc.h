@@ -473,21 +473,36 @@ POSENC_API int64_t posenc_rotary_heads(const posenc_plan *plan);
    and may be the very same tensors (in place). direction +1 turns forward; -1 turns back, which is also the
    gradient: the transpose of a rotation is its inverse (times the same magnitude). params: as posenc_attend_in; the
    rotary part's alone are looked at, NULL if it has none. A schedule that follows the length of the run takes the largest
-   coordinate of q_pos and k_pos and one, of those that have data. */
+   coordinate of q_pos and k_pos and one, of those that have data.
+   q_table, k_table (may have no data): rows of posenc_rotary_table for the same positions, [1 or B, L, width] F32, made once
+   and used by every layer; then neither positions nor params are looked at. Not for F64, which is turned in double. */
 typedef struct posenc_rotate_io {
     posenc_tensor        q, k;
     posenc_positions     q_pos, k_pos;
     posenc_tensor        to_q, to_k;
     int                  direction;
     const posenc_tensor *params;
+    posenc_tensor        q_table, k_table;
 } posenc_rotate_io;
 
 POSENC_API posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io, void *workspace,
                                        posenc_error *err);
 
+/* Cosines and sines that posenc_rotate turns by, for whoever turns several tensors at the same positions: table [B,L,width]
+   F32, last stride 1, width = posenc_rotary_width. A row holds M cosines, then M sines, magnitude included (of an encoder
+   of pictures that pairs within the part of each coordinate, such for each part), and for POSENC_QUERIES the temperature if there
+   is one. Rows of queries and of keys differ where the width does, and for xpos. params: as posenc_rotate. Every number is
+   within 0.501 ulp of the exact one. Workspace: FORWARD. */
+typedef enum posenc_side { POSENC_QUERIES = 0, POSENC_KEYS } posenc_side;
+
+POSENC_API int64_t       posenc_rotary_width(const posenc_plan *plan, posenc_side side);
+POSENC_API posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side side,
+                                             const posenc_tensor *params, const posenc_positions *pos,
+                                             posenc_tensor *table, void *workspace, posenc_error *err);
+
 /* The gradient of posenc_rotate with the same io, whose q and k are those from before the rotation (its to_q and to_k are not
-   looked at). dto_q, dto_k are the cotangents of to_q, to_k; dq, dk overwrite, and may be the very same tensors unless
-   gradients of parameters are wanted; dparams (may be NULL) add, summed from dq and dk as they are stored.
+   looked at; positions and params are, beside tables too). dto_q, dto_k are the cotangents of to_q, to_k; dq, dk overwrite,
+   and may be the very same tensors unless gradients of parameters are wanted; dparams (may be NULL) add, summed from dq and dk as they are stored.
    UNSUPPORTED: dparams of rounded angles, which have no derivative. */
 typedef struct posenc_rotate_grad {
     posenc_tensor  dto_q, dto_k;

@@ -6,24 +6,31 @@
  * heads. F64 rows are turned in double, others in float.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/objects.h"
 #include "base/parallel.h"
 #include "base/tensor.h"
 
-enum { BLOCK = 16 }; /* positions whose table row serves all heads that are alike */
+enum {
+    BLOCK   = 32,     /* positions whose table row serves all heads that are alike */
+    TOO_FEW = 1 << 19 /* bytes: turned before a second thread is awake */
+};
 
 /* q or k: tasks are (item, block of positions). */
 typedef struct job {
-    const posenc_plan *plan;
-    const pe_turn     *turn;
-    posenc_tensor      from, to;
-    posenc_positions   pos;
-    double             sign;
-    int64_t            blocks;
-    float             *tables, *rows; /* [threads, BLOCK, width + pad], [threads, padded D] */
-    double            *wide;          /* [threads, D] */
+    const posenc_plan      *plan;
+    const pe_turn          *turn;
+    pe_turned               x;
+    const posenc_tensor    *given; /* table of the caller; NULL: none */
+    const posenc_positions *pos;
+    int64_t                 blocks;
+    int                     threads, is_direct, climbs;
+    float                  *tables, *rows; /* [threads, BLOCK, width + pad], [threads, padded D] */
+    double                 *wide;          /* [threads, D] */
+    pe_ladder               ladder;
+    pe_rung                *rungs; /* [threads] */
 } job;
 
 /* Floats of one thread's table; a width of 2M + 1 is D + 1 at most. */
@@ -40,6 +47,34 @@ static void lay_out(job *j, pe_arena *arena)
     j->wide   = pe_take_doubles(arena, threads * D);
 }
 
+static void lay_out_ladder(job *j, pe_arena *arena)
+{
+    j->rungs  = pe_take(arena, (size_t)j->plan->threads * sizeof *j->rungs);
+    j->ladder = pe_ladder_lay_out(j->plan->turn.M, arena);
+    for (int i = 0; i < j->plan->threads; i++) {
+        const pe_rung rung = pe_rung_lay_out(j->plan->turn.M, arena);
+        if (arena->memory)
+            j->rungs[i] = rung;
+    }
+}
+
+/* Makes the ladder where n rows are worth it. */
+static void prepare_ladder(job *j, int64_t n, pe_arena *arena)
+{
+    if (n < PE_LADDER_ROWS || !pe_turn_climbs(j->turn, j->pos))
+        return;
+    lay_out_ladder(j, arena);
+    pe_turn_ladder(&j->ladder, j->turn, j->plan->kernels);
+    j->climbs = 1;
+}
+
+static void make_rows(const job *j, const pe_turn *turn, float *table, int64_t stride, int64_t b, int64_t s,
+                      int64_t n, int thread, int stream)
+{
+    pe_turn_fill(table, stride, turn, j->pos, b, s, n, j->climbs ? &j->ladder : NULL,
+                 j->climbs ? &j->rungs[thread] : NULL, stream, j->plan->kernels);
+}
+
 enum { ROTARY = 1 << POSENC_ROTARY };
 
 size_t pe_rotate_bytes(const posenc_plan *plan, int backward)
@@ -51,6 +86,7 @@ size_t pe_rotate_bytes(const posenc_plan *plan, int backward)
     pe_numbers_load(&numbers, plan, ROTARY, NULL, NULL, &arena);
     pe_run_turn_make(&turn, plan, &numbers, 0, &arena);
     lay_out(&j, &arena);
+    lay_out_ladder(&j, &arena);
     if (backward)
         pe_rotary_slopes(plan, &numbers, 0, 1, NULL, &arena);
     else
@@ -62,39 +98,71 @@ static void turn_wide(const job *j, const pe_turn *turn, int64_t b, int64_t h, i
 {
     const int64_t D = j->plan->dims.D;
     double        at[PE_MAX_AXES];
-    pe_turn_place(turn, &j->pos, b, s, at);
-    pe_load_double(row, pe_row(&j->from, b, h, s), j->from.dtype, 1, D);
-    pe_turn_row(row, D, turn, at, j->sign);
-    pe_store_double(pe_row(&j->to, b, h, s), j->to.dtype, 1, row, D);
+    pe_turn_place(turn, j->pos, b, s, at);
+    pe_load_double(row, pe_row(j->x.from, b, h, s), j->x.from->dtype, 1, D);
+    pe_turn_row(row, D, turn, at, j->x.sign);
+    pe_store_double(pe_row(j->x.to, b, h, s), j->x.to->dtype, 1, row, D);
 }
 
 static void turn_narrow(const job *j, int64_t b, int64_t h, int64_t s, const float *table, float *row)
 {
     const int64_t D = j->plan->dims.D;
-    pe_load_float(row, pe_row(&j->from, b, h, s), j->from.dtype, 1, D);
-    pe_turn_rows(row, D, D, j->turn, table, 1, (float)j->sign, j->plan->kernels);
-    pe_store_float(pe_row(&j->to, b, h, s), j->to.dtype, 1, row, D);
+    pe_load_float(row, pe_row(j->x.from, b, h, s), j->x.from->dtype, 1, D);
+    pe_turn_rows(row, D, D, j->turn, table, 1, (float)j->x.sign, j->plan->kernels);
+    pe_store_float(pe_row(j->x.to, b, h, s), j->x.to->dtype, 1, row, D);
+}
+
+/* Element s of item b in the caller's table. */
+static const float *given_row(const job *j, int64_t b, int64_t s)
+{
+    return pe_row(j->given, j->given->shape[0] == 1 ? 0 : b, s, 0);
+}
+
+/* Where heads of a token lie together its row is made just before its turn, so that memory never waits for a whole block of
+   rows; where they do not, each head's part of a block wants all rows. */
+static void turn_directly(const job *j, int64_t b, int64_t s0, int64_t n, int thread)
+{
+    const int64_t width = pe_turn_width(j->turn), *stride = j->x.from->stride;
+    const int64_t step  = llabs(stride[1]) <= llabs(stride[2]) ? 1 : n;
+    float        *table = j->tables + thread * table_size(j->plan);
+    if (j->given) {
+        pe_turn_heads(&j->x, j->turn, b, s0, n, given_row(j, b, s0), j->given->stride[1], j->plan->kernels);
+        return;
+    }
+    for (int64_t s = s0; s < s0 + n; s += step) {
+        make_rows(j, j->turn, table, width, b, s, step, thread, 0);
+        pe_turn_heads(&j->x, j->turn, b, s, step, table, width, j->plan->kernels);
+    }
+}
+
+static void turn_through_rows(const job *j, int64_t b, int64_t s0, int64_t n, int thread)
+{
+    const int64_t D = j->plan->dims.D, width = pe_turn_width(j->turn);
+    float        *table = j->tables + thread * table_size(j->plan), *row = j->rows + thread * (D + PE_LANES);
+    const int     wide = j->x.from->dtype == POSENC_F64;
+    for (int64_t h = 0; h < j->x.from->shape[1]; h++) {
+        pe_turn        own;
+        const pe_turn *turn = pe_turn_of_head(&own, j->turn, h);
+        if (!wide && !j->given && (h == 0 || turn == &own))
+            make_rows(j, turn, table, width, b, s0, n, thread, 0);
+        for (int64_t s = 0; s < n; s++) {
+            if (wide)
+                turn_wide(j, turn, b, h, s0 + s, j->wide + thread * D);
+            else
+                turn_narrow(j, b, h, s0 + s, j->given ? given_row(j, b, s0 + s) : table + s * width, row);
+        }
+    }
 }
 
 static void turn_block(void *context, int64_t index, int thread)
 {
     const job    *j = context;
-    const int64_t D = j->plan->dims.D, b = index / j->blocks, s0 = index % j->blocks * BLOCK;
-    const int64_t n     = j->from.shape[2] - s0 < BLOCK ? j->from.shape[2] - s0 : BLOCK;
-    float        *table = j->tables + thread * table_size(j->plan), *row = j->rows + thread * (D + PE_LANES);
-    const int     wide = j->from.dtype == POSENC_F64;
-    for (int64_t h = 0; h < j->from.shape[1]; h++) {
-        pe_turn        own;
-        const pe_turn *turn = pe_turn_of_head(&own, j->turn, h);
-        if (!wide && (h == 0 || turn == &own))
-            pe_turn_table(table, turn, &j->pos, b, s0, n, j->plan->kernels);
-        for (int64_t s = 0; s < n; s++) {
-            if (wide)
-                turn_wide(j, turn, b, h, s0 + s, j->wide + thread * D);
-            else
-                turn_narrow(j, b, h, s0 + s, table + s * pe_turn_width(turn), row);
-        }
-    }
+    const int64_t b = index / j->blocks, s0 = index % j->blocks * BLOCK, L = j->x.from->shape[2],
+                  n = L - s0 < BLOCK ? L - s0 : BLOCK;
+    if (j->is_direct)
+        turn_directly(j, b, s0, n, thread);
+    else
+        turn_through_rows(j, b, s0, n, thread);
 }
 
 /* ---- checks ---- */
@@ -128,34 +196,96 @@ static posenc_positions plain_positions(const posenc_positions *p)
     return p->array.data ? *p : posenc_positions_range(p->start, p->step);
 }
 
-static const char *const q_names[2] = {"rotate: q", "rotate: to_q"};
-static const char *const k_names[2] = {"rotate: k", "rotate: to_k"};
+/* A table has a row for all heads of a token. */
+static posenc_status check_heads(const posenc_plan *plan, const char *who, posenc_error *err)
+{
+    if (plan->turn.heads == 1)
+        return POSENC_OK;
+    return pe_fail(err, POSENC_UNSUPPORTED,
+                   "%s: each head has frequencies of its own (per_head=yes) and a table has one row for all; "
+                   "rotate without a table",
+                   who);
+}
 
-/* io with positions as the machine reads them; *length is that of the run. */
-static posenc_status check_io(const posenc_plan *plan, posenc_rotate_io *io, int has_outputs, double *length,
-                              posenc_error *err)
+/* A table of the caller's for L elements of B items. */
+static posenc_status check_table(const posenc_plan *plan, posenc_side side, const posenc_tensor *table,
+                                 const posenc_tensor *x, const char *who, posenc_error *err)
+{
+    const int64_t shape[3] = {table->ndim == 3 && table->shape[0] == 1 ? 1 : x->shape[0], x->shape[2],
+                              posenc_rotary_width(plan, side)};
+    posenc_status status   = pe_check_tensor(table, who, 3, shape, err);
+    if (!status && (table->dtype != POSENC_F32 || table->stride[2] != 1))
+        status = pe_fail(err, POSENC_DTYPE,
+                         "%s must be F32 with stride 1 on the last axis: posenc_rotary_table", who);
+    if (!status && x->dtype == POSENC_F64)
+        status = pe_fail(err, POSENC_DTYPE,
+                         "%s is F32, but what it turns is F64 and is turned in double; leave it out", who);
+    if (!status)
+        status = check_heads(plan, who, err);
+    return status;
+}
+
+/* One of q and k, as a run looks at it. */
+typedef struct side {
+    posenc_side             side;
+    const posenc_tensor    *from, *to, *table; /* table: NULL where there is none */
+    const posenc_positions *given;
+    posenc_positions        pos;   /* the given ones as machines read them, unless a table stands for them */
+    const char *const      *names; /* of from and to, of the positions and the table */
+} side;
+
+static const char *const names_of[2][4] = {{"rotate: q", "rotate: to_q", "rotate: q_pos", "rotate: q_table"},
+                                           {"rotate: k", "rotate: to_k", "rotate: k_pos", "rotate: k_table"}};
+
+/* The sides that have data; returns how many. */
+static int find_sides(const posenc_rotate_io *io, side sides[2])
+{
+    const posenc_tensor *const from[2] = {&io->q, &io->k}, *to[2] = {&io->to_q, &io->to_k},
+                               *table[2] = {&io->q_table, &io->k_table};
+    const posenc_positions *const pos[2] = {&io->q_pos, &io->k_pos};
+    int                           n      = 0;
+    for (int i = 0; i < 2; i++)
+        if (from[i]->data) {
+            side *s  = &sides[n++];
+            s->side  = (posenc_side)i;
+            s->from  = from[i];
+            s->to    = to[i];
+            s->table = table[i]->data ? table[i] : NULL;
+            s->given = pos[i];
+            s->names = names_of[i];
+        }
+    return n;
+}
+
+static posenc_status check_side(const posenc_plan *plan, side *s, int has_outputs, posenc_error *err)
+{
+    posenc_status status = check_rows(plan, s->from, has_outputs ? s->to : NULL,
+                                      s->side == POSENC_QUERIES ? plan->dims.H : plan->dims.G, s->names, err);
+    if (!status && s->table)
+        status = check_table(plan, s->side, s->table, s->from, s->names[3], err);
+    if (status || (s->table && has_outputs))
+        return status;
+    s->pos = plain_positions(s->given);
+    return pe_rotary_positions(plan, &s->pos, s->names[2], s->from->shape[0], s->from->shape[2], err);
+}
+
+static posenc_status check_io(const posenc_plan *plan, const posenc_rotate_io *io, side sides[], int count,
+                              int has_outputs, posenc_error *err)
 {
     posenc_status status = check_start(plan, "rotate", err);
-    *length              = 0;
-    io->q_pos            = plain_positions(&io->q_pos);
-    io->k_pos            = plain_positions(&io->k_pos);
     if (!status && io->direction != 1 && io->direction != -1)
         status = pe_fail(err, POSENC_ARGUMENT, "rotate: direction is %d; it must be 1 or -1", io->direction);
-    if (!status && io->q.data)
-        status = check_rows(plan, &io->q, has_outputs ? &io->to_q : NULL, plan->dims.H, q_names, err);
-    if (!status && io->q.data)
-        status = pe_rotary_positions(plan, &io->q_pos, "rotate: q_pos", io->q.shape[0], io->q.shape[2], err);
-    if (!status && io->k.data)
-        status = check_rows(plan, &io->k, has_outputs ? &io->to_k : NULL, plan->dims.G, k_names, err);
-    if (!status && io->k.data)
-        status = pe_rotary_positions(plan, &io->k_pos, "rotate: k_pos", io->k.shape[0], io->k.shape[2], err);
-    if (status)
-        return status;
-    if (io->q.data)
-        *length = pe_rotary_length(*length, &io->q_pos, io->q.shape[2]);
-    if (io->k.data)
-        *length = pe_rotary_length(*length, &io->k_pos, io->k.shape[2]);
-    return POSENC_OK;
+    for (int i = 0; !status && i < count; i++)
+        status = check_side(plan, &sides[i], has_outputs, err);
+    return status;
+}
+
+static double length_of(const side sides[], int count)
+{
+    double length = 0;
+    for (int i = 0; i < count; i++)
+        length = pe_rotary_length(length, &sides[i].pos, sides[i].from->shape[2]);
+    return length;
 }
 
 /* Parameters, workspace, and the rotation made of them. */
@@ -174,39 +304,141 @@ static posenc_status open_run(const posenc_plan *plan, const posenc_tensor *para
     return pe_run_turn_check(turn, plan, who, err);
 }
 
-static void turn_side(const posenc_plan *plan, const pe_turn *turn, const posenc_tensor *from,
-                      const posenc_tensor *to, const posenc_positions *pos, double sign, pe_arena arena)
+/* x are the rows to turn: those of the side, or their cotangents. */
+static void turn_side(const posenc_plan *plan, const pe_turn *turn, const side *s, const posenc_tensor *from,
+                      const posenc_tensor *to, double sign, pe_arena arena)
 {
-    job j = {.plan = plan, .turn = turn, .from = *from, .to = *to, .pos = *pos, .sign = sign};
-    if (!from->data)
-        return;
+    job j; /* field by field: what a small run does not need would cost it more to zero than to turn */
+    j.plan      = plan;
+    j.turn      = turn;
+    j.given     = s->table;
+    j.pos       = &s->pos;
+    j.climbs    = 0;
+    j.x.from    = from;
+    j.x.to      = to;
+    j.x.sign    = sign;
+    j.is_direct = pe_turn_stores(turn, from->dtype, to->dtype);
+    j.blocks    = (from->shape[2] + BLOCK - 1) / BLOCK;
+    j.threads =
+        pe_element_count(from) * (int64_t)posenc_dtype_size(from->dtype) < TOO_FEW ? 1 : plan->threads;
     lay_out(&j, &arena);
-    j.blocks = (from->shape[2] + BLOCK - 1) / BLOCK;
-    pe_parallel_for(from->shape[0] * j.blocks, plan->threads, turn_block, &j);
+    pe_turn_aim(&j.x, turn);
+    if (!s->table && from->dtype != POSENC_F64)
+        prepare_ladder(&j, from->shape[2], &arena);
+    pe_parallel_for(from->shape[0] * j.blocks, j.threads, turn_block, &j);
 }
 
 /* ---- runs ---- */
 
-posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *caller, void *workspace,
+static int have_tables(const side sides[], int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!sides[i].table)
+            return 0;
+    return 1;
+}
+
+/* The rotation of a run; where tables say all about angles the plan's own, whose pairs are those of every run. */
+static posenc_status open_rotation(const posenc_plan *plan, const posenc_rotate_io *io, const side sides[],
+                                   int count, pe_run_turn *turn, void *workspace, pe_arena *arena,
+                                   posenc_error *err)
+{
+    pe_numbers numbers;
+    if (!have_tables(sides, count))
+        return open_run(plan, io->params, NULL, length_of(sides, count), "rotate", &numbers, turn, workspace,
+                        arena, err);
+    turn->queries = &plan->turn;
+    turn->keys    = &plan->turn_keys;
+    *arena        = (pe_arena){workspace, 0};
+    return pe_check_workspace(workspace, "rotate", err);
+}
+
+posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io, void *workspace,
                             posenc_error *err)
 {
     pe_arena    arena;
-    pe_numbers  numbers;
     pe_run_turn turn;
-    double      length;
-    if (!plan || !caller || (!caller->q.data && !caller->k.data))
+    side        sides[2];
+    if (!plan || !io || (!io->q.data && !io->k.data))
         return pe_fail(err, POSENC_ARGUMENT,
                        "rotate: plan and io must not be NULL, and q or k must have data");
-    posenc_rotate_io io     = *caller;
-    posenc_status    status = check_io(plan, &io, 1, &length, err);
+    const int     count  = find_sides(io, sides);
+    posenc_status status = check_io(plan, io, sides, count, 1, err);
     if (!status)
-        status = open_run(plan, io.params, NULL, length, "rotate", &numbers, &turn, workspace, &arena, err);
+        status = open_rotation(plan, io, sides, count, &turn, workspace, &arena, err);
     if (status)
         return status;
-    turn_side(plan, turn.queries, &io.q, &io.to_q, &io.q_pos, io.direction, arena);
-    turn_side(plan, turn.keys, &io.k, &io.to_k, &io.k_pos, io.direction, arena);
+    for (int i = 0; i < count; i++)
+        turn_side(plan, sides[i].side == POSENC_QUERIES ? turn.queries : turn.keys, &sides[i], sides[i].from,
+                  sides[i].to, io->direction, arena);
     return pe_done(err);
 }
+
+/* ---- tables ---- */
+
+int64_t posenc_rotary_width(const posenc_plan *plan, posenc_side of)
+{
+    return plan ? pe_turn_width(of == POSENC_KEYS ? &plan->turn_keys : &plan->turn) : 0;
+}
+
+typedef struct table_job {
+    job                  j;
+    const posenc_tensor *table;
+    int                  stream;
+} table_job;
+
+enum { ROWS = 1024 }; /* of a table that one task makes */
+
+static void fill_rows(void *context, int64_t index, int thread)
+{
+    const table_job     *t = context;
+    const posenc_tensor *x = t->table;
+    const int64_t        b = index / t->j.blocks, s = index % t->j.blocks * ROWS, left = x->shape[1] - s;
+    make_rows(&t->j, t->j.turn, pe_row(x, b, s, 0), x->stride[1], b, s, left < ROWS ? left : ROWS, thread, t->stream);
+}
+
+static void make_table(const posenc_plan *plan, const pe_turn *turn, const posenc_positions *pos,
+                       const posenc_tensor *table, pe_arena arena)
+{
+    const int64_t rows  = table->shape[0] * table->shape[1],
+                  bytes = rows * table->shape[2] * (int64_t)sizeof(float);
+    table_job t         = {.j = {.plan = plan, .turn = turn, .pos = pos}, .table = table};
+    t.stream            = pe_turn_streams(table, bytes, turn->M);
+    t.j.blocks          = (table->shape[1] + ROWS - 1) / ROWS;
+    prepare_ladder(&t.j, rows, &arena);
+    pe_parallel_for(table->shape[0] * t.j.blocks, bytes < TOO_FEW ? 1 : plan->threads, fill_rows, &t);
+}
+
+posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const posenc_tensor *params,
+                                  const posenc_positions *caller, posenc_tensor *table, void *workspace,
+                                  posenc_error *err)
+{
+    pe_arena    arena;
+    pe_numbers  numbers;
+    pe_run_turn run;
+    if (!plan || !caller || !table)
+        return pe_fail(err, POSENC_ARGUMENT, "table: plan, pos and table must not be NULL");
+    const int64_t    shape[3] = {-1, -1, posenc_rotary_width(plan, of)};
+    posenc_positions pos      = plain_positions(caller);
+    posenc_status    status   = check_start(plan, "table", err);
+    if (!status)
+        status = check_heads(plan, "table", err);
+    if (!status)
+        status = pe_check_output(table, "table: table", 3, shape, err);
+    if (!status && (table->dtype != POSENC_F32 || table->stride[2] != 1))
+        status = pe_fail(err, POSENC_DTYPE, "table: table must be F32 with stride 1 on the last axis");
+    if (!status)
+        status = pe_rotary_positions(plan, &pos, "table: pos", table->shape[0], table->shape[1], err);
+    if (!status)
+        status = open_run(plan, params, NULL, pe_rotary_length(0, &pos, table->shape[1]), "table", &numbers,
+                          &run, workspace, &arena, err);
+    if (status)
+        return status;
+    make_table(plan, of == POSENC_KEYS ? run.keys : run.queries, &pos, table, arena);
+    return pe_done(err);
+}
+
+/* ---- backward ---- */
 
 static posenc_status check_cotangents(const posenc_plan *plan, const posenc_rotate_io *io,
                                       const posenc_rotate_grad *grad, posenc_error *err)
@@ -229,32 +461,37 @@ static posenc_status check_cotangents(const posenc_plan *plan, const posenc_rota
     return status;
 }
 
-posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotate_io *caller,
+posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotate_io *io,
                                      const posenc_rotate_grad *grad, void *workspace, posenc_error *err)
 {
     pe_arena    arena;
     pe_numbers  numbers;
     pe_run_turn turn;
-    double      length;
-    if (!plan || !caller || !grad || (!caller->q.data && !caller->k.data))
+    side        sides[2];
+    if (!plan || !io || !grad || (!io->q.data && !io->k.data))
         return pe_fail(err, POSENC_ARGUMENT,
                        "rotate: plan, io and grad must not be NULL, and q or k must have data");
-    posenc_rotate_io io     = *caller;
-    posenc_status    status = check_io(plan, &io, 0, &length, err);
+    const int     count  = find_sides(io, sides);
+    posenc_status status = check_io(plan, io, sides, count, 0, err);
     if (!status)
-        status = check_cotangents(plan, &io, grad, err);
+        status = check_cotangents(plan, io, grad, err);
+    const double length = status ? 0 : length_of(sides, count);
     if (!status)
-        status = open_run(plan, io.params, grad->dparams, length, "rotate", &numbers, &turn, workspace,
+        status = open_run(plan, io->params, grad->dparams, length, "rotate", &numbers, &turn, workspace,
                           &arena, err);
     if (status)
         return status;
-    const pe_turned_side sides[2] = {{&io.q, &grad->dq, &io.q_pos, turn.queries},
-                                     {&io.k, &grad->dk, &io.k_pos, turn.keys}};
-    if (io.q.data && grad->dq.data)
-        turn_side(plan, turn.queries, &grad->dto_q, &grad->dq, &io.q_pos, -io.direction, arena);
-    if (io.k.data && grad->dk.data)
-        turn_side(plan, turn.keys, &grad->dto_k, &grad->dk, &io.k_pos, -io.direction, arena);
-    pe_rotary_slopes(plan, &numbers, length, io.direction, sides, &arena);
+    const posenc_tensor none    = {0};
+    pe_turned_side      back[2] = {{.x = &none}, {.x = &none}};
+    for (int i = 0; i < count; i++) {
+        const int            is_q = sides[i].side == POSENC_QUERIES;
+        const posenc_tensor *dto = is_q ? &grad->dto_q : &grad->dto_k, *dx = is_q ? &grad->dq : &grad->dk;
+        back[sides[i].side] =
+            (pe_turned_side){sides[i].from, dx, &sides[i].pos, is_q ? turn.queries : turn.keys};
+        if (dx->data)
+            turn_side(plan, back[sides[i].side].turn, &sides[i], dto, dx, -io->direction, arena);
+    }
+    pe_rotary_slopes(plan, &numbers, length, io->direction, back, &arena);
     pe_numbers_add(&numbers, plan, grad->dparams);
     return pe_done(err);
 }

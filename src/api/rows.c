@@ -80,6 +80,8 @@ static pe_rows_run make_run(const posenc_plan *plan)
     r.locate                = part->room->locate;
     r.rows                  = part->room->rows;
     r.rows_back             = part->room->rows_back;
+    r.waves                 = part->room->waves;
+    r.kernels               = plan->kernels;
     r.sequence              = part->room->sequence;
     r.threads               = plan->threads;
     r.kernels               = plan->kernels;

@@ -18,6 +18,13 @@ typedef struct pe_waves {
     double        blank; /* NAN: none */
 } pe_waves;
 
+/* Where waves go in a row: sine k in channel sine + k*step, cosine k in channel cosine + k*step, as far as the row is wide; step 1,
+   or 2: pairs, the sine first. Every channel is one of them. */
+typedef struct pe_wave_form {
+    int64_t sine, cosine, step;
+    double  blank; /* position of a zero row, NAN: none */
+} pe_wave_form;
+
 /* base^(-k/N). The first frequency is 1 whatever N is: a denominator of 0 leaves that one, and 0 for all others. */
 double pe_wave_frequency(double base, double k, double N);
 

@@ -23,6 +23,7 @@
 #include "base/random.h"
 #include "base/settings.h"
 #include "base/status.h"
+#include "base/waves.h"
 #include "engine/sequence.h"
 #include "engine/turn.h"
 
@@ -85,6 +86,9 @@ typedef struct pe_encoding {
     /* Cotangents of n rows to parameters, adding. NULL where nothing is learned. */
     void (*rows_back)(const pe_problem *p, const double *const par[], const double pos[], int64_t n,
                       const double dout[], double *const dpar[]);
+    /* The same rows, where they are plain waves that the machine makes faster: their frequencies to w, room for one per
+       channel, and where they go. Returns how many; 0: with these settings rows are other than that. NULL: never. */
+    int64_t (*waves)(const pe_problem *p, double w[], pe_wave_form *form);
     /* In place of rows and rows_back: a table made once per run. Positions must be whole, below sequence.rows, which
        accept sees to. */
     pe_sequence sequence;

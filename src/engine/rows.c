@@ -103,9 +103,94 @@ static void forward_block(void *context, int64_t index, int thread)
     }
 }
 
+/* ---- waves: rows of a range, without an x, made by a ladder ---- */
+
+enum {
+    WAVE_ROWS = 1024,    /* of one task */
+    TOO_FEW   = 1 << 19, /* bytes: made before a second thread is awake */
+    BEYOND    = 32 << 20 /* bytes: more than the last cache holds */
+};
+
+typedef struct wave_job {
+    const pe_rows_run *r;
+    pe_ladder          ladder;
+    pe_rung           *rungs; /* [threads] */
+    pe_wave_form       form;
+    double             start; /* position of row 0 */
+    int64_t            blocks;
+    int                stream;
+} wave_job;
+
+static int is_waves(const pe_rows_run *r)
+{
+    const posenc_positions *p = &r->pos;
+    return r->waves && !r->x.data && !r->locate && !p->array.data && (p->step == 0 || p->step == 1) &&
+           r->y.dtype == POSENC_F32 && r->y.stride[2] == 1 && r->B * r->L >= PE_LADDER_ROWS &&
+           pe_ladder_reaches(p->start + r->first) && pe_ladder_reaches(p->start + r->first + (double)r->L);
+}
+
+/* Whole lines of a cache for rows and for both halves of each? */
+static int is_in_lines(const posenc_tensor *y, int64_t M)
+{
+    return (uintptr_t)y->data % 64 == 0 &&
+           (y->stride[0] | y->stride[1] | M) * (int64_t)sizeof(float) % 64 == 0;
+}
+
+static void fill_waves(void *context, int64_t index, int thread)
+{
+    const wave_job    *j = context;
+    const pe_rows_run *r = j->r;
+    const int64_t      b = index / j->blocks, s = index % j->blocks * WAVE_ROWS, left = r->L - s;
+    const double       p = j->start + (double)s, blank = j->form.blank - p;
+    const pe_wave_rows rows = {.to     = pe_row(&r->y, b, s, 0),
+                               .stride = r->y.stride[1],
+                               .rows   = left < WAVE_ROWS ? left : WAVE_ROWS,
+                               .width  = r->width,
+                               .sine   = j->form.sine,
+                               .cosine = j->form.cosine,
+                               .step   = j->form.step,
+                               .stream = j->stream};
+    pe_ladder_rows(&j->ladder, &j->rungs[thread], rows, p);
+    if (blank >= 0 && blank < (double)rows.rows && blank == floor(blank))
+        memset(rows.to + (int64_t)blank * rows.stride, 0, (size_t)r->width * sizeof *rows.to);
+}
+
+/* Lays out, and makes all rows if there is memory and the room has waves; did it? */
+static int make_waves(const pe_rows_run *r, pe_arena *arena)
+{
+    wave_job j = {.r = r, .start = r->pos.start + r->first, .blocks = (r->L + WAVE_ROWS - 1) / WAVE_ROWS};
+    double  *w = pe_take_doubles(arena, r->width);
+    pe_frequency *k     = pe_take(arena, (size_t)r->width * sizeof *k);
+    const size_t  used  = arena->used;
+    const int64_t M     = arena->memory ? r->waves(r->part.p, w, &j.form) : r->width;
+    const int64_t bytes = r->B * r->L * r->width * (int64_t)sizeof(float);
+    if (M == 0)
+        return 0;
+    j.ladder = pe_ladder_lay_out(M, arena);
+    j.rungs  = pe_take(arena, (size_t)r->threads * sizeof *j.rungs);
+    for (int i = 0; i < r->threads; i++) {
+        const pe_rung rung = pe_rung_lay_out(M, arena);
+        if (arena->memory)
+            j.rungs[i] = rung;
+    }
+    if (!arena->memory)
+        return 0;
+    for (int64_t m = 0; m < M; m++)
+        k[m] = pe_frequency_of(w[m]);
+    pe_ladder_make(&j.ladder, k, 1, 1, r->kernels);
+    j.stream = bytes > BEYOND && is_in_lines(&r->y, M);
+    pe_parallel_for(r->B * j.blocks, bytes < TOO_FEW ? 1 : r->threads, fill_waves, &j);
+    arena->used = used;
+    return 1;
+}
+
 void pe_rows_forward(const pe_rows_run *r, pe_arena *arena)
 {
-    job j = lay_out(r, arena, 0);
+    pe_arena waves = *arena, blocks = *arena;
+    if (r->waves && (!arena->memory || is_waves(r)) && make_waves(r, &waves))
+        return;
+    job j       = lay_out(r, &blocks, 0);
+    arena->used = waves.used > blocks.used ? waves.used : blocks.used;
     if (!arena->memory)
         return;
     if (has_sequence(r))

@@ -3,9 +3,11 @@
 #include "engine/turn.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/half.h"
+#include "base/tensor.h"
 
 /* ---- geometry ---- */
 
@@ -87,6 +89,16 @@ static int64_t per_pair(const pe_turn *turn)
     return turn->is_matrix ? turn->axes : 1;
 }
 
+static int64_t find_spoilt(const pe_turn *turn)
+{
+    const int64_t per = per_pair(turn);
+    for (int64_t i = 0; i < turn->heads * turn->M * per; i++)
+        if (!(fabs(turn->w[i]) <=
+              0x1p20)) /* times a position of 2^31 its quarter turns are counted exactly */
+            return i / per % turn->M;
+    return -1;
+}
+
 void pe_turn_finish(pe_turn *turn)
 {
     const int64_t n = turn->heads * turn->M * per_pair(turn);
@@ -94,6 +106,7 @@ void pe_turn_finish(pe_turn *turn)
         turn->k[i] = pe_frequency_of(turn->w[i]);
     if (turn->layout != turn->layout_out)
         find_moves(turn);
+    turn->spoilt = find_spoilt(turn);
 }
 
 pe_turn pe_turn_for_keys(const pe_turn *turn)
@@ -118,12 +131,7 @@ const pe_turn *pe_turn_of_head(pe_turn *own, const pe_turn *turn, int64_t h)
 
 int64_t pe_turn_spoilt(const pe_turn *turn)
 {
-    const int64_t per = per_pair(turn);
-    for (int64_t i = 0; i < turn->heads * turn->M * per; i++)
-        if (!(fabs(turn->w[i]) <=
-              0x1p20)) /* times a position of 2^31 its quarter turns are counted exactly */
-            return i / per % turn->M;
-    return -1;
+    return turn->spoilt;
 }
 
 void pe_turn_place(const pe_turn *turn, const posenc_positions *pos, int64_t b, int64_t s,
@@ -316,20 +324,78 @@ static void fill_block(float *to, const pe_turn *turn, int i, const double at[],
     }
 }
 
+static void fill_row(float *row, const pe_turn *turn, const double at[], const pe_kernels *kernels)
+{
+    running walk;
+    for (int i = 0; i < turn->blocks; i++)
+        fill_block(row + 2 * turn->start[i], turn, i, at, &walk, kernels);
+}
+
+int pe_turn_climbs(const pe_turn *turn, const posenc_positions *pos)
+{
+    return turn->angles == PE_EXACT && !turn->is_matrix && !turn->growth && turn->blocks == 1 &&
+           (turn->table_type == PE_AS_F64 || turn->table_type == PE_AS_F32) &&
+           (turn->axes == 1 || !pos->array.data);
+}
+
+void pe_turn_ladder(pe_ladder *ladder, const pe_turn *turn, const pe_kernels *kernels)
+{
+    pe_ladder_make(ladder, turn->k, turn->magnitude, turn->sense, kernels);
+}
+
+/* How many of n elements from s on stand at whole positions one after another. */
+static int64_t run_of(const posenc_positions *pos, int64_t b, int64_t s, int64_t n)
+{
+    const double p   = pe_position(pos, b, s);
+    int64_t      run = 0;
+    if (!pos->array.data && (pos->step == 0 || pos->step == 1))
+        return pe_ladder_reaches(p) && pe_ladder_reaches(p + (double)(n - 1)) ? n : 0;
+    while (run < n && pe_position(pos, b, s + run) == p + (double)run && pe_ladder_reaches(p + (double)run))
+        run++;
+    return run;
+}
+
+/* Cosines and sines alone; returns how many rows. */
+static int64_t fill_some(float *table, int64_t stride, const pe_turn *turn, const posenc_positions *pos,
+                         int64_t b, int64_t s, int64_t n, const pe_ladder *ladder, pe_rung *rung, int stream,
+                         const pe_kernels *kernels)
+{
+    const int64_t run             = ladder ? run_of(pos, b, s, n) : 0;
+    double        at[PE_MAX_AXES] = {0};
+    if (run > 0) {
+        const pe_wave_rows to = {.to     = table,
+                                 .stride = stride,
+                                 .rows   = run,
+                                 .width  = 2 * turn->M,
+                                 .sine   = turn->M,
+                                 .step   = 1,
+                                 .stream = stream};
+        pe_ladder_rows(ladder, rung, to, pe_position(pos, b, s));
+        return run;
+    }
+    pe_turn_place(turn, pos, b, s, at);
+    fill_row(table, turn, at, kernels);
+    return 1;
+}
+
+void pe_turn_fill(float *table, int64_t stride, const pe_turn *turn, const posenc_positions *pos, int64_t b,
+                  int64_t s0, int64_t n, const pe_ladder *ladder, pe_rung *rung, int stream,
+                  const pe_kernels *kernels)
+{
+    for (int64_t s = 0; s < n;)
+        s +=
+            fill_some(table + s * stride, stride, turn, pos, b, s0 + s, n - s, ladder, rung, stream, kernels);
+    for (int64_t s = 0; turn->temperature != PE_NO_TEMPERATURE && s < n; s++) {
+        double at[PE_MAX_AXES] = {0};
+        pe_turn_place(turn, pos, b, s0 + s, at);
+        table[s * stride + 2 * turn->M] = (float)pe_turn_temperature(turn, at);
+    }
+}
+
 void pe_turn_table(float *table, const pe_turn *turn, const posenc_positions *pos, int64_t b, int64_t s0,
                    int64_t n, const pe_kernels *kernels)
 {
-    const int64_t width = pe_turn_width(turn);
-    for (int64_t s = 0; s < n; s++) {
-        double  at[PE_MAX_AXES];
-        float  *row = table + s * width;
-        running walk;
-        pe_turn_place(turn, pos, b, s0 + s, at);
-        for (int i = 0; i < turn->blocks; i++)
-            fill_block(row + 2 * turn->start[i], turn, i, at, &walk, kernels);
-        if (width > 2 * turn->M)
-            row[2 * turn->M] = (float)pe_turn_temperature(turn, at);
-    }
+    pe_turn_fill(table, pe_turn_width(turn), turn, pos, b, s0, n, NULL, NULL, 0, kernels);
 }
 
 /* Along the cycles: to the layout of the result, or back. */
@@ -376,19 +442,121 @@ void pe_turn_row(double *x, int64_t width, const pe_turn *turn, const double at[
 void pe_turn_rows(float *x, int64_t stride, int64_t width, const pe_turn *turn, const float *table, int64_t R,
                   float sign, const pe_kernels *kernels)
 {
-    pe_rotate_fn *rotate = turn->layout == PE_HALF ? kernels->rotate_half : kernels->rotate_interleaved;
-    const int64_t row    = pe_turn_width(turn);
-    const int     moves  = turn->layout != turn->layout_out;
+    const int64_t row   = pe_turn_width(turn);
+    const int     moves = turn->layout != turn->layout_out;
     for (int64_t r = 0; moves && sign < 0 && r < R; r++)
         move_floats(x + r * stride + turn->first, turn, 1);
-    for (int i = 0; i < turn->blocks; i++)
-        rotate(x + turn->first + 2 * turn->start[i], stride, table + 2 * turn->start[i], row, R,
-               turn->start[i + 1] - turn->start[i], sign);
+    pe_rotation rotation = {
+        .to_token = stride, .from_token = stride, .table_stride = row, .tokens = R, .heads = 1, .sign = sign};
+    for (int i = 0; i < turn->blocks; i++) {
+        rotation.to    = x + turn->first + 2 * turn->start[i];
+        rotation.from  = rotation.to;
+        rotation.table = table + 2 * turn->start[i];
+        rotation.M     = turn->start[i + 1] - turn->start[i];
+        kernels->rotate[PE_STORED_F32][turn->layout](&rotation);
+    }
     for (int64_t r = 0; moves && sign > 0 && r < R; r++)
         move_floats(x + r * stride + turn->first, turn, 0);
     for (int64_t r = 0; turn->temperature != PE_NO_TEMPERATURE && r < R; r++)
         for (int64_t d = 0; d < width; d++)
             x[r * stride + d] *= table[r * row + 2 * turn->M];
+}
+
+/* ---- rows where they lie ---- */
+
+enum {
+    FAR    = 1 << 20, /* bytes: what the second cache of a core holds */
+    BEYOND = 32 << 20 /* what the last cache holds */
+};
+
+int pe_turn_stores(const pe_turn *turn, posenc_dtype from, posenc_dtype to)
+{
+    return from == to && (from == POSENC_F32 || from == POSENC_F16 || from == POSENC_BF16) &&
+           turn->layout == turn->layout_out && turn->temperature == PE_NO_TEMPERATURE && turn->heads == 1;
+}
+
+/* Are all addresses of the result, of every block and of both of its halves, whole lines of a cache? */
+static int is_in_lines(const posenc_tensor *x, const pe_turn *turn)
+{
+    int64_t all = turn->first;
+    for (int a = 0; a < 3; a++)
+        all |= x->stride[a];
+    for (int i = 1; i <= turn->blocks; i++)
+        all |= turn->start[i];
+    return (uintptr_t)x->data % 64 == 0 && all * (int64_t)posenc_dtype_size(x->dtype) % 64 == 0;
+}
+
+void pe_turn_aim(pe_turned *x, const pe_turn *turn)
+{
+    const int64_t bytes = pe_element_count(x->from) * (int64_t)posenc_dtype_size(x->from->dtype);
+    x->far              = bytes > FAR;
+    x->stream           = bytes > BEYOND && x->to->data != x->from->data && is_in_lines(x->to, turn);
+}
+
+int pe_turn_streams(const posenc_tensor *table, int64_t bytes, int64_t M)
+{
+    const int64_t all = table->stride[0] | table->stride[1] | M;
+    return bytes > BEYOND && (uintptr_t)table->data % 64 == 0 && all * (int64_t)sizeof(float) % 64 == 0;
+}
+
+/* Channels outside the rotated block of a result that lies elsewhere. */
+static void pass_on(const pe_turned *x, const pe_turn *turn, int64_t b, int64_t s0, int64_t n)
+{
+    const size_t size = posenc_dtype_size(x->from->dtype), first = (size_t)turn->first * size,
+                 end = (size_t)(turn->first + 2 * turn->M) * size, width = (size_t)x->from->shape[3] * size;
+    for (int64_t s = s0; s < s0 + n; s++)
+        for (int64_t h = 0; h < x->from->shape[1]; h++) {
+            char       *to   = pe_row(x->to, b, h, s);
+            const char *from = pe_row(x->from, b, h, s);
+            memcpy(to, from, first);
+            memcpy(to + end, from + end, width - end);
+        }
+}
+
+/* Heads first where they lie closer together than tokens. */
+static void rotate_in_order(pe_rotation *r, pe_rotate_fn *rotate, size_t size)
+{
+    const int64_t heads = r->heads;
+    if (heads == 1 || llabs(r->from_head) <= llabs(r->from_token)) {
+        rotate(r);
+        return;
+    }
+    r->heads = 1;
+    for (int64_t h = 0; h < heads; h++) {
+        rotate(r);
+        r->to   = (char *)r->to + r->to_head * (int64_t)size;
+        r->from = (const char *)r->from + r->from_head * (int64_t)size;
+    }
+}
+
+void pe_turn_heads(const pe_turned *x, const pe_turn *turn, int64_t b, int64_t s0, int64_t n,
+                   const float *table, int64_t stride, const pe_kernels *kernels)
+{
+    static const pe_stored stored[] = {
+        [POSENC_F32] = PE_STORED_F32, [POSENC_F16] = PE_STORED_F16, [POSENC_BF16] = PE_STORED_BF16};
+    const size_t size = posenc_dtype_size(x->from->dtype);
+    char        *to   = pe_row(x->to, b, 0, s0);
+    const char  *from = pe_row(x->from, b, 0, s0);
+    for (int i = 0; i < turn->blocks; i++) {
+        const size_t offset = (size_t)(turn->first + 2 * turn->start[i]) * size;
+        pe_rotation  r      = {.to           = to + offset,
+                               .from         = from + offset,
+                               .to_token     = x->to->stride[2],
+                               .to_head      = x->to->stride[1],
+                               .from_token   = x->from->stride[2],
+                               .from_head    = x->from->stride[1],
+                               .table        = table + 2 * turn->start[i],
+                               .table_stride = stride,
+                               .tokens       = n,
+                               .heads        = x->from->shape[1],
+                               .M            = turn->start[i + 1] - turn->start[i],
+                               .sign         = (float)x->sign,
+                               .far          = x->far,
+                               .stream       = x->stream};
+        rotate_in_order(&r, kernels->rotate[stored[x->from->dtype]][turn->layout], size);
+    }
+    if (x->to->data != x->from->data && 2 * turn->M < x->from->shape[3])
+        pass_on(x, turn, b, s0, n);
 }
 
 /* ---- from one rotation to another, and gradients ---- */

@@ -18,6 +18,7 @@
 #include "base/positions.h"
 #include "base/workspace.h"
 #include "engine/axes.h"
+#include "engine/ladder.h"
 #include "engine/terms.h"
 #include "kernels/kernels.h"
 
@@ -65,6 +66,7 @@ typedef struct pe_turn {
     double *growth;              /* [M] */
     double  center, growth_sign; /* +1 queries, -1 keys */
 
+    int64_t  spoilt;       /* filled by pe_turn_finish: pe_turn_spoilt */
     int32_t *moves, *from; /* filled by pe_turn_finish where the layouts differ: cycles, each behind
                                                  its length, ended by 0; and room to find them */
 } pe_turn;
@@ -104,12 +106,38 @@ int64_t pe_turn_width(const pe_turn *turn);
 void pe_turn_table(float *table, const pe_turn *turn, const posenc_positions *pos, int64_t b, int64_t s0,
                    int64_t n, const pe_kernels *kernels);
 
+/* The same rows, `stride` floats apart, the sooner where there are many at whole positions: with a ladder (NULL: without)
+   for turns and positions that it can climb to. `stream`: see pe_wave_rows. */
+void pe_turn_fill(float *table, int64_t stride, const pe_turn *turn, const posenc_positions *pos, int64_t b,
+                  int64_t s0, int64_t n, const pe_ladder *ladder, pe_rung *rung, int stream,
+                  const pe_kernels *kernels);
+/* May a ladder serve these positions? */
+int  pe_turn_climbs(const pe_turn *turn, const posenc_positions *pos);
+void pe_turn_ladder(pe_ladder *ladder, const pe_turn *turn, const pe_kernels *kernels);
+
 /* One row of `width` doubles in place; sign +1, or -1: back, the transpose of forward. */
 void pe_turn_row(double *x, int64_t width, const pe_turn *turn, const double at[], double sign);
 
 /* R rows of floats in place, with table rows of the same elements. */
 void pe_turn_rows(float *x, int64_t stride, int64_t width, const pe_turn *turn, const float *table, int64_t R,
                   float sign, const pe_kernels *kernels);
+
+/* Heads of n tokens turned from where they lie to where they shall be, in their own type of storage. */
+typedef struct pe_turned {
+    const posenc_tensor *from, *to; /* [B,H,L,D] of one of the types pe_turn_stores, `to` of the same */
+    double               sign;
+    int                  far, stream;
+} pe_turned;
+
+/* Can the kernels turn rows of these types where they lie? Else they go through floats: pe_turn_rows. */
+int pe_turn_stores(const pe_turn *turn, posenc_dtype from, posenc_dtype to);
+/* What `far` and `stream` shall be. */
+void pe_turn_aim(pe_turned *x, const pe_turn *turn);
+/* Is a table of that many bytes, whose blocks of M floats follow each other, better kept out of the caches? */
+int pe_turn_streams(const posenc_tensor *table, int64_t bytes, int64_t M);
+/* Tokens s0 .. s0+n-1 of item b, by table rows `stride` apart. */
+void pe_turn_heads(const pe_turned *x, const pe_turn *turn, int64_t b, int64_t s0, int64_t n,
+                   const float *table, int64_t stride, const pe_kernels *kernels);
 
 /* A row that `from` turned at one place, as `to` would have turned it at another: the angle between is exact, the
    magnitude is their ratio. y [width] is written, channels outside the block as they are in x. */

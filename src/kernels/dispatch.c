@@ -14,6 +14,8 @@ extern const pe_kernels pe_kernels_plain;
 #ifdef POSENC_X86
 extern const pe_kernels pe_kernels_avx2, pe_kernels_avx512;
 
+/* F16C is older than AVX2 (Ivy Bridge, Piledriver) and part of every processor that has it; compilers differ in whether they
+   can be asked for it. */
 static int has_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");

@@ -4,6 +4,7 @@
 #define PE_ISA     "avx2"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "base/quarter.h"
 #include "kernels/kernels.h"
@@ -15,4 +16,5 @@
 #include "kernels/rotate.inc"
 #include "kernels/cosines.inc"
 #include "kernels/layers.inc"
+#include "kernels/waves.inc"
 #include "kernels/table.inc"

@@ -120,19 +120,34 @@ typedef void pe_dot_rows_fn(float *out, const float *x, int64_t x_stride, const 
                             int64_t R, int64_t columns);
 
 /*
- * rotate_half, rotate_interleaved: turn pairs of channels by their position's angles, in place
+ * rotate: turn pairs of channels by their position's angles, all heads of some tokens
  *
- * Formula  y_a = x_a * c - s * x_b * n       c = cos(r,m), n = sin(r,m), s = sign
+ * Formula  y_a = x_a * c - s * x_b * n       c = cos(t,m), n = sin(t,m), s = sign
  *          y_b = x_b * c + s * x_a * n
  *          half-split a = m, b = m + M; interleaved a = 2m, b = 2m + 1
  *          sign +1 turns forward; -1 turns back, which is also the gradient
- * Shapes   x [R, 2M], row r at x + r*x_stride; table [R, 2M]: M cosines, then M sines (magnitude included)
- * Error    |y - exact| <= 2^-22 * hypot(x_a, x_b) per element, for the table as given
+ * Shapes   x [tokens, heads, 2M] at `from`, y the same at `to`, strides in elements; `to` may be `from`;
+ *          table [tokens, 2M] in float: M cosines, then M sines (magnitude included); nothing else is read
+ * Error    in float |y - exact| <= 2^-22 * hypot(x_a, x_b) per element, for the table as given; f16 and bf16 are turned in float
+ *          and rounded once
  * Special  NaN and infinity in x spread to their own pair only
+ * Speed    that of x = -x in place: memory. M = 16, 32, 40, 48, 64 and 128 are constants of loops of their own
  * Source   Su et al. 2021, arXiv:2104.09864, eq. 34 (interleaved); half-split: GPT-NeoX
  */
-typedef void pe_rotate_fn(float *x, int64_t x_stride, const float *table, int64_t t_stride, int64_t R,
-                          int64_t M, float sign);
+typedef struct pe_rotation {
+    void        *to;
+    const void  *from;
+    int64_t      to_token, to_head, from_token, from_head;
+    const float *table;
+    int64_t      table_stride, tokens, heads, M;
+    float        sign;
+    int          far; /* x is larger than the caches of a core: rows are asked for ahead of their turn */
+    int stream; /* y passes by the caches (with `far`): to, its strides and M are whole multiples of 64 bytes */
+} pe_rotation;
+
+typedef void pe_rotate_fn(const pe_rotation *rotation);
+
+typedef enum pe_stored { PE_STORED_F32, PE_STORED_F16, PE_STORED_BF16, PE_STORED } pe_stored;
 
 /*
  * cosines: of exact angles, in double
@@ -182,6 +197,36 @@ typedef void pe_gelu_back_fn(float *active, float *dh, float *dbias, const float
  * Special  a NaN or an infinity makes the sum a NaN
  */
 typedef void pe_softmax_row_fn(float *x, float *largest, float *sum, int64_t n);
+/*
+ * add_angles: the sum of two rows of angles, in double
+ *
+ * Formula  C = a_c * b_c - a_s * b_s,  S = a_s * b_c + a_c * b_s
+ * Shapes   to, a, b [2, padded]: cosines, then sines; padded a multiple of PE_LANES; `to` may be neither of them
+ * Error    what a and b carry, each times the other's length, and two roundings
+ */
+typedef void pe_add_angles_fn(double *to, const double *a, const double *b, int64_t padded);
+
+/*
+ * wave_rows: rows of cosines and sines of consecutive positions, from one row of them and rows of small angles, in float
+ *
+ * Formula  row r holds cosine and sine of base + fine[r], magnitude included
+ * Shapes   to + r*stride: cosines from `cosine` on and sines from `sine` on, `step` floats apart (1; or 2: pairs, the sine
+ *          first), M of each but where `width` floats end a row
+ *          base [2, padded], cosines and sines; fine [rows, 2, padded]
+ * Error    0.501 ulp, zeros included, if base and fine carry at most 2e-15, and those of pairs that have not turned by half a
+ *          quarter yet as much of themselves: other numbers below 2^-14 of the magnitude are made from their exact angles
+ * Speed    that of stores: 4 multiply-adds and 2 roundings for 8 pairs
+ */
+typedef struct pe_wave_rows {
+    float        *to;
+    int64_t       stride, rows, M, padded, width, cosine, sine, step;
+    const double *base, *fine;
+    const double *k; /* exact angles: position of row 0, its distance to the next is 1 */
+    double        position, factor, sense;
+    int           stream; /* rows pass by the caches: to and stride are whole multiples of 64 bytes */
+} pe_wave_rows;
+
+typedef void pe_wave_rows_fn(const pe_wave_rows *rows);
 
 typedef struct pe_kernels {
     const char            *isa;
@@ -198,7 +243,7 @@ typedef struct pe_kernels {
     pe_scale_rows_fn      *scale_rows;
     pe_diagonal_sums_fn   *diagonal_sums;
     pe_dot_rows_fn        *dot_rows;
-    pe_rotate_fn          *rotate_half, *rotate_interleaved;
+    pe_rotate_fn          *rotate[PE_STORED][2]; /* interleaved, half-split */
     pe_cosines_fn         *cosines;
     pe_norm_fn            *norm;
     pe_stretch_fn         *stretch;
@@ -206,6 +251,8 @@ typedef struct pe_kernels {
     pe_gelu_fn            *gelu;
     pe_gelu_back_fn       *gelu_back;
     pe_softmax_row_fn     *softmax_row;
+    pe_add_angles_fn      *add_angles;
+    pe_wave_rows_fn       *wave_rows;
 } pe_kernels;
 
 /* The best table this processor can run, or the one POSENC_ISA names ("plain", "avx2", "avx512"). */

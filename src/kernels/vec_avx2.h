@@ -52,6 +52,11 @@ static inline vec vfma(vec a, vec b, vec c)
     return _mm256_fmadd_ps(a, b, c);
 }
 
+static inline vec vfms(vec a, vec b, vec c)
+{
+    return _mm256_fmsub_ps(a, b, c);
+}
+
 static inline float fma_of_one(float a, float b, float c)
 {
     return __builtin_fmaf(a, b, c);
@@ -124,34 +129,175 @@ static inline vec vkeep(vec x)
     return x;
 }
 
-/* doubles */
+/* ---- parts of a vector, and stores past the caches ---- */
+
+static inline ivec first_lanes(int64_t n)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int32_t)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+static inline vec vload_part(const float *p, int64_t n)
+{
+    return _mm256_maskload_ps(p, first_lanes(n));
+}
+
+static inline void vstore_part(float *p, vec x, int64_t n)
+{
+    _mm256_maskstore_ps(p, first_lanes(n), x);
+}
+
+static inline void vstream(float *p, vec x)
+{
+    _mm256_stream_ps(p, x);
+}
+
+static inline void vfence(void)
+{
+    _mm_sfence();
+}
+
+/* ---- 16-bit floats ---- */
+
+typedef __m128i hvec;
+
+static inline hvec hload(const uint16_t *p)
+{
+    return _mm_loadu_si128((const __m128i *)p);
+}
+
+static inline void hstore(uint16_t *p, hvec h)
+{
+    _mm_storeu_si128((__m128i *)p, h);
+}
+
+static inline void hstream(uint16_t *p, hvec h)
+{
+    _mm_stream_si128((__m128i *)p, h);
+}
+
+static inline vec vfrom_f16(hvec h)
+{
+    return _mm256_cvtph_ps(h);
+}
+
+static inline hvec vto_f16(vec x)
+{
+    return _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT);
+}
+
+static inline vec vfrom_bf16(hvec h)
+{
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));
+}
+
+static inline ivec round_bf16(vec x)
+{
+    const ivec bits  = _mm256_castps_si256(x);
+    const ivec odd   = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    const ivec up    = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
+    const ivec quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+    return _mm256_castps_si256(_mm256_blendv_ps(_mm256_castsi256_ps(up), _mm256_castsi256_ps(quiet),
+                                                _mm256_cmp_ps(x, x, _CMP_UNORD_Q)));
+}
+
+static inline hvec vto_bf16(vec x)
+{
+    const ivec h = _mm256_srli_epi32(round_bf16(x), 16);
+    return _mm_packus_epi32(_mm256_castsi256_si128(h), _mm256_extracti128_si256(h, 1));
+}
+
+typedef ivec wvec; /* two bf16 in each lane */
+
+static inline wvec iload(const uint16_t *p)
+{
+    return _mm256_loadu_si256((const __m256i *)p);
+}
+
+static inline void istore(uint16_t *p, wvec w)
+{
+    _mm256_storeu_si256((__m256i *)p, w);
+}
+
+static inline void istream(uint16_t *p, wvec w)
+{
+    _mm256_stream_si256((__m256i *)p, w);
+}
+
+static inline vec vfrom_low(wvec w)
+{
+    return _mm256_castsi256_ps(_mm256_slli_epi32(w, 16));
+}
+
+static inline vec vfrom_high(wvec w)
+{
+    return _mm256_castsi256_ps(_mm256_and_si256(w, _mm256_set1_epi32((int)0xffff0000u)));
+}
+
+static inline wvec vto_words(vec low, vec high)
+{
+    return _mm256_blend_epi16(_mm256_srli_epi32(round_bf16(low), 16), round_bf16(high), 0xAA);
+}
+
+/* ---- doubles ---- */
 
 typedef __m256d dvec;
 
-static inline dvec dvload(const double *p)
+static inline dvec dload(const double *p)
 {
     return _mm256_loadu_pd(p);
 }
 
-static inline void dvstore(double *p, dvec x)
+static inline void dstore(double *p, dvec x)
 {
     _mm256_storeu_pd(p, x);
 }
 
-static inline dvec dvset(double x)
+static inline dvec dset(double x)
 {
     return _mm256_set1_pd(x);
 }
 
-static inline dvec dvfma(dvec a, dvec b, dvec c)
+static inline dvec dkeep(dvec x)
+{
+    __asm__("" : "+x"(x));
+    return x;
+}
+
+static inline dvec dmul(dvec a, dvec b)
+{
+    return _mm256_mul_pd(a, b);
+}
+
+static inline dvec dfma(dvec a, dvec b, dvec c)
 {
     return _mm256_fmadd_pd(a, b, c);
 }
 
-static inline dvec dvkeep(dvec x)
+static inline dvec dfms(dvec a, dvec b, dvec c)
 {
-    __asm__("" : "+x"(x));
-    return x;
+    return _mm256_fmsub_pd(a, b, c);
+}
+
+static inline vec vnarrow(dvec low, dvec high)
+{
+    return _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low));
+}
+
+static inline int vany_below(vec a, vec b, float limit)
+{
+    const vec sign  = vset(-0.f);
+    const vec least = _mm256_min_ps(_mm256_andnot_ps(sign, a), _mm256_andnot_ps(sign, b));
+    return _mm256_movemask_ps(_mm256_cmp_ps(least, vset(limit), _CMP_LT_OQ)) != 0;
+}
+
+static inline vec vzip_low(vec a, vec b)
+{
+    return _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x20);
+}
+
+static inline vec vzip_high(vec a, vec b)
+{
+    return _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x31);
 }
 
 #endif

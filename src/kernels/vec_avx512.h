@@ -52,6 +52,11 @@ static inline vec vfma(vec a, vec b, vec c)
     return _mm512_fmadd_ps(a, b, c);
 }
 
+static inline vec vfms(vec a, vec b, vec c)
+{
+    return _mm512_fmsub_ps(a, b, c);
+}
+
 static inline float fma_of_one(float a, float b, float c)
 {
     return __builtin_fmaf(a, b, c);
@@ -119,34 +124,171 @@ static inline vec vkeep(vec x)
     return x;
 }
 
-/* doubles */
+/* ---- parts of a vector, and stores past the caches ---- */
+
+static inline vec vload_part(const float *p, int64_t n)
+{
+    return _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
+}
+
+static inline void vstore_part(float *p, vec x, int64_t n)
+{
+    _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), x);
+}
+
+static inline void vstream(float *p, vec x)
+{
+    _mm512_stream_ps(p, x);
+}
+
+static inline void vfence(void)
+{
+    _mm_sfence();
+}
+
+/* ---- 16-bit floats ---- */
+
+typedef __m256i hvec;
+
+static inline hvec hload(const uint16_t *p)
+{
+    return _mm256_loadu_si256((const __m256i *)p);
+}
+
+static inline void hstore(uint16_t *p, hvec h)
+{
+    _mm256_storeu_si256((__m256i *)p, h);
+}
+
+static inline void hstream(uint16_t *p, hvec h)
+{
+    _mm256_stream_si256((__m256i *)p, h);
+}
+
+static inline vec vfrom_f16(hvec h)
+{
+    return _mm512_cvtph_ps(h);
+}
+
+static inline hvec vto_f16(vec x)
+{
+    return _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+static inline vec vfrom_bf16(hvec h)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
+}
+
+/* Rounded to the upper half of each lane; the lower half is what is left over. */
+static inline ivec round_bf16(vec x)
+{
+    const ivec bits = _mm512_castps_si512(x);
+    const ivec odd  = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    const ivec up   = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
+    return _mm512_mask_or_epi32(up, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), bits,
+                                _mm512_set1_epi32(0x400000));
+}
+
+static inline hvec vto_bf16(vec x)
+{
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(round_bf16(x), 16));
+}
+
+typedef ivec wvec; /* two bf16 in each lane */
+
+static inline wvec iload(const uint16_t *p)
+{
+    return _mm512_loadu_si512(p);
+}
+
+static inline void istore(uint16_t *p, wvec w)
+{
+    _mm512_storeu_si512(p, w);
+}
+
+static inline void istream(uint16_t *p, wvec w)
+{
+    _mm512_stream_si512((void *)p, w);
+}
+
+static inline vec vfrom_low(wvec w)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(w, 16));
+}
+
+static inline vec vfrom_high(wvec w)
+{
+    return _mm512_castsi512_ps(_mm512_and_si512(w, _mm512_set1_epi32((int)0xffff0000u)));
+}
+
+static inline wvec vto_words(vec low, vec high)
+{
+    return _mm512_or_si512(_mm512_srli_epi32(round_bf16(low), 16),
+                           _mm512_and_si512(round_bf16(high), _mm512_set1_epi32((int)0xffff0000u)));
+}
+
+/* ---- doubles ---- */
 
 typedef __m512d dvec;
 
-static inline dvec dvload(const double *p)
+static inline dvec dload(const double *p)
 {
     return _mm512_loadu_pd(p);
 }
 
-static inline void dvstore(double *p, dvec x)
+static inline void dstore(double *p, dvec x)
 {
     _mm512_storeu_pd(p, x);
 }
 
-static inline dvec dvset(double x)
+static inline dvec dset(double x)
 {
     return _mm512_set1_pd(x);
 }
 
-static inline dvec dvfma(dvec a, dvec b, dvec c)
+static inline dvec dkeep(dvec x)
+{
+    __asm__("" : "+v"(x));
+    return x;
+}
+
+static inline dvec dmul(dvec a, dvec b)
+{
+    return _mm512_mul_pd(a, b);
+}
+
+static inline dvec dfma(dvec a, dvec b, dvec c)
 {
     return _mm512_fmadd_pd(a, b, c);
 }
 
-static inline dvec dvkeep(dvec x)
+static inline dvec dfms(dvec a, dvec b, dvec c)
 {
-    __asm__("" : "+v"(x));
-    return x;
+    return _mm512_fmsub_pd(a, b, c);
+}
+
+static inline vec vnarrow(dvec low, dvec high)
+{
+    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high), 1);
+}
+
+static inline int vany_below(vec a, vec b, float limit)
+{
+    const vec least = _mm512_range_ps(a, b, 2); /* the one of smaller magnitude */
+    return _mm512_cmp_ps_mask(_mm512_abs_ps(least), vset(limit), _CMP_LT_OQ) != 0;
+}
+
+static inline vec vzip_low(vec a, vec b)
+{
+    const ivec order = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    return _mm512_permutex2var_ps(a, order, b);
+}
+
+static inline vec vzip_high(vec a, vec b)
+{
+    const ivec order = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    return _mm512_permutex2var_ps(a, order, b);
 }
 
 #endif

@@ -58,6 +58,11 @@ static inline vec vfma(vec a, vec b, vec c)
     return a * b + c;
 }
 
+static inline vec vfms(vec a, vec b, vec c)
+{
+    return a * b - c;
+}
+
 /* where(mask, a, b): mask lanes are all ones or zeros */
 static inline vec vwhere(ivec mask, vec a, vec b)
 {
@@ -143,35 +148,6 @@ static inline vec vkeep(vec x)
     return x;
 }
 
-/* doubles: the same functions, half as many in a vector */
-
-typedef double dvec __attribute__((vector_size(16)));
-
-static inline dvec dvload(const double *p)
-{
-    dvec x;
-    memcpy(&x, p, sizeof x);
-    return x;
-}
-
-static inline void dvstore(double *p, dvec x)
-{
-    memcpy(p, &x, sizeof x);
-}
-
-static inline dvec dvset(double x)
-{
-    return (dvec){x, x};
-}
-
-static inline dvec dvfma(dvec a, dvec b, dvec c)
-{
-    return a * b + c;
-}
-
-static inline dvec dvkeep(dvec x)
-{
-    return x;
-}
+#include "kernels/vec_four.h"
 
 #endif

@@ -161,6 +161,74 @@ static void a_million_random_positions_are_exact(void **state)
     assert_true(tried >= 1000000);
 }
 
+/* Ranges, which are made by adding angles: two pairs of each row, all pairs in turn. */
+static void rows_of_a_range_are_exact(void **state)
+{
+    enum { STARTS = 12 };
+    double worst = 0;
+    (void)state;
+    for (int base = 0; base < BASES; base++) {
+        subject *s = make(bases[base]);
+        for (int start = 0; start < STARTS; start++) {
+            posenc_error           err;
+            const double           u = posenc_random_uniform(5, "starts", (uint64_t)(base * STARTS + start));
+            const double           first = start == 0 ? 0 : (start % 2 ? 1 : -1) * floor(exp2(30.9 * u));
+            const posenc_positions pos   = posenc_positions_range(first, 1);
+            posenc_tensor          table =
+                posenc_tensor_contiguous(s->narrow, POSENC_F32, 3, (const int64_t[]){1, BLOCK, D});
+            if (posenc_rotary_table(s->plan, POSENC_QUERIES, NULL, &pos, &table, s->work, &err))
+                fail_msg("%s", err.message);
+            for (int i = 0; i < 2 * BLOCK; i++) {
+                const int    r = i / 2, m = (i * 29 + start) % M;
+                const double p = first + r;
+                worst          = fmax(worst,
+                                      worst_of(1, &p, &s->pairs[m].w, s->narrow[r * D + m], s->narrow[r * D + M + m]));
+            }
+        }
+        assert_exact(worst, bases[base]);
+        drop(s);
+    }
+}
+
+/* Of every preset whose rows are made so; the frequencies are those of the paper: base^(-k/N) in double. */
+static void rows_of_sines_are_exact(void **state)
+{
+    static const struct {
+        const char *spec;
+        double      N;
+        int         sine, cosine, step;
+    } tables[] = {{"sinusoidal", M, 0, 1, 2},
+                  {"sinusoidal[preset=t2t]", M - 1, 0, M, 1},
+                  {"sinusoidal[preset=transformer_xl]", M, 0, M, 1}};
+    static float x[BLOCK * D];
+    (void)state;
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++) {
+        posenc_encoding     *e;
+        posenc_plan         *plan;
+        posenc_error         err;
+        double               worst = 0;
+        const posenc_dims    dims  = {.B = 1, .Lq = BLOCK, .Lk = BLOCK, .d_model = D};
+        const posenc_rows_in in    = {.pos = posenc_positions_range(70000, 1)};
+        posenc_tensor        y = posenc_tensor_contiguous(x, POSENC_F32, 3, (const int64_t[]){1, BLOCK, D});
+        if (posenc_encoding_create(&e, tables[t].spec, NULL, &err) ||
+            posenc_plan_create(&plan, e, &dims, NULL, &err))
+            fail_msg("%s", err.message);
+        void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
+        if (posenc_rows(plan, &in, &y, work, &err))
+            fail_msg("%s", err.message);
+        for (int i = 0; i < 4 * BLOCK; i++) {
+            const int    r = i / 4, k = (i * 29) % M;
+            const double p = 70000 + r, w = k == 0 ? 1 : pow(10000, -k / tables[t].N);
+            worst = fmax(worst, worst_of(1, &p, &w, x[r * D + tables[t].cosine + k * tables[t].step],
+                                         x[r * D + tables[t].sine + k * tables[t].step]));
+        }
+        assert_exact(worst, tables[t].spec);
+        free(work);
+        posenc_plan_free(plan);
+        posenc_encoding_free(e);
+    }
+}
+
 /* Denominators below 2^31 of the continued fraction of 2w/pi; returns their count. */
 static int convergents(double w, double denominators[MOST_CONVERGENTS])
 {
@@ -299,6 +367,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_million_random_positions_are_exact),
+        cmocka_unit_test(rows_of_a_range_are_exact),
+        cmocka_unit_test(rows_of_sines_are_exact),
         cmocka_unit_test(positions_that_nearly_hit_a_quarter_turn_are_exact),
         cmocka_unit_test(sums_over_coordinates_are_exact),
         cmocka_unit_test(sinusoidal_tables_are_exact_too),

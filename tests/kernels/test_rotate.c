@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/half.h"
 #include "guarded.h"
 
 enum { ROWS = 4, MOST = 40 };
@@ -25,7 +26,23 @@ static const layout layouts[] = {{"interleaved", 0}, {"half", 1}};
 
 static pe_rotate_fn *kernel_of(const pe_kernels *kernels, const layout *l)
 {
-    return l->half ? kernels->rotate_half : kernels->rotate_interleaved;
+    return kernels->rotate[PE_STORED_F32][l->half];
+}
+
+static void rotate_rows(pe_rotate_fn *rotate, float *x, int64_t x_stride, const float *table,
+                        int64_t t_stride, int64_t R, int64_t M, float sign)
+{
+    const pe_rotation rotation = {.to           = x,
+                                  .from         = x,
+                                  .to_token     = x_stride,
+                                  .from_token   = x_stride,
+                                  .table        = table,
+                                  .table_stride = t_stride,
+                                  .tokens       = R,
+                                  .heads        = 1,
+                                  .M            = M,
+                                  .sign         = sign};
+    rotate(&rotation);
 }
 
 static int64_t first_of(const layout *l, int64_t m)
@@ -93,8 +110,8 @@ static void turning_is_its_formula_for_every_number_of_pairs(void **state)
             for (int64_t M = 1; M <= MOST; M++)
                 for (int sign = -1; sign <= 1; sign += 2) {
                     problem p = make(M);
-                    kernel_of(pe_kernels_at(isa), &layouts[k])(p.x.at, p.x_stride, p.table.at, p.t_stride,
-                                                               ROWS, M, (float)sign);
+                    rotate_rows(kernel_of(pe_kernels_at(isa), &layouts[k]), p.x.at, p.x_stride, p.table.at,
+                                p.t_stride, ROWS, M, (float)sign);
                     if (guarded_changed(&p.x, p.x_stride, ROWS, 2 * M) >= 0 ||
                         guarded_changed(&p.table, 1, 0, 0) >= 0)
                         fail_msg("%s, %s, M=%d: wrote outside", pe_kernels_at(isa)->isa, layouts[k].name,
@@ -115,8 +132,8 @@ static void turning_back_undoes_turning_forward(void **state)
             for (int64_t M = 1; M <= MOST; M += 3) {
                 problem       p    = make(M);
                 pe_rotate_fn *turn = kernel_of(pe_kernels_at(isa), &layouts[k]);
-                turn(p.x.at, p.x_stride, p.table.at, p.t_stride, ROWS, M, 1);
-                turn(p.x.at, p.x_stride, p.table.at, p.t_stride, ROWS, M, -1);
+                rotate_rows(turn, p.x.at, p.x_stride, p.table.at, p.t_stride, ROWS, M, 1);
+                rotate_rows(turn, p.x.at, p.x_stride, p.table.at, p.t_stride, ROWS, M, -1);
                 for (int64_t r = 0; r < ROWS; r++)
                     for (int64_t m = 0; m < M; m++) {
                         const float *before = p.x.before + GUARD + r * p.x_stride,
@@ -141,8 +158,8 @@ static void a_nan_spreads_to_its_own_pair_only(void **state)
             for (int64_t bad = 0; bad < M; bad++) {
                 problem p                                       = make(M);
                 p.x.at[p.x_stride + first_of(&layouts[k], bad)] = NAN;
-                kernel_of(pe_kernels_at(isa), &layouts[k])(p.x.at, p.x_stride, p.table.at, p.t_stride, ROWS,
-                                                           M, 1);
+                rotate_rows(kernel_of(pe_kernels_at(isa), &layouts[k]), p.x.at, p.x_stride, p.table.at,
+                            p.t_stride, ROWS, M, 1);
                 for (int64_t r = 0; r < ROWS; r++)
                     for (int64_t m = 0; m < M; m++) {
                         const int is_bad = r == 1 && m == bad;
@@ -155,13 +172,147 @@ static void a_nan_spreads_to_its_own_pair_only(void **state)
             }
 }
 
+/* ---- storage types, heads, places: every way through the kernels ---- */
+
+enum { TOKENS = 3, HEADS = 3, GAP = 16, WIDEST = 288, ALL = TOKENS * HEADS * WIDEST + 64 };
+
+static const pe_stored types[] = {PE_STORED_F32, PE_STORED_F16, PE_STORED_BF16};
+
+static size_t size_of(pe_stored type)
+{
+    return type == PE_STORED_F32 ? 4 : 2;
+}
+
+static float number_at(const void *x, pe_stored type, int64_t i)
+{
+    return type == PE_STORED_F32   ? ((const float *)x)[i]
+           : type == PE_STORED_F16 ? pe_f16_to_float(((const uint16_t *)x)[i])
+                                   : pe_bf16_to_float(((const uint16_t *)x)[i]);
+}
+
+static void put_number(void *x, pe_stored type, int64_t i, float y)
+{
+    if (type == PE_STORED_F32)
+        ((float *)x)[i] = y;
+    else
+        ((uint16_t *)x)[i] = type == PE_STORED_F16 ? pe_float_to_f16(y) : pe_float_to_bf16(y);
+}
+
+/* A number of the type may be off by half its last place beside what float arithmetic is off by. */
+static double allowed(pe_stored type, double y, double size)
+{
+    static const double half_place[] = {0, 0x1p-11, 0x1p-8}; /* ORDER pe_stored */
+    return 0x1p-22 * size + half_place[type] * fabs(y) + (type == PE_STORED_F16 ? 0x1p-25 : 0);
+}
+
+typedef struct way {
+    pe_stored type;
+    int       half, far, stream, in_place;
+    int64_t   M;
+} way;
+
+static const char *worst_of_way(const pe_kernels *kernels, const way *w, int sign)
+{
+    static _Alignas(64) char from[4 * ALL], to[4 * ALL], before[4 * ALL];
+    static float             table[TOKENS * 2 * 130];
+    const int64_t            width = (2 * w->M + GAP + 31) / 32 * 32;
+    for (int64_t i = 0; i < ALL; i++) {
+        put_number(from, w->type, i, (float)posenc_random_normal(7, "x", (uint64_t)i));
+        put_number(to, w->type, i, 77);
+    }
+    memcpy(before, w->in_place ? from : to, sizeof before);
+    for (int64_t i = 0; i < TOKENS * 2 * w->M; i++)
+        table[i] = (float)posenc_random_normal(8, "table", (uint64_t)i);
+    static char start[4 * ALL];
+    memcpy(start, from, sizeof start);
+    void             *result = w->in_place ? from : to;
+    const pe_rotation r      = {result,   from,   HEADS * width, width, HEADS * width, width,  table,
+                                2 * w->M, TOKENS, HEADS,         w->M,  (float)sign,   w->far, w->stream};
+    kernels->rotate[w->type][w->half](&r);
+    for (int64_t t = 0; t < TOKENS * HEADS; t++) {
+        const float *row = table + t / HEADS * 2 * w->M;
+        for (int64_t m = 0; m < w->M; m++) {
+            const int64_t a = t * width + (w->half ? m : 2 * m),
+                          b = t * width + (w->half ? m + w->M : 2 * m + 1);
+            const double x = (double)number_at(start, w->type, a), y = (double)number_at(start, w->type, b),
+                         c = (double)row[m], n = sign * (double)row[w->M + m],
+                         size = hypot(x, y) * hypot(c, n);
+            if (!(fabs((double)number_at(result, w->type, a) - (x * c - y * n)) <=
+                  allowed(w->type, x * c - y * n, size)) ||
+                !(fabs((double)number_at(result, w->type, b) - (y * c + x * n)) <=
+                  allowed(w->type, y * c + x * n, size)))
+                return "off";
+        }
+        const size_t end  = (size_t)(t * width + 2 * w->M) * size_of(w->type),
+                     next = (size_t)(t + 1) * (size_t)width * size_of(w->type);
+        if (memcmp((char *)result + end, before + end, next - end) != 0)
+            return "wrote beside the rows";
+    }
+    return NULL;
+}
+
+static void every_type_size_and_place_is_turned_by_the_formula(void **state)
+{
+    static const int64_t sizes[] = {1, 7, 8, 15, 16, 32, 40, 48, 64, 96, 127, 128};
+    (void)state;
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        for (int i = 0; i < 3 * 2 * 4 * 12; i++) {
+            const int flow = i / 6 % 4; /* near in place, near elsewhere, far in place, far and streamed */
+            const way w    = {types[i % 3], i / 3 % 2, flow >= 2, flow == 3, flow % 2 == 0, sizes[i / 24]};
+            if (w.stream && w.M * (int64_t)size_of(w.type) % 64 != 0)
+                continue;
+            for (int sign = -1; sign <= 1; sign += 2) {
+                const char *fault = worst_of_way(pe_kernels_at(isa), &w, sign);
+                if (fault)
+                    fail_msg("%s, type %d, half %d, M=%d, flow %d: %s", pe_kernels_at(isa)->isa, (int)w.type,
+                             w.half, (int)w.M, flow, fault);
+            }
+        }
+}
+
+/* NaN, infinities, the largest number, the smallest: as base/half.h has them, wherever in a vector they stand. */
+static void sixteen_bit_numbers_are_rounded_as_one_at_a_time(void **state)
+{
+    enum { PAIRS = 64, COUNT = 2 * PAIRS };
+    float table[COUNT] = {0};
+    (void)state;
+    for (int m = 0; m < PAIRS; m++)
+        table[m] = 1.0009765625f;
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        for (int t = 1; t < 3; t++)
+            for (int half = 0; half < 2; half++)
+                for (uint32_t bits = 0; bits < 0x10000; bits += COUNT) {
+                    uint16_t x[COUNT], y[COUNT];
+                    for (uint32_t i = 0; i < COUNT; i++)
+                        x[i] = (uint16_t)(bits + i);
+                    const pe_rotation r = {y,     x, COUNT, COUNT, COUNT, COUNT, table,
+                                           COUNT, 1, 1,     PAIRS, 1,     0,     0};
+                    pe_kernels_at(isa)->rotate[types[t]][half](&r);
+                    for (int i = 0; i < COUNT; i++) {
+                        const float was = number_at(x, types[t], i);
+                        const int   b =
+                            half ? (i + PAIRS) % COUNT : i ^ 1; /* its partner: 0 * infinity is NaN */
+                        const float other = number_at(x, types[t], b);
+                        uint16_t    want, room[2];
+                        put_number(room, types[t], 0, was * table[0]);
+                        want = room[0];
+                        if (isnan(was) || !isfinite(other))
+                            assert_true(isnan(number_at(y, types[t], i)));
+                        else if ((want & 0x7fff) != 0 ||
+                                 (y[i] & 0x7fff) != 0) /* the sign of a zero is the sum's */
+                            assert_int_equal(y[i], want);
+                    }
+                }
+}
+
 static void no_rows_mean_no_writes(void **state)
 {
     (void)state;
     for (int isa = 0; pe_kernels_at(isa); isa++)
         for (int k = 0; k < 2; k++) {
             problem p = make(8);
-            kernel_of(pe_kernels_at(isa), &layouts[k])(p.x.at, p.x_stride, p.table.at, p.t_stride, 0, 8, 1);
+            rotate_rows(kernel_of(pe_kernels_at(isa), &layouts[k]), p.x.at, p.x_stride, p.table.at,
+                        p.t_stride, 0, 8, 1);
             assert_int_equal(guarded_changed(&p.x, 1, 0, 0), -1);
             free_problem(&p);
         }
@@ -173,6 +324,8 @@ int main(void)
         cmocka_unit_test(turning_is_its_formula_for_every_number_of_pairs),
         cmocka_unit_test(turning_back_undoes_turning_forward),
         cmocka_unit_test(a_nan_spreads_to_its_own_pair_only),
+        cmocka_unit_test(every_type_size_and_place_is_turned_by_the_formula),
+        cmocka_unit_test(sixteen_bit_numbers_are_rounded_as_one_at_a_time),
         cmocka_unit_test(no_rows_mean_no_writes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

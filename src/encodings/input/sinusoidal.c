@@ -182,6 +182,19 @@ static void rows(const pe_problem *p, const double *const par[], const double po
     pe_wave_fill(&x, 1, -1, odd_channel(p), size, out);
 }
 
+/* Tables of sines and cosines alone; the odd channels of halves have rules of their own. */
+static int64_t plain_waves(const pe_problem *p, double w[], pe_wave_form *form)
+{
+    const int64_t dim = p->set[DIM].integer, layout = forms[p->set[PRESET].integer].layout;
+    const int     is_plain = !p->set[SCALED].integer && !p->set[CHANNELS].integer;
+    if (!is_plain || layout == COLUMNS || (layout == HALVES && dim % 2))
+        return 0;
+    for (int64_t k = 0; k < count(p); k++)
+        w[k] = frequency(p, k);
+    *form = (pe_wave_form){place_of(p, 0).sine, place_of(p, 0).cosine, layout == PAIRS ? 2 : 1, blank(p)};
+    return count(p);
+}
+
 /* y = a * p(P): da is the sum of dy * p */
 static void rows_back(const pe_problem *p, const double *const par[], const double pos[], int64_t n,
                       const double dout[], double *const dpar[])
@@ -227,5 +240,6 @@ const pe_encoding pe_sinusoidal = {
     .width      = width,
     .first      = first,
     .rows       = rows,
+    .waves      = plain_waves,
     .rows_back  = rows_back,
 };
