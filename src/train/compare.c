@@ -16,8 +16,10 @@
 #include "train/outcome.h"
 
 #include "plot/plot.h"
+#include "train/claims.h"
 #include "train/crew.h"
 #include "train/directory.h"
+#include "train/extension.h"
 #include "train/fail.h"
 #include "train/model.h"
 #include "train/pool.h"
@@ -90,7 +92,7 @@ static posenc_status set_text(pe_compare *c, posenc_error *err)
     return POSENC_OK;
 }
 
-static posenc_dims model_dims(const pe_preset *p)
+posenc_dims pe_compare_dims(const pe_preset *p)
 {
     return (posenc_dims){.B       = 1,
                          .H       = p->heads,
@@ -126,7 +128,7 @@ static int has_untrained_rows(const posenc_encoding *e)
     return 0;
 }
 
-static pe_run_config run_config(const pe_compare *c, const posenc_encoding *e, const pe_entry *entry)
+pe_run_config pe_compare_run_config(const pe_compare *c, const posenc_encoding *e, const pe_entry *entry)
 {
     const pe_preset *p = &c->config.preset;
     return (pe_run_config){.spec          = posenc_encoding_spec(e),
@@ -144,7 +146,8 @@ static pe_run_config run_config(const pe_compare *c, const posenc_encoding *e, c
                            .bidirectional = c->config.bidirectional,
                            .entry         = *entry,
                            .text          = &c->text,
-                           .fingerprint   = c->fingerprint};
+                           .fingerprint   = c->fingerprint,
+                           .measures      = 1};
 }
 
 static posenc_status check_new(const pe_compare *c, const pe_outcome *o, posenc_error *err)
@@ -166,6 +169,7 @@ static posenc_status try_out(const pe_outcome *o, posenc_error *err)
     pe_run_config config = o->config;
     config.steps = config.windows = config.batch = 1;
     config.seed                                  = 1;
+    config.measures                              = 0;
     const posenc_status status                   = pe_run(&config, NULL, &result, err);
     pe_run_result_free(&result);
     return status;
@@ -186,7 +190,7 @@ static posenc_status read_spec(pe_outcome *o, char complete[PE_LONGEST_SPEC], pe
                                const pe_compare *c, posenc_error *err)
 {
     char              plain[PE_LONGEST_SPEC];
-    const posenc_dims dims   = model_dims(&c->config.preset);
+    const posenc_dims dims   = pe_compare_dims(&c->config.preset);
     const int         mask   = c->config.bidirectional ? POSENC_MASK_NONE : POSENC_MASK_CAUSAL;
     posenc_status     status = pe_entry_take(plain, sizeof plain, entry, o->label, err);
     o->is_plain              = posenc_encoding_find(o->label) != NULL;
@@ -208,7 +212,7 @@ static posenc_status outcome_create(pe_compare *c, pe_outcome *o, posenc_error *
         status = posenc_encoding_create(&o->e, complete, NULL, err);
     if (status)
         return status;
-    o->config = run_config(c, o->e, &entry);
+    o->config = pe_compare_run_config(c, o->e, &entry);
     status    = check_new(c, o, err);
     if (status)
         return status;
@@ -383,6 +387,8 @@ static posenc_status check_and_set(pe_compare *c, posenc_error *err)
         status = set_outcomes(c, err);
     if (!status)
         status = set_suite(c, err);
+    if (!status)
+        status = pe_extension_create(&c->extension, c, err);
     if (!status && c->config.directory && pe_ranks_here() == 0)
         status = pe_directory_check(c->config.directory, err);
     if (!status && c->config.directory && pe_ranks_here() == 0)
@@ -424,6 +430,8 @@ void pe_compare_free(pe_compare *compare)
     free(compare->outcomes);
     free(compare->absent);
     pe_suite_free(compare->suite);
+    pe_extension_free(compare->extension);
+    free(compare->properties);
     pe_store_free(compare->store);
     free(compare->names);
     free(compare->notes);
@@ -745,6 +753,10 @@ static posenc_status measure_all(pe_compare *c, posenc_error *err)
     if (!status)
         status = pe_suite_measure(c->suite, err);
     if (!status)
+        status = pe_extension_measure(c->extension, err);
+    if (!status)
+        status = pe_claims_measure(c, err);
+    if (!status)
         pe_compare_answer_write(c);
     return status;
 }
@@ -808,16 +820,22 @@ posenc_status pe_compare_train(pe_compare *compare, const pe_compare_watch *watc
 
 /* ---------------------------------------------------------------- estimate ------------------ */
 
-/* A few steps and one window, scaled up. */
+/* A few steps and one window, scaled up; a unit of a sequel takes about as long as a step. */
 static posenc_status probe(const pe_outcome *o, double *seconds, posenc_error *err)
 {
     pe_run_result result;
     pe_run_config config       = o->config;
-    config.steps               = smaller(PROBE_STEPS, config.steps);
+    const int64_t steps        = smaller(PROBE_STEPS, config.steps);
+    config.steps               = steps;
+    config.sequel              = NULL;
+    config.measures            = 0;
     config.windows             = 1;
     config.seed                = 1;
     const posenc_status status = pe_run(&config, NULL, &result, err);
-    *seconds                   = result.train_seconds / (double)config.steps * (double)o->config.steps +
+    config                     = o->config;
+    config.sequel              = NULL;
+    const int64_t further      = pe_run_work(&o->config) - pe_run_work(&config);
+    *seconds                   = result.train_seconds / (double)steps * (double)(o->config.steps + further) +
                result.eval_seconds * (double)o->config.windows;
     pe_run_result_free(&result);
     return status;
