@@ -468,11 +468,11 @@ static int run(const cli_args *args)
 }
 
 const cli_command cli_compare = {
-    .name    = "compare",
-    .summary = "train a small model per encoding on your text and report which to take",
-    .synopsis =
-        "TEXT... [-e SPEC,...] [--tasks NAME,...|none] [--combine WAYS] [-o DIR] [--preset NAME] [--seeds N] "
-        "[--steps N] [--bidirectional] [--resume]",
+    .name     = "compare",
+    .summary  = "train a small model per encoding on your text and report which to take",
+    .synopsis = "TEXT... [-e SPEC,...] [--tasks NAME,...|none] [--combine WAYS] [--extension HOW] [-o DIR] "
+                "[--preset NAME] [--seeds N] "
+                "[--steps N] [--bidirectional] [--resume]",
     .details =
         "Trains the same small Transformer once per encoding on the first nine tenths of the text (- "
         "is standard "
@@ -491,6 +491,15 @@ const cli_command cli_compare = {
         "length, at twice and at four times it, and ranks the encodings beyond it. An encoding that cannot "
         "do a "
         "task is listed with the reason.\n\n"
+        "With --extension a model with rope and one with learned rows are trained as well and read at two to "
+        "sixteen "
+        "times their length in every way that needs no new model: other frequencies (linear, ntk, dynamic, "
+        "yarn, "
+        "another base), more rows (random, interpolated, hierarchical); brief tunes each for a hundred steps "
+        "at "
+        "twice the length, full at all four. The preset default does brief, full and huge do full; with -e "
+        "none "
+        "is done unless asked for.\n\n"
         "With --bidirectional the models see both sides of every byte, 15 % of the bytes are hidden from "
         "them, and those are what they predict: what an encoder does. The windows are then read in "
         "pieces of several lengths. An encoding that has no meaning in such a model (or in a causal one) "

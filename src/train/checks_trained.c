@@ -73,10 +73,11 @@ static int lists(const char *list, const char *name)
     return 0;
 }
 
-static int speaks_of(const shift_claim *k, const pe_outcome *o)
+static int speaks_of(const pe_compare *c, const shift_claim *k, const pe_outcome *o)
 {
     const posenc_encoding_info *info = o->is_plain ? posenc_encoding_find(o->label) : NULL;
-    if (!info || !o->is_complete || o->diverged || isnan(pe_outcome_largest_shift(o)))
+    if (!info || !pe_is_standard_model(&c->config.preset) || !o->is_complete || o->diverged ||
+        isnan(pe_outcome_largest_shift(o)))
         return 0;
     return k->encodings ? lists(k->encodings, o->label) : info->by_distance;
 }
@@ -87,7 +88,7 @@ static void judge_shift(pe_check_result *r, const pe_compare *c, const shift_cla
     double least             = INFINITY; /* margin: below 0 the claim is wrong */
     for (int i = 0; i < c->count; i++) {
         const pe_outcome *o = &c->outcomes[i];
-        if (!speaks_of(k, o))
+        if (!speaks_of(c, k, o))
             continue;
         const double shift  = pe_outcome_largest_shift(o),
                      margin = k->kind == AT_MOST ? k->limit - shift : shift - k->limit;
@@ -104,7 +105,7 @@ static void judge_shift(pe_check_result *r, const pe_compare *c, const shift_cla
                             : "what sees differences alone");
     r->verdict = isinf(least) ? PE_NOT_APPLICABLE : least >= 0 ? PE_PASSED : PE_FAILED;
     if (isinf(least))
-        snprintf(r->found, sizeof r->found, "not compared with standard settings");
+        snprintf(r->found, sizeof r->found, "not compared with standard settings in the preset's model");
 }
 
 /* ---------------------------------------------------------------- extension ----------------- */

@@ -233,7 +233,8 @@ static posenc_status make_outcome(pe_extension *x, int family, const pe_compare 
 
 static posenc_status fill(pe_extension *x, const pe_compare *c, pe_extend extend, posenc_error *err)
 {
-    const int64_t fit = pe_text_windows(&c->text, 2 * x->L), wanted = (c->config.preset.windows + 1) / 2;
+    const int64_t fit = pe_text_windows(&c->text, 2 * x->L), part = extend == PE_EXTEND_FULL ? 2 : 4,
+                  wanted = (c->config.preset.windows + part - 1) / part;
     posenc_status status = POSENC_OK;
     x->windows           = fit < wanted ? fit : wanted;
     for (int i = 0; i < WAYS; i++)

@@ -43,7 +43,7 @@ json_t *pe_json_trained(const pe_outcome *o)
 {
     const int64_t L = o->config.L;
     return json_pack("{s:o, s:o, s:{s:o, s:o, s:o, s:o}}", "shift", shifts_json(o),
-                     "gain_over_truncated_context", pe_json_interval(o->gain), "attention",
+                     "gain_over_truncated_context", pe_json_interval(o->gain), "attention_weight",
                      "holds_90_percent_at_L", distance_json(o->near_90), "holds_90_percent_at_8L",
                      distance_json(o->far_90), "weight_by_distance_at_L", weights_json(o->near, L),
                      "weight_by_distance_at_8L", weights_json(o->far, PE_REACH * L));

@@ -3,7 +3,7 @@
  * trained.c: what a trained model does with positions. Contract: trained.h.
  *
  * Shift      Relativity as it arrives at the loss. Windows of 4 L, so that a table of 8 L rows has them at 4 L too; the
- *            first 32 of them are enough, since a difference is either rounding or plain to see. An encoding that refuses
+ *            first 16 of them are enough, since a difference is either rounding or plain to see. An encoding that refuses
  *            such positions (a grid's) has no number there.
  * Attention  The weights after the softmax and before any gate, from posenc_scores: only the last queries of a window are
  *            asked, which have (nearly) all distances behind them, so that one mean over them adds up to 1.
@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHIFT_WINDOWS = 32, SHIFT_REACH = 4, MASS_WINDOWS = 4, ALIGNMENT = 64 };
+enum { SHIFT_WINDOWS = 16, SHIFT_REACH = 4, MASS_WINDOWS = 2, ALIGNMENT = 64 };
 
 int64_t pe_shift_at(int64_t L, int i)
 {
