@@ -184,6 +184,12 @@ static int check_tasks(const char *list)
     return list && pe_compare_tasks_check(list, &err) ? cli_usage("--%s", err.message) : CLI_DONE;
 }
 
+static int check_extension(const char *word)
+{
+    posenc_error err;
+    return word && pe_compare_extension_check(word, &err) ? cli_usage("--%s", err.message) : CLI_DONE;
+}
+
 static int read_config(const cli_args *args, pe_compare_config *config)
 {
     const char      *name = cli_value(args, "preset"), *list = cli_value(args, "encodings");
@@ -216,7 +222,7 @@ static int read_config(const cli_args *args, pe_compare_config *config)
         cli_integer(args, "threads", 1, MOST_THREADS, &config->workers) < 0 ||
         cli_real(args, "checkpoint", 0, MOST_SECONDS, &config->checkpoint_seconds) < 0)
         return CLI_USAGE;
-    if (check_ways(config->combine) || check_tasks(config->tasks))
+    if (check_ways(config->combine) || check_tasks(config->tasks) || check_extension(config->extension))
         return CLI_USAGE;
     return check_list(config->preset.encodings);
 }

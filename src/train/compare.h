@@ -105,6 +105,8 @@ posenc_status pe_compare_extension(const pe_compare *compare, pe_table *table, p
 posenc_status pe_compare_task_plan(const pe_compare *compare, pe_table *table, posenc_error *err);
 /* Is every task of this list one? ARGUMENT with those that there are, if not. */
 posenc_status pe_compare_tasks_check(const char *list, posenc_error *err);
+/* Is this a word for how much is extended? ARGUMENT with those that are, if not. */
+posenc_status pe_compare_extension_check(const char *word, posenc_error *err);
 /* Claims that must hold on an ordinary text: one row per claim. */
 posenc_status pe_compare_checks(const pe_compare *compare, pe_table *table, posenc_error *err);
 /* The answer in one or two sentences; belongs to the comparison. */

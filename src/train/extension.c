@@ -84,6 +84,12 @@ posenc_status pe_extend_read(pe_extend *extend, const char *word, posenc_error *
                          "extension: \"%.40s\" is not known; it must be none, brief or full", word);
 }
 
+posenc_status pe_compare_extension_check(const char *word, posenc_error *err)
+{
+    pe_extend extend;
+    return pe_extend_read(&extend, word, err);
+}
+
 const char *pe_extend_name(pe_extend extend)
 {
     return words[extend];
