@@ -3,10 +3,6 @@
 # The front door: one line per thing that people do here (`make help`). The build itself is CMake's, by the presets of
 # CMakePresets.json; everything that is made lies under build/.
 
-# Some machines export these two, which pin OpenBLAS to an old processor's kernels and make training several times
-# slower; the demo and the tests choose by the processor itself.
-CLEAN_ENV := env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE
-
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
 DEMO   := build/demo
@@ -30,22 +26,22 @@ demo: deps ## compare seven encodings on a real text (a few minutes) and say whe
 	@$(MAKE) --no-print-directory build
 	@test -s $(TEXT) || tools/kjv_text.sh $(TEXT)
 	@rm -rf $(DEMO).partial
-	@$(CLEAN_ENV) build/default/posenc compare --preset quick -o $(DEMO) $(TEXT)
+	@build/default/posenc compare --preset quick -o $(DEMO) $(TEXT)
 	@echo "The report: $(DEMO)/report.html"
 
 test: deps ## everything: check, all tests, all tests again under ASan and UBSan
 	@$(MAKE) --no-print-directory build
 	@$(MAKE) --no-print-directory check
-	@$(CLEAN_ENV) ctest --preset default -j $(JOBS)
+	@ctest --preset default -j $(JOBS)
 	@$(MAKE) --no-print-directory test-sanitize
 	@if command -v mpirun >/dev/null && command -v mpicc >/dev/null; then $(MAKE) --no-print-directory test-mpi; \
 	else echo "make test: Open MPI is not installed, so compare under mpirun was not tested (docs/slurm.md)"; fi
 
 test-quick: build ## the tests that take seconds, for the edit loop
-	@$(CLEAN_ENV) ctest --preset default -LE slow -j $(JOBS)
+	@ctest --preset default -LE slow -j $(JOBS)
 
 test-%: build ## the tests whose name contains %, e.g. make test-alibi
-	@$(CLEAN_ENV) ctest --preset default -R '$*' --no-tests=error
+	@ctest --preset default -R '$*' --no-tests=error
 
 test-peers: build ## model files made anew by transformers, gguf and safetensors (PyPI), and read
 	@tests/peers/run.sh build/default/posenc build/peers $(KEEP)
@@ -53,15 +49,15 @@ test-peers: build ## model files made anew by transformers, gguf and safetensors
 test-mpi: ## compare under mpirun with 2 and 4 processes, one of them killed (needs libopenmpi-dev openmpi-bin)
 	@cmake --preset mpi >/dev/null
 	@cmake --build --preset mpi -j $(JOBS) --target posenc_tool
-	@$(CLEAN_ENV) ctest --preset mpi -R '^mpi/' --no-tests=error
+	@ctest --preset mpi -R '^mpi/' --no-tests=error
 
 test-sanitize: ## all tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@cmake --preset sanitize >/dev/null
 	@cmake --build --preset sanitize -j $(JOBS)
-	@$(CLEAN_ENV) ctest --preset sanitize -j $(JOBS)
+	@ctest --preset sanitize -j $(JOBS)
 
 bench: build ## speed of the kernels against this machine's own limits
-	@for program in build/default/bench/*; do echo "$$program"; $(CLEAN_ENV) $$program || exit 1; done
+	@for program in build/default/bench/*; do echo "$$program"; $$program || exit 1; done
 
 check: ## the house: format, floors, rooms, public headers (tools/check_house.py)
 	@python3 tools/check_house.py

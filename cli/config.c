@@ -8,39 +8,33 @@
 
 /* ---------------------------------------------------------------- words --------------------- */
 
-static size_t add_range(char *text, size_t used, int64_t first, int64_t last)
-{
-    const char *comma = text[used - 1] == ' ' ? "" : ", ";
-    const int   n     = first == last
-                            ? snprintf(text + used, CLI_LAYERS_TEXT - used, "%s%lld", comma, (long long)first)
-                            : snprintf(text + used, CLI_LAYERS_TEXT - used, "%s%lld-%lld", comma, (long long)first,
-                                       (long long)last);
-    return used + (size_t)n;
-}
-
-int64_t cli_config_run(const posenc_model_group *group, int64_t i)
+/* Where the run of neighbours ends that begins with number i of the group's layers. */
+static int64_t end_of_run(const posenc_model_group *group, int64_t i)
 {
     while (i + 1 < group->layer_count && group->layers[i + 1] == group->layers[i] + 1)
         i++;
     return i;
 }
 
-const char *cli_config_layers(char text[CLI_LAYERS_TEXT], const posenc_model_group *group)
+const char *cli_config_layers(char *text, size_t room, const posenc_model_group *group)
 {
-    enum { MOST_RANGES = 6 };
+    enum { RANGE = 48 }; /* two numbers of 19 digits, and what stands between them */
     const int64_t *layers = group->layers, n = group->layer_count;
-    size_t         used   = (size_t)snprintf(text, CLI_LAYERS_TEXT, n == 1 ? "layer " : "layers ");
-    int            ranges = 0;
     if (group->is_all || !layers) {
-        snprintf(text, CLI_LAYERS_TEXT, n ? "all %lld layers" : "all layers", (long long)n);
+        snprintf(text, room, n ? "all %lld layers" : "all layers", (long long)n);
         return text;
     }
-    for (int64_t i = 0; i < n && ranges < MOST_RANGES; ranges++) {
-        const int64_t end = cli_config_run(group, i);
-        used              = add_range(text, used, layers[i], layers[end]);
-        i                 = end + 1;
-        if (i < n && ranges + 1 == MOST_RANGES)
-            snprintf(text + used, CLI_LAYERS_TEXT - used, ", ...");
+    size_t used = (size_t)snprintf(text, room, n ? n == 1 ? "layer" : "layers" : "no layers");
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t first = layers[i];
+        if (used + RANGE > room) {
+            snprintf(text + used, room - used, ", ...");
+            return text;
+        }
+        used += (size_t)snprintf(text + used, room - used, "%s %lld", i ? "," : "", (long long)first);
+        i = end_of_run(group, i);
+        if (layers[i] > first)
+            used += (size_t)snprintf(text + used, room - used, "-%lld", (long long)layers[i]);
     }
     return text;
 }
@@ -69,7 +63,8 @@ static int refuse_many(const cli_config *c)
     for (int i = 0, listed = 0; i < c->info->group_count; i++) {
         const posenc_model_group *g = posenc_model_group_at(c->model, i);
         if (is_rotary(g))
-            fprintf(to, "%s%s in %s", listed++ ? "; " : "", g->spec, cli_config_layers(layers, g));
+            fprintf(to, "%s%s in %s", listed++ ? "; " : "", g->spec,
+                    cli_config_layers(layers, sizeof layers, g));
     }
     if (!fclose(to))
         cli_usage("%s: its layers are rotated differently; choose one by --layer N: %s", c->path, text);

@@ -34,11 +34,8 @@ void cli_config_free(cli_config *c);
 /* What is peculiar about the file, for the end of a call that did its work. */
 void cli_config_warn(const cli_config *c);
 
-/* Where the run of neighbours ends that begins with number i of the group's layers; i < layer_count. */
-int64_t cli_config_run(const posenc_model_group *group, int64_t i);
-
-/* "all 32 layers", "layer 5", "layers 0-4, 6-10, ..." */
-const char *cli_config_layers(char text[CLI_LAYERS_TEXT], const posenc_model_group *group);
+/* "all 32 layers", "layer 5", "layers 0-4, 6-10, ...": as many runs of neighbours as there is room for. */
+const char *cli_config_layers(char *text, size_t room, const posenc_model_group *group);
 
 /* The file's numbers in the place of parameters that are as they start. An exit status. */
 int cli_config_params(const cli_config *c, cli_params *params, const posenc_encoding *e);

@@ -416,7 +416,7 @@ static void print(const view *v)
     char layers[CLI_LAYERS_TEXT];
     printf("%s: %s, %s\n  %s\n", v->config->path,
            v->config->info->type ? v->config->info->type : "unknown type",
-           cli_config_layers(layers, v->group), v->group->spec);
+           cli_config_layers(layers, sizeof layers, v->group), v->group->spec);
     explain_shape(v);
     explain_axes(v);
     explain_rotation(v);

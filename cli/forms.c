@@ -292,6 +292,7 @@ static posenc_tensor compare_angles(cli_trial *t, const posenc_tensor *pos, void
     }
     if (posenc_rotary_frequencies(t->plan, NULL, &M, NULL, &err))
         cli_trial_refused(t, &err);
+    M *= posenc_rotary_heads(t->plan);
     posenc_tensor angles =
                       cli_trial_make(t, POSENC_F64, 3, (const int64_t[3]){pos->shape[0], pos->shape[1], M}),
                   factors = cli_trial_make(t, POSENC_F64, 2, pos->shape);

@@ -24,41 +24,13 @@ enum { WIDTH = 100, NAME = 24, VALUE = 24, TEXT = 64, LAST = 1000 };
 
 /* ---------------------------------------------------------------- layers -------------------- */
 
-/* 0-4, 6-10, 12: a run of three or more is joined. */
-static size_t put_run(char *to, size_t room, int64_t first, int64_t last)
-{
-    const char *form = first == last ? "%lld, " : last == first + 1 ? "%lld, %lld, " : "%lld-%lld, ";
-    const int   n    = snprintf(to, room, form, (long long)first, (long long)last);
-    return n > 0 && (size_t)n < room ? (size_t)n : 0;
-}
-
-static void put_layers(const posenc_model_group *g)
-{
-    char   text[4096] = "";
-    size_t used       = 0;
-    for (int64_t i = 0; i < g->layer_count;) {
-        const int64_t end = cli_config_run(g, i);
-        used += put_run(text + used, sizeof text - used, g->layers[i], g->layers[end]);
-        i = end + 1;
-    }
-    text[used > 2 ? used - 2 : 0] = '\0';
-    const int at                  = printf("%s layers ", g->layer_count ? "" : "no");
-    cli_wrap(text, strlen(text), at, at, WIDTH);
-}
-
 static void put_head(const posenc_model_group *g)
 {
-    printf("\n%s", g->encoding);
-    if (g->stack)
-        printf(", %s", g->stack);
-    if (g->is_input)
-        puts(": at the input");
-    else if (g->is_all)
-        puts(": all layers");
-    else {
-        printf(":");
-        put_layers(g);
-    }
+    char      text[4096];
+    const int at =
+        printf("\n%s%s%s: ", g->encoding, g->stack ? ", " : "", g->stack ? g->stack : "") - (int)strlen("\n");
+    const char *where = g->is_input ? "at the input" : cli_config_layers(text, sizeof text, g);
+    cli_wrap(where, strlen(where), at, at + (int)strlen("layers "), WIDTH);
 }
 
 /* ---------------------------------------------------------------- facts --------------------- */

@@ -7,6 +7,7 @@ check below yields (file, line, sentence); any of them makes the exit status 1. 
 the sources instead. Standard library only; the compilers are $CC and $CXX, or cc and c++.
 """
 import fnmatch
+import functools
 import os
 import re
 import subprocess
@@ -68,6 +69,21 @@ def check_table():
         known.add(floor)
 
 
+@functools.lru_cache
+def rooms():
+    rows = (ROOT / "src/encodings/encodings.def").read_text(encoding="utf-8")
+    return {f"encodings/{place}/{room}"
+            for place, room in re.findall(r"^\s*ENCODING\(\s*(\w+)\s*,\s*(\w+)", rows, re.M)}
+
+
+def room_of(path):
+    """encodings/rotary/rope_turn.c -> encodings/rotary/rope: parts of a room begin with the name of its row."""
+    stem = re.sub(r"\.\w+$", "", short(path))
+    while stem not in rooms() and "_" in stem:
+        stem = stem.rpartition("_")[0]
+    return stem if stem in rooms() else None
+
+
 def check_includes():
     floors, libraries = table("floors"), table("libraries")
     for path in sources("src", "cli", "examples"):
@@ -76,7 +92,8 @@ def check_includes():
             yield path, 1, f"its folder {floor} is no floor of docs/house.md"
             continue
         for number, name, is_ours in includes(path):
-            if re.match(r"encodings/\w+/", name):
+            if re.match(r"encodings/\w+/", name) and (not name.endswith(".h") or room_of(name) is None
+                                                       or room_of(name) != room_of(path)):
                 yield path, number, f"includes the room {name}; what rooms share belongs to a floor below"
             elif is_ours and not matches(name, [floor] + floors[floor]):
                 yield path, number, f"includes {name}, which the floor {floor} may not see (docs/house.md)"
@@ -123,6 +140,8 @@ def check_rooms():
     for path in sources("src/encodings"):
         if not re.match(r"src/encodings/\w+/\w+\.c$", path):
             continue
+        if room_of(path) not in (None, short(path)[:-2]):
+            continue  # a part of a room, whose head comment is that of the room's own file
         head = "\n".join(lines(path)).split("*/")[1:2]
         for word in ("Place", "Formula", "Learns", "Source"):
             if not re.search(rf"^ \* {word}\s+\S", head[0] if head else "", re.M):

@@ -208,14 +208,21 @@ POSENC_API posenc_status posenc_positions_detr(const posenc_tensor *valid, int n
      TEXT   `tokens` words, or steps of audio: s, s+1, ... in all three coordinates.
      IMAGE  rows x columns tokens, row by row, at (s, s + row, s + column); then s + max(rows, columns) is next.
      VIDEO  as many frames of such, one after another, at (s + time of the frame, s + row, s + column).
+     LINES  an image of Hunyuan-VL (XD-RoPE), whose rows end with a token of their own: rows x (columns + 1) tokens.
    rows and columns count patches; a square of merge x merge patches is one token, and tokens are what is numbered. The
    time of frame f is f where rate is 0 (Qwen2-VL), else floor(f * (seconds * rate)) (Qwen2.5-VL): `seconds` between
    frames (second_per_grid_t), `rate` positions per second (tokens_per_second). Models that write a time stamp before
-   each frame (Qwen3-VL, GLM-4.5V) have a TEXT and an IMAGE per frame, and no VIDEO. */
+   each frame (Qwen3-VL, GLM-4.5V) have a TEXT and an IMAGE per frame, and no VIDEO.
+     A VIDEO with `sound` (Qwen2.5-Omni, use_audio_in_video) is heard while it is seen: `sound` steps of audio, one position
+   each in all coordinates, lie among the frames in turns of `chunk` positions (rate * seconds_per_chunk), what is seen first.
+   Its two opening marks, both at s, and its two closing ones belong to it; both of these stand behind the turn that comes last,
+   be it of frames or of sound, whatever `rules` say. Like transformers, a turn ends at the first token that is a chunk later,
+   and the next one has a token at least, so of frames more than a chunk apart each turn has one token. */
 typedef enum posenc_segment_kind {
     POSENC_SEGMENT_TEXT = 0,
     POSENC_SEGMENT_IMAGE,
-    POSENC_SEGMENT_VIDEO
+    POSENC_SEGMENT_VIDEO,
+    POSENC_SEGMENT_LINES
 } posenc_segment_kind;
 
 typedef struct posenc_segment {
@@ -225,6 +232,7 @@ typedef struct posenc_segment {
     int64_t             frames, rows, columns; /* IMAGE does not read frames */
     int64_t             merge;                 /* 0 is 1; must divide rows and columns */
     double              seconds, rate;         /* VIDEO; at least 0 */
+    int64_t             sound, chunk;          /* VIDEO; both 0, or both at least 1 */
 } posenc_segment;
 
 /* Where programs differ, joined by |. Without the first, s after a video is behind its largest coordinate, time
@@ -238,12 +246,13 @@ POSENC_API posenc_status posenc_segments_tokens(const posenc_segment *segments, 
                                                 int64_t *tokens, posenc_error *err);
 
 /* pos [tokens,3] I64, any strides (an item of a batch is a view): time, row and column of each token, for
-   rope[axes=3]. *delta (may be NULL) = the largest position and one, less the tokens, of the last sequence: a decoded token n stands
+   rope[axes=3]. Or pos [tokens,4], for rope[axes=4], of TEXT and LINES alone: number of the token, column, row, number of
+   the image in its sequence; a word has its own number in all four, a model with three axes reads the last three. *delta (may be NULL) = the largest position and one, less the tokens, of the last sequence: a decoded token n stands
    at n + delta in all coordinates (rope_delta).
    Errors: ARGUMENT (NULL, no segments, a size below 1, sizes that merge does not divide, a time that is no number from
-   0), RANGE (more than 2^40 tokens, times beyond 2^53), SHAPE and DTYPE (pos).
-   Source: Wang et al. 2024, arXiv:2409.12191, section 2.1; transformers and vLLM, get_rope_index of Qwen2-VL and
-   Qwen2.5-VL. */
+   0, sound without chunk, kinds that do not fit the width of pos), RANGE (more than 2^40 tokens, times beyond 2^53), SHAPE and DTYPE (pos).
+   Source: Wang et al. 2024, arXiv:2409.12191, section 2.1; transformers and vLLM, get_rope_index of Qwen2-VL,
+   Qwen2.5-VL, Qwen2.5-Omni and HunYuanVL. */
 POSENC_API posenc_status posenc_positions_segments(const posenc_segment *segments, int64_t count, int rules,
                                                    posenc_tensor *pos, int64_t *delta, posenc_error *err);
 
@@ -457,6 +466,9 @@ POSENC_API posenc_status posenc_rows_backward(const posenc_plan *plan, const pos
    [B or 1, L, N] then. A range gives all N coordinates the same number, as text has it among pictures. 1 without a rotary part. */
 POSENC_API int posenc_rotary_coordinates(const posenc_plan *plan);
 
+/* Heads whose frequencies are their own: H where each has a matrix (rope[per_head=yes]), else 1. */
+POSENC_API int64_t posenc_rotary_heads(const posenc_plan *plan);
+
 /* Turns q [B,H,Lq,D] and k [B,G,Lk,D] by their positions; either may have no data. to_q, to_k have the same shapes
    and may be the very same tensors (in place). direction +1 turns forward; -1 turns back, which is also the
    gradient: the transpose of a rotation is its inverse (times the same magnitude). params: as posenc_attend_in; the
@@ -506,8 +518,8 @@ POSENC_API posenc_status posenc_rotary_pairs(const posenc_plan *plan, const pose
                                              double length, posenc_rotary_pair *pairs, void *workspace,
                                              posenc_error *err);
 
-/* The angles of queries at `pos`: angle [B or 1, L, M] F64, radians, not reduced, as products rounded to double (of rounded
-   angles the float32 numbers themselves); temperature [B or 1, L] F64, the factor on their rows. Either may have no data. The
+/* The angles of queries at `pos`: angle [B or 1, L, M] F64, or [B or 1, L, H*M] head by head where posenc_rotary_heads says
+   so, radians, not reduced, as products rounded to double (of rounded angles the float32 numbers themselves); temperature [B or 1, L] F64, the factor on their rows. Either may have no data. The
    batch is that of the arrays. Do not take cosines of large angles: the rotation itself does not round the product. */
 POSENC_API posenc_status posenc_rotary_angles(const posenc_plan *plan, const posenc_tensor *params,
                                               const posenc_positions *pos, const posenc_tensor *angle,

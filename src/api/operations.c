@@ -45,7 +45,7 @@ static double rows(const posenc_plan *plan)
 static double turns(const posenc_plan *plan, const sizes *n)
 {
     const double M = (double)plan->turn.M, growth = plan->turn.growth ? 4 * (n->Lq + n->Lk) : 0;
-    return M * (3 * n->Lk + growth + 6 * (n->H * n->Lq + n->G * n->Lk));
+    return M * (3 * n->Lk * (double)plan->turn.heads + growth + 6 * (n->H * n->Lq + n->G * n->Lk));
 }
 
 /* Rows of a member that one side meets, at most one for each of the `others`. */

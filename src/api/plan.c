@@ -198,15 +198,10 @@ static posenc_status fill_terms(posenc_plan *plan, posenc_error *err)
     return status;
 }
 
-/* Coordinates of the rotary part, before anything else is known to be right: 1 where it is not. */
-static int rotary_axes(const posenc_encoding *e, const posenc_dims *full)
+/* Coordinates of a position, and heads with frequencies of their own. */
+static void lay_out_turn(pe_turn *turn, pe_arena *memory, const pe_encoding *room, const pe_problem *p)
 {
-    pe_resolved      r;
-    const pe_chosen *part = &e->parts[POSENC_ROTARY];
-    if (!part->room || !part->room->axes || pe_resolve(&r, part, full, NULL))
-        return 1;
-    r.problem.set = r.set;
-    return part->room->axes(&r.problem);
+    pe_turn_lay_out(turn, memory, p->D, room->axes ? room->axes(p) : 1, room->heads ? room->heads(p) : 1);
 }
 
 /* The rotation as far as it is known without a run; `memory` is laid out for it. */
@@ -216,8 +211,7 @@ static void fill_turn(posenc_plan *plan, pe_arena *memory)
     const pe_rotary_run none   = {NULL, 0};
     if (!rotary->room)
         return;
-    pe_turn_lay_out(&plan->turn, memory, plan->dims.D,
-                    rotary->room->axes ? rotary->room->axes(&rotary->problem) : 1);
+    lay_out_turn(&plan->turn, memory, rotary->room, &rotary->problem);
     rotary->room->turn(&rotary->problem, &none, &plan->turn);
     if (!rotary->room->grows)
         plan->turn.growth = NULL;
@@ -267,13 +261,18 @@ static posenc_status prepare(posenc_plan *plan, pe_arena *memory, posenc_error *
     return POSENC_OK;
 }
 
-/* Bytes for the arrays of a rotation; a width that will be refused needs none. */
+/* Bytes for the arrays of a rotation, before anything is known to be right; what will be refused needs none. */
 static size_t turn_bytes(const posenc_encoding *e, const posenc_dims *full)
 {
-    pe_arena arena = {0};
-    pe_turn  turn;
-    if (e->parts[POSENC_ROTARY].room && full->D > 0 && full->D <= 65536)
-        pe_turn_lay_out(&turn, &arena, full->D, rotary_axes(e, full));
+    pe_arena         arena = {0};
+    pe_turn          turn;
+    pe_resolved      r;
+    const pe_chosen *part = &e->parts[POSENC_ROTARY];
+    if (!part->room || full->D < 1 || full->D > 65536 || full->H < 1 || full->H > 65536 ||
+        pe_resolve(&r, part, full, NULL))
+        return 0;
+    r.problem.set = r.set;
+    lay_out_turn(&turn, &arena, part->room, &r.problem);
     return arena.used;
 }
 

@@ -12,7 +12,7 @@
 #include "base/parallel.h"
 #include "base/tensor.h"
 
-enum { BLOCK = 16 }; /* positions whose table row serves all heads */
+enum { BLOCK = 16 }; /* positions whose table row serves all heads that are alike */
 
 /* q or k: tasks are (item, block of positions). */
 typedef struct job {
@@ -58,13 +58,13 @@ size_t pe_rotate_bytes(const posenc_plan *plan, int backward)
     return arena.used;
 }
 
-static void turn_wide(const job *j, int64_t b, int64_t h, int64_t s, double *row)
+static void turn_wide(const job *j, const pe_turn *turn, int64_t b, int64_t h, int64_t s, double *row)
 {
     const int64_t D = j->plan->dims.D;
     double        at[PE_MAX_AXES];
-    pe_turn_place(j->turn, &j->pos, b, s, at);
+    pe_turn_place(turn, &j->pos, b, s, at);
     pe_load_double(row, pe_row(&j->from, b, h, s), j->from.dtype, 1, D);
-    pe_turn_row(row, D, j->turn, at, j->sign);
+    pe_turn_row(row, D, turn, at, j->sign);
     pe_store_double(pe_row(&j->to, b, h, s), j->to.dtype, 1, row, D);
 }
 
@@ -83,15 +83,18 @@ static void turn_block(void *context, int64_t index, int thread)
     const int64_t n     = j->from.shape[2] - s0 < BLOCK ? j->from.shape[2] - s0 : BLOCK;
     float        *table = j->tables + thread * table_size(j->plan), *row = j->rows + thread * (D + PE_LANES);
     const int     wide = j->from.dtype == POSENC_F64;
-    if (!wide)
-        pe_turn_table(table, j->turn, &j->pos, b, s0, n, j->plan->kernels);
-    for (int64_t h = 0; h < j->from.shape[1]; h++)
+    for (int64_t h = 0; h < j->from.shape[1]; h++) {
+        pe_turn        own;
+        const pe_turn *turn = pe_turn_of_head(&own, j->turn, h);
+        if (!wide && (h == 0 || turn == &own))
+            pe_turn_table(table, turn, &j->pos, b, s0, n, j->plan->kernels);
         for (int64_t s = 0; s < n; s++) {
             if (wide)
-                turn_wide(j, b, h, s0 + s, j->wide + thread * D);
+                turn_wide(j, turn, b, h, s0 + s, j->wide + thread * D);
             else
-                turn_narrow(j, b, h, s0 + s, table + s * pe_turn_width(j->turn), row);
+                turn_narrow(j, b, h, s0 + s, table + s * pe_turn_width(turn), row);
         }
+    }
 }
 
 /* ---- checks ---- */
@@ -275,8 +278,10 @@ static void reroute_element(void *context, int64_t index, int thread)
     pe_turn_place(w->from, &w->from_pos, b, s, from_at);
     pe_turn_place(w->to, &w->to_pos, b, s, to_at);
     for (int64_t g = 0; g < k->shape[1]; g++) {
+        pe_turn own_from, own_to;
         pe_load_double(row, pe_row(k, b, g, s), k->dtype, 1, D);
-        pe_turn_again(row + D, row, D, w->from, from_at, w->to, to_at);
+        pe_turn_again(row + D, row, D, pe_turn_of_head(&own_from, w->from, g), from_at,
+                      pe_turn_of_head(&own_to, w->to, g), to_at);
         pe_store_double(pe_row(to, b, g, s), to->dtype, 1, row + D, D);
     }
 }
@@ -405,7 +410,7 @@ posenc_status posenc_rotary_pairs(const posenc_plan *plan, const posenc_tensor *
 static posenc_status check_places(const posenc_plan *plan, posenc_positions *pos, const posenc_tensor *angle,
                                   const posenc_tensor *temperature, posenc_error *err)
 {
-    const int64_t        any[3] = {-1, -1, plan->turn.M};
+    const int64_t        any[3] = {-1, -1, plan->turn.heads * plan->turn.M};
     const posenc_tensor *first  = angle->data ? angle : temperature;
     posenc_status status = angle->data ? pe_check_output(angle, "angles: angle", 3, any, err) : POSENC_OK;
     if (!status && temperature->data)
@@ -451,9 +456,12 @@ posenc_status posenc_rotary_angles(const posenc_plan *plan, const posenc_tensor 
     for (int64_t e = 0; e < B * L; e++) {
         double at[PE_MAX_AXES];
         pe_turn_place(run.queries, &pos, e / L, e % L, at);
-        pe_turn_angles(run.queries, at, row);
-        for (int64_t m = 0; angle->data && m < run.queries->M; m++)
-            f64_at(angle, e / L, e % L)[m * angle->stride[2]] = row[m];
+        for (int64_t h = 0; angle->data && h < run.queries->heads; h++) {
+            pe_turn own;
+            pe_turn_angles(pe_turn_of_head(&own, run.queries, h), at, row);
+            for (int64_t m = 0; m < run.queries->M; m++)
+                f64_at(angle, e / L, e % L)[(h * run.queries->M + m) * angle->stride[2]] = row[m];
+        }
         if (temperature->data)
             *f64_at(temperature, e / L, e % L) = pe_turn_temperature(run.queries, at);
     }

@@ -28,6 +28,11 @@ int posenc_rotary_coordinates(const posenc_plan *plan)
     return plan && rotary_of(plan)->room ? plan->turn.axes : 1;
 }
 
+int64_t posenc_rotary_heads(const posenc_plan *plan)
+{
+    return plan && rotary_of(plan)->room ? plan->turn.heads : 1;
+}
+
 void pe_run_turn_make(pe_run_turn *t, const posenc_plan *plan, const pe_numbers *n, double length,
                       pe_arena *arena)
 {
@@ -37,7 +42,7 @@ void pe_run_turn_make(pe_run_turn *t, const posenc_plan *plan, const pe_numbers 
     t->keys                    = rotary->room ? &plan->turn_keys : NULL;
     if (!is_by_run(plan))
         return;
-    pe_turn_lay_out(&t->made[0], arena, plan->dims.D, plan->turn.axes);
+    pe_turn_lay_out(&t->made[0], arena, plan->dims.D, plan->turn.axes, plan->turn.heads);
     if (!arena->memory)
         return;
     rotary->room->turn(&rotary->problem, &run, &t->made[0]);
@@ -125,8 +130,8 @@ enum { SUMS = 16 };
 typedef struct slopes {
     const posenc_plan    *plan;
     const pe_turned_side *side;
-    double               *sums, *rows; /* [SUMS, M, axes], [threads, 2, D] */
-    int64_t               count;       /* M * axes */
+    double               *sums, *rows; /* [SUMS, heads, M, axes], [threads, 2, D] */
+    int64_t               count;       /* heads * M * axes */
     double                sign;
 } slopes;
 
@@ -136,8 +141,9 @@ static void sum_elements(void *context, int64_t index, int thread)
     const pe_turned_side *side = w->side;
     const posenc_tensor  *x = side->x, *dx = side->dx;
     const int64_t         D = x->shape[3], all = x->shape[0] * x->shape[2], from = all * index / SUMS,
-                  to = all * (index + 1) / SUMS;
-    double *sum = w->sums + index * w->count, *row = w->rows + thread * 2 * D;
+                  to    = all * (index + 1) / SUMS;
+    const int64_t heads = side->turn->heads;
+    double       *sum = w->sums + index * w->count, *row = w->rows + thread * 2 * D;
     memset(sum, 0, (size_t)w->count * sizeof *sum);
     for (int64_t e = from; e < to; e++) {
         const int64_t b = e / x->shape[2], s = e % x->shape[2];
@@ -146,7 +152,8 @@ static void sum_elements(void *context, int64_t index, int thread)
         for (int64_t h = 0; h < x->shape[1]; h++) {
             pe_load_double(row, pe_row(x, b, h, s), x->dtype, 1, D);
             pe_load_double(row + D, pe_row(dx, b, h, s), dx->dtype, 1, D);
-            pe_turn_slopes(sum, side->turn, at, w->sign, row, row + D);
+            pe_turn_slopes(sum + (heads > 1 ? h : 0) * (w->count / heads), side->turn, at, w->sign, row,
+                           row + D);
         }
     }
 }
@@ -164,7 +171,8 @@ void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, double lengt
 {
     const pe_resolved  *rotary = rotary_of(plan);
     const pe_rotary_run run    = {n->par[POSENC_ROTARY], length};
-    slopes              w      = {.plan = plan, .count = plan->turn.M * plan->turn.axes, .sign = sign};
+    const pe_turn      *turn   = &plan->turn;
+    slopes              w      = {.plan = plan, .count = turn->heads * turn->M * turn->axes, .sign = sign};
     if (!has_params(plan))
         return;
     double *total = pe_take_doubles(arena, w.count);

@@ -7,6 +7,9 @@
  * plain RoPE; an image is a block of one frame. What comes next is s + the longest side of the block, time counted in
  * positions, or left out for a video where a program does so.
  *
+ * Two models do otherwise. A video with sound takes turns: so many positions of what is seen, then what is heard meanwhile.
+ * Four coordinates (XD-RoPE) have no s but the number of the token, and an image begins at (0, 0).
+ *
  * Sizes are checked, and the tokens counted, before anything is written.
  */
 #include <math.h>
@@ -19,8 +22,11 @@ static const int64_t MOST_TOKENS = INT64_C(1) << 40;
 /* A segment in tokens: text is `count` blocks of one. */
 typedef struct block {
     int64_t count, frames, rows, columns;
-    double  step; /* positions from frame to frame */
+    double  step;         /* positions from frame to frame */
+    int64_t sound, chunk; /* tokens heard meanwhile, and how many positions make a turn */
 } block;
+
+enum { MARKS = 4 }; /* around a video with sound */
 
 static int64_t merge_of(const posenc_segment *s)
 {
@@ -30,13 +36,16 @@ static int64_t merge_of(const posenc_segment *s)
 static block block_of(const posenc_segment *s, int rules)
 {
     if (s->kind == POSENC_SEGMENT_TEXT)
-        return (block){s->tokens, 1, 1, 1, 0};
-    const double seconds = rules & POSENC_SEGMENTS_WHOLE_SECONDS ? floor(s->seconds) : s->seconds;
+        return (block){.count = s->tokens, .frames = 1, .rows = 1, .columns = 1};
+    const int    is_video = s->kind == POSENC_SEGMENT_VIDEO, cuts = rules & POSENC_SEGMENTS_WHOLE_SECONDS;
+    const double seconds = cuts && !s->sound ? floor(s->seconds) : s->seconds;
     return (block){.count   = 1,
-                   .frames  = s->kind == POSENC_SEGMENT_VIDEO ? s->frames : 1,
+                   .frames  = is_video ? s->frames : 1,
                    .rows    = s->rows / merge_of(s),
-                   .columns = s->columns / merge_of(s),
-                   .step    = s->rate > 0 ? seconds * s->rate : 1};
+                   .columns = s->columns / merge_of(s) + (s->kind == POSENC_SEGMENT_LINES),
+                   .step    = s->rate > 0 ? seconds * s->rate : 1,
+                   .sound   = is_video ? s->sound : 0,
+                   .chunk   = s->chunk};
 }
 
 static int64_t time_of(const block *b, int64_t frame)
@@ -58,7 +67,7 @@ static posenc_status check_sizes(const posenc_segment *s, int64_t index, posenc_
     const int       is_text = s->kind == POSENC_SEGMENT_TEXT, is_video = s->kind == POSENC_SEGMENT_VIDEO;
     const int64_t   merge = merge_of(s);
     const long long n     = index;
-    if (!is_text && !is_video && s->kind != POSENC_SEGMENT_IMAGE)
+    if (!is_text && !is_video && s->kind != POSENC_SEGMENT_IMAGE && s->kind != POSENC_SEGMENT_LINES)
         return pe_fail(err, POSENC_ARGUMENT,
                        "positions: segment %lld is of kind %d; it must be one of the enum", n, (int)s->kind);
     if (is_text)
@@ -82,10 +91,15 @@ static posenc_status check_sizes(const posenc_segment *s, int64_t index, posenc_
         return pe_fail(err, POSENC_ARGUMENT,
                        "positions: segment %lld has seconds=%g and rate=%g; both must be numbers from 0", n,
                        s->seconds, s->rate);
+    if (is_video && ((s->sound || s->chunk) && (s->sound < 1 || s->chunk < 1)))
+        return pe_fail(
+            err, POSENC_ARGUMENT,
+            "positions: segment %lld has sound=%lld and chunk=%lld; both must be at least 1, or both 0", n,
+            (long long)s->sound, (long long)s->chunk);
     return POSENC_OK;
 }
 
-/* count * frames * rows * columns, or -1 where it is more than `most`. */
+/* count * frames * rows * columns, and what is heard, or -1 where it is more than `most`. */
 static int64_t tokens_of(const block *b, int64_t most)
 {
     const int64_t sizes[] = {b->count, b->frames, b->rows, b->columns};
@@ -95,7 +109,9 @@ static int64_t tokens_of(const block *b, int64_t most)
             return -1;
         product *= sizes[i];
     }
-    return product;
+    if (!b->sound)
+        return product;
+    return b->sound > most - product - MARKS ? -1 : product + b->sound + MARKS;
 }
 
 /* Tokens so far, and a bound of the positions they stand at. */
@@ -145,25 +161,150 @@ posenc_status posenc_segments_tokens(const posenc_segment *segments, int64_t cou
 typedef struct place {
     int64_t at;               /* tokens written, of all sequences */
     int64_t next, n, largest; /* s, tokens, and the largest position, of this sequence */
+    int64_t images;           /* LINES so far, of this sequence */
 } place;
 
-static void put(const posenc_tensor *pos, place *p, int64_t time, int64_t row, int64_t column)
+static int64_t later(int64_t a, int64_t b)
 {
-    const int64_t at[3] = {p->next + time, p->next + row, p->next + column};
-    for (int c = 0; c < 3; c++) {
+    return a > b ? a : b;
+}
+
+static void put(const posenc_tensor *pos, place *p, const int64_t at[])
+{
+    for (int64_t c = 0; c < pos->shape[1]; c++) {
         ((int64_t *)pos->data)[p->at * pos->stride[0] + c * pos->stride[1]] = at[c];
-        p->largest = at[c] > p->largest ? at[c] : p->largest;
+        p->largest                                                          = later(p->largest, at[c]);
     }
     p->at++;
     p->n++;
+}
+
+/* Behind p->next. */
+static void put_behind(const posenc_tensor *pos, place *p, int64_t time, int64_t row, int64_t column)
+{
+    const int64_t at[3] = {p->next + time, p->next + row, p->next + column};
+    put(pos, p, at);
 }
 
 static void put_block(const posenc_tensor *pos, place *p, const block *b, int ignores_time)
 {
     for (int64_t f = 0; f < b->frames; f++)
         for (int64_t i = 0; i < b->rows * b->columns; i++)
-            put(pos, p, time_of(b, f), i / b->columns, i % b->columns);
+            put_behind(pos, p, time_of(b, f), i / b->columns, i % b->columns);
     p->next += extent(b, ignores_time);
+}
+
+/* ---- a video with sound ---- */
+
+/* Where the turn ends that begins with token `from` of n: at the first one that is not before `until`. */
+static int64_t end_of_turn(const block *b, int64_t from, int64_t n, double until, int is_seen)
+{
+    const int64_t area = b->rows * b->columns;
+    int64_t       i    = from + 1;
+    while (i < n && (double)(is_seen ? time_of(b, i / area) : i) < until)
+        i++;
+    return i;
+}
+
+/* Tokens from .. to-1 of what is seen or heard; returns how far they reach. */
+static int64_t put_turn(const posenc_tensor *pos, place *p, const block *b, int64_t from, int64_t to,
+                        int is_seen)
+{
+    const int64_t area = b->rows * b->columns;
+    int64_t       far  = 0;
+    for (int64_t i = from; i < to; i++) {
+        const int64_t time = is_seen ? time_of(b, i / area) : i, row = is_seen ? i % area / b->columns : i,
+                      column = is_seen ? i % b->columns : i;
+        put_behind(pos, p, time, row, column);
+        far = later(far, later(time, later(row, column)));
+    }
+    return far;
+}
+
+static void put_marks(const posenc_tensor *pos, place *p)
+{
+    put_behind(pos, p, 0, 0, 0);
+    put_behind(pos, p, 0, 0, 0);
+    p->next++;
+}
+
+static void put_film(const posenc_tensor *pos, place *p, const block *b)
+{
+    const int64_t n[2]    = {b->sound, b->frames * b->rows * b->columns}; /* heard, seen */
+    int64_t       from[2] = {0}, far = 0;
+    put_marks(pos, p);
+    for (double until = (double)b->chunk; from[0] < n[0] || from[1] < n[1]; until += (double)b->chunk)
+        for (int is_seen = 1; is_seen >= 0; is_seen--)
+            if (from[is_seen] < n[is_seen]) {
+                const int64_t to = end_of_turn(b, from[is_seen], n[is_seen], until, is_seen);
+                far              = put_turn(pos, p, b, from[is_seen], to, is_seen);
+                from[is_seen]    = to;
+            }
+    p->next += far + 1;
+    put_marks(pos, p);
+}
+
+/* ---- four coordinates ---- */
+
+/* Words stand at their own number; so does, in the first coordinate, what an image is made of. */
+static void put_numbered(const posenc_tensor *pos, place *p, const block *b, int is_image)
+{
+    for (int64_t i = 0; i < b->count * b->rows * b->columns; i++) {
+        const int64_t word[4] = {p->n, p->n, p->n, p->n},
+                      cell[4] = {p->n, i % b->columns, i / b->columns, p->images};
+        put(pos, p, is_image ? cell : word);
+    }
+    p->images += is_image;
+}
+
+/* ---- all ---- */
+
+static posenc_status check_kinds(const posenc_segment *segments, int64_t count, const posenc_tensor *pos,
+                                 posenc_error *err)
+{
+    const int four = pos->shape[1] == 4;
+    for (int64_t i = 0; i < count; i++) {
+        const posenc_segment_kind kind = segments[i].kind;
+        if (four ? kind == POSENC_SEGMENT_IMAGE || kind == POSENC_SEGMENT_VIDEO
+                 : kind == POSENC_SEGMENT_LINES)
+            return pe_fail(
+                err, POSENC_ARGUMENT,
+                four ? "positions: segment %lld is an IMAGE or VIDEO; where pos is [tokens,4] it must be "
+                       "TEXT or LINES"
+                     : "positions: segment %lld is LINES; pos must be [tokens,4] then",
+                (long long)i);
+    }
+    return POSENC_OK;
+}
+
+static posenc_status check_pos(const posenc_segment *segments, int64_t count, int rules, int64_t tokens,
+                               const posenc_tensor *pos, posenc_error *err)
+{
+    if (!pos)
+        return pe_fail(err, POSENC_ARGUMENT, "positions: pos must not be NULL");
+    if (rules & ~(POSENC_SEGMENTS_IGNORE_TIME | POSENC_SEGMENTS_WHOLE_SECONDS))
+        return pe_fail(err, POSENC_ARGUMENT,
+                       "positions: rules is %d; it must be POSENC_SEGMENTS_... joined by |", rules);
+    const int64_t width  = pos->ndim == 2 && pos->shape[1] == 4 ? 4 : 3;
+    posenc_status status = pe_check_tensor(pos, "positions: pos", 2, (const int64_t[2]){tokens, width}, err);
+    if (!status && pos->dtype != POSENC_I64)
+        status =
+            pe_fail(err, POSENC_DTYPE, "positions: pos is %s; it must be I64", pe_dtype_name(pos->dtype));
+    return status ? status : check_kinds(segments, count, pos, err);
+}
+
+static void put_segment(const posenc_tensor *pos, place *p, const posenc_segment *s, int rules)
+{
+    const block b = block_of(s, rules);
+    if (s->restart)
+        *p = (place){.at = p->at};
+    if (pos->shape[1] == 4)
+        put_numbered(pos, p, &b, s->kind == POSENC_SEGMENT_LINES);
+    else if (b.sound)
+        put_film(pos, p, &b);
+    else
+        for (int64_t n = 0; n < b.count; n++)
+            put_block(pos, p, &b, (rules & POSENC_SEGMENTS_IGNORE_TIME) != 0);
 }
 
 posenc_status posenc_positions_segments(const posenc_segment *segments, int64_t count, int rules,
@@ -172,26 +313,12 @@ posenc_status posenc_positions_segments(const posenc_segment *segments, int64_t 
     place         p = {0};
     int64_t       tokens;
     posenc_status status = posenc_segments_tokens(segments, count, &tokens, err);
+    if (!status)
+        status = check_pos(segments, count, rules, tokens, pos, err);
     if (status)
         return status;
-    if (!pos)
-        return pe_fail(err, POSENC_ARGUMENT, "positions: pos must not be NULL");
-    if (rules & ~(POSENC_SEGMENTS_IGNORE_TIME | POSENC_SEGMENTS_WHOLE_SECONDS))
-        return pe_fail(err, POSENC_ARGUMENT,
-                       "positions: rules is %d; it must be POSENC_SEGMENTS_... joined by |", rules);
-    status = pe_check_tensor(pos, "positions: pos", 2, (const int64_t[2]){tokens, 3}, err);
-    if (!status && pos->dtype != POSENC_I64)
-        status =
-            pe_fail(err, POSENC_DTYPE, "positions: pos is %s; it must be I64", pe_dtype_name(pos->dtype));
-    if (status)
-        return status;
-    for (int64_t i = 0; i < count; i++) {
-        const block b = block_of(&segments[i], rules);
-        if (segments[i].restart)
-            p.next = p.n = p.largest = 0;
-        for (int64_t n = 0; n < b.count; n++)
-            put_block(pos, &p, &b, (rules & POSENC_SEGMENTS_IGNORE_TIME) != 0);
-    }
+    for (int64_t i = 0; i < count; i++)
+        put_segment(pos, &p, &segments[i], rules);
     if (delta)
         *delta = p.largest + 1 - p.n;
     return pe_done(err);

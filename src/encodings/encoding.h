@@ -4,8 +4,9 @@
  *
  * A room is one .c file: head comment (Place, Formula, Learns, Source, then what a reader must know), settings,
  * parameters, worked examples, init, its contribution and the gradient of its contribution side by side, and at the
- * end this struct, its door plate. Its row in encodings.def makes the library, the tool, the tests and the build
- * know it. Which members are filled depends on the place:
+ * end this struct, its door plate. A large room has parts beside it, joined by a header: rope_check.c, rope_turn.c,
+ * rope.h. Its row in encodings.def makes the library, the tool, the tests and the build know it. Which members are
+ * filled depends on the place:
  *
  *   input    width, rows, rows_back     n rows of a table; coordinates, tokens and locate where a position is a place;
  *            width, sequence            a table whose rows follow from each other (FLOATER)
@@ -93,13 +94,15 @@ typedef struct pe_encoding {
     /* -- rotary -- */
     /* Coordinates of a position. NULL: 1. */
     int (*axes)(const pe_problem *p);
+    /* Heads that have frequencies of their own, queries and keys alike: 1 or H. NULL: 1. */
+    int64_t (*heads)(const pe_problem *p);
     /* Fills the rotation but for what pe_turn_finish does; its arrays have room for D/2 pairs. With `grows` also growth and
        center. */
     void (*turn)(const pe_problem *p, const pe_rotary_run *run, pe_turn *t);
     int grows;
     /* Do the frequencies depend on parameters, or on the length of a run? Then each run asks for them again. NULL: no. */
     int (*by_run)(const pe_value *set);
-    /* Gradients of frequencies, dw [M, axes], to parameters, adding. NULL where there are none. */
+    /* Gradients of frequencies, dw [heads, M, axes], to parameters, adding. NULL where there are none. */
     void (*turn_back)(const pe_problem *p, const pe_rotary_run *run, const pe_turn *t, const double dw[],
                       double *const dpar[]);
 

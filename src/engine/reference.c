@@ -144,12 +144,13 @@ static void prepare_rows(const head *x, pe_side side, int64_t h)
                            keys ? a->sizes.Lk : a->sizes.Lq, x->raw, keys ? x->K : x->Q);
 }
 
-/* All rows of a side, each form of them, forward or back. */
-static void turn_rows(const head *x, pe_side side, double *rows, double sign)
+/* All rows of head h (or key head h) of a side, each form of them, forward or back. */
+static void turn_rows(const head *x, pe_side side, int64_t h, double *rows, double sign)
 {
     const pe_attention *a    = x->a;
     const int           keys = side == PE_KEYS;
-    const pe_turn      *turn = keys ? a->turn_keys : a->turn;
+    pe_turn             own;
+    const pe_turn      *turn = pe_turn_of_head(&own, keys ? a->turn_keys : a->turn, h);
     const int64_t L = keys ? a->sizes.Lk : a->sizes.Lq, D = a->sizes.D, forms = keys ? 1 : pe_forms(a->terms);
     for (int64_t r = 0; r < L * forms; r++) {
         double at[PE_MAX_AXES];
@@ -169,7 +170,7 @@ static void load_side(const head *x, pe_side side, int64_t h)
     if (a->terms->prepare.fill)
         prepare_rows(x, side, h);
     if (a->turn)
-        turn_rows(x, side, rows, 1);
+        turn_rows(x, side, h, rows, 1);
 }
 
 static void load_head(head *x, int64_t b, int64_t h)
@@ -548,7 +549,7 @@ static void store_side(const head *x, pe_side side, int64_t h)
     const int64_t       L    = keys ? a->sizes.Lk : a->sizes.Lq;
     double             *rows = keys ? x->dK : x->dQ;
     if (a->turn)
-        turn_rows(x, side, rows, -1);
+        turn_rows(x, side, h, rows, -1);
     if (a->terms->prepare.fill)
         prepare_back(x, side, h);
     store_rows(keys ? &a->dk : &a->dq, x->b, h, a->terms->prepare.fill ? x->draw : rows, L, a->D);

@@ -153,8 +153,9 @@ static double pixel(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
 {
     (void)m;
     const double share = share_of(j, d);
-    return rounded(f, f->linear_bands ? PI * (1 + (f->max_freq / 2 - 1) * share)
-                                      : PI * exp2((log2(f->max_freq) - 1) * share));
+    const double half_waves =
+        f->linear_bands ? 1 + (f->max_freq / 2 - 1) * share : exp2((log2(f->max_freq) - 1) * share);
+    return rounded(f, rounded(f, PI) * rounded(f, half_waves));
 }
 
 double pe_frequency_at(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)

@@ -92,22 +92,28 @@ static void lay_out_turn_tables(pe_tiles *T, pe_arena *arena)
     const pe_attention *a = T->a;
     const pe_problem   *p = &a->sizes;
     const int64_t q = a->turn ? pe_turn_width(a->turn) : 0, k = a->turn ? pe_turn_width(a->turn_keys) : 0;
-    T->q_batches = arena->memory ? pe_position_batches(&a->q_turn) : p->B;
-    T->k_batches = arena->memory ? pe_position_batches(&a->k_turn) : p->B;
-    T->q_table   = pe_take_floats(arena, T->q_batches * p->Lq * q + PE_LANES);
-    T->k_table   = pe_take_floats(arena, T->k_batches * p->Lk * k + PE_LANES);
+    T->q_batches        = arena->memory ? pe_position_batches(&a->q_turn) : p->B;
+    T->k_batches        = arena->memory ? pe_position_batches(&a->k_turn) : p->B;
+    const int64_t heads = a->turn ? a->turn->heads : 1;
+    T->q_table          = pe_take_floats(arena, T->q_batches * heads * p->Lq * q + PE_LANES);
+    T->k_table          = pe_take_floats(arena, T->k_batches * heads * p->Lk * k + PE_LANES);
+}
+
+/* One table for each item with positions of its own, and in it for each head with frequencies of its own. */
+static void fill_side(float *table, const pe_turn *by, const posenc_positions *pos, int64_t batches,
+                      int64_t L, const pe_kernels *kernels)
+{
+    pe_turn own;
+    for (int64_t i = 0; i < batches * by->heads; i++)
+        pe_turn_table(table + i * L * pe_turn_width(by), pe_turn_of_head(&own, by, i % by->heads), pos,
+                      i / by->heads, 0, L, kernels);
 }
 
 static void fill_turn_tables(const pe_tiles *T)
 {
     const pe_attention *a = T->a;
-    const pe_problem   *p = &a->sizes;
-    for (int64_t b = 0; b < T->q_batches; b++)
-        pe_turn_table(T->q_table + b * p->Lq * pe_turn_width(a->turn), a->turn, &a->q_turn, b, 0, p->Lq,
-                      a->kernels);
-    for (int64_t b = 0; b < T->k_batches; b++)
-        pe_turn_table(T->k_table + b * p->Lk * pe_turn_width(a->turn_keys), a->turn_keys, &a->k_turn, b, 0,
-                      p->Lk, a->kernels);
+    fill_side(T->q_table, a->turn, &a->q_turn, T->q_batches, a->sizes.Lq, a->kernels);
+    fill_side(T->k_table, a->turn_keys, &a->k_turn, T->k_batches, a->sizes.Lk, a->kernels);
 }
 
 pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
@@ -160,7 +166,8 @@ static const posenc_tensor *tensor_of(const pe_tiles *T, pe_side side)
     return side == PE_KEYS ? &T->a->k : &T->a->q;
 }
 
-static void turn(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_t s0, int64_t n, float sign)
+static void turn(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_t h, int64_t s0, int64_t n,
+                 float sign)
 {
     const pe_attention *a    = T->a;
     const int           keys = side == PE_KEYS;
@@ -168,14 +175,15 @@ static void turn(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_
         return;
     const pe_turn *by = keys ? a->turn_keys : a->turn;
     const int64_t  L = keys ? a->sizes.Lk : a->sizes.Lq, row = pe_turn_width(by),
-                  batches = keys ? T->k_batches : T->q_batches;
-    const float *table    = (keys ? T->k_table : T->q_table) + ((batches > 1 ? b : 0) * L + s0) * row;
+                  batches = keys ? T->k_batches : T->q_batches,
+                  at      = (batches > 1 ? b : 0) * by->heads + (by->heads > 1 ? h : 0);
+    const float *table    = (keys ? T->k_table : T->q_table) + (at * L + s0) * row;
     pe_turn_rows(rows, T->Dp, a->sizes.D, by, table, n, sign, a->kernels);
 }
 
-void pe_turn_back(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_t s0, int64_t n)
+void pe_turn_back(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_t h, int64_t s0, int64_t n)
 {
-    turn(T, rows, side, b, s0, n, -1);
+    turn(T, rows, side, b, h, s0, n, -1);
 }
 
 /* The caller's rows and their positions into z->raw and z->at. */
@@ -208,7 +216,9 @@ void pe_prepare_exactly(const pe_tiles *T, const pe_scratch *z, double *to, pe_s
 {
     const pe_attention *a = T->a;
     make_rows(T, z, to, side, b, h, s0, n);
-    const pe_turn *by = side == PE_KEYS ? a->turn_keys : a->turn;
+    const pe_turn *all = side == PE_KEYS ? a->turn_keys : a->turn;
+    pe_turn        own;
+    const pe_turn *by = all ? pe_turn_of_head(&own, all, h) : NULL;
     for (int64_t s = 0; by && s < n; s++) {
         double at[PE_MAX_AXES];
         pe_turn_place(by, side == PE_KEYS ? &a->k_turn : &a->q_turn, b, s0 + s, at);
@@ -236,9 +246,9 @@ void pe_load_turned(const pe_tiles *T, const pe_scratch *z, float *to, float *to
         load_prepared(T, z, to, to2, side, b, h, s0, n);
     else
         pe_load_plain(to, T->Dp, tensor_of(T, side), b, h, s0, n, T->a->sizes.D);
-    turn(T, to, side, b, s0, n, 1);
+    turn(T, to, side, b, h, s0, n, 1);
     if (to2)
-        turn(T, to2, side, b, s0, n, 1);
+        turn(T, to2, side, b, h, s0, n, 1);
 }
 
 void pe_store_turned(const pe_tiles *T, float *rows, pe_side side, const posenc_tensor *to, int64_t b,
@@ -246,7 +256,7 @@ void pe_store_turned(const pe_tiles *T, float *rows, pe_side side, const posenc_
 {
     if (!to->data && !T->a->terms->prepare.fold)
         return;
-    pe_turn_back(T, rows, side, b, s0, n);
+    pe_turn_back(T, rows, side, b, h, s0, n);
     for (int64_t s = 0; !T->a->terms->prepare.fold && s < n; s++)
         pe_store_float(pe_row(to, b, h, s0 + s), to->dtype, 1, rows + s * T->Dp, T->a->sizes.D);
 }

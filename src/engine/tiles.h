@@ -102,7 +102,7 @@ typedef struct pe_tiles {
     double             *center;  /* [H] what was taken from the bias before it was rounded; NULL: nothing */
     double             *growth;  /* [D] of a rotation that grows; NULL: none */
     float              *q_grown; /* [batches, Lq, Dp] factors of queries within their tile */
-    float              *q_table, *k_table; /* cosines and sines [batches, L, 2M] */
+    float              *q_table, *k_table; /* cosines and sines [batches, heads, L, 2M] */
     int64_t             q_batches, k_batches;
     pe_scratch         *scratch; /* [threads] */
 } pe_tiles;
@@ -203,7 +203,7 @@ void pe_load_turned(const pe_tiles *T, const pe_scratch *z, float *to, float *to
 void pe_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b, int64_t h, int64_t s0,
                    int64_t n, int64_t width);
 /* Cotangents of n rows, of one form, turned back in place. */
-void pe_turn_back(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_t s0, int64_t n);
+void pe_turn_back(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_t h, int64_t s0, int64_t n);
 /* Turned back and written to dq or dk; rows that were prepared are not written: pe_fold_prepared does it. */
 void pe_store_turned(const pe_tiles *T, float *rows, pe_side side, const posenc_tensor *to, int64_t b,
                      int64_t h, int64_t s0, int64_t n);

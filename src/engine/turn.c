@@ -9,18 +9,19 @@
 
 /* ---- geometry ---- */
 
-void pe_turn_lay_out(pe_turn *turn, pe_arena *arena, int64_t D, int axes)
+void pe_turn_lay_out(pe_turn *turn, pe_arena *arena, int64_t D, int axes, int64_t heads)
 {
     const int64_t most = D / 2 + 1;
-    *turn              = (pe_turn){.magnitude = 1, .sense = 1, .growth_sign = 1, .axes = axes};
-    turn->w            = pe_take_doubles(arena, most * axes);
-    turn->k            = pe_take(arena, (size_t)(most * axes) * sizeof *turn->k);
-    turn->growth       = pe_take_doubles(arena, most);
-    turn->divisor      = pe_take_doubles(arena, most);
-    turn->axis         = pe_take(arena, (size_t)most * sizeof *turn->axis);
-    turn->index        = pe_take(arena, (size_t)most * sizeof *turn->index);
-    turn->moves        = pe_take(arena, (size_t)(3 * most + 1) * sizeof *turn->moves);
-    turn->from         = pe_take(arena, (size_t)(2 * most) * sizeof *turn->from);
+    *turn         = (pe_turn){.magnitude = 1, .sense = 1, .growth_sign = 1, .axes = axes, .heads = heads};
+    turn->w       = pe_take_doubles(arena, heads * most * axes);
+    turn->k       = pe_take(arena, (size_t)(heads * most * axes) * sizeof *turn->k);
+    turn->growth  = pe_take_doubles(arena, most);
+    turn->divisor = pe_take_doubles(arena, most);
+    turn->share   = pe_take_doubles(arena, most);
+    turn->axis    = pe_take(arena, (size_t)most * sizeof *turn->axis);
+    turn->index   = pe_take(arena, (size_t)most * sizeof *turn->index);
+    turn->moves   = pe_take(arena, (size_t)(3 * most + 1) * sizeof *turn->moves);
+    turn->from    = pe_take(arena, (size_t)(2 * most) * sizeof *turn->from);
 }
 
 void pe_turn_one_block(pe_turn *turn, int64_t M, int64_t first, pe_layout layout)
@@ -80,9 +81,15 @@ static void find_moves(pe_turn *turn)
     *to = 0;
 }
 
+/* Frequencies of one pair. */
+static int64_t per_pair(const pe_turn *turn)
+{
+    return turn->is_matrix ? turn->axes : 1;
+}
+
 void pe_turn_finish(pe_turn *turn)
 {
-    const int64_t n = turn->M * (turn->is_matrix ? turn->axes : 1);
+    const int64_t n = turn->heads * turn->M * per_pair(turn);
     for (int64_t i = 0; i < n; i++)
         turn->k[i] = pe_frequency_of(turn->w[i]);
     if (turn->layout != turn->layout_out)
@@ -97,13 +104,25 @@ pe_turn pe_turn_for_keys(const pe_turn *turn)
     return keys;
 }
 
+const pe_turn *pe_turn_of_head(pe_turn *own, const pe_turn *turn, int64_t h)
+{
+    if (turn->heads == 1)
+        return turn;
+    const int64_t first = h * turn->M * per_pair(turn);
+    *own                = *turn;
+    own->heads          = 1;
+    own->w              = turn->w + first;
+    own->k              = turn->k + first;
+    return own;
+}
+
 int64_t pe_turn_spoilt(const pe_turn *turn)
 {
-    const int64_t per = turn->is_matrix ? turn->axes : 1;
-    for (int64_t i = 0; i < turn->M * per; i++)
+    const int64_t per = per_pair(turn);
+    for (int64_t i = 0; i < turn->heads * turn->M * per; i++)
         if (!(fabs(turn->w[i]) <=
               0x1p20)) /* times a position of 2^31 its quarter turns are counted exactly */
-            return i / per;
+            return i / per % turn->M;
     return -1;
 }
 
@@ -158,7 +177,9 @@ static double angle_of_ggml(const pe_turn *turn, int64_t m, const double at[], r
     }
     for (; walk->index[axis] < turn->index[m]; walk->index[axis]++)
         walk->theta[axis] = single(walk->theta[axis] * turn->step);
-    return single(turn->slower * single(walk->theta[axis] / single(turn->divisor[m])));
+    const double whole = single(walk->theta[axis] / single(turn->divisor[m])),
+                 slow = single(turn->slower * whole), share = turn->share[m];
+    return single(single(slow * single(1 - share)) + single(whole * share));
 }
 
 static void find_products(products *x, const pe_turn *turn, int64_t m, const double at[], running *walk)

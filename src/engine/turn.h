@@ -29,7 +29,7 @@ typedef enum pe_layout {
 typedef enum pe_angles {
     PE_EXACT,
     PE_FLOAT32, /* position, frequency and product are rounded to float32, as in the common Python code */
-    PE_GGML     /* no frequencies: the angle is multiplied by base^(-2/dim) from pair to pair, in float32 */
+    PE_GGML /* no frequencies: the angle is multiplied by base^(-2/dim) from pair to pair, in float32: ggml.h */
 } pe_angles;
 
 typedef enum pe_number { PE_AS_F64, PE_AS_F32, PE_AS_BF16, PE_AS_F16 } pe_number;
@@ -48,12 +48,13 @@ typedef struct pe_turn {
 
     /* Frequencies. */
     int           axes, is_matrix; /* coordinates; angles are sums over all of them */
+    int64_t       heads;           /* 1: all are alike; else each head has a matrix of its own */
     int32_t      *axis, *index;    /* [M] which coordinate, and which number of its list: axes.h */
-    double       *w;               /* [M], of a matrix [M, axes]: radians per step */
+    double       *w;               /* [M], of a matrix [heads, M, axes]: radians per step */
     pe_frequency *k;               /* the same in quarter turns, filled by pe_turn_finish */
     pe_angles     angles;
-    double       *divisor;      /* PE_GGML: [M] each angle is divided by */
-    double        step, slower; /* PE_GGML: from pair to pair, and for all; float32 numbers */
+    double *divisor, *share; /* PE_GGML: [M] each angle is divided by, and its part that is not slowed */
+    double  step, slower;    /* PE_GGML: from pair to pair, and for all; float32 numbers */
 
     /* A factor on whole rows of queries by coordinate 0; keys have none. */
     pe_temperature temperature;
@@ -69,7 +70,7 @@ typedef struct pe_turn {
 } pe_turn;
 
 /* Takes the arrays for up to D/2 pairs; everything else is zero, and one block. */
-void pe_turn_lay_out(pe_turn *turn, pe_arena *arena, int64_t D, int axes);
+void pe_turn_lay_out(pe_turn *turn, pe_arena *arena, int64_t D, int axes, int64_t heads);
 /* M pairs in one block that starts at channel `first`, all following coordinate 0 in their order. */
 void pe_turn_one_block(pe_turn *turn, int64_t M, int64_t first, pe_layout layout);
 /* What follows from all that: call it last. */
@@ -77,6 +78,10 @@ void pe_turn_finish(pe_turn *turn);
 
 /* The same rotation for keys. */
 pe_turn pe_turn_for_keys(const pe_turn *turn);
+
+/* The rotation of head h: `turn` itself where all heads are alike, else its part of it, put into *own. Everything below but
+   pe_turn_spoilt, channels, places and temperatures takes the rotation of one head. */
+const pe_turn *pe_turn_of_head(pe_turn *own, const pe_turn *turn, int64_t h);
 
 /* The first pair with a frequency that is no number, or too fast for exact angles; -1: none. */
 int64_t pe_turn_spoilt(const pe_turn *turn);

@@ -128,8 +128,10 @@ static int64_t length_of(pe_config *c, const json_t *object)
     return pe_config_whole(c, object, length_key, 1, INT64_C(1) << 53, 0);
 }
 
-/* The original length as the file has it, 0 if it has none. */
-static int64_t given_length(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+/* The original length as the file has it, 0 if it has none. That at top level is for schedules; a temperature beside another
+   schedule has that of its dictionary. */
+static int64_t given_length(pe_config *c, const pe_rope_source *s, const pe_rope_schedule *chosen,
+                            pe_rotation *r)
 {
     const int64_t of_words = length_of(c, s->words);
     int64_t       of_file  = pe_rope_takes_layers(c) ? 0 : length_of(c, c->file);
@@ -137,15 +139,17 @@ static int64_t given_length(pe_config *c, const pe_rope_source *s, pe_rotation *
     if (!of_file && c->type->original_length)
         of_file = c->type->original_length, r->length_rule = "the class";
     if (of_words && of_file && of_words != of_file)
-        pe_modelfile_warn(c->model, "original-length-conflict", "%s is %lld in %s but %lld %s, which counts",
-                          length_key, (long long)of_words, s->name, (long long)of_file,
-                          pe_is(r->length_rule, "the class") ? "for the class" : "at top level");
-    return of_file ? of_file : of_words;
+        pe_modelfile_warn(c->model, "original-length-conflict",
+                          "%s is %lld in %s but %lld %s, which counts%s", length_key, (long long)of_words,
+                          s->name, (long long)of_file,
+                          pe_is(r->length_rule, "the class") ? "for the class" : "at top level",
+                          chosen->has_length ? "" : " for schedules that read it");
+    return of_file && (chosen->has_length || !of_words) ? of_file : of_words;
 }
 
 static void find_length(pe_config *c, const pe_rope_source *s, const pe_rope_schedule *chosen, pe_rotation *r)
 {
-    const int64_t context = pe_config_context(c), given = given_length(c, s, r);
+    const int64_t context = pe_config_context(c), given = given_length(c, s, chosen, r);
     const int     is_told = length_of(c, s->words) || (!pe_rope_takes_layers(c) && length_of(c, c->file));
     r->max_length         = context;
     r->original_length    = given;

@@ -95,9 +95,10 @@ static void unread_fraction(pe_config *c, pe_rotation *r, double fraction)
     if (fraction == 1)
         return;
     if (pe_rope_is_scaled(r))
-        pe_config_refuse(
-            c, "partial_rotary_factor %g with the schedule %s: the class %s rotates whole heads only",
-            fraction, r->schedule, c->is_unknown ? "(read as llama)" : c->type->name);
+        pe_config_refuse(c,
+                         "partial_rotary_factor is %g with the schedule %s; the class %s rotates whole "
+                         "heads, so it must be 1",
+                         fraction, r->schedule, c->is_unknown ? "(read as llama)" : c->type->name);
     pe_modelfile_warn(c->model, "partial-ignored",
                       "partial_rotary_factor is %g, but the class %s does not read it", fraction,
                       c->is_unknown ? "(read as llama)" : c->type->name);

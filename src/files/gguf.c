@@ -7,7 +7,7 @@
  *           texts are a length of 8 bytes and their bytes.
  * Trust     None. A length is compared with what is left of the file before a byte of it is stored; the number of keys,
  *           their lengths and all numbers kept have bounds, so that the memory taken does not follow the file's wishes.
- *           A key that stands twice is refused, a tensor that would lie beyond the end as well: the file is cut.
+ *           A key or a tensor that stands twice is refused, a tensor that would lie beyond the end as well: the file is cut.
  * Source    ggml, docs/gguf.md; block sizes: gguf-py, constants.py, GGML_QUANT_SIZES
  */
 #include "files/gguf.h"
@@ -20,13 +20,14 @@
 #include "files/fail.h"
 
 enum {
-    MOST_VALUES  = 1 << 16,
-    MOST_TENSORS = 1 << 20,
-    MOST_KEPT    = 1 << 20, /* numbers in lists, together */
-    LONGEST_KEY  = 1024,
-    LONGEST_TEXT = 4096,
-    BUFFER       = 1 << 16,
-    DEEPEST      = 4 /* lists in lists */
+    MOST_VALUES    = 1 << 16,
+    MOST_TENSORS   = 1 << 20,
+    MOST_KEPT      = 1 << 20, /* numbers in lists, together */
+    LONGEST_KEY    = 1024,
+    LONGEST_TEXT   = 4096,
+    BUFFER         = 1 << 16,
+    MOST_ALIGNMENT = 1 << 20,
+    DEEPEST        = 4 /* lists in lists */
 };
 
 /* ---------------------------------------------------------------- a cursor ------------------ */
@@ -133,6 +134,8 @@ static char *take_text(cursor *c, uint64_t longest, int is_optional, const char 
     }
     take(c, text, n, what);
     text[n] = '\0';
+    if (!c->status && memchr(text, '\0', (size_t)n))
+        refuse(c, "%s has a byte 0 in its text", what);
     return text;
 }
 
@@ -280,14 +283,45 @@ static uint64_t take_tensor(cursor *c, pe_gguf_tensor *t)
     return t->at + bytes_of(t, elements);
 }
 
+/* Data begin at multiples of it. */
+static int64_t alignment_of(cursor *c, const pe_gguf *g)
+{
+    const pe_gguf_value *v = pe_gguf_find(g, "general.alignment");
+    const double         x = v && v->kind == PE_GGUF_NUMBER ? v->number : v ? 0 : 32;
+    if (!(x >= 1 && x <= MOST_ALIGNMENT && ((uint32_t)x & ((uint32_t)x - 1)) == 0)) {
+        refuse(c, "general.alignment is no power of two from 1 to %d", MOST_ALIGNMENT);
+        return 1;
+    }
+    return (int64_t)x;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const pe_gguf_tensor *x = a, *y = b;
+    return strcmp(x->name, y->name);
+}
+
+static void refuse_twins(cursor *c, pe_gguf *g)
+{
+    if (g->tensor_count)
+        qsort(g->tensors, (size_t)g->tensor_count, sizeof *g->tensors, by_name);
+    for (int64_t i = 1; i < g->tensor_count; i++)
+        if (!strcmp(g->tensors[i - 1].name, g->tensors[i].name))
+            refuse(c, "the tensor %.60s stands twice", g->tensors[i].name);
+}
+
 /* Tensors of the layers say nothing about positions: they are counted, not kept. */
 static void take_tensors(cursor *c, pe_gguf *g, uint64_t count)
 {
-    uint64_t need = 0;
+    const int64_t step = alignment_of(c, g);
+    uint64_t      need = 0;
     for (uint64_t i = 0; !c->status && i < count; i++) {
         pe_gguf_tensor one = {0};
         const uint64_t end = take_tensor(c, &one);
         need               = end > need ? end : need;
+        if (!c->status && one.at % (uint64_t)step)
+            refuse(c, "tensor %.60s begins at byte %llu of the data, no multiple of the alignment %lld",
+                   one.name, (unsigned long long)one.at, (long long)step);
         if (c->status || !strncmp(one.name, "blk.", 4)) {
             free(one.name);
             continue;
@@ -301,15 +335,13 @@ static void take_tensors(cursor *c, pe_gguf *g, uint64_t count)
         g->tensors                    = more;
         g->tensors[g->tensor_count++] = one;
     }
-    const pe_gguf_value *alignment = pe_gguf_find(g, "general.alignment");
-    const int64_t        step =
-        alignment && alignment->number >= 1 && alignment->number <= BUFFER ? (int64_t)alignment->number : 32;
     const int64_t data = (c->at + step - 1) / step * step;
     if (!c->status && count && need > (uint64_t)(c->source->size > data ? c->source->size - data : 0))
         refuse(c, "its tensors need %llu bytes behind the header but %lld are there: it is cut short",
                (unsigned long long)need, (long long)(c->source->size > data ? c->source->size - data : 0));
     for (int64_t i = 0; i < g->tensor_count; i++)
         g->tensors[i].at += (uint64_t)data;
+    refuse_twins(c, g);
 }
 
 /* ---------------------------------------------------------------- the file ------------------ */
@@ -342,7 +374,9 @@ static void take_file(cursor *c, pe_gguf *g)
     char magic[4] = "";
     take(c, magic, sizeof magic, "its magic");
     const uint32_t version = (uint32_t)take_number(c, 4, "its version");
-    if (!c->status && (memcmp(magic, "GGUF", 4) != 0 || version < 2 || version > 3))
+    if (!c->status && memcmp(magic, "GGUF", 4) != 0)
+        refuse(c, "it does not begin with GGUF, as such a file does");
+    if (!c->status && (version < 2 || version > 3))
         refuse(c, "it is GGUF of version %u (big-endian, perhaps); 2 and 3 are read", version);
     const uint64_t tensors = take_number(c, 8, "its number of tensors"),
                    values  = take_number(c, 8, "its number of values");

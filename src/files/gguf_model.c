@@ -531,7 +531,8 @@ static void read_model(reader *g)
     const pe_gguf_value *type = pe_gguf_find(&g->file, "general.architecture");
     posenc_model_info   *info = pe_modelfile_info(g->model);
     if (!type || type->kind != PE_GGUF_TEXT) {
-        refuse(g, "general.architecture is missing");
+        refuse(g, type ? "general.architecture is no text, or one of more than 4096 bytes"
+                       : "general.architecture is missing");
         return;
     }
     g->prefix  = type->text;

@@ -57,6 +57,13 @@ static int is_safetensors(const char *bytes, size_t n)
     return n >= PE_SAFETENSORS_MAGIC && pe_is_safetensors((const unsigned char *)bytes);
 }
 
+/* A file that calls itself one of the two is read as such, so that the sentence about it speaks of what it should be. */
+static int is_called(const char *path, const char *ending)
+{
+    const size_t n = strlen(path), tail = strlen(ending);
+    return n > tail && !strcmp(path + n - tail, ending);
+}
+
 posenc_status pe_modelfile_parse(posenc_model **model, const void *bytes, size_t n, const char *path,
                                  posenc_error *err)
 {
@@ -130,9 +137,9 @@ static posenc_status read_regular(posenc_model **model, FILE *stream, int64_t si
     if (n < 0)
         return pe_file_fail(err, POSENC_FILE, (pe_origin){path, NULL}, "it cannot be read: %s",
                             pe_file_reason(errno));
-    if (is_gguf(first, (size_t)n))
+    if (is_gguf(first, (size_t)n) || is_called(path, ".gguf"))
         return pe_gguf_model(model, &source, err);
-    if (is_safetensors(first, (size_t)n)) {
+    if (is_safetensors(first, (size_t)n) || is_called(path, ".safetensors")) {
         const posenc_status status = pe_safetensors_check(&source, err);
         return status ? status : read_beside(model, path, err);
     }

@@ -101,13 +101,27 @@ static posenc_status check_cover(span *spans, size_t n, int64_t data, const char
     return POSENC_OK;
 }
 
+/* An object of texts. */
+static posenc_status check_metadata(const json_t *metadata, const char *path, posenc_error *err)
+{
+    const char *name;
+    json_t     *value;
+    int         sound = !metadata || json_is_object(metadata);
+    json_object_foreach((json_t *)(uintptr_t)metadata, name, value) sound = sound && json_is_string(value);
+    return sound ? POSENC_OK
+                 : pe_file_fail(err, POSENC_FORMAT, (pe_origin){path, "__metadata__"},
+                                "it must be an object whose values are texts");
+}
+
 static posenc_status check_header(json_t *header, int64_t data, const char *path, posenc_error *err)
 {
     const char   *name;
     json_t       *entry;
     size_t        n      = 0;
-    posenc_status status = POSENC_OK;
-    span         *spans  = calloc(json_object_size(header) + 1, sizeof *spans);
+    posenc_status status = check_metadata(json_object_get(header, "__metadata__"), path, err);
+    if (status)
+        return status;
+    span *spans = calloc(json_object_size(header) + 1, sizeof *spans);
     if (!spans)
         return pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory for its header");
     json_object_foreach(header, name, entry) if (!status && strcmp(name, "__metadata__") != 0) status =

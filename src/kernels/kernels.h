@@ -16,7 +16,10 @@
 
 #include <stdint.h>
 
-enum { PE_LANES = 16 }; /* padding of rows in the machine's buffers: the widest vector in floats */
+enum {
+    PE_LANES   = 16,
+    PE_LANES64 = 8
+}; /* padding of rows in the machine's buffers: the widest vector in floats, in doubles */
 
 /*
  * product: C = A*B, or C += A*B
@@ -31,6 +34,11 @@ enum { PE_LANES = 16 }; /* padding of rows in the machine's buffers: the widest 
  */
 typedef void pe_product_fn(float *c, int64_t c_stride, const float *a, int64_t a_row, int64_t a_col,
                            const float *b, int64_t b_stride, int64_t R, int64_t columns, int64_t K, int add);
+
+/* product64: the same in doubles, padded to PE_LANES64; for rooms whose rows follow from each other. */
+typedef void pe_product64_fn(double *c, int64_t c_stride, const double *a, int64_t a_row, int64_t a_col,
+                             const double *b, int64_t b_stride, int64_t R, int64_t columns, int64_t K,
+                             int add);
 
 /* What is added to a tile of products to make scores. Any pointer may be NULL. Row r of a term starts at
    term + r*step; a bias by distance has step -1 because the distance grows by one per query. */
@@ -136,9 +144,49 @@ typedef void pe_rotate_fn(float *x, int64_t x_stride, const float *table, int64_
 typedef void pe_cosines_fn(const double *position, const double *k, int64_t step, double *cosine,
                            double *sine, int64_t n);
 
+/* ---- what trains a model: the layers between its products, on rows that may have any width and lie one behind the other ---- */
+
+/*
+ * norm, stretch, norm_back: layer normalisation
+ *
+ * Formula  scale = 1 / sqrt(mean((x - mean(x))^2) + 1e-5), unit = (x - mean(x)) scale, y = unit gain + bias
+ *          backward, with g = dy gain: dx += scale (g - mean(g) - unit mean(g unit)), dgain += sum_r dy unit, dbias += sum_r dy
+ * Shapes   x, y, unit, dx, dy [R, d]; scale [R]; gain, bias, dgain, dbias [d]. stretch: y again from unit, the same bits
+ * Error    each mean within d 2^-24 of the mean of the absolute values
+ * Source   Ba et al. 2016, arXiv:1607.06450
+ */
+typedef void pe_norm_fn(float *y, float *unit, float *scale, const float *x, const float *gain,
+                        const float *bias, int64_t R, int64_t d);
+typedef void pe_stretch_fn(float *y, const float *unit, const float *gain, const float *bias, int64_t R,
+                           int64_t d);
+typedef void pe_norm_back_fn(float *dx, float *dgain, float *dbias, const float *dy, const float *unit,
+                             const float *scale, const float *gain, int64_t R, int64_t d);
+
+/*
+ * gelu, gelu_back: in the form with a tanh
+ *
+ * Formula  x = h + bias, z = 2 sqrt(2/pi) (x + 0.044715 x^3), s = 1 / (1 + e^-z)
+ *          active = x/2 (1 + tanh(z/2)) = x s;   backward: dh *= s + x s (1 - s) z', dbias += sum_r dh, and active again
+ * Shapes   h, active, dh [R, columns]; bias, dbias [columns]
+ * Error    active within 2^-22 |x|, what dh is multiplied by within 2^-20
+ * Source   Hendrycks and Gimpel 2016, arXiv:1606.08415, section 2
+ */
+typedef void pe_gelu_fn(float *active, const float *h, const float *bias, int64_t R, int64_t columns);
+typedef void pe_gelu_back_fn(float *active, float *dh, float *dbias, const float *h, const float *bias,
+                             int64_t R, int64_t columns);
+
+/*
+ * softmax_row: largest = max_c x, x becomes exp(x - largest), sum = sum_c of that
+ *
+ * Error    exp within 2 ulp; arguments below -87.3 give 0; the sum within n 2^-24 of itself
+ * Special  a NaN or an infinity makes the sum a NaN
+ */
+typedef void pe_softmax_row_fn(float *x, float *largest, float *sum, int64_t n);
+
 typedef struct pe_kernels {
     const char            *isa;
     pe_product_fn         *product;
+    pe_product64_fn       *product64;
     pe_scores_finish_fn   *scores_finish;
     pe_softmax_step_fn    *softmax_step;
     pe_weights_fn         *weights;
@@ -152,6 +200,12 @@ typedef struct pe_kernels {
     pe_dot_rows_fn        *dot_rows;
     pe_rotate_fn          *rotate_half, *rotate_interleaved;
     pe_cosines_fn         *cosines;
+    pe_norm_fn            *norm;
+    pe_stretch_fn         *stretch;
+    pe_norm_back_fn       *norm_back;
+    pe_gelu_fn            *gelu;
+    pe_gelu_back_fn       *gelu_back;
+    pe_softmax_row_fn     *softmax_row;
 } pe_kernels;
 
 /* The best table this processor can run, or the one POSENC_ISA names ("plain", "avx2", "avx512"). */

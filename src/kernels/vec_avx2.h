@@ -42,6 +42,11 @@ static inline vec vmul(vec a, vec b)
     return _mm256_mul_ps(a, b);
 }
 
+static inline vec vdiv(vec a, vec b)
+{
+    return _mm256_div_ps(a, b);
+}
+
 static inline vec vfma(vec a, vec b, vec c)
 {
     return _mm256_fmadd_ps(a, b, c);
@@ -114,6 +119,36 @@ static inline vec vnegate_even(vec x)
 }
 
 static inline vec vkeep(vec x)
+{
+    __asm__("" : "+x"(x));
+    return x;
+}
+
+/* doubles */
+
+typedef __m256d dvec;
+
+static inline dvec dvload(const double *p)
+{
+    return _mm256_loadu_pd(p);
+}
+
+static inline void dvstore(double *p, dvec x)
+{
+    _mm256_storeu_pd(p, x);
+}
+
+static inline dvec dvset(double x)
+{
+    return _mm256_set1_pd(x);
+}
+
+static inline dvec dvfma(dvec a, dvec b, dvec c)
+{
+    return _mm256_fmadd_pd(a, b, c);
+}
+
+static inline dvec dvkeep(dvec x)
 {
     __asm__("" : "+x"(x));
     return x;

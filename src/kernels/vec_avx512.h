@@ -42,6 +42,11 @@ static inline vec vmul(vec a, vec b)
     return _mm512_mul_ps(a, b);
 }
 
+static inline vec vdiv(vec a, vec b)
+{
+    return _mm512_div_ps(a, b);
+}
+
 static inline vec vfma(vec a, vec b, vec c)
 {
     return _mm512_fmadd_ps(a, b, c);
@@ -109,6 +114,36 @@ static inline vec vnegate_even(vec x)
 }
 
 static inline vec vkeep(vec x)
+{
+    __asm__("" : "+v"(x));
+    return x;
+}
+
+/* doubles */
+
+typedef __m512d dvec;
+
+static inline dvec dvload(const double *p)
+{
+    return _mm512_loadu_pd(p);
+}
+
+static inline void dvstore(double *p, dvec x)
+{
+    _mm512_storeu_pd(p, x);
+}
+
+static inline dvec dvset(double x)
+{
+    return _mm512_set1_pd(x);
+}
+
+static inline dvec dvfma(dvec a, dvec b, dvec c)
+{
+    return _mm512_fmadd_pd(a, b, c);
+}
+
+static inline dvec dvkeep(dvec x)
 {
     __asm__("" : "+v"(x));
     return x;

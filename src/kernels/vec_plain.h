@@ -48,6 +48,11 @@ static inline vec vmul(vec a, vec b)
     return a * b;
 }
 
+static inline vec vdiv(vec a, vec b)
+{
+    return a / b;
+}
+
 static inline vec vfma(vec a, vec b, vec c)
 {
     return a * b + c;
@@ -134,6 +139,37 @@ static inline vec vnegate_even(vec x)
 /* Keeps the compiler from folding a reused load into each of its uses (then the loads, not the
    multiplications, would be the limit). */
 static inline vec vkeep(vec x)
+{
+    return x;
+}
+
+/* doubles: the same functions, half as many in a vector */
+
+typedef double dvec __attribute__((vector_size(16)));
+
+static inline dvec dvload(const double *p)
+{
+    dvec x;
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+
+static inline void dvstore(double *p, dvec x)
+{
+    memcpy(p, &x, sizeof x);
+}
+
+static inline dvec dvset(double x)
+{
+    return (dvec){x, x};
+}
+
+static inline dvec dvfma(dvec a, dvec b, dvec c)
+{
+    return a * b + c;
+}
+
+static inline dvec dvkeep(dvec x)
 {
     return x;
 }

@@ -85,6 +85,26 @@ static void set_title(pe_sketch *s, pe_picture *p)
     p->figure.mark_count = s->mark_count;
 }
 
+/* Does a parameter of the part grow with the heads? Pictures turn as many vectors as heads, all alike. */
+static int heads_differ(const posenc_encoding *e, const posenc_encoding_info *part, posenc_dims dims)
+{
+    int32_t ndim;
+    int64_t shape[2][POSENC_MAX_DIMS];
+    for (int i = 0; i < posenc_param_count(e); i++) {
+        const posenc_param_info *param = posenc_param_describe(e, i);
+        if (param < part->params || param >= part->params + part->param_count)
+            continue;
+        for (int two = 0; two < 2; two++) {
+            dims.H = dims.G = 1 + two;
+            if (posenc_param_shape(e, &dims, i, &ndim, shape[two], NULL))
+                return 0; /* said by whoever needs it */
+        }
+        if (ndim > 0 && shape[0][0] != shape[1][0])
+            return 1;
+    }
+    return 0;
+}
+
 static posenc_status make(pe_picture *made, const struct kind *kind, pe_sketch *s, posenc_error *err)
 {
     made->mark                 = (pe_mark){s->data->mark, s->data->mark_label};
@@ -112,6 +132,12 @@ posenc_status pe_picture_create(pe_picture **picture, const posenc_encoding *e, 
     if (!data->rows && data->length < 2)
         return pe_plot_fail(err, POSENC_ARGUMENT, "picture: length is %lld; it must be at least 2",
                             (long long)data->length);
+    if (offer->place == POSENC_ROTARY && heads_differ(e, s.part, data->dims))
+        return pe_plot_fail(
+            err, POSENC_UNSUPPORTED,
+            "picture: each head of %s turns at frequencies of its own; leave out per_head=yes to draw "
+            "one matrix for all",
+            posenc_encoding_spec(e));
     pe_picture *made = calloc(1, sizeof *made);
     if (!made)
         return pe_plot_no_memory(err);

@@ -6,24 +6,8 @@
 
 #include "train/fail.h"
 
-#include <cblas.h>
 #include <math.h>
-#include <pthread.h>
 #include <time.h>
-
-/* OpenBLAS's own call; not every cblas.h declares it. */
-void openblas_set_num_threads(int threads);
-
-static void set_one_thread(void)
-{
-    openblas_set_num_threads(1);
-}
-
-void pe_use_one_thread(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, set_one_thread);
-}
 
 double pe_clock(void)
 {

@@ -25,8 +25,6 @@ int pe_advance(pe_run_progress *progress);
 /* What a run then returns. */
 posenc_status pe_run_cancelled(int *cancelled, posenc_error *err);
 
-/* OpenBLAS takes the calling thread alone from now on. */
-void pe_use_one_thread(void);
 /* Seconds since some moment, by a clock that never goes back. */
 double pe_clock(void);
 

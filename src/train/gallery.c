@@ -188,7 +188,8 @@ static posenc_status add_picture(pe_gallery *g, const pe_compare *c, int index, 
         params ? pe_picture_create(&x->picture, o->e, offer, &data, err) : no_memory(err);
     free(params);
     if (status)
-        return status;
+        return status == POSENC_UNSUPPORTED ? POSENC_OK
+                                            : status; /* heads that differ: a report without this picture */
     x->figure = pe_picture_figure(x->picture);
     g->count++;
     return POSENC_OK;

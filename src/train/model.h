@@ -29,10 +29,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/kernels.h"
 #include "train/entry.h"
 
 /* PE_MASK_SYMBOL: the row of the embedding that stands for a hidden byte; only bidirectional models have it. */
-enum { PE_BYTES = 256, PE_MASK_SYMBOL = PE_BYTES, PE_MLP_WIDTH = 4, PE_BLOCK_ROWS = 256 };
+enum { PE_BYTES = 256, PE_MASK_SYMBOL = PE_BYTES, PE_MLP_WIDTH = 4, PE_BLOCK_ROWS = 128 };
 
 /* ORDER layer_recipes (model.c): the tensors of one layer, then those of the whole model. */
 typedef enum pe_layer_weight {
@@ -113,7 +114,7 @@ typedef struct pe_layer_memory {
     void *unit1, *scale1; /* [n,d] normalised rows, [n] 1 / standard deviation */
     void *qkv, *o, *lse;  /* [n,3d], [n,d], [B,H,L] */
     void *unit2, *scale2;
-    void *active, *slope; /* [n,4d] gelu and its derivative */
+    void *hidden; /* [n,4d] before bias and gelu */
 } pe_layer_memory;
 
 typedef struct pe_model pe_model;
@@ -143,6 +144,7 @@ extern const pe_model_math pe_model_math_f32, pe_model_math_f64;
 struct pe_model {
     pe_model_config      config;
     const pe_model_math *math;
+    const pe_kernels    *kernels; /* of the float model */
     posenc_encoding     *encoding;
     posenc_plan         *short_plan, *long_plan; /* lengths up to L; up to longest */
     int64_t              long_batch;             /* windows of `longest` that fit the buffers */
@@ -168,14 +170,16 @@ struct pe_model {
     void            *memory;    /* the one block behind all that follows */
     void            *workspace; /* for posenc_... */
     pe_layer_memory *layers;
-    void            *x, *dx, *spare;             /* [n,d] */
-    void            *dqkv;                       /* [n,3d] */
-    void            *rows, *unit, *wide, *scale; /* [block,d] twice, [block,max(4d,256)], [block] */
-    double          *losses;                     /* [n] */
-    int64_t         *places;                     /* by_word: [n,2] symbol and position of every token */
-    int64_t         *cells;                      /* grid: [longest,2] row and column of every token */
-    int64_t         *numbers;                    /* grid: [longest] number of its cell in the largest grid */
-    unsigned char   *right;                      /* symbols: [n] 1 where the target was the likeliest class */
+    void            *x, *dx, *spare;      /* [n,d] */
+    void            *dqkv;                /* [n,3d] */
+    void            *rows, *unit, *scale; /* [block,d] twice, [block] */
+    void            *wide, *active;       /* [block,max(4d,256)], [block,4d] */
+    void            *turned;              /* matrices of a layer, transposed */
+    double          *losses;              /* [n] */
+    int64_t         *places;              /* by_word: [n,2] symbol and position of every token */
+    int64_t         *cells;               /* grid: [longest,2] row and column of every token */
+    int64_t         *numbers;             /* grid: [longest] number of its cell in the largest grid */
+    unsigned char   *right;               /* symbols: [n] 1 where the target was the likeliest class */
     /* Rows that are not simply added at the input, without the batch, which shares them. */
     void *table, *dtable; /* [longest, row_width] rows of the encoding, and their cotangents */
     void *

@@ -100,6 +100,9 @@ void pe_reason_copy(char *reason, size_t n, const posenc_error *why);
 posenc_status pe_outcome_measure(pe_outcome *o, int64_t seeds, posenc_error *err);
 void          pe_outcome_free(pe_outcome *o, int64_t seeds);
 
+/* Fills outcomes and absent from the list of SPECs (compare_outcomes.c). */
+posenc_status pe_compare_outcomes(pe_compare *c, posenc_error *err);
+
 /* Differences and ranks, once all that will be measured is measured; then the answer from them. */
 posenc_status pe_outcomes_rank(pe_compare *c, posenc_error *err);
 void          pe_compare_answer_write(pe_compare *c);

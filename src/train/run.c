@@ -7,8 +7,8 @@
  * each window five times, cut into pieces of L/2, L, 2 L, 4 L and 8 L, and predicts the same hidden
  * bytes each time: only the length of what surrounds them differs.
  *
- * Nothing here depends on the clock, on other runs or on the number of workers: OpenBLAS and the
- * library are told to use the calling thread alone, random numbers are named and not drawn in order,
+ * Nothing here depends on the clock, on other runs or on the number of workers: the library is told to use the calling
+ * thread alone, random numbers are named and not drawn in order,
  * and sums have a fixed order. The clock is only read, for the throughput, which is taken from step
  * 100 on: the first steps warm caches and clocks.
  *
@@ -573,9 +573,8 @@ static void copy_measures(pe_run_result *result, const work *w)
 posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_run_result *result,
                      posenc_error *err)
 {
-    work w  = {.measures[COSINE] = NAN};
-    *result = (pe_run_result){0};
-    pe_use_one_thread();
+    work w               = {.measures[COSINE] = NAN};
+    *result              = (pe_run_result){0};
     posenc_status status = check_numbers(config, err);
     if (!status)
         status = check_text(config, err);

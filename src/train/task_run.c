@@ -233,9 +233,8 @@ static posenc_status result_create(pe_task_result *result, const pe_task_config 
 posenc_status pe_task_run(const pe_task_config *config, pe_run_progress *progress, pe_task_result *result,
                           posenc_error *err)
 {
-    work w  = {0};
-    *result = (pe_task_result){0};
-    pe_use_one_thread();
+    work w               = {0};
+    *result              = (pe_task_result){0};
     posenc_status status = check(config, err);
     if (!status)
         status = work_create(&w, config, err);

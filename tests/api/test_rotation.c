@@ -50,6 +50,8 @@ static const char *const specs[] = {
     "rope[layout=half:axes=2:axis_rule=alternate]",
     "rope[axes=2:axis_rule=matrix]",
     "rope[layout=half:axes=2:axis_rule=matrix:direction=inverse:layout_out=interleaved]",
+    "rope[axes=2:axis_rule=matrix:per_head=yes]",
+    "rope[layout=half:dim=16:offset_dim=4:axes=3:axis_rule=matrix:per_head=yes:layout_out=interleaved]",
     "rope[angles=float32:layout=half]",
     "rope[angles=float32:axes=2:axis_rule=matrix]",
     "rope[angles=ggml:axes=3:sections=4:4:4]",
@@ -67,12 +69,22 @@ enum { SPECS = sizeof specs / sizeof *specs, B = 2, H = 4, G = 2, LQ = 21, LK = 
 static const posenc_dims dims = {
     .B = B, .H = H, .G = G, .Lq = LQ, .Lk = LK, .D = D, .Dv = D, .d_model = H * D, .L = LK};
 
+/* Heads with frequencies of their own have keys of their own. */
+static posenc_dims dims_of(const char *spec)
+{
+    posenc_dims d = dims;
+    if (strstr(spec, "per_head"))
+        d.G = H;
+    return d;
+}
+
 /* ---- an encoding with its plan, parameters and positions ---- */
 
 typedef struct rotation {
     posenc_encoding *e;
     posenc_plan     *plan;
     void            *work;
+    posenc_dims      dims;
     int              N;
     array            numbers[CASE_PARAMS];
     posenc_tensor    params[CASE_PARAMS];
@@ -92,25 +104,26 @@ static rotation make_with(const char *spec, int threads)
     posenc_options options = posenc_options_default();
     options.threads        = threads;
     memset(&r, 0, sizeof r);
+    r.dims = dims_of(spec);
     if (posenc_encoding_create(&r.e, spec, NULL, &err) ||
-        posenc_plan_create(&r.plan, r.e, &dims, &options, &err))
+        posenc_plan_create(&r.plan, r.e, &r.dims, &options, &err))
         fail_msg("%s: %s", spec, err.message);
     r.work = aligned_alloc(64, posenc_plan_workspace(r.plan, POSENC_FORWARD | POSENC_BACKWARD));
     r.N    = posenc_rotary_coordinates(r.plan);
     for (int i = 0; i < posenc_param_count(r.e); i++) {
         int32_t ndim;
         int64_t shape[POSENC_MAX_DIMS];
-        assert_int_equal(posenc_param_shape(r.e, &dims, i, &ndim, shape, &err), POSENC_OK);
+        assert_int_equal(posenc_param_shape(r.e, &r.dims, i, &ndim, shape, &err), POSENC_OK);
         r.numbers[i] = array_make(ndim, shape);
         r.params[i]  = array_tensor(&r.numbers[i], 1);
     }
-    assert_int_equal(posenc_param_init(r.e, &dims, r.params, 1, &err), POSENC_OK);
+    assert_int_equal(posenc_param_init(r.e, &r.dims, r.params, 1, &err), POSENC_OK);
     for (int i = 0; i < posenc_param_count(r.e); i++)
         for (int64_t n = 0; n < r.numbers[i].count; n++) /* no list of ones */
             r.numbers[i].wide[n] *=
                 1 + 0.5 * posenc_random_uniform(2, posenc_param_name(r.e, i), (uint64_t)n);
     r.q    = array_make4(B, H, LQ, D);
-    r.k    = array_make4(B, G, LK, D);
+    r.k    = array_make4(B, r.dims.G, LK, D);
     r.q_at = array_make(3, (int64_t[]){B, LQ, r.N});
     r.k_at = array_make(3, (int64_t[]){B, LK, r.N});
     array_fill(&r.q, 1, "q", 1);
@@ -197,7 +210,7 @@ static void turning_back_is_the_transpose_of_turning(void **state)
     (void)state;
     for (int i = 0; i < SPECS; i++) {
         rotation r  = make(specs[i]);
-        array    gq = array_make4(B, H, LQ, D), gk = array_make4(B, G, LK, D);
+        array    gq = array_make4(B, H, LQ, D), gk = array_make4(B, r.dims.G, LK, D);
         array_fill(&gq, 2, "gq", 1);
         array_fill(&gk, 2, "gk", 1);
         for (int wide = 0; wide < 2; wide++) {
@@ -313,7 +326,8 @@ static void the_order_of_axes_in_memory_changes_no_bit(void **state)
             posenc_rotate_io io =
                 io_of(&r,
                       posenc_tensor_from_blhd(wide ? (void *)q2.wide : (void *)q2.narrow, type, B, LQ, H, D),
-                      posenc_tensor_from_blhd(wide ? (void *)k2.wide : (void *)k2.narrow, type, B, LK, G, D));
+                      posenc_tensor_from_blhd(wide ? (void *)k2.wide : (void *)k2.narrow, type, B, LK,
+                                              r.dims.G, D));
             run(&r, &io);
             array want_q = other_order(&q), want_k = other_order(&k);
             assert_same(&q2, &want_q, wide, "the order of axes", specs[i]);
@@ -519,6 +533,8 @@ static const char *const learned[] = {
     "rope[axes=2:axis_rule=matrix]",
     "rope[layout=half:axes=2:axis_rule=matrix:dim=16:offset_dim=4:freq_factors=yes]",
     "rope[axes=3:axis_rule=matrix:direction=inverse:layout_out=half]",
+    "rope[axes=2:axis_rule=matrix:per_head=yes]",
+    "rope[layout=half:axes=1:axis_rule=matrix:per_head=yes:dim=16:freq_factors=yes]",
     "rope[schedule=explicit:layout=half]",
     "rope[schedule=explicit:axes=2:axis_rule=axial:freq_factors=yes:temperature_rule=llama4:temperature_"
     "length=5]",
@@ -547,7 +563,7 @@ static void gradients_of_frequencies_are_slopes(void **state)
         for (int direction = -1; direction <= 1; direction += 2) {
             rotation     r = make(learned[i]);
             posenc_error err;
-            array        gq = array_make4(B, H, LQ, D), gk = array_make4(B, G, LK, D), dq = copy_of(&gq),
+            array gq = array_make4(B, H, LQ, D), gk = array_make4(B, r.dims.G, LK, D), dq = copy_of(&gq),
                   dk = copy_of(&gk);
             array         sums[CASE_PARAMS];
             posenc_tensor dparams[CASE_PARAMS];
@@ -604,14 +620,19 @@ static void rounded_angles_have_no_gradient(void **state)
 
 /* ---- attention with several coordinates ---- */
 
-static attention_case attention_of(const char *spec, const array *q_at, const array *k_at)
+static attention_case attention_with(const char *spec, posenc_dims d, const array *q_at, const array *k_at)
 {
-    attention_case c = case_make(spec, dims, 4);
+    attention_case c = case_make(spec, d, 4);
     if (q_at) {
         c.q_pos = places(q_at);
         c.k_pos = places(k_at);
     }
     return c;
+}
+
+static attention_case attention_of(const char *spec, const array *q_at, const array *k_at)
+{
+    return attention_with(spec, dims_of(spec), q_at, k_at);
 }
 
 static void assert_results(const attention_result *a, const attention_result *b, double tolerance,
@@ -632,8 +653,9 @@ static void attention_turns_as_rotate_does(void **state)
                                      "float32:axes"}; /* causal, by the run, without gradients */
         if (strstr(specs[i], apart[0]) || strstr(specs[i], apart[1]) || strstr(specs[i], apart[2]))
             continue;
-        rotation       r = make(specs[i]);
-        attention_case c = attention_of(specs[i], &r.q_at, &r.k_at), plain = attention_of("nope", NULL, NULL);
+        rotation       r     = make(specs[i]);
+        attention_case c     = attention_of(specs[i], &r.q_at, &r.k_at),
+                       plain = attention_with("nope", r.dims, NULL, NULL);
         for (int p = 0; p < c.param_count; p++)
             memcpy(c.params[p].wide, r.numbers[p].wide, (size_t)r.numbers[p].count * sizeof(double));
         memcpy(r.q.wide, c.q.wide, (size_t)c.q.count * sizeof(double));

@@ -124,6 +124,63 @@ static void a_long_video_parts_the_rules_by_346_positions(void **state)
     assert_true(at[TOKENS - 1][0] == 14 && delta == 359 - TOKENS);
 }
 
+/* Two positions a second, two seconds a turn; frames a second apart. Both marks stand at one position. */
+static void a_video_with_sound_takes_turns(void **state)
+{
+    static const int64_t t[]        = {0, 1, 1, 2, 2, 4, 4, 2, 3, 4, 5, 6, 6, 6, 7, 7, 8},
+                         h[]        = {0, 1, 1, 2, 2, 2, 2, 2, 3, 4, 5, 2, 2, 6, 7, 7, 8},
+                         w[]        = {0, 1, 1, 2, 3, 2, 3, 2, 3, 4, 5, 2, 3, 6, 7, 7, 8};
+    const posenc_segment segments[] = {{.tokens = 1},
+                                       {.kind    = POSENC_SEGMENT_VIDEO,
+                                        .frames  = 3,
+                                        .rows    = 2,
+                                        .columns = 4,
+                                        .merge   = 2,
+                                        .seconds = 1,
+                                        .rate    = 2,
+                                        .sound   = 5,
+                                        .chunk   = 4},
+                                       {.tokens = 1}};
+    (void)state;
+    for (int rules = 0; rules < 4; rules++)
+        expect(segments, 3, rules, 17, (const int64_t *const[]){t, h, w}, 9 - 17);
+}
+
+/* One step of sound, and two frames three columns wide: the last turn is one of frames, which ends two columns on. */
+static void what_follows_stands_behind_the_last_turn(void **state)
+{
+    static const int64_t t[] = {0, 0, 1, 1, 1, 1, 2, 2, 2, 4, 4}, h[] = {0, 0, 1, 1, 1, 1, 1, 1, 1, 4, 4},
+                         w[]   = {0, 0, 1, 2, 3, 1, 1, 2, 3, 4, 4};
+    const posenc_segment video = {
+        .kind = POSENC_SEGMENT_VIDEO, .frames = 2, .rows = 1, .columns = 3, .sound = 1, .chunk = 1};
+    (void)state;
+    expect(&video, 1, 0, 11, (const int64_t *const[]){t, h, w}, 5 - 11);
+}
+
+/* Hunyuan-VL: number of the token, column, row, number of the image; each row ends with a token of its own. */
+static void four_coordinates_are_number_column_row_and_image(void **state)
+{
+    static const int64_t want[][4]  = {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 1, 0, 0},  {3, 2, 0, 0},
+                                       {4, 0, 1, 0}, {5, 1, 1, 0}, {6, 2, 1, 0},  {7, 7, 7, 7},
+                                       {8, 8, 8, 8}, {9, 0, 0, 1}, {10, 1, 0, 1}, {11, 11, 11, 11},
+                                       {0, 0, 0, 0}, {1, 0, 0, 0}, {2, 1, 0, 0}};
+    const posenc_segment segments[] = {{.tokens = 1},
+                                       {.kind = POSENC_SEGMENT_LINES, .rows = 4, .columns = 4, .merge = 2},
+                                       {.tokens = 2},
+                                       {.kind = POSENC_SEGMENT_LINES, .rows = 1, .columns = 1},
+                                       {.tokens = 1},
+                                       {.tokens = 1, .restart = 1},
+                                       {.kind = POSENC_SEGMENT_LINES, .rows = 1, .columns = 1}};
+    int64_t              at[15][4], n, delta;
+    posenc_tensor        pos = posenc_tensor_contiguous(at, POSENC_I64, 2, (int64_t[]){15, 4});
+    (void)state;
+    assert_int_equal(posenc_segments_tokens(segments, 7, &n, NULL), POSENC_OK);
+    assert_int_equal(n, 15);
+    assert_int_equal(posenc_positions_segments(segments, 7, 0, &pos, &delta, NULL), POSENC_OK);
+    assert_memory_equal(at, want, sizeof at);
+    assert_int_equal(delta, 0);
+}
+
 /* ---------------------------------------------------------------- as the programs do it ----- */
 
 static int64_t random_below(int64_t n, uint64_t *index)
@@ -152,7 +209,8 @@ static int64_t lay_grid(int64_t at[][3], const posenc_segment *s, int64_t start,
 {
     const int     is_text = s->kind == POSENC_SEGMENT_TEXT;
     const int64_t m = s->merge ? s->merge : 1, T = s->kind == POSENC_SEGMENT_VIDEO ? s->frames : 1,
-                  H = s->rows / m, W = s->columns / m, n = is_text ? s->tokens : T * H * W;
+                  H = is_text ? 1 : s->rows / m, W = is_text ? 1 : s->columns / m,
+                  n      = is_text ? s->tokens : T * H * W;
     const double seconds = whole_seconds ? (double)(int64_t)s->seconds : s->seconds;
     for (int64_t i = 0; i < n; i++) {
         const int64_t f = i / (H * W);
@@ -194,6 +252,78 @@ static void random_sequences_stand_where_the_programs_put_them(void **state)
         assert_int_equal(place(at, segments, PARTS, rules, &delta), n);
         assert_memory_equal(at, want, (size_t)n * sizeof *at);
         assert_int_equal(delta, largest(want, n) + 1 - n);
+    }
+}
+
+/* transformers, get_chunked_index: begin[k] of each run whose times have reached the next chunk. Returns how many. */
+static int chunks_of(const int64_t time[], int64_t n, int64_t per, int64_t begin[])
+{
+    int count = 1;
+    begin[0]  = 0;
+    for (int64_t i = 0, current = 1; i < n; i++)
+        if (time[i] >= current * per) {
+            begin[count++] = i;
+            current++;
+        }
+    begin[count] = n;
+    return count;
+}
+
+/* transformers, Qwen2.5-Omni: both lists laid out whole, cut into chunks, and dealt out in turns. */
+static int64_t lay_film(int64_t at[][3], const posenc_segment *s, int64_t start)
+{
+    static int64_t video[MOST][3], audio[MOST][3], seen_time[MOST], heard_time[MOST], seen[MOST], heard[MOST];
+    posenc_segment silent = *s;
+    silent.sound = silent.chunk = 0;
+    const int64_t base = start + 1, tokens = lay_grid(video, &silent, base, 0);
+    int64_t       n = 0;
+    for (int64_t i = 0; i < tokens; i++)
+        seen_time[i] = video[i][0] - base;
+    for (int64_t i = 0; i < s->sound; i++) {
+        heard_time[i] = i;
+        audio[i][0] = audio[i][1] = audio[i][2] = base + i;
+    }
+    const int seen_count  = chunks_of(seen_time, tokens, s->chunk, seen),
+              heard_count = chunks_of(heard_time, s->sound, s->chunk, heard);
+    for (int i = 0; i < 6; i++)
+        at[i / 3][i % 3] = start;
+    n            = 2;
+    int64_t last = 0;
+    for (int k = 0; k < seen_count || k < heard_count; k++) {
+        if (k < seen_count) {
+            last = n;
+            for (int64_t i = seen[k]; i < seen[k + 1]; i++)
+                memcpy(at[n++], video[i], sizeof *at);
+        }
+        if (k < heard_count) {
+            last = n;
+            for (int64_t i = heard[k]; i < heard[k + 1]; i++)
+                memcpy(at[n++], audio[i], sizeof *at);
+        }
+    }
+    const int64_t end = largest(at + last, n - last) + 1;
+    for (int i = 0; i < 6; i++)
+        at[n + i / 3][i % 3] = end;
+    return n + 2;
+}
+
+static void random_videos_with_sound_stand_where_transformers_puts_them(void **state)
+{
+    uint64_t index = 9000;
+    (void)state;
+    for (int round = 0; round < 300; round++) {
+        posenc_segment s[3] = {{.tokens = 1 + random_below(5, &index)}, {0}, {.tokens = 2}};
+        int64_t        at[MOST][3], want[MOST][3], n;
+        do
+            s[1] = random_segment(&index);
+        while (s[1].kind != POSENC_SEGMENT_VIDEO);
+        s[1].sound = 1 + random_below(60, &index);
+        s[1].chunk = 1 + random_below(20, &index);
+        n          = lay_grid(want, &s[0], 0, 0);
+        n += lay_film(want + n, &s[1], n);
+        n += lay_grid(want + n, &s[2], want[n - 1][0] + 1, 0);
+        assert_int_equal(place(at, s, 3, round % 4, NULL), n);
+        assert_memory_equal(at, want, (size_t)n * sizeof *at);
     }
 }
 
@@ -241,25 +371,31 @@ static void what_cannot_stand_is_refused_and_nothing_is_written(void **state)
 {
     int64_t       at[12][3];
     posenc_tensor pos = posenc_tensor_contiguous(at, POSENC_I64, 2, (int64_t[]){12, 3}), real = pos,
-                  small        = pos;
-    const posenc_segment image = {.kind = POSENC_SEGMENT_IMAGE, .rows = 3, .columns = 4},
-                         video = {.kind = POSENC_SEGMENT_VIDEO, .frames = 3, .rows = 2, .columns = 2};
-    posenc_segment wrong[9];
+                  small = pos, four = posenc_tensor_contiguous(at, POSENC_I64, 2, (int64_t[]){9, 4});
+    const posenc_segment image   = {.kind = POSENC_SEGMENT_IMAGE, .rows = 3, .columns = 4},
+                         video   = {.kind = POSENC_SEGMENT_VIDEO, .frames = 3, .rows = 2, .columns = 2};
+    const posenc_segment lines   = {.kind = POSENC_SEGMENT_LINES, .rows = 3, .columns = 2},
+                         square  = {.kind = POSENC_SEGMENT_IMAGE, .rows = 3, .columns = 3},
+                         lines12 = {.kind = POSENC_SEGMENT_LINES, .rows = 3, .columns = 3};
+    posenc_segment wrong[12];
     posenc_error   err;
     (void)state;
     real.dtype     = POSENC_F64;
     small.shape[0] = 11;
-    for (int i = 0; i < 9; i++)
+    for (int i = 0; i < 12; i++)
         wrong[i] = i < 4 ? image : video;
     wrong[0].merge   = 2;
     wrong[1].rows    = 0;
     wrong[2].merge   = -1;
-    wrong[3].kind    = (posenc_segment_kind)3;
+    wrong[3].kind    = (posenc_segment_kind)4;
     wrong[4].frames  = 0;
     wrong[5].seconds = NAN;
     wrong[6].rate    = -1;
     wrong[7].frames  = INT64_C(1) << 39;
     wrong[8].seconds = 1e300, wrong[8].rate = 1e300;
+    wrong[9].sound  = 3;
+    wrong[10].sound = 3, wrong[10].chunk = -1;
+    wrong[11].sound = INT64_C(1) << 40, wrong[11].chunk = 1;
     const posenc_segment nothing = {.tokens = 0};
     const struct {
         const posenc_segment *segments;
@@ -280,11 +416,17 @@ static void what_cannot_stand_is_refused_and_nothing_is_written(void **state)
          "segment 0 has 3 rows and 4 columns; its merge 2 must divide"},
         {&wrong[1], 1, 0, &pos, POSENC_ARGUMENT, "has 1 frames, 0 rows, 4 columns and merge 1; each must be"},
         {&wrong[2], 1, 0, &pos, POSENC_ARGUMENT, "merge -1; each must be at least 1"},
-        {&wrong[3], 1, 0, &pos, POSENC_ARGUMENT, "segment 0 is of kind 3"},
+        {&wrong[3], 1, 0, &pos, POSENC_ARGUMENT, "segment 0 is of kind 4"},
         {&wrong[4], 1, 0, &pos, POSENC_ARGUMENT, "has 0 frames"},
         {&wrong[5], 1, 0, &pos, POSENC_ARGUMENT, "has seconds=nan and rate=0; both must be numbers from 0"},
         {&wrong[6], 1, 0, &pos, POSENC_ARGUMENT, "rate=-1"},
         {&wrong[7], 1, 0, &pos, POSENC_RANGE, "with segment 0 there are more than 2^40 tokens"},
+        {&wrong[9], 1, 0, &pos, POSENC_ARGUMENT, "sound=3 and chunk=0; both must be at least 1, or both 0"},
+        {&wrong[10], 1, 0, &pos, POSENC_ARGUMENT, "sound=3 and chunk=-1"},
+        {&wrong[11], 1, 0, &pos, POSENC_RANGE, "more than 2^40 tokens"},
+        {&lines12, 1, 0, &pos, POSENC_ARGUMENT, "segment 0 is LINES; pos must be [tokens,4]"},
+        {&square, 1, 0, &four, POSENC_ARGUMENT, "segment 0 is an IMAGE or VIDEO"},
+        {&lines, 1, 4, &four, POSENC_ARGUMENT, "rules is 4"},
         {&wrong[8], 1, 0, &pos, POSENC_RANGE, "segment 0 ends at about inf; positions must stay below 2^53"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -305,7 +447,11 @@ int main(void)
         cmocka_unit_test(text_after_a_video_stands_behind_its_time_or_among_its_frames),
         cmocka_unit_test(fractions_of_seconds_count_or_are_cut),
         cmocka_unit_test(a_long_video_parts_the_rules_by_346_positions),
+        cmocka_unit_test(a_video_with_sound_takes_turns),
+        cmocka_unit_test(what_follows_stands_behind_the_last_turn),
+        cmocka_unit_test(four_coordinates_are_number_column_row_and_image),
         cmocka_unit_test(random_sequences_stand_where_the_programs_put_them),
+        cmocka_unit_test(random_videos_with_sound_stand_where_transformers_puts_them),
         cmocka_unit_test(packed_sequences_stand_as_each_alone),
         cmocka_unit_test(positions_are_written_by_strides),
         cmocka_unit_test(what_cannot_stand_is_refused_and_nothing_is_written),

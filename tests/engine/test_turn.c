@@ -26,7 +26,7 @@ static pe_turn make_turn(pe_layout layout, double magnitude)
 {
     pe_arena arena = {memory, 0};
     pe_turn  t;
-    pe_turn_lay_out(&t, &arena, D, 1);
+    pe_turn_lay_out(&t, &arena, D, 1, 1);
     assert_true(arena.used <= sizeof memory);
     pe_turn_one_block(&t, M, FIRST, layout);
     t.magnitude = magnitude;

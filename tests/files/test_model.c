@@ -250,6 +250,28 @@ static void a_windowless_exaone_rotates_everywhere(void **state)
     posenc_model_free(without);
 }
 
+/* The length at top level wins where the schedule reads one; Ministral's temperature beside another has its dictionary's. */
+static void two_lengths_are_for_the_schedule_and_for_the_temperature(void **state)
+{
+    static const struct {
+        const char *type;
+        int64_t     length;
+    } all[] = {{"yarn", 32}, {"llama3", 32}, {"default", 16}, {"linear", 16}};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        char line[LONGEST_LINE];
+        snprintf(
+            line, sizeof line,
+            "{'model_type': 'ministral3', " SMALL ", 'head_dim': 16, 'original_max_position_embeddings': 32,"
+            " 'rope_parameters': {'rope_type': '%s', 'rope_theta': 1e6, 'factor': 2, 'low_freq_factor': 1,"
+            " 'high_freq_factor': 4, 'llama_4_scaling_beta': 0.1, 'original_max_position_embeddings': 16}}",
+            all[i].type);
+        posenc_model *model = read_line(line);
+        assert_int_equal(fact(model, 0, "temperature.length")->integer, all[i].length);
+        posenc_model_free(model);
+    }
+}
+
 /* PhiMoE's magnitudes are the file's, on either side of the original length. */
 static void phimoe_has_two_magnitudes(void **state)
 {
@@ -320,6 +342,7 @@ int main(void)
         cmocka_unit_test(a_layer_finds_its_group),
         cmocka_unit_test(both_halves_of_an_old_modernbert_are_scaled),
         cmocka_unit_test(a_windowless_exaone_rotates_everywhere),
+        cmocka_unit_test(two_lengths_are_for_the_schedule_and_for_the_temperature),
         cmocka_unit_test(phimoe_has_two_magnitudes),
         cmocka_unit_test(every_spec_creates_an_encoding),
         cmocka_unit_test(the_language_model_is_found_inside),

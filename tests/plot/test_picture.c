@@ -461,6 +461,21 @@ static void a_factor_by_position_has_no_panel_with_one_theta(void **state)
     drop(&m);
 }
 
+/* A picture turns its draws as heads, which must be alike; a score part's numbers by head are none of its business. */
+static void heads_that_turn_differently_have_no_picture(void **state)
+{
+    pe_picture_data data = sized(20, 2, 8);
+    posenc_error    err;
+    made            m;
+    (void)state;
+    assert_int_equal(try(&m, "rope[axis_rule=matrix:per_head=yes]", POSENC_ROTARY, "similarity", data, &err),
+                     POSENC_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "leave out per_head=yes"));
+    drop(&m);
+    m = make("alibi+rope", POSENC_ROTARY, "similarity", data);
+    drop(&m);
+}
+
 /* Channels that are not turned keep their product at every distance. */
 static void one_theta_turns_what_the_encoding_turns(void **state)
 {
@@ -859,6 +874,7 @@ int main(void)
         cmocka_unit_test(scores_of_random_vectors_are_direct_sums_with_quantiles),
         cmocka_unit_test(a_seed_decides_the_draws),
         cmocka_unit_test(a_factor_by_position_has_no_panel_with_one_theta),
+        cmocka_unit_test(heads_that_turn_differently_have_no_picture),
         cmocka_unit_test(one_theta_turns_what_the_encoding_turns),
         cmocka_unit_test(another_base_needs_an_encoding_that_has_one),
         cmocka_unit_test(the_mass_of_alibi_is_a_geometric_series),

@@ -7,7 +7,6 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 seq 30000 >text
-unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
 
 fail() {
     echo "$(basename "$0"): $*" >&2

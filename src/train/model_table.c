@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * model_table.c: which tensors a model has
+ *
+ * A recipe per tensor says its shape in units of d and how it starts; the encoding's own tensors follow, one set per layer,
+ * but for the part at the place input, which has one set for the whole model wherever its rows enter. Rows that are
+ * concatenated bring the matrix that projects them, which counts as theirs.
+ */
+#include "train/model_parts.h"
+
+#include "train/fail.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNED_ELEMENTS = 16 };
+
+// clang-format off
+const pe_recipe pe_layer_recipes[] = { /* ORDER pe_layer_weight */
+    {"norm1.gain",    0, 1,            PE_START_ONES,     0},
+    {"norm1.bias",    0, 1,            PE_START_ZEROS,    0},
+    {"qkv",           1, 3,            PE_START_FAN_IN,   1},
+    {"attention.out", 1, 1,            PE_START_RESIDUAL, 1},
+    {"norm2.gain",    0, 1,            PE_START_ONES,     0},
+    {"norm2.bias",    0, 1,            PE_START_ZEROS,    0},
+    {"up",            1, PE_MLP_WIDTH, PE_START_FAN_IN,   1},
+    {"up.bias",       0, PE_MLP_WIDTH, PE_START_ZEROS,    0},
+    {"down",          PE_MLP_WIDTH, 1, PE_START_RESIDUAL, 1},
+    {"down.bias",     0, 1,            PE_START_ZEROS,    0},
+};
+const pe_recipe pe_model_recipes[] = { /* ORDER pe_model_weight */
+    {"embedding",  -PE_BYTES, 1, PE_START_UNIT,  0},
+    {"final.gain", 0, 1,         PE_START_ONES,  0},
+    {"final.bias", 0, 1,         PE_START_ZEROS, 0},
+    {"output",     1, -PE_BYTES, PE_START_SMALL, 1},
+};
+// clang-format on
+
+static int64_t align_elements(int64_t n)
+{
+    return (n + ALIGNED_ELEMENTS - 1) / ALIGNED_ELEMENTS * ALIGNED_ELEMENTS;
+}
+
+int pe_is_of_rows(const pe_model *m, int i)
+{
+    const posenc_encoding_info *input = posenc_encoding_part(m->encoding, POSENC_INPUT);
+    if (!input)
+        return 0;
+    for (int place = POSENC_INPUT + 1; place < POSENC_PLACES; place++)
+        if (posenc_encoding_part(m->encoding, (posenc_place)place)) {
+            /* several parts: names are "encoding.name" */
+            const size_t n    = strlen(input->name);
+            const char  *name = posenc_param_name(m->encoding, i);
+            return strncmp(name, input->name, n) == 0 && name[n] == '.';
+        }
+    return 1;
+}
+
+static pe_weight *add_weight(pe_model *m, int64_t count, int decays, int trains)
+{
+    pe_weight *w = &m->weights[m->weight_count++];
+    *w           = (pe_weight){.offset = m->size, .count = count, .decays = decays, .trains = trains};
+    m->size += align_elements(count);
+    return w;
+}
+
+int64_t pe_extent(int64_t units, int64_t d)
+{
+    return units < 0 ? -units : units * d;
+}
+
+/* The embedding of a bidirectional model of bytes has one row more, the mask symbol's. It is the last, so that all
+   others start from the numbers that they have in any model. */
+void pe_count_symbols(pe_model *m)
+{
+    const pe_model_config *c = &m->config;
+    m->symbols               = c->symbols ? c->symbols : PE_BYTES + (c->bidirectional ? 1 : 0);
+    m->classes               = c->symbols ? c->classes : PE_BYTES;
+}
+
+static int64_t rows_of(const pe_model *m, const pe_recipe *r)
+{
+    if (r == &pe_model_recipes[PE_EMBEDDING])
+        return m->symbols;
+    return r->rows ? pe_extent(r->rows, m->config.d_model) : 1;
+}
+
+static int64_t columns_of(const pe_model *m, const pe_recipe *r)
+{
+    return r == &pe_model_recipes[PE_OUTPUT] ? m->classes : pe_extent(r->columns, m->config.d_model);
+}
+
+static void add_recipe(pe_model *m, const pe_recipe *r, const char *prefix)
+{
+    pe_weight *w = add_weight(m, rows_of(m, r) * columns_of(m, r), r->decays, 1);
+    snprintf(w->name, sizeof w->name, "%s%s", prefix, r->name);
+}
+
+static void add_recipes(pe_model *m)
+{
+    const int64_t layers_end = m->config.layers * PE_LAYER_WEIGHTS;
+    char          prefix[32];
+    for (int64_t l = 0; l < m->config.layers; l++) {
+        snprintf(prefix, sizeof prefix, "layer%lld.", (long long)l);
+        for (int i = 0; i < PE_LAYER_WEIGHTS; i++)
+            add_recipe(m, &pe_layer_recipes[i], prefix);
+    }
+    for (int i = 0; i < PE_MODEL_WEIGHTS; i++)
+        add_recipe(m, &pe_model_recipes[i], "");
+    m->weights[layers_end + PE_EMBEDDING].trains = !m->by_word;
+}
+
+/* Parameter i of layer l: a stretch of its own, or layer 0's where the whole model shares it. */
+static posenc_status add_parameter(pe_model *m, int64_t l, int i, posenc_error *err)
+{
+    const posenc_dims dims = pe_short_dims(m);
+    posenc_tensor    *t    = &m->params[l * m->param_count + i];
+    int64_t           shape[POSENC_MAX_DIMS];
+    int32_t           ndim    = 0;
+    const int         is_rows = pe_is_of_rows(m, i);
+    if (is_rows && l > 0) {
+        *t = m->params[i];
+        return POSENC_OK;
+    }
+    posenc_status status = posenc_param_shape(m->encoding, &dims, i, &ndim, shape, err);
+    if (status)
+        return status;
+    *t            = posenc_tensor_contiguous(NULL, m->config.dtype, ndim, shape);
+    int64_t count = 1;
+    for (int32_t a = 0; a < ndim; a++)
+        count *= shape[a];
+    pe_weight  *w    = add_weight(m, count, 0, posenc_param_trainable(m->encoding, i));
+    const char *name = posenc_param_name(m->encoding, i);
+    if (is_rows)
+        snprintf(w->name, sizeof w->name, "%s", name);
+    else
+        snprintf(w->name, sizeof w->name, "layer%lld.%s", (long long)l, name);
+    return POSENC_OK;
+}
+
+/* The model is evaluated at lengths at which it was not trained: its parameters must not depend on
+   the length. */
+static posenc_status check_length_free(const pe_model *m, int i, posenc_error *err)
+{
+    const posenc_dims    dims = pe_long_dims(m);
+    const posenc_tensor *t    = &m->params[i];
+    int64_t              shape[POSENC_MAX_DIMS];
+    int32_t              ndim   = 0;
+    posenc_status        status = posenc_param_shape(m->encoding, &dims, i, &ndim, shape, err);
+    if (status)
+        return status;
+    for (int32_t a = 0; a < ndim; a++)
+        if (ndim != t->ndim || shape[a] != t->shape[a])
+            return pe_train_fail(
+                err, POSENC_UNSUPPORTED,
+                "%s: the size of its parameter %s depends on the length, so a model trained at "
+                "%lld cannot be evaluated at %lld; choose an encoding without such a parameter",
+                posenc_encoding_spec(m->encoding), posenc_param_name(m->encoding, i), (long long)m->config.L,
+                (long long)m->config.longest);
+    return POSENC_OK;
+}
+
+/* ---------------------------------------------------------------- rows at the input --------- */
+
+/* How wide rows must be to be added: d, or with inject=blocks d for every block. */
+static posenc_status check_row_width(const pe_model *m, posenc_error *err)
+{
+    const int64_t d = m->config.d_model, all = m->config.layers * d;
+    const int     in_blocks = m->config.entry.inject == PE_IN_BLOCKS;
+    if (m->has_mixer || m->row_width == d || (in_blocks && m->row_width == all))
+        return POSENC_OK;
+    if (in_blocks)
+        return pe_train_fail(
+            err, POSENC_SHAPE,
+            "model: %.60s has rows of %lld numbers; to be added in every block they must have "
+            "%lld, or %lld for rows of each block's own",
+            m->config.spec, (long long)m->row_width, (long long)d, (long long)all);
+    return pe_train_fail(err, POSENC_SHAPE,
+                         "model: %.60s has rows of %lld numbers; to be added they must have %lld; "
+                         "combine=concat takes any",
+                         m->config.spec, (long long)m->row_width, (long long)d);
+}
+
+posenc_status pe_model_entry_prepare(pe_model *m, posenc_error *err)
+{
+    const pe_entry *entry = &m->config.entry;
+    m->row_width          = posenc_row_width(m->short_plan);
+    m->has_rows           = m->row_width > 0;
+    m->by_word            = m->has_rows && posenc_encoding_part(m->encoding, POSENC_INPUT)->by_word;
+    m->coordinates        = m->by_word ? 1 : posenc_coordinates(m->encoding);
+    m->has_mixer          = entry->combine == PE_CONCAT;
+    if (m->has_mixer && entry->inject == PE_IN_BLOCKS)
+        return pe_train_fail(err, POSENC_UNSUPPORTED, "model: combine=concat must go with inject=input");
+    if (!m->has_rows && !pe_entry_is_standard(entry))
+        return pe_train_fail(err, POSENC_UNSUPPORTED,
+                             "model: %.60s does not act at the input; combine and inject are for encodings "
+                             "that do",
+                             m->config.spec);
+    if (m->by_word && !pe_entry_is_standard(entry))
+        return pe_train_fail(
+            err, POSENC_UNSUPPORTED,
+            "model: rows of %.60s take the place of the tokens' vectors, so there is nothing to "
+            "combine them with; leave out combine and inject",
+            m->config.spec);
+    return m->has_rows ? check_row_width(m, err) : POSENC_OK;
+}
+
+/* W of [e; p] W. It takes weight decay, as all matrices of the model. */
+static void add_mixer(pe_model *m)
+{
+    const int64_t d = m->config.d_model;
+    snprintf(add_weight(m, (d + m->row_width) * d, 1, 1)->name, sizeof m->weights->name, "combine");
+}
+
+posenc_status pe_model_table_create(pe_model *m, posenc_error *err)
+{
+    const int64_t layers = m->config.layers;
+    m->param_count       = posenc_param_count(m->encoding);
+    const size_t tensors = (size_t)(layers * m->param_count) + 1; /* and the mixer */
+    m->weights = calloc((size_t)layers * PE_LAYER_WEIGHTS + PE_MODEL_WEIGHTS + tensors, sizeof *m->weights);
+    m->params  = calloc(2 * tensors + (size_t)m->param_count + 1, sizeof *m->params);
+    if (!m->weights || !m->params)
+        return pe_model_no_memory(err);
+    m->layer_dparams = m->params + tensors;
+    m->rows_dparams  = m->layer_dparams + tensors;
+    add_recipes(m);
+    m->encoding_weight = m->weight_count;
+    if (m->has_mixer)
+        add_mixer(m);
+    for (int64_t l = 0; l < layers; l++)
+        for (int i = 0; i < m->param_count; i++) {
+            posenc_status status = add_parameter(m, l, i, err);
+            if (!status && l == 0)
+                status = check_length_free(m, i, err);
+            if (status)
+                return status;
+        }
+    return POSENC_OK;
+}
