@@ -40,11 +40,15 @@ static const cli_option options[] = {
     {0, "tasks", "NAME,...", "the synthetic tasks to train on as well, or none, instead of the preset's"},
     {0, "combine", "WAYS",
      "for encodings at the input: add, concat, or add,concat for both side by side (add)"},
+    {0, "extension", "HOW",
+     "models read at up to 16 times their length: none, brief (tuned at twice), full, instead of the "
+     "preset's"},
     {'o', "output", "DIR", "directory for the report and all numbers (" DEFAULT_DIRECTORY ")"},
     {0, "bidirectional", NULL, "predict hidden bytes from both sides instead of the next byte"},
     {0, "seeds", "N", "train every encoding from so many seeds"},
     {0, "steps", "N", "train so many steps instead of the preset's, on the text and on every task"},
     {0, "task-steps", "N", "train so many steps on every task, whatever the text has"},
+    {0, "tune-steps", "N", "train so many steps in each tuning of --extension (100)"},
     {0, "threads", "N", "runs at the same time (one per processor); changes no result"},
     {0, "resume", NULL, "go on with what an interrupted or killed call has left in DIR.partial"},
     {0, "checkpoint", "S", "seconds between two checkpoints of a run (10)"},
@@ -180,6 +184,12 @@ static int check_tasks(const char *list)
     return list && pe_compare_tasks_check(list, &err) ? cli_usage("--%s", err.message) : CLI_DONE;
 }
 
+static int check_extension(const char *word)
+{
+    posenc_error err;
+    return word && pe_compare_extension_check(word, &err) ? cli_usage("--%s", err.message) : CLI_DONE;
+}
+
 static int read_config(const cli_args *args, pe_compare_config *config)
 {
     const char      *name = cli_value(args, "preset"), *list = cli_value(args, "encodings");
@@ -197,7 +207,9 @@ static int read_config(const cli_args *args, pe_compare_config *config)
     config->bidirectional = cli_value(args, "bidirectional") != NULL;
     config->combine       = cli_value(args, "combine");
     config->tasks         = cli_value(args, "tasks");
+    config->extension     = cli_value(args, "extension");
     if (list) {
+        config->preset.extension      = NULL;
         config->preset.encodings      = list;
         config->preset.grid_encodings = NULL;
     }
@@ -206,10 +218,11 @@ static int read_config(const cli_args *args, pe_compare_config *config)
     config->task_steps = steps > 0 ? config->preset.steps : 0;
     config->task_seeds = seeds > 0 ? config->preset.seeds : 0;
     if (steps < 0 || seeds < 0 || cli_integer(args, "task-steps", 1, MOST_STEPS, &config->task_steps) < 0 ||
+        cli_integer(args, "tune-steps", 1, MOST_STEPS, &config->tune_steps) < 0 ||
         cli_integer(args, "threads", 1, MOST_THREADS, &config->workers) < 0 ||
         cli_real(args, "checkpoint", 0, MOST_SECONDS, &config->checkpoint_seconds) < 0)
         return CLI_USAGE;
-    if (check_ways(config->combine) || check_tasks(config->tasks))
+    if (check_ways(config->combine) || check_tasks(config->tasks) || check_extension(config->extension))
         return CLI_USAGE;
     return check_list(config->preset.encodings);
 }
@@ -338,7 +351,7 @@ static int print_results(const pe_compare *c)
         return cli_error(&err);
     cli_print_table(&results);
     putchar('\n');
-    if (print_entries(c) || print_tasks(c, pe_compare_tasks))
+    if (print_entries(c) || print_tasks(c, pe_compare_tasks) || print_tasks(c, pe_compare_extension))
         return CLI_FAILED;
     cli_print_table(&checks);
     printf("\n%s\n", pe_compare_answer(c));
@@ -461,11 +474,11 @@ static int run(const cli_args *args)
 }
 
 const cli_command cli_compare = {
-    .name    = "compare",
-    .summary = "train a small model per encoding on your text and report which to take",
-    .synopsis =
-        "TEXT... [-e SPEC,...] [--tasks NAME,...|none] [--combine WAYS] [-o DIR] [--preset NAME] [--seeds N] "
-        "[--steps N] [--bidirectional] [--resume]",
+    .name     = "compare",
+    .summary  = "train a small model per encoding on your text and report which to take",
+    .synopsis = "TEXT... [-e SPEC,...] [--tasks NAME,...|none] [--combine WAYS] [--extension HOW] [-o DIR] "
+                "[--preset NAME] [--seeds N] "
+                "[--steps N] [--bidirectional] [--resume]",
     .details =
         "Trains the same small Transformer once per encoding on the first nine tenths of the text (- "
         "is standard "
@@ -484,6 +497,15 @@ const cli_command cli_compare = {
         "length, at twice and at four times it, and ranks the encodings beyond it. An encoding that cannot "
         "do a "
         "task is listed with the reason.\n\n"
+        "With --extension a model with rope and one with learned rows are trained as well and read at two to "
+        "sixteen "
+        "times their length in every way that needs no new model: other frequencies (linear, ntk, dynamic, "
+        "yarn, "
+        "another base), more rows (random, interpolated, hierarchical); brief tunes each for a hundred steps "
+        "at "
+        "twice the length, full at all four. The preset default does brief, full and huge do full; with -e "
+        "none "
+        "is done unless asked for.\n\n"
         "With --bidirectional the models see both sides of every byte, 15 % of the bytes are hidden from "
         "them, and those are what they predict: what an encoder does. The windows are then read in "
         "pieces of several lengths. An encoding that has no meaning in such a model (or in a causal one) "

@@ -12,7 +12,8 @@
  *   - fewer steps, or another model, than the thresholds are for;
  *   - the text is strange: the loss without positions (BASELINE in checks.def) is not 2 % above the best at L.
  *
- * This file judges claims about the text; checks_tasks.c those about tasks, which do not depend on it.
+ * This file judges claims about the text; checks_trained.c those about trained and extended models, checks_tasks.c those
+ * about tasks, which do not depend on the text.
  */
 #include "train/outcome.h"
 
@@ -60,7 +61,7 @@ static const struct {
 
 int pe_check_count(void)
 {
-    return CLAIMS + pe_task_check_count();
+    return CLAIMS + pe_trained_check_count() + pe_task_check_count();
 }
 
 const char *pe_verdict_name(pe_verdict verdict)
@@ -81,7 +82,7 @@ static void describe(char *text, size_t n, const claim *k)
 }
 
 /* The outcome with the standard settings of that encoding, or -1. */
-static int find(const pe_compare *c, const char *name)
+int pe_check_find(const pe_compare *c, const char *name)
 {
     for (int i = 0; name && i < c->count; i++) {
         const pe_outcome *o = &c->outcomes[i];
@@ -108,18 +109,13 @@ static int is_another_model(const pe_preset *p)
 /* Does position hardly matter in this text? Without the baseline among the encodings nobody knows. */
 static int is_strange(const pe_compare *c)
 {
-    const int without = find(c, baseline.encoding);
+    const int without = pe_check_find(c, baseline.encoding);
     return without >= 0 && c->reference >= 0 &&
            c->outcomes[without].loss[PE_AT_L] < baseline.ratio * c->outcomes[c->reference].loss[PE_AT_L];
 }
 
-/* Why a claim cannot be judged, or NULL. */
-static const char *reason_against(const pe_compare *c, const claim *k)
+const char *pe_check_reason(const pe_compare *c)
 {
-    if (c->config.bidirectional)
-        return "the claims are about predicting the next byte";
-    if (find(c, k->encoding) < 0 || (k->other && find(c, k->other) < 0))
-        return "not compared with its standard settings";
     if (c->windows < PE_FEWEST_WINDOWS)
         return "too few held-out windows: give a longer text";
     if (is_another_model(&c->config.preset))
@@ -129,24 +125,39 @@ static const char *reason_against(const pe_compare *c, const claim *k)
     return NULL;
 }
 
+/* Why a claim cannot be judged, or NULL. */
+static const char *reason_against(const pe_compare *c, const claim *k)
+{
+    if (c->config.bidirectional)
+        return "the claims are about predicting the next byte";
+    if (pe_check_find(c, k->encoding) < 0 || (k->other && pe_check_find(c, k->other) < 0))
+        return "not compared with its standard settings";
+    return pe_check_reason(c);
+}
+
 static void judge_lower(pe_check_result *r, const pe_compare *c, const claim *k)
 {
-    const pe_interval d = pe_outcomes_difference(c, find(c, k->encoding), find(c, k->other), k->bucket);
-    r->verdict          = d.high < 0 ? PE_PASSED : PE_FAILED;
+    const pe_interval d =
+        pe_outcomes_difference(c, pe_check_find(c, k->encoding), pe_check_find(c, k->other), k->bucket);
+    r->verdict = d.high < 0 ? PE_PASSED : PE_FAILED;
     snprintf(r->found, sizeof r->found, "difference %+.3f (%+.3f to %+.3f)", d.value, d.low, d.high);
 }
 
 static void judge_ratio(pe_check_result *r, const pe_compare *c, const claim *k)
 {
-    const double ratio = c->outcomes[find(c, k->encoding)].ratio[k->bucket];
+    const double ratio = c->outcomes[pe_check_find(c, k->encoding)].ratio[k->bucket];
     r->verdict         = (k->kind == AT_MOST ? ratio <= k->limit : ratio >= k->limit) ? PE_PASSED : PE_FAILED;
     snprintf(r->found, sizeof r->found, "%.3f", ratio);
 }
 
 void pe_check_judge(pe_check_result *result, const pe_compare *c, int index)
 {
-    if (index >= CLAIMS) {
-        pe_task_check_judge(result, c, index - CLAIMS);
+    const int on_trained = index - CLAIMS, on_tasks = on_trained - pe_trained_check_count();
+    if (on_tasks >= 0 || on_trained >= 0) {
+        if (on_tasks >= 0)
+            pe_task_check_judge(result, c, on_tasks);
+        else
+            pe_trained_check_judge(result, c, on_trained);
         return;
     }
     const claim *k   = &claims[index];

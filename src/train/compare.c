@@ -9,6 +9,7 @@
 
 #include "plot/plot.h"
 #include "train/directory.h"
+#include "train/extension.h"
 #include "train/fail.h"
 #include "train/record.h"
 #include "train/resume.h"
@@ -133,6 +134,8 @@ static posenc_status check_and_set(pe_compare *c, posenc_error *err)
         status = pe_compare_outcomes(c, err);
     if (!status)
         status = set_suite(c, err);
+    if (!status)
+        status = pe_extension_create(&c->extension, c, err);
     if (!status && c->config.directory && pe_ranks_here() == 0)
         status = pe_directory_check(c->config.directory, err);
     if (!status && c->config.directory && pe_ranks_here() == 0)
@@ -174,6 +177,8 @@ void pe_compare_free(pe_compare *compare)
     free(compare->outcomes);
     free(compare->absent);
     pe_suite_free(compare->suite);
+    pe_extension_free(compare->extension);
+    free(compare->properties);
     pe_store_free(compare->store);
     free(compare->names);
     free(compare->notes);
@@ -201,16 +206,21 @@ int pe_compare_finished(const pe_compare *compare)
 
 /* ---------------------------------------------------------------- estimate ------------------ */
 
-/* A few steps and one window, scaled up. */
+/* A few steps and one window, scaled up; a unit of a sequel takes about as long as a step. */
 static posenc_status probe(const pe_outcome *o, double *seconds, posenc_error *err)
 {
     pe_run_result result;
-    pe_run_config config       = o->config;
-    config.steps               = smaller(PROBE_STEPS, config.steps);
-    config.windows             = 1;
-    config.seed                = 1;
+    pe_run_config config  = o->config;
+    config.sequel         = NULL;
+    const int64_t further = pe_run_work(&o->config) - pe_run_work(&config);
+    const int64_t steps   = smaller(PROBE_STEPS, config.steps);
+    config.steps          = steps;
+    config.windows        = 1;
+    config.seed           = 1;
+    config.measures       = 0;
+
     const posenc_status status = pe_run(&config, NULL, &result, err);
-    *seconds                   = result.train_seconds / (double)config.steps * (double)o->config.steps +
+    *seconds                   = result.train_seconds / (double)steps * (double)(o->config.steps + further) +
                result.eval_seconds * (double)o->config.windows;
     pe_run_result_free(&result);
     return status;

@@ -39,6 +39,8 @@ typedef struct pe_compare_config {
     const char          *tasks;   /* "NAME,..." or "none"; NULL: the preset's */
     int64_t              task_steps; /* of every task; 0: the preset's */
     int64_t              task_seeds; /* of every task; 0: the preset's */
+    const char          *extension;  /* "none", "brief", "full" (extension.h); NULL: the preset's */
+    int64_t              tune_steps; /* of every tuning there; 0: the preset's */
 } pe_compare_config;
 
 typedef struct pe_compare pe_compare;
@@ -97,10 +99,14 @@ posenc_status pe_compare_entries(const pe_compare *compare, pe_table *table, int
                                  posenc_error *err);
 /* The tasks: a row per encoding, best first, and a column per task; no rows where there are no tasks. */
 posenc_status pe_compare_tasks(const pe_compare *compare, pe_table *table, posenc_error *err);
+/* Models read further than they were trained: a row per way of doing it, untuned and tuned; no rows where none was. */
+posenc_status pe_compare_extension(const pe_compare *compare, pe_table *table, posenc_error *err);
 /* What they are, and how long they would be, or were, trained: a row per task. */
 posenc_status pe_compare_task_plan(const pe_compare *compare, pe_table *table, posenc_error *err);
 /* Is every task of this list one? ARGUMENT with those that there are, if not. */
 posenc_status pe_compare_tasks_check(const char *list, posenc_error *err);
+/* Is this a word for how much is extended? ARGUMENT with those that are, if not. */
+posenc_status pe_compare_extension_check(const char *word, posenc_error *err);
 /* Claims that must hold on an ordinary text: one row per claim. */
 posenc_status pe_compare_checks(const pe_compare *compare, pe_table *table, posenc_error *err);
 /* The answer in one or two sentences; belongs to the comparison. */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static posenc_dims model_dims(const pe_preset *p)
+posenc_dims pe_compare_dims(const pe_preset *p)
 {
     return (posenc_dims){.B       = 1,
                          .H       = p->heads,
@@ -46,7 +46,7 @@ static int has_untrained_rows(const posenc_encoding *e)
     return 0;
 }
 
-static pe_run_config run_config(const pe_compare *c, const posenc_encoding *e, const pe_entry *entry)
+pe_run_config pe_compare_run_config(const pe_compare *c, const posenc_encoding *e, const pe_entry *entry)
 {
     const pe_preset *p = &c->config.preset;
     return (pe_run_config){.spec          = posenc_encoding_spec(e),
@@ -64,7 +64,8 @@ static pe_run_config run_config(const pe_compare *c, const posenc_encoding *e, c
                            .bidirectional = c->config.bidirectional,
                            .entry         = *entry,
                            .text          = &c->text,
-                           .fingerprint   = c->fingerprint};
+                           .fingerprint   = c->fingerprint,
+                           .measures      = 1};
 }
 
 static posenc_status check_new(const pe_compare *c, const pe_outcome *o, posenc_error *err)
@@ -86,6 +87,7 @@ static posenc_status try_out(const pe_outcome *o, posenc_error *err)
     pe_run_config config = o->config;
     config.steps = config.windows = config.batch = 1;
     config.seed                                  = 1;
+    config.measures                              = 0;
     const posenc_status status                   = pe_run(&config, NULL, &result, err);
     pe_run_result_free(&result);
     return status;
@@ -106,7 +108,7 @@ static posenc_status read_spec(pe_outcome *o, char complete[PE_LONGEST_SPEC], pe
                                const pe_compare *c, posenc_error *err)
 {
     char              plain[PE_LONGEST_SPEC];
-    const posenc_dims dims   = model_dims(&c->config.preset);
+    const posenc_dims dims   = pe_compare_dims(&c->config.preset);
     const int         mask   = c->config.bidirectional ? POSENC_MASK_NONE : POSENC_MASK_CAUSAL;
     posenc_status     status = pe_entry_take(plain, sizeof plain, entry, o->label, err);
     o->is_plain              = posenc_encoding_find(o->label) != NULL;
@@ -128,7 +130,7 @@ static posenc_status outcome_create(pe_compare *c, pe_outcome *o, posenc_error *
         status = posenc_encoding_create(&o->e, complete, NULL, err);
     if (status)
         return status;
-    o->config = run_config(c, o->e, &entry);
+    o->config = pe_compare_run_config(c, o->e, &entry);
     status    = check_new(c, o, err);
     if (status)
         return status;

@@ -14,7 +14,9 @@
  */
 #include "train/outcome.h"
 
+#include "train/claims.h"
 #include "train/crew.h"
+#include "train/extension.h"
 #include "train/fail.h"
 #include "train/model.h"
 #include "train/pool.h"
@@ -317,6 +319,10 @@ static posenc_status measure_all(pe_compare *c, posenc_error *err)
         status = pe_outcomes_rank(c, err);
     if (!status)
         status = pe_suite_measure(c->suite, err);
+    if (!status)
+        status = pe_extension_measure(c->extension, err);
+    if (!status)
+        status = pe_claims_measure(c, err);
     if (!status)
         pe_compare_answer_write(c);
     return status;

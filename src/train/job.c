@@ -2,6 +2,7 @@
 /* job.c: the runs of a comparison by number. Contract: job.h. */
 #include "train/job.h"
 
+#include "train/extension.h"
 #include "train/record.h"
 #include "train/record_task.h"
 
@@ -10,22 +11,30 @@ static int64_t text_jobs(const pe_compare *c)
     return c->count * c->config.preset.seeds;
 }
 
+/* The outcome that run number `job` is one of: of the comparison, then of the families that are extended. NULL: a task's. */
+static pe_outcome *outcome_of(const pe_compare *c, int64_t job)
+{
+    const int64_t seeds = c->config.preset.seeds, own = text_jobs(c);
+    if (job < own)
+        return &c->outcomes[job / seeds];
+    return job < own + pe_extension_runs(c->extension) ? &c->extension->outcomes[(job - own) / seeds] : NULL;
+}
+
 int64_t pe_job_count(const pe_compare *c)
 {
-    return text_jobs(c) + pe_suite_runs(c->suite);
+    return text_jobs(c) + pe_extension_runs(c->extension) + pe_suite_runs(c->suite);
 }
 
 pe_job pe_job_at(const pe_compare *c, int64_t job)
 {
-    pe_job        j     = {0};
-    const int64_t seeds = c->config.preset.seeds;
-    if (job < text_jobs(c)) {
+    pe_job        j     = {.outcome = outcome_of(c, job)};
+    const int64_t seeds = c->config.preset.seeds, on_text = text_jobs(c) + pe_extension_runs(c->extension);
+    if (j.outcome) {
         j.seed     = job % seeds;
-        j.outcome  = &c->outcomes[job / seeds];
         j.progress = &j.outcome->progress[j.seed];
         j.ended    = &j.outcome->ended[j.seed];
     } else {
-        j.cell     = pe_suite_run(c->suite, job - text_jobs(c), &j.seed);
+        j.cell     = pe_suite_run(c->suite, job - on_text, &j.seed);
         j.progress = &j.cell->progress[j.seed];
         j.ended    = &j.cell->ended[j.seed];
     }

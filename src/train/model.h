@@ -186,6 +186,7 @@ struct pe_model {
         meeting; /* [longest, d] what of a row meets the token's vector; backward: dx summed over the batch */
 
     pe_gradient_term drop_gradient; /* tests only */
+    int64_t first; /* the position of a window's first symbol, 0 unless somebody moves it; not on grids */
 };
 
 posenc_status pe_model_create(pe_model **model, const pe_model_config *config, posenc_error *err);

@@ -173,6 +173,8 @@ posenc_status pe_outcome_measure(pe_outcome *o, int64_t seeds, posenc_error *err
     posenc_status status = measure_curve(o, seeds, err);
     if (!status)
         status = measure_training(o, seeds, err);
+    if (!status)
+        status = pe_outcome_take_trained(o, seeds, err);
     for (int64_t s = 0; s < seeds; s++) {
         o->diverged |= o->runs[s].diverged;
         o->cosine_before += o->runs[s].cosine_before / (double)seeds;
@@ -198,6 +200,9 @@ void pe_outcome_free(pe_outcome *o, int64_t seeds)
     free(o->low);
     free(o->high);
     free(o->training);
+    free(o->near);
+    free(o->far);
+    free(o->truncated);
     posenc_encoding_free(o->e);
 }
 
@@ -282,8 +287,12 @@ static void rank_bucket(pe_compare *c, int bucket, double *means, int *ranks)
         means[i] = ranked_loss(&c->outcomes[i], bucket);
     pe_rank(ranks, means, c->count, tells, &j);
     for (int i = 0; i < c->count; i++) {
-        pe_outcome *o         = &c->outcomes[i];
-        o->rank[bucket]       = ranks[i];
+        pe_outcome *o   = &c->outcomes[i];
+        o->rank[bucket] = ranks[i];
+        if (bucket == PE_AT_8L)
+            o->gain = o->truncated
+                          ? pe_bootstrap_difference(c->bootstrap, o->truncated, o->window_means[bucket])
+                          : (pe_interval){NAN, NAN, NAN};
         o->difference[bucket] = (pe_interval){NAN, NAN, NAN};
         if (c->reference >= 0 && !isnan(means[i]))
             o->difference[bucket] = pe_outcomes_difference(c, i, c->reference, bucket);

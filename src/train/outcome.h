@@ -12,6 +12,7 @@
 #include "train/run.h"
 #include "train/statistics.h"
 #include "train/suite.h"
+#include "train/trained.h"
 
 enum { PE_LONGEST_SPEC = 1024, PE_LONGEST_ANSWER = 2048, PE_LONGEST_WARNING = 320, PE_MACHINE = 128 };
 
@@ -37,6 +38,12 @@ typedef struct pe_outcome {
     const char *verdict;                     /* "extrapolates", "degrades", "breaks", "diverged" */
     double      cosine_before, cosine_after; /* mean over seeds: pe_run_result */
     double      seconds;                     /* training and evaluation, mean over seeds */
+    double
+        shift[PE_SHIFTS]; /* loss there - loss at position 0, of the seed where it is furthest from 0; NaN */
+    double     *near, *far;      /* [L], [8 L] attention weight by distance, mean over seeds (trained.h) */
+    int64_t     near_90, far_90; /* distance that holds 90 % of it; -1: not measured */
+    double     *truncated;       /* [seeds, windows] loss of the last bucket with a context of L */
+    pe_interval gain;            /* truncated - loss in that bucket; set by the comparison */
     /* Set by the comparison of all outcomes. */
     pe_interval difference[PE_BUCKETS]; /* to the reference encoding */
     int         rank[PE_BUCKETS];       /* shared where intervals contain 0; 0: not ranked */
@@ -49,19 +56,21 @@ typedef struct pe_absent {
 } pe_absent;
 
 struct pe_compare {
-    pe_compare_config config;
-    pe_text           text;
-    uint64_t          fingerprint; /* of its bytes */
-    int               ways;        /* of combining, 1 << pe_combine each, where a SPEC does not say */
-    pe_outcome       *outcomes;
-    int               count;
-    pe_absent        *absent; /* [absent_count] */
-    int               absent_count;
-    pe_suite         *suite; /* the tasks; NULL until they are known */
+    pe_compare_config    config;
+    pe_text              text;
+    uint64_t             fingerprint; /* of its bytes */
+    int                  ways;        /* of combining, 1 << pe_combine each, where a SPEC does not say */
+    pe_outcome          *outcomes;
+    int                  count;
+    pe_absent           *absent; /* [absent_count] */
+    int                  absent_count;
+    pe_suite            *suite;     /* the tasks; NULL until they are known */
+    struct pe_extension *extension; /* models read further than they were trained; NULL until it is known */
     int     reference; /* index of the encoding that differences are taken to: the best at L; -1: none */
     int64_t windows;
     int64_t workers;
     pe_bootstrap *bootstrap;
+    double       *properties; /* by row of claims.def; NULL: claims are not judged (claims.h) */
     double        wall_seconds;
 
     struct pe_store *store; /* DIR.partial; NULL without a directory */
@@ -69,6 +78,10 @@ struct pe_compare {
     char            *notes; /* lines about what was taken over from there; NULL: none */
     char             warning[PE_LONGEST_WARNING], answer[PE_LONGEST_ANSWER], machine[PE_MACHINE];
 };
+
+/* Sizes of one window of 8 L, and the configuration of a run but for its seed. */
+posenc_dims   pe_compare_dims(const pe_preset *p);
+pe_run_config pe_compare_run_config(const pe_compare *c, const posenc_encoding *e, const pe_entry *entry);
 
 /* "predicts the next byte ..." and its short name, for whatever is written. */
 const char *pe_objective_name(int bidirectional);
@@ -101,6 +114,10 @@ int pe_outcome_meets(const pe_outcome *o);
 int pe_outcome_sum_of(const pe_compare *c, int i);
 /* Indices of the complete outcomes, best at L first, then those that diverged; returns their count. */
 int pe_outcomes_order(const pe_compare *c, int order[]);
+/* Takes over what the runs measured of their trained models, once they have finished; outcome_trained.c. */
+posenc_status pe_outcome_take_trained(pe_outcome *o, int64_t seeds, posenc_error *err);
+/* The largest |shift|; NaN if none was measured. */
+double pe_outcome_largest_shift(const pe_outcome *o);
 /* The difference of two outcomes in a bucket, a - b. */
 pe_interval pe_outcomes_difference(const pe_compare *c, int a, int b, int bucket);
 
@@ -114,11 +131,18 @@ typedef struct pe_check_result {
     char       claim[320], found[320];
 } pe_check_result;
 
-/* The claims about the text, then those about tasks. */
+/* The claims about the text, then those about trained and extended models, then those about tasks. */
 int         pe_check_count(void);
 void        pe_check_judge(pe_check_result *result, const pe_compare *c, int index);
 const char *pe_verdict_name(pe_verdict verdict);
 
+/* Those about trained and extended models alone: checks_trained.c. */
+int  pe_trained_check_count(void);
+void pe_trained_check_judge(pe_check_result *result, const pe_compare *c, int index);
+/* The complete outcome with the standard settings of that encoding, or -1. */
+int pe_check_find(const pe_compare *c, const char *name);
+/* Why claims about losses on the text cannot be judged here, or NULL. */
+const char *pe_check_reason(const pe_compare *c);
 /* Those about tasks alone: checks_tasks.c. */
 int  pe_task_check_count(void);
 void pe_task_check_judge(pe_check_result *result, const pe_compare *c, int index);

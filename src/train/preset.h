@@ -27,6 +27,9 @@ typedef struct pe_preset {
     pe_preset_task tasks[PE_MOST_TASKS];               /* ends with {0} */
     int64_t        task_layers, task_batch, sequences; /* sequences: tested, of each length */
     int            longest;                            /* tested length: PE_TASK_4 ... */
+    const char    *extension;  /* how much is extended: "none", "brief", "full"; NULL: "none" */
+    int64_t        tune_steps; /* of a tuning there */
+    int            claims;     /* 1: what introductions say is measured too */
 } pe_preset;
 
 /* The preset of that name, or NULL; number `index`, or NULL beyond the last. */

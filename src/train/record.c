@@ -16,6 +16,7 @@
 #include "train/fail.h"
 #include "train/record_line.h"
 #include "train/statistics.h"
+#include "train/trained.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -61,6 +62,8 @@ static json_t *identity_json(const pe_run_config *c)
     json_object_update(json, numbers);
     json_decref(numbers);
     json_object_set_new(json, "text", text_json(c->text, c->fingerprint));
+    if (c->sequel)
+        json_object_set_new(json, "sequel", json_string(c->sequel->name));
     return json;
 }
 
@@ -220,6 +223,9 @@ static json_t *record_json(const char *label, const pe_run_config *c, const pe_r
     json_object_set_new(json, "training", training(c, r));
     json_object_set_new(json, "window_loss", floats(r->window_loss, c->windows * PE_REACH * c->L));
     json_object_set_new(json, "params", params(c, r));
+    json_object_set_new(json, "trained", floats(r->trained, pe_trained_count(c)));
+    if (c->sequel)
+        json_object_set_new(json, "sequel", floats(r->sequel, c->sequel->count));
     return json;
 }
 
@@ -395,6 +401,20 @@ static void read_numbers(pe_run_result *r, const json_t *json)
     r->tokens_per_second   = pe_record_real(time, "bytes_per_second");
 }
 
+/* What came after training: measures, and numbers of the sequel. 1, -1 if they are not there, 0 without memory. */
+static int read_after(pe_run_result *r, const pe_run_config *c, const json_t *json)
+{
+    const int64_t trained = pe_trained_count(c), sequel = c->sequel ? c->sequel->count : 0;
+    r->trained = malloc((size_t)trained * sizeof *r->trained);
+    r->sequel  = c->sequel ? malloc((size_t)sequel * sizeof *r->sequel) : NULL;
+    if (!r->trained || (c->sequel && !r->sequel))
+        return 0;
+    return read_floats(r->trained, trained, json_object_get(json, "trained")) &&
+                   (!c->sequel || read_floats(r->sequel, sequel, json_object_get(json, "sequel")))
+               ? 1
+               : -1;
+}
+
 static posenc_status read_all(pe_run_result *r, const pe_run_config *c, const json_t *json, posenc_error *err)
 {
     const int64_t losses = c->windows * PE_REACH * c->L;
@@ -408,8 +428,11 @@ static posenc_status read_all(pe_run_result *r, const pe_run_config *c, const js
     if (!read_floats(r->window_loss, losses, json_object_get(json, "window_loss")))
         return pe_record_damaged(err, "its held-out losses are not there");
     const int made = read_params(r, c, json_object_get(json, "params"));
-    if (!made)
+    const int more = made == 1 ? read_after(r, c, json) : made;
+    if (!made || !more)
         return pe_train_fail(err, POSENC_MEMORY, "no memory for the parameters of a run");
+    if (made == 1 && more < 0)
+        return pe_record_damaged(err, "what was measured after training is not there");
     return made < 0 ? pe_record_damaged(err, "its parameters are not there") : POSENC_OK;
 }
 

@@ -14,6 +14,8 @@
  */
 #include "train/report.h"
 
+#include "train/claims.h"
+#include "train/extension.h"
 #include "train/html.h"
 
 #include <math.h>
@@ -520,10 +522,13 @@ void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g)
     results(to, c);
     entries(to, c);
     curves(to, c, g);
+    pe_report_trained(to, c);
     pe_report_tasks(to, c->suite);
+    pe_report_extension(to, c);
     checks(to, c);
     encodings(to, c, g);
     papers(to, c);
+    pe_report_claims(to, c);
     reading(to, c);
     repeating(to, c);
     fputs("</main></body></html>\n", to);

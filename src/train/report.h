@@ -15,4 +15,7 @@ void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g);
 /* The tasks, a part of it: report_tasks.c. Nothing where there are none. */
 void pe_report_tasks(FILE *to, const pe_suite *suite);
 
+/* What trained models do with positions: report_trained.c. */
+void pe_report_trained(FILE *to, const pe_compare *c);
+
 #endif

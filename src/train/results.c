@@ -10,7 +10,9 @@
  */
 #include "train/outcome.h"
 
+#include "train/claims.h"
 #include "train/directory.h"
+#include "train/extension.h"
 #include "train/fail.h"
 #include "train/gallery.h"
 #include "train/report.h"
@@ -125,6 +127,7 @@ static json_t *outcome_json(const pe_compare *c, const pe_outcome *o)
     json_object_set_new(json, "to_sum", to_sum_json(c, o));
     json_object_set_new(json, "buckets", buckets_json(c, o));
     json_object_set_new(json, "runs", runs_json(c, o));
+    json_object_set_new(json, "trained", c->config.bidirectional ? json_null() : pe_json_trained(o));
     json_object_set_new(json, "curve", numbers(o->curve, PE_REACH * o->config.L));
     json_object_set_new(json, "training", numbers(o->training, o->config.steps));
     return json;
@@ -192,6 +195,8 @@ static json_t *results_json(const pe_compare *c, const pe_gallery *g)
     json_object_set_new(json, "encodings", encodings_json(c));
     json_object_set_new(json, "does_not_apply", absent_json(c));
     json_object_set_new(json, "tasks", pe_json_tasks(c->suite));
+    json_object_set_new(json, "extension", pe_json_extension(c->extension));
+    json_object_set_new(json, "claims", pe_json_claims(c));
     json_object_set_new(json, "checks", checks_json(c));
     json_object_set_new(json, "time",
                         json_pack("{s:s, s:s, s:s, s:I, s:f}", "call", c->config.call ? c->config.call : "",

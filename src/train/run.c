@@ -15,6 +15,9 @@
  * A run that has a place for checkpoints keeps its whole state there: parameters, the optimiser's moments, how far it is,
  * what was measured. Everything else is named by the step, so the run that goes on from there has the same bits.
  *
+ * With the model still in memory follows what is asked of trained ones: measures (trained.c), and a sequel, such as
+ * extending it to longer inputs (extension.c), whose units checkpoints count.
+ *
  * A loss or a gradient that is not finite ends the run with `diverged` and status OK: that is a
  * finding about the encoding, not an error of the caller.
  */
@@ -27,6 +30,7 @@
 #include "train/optimiser.h"
 #include "train/record.h"
 #include "train/text_windows.h"
+#include "train/trained.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -125,9 +129,18 @@ static int64_t pieces_per_call(const pe_run_config *c, int i)
     return piece_length(c, i) <= c->L ? c->batch : windows_per_pass(c);
 }
 
+/* Of the sequel, up to before that unit. */
+static int64_t sequel_work(const pe_run_config *c, int64_t units)
+{
+    int64_t work = 0;
+    for (int64_t i = 0; c->sequel && i < units; i++)
+        work += c->sequel->work(c->sequel->self, i);
+    return work;
+}
+
 int64_t pe_run_work(const pe_run_config *config)
 {
-    int64_t work = config->steps;
+    int64_t work = config->steps + (config->sequel ? sequel_work(config, config->sequel->units) : 0);
     if (!config->bidirectional)
         return work + calls(config->windows, windows_per_pass(config));
     for (int i = 0; i < LENGTHS; i++)
@@ -138,7 +151,13 @@ int64_t pe_run_work(const pe_run_config *config)
 /* ---------------------------------------------------------------- training ------------------ */
 
 /* How far a run is. */
-enum { STEP, UNIT, DIVERGED, MARKS }; /* steps; evaluation calls; 1: it stopped there */
+enum {
+    STEP,
+    UNIT,
+    DIVERGED,
+    SEQUEL,
+    MARKS
+}; /* steps; evaluation calls; 1: it stopped there; units of the sequel */
 enum { TRAIN_SECONDS, EVAL_SECONDS, RATE, COSINE, MEASURES }; /* cosine: before the first step */
 
 /* What one run holds. */
@@ -207,7 +226,7 @@ static void work_free(work *w)
 
 /* ---------------------------------------------------------------- checkpoints --------------- */
 
-enum { STRETCHES = 8 };
+enum { STRETCHES = 9 };
 
 /* Everything that a run needs to go on. */
 static int list_state(pe_stretch list[STRETCHES], work *w, const pe_run_config *c,
@@ -225,6 +244,8 @@ static int list_state(pe_stretch list[STRETCHES], work *w, const pe_run_config *
     list[n++]                = (pe_stretch){"train_loss", result->train_loss, c->steps, POSENC_F32};
     list[n++] = (pe_stretch){"window_loss", result->window_loss, c->windows * REACH * c->L, POSENC_F32};
     list[n++] = (pe_stretch){"sums", w->sums, c->windows, POSENC_F64};
+    if (c->sequel)
+        list[n++] = (pe_stretch){"sequel", result->sequel, c->sequel->count, POSENC_F32};
     return n;
 }
 
@@ -241,7 +262,7 @@ static posenc_status go_on(work *w, const pe_run_config *c, pe_run_progress *pro
     const posenc_status status = pe_checkpoint_read(c->checkpoint, w->identity, list, n, &found, err);
     result->diverged           = w->marks[DIVERGED] != 0;
     if (progress)
-        atomic_store(&progress->step, w->marks[STEP] + w->marks[UNIT]);
+        atomic_store(&progress->step, w->marks[STEP] + w->marks[UNIT] + sequel_work(c, w->marks[SEQUEL]));
     return status;
 }
 
@@ -425,6 +446,46 @@ static posenc_status evaluate(work *w, const pe_run_config *c, pe_run_progress *
                             : evaluate_causal(w, c, progress, result, err);
 }
 
+/* ---------------------------------------------------------------- what follows -------------- */
+
+/* What the trained model does, where that was asked for. */
+static posenc_status measure_trained(work *w, const pe_run_config *c, pe_run_result *result,
+                                     posenc_error *err)
+{
+    const int     is_wanted = c->measures && !c->bidirectional;
+    const double  since     = pe_clock();
+    posenc_status status    = is_wanted ? pe_trained_measure(result->trained, w->model, c, err) : POSENC_OK;
+    w->measures[EVAL_SECONDS] += pe_clock() - since;
+    return status;
+}
+
+/* One unit of the sequel; a run that is told to stop writes a checkpoint first, from which it does that unit again. */
+static posenc_status follow_on(work *w, const pe_run_config *c, pe_run_progress *progress,
+                               pe_run_result *result, posenc_error *err)
+{
+    posenc_status status      = c->sequel->unit(c->sequel->self, c, w->model, w->marks[SEQUEL], progress,
+                                                result->sequel, &result->cancelled, err);
+    w->measures[EVAL_SECONDS] = pe_clock() - w->since;
+    if (status && !result->cancelled)
+        return status;
+    w->marks[SEQUEL] += !status;
+    if (c->checkpoint && (status || pe_clock() - w->kept >= c->checkpoint_seconds)) {
+        const posenc_status kept = keep(w, c, result, err);
+        return kept ? kept : status ? pe_run_cancelled(&result->cancelled, err) : POSENC_OK;
+    }
+    return status;
+}
+
+static posenc_status follow(work *w, const pe_run_config *c, pe_run_progress *progress, pe_run_result *result,
+                            posenc_error *err)
+{
+    posenc_status status = POSENC_OK;
+    w->since             = pe_clock() - w->measures[EVAL_SECONDS];
+    while (c->sequel && w->marks[SEQUEL] < c->sequel->units && !status)
+        status = follow_on(w, c, progress, result, err);
+    return status;
+}
+
 /* ---------------------------------------------------------------- tokens and positions ------ */
 
 static posenc_status measure_cosine(double *cosine, const work *w, const pe_run_config *c, posenc_error *err)
@@ -454,11 +515,14 @@ static posenc_status result_create(pe_run_result *result, const pe_run_config *c
 {
     result->train_loss          = unmeasured_create(c->steps);
     result->window_loss         = unmeasured_create(c->windows * REACH * c->L);
+    result->trained             = unmeasured_create(pe_trained_count(c));
+    result->sequel              = c->sequel ? unmeasured_create(c->sequel->count) : NULL;
     result->params              = calloc((size_t)(c->layers * m->param_count) + 1, sizeof *result->params);
     result->parameters          = pe_model_parameters(m);
     result->encoding_parameters = pe_model_encoding_parameters(m);
     result->cosine_before = result->cosine_after = NAN;
-    if (!result->train_loss || !result->window_loss || !result->params)
+    if (!result->train_loss || !result->window_loss || !result->params || !result->trained ||
+        (c->sequel && !result->sequel))
         return pe_train_fail(err, POSENC_MEMORY, "run: no memory for the losses of %lld windows",
                              (long long)c->windows);
     return POSENC_OK;
@@ -528,6 +592,10 @@ posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_
         status = measure_cosine(&result->cosine_after, &w, config, err);
     if (!status && !result->diverged)
         status = evaluate(&w, config, progress, result, err);
+    if (!status && !result->diverged)
+        status = measure_trained(&w, config, result, err);
+    if (!status && !result->diverged)
+        status = follow(&w, config, progress, result, err);
     if (!status)
         status = params_create(result, w.model, err);
     copy_measures(result, &w);
@@ -546,5 +614,7 @@ void pe_run_result_free(pe_run_result *result)
     free(result->params);
     free(result->train_loss);
     free(result->window_loss);
+    free(result->trained);
+    free(result->sequel);
     *result = (pe_run_result){0};
 }

@@ -23,6 +23,23 @@ typedef struct pe_text {
     int64_t              train_size; /* bytes [0, train_size) are for training */
 } pe_text;
 
+struct pe_model;
+struct pe_run_config;
+struct pe_run_progress;
+
+/* What is done with a trained model before it goes: so many units, one after the other, each from the trained model alone,
+   which it leaves as it is. Each writes some of the `count` numbers of the result, NaN before. Extension (extension.h) is
+   one. It counts its own progress, and returns with *cancelled = 1 where progress says so. */
+typedef struct pe_run_sequel {
+    const char *name; /* and all that decides its numbers: belongs to what names the run */
+    const void *self;
+    int64_t     units, count;
+    int64_t (*work)(const void *self, int64_t unit); /* units of progress */
+    posenc_status (*unit)(const void *self, const struct pe_run_config *config,
+                          const struct pe_model *trained, int64_t unit, struct pe_run_progress *progress,
+                          float *numbers, int *cancelled, posenc_error *err);
+} pe_run_sequel;
+
 typedef struct pe_run_config {
     const char    *spec; /* for posenc_encoding_create, complete with settings */
     int64_t        L;    /* training length */
@@ -36,6 +53,8 @@ typedef struct pe_run_config {
     uint64_t       seed;
     const pe_text *text;
     uint64_t fingerprint; /* of the bytes of the text (pe_fingerprint), or 0: whoever needs it works it out */
+    const pe_run_sequel *sequel;   /* NULL: none */
+    int                  measures; /* 1: the trained model is measured too (trained.h), if it is causal */
     /* Not part of what decides the numbers: a file ending in .npz that keeps the run while it goes on, or NULL. If it
        exists the run continues from there, bit for bit. */
     const char *checkpoint;
@@ -69,6 +88,8 @@ typedef struct pe_run_result {
        the text has them: before the first step and after the last. NaN without an input encoding. */
     double cosine_before, cosine_after;
     double train_seconds, eval_seconds, tokens_per_second; /* throughput from the second hundred of steps */
+    float *trained; /* [pe_trained_count] what trained.h measured; NULL: nothing */
+    float *sequel;  /* [sequel->count]; NULL without one */
     int    cancelled;
     int    diverged; /* a loss that is not finite: training stopped there */
     pe_run_param *params;

@@ -6,6 +6,7 @@
  * head. A rank is shared ("2=") where the paired interval contains zero: the data cannot tell, so neither do we.
  * A star marks cells that were measured with rows of a table that no training step ever reached.
  */
+#include "train/extension.h"
 #include "train/outcome.h"
 
 #include "train/fail.h"
@@ -289,6 +290,22 @@ static void join_places(char *text, size_t n, const posenc_encoding *e)
                                      posenc_place_name((posenc_place)place));
 }
 
+/* What is read further than it was trained, or why nothing is though the preset would. */
+static void add_extension_note(const pe_compare *c, pe_table *table)
+{
+    const pe_extension *x = c->extension;
+    if (x->reason[0])
+        add_note(table, "Nothing is read further than trained: %s.", x->reason);
+    if (x->count)
+        add_note(
+            table,
+            "Besides, %s and %s are trained and read at 2 to 16 L in %d ways (%s): %lld run%s more, %lld "
+            "windows of %lld bytes, tunings of %lld steps.",
+            x->plans[0].family, x->plans[1].family, pe_way_count(), pe_extend_name(x->plans[0].extend),
+            (long long)pe_extension_runs(x), pe_extension_runs(x) == 1 ? "" : "s", (long long)x->windows,
+            (long long)(PE_FURTHEST * x->L), (long long)x->plans[0].steps);
+}
+
 posenc_status pe_compare_plan(const pe_compare *compare, pe_table *table, posenc_error *err)
 {
     static const pe_column heads[] = {{"encoding", "as it was asked for", 1, 0},
@@ -314,6 +331,7 @@ posenc_status pe_compare_plan(const pe_compare *compare, pe_table *table, posenc
         (long long)p->batch, (long long)p->L, (long long)(compare->count * p->seeds),
         compare->count * p->seeds == 1 ? "" : "s");
     add_note(table, "Objective: %s.", pe_objective_name(compare->config.bidirectional));
+    add_extension_note(compare, table);
     add_absent_notes(compare, table);
     add_note(table, "Text: %lld bytes, the last tenth held out; evaluated on %lld windows of %lld bytes.",
              (long long)compare->text.size, (long long)compare->windows, (long long)(PE_REACH * p->L));

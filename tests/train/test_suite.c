@@ -3,6 +3,8 @@
  * Suites: which tasks, rates and intervals by hand, ranks that are shared where they must be. And every check, about the
  * text and about tasks: results that satisfy all of them, then one falsification for each, which it must condemn.
  */
+#include "train/extension.h"
+#include "train/extension_run.h"
 #include "train/outcome.h"
 
 #include <math.h>
@@ -188,7 +190,7 @@ static void ranks_are_shared_where_the_sequences_cannot_tell(void **state)
 
 #define COMPARED "nope,learned,sinusoidal,rope,alibi,t5,transformer_xl,kerple_log,fire,shaw,cope,urpe"
 #define ASKED    "posid,order,shift,needle,copy,reverse,sort,count,parity"
-enum { BYTES = 124000 };
+enum { BYTES = 250000 }; /* 24 windows of 16 L in its last tenth */
 
 static int is_one_of(const char *list, const char *name)
 {
@@ -250,6 +252,22 @@ static void good_losses(double loss[PE_BUCKETS], const char *label)
         loss[b] = at_L * (b > PE_AT_L && is_one_of("sinusoidal,learned,rope", label) ? 1.5 : 1);
 }
 
+/* What trained models do: nothing but those that see absolute positions notices where they begin. */
+static double good_shift(const char *label)
+{
+    return is_one_of("learned,sinusoidal,fire", label) ? 0.1 : 1e-7;
+}
+
+static void fill_shift(pe_outcome *o, double shift)
+{
+    const pe_trained_layout at = pe_trained_lay_out(&o->config);
+    free(o->runs[0].trained);
+    o->runs[0].trained = calloc((size_t)at.count, sizeof(float));
+    assert_non_null(o->runs[0].trained);
+    for (int i = 0; i < PE_SHIFTS; i++)
+        o->runs[0].trained[at.shift + i] = (float)(i % 2 ? shift : -shift / 2);
+}
+
 static void fill_outcome(pe_outcome *o)
 {
     const size_t n = (size_t)(o->config.windows * PE_REACH * o->config.L);
@@ -260,6 +278,36 @@ static void fill_outcome(pe_outcome *o)
     assert_non_null(o->runs[0].train_loss);
     good_losses(loss, o->label);
     fill_losses(o, loss);
+    fill_shift(o, good_shift(o->label));
+    atomic_store(&o->ended[0], 1 + POSENC_OK);
+}
+
+/* Nats per byte that satisfy 13 and 18, by way and tuning, at L and beyond. */
+static const struct reading {
+    const char *way;
+    double      untuned, tuned;
+} good_readings[] = {{"none", 2.5, 2.3},    {"linear", 2.7, 2.1},        {"ntk", 2.2, 2.1},
+                     {"dynamic", 2.2, 2.1}, {"yarn", 2.2, 2.09},         {"base", 2.2, 2.1},
+                     {"random", 2.6, 2.5},  {"interpolation", 2.4, 2.3}, {"hierarchical", 2.5, 2.4}};
+
+static void fill_reading(const pe_extension_plan *p, float *numbers, int k, int tuning, double loss)
+{
+    for (int b = 0; b < PE_FAR_BUCKETS; b++)
+        for (int64_t w = 0; w < p->windows; w++)
+            numbers[pe_extension_at(p, k, 0, tuning, b) + w] = (float)(loss + 0.001 * (double)w);
+}
+
+static void fill_family(const pe_extension_plan *p, pe_outcome *o)
+{
+    free(o->runs[0].sequel);
+    o->runs[0].sequel = calloc((size_t)o->config.sequel->count, sizeof(float));
+    assert_non_null(o->runs[0].sequel);
+    for (int k = 0; k < p->way_count; k++) {
+        const struct reading *r = &good_readings[p->ways[k]];
+        assert_string_equal(r->way, pe_way_at(p->ways[k])->name);
+        fill_reading(p, o->runs[0].sequel, k, PE_UNTUNED, r->untuned);
+        fill_reading(p, o->runs[0].sequel, k, PE_TUNED, r->tuned);
+    }
     atomic_store(&o->ended[0], 1 + POSENC_OK);
 }
 
@@ -270,6 +318,9 @@ static void fill_all(pe_compare *c)
     for (int i = 0; i < c->suite->task_count * c->suite->label_count; i++)
         if (c->suite->cells[i].runs)
             fill_cell(&c->suite->cells[i]);
+    assert_int_equal(c->extension->count, PE_FAMILIES);
+    for (int f = 0; f < c->extension->count; f++)
+        fill_family(&c->extension->plans[f], &c->extension->outcomes[f]);
 }
 
 static void measure(pe_compare *c)
@@ -284,6 +335,7 @@ static void measure(pe_compare *c)
     }
     assert_int_equal(pe_outcomes_rank(c, NULL), POSENC_OK);
     assert_int_equal(pe_suite_measure(c->suite, NULL), POSENC_OK);
+    assert_int_equal(pe_extension_measure(c->extension, NULL), POSENC_OK);
 }
 
 /* The default preset, with all that the checks speak of, its results made up. */
@@ -350,6 +402,23 @@ static const struct falsehood {
     {16, "count", "alibi", PE_TASK_2, 0.5},
 };
 
+/* Of trained and extended models: the largest shift of an encoding, or what one way of a family has at a tuning. */
+static const struct lie {
+    int         number;
+    const char *encoding, *way; /* way NULL: a shift */
+    int         tuning;
+    double      value;
+} lies[] = {
+    {14, "rope", NULL, 0, 2e-4},
+    {14, "nope", NULL, 0, 2e-4},
+    {14, "fire", NULL, 0, 5e-4},
+    {13, "rope", "ntk", PE_UNTUNED, 2.6},
+    {13, "rope", "linear", PE_UNTUNED, 2.4},
+    {18, "rope", "linear", PE_TUNED, 2.8},
+    {18, "rope", "yarn", PE_TUNED, 2.2},
+    {18, "learned", "interpolation", PE_TUNED, 2.7},
+};
+
 static pe_cell *cell_of(pe_compare *c, const char *task, const char *encoding)
 {
     pe_cell *cell = (pe_cell *)pe_suite_find(c->suite, task, encoding);
@@ -391,6 +460,21 @@ static void restore(pe_compare *c, const struct falsehood *f)
     }
 }
 
+/* Tells a lie, or with is_true the truth again. */
+static void tell(pe_compare *c, const struct lie *lie, int is_true)
+{
+    pe_extension *x = c->extension;
+    if (!lie->way)
+        fill_shift(outcome_named(c, lie->encoding), is_true ? good_shift(lie->encoding) : lie->value);
+    for (int f = 0; lie->way && f < x->count; f++) {
+        fill_family(&x->plans[f], &x->outcomes[f]);
+        for (int k = 0; k < x->plans[f].way_count && !is_true; k++)
+            if (x->plans[f].ways[k] == pe_way_find(lie->encoding, lie->way))
+                fill_reading(&x->plans[f], x->outcomes[f].runs[0].sequel, k, lie->tuning, lie->value);
+    }
+    measure(c);
+}
+
 static pe_check_result judged(const pe_compare *c, int index)
 {
     pe_check_result r;
@@ -399,13 +483,13 @@ static pe_check_result judged(const pe_compare *c, int index)
 }
 
 /* Marks the checks that failed; returns how many with that number name the encoding. */
-static int count_failed(const pe_compare *c, const struct falsehood *f, int *has_failed)
+static int count_failed(const pe_compare *c, int number, const char *encoding, int *has_failed)
 {
     int found = 0;
     for (int i = 0; i < pe_check_count(); i++) {
         const pe_check_result r = judged(c, i);
         has_failed[i] |= r.verdict == PE_FAILED;
-        found += r.verdict == PE_FAILED && r.number == f->number && strstr(r.claim, f->encoding) != NULL;
+        found += r.verdict == PE_FAILED && r.number == number && strstr(r.claim, encoding) != NULL;
     }
     return found;
 }
@@ -423,10 +507,17 @@ static void every_check_passes_on_what_it_claims_and_fails_on_what_it_denies(voi
     }
     for (size_t i = 0; i < sizeof falsehoods / sizeof *falsehoods; i++) {
         falsify(c, &falsehoods[i]);
-        if (!count_failed(c, &falsehoods[i], has_failed))
+        if (!count_failed(c, falsehoods[i].number, falsehoods[i].encoding, has_failed))
             fail_msg("falsehood %zu, about check %d and %s, was not noticed", i, falsehoods[i].number,
                      falsehoods[i].encoding);
         restore(c, &falsehoods[i]);
+    }
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+        measure(c);
+        tell(c, &lies[i], 0);
+        if (!count_failed(c, lies[i].number, lies[i].encoding, has_failed))
+            fail_msg("lie %zu, about check %d and %s, was not noticed", i, lies[i].number, lies[i].encoding);
+        tell(c, &lies[i], 1);
     }
     /* 17: learned best at everything */
     for (int t = 0; t < c->suite->task_count; t++)

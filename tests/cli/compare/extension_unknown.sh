@@ -1,0 +1,1 @@
+posenc compare --extension far -o out text.txt

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is measured of trained models, on tiny runs and on arrays by hand; and claims of introductions, on numbers that
+ * are made up.
+ */
+#include "train/claims.h"
+#include "train/trained.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tiny_compare.h"
+
+static char everything[1024];
+
+static int begin(void **state)
+{
+    (void)state;
+    tiny_write_words();
+    for (int i = 0; i < posenc_encoding_count(); i++)
+        snprintf(everything + strlen(everything), sizeof everything - strlen(everything), "%s%s",
+                 i ? "," : "", posenc_encoding_info_at(i)->name);
+    return 0;
+}
+
+/* ---------------------------------------------------------------- by hand ------------------- */
+
+static void the_distance_that_holds_a_share_is_the_first_that_reaches_it(void **state)
+{
+    const double mass[5] = {0.5, 0.25, 0.125, 0.0625, 0.0625};
+    (void)state;
+    assert_int_equal(pe_mass_distance(mass, 5, 0.5), 0);
+    assert_int_equal(pe_mass_distance(mass, 5, 0.51), 1);
+    assert_int_equal(pe_mass_distance(mass, 5, 0.9), 3);
+    assert_int_equal(pe_mass_distance(mass, 3, 0.9), -1);
+}
+
+/* ---------------------------------------------------------------- tiny runs ----------------- */
+
+/* Every encoding whose scores see differences alone, of the registry; and those of positions do notice. */
+static void only_what_sees_positions_notices_where_they_begin(void **state)
+{
+    const pe_compare_config config = tiny_compare(everything);
+    pe_compare             *c      = tiny_trained(&config, NULL);
+    int                     still = 0, noticed = 0;
+    (void)state;
+    for (int i = 0; i < c->count; i++) {
+        const pe_outcome *o     = &c->outcomes[i];
+        const double      shift = pe_outcome_largest_shift(o);
+        assert_true(shift >= 0);
+        if (posenc_encoding_find(o->label)->by_distance) {
+            if (!(shift <= 1e-5))
+                fail_msg("%s: %g", o->label, shift);
+            still++;
+        } else
+            noticed += shift > 1e-4;
+    }
+    assert_true(still > 10 && noticed > 3);
+    pe_compare_free(c);
+}
+
+static double sum_of(const double *x, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i];
+    return sum;
+}
+
+/* All weight is somewhere; without positions it is spread, with a steep bias it is near. */
+static void attention_weights_add_up_and_a_bias_holds_them_near(void **state)
+{
+    const pe_compare_config config = tiny_compare("nope,alibi");
+    pe_compare             *c      = tiny_trained(&config, NULL);
+    const int64_t           L      = c->config.preset.L;
+    (void)state;
+    for (int i = 0; i < c->count; i++) {
+        assert_true(fabs(sum_of(c->outcomes[i].near, L) - 1) < 1e-5);
+        assert_true(fabs(sum_of(c->outcomes[i].far, PE_REACH * L) - 1) < 1e-5);
+        for (int64_t t = 0; t < PE_REACH * L; t++)
+            assert_true(c->outcomes[i].far[t] >= 0);
+    }
+    assert_true(c->outcomes[1].far_90 < c->outcomes[0].far_90);
+    pe_compare_free(c);
+}
+
+/* A model that attends to nothing but the near past loses nothing by a short context: ALiBi with a steep slope. One whose
+   table ends is better off without the far one. */
+static void the_gain_is_the_truncated_loss_less_the_whole(void **state)
+{
+    const pe_compare_config config = tiny_compare("alibi,learned[sigma=3]");
+    pe_compare             *c      = tiny_trained(&config, NULL);
+    (void)state;
+    for (int i = 0; i < c->count; i++) {
+        const pe_outcome *o    = &c->outcomes[i];
+        const double      want = pe_mean(o->truncated, c->windows) - o->loss[PE_AT_8L];
+        assert_true(fabs(o->gain.value - want) < 1e-12);
+        assert_true(o->gain.low <= o->gain.value && o->gain.value <= o->gain.high);
+    }
+    assert_true(fabs(c->outcomes[0].gain.value) < 0.02);
+    assert_true(c->outcomes[1].gain.high < 0);
+    pe_compare_free(c);
+}
+
+/* ---------------------------------------------------------------- claims -------------------- */
+
+/* Evidence is worth what its number is: pushed to either side of its limit it changes, and so does the claim. */
+static void every_claim_about_an_encoding_by_itself_can_hold_and_not(void **state)
+{
+    pe_compare_config config = tiny_compare("nope");
+    config.preset.claims     = 1;
+    pe_compare *c            = tiny_trained(&config, NULL);
+    int         property = 0, tried = 0;
+    (void)state;
+    assert_non_null(c->properties);
+    for (int k = 0; k < pe_claim_count(); k++) {
+        const char *tutorials;
+        int         count;
+        assert_true(strlen(pe_claim_said(k, &tutorials, &count)) > 10 && count > 0);
+        for (int i = 0; i < count; i++) {
+            const pe_evidence e = pe_claim_evidence(c, k, i);
+            if (e.holds == PE_UNMEASURED)
+                continue; /* of models, which are not the presets' here */
+            assert_true(fabs(c->properties[property]) >= 0);
+            const double was = c->properties[property], aside = fabs(e.limit) + 1;
+            c->properties[property] = e.limit + (e.at_least ? aside : -aside);
+            assert_int_equal(pe_claim_evidence(c, k, i).holds, PE_HOLDS);
+            c->properties[property] = e.limit - (e.at_least ? aside : -aside);
+            assert_int_equal(pe_claim_evidence(c, k, i).holds, PE_HOLDS_NOT);
+            assert_int_not_equal(pe_claim_judge(c, k), PE_HOLDS);
+            c->properties[property++] = was;
+            tried++;
+        }
+    }
+    assert_true(tried > 20);
+    pe_compare_free(c);
+}
+
+static void claims_are_not_judged_where_nobody_asked(void **state)
+{
+    const pe_compare_config config = tiny_compare("nope");
+    pe_compare             *c      = tiny_trained(&config, NULL);
+    (void)state;
+    json_t *none = pe_json_claims(c);
+    assert_int_equal(json_array_size(none), 0);
+    json_decref(none);
+    pe_compare_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_distance_that_holds_a_share_is_the_first_that_reaches_it),
+        cmocka_unit_test(only_what_sees_positions_notices_where_they_begin),
+        cmocka_unit_test(attention_weights_add_up_and_a_bias_holds_them_near),
+        cmocka_unit_test(the_gain_is_the_truncated_loss_less_the_whole),
+        cmocka_unit_test(every_claim_about_an_encoding_by_itself_can_hold_and_not),
+        cmocka_unit_test(claims_are_not_judged_where_nobody_asked),
+    };
+    return cmocka_run_group_tests(tests, begin, NULL);
+}
