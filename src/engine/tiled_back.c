@@ -183,14 +183,14 @@ static void load_keys(const backward *w, pe_scratch *z, int64_t g, int64_t J)
     const pe_problem *p  = &T->a->sizes;
     const int64_t     j0 = J * T->Bc, C = pe_smaller(T->Bc, p->Lk - j0);
     pe_load_turned(T, z, z->K, NULL, PE_KEYS, w->b, g, j0, C);
-    pe_transpose(z->Kt, T->Bcp, z->K, T->Dp, C, p->D);
+    T->a->kernels->transpose(z->Kt, T->Bcp, z->K, T->Dp, C, p->D);
     if (T->a->grown) {
         pe_grow_keys(T, z, z->Kg, z->K, w->b, j0, C);
-        pe_transpose(z->Kgt_own, T->Bcp, z->Kg, T->Dp, C, p->D);
+        T->a->kernels->transpose(z->Kgt_own, T->Bcp, z->Kg, T->Dp, C, p->D);
         z->Kgt = z->Kgt_own;
     }
     pe_load_plain(z->rows, T->Dvp, &T->a->v, w->b, g, j0, C, p->Dv);
-    pe_transpose(z->Vt, T->Bcp, z->rows, T->Dvp, C, p->Dv);
+    T->a->kernels->transpose(z->Vt, T->Bcp, z->rows, T->Dvp, C, p->Dv);
 }
 
 /* ---- one pair of tiles ---- */

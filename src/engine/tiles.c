@@ -46,7 +46,8 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
     y.rows                = pe_take_floats(arena, tall * wide);
     y.O                   = pe_take_floats(arena, T->Br * T->Dvp);
     y.m                   = pe_take_floats(arena, T->Br);
-    y.l                   = pe_take_floats(arena, T->Br);
+    y.taken               = pe_take_floats(arena, T->Br);
+    y.sums                = pe_take_floats(arena, T->Br * PE_LANES);
     y.f                   = pe_take_floats(arena, T->Br);
     y.low                 = pe_take(arena, (size_t)T->Br * sizeof(int32_t));
     y.high                = pe_take(arena, (size_t)T->Br * sizeof(int32_t));
@@ -269,32 +270,31 @@ void pe_fold_prepared(const pe_tiles *T, const pe_scratch *z, const float *rows,
         pe_store_double(pe_row(to, b, h, s0 + s), to->dtype, 1, z->draw + s * a->D, a->D);
 }
 
+/* to = scale * (q + more); more may be NULL, to may be q. */
+static void scale_row(float *to, const float *q, const double *more, float scale, int64_t D)
+{
+    if (more)
+        for (int64_t d = 0; d < D; d++)
+            to[d] = scale * (q[d] + (float)more[d]);
+    else
+        for (int64_t d = 0; d < D; d++)
+            to[d] = scale * q[d];
+}
+
 void pe_scale_queries(const pe_tiles *T, float *Qu, float *Qw, int64_t h, int64_t n)
 {
     const pe_attention *a     = T->a;
     const int64_t       D     = a->sizes.D;
     const float         scale = (float)a->terms->scale;
     const double       *u = pe_head_vector(a, a->terms->u, h), *w = pe_head_vector(a, a->terms->w, h);
-    for (int64_t r = 0; r < n; r++)
-        for (int64_t d = 0; d < D; d++) {
-            const float q = Qu[r * T->Dp + d];
-            if (Qw)
-                Qw[r * T->Dp + d] = scale * (w ? q + (float)w[d] : q);
-            Qu[r * T->Dp + d] = scale * (u ? q + (float)u[d] : q);
-        }
+    for (int64_t r = 0; r < n; r++) {
+        if (Qw)
+            scale_row(Qw + r * T->Dp, Qu + r * T->Dp, w, scale, D);
+        scale_row(Qu + r * T->Dp, Qu + r * T->Dp, u, scale, D);
+    }
     for (int64_t r = 0; Qw && r < n; r++)
         for (int64_t d = D; d < T->Dp; d++)
             Qw[r * T->Dp + d] = 0;
-}
-
-void pe_transpose(float *to, int64_t stride, const float *from, int64_t from_stride, int64_t n, int64_t width)
-{
-    for (int64_t d = 0; d < width; d++) {
-        for (int64_t j = 0; j < n; j++)
-            to[d * stride + j] = from[j * from_stride + d];
-        for (int64_t j = n; j < stride; j++)
-            to[d * stride + j] = 0;
-    }
 }
 
 const float *pe_key_mask(const pe_tiles *T, float *key, int64_t b)
@@ -605,6 +605,18 @@ static void join_forms(const pe_tiles *T, pe_scratch *z, float *s, int64_t R, in
         }
 }
 
+/* Products of groups of queries with the keys that any of the group may see. */
+static void multiply_seen(const pe_tiles *T, const pe_scratch *z, float *s, int64_t R, int64_t C,
+                          const float *Qu, const float *Kt)
+{
+    for (int64_t r = 0; r < R;) {
+        const pe_group y = pe_group_at(z, r, R, C);
+        T->a->kernels->product(s + r * T->Bcp + y.first, T->Bcp, Qu + r * T->Dp, T->Dp, 1, Kt + y.first,
+                               T->Bcp, y.rows, y.count, T->a->sizes.D, 0);
+        r += y.rows;
+    }
+}
+
 /* Products of the tile's queries and keys, grown where that is asked for; of both forms their modulus. */
 static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t R, int64_t C,
                           const float *Qu, const float *Kt)
@@ -620,52 +632,65 @@ static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, int64_t b,
     if (pe_is_sharp(T))
         take_sharp(T, z, s, R, C);
     else
-        a->kernels->product(s, T->Bcp, Qu, T->Dp, 1, Kt, T->Bcp, R, C, a->sizes.D, 0);
+        multiply_seen(T, z, s, R, C, Qu, Kt);
     if (!Q2)
         return;
     a->kernels->product(z->S2, T->Bcp, Q2, T->Dp, 1, Kt, T->Bcp, R, C, a->sizes.D, 0);
     join_forms(T, z, s, R, C);
 }
 
-int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
-                   const float *Qu, const float *Qw, const float *Kt, const float *key, int reuse)
+int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
+                     const float *Qu, const float *Qw, const float *Kt, const float *key, int reuse,
+                     pe_tile_terms *terms)
 {
     const pe_attention *a  = T->a;
     const pe_problem   *p  = &a->sizes;
     const int64_t       i0 = I * T->Br, R = pe_smaller(T->Br, p->Lq - i0), j0 = J * T->Bc,
-                  C     = pe_smaller(T->Bc, p->Lk - j0);
-    pe_tile_terms terms = {0};
+                  C = pe_smaller(T->Bc, p->Lk - j0);
+    *terms          = (pe_tile_terms){0};
     if (!pe_tile_is_reached(T, I, J))
         return 0;
-    z->i0 = i0;
-    z->j0 = j0;
+    z->i0      = i0;
+    z->j0      = j0;
+    z->limited = !a->unmasked && column_limits(T, z, i0, R, j0, C);
     multiply_tile(T, z, s, b, R, C, Qu, Kt);
     if (T->skewed && pe_has(a->terms, PE_A)) {
         band_product(T, z, h, Qw, i0, R, J, C, reuse);
-        terms.skewed      = z->gamma + R - 1;
-        terms.skewed_step = T->band_width - 1;
+        terms->skewed      = z->gamma + R - 1;
+        terms->skewed_step = T->band_width - 1;
     }
     if (T->skewed && T->by[PE_BIAS].rows) {
-        terms.bias      = pe_rows_by(T, PE_BIAS, h, pe_band_start(T, i0, R, j0)) + R - 1;
-        terms.bias_step = -1;
+        terms->bias      = pe_rows_by(T, PE_BIAS, h, pe_band_start(T, i0, R, j0)) + R - 1;
+        terms->bias_step = -1;
     }
     if (T->has_extra || a->terms->hook.apart)
         load_places(T, z, b, R, C);
     z->hooked = is_hooked(T, z, R, C);
     if (T->has_extra || z->hooked) {
         fill_extra(T, z, b, h, i0, R, j0, C, Qu, Qw, Kt);
-        terms.extra      = z->extra;
-        terms.extra_step = T->Bcp;
+        terms->extra      = z->extra;
+        terms->extra_step = T->Bcp;
     }
-    terms.key = key && !a->unmasked ? key + j0 : NULL;
-    if (!a->unmasked && column_limits(T, z, i0, R, j0, C)) {
-        terms.low  = z->low;
-        terms.high = z->high;
+    terms->key = key && !a->unmasked ? key + j0 : NULL;
+    if (z->limited) {
+        terms->low  = z->low;
+        terms->high = z->high;
     }
     if (a->terms->hook.content)
         widen_content(T, z, b, h, i0, R, j0, C, s, Qu);
     if (z->hooked)
         visit_hook(T, z, s, h, R, C);
-    a->kernels->scores_finish(s, T->Bcp, &terms, R, C);
+    return 1;
+}
+
+int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
+                   const float *Qu, const float *Qw, const float *Kt, const float *key, int reuse)
+{
+    const pe_problem *p = &T->a->sizes;
+    pe_tile_terms     terms;
+    if (!pe_tile_products(T, z, s, b, h, I, J, Qu, Qw, Kt, key, reuse, &terms))
+        return 0;
+    T->a->kernels->scores_finish(s, T->Bcp, &terms, pe_smaller(T->Br, p->Lq - I * T->Br),
+                                 pe_smaller(T->Bc, p->Lk - J * T->Bc));
     return 1;
 }

@@ -78,10 +78,12 @@ typedef struct pe_scratch {
     const float *Q2;             /* the second form of the queries at hand; NULL: there is one */
     float       *S2,
         *share; /* [Br, Bcp], [2, Br, Bcp]: products of the second form; backward, how far each moves S */
-    float   *O, *m, *l, *f;              /* [Br, Dvp], [Br] each */
+    float   *O, *m, *f;                  /* [Br, Dvp], [Br] each */
+    float   *taken, *sums;               /* [Br], [Br, PE_LANES]: of the online softmax */
     float   *K, *Kt, *Vt;                /* backward: [Bc, Dp], [D, Bcp], [Dv, Bcp] of the key tile */
     float   *dK, *dV, *diagonal, *gated; /* [Bc, Dp], [Bc, Dvp], [band], [Br, Bcp]: backward */
-    int32_t *low, *high;                 /* [Br] */
+    int32_t *low, *high;                 /* [Br] columns that a query may see */
+    int      limited;                    /* is that not all of them? */
     double  *chunk;                      /* [PE_CHUNK, max(D,Dv)] distances on their way from or to a room */
     int64_t  gamma_key; /* the key tile for which the left part of gamma is there already; -1: none */
 } pe_scratch;
@@ -115,6 +117,11 @@ pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward);
    key: 0 or -infinity per key of the whole row, or NULL. reuse: the previous call had the previous key tile. */
 int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
                    const float *Qu, const float *Qw, const float *Kt, const float *key, int reuse);
+
+/* The same but for the terms, which are added to s, or for which a pair is masked: the kernels that finish s take them. */
+int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
+                     const float *Qu, const float *Qw, const float *Kt, const float *key, int reuse,
+                     pe_tile_terms *terms);
 
 /* The gate of tile (I,J) as a term for the kernel of that name (stride of rows in *step), or NULL. Call it after
    pe_tile_scores, whose lookups it shares. */
@@ -195,6 +202,21 @@ static inline double pe_center(const pe_tiles *T, int64_t h)
 /* Are there allowed pairs in tile (I,J)? */
 int pe_tile_is_reached(const pe_tiles *T, int64_t I, int64_t J);
 
+/* Queries of a tile that meet keys first .. first+count-1 together; first is a multiple of PE_LANES. Where all queries see
+   all keys, one group is all of them. */
+typedef struct pe_group {
+    int64_t rows, first, count;
+} pe_group;
+
+static inline pe_group pe_group_at(const pe_scratch *z, int64_t r, int64_t R, int64_t C)
+{
+    if (!z->limited)
+        return (pe_group){R, 0, C};
+    const int64_t rows = pe_smaller(PE_LANES, R - r), first = z->low[r] / PE_LANES * PE_LANES,
+                  last = z->high[r + rows - 1]; /* limits rise from row to row */
+    return (pe_group){rows, first, last > first ? last - first : 0};
+}
+
 /* Rows s0 .. s0+n-1 of q or k in float, prepared and turned, stride Dp, padding zeroed; z lends its memory. The second form of
    queries goes to to2 (NULL where there is one form). */
 void pe_load_turned(const pe_tiles *T, const pe_scratch *z, float *to, float *to2, pe_side side, int64_t b,
@@ -212,9 +234,6 @@ void pe_fold_prepared(const pe_tiles *T, const pe_scratch *z, const float *rows,
                       pe_side side, int64_t b, int64_t h, int64_t s0, int64_t n);
 /* scale*(q + u) and scale*(q + w) of n loaded rows; Qw may be NULL. */
 void pe_scale_queries(const pe_tiles *T, float *Qu, float *Qw, int64_t h, int64_t n);
-/* to [width, stride] = from [n, from_stride] transposed. */
-void pe_transpose(float *to, int64_t stride, const float *from, int64_t from_stride, int64_t n,
-                  int64_t width);
 /* key[j] = 0 or -infinity for item b; returns NULL without a padding mask. */
 const float *pe_key_mask(const pe_tiles *T, float *key, int64_t b);
 
