@@ -91,12 +91,13 @@ static void find_ends(const pe_tiles *T, const pe_by_distance *m, pe_table *t)
                   down = band->slope < 0 ? band->t0 - m->high : m->low - band->t0,
                   up   = band->slope < 0 ? band->t0 - m->low : m->high - band->t0;
     int64_t last_low = floor_division(down, slope), first_high = -floor_division(-up, slope);
-    last_low   = pe_smaller(last_low, band->last - 1);
-    first_high = larger(first_high, band->first);
-    t->low     = last_low - n + 1;
-    t->high    = first_high;
-    t->first   = larger(0, larger(t->low, band->first - n));
-    t->last    = pe_smaller(band->rows, n + pe_smaller(first_high, band->last));
+    last_low    = pe_smaller(last_low, band->last - 1);
+    first_high  = larger(first_high, band->first);
+    t->low      = last_low - n + 1;
+    t->last_low = last_low;
+    t->high     = first_high;
+    t->first    = larger(0, larger(t->low, band->first - n));
+    t->last     = pe_smaller(band->rows, n + pe_smaller(first_high, band->last));
 }
 
 /* While a plan counts, both roads (skewed or looked up) are laid out. */

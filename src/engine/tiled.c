@@ -147,6 +147,14 @@ static void finish_rows(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, 
     }
 }
 
+/* to = values + r, row by row. */
+static void join_values(float *to, int64_t width, const float *V, int64_t stride, const float *r, int64_t n)
+{
+    for (int64_t c = 0; c < n; c++)
+        for (int64_t d = 0; d < width; d++)
+            to[c * width + d] = V[c * stride + d] + r[d];
+}
+
 /* O += W V, with the gate on the weights and the vectors that join the values. */
 static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, int64_t h, int64_t I,
                        int64_t J)
@@ -154,14 +162,23 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, i
     const pe_attention *a  = T->a;
     const pe_problem   *p  = &a->sizes;
     const int64_t       i0 = I * T->Br, R = pe_smaller(T->Br, p->Lq - i0), j0 = J * T->Bc,
-                  C = pe_smaller(T->Bc, p->Lk - j0);
+                  C  = pe_smaller(T->Bc, p->Lk - j0);
+    const int64_t x0 = pe_band_start(T, i0, R, j0), joined = T->by[PE_R].rows && T->skewed;
+    const int     flat   = joined && pe_run_is_flat(&T->by[PE_R], x0);
+    const float  *V      = x->values + j0 * x->v_stride;
+    int64_t       stride = x->v_stride;
+    if (flat) { /* all keys are joined by one vector */
+        join_values(z->rows, T->Dvp, V, stride, pe_rows_by(T, PE_R, h, pe_flat_row(&T->by[PE_R], x0)), C);
+        V      = z->rows;
+        stride = T->Dvp;
+    }
     for (int64_t r = 0; r < R;) {
         const pe_group y = pe_group_at(z, r, R, C);
         a->kernels->product(z->O + r * T->Dvp, T->Dvp, z->S + r * T->Bcp + y.first, T->Bcp, 1,
-                            x->values + (j0 + y.first) * x->v_stride, x->v_stride, y.rows, p->Dv, y.count, 1);
+                            V + y.first * stride, stride, y.rows, p->Dv, y.count, 1);
         r += y.rows;
     }
-    if (!T->by[PE_R].rows)
+    if (!T->by[PE_R].rows || flat)
         return;
     if (T->skewed) {
         pe_shift_tile(T, z, z->S, R, C);

@@ -20,11 +20,14 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
     const int64_t       hook = a->terms->hook.visit ? T->Br * T->Bc : 0;
     const int64_t       band = T->Br * T->band_width;
     const pe_terms     *m    = a->terms;
-    pe_scratch          y    = {.gamma_key = -1};
+    pe_scratch          y    = {.gamma_key = -1, .flat_of = {-1, -1}};
     y.S                      = pe_take_floats(arena, T->Br * T->Bcp);
     y.W                      = pe_take_floats(arena, T->Br * T->Bcp);
     y.gamma                  = pe_take_floats(arena, pe_has(m, PE_A) ? band : 0);
     y.beta                   = pe_take_floats(arena, pe_has(m, PE_B) ? T->band_width * T->Bcp : 0);
+    y.flat                   = pe_take_floats(arena, pe_has(m, PE_A) ? T->Br * PE_LANES : 0);
+    y.flat_row               = pe_take_floats(arena, pe_has(m, PE_A) ? 2 * T->Br : 0);
+    y.flat_key               = pe_take_floats(arena, pe_has(m, PE_B) ? T->Bcp : 0);
     y.shift = pe_take_floats(arena, pe_has(m, PE_R) || (backward && pe_has(m, PE_A)) ? band : 0);
     y.extra = pe_take_floats(arena, T->Br * T->Bcp);
     y.gate  = pe_take_floats(arena, pe_has(m, PE_GATE) ? T->Br * T->Bcp : 0);
@@ -41,7 +44,7 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
     y.q_seg               = pe_take(arena, (size_t)T->Br * sizeof(int64_t));
     y.k_seg               = pe_take(arena, (size_t)T->Bc * sizeof(int64_t));
     y.meets               = pe_take_floats(arena, 2 * T->Br);
-    y.Qu                  = pe_take_floats(arena, T->Br * T->Dp);
+    y.Qu                  = pe_take_floats(arena, pe_forms(m) * T->Br * T->Dp);
     y.Qw                  = pe_take_floats(arena, pe_has(a->terms, PE_A) ? T->Br * T->Dp : 0);
     y.rows                = pe_take_floats(arena, tall * wide);
     y.O                   = pe_take_floats(arena, T->Br * T->Dvp);
@@ -126,8 +129,8 @@ pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
     T.key_tiles                = (p->Lk + T.Bc - 1) / T.Bc;
     T.by_distance              = pe_uses_distance(a->terms);
     T.skewed                   = a->distances.skewed || !(T.by_distance || by_reach);
-    T.has_extra = !T.skewed || (a->terms->hook.visit && !a->terms->hook.apart) || pe_has(a->terms, PE_B) ||
-                  a->terms->G != PE_NONE || (a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS));
+    T.has_extra = !T.skewed || (a->terms->hook.visit && !a->terms->hook.apart) || a->terms->G != PE_NONE ||
+                  (a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS));
     pe_band_find(&T);
     T.scratch = pe_take(arena, (size_t)a->threads * sizeof *T.scratch);
     for (int z = 0; z < a->threads; z++)
@@ -352,6 +355,37 @@ static void band_product(const pe_tiles *T, pe_scratch *z, int64_t h, const floa
     z->gamma_key = J + 1;
 }
 
+/* Beyond an end of A there is one number for each query, the same for all key tiles there. */
+static const float *flat_row(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, const float *Qw,
+                             int64_t I, int64_t R, int64_t x0)
+{
+    const pe_attention *a    = T->a;
+    const int           side = pe_flat_side(&T->by[PE_A], x0);
+    const int64_t       tile = (b * a->sizes.H + h) * T->query_tiles + I;
+    float              *row  = z->flat_row + side * T->Br;
+    if (z->flat_of[side] == tile)
+        return row;
+    a->kernels->product(z->flat, PE_LANES, Qw, T->Dp, 1,
+                        pe_columns_by(T, PE_A, h, pe_flat_row(&T->by[PE_A], x0)), T->by[PE_A].stride, R, 1,
+                        a->sizes.D, 0);
+    for (int64_t r = 0; r < R; r++)
+        row[r] = z->flat[r * PE_LANES];
+    z->flat_of[side] = tile;
+    return row;
+}
+
+/* And beyond an end of B one for each key; `key` is what was to be added to a key already, or NULL. */
+static const float *flat_key(const pe_tiles *T, pe_scratch *z, int64_t h, const float *Kt, const float *key,
+                             int64_t C, int64_t x0)
+{
+    const float  scale = (float)T->a->terms->scale;
+    const float *B     = pe_rows_by(T, PE_B, h, pe_flat_row(&T->by[PE_B], x0));
+    T->a->kernels->product(z->flat_key, T->Bcp, B, T->by[PE_B].row, 1, Kt, T->Bcp, 1, C, T->a->sizes.D, 0);
+    for (int64_t c = 0; c < T->Bcp; c++)
+        z->flat_key[c] = scale * z->flat_key[c] + (key && c < C ? key[c] : 0);
+    return z->flat_key;
+}
+
 /* extra[r,c] += scale * B[x] . K[c,:]: the band with the tile's keys, read along diagonals. */
 static void key_band_product(const pe_tiles *T, pe_scratch *z, int64_t h, const float *Kt, int64_t i0,
                              int64_t R, int64_t j0, int64_t C)
@@ -564,14 +598,15 @@ static void load_places(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t R, 
 }
 
 static void fill_extra(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R,
-                       int64_t j0, int64_t C, const float *Qu, const float *Qw, const float *Kt)
+                       int64_t j0, int64_t C, const float *Qu, const float *Qw, const float *Kt,
+                       int with_keys)
 {
     const pe_attention *a = T->a;
     if (T->skewed)
         memset(z->extra, 0, (size_t)(R * T->Bcp) * sizeof(float));
     else
         look_up(T, z, h, R, C, Qw, Kt);
-    if (T->skewed && T->by[PE_B].rows)
+    if (with_keys)
         key_band_product(T, z, h, Kt, i0, R, j0, C);
     if (a->terms->G != PE_NONE)
         meet_segments(T, z, h, R, C, Qu);
@@ -654,24 +689,31 @@ int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int6
     z->j0      = j0;
     z->limited = !a->unmasked && column_limits(T, z, i0, R, j0, C);
     multiply_tile(T, z, s, b, R, C, Qu, Kt);
-    if (T->skewed && pe_has(a->terms, PE_A)) {
+    const int64_t x0          = pe_band_start(T, i0, R, j0);
+    const int     banded_keys = T->skewed && T->by[PE_B].rows &&
+                            !pe_run_is_flat(&T->by[PE_B], x0); /* they need a tile of their own */
+    terms->key = key && !a->unmasked ? key + j0 : NULL;
+    if (T->skewed && T->by[PE_B].rows && !banded_keys)
+        terms->key = flat_key(T, z, h, Kt, terms->key, C, x0);
+    if (T->skewed && pe_has(a->terms, PE_A) && pe_run_is_flat(&T->by[PE_A], x0))
+        terms->row = flat_row(T, z, b, h, Qw, I, R, x0);
+    else if (T->skewed && pe_has(a->terms, PE_A)) {
         band_product(T, z, h, Qw, i0, R, J, C, reuse);
         terms->skewed      = z->gamma + R - 1;
         terms->skewed_step = T->band_width - 1;
     }
     if (T->skewed && T->by[PE_BIAS].rows) {
-        terms->bias      = pe_rows_by(T, PE_BIAS, h, pe_band_start(T, i0, R, j0)) + R - 1;
+        terms->bias      = pe_rows_by(T, PE_BIAS, h, x0) + R - 1;
         terms->bias_step = -1;
     }
     if (T->has_extra || a->terms->hook.apart)
         load_places(T, z, b, R, C);
     z->hooked = is_hooked(T, z, R, C);
-    if (T->has_extra || z->hooked) {
-        fill_extra(T, z, b, h, i0, R, j0, C, Qu, Qw, Kt);
+    if (T->has_extra || z->hooked || banded_keys) {
+        fill_extra(T, z, b, h, i0, R, j0, C, Qu, Qw, Kt, banded_keys);
         terms->extra      = z->extra;
         terms->extra_step = T->Bcp;
     }
-    terms->key = key && !a->unmasked ? key + j0 : NULL;
     if (z->limited) {
         terms->low  = z->low;
         terms->high = z->high;

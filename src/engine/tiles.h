@@ -40,6 +40,7 @@ typedef struct pe_table {
     int64_t width, row;    /* numbers per row: used, and with padding */
     int64_t count, stride; /* allocated rows; stride of a column */
     int64_t low, high;     /* where runs begin */
+    int64_t last_low;      /* the last row that is the same as all below it */
     int64_t first, last;   /* rows kept, the last not included */
 } pe_table;
 
@@ -49,11 +50,32 @@ static inline int64_t pe_row_in(const pe_table *t, int64_t x)
     return (x < t->low ? t->low : x > t->high ? t->high : x) - t->first;
 }
 
+/* Does a run that begins at x, of at most one band, lie wholly beyond an end? Then its rows are all the same; which of the two
+   ends is the side. */
+static inline int pe_run_is_flat(const pe_table *t, int64_t x)
+{
+    return x <= t->low || x >= t->high;
+}
+
+static inline int pe_flat_side(const pe_table *t, int64_t x)
+{
+    return x > t->low;
+}
+
+/* A row of that run that the masks reach, if they reach any: others are not filled. */
+static inline int64_t pe_flat_row(const pe_table *t, int64_t x)
+{
+    return pe_flat_side(t, x) ? t->high : t->last_low;
+}
+
 /* Scratch of one thread. */
 typedef struct pe_scratch {
     float  *S, *W;               /* [Br, Bcp] two tiles */
     float  *gamma;               /* [Br, band] queries times A */
     float  *beta;                /* [band, Bcp] B times keys; backward also [Bc, band] */
+    float  *flat, *flat_key;     /* [Br, PE_LANES] on the way to flat_row; [Bcp] B beyond an end times keys */
+    int64_t flat_of[2];          /* the query tile that it is of; -1: none */
+    float  *flat_row;            /* [2, Br] queries times A beyond each end */
     float  *shift;               /* [Br, band] a tile moved onto its diagonals */
     float  *extra, *gate;        /* [Br, Bcp] looked up */
     double *x, *s, *ds;          /* [Br, Bc] of the hook: X, products, cotangents of products */

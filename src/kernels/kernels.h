@@ -37,6 +37,7 @@ typedef void pe_product_fn(float *c, int64_t c_stride, const float *a, int64_t a
 typedef struct pe_tile_terms {
     const float   *bias, *skewed, *extra, *key;        /* four streams of [R, columns] */
     int64_t        bias_step, skewed_step, extra_step; /* key: the same row for every query */
+    const float   *row;                                /* [R] one number for all keys of a query */
     const float   *gate;                               /* multiplies the weights; `softmax` alone reads it */
     int64_t        gate_step;
     const int32_t *low,
@@ -46,7 +47,7 @@ typedef struct pe_tile_terms {
 /*
  * scores_finish: products become scores
  *
- * Formula  S[r,c] = S[r,c] + bias + skewed + extra + key where allowed, -infinity elsewhere
+ * Formula  S[r,c] = S[r,c] + row + skewed + bias + extra + key where allowed, -infinity elsewhere
  * Shapes   s [R, columns] padded; the padding becomes -infinity
  */
 typedef void pe_scores_finish_fn(float *s, int64_t s_stride, const pe_tile_terms *terms, int64_t R,
