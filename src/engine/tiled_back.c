@@ -493,6 +493,16 @@ static void hook_back(const backward *w, const pair *x, pe_scratch *z, float *dS
     }
 }
 
+/* db of each pair. */
+static void pairs_back(const backward *w, const pair *x, const pe_scratch *z, const float *dS)
+{
+    for (int64_t r = 0; r < x->R; r++) {
+        for (int64_t c = 0; c < x->C; c++)
+            z->pair_row[c] = (double)dS[r * w->T.Bcp + c];
+        pe_pairs_add(w->T.a, x->h, x->i0 + r, x->j0, x->C, z->pair_row);
+    }
+}
+
 /* A weight that is 1 leaves nothing to the others, so that dS = W (1 - W) (...) = 0. Without gate and r, dW and delta are then
    the same sum and cancel to the bit; with them o was rounded on another way, and what would be left is noise. */
 static void settle_certain(const pair *x, const float *W, float *dS, int64_t stride)
@@ -606,6 +616,8 @@ static void pair_back(const backward *w, const pair *x, pe_scratch *z)
         segments_back(w, x, z, dS);
     if (w->wants_hook && z->hooked)
         hook_back(w, x, z, dS);
+    if (pe_pairs_wanted(a))
+        pairs_back(w, x, z, dS);
     if (z->Q2)
         forms_back(w, x, z, dS);
     if (a->grown) {
@@ -846,7 +858,9 @@ void pe_tiled_backward(const pe_attention *a, pe_arena *arena)
         pe_parallel_for(p->H * w.T.query_tiles, a->threads, prepare_queries, &w);
         if (a->terms->hook.state || (w.is_short && w.T.key_tiles > 1))
             pe_parallel_for(p->H * w.T.query_tiles, a->threads, look_ahead, &w);
-        pe_parallel_for(p->G * w.chunks, a->threads, chunk_back, &w);
+        /* heads that share a matrix add to the same numbers, one after the other */
+        const int together = !(pe_pairs_wanted(a) && a->terms->pairs.shared);
+        pe_parallel_for(p->G * w.chunks, together ? a->threads : 1, chunk_back, &w);
         pe_parallel_for(pe_forms(a->terms) * p->H * w.T.query_tiles, a->threads, finish_queries, &w);
         if (a->terms->prepare.fold)
             fold_prepared(&w);

@@ -41,6 +41,7 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
     y.state               = y.own_state;
     y.q_pos               = pe_take_doubles(arena, T->Br);
     y.k_pos               = pe_take_doubles(arena, T->Bc);
+    y.pair_row            = pe_take_doubles(arena, m->pairs.matrix ? T->Bc : 0);
     y.q_seg               = pe_take(arena, (size_t)T->Br * sizeof(int64_t));
     y.k_seg               = pe_take(arena, (size_t)T->Bc * sizeof(int64_t));
     y.meets               = pe_take_floats(arena, 2 * T->Br);
@@ -674,6 +675,26 @@ static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, int64_t b,
     join_forms(T, z, s, R, C);
 }
 
+/* Numbers of pairs join what is added; where nothing else is and they are floats, they are read in their place (of the last
+   keys a copy: a kernel reads whole vectors). */
+static void take_pairs(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int64_t C,
+                       pe_tile_terms *terms)
+{
+    const float *there = pe_pairs_at(T->a, h, z->i0, z->j0);
+    if (!terms->extra && there && C % PE_LANES == 0) {
+        terms->extra      = there;
+        terms->extra_step = T->a->parts[PE_SCORE].p->Lk;
+        return;
+    }
+    for (int64_t r = 0; r < R; r++) {
+        pe_pairs_load(T->a, h, z->i0 + r, z->j0, C, z->pair_row);
+        for (int64_t c = 0; c < C; c++)
+            z->extra[r * T->Bcp + c] = (float)z->pair_row[c] + (terms->extra ? z->extra[r * T->Bcp + c] : 0);
+    }
+    terms->extra      = z->extra;
+    terms->extra_step = T->Bcp;
+}
+
 int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
                      const float *Qu, const float *Qw, const float *Kt, const float *key, int reuse,
                      pe_tile_terms *terms)
@@ -714,6 +735,8 @@ int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int6
         terms->extra      = z->extra;
         terms->extra_step = T->Bcp;
     }
+    if (a->terms->pairs.matrix)
+        take_pairs(T, z, h, R, C, terms);
     if (z->limited) {
         terms->low  = z->low;
         terms->high = z->high;

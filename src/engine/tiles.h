@@ -86,6 +86,7 @@ typedef struct pe_scratch {
     int64_t i0, j0;              /* of the tile at hand */
     const float *lse;            /* backward, of the queries at hand: see pe_is_shifted */
     double      *q_pos, *k_pos;  /* [Br], [Bc] */
+    double      *pair_row;       /* [Bc] numbers of pairs on their way */
     int64_t     *q_seg, *k_seg;  /* [Br], [Bc] segments */
     float       *meets;          /* [Br, 2] scaled products of queries with the segment vectors */
     float       *Qu, *Qw, *rows; /* [forms, Br, Dp], [Br, Dp], [max(Br,Bc), max(Dp,Dvp)] */
