@@ -675,6 +675,14 @@ static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, int64_t b,
     join_forms(T, z, s, R, C);
 }
 
+/* Each row of the next key tile lies on a page of its own, in memory that no prefetcher foresees. */
+static void call_next(const pe_tile_terms *terms, int there, int64_t R, int64_t C)
+{
+    for (int64_t r = 0; there && r < R; r++)
+        for (int64_t c = 0; c < C; c += PE_LANES)
+            __builtin_prefetch(terms->extra + r * terms->extra_step + C + c, 0, 2);
+}
+
 /* Numbers of pairs join what is added; where nothing else is and they are floats, they are read in their place (of the last
    keys a copy: a kernel reads whole vectors). */
 static void take_pairs(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int64_t C,
@@ -684,6 +692,7 @@ static void take_pairs(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, i
     if (!terms->extra && there && C % PE_LANES == 0) {
         terms->extra      = there;
         terms->extra_step = T->a->parts[PE_SCORE].p->Lk;
+        call_next(terms, z->j0 + 2 * C <= terms->extra_step, R, C);
         return;
     }
     for (int64_t r = 0; r < R; r++) {
