@@ -100,6 +100,13 @@ static void find_ends(const pe_tiles *T, const pe_by_distance *m, pe_table *t)
     t->last     = pe_smaller(band->rows, n + pe_smaller(first_high, band->last));
 }
 
+/* Columns moved so that those which a whole tile adds to a band (from row j0 - i0 + Lq - 1 on) begin on a cache line. */
+static float *line_up(const pe_tiles *T, const pe_table *t, float *columns)
+{
+    const int64_t at = T->a->sizes.Lq - 1 - t->first;
+    return columns ? columns + ((-at % PE_LANES) + PE_LANES) % PE_LANES : NULL;
+}
+
 /* While a plan counts, both roads (skewed or looked up) are laid out. */
 static void lay_out_member(pe_tiles *T, pe_kind kind, pe_arena *arena, int backward)
 {
@@ -124,7 +131,7 @@ static void lay_out_member(pe_tiles *T, pe_kind kind, pe_arena *arena, int backw
     else if (kind != PE_A || !T->skewed || backward || counting || pe_tables_shared(a->terms))
         t->rows = pe_take_floats(arena, p->H * t->count * t->row);
     if (skewed && (kind == PE_A || (kind == PE_R && backward)))
-        t->columns = pe_take_floats(arena, p->H * t->width * t->stride);
+        t->columns = line_up(T, t, pe_take_floats(arena, p->H * t->width * t->stride + PE_LANES));
 }
 
 void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward)

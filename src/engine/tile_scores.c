@@ -31,18 +31,20 @@ int64_t pe_band_start(const pe_tiles *T, int64_t i0, int64_t R, int64_t j0)
     return j0 - (i0 + R - 1) + T->a->sizes.Lq - 1;
 }
 
-/* gamma[r, c] = Qw[r,:] . A[x0 + c]: the band of the tile. Going from one key tile to the next, R - 1 columns are
-   there already. */
+/* gamma[r, at + c] = Qw[r,:] . A[x0 + c]: the band of the tile. Going from one key tile to the next, R - 1 columns are there
+   already and the others are written behind them, until there is no room: then the R - 1 go back to the beginning. What is
+   written starts on a cache line. */
 static void band_product(const pe_tiles *T, pe_scratch *z, int64_t h, const float *Qw, int64_t i0, int64_t R,
                          int64_t J, int64_t C, int reuse)
 {
     const pe_attention *a = T->a;
     const int64_t       D = a->sizes.D, x0 = pe_band_start(T, i0, R, J * T->Bc);
-    const int64_t       have = reuse && z->gamma_key == J ? R - 1 : 0;
-    for (int64_t r = 0; have && r < R; r++)
-        memmove(z->gamma + r * T->band_width, z->gamma + r * T->band_width + T->Bc,
-                (size_t)have * sizeof(float));
-    a->kernels->product(z->gamma + have, T->band_width, Qw, T->Dp, 1, pe_columns_by(T, PE_A, h, x0) + have,
+    const int64_t       have = reuse && z->gamma_key == J ? R - 1 : 0, W = T->gamma_width,
+                  first = pe_padded(R - 1) - (R - 1), next = z->gamma_at + T->Bc;
+    z->gamma_at = have && next + R - 1 + pe_padded(C) <= W ? next : first;
+    for (int64_t r = 0; have && z->gamma_at == first && r < R; r++)
+        memmove(z->gamma + r * W + first, z->gamma + r * W + next, (size_t)have * sizeof(float));
+    a->kernels->product(z->gamma + z->gamma_at + have, W, Qw, T->Dp, 1, pe_columns_by(T, PE_A, h, x0) + have,
                         T->by[PE_A].stride, R, R + C - 1 - have, D, 0);
     z->gamma_key = J + 1;
 }
@@ -420,8 +422,8 @@ int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int6
         terms->row = flat_row(T, z, b, h, Qw, I, R, x0);
     else if (T->skewed && pe_has(a->terms, PE_A)) {
         band_product(T, z, h, Qw, i0, R, J, C, reuse);
-        terms->skewed      = z->gamma + R - 1;
-        terms->skewed_step = T->band_width - 1;
+        terms->skewed      = z->gamma + z->gamma_at + R - 1;
+        terms->skewed_step = T->gamma_width - 1;
     }
     if (T->skewed && T->by[PE_BIAS].rows) {
         terms->bias      = pe_rows_by(T, PE_BIAS, h, x0) + R - 1;

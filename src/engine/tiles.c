@@ -2,6 +2,8 @@
 /* Sizes and scratch of a tiled run, and the tables of its rotation. Idea and contract: tiles.h. */
 #include "engine/tiles.h"
 
+enum { BANDS = 4 }; /* products with distances of so many key tiles lie side by side before they are moved */
+
 enum { TILE = 64 }; /* 64 x 64 scores, D = 64: four tiles of 16 KiB, most of a first-level cache */
 
 static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, int backward)
@@ -15,7 +17,7 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
     pe_scratch          y    = {.gamma_key = -1, .flat_of = {-1, -1}};
     y.S                      = pe_take_floats(arena, T->Br * T->Bcp);
     y.W                      = pe_take_floats(arena, T->Br * T->Bcp);
-    y.gamma                  = pe_take_floats(arena, pe_has(m, PE_A) ? band : 0);
+    y.gamma                  = pe_take_floats(arena, pe_has(m, PE_A) ? T->Br * T->gamma_width : 0);
     y.beta                   = pe_take_floats(arena, pe_has(m, PE_B) ? T->band_width * T->Bcp : 0);
     y.flat                   = pe_take_floats(arena, pe_has(m, PE_A) ? T->Br * PE_LANES : 0);
     y.flat_row               = pe_take_floats(arena, pe_has(m, PE_A) ? 2 * T->Br : 0);
@@ -118,6 +120,7 @@ pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
     T.Dp                       = pe_padded(p->D);
     T.Dvp                      = pe_padded(p->Dv);
     T.band_width               = pe_padded(T.Br + T.Bc) + PE_LANES;
+    T.gamma_width              = pe_padded(T.Br + BANDS * T.Bc) + 2 * PE_LANES;
     T.query_tiles              = (p->Lq + T.Br - 1) / T.Br;
     T.key_tiles                = (p->Lk + T.Bc - 1) / T.Bc;
     T.by_distance              = pe_uses_distance(a->terms);

@@ -70,9 +70,9 @@ static inline int64_t pe_flat_row(const pe_table *t, int64_t x)
 
 /* Scratch of one thread. */
 typedef struct pe_scratch {
-    float  *S, *W;               /* [Br, Bcp] two tiles */
-    float  *gamma;               /* [Br, band] queries times A */
-    float  *beta;                /* [band, Bcp] B times keys; backward also [Bc, band] */
+    float  *S, *W; /* [Br, Bcp] two tiles */
+    float  *gamma; /* [Br, gamma_width] queries times A, the band of the tile at hand from gamma_at on */
+    float  *beta;  /* [band, Bcp] B times keys; backward also [Bc, band] */
     float  *flat, *flat_key;     /* [Br, PE_LANES] on the way to flat_row; [Bcp] B beyond an end times keys */
     int64_t flat_of[2];          /* the query tile that it is of; -1: none */
     float  *flat_row;            /* [2, Br] queries times A beyond each end */
@@ -108,6 +108,7 @@ typedef struct pe_scratch {
     int32_t *low, *high;                 /* [Br] columns that a query may see */
     int      limited;                    /* is that not all of them? */
     double  *chunk;                      /* [PE_CHUNK, max(D,Dv)] distances on their way from or to a room */
+    int64_t  gamma_at;
     int64_t  gamma_key; /* the key tile for which the left part of gamma is there already; -1: none */
 } pe_scratch;
 
@@ -116,20 +117,20 @@ enum { PE_CHUNK = 64, PE_SHORT = 64, PE_SHARP = 4096 };
 
 typedef struct pe_tiles {
     const pe_attention *a;
-    int64_t             Br, Bc, Bcp, Dp, Dvp, band_width; /* padded widths of buffers, in floats */
-    int64_t             query_tiles, key_tiles;
-    int                 by_distance;   /* any member by distance */
-    int                 has_extra;     /* lookups, hook or explicit mask */
-    int                 skewed;        /* distances follow the diagonals, or do not matter */
-    int64_t             e_low, e_high; /* skewed: allowed iff e_low <= i - j <= e_high */
-    pe_band             band;
-    pe_table            by[PE_KINDS];
-    double             *center;  /* [H] what was taken from the bias before it was rounded; NULL: nothing */
-    double             *growth;  /* [D] of a rotation that grows; NULL: none */
-    float              *q_grown; /* [batches, Lq, Dp] factors of queries within their tile */
-    float              *q_table, *k_table; /* cosines and sines [batches, L, 2M] */
-    int64_t             q_batches, k_batches;
-    pe_scratch         *scratch; /* [threads] */
+    int64_t     Br, Bc, Bcp, Dp, Dvp, band_width, gamma_width; /* padded widths of buffers, in floats */
+    int64_t     query_tiles, key_tiles;
+    int         by_distance;   /* any member by distance */
+    int         has_extra;     /* lookups, hook or explicit mask */
+    int         skewed;        /* distances follow the diagonals, or do not matter */
+    int64_t     e_low, e_high; /* skewed: allowed iff e_low <= i - j <= e_high */
+    pe_band     band;
+    pe_table    by[PE_KINDS];
+    double     *center;            /* [H] what was taken from the bias before it was rounded; NULL: nothing */
+    double     *growth;            /* [D] of a rotation that grows; NULL: none */
+    float      *q_grown;           /* [batches, Lq, Dp] factors of queries within their tile */
+    float      *q_table, *k_table; /* cosines and sines [batches, L, 2M] */
+    int64_t     q_batches, k_batches;
+    pe_scratch *scratch; /* [threads] */
 } pe_tiles;
 
 /* Sizes, tables and scratch. Tables are filled only where the arena has memory. */
