@@ -50,7 +50,7 @@ posenc_status pe_numbers_check(const posenc_plan *plan, int places, const posenc
     return POSENC_OK;
 }
 
-/* Does a member by distance read this parameter where it lies? Then it is neither converted nor summed here. */
+/* Does a member read this parameter where it lies? Then it is neither converted nor summed here. */
 static int is_left(const posenc_plan *plan, pe_param_place at)
 {
     const pe_owner owner = at.place == POSENC_WEIGHT ? PE_WEIGHT : PE_SCORE;
@@ -61,7 +61,7 @@ static int is_left(const posenc_plan *plan, pe_param_place at)
         if (m.row && m.owner == owner && m.param == at.local)
             return 1;
     }
-    return 0;
+    return owner == PE_SCORE && plan->terms.pairs.matrix && plan->terms.pairs.param == at.local;
 }
 
 /* What a room makes of its parameters, one place behind them; its cotangents only where a parameter's are wanted. */

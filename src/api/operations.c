@@ -85,7 +85,8 @@ static double numbers(const posenc_plan *plan, const sizes *n)
 {
     const pe_terms *s       = &plan->terms;
     const int       vectors = (s->u != PE_NONE) + (s->w != PE_NONE) + (s->us != PE_NONE);
-    const int       scalars = pe_has(s, PE_BIAS) + pe_has(s, PE_GATE) + (s->hook.visit && !s->hook.apart);
+    const int       scalars = pe_has(s, PE_BIAS) + pe_has(s, PE_GATE) + (s->hook.visit && !s->hook.apart) +
+                        (s->pairs.matrix != NULL);
     return vectors * n->H * n->Lq * n->D + scalars * n->pairs;
 }
 

@@ -65,6 +65,20 @@ void pe_member_fill(const pe_part *part, const pe_by_distance *m, int64_t width,
 void pe_member_fold(const pe_part *part, const pe_by_distance *m, int64_t width, int64_t h, int64_t t0,
                     int64_t n, const double drows[]);
 
+/* Numbers of pairs (i, j0 .. j0+n-1) of head h added to `to`, and their cotangents to where the caller wants them. */
+void pe_pairs_load(const pe_attention *a, int64_t h, int64_t i, int64_t j0, int64_t n, double to[]);
+void pe_pairs_add(const pe_attention *a, int64_t h, int64_t i, int64_t j0, int64_t n,
+                  const double cotangents[]);
+/* Where the floats of a row of pairs lie; NULL if the caller's numbers are no floats. */
+const float *pe_pairs_at(const pe_attention *a, int64_t h, int64_t i, int64_t j0);
+
+/* Are there cotangents to be added? */
+static inline int pe_pairs_wanted(const pe_attention *a)
+{
+    const pe_part *part = &a->parts[PE_SCORE];
+    return a->terms->pairs.matrix && part->dleft && part->dleft[a->terms->pairs.param];
+}
+
 /* Does anybody want the gradient of any of these parameters in double? */
 int pe_part_wanted(const pe_part *part);
 

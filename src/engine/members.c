@@ -3,7 +3,8 @@
  * members.c: rows by distance, from the room or straight from the caller's parameter
  *
  * Most members are functions of the room. One whose rows are those of a parameter (pe_by_distance.row) is read here and
- * its cotangents go where the caller keeps the gradient: a table as long as the positions is not held three times.
+ * its cotangents go where the caller keeps the gradient: a table as long as the positions is not held three times, nor is a
+ * matrix with a number for each pair.
  */
 #include <string.h>
 
@@ -62,4 +63,32 @@ int pe_part_wanted(const pe_part *part)
 int pe_member_wanted(const pe_part *part, const pe_by_distance *m)
 {
     return m->row ? part->dleft && part->dleft[m->param] : m->fold && pe_part_wanted(part);
+}
+
+/* ---- numbers of pairs ---- */
+
+static char *pair_at(const pe_attention *a, const posenc_tensor *tensor, int64_t h, int64_t i, int64_t j)
+{
+    const pe_problem *p  = a->parts[PE_SCORE].p;
+    const int64_t     at = (a->terms->pairs.matrix(p, h) * p->Lq + i) * p->Lk + j;
+    return (char *)tensor->data + at * (int64_t)posenc_dtype_size(tensor->dtype);
+}
+
+void pe_pairs_load(const pe_attention *a, int64_t h, int64_t i, int64_t j0, int64_t n, double to[])
+{
+    const posenc_tensor *tensor = a->parts[PE_SCORE].left[a->terms->pairs.param];
+    pe_load_double(to, pair_at(a, tensor, h, i, j0), tensor->dtype, 1, n);
+}
+
+void pe_pairs_add(const pe_attention *a, int64_t h, int64_t i, int64_t j0, int64_t n,
+                  const double cotangents[])
+{
+    const posenc_tensor *tensor = a->parts[PE_SCORE].dleft[a->terms->pairs.param];
+    add_row(pair_at(a, tensor, h, i, j0), tensor->dtype, cotangents, n);
+}
+
+const float *pe_pairs_at(const pe_attention *a, int64_t h, int64_t i, int64_t j0)
+{
+    const posenc_tensor *tensor = a->parts[PE_SCORE].left[a->terms->pairs.param];
+    return tensor->dtype == POSENC_F32 ? (const float *)(const void *)pair_at(a, tensor, h, i, j0) : NULL;
 }

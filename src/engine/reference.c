@@ -225,13 +225,15 @@ static pe_tile hook_tile(const head *x, int64_t i, int thread)
                      .state  = x->state + thread * PE_HOOK_STATE};
 }
 
-/* X of row i into s, zero without a hook. */
+/* X of row i into s, or the numbers of its pairs; zero without either. */
 static void visit_row(const head *x, int64_t i, double *s, int thread)
 {
     const pe_attention *a    = x->a;
     const pe_part      *part = &a->parts[PE_SCORE];
     const pe_tile       tile = hook_tile(x, i, thread);
     memset(s, 0, (size_t)a->sizes.Lk * sizeof *s);
+    if (a->terms->pairs.matrix)
+        pe_pairs_load(a, x->h, i, 0, a->sizes.Lk, s);
     if (!a->terms->hook.visit)
         return;
     memset(tile.state, 0, PE_HOOK_STATE * sizeof(double));
@@ -516,6 +518,8 @@ static void backward_row(head *x, int64_t i)
         s[j]           = P == 0 ? 0 : P * (weight_back(x, i, j, P) - delta);
     }
     hook_back(x, i, s, dproducts);
+    if (pe_pairs_wanted(a))
+        pe_pairs_add(a, x->h, i, 0, p->Lk, s);
     for (int64_t j = 0; j < p->Lk; j++)
         if (s[j] != 0 || dproducts[j] != 0)
             score_back(x, i, j, s[j], s[j] + dproducts[j]);

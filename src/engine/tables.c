@@ -91,12 +91,20 @@ static void find_ends(const pe_tiles *T, const pe_by_distance *m, pe_table *t)
                   down = band->slope < 0 ? band->t0 - m->high : m->low - band->t0,
                   up   = band->slope < 0 ? band->t0 - m->low : m->high - band->t0;
     int64_t last_low = floor_division(down, slope), first_high = -floor_division(-up, slope);
-    last_low   = pe_smaller(last_low, band->last - 1);
-    first_high = larger(first_high, band->first);
-    t->low     = last_low - n + 1;
-    t->high    = first_high;
-    t->first   = larger(0, larger(t->low, band->first - n));
-    t->last    = pe_smaller(band->rows, n + pe_smaller(first_high, band->last));
+    last_low    = pe_smaller(last_low, band->last - 1);
+    first_high  = larger(first_high, band->first);
+    t->low      = last_low - n + 1;
+    t->last_low = last_low;
+    t->high     = first_high;
+    t->first    = larger(0, larger(t->low, band->first - n));
+    t->last     = pe_smaller(band->rows, n + pe_smaller(first_high, band->last));
+}
+
+/* Columns moved so that those which a whole tile adds to a band (from row j0 - i0 + Lq - 1 on) begin on a cache line. */
+static float *line_up(const pe_tiles *T, const pe_table *t, float *columns)
+{
+    const int64_t at = T->a->sizes.Lq - 1 - t->first;
+    return columns ? columns + ((-at % PE_LANES) + PE_LANES) % PE_LANES : NULL;
 }
 
 /* While a plan counts, both roads (skewed or looked up) are laid out. */
@@ -123,7 +131,7 @@ static void lay_out_member(pe_tiles *T, pe_kind kind, pe_arena *arena, int backw
     else if (kind != PE_A || !T->skewed || backward || counting || pe_tables_shared(a->terms))
         t->rows = pe_take_floats(arena, p->H * t->count * t->row);
     if (skewed && (kind == PE_A || (kind == PE_R && backward)))
-        t->columns = pe_take_floats(arena, p->H * t->width * t->stride);
+        t->columns = line_up(T, t, pe_take_floats(arena, p->H * t->width * t->stride + PE_LANES));
 }
 
 void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward)

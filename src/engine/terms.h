@@ -61,6 +61,14 @@ typedef struct pe_by_distance {
     pe_owner owner;
 } pe_by_distance;
 
+/* A number for each pair, added to the score, that stays where the caller keeps it: a parameter of [.., Lq, Lk] numbers by place
+   in the tensors, of which head h has matrix number `matrix`. It is neither copied nor are its gradients held twice. Heads
+   may share a matrix. */
+typedef struct pe_by_pair {
+    int64_t (*matrix)(const pe_problem *p, int64_t h);
+    int param, shared;
+} pe_by_pair;
+
 /* A rectangle of scores: queries at q_pos[0..rows-1], keys at k_pos[0..cols-1]. The lower half is there for a hook that
    asks for content. */
 typedef struct pe_tile {
@@ -132,6 +140,7 @@ typedef struct pe_terms {
     pe_by_distance A;        /* meets the query */
     pe_by_distance B;        /* meets the key */
     pe_by_distance r;        /* joins the value */
+    pe_by_pair     pairs;    /* added to the score, of the score part */
     pe_tile_hook   hook;     /* X, of the score part */
     pe_preparation prepare;  /* of q and k, by the score part; no fill: they are taken as they are */
 } pe_terms;

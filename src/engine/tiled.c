@@ -9,6 +9,7 @@
  *
  * Source   Milakov, Gimelshein 2018, arXiv:1805.02867 (online softmax); Dao et al. 2022, arXiv:2205.14135 (tiles)
  */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -47,40 +48,50 @@ static void lay_out_pair(const pe_tiles *T, packed_pair *pair, pe_arena *arena)
         *pair = x;
 }
 
-static void pack_values(const pe_tiles *T, packed_pair *x, int64_t b, int64_t g)
+/* Can the caller's values be multiplied where they lie? */
+static int values_serve(const pe_tiles *T)
 {
-    const posenc_tensor *v = &T->a->v;
-    if (!v->data)
-        return;
-    if (v->dtype == POSENC_F32 && T->a->sizes.Dv % PE_LANES == 0) {
-        x->values   = pe_row(v, b, g, 0);
-        x->v_stride = v->stride[2];
-        return;
-    }
-    pe_load_plain(x->V, T->Dvp, v, b, g, 0, T->a->sizes.Lk, T->a->sizes.Dv);
-    x->values   = x->V;
-    x->v_stride = T->Dvp;
+    return T->a->v.dtype == POSENC_F32 && T->a->sizes.Dv % PE_LANES == 0;
 }
 
-static void pack_pair(void *context, int64_t index, int thread)
+static void pack_values(const pe_tiles *T, packed_pair *x, int64_t b, int64_t g, int64_t j0, int64_t C)
 {
-    const forward    *f = context;
-    const pe_tiles   *T = &f->T;
-    const pe_problem *p = &T->a->sizes;
-    packed_pair      *x = f->pairs + index;
-    const int64_t     b = (f->first + index) / p->G, g = (f->first + index) % p->G;
-    float            *rows = T->scratch[thread].rows;
-    for (int64_t J = 0; J < T->key_tiles; J++) {
-        const int64_t j0 = J * T->Bc, C = pe_smaller(T->Bc, p->Lk - j0);
-        pe_load_turned(T, T->scratch + thread, rows, NULL, PE_KEYS, b, g, j0, C);
-        pe_transpose(x->Kt + J * p->D * T->Bcp, T->Bcp, rows, T->Dp, C, p->D);
-        if (!T->a->grown)
-            continue;
-        pe_grow_keys(T, T->scratch + thread, T->scratch[thread].Kg, rows, b, j0, C);
-        pe_transpose(x->Kgt + J * p->D * T->Bcp, T->Bcp, T->scratch[thread].Kg, T->Dp, C, p->D);
-    }
-    pack_values(T, x, b, g);
-    x->key_mask = pe_key_mask(T, x->key, b);
+    const posenc_tensor *v = &T->a->v;
+    if (v->data && !values_serve(T))
+        pe_load_plain(x->V + j0 * T->Dvp, T->Dvp, v, b, g, j0, C, T->a->sizes.Dv);
+}
+
+/* The keys of tile J transposed, and its values. */
+static void pack_tile(void *context, int64_t index, int thread)
+{
+    const forward    *f    = context;
+    const pe_tiles   *T    = &f->T;
+    const pe_problem *p    = &T->a->sizes;
+    const int64_t     pair = index / T->key_tiles, J = index % T->key_tiles, j0 = J * T->Bc,
+                  C = pe_smaller(T->Bc, p->Lk - j0), b = (f->first + pair) / p->G,
+                  g = (f->first + pair) % p->G;
+    packed_pair *x  = f->pairs + pair;
+    pe_scratch  *z  = T->scratch + thread;
+    pe_load_turned(T, z, z->rows, NULL, PE_KEYS, b, g, j0, C);
+    T->a->kernels->transpose(x->Kt + J * p->D * T->Bcp, T->Bcp, z->rows, T->Dp, C, p->D);
+    pack_values(T, x, b, g, j0, C);
+    if (!T->a->grown)
+        return;
+    pe_grow_keys(T, z, z->Kg, z->rows, b, j0, C);
+    T->a->kernels->transpose(x->Kgt + J * p->D * T->Bcp, T->Bcp, z->Kg, T->Dp, C, p->D);
+}
+
+/* What is known of a pair before its tiles are packed. */
+static void begin_pair(const forward *f, int64_t pair)
+{
+    const pe_tiles      *T = &f->T;
+    const posenc_tensor *v = &T->a->v;
+    packed_pair         *x = f->pairs + pair;
+    const int64_t        b = (f->first + pair) / T->a->sizes.G, g = (f->first + pair) % T->a->sizes.G;
+    const int            there = v->data && values_serve(T);
+    x->values                  = there ? pe_row(v, b, g, 0) : x->V;
+    x->v_stride                = there ? v->stride[2] : T->Dvp;
+    x->key_mask                = pe_key_mask(T, x->key, b);
 }
 
 static void store_scores(const forward *f, const float *s, int64_t b, int64_t h, int64_t I, int64_t J)
@@ -97,10 +108,9 @@ static void store_scores(const forward *f, const float *s, int64_t b, int64_t h,
 
 static void start_rows(const pe_tiles *T, pe_scratch *z, int64_t R)
 {
-    for (int64_t r = 0; r < R; r++) {
-        z->m[r] = -INFINITY;
-        z->l[r] = 0;
-    }
+    for (int64_t r = 0; r < R; r++)
+        z->taken[r] = -FLT_MAX;
+    memset(z->sums, 0, (size_t)(R * PE_LANES) * sizeof(float));
     memset(z->O, 0, (size_t)(R * T->Dvp) * sizeof(float));
     memset(z->own_state, 0, (size_t)(R * PE_HOOK_STATE) * sizeof(double));
     z->state     = z->own_state;
@@ -108,13 +118,26 @@ static void start_rows(const pe_tiles *T, pe_scratch *z, int64_t R)
     z->gamma_key = -1;
 }
 
+/* The sum of weights of a query: pairs of lanes, then pairs of pairs. */
+static float sum_of_lanes(const float *lanes)
+{
+    float sum[PE_LANES];
+    memcpy(sum, lanes, sizeof sum);
+    for (int n = PE_LANES / 2; n > 0; n /= 2)
+        for (int i = 0; i < n; i++)
+            sum[i] += sum[i + n];
+    return sum[0];
+}
+
 static void finish_rows(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R)
 {
     const pe_attention *a = T->a;
     for (int64_t r = 0; r < R; r++) {
         const double less = pe_center(T, h) + (pe_is_sharp(T) ? z->top[r] : 0);
-        z->f[r]           = z->l[r] > 0 ? 1.0f / z->l[r] : 0;
-        z->m[r]           = z->l[r] > 0 ? (float)((double)z->m[r] + (double)logf(z->l[r]) + less) : -INFINITY;
+        const float  l    = sum_of_lanes(z->sums + r * PE_LANES);
+        const int    seen = l != 0;
+        z->f[r]           = seen ? 1.0f / l : 0;
+        z->m[r]           = seen ? (float)((double)z->taken[r] + (double)logf(l) + less) : -INFINITY;
     }
     a->kernels->scale_rows(z->O, T->Dvp, z->f, R, a->sizes.Dv);
     for (int64_t r = 0; r < R; r++) {
@@ -124,6 +147,14 @@ static void finish_rows(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, 
     }
 }
 
+/* to = values + r, row by row. */
+static void join_values(float *to, int64_t width, const float *V, int64_t stride, const float *r, int64_t n)
+{
+    for (int64_t c = 0; c < n; c++)
+        for (int64_t d = 0; d < width; d++)
+            to[c * width + d] = V[c * stride + d] + r[d];
+}
+
 /* O += W V, with the gate on the weights and the vectors that join the values. */
 static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, int64_t h, int64_t I,
                        int64_t J)
@@ -131,14 +162,23 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, i
     const pe_attention *a  = T->a;
     const pe_problem   *p  = &a->sizes;
     const int64_t       i0 = I * T->Br, R = pe_smaller(T->Br, p->Lq - i0), j0 = J * T->Bc,
-                  C = pe_smaller(T->Bc, p->Lk - j0);
-    int64_t      step;
-    const float *gate = pe_tile_gate(T, z, h, I, J, &step);
-    if (gate)
-        a->kernels->gate(z->S, T->Bcp, gate, step, R, C);
-    a->kernels->product(z->O, T->Dvp, z->S, T->Bcp, 1, x->values + j0 * x->v_stride, x->v_stride, R, p->Dv, C,
-                        1);
-    if (!T->by[PE_R].rows)
+                  C  = pe_smaller(T->Bc, p->Lk - j0);
+    const int64_t x0 = pe_band_start(T, i0, R, j0), joined = T->by[PE_R].rows && T->skewed;
+    const int     flat   = joined && pe_run_is_flat(&T->by[PE_R], x0);
+    const float  *V      = x->values + j0 * x->v_stride;
+    int64_t       stride = x->v_stride;
+    if (flat) { /* all keys are joined by one vector */
+        join_values(z->rows, T->Dvp, V, stride, pe_rows_by(T, PE_R, h, pe_flat_row(&T->by[PE_R], x0)), C);
+        V      = z->rows;
+        stride = T->Dvp;
+    }
+    for (int64_t r = 0; r < R;) {
+        const pe_group y = pe_group_at(z, r, R, C);
+        a->kernels->product(z->O + r * T->Dvp, T->Dvp, z->S + r * T->Bcp + y.first, T->Bcp, 1,
+                            V + y.first * stride, stride, y.rows, p->Dv, y.count, 1);
+        r += y.rows;
+    }
+    if (!T->by[PE_R].rows || flat)
         return;
     if (T->skewed) {
         pe_shift_tile(T, z, z->S, R, C);
@@ -180,20 +220,24 @@ static void forward_tile(void *context, int64_t index, int thread)
     z->Q2 = Q2;
     if (pe_is_sharp(T))
         pe_sharpen_row(T, z, b, h, i0, R, f->S != NULL);
-    const int leftwards = a->terms->hook.state > 0;
+    const int        leftwards = a->terms->hook.state > 0;
+    const pe_softmax running   = {
+          .shift = z->taken, .sums = z->sums, .o = z->O, .o_stride = T->Dvp, .columns = p->Dv};
     for (int64_t step = 0; step < T->key_tiles; step++) {
         const int64_t J = leftwards ? T->key_tiles - 1 - step : step,
                       C = pe_smaller(T->Bc, p->Lk - J * T->Bc);
         z->Kgt          = x->Kgt + J * p->D * T->Bcp;
-        if (!pe_tile_scores(T, z, z->S, b, h, I, J, z->Qu, Qw, x->Kt + J * p->D * T->Bcp, x->key_mask,
-                            !leftwards))
+        pe_tile_terms terms;
+        if (!pe_tile_products(T, z, z->S, b, h, I, J, z->Qu, Qw, x->Kt + J * p->D * T->Bcp, x->key_mask,
+                              !leftwards, &terms))
             continue;
         if (f->S) {
+            a->kernels->scores_finish(z->S, T->Bcp, &terms, R, C);
             store_scores(f, z->S, b, h, I, J);
             continue;
         }
-        a->kernels->softmax_step(z->S, T->Bcp, z->m, z->l, z->f, R, C);
-        a->kernels->scale_rows(z->O, T->Dvp, z->f, R, p->Dv);
+        terms.gate = pe_tile_gate(T, z, h, I, J, &terms.gate_step);
+        a->kernels->softmax(z->S, T->Bcp, &terms, &running, R, C);
         add_values(T, z, x, h, I, J);
     }
     if (!f->S)
@@ -214,7 +258,9 @@ static void run(const pe_attention *a, const posenc_tensor *S, pe_arena *arena)
         return;
     for (f.first = 0; f.first < pairs; f.first += f.wave) {
         const int64_t n = pe_smaller(f.wave, pairs - f.first);
-        pe_parallel_for(n, a->threads, pack_pair, &f);
+        for (int64_t pair = 0; pair < n; pair++)
+            begin_pair(&f, pair);
+        pe_parallel_for(n * f.T.key_tiles, a->threads, pack_tile, &f);
         pe_parallel_for(n * f.tasks_per_pair, a->threads, forward_tile, &f);
     }
 }

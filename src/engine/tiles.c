@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables by distance, scratch and the scores of one tile. Idea and contract: tiles.h. */
+/* Sizes and scratch of a tiled run, and the tables of its rotation. Idea and contract: tiles.h. */
 #include "engine/tiles.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "base/parallel.h"
-#include "base/tensor.h"
+enum { BANDS = 4 }; /* products with distances of so many key tiles lie side by side before they are moved */
 
 enum { TILE = 64 }; /* 64 x 64 scores, D = 64: four tiles of 16 KiB, most of a first-level cache */
-
-/* ---- layout ---- */
 
 static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, int backward)
 {
@@ -20,11 +14,14 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
     const int64_t       hook = a->terms->hook.visit ? T->Br * T->Bc : 0;
     const int64_t       band = T->Br * T->band_width;
     const pe_terms     *m    = a->terms;
-    pe_scratch          y    = {.gamma_key = -1};
+    pe_scratch          y    = {.gamma_key = -1, .flat_of = {-1, -1}};
     y.S                      = pe_take_floats(arena, T->Br * T->Bcp);
     y.W                      = pe_take_floats(arena, T->Br * T->Bcp);
-    y.gamma                  = pe_take_floats(arena, pe_has(m, PE_A) ? band : 0);
+    y.gamma                  = pe_take_floats(arena, pe_has(m, PE_A) ? T->Br * T->gamma_width : 0);
     y.beta                   = pe_take_floats(arena, pe_has(m, PE_B) ? T->band_width * T->Bcp : 0);
+    y.flat                   = pe_take_floats(arena, pe_has(m, PE_A) ? T->Br * PE_LANES : 0);
+    y.flat_row               = pe_take_floats(arena, pe_has(m, PE_A) ? 2 * T->Br : 0);
+    y.flat_key               = pe_take_floats(arena, pe_has(m, PE_B) ? T->Bcp : 0);
     y.shift = pe_take_floats(arena, pe_has(m, PE_R) || (backward && pe_has(m, PE_A)) ? band : 0);
     y.extra = pe_take_floats(arena, T->Br * T->Bcp);
     y.gate  = pe_take_floats(arena, pe_has(m, PE_GATE) ? T->Br * T->Bcp : 0);
@@ -38,15 +35,17 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
     y.state               = y.own_state;
     y.q_pos               = pe_take_doubles(arena, T->Br);
     y.k_pos               = pe_take_doubles(arena, T->Bc);
+    y.pair_row            = pe_take_doubles(arena, m->pairs.matrix ? T->Bc : 0);
     y.q_seg               = pe_take(arena, (size_t)T->Br * sizeof(int64_t));
     y.k_seg               = pe_take(arena, (size_t)T->Bc * sizeof(int64_t));
     y.meets               = pe_take_floats(arena, 2 * T->Br);
-    y.Qu                  = pe_take_floats(arena, T->Br * T->Dp);
+    y.Qu                  = pe_take_floats(arena, pe_forms(m) * T->Br * T->Dp);
     y.Qw                  = pe_take_floats(arena, pe_has(a->terms, PE_A) ? T->Br * T->Dp : 0);
     y.rows                = pe_take_floats(arena, tall * wide);
     y.O                   = pe_take_floats(arena, T->Br * T->Dvp);
     y.m                   = pe_take_floats(arena, T->Br);
-    y.l                   = pe_take_floats(arena, T->Br);
+    y.taken               = pe_take_floats(arena, T->Br);
+    y.sums                = pe_take_floats(arena, T->Br * PE_LANES);
     y.f                   = pe_take_floats(arena, T->Br);
     y.low                 = pe_take(arena, (size_t)T->Br * sizeof(int32_t));
     y.high                = pe_take(arena, (size_t)T->Br * sizeof(int32_t));
@@ -127,12 +126,13 @@ pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
     T.Dp                       = pe_padded(p->D);
     T.Dvp                      = pe_padded(p->Dv);
     T.band_width               = pe_padded(T.Br + T.Bc) + PE_LANES;
+    T.gamma_width              = pe_padded(T.Br + BANDS * T.Bc) + 2 * PE_LANES;
     T.query_tiles              = (p->Lq + T.Br - 1) / T.Br;
     T.key_tiles                = (p->Lk + T.Bc - 1) / T.Bc;
     T.by_distance              = pe_uses_distance(a->terms);
     T.skewed                   = a->distances.skewed || !(T.by_distance || by_reach);
-    T.has_extra = !T.skewed || (a->terms->hook.visit && !a->terms->hook.apart) || pe_has(a->terms, PE_B) ||
-                  a->terms->G != PE_NONE || (a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS));
+    T.has_extra = !T.skewed || (a->terms->hook.visit && !a->terms->hook.apart) || a->terms->G != PE_NONE ||
+                  (a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS));
     pe_band_find(&T);
     T.scratch = pe_take(arena, (size_t)a->threads * sizeof *T.scratch);
     for (int z = 0; z < a->threads; z++)
@@ -146,536 +146,4 @@ pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
         fill_turn_tables(&T);
     pe_tables_fill(&T);
     return T;
-}
-
-/* ---- rows in and out ---- */
-
-void pe_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b, int64_t h, int64_t s0,
-                   int64_t n, int64_t width)
-{
-    for (int64_t s = 0; s < n; s++) {
-        float *row = to + s * stride;
-        pe_load_float(row, pe_row(t, b, h, s0 + s), t->dtype, 1, width);
-        for (int64_t d = width; d < stride; d++)
-            row[d] = 0;
-    }
-}
-
-static const posenc_tensor *tensor_of(const pe_tiles *T, pe_side side)
-{
-    return side == PE_KEYS ? &T->a->k : &T->a->q;
-}
-
-static void turn(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_t h, int64_t s0, int64_t n,
-                 float sign)
-{
-    const pe_attention *a    = T->a;
-    const int           keys = side == PE_KEYS;
-    if (!a->turn)
-        return;
-    const pe_turn *by = keys ? a->turn_keys : a->turn;
-    const int64_t  L = keys ? a->sizes.Lk : a->sizes.Lq, row = pe_turn_width(by),
-                  batches = keys ? T->k_batches : T->q_batches,
-                  at      = (batches > 1 ? b : 0) * by->heads + (by->heads > 1 ? h : 0);
-    const float *table    = (keys ? T->k_table : T->q_table) + (at * L + s0) * row;
-    pe_turn_rows(rows, T->Dp, a->sizes.D, by, table, n, sign, a->kernels);
-}
-
-void pe_turn_back(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_t h, int64_t s0, int64_t n)
-{
-    turn(T, rows, side, b, h, s0, n, -1);
-}
-
-/* The caller's rows and their positions into z->raw and z->at. */
-static void load_raw(const pe_tiles *T, const pe_scratch *z, pe_side side, int64_t b, int64_t h, int64_t s0,
-                     int64_t n)
-{
-    const pe_attention  *a = T->a;
-    const posenc_tensor *t = tensor_of(T, side);
-    for (int64_t s = 0; s < n; s++) {
-        pe_load_double(z->raw + s * a->D, pe_row(t, b, h, s0 + s), t->dtype, 1, a->D);
-        z->at[s] = pe_position(side == PE_KEYS ? &a->k_pos : &a->q_pos, b, s0 + s);
-    }
-}
-
-static int64_t prepared_width(const pe_tiles *T, pe_side side)
-{
-    return (side == PE_KEYS ? 1 : pe_forms(T->a->terms)) * T->a->sizes.D;
-}
-
-static void make_rows(const pe_tiles *T, const pe_scratch *z, double *to, pe_side side, int64_t b, int64_t h,
-                      int64_t s0, int64_t n)
-{
-    const pe_part *part = &T->a->parts[PE_SCORE];
-    load_raw(T, z, side, b, h, s0, n);
-    T->a->terms->prepare.fill(part->p, part->par, side, h, z->at, n, z->raw, to);
-}
-
-void pe_prepare_exactly(const pe_tiles *T, const pe_scratch *z, double *to, pe_side side, int64_t b,
-                        int64_t h, int64_t s0, int64_t n)
-{
-    const pe_attention *a = T->a;
-    make_rows(T, z, to, side, b, h, s0, n);
-    const pe_turn *all = side == PE_KEYS ? a->turn_keys : a->turn;
-    pe_turn        own;
-    const pe_turn *by = all ? pe_turn_of_head(&own, all, h) : NULL;
-    for (int64_t s = 0; by && s < n; s++) {
-        double at[PE_MAX_AXES];
-        pe_turn_place(by, side == PE_KEYS ? &a->k_turn : &a->q_turn, b, s0 + s, at);
-        pe_turn_row(to + s * prepared_width(T, side), a->sizes.D, by, at, 1);
-    }
-}
-
-static void load_prepared(const pe_tiles *T, const pe_scratch *z, float *to, float *to2, pe_side side,
-                          int64_t b, int64_t h, int64_t s0, int64_t n)
-{
-    const int64_t D = T->a->sizes.D, made = prepared_width(T, side);
-    make_rows(T, z, z->made, side, b, h, s0, n);
-    for (int64_t s = 0; s < n; s++)
-        for (int64_t d = 0; d < T->Dp; d++) {
-            to[s * T->Dp + d] = d < D ? (float)z->made[s * made + d] : 0;
-            if (made > D)
-                to2[s * T->Dp + d] = d < D ? (float)z->made[s * made + D + d] : 0;
-        }
-}
-
-void pe_load_turned(const pe_tiles *T, const pe_scratch *z, float *to, float *to2, pe_side side, int64_t b,
-                    int64_t h, int64_t s0, int64_t n)
-{
-    if (T->a->terms->prepare.fill)
-        load_prepared(T, z, to, to2, side, b, h, s0, n);
-    else
-        pe_load_plain(to, T->Dp, tensor_of(T, side), b, h, s0, n, T->a->sizes.D);
-    turn(T, to, side, b, h, s0, n, 1);
-    if (to2)
-        turn(T, to2, side, b, h, s0, n, 1);
-}
-
-void pe_store_turned(const pe_tiles *T, float *rows, pe_side side, const posenc_tensor *to, int64_t b,
-                     int64_t h, int64_t s0, int64_t n)
-{
-    if (!to->data && !T->a->terms->prepare.fold)
-        return;
-    pe_turn_back(T, rows, side, b, h, s0, n);
-    for (int64_t s = 0; !T->a->terms->prepare.fold && s < n; s++)
-        pe_store_float(pe_row(to, b, h, s0 + s), to->dtype, 1, rows + s * T->Dp, T->a->sizes.D);
-}
-
-void pe_fold_prepared(const pe_tiles *T, const pe_scratch *z, const float *rows, int64_t form_step,
-                      pe_side side, int64_t b, int64_t h, int64_t s0, int64_t n)
-{
-    const pe_attention  *a                    = T->a;
-    const pe_part       *part                 = &a->parts[PE_SCORE];
-    const posenc_tensor *to                   = side == PE_KEYS ? &a->dk : &a->dq;
-    double *const        none[PE_HOOK_PARAMS] = {0};
-    const int64_t        D = a->sizes.D, made = prepared_width(T, side);
-    load_raw(T, z, side, b, h, s0, n);
-    for (int64_t s = 0; s < n; s++)
-        for (int64_t d = 0; d < made; d++)
-            z->made[s * made + d] = (double)rows[d / D * form_step + s * T->Dp + d % D];
-    a->terms->prepare.fold(part->p, part->par, side, h, z->at, n, z->raw, z->made, z->draw,
-                           part->dpar ? part->dpar : none);
-    for (int64_t s = 0; to->data && s < n; s++)
-        pe_store_double(pe_row(to, b, h, s0 + s), to->dtype, 1, z->draw + s * a->D, a->D);
-}
-
-void pe_scale_queries(const pe_tiles *T, float *Qu, float *Qw, int64_t h, int64_t n)
-{
-    const pe_attention *a     = T->a;
-    const int64_t       D     = a->sizes.D;
-    const float         scale = (float)a->terms->scale;
-    const double       *u = pe_head_vector(a, a->terms->u, h), *w = pe_head_vector(a, a->terms->w, h);
-    for (int64_t r = 0; r < n; r++)
-        for (int64_t d = 0; d < D; d++) {
-            const float q = Qu[r * T->Dp + d];
-            if (Qw)
-                Qw[r * T->Dp + d] = scale * (w ? q + (float)w[d] : q);
-            Qu[r * T->Dp + d] = scale * (u ? q + (float)u[d] : q);
-        }
-    for (int64_t r = 0; Qw && r < n; r++)
-        for (int64_t d = D; d < T->Dp; d++)
-            Qw[r * T->Dp + d] = 0;
-}
-
-void pe_transpose(float *to, int64_t stride, const float *from, int64_t from_stride, int64_t n, int64_t width)
-{
-    for (int64_t d = 0; d < width; d++) {
-        for (int64_t j = 0; j < n; j++)
-            to[d * stride + j] = from[j * from_stride + d];
-        for (int64_t j = n; j < stride; j++)
-            to[d * stride + j] = 0;
-    }
-}
-
-const float *pe_key_mask(const pe_tiles *T, float *key, int64_t b)
-{
-    const posenc_tensor *t = &T->a->key_allowed;
-    if (!(T->a->mask & POSENC_MASK_KEY_PADDING))
-        return NULL;
-    for (int64_t j = 0; j < T->a->sizes.Lk; j++)
-        key[j] =
-            pe_integer_at(t, (t->shape[0] == 1 ? 0 : b) * t->stride[0] + j * t->stride[1]) ? 0 : -INFINITY;
-    return key;
-}
-
-/* ---- scores of one tile ---- */
-
-int pe_tile_is_reached(const pe_tiles *T, int64_t I, int64_t J)
-{
-    const pe_problem *p  = &T->a->sizes;
-    const int64_t     i0 = I * T->Br, i1 = pe_smaller(i0 + T->Br, p->Lq), j0 = J * T->Bc,
-                  j1 = pe_smaller(j0 + T->Bc, p->Lk);
-    return !T->skewed || T->a->unmasked || (i1 - 1 - j0 >= T->e_low && i0 - (j1 - 1) <= T->e_high);
-}
-
-/* Allowed columns of each row; returns 0 if all are. */
-static int column_limits(const pe_tiles *T, const pe_scratch *z, int64_t i0, int64_t R, int64_t j0, int64_t C)
-{
-    if (!T->skewed || (i0 - (j0 + C - 1) >= T->e_low && i0 + R - 1 - j0 <= T->e_high))
-        return 0;
-    for (int64_t r = 0; r < R; r++) {
-        const int64_t low = i0 + r - T->e_high - j0, high = i0 + r - T->e_low - j0 + 1;
-        z->low[r]  = (int32_t)(low < 0 ? 0 : low > C ? C : low);
-        z->high[r] = (int32_t)(high < 0 ? 0 : high > C ? C : high);
-    }
-    return 1;
-}
-
-int64_t pe_band_start(const pe_tiles *T, int64_t i0, int64_t R, int64_t j0)
-{
-    return j0 - (i0 + R - 1) + T->a->sizes.Lq - 1;
-}
-
-/* gamma[r, c] = Qw[r,:] . A[x0 + c]: the band of the tile. Going from one key tile to the next, R - 1 columns are
-   there already. */
-static void band_product(const pe_tiles *T, pe_scratch *z, int64_t h, const float *Qw, int64_t i0, int64_t R,
-                         int64_t J, int64_t C, int reuse)
-{
-    const pe_attention *a = T->a;
-    const int64_t       D = a->sizes.D, x0 = pe_band_start(T, i0, R, J * T->Bc);
-    const int64_t       have = reuse && z->gamma_key == J ? R - 1 : 0;
-    for (int64_t r = 0; have && r < R; r++)
-        memmove(z->gamma + r * T->band_width, z->gamma + r * T->band_width + T->Bc,
-                (size_t)have * sizeof(float));
-    a->kernels->product(z->gamma + have, T->band_width, Qw, T->Dp, 1, pe_columns_by(T, PE_A, h, x0) + have,
-                        T->by[PE_A].stride, R, R + C - 1 - have, D, 0);
-    z->gamma_key = J + 1;
-}
-
-/* extra[r,c] += scale * B[x] . K[c,:]: the band with the tile's keys, read along diagonals. */
-static void key_band_product(const pe_tiles *T, pe_scratch *z, int64_t h, const float *Kt, int64_t i0,
-                             int64_t R, int64_t j0, int64_t C)
-{
-    const pe_attention *a     = T->a;
-    const float         scale = (float)a->terms->scale;
-    const float        *B     = pe_rows_by(T, PE_B, h, pe_band_start(T, i0, R, j0));
-    a->kernels->product(z->beta, T->Bcp, B, T->by[PE_B].row, 1, Kt, T->Bcp, R + C - 1, C, a->sizes.D, 0);
-    for (int64_t r = 0; r < R; r++)
-        for (int64_t c = 0; c < C; c++)
-            z->extra[r * T->Bcp + c] += scale * z->beta[(c + R - 1 - r) * T->Bcp + c];
-}
-
-/* sum_d a[d] * b[d*step] */
-static float dot(const float *a, const float *b, int64_t step, int64_t n)
-{
-    float sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += a[i] * b[i * step];
-    return sum;
-}
-
-/* All score terms by distance of element (r,c), whose distance has row x of the band. */
-static float looked_up(const pe_tiles *T, int64_t h, int64_t x, const float *Qw, const float *key)
-{
-    const int64_t D   = T->a->sizes.D;
-    float         sum = T->by[PE_BIAS].rows ? *pe_rows_by(T, PE_BIAS, h, x) : 0;
-    if (T->by[PE_A].rows)
-        sum += dot(pe_rows_by(T, PE_A, h, x), Qw, 1, D);
-    if (T->by[PE_B].rows)
-        sum += (float)T->a->terms->scale * dot(pe_rows_by(T, PE_B, h, x), key, T->Bcp, D);
-    return sum;
-}
-
-/* Terms by distance looked up one by one, where distances do not follow the diagonals. */
-static void look_up(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int64_t C, const float *Qw,
-                    const float *Kt)
-{
-    const pe_attention *a   = T->a;
-    const double        low = (double)a->distances.reach.low, high = (double)a->distances.reach.high;
-    for (int64_t r = 0; r < R; r++)
-        for (int64_t c = 0; c < C; c++) {
-            const double  t   = z->q_pos[r] - z->k_pos[c];
-            const int     out = t < low || t > high;
-            const int64_t at = r * T->Bcp + c, row = T->by_distance && !out ? (int64_t)t - T->band.t0 : 0;
-            z->extra[at] = out ? -INFINITY : 0;
-            if (T->by_distance && !out)
-                z->extra[at] += looked_up(T, h, row, Qw + r * T->Dp, Kt + c);
-            if (T->by[PE_GATE].rows)
-                z->gate[at] = out ? 0 : *pe_rows_by(T, PE_GATE, h, row);
-        }
-}
-
-const float *pe_tile_gate(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t I, int64_t J,
-                          int64_t *step)
-{
-    const int64_t i0 = I * T->Br, R = pe_smaller(T->Br, T->a->sizes.Lq - i0);
-    if (!T->by[PE_GATE].rows)
-        return NULL;
-    *step = T->skewed ? -1 : T->Bcp;
-    return T->skewed ? pe_rows_by(T, PE_GATE, h, pe_band_start(T, i0, R, J * T->Bc)) + R - 1 : z->gate;
-}
-
-void pe_shift_tile(const pe_tiles *T, pe_scratch *z, const float *s, int64_t R, int64_t C)
-{
-    for (int64_t r = 0; r < R; r++) {
-        float *row = z->shift + r * T->band_width;
-        memset(row, 0, (size_t)(R + C - 1) * sizeof(float));
-        memcpy(row + R - 1 - r, s + r * T->Bcp, (size_t)C * sizeof(float));
-    }
-}
-
-pe_tile pe_hook_tile(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t R, int64_t C)
-{
-    return (pe_tile){.h        = h,
-                     .rows     = R,
-                     .cols     = C,
-                     .stride   = C,
-                     .i0       = z->i0,
-                     .j0       = z->j0,
-                     .q_pos    = z->q_pos,
-                     .k_pos    = z->k_pos,
-                     .scale    = T->a->terms->scale,
-                     .q        = z->q,
-                     .s        = z->s,
-                     .state    = z->state,
-                     .backward = z->backward,
-                     .ds       = z->ds,
-                     .dq       = z->dq};
-}
-
-/* Products and queries in double for a hook that asks for content. */
-static void widen_content(const pe_tiles *T, const pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R,
-                          int64_t j0, int64_t C, const float *s, const float *Qu)
-{
-    const int64_t D       = T->a->sizes.D;
-    const double  inverse = 1 / T->a->terms->scale;
-    for (int64_t r = 0; r < R; r++) {
-        for (int64_t d = 0; d < D; d++)
-            z->q[r * D + d] = (double)Qu[r * T->Dp + d] * inverse;
-        for (int64_t c = 0; c < C; c++)
-            z->s[r * C + c] =
-                pe_is_allowed(T->a, b, h, i0 + r, j0 + c) ? (double)s[r * T->Bcp + c] : -INFINITY;
-    }
-}
-
-/* May the hook have something to say of the tile at hand? */
-static int is_hooked(const pe_tiles *T, const pe_scratch *z, int64_t R, int64_t C)
-{
-    const pe_tile_hook *hook  = &T->a->terms->hook;
-    int                 apart = 0;
-    if (!hook->apart)
-        return hook->visit != NULL;
-    for (int64_t r = 0; r < R; r++)
-        apart = apart || pe_is_apart(T->a, z->q_pos[r]);
-    for (int64_t c = 0; c < C; c++)
-        apart = apart || pe_is_apart(T->a, z->k_pos[c]);
-    return apart;
-}
-
-/* The bias that the kernel (or a lookup) adds to a pair that stands apart, to be taken back. */
-static double bias_of(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t r, int64_t c)
-{
-    const int64_t x = T->skewed ? z->j0 + c - (z->i0 + r) + T->a->sizes.Lq - 1
-                                : (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0;
-    return T->by[PE_BIAS].rows && x >= T->band.first && x < T->band.last
-               ? (double)*pe_rows_by(T, PE_BIAS, h, x) + pe_center(T, h)
-               : 0;
-}
-
-/* One of the products that are there in double, less what is taken from its row. */
-static double sharp_product(const pe_scratch *z, int64_t r, int64_t c)
-{
-    return z->sharp[r * z->sharp_stride + z->j0 - z->sharp_from + c] - z->top[r];
-}
-
-/* X goes to z->extra; sharp products take it in double before they are rounded. */
-static void visit_hook(const pe_tiles *T, pe_scratch *z, float *s, int64_t h, int64_t R, int64_t C)
-{
-    const pe_attention *a     = T->a;
-    const pe_tile       tile  = pe_hook_tile(T, z, h, R, C);
-    const int           sharp = pe_is_sharp(T);
-    a->terms->hook.visit(a->parts[PE_SCORE].p, a->parts[PE_SCORE].par, &tile, z->x);
-    for (int64_t r = 0; r < R; r++) {
-        const double less = pe_is_shifted(T, z) && z->lse[r] != -INFINITY ? (double)z->lse[r] : 0;
-        for (int64_t c = 0; c < C; c++) {
-            const double bias = pe_pair_is_apart(T, z, r, c) ? bias_of(T, z, h, r, c) : 0;
-            const double more = z->x[r * C + c] - less - bias;
-            if (sharp)
-                s[r * T->Bcp + c] = (float)(sharp_product(z, r, c) + more);
-            else
-                z->extra[r * T->Bcp + c] += (float)more;
-        }
-    }
-}
-
-static void mask_explicitly(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R,
-                            int64_t j0, int64_t C)
-{
-    for (int64_t r = 0; r < R; r++)
-        for (int64_t c = 0; c < C; c++)
-            if (!pe_is_allowed(T->a, b, h, i0 + r, j0 + c))
-                z->extra[r * T->Bcp + c] = -INFINITY;
-}
-
-/* extra += scale * (q + us) . G[z]; Qu holds scale * (q + u). */
-static void meet_segments(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int64_t C, const float *Qu)
-{
-    const pe_attention *a = T->a;
-    const int64_t       D = a->sizes.D;
-    const double       *u = pe_head_vector(a, a->terms->u, h), *us = pe_head_vector(a, a->terms->us, h);
-    for (int g = 0; g < 2; g++) {
-        const double *G     = pe_segment_vector(a, h, g);
-        double        fixed = 0;
-        for (int64_t d = 0; d < D; d++)
-            fixed += ((us ? us[d] : 0) - (u ? u[d] : 0)) * G[d];
-        for (int64_t r = 0; r < R; r++) {
-            double sum = a->terms->scale * fixed;
-            for (int64_t d = 0; d < D; d++)
-                sum += (double)Qu[r * T->Dp + d] * G[d];
-            z->meets[2 * r + g] = (float)sum;
-        }
-    }
-    for (int64_t r = 0; r < R; r++)
-        for (int64_t c = 0; c < C; c++)
-            z->extra[r * T->Bcp + c] += z->meets[2 * r + (z->q_seg[r] != z->k_seg[c])];
-}
-
-/* Packed sequences: other segments are not seen. */
-static void mask_segments(const pe_tiles *T, pe_scratch *z, int64_t R, int64_t C)
-{
-    for (int64_t r = 0; r < R; r++)
-        for (int64_t c = 0; c < C; c++)
-            if (z->q_seg[r] != z->k_seg[c])
-                z->extra[r * T->Bcp + c] = -INFINITY;
-}
-
-/* Positions and segments of the tile's queries and keys. */
-static void load_places(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t R, int64_t C)
-{
-    const pe_attention *a = T->a;
-    for (int64_t r = 0; r < R; r++) {
-        z->q_pos[r] = pe_position(&a->q_pos, b, z->i0 + r);
-        z->q_seg[r] = pe_segment(&a->q_segments, b, z->i0 + r);
-    }
-    for (int64_t c = 0; c < C; c++) {
-        z->k_pos[c] = pe_position(&a->k_pos, b, z->j0 + c);
-        z->k_seg[c] = pe_segment(&a->k_segments, b, z->j0 + c);
-    }
-}
-
-static void fill_extra(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R,
-                       int64_t j0, int64_t C, const float *Qu, const float *Qw, const float *Kt)
-{
-    const pe_attention *a = T->a;
-    if (T->skewed)
-        memset(z->extra, 0, (size_t)(R * T->Bcp) * sizeof(float));
-    else
-        look_up(T, z, h, R, C, Qw, Kt);
-    if (T->skewed && T->by[PE_B].rows)
-        key_band_product(T, z, h, Kt, i0, R, j0, C);
-    if (a->terms->G != PE_NONE)
-        meet_segments(T, z, h, R, C, Qu);
-    if ((a->mask & POSENC_MASK_SEGMENTS) && !a->unmasked)
-        mask_segments(T, z, R, C);
-    if ((a->mask & POSENC_MASK_EXPLICIT) && !a->unmasked)
-        mask_explicitly(T, z, b, h, i0, R, j0, C);
-}
-
-/* The tile's share of them. */
-static void take_sharp(const pe_tiles *T, const pe_scratch *z, float *s, int64_t R, int64_t C)
-{
-    for (int64_t r = 0; r < R; r++)
-        for (int64_t c = 0; c < T->Bcp; c++)
-            s[r * T->Bcp + c] = c < C ? (float)sharp_product(z, r, c) : 0;
-}
-
-/* The modulus of both forms; backward, the share of each in it besides: 0 where both are 0 and no direction is known. */
-static void join_forms(const pe_tiles *T, pe_scratch *z, float *s, int64_t R, int64_t C)
-{
-    const int64_t n = T->Br * T->Bcp;
-    for (int64_t r = 0; r < R; r++)
-        for (int64_t c = 0; c < C; c++) {
-            const int64_t at = r * T->Bcp + c;
-            const float   s1 = s[at], s2 = z->S2[at], modulus = sqrtf(s1 * s1 + s2 * s2);
-            s[at] = modulus;
-            if (!z->share)
-                continue;
-            z->share[at]     = modulus > 0 ? s1 / modulus : 0;
-            z->share[n + at] = modulus > 0 ? s2 / modulus : 0;
-        }
-}
-
-/* Products of the tile's queries and keys, grown where that is asked for; of both forms their modulus. */
-static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t R, int64_t C,
-                          const float *Qu, const float *Kt)
-{
-    const pe_attention *a  = T->a;
-    const float        *Q2 = z->Q2;
-    if (a->grown) {
-        pe_grow_queries(T, z, b, Qu, R, C);
-        Qu = z->Qg;
-        Q2 = z->Q2 ? z->Qg + T->Br * T->Dp : NULL;
-        Kt = z->Kgt;
-    }
-    if (pe_is_sharp(T))
-        take_sharp(T, z, s, R, C);
-    else
-        a->kernels->product(s, T->Bcp, Qu, T->Dp, 1, Kt, T->Bcp, R, C, a->sizes.D, 0);
-    if (!Q2)
-        return;
-    a->kernels->product(z->S2, T->Bcp, Q2, T->Dp, 1, Kt, T->Bcp, R, C, a->sizes.D, 0);
-    join_forms(T, z, s, R, C);
-}
-
-int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
-                   const float *Qu, const float *Qw, const float *Kt, const float *key, int reuse)
-{
-    const pe_attention *a  = T->a;
-    const pe_problem   *p  = &a->sizes;
-    const int64_t       i0 = I * T->Br, R = pe_smaller(T->Br, p->Lq - i0), j0 = J * T->Bc,
-                  C     = pe_smaller(T->Bc, p->Lk - j0);
-    pe_tile_terms terms = {0};
-    if (!pe_tile_is_reached(T, I, J))
-        return 0;
-    z->i0 = i0;
-    z->j0 = j0;
-    multiply_tile(T, z, s, b, R, C, Qu, Kt);
-    if (T->skewed && pe_has(a->terms, PE_A)) {
-        band_product(T, z, h, Qw, i0, R, J, C, reuse);
-        terms.skewed      = z->gamma + R - 1;
-        terms.skewed_step = T->band_width - 1;
-    }
-    if (T->skewed && T->by[PE_BIAS].rows) {
-        terms.bias      = pe_rows_by(T, PE_BIAS, h, pe_band_start(T, i0, R, j0)) + R - 1;
-        terms.bias_step = -1;
-    }
-    if (T->has_extra || a->terms->hook.apart)
-        load_places(T, z, b, R, C);
-    z->hooked = is_hooked(T, z, R, C);
-    if (T->has_extra || z->hooked) {
-        fill_extra(T, z, b, h, i0, R, j0, C, Qu, Qw, Kt);
-        terms.extra      = z->extra;
-        terms.extra_step = T->Bcp;
-    }
-    terms.key = key && !a->unmasked ? key + j0 : NULL;
-    if (!a->unmasked && column_limits(T, z, i0, R, j0, C)) {
-        terms.low  = z->low;
-        terms.high = z->high;
-    }
-    if (a->terms->hook.content)
-        widen_content(T, z, b, h, i0, R, j0, C, s, Qu);
-    if (z->hooked)
-        visit_hook(T, z, s, h, R, C);
-    a->kernels->scores_finish(s, T->Bcp, &terms, R, C);
-    return 1;
 }

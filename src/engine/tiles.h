@@ -40,6 +40,7 @@ typedef struct pe_table {
     int64_t width, row;    /* numbers per row: used, and with padding */
     int64_t count, stride; /* allocated rows; stride of a column */
     int64_t low, high;     /* where runs begin */
+    int64_t last_low;      /* the last row that is the same as all below it */
     int64_t first, last;   /* rows kept, the last not included */
 } pe_table;
 
@@ -49,11 +50,32 @@ static inline int64_t pe_row_in(const pe_table *t, int64_t x)
     return (x < t->low ? t->low : x > t->high ? t->high : x) - t->first;
 }
 
+/* Does a run that begins at x, of at most one band, lie wholly beyond an end? Then its rows are all the same; which of the two
+   ends is the side. */
+static inline int pe_run_is_flat(const pe_table *t, int64_t x)
+{
+    return x <= t->low || x >= t->high;
+}
+
+static inline int pe_flat_side(const pe_table *t, int64_t x)
+{
+    return x > t->low;
+}
+
+/* A row of that run that the masks reach, if they reach any: others are not filled. */
+static inline int64_t pe_flat_row(const pe_table *t, int64_t x)
+{
+    return pe_flat_side(t, x) ? t->high : t->last_low;
+}
+
 /* Scratch of one thread. */
 typedef struct pe_scratch {
-    float  *S, *W;               /* [Br, Bcp] two tiles */
-    float  *gamma;               /* [Br, band] queries times A */
-    float  *beta;                /* [band, Bcp] B times keys; backward also [Bc, band] */
+    float  *S, *W; /* [Br, Bcp] two tiles */
+    float  *gamma; /* [Br, gamma_width] queries times A, the band of the tile at hand from gamma_at on */
+    float  *beta;  /* [band, Bcp] B times keys; backward also [Bc, band] */
+    float  *flat, *flat_key;     /* [Br, PE_LANES] on the way to flat_row; [Bcp] B beyond an end times keys */
+    int64_t flat_of[2];          /* the query tile that it is of; -1: none */
+    float  *flat_row;            /* [2, Br] queries times A beyond each end */
     float  *shift;               /* [Br, band] a tile moved onto its diagonals */
     float  *extra, *gate;        /* [Br, Bcp] looked up */
     double *x, *s, *ds;          /* [Br, Bc] of the hook: X, products, cotangents of products */
@@ -64,6 +86,7 @@ typedef struct pe_scratch {
     int64_t i0, j0;              /* of the tile at hand */
     const float *lse;            /* backward, of the queries at hand: see pe_is_shifted */
     double      *q_pos, *k_pos;  /* [Br], [Bc] */
+    double      *pair_row;       /* [Bc] numbers of pairs on their way */
     int64_t     *q_seg, *k_seg;  /* [Br], [Bc] segments */
     float       *meets;          /* [Br, 2] scaled products of queries with the segment vectors */
     float       *Qu, *Qw, *rows; /* [forms, Br, Dp], [Br, Dp], [max(Br,Bc), max(Dp,Dvp)] */
@@ -78,11 +101,14 @@ typedef struct pe_scratch {
     const float *Q2;             /* the second form of the queries at hand; NULL: there is one */
     float       *S2,
         *share; /* [Br, Bcp], [2, Br, Bcp]: products of the second form; backward, how far each moves S */
-    float   *O, *m, *l, *f;              /* [Br, Dvp], [Br] each */
+    float   *O, *m, *f;                  /* [Br, Dvp], [Br] each */
+    float   *taken, *sums;               /* [Br], [Br, PE_LANES]: of the online softmax */
     float   *K, *Kt, *Vt;                /* backward: [Bc, Dp], [D, Bcp], [Dv, Bcp] of the key tile */
     float   *dK, *dV, *diagonal, *gated; /* [Bc, Dp], [Bc, Dvp], [band], [Br, Bcp]: backward */
-    int32_t *low, *high;                 /* [Br] */
+    int32_t *low, *high;                 /* [Br] columns that a query may see */
+    int      limited;                    /* is that not all of them? */
     double  *chunk;                      /* [PE_CHUNK, max(D,Dv)] distances on their way from or to a room */
+    int64_t  gamma_at;
     int64_t  gamma_key; /* the key tile for which the left part of gamma is there already; -1: none */
 } pe_scratch;
 
@@ -91,20 +117,20 @@ enum { PE_CHUNK = 64, PE_SHORT = 64, PE_SHARP = 4096 };
 
 typedef struct pe_tiles {
     const pe_attention *a;
-    int64_t             Br, Bc, Bcp, Dp, Dvp, band_width; /* padded widths of buffers, in floats */
-    int64_t             query_tiles, key_tiles;
-    int                 by_distance;   /* any member by distance */
-    int                 has_extra;     /* lookups, hook or explicit mask */
-    int                 skewed;        /* distances follow the diagonals, or do not matter */
-    int64_t             e_low, e_high; /* skewed: allowed iff e_low <= i - j <= e_high */
-    pe_band             band;
-    pe_table            by[PE_KINDS];
-    double             *center;  /* [H] what was taken from the bias before it was rounded; NULL: nothing */
-    double             *growth;  /* [D] of a rotation that grows; NULL: none */
-    float              *q_grown; /* [batches, Lq, Dp] factors of queries within their tile */
-    float              *q_table, *k_table; /* cosines and sines [batches, heads, L, 2M] */
-    int64_t             q_batches, k_batches;
-    pe_scratch         *scratch; /* [threads] */
+    int64_t     Br, Bc, Bcp, Dp, Dvp, band_width, gamma_width; /* padded widths of buffers, in floats */
+    int64_t     query_tiles, key_tiles;
+    int         by_distance;   /* any member by distance */
+    int         has_extra;     /* lookups, hook or explicit mask */
+    int         skewed;        /* distances follow the diagonals, or do not matter */
+    int64_t     e_low, e_high; /* skewed: allowed iff e_low <= i - j <= e_high */
+    pe_band     band;
+    pe_table    by[PE_KINDS];
+    double     *center;            /* [H] what was taken from the bias before it was rounded; NULL: nothing */
+    double     *growth;            /* [D] of a rotation that grows; NULL: none */
+    float      *q_grown;           /* [batches, Lq, Dp] factors of queries within their tile */
+    float      *q_table, *k_table; /* cosines and sines [batches, heads, L, 2M] */
+    int64_t     q_batches, k_batches;
+    pe_scratch *scratch; /* [threads] */
 } pe_tiles;
 
 /* Sizes, tables and scratch. Tables are filled only where the arena has memory. */
@@ -115,6 +141,11 @@ pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward);
    key: 0 or -infinity per key of the whole row, or NULL. reuse: the previous call had the previous key tile. */
 int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
                    const float *Qu, const float *Qw, const float *Kt, const float *key, int reuse);
+
+/* The same but for the terms, which are added to s, or for which a pair is masked: the kernels that finish s take them. */
+int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
+                     const float *Qu, const float *Qw, const float *Kt, const float *key, int reuse,
+                     pe_tile_terms *terms);
 
 /* The gate of tile (I,J) as a term for the kernel of that name (stride of rows in *step), or NULL. Call it after
    pe_tile_scores, whose lookups it shares. */
@@ -195,6 +226,21 @@ static inline double pe_center(const pe_tiles *T, int64_t h)
 /* Are there allowed pairs in tile (I,J)? */
 int pe_tile_is_reached(const pe_tiles *T, int64_t I, int64_t J);
 
+/* Queries of a tile that meet keys first .. first+count-1 together; first is a multiple of PE_LANES. Where all queries see
+   all keys, one group is all of them. */
+typedef struct pe_group {
+    int64_t rows, first, count;
+} pe_group;
+
+static inline pe_group pe_group_at(const pe_scratch *z, int64_t r, int64_t R, int64_t C)
+{
+    if (!z->limited)
+        return (pe_group){R, 0, C};
+    const int64_t rows = pe_smaller(PE_LANES, R - r), first = z->low[r] / PE_LANES * PE_LANES,
+                  last = z->high[r + rows - 1]; /* limits rise from row to row */
+    return (pe_group){rows, first, last > first ? last - first : 0};
+}
+
 /* Rows s0 .. s0+n-1 of q or k in float, prepared and turned, stride Dp, padding zeroed; z lends its memory. The second form of
    queries goes to to2 (NULL where there is one form). */
 void pe_load_turned(const pe_tiles *T, const pe_scratch *z, float *to, float *to2, pe_side side, int64_t b,
@@ -212,9 +258,6 @@ void pe_fold_prepared(const pe_tiles *T, const pe_scratch *z, const float *rows,
                       pe_side side, int64_t b, int64_t h, int64_t s0, int64_t n);
 /* scale*(q + u) and scale*(q + w) of n loaded rows; Qw may be NULL. */
 void pe_scale_queries(const pe_tiles *T, float *Qu, float *Qw, int64_t h, int64_t n);
-/* to [width, stride] = from [n, from_stride] transposed. */
-void pe_transpose(float *to, int64_t stride, const float *from, int64_t from_stride, int64_t n,
-                  int64_t width);
 /* key[j] = 0 or -infinity for item b; returns NULL without a padding mask. */
 const float *pe_key_mask(const pe_tiles *T, float *key, int64_t b);
 

@@ -45,6 +45,9 @@ typedef void pe_product64_fn(double *c, int64_t c_stride, const double *a, int64
 typedef struct pe_tile_terms {
     const float   *bias, *skewed, *extra, *key;        /* four streams of [R, columns] */
     int64_t        bias_step, skewed_step, extra_step; /* key: the same row for every query */
+    const float   *row;                                /* [R] one number for all keys of a query */
+    const float   *gate;                               /* multiplies the weights; `softmax` alone reads it */
+    int64_t        gate_step;
     const int32_t *low,
         *high; /* allowed columns of row r: low[r] <= c < high[r]; both NULL: all of `columns` */
 } pe_tile_terms;
@@ -52,28 +55,41 @@ typedef struct pe_tile_terms {
 /*
  * scores_finish: products become scores
  *
- * Formula  S[r,c] = S[r,c] + bias + skewed + extra + key where allowed, -infinity elsewhere
+ * Formula  S[r,c] = S[r,c] + row + skewed + bias + extra + key where allowed, -infinity elsewhere
  * Shapes   s [R, columns] padded; the padding becomes -infinity
  */
 typedef void pe_scores_finish_fn(float *s, int64_t s_stride, const pe_tile_terms *terms, int64_t R,
                                  int64_t columns);
 
+/* What the online softmax knows of a tile's queries. */
+typedef struct pe_softmax {
+    float  *shift; /* [R] what is taken from scores; -FLT_MAX at first */
+    float  *sums;  /* [R, PE_LANES] of the weights, lane by lane */
+    float  *o;     /* [R, columns] the running output, padded; rescaled when a shift rises */
+    int64_t o_stride, columns;
+} pe_softmax;
+
+enum { PE_HEADROOM = 8 };
+
 /*
- * softmax_step: one step of the online softmax
+ * softmax: one step of the online softmax
  *
- * Formula  m' = max(m, max_c S), W = exp(S - m'), l' = l*f + sum_c W, f = exp(m - m') (0 while m is -infinity)
- *          S becomes W; m and l are updated; factor[r] = f is what the running output must be multiplied by
- * Shapes   s [R, columns] padded (padding holds -infinity); m, l, factor [R]
- * Error    exp within 2 ulp; arguments below -87.3 give 0
- * Special  a row of -infinity leaves m, l and gives W = 0, f = 1
+ * Formula  S = s + terms, W = exp(S - shift), sums += W; s becomes gate * W
+ *          Where a score is PE_HEADROOM above its row's shift, the shift becomes the largest at hand, and sums, output and
+ *          the row's weights so far are multiplied by exp(old shift - shift). Any shift near the maximum serves as well
+ *          as the maximum itself: weights reach e^8 instead of 1, and next to no row is ever rescaled.
+ * Shapes   s [R, columns] padded; the padding becomes 0
+ * Error    exp within 3 + 1.25 |S - shift| ulp, the second about what the rounding of S may cost; below -87.3 at most 2^-125,
+ *          from -104 on 0
+ * Special  a row of -infinity changes nothing and gives W = 0; NaN gives NaN
  */
-typedef void pe_softmax_step_fn(float *s, int64_t s_stride, float *m, float *l, float *factor, int64_t R,
-                                int64_t columns);
+typedef void pe_softmax_fn(float *s, int64_t s_stride, const pe_tile_terms *terms, const pe_softmax *to,
+                           int64_t R, int64_t columns);
 
 /*
  * weights: the weights again from scores and log-sum-exp, for the backward pass
  *
- * Formula  W[r,c] = exp(S[r,c] - lse[r]); 0 where lse is -infinity
+ * Formula  W[r,c] = exp(S[r,c] - lse[r]), with the error of softmax; 0 where lse is -infinity
  */
 typedef void pe_weights_fn(float *s, int64_t s_stride, const float *lse, int64_t R, int64_t columns);
 
@@ -118,6 +134,10 @@ typedef void pe_diagonal_sums_fn(float *sums, const float *x, int64_t stride, in
  */
 typedef void pe_dot_rows_fn(float *out, const float *x, int64_t x_stride, const float *y, int64_t y_stride,
                             int64_t R, int64_t columns);
+
+/* transpose: to[c, r] = from[r, c], 0 for rows from R on to to_stride, which is a multiple of PE_LANES. */
+typedef void pe_transpose_fn(float *to, int64_t to_stride, const float *from, int64_t from_stride, int64_t R,
+                             int64_t columns);
 
 /*
  * rotate: turn pairs of channels by their position's angles, all heads of some tokens
@@ -233,7 +253,7 @@ typedef struct pe_kernels {
     pe_product_fn         *product;
     pe_product64_fn       *product64;
     pe_scores_finish_fn   *scores_finish;
-    pe_softmax_step_fn    *softmax_step;
+    pe_softmax_fn         *softmax;
     pe_weights_fn         *weights;
     pe_score_cotangent_fn *score_cotangent;
     pe_row_moments_fn     *row_moments;
@@ -243,6 +263,7 @@ typedef struct pe_kernels {
     pe_scale_rows_fn      *scale_rows;
     pe_diagonal_sums_fn   *diagonal_sums;
     pe_dot_rows_fn        *dot_rows;
+    pe_transpose_fn       *transpose;
     pe_rotate_fn          *rotate[PE_STORED][2]; /* interleaved, half-split */
     pe_cosines_fn         *cosines;
     pe_norm_fn            *norm;

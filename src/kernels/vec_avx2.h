@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* 6 x 2 accumulators, 2 rows of B and a broadcast: 15 of 16 registers */
-enum { VL = 8, BLOCK_VECS = 2, BLOCK_ROWS = 6, NARROW_ROWS = 6 };
+enum { VL = 8, BLOCK_VECS = 2, BLOCK_ROWS = 6, ROWS_OF_3 = 4, ROWS_OF_2 = 6, ROWS_OF_1 = 12 };
 
 typedef __m256  vec;
 typedef __m256i ivec;
@@ -75,20 +75,30 @@ static inline vec vwhere_lanes(int32_t first, int32_t low, int32_t high, vec a, 
     return _mm256_blendv_ps(b, a, _mm256_castsi256_ps(_mm256_andnot_si256(under, fits)));
 }
 
-static inline vec vwhere_below(vec x, float limit, vec a, vec b)
+static inline vec vcut(vec t)
 {
-    return _mm256_blendv_ps(b, a, _mm256_cmp_ps(x, vset(limit), _CMP_LT_OQ));
+    return vmax(vset(-127.0f), t);
 }
 
-static inline vec vround(vec x)
+static inline vec vfraction(vec t)
 {
-    return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    return _mm256_sub_ps(t, _mm256_round_ps(t, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 
-static inline vec vpow2(vec n)
+static inline vec vscale2(vec x, vec k)
 {
-    return _mm256_castsi256_ps(
-        _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23));
+    const ivec power = _mm256_slli_epi32(_mm256_castps_si256(_mm256_add_ps(k, vset(0x1.8p23f + 127))), 23);
+    return _mm256_mul_ps(x, _mm256_castsi256_ps(power));
+}
+
+static inline vec vmax_positive(vec a, vec b)
+{
+    return _mm256_castsi256_ps(_mm256_max_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b)));
+}
+
+static inline int vany_above(vec a, vec b)
+{
+    return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ)) != 0;
 }
 
 static inline float vhmax(vec x)
@@ -105,6 +115,25 @@ static inline float vhsum(vec x)
     y        = _mm_add_ps(y, _mm_movehl_ps(y, y));
     y        = _mm_add_ss(y, _mm_movehdup_ps(y));
     return _mm_cvtss_f32(y);
+}
+
+static inline void vtranspose(vec x[8])
+{
+    vec y[8];
+#pragma GCC unroll 2
+    for (int i = 0; i < 8; i += 4) { /* 4 x 4 within each half */
+        const vec a = _mm256_unpacklo_ps(x[i], x[i + 1]), b = _mm256_unpackhi_ps(x[i], x[i + 1]),
+                  c = _mm256_unpacklo_ps(x[i + 2], x[i + 3]), d = _mm256_unpackhi_ps(x[i + 2], x[i + 3]);
+        y[i]     = _mm256_shuffle_ps(a, c, 0x44);
+        y[i + 1] = _mm256_shuffle_ps(a, c, 0xEE);
+        y[i + 2] = _mm256_shuffle_ps(b, d, 0x44);
+        y[i + 3] = _mm256_shuffle_ps(b, d, 0xEE);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) { /* then the halves */
+        x[i]     = _mm256_permute2f128_ps(y[i], y[i + 4], 0x20);
+        x[i + 4] = _mm256_permute2f128_ps(y[i], y[i + 4], 0x31);
+    }
 }
 
 static inline vec vswap(vec x)

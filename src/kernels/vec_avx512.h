@@ -6,8 +6,8 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-/* 6 x 4 accumulators, 4 rows of B and a broadcast: 29 of 32 registers */
-enum { VL = 16, BLOCK_VECS = 4, BLOCK_ROWS = 6, NARROW_ROWS = 12 };
+/* 6 x 4 accumulators, 4 rows of B and a broadcast: 29 of 32 registers; fewer columns, more rows */
+enum { VL = 16, BLOCK_VECS = 4, BLOCK_ROWS = 6, ROWS_OF_3 = 8, ROWS_OF_2 = 12, ROWS_OF_1 = 16 };
 
 typedef __m512  vec;
 typedef __m512i ivec;
@@ -77,19 +77,29 @@ static inline vec vwhere_lanes(int32_t first, int32_t low, int32_t high, vec a, 
     return _mm512_mask_blend_ps(fits, b, a);
 }
 
-static inline vec vwhere_below(vec x, float limit, vec a, vec b)
+static inline vec vcut(vec t)
 {
-    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, vset(limit), _CMP_LT_OQ), b, a);
+    return t;
 }
 
-static inline vec vround(vec x)
+static inline vec vfraction(vec t)
 {
-    return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    return _mm512_reduce_ps(t, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-static inline vec vpow2(vec n)
+static inline vec vscale2(vec x, vec k)
 {
-    return _mm512_scalef_ps(vset(1.0f), n);
+    return _mm512_scalef_ps(x, k);
+}
+
+static inline vec vmax_positive(vec a, vec b)
+{
+    return _mm512_castsi512_ps(_mm512_max_epi32(_mm512_castps_si512(a), _mm512_castps_si512(b)));
+}
+
+static inline int vany_above(vec a, vec b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ) != 0;
 }
 
 static inline float vhmax(vec x)
@@ -100,6 +110,31 @@ static inline float vhmax(vec x)
 static inline float vhsum(vec x)
 {
     return _mm512_reduce_add_ps(x);
+}
+
+static inline void vtranspose(vec x[16])
+{
+    vec y[16];
+#pragma GCC unroll 8
+    for (int i = 0; i < 16; i += 4) { /* 4 x 4 within each quarter */
+        const vec a = _mm512_unpacklo_ps(x[i], x[i + 1]), b = _mm512_unpackhi_ps(x[i], x[i + 1]),
+                  c = _mm512_unpacklo_ps(x[i + 2], x[i + 3]), d = _mm512_unpackhi_ps(x[i + 2], x[i + 3]);
+        y[i]     = _mm512_shuffle_ps(a, c, 0x44);
+        y[i + 1] = _mm512_shuffle_ps(a, c, 0xEE);
+        y[i + 2] = _mm512_shuffle_ps(b, d, 0x44);
+        y[i + 3] = _mm512_shuffle_ps(b, d, 0xEE);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) { /* then the quarters */
+        const vec a = _mm512_shuffle_f32x4(y[i], y[i + 4], 0x88),
+                  b = _mm512_shuffle_f32x4(y[i], y[i + 4], 0xDD),
+                  c = _mm512_shuffle_f32x4(y[i + 8], y[i + 12], 0x88),
+                  d = _mm512_shuffle_f32x4(y[i + 8], y[i + 12], 0xDD);
+        x[i]        = _mm512_shuffle_f32x4(a, c, 0x88);
+        x[i + 4]    = _mm512_shuffle_f32x4(b, d, 0x88);
+        x[i + 8]    = _mm512_shuffle_f32x4(a, c, 0xDD);
+        x[i + 12]   = _mm512_shuffle_f32x4(b, d, 0xDD);
+    }
 }
 
 static inline vec vswap(vec x)

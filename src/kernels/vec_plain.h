@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { VL = 4, BLOCK_VECS = 4, BLOCK_ROWS = 2, NARROW_ROWS = 2 };
+enum { VL = 4, BLOCK_VECS = 4, BLOCK_ROWS = 2, ROWS_OF_3 = 2, ROWS_OF_2 = 4, ROWS_OF_1 = 8 };
 
 typedef float   vec __attribute__((vector_size(16)));
 typedef int32_t ivec __attribute__((vector_size(16)));
@@ -92,24 +92,42 @@ static inline vec vwhere_lanes(int32_t first, int32_t low, int32_t high, vec a, 
     return vwhere((lane >= low) & (lane < high), a, b);
 }
 
-static inline vec vwhere_below(vec x, float limit, vec a, vec b)
+/* t, as vscale2 wants it: cut where 2^t is nothing */
+static inline vec vcut(vec t)
 {
-    return vwhere(x < vset(limit), a, b);
+    return vmax(vset(-127.0f), t);
 }
 
-static inline vec vround(vec x)
+/* t less the nearest whole number; |t| < 2^22: adding and subtracting leaves that */
+static inline vec vfraction(vec t)
 {
-    const vec magic = vset(0x1.8p23f); /* |x| < 2^22: adding and subtracting leaves the nearest integer */
-    return (x + magic) - magic;
+    const vec magic = vset(0x1.8p23f);
+    return t - ((t + magic) - magic);
 }
 
-/* 2^n for integer-valued n in [-126, 127] */
-static inline vec vpow2(vec n)
+/* x * 2^k for whole k from -127 on; 0 for -127 */
+static inline vec vscale2(vec x, vec k)
 {
-    const ivec bits = (__builtin_convertvector(n, ivec) + 127) << 23;
-    vec        x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
+    const vec magic = vset(0x1.8p23f + 127); /* k + 127 becomes the last bits, then the exponent */
+    uint32_t  bits __attribute__((vector_size(16)));
+    k += magic;
+    memcpy(&bits, &k, sizeof bits);
+    bits <<= 23;
+    memcpy(&k, &bits, sizeof k);
+    return x * k;
+}
+
+/* max of two of which one is above 0; of others, one that is not above 0 either */
+static inline vec vmax_positive(vec a, vec b)
+{
+    return vmax(a, b);
+}
+
+/* is a > b in some lane? */
+static inline int vany_above(vec a, vec b)
+{
+    const ivec above = a > b;
+    return (above[0] | above[1] | above[2] | above[3]) != 0;
 }
 
 static inline float vhmax(vec x)
@@ -121,6 +139,14 @@ static inline float vhmax(vec x)
 static inline float vhsum(vec x)
 {
     return (x[0] + x[2]) + (x[1] + x[3]);
+}
+
+/* rows become columns */
+static inline void vtranspose(vec x[4])
+{
+    const vec a = x[0], b = x[1], c = x[2], d = x[3];
+    for (int i = 0; i < 4; i++)
+        x[i] = (vec){a[i], b[i], c[i], d[i]};
 }
 
 /* neighbours exchanged: x1 x0 x3 x2 */

@@ -3,7 +3,7 @@
  * test_attend: what happens to a tile of scores between two products, on every instruction set
  *
  * Each kernel of attend.inc against a plain loop. Where a kernel makes one sum or product of floats in a stated order
- * the bits must be equal; the exponential is held against exp in double with the Error line of kernels.h, 2 ulp, and
+ * the bits must be equal; the exponential is held against exp in double with the Error line of kernels.h, and
  * sums of n weights with n roundings of 2^-24.
  */
 #include <setjmp.h>
@@ -12,11 +12,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <float.h>
 #include <stdio.h>
 
 #include "guarded.h"
 
-enum { EXP_ULP = 2 };
+enum { EXP_ULP = 3 };
 
 static const int64_t columns_tried[] = {1, 5, 15, 16, 17, 31, 32, 40, 64, 77};
 
@@ -96,25 +97,35 @@ static void scores_are_sums_of_their_terms_and_minus_infinity_where_masked(void 
             }
 }
 
-/* ---- softmax_step ---- */
+/* ---- softmax ---- */
 
-/* Largest error of the exponential in ulp of the true value, over x = 0 .. -87.3 in steps that hit every binade. */
+/* Allowed error of exp(x) in ulp: 3, and what the rounding of a product with log2 e makes of a large x. */
+static double exp_ulp(double x)
+{
+    return EXP_ULP + 1.25 * fabs(x);
+}
+
+/* Largest error of the exponential as a share of what is allowed, over x = 0 .. -87.3 in steps that hit every binade. */
 static double exponential_error(const pe_kernels *kernels, double *worst_at)
 {
     enum { MANY = 4096 };
-    static float x[MANY], w[MANY];
-    double       worst = 0;
+    static float        x[MANY], w[MANY];
+    const pe_tile_terms none  = {0};
+    double              worst = 0;
     for (int pass = 0; pass < 64; pass++) {
+        float            shift = 0, sums[PE_LANES] = {0};
+        const pe_softmax to = {&shift, sums, NULL, 0, 0};
         for (int i = 0; i < MANY; i++) {
             const double u = posenc_random_uniform((uint64_t)pass, "exp", (uint64_t)i);
             x[i]           = (float)(-87.3 * (pass % 2 ? u : pow(2, -30 * u)));
         }
-        x[0] = 0; /* the maximum, so that weights are exp(x) themselves */
+        x[0] = 0;
         memcpy(w, x, sizeof w);
-        float m = -INFINITY, l = 0, factor = 0;
-        kernels->softmax_step(w, MANY, &m, &l, &factor, 1, MANY);
+        kernels->softmax(w, MANY, &none, &to, 1, MANY);
+        assert_true(w[0] == 1 && shift == 0);
         for (int i = 0; i < MANY; i++) {
-            const double e = exp((double)x[i]), error = fabs((double)w[i] - e) / ulp_of(e);
+            const double e     = exp((double)x[i]),
+                         error = fabs((double)w[i] - e) / ulp_of(e) / exp_ulp((double)x[i]);
             if (x[i] >= -87.3f && error > worst) {
                 worst     = error;
                 *worst_at = (double)x[i];
@@ -130,8 +141,8 @@ static void the_exponential_keeps_its_error_line(void **state)
     for (int isa = 0; pe_kernels_at(isa); isa++) {
         double       at    = 0;
         const double error = exponential_error(pe_kernels_at(isa), &at);
-        if (!(error <= EXP_ULP))
-            fail_msg("%s: exp(%.9g) is off by %.3f ulp", pe_kernels_at(isa)->isa, at, error);
+        if (!(error <= 1))
+            fail_msg("%s: exp(%.9g) is off by %.3f of what is allowed", pe_kernels_at(isa)->isa, at, error);
     }
 }
 
@@ -139,18 +150,34 @@ static void the_exponential_of_what_is_far_below_is_zero(void **state)
 {
     (void)state;
     for (int isa = 0; pe_kernels_at(isa); isa++) {
-        float s[PE_LANES] = {0, -87.4f, -88, -100, -1000, -1e30f, -INFINITY, -3.4e38f};
-        float m = -INFINITY, l = 0, factor = 0;
-        for (int i = 8; i < PE_LANES; i++)
-            s[i] = -INFINITY;
-        pe_kernels_at(isa)->softmax_step(s, PE_LANES, &m, &l, &factor, 1, 8);
-        assert_true(s[0] == 1 && l == 1 && m == 0 && factor == 0);
-        for (int i = 1; i < 8; i++)
-            assert_true(s[i] == 0);
+        float               s[PE_LANES] = {0, -87.4f, -88, -104, -1000, -1e30f, -INFINITY, -3.4e38f};
+        float               shift = 0, sums[PE_LANES] = {0}, total = 0;
+        const pe_softmax    to   = {&shift, sums, NULL, 0, 0};
+        const pe_tile_terms none = {0};
+        pe_kernels_at(isa)->softmax(s, PE_LANES, &none, &to, 1, 8);
+        for (int i = 0; i < PE_LANES; i++)
+            total += sums[i];
+        assert_true(s[0] == 1 && total == 1 && shift == 0);
+        for (int i = 1; i < PE_LANES; i++)
+            assert_true(i < 3 ? s[i] >= 0 && s[i] < 0x1p-125f : s[i] == 0);
     }
 }
 
-/* Scores of several steps; row r of step n may be wholly masked. */
+/* Running numbers of ROWS rows. */
+typedef struct running {
+    float   shift[ROWS], sums[ROWS * PE_LANES];
+    guarded o;
+} running;
+
+static double sum_of(const running *x, int64_t r)
+{
+    double sum = 0;
+    for (int i = 0; i < PE_LANES; i++)
+        sum += (double)x->sums[r * PE_LANES + i];
+    return sum;
+}
+
+/* Scores of several steps, each higher than the one before; row r of step n may be wholly masked. */
 static void make_step(guarded *s, int64_t stride, int64_t columns, int step)
 {
     char name[32];
@@ -160,39 +187,67 @@ static void make_step(guarded *s, int64_t stride, int64_t columns, int step)
         for (int64_t c = 0; c < padded(columns); c++)
             if (c >= columns || r == 4 || (r == 3 && step != 1) || (c + r + step) % 3 == 0)
                 s->at[r * stride + c] = -INFINITY;
+            else
+                s->at[r * stride + c] += 7 * (float)step;
 }
 
 static double within_exp(double got, double x)
 {
-    return x < -87.3 ? fabs(got) / 1e-37 : fabs(got - exp(x)) / (EXP_ULP * ulp_of(exp(x)));
+    return x < -87.3 ? fabs(got) / 0x1p-125 : fabs(got - exp(x)) / (exp_ulp(x) * ulp_of(exp(x)));
 }
 
-static void check_step(const char *isa, const guarded *s, int64_t stride, int64_t columns, const float m0[],
-                       const float l0[], const float m[], const float l[], const float factor[])
+/* What a step made of one row. `most` is the largest score so far. */
+static void check_row(const char *isa, const guarded *s, int64_t stride, int64_t columns, const running *was,
+                      const running *is, const float *gate, int64_t r)
 {
-    assert_int_equal(guarded_changed(s, stride, ROWS, padded(columns)), -1);
-    for (int64_t r = 0; r < ROWS; r++) {
-        const float *before = s->before + GUARD + r * stride, *w = s->at + r * stride;
-        float        most = m0[r];
-        double       sum  = 0;
-        for (int64_t c = 0; c < columns; c++)
-            most = fmaxf(most, before[c]);
-        assert_true(m[r] == most);
-        for (int64_t c = 0; c < columns; c++) {
-            const double x = before[c] == -INFINITY ? -INFINITY : (double)(before[c] - most);
-            if (x == -INFINITY ? w[c] != 0 : within_exp((double)w[c], x) > 1)
-                fail_msg("%s: weight [%d,%d] is %.9g for %.9g", isa, (int)r, (int)c, (double)w[c], x);
-            sum += (double)w[c];
-        }
-        if (m0[r] == most)
-            assert_true(factor[r] == 1);
-        else if (m0[r] == -INFINITY)
-            assert_true(factor[r] == 0);
-        else
-            assert_true(within_exp((double)factor[r], (double)(m0[r] - most)) <= 1);
-        const double want = (double)l0[r] * (double)factor[r] + sum;
-        assert_true(fabs((double)l[r] - want) <= (double)(columns + 2) * 0x1p-24 * want);
+    const float *before = s->before + GUARD + r * stride, *w = s->at + r * stride;
+    const double shift = (double)is->shift[r];
+    double       sum = 0, size = 0, most = -INFINITY;
+    for (int64_t c = 0; c < columns; c++) {
+        const double x = (double)before[c] - shift, y = gate ? (double)gate[c - r] : 1;
+        most = fmax(most, (double)before[c]);
+        if (before[c] == -INFINITY
+                ? w[c] != 0
+                : fabs((double)w[c] - exp(x) * y) > 3 * exp_ulp(x) * 0x1p-23 * exp(x) * fabs(y) + 0x1p-125)
+            fail_msg("%s: weight [%d,%d] is %.9g for %.9g", isa, (int)r, (int)c, (double)w[c], x);
+        sum += before[c] == -INFINITY ? 0 : exp(x);
     }
+    assert_true(most - shift <= PE_HEADROOM);
+    assert_true(is->shift[r] == was->shift[r] || most >= shift); /* a shift is a score */
+    const double f    = was->shift[r] == -FLT_MAX ? 0 : exp((double)was->shift[r] - shift);
+    const double want = sum_of(was, r) * f + sum;
+    size              = want * ((double)columns + 125) * 0x1p-23;
+    assert_true(fabs(sum_of(is, r) - want) <= size);
+    for (int64_t d = 0; d < 2 * PE_LANES && was->shift[r] != -FLT_MAX; d++) {
+        const double o = (double)was->o.at[r * 2 * PE_LANES + d] * f;
+        assert_true(fabs((double)is->o.at[r * 2 * PE_LANES + d] - o) <= 125 * 0x1p-23 * fabs(o) + 0x1p-125);
+    }
+}
+
+static void run_steps(const pe_kernels *k, int64_t columns, const float *gate)
+{
+    const int64_t stride = padded(columns) + 2, wide = 2 * PE_LANES;
+    running       is = {.o = guarded_make(ROWS * wide)};
+    for (int r = 0; r < ROWS; r++)
+        is.shift[r] = -FLT_MAX;
+    fill_random(is.o.at, wide, ROWS, wide, "o", 1);
+    for (int step = 0; step < 4; step++) {
+        const pe_softmax    to    = {is.shift, is.sums, is.o.at, wide, wide};
+        const pe_tile_terms terms = {.gate = gate, .gate_step = -1};
+        guarded             s     = guarded_make((ROWS + 1) * stride);
+        running             was   = is;
+        was.o                     = guarded_make(ROWS * wide);
+        memcpy(was.o.at, is.o.at, (size_t)(ROWS * wide) * sizeof(float));
+        make_step(&s, stride, columns, step);
+        guarded_remember(&s);
+        k->softmax(s.at, stride, &terms, &to, ROWS, columns);
+        assert_int_equal(guarded_changed(&s, stride, ROWS, padded(columns)), -1);
+        for (int64_t r = 0; r < ROWS - 1; r++)
+            check_row(k->isa, &s, stride, columns, &was, &is, gate, r);
+        assert_true(is.shift[4] == -FLT_MAX && sum_of(&is, 4) == 0); /* a row that is masked everywhere */
+        guarded_free(&s), guarded_free(&was.o);
+    }
+    guarded_free(&is.o);
 }
 
 static void a_step_of_the_online_softmax_is_its_formula(void **state)
@@ -200,23 +255,57 @@ static void a_step_of_the_online_softmax_is_its_formula(void **state)
     (void)state;
     for (int isa = 0; pe_kernels_at(isa); isa++)
         for (int n = 0; n < COLUMNS; n++) {
-            const int64_t columns = columns_tried[n], stride = padded(columns) + 2;
-            float         m[ROWS], l[ROWS]                   = {0}, factor[ROWS];
-            for (int r = 0; r < ROWS; r++)
-                m[r] = -INFINITY;
-            for (int step = 0; step < 3; step++) {
-                guarded s = guarded_make((ROWS + 1) * stride);
-                float   m0[ROWS], l0[ROWS];
-                make_step(&s, stride, columns, step);
-                guarded_remember(&s);
-                memcpy(m0, m, sizeof m);
-                memcpy(l0, l, sizeof l);
-                pe_kernels_at(isa)->softmax_step(s.at, stride, m, l, factor, ROWS, columns);
-                check_step(pe_kernels_at(isa)->isa, &s, stride, columns, m0, l0, m, l, factor);
-                guarded_free(&s);
-            }
-            assert_true(m[4] == -INFINITY && l[4] == 0); /* a row that is masked everywhere */
+            guarded      term;
+            float *const gate = make_stream(&term, -1, ROWS, columns_tried[n], "gate");
+            run_steps(pe_kernels_at(isa), columns_tried[n], NULL);
+            run_steps(pe_kernels_at(isa), columns_tried[n], gate);
+            guarded_free(&term);
         }
+}
+
+static void scores_that_are_no_numbers_are_seen_in_the_sums(void **state)
+{
+    (void)state;
+    for (int isa = 0; pe_kernels_at(isa); isa++) {
+        float            s[PE_LANES] = {0, NAN, 1}, shift = -FLT_MAX, sums[PE_LANES] = {0}, o[PE_LANES] = {0};
+        const pe_softmax to       = {&shift, sums, o, PE_LANES, PE_LANES};
+        const pe_tile_terms none  = {0};
+        float               total = 0;
+        pe_kernels_at(isa)->softmax(s, PE_LANES, &none, &to, 1, 3);
+        for (int i = 0; i < PE_LANES; i++)
+            total += sums[i];
+        assert_true(isnan(total));
+    }
+}
+
+static void the_terms_of_a_score_are_added_before_its_weight(void **state)
+{
+    static const int32_t low[2] = {1, 0}, high[2] = {20, 9};
+    (void)state;
+    for (int isa = 0; pe_kernels_at(isa); isa++) {
+        enum { WIDE = 2 * PE_LANES };
+        float s[2 * WIDE], want[2 * WIDE], row[WIDE + 1], shift[2] = {0, 0}, sums[2 * PE_LANES] = {0};
+        for (int i = 0; i < 2 * WIDE; i++)
+            s[i] = want[i] = -0.01f * (float)i;
+        for (int i = 0; i < WIDE + 1; i++)
+            row[i] = 0.02f * (float)i;
+        const pe_tile_terms terms    = {.bias       = row + 1,
+                                        .bias_step  = -1,
+                                        .skewed     = row,
+                                        .extra      = row,
+                                        .extra_step = 1,
+                                        .key        = row,
+                                        .low        = low,
+                                        .high       = high};
+        const pe_softmax    to       = {shift, sums, NULL, 0, 0};
+        const pe_kernels   *k        = pe_kernels_at(isa);
+        float               again[2] = {0, 0};
+        k->scores_finish(want, WIDE, &terms, 2, 20);
+        k->weights(want, WIDE, again, 2, 20);
+        k->softmax(s, WIDE, &terms, &to, 2, 20);
+        for (int i = 0; i < 2 * WIDE; i++)
+            assert_true(i % WIDE >= 20 || s[i] == want[i]);
+    }
 }
 
 /* ---- the backward pass ---- */
@@ -340,6 +429,25 @@ static void a_term_read_along_diagonals_gates_weights_or_is_added(void **state)
             }
 }
 
+static void rows_become_columns(void **state)
+{
+    (void)state;
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        for (int n = 0; n < COLUMNS; n++)
+            for (int64_t R = 1; R <= 40; R += 13) {
+                const int64_t columns = columns_tried[n], from_stride = columns + 3, stride = padded(R);
+                guarded       from = guarded_make(R * from_stride), to = guarded_make(columns * stride);
+                fill_random(from.at, from_stride, R, columns, "from", 1);
+                guarded_remember(&to);
+                pe_kernels_at(isa)->transpose(to.at, stride, from.at, from_stride, R, columns);
+                assert_int_equal(guarded_changed(&to, stride, columns, stride), -1);
+                for (int64_t r = 0; r < stride; r++)
+                    for (int64_t c = 0; c < columns; c++)
+                        assert_true(to.at[c * stride + r] == (r < R ? from.at[r * from_stride + c] : 0));
+                guarded_free(&from), guarded_free(&to);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -347,10 +455,13 @@ int main(void)
         cmocka_unit_test(the_exponential_keeps_its_error_line),
         cmocka_unit_test(the_exponential_of_what_is_far_below_is_zero),
         cmocka_unit_test(a_step_of_the_online_softmax_is_its_formula),
+        cmocka_unit_test(scores_that_are_no_numbers_are_seen_in_the_sums),
+        cmocka_unit_test(the_terms_of_a_score_are_added_before_its_weight),
         cmocka_unit_test(weights_come_back_from_scores_and_log_sum_exp),
         cmocka_unit_test(the_cotangent_of_a_score_is_w_times_dw_minus_delta),
         cmocka_unit_test(rows_are_scaled_and_a_factor_of_one_leaves_them_alone),
         cmocka_unit_test(diagonal_sums_add_each_diagonal_in_the_order_of_rows),
+        cmocka_unit_test(rows_become_columns),
         cmocka_unit_test(a_term_read_along_diagonals_gates_weights_or_is_added),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

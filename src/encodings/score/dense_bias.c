@@ -8,7 +8,7 @@
  * Source   the additive mask of every framework (PyTorch's scaled_dot_product_attention: attn_mask)
  *
  * Besides an explicit mask the only input of Lq x Lk elements, for what depends on more than the distance. It goes by
- * the place in the tensors, not by positions. Its gradient takes as much memory again for each key head.
+ * the place in the tensors, not by positions. It is read and its gradient added where the caller keeps them.
  */
 #include "encodings/encoding.h"
 
@@ -47,35 +47,17 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
     return 0;
 }
 
-/* First number of a tile's row in the matrix of its head. */
-static int64_t start_of(const pe_problem *p, const pe_tile *tile, int64_t r)
+static int64_t matrix(const pe_problem *p, int64_t h)
 {
-    const int64_t h = p->set[HEADS].integer ? 0 : tile->h;
-    return (h * p->Lq + tile->i0 + r) * p->Lk + tile->j0;
-}
-
-static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
-{
-    const double *b = par[p->set[HEADS].integer ? SHARED : OWN];
-    for (int64_t r = 0; r < tile->rows; r++)
-        for (int64_t c = 0; c < tile->cols; c++)
-            x[r * tile->stride + c] = b[start_of(p, tile, r) + c];
-}
-
-static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
-                       double *const dpar[])
-{
-    double *db = dpar[p->set[HEADS].integer ? SHARED : OWN];
-    (void)par;
-    for (int64_t r = 0; db && r < tile->rows; r++)
-        for (int64_t c = 0; c < tile->cols; c++)
-            db[start_of(p, tile, r) + c] += dx[r * tile->stride + c];
+    return p->set[HEADS].integer ? 0 : h;
 }
 
 static void terms(const pe_problem *p, pe_terms *s)
 {
     s->scale = 1.0 / sqrt((double)p->D);
-    s->hook  = (pe_tile_hook){.visit = visit, .visit_back = visit_back};
+    s->pairs = (pe_by_pair){.matrix = matrix,
+                            .param  = p->set[HEADS].integer ? SHARED : OWN,
+                            .shared = p->set[HEADS].integer != 0};
 }
 
 const pe_encoding pe_dense_bias = {

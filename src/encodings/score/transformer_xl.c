@@ -88,6 +88,34 @@ static pe_frequency omega(const pe_problem *p, int64_t k)
     return pe_frequency_of(pow(10000.0, -2.0 * (double)k / (double)p->set[D_MODEL].integer));
 }
 
+/* Cosine and sine of a channel at one distance after the other: exact at multiples of EXACT, turned on from there by angle
+   addition (EXACT roundings at most, far below what a float keeps). What a distance has does not depend on who came before. */
+enum { EXACT = 16 };
+
+typedef struct wave {
+    pe_frequency frequency;
+    double       c, s, step_c, step_s;
+    int64_t      at;    /* the distance they are of */
+    int          known; /* is there anything yet? */
+} wave;
+
+static void follow(wave *w, int64_t t)
+{
+    const int64_t start = t - (t % EXACT + EXACT) % EXACT;
+    if (!w->known)
+        pe_cos_sin(1, w->frequency, &w->step_c, &w->step_s);
+    if (!w->known || w->at > t || w->at < start) {
+        pe_cos_sin((double)start, w->frequency, &w->c, &w->s);
+        w->at = start;
+    }
+    w->known = 1;
+    for (; w->at < t; w->at++) {
+        const double c = w->c * w->step_c - w->s * w->step_s;
+        w->s           = w->s * w->step_c + w->c * w->step_s;
+        w->c           = c;
+    }
+}
+
 /* Channel by channel for all n distances: a frequency is found once, and its rows of Wr stay in cache.
    rows[i,:] = r_h(t0 + i) */
 static void project(const pe_problem *p, const double *Wr, int64_t h, int64_t t0, int64_t n, sides clamped,
@@ -96,11 +124,12 @@ static void project(const pe_problem *p, const double *Wr, int64_t h, int64_t t0
     const int64_t half = p->set[D_MODEL].integer / 2, D = p->D, row = p->H * D;
     memset(rows, 0, (size_t)(n * D) * sizeof *rows);
     for (int64_t k = 0; k < half; k++) {
-        const double      *ws = Wr + k * row + h * D, *wc = ws + half * row;
-        const pe_frequency w = omega(p, k);
+        const double *ws = Wr + k * row + h * D, *wc = ws + half * row;
+        wave          w = {.frequency = omega(p, k)};
         for (int64_t i = 0; i < n; i++) {
-            double c, s;
-            pe_cos_sin(limited(p, t0 + i, clamped), w, &c, &s);
+            const double t = limited(p, t0 + i, clamped);
+            follow(&w, (int64_t)t);
+            const double c = w.c, s = w.s;
             for (int64_t d = 0; d < D; d++)
                 rows[i * D + d] += s * ws[d] + c * wc[d];
         }
@@ -113,11 +142,12 @@ static void project_back(const pe_problem *p, double *dWr, int64_t h, int64_t t0
 {
     const int64_t half = p->set[D_MODEL].integer / 2, D = p->D, row = p->H * D;
     for (int64_t k = 0; dWr && k < half; k++) {
-        double            *ws = dWr + k * row + h * D, *wc = ws + half * row;
-        const pe_frequency w = omega(p, k);
+        double *ws = dWr + k * row + h * D, *wc = ws + half * row;
+        wave    w = {.frequency = omega(p, k)};
         for (int64_t i = 0; i < n; i++) {
-            double c, s;
-            pe_cos_sin(limited(p, t0 + i, clamped), w, &c, &s);
+            const double t = limited(p, t0 + i, clamped);
+            follow(&w, (int64_t)t);
+            const double c = w.c, s = w.s;
             for (int64_t d = 0; d < D; d++) {
                 ws[d] += s * drows[i * D + d];
                 wc[d] += c * drows[i * D + d];

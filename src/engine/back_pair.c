@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* One pair of tiles, backward. Formulas: tiled_back.c. */
+#include <math.h>
+#include <string.h>
+
+#include "engine/back.h"
+
+/* Where the second form of queries at Qu lies; NULL where there is one. */
+float *pe_second_form(const pe_backward *w, float *Qu)
+{
+    const pe_attention *a = w->T.a;
+    return pe_forms(a->terms) > 1 ? Qu + a->sizes.H * a->sizes.Lq * w->T.Dp : NULL;
+}
+
+pe_pair pe_pair_of(const pe_backward *w, int64_t h, int64_t chunk, int64_t I, int64_t J)
+{
+    const pe_tiles   *T = &w->T;
+    const pe_problem *p = &T->a->sizes;
+    pe_pair           x = {.h = h, .chunk = chunk, .I = I, .J = J};
+    x.i0                = I * T->Br;
+    x.R                 = pe_smaller(T->Br, p->Lq - x.i0);
+    x.j0                = J * T->Bc;
+    x.C                 = pe_smaller(T->Bc, p->Lk - x.j0);
+    x.g                 = h / (p->H / p->G);
+    x.dQ                = w->dQ + ((chunk * p->H + h) * p->Lq + x.i0) * T->Dp;
+    x.du                = w->du + (h * w->chunks + chunk) * p->D;
+    x.dw                = w->dw + (h * w->chunks + chunk) * p->D;
+    return x;
+}
+
+/* dQ += dS B, and the column sums of dS B to `sums` where a vector added to q wants its gradient. */
+void pe_query_product(const pe_backward *w, const pe_pair *x, pe_scratch *z, const float *dS, int64_t stride,
+                      const float *B, int64_t K, double *sums)
+{
+    const pe_tiles *T = &w->T;
+    const int64_t   D = T->a->sizes.D;
+    if (!sums) {
+        T->a->kernels->product(x->dQ, T->Dp, dS, stride, 1, B, T->Dp, x->R, D, K, 1);
+        return;
+    }
+    T->a->kernels->product(z->rows, T->Dp, dS, stride, 1, B, T->Dp, x->R, D, K, 0);
+    for (int64_t r = 0; r < x->R; r++)
+        for (int64_t d = 0; d < D; d++) {
+            x->dQ[r * T->Dp + d] += z->rows[r * T->Dp + d];
+            sums[d] += (double)z->rows[r * T->Dp + d];
+        }
+}
+
+/* scale * (q + us) . G[z]: row sums of dS by segment meet G and the queries. dQ, dus take the scale at the end; scaled
+   queries carry it for dG already. */
+static void segments_back(const pe_backward *w, const pe_pair *x, const pe_scratch *z, const float *dS)
+{
+    const pe_tiles     *T = &w->T;
+    const pe_attention *a = T->a;
+    const int64_t       D = a->sizes.D, sums = x->h * w->chunks + x->chunk;
+    const double       *u = pe_head_vector(a, a->terms->u, x->h), *us = pe_head_vector(a, a->terms->us, x->h);
+    for (int64_t r = 0; r < x->R; r++) {
+        const float *q      = w->Qu + (x->h * a->sizes.Lq + x->i0 + r) * T->Dp;
+        double       sum[2] = {0, 0};
+        for (int64_t c = 0; c < x->C; c++)
+            sum[z->q_seg[r] != z->k_seg[c]] += (double)dS[r * T->Bcp + c];
+        for (int g = 0; g < 2; g++) {
+            const double *G = pe_segment_vector(a, x->h, g);
+            for (int64_t d = 0; d < D; d++) {
+                const double shift = (us ? us[d] : 0) - (u ? u[d] : 0);
+                x->dQ[r * T->Dp + d] += (float)(sum[g] * G[d]);
+                w->dus[sums * D + d] += sum[g] * G[d];
+                if (w->wants_G)
+                    w->dG[(2 * sums + g) * D + d] += sum[g] * ((double)q[d] + a->terms->scale * shift);
+            }
+        }
+    }
+}
+
+/* dX = dS to the hook's parameters; for one with content also to queries, and to the products: dS becomes the cotangent of
+   those. */
+static void hook_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, float *dS)
+{
+    const pe_tiles     *T       = &w->T;
+    const pe_attention *a       = T->a;
+    const pe_tile       tile    = pe_hook_tile(T, z, x->h, x->R, x->C);
+    const int           content = a->terms->hook.content;
+    const int64_t       D = a->sizes.D, n = x->R * x->C;
+    const double        inverse = 1 / a->terms->scale; /* dQ takes the scale at the end */
+    for (int64_t r = 0; r < x->R; r++)
+        for (int64_t c = 0; c < x->C; c++)
+            z->x[r * x->C + c] = (double)dS[r * T->Bcp + c];
+    if (content) {
+        memset(z->ds, 0, (size_t)n * sizeof(double));
+        memset(z->dq, 0, (size_t)(x->R * D) * sizeof(double));
+    }
+    a->terms->hook.visit_back(a->parts[PE_SCORE].p, a->parts[PE_SCORE].par, &tile, z->x,
+                              w->hook_pointers + (x->g * w->chunks + x->chunk) * PE_HOOK_PARAMS);
+    for (int64_t r = 0; content && r < x->R; r++) {
+        for (int64_t c = 0; c < x->C; c++)
+            dS[r * T->Bcp + c] += (float)z->ds[r * x->C + c];
+        for (int64_t d = 0; d < D; d++)
+            x->dQ[r * T->Dp + d] += (float)(z->dq[r * D + d] * inverse);
+    }
+}
+
+/* db of each pair. */
+static void pairs_back(const pe_backward *w, const pe_pair *x, const pe_scratch *z, const float *dS)
+{
+    for (int64_t r = 0; r < x->R; r++) {
+        for (int64_t c = 0; c < x->C; c++)
+            z->pair_row[c] = (double)dS[r * w->T.Bcp + c];
+        pe_pairs_add(w->T.a, x->h, x->i0 + r, x->j0, x->C, z->pair_row);
+    }
+}
+
+/* A weight that is 1 leaves nothing to the others, so that dS = W (1 - W) (...) = 0. Without gate and r, dW and delta are then
+   the same sum and cancel to the bit; with them o was rounded on another way, and what would be left is noise. */
+static void settle_certain(const pe_pair *x, const float *W, float *dS, int64_t stride)
+{
+    for (int64_t r = 0; r < x->R; r++)
+        for (int64_t c = 0; c < x->C; c++)
+            if (W[r * stride + c] == 1)
+                dS[r * stride + c] = 0;
+}
+
+/* What the scores of a tile are to be less: lse, or what of it they have not been made less by yet. */
+static const float *lse_of_scores(const pe_backward *w, const pe_pair *x, const pe_scratch *z)
+{
+    const float *lse = w->lse + x->h * w->T.a->sizes.Lq + x->i0;
+    if (!pe_is_shifted(&w->T, z) && !pe_is_sharp(&w->T))
+        return lse;
+    for (int64_t r = 0; r < x->R; r++)
+        z->m[r] = pe_is_shifted(&w->T, z) ? 0 : (float)((double)lse[r] - z->top[r]);
+    return z->m;
+}
+
+/* Weights of the pair into z->S and the cotangents of the softmax's output into z->W; 0 if no pair is allowed. */
+int pe_weights_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, int sums)
+{
+    const pe_tiles     *T  = &w->T;
+    const pe_attention *a  = T->a;
+    const pe_problem   *p  = &a->sizes;
+    const pe_kernels   *k  = a->kernels;
+    const int64_t       at = x->h * p->Lq + x->i0;
+    const float        *Qu = w->Qu + at * T->Dp, *Qw = w->Qw ? w->Qw + at * T->Dp : NULL,
+                *dO = w->dout + at * T->Dvp;
+    z->lse          = w->lse + at;
+    z->Q2           = pe_second_form(w, w->Qu + at * T->Dp);
+    if (pe_is_sharp(T))
+        pe_sharpen_tile(T, z, w->b, x->h, x->i0, x->R, x->j0, x->C, w->lse + at);
+    if (!pe_tile_scores(T, z, z->S, w->b, x->h, x->I, x->J, Qu, Qw, z->Kt, w->key_mask, 0))
+        return 0;
+    k->weights(z->S, T->Bcp, lse_of_scores(w, x, z), x->R, x->C);
+    k->product(z->W, T->Bcp, dO, T->Dvp, 1, z->Vt, T->Bcp, x->R, x->C, p->Dv, 0);
+    pe_values_back(w, x, z, z->S, z->W, dO, sums);
+    return 1;
+}
+
+/* Products of grown queries and keys: dKg sees the queries as they were grown, dQ the keys by the same factors. */
+static void grown_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, const float *dS,
+                       const float *Qg, float *dQ, double *sums)
+{
+    const pe_tiles   *T = &w->T;
+    const int64_t     D = T->a->sizes.D;
+    const pe_kernels *k = T->a->kernels;
+    k->product(z->dKg, T->Dp, dS, 1, T->Bcp, Qg, T->Dp, x->C, D, x->R, 1);
+    k->product(z->rows, T->Dp, dS, T->Bcp, 1, z->Kg, T->Dp, x->R, D, x->C, 0);
+    for (int64_t r = 0; r < x->R; r++)
+        for (int64_t d = 0; d < D; d++) {
+            const float dq = z->rows[r * T->Dp + d] * z->grow[r * T->Dp + d];
+            dQ[r * T->Dp + d] += dq;
+            if (sums)
+                sums[d] += (double)dq;
+        }
+}
+
+/* The cotangent of a modulus: the second form's share of it goes to its queries and the keys, dS becomes the first's. */
+static void forms_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, float *dS)
+{
+    const pe_tiles   *T = &w->T;
+    const pe_problem *p = &T->a->sizes;
+    const pe_kernels *k = T->a->kernels;
+    const int64_t     n = T->Br * T->Bcp;
+    for (int64_t r = 0; r < x->R; r++)
+        for (int64_t c = 0; c < x->C; c++) {
+            const int64_t at = r * T->Bcp + c;
+            z->S2[at]        = dS[at] * z->share[n + at];
+            dS[at] *= z->share[at];
+        }
+    if (T->a->grown) {
+        grown_back(w, x, z, z->S2, z->Qg + T->Br * T->Dp, x->dQ + w->chunks * p->H * p->Lq * T->Dp, NULL);
+        return;
+    }
+    k->product(z->dK, T->Dp, z->S2, 1, T->Bcp, z->Q2, T->Dp, x->C, p->D, x->R, 1);
+    k->product(x->dQ + w->chunks * p->H * p->Lq * T->Dp, T->Dp, z->S2, T->Bcp, 1, z->K, T->Dp, x->R, p->D,
+               x->C, 1);
+}
+
+void pe_pair_back(const pe_backward *w, const pe_pair *x, pe_scratch *z)
+{
+    const pe_tiles     *T  = &w->T;
+    const pe_attention *a  = T->a;
+    const pe_kernels   *k  = a->kernels;
+    const int64_t       at = x->h * a->sizes.Lq + x->i0, D = a->sizes.D;
+    float              *W = z->S, *dS = z->W;
+    double             *moments = w->moments + 2 * at;
+    z->backward                 = 1;
+    z->state                    = a->terms->hook.state ? w->state + at * PE_HOOK_STATE : z->own_state;
+    if (!pe_weights_back(w, x, z, 1))
+        return;
+    if (w->is_short && T->key_tiles == 1) {
+        memset(moments, 0, (size_t)(2 * x->R) * sizeof(double));
+        k->row_moments(moments, W, dS, T->Bcp, x->R, x->C);
+    }
+    if (w->is_short)
+        k->exact_cotangent(dS, W, T->Bcp, moments, x->R, x->C);
+    else
+        k->score_cotangent(dS, W, T->Bcp, w->delta + at, x->R, x->C);
+    if (!w->is_short && (T->by[PE_GATE].rows || T->by[PE_R].rows))
+        settle_certain(x, W, dS, T->Bcp);
+    if (T->by_distance && T->skewed)
+        pe_skewed_back(w, x, z, dS);
+    else if (T->by_distance)
+        pe_looked_up_back(w, x, z, dS);
+    if (a->terms->G != PE_NONE)
+        segments_back(w, x, z, dS);
+    if (w->wants_hook && z->hooked)
+        hook_back(w, x, z, dS);
+    if (pe_pairs_wanted(a))
+        pairs_back(w, x, z, dS);
+    if (z->Q2)
+        forms_back(w, x, z, dS);
+    if (a->grown) {
+        grown_back(w, x, z, dS, z->Qg, x->dQ, w->wants_u ? x->du : NULL);
+        return;
+    }
+    k->product(z->dK, T->Dp, dS, 1, T->Bcp, w->Qu + at * T->Dp, T->Dp, x->C, D, x->R, 1);
+    pe_query_product(w, x, z, dS, T->Bcp, z->K, x->C, w->wants_u ? x->du : NULL);
+}

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT */
+/* The scores of one tile: products, bands, and all that is looked up pair by pair. Idea and contract: tiles.h. */
+#include <math.h>
+#include <string.h>
+
+#include "engine/tiles.h"
+
+int pe_tile_is_reached(const pe_tiles *T, int64_t I, int64_t J)
+{
+    const pe_problem *p  = &T->a->sizes;
+    const int64_t     i0 = I * T->Br, i1 = pe_smaller(i0 + T->Br, p->Lq), j0 = J * T->Bc,
+                  j1 = pe_smaller(j0 + T->Bc, p->Lk);
+    return !T->skewed || T->a->unmasked || (i1 - 1 - j0 >= T->e_low && i0 - (j1 - 1) <= T->e_high);
+}
+
+/* Allowed columns of each row; returns 0 if all are. */
+static int column_limits(const pe_tiles *T, const pe_scratch *z, int64_t i0, int64_t R, int64_t j0, int64_t C)
+{
+    if (!T->skewed || (i0 - (j0 + C - 1) >= T->e_low && i0 + R - 1 - j0 <= T->e_high))
+        return 0;
+    for (int64_t r = 0; r < R; r++) {
+        const int64_t low = i0 + r - T->e_high - j0, high = i0 + r - T->e_low - j0 + 1;
+        z->low[r]  = (int32_t)(low < 0 ? 0 : low > C ? C : low);
+        z->high[r] = (int32_t)(high < 0 ? 0 : high > C ? C : high);
+    }
+    return 1;
+}
+
+int64_t pe_band_start(const pe_tiles *T, int64_t i0, int64_t R, int64_t j0)
+{
+    return j0 - (i0 + R - 1) + T->a->sizes.Lq - 1;
+}
+
+/* gamma[r, at + c] = Qw[r,:] . A[x0 + c]: the band of the tile. Going from one key tile to the next, R - 1 columns are there
+   already and the others are written behind them, until there is no room: then the R - 1 go back to the beginning. What is
+   written starts on a cache line. */
+static void band_product(const pe_tiles *T, pe_scratch *z, int64_t h, const float *Qw, int64_t i0, int64_t R,
+                         int64_t J, int64_t C, int reuse)
+{
+    const pe_attention *a = T->a;
+    const int64_t       D = a->sizes.D, x0 = pe_band_start(T, i0, R, J * T->Bc);
+    const int64_t       have = reuse && z->gamma_key == J ? R - 1 : 0, W = T->gamma_width,
+                  first = pe_padded(R - 1) - (R - 1), next = z->gamma_at + T->Bc;
+    z->gamma_at = have && next + R - 1 + pe_padded(C) <= W ? next : first;
+    for (int64_t r = 0; have && z->gamma_at == first && r < R; r++)
+        memmove(z->gamma + r * W + first, z->gamma + r * W + next, (size_t)have * sizeof(float));
+    a->kernels->product(z->gamma + z->gamma_at + have, W, Qw, T->Dp, 1, pe_columns_by(T, PE_A, h, x0) + have,
+                        T->by[PE_A].stride, R, R + C - 1 - have, D, 0);
+    z->gamma_key = J + 1;
+}
+
+/* Beyond an end of A there is one number for each query, the same for all key tiles there. */
+static const float *flat_row(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, const float *Qw,
+                             int64_t I, int64_t R, int64_t x0)
+{
+    const pe_attention *a    = T->a;
+    const int           side = pe_flat_side(&T->by[PE_A], x0);
+    const int64_t       tile = (b * a->sizes.H + h) * T->query_tiles + I;
+    float              *row  = z->flat_row + side * T->Br;
+    if (z->flat_of[side] == tile)
+        return row;
+    a->kernels->product(z->flat, PE_LANES, Qw, T->Dp, 1,
+                        pe_columns_by(T, PE_A, h, pe_flat_row(&T->by[PE_A], x0)), T->by[PE_A].stride, R, 1,
+                        a->sizes.D, 0);
+    for (int64_t r = 0; r < R; r++)
+        row[r] = z->flat[r * PE_LANES];
+    z->flat_of[side] = tile;
+    return row;
+}
+
+/* And beyond an end of B one for each key; `key` is what was to be added to a key already, or NULL. */
+static const float *flat_key(const pe_tiles *T, pe_scratch *z, int64_t h, const float *Kt, const float *key,
+                             int64_t C, int64_t x0)
+{
+    const float  scale = (float)T->a->terms->scale;
+    const float *B     = pe_rows_by(T, PE_B, h, pe_flat_row(&T->by[PE_B], x0));
+    T->a->kernels->product(z->flat_key, T->Bcp, B, T->by[PE_B].row, 1, Kt, T->Bcp, 1, C, T->a->sizes.D, 0);
+    for (int64_t c = 0; c < T->Bcp; c++)
+        z->flat_key[c] = scale * z->flat_key[c] + (key && c < C ? key[c] : 0);
+    return z->flat_key;
+}
+
+/* extra[r,c] += scale * B[x] . K[c,:]: the band with the tile's keys, read along diagonals. */
+static void key_band_product(const pe_tiles *T, pe_scratch *z, int64_t h, const float *Kt, int64_t i0,
+                             int64_t R, int64_t j0, int64_t C)
+{
+    const pe_attention *a     = T->a;
+    const float         scale = (float)a->terms->scale;
+    const float        *B     = pe_rows_by(T, PE_B, h, pe_band_start(T, i0, R, j0));
+    a->kernels->product(z->beta, T->Bcp, B, T->by[PE_B].row, 1, Kt, T->Bcp, R + C - 1, C, a->sizes.D, 0);
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++)
+            z->extra[r * T->Bcp + c] += scale * z->beta[(c + R - 1 - r) * T->Bcp + c];
+}
+
+/* sum_d a[d] * b[d*step] */
+static float dot(const float *a, const float *b, int64_t step, int64_t n)
+{
+    float sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i] * b[i * step];
+    return sum;
+}
+
+/* All score terms by distance of element (r,c), whose distance has row x of the band. */
+static float looked_up(const pe_tiles *T, int64_t h, int64_t x, const float *Qw, const float *key)
+{
+    const int64_t D   = T->a->sizes.D;
+    float         sum = T->by[PE_BIAS].rows ? *pe_rows_by(T, PE_BIAS, h, x) : 0;
+    if (T->by[PE_A].rows)
+        sum += dot(pe_rows_by(T, PE_A, h, x), Qw, 1, D);
+    if (T->by[PE_B].rows)
+        sum += (float)T->a->terms->scale * dot(pe_rows_by(T, PE_B, h, x), key, T->Bcp, D);
+    return sum;
+}
+
+/* Terms by distance looked up one by one, where distances do not follow the diagonals. */
+static void look_up(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int64_t C, const float *Qw,
+                    const float *Kt)
+{
+    const pe_attention *a   = T->a;
+    const double        low = (double)a->distances.reach.low, high = (double)a->distances.reach.high;
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++) {
+            const double  t   = z->q_pos[r] - z->k_pos[c];
+            const int     out = t < low || t > high;
+            const int64_t at = r * T->Bcp + c, row = T->by_distance && !out ? (int64_t)t - T->band.t0 : 0;
+            z->extra[at] = out ? -INFINITY : 0;
+            if (T->by_distance && !out)
+                z->extra[at] += looked_up(T, h, row, Qw + r * T->Dp, Kt + c);
+            if (T->by[PE_GATE].rows)
+                z->gate[at] = out ? 0 : *pe_rows_by(T, PE_GATE, h, row);
+        }
+}
+
+const float *pe_tile_gate(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t I, int64_t J,
+                          int64_t *step)
+{
+    const int64_t i0 = I * T->Br, R = pe_smaller(T->Br, T->a->sizes.Lq - i0);
+    if (!T->by[PE_GATE].rows)
+        return NULL;
+    *step = T->skewed ? -1 : T->Bcp;
+    return T->skewed ? pe_rows_by(T, PE_GATE, h, pe_band_start(T, i0, R, J * T->Bc)) + R - 1 : z->gate;
+}
+
+void pe_shift_tile(const pe_tiles *T, pe_scratch *z, const float *s, int64_t R, int64_t C)
+{
+    for (int64_t r = 0; r < R; r++) {
+        float *row = z->shift + r * T->band_width;
+        memset(row, 0, (size_t)(R + C - 1) * sizeof(float));
+        memcpy(row + R - 1 - r, s + r * T->Bcp, (size_t)C * sizeof(float));
+    }
+}
+
+pe_tile pe_hook_tile(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t R, int64_t C)
+{
+    return (pe_tile){.h        = h,
+                     .rows     = R,
+                     .cols     = C,
+                     .stride   = C,
+                     .i0       = z->i0,
+                     .j0       = z->j0,
+                     .q_pos    = z->q_pos,
+                     .k_pos    = z->k_pos,
+                     .scale    = T->a->terms->scale,
+                     .q        = z->q,
+                     .s        = z->s,
+                     .state    = z->state,
+                     .backward = z->backward,
+                     .ds       = z->ds,
+                     .dq       = z->dq};
+}
+
+/* Products and queries in double for a hook that asks for content. */
+static void widen_content(const pe_tiles *T, const pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R,
+                          int64_t j0, int64_t C, const float *s, const float *Qu)
+{
+    const int64_t D       = T->a->sizes.D;
+    const double  inverse = 1 / T->a->terms->scale;
+    for (int64_t r = 0; r < R; r++) {
+        for (int64_t d = 0; d < D; d++)
+            z->q[r * D + d] = (double)Qu[r * T->Dp + d] * inverse;
+        for (int64_t c = 0; c < C; c++)
+            z->s[r * C + c] =
+                pe_is_allowed(T->a, b, h, i0 + r, j0 + c) ? (double)s[r * T->Bcp + c] : -INFINITY;
+    }
+}
+
+/* May the hook have something to say of the tile at hand? */
+static int is_hooked(const pe_tiles *T, const pe_scratch *z, int64_t R, int64_t C)
+{
+    const pe_tile_hook *hook  = &T->a->terms->hook;
+    int                 apart = 0;
+    if (!hook->apart)
+        return hook->visit != NULL;
+    for (int64_t r = 0; r < R; r++)
+        apart = apart || pe_is_apart(T->a, z->q_pos[r]);
+    for (int64_t c = 0; c < C; c++)
+        apart = apart || pe_is_apart(T->a, z->k_pos[c]);
+    return apart;
+}
+
+/* The bias that the kernel (or a lookup) adds to a pair that stands apart, to be taken back. */
+static double bias_of(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t r, int64_t c)
+{
+    const int64_t x = T->skewed ? z->j0 + c - (z->i0 + r) + T->a->sizes.Lq - 1
+                                : (int64_t)(z->q_pos[r] - z->k_pos[c]) - T->band.t0;
+    return T->by[PE_BIAS].rows && x >= T->band.first && x < T->band.last
+               ? (double)*pe_rows_by(T, PE_BIAS, h, x) + pe_center(T, h)
+               : 0;
+}
+
+/* One of the products that are there in double, less what is taken from its row. */
+static double sharp_product(const pe_scratch *z, int64_t r, int64_t c)
+{
+    return z->sharp[r * z->sharp_stride + z->j0 - z->sharp_from + c] - z->top[r];
+}
+
+/* X goes to z->extra; sharp products take it in double before they are rounded. */
+static void visit_hook(const pe_tiles *T, pe_scratch *z, float *s, int64_t h, int64_t R, int64_t C)
+{
+    const pe_attention *a     = T->a;
+    const pe_tile       tile  = pe_hook_tile(T, z, h, R, C);
+    const int           sharp = pe_is_sharp(T);
+    a->terms->hook.visit(a->parts[PE_SCORE].p, a->parts[PE_SCORE].par, &tile, z->x);
+    for (int64_t r = 0; r < R; r++) {
+        const double less = pe_is_shifted(T, z) && z->lse[r] != -INFINITY ? (double)z->lse[r] : 0;
+        for (int64_t c = 0; c < C; c++) {
+            const double bias = pe_pair_is_apart(T, z, r, c) ? bias_of(T, z, h, r, c) : 0;
+            const double more = z->x[r * C + c] - less - bias;
+            if (sharp)
+                s[r * T->Bcp + c] = (float)(sharp_product(z, r, c) + more);
+            else
+                z->extra[r * T->Bcp + c] += (float)more;
+        }
+    }
+}
+
+static void mask_explicitly(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R,
+                            int64_t j0, int64_t C)
+{
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++)
+            if (!pe_is_allowed(T->a, b, h, i0 + r, j0 + c))
+                z->extra[r * T->Bcp + c] = -INFINITY;
+}
+
+/* extra += scale * (q + us) . G[z]; Qu holds scale * (q + u). */
+static void meet_segments(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int64_t C, const float *Qu)
+{
+    const pe_attention *a = T->a;
+    const int64_t       D = a->sizes.D;
+    const double       *u = pe_head_vector(a, a->terms->u, h), *us = pe_head_vector(a, a->terms->us, h);
+    for (int g = 0; g < 2; g++) {
+        const double *G     = pe_segment_vector(a, h, g);
+        double        fixed = 0;
+        for (int64_t d = 0; d < D; d++)
+            fixed += ((us ? us[d] : 0) - (u ? u[d] : 0)) * G[d];
+        for (int64_t r = 0; r < R; r++) {
+            double sum = a->terms->scale * fixed;
+            for (int64_t d = 0; d < D; d++)
+                sum += (double)Qu[r * T->Dp + d] * G[d];
+            z->meets[2 * r + g] = (float)sum;
+        }
+    }
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++)
+            z->extra[r * T->Bcp + c] += z->meets[2 * r + (z->q_seg[r] != z->k_seg[c])];
+}
+
+/* Packed sequences: other segments are not seen. */
+static void mask_segments(const pe_tiles *T, pe_scratch *z, int64_t R, int64_t C)
+{
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++)
+            if (z->q_seg[r] != z->k_seg[c])
+                z->extra[r * T->Bcp + c] = -INFINITY;
+}
+
+/* Positions and segments of the tile's queries and keys. */
+static void load_places(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t R, int64_t C)
+{
+    const pe_attention *a = T->a;
+    for (int64_t r = 0; r < R; r++) {
+        z->q_pos[r] = pe_position(&a->q_pos, b, z->i0 + r);
+        z->q_seg[r] = pe_segment(&a->q_segments, b, z->i0 + r);
+    }
+    for (int64_t c = 0; c < C; c++) {
+        z->k_pos[c] = pe_position(&a->k_pos, b, z->j0 + c);
+        z->k_seg[c] = pe_segment(&a->k_segments, b, z->j0 + c);
+    }
+}
+
+static void fill_extra(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R,
+                       int64_t j0, int64_t C, const float *Qu, const float *Qw, const float *Kt,
+                       int with_keys)
+{
+    const pe_attention *a = T->a;
+    if (T->skewed)
+        memset(z->extra, 0, (size_t)(R * T->Bcp) * sizeof(float));
+    else
+        look_up(T, z, h, R, C, Qw, Kt);
+    if (with_keys)
+        key_band_product(T, z, h, Kt, i0, R, j0, C);
+    if (a->terms->G != PE_NONE)
+        meet_segments(T, z, h, R, C, Qu);
+    if ((a->mask & POSENC_MASK_SEGMENTS) && !a->unmasked)
+        mask_segments(T, z, R, C);
+    if ((a->mask & POSENC_MASK_EXPLICIT) && !a->unmasked)
+        mask_explicitly(T, z, b, h, i0, R, j0, C);
+}
+
+/* The tile's share of them. */
+static void take_sharp(const pe_tiles *T, const pe_scratch *z, float *s, int64_t R, int64_t C)
+{
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < T->Bcp; c++)
+            s[r * T->Bcp + c] = c < C ? (float)sharp_product(z, r, c) : 0;
+}
+
+/* The modulus of both forms; backward, the share of each in it besides: 0 where both are 0 and no direction is known. */
+static void join_forms(const pe_tiles *T, pe_scratch *z, float *s, int64_t R, int64_t C)
+{
+    const int64_t n = T->Br * T->Bcp;
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++) {
+            const int64_t at = r * T->Bcp + c;
+            const float   s1 = s[at], s2 = z->S2[at], modulus = sqrtf(s1 * s1 + s2 * s2);
+            s[at] = modulus;
+            if (!z->share)
+                continue;
+            z->share[at]     = modulus > 0 ? s1 / modulus : 0;
+            z->share[n + at] = modulus > 0 ? s2 / modulus : 0;
+        }
+}
+
+/* Products of groups of queries with the keys that any of the group may see. */
+static void multiply_seen(const pe_tiles *T, const pe_scratch *z, float *s, int64_t R, int64_t C,
+                          const float *Qu, const float *Kt)
+{
+    for (int64_t r = 0; r < R;) {
+        const pe_group y = pe_group_at(z, r, R, C);
+        T->a->kernels->product(s + r * T->Bcp + y.first, T->Bcp, Qu + r * T->Dp, T->Dp, 1, Kt + y.first,
+                               T->Bcp, y.rows, y.count, T->a->sizes.D, 0);
+        r += y.rows;
+    }
+}
+
+/* Products of the tile's queries and keys, grown where that is asked for; of both forms their modulus. */
+static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t R, int64_t C,
+                          const float *Qu, const float *Kt)
+{
+    const pe_attention *a  = T->a;
+    const float        *Q2 = z->Q2;
+    if (a->grown) {
+        pe_grow_queries(T, z, b, Qu, R, C);
+        Qu = z->Qg;
+        Q2 = z->Q2 ? z->Qg + T->Br * T->Dp : NULL;
+        Kt = z->Kgt;
+    }
+    if (pe_is_sharp(T))
+        take_sharp(T, z, s, R, C);
+    else
+        multiply_seen(T, z, s, R, C, Qu, Kt);
+    if (!Q2)
+        return;
+    a->kernels->product(z->S2, T->Bcp, Q2, T->Dp, 1, Kt, T->Bcp, R, C, a->sizes.D, 0);
+    join_forms(T, z, s, R, C);
+}
+
+/* Each row of the next key tile lies on a page of its own, in memory that no prefetcher foresees. */
+static void call_next(const pe_tile_terms *terms, int there, int64_t R, int64_t C)
+{
+    for (int64_t r = 0; there && r < R; r++)
+        for (int64_t c = 0; c < C; c += PE_LANES)
+            __builtin_prefetch(terms->extra + r * terms->extra_step + C + c, 0, 2);
+}
+
+/* Numbers of pairs join what is added; where nothing else is and they are floats, they are read in their place (of the last
+   keys a copy: a kernel reads whole vectors). */
+static void take_pairs(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int64_t C,
+                       pe_tile_terms *terms)
+{
+    const float *there = pe_pairs_at(T->a, h, z->i0, z->j0);
+    if (!terms->extra && there && C % PE_LANES == 0) {
+        terms->extra      = there;
+        terms->extra_step = T->a->parts[PE_SCORE].p->Lk;
+        call_next(terms, z->j0 + 2 * C <= terms->extra_step, R, C);
+        return;
+    }
+    for (int64_t r = 0; r < R; r++) {
+        pe_pairs_load(T->a, h, z->i0 + r, z->j0, C, z->pair_row);
+        for (int64_t c = 0; c < C; c++)
+            z->extra[r * T->Bcp + c] = (float)z->pair_row[c] + (terms->extra ? z->extra[r * T->Bcp + c] : 0);
+    }
+    terms->extra      = z->extra;
+    terms->extra_step = T->Bcp;
+}
+
+int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
+                     const float *Qu, const float *Qw, const float *Kt, const float *key, int reuse,
+                     pe_tile_terms *terms)
+{
+    const pe_attention *a  = T->a;
+    const pe_problem   *p  = &a->sizes;
+    const int64_t       i0 = I * T->Br, R = pe_smaller(T->Br, p->Lq - i0), j0 = J * T->Bc,
+                  C = pe_smaller(T->Bc, p->Lk - j0);
+    *terms          = (pe_tile_terms){0};
+    if (!pe_tile_is_reached(T, I, J))
+        return 0;
+    z->i0      = i0;
+    z->j0      = j0;
+    z->limited = !a->unmasked && column_limits(T, z, i0, R, j0, C);
+    multiply_tile(T, z, s, b, R, C, Qu, Kt);
+    const int64_t x0          = pe_band_start(T, i0, R, j0);
+    const int     banded_keys = T->skewed && T->by[PE_B].rows &&
+                            !pe_run_is_flat(&T->by[PE_B], x0); /* they need a tile of their own */
+    terms->key = key && !a->unmasked ? key + j0 : NULL;
+    if (T->skewed && T->by[PE_B].rows && !banded_keys)
+        terms->key = flat_key(T, z, h, Kt, terms->key, C, x0);
+    if (T->skewed && pe_has(a->terms, PE_A) && pe_run_is_flat(&T->by[PE_A], x0))
+        terms->row = flat_row(T, z, b, h, Qw, I, R, x0);
+    else if (T->skewed && pe_has(a->terms, PE_A)) {
+        band_product(T, z, h, Qw, i0, R, J, C, reuse);
+        terms->skewed      = z->gamma + z->gamma_at + R - 1;
+        terms->skewed_step = T->gamma_width - 1;
+    }
+    if (T->skewed && T->by[PE_BIAS].rows) {
+        terms->bias      = pe_rows_by(T, PE_BIAS, h, x0) + R - 1;
+        terms->bias_step = -1;
+    }
+    if (T->has_extra || a->terms->hook.apart)
+        load_places(T, z, b, R, C);
+    z->hooked = is_hooked(T, z, R, C);
+    if (T->has_extra || z->hooked || banded_keys) {
+        fill_extra(T, z, b, h, i0, R, j0, C, Qu, Qw, Kt, banded_keys);
+        terms->extra      = z->extra;
+        terms->extra_step = T->Bcp;
+    }
+    if (a->terms->pairs.matrix)
+        take_pairs(T, z, h, R, C, terms);
+    if (z->limited) {
+        terms->low  = z->low;
+        terms->high = z->high;
+    }
+    if (a->terms->hook.content)
+        widen_content(T, z, b, h, i0, R, j0, C, s, Qu);
+    if (z->hooked)
+        visit_hook(T, z, s, h, R, C);
+    return 1;
+}
+
+int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
+                   const float *Qu, const float *Qw, const float *Kt, const float *key, int reuse)
+{
+    const pe_problem *p = &T->a->sizes;
+    pe_tile_terms     terms;
+    if (!pe_tile_products(T, z, s, b, h, I, J, Qu, Qw, Kt, key, reuse, &terms))
+        return 0;
+    T->a->kernels->scores_finish(s, T->Bcp, &terms, pe_smaller(T->Br, p->Lq - I * T->Br),
+                                 pe_smaller(T->Bc, p->Lk - J * T->Bc));
+    return 1;
+}
