@@ -3,7 +3,7 @@
  * rotate.c: posenc_rotate, its backward, rotation from one plan to another, and what a rotation consists of
  *
  * All checks come first; then rows are turned by machine 2 (engine/turn.h), in blocks of positions whose table serves all
- * heads. F64 rows are turned in double, others in float.
+ * heads. The reference executor turns rows in double and rounds once; else F64 rows are turned in double, others in float.
  */
 #include <math.h>
 #include <string.h>
@@ -82,7 +82,7 @@ static void turn_block(void *context, int64_t index, int thread)
     const int64_t D = j->plan->dims.D, b = index / j->blocks, s0 = index % j->blocks * BLOCK;
     const int64_t n     = j->from.shape[2] - s0 < BLOCK ? j->from.shape[2] - s0 : BLOCK;
     float        *table = j->tables + thread * table_size(j->plan), *row = j->rows + thread * (D + PE_LANES);
-    const int     wide = j->from.dtype == POSENC_F64;
+    const int     wide = j->from.dtype == POSENC_F64 || j->plan->options.executor == POSENC_REFERENCE;
     for (int64_t h = 0; h < j->from.shape[1]; h++) {
         pe_turn        own;
         const pe_turn *turn = pe_turn_of_head(&own, j->turn, h);
