@@ -197,6 +197,19 @@ static double index_of(const view *v, double turns)
     return v->dim * log(v->first / (TWO_PI * turns)) / (2 * log(v->base));
 }
 
+static void explain_blend(const view *v)
+{
+    const double e = real(v, "extrapolation_factor");
+    if (isnan(e)) {
+        line(v, "factor",
+             "w'_m = w_m (1 - ramp_m) + w_m / factor ramp_m = w_m (1 - ramp_m) + w_m / %g ramp_m", v->factor);
+        return;
+    }
+    line(v, "extrapolation_factor", "a_m = extrapolation_factor (1 - ramp_m) = %g (1 - ramp_m): left alone",
+         e);
+    line(v, "factor", "w'_m = w_m a_m + w_m / factor (1 - a_m) = w_m a_m + w_m / %g (1 - a_m)", v->factor);
+}
+
 static void explain_yarn(const view *v)
 {
     const double fast = real(v, "beta_fast"), slow = real(v, "beta_slow"), low = index_of(v, fast),
@@ -212,8 +225,7 @@ static void explain_yarn(const view *v)
          low, truncated ? ", rounded down" : "", slow, high, truncated ? ", rounded up" : "");
     line(v, NULL, "ramp_m = clip((m - low) / (high - low), 0, 1) = clip((m - %.6g) / %.6g, 0, 1)", from,
          to == from ? 0.001 : to - from);
-    line(v, "factor", "w'_m = w_m (1 - ramp_m) + w_m / factor ramp_m = w_m (1 - ramp_m) + w_m / %g ramp_m",
-         v->factor);
+    explain_blend(v);
     explain_regimes(v);
 }
 
@@ -222,6 +234,14 @@ static void explain_llama3(const view *v)
     const double low = real(v, "low_freq_factor"), high = real(v, "high_freq_factor");
     line(v, "original_length",
          "r_m = original_length w_m / (2 pi) = %g w_m / (2 pi): turns within the first context", v->first);
+    if (high <= low) {
+        line(v, "low_freq_factor",
+             "high_freq_factor = %g is not above low_freq_factor = %g: no ramp, w'_m = w_m where r_m >= %g",
+             high, low, low);
+        line(v, "factor", "and w'_m = w_m / factor = w_m / %g where r_m is less", v->factor);
+        explain_regimes(v);
+        return;
+    }
     line(v, NULL,
          "s_m = clip((r_m - low_freq_factor) / (high_freq_factor - low_freq_factor), 0, 1) = clip((r_m - %g) "
          "/ %g, 0, 1)",
@@ -322,6 +342,18 @@ static double g(double factor, double mu)
     return factor <= 1 ? 1 : 0.1 * mu * log(factor) + 1;
 }
 
+/* PhiMoE: two of them, by the length of the sequence. */
+static void explain_two_magnitudes(const view *v, double near, double far)
+{
+    line(v, "magnitude", "magnitude = %g while the sequence has at most original_length = %g tokens", near,
+         v->first);
+    line(v, "magnitude_long", "magnitude = %g beyond, for all tokens, those before too", far);
+    line(v, NULL,
+         "queries and keys both have it, so the rotated part of a score grows by magnitude^2 = %.6g, beyond "
+         "by %.6g",
+         near * near, far * far);
+}
+
 static void explain_magnitude(const view *v)
 {
     const double m = real(v, "magnitude"), given = setting(v, "attention_factor"), a = setting(v, "mscale"),
@@ -329,6 +361,10 @@ static void explain_magnitude(const view *v)
     const int yarn     = !strcmp(word(v, "schedule"), "yarn"),
               longrope = !strcmp(word(v, "schedule"), "longrope");
     title("How long it becomes");
+    if (!isnan(real(v, "magnitude_long"))) {
+        explain_two_magnitudes(v, m, real(v, "magnitude_long"));
+        return;
+    }
     if (!isnan(given))
         line(v, "magnitude", "magnitude = attention_factor = %g", given);
     else if (yarn && a > 0 && b > 0)

@@ -137,8 +137,15 @@ static void put_turns(const posenc_fact *w, int64_t context)
 
 static void put_magnitude(const posenc_model_group *g)
 {
-    const posenc_fact *m = posenc_model_fact(g, "magnitude"), *s = posenc_model_fact(g, "score_scale");
-    if (m && m->real != 1)
+    const posenc_fact *m = posenc_model_fact(g, "magnitude"), *s = posenc_model_fact(g, "score_scale"),
+                      *far   = posenc_model_fact(g, "magnitude_long"),
+                      *first = posenc_model_fact(g, "original_length");
+    if (m && far && first)
+        printf("  the magnitude acts on cosine and sine: up to %lld tokens q and k are multiplied by %.6g, "
+               "their scores "
+               "by %.6g; beyond by %.6g and %.6g\n",
+               (long long)first->integer, m->real, m->real * m->real, far->real, far->real * far->real);
+    else if (m && m->real != 1)
         printf(
             "  the magnitude acts on cosine and sine: q and k are multiplied by %.6g, their scores by %.6g\n",
             m->real, m->real * m->real);

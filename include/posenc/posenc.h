@@ -472,10 +472,12 @@ POSENC_API int64_t posenc_rotary_heads(const posenc_plan *plan);
 /* Turns q [B,H,Lq,D] and k [B,G,Lk,D] by their positions; either may have no data. to_q, to_k have the same shapes
    and may be the very same tensors (in place). direction +1 turns forward; -1 turns back, which is also the
    gradient: the transpose of a rotation is its inverse (times the same magnitude). params: as posenc_attend_in; the
-   rotary part's alone are looked at, NULL if it has none. A schedule that follows the length of the run takes the largest
-   coordinate of q_pos and k_pos and one, of those that have data.
+   rotary part's alone are looked at, NULL if it has none. POSENC_REFERENCE turns rows of any type in double and rounds each
+   result once; AUTO and TILED turn F64 rows in double too, all others in float. A schedule that follows the length of the run
+   takes the largest coordinate of q_pos and k_pos and one, of those that have data.
    q_table, k_table (may have no data): rows of posenc_rotary_table for the same positions, [1 or B, L, width] F32, made once
-   and used by every layer; then neither positions nor params are looked at. Not for F64, which is turned in double. */
+   and used by every layer, in float whatever the executor; then neither positions nor params are looked at. Not for F64, which
+   is turned in double. */
 typedef struct posenc_rotate_io {
     posenc_tensor        q, k;
     posenc_positions     q_pos, k_pos;

@@ -3,7 +3,7 @@
  * rotate.c: posenc_rotate, its backward, rotation from one plan to another, and what a rotation consists of
  *
  * All checks come first; then rows are turned by machine 2 (engine/turn.h), in blocks of positions whose table serves all
- * heads. F64 rows are turned in double, others in float.
+ * heads. The reference executor turns rows in double and rounds once; else F64 rows are turned in double, others in float.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ typedef struct job {
     const posenc_tensor    *given; /* table of the caller; NULL: none */
     const posenc_positions *pos;
     int64_t                 blocks;
-    int                     threads, is_direct, climbs;
+    int                     threads, in_double, is_direct, climbs;
     float                  *tables, *rows; /* [threads, BLOCK, width + pad], [threads, padded D] */
     double                 *wide;          /* [threads, D] */
     pe_ladder               ladder;
@@ -139,14 +139,13 @@ static void turn_through_rows(const job *j, int64_t b, int64_t s0, int64_t n, in
 {
     const int64_t D = j->plan->dims.D, width = pe_turn_width(j->turn);
     float        *table = j->tables + thread * table_size(j->plan), *row = j->rows + thread * (D + PE_LANES);
-    const int     wide = j->x.from->dtype == POSENC_F64;
     for (int64_t h = 0; h < j->x.from->shape[1]; h++) {
         pe_turn        own;
         const pe_turn *turn = pe_turn_of_head(&own, j->turn, h);
-        if (!wide && !j->given && (h == 0 || turn == &own))
+        if (!j->in_double && !j->given && (h == 0 || turn == &own))
             make_rows(j, turn, table, width, b, s0, n, thread, 0);
         for (int64_t s = 0; s < n; s++) {
-            if (wide)
+            if (j->in_double)
                 turn_wide(j, turn, b, h, s0 + s, j->wide + thread * D);
             else
                 turn_narrow(j, b, h, s0 + s, j->given ? given_row(j, b, s0 + s) : table + s * width, row);
@@ -317,13 +316,14 @@ static void turn_side(const posenc_plan *plan, const pe_turn *turn, const side *
     j.x.from    = from;
     j.x.to      = to;
     j.x.sign    = sign;
-    j.is_direct = pe_turn_stores(turn, from->dtype, to->dtype);
+    j.in_double = from->dtype == POSENC_F64 || (plan->options.executor == POSENC_REFERENCE && !s->table);
+    j.is_direct = !j.in_double && pe_turn_stores(turn, from->dtype, to->dtype);
     j.blocks    = (from->shape[2] + BLOCK - 1) / BLOCK;
     j.threads =
         pe_element_count(from) * (int64_t)posenc_dtype_size(from->dtype) < TOO_FEW ? 1 : plan->threads;
     lay_out(&j, &arena);
     pe_turn_aim(&j.x, turn);
-    if (!s->table && from->dtype != POSENC_F64)
+    if (!s->table && !j.in_double)
         prepare_ladder(&j, from->shape[2], &arena);
     pe_parallel_for(from->shape[0] * j.blocks, j.threads, turn_block, &j);
 }
@@ -394,7 +394,8 @@ static void fill_rows(void *context, int64_t index, int thread)
     const table_job     *t = context;
     const posenc_tensor *x = t->table;
     const int64_t        b = index / t->j.blocks, s = index % t->j.blocks * ROWS, left = x->shape[1] - s;
-    make_rows(&t->j, t->j.turn, pe_row(x, b, s, 0), x->stride[1], b, s, left < ROWS ? left : ROWS, thread, t->stream);
+    make_rows(&t->j, t->j.turn, pe_row(x, b, s, 0), x->stride[1], b, s, left < ROWS ? left : ROWS, thread,
+              t->stream);
 }
 
 static void make_table(const posenc_plan *plan, const pe_turn *turn, const posenc_positions *pos,

@@ -62,4 +62,26 @@ static inline uint16_t pe_float_to_f16(float x)
     return (uint16_t)(sign | ((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13));
 }
 
+/* x to float so that rounding on to 16 bits is as if there had been none: what is cut off sets the last bit ("round to
+   odd"), so that no tie comes about. */
+static inline float pe_double_to_odd(double x)
+{
+    const float  near = (float)x;
+    const double back = (double)near;
+    if (back == x || x != x || pe_float_to_bits(near) & 1)
+        return near;
+    const int away = (back < x) == (x > 0); /* the odd neighbour on x's side */
+    return pe_bits_to_float(pe_float_to_bits(near) + (away ? 1u : -1u));
+}
+
+static inline double pe_rounded_to_bf16(double x)
+{
+    return (double)pe_bf16_to_float(pe_float_to_bf16(pe_double_to_odd(x)));
+}
+
+static inline double pe_rounded_to_f16(double x)
+{
+    return (double)pe_f16_to_float(pe_float_to_f16(pe_double_to_odd(x)));
+}
+
 #endif

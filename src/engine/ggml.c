@@ -40,7 +40,7 @@ double pe_ggml_slower(const pe_frequencies *f)
 {
     const int has = f->schedule == PE_LINEAR || f->schedule == PE_YARN ||
                     (f->schedule == PE_PROPORTIONAL && !isnan(f->factor));
-    return has ? single(1 / single(f->factor)) : 1;
+    return has ? single(1 / f->factor) : 1; /* rounded once: a factor of a file is float32 already */
 }
 
 /* As the converter finds it: wavelengths are compared, the middle is blended, all in float32. */
@@ -50,7 +50,7 @@ static double llama3(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
     plain.schedule       = PE_DEFAULT;
     plain.single         = 1;
     const double low = f->low_freq_factor, high = f->high_freq_factor,
-                 wave = single(single(1 / pe_frequency_at(&plain, m, j, d)) * single(2 * PI));
+                 wave = single(single(1 / pe_frequency_at(&plain, m, j, d, 1)) * single(2 * PI));
     if (wave < single(f->original_length / high))
         return 1;
     if (wave > single(f->original_length / low) || low == high)
@@ -63,11 +63,11 @@ static double llama3(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
 
 double pe_ggml_divisor(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
 {
-    const double *list = f->length > f->original_length ? f->long_factor : f->short_factor;
+    const double *list = pe_schedule_is_long(f) ? f->long_factor : f->short_factor;
     switch (f->schedule) {
     case PE_LONGROPE: return list ? single(list[m]) : 1;
     case PE_LLAMA3: return llama3(f, m, j, d);
-    case PE_PROPORTIONAL: return pe_frequency_at(f, m, j, d) != 0 ? 1 : single(1e30);
+    case PE_PROPORTIONAL: return pe_frequency_at(f, m, j, d, 1) != 0 ? 1 : single(1e30);
     default: return 1;
     }
 }

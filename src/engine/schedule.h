@@ -8,12 +8,15 @@
  * magnitude that some of them put on cosine and sine is told by one of five rules, because five programs disagree.
  *
  * `single` makes every step round to float32 as the common Python code does (1/x is a reciprocal, base^x one power):
- * models were trained with these numbers. Otherwise all is double. An absent number is NAN.
+ * models were trained with these numbers. Otherwise numbers are wide (base/wide.h), and the finished frequency is rounded
+ * once. An absent number is NAN.
  */
 #ifndef PE_ENGINE_SCHEDULE_H
 #define PE_ENGINE_SCHEDULE_H
 
 #include <stdint.h>
+
+#include "base/wide.h"
 
 typedef enum pe_schedule {
     PE_DEFAULT,
@@ -44,6 +47,7 @@ typedef struct pe_frequencies {
     pe_magnitude_rule rule;
     int               single;
     double            base, factor, alpha, mixed_b;
+    pe_wide           log_base; /* of base: the costly half of its powers, which all pairs share */
     double            original_length, max_length, length; /* trained, longest, present */
     double            beta_fast, beta_slow, extrapolation_factor;
     int               truncate;
@@ -51,23 +55,20 @@ typedef struct pe_frequencies {
     double            partial_rotary_factor;
     double            min_period, max_period, max_freq;
     int               linear_bands;
-    double            attention_factor, attn_factor, mscale, mscale_all_dim;
+    double            attention_factor, attention_factor_long, attn_factor, mscale, mscale_all_dim;
     const double     *inv_freq, *short_factor, *long_factor; /* [pairs], by the pair's own number */
 } pe_frequencies;
 
-/* w of pair m of the head, number j of a list over d channels. */
-double pe_frequency_at(const pe_frequencies *f, int64_t m, int64_t j, int64_t d);
+/* w of pair m of the head, number j of a list over d channels, divided by `divisor`. */
+double pe_frequency_at(const pe_frequencies *f, int64_t m, int64_t j, int64_t d, double divisor);
 
 /* The factor on cosine and sine. */
 double pe_magnitude_of(const pe_frequencies *f);
 
+/* Is the present sequence longer than the trained one? */
+int pe_schedule_is_long(const pe_frequencies *f);
+
 /* Does w depend on how long the present sequence is? */
 int pe_schedule_follows_length(pe_schedule schedule);
-
-/* x as float32 has it, if `single`. */
-static inline double pe_rounded(int single, double x)
-{
-    return single ? (double)(float)x : x;
-}
 
 #endif

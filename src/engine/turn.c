@@ -243,8 +243,8 @@ static double as_number(pe_number type, double x)
     switch (type) {
     case PE_AS_F64: return x;
     case PE_AS_F32: return single(x);
-    case PE_AS_BF16: return (double)pe_bf16_to_float(pe_float_to_bf16((float)x));
-    case PE_AS_F16: return (double)pe_f16_to_float(pe_float_to_f16((float)x));
+    case PE_AS_BF16: return pe_rounded_to_bf16(x);
+    case PE_AS_F16: return pe_rounded_to_f16(x);
     }
     return x;
 }

@@ -180,6 +180,14 @@ static double checked_base(pe_config *c, const char *where, double base)
     return base;
 }
 
+static const char *rule_of_class(pe_config *c, const pe_rope_source *s)
+{
+    if (s->old == 0)
+        return pe_modelfile_text(c->model, "standard of the class %s", c->type->name);
+    return pe_modelfile_text(c->model, "standard of the class %s (%.15g in transformers 4.57)", c->type->name,
+                             s->old);
+}
+
 void pe_rope_find_base(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
     const char  *key = c->type->fixed_base ? NULL : s->base_key;
@@ -190,7 +198,7 @@ void pe_rope_find_base(pe_config *c, const pe_rope_source *s, pe_rotation *r)
     r->base_rule         = !isnan(of_words)  ? pe_modelfile_text(c->model, "rope_theta of %s", s->name)
                            : !isnan(of_file) ? pe_modelfile_text(c->model, "%s of the file", key)
                            : c->is_unknown   ? "the usual standard"
-                                           : pe_modelfile_text(c->model, "standard of the class %s", c->type->name);
+                                             : rule_of_class(c, s);
     if (!isnan(of_words) && !isnan(of_file) && of_words != of_file)
         pe_modelfile_warn(c->model, "base-conflict",
                           "rope_theta is %g in %s but %s is %g at top level; %g counts", of_words, s->name,
@@ -202,22 +210,55 @@ void pe_rope_find_base(pe_config *c, const pe_rope_source *s, pe_rotation *r)
     checked_base(c, c->type->ratio_key ? c->type->ratio_key : "rope_theta", r->base);
 }
 
+/* "500000", or "1000000 and 10000" where full and sliding layers differ: what is taken where the file has no base. */
+static const char *standards(pe_config *c, const pe_rope_sources *d)
+{
+    double base[PE_SOURCES];
+    for (int kind = 0; kind < PE_SOURCES; kind++)
+        base[kind] = pe_config_real(c, d->from[kind].words, "rope_theta", d->from[kind].base);
+    if (!pe_rope_takes_layers(c) || base[PE_SOURCE_FULL] == base[PE_SOURCE_LOCAL])
+        return pe_modelfile_text(c->model, "%.15g is", base[PE_SOURCE_FULL]);
+    return pe_modelfile_text(c->model, "%.15g (%s) and %.15g (%s) are", base[PE_SOURCE_FULL],
+                             label(c, PE_SOURCE_FULL), base[PE_SOURCE_LOCAL], label(c, PE_SOURCE_LOCAL));
+}
+
+/* A base under a name that this class passes over. */
+static const char *unread_base(const pe_config *c)
+{
+    static const char *const names[] = {"rope_theta", "rotary_emb_base"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (pe_config_get(c->file, names[i]))
+            return names[i];
+    return NULL;
+}
+
+static void warn_of_standard(pe_config *c, const pe_rope_sources *d)
+{
+    const char *unread = unread_base(c), *taken = standards(c, d);
+    if (c->is_unknown)
+        pe_modelfile_warn(c->model, "base-default", "the file gives no base; %s the standard of llama",
+                          taken);
+    else if (unread)
+        pe_modelfile_warn(c->model, "base-default",
+                          "the file gives %s, which the class %s does not read; %s its standard", unread,
+                          c->type->name, taken);
+    else
+        pe_modelfile_warn(c->model, "base-default", "the file gives no base; %s the standard of the class %s",
+                          taken, c->type->name);
+}
+
 void pe_rope_warn_of_base(pe_config *c, const pe_rope_sources *d)
 {
-    int has_old = 0;
+    double old = 0;
     for (int kind = 0; kind < (pe_rope_takes_layers(c) ? PE_SOURCES : 1); kind++) {
         const pe_rope_source *s = &d->from[kind];
         if (c->type->fixed_base || s->has_base || pe_config_get(c->file, s->base_key))
             return;
-        has_old |= s->old != 0;
+        old = old != 0 ? old : s->old;
     }
-    pe_modelfile_warn(c->model, "base-default", "the file gives no base; %g is the standard %s%s",
-                      d->from[PE_SOURCE_FULL].base, c->is_unknown ? "of llama" : "of the class ",
-                      c->is_unknown ? "" : c->type->name);
-    if (has_old)
+    warn_of_standard(c, d);
+    if (old != 0)
         pe_modelfile_warn(c->model, "base-default-changed",
-                          "the standard base of the class %s was another in transformers 4.57: %g",
-                          c->type->name,
-                          d->from[PE_SOURCE_FULL].old ? d->from[PE_SOURCE_FULL].old
-                                                      : d->from[PE_SOURCE_LOCAL].old);
+                          "the standard base of the class %s was another in transformers 4.57: %.15g",
+                          c->type->name, old);
 }

@@ -118,6 +118,9 @@ static void find_layout(pe_config *c, pe_rotation *r)
     r->layout_rule      = c->is_unknown ? "as llama has it: a guess"
                                         : pe_modelfile_text(c->model, "by the model type %s", c->type->name);
     r->inverse          = c->type->inverse;
+    if (c->type->writes_half)
+        r->layout_rule = pe_modelfile_text(c->model, "%s; transformers writes half order (layout_out=half)",
+                                           r->layout_rule);
     if (value && !pe_config_flag(c, c->file, c->type->layout_key, 1))
         r->layout = "half", r->layout_rule = pe_modelfile_text(c->model, "%s is false", c->type->layout_key);
 }

@@ -302,12 +302,14 @@ static void read_ntk(pe_config *c, const pe_rope_source *s, pe_rotation *r)
         pe_config_refuse(c, "alpha is %g; it must be above 0", r->alpha);
 }
 
-/* PhiMoE has a magnitude of its own for either side of the original length. */
+/* PhiMoE has a magnitude of its own for longrope, for either side of the original length; it wants both with any schedule. */
 static void read_two_magnitudes(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
     if (!c->type->needs || !pe_rope_is_scaled(r))
         return;
     check_needs(c, s, c->type->needs);
+    if (!pe_is(r->schedule, "longrope"))
+        return;
     r->magnitude      = pe_config_real(c, s->words, "short_mscale", 1);
     r->magnitude_long = pe_config_real(c, s->words, "long_mscale", 1);
     r->magnitude_rule = "short_mscale";

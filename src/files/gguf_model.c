@@ -41,7 +41,8 @@ typedef struct reader {
     posenc_status       status;
     pe_gguf             file;
     posenc_model       *model;
-    const char         *prefix; /* the architecture, as the file has it */
+    int64_t             most_positions; /* 0: as context_length says */
+    const char         *prefix;         /* the architecture, as the file has it */
     const architecture *row;
 } reader;
 
@@ -244,11 +245,12 @@ static void read_yarn(reader *g, pe_rotation *r, double attn_factor)
     r->factor_rule   = "rope.scaling.factor";
     r->fast_rule = find(g, "rope.scaling.yarn_beta_fast") ? "rope.scaling.yarn_beta_fast" : "the standard";
     r->slow_rule = find(g, "rope.scaling.yarn_beta_slow") ? "rope.scaling.yarn_beta_slow" : "the standard";
-    r->truncate_rule = "llama.cpp always does";
-    r->beta_fast     = number(g, "rope.scaling.yarn_beta_fast", 32);
-    r->beta_slow     = number(g, "rope.scaling.yarn_beta_slow", 1);
-    r->extrapolation = number(g, "rope.scaling.yarn_ext_factor", 1);
-    r->extrapolation = r->extrapolation < 0 ? 1 : r->extrapolation; /* -1: decide by the type */
+    r->truncate_rule      = "llama.cpp always does";
+    r->beta_fast          = number(g, "rope.scaling.yarn_beta_fast", 32);
+    r->beta_slow          = number(g, "rope.scaling.yarn_beta_slow", 1);
+    r->extrapolation      = number(g, "rope.scaling.yarn_ext_factor", 1);
+    r->extrapolation      = r->extrapolation < 0 ? 1 : r->extrapolation; /* -1: decide by the type */
+    r->extrapolation_rule = "rope.scaling.yarn_ext_factor";
     find_original_length(g, r);
     if (g->status)
         return;
@@ -472,7 +474,8 @@ static void learned(reader *g)
 {
     const pe_gguf_tensor *table = pe_gguf_tensor_of(&g->file, "position_embd.weight");
     const int64_t         rows  = table && table->ndim == 2 ? table->shape[1] : context(g);
-    const int64_t         dim   = table && table->ndim == 2 ? table->shape[0] : sizes(g).d_model;
+    g->most_positions           = rows;
+    const int64_t dim           = table && table->ndim == 2 ? table->shape[0] : sizes(g).d_model;
     if (!rows || !dim)
         refuse(g, "position_embd.weight is empty, or context_length or embedding_length is missing");
     if (g->status)
@@ -545,6 +548,8 @@ static void read_model(reader *g)
             readers[i].read(g);
     info->layers        = whole(g, "block_count", PE_MODEL_DEEPEST, 0);
     info->max_positions = context(g);
+    if (g->most_positions && g->most_positions < info->max_positions)
+        info->max_positions = g->most_positions;
 }
 
 posenc_status pe_gguf_model(posenc_model **model, const pe_source *source, posenc_error *err)

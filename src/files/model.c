@@ -203,6 +203,84 @@ void pe_fact_list(posenc_model *model, posenc_model_group *group, const char *na
     f->count       = f->list ? count : 0;
 }
 
+/* ---------------------------------------------------------------- layers that are alike ----- */
+
+static int are_equal_facts(const posenc_fact *a, const posenc_fact *b)
+{
+    if (strcmp(a->name, b->name) != 0 || a->kind != b->kind || a->count != b->count)
+        return 0;
+    if (a->kind == POSENC_FACT_NONE)
+        return 1;
+    if (a->text && b->text ? strcmp(a->text, b->text) != 0 : a->text != b->text)
+        return 0;
+    for (int64_t i = 0; i < a->count; i++)
+        if (a->list[i] != b->list[i])
+            return 0;
+    return a->integer == b->integer && a->real == b->real;
+}
+
+static int are_equal_params(const posenc_array *a, const posenc_array *b)
+{
+    const posenc_tensor *x = &a->tensor, *y = &b->tensor;
+    return !strcmp(a->name, b->name) && x->shape[0] == y->shape[0] &&
+           !memcmp(x->data, y->data, (size_t)x->shape[0] * sizeof(double));
+}
+
+/* The same encoding with the same numbers, whatever rules gave them? */
+static int are_alike(const posenc_model_group *a, const posenc_model_group *b)
+{
+    if (a->is_input || b->is_input || a->stack || b->stack || strcmp(a->encoding, b->encoding) != 0 ||
+        strcmp(a->spec, b->spec) != 0 || a->fact_count != b->fact_count || a->param_count != b->param_count)
+        return 0;
+    for (int i = 0; i < a->fact_count; i++)
+        if (!are_equal_facts(&a->facts[i], &b->facts[i]))
+            return 0;
+    for (int i = 0; i < a->param_count; i++)
+        if (!are_equal_params(&a->params[i], &b->params[i]))
+            return 0;
+    return 1;
+}
+
+/* Layers of both, in order. */
+static void join_layers(posenc_model *model, posenc_model_group *a, const posenc_model_group *b)
+{
+    const int64_t n      = a->layer_count + b->layer_count;
+    int64_t      *layers = pe_modelfile_take(model, (size_t)(n > 0 ? n : 1) * sizeof *layers);
+    for (int64_t i = 0, k = 0; layers && i + k < n;) {
+        const int from_a = k == b->layer_count || (i < a->layer_count && a->layers[i] < b->layers[k]);
+        layers[i + k]    = from_a ? a->layers[i] : b->layers[k];
+        from_a ? i++ : k++;
+    }
+    a->layers      = layers;
+    a->layer_count = layers ? n : 0;
+    a->is_all      = n == model->info.layers;
+}
+
+/* Where two rules gave one number, both are told. */
+static void join_rules(posenc_model *model, posenc_model_group *a, const posenc_model_group *b)
+{
+    posenc_fact *facts = (posenc_fact *)(uintptr_t)a->facts;
+    for (int i = 0; i < a->fact_count; i++)
+        if (strcmp(facts[i].rule, b->facts[i].rule) != 0)
+            facts[i].rule = pe_modelfile_text(model, "%s; %s", facts[i].rule, b->facts[i].rule);
+}
+
+static void join_groups(posenc_model *model)
+{
+    for (int i = 0; i < model->info.group_count; i++)
+        for (int k = i + 1; k < model->info.group_count;) {
+            if (!are_alike(&model->groups[i], &model->groups[k])) {
+                k++;
+                continue;
+            }
+            join_layers(model, &model->groups[i], &model->groups[k]);
+            join_rules(model, &model->groups[i], &model->groups[k]);
+            model->info.group_count--;
+            memmove(&model->groups[k], &model->groups[k + 1],
+                    (size_t)(model->info.group_count - k) * sizeof *model->groups);
+        }
+}
+
 /* ---------------------------------------------------------------- the end ------------------- */
 
 static int by_code(const void *a, const void *b)
@@ -261,6 +339,7 @@ posenc_status pe_modelfile_finish(posenc_model *model, const char *path, posenc_
     if (model->lacks_memory)
         return pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory for what it says");
     sort_groups(model);
+    join_groups(model);
     if (!model->info.encoding)
         model->info.encoding = encoding_of_all(model);
     model->info.original_length = original_length_of_all(model);

@@ -55,7 +55,7 @@ void pe_fact_words(posenc_model *model, posenc_model_group *group, const char *n
 void pe_fact_list(posenc_model *model, posenc_model_group *group, const char *name, posenc_fact_kind kind,
                   const double *values, int64_t count, const char *rule);
 
-/* Sorts groups and warnings and names the encoding of the whole; MEMORY if a piece could not be had. */
+/* Makes one of groups that are alike, sorts groups and warnings and names the encoding of the whole; MEMORY if a piece could not be had. */
 posenc_status pe_modelfile_finish(posenc_model *model, const char *path, posenc_error *err);
 
 #endif

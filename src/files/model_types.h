@@ -10,6 +10,7 @@ typedef struct pe_model_type {
     const char *switch_key, *switch_value, *switched;
     int         scaled_bias;
     const char *layout, *layout_key;
+    int         writes_half;
     int         inverse;
     const char *head;
     int64_t     head_dim, full_head_dim, nope_dim, rope_dim;

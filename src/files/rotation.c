@@ -86,7 +86,8 @@ static void put_magnitude(FILE *to, const pe_rotation *r)
 {
     const int by_factor = pe_is(r->schedule, "yarn") || pe_is(r->schedule, "longrope");
     if (!isnan(r->magnitude) && by_factor)
-        put_real(to, "attention_factor", r->magnitude);
+        put_real(to, "attention_factor", r->magnitude),
+            put_real(to, "attention_factor_long", r->magnitude_long);
     else if (!isnan(r->magnitude) && r->magnitude != 1) {
         fputs(",magnitude_rule=ggml", to);
         put_real(to, "attn_factor", r->magnitude);
@@ -285,6 +286,8 @@ static void add_schedule(posenc_model *m, posenc_model_group *g, const pe_rotati
         pe_fact_real(m, g, "beta_fast", r->beta_fast, r->fast_rule);
         pe_fact_real(m, g, "beta_slow", r->beta_slow, r->slow_rule);
         pe_fact_flag(m, g, "truncate", r->truncate, r->truncate_rule);
+        if (r->extrapolation != 1)
+            pe_fact_real(m, g, "extrapolation_factor", r->extrapolation, r->extrapolation_rule);
     }
     if (r->inverse)
         pe_fact_word(m, g, "direction", "inverse", "by the model type");
@@ -330,7 +333,7 @@ static void add_facts(posenc_model *m, posenc_model_group *g, const pe_rotation 
     add_schedule(m, g, r, n);
     pe_fact_real(m, g, "magnitude", isnan(r->magnitude) ? n->magnitude : r->magnitude, r->magnitude_rule);
     if (!isnan(r->magnitude_long))
-        pe_fact_real(m, g, "magnitude_long", r->magnitude_long, "long_mscale");
+        pe_fact_real(m, g, "magnitude_long", r->magnitude_long, "long_mscale, beyond original_length");
     pe_fact_real(m, g, "score_scale", r->score_scale, r->score_rule);
     add_axes(m, g, r);
     add_temperature(m, g, r);

@@ -24,7 +24,7 @@ typedef struct pe_rotation {
     double        partial;                                  /* proportional */
     double        attention_factor, mscale, mscale_all_dim; /* NaN: absent */
     double        magnitude;                                /* NaN: by the rule of the schedule */
-    double        magnitude_long;                           /* NaN: as for short inputs */
+    double        magnitude_long;                           /* longrope; NaN: as for short inputs */
     const double *short_factor, *long_factor, *divisors;    /* [dim/2] or NULL */
     double        score_scale;                              /* NaN: not known */
     int           axes;
@@ -37,8 +37,8 @@ typedef struct pe_rotation {
 
     /* Where the numbers come from, in words; NULL where the name says all. */
     const char *source, /* of the schedule's numbers that have no rule of their own */
-        *fast_rule, *slow_rule, *truncate_rule, *layout_rule, *dim_rule, *head_rule, *base_rule,
-        *schedule_rule, *factor_rule, *length_rule, *magnitude_rule, *score_rule, *sections_rule;
+        *fast_rule, *slow_rule, *truncate_rule, *extrapolation_rule, *layout_rule, *dim_rule, *head_rule,
+        *base_rule, *schedule_rule, *factor_rule, *length_rule, *magnitude_rule, *score_rule, *sections_rule;
 } pe_rotation;
 
 /* Everything absent, axes 1. */

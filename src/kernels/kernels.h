@@ -213,7 +213,7 @@ typedef void pe_gelu_back_fn(float *active, float *dh, float *dbias, const float
 /*
  * softmax_row: largest = max_c x, x becomes exp(x - largest), sum = sum_c of that
  *
- * Error    exp within 2 ulp; arguments below -87.3 give 0; the sum within n 2^-24 of itself
+ * Error    exp as in softmax, of x - largest; the sum within n 2^-24 of itself
  * Special  a NaN or an infinity makes the sum a NaN
  */
 typedef void pe_softmax_row_fn(float *x, float *largest, float *sum, int64_t n);

@@ -97,12 +97,13 @@ static void fill_places(array *at, const char *name)
         at->wide[i] = floor(640 * posenc_random_uniform(11, name, (uint64_t)i)) / 8 - 20;
 }
 
-static rotation make_with(const char *spec, int threads)
+static rotation make_by(const char *spec, int threads, posenc_executor executor)
 {
     rotation       r;
     posenc_error   err;
     posenc_options options = posenc_options_default();
     options.threads        = threads;
+    options.executor       = executor;
     memset(&r, 0, sizeof r);
     r.dims = dims_of(spec);
     if (posenc_encoding_create(&r.e, spec, NULL, &err) ||
@@ -131,6 +132,11 @@ static rotation make_with(const char *spec, int threads)
     fill_places(&r.q_at, "q_at");
     fill_places(&r.k_at, "k_at");
     return r;
+}
+
+static rotation make_with(const char *spec, int threads)
+{
+    return make_by(spec, threads, POSENC_AUTO);
 }
 
 static rotation make(const char *spec)
@@ -384,6 +390,30 @@ static void float_agrees_with_double(void **state)
         array_free(&q), array_free(&k);
         drop(&r);
     }
+}
+
+/* The reference executor turns floats in double and rounds each number once; the others do not. */
+static void the_reference_executor_rounds_floats_once(void **state)
+{
+    int64_t changed = 0;
+    (void)state;
+    for (int i = 0; i < SPECS; i++) {
+        rotation r = make_by(specs[i], 1, POSENC_REFERENCE), tiled = make_by(specs[i], 1, POSENC_TILED);
+        array    q = copy_of(&r.q), k = copy_of(&r.k), p = copy_of(&r.q);
+        for (int64_t n = 0; n < q.count; n++)
+            q.wide[n] = (double)q.narrow[n];
+        turned(&r, &q, &k, 0, 1);
+        turned(&r, &q, &k, 1, 1);
+        turned(&tiled, &p, &k, 0, 1);
+        for (int64_t n = 0; n < q.count; n++) {
+            if (q.narrow[n] != (float)q.wide[n])
+                fail_msg("%s: %.9g is not %.17g rounded", specs[i], (double)q.narrow[n], q.wide[n]);
+            changed += q.narrow[n] != p.narrow[n];
+        }
+        array_free(&q), array_free(&k), array_free(&p);
+        drop(&r), drop(&tiled);
+    }
+    assert_true(changed > 1000);
 }
 
 /* Packed sequences: positions that begin anew are the sequences one by one. */
@@ -885,6 +915,7 @@ int main(void)
         cmocka_unit_test(the_order_of_axes_in_memory_changes_no_bit),
         cmocka_unit_test(sixteen_bit_tensors_are_the_float_result_rounded_once),
         cmocka_unit_test(float_agrees_with_double),
+        cmocka_unit_test(the_reference_executor_rounds_floats_once),
         cmocka_unit_test(packed_sequences_are_turned_as_if_alone),
         cmocka_unit_test(cached_keys_move_from_plan_to_plan),
         cmocka_unit_test(a_context_shift_far_away_is_exact),

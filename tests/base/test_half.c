@@ -114,6 +114,28 @@ static void a_nan_whose_payload_lies_in_the_lower_half_stays_a_nan(void **state)
     assert_true(is_f16_nan(pe_float_to_f16(pe_bits_to_float(0x7f800001u))));
 }
 
+/* A double next to the middle of two neighbours must not be taken for the middle, which as a float it is. */
+static void a_double_is_rounded_once(void **state)
+{
+    (void)state;
+    for (unsigned h = 1; h < BF16_INFINITY - 1; h++) {
+        const double low    = (double)pe_bits_to_float(h << 16),
+                     middle = (double)pe_bits_to_float(h << 16 | 0x8000u),
+                     high   = (double)pe_bits_to_float((h + 1) << 16);
+        assert_true(pe_rounded_to_bf16(middle) == (h & 1u ? high : low));
+        assert_true(pe_rounded_to_bf16(nextafter(middle, high)) == high);
+        assert_true(pe_rounded_to_bf16(nextafter(-middle, -low)) == -low);
+    }
+    for (unsigned h = 0; h < F16_INFINITY - 1; h++) {
+        const double low = f16_value(h), high = f16_value(h + 1), middle = (low + high) / 2;
+        assert_true(pe_rounded_to_f16(middle) == (h & 1u ? high : low));
+        assert_true(pe_rounded_to_f16(-nextafter(middle, high)) == -high);
+        assert_true(pe_rounded_to_f16(nextafter(middle, low)) == low);
+    }
+    assert_true(isnan(pe_rounded_to_bf16((double)NAN)) && isinf(pe_rounded_to_bf16(1e300)));
+    assert_true(isnan(pe_rounded_to_f16((double)NAN)) && pe_rounded_to_f16(1e-30) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -122,6 +144,7 @@ int main(void)
         cmocka_unit_test(what_is_too_large_for_f16_becomes_infinite),
         cmocka_unit_test(every_bf16_is_the_upper_half_of_a_float),
         cmocka_unit_test(a_float_between_two_bf16_goes_to_the_nearer_and_a_tie_to_the_even),
+        cmocka_unit_test(a_double_is_rounded_once),
         cmocka_unit_test(a_nan_whose_payload_lies_in_the_lower_half_stays_a_nan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

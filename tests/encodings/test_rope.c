@@ -140,13 +140,47 @@ static void longrope_s_magnitude_is_that_of_its_factor(void **state)
                {"rope[schedule=longrope:factor=16:original_length=4096]", 1.15470053837925},
                {"rope[schedule=longrope:factor=16:original_length=8192]", 1.14354374979373},
                {"rope[schedule=longrope:factor=1:original_length=8192]", 1},
-               {"rope[schedule=longrope:factor=16:original_length=8192:attention_factor=1.5]", 1.5}};
+               {"rope[schedule=longrope:factor=16:original_length=8192:attention_factor=1.5]", 1.5},
+               {"rope[schedule=longrope:factor=16:original_length=64:attention_factor=1.5:attention_factor_"
+                "long=1.75:"
+                "length=64]",
+                1.5},
+               {"rope[schedule=longrope:factor=16:original_length=64:attention_factor=1.5:attention_factor_"
+                "long=1.75:"
+                "length=65]",
+                1.75}};
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         turning t = make(all[i].spec, 96);
         assert_near(t.magnitude, all[i].magnitude, 4e-15, all[i].spec);
         drop(&t);
     }
+}
+
+/* PhiMoE: both lists and both magnitudes by the length of the run. */
+static void longrope_takes_its_long_magnitude_beyond_the_first_length(void **state)
+{
+    turning t = make(
+        "rope[schedule=longrope:factor=8:original_length=16:attention_factor=1.1:attention_factor_long=1.3]",
+        8);
+    const double        ones[4] = {1, 1, 1, 1}, twos[4] = {2, 2, 2, 2};
+    const posenc_tensor params[2] = {
+        posenc_tensor_contiguous((void *)(uintptr_t)ones, POSENC_F64, 1, (const int64_t[]){4}),
+        posenc_tensor_contiguous((void *)(uintptr_t)twos, POSENC_F64, 1, (const int64_t[]){4})};
+    (void)state;
+    for (int far = 0; far < 2; far++) {
+        double              row[8] = {1};
+        posenc_error        err;
+        const double        p = far ? 16 : 15;
+        const posenc_tensor x = posenc_tensor_contiguous(row, POSENC_F64, 4, (const int64_t[]){1, 1, 1, 8});
+        const posenc_rotate_io io = {
+            .q = x, .to_q = x, .q_pos = posenc_positions_range(p, 1), .direction = 1, .params = params};
+        if (posenc_rotate(t.plan, &io, t.work, &err))
+            fail_msg("%s", err.message);
+        assert_near(hypot(row[0], row[1]), far ? 1.3 : 1.1, 1e-15, "the magnitude");
+        assert_near(row[0] / hypot(row[0], row[1]), cos(far ? 8 : 15), 1e-14, "the cosine");
+    }
+    drop(&t);
 }
 
 /* ---- angles ---- */
@@ -415,6 +449,12 @@ static void ggml_angles_are_a_running_product(void **state)
         theta *= (float)pow(10000.0, (double)(-2.0f / 64.0f));
     }
     drop(&t);
+    t = make("rope[schedule=linear:factor=23.513356551559447:angles=ggml]",
+             64); /* 1/factor is rounded, not factor */
+    angle_of(&t, 8, angle, &one);
+    assert_true((float)(1 / 23.513356551559447) != 1 / (float)23.513356551559447);
+    assert_true(angle[0] == (double)((float)(1 / 23.513356551559447) * 8));
+    drop(&t);
 }
 
 /* ---- what is refused ---- */
@@ -436,8 +476,6 @@ static void settings_that_do_not_fit_are_refused_by_name(void **state)
         {"rope[schedule=yarn:factor=2]", "needs original_length"},
         {"rope[schedule=longrope:original_length=64]", "needs factor or max_length"},
         {"rope[schedule=llama3:factor=8:low_freq_factor=1:original_length=64]", "needs high_freq_factor"},
-        {"rope[schedule=llama3:factor=8:low_freq_factor=4:high_freq_factor=1:original_length=64]",
-         "high_freq_factor=1 must not be below low_freq_factor=4"},
         {"rope[schedule=proportional]", "needs partial_rotary_factor"},
         {"rope[schedule=period:min_period=1]", "min_period and max_period together"},
         {"rope[schedule=pixel]", "needs max_freq"},
@@ -475,6 +513,7 @@ int main(void)
         cmocka_unit_test(llama3_keeps_blends_and_divides_as_many_pairs_as_meta_s_code),
         cmocka_unit_test(bases_grow_as_they_should),
         cmocka_unit_test(longrope_s_magnitude_is_that_of_its_factor),
+        cmocka_unit_test(longrope_takes_its_long_magnitude_beyond_the_first_length),
         cmocka_unit_test(far_positions_have_their_cosines_and_sines),
         cmocka_unit_test(float32_angles_are_rounded_as_python_rounds_them),
         cmocka_unit_test(temperatures_step_by_whole_lengths),

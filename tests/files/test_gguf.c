@@ -83,6 +83,18 @@ static void add_tensor(file *f, const char *name, const float *x, uint64_t n, ui
     f->tensor_count++;
 }
 
+static void add_table(file *f, const char *name, const float *x, uint64_t columns, uint64_t rows)
+{
+    put_text(f->entries, &f->entry_size, name);
+    put_u32(f->entries, &f->entry_size, 2);
+    put_u64(f->entries, &f->entry_size, columns);
+    put_u64(f->entries, &f->entry_size, rows);
+    put_u32(f->entries, &f->entry_size, F32);
+    put_u64(f->entries, &f->entry_size, f->data_size);
+    put(f->data, &f->data_size, x, columns * rows * sizeof *x);
+    f->tensor_count++;
+}
+
 /* Values, entries and data, one after the other. */
 static void join(file *f, uint32_t version)
 {
@@ -247,6 +259,48 @@ static void gpt_oss_has_lost_its_truncation(void **state)
     posenc_model_free(model);
 }
 
+/* In the table of what is told, and in the SPEC. */
+static void the_share_that_yarn_leaves_alone_is_told(void **state)
+{
+    file plain = scaled("mistral3", 0), half = scaled("mistral3", 0);
+    add_real(&half, "mistral3.rope.scaling.yarn_ext_factor", 0.5F);
+    posenc_model *a = read_file(&plain), *b = read_file(&half);
+    (void)state;
+    assert_null(posenc_model_fact(posenc_model_group_at(a, 0), "extrapolation_factor"));
+    assert_float_equal(fact(b, 0, "extrapolation_factor")->real, 0.5, 0);
+    assert_non_null(strstr(posenc_model_group_at(b, 0)->spec, "extrapolation_factor=0.5"));
+    posenc_model_free(a);
+    posenc_model_free(b);
+}
+
+/* Without numbers of their own the sliding layers turn as the full ones. */
+static void layers_that_are_alike_are_one_group(void **state)
+{
+    file same = sized("gemma3"), other = sized("gemma3");
+    add_real(&same, "gemma3.rope.freq_base", 10000);
+    add_real(&other, "gemma3.rope.freq_base", 1000000);
+    posenc_model *a = read_file(&same), *b = read_file(&other);
+    (void)state;
+    assert_int_equal(posenc_model_describe(a)->group_count, 1);
+    assert_true(posenc_model_group_at(a, 0)->is_all);
+    assert_int_equal(posenc_model_describe(b)->group_count, 2);
+    posenc_model_free(a);
+    posenc_model_free(b);
+}
+
+/* A table with fewer rows than the context has no more positions than rows. */
+static void a_learned_table_bounds_the_positions(void **state)
+{
+    static const float x[64 * 4] = {0};
+    file               f         = sized("gpt2");
+    add_table(&f, "position_embd.weight", x, 64, 4);
+    posenc_model *model = read_file(&f);
+    (void)state;
+    assert_int_equal(fact(model, 0, "rows")->integer, 4);
+    assert_int_equal(posenc_model_describe(model)->max_positions, 4);
+    posenc_model_free(model);
+}
+
 static void a_divisor_divides_its_frequency(void **state)
 {
     static const float divisors[8] = {1, 2, 1, 1, 1, 1, 1, 8};
@@ -392,6 +446,9 @@ int main(void)
         cmocka_unit_test(four_sections_of_which_one_is_empty_are_three_axes),
         cmocka_unit_test(the_magnitude_of_yarn_follows_the_log_multiplier),
         cmocka_unit_test(gpt_oss_has_lost_its_truncation),
+        cmocka_unit_test(the_share_that_yarn_leaves_alone_is_told),
+        cmocka_unit_test(layers_that_are_alike_are_one_group),
+        cmocka_unit_test(a_learned_table_bounds_the_positions),
         cmocka_unit_test(a_divisor_divides_its_frequency),
         cmocka_unit_test(alibis_steepest_slope_can_be_another),
         cmocka_unit_test(an_unknown_architecture_is_said),

@@ -10,6 +10,8 @@
 
 #include "scratch.h"
 
+#include <math.h>
+
 #define SMALL \
     "'hidden_size': 64, 'num_attention_heads': 4, 'num_hidden_layers': 6, 'max_position_embeddings': 64"
 #define LLAMA "{'model_type': 'llama', " SMALL
@@ -284,7 +286,107 @@ static void phimoe_has_two_magnitudes(void **state)
     assert_float_equal(fact(model, 0, "magnitude_long")->real, 1.5, 0);
     assert_float_equal(fact(model, 0, "inv_freq")->list[0], 1, 0);
     assert_float_equal(fact(model, 0, "inv_freq_long")->list[0], 0.5, 0);
+    assert_non_null(
+        strstr(posenc_model_group_at(model, 0)->spec, "attention_factor=1.25,attention_factor_long=1.5"));
     posenc_model_free(model);
+    model = read_line("{'model_type': 'phimoe', " SMALL ", 'rope_scaling': {'type': 'yarn', 'factor': 4,"
+                      " 'short_mscale': 1.25, 'long_mscale': 1.5, 'original_max_position_embeddings': 16}}");
+    assert_float_equal(fact(model, 0, "magnitude")->real, 1.138629436111989, 1e-15); /* they are longrope's */
+    posenc_model_free(model);
+}
+
+/* Layers whose numbers are all equal are one group, whichever dictionaries gave them. */
+static void layers_that_are_alike_are_one_group(void **state)
+{
+    static const struct {
+        const char *line;
+        int         groups;
+    } all[] = {
+        {"{'model_type': 'olmo3', " SMALL ", 'rope_theta': 5e5}", 1},
+        {"{'model_type': 'olmo3', " SMALL ", 'rope_theta': 4e5}", 2},
+        {"{'model_type': 'gemma3_text', " SMALL ", 'rope_theta': 1e4, 'rope_local_base_freq': 1e4}", 1},
+        {"{'model_type': 'gemma3_text', " SMALL ", 'rope_theta': 1e6, 'rope_local_base_freq': 1e4}", 2},
+        {"{'model_type': 'gemma3_text', " SMALL ", 'rope_theta': 1e4, 'rope_local_base_freq': 1e4,"
+         " 'rope_scaling': {'type': 'linear', 'factor': 8}}",
+         2},
+        {"{'model_type': 'modernbert', " SMALL ", 'global_rope_theta': 1e4, 'local_rope_theta': 1e4}", 1},
+        {"{'model_type': 't5'}", 2},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        posenc_model             *model = read_line(all[i].line);
+        const posenc_model_group *g     = posenc_model_group_at(model, 0);
+        if (posenc_model_describe(model)->group_count != all[i].groups)
+            fail_msg("%s has %d groups, not %d", all[i].line, posenc_model_describe(model)->group_count,
+                     all[i].groups);
+        if (all[i].groups == 1) {
+            assert_true(g->is_all && g->layer_count == 6);
+            for (int64_t n = 0; n < 6; n++)
+                assert_int_equal(g->layers[n], n);
+        }
+        posenc_model_free(model);
+    }
+}
+
+/* The base in a sentence is the one in use; a base that is there but not read is named. */
+static void what_is_said_of_a_missing_base_is_true(void **state)
+{
+    static const pair files[] = {
+        {"{'model_type': 'ministral3', " SMALL "}", "the file gives no base; 1000000 is the standard"},
+        {"{'model_type': 'ministral3', " SMALL ", 'rope_parameters': {'rope_type': 'default'}}",
+         "the file gives no base; 10000 is the standard"},
+        {"{'model_type': 'gemma3_text', " SMALL "}",
+         "1000000 (full_attention) and 10000 (sliding_attention) are"},
+        {"{'model_type': 'gpt_neox', " SMALL ", 'rope_theta': 5e5}",
+         "the file gives rope_theta, which the class gpt_neox does not read; 10000 is its standard"},
+        {LLAMA ", 'rotary_emb_base': 5e5}",
+         "the file gives rotary_emb_base, which the class llama does not read"},
+        {"{'model_type': 'novel', " SMALL ", 'partial_rotary_factor': 1}", "10000 is the standard of llama"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        posenc_model *model = read_line(files[i].line);
+        int           found = 0;
+        for (int w = 0; w < posenc_model_describe(model)->warning_count; w++)
+            found += strstr(posenc_model_warning_at(model, w)->sentence, files[i].says) != NULL;
+        if (!found)
+            fail_msg("%s: no warning says \"%s\"", files[i].line, files[i].says);
+        posenc_model_free(model);
+    }
+}
+
+/* transformers 5.16: a step, whichever way the two factors stand. */
+static void llama3_s_factors_may_stand_the_wrong_way_round(void **state)
+{
+    posenc_model *model =
+        read_line("{'model_type': 'llama', 'hidden_size': 512, 'num_attention_heads': 8, 'rope_scaling':"
+                  " {'rope_type': 'llama3', 'factor': 8, 'low_freq_factor': 4, 'high_freq_factor': 1,"
+                  " 'original_max_position_embeddings': 1024}}");
+    const double *w = fact(model, 0, "inv_freq")->list;
+    (void)state;
+    for (int m = 0; m < 32; m++) {
+        const double plain = pow(10000, -2.0 * m / 64), turns = 1024 * plain / 6.283185307179586;
+        assert_true(fabs(w[m] - (turns < 4 ? plain / 8 : plain)) <= 1e-15 * plain);
+    }
+    posenc_model_free(model);
+}
+
+/* In the words that people read: --json has no place for it. */
+static void a_class_that_writes_another_order_is_said_to(void **state)
+{
+    static const struct {
+        const char *line;
+        int         says;
+    } all[] = {{"{'model_type': 'deepseek_v3', " SMALL "}", 1},
+               {"{'model_type': 'deepseek_v3', " SMALL ", 'rope_interleave': false}", 0},
+               {"{'model_type': 'deepseek_v2', " SMALL "}", 0},
+               {"{'model_type': 'longcat_flash', " SMALL "}", 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        posenc_model *model = read_line(all[i].line);
+        assert_int_equal(strstr(fact(model, 0, "layout")->rule, "layout_out=half") != NULL, all[i].says);
+        posenc_model_free(model);
+    }
 }
 
 /* The SPEC and the parameters of a group are what the library needs to rotate as the model does. */
@@ -344,6 +446,10 @@ int main(void)
         cmocka_unit_test(a_windowless_exaone_rotates_everywhere),
         cmocka_unit_test(two_lengths_are_for_the_schedule_and_for_the_temperature),
         cmocka_unit_test(phimoe_has_two_magnitudes),
+        cmocka_unit_test(layers_that_are_alike_are_one_group),
+        cmocka_unit_test(what_is_said_of_a_missing_base_is_true),
+        cmocka_unit_test(llama3_s_factors_may_stand_the_wrong_way_round),
+        cmocka_unit_test(a_class_that_writes_another_order_is_said_to),
         cmocka_unit_test(every_spec_creates_an_encoding),
         cmocka_unit_test(the_language_model_is_found_inside),
     };

@@ -32,9 +32,6 @@ static posenc_status check_schedule(const pe_problem *p, posenc_error *err)
     if (schedule == PE_LONGROPE && !set[FACTOR].given && !set[MAX_LENGTH].given)
         return pe_fail(err, POSENC_SETTING,
                        "rope: schedule=longrope needs factor or max_length; give one of them");
-    if (schedule == PE_LLAMA3 && set[HIGH_FREQ_FACTOR].real < set[LOW_FREQ_FACTOR].real)
-        return pe_fail(err, POSENC_SETTING, "rope: high_freq_factor=%g must not be below low_freq_factor=%g",
-                       set[HIGH_FREQ_FACTOR].real, set[LOW_FREQ_FACTOR].real);
     if (schedule == PE_PERIOD && set[MIN_PERIOD].given != set[MAX_PERIOD].given)
         return pe_fail(err, POSENC_SETTING,
                        "rope: schedule=period takes min_period and max_period together, or base");

@@ -43,6 +43,7 @@ pe_frequencies pe_rope_frequencies(const pe_problem *p, const pe_rotary_run *run
         .rule                  = (pe_magnitude_rule)p->set[MAGNITUDE_RULE].integer,
         .single                = p->set[ANGLES].integer == PE_FLOAT32,
         .base                  = real_of(p, BASE),
+        .log_base              = pe_wide_log(pe_wide_of(p->set[BASE].real)),
         .factor                = real_of(p, FACTOR),
         .alpha                 = real_of(p, ALPHA),
         .mixed_b               = real_of(p, MIXED_B),
@@ -61,6 +62,7 @@ pe_frequencies pe_rope_frequencies(const pe_problem *p, const pe_rotary_run *run
         .max_freq              = real_of(p, MAX_FREQ),
         .linear_bands          = p->set[LINEAR_BANDS].integer == 1,
         .attention_factor      = real_of(p, ATTENTION_FACTOR),
+        .attention_factor_long = real_of(p, ATTENTION_FACTOR_LONG),
         .attn_factor           = real_of(p, ATTN_FACTOR),
         .mscale                = real_of(p, MSCALE),
         .mscale_all_dim        = real_of(p, MSCALE_ALL_DIM),
@@ -74,9 +76,7 @@ pe_frequencies pe_rope_frequencies(const pe_problem *p, const pe_rotary_run *run
 
 static double rounded_to(int64_t type, double w)
 {
-    return type == PE_AS_F64   ? w
-           : type == PE_AS_F32 ? (double)(float)w
-                               : (double)pe_bf16_to_float(pe_float_to_bf16((float)w));
+    return type == PE_AS_F64 ? w : type == PE_AS_F32 ? (double)(float)w : pe_rounded_to_bf16(w);
 }
 
 /* A block for each coordinate, where pairs stay within it. */
@@ -108,8 +108,7 @@ static double frequency_of(const pe_problem *p, const pe_frequencies *f, const p
     const double *factors = pe_rope_parameter(run, FREQ_FACTORS), *peer = pe_rope_parameter(run, INV_FREQ32);
     if (pe_rope_has(p->set, INV_FREQ32))
         return peer ? peer[m] : NAN;
-    const double w = pe_frequency_at(f, m, t->index[m], pe_axis_width(x, t->axis[m]));
-    return factors ? pe_rounded(f->single, w / factors[m]) : w;
+    return pe_frequency_at(f, m, t->index[m], pe_axis_width(x, t->axis[m]), factors ? factors[m] : 1);
 }
 
 static void set_frequencies(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
@@ -164,7 +163,7 @@ void pe_rope_turn_back(const pe_problem *p, const pe_rotary_run *run, const pe_t
 {
     const pe_frequencies f       = pe_rope_frequencies(p, run);
     const double        *factors = pe_rope_parameter(run, FREQ_FACTORS);
-    const int lengthy = f.length > f.original_length ? LONG_FACTOR : SHORT_FACTOR; /* the list in use */
+    const int            lengthy = pe_schedule_is_long(&f) ? LONG_FACTOR : SHORT_FACTOR; /* the list in use */
     for (int64_t at = 0; at < t->heads * t->M * t->axes; at++) {
         const int64_t m     = at / t->axes % t->M;
         const double  slope = dw[at], divided = slope / (factors ? factors[m] : 1);
@@ -198,7 +197,11 @@ static double matrix_at(const pe_problem *p, const pe_random *rng, int64_t i)
 
 static double initial(const pe_problem *p, int64_t m)
 {
-    return pow(p->set[BASE].real, -2.0 * (double)m / (double)p->set[DIM].integer);
+    const pe_rotary_run none = {NULL, 0};
+    pe_frequencies      f    = pe_rope_frequencies(p, &none);
+    f.schedule               = PE_DEFAULT;
+    f.single                 = 0;
+    return pe_frequency_at(&f, m, m, p->set[DIM].integer, 1);
 }
 
 /* What angles=float32 has by itself as long as the sequence is short. */
@@ -207,7 +210,7 @@ static double single_at(const pe_problem *p, int64_t m)
     const pe_rotary_run  none = {NULL, 0};
     const pe_frequencies f    = pe_rope_frequencies(p, &none);
     return f.schedule == PE_EXPLICIT ? (double)(float)initial(p, m)
-                                     : pe_frequency_at(&f, m, m, p->set[DIM].integer);
+                                     : pe_frequency_at(&f, m, m, p->set[DIM].integer, 1);
 }
 
 static double step_at_first(const pe_problem *p)
