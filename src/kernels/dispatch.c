@@ -12,17 +12,23 @@
 
 extern const pe_kernels pe_kernels_plain;
 #ifdef POSENC_X86
-extern const pe_kernels pe_kernels_avx2, pe_kernels_avx512;
+extern const pe_kernels      pe_kernels_avx2, pe_kernels_avx512, pe_kernels_avx512bf16;
+extern const pe_bf16_kernels pe_bf16_kernels_avx512;
 
 static int has_avx2(void)
 {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
 }
 
 static int has_avx512(void)
 {
     return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+}
+
+static int has_avx512bf16(void)
+{
+    return has_avx512() && __builtin_cpu_supports("avx512bf16");
 }
 #endif
 
@@ -39,6 +45,7 @@ static const struct {
 #ifdef POSENC_X86
     {&pe_kernels_avx2, has_avx2},
     {&pe_kernels_avx512, has_avx512},
+    {&pe_kernels_avx512bf16, has_avx512bf16},
 #endif
 };
 
@@ -64,4 +71,14 @@ const pe_kernels *pe_kernels_choose(void)
             return best;
     }
     return best;
+}
+
+const pe_bf16_kernels *pe_kernels_bf16(const pe_kernels *kernels)
+{
+#ifdef POSENC_X86
+    if (kernels == &pe_kernels_avx512bf16)
+        return &pe_bf16_kernels_avx512;
+#endif
+    (void)kernels;
+    return NULL;
 }

@@ -13,4 +13,5 @@
 #include "kernels/attend.inc"
 #include "kernels/rotate.inc"
 #include "kernels/cosines.inc"
+#include "kernels/decode.inc"
 #include "kernels/table.inc"
