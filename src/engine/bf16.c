@@ -58,8 +58,9 @@ typedef struct road {
 
 int pe_bf16_may(const pe_attention *a)
 {
-    return pe_kernels_bf16(a->kernels) && pe_road_may(a) && !pe_has(a->terms, PE_GATE) &&
-           a->terms->scale > 0 && !(a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS));
+    return a->products == POSENC_PRODUCTS_BY_STORAGE && pe_kernels_bf16(a->kernels) && pe_road_may(a) &&
+           !pe_has(a->terms, PE_GATE) && a->terms->scale > 0 &&
+           !(a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS));
 }
 
 int pe_bf16_does(const pe_attention *a)

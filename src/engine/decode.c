@@ -41,14 +41,17 @@ typedef struct bench {
 } bench;
 
 typedef struct decoder {
-    const pe_attention *a;
-    pe_tiles            T;           /* tables by distance and the width of rows; nothing of it is a tile */
-    int64_t             group, rows; /* query heads of a key head; their queries */
-    int64_t             from, to, chunk, chunks; /* keys that any query may see; of a chunk; chunks */
-    double              near;                    /* the smallest distance among them */
-    float              *Q;                       /* [B, H, Lq, Dp] turned and scaled */
-    float              *m, *l, *O;               /* [B, chunks, H, Lq], O [.., Dvp] */
-    bench              *benches;                 /* [threads] */
+    const pe_attention    *a;
+    pe_tiles               T; /* tables by distance and the width of rows; nothing of it is a tile */
+    int64_t                group, rows;             /* query heads of a key head; their queries */
+    int64_t                from, to, chunk, chunks; /* keys that any query may see; of a chunk; chunks */
+    double                 near;                    /* the smallest distance among them */
+    float                 *Q;                       /* [B, H, Lq, Dp] turned and scaled */
+    uint16_t              *Q16;       /* the same as they came, where they meet keys as pairs of bf16 */
+    const pe_bf16_kernels *pairs;     /* NULL: they do not */
+    float                 *scales;    /* [rows] */
+    float                 *m, *l, *O; /* [B, chunks, H, Lq], O [.., Dvp] */
+    bench                 *benches;   /* [threads] */
 } decoder;
 
 /* ---- layout ---- */
@@ -88,6 +91,13 @@ static void lay_out_bench(const decoder *x, bench *to, pe_arena *arena)
         *to = y;
 }
 
+/* Do queries meet keys as they are stored, so that products of bf16 are exact? */
+static int are_pairs(const pe_attention *a)
+{
+    return a->q.dtype == POSENC_BF16 && a->k.dtype == POSENC_BF16 && !a->turn && a->terms->u == PE_NONE &&
+           a->sizes.D % PE_ROAD_LANES == 0;
+}
+
 static decoder lay_out(const pe_attention *a, pe_arena *arena)
 {
     const pe_problem *p = &a->sizes;
@@ -101,6 +111,9 @@ static decoder lay_out(const pe_attention *a, pe_arena *arena)
     cut_keys(&x);
     const int64_t queries = p->B * p->H * p->Lq, parts = (arena->memory ? x.chunks : CHUNKS) * queries;
     x.Q       = pe_take_floats(arena, queries * x.T.Dp);
+    x.Q16     = pe_take(arena, (size_t)(queries * x.T.Dp) * sizeof *x.Q16);
+    x.scales  = pe_take_floats(arena, x.rows);
+    x.pairs   = arena->memory && are_pairs(a) ? pe_kernels_bf16(a->kernels) : NULL;
     x.m       = pe_take_floats(arena, parts);
     x.l       = pe_take_floats(arena, parts);
     x.O       = pe_take_floats(arena, parts * x.T.Dvp);
@@ -117,9 +130,14 @@ static void load_queries(const decoder *x)
     const pe_attention *a = x->a;
     const pe_problem   *p = &a->sizes;
     const pe_tiles     *T = &x->T;
+    for (int64_t r = 0; r < x->rows; r++)
+        x->scales[r] = (float)a->terms->scale;
     for (int64_t b = 0; b < p->B; b++)
         for (int64_t h = 0; h < p->H; h++) {
             float *q = x->Q + (b * p->H + h) * p->Lq * T->Dp;
+            for (int64_t i = 0; x->pairs && i < p->Lq; i++)
+                memcpy(x->Q16 + (q - x->Q) + i * T->Dp, pe_row(&a->q, b, h, i),
+                       (size_t)p->D * sizeof *x->Q16);
             pe_load_turned(T, T->scratch, q, NULL, PE_QUERIES, b, h, 0, p->Lq);
             pe_scale_queries(T, q, NULL, h, p->Lq);
         }
@@ -173,6 +191,11 @@ static void multiply_keys(const decoder *x, bench *z, const float *Q, const keys
     pe_cache            cache = {0};
     if (rows_in_place(&cache, &a->k, n, g) && !a->turn) {
         set_next(&cache, &a->v, n->b, g, n->j0);
+        if (x->pairs) {
+            x->pairs->cache_scores(z->S, BLOCK, x->Q16 + (Q - x->Q), x->T.Dp, &cache, x->rows, n->C, x->T.Dp);
+            a->kernels->scale_rows(z->S, BLOCK, x->scales, x->rows, n->C);
+            return;
+        }
         a->kernels->cache_scores(z->S, BLOCK, Q, x->T.Dp, &cache, x->rows, n->C, x->T.Dp);
         return;
     }

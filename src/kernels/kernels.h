@@ -241,13 +241,18 @@ typedef void pe_bf16_values_fn(float *o, const uint32_t *p, const uint32_t *v, i
 typedef void pe_bf16_narrow_fn(uint16_t *to, const float *from, int64_t n);
 typedef void pe_bf16_pair_rows_fn(uint32_t *to, const uint16_t *first, const uint16_t *second, int64_t n);
 
+/* cache_scores: as the kernel of that name for keys in bf16, with queries [R, D] in bf16 too. */
+typedef void pe_bf16_cache_scores_fn(float *s, int64_t s_stride, const uint16_t *q, int64_t q_stride,
+                                     const pe_cache *k, int64_t R, int64_t C, int64_t D);
+
 typedef struct pe_bf16_kernels {
-    pe_bf16_scores_fn    *scores;
-    pe_bf16_mask_fn      *mask;
-    pe_bf16_softmax_fn   *softmax;
-    pe_bf16_values_fn    *values;
-    pe_bf16_narrow_fn    *narrow;
-    pe_bf16_pair_rows_fn *pair_rows;
+    pe_bf16_scores_fn       *scores;
+    pe_bf16_mask_fn         *mask;
+    pe_bf16_softmax_fn      *softmax;
+    pe_bf16_values_fn       *values;
+    pe_bf16_narrow_fn       *narrow;
+    pe_bf16_pair_rows_fn    *pair_rows;
+    pe_bf16_cache_scores_fn *cache_scores;
 } pe_bf16_kernels;
 
 /* The second table of the level that `kernels` is; NULL where the level has none. */
