@@ -114,7 +114,7 @@ static inline vec vnegate_even(vec x)
 }
 
 /* Four by two queries and keys of cache_scores: 8 sums, 2 keys, a query. */
-enum { DECODE_ROWS = 4, DECODE_KEYS = 2 };
+enum { DECODE_ROWS = 4, DECODE_KEYS = 2, VALUE_ROWS = 2, VALUE_ALSO = 0, VALUE_VECS = 4 };
 
 static inline vec vload_bf16(const uint16_t *p)
 {

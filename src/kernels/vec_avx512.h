@@ -109,7 +109,7 @@ static inline vec vnegate_even(vec x)
 }
 
 /* Four by four queries and keys of cache_scores: 16 sums, 4 keys, a query. */
-enum { DECODE_ROWS = 4, DECODE_KEYS = 4 };
+enum { DECODE_ROWS = 4, DECODE_KEYS = 4, VALUE_ROWS = 3, VALUE_ALSO = 1, VALUE_VECS = 8 };
 
 static inline vec vload_bf16(const uint16_t *p)
 {

@@ -134,7 +134,7 @@ static inline vec vnegate_even(vec x)
 }
 
 /* Queries and keys that cache_scores multiplies at once. */
-enum { DECODE_ROWS = 2, DECODE_KEYS = 2 };
+enum { DECODE_ROWS = 2, DECODE_KEYS = 2, VALUE_ROWS = 2, VALUE_ALSO = 0, VALUE_VECS = 4 };
 
 /* Four numbers of 16 bits as floats. */
 static inline vec vload_bf16(const uint16_t *p)
