@@ -67,6 +67,7 @@ static const struct {
 #ifdef __x86_64__
     {"avx2", 8, fma_avx2},
     {"avx512", 16, fma_avx512},
+    {"avx512bf16", 16, fma_avx512},
 #endif
 };
 

@@ -384,6 +384,14 @@ typedef enum posenc_executor {
     POSENC_TILED      /* float32 arithmetic, linear memory */
 } posenc_executor;
 
+/* What the tiled executor multiplies. By storage: where q, k and v are all BF16 and the processor has dot products of bf16
+   pairs, attention forward rounds its weights to bf16 (by 2^-8 of themselves at most; q and k once more if they are turned)
+   and is about twice as fast: docs/decisions/0010. Sums, softmax, biases and lse are float either way. */
+typedef enum posenc_products {
+    POSENC_PRODUCTS_BY_STORAGE = 0,
+    POSENC_PRODUCTS_F32 /* float, whatever is stored */
+} posenc_products;
+
 typedef struct posenc_options {
     size_t          size; /* set by posenc_options_default; lets later versions add fields */
     posenc_executor executor;
@@ -393,6 +401,7 @@ typedef struct posenc_options {
     int64_t         tile_q, tile_k; /* 0 = the library's choice */
     int64_t max_distances; /* how many distances the positions of one run may span; 0 = Lq + Lk, enough
                                        for steps of 1. Matters for larger steps and arrays with gaps only */
+    posenc_products products;
 } posenc_options;
 
 static inline posenc_options posenc_options_default(void)
@@ -406,6 +415,7 @@ static inline posenc_options posenc_options_default(void)
     o.tile_q        = 0;
     o.tile_k        = 0;
     o.max_distances = 0;
+    o.products      = POSENC_PRODUCTS_BY_STORAGE;
     return o;
 }
 
@@ -561,7 +571,8 @@ POSENC_API posenc_status posenc_rotary_reroute(const posenc_plan *from, const po
 
 /* ---------------------------------------------------------------- runs: attention ----------- */
 
-/* q [B,H,Lq,D]  k [B,G,Lk,D]  v [B,G,Lk,Dv]. The rotary part of the encoding, if any, is applied inside. Where positions
+/* q [B,H,Lq,D]  k [B,G,Lk,D]  v [B,G,Lk,Dv]. The rotary part of the encoding, if any, is applied inside, to all of k: a
+   cache that holds turned keys (posenc_rotate) is attended by a plan without that part. Where positions
    are arrays of several coordinates (posenc_rotary_coordinates) they have no order of their own: masks by distance then
    count tokens, the last query being as late as the last key, and encodings by distance are refused.
    key_allowed [B or 1, Lk] U8; allowed [B or 1, H or 1, Lq, Lk] U8; q_segments [B or 1, Lq] and k_segments [B or 1, Lk]
@@ -641,7 +652,7 @@ POSENC_API double posenc_random_uniform(uint64_t seed, const char *name, uint64_
 POSENC_API double posenc_random_normal(uint64_t seed, const char *name, uint64_t index);
 
 POSENC_API const char *posenc_version(void); /* "0.1.0" */
-/* The instruction set in use: "avx512", "avx2", "plain". POSENC_ISA in the environment forces one, for tests. */
+/* The instruction set in use: "avx512bf16", "avx512", "avx2", "plain". POSENC_ISA in the environment forces one, for tests. */
 POSENC_API const char *posenc_isa(void);
 
 #ifdef __cplusplus

@@ -24,6 +24,7 @@ static pe_attention attention_of(const posenc_plan *plan)
     a.tile_k        = plan->options.tile_k;
     a.max_distances = plan->max_distances;
     a.kernels       = plan->kernels;
+    a.products      = plan->options.products;
     return a;
 }
 

@@ -94,6 +94,9 @@ static posenc_status check_options(const posenc_plan *plan, posenc_error *err)
     if ((unsigned)o->executor > POSENC_TILED)
         return pe_fail(err, POSENC_ARGUMENT, "plan: options.executor is %d; see enum posenc_executor",
                        (int)o->executor);
+    if ((unsigned)o->products > POSENC_PRODUCTS_F32)
+        return pe_fail(err, POSENC_ARGUMENT, "plan: options.products is %d; see enum posenc_products",
+                       (int)o->products);
     return POSENC_OK;
 }
 

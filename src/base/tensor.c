@@ -45,6 +45,12 @@ void pe_load_float(float *to, const void *row, posenc_dtype dtype, int64_t strid
         memcpy(to, row, (size_t)n * sizeof *to);
         return;
     }
+    for (int64_t i = 0; stride == 1 && dtype == POSENC_BF16 && i < n; i++)
+        to[i] = pe_bf16_to_float(((const uint16_t *)row)[i]);
+    for (int64_t i = 0; stride == 1 && dtype == POSENC_F16 && i < n; i++)
+        to[i] = pe_f16_to_float(((const uint16_t *)row)[i]);
+    if (stride == 1 && (dtype == POSENC_BF16 || dtype == POSENC_F16))
+        return;
     for (int64_t i = 0; i < n; i++) {
         const int64_t s = i * stride;
         switch (dtype) {

@@ -40,6 +40,7 @@ typedef struct pe_attention {
 
     int               threads;
     int64_t           tile_q, tile_k, max_distances;
+    posenc_products   products;
     const pe_kernels *kernels;
 } pe_attention;
 

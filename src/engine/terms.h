@@ -55,9 +55,11 @@ typedef struct pe_by_distance {
     void (*fold)(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
                  const double drows[], double *const dpar[]);
     int64_t (*row)(const pe_problem *p, int64_t t);
-    int      param;
-    int      clipped;
-    int64_t  low, high;
+    int     param;
+    int     clipped;
+    int64_t low, high;
+    /* bias: rows are slope(h) * |t|, so that a machine may do without a table. NULL: they are not. */
+    double (*slope)(const pe_problem *p, const double *const par[], int64_t h);
     pe_owner owner;
 } pe_by_distance;
 

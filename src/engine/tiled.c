@@ -15,7 +15,9 @@
 
 #include "base/parallel.h"
 #include "base/tensor.h"
-#include "engine/tiles.h"
+#include "engine/bf16.h"
+#include "engine/decode.h"
+#include "engine/roads.h"
 
 /* The keys and values of one (item, key head) pair, ready for products. */
 typedef struct packed_pair {
@@ -265,9 +267,21 @@ static void run(const pe_attention *a, const posenc_tensor *S, pe_arena *arena)
     }
 }
 
+/* The road of a run; a plan, which does not know the runs, counts for whichever needs most. */
 void pe_tiled_forward(const pe_attention *a, pe_arena *arena)
 {
-    run(a, NULL, arena);
+    const int counting = !arena->memory, few = pe_road_may(a) && a->sizes.Lq <= PE_DECODE_QUERIES;
+    pe_arena  decoding = *arena, narrow = *arena;
+    if (few || (counting && pe_road_may(a)))
+        pe_decode_forward(a, &decoding);
+    if (!few && (counting ? pe_bf16_may(a) : pe_bf16_does(a)))
+        pe_bf16_forward(a, &narrow);
+    else if (!few)
+        run(a, NULL, arena);
+    if (!few && counting && pe_bf16_may(a))
+        run(a, NULL, arena);
+    arena->used = decoding.used > arena->used ? decoding.used : arena->used;
+    arena->used = narrow.used > arena->used ? narrow.used : arena->used;
 }
 
 void pe_tiled_scores(const pe_attention *a, const posenc_tensor *S, pe_arena *arena)

@@ -12,7 +12,8 @@
 
 extern const pe_kernels pe_kernels_plain;
 #ifdef POSENC_X86
-extern const pe_kernels pe_kernels_avx2, pe_kernels_avx512;
+extern const pe_kernels      pe_kernels_avx2, pe_kernels_avx512, pe_kernels_avx512bf16;
+extern const pe_bf16_kernels pe_bf16_kernels_avx512;
 
 /* F16C is older than AVX2 (Ivy Bridge, Piledriver) and part of every processor that has it; compilers differ in whether they
    can be asked for it. */
@@ -25,6 +26,11 @@ static int has_avx512(void)
 {
     return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+}
+
+static int has_avx512bf16(void)
+{
+    return has_avx512() && __builtin_cpu_supports("avx512bf16");
 }
 #endif
 
@@ -41,6 +47,7 @@ static const struct {
 #ifdef POSENC_X86
     {&pe_kernels_avx2, has_avx2},
     {&pe_kernels_avx512, has_avx512},
+    {&pe_kernels_avx512bf16, has_avx512bf16},
 #endif
 };
 
@@ -66,4 +73,14 @@ const pe_kernels *pe_kernels_choose(void)
             return best;
     }
     return best;
+}
+
+const pe_bf16_kernels *pe_kernels_bf16(const pe_kernels *kernels)
+{
+#ifdef POSENC_X86
+    if (kernels == &pe_kernels_avx512bf16)
+        return &pe_bf16_kernels_avx512;
+#endif
+    (void)kernels;
+    return NULL;
 }

@@ -17,4 +17,5 @@
 #include "kernels/cosines.inc"
 #include "kernels/layers.inc"
 #include "kernels/waves.inc"
+#include "kernels/decode.inc"
 #include "kernels/table.inc"

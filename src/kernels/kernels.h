@@ -248,6 +248,60 @@ typedef struct pe_wave_rows {
 
 typedef void pe_wave_rows_fn(const pe_wave_rows *rows);
 
+/* Rows of a cache of keys or values as the caller keeps them. */
+typedef enum pe_cache_type { PE_CACHE_F32, PE_CACHE_BF16, PE_CACHE_F16 } pe_cache_type;
+
+enum { PE_CACHE_WIDEST = 512 }; /* channels of a row */
+
+typedef struct pe_cache {
+    const void   *rows; /* row c at c*stride elements */
+    int64_t       stride;
+    pe_cache_type type;
+    const void   *next;      /* rows that will be wanted afterwards, for the prefetch; NULL: not known */
+    int64_t       next_step; /* bytes from one to the next */
+} pe_cache;
+
+/*
+ * cache_scores: products of a few queries with keys that lie as the caller keeps them
+ *
+ * Formula  S[r,c] = sum_d Q[r,d] * K[c,d]
+ * Shapes   S [R, C] at s + r*s_stride, nothing beyond C is written; Q [R, D] floats; D a multiple of 2 PE_LANES, at most
+ *          PE_CACHE_WIDEST
+ * Error    partial sums of D/VL fused multiply-adds each, joined by a tree: (D/VL + log2 VL) ulp of sum |Q||K|
+ * Speed    the read bandwidth of the machine where the keys come from memory and R is small
+ */
+typedef void pe_cache_scores_fn(float *s, int64_t s_stride, const float *q, int64_t q_stride,
+                                const pe_cache *k, int64_t R, int64_t C, int64_t D);
+
+/*
+ * cache_values: O += W V, V as the caller keeps it
+ *
+ * Formula  O[r,d] = O[r,d] + sum_c W[r,c] * V[c,d], in the order of c, by fused multiply-adds
+ * Shapes   O [R, D] floats at o + r*o_stride; W [R, C]; D a multiple of 2 PE_LANES
+ */
+typedef void pe_cache_values_fn(float *o, int64_t o_stride, const float *w, int64_t w_stride,
+                                const pe_cache *v, int64_t R, int64_t C, int64_t D);
+
+/*
+ * softmax_step: one step of the online softmax over rows with many keys and few queries
+ *
+ * Formula  m' = max(m, max_c S), W = exp(S - m'), l' = l*f + sum_c W, f = exp(m - m') (0 while m is -infinity)
+ *          S becomes W; m and l are updated; factor[r] = f is what the running output must be multiplied by
+ * Shapes   s [R, columns] padded (padding holds -infinity); m, l, factor [R]
+ * Error    exp as in softmax
+ * Special  a row of -infinity leaves m, l and gives W = 0, f = 1
+ */
+typedef void pe_softmax_step_fn(float *s, int64_t s_stride, float *m, float *l, float *factor, int64_t R,
+                                int64_t columns);
+
+/*
+ * slope_row: a bias that is a slope times the distance
+ *
+ * Formula  x[c] = slope * (|t0 + c*step| - near), in double, rounded once
+ * Shapes   x [n]
+ */
+typedef void pe_slope_row_fn(float *x, double slope, double t0, double step, double near, int64_t n);
+
 typedef struct pe_kernels {
     const char            *isa;
     pe_product_fn         *product;
@@ -274,9 +328,73 @@ typedef struct pe_kernels {
     pe_softmax_row_fn     *softmax_row;
     pe_add_angles_fn      *add_angles;
     pe_wave_rows_fn       *wave_rows;
+    pe_cache_scores_fn    *cache_scores;
+    pe_cache_values_fn    *cache_values;
+    pe_softmax_step_fn    *softmax_step;
+    pe_slope_row_fn       *slope_row;
 } pe_kernels;
 
-/* The best table this processor can run, or the one POSENC_ISA names ("plain", "avx2", "avx512"). */
+/*
+ * The second table: attention in bf16, on processors that multiply pairs of bf16. One tile is PE_BF16_QUERIES queries
+ * (in the lanes) by some keys; "pairs" are two bf16 in 32 bits, the first in the lower half.
+ */
+enum { PE_BF16_QUERIES = 64 };
+
+/*
+ * scores: products of a tile, times scale (and log2 e: the softmax is one of powers of two), and a bias
+ *
+ * Formula  S[c,a] = scale * sum_d q[d,a] * k[c,d] + bias[a - c];   most[a] = max_c S[c,a]
+ * Shapes   s [keys, 64], keys a multiple of 4; q [pairs, 64] pairs of channels; k rows of 2*pairs bf16, stride k_stride;
+ *          bias read from bias - keys + 1 to bias + 63, or NULL; most [64]
+ * Error    products are exact, sums are float: pairs ulp of sum |q||k|; subnormal numbers count as 0
+ */
+typedef void pe_bf16_scores_fn(float *s, const uint32_t *q, const uint16_t *k, int64_t k_stride,
+                               int64_t pairs, int64_t keys, float scale, const float *bias, float *most);
+
+/* mask: S[c,a] = -infinity unless low <= first + a - c <= high; plus key[c], 0 or -infinity (NULL: 0); `most` anew. */
+typedef void pe_bf16_mask_fn(float *s, int64_t keys, const float *key, int64_t first, int64_t low,
+                             int64_t high, float *most);
+
+/*
+ * softmax: one step, as softmax_step, in powers of two
+ *
+ * Formula  m' = max(m, most), P = 2^(S - m') rounded to bf16 in pairs of keys; l' = l*f + sum of P before rounding,
+ *          rounded' = rounded*f + sum of P after it, f = 2^(m - m') (1 while m' is -infinity)
+ * Shapes   p [keys/2, 64] pairs, keys even; the others [64]. Returns whether any f is not 1.
+ * Error    2^x within 4 ulp; below 2^-149 it is 0. Rounding to bf16: 2^-8 of each weight at most
+ */
+typedef int pe_bf16_softmax_fn(uint32_t *p, const float *s, int64_t keys, const float *most, float *m,
+                               float *l, float *rounded, float *factor);
+
+/* values: O[d,a] = O[d,a]*factor[a] + sum_c P[c,a] V[c,d]; o [D, 64], D a multiple of 4; v [pairs, v_stride] pairs of keys;
+   factor NULL: 1. Error: as scores. */
+typedef void pe_bf16_values_fn(float *o, const uint32_t *p, const uint32_t *v, int64_t v_stride,
+                               int64_t pairs, int64_t D, const float *factor);
+
+/* narrow: n floats rounded to bf16 (to nearest, ties to even; subnormal ones to 0). pair_rows: two rows of bf16 as one of
+   pairs. */
+typedef void pe_bf16_narrow_fn(uint16_t *to, const float *from, int64_t n);
+typedef void pe_bf16_pair_rows_fn(uint32_t *to, const uint16_t *first, const uint16_t *second, int64_t n);
+
+/* cache_scores: as the kernel of that name for keys in bf16, with queries [R, D] in bf16 too. */
+typedef void pe_bf16_cache_scores_fn(float *s, int64_t s_stride, const uint16_t *q, int64_t q_stride,
+                                     const pe_cache *k, int64_t R, int64_t C, int64_t D);
+
+typedef struct pe_bf16_kernels {
+    pe_bf16_scores_fn       *scores;
+    pe_bf16_mask_fn         *mask;
+    pe_bf16_softmax_fn      *softmax;
+    pe_bf16_values_fn       *values;
+    pe_bf16_narrow_fn       *narrow;
+    pe_bf16_pair_rows_fn    *pair_rows;
+    pe_bf16_cache_scores_fn *cache_scores;
+} pe_bf16_kernels;
+
+/* The second table of the level that `kernels` is; NULL where the level has none. */
+const pe_bf16_kernels *pe_kernels_bf16(const pe_kernels *kernels);
+
+/* The best table this processor can run, or the one POSENC_ISA names ("plain", "avx2", "avx512",
+   "avx512bf16"). */
 const pe_kernels *pe_kernels_choose(void);
 /* Table number `index` of those this processor can run, best last; NULL beyond. For tests. */
 const pe_kernels *pe_kernels_at(int index);

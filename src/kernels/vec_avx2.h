@@ -152,6 +152,53 @@ static inline vec vnegate_even(vec x)
     return _mm256_xor_ps(x, _mm256_setr_ps(-0.f, 0.f, -0.f, 0.f, -0.f, 0.f, -0.f, 0.f));
 }
 
+/* Four by two queries and keys of cache_scores: 8 sums, 2 keys, a query. */
+enum { DECODE_ROWS = 4, DECODE_KEYS = 2, VALUE_ROWS = 2, VALUE_ALSO = 0, VALUE_VECS = 4 };
+
+static inline vec vload_bf16(const uint16_t *p)
+{
+    return _mm256_castsi256_ps(
+        _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)p)), 16));
+}
+
+static inline void vload_bf16_two(const uint16_t *p, vec *even, vec *odd)
+{
+    const __m256i x = _mm256_loadu_si256((const void *)p);
+    *even           = _mm256_castsi256_ps(_mm256_slli_epi32(x, 16));
+    *odd            = _mm256_castsi256_ps(_mm256_and_si256(x, _mm256_set1_epi32((int)0xffff0000)));
+}
+
+/* Fours of floats: of two vectors the even ones and the odd ones, their halves in order. */
+static inline vec halves_in_order(vec x)
+{
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(x), 0xD8));
+}
+
+static inline void vpart(vec *a, vec *b)
+{
+    const vec x = *a, y = *b;
+    *a = halves_in_order(_mm256_shuffle_ps(x, y, 0x88));
+    *b = halves_in_order(_mm256_shuffle_ps(x, y, 0xDD));
+}
+
+static inline void vunite(vec *a, vec *b)
+{
+    const vec low = _mm256_unpacklo_ps(*a, *b), high = _mm256_unpackhi_ps(*a, *b);
+    *a = _mm256_permute2f128_ps(low, high, 0x20);
+    *b = _mm256_permute2f128_ps(low, high, 0x31);
+}
+
+static inline vec vload_f16(const uint16_t *p)
+{
+    return _mm256_cvtph_ps(_mm_loadu_si128((const void *)p));
+}
+
+static inline void vsums(const vec x[], int rows, int keys, float *to, int64_t stride)
+{
+    for (int i = 0; i < rows * keys; i++)
+        to[i / keys * stride + i % keys] = vhsum(x[i]);
+}
+
 static inline vec vkeep(vec x)
 {
     __asm__("" : "+x"(x));

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/half.h"
+
 enum { VL = 4, BLOCK_VECS = 4, BLOCK_ROWS = 2, ROWS_OF_3 = 2, ROWS_OF_2 = 4, ROWS_OF_1 = 8 };
 
 typedef float   vec __attribute__((vector_size(16)));
@@ -165,6 +167,52 @@ static inline vec vload_twice(const float *p)
 static inline vec vnegate_even(vec x)
 {
     return x * (vec){-1, 1, -1, 1};
+}
+
+/* Queries and keys that cache_scores multiplies at once. */
+enum { DECODE_ROWS = 2, DECODE_KEYS = 2, VALUE_ROWS = 2, VALUE_ALSO = 0, VALUE_VECS = 4 };
+
+/* Four numbers of 16 bits as floats. */
+static inline vec vload_bf16(const uint16_t *p)
+{
+    return (vec){pe_bf16_to_float(p[0]), pe_bf16_to_float(p[1]), pe_bf16_to_float(p[2]),
+                 pe_bf16_to_float(p[3])};
+}
+
+/* 2 VL numbers of bf16: those at even places, and at odd ones. */
+static inline void vload_bf16_two(const uint16_t *p, vec *even, vec *odd)
+{
+    *even =
+        (vec){pe_bf16_to_float(p[0]), pe_bf16_to_float(p[2]), pe_bf16_to_float(p[4]), pe_bf16_to_float(p[6])};
+    *odd =
+        (vec){pe_bf16_to_float(p[1]), pe_bf16_to_float(p[3]), pe_bf16_to_float(p[5]), pe_bf16_to_float(p[7])};
+}
+
+/* Two neighbouring vectors become the even and the odd places of both; vunite undoes it. */
+static inline void vpart(vec *a, vec *b)
+{
+    const vec x = *a, y = *b;
+    *a = (vec){x[0], x[2], y[0], y[2]};
+    *b = (vec){x[1], x[3], y[1], y[3]};
+}
+
+static inline void vunite(vec *a, vec *b)
+{
+    const vec x = *a, y = *b;
+    *a = (vec){x[0], y[0], x[1], y[1]};
+    *b = (vec){x[2], y[2], x[3], y[3]};
+}
+
+static inline vec vload_f16(const uint16_t *p)
+{
+    return (vec){pe_f16_to_float(p[0]), pe_f16_to_float(p[1]), pe_f16_to_float(p[2]), pe_f16_to_float(p[3])};
+}
+
+/* sums of lanes: to[r*stride + c] = sum of x[r*keys + c] */
+static inline void vsums(const vec x[], int rows, int keys, float *to, int64_t stride)
+{
+    for (int i = 0; i < rows * keys; i++)
+        to[i / keys * stride + i % keys] = vhsum(x[i]);
 }
 
 /* Keeps the compiler from folding a reused load into each of its uses (then the loads, not the

@@ -75,6 +75,13 @@ static void fill(const pe_problem *p, const double *const par[], int64_t h, int6
         b[i] = -par[SLOPES][h] * fabs((double)(t0 + i));
 }
 
+/* The same as a factor of |t|. */
+static double bias_slope(const pe_problem *p, const double *const par[], int64_t h)
+{
+    (void)p;
+    return -par[SLOPES][h];
+}
+
 /* The adjoint: db[i] is the sum of dS over the diagonal of distance t0 + i.
    d loss / d m_h = -sum_i |t0 + i| * db[i] */
 static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
@@ -111,7 +118,7 @@ static void terms(const pe_problem *p, pe_terms *s)
 {
     s->scale = 1.0 / sqrt((double)p->D);
     if (p->set[FORM].integer == 0)
-        s->bias = (pe_by_distance){.fill = fill, .fold = fold};
+        s->bias = (pe_by_distance){.fill = fill, .fold = fold, .slope = bias_slope};
     else
         s->hook = (pe_tile_hook){.visit = visit, .visit_back = visit_back};
 }

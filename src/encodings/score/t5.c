@@ -71,10 +71,18 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
     return p->set[SIGMA].real * pe_normal(rng);
 }
 
+/* Far distances share classes, so runs of one class are found by halving and a logarithm is not taken for each. On
+   either side of 0 classes only rise or only fall: if both ends of a run have one class, so has all between. */
 static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double b[])
 {
-    for (int64_t i = 0; i < n; i++)
-        b[i] = par[TABLE][bucket(p, t0 + i) * p->H + h];
+    for (int64_t i = 0; i < n;) {
+        const int64_t here = bucket(p, t0 + i), end = t0 + i < 0 && t0 + n > 0 ? -t0 : n;
+        int64_t       step = end - i;
+        while (step > 1 && bucket(p, t0 + i + step - 1) != here)
+            step = (step + 1) / 2;
+        for (const int64_t to = i + step; i < to; i++)
+            b[i] = par[TABLE][here * p->H + h];
+    }
 }
 
 static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
@@ -87,9 +95,13 @@ static void fold(const pe_problem *p, const double *const par[], int64_t h, int6
 
 static void terms(const pe_problem *p, pe_terms *s)
 {
-    (void)p;
-    s->scale = 1;
-    s->bias  = (pe_by_distance){.fill = fill, .fold = fold};
+    const int64_t far = p->set[MAX_DISTANCE].integer;
+    s->scale          = 1;
+    s->bias           = (pe_by_distance){.fill    = fill,
+                                         .fold    = fold,
+                                         .clipped = 1,
+                                         .low     = p->set[BIDIRECTIONAL].integer ? -far : 0,
+                                         .high    = far};
 }
 
 const pe_encoding pe_t5 = {

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * decode.c: a few queries against a long cache
+ *
+ * One new token reads every key and value once and computes little with each, so the road is laid out for reading:
+ * nothing of the cache is packed, transposed or copied; all query heads that share a key head meet its rows while they
+ * are in the first-level cache; keys are cut into at most CHUNKS chunks that threads take as they come, each leaving the
+ * maximum m, the sum l and the output O of its part of the softmax. These are joined in the order of the chunks. Where
+ * chunks begin depends on the lengths alone, so the bits do not depend on the number of threads.
+ *
+ * Within a chunk keys go by in blocks, and of each block first the keys, then the values of one key head after another:
+ * what a block needs once (cosines and sines of its positions, the mask) is made once for all heads. Rows that cannot be
+ * read where they lie (a width that is no multiple of a vector, double, keys that are turned on their way) pass through
+ * a few rows of scratch.
+ *
+ * Source   Dao et al. 2023, "Flash-Decoding for long-context inference" (parts of the keys, joined afterwards)
+ */
+#include "engine/decode.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "base/tensor.h"
+#include "engine/roads.h"
+
+enum {
+    CHUNKS = 32,
+    LEAST  = 256,
+    BLOCK  = 128,
+    FEW    = 16
+}; /* keys: of a chunk at least, of a block, in scratch */
+
+/* Of one thread. */
+typedef struct bench {
+    float *S, *extra; /* [rows, BLOCK], [BLOCK] */
+    float *key;       /* [BLOCK] 0 or -infinity */
+    float *factor;    /* [rows] */
+    float *few;       /* [FEW, max(Dp,Dvp)] */
+    float *table;     /* [BLOCK, width of a turn] */
+} bench;
+
+typedef struct decoder {
+    const pe_attention    *a;
+    pe_tiles               T; /* tables by distance and the width of rows; nothing of it is a tile */
+    int64_t                group, rows;             /* query heads of a key head; their queries */
+    int64_t                from, to, chunk, chunks; /* keys that any query may see; of a chunk; chunks */
+    double                 near;                    /* the smallest distance among them */
+    float                 *Q;                       /* [B, H, Lq, Dp] turned and scaled */
+    uint16_t              *Q16;       /* the same as they came, where they meet keys as pairs of bf16 */
+    const pe_bf16_kernels *pairs;     /* NULL: they do not */
+    float                 *scales;    /* [rows] */
+    float                 *m, *l, *O; /* [B, chunks, H, Lq], O [.., Dvp] */
+    bench                 *benches;   /* [threads] */
+} decoder;
+
+/* ---- layout ---- */
+
+static void find_keys(decoder *x)
+{
+    const pe_problem *p = &x->a->sizes;
+    x->from             = 0;
+    x->to               = p->Lk;
+    if (x->T.skewed) { /* allowed iff e_low <= i - j <= e_high */
+        x->from = x->T.e_high < 0 ? pe_smaller(-x->T.e_high, p->Lk) : 0;
+        x->to   = x->T.e_low > p->Lq - p->Lk ? p->Lq - x->T.e_low : p->Lk;
+        x->to   = x->to > x->from ? x->to : x->from;
+    }
+    x->near = pe_bias_near(x->a);
+}
+
+static void cut_keys(decoder *x)
+{
+    const int64_t n    = x->to - x->from;
+    const int64_t want = (n + CHUNKS - 1) / CHUNKS;
+    x->chunk           = (want < LEAST ? LEAST : want + BLOCK - 1) / BLOCK * BLOCK;
+    x->chunks          = (n + x->chunk - 1) / x->chunk;
+}
+
+static void lay_out_bench(const decoder *x, bench *to, pe_arena *arena)
+{
+    const pe_tiles *T = &x->T;
+    bench           y;
+    y.S      = pe_take_floats(arena, x->rows * BLOCK);
+    y.extra  = pe_take_floats(arena, BLOCK);
+    y.key    = pe_take_floats(arena, BLOCK);
+    y.factor = pe_take_floats(arena, x->rows);
+    y.few    = pe_take_floats(arena, FEW * (T->Dp > T->Dvp ? T->Dp : T->Dvp));
+    y.table  = pe_take_floats(arena, (x->a->turn ? BLOCK * pe_turn_width(x->a->turn_keys) : 0) + PE_LANES);
+    if (arena->memory)
+        *to = y;
+}
+
+/* Do queries meet keys as they are stored, so that products of bf16 are exact? */
+static int are_pairs(const pe_attention *a)
+{
+    return a->q.dtype == POSENC_BF16 && a->k.dtype == POSENC_BF16 && !a->turn && a->terms->u == PE_NONE &&
+           a->sizes.D % PE_ROAD_LANES == 0;
+}
+
+static decoder lay_out(const pe_attention *a, pe_arena *arena)
+{
+    const pe_problem *p = &a->sizes;
+    decoder           x = {.a = a, .group = p->H / p->G};
+    x.rows              = x.group * p->Lq;
+    pe_road_lay_out(&x.T, a, arena, 1, BLOCK, 0);
+    if (arena->memory)
+        find_keys(&x);
+    else
+        x.to = p->Lk;
+    cut_keys(&x);
+    const int64_t queries = p->B * p->H * p->Lq, parts = (arena->memory ? x.chunks : CHUNKS) * queries;
+    x.Q       = pe_take_floats(arena, queries * x.T.Dp);
+    x.Q16     = pe_take(arena, (size_t)(queries * x.T.Dp) * sizeof *x.Q16);
+    x.scales  = pe_take_floats(arena, x.rows);
+    x.pairs   = arena->memory && are_pairs(a) ? pe_kernels_bf16(a->kernels) : NULL;
+    x.m       = pe_take_floats(arena, parts);
+    x.l       = pe_take_floats(arena, parts);
+    x.O       = pe_take_floats(arena, parts * x.T.Dvp);
+    x.benches = pe_take(arena, (size_t)a->threads * sizeof *x.benches);
+    for (int i = 0; i < a->threads; i++)
+        lay_out_bench(&x, x.benches ? x.benches + i : NULL, arena);
+    return x;
+}
+
+/* ---- queries ---- */
+
+static void load_queries(const decoder *x)
+{
+    const pe_attention *a = x->a;
+    const pe_problem   *p = &a->sizes;
+    const pe_tiles     *T = &x->T;
+    for (int64_t r = 0; r < x->rows; r++)
+        x->scales[r] = (float)a->terms->scale;
+    for (int64_t b = 0; b < p->B; b++)
+        for (int64_t h = 0; h < p->H; h++) {
+            float *q = x->Q + (b * p->H + h) * p->Lq * T->Dp;
+            for (int64_t i = 0; x->pairs && i < p->Lq; i++)
+                memcpy(x->Q16 + (q - x->Q) + i * T->Dp, pe_row(&a->q, b, h, i),
+                       (size_t)p->D * sizeof *x->Q16);
+            pe_load_turned(T, T->scratch, q, NULL, PE_QUERIES, b, h, 0, p->Lq);
+            pe_scale_queries(T, q, NULL, h, p->Lq);
+        }
+}
+
+/* ---- a block of keys and values ---- */
+
+/* C keys from j0 on of item b. */
+typedef struct keys {
+    int64_t b, j0, C, next; /* keys of the next block; 0: the chunk ends */
+} keys;
+
+static int cache_type(posenc_dtype dtype, pe_cache_type *type)
+{
+    *type = dtype == POSENC_BF16 ? PE_CACHE_BF16 : dtype == POSENC_F16 ? PE_CACHE_F16 : PE_CACHE_F32;
+    return dtype == POSENC_F32 || dtype == POSENC_BF16 || dtype == POSENC_F16;
+}
+
+/* Rows of key head g where they lie; returns 0 if they cannot be read there. */
+static int rows_in_place(pe_cache *cache, const posenc_tensor *t, const keys *n, int64_t g)
+{
+    cache->rows   = pe_row(t, n->b, g, n->j0);
+    cache->stride = t->stride[2];
+    return t->shape[3] % PE_ROAD_LANES == 0 && t->shape[3] <= PE_CACHE_WIDEST &&
+           cache_type(t->dtype, &cache->type);
+}
+
+/* After the keys of a head its values are wanted, then the keys of the next head, or of the next block. */
+static void set_next(pe_cache *cache, const posenc_tensor *t, int64_t b, int64_t g, int64_t j)
+{
+    cache->next      = pe_row(t, b, g, j);
+    cache->next_step = t->stride[2] * (int64_t)posenc_dtype_size(t->dtype);
+}
+
+/* The same through scratch: n rows from s on, turned if they are keys. */
+static pe_cache rows_in_scratch(const decoder *x, bench *z, const posenc_tensor *t, pe_side side,
+                                const keys *n, int64_t g, int64_t s, int64_t count)
+{
+    const pe_attention *a      = x->a;
+    const int64_t       stride = t == &a->v ? x->T.Dvp : x->T.Dp;
+    pe_load_plain(z->few, stride, t, n->b, g, n->j0 + s, count, t->shape[3]);
+    if (a->turn && side == PE_KEYS && t == &a->k)
+        pe_turn_rows(z->few, stride, a->sizes.D, a->turn_keys, z->table + s * pe_turn_width(a->turn_keys),
+                     count, 1, a->kernels);
+    return (pe_cache){.rows = z->few, .stride = stride, .type = PE_CACHE_F32};
+}
+
+static void multiply_keys(const decoder *x, bench *z, const float *Q, const keys *n, int64_t g)
+{
+    const pe_attention *a     = x->a;
+    pe_cache            cache = {0};
+    if (rows_in_place(&cache, &a->k, n, g) && !a->turn) {
+        set_next(&cache, &a->v, n->b, g, n->j0);
+        if (x->pairs) {
+            x->pairs->cache_scores(z->S, BLOCK, x->Q16 + (Q - x->Q), x->T.Dp, &cache, x->rows, n->C, x->T.Dp);
+            a->kernels->scale_rows(z->S, BLOCK, x->scales, x->rows, n->C);
+            return;
+        }
+        a->kernels->cache_scores(z->S, BLOCK, Q, x->T.Dp, &cache, x->rows, n->C, x->T.Dp);
+        return;
+    }
+    for (int64_t s = 0; s < n->C; s += FEW) {
+        const int64_t count = pe_smaller(FEW, n->C - s);
+        cache               = rows_in_scratch(x, z, &a->k, PE_KEYS, n, g, s, count);
+        a->kernels->cache_scores(z->S + s, BLOCK, Q, x->T.Dp, &cache, x->rows, count, x->T.Dp);
+    }
+}
+
+static void add_values(const decoder *x, bench *z, float *O, const keys *n, int64_t g)
+{
+    const pe_attention *a     = x->a;
+    pe_cache            cache = {0};
+    if (rows_in_place(&cache, &a->v, n, g)) {
+        if (g + 1 < a->sizes.G)
+            set_next(&cache, &a->k, n->b, g + 1, n->j0);
+        else if (n->next)
+            set_next(&cache, &a->k, n->b, 0, n->j0 + n->C);
+        a->kernels->cache_values(O, x->T.Dvp, z->S, BLOCK, &cache, x->rows, n->C, x->T.Dvp);
+        return;
+    }
+    for (int64_t s = 0; s < n->C; s += FEW) {
+        const int64_t count = pe_smaller(FEW, n->C - s);
+        cache               = rows_in_scratch(x, z, &a->v, PE_KEYS, n, g, s, count);
+        a->kernels->cache_values(O, x->T.Dvp, z->S + s, BLOCK, &cache, x->rows, count, x->T.Dvp);
+    }
+}
+
+/* ---- terms ---- */
+
+/* What the kernel cannot add by itself into z->extra: slopes, and what goes by positions one by one. */
+static int fill_extra(const decoder *x, bench *z, const keys *n, int64_t h, int64_t i)
+{
+    const pe_attention *a      = x->a;
+    const pe_distances *d      = &a->distances;
+    const int           sloped = pe_is_sloped(a), looked_up = !x->T.skewed;
+    const int           by_one = a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS);
+    const double        slope  = sloped ? pe_bias_slope(a, h) : 0;
+    if (!sloped && !looked_up && !by_one)
+        return 0;
+    if (sloped && !looked_up)
+        a->kernels->slope_row(z->extra, slope, (double)(d->t00 + d->step * (i - n->j0)), (double)-d->step,
+                              x->near, n->C);
+    else
+        memset(z->extra, 0, BLOCK * sizeof *z->extra);
+    for (int64_t c = 0; (looked_up || by_one) && c < n->C; c++) {
+        const double t = pe_position(&a->q_pos, n->b, i) - pe_position(&a->k_pos, n->b, n->j0 + c);
+        if (!pe_is_allowed(a, n->b, h, i, n->j0 + c) || t < (double)d->reach.low || t > (double)d->reach.high)
+            z->extra[c] = -INFINITY;
+        else if (looked_up && sloped)
+            z->extra[c] = (float)(slope * (fabs(t) - x->near));
+        else if (looked_up && x->T.by[PE_BIAS].rows)
+            z->extra[c] = *pe_rows_by(&x->T, PE_BIAS, h, (int64_t)t - x->T.band.t0);
+    }
+    return 1;
+}
+
+/* Products of one query with the block become scores. */
+static void finish_row(const decoder *x, bench *z, float *s, const keys *n, int64_t h, int64_t i)
+{
+    const pe_attention *a     = x->a;
+    const pe_tiles     *T     = &x->T;
+    pe_tile_terms       terms = {0};
+    int32_t             low, high;
+    if (fill_extra(x, z, n, h, i))
+        terms.extra = z->extra;
+    if (T->skewed && T->by[PE_BIAS].rows)
+        terms.bias = pe_rows_by(T, PE_BIAS, h, pe_band_start(T, i, 1, n->j0));
+    if (a->mask & POSENC_MASK_KEY_PADDING)
+        terms.key = z->key;
+    if (T->skewed && (i - (n->j0 + n->C - 1) < T->e_low || i - n->j0 > T->e_high)) {
+        const int64_t least = i - T->e_high - n->j0, most = i - T->e_low - n->j0 + 1;
+        low        = (int32_t)(least < 0 ? 0 : pe_smaller(least, n->C));
+        high       = (int32_t)(most < 0 ? 0 : pe_smaller(most, n->C));
+        terms.low  = &low;
+        terms.high = &high;
+    }
+    if (terms.extra || terms.bias || terms.key || terms.low || n->C % PE_LANES)
+        a->kernels->scores_finish(s, BLOCK, &terms, 1, n->C);
+}
+
+static void gate_row(const decoder *x, bench *z, float *s, const keys *n, int64_t h, int64_t i)
+{
+    const pe_attention *a = x->a;
+    const pe_tiles     *T = &x->T;
+    if (T->skewed) {
+        a->kernels->gate(s, BLOCK, pe_rows_by(T, PE_GATE, h, pe_band_start(T, i, 1, n->j0)), 0, 1, n->C);
+        return;
+    }
+    for (int64_t c = 0; c < n->C; c++) {
+        const double t = pe_position(&a->q_pos, n->b, i) - pe_position(&a->k_pos, n->b, n->j0 + c);
+        if (s[c] != 0) /* hidden: its distance may have no row */
+            s[c] *= *pe_rows_by(T, PE_GATE, h, (int64_t)t - T->band.t0);
+    }
+    (void)z;
+}
+
+/* One key head's share of a block; m, l, O of its queries. */
+static void visit_block(const decoder *x, bench *z, const keys *n, int64_t g, const float *Q, float *m,
+                        float *l, float *O)
+{
+    const pe_attention *a  = x->a;
+    const int64_t       Lq = a->sizes.Lq, h0 = g * x->group;
+    multiply_keys(x, z, Q, n, g);
+    for (int64_t r = 0; r < x->rows; r++)
+        finish_row(x, z, z->S + r * BLOCK, n, h0 + r / Lq, r % Lq);
+    a->kernels->softmax_step(z->S, BLOCK, m, l, z->factor, x->rows, n->C);
+    a->kernels->scale_rows(O, x->T.Dvp, z->factor, x->rows, x->T.Dvp);
+    for (int64_t r = 0; pe_has(a->terms, PE_GATE) && r < x->rows; r++)
+        gate_row(x, z, z->S + r * BLOCK, n, h0 + r / Lq, r % Lq);
+    add_values(x, z, O, n, g);
+}
+
+/* What all heads share. */
+static void load_places(const decoder *x, bench *z, const keys *n)
+{
+    const pe_attention  *a = x->a;
+    const posenc_tensor *t = &a->key_allowed;
+    if (a->turn)
+        pe_turn_table(z->table, a->turn_keys, &a->k_turn, n->b, n->j0, n->C, a->kernels);
+    for (int64_t c = 0; (a->mask & POSENC_MASK_KEY_PADDING) && c < BLOCK; c++)
+        z->key[c] = c >= n->C || !pe_integer_at(t, (t->shape[0] == 1 ? 0 : n->b) * t->stride[0] +
+                                                       (n->j0 + c) * t->stride[1])
+                        ? -INFINITY
+                        : 0;
+}
+
+static void visit_chunk(void *context, int64_t index, int thread)
+{
+    const decoder    *x = context;
+    const pe_problem *p = &x->a->sizes;
+    bench            *z = x->benches + thread;
+    const int64_t     b = index / x->chunks, part = index % x->chunks, heads = p->H * p->Lq;
+    const int64_t     start = x->from + part * x->chunk, end = pe_smaller(start + x->chunk, x->to);
+    float *m = x->m + index * heads, *l = x->l + index * heads, *O = x->O + index * heads * x->T.Dvp;
+    for (int64_t r = 0; r < heads; r++) {
+        m[r] = -INFINITY;
+        l[r] = 0;
+    }
+    memset(O, 0, (size_t)(heads * x->T.Dvp) * sizeof *O);
+    for (int64_t j = start; j < end; j += BLOCK) {
+        const keys n = {b, j, pe_smaller(BLOCK, end - j), j + BLOCK < end};
+        load_places(x, z, &n);
+        for (int64_t g = 0; g < p->G; g++)
+            visit_block(x, z, &n, g, x->Q + (b * heads + g * x->rows) * x->T.Dp, m + g * x->rows,
+                        l + g * x->rows, O + g * x->rows * x->T.Dvp);
+    }
+}
+
+/* ---- the parts joined ---- */
+
+/* Query r of item b and all heads: o and lse from its m, l and O of every chunk, in their order. */
+static void join_row(void *context, int64_t index, int thread)
+{
+    const decoder      *x = context;
+    const pe_attention *a = x->a;
+    const pe_problem   *p = &a->sizes;
+    const int64_t heads = p->H * p->Lq, b = index / heads, r = index % heads, h = r / p->Lq, i = r % p->Lq;
+    float        *sum = x->Q + index * x->T.Dp; /* Dp numbers suffice for a strip of the output */
+    float         m = -INFINITY, l = 0;
+    (void)thread;
+    for (int64_t c = 0; c < x->chunks; c++)
+        m = fmaxf(m, x->m[(b * x->chunks + c) * heads + r]);
+    for (int64_t c = 0; m > -INFINITY && c < x->chunks; c++)
+        l += x->l[(b * x->chunks + c) * heads + r] * expf(x->m[(b * x->chunks + c) * heads + r] - m);
+    for (int64_t d0 = 0; d0 < p->Dv; d0 += x->T.Dp) {
+        const int64_t width = pe_smaller(x->T.Dp, p->Dv - d0);
+        memset(sum, 0, (size_t)width * sizeof *sum);
+        for (int64_t c = 0; l > 0 && c < x->chunks; c++) {
+            const int64_t at     = (b * x->chunks + c) * heads + r;
+            const float   factor = expf(x->m[at] - m) / l, *O = x->O + at * x->T.Dvp + d0;
+            for (int64_t d = 0; factor > 0 && d < width; d++)
+                sum[d] += factor * O[d];
+        }
+        char *row = pe_row(&a->o, b, h, i);
+        pe_store_float(row + d0 * (int64_t)posenc_dtype_size(a->o.dtype), a->o.dtype, 1, sum, width);
+    }
+    const float lse = l > 0 ? (float)((double)m + log((double)l) + pe_bias_taken(&x->T, h)) : -INFINITY;
+    if (a->lse.data)
+        pe_store_float(pe_element(&a->lse, b, h, i), a->lse.dtype, 1, &lse, 1);
+}
+
+void pe_decode_forward(const pe_attention *a, pe_arena *arena)
+{
+    pe_attention few = *a;
+    few.sizes.Lq     = pe_smaller(few.sizes.Lq, PE_DECODE_QUERIES);
+    decoder x        = lay_out(arena->memory ? a : &few, arena);
+    if (!arena->memory)
+        return;
+    pe_road_fill(&x.T, 0);
+    load_queries(&x);
+    pe_parallel_for(a->sizes.B * x.chunks, a->threads, visit_chunk, &x);
+    pe_parallel_for(a->sizes.B * a->sizes.H * a->sizes.Lq, a->threads, join_row, &x);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * roads.h: what the roads of executor 2 beside the general one share (decode.c, bf16.c)
+ *
+ * They take the simplest terms only, but those as the general road has them: tables by distance, turned rows and masks
+ * of tiles.h, for runs of `queries` queries and `keys` keys.
+ */
+#ifndef PE_ENGINE_ROADS_H
+#define PE_ENGINE_ROADS_H
+
+#include "engine/tiles.h"
+
+/* Rows of floats are padded to this. */
+enum { PE_ROAD_LANES = 2 * PE_LANES };
+
+/* Are the terms those that these roads know: products, rotation, bias and gate by distance? */
+int pe_road_may(const pe_attention *a);
+
+/* Tables and, with `key_turns`, cosines and sines of all keys; without, of the queries alone. */
+void pe_road_lay_out(pe_tiles *T, const pe_attention *a, pe_arena *arena, int64_t queries, int64_t keys,
+                     int key_turns);
+void pe_road_fill(const pe_tiles *T, int key_turns);
+
+/* A bias that is a slope times the distance needs no table. */
+static inline int pe_is_sloped(const pe_attention *a)
+{
+    return a->terms->bias.slope != NULL;
+}
+
+/* That slope, and what it is counted from: the smallest distance that the masks let through. */
+double pe_bias_slope(const pe_attention *a, int64_t h);
+double pe_bias_near(const pe_attention *a);
+
+/* What was taken from the bias of a head before it was rounded: lse gets it back. */
+double pe_bias_taken(const pe_tiles *T, int64_t h);
+
+#endif
