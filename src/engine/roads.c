@@ -6,7 +6,8 @@ int pe_road_may(const pe_attention *a)
 {
     const pe_terms *m = a->terms;
     return !m->hook.visit && !m->prepare.fill && m->G == PE_NONE && !pe_has(m, PE_A) && !pe_has(m, PE_B) &&
-           !pe_has(m, PE_R) && !a->grown && !a->unmasked && !a->tile_q && !a->tile_k;
+           !pe_has(m, PE_R) && !m->pairs.matrix && !(a->turn && a->turn->heads > 1) && !a->grown &&
+           !a->unmasked && !a->tile_q && !a->tile_k;
 }
 
 static int64_t padded(int64_t n)
