@@ -60,8 +60,8 @@ test-sanitize: ## all tests under AddressSanitizer and UndefinedBehaviorSanitize
 	@cmake --build --preset sanitize -j $(JOBS)
 	@$(CLEAN_ENV) ctest --preset sanitize -j $(JOBS)
 
-bench: build ## speed of the kernels against this machine's own limits
-	@for program in build/default/bench/*; do echo "$$program"; $(CLEAN_ENV) $$program || exit 1; done
+bench: build ## speed of the kernels against this machine's own limits (docs/performance.md)
+	@$(CLEAN_ENV) build/default/posenc bench
 
 check: ## the house: format, floors, rooms, public headers (tools/check_house.py)
 	@python3 tools/check_house.py
