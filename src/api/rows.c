@@ -82,6 +82,7 @@ static pe_rows_run make_run(const posenc_plan *plan)
     r.rows_back             = part->room->rows_back;
     r.sequence              = part->room->sequence;
     r.threads               = plan->threads;
+    r.kernels               = plan->kernels;
     return r;
 }
 

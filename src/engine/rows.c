@@ -43,7 +43,8 @@ static job lay_out(const pe_rows_run *r, pe_arena *arena, int backward)
             j.blocks[i] = x;
     }
     if (has_sequence(r))
-        j.table = pe_sequence_lay_out(&r->sequence, &r->part, r->width, r->threads, backward, arena);
+        j.table =
+            pe_sequence_lay_out(&r->sequence, &r->part, r->width, r->kernels, r->threads, backward, arena);
     return j;
 }
 

@@ -23,11 +23,12 @@ typedef struct pe_rows_run {
     void (*rows)(const pe_problem *p, const double *const par[], const double pos[], int64_t n, double out[]);
     void (*rows_back)(const pe_problem *p, const double *const par[], const double pos[], int64_t n,
                       const double dout[], double *const dpar[]);
-    pe_sequence      sequence; /* takes the place of rows and rows_back where it has rows */
-    int64_t          B, L;
-    posenc_positions pos;
-    posenc_tensor    x, y; /* x may have no data; backward: x = dy, y = dx (may have no data) */
-    int              threads;
+    pe_sequence       sequence; /* takes the place of rows and rows_back where it has rows */
+    int64_t           B, L;
+    posenc_positions  pos;
+    posenc_tensor     x, y; /* x may have no data; backward: x = dy, y = dx (may have no data) */
+    int               threads;
+    const pe_kernels *kernels;
 } pe_rows_run;
 
 /* On an arena without memory both only count. */

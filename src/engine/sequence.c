@@ -6,7 +6,29 @@
 
 #include "base/parallel.h"
 
-/* Blocks for the sums of one lane at a time. */
+/* At most so many lanes go together: their vectors and the two matrices of a small room stay in a second-level cache. */
+enum { TOGETHER = 4 };
+
+/* Two groups at least where there are two lanes, for two cores. */
+static int64_t together(int64_t lanes)
+{
+    const int64_t half = (lanes + 1) / 2;
+    return half < TOGETHER ? half : TOGETHER;
+}
+
+static pe_lane_group group_at(const pe_sequence_table *t, int64_t index)
+{
+    const int64_t lanes = t->room->lanes(t->part->p), most = together(lanes), first = index * most;
+    return (pe_lane_group){first, lanes - first < most ? lanes - first : most, t->kernels->product64};
+}
+
+static int64_t group_count(const pe_sequence_table *t)
+{
+    const int64_t lanes = t->room->lanes(t->part->p), most = together(lanes);
+    return (lanes + most - 1) / most;
+}
+
+/* Blocks for the sums of one group at a time. */
 static pe_lane_sums take_sums(const pe_part *part, pe_arena *arena)
 {
     pe_lane_sums sums = {{NULL}};
@@ -17,16 +39,18 @@ static pe_lane_sums take_sums(const pe_part *part, pe_arena *arena)
 }
 
 pe_sequence_table pe_sequence_lay_out(const pe_sequence *room, const pe_part *part, int64_t width,
-                                      int threads, int backward, pe_arena *arena)
+                                      const pe_kernels *kernels, int threads, int backward, pe_arena *arena)
 {
-    pe_sequence_table t     = {.room = room, .part = part, .width = width, .threads = threads};
-    const int64_t     count = room->rows(part->p) * width;
-    t.rows                  = pe_take_doubles(arena, count);
-    t.drows                 = backward ? pe_take_doubles(arena, count) : NULL;
-    t.scratch               = pe_take(arena, (size_t)threads * sizeof *t.scratch);
-    t.sums                  = backward ? pe_take(arena, (size_t)threads * sizeof *t.sums) : NULL;
+    pe_sequence_table t = {
+        .room = room, .part = part, .width = width, .kernels = kernels, .threads = threads};
+    const int64_t group = together(room->lanes(part->p));
+    const int64_t count = room->rows(part->p) * width;
+    t.rows              = pe_take_doubles(arena, count);
+    t.drows             = backward ? pe_take_doubles(arena, count) : NULL;
+    t.scratch           = pe_take(arena, (size_t)threads * sizeof *t.scratch);
+    t.sums              = backward ? pe_take(arena, (size_t)threads * sizeof *t.sums) : NULL;
     for (int i = 0; i < threads; i++) {
-        double            *scratch = pe_take_doubles(arena, room->scratch(part->p));
+        double            *scratch = pe_take_doubles(arena, room->scratch(part->p, group));
         const pe_lane_sums sums    = backward ? take_sums(part, arena) : (pe_lane_sums){{NULL}};
         if (!arena->memory)
             continue;
@@ -37,16 +61,17 @@ pe_sequence_table pe_sequence_lay_out(const pe_sequence *room, const pe_part *pa
     return t;
 }
 
-static void make_lane(void *context, int64_t lane, int thread)
+static void make_group(void *context, int64_t index, int thread)
 {
-    const pe_sequence_table *t = context;
-    t->room->make(t->part->p, t->part->par, lane, t->n, t->rows, t->scratch[thread]);
+    const pe_sequence_table *t     = context;
+    const pe_lane_group      group = group_at(t, index);
+    t->room->make(t->part->p, t->part->par, &group, t->n, t->rows, t->scratch[thread]);
 }
 
 void pe_sequence_make(pe_sequence_table *t, int64_t n)
 {
     t->n = n;
-    pe_parallel_for(t->room->lanes(t->part->p), t->threads, make_lane, t);
+    pe_parallel_for(group_count(t), t->threads, make_group, t);
     if (t->drows)
         memset(t->drows, 0, (size_t)(n * t->width) * sizeof(double));
 }
@@ -64,17 +89,17 @@ void pe_sequence_add(pe_sequence_table *t, const double pos[], int64_t n, const 
             t->drows[(int64_t)pos[s] * t->width + d] += dout[s * t->width + d];
 }
 
-/* Lane lane0 + index sums into block `index`, whichever thread it is on. */
-static void back_lane(void *context, int64_t index, int thread)
+/* Group group0 + index sums into block `index`, whichever thread it is on. */
+static void back_group(void *context, int64_t index, int thread)
 {
-    const pe_sequence_table *t    = context;
-    double *const           *sums = t->sums[index].dpar;
+    const pe_sequence_table *t     = context;
+    double *const           *sums  = t->sums[index].dpar;
+    const pe_lane_group      group = group_at(t, t->group0 + index);
     (void)thread;
     for (int i = 0; i < t->part->count; i++)
         if (sums[i])
             memset(sums[i], 0, (size_t)t->part->sizes[i] * sizeof(double));
-    t->room->make_back(t->part->p, t->part->par, t->lane0 + index, t->n, t->rows, t->drows, t->scratch[index],
-                       sums);
+    t->room->make_back(t->part->p, t->part->par, &group, t->n, t->rows, t->drows, t->scratch[index], sums);
 }
 
 static void add_sums(const pe_part *part, const pe_lane_sums *sums)
@@ -84,13 +109,13 @@ static void add_sums(const pe_part *part, const pe_lane_sums *sums)
             part->dpar[i][x] += sums->dpar[i][x];
 }
 
-/* As many lanes at a time as there are blocks for their sums. */
+/* As many groups at a time as there are blocks for their sums. */
 void pe_sequence_back(pe_sequence_table *t)
 {
-    const int64_t lanes = t->room->lanes(t->part->p);
-    for (t->lane0 = 0; t->lane0 < lanes; t->lane0 += t->threads) {
-        const int64_t n = lanes - t->lane0 < t->threads ? lanes - t->lane0 : t->threads;
-        pe_parallel_for(n, t->threads, back_lane, t);
+    const int64_t groups = group_count(t);
+    for (t->group0 = 0; t->group0 < groups; t->group0 += t->threads) {
+        const int64_t n = groups - t->group0 < t->threads ? groups - t->group0 : t->threads;
+        pe_parallel_for(n, t->threads, back_group, t);
         for (int64_t i = 0; i < n; i++)
             add_sums(t->part, &t->sums[i]);
     }

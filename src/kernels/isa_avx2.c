@@ -10,6 +10,7 @@
 #include "kernels/vec_avx2.h"
 
 #include "kernels/product.inc"
+#include "kernels/product64.inc"
 #include "kernels/attend.inc"
 #include "kernels/rotate.inc"
 #include "kernels/cosines.inc"

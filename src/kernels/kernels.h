@@ -16,7 +16,10 @@
 
 #include <stdint.h>
 
-enum { PE_LANES = 16 }; /* padding of rows in the machine's buffers: the widest vector in floats */
+enum {
+    PE_LANES   = 16,
+    PE_LANES64 = 8
+}; /* padding of rows in the machine's buffers: the widest vector in floats, in doubles */
 
 /*
  * product: C = A*B, or C += A*B
@@ -31,6 +34,11 @@ enum { PE_LANES = 16 }; /* padding of rows in the machine's buffers: the widest 
  */
 typedef void pe_product_fn(float *c, int64_t c_stride, const float *a, int64_t a_row, int64_t a_col,
                            const float *b, int64_t b_stride, int64_t R, int64_t columns, int64_t K, int add);
+
+/* product64: the same in doubles, padded to PE_LANES64; for rooms whose rows follow from each other. */
+typedef void pe_product64_fn(double *c, int64_t c_stride, const double *a, int64_t a_row, int64_t a_col,
+                             const double *b, int64_t b_stride, int64_t R, int64_t columns, int64_t K,
+                             int add);
 
 /* What is added to a tile of products to make scores. Any pointer may be NULL. Row r of a term starts at
    term + r*step; a bias by distance has step -1 because the distance grows by one per query. */
@@ -139,6 +147,7 @@ typedef void pe_cosines_fn(const double *position, const double *k, int64_t step
 typedef struct pe_kernels {
     const char            *isa;
     pe_product_fn         *product;
+    pe_product64_fn       *product64;
     pe_scores_finish_fn   *scores_finish;
     pe_softmax_step_fn    *softmax_step;
     pe_weights_fn         *weights;

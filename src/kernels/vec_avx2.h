@@ -119,4 +119,34 @@ static inline vec vkeep(vec x)
     return x;
 }
 
+/* doubles */
+
+typedef __m256d dvec;
+
+static inline dvec dvload(const double *p)
+{
+    return _mm256_loadu_pd(p);
+}
+
+static inline void dvstore(double *p, dvec x)
+{
+    _mm256_storeu_pd(p, x);
+}
+
+static inline dvec dvset(double x)
+{
+    return _mm256_set1_pd(x);
+}
+
+static inline dvec dvfma(dvec a, dvec b, dvec c)
+{
+    return _mm256_fmadd_pd(a, b, c);
+}
+
+static inline dvec dvkeep(dvec x)
+{
+    __asm__("" : "+x"(x));
+    return x;
+}
+
 #endif

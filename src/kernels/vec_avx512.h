@@ -114,4 +114,34 @@ static inline vec vkeep(vec x)
     return x;
 }
 
+/* doubles */
+
+typedef __m512d dvec;
+
+static inline dvec dvload(const double *p)
+{
+    return _mm512_loadu_pd(p);
+}
+
+static inline void dvstore(double *p, dvec x)
+{
+    _mm512_storeu_pd(p, x);
+}
+
+static inline dvec dvset(double x)
+{
+    return _mm512_set1_pd(x);
+}
+
+static inline dvec dvfma(dvec a, dvec b, dvec c)
+{
+    return _mm512_fmadd_pd(a, b, c);
+}
+
+static inline dvec dvkeep(dvec x)
+{
+    __asm__("" : "+v"(x));
+    return x;
+}
+
 #endif

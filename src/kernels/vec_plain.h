@@ -138,4 +138,35 @@ static inline vec vkeep(vec x)
     return x;
 }
 
+/* doubles: the same functions, half as many in a vector */
+
+typedef double dvec __attribute__((vector_size(16)));
+
+static inline dvec dvload(const double *p)
+{
+    dvec x;
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+
+static inline void dvstore(double *p, dvec x)
+{
+    memcpy(p, &x, sizeof x);
+}
+
+static inline dvec dvset(double x)
+{
+    return (dvec){x, x};
+}
+
+static inline dvec dvfma(dvec a, dvec b, dvec c)
+{
+    return a * b + c;
+}
+
+static inline dvec dvkeep(dvec x)
+{
+    return x;
+}
+
 #endif

@@ -7,8 +7,8 @@
  * Safety     Replacing a directory must not destroy anything else: it is replaced only if it is empty, or if its
  *            results.json says that `compare` wrote it and lists every file in it. One file more, and it is refused.
  * Surprise   "." cannot be renamed and is somebody's working directory: it is refused with the mend.
- * Left over  DIR.tmp.PID if the process is killed while writing; nothing else, and never DIR itself. The next comparison
- *            that goes there sweeps it up.
+ * Left over  DIR.tmp.PID if the process is killed while writing, DIR.tmp.PID.old if that falls between two renames. The
+ *            next comparison that goes there sweeps them up; an older result without a newer one goes back to DIR.
  */
 #define _XOPEN_SOURCE 700 /* realpath, which glibc keeps from plain POSIX */
 
@@ -27,6 +27,7 @@
 
 enum { TAIL = 32 };
 #define TEMPORARY ".tmp."
+#define ASIDE     ".old"
 
 static posenc_status refuse(posenc_error *err, const char *path, const char *why)
 {
@@ -62,11 +63,22 @@ static json_t *read_list(const char *path)
     return NULL;
 }
 
-/* Also what a kill leaves of such a file: NAME.tmp.PID. */
-static int is_listed(const json_t *files, const char *name)
+/* Where ".tmp." and a process number, and then `ending`, end the name; NULL if they do not. */
+static const char *temporary_tail(const char *name, const char *ending)
 {
     const char  *tail   = strstr(name, TEMPORARY);
+    const char  *number = tail ? tail + strlen(TEMPORARY) : "";
+    const size_t digits = strspn(number, "0123456789");
+    return digits && !strcmp(number + digits, ending) ? tail : NULL;
+}
+
+/* Also what a kill leaves of such a file: NAME.tmp.PID. The list itself is written first, so of it that may be all. */
+static int is_listed(const json_t *files, const char *name)
+{
+    const char  *tail   = temporary_tail(name, "");
     const size_t length = tail ? (size_t)(tail - name) : strlen(name);
+    if (tail && length == strlen(PE_RESULTS_NAME) && !strncmp(name, PE_RESULTS_NAME, length))
+        return 1;
     for (size_t i = 0; i < json_array_size(files); i++) {
         const char *known = json_string_value(json_array_get(files, i));
         if (known && strlen(known) == length && !strncmp(known, name, length))
@@ -182,24 +194,34 @@ static void remove_flat(const char *path)
     rmdir(path);
 }
 
-/* Is `name` that of a half-written result of `base`? */
-static int is_left_over(const char *name, const char *base)
+/* Is `name` that of a half-written result of `base`, or with ASIDE that of an older one put aside for it? */
+static int is_left_over(const char *name, const char *base, const char *ending)
 {
-    const size_t n = strlen(base), tail = strlen(TEMPORARY);
-    return !strncmp(name, base, n) && !strncmp(name + n, TEMPORARY, tail) && name[n + tail] &&
-           name[n + tail + strspn(name + n + tail, "0123456789")] == 0;
+    const size_t n = strlen(base);
+    return !strncmp(name, base, n) && temporary_tail(name + n, ending) == name + n;
+}
+
+/* What was put aside goes back where nothing came in its place. */
+static void sweep_one(const char *path, const char *base, int aside)
+{
+    if ((!aside || access(base, F_OK) == 0 || rename(path, base)) && !check_existing(path, NULL))
+        remove_flat(path);
 }
 
 /* In the folder of `base`, what was left over and holds nothing that compare has not written. */
 static void sweep(const char *folder, const char *base)
 {
-    DIR *dir = opendir(folder);
-    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
-        char *path = is_left_over(entry->d_name, base) ? joined(folder, "/", entry->d_name) : NULL;
-        if (path && !check_existing(path, NULL))
-            remove_flat(path);
+    DIR  *dir   = opendir(folder);
+    char *whole = joined(folder, "/", base);
+    for (const struct dirent *entry; dir && whole && (entry = readdir(dir));) {
+        const int aside = is_left_over(entry->d_name, base, ASIDE);
+        char     *path =
+            aside || is_left_over(entry->d_name, base, "") ? joined(folder, "/", entry->d_name) : NULL;
+        if (path)
+            sweep_one(path, whole, aside);
         free(path);
     }
+    free(whole);
     if (dir)
         closedir(dir);
 }
@@ -244,7 +266,7 @@ static int replace(const pe_directory *d, const char *aside)
 
 posenc_status pe_directory_commit(pe_directory *d, posenc_error *err)
 {
-    char         *aside  = joined(d->temporary, "", ".old");
+    char         *aside  = joined(d->temporary, "", ASIDE);
     posenc_status status = POSENC_OK;
     if (!aside)
         status = pe_train_fail(err, POSENC_MEMORY, "%.100s: there is no memory for its name", d->path);

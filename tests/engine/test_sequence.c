@@ -3,8 +3,8 @@
  * test_sequence: rows that follow from each other, with a room made for this
  *
  * Lane l of WIDE numbers starts at its number and is multiplied by a at each step; so row i of lane l is a^i * start, and
- * the gradient to a is known. Rows are made once each, no further than the run reaches; the sums of lanes are added in
- * their order whatever the threads, which numbers of very different sizes would show.
+ * the gradient to a is known. Rows are made once each, no further than the run reaches; the sums of groups of lanes are
+ * added in their order whatever the threads, which numbers of very different sizes would show.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,37 +34,40 @@ static int64_t lanes(const pe_problem *p)
     return LANES;
 }
 
-static int64_t scratch(const pe_problem *p)
+static int64_t scratch(const pe_problem *p, int64_t together)
 {
     (void)p;
-    return WIDE;
+    return together * WIDE;
 }
 
 /* par[0] is a, par[1] the starts of all lanes. */
-static void make(const pe_problem *p, const double *const par[], int64_t lane, int64_t n, double table[],
-                 double memory[])
+static void make(const pe_problem *p, const double *const par[], const pe_lane_group *group, int64_t n,
+                 double table[], double memory[])
 {
+    const int64_t from = group->first * WIDE, wide = group->count * WIDE;
     (void)p;
-    memcpy(memory, par[1] + lane * WIDE, WIDE * sizeof *memory);
-    for (int64_t i = 0; i < n; i++, made[lane]++)
-        for (int c = 0; c < WIDE; c++) {
-            table[i * WIDTH + lane * WIDE + c] = memory[c];
+    memcpy(memory, par[1] + from, (size_t)wide * sizeof *memory);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t c = 0; c < wide; c++) {
+            made[group->first + c / WIDE] += c % WIDE == 0;
+            table[i * WIDTH + from + c] = memory[c];
             memory[c] *= par[0][0];
         }
 }
 
-static void make_back(const pe_problem *p, const double *const par[], int64_t lane, int64_t n,
+static void make_back(const pe_problem *p, const double *const par[], const pe_lane_group *group, int64_t n,
                       const double table[], const double drows[], double memory[], double *const dpar[])
 {
+    const int64_t from = group->first * WIDE, wide = group->count * WIDE;
     (void)p;
-    memset(memory, 0, WIDE * sizeof *memory);
+    memset(memory, 0, (size_t)wide * sizeof *memory);
     for (int64_t i = n - 1; i >= 0; i--)
-        for (int c = 0; c < WIDE; c++) {
-            memory[c] = par[0][0] * memory[c] + drows[i * WIDTH + lane * WIDE + c];
+        for (int64_t c = 0; c < wide; c++) {
+            memory[c] = par[0][0] * memory[c] + drows[i * WIDTH + from + c];
             if (dpar[0] && i > 0)
-                dpar[0][0] += memory[c] * table[(i - 1) * WIDTH + lane * WIDE + c];
+                dpar[0][0] += memory[c] * table[(i - 1) * WIDTH + from + c];
             if (dpar[1] && i == 0)
-                dpar[1][lane * WIDE + c] += memory[c];
+                dpar[1][from + c] += memory[c];
         }
 }
 
@@ -106,7 +109,8 @@ static pe_rows_run run_of(setup *s, posenc_positions pos, int threads)
                      .pos      = pos,
                      .x        = y,
                      .y        = y,
-                     .threads  = threads};
+                     .threads  = threads,
+                     .kernels  = pe_kernels_choose()};
 }
 
 static void carry_out(const pe_rows_run *r, void (*direction)(const pe_rows_run *, pe_arena *))

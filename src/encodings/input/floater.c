@@ -127,78 +127,175 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
     }
 }
 
-/* ---- the dynamics and their adjoint ---- */
+/* ---- what a group of states works with ---- */
 
-enum { LANES = 8 };
+enum { STAGES = 4 };
 
-/* a . b in LANES sums of their own, which compilers keep in vectors; a single one they may not split. */
-static double dot(const double a[], const double b[], int64_t n)
+/*
+ * Vectors of a group are matrices [states, wide], a state per row, padded with zeros. The layers are there once more as the
+ * products want them: `in` transposed [dim, wide] for the way forward, `out` [dim, wide] for the way back, where dW, dt
+ * and db take up the sums of the group.
+ */
+typedef struct layer {
+    double *in, *out, *time, *bias, *at; /* time, bias, at [wide]: the last column, b, and b at one time */
+    double *dW, *dtime, *dbias;
+} layer;
+
+typedef struct desk {
+    const pe_problem *p;
+    pe_product64_fn  *product;
+    int64_t           d, wide, states, size; /* size = states * wide */
+    layer             first, second;
+    double           *x, *r, *k, *dk, *dr, *dx; /* [STAGES, size] of each stage */
+    double *y, *dp, *full, *half, *end; /* [size] of the states at hand; of a step and its two halves */
+    double *path;                       /* [substeps, size]: states between two positions */
+    double  t[STAGES];
+} desk;
+
+enum { LAYER_ROWS = 3, LAYER_VECTORS = 5, STAGE_VECTORS = 6 * STAGES, STATE_VECTORS = 5 };
+
+static int64_t padded(int64_t d)
 {
-    double  sum[LANES] = {0}, all = 0;
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (int l = 0; l < LANES; l++)
-            sum[l] += a[i + l] * b[i + l];
-    for (; i < n; i++)
-        sum[0] += a[i] * b[i];
-    for (int l = 0; l < LANES; l++)
-        all += sum[l];
-    return all;
+    return (d + PE_LANES64 - 1) / PE_LANES64 * PE_LANES64;
 }
 
-/* y = W [x ; t] + b */
-static void affine(const double *W, const double *b, int64_t d, double t, const double x[], double y[])
+static int64_t scratch(const pe_problem *p, int64_t lanes)
 {
-    for (int64_t i = 0; i < d; i++, W += d + 1)
-        y[i] = b[i] + W[d] * t + dot(W, x, d);
+    const int64_t d = p->set[DIM].integer, wide = padded(d);
+    return 2 * (LAYER_ROWS * d + LAYER_VECTORS) * wide +
+           (STAGE_VECTORS + STATE_VECTORS + p->set[SUBSTEPS].integer) * lanes * wide;
+}
+
+static double *take(double **memory, int64_t n)
+{
+    double *from = *memory;
+    memset(from, 0, (size_t)n * sizeof *from);
+    *memory += n;
+    return from;
+}
+
+static layer layer_of(const double *W, const double *b, int64_t d, double **memory)
+{
+    const int64_t wide = padded(d);
+    layer         l    = {.in    = take(memory, d * wide),
+                          .out   = take(memory, d * wide),
+                          .dW    = take(memory, d * wide),
+                          .time  = take(memory, wide),
+                          .bias  = take(memory, wide),
+                          .at    = take(memory, wide),
+                          .dtime = take(memory, wide),
+                          .dbias = take(memory, wide)};
+    for (int64_t i = 0; i < d; i++) {
+        for (int64_t j = 0; j < d; j++)
+            l.in[j * wide + i] = l.out[i * wide + j] = W[i * (d + 1) + j];
+        l.time[i] = W[i * (d + 1) + d];
+        l.bias[i] = b[i];
+    }
+    return l;
+}
+
+static desk desk_of(const pe_problem *p, const double *const par[], const pe_lane_group *group,
+                    double *memory)
+{
+    const int64_t d = p->set[DIM].integer, wide = padded(d), size = group->count * wide;
+    desk k  = {.p = p, .product = group->product, .d = d, .wide = wide, .states = group->count, .size = size};
+    k.first = layer_of(par[W1], par[B1], d, &memory);
+    k.second                        = layer_of(par[W2], par[B2], d, &memory);
+    double **const         stages[] = {&k.x, &k.r, &k.k, &k.dk, &k.dr, &k.dx},
+                   **const once[]   = {&k.y, &k.dp, &k.full, &k.half, &k.end};
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
+        *stages[i] = take(&memory, STAGES * size);
+    for (size_t i = 0; i < sizeof once / sizeof *once; i++)
+        *once[i] = take(&memory, size);
+    k.path = take(&memory, p->set[SUBSTEPS].integer * size);
+    return k;
+}
+
+static void copy(double to[], const double x[], int64_t n)
+{
+    memcpy(to, x, (size_t)n * sizeof *to);
 }
 
 /* to += factor * x */
-static void add_scaled(double to[], double factor, const double x[], int64_t d)
+static void add_scaled(double *restrict to, double factor, const double *restrict x, int64_t n)
 {
-    for (int64_t i = 0; i < d; i++)
+    for (int64_t i = 0; factor != 0 && i < n; i++)
         to[i] += factor * x[i];
 }
 
-/* dW += dy [x ; t]^T;  db += dy;  dx = W^T dy */
-static void affine_back(const double *W, int64_t d, double t, const double x[], const double dy[], double *dW,
-                        double *db, double dx[])
+/* Rows of a table's row, which has no padding, and back. */
+static void load(const desk *k, double to[], const double row[])
 {
-    memset(dx, 0, (size_t)d * sizeof *dx);
-    for (int64_t i = 0; i < d; i++) {
-        const int64_t row = i * (d + 1);
-        add_scaled(dx, dy[i], W + row, d);
-        if (dW) {
-            add_scaled(dW + row, dy[i], x, d);
-            dW[row + d] += t * dy[i];
-        }
-        if (db)
-            db[i] += dy[i];
+    for (int64_t s = 0; s < k->states; s++)
+        copy(to + s * k->wide, row + s * k->d, k->d);
+}
+
+static void store(const desk *k, double row[], const double from[])
+{
+    for (int64_t s = 0; s < k->states; s++)
+        copy(row + s * k->d, from + s * k->wide, k->d);
+}
+
+/* ---- the dynamics and their adjoint ---- */
+
+/* y = W [x ; t] + b */
+static void affine(const desk *k, const layer *l, double t, const double x[], double y[])
+{
+    for (int64_t i = 0; i < k->wide; i++)
+        l->at[i] = l->bias[i] + l->time[i] * t;
+    for (int64_t s = 0; s < k->states; s++)
+        copy(y + s * k->wide, l->at, k->wide);
+    k->product(y, k->wide, x, k->wide, 1, l->in, k->wide, k->states, k->d, k->d, 1);
+}
+
+/* k = h(t, x) of stage j; r keeps what the first layer lets through. */
+static void dynamics(desk *k, int j, double t)
+{
+    const int64_t at = j * k->size;
+    double       *r  = k->r + at;
+    k->t[j]          = t;
+    affine(k, &k->first, t, k->x + at, r);
+    for (int64_t i = 0; i < k->size; i++)
+        r[i] = r[i] < 0 ? 0 : r[i]; /* no number stays none */
+    affine(k, &k->second, t, r, k->k + at);
+}
+
+/* dx from dk of stage j, by way of dr. */
+static void dynamics_back(const desk *k, int j)
+{
+    const int64_t at = j * k->size;
+    double       *dr = k->dr + at;
+    k->product(dr, k->wide, k->dk + at, k->wide, 1, k->second.out, k->wide, k->states, k->d, k->d, 0);
+    for (int64_t i = 0; i < k->size; i++)
+        dr[i] = k->r[at + i] > 0 ? dr[i] : 0;
+    k->product(k->dx + at, k->wide, dr, k->wide, 1, k->first.out, k->wide, k->states, k->d, k->d, 0);
+}
+
+/* dW += dy^T x, dt += t dy, db += dy, over all states and stages of a step at once. */
+static void sum_layer(const desk *k, const layer *l, int stages, const double x[], const double dy[])
+{
+    const int64_t rows = stages * k->states;
+    k->product(l->dW, k->wide, dy, 1, k->wide, x, k->wide, k->d, k->d, rows, 1);
+    for (int64_t row = 0; row < rows; row++) {
+        add_scaled(l->dtime, k->t[row / k->states], dy + row * k->wide, k->wide);
+        add_scaled(l->dbias, 1, dy + row * k->wide, k->wide);
     }
 }
 
-/* k = h(t, x); r keeps what the first layer lets through. */
-static void dynamics(const double *const par[], int64_t d, double t, const double x[], double r[], double k[])
+/* The sums of a layer to its parameters. */
+static void add_layer(const desk *k, const layer *l, double *dW, double *db)
 {
-    affine(par[W1], par[B1], d, t, x, r);
-    for (int64_t i = 0; i < d; i++)
-        r[i] = r[i] < 0 ? 0 : r[i]; /* no number stays none */
-    affine(par[W2], par[B2], d, t, r, k);
-}
-
-/* dx from dk, with dr as scratch. */
-static void dynamics_back(const double *const par[], int64_t d, double t, const double x[], const double r[],
-                          const double dk[], double dr[], double dx[], double *const dpar[])
-{
-    affine_back(par[W2], d, t, r, dk, dpar[W2], dpar[B2], dr);
-    for (int64_t i = 0; i < d; i++)
-        dr[i] = r[i] > 0 ? dr[i] : 0;
-    affine_back(par[W1], d, t, x, dr, dpar[W1], dpar[B1], dx);
+    for (int64_t i = 0; i < k->d; i++) {
+        for (int64_t j = 0; dW && j < k->d; j++)
+            dW[i * (k->d + 1) + j] += l->dW[i * k->wide + j];
+        if (dW)
+            dW[i * (k->d + 1) + k->d] += l->dtime[i];
+        if (db)
+            db[i] += l->dbias[i];
+    }
 }
 
 /* ---- one step of a solver and its adjoint ---- */
-
-enum { STAGES = 4 };
 
 /* Stage j stands at t + c[j] h and x + h sum_l a[j][l] k[l]; the step ends at x + h sum_j b[j] k[j]. */
 typedef struct tableau {
@@ -219,99 +316,63 @@ static const tableau tableaus[] = {
     [EULER]       = {1, {0}, {{0}}, {1}},
 };
 
-/* Vectors that a lane works with. */
-typedef struct desk {
-    double *x[STAGES], *r[STAGES], *k[STAGES], *dx[STAGES]; /* of each stage */
-    double *dk, *dr, *dp;                                   /* of the stage, and of the state at hand */
-    double *full, *half, *end;                              /* of a step and its two halves */
-    double *path; /* [substeps, dim]: states between two positions */
-} desk;
-
-enum { VECTORS = 4 * STAGES + 6 };
-
-static int64_t scratch(const pe_problem *p)
-{
-    return (VECTORS + p->set[SUBSTEPS].integer) * p->set[DIM].integer;
-}
-
-static desk desk_of(double *memory, int64_t d)
-{
-    desk k;
-    for (int j = 0; j < STAGES; j++, memory += 4 * d) {
-        k.x[j]  = memory;
-        k.r[j]  = memory + d;
-        k.k[j]  = memory + 2 * d;
-        k.dx[j] = memory + 3 * d;
-    }
-    double **const rest[] = {&k.dk, &k.dr, &k.dp, &k.full, &k.half, &k.end, &k.path};
-    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
-        *rest[i] = memory + (int64_t)i * d;
-    return k;
-}
-
-static void copy(double to[], const double x[], int64_t d)
-{
-    memcpy(to, x, (size_t)d * sizeof *to);
-}
-
-/* The stages of the step of length h from p at time t. */
-static void fill_stages(const tableau *s, const double *const par[], int64_t d, double t, double h,
-                        const double p[], const desk *k)
+/* The stages of the step of length h from y at time t. */
+static void fill_stages(const tableau *s, double t, double h, const double y[], desk *k)
 {
     for (int j = 0; j < s->stages; j++) {
-        copy(k->x[j], p, d);
+        copy(k->x + j * k->size, y, k->size);
         for (int l = 0; l < j; l++)
-            add_scaled(k->x[j], h * s->a[j][l], k->k[l], d);
-        dynamics(par, d, t + s->c[j] * h, k->x[j], k->r[j], k->k[j]);
+            add_scaled(k->x + j * k->size, h * s->a[j][l], k->k + l * k->size, k->size);
+        dynamics(k, j, t + s->c[j] * h);
     }
 }
 
-/* to = where the step ends; to may be p. */
-static void step(const tableau *s, const double *const par[], int64_t d, double t, double h, const double p[],
-                 const desk *k, double to[])
+/* to = where the step ends; to may be y. */
+static void step(const tableau *s, double t, double h, const double y[], desk *k, double to[])
 {
-    fill_stages(s, par, d, t, h, p, k);
-    memmove(to, p, (size_t)d * sizeof *to);
+    fill_stages(s, t, h, y, k);
+    memmove(to, y, (size_t)k->size * sizeof *to);
     for (int j = 0; j < s->stages; j++)
-        add_scaled(to, h * s->b[j], k->k[j], d);
+        add_scaled(to, h * s->b[j], k->k + j * k->size, k->size);
 }
 
-/* dp from the cotangent of the end of the step to that of its start p, from the last stage to the first. */
-static void step_back(const tableau *s, const double *const par[], int64_t d, double t, double h,
-                      const double p[], const desk *k, double dp[], double *const dpar[])
+/* dp from the cotangent of the end of the step to that of its start y, from the last stage to the first. */
+static void step_back(const tableau *s, double t, double h, const double y[], desk *k)
 {
-    fill_stages(s, par, d, t, h, p, k);
+    fill_stages(s, t, h, y, k);
     for (int j = s->stages - 1; j >= 0; j--) {
-        memset(k->dk, 0, (size_t)d * sizeof *k->dk);
-        add_scaled(k->dk, h * s->b[j], dp, d);
+        double *dk = k->dk + j * k->size;
+        memset(dk, 0, (size_t)k->size * sizeof *dk);
+        add_scaled(dk, h * s->b[j], k->dp, k->size);
         for (int l = j + 1; l < s->stages; l++)
-            add_scaled(k->dk, h * s->a[l][j], k->dx[l], d);
-        dynamics_back(par, d, t + s->c[j] * h, k->x[j], k->r[j], k->dk, k->dr, k->dx[j], dpar);
+            add_scaled(dk, h * s->a[l][j], k->dx + l * k->size, k->size);
+        dynamics_back(k, j);
     }
     for (int j = 0; j < s->stages; j++)
-        add_scaled(dp, 1, k->dx[j], d);
+        add_scaled(k->dp, 1, k->dx + j * k->size, k->size);
+    sum_layer(k, &k->second, s->stages, k->r, k->dk);
+    sum_layer(k, &k->first, s->stages, k->x, k->dr);
 }
 
 /* ---- from position to position ---- */
 
-static double largest(const double x[], int64_t d)
+static double largest(const double x[], int64_t n)
 {
     double most = 0;
-    for (int64_t i = 0; i < d; i++)
+    for (int64_t i = 0; i < n; i++)
         most = fmax(most, fabs(x[i]));
     return most;
 }
 
 /* One step of length h and the same in two halves; the weighted difference, which takes their leading errors away, is
    left in k->end, an estimate of the error returned. */
-static double try_step(const double *const par[], int64_t d, double t, double h, const double p[],
-                       const desk *k)
+static double try_step(double t, double h, desk *k)
 {
     double error = 0;
-    step(&tableaus[RK4_CLASSIC], par, d, t, h, p, k, k->full);
-    step(&tableaus[RK4_CLASSIC], par, d, t, h / 2, p, k, k->half);
-    step(&tableaus[RK4_CLASSIC], par, d, t + h / 2, h / 2, k->half, k, k->half);
-    for (int64_t i = 0; i < d; i++) {
+    step(&tableaus[RK4_CLASSIC], t, h, k->y, k, k->full);
+    step(&tableaus[RK4_CLASSIC], t, h / 2, k->y, k, k->half);
+    step(&tableaus[RK4_CLASSIC], t + h / 2, h / 2, k->half, k, k->half);
+    for (int64_t i = 0; i < k->size; i++) {
         const double gap = (k->half[i] - k->full[i]) / 15; /* 2^4 - 1 */
         k->end[i]        = k->half[i] + gap;
         error            = fmax(error, fabs(gap));
@@ -323,20 +384,20 @@ static double try_step(const double *const par[], int64_t d, double t, double h,
 
 /* The equation's own path from position i to i + 1. Times are counted in ticks, 2^-40 of dt, and steps are powers of two of
    them at multiples of themselves: so the last one ends on the position. A state that has left the numbers is let go. */
-static void follow(const pe_problem *p, const double *const par[], int64_t i, const desk *k, double y[])
+static void follow(int64_t i, desk *k)
 {
-    const int64_t d = p->set[DIM].integer, whole = INT64_C(1) << 40;
-    const double  dt   = p->set[DT].real;
-    int64_t       size = whole;
+    const int64_t whole = INT64_C(1) << 40;
+    const double  dt    = k->p->set[DT].real;
+    int64_t       size  = whole;
     for (int64_t at = 0; at < whole;) {
         const double t     = ((double)i + (double)at / (double)whole) * dt,
                      h     = dt * ((double)size / (double)whole);
-        const double error = try_step(par, d, t, h, y, k), allowed = STEP_ERROR * fmax(1, largest(y, d));
+        const double error = try_step(t, h, k), allowed = STEP_ERROR * fmax(1, largest(k->y, k->size));
         if (error > allowed && size > 1) {
             size /= 2;
             continue;
         }
-        copy(y, k->end, d);
+        copy(k->y, k->end, k->size);
         at += size;
         if (error * 32 < allowed && at % (2 * size) == 0 &&
             2 * size <= whole - at) /* the error grows by 2^5 */
@@ -344,58 +405,66 @@ static void follow(const pe_problem *p, const double *const par[], int64_t i, co
     }
 }
 
-/* `substeps` steps from position i, from y to y; path, if there is one, keeps where each began. */
-static void march(const pe_problem *p, const double *const par[], int64_t i, const desk *k, double y[],
-                  double *path)
+/* `substeps` steps of k->y from position i; path, if there is one, keeps where each began. */
+static void march(int64_t i, desk *k, double *path)
 {
-    const int64_t d = p->set[DIM].integer, m = p->set[SUBSTEPS].integer;
-    const double  dt = p->set[DT].real, h = dt / (double)m;
+    const int64_t m  = k->p->set[SUBSTEPS].integer;
+    const double  dt = k->p->set[DT].real, h = dt / (double)m;
     for (int64_t s = 0; s < m; s++) {
         if (path)
-            copy(path + s * d, y, d);
-        step(&tableaus[p->set[SOLVER].integer], par, d, (double)i * dt + (double)s * h, h, y, k, y);
+            copy(path + s * k->size, k->y, k->size);
+        step(&tableaus[k->p->set[SOLVER].integer], (double)i * dt + (double)s * h, h, k->y, k, k->y);
     }
 }
 
-static void make(const pe_problem *p, const double *const par[], int64_t lane, int64_t n, double table[],
-                 double memory[])
+static void make_rows(const pe_problem *p, const double *const par[], const pe_lane_group *group, int64_t n,
+                      double table[], double memory[])
 {
-    const int64_t d = p->set[DIM].integer, row = width(p);
-    const desk    k = desk_of(memory, d);
-    for (int64_t i = 0; i < n; i++) {
-        double *y = table + i * row + lane * d;
-        if (i == 0) {
-            copy(y, par[Y0] + lane * d, d);
-            continue;
-        }
-        copy(y, y - row, d);
-        if (p->set[SOLVER].integer == EXACT)
-            follow(p, par, i - 1, &k, y);
-        else
-            march(p, par, i - 1, &k, y, NULL);
+    desk    k  = desk_of(p, par, group, memory);
+    double *at = table + group->first * k.d;
+    load(&k, k.y, par[Y0] + group->first * k.d);
+    for (int64_t i = 0; i < n; i++, at += width(p)) {
+        if (i > 0 && p->set[SOLVER].integer == EXACT)
+            follow(i - 1, &k);
+        else if (i > 0)
+            march(i - 1, &k, NULL);
+        store(&k, at, k.y);
     }
+}
+
+/* solver=exact chooses its steps by each state alone. */
+static void make(const pe_problem *p, const double *const par[], const pe_lane_group *group, int64_t n,
+                 double table[], double memory[])
+{
+    const int     alone = p->set[SOLVER].integer == EXACT;
+    pe_lane_group one   = {group->first, alone ? 1 : group->count, group->product};
+    for (; one.first < group->first + group->count; one.first += one.count)
+        make_rows(p, par, &one, n, table, memory);
 }
 
 /* dp runs from the last position to the first, taking up the cotangent of each. */
-static void make_back(const pe_problem *p, const double *const par[], int64_t lane, int64_t n,
+static void make_back(const pe_problem *p, const double *const par[], const pe_lane_group *group, int64_t n,
                       const double table[], const double drows[], double memory[], double *const dpar[])
 {
-    const int64_t d = p->set[DIM].integer, m = p->set[SUBSTEPS].integer, row = width(p);
+    const int64_t m  = p->set[SUBSTEPS].integer;
     const double  dt = p->set[DT].real, h = dt / (double)m;
-    const desk    k = desk_of(memory, d);
-    memset(k.dp, 0, (size_t)d * sizeof *k.dp);
+    desk          k = desk_of(p, par, group, memory);
     for (int64_t i = n - 1; i >= 0; i--) {
-        add_scaled(k.dp, 1, drows + i * row + lane * d, d);
+        const int64_t at = i * width(p) + group->first * k.d;
+        load(&k, k.end, drows + at);
+        add_scaled(k.dp, 1, k.end, k.size);
         if (i == 0)
             break;
-        copy(k.end, table + (i - 1) * row + lane * d, d);
-        march(p, par, i - 1, &k, k.end, k.path);
+        load(&k, k.y, table + at - width(p));
+        march(i - 1, &k, k.path);
         for (int64_t s = m - 1; s >= 0; s--)
-            step_back(&tableaus[p->set[SOLVER].integer], par, d, (double)(i - 1) * dt + (double)s * h, h,
-                      k.path + s * d, &k, k.dp, dpar);
+            step_back(&tableaus[p->set[SOLVER].integer], (double)(i - 1) * dt + (double)s * h, h,
+                      k.path + s * k.size, &k);
     }
-    if (dpar[Y0] && n > 0)
-        add_scaled(dpar[Y0] + lane * d, 1, k.dp, d);
+    add_layer(&k, &k.first, dpar[W1], dpar[B1]);
+    add_layer(&k, &k.second, dpar[W2], dpar[B2]);
+    for (int64_t s = 0; dpar[Y0] && n > 0 && s < k.states; s++)
+        add_scaled(dpar[Y0] + (group->first + s) * k.d, 1, k.dp + s * k.wide, k.d);
 }
 
 /* The two layers and the maximum between them. */

@@ -19,6 +19,7 @@
 #include "encodings/encoding.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { NPOS, SCALING }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
@@ -58,112 +59,155 @@ static double gate(double s)
     return s == -INFINITY ? 0 : 1 / (1 + exp(-s));
 }
 
+/* Several partial sums in a fixed order: additions that wait for one another are what a long sum takes its time for. */
 static double dot(const double *a, const double *b, int64_t n)
 {
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
+    enum { APART = 8 };
+    double sums[APART] = {0}, sum = 0;
+    for (int64_t i = 0; i + APART <= n; i += APART)
+        for (int k = 0; k < APART; k++)
+            sums[k] += a[i + k] * b[i + k];
+    for (int64_t i = n - n % APART; i < n; i++)
         sum += a[i] * b[i];
+    for (int k = 0; k < APART; k++)
+        sum += sums[k];
     return sum;
 }
 
-/* One query on its way along the keys: the counted position and the two entries of z around it. */
-typedef struct walker {
+/*
+ * A query with a run of keys. Counts change by less than one per key, so the run meets few entries of z: they are computed
+ * first, and the loop over keys has nothing to decide.
+ */
+enum { RUN = 64 };
+
+typedef struct walk {
     const double *q, *E;
-    int64_t       D, npos,
-        m; /* z_low = z[m], z_high = z[m+1] (or z[m] at the end of the table); m = -1: none yet */
-    double z_low, z_high, count;
-} walker;
+    int64_t       D, npos, n;
+    double        count; /* forward: of the keys to the right of the run; backward: of the run and those */
+    double  gates[RUN], above[RUN]; /* above: how far a count stands from entry[] towards the next one */
+    int64_t entry[RUN], first, met; /* entries first .. first+met-1 of z are there */
+    double  z[RUN + 2];
+} walk;
 
-static double entry(const walker *w, int64_t m)
+static void start(walk *w, const pe_problem *p, const double *const par[], const pe_tile *tile, int64_t r)
 {
-    return dot(w->q, w->E + (m < w->npos ? m : w->npos - 1) * w->D, w->D);
+    w->q     = tile->q + r * p->D;
+    w->E     = par[E];
+    w->D     = p->D;
+    w->npos  = p->set[NPOS].integer;
+    w->count = tile->state[r * PE_HOOK_STATE + CARRY];
 }
 
-/* Moves to where the count stands: counts grow by less than one per key, so mostly nothing or one entry is new. */
-static double locate(walker *w)
+static double factor_of(const pe_problem *p, const pe_tile *tile)
 {
-    const double  last = (double)(w->npos - 1), p = w->count < last ? w->count : last;
-    const int64_t m = (int64_t)floor(p);
-    if (m != w->m) {
-        w->z_low  = m == w->m + 1 && w->m >= 0 ? w->z_high : entry(w, m);
-        w->z_high = entry(w, m + 1);
-        w->m      = m;
+    return p->set[SCALING].integer == 0 ? tile->scale : 1;
+}
+
+/* Clipped at the end of the table; and at 0, for coming down, rounding may take a count that is all but 0 below it. */
+static void place(walk *w, int64_t c)
+{
+    const double last = (double)(w->npos - 1), p = w->count < 0 ? 0 : w->count < last ? w->count : last;
+    w->entry[c] = (int64_t)p;
+    w->above[c] = p - (double)w->entry[c];
+}
+
+/* Gates and places of keys s[0..n-1]. Forward from the right, upwards; backward from the left, downwards. */
+static void count_run(walk *w, const double *s, int64_t n, int backward)
+{
+    w->n = n;
+    for (int64_t c = 0; c < n; c++)
+        w->gates[c] = gate(s[c]);
+    for (int64_t c = 0; backward && c < n; c++) {
+        place(w, c);
+        w->count -= w->gates[c];
     }
-    return p - (double)m;
+    for (int64_t c = n - 1; !backward && c >= 0; c--) {
+        w->count += w->gates[c];
+        place(w, c);
+    }
+    w->first = w->entry[n - 1];
+    w->met   = w->entry[0] - w->first + 2;
 }
 
-static double sum_of_gates(const pe_tile *tile, int64_t r)
+/* Beyond the end of the table z stays what it is there. */
+static const double *row_of(const walk *w, int64_t i)
 {
-    double sum = 0;
-    for (int64_t c = tile->cols - 1; c >= 0; c--)
-        sum += gate(tile->s[r * tile->stride + c]);
-    return sum;
+    const int64_t m = w->first + i;
+    return w->E + (m < w->npos ? m : w->npos - 1) * w->D;
 }
 
-static walker start(const pe_problem *p, const double *const par[], const pe_tile *tile, int64_t r,
-                    double count)
+static void find_entries(walk *w)
 {
-    return (walker){.q     = tile->q + r * p->D,
-                    .E     = par[E],
-                    .D     = p->D,
-                    .npos  = p->set[NPOS].integer,
-                    .m     = -1,
-                    .count = count};
+    for (int64_t i = 0; i < w->met; i++)
+        w->z[i] = dot(w->q, row_of(w, i), w->D);
 }
 
 static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
 {
-    const double factor = p->set[SCALING].integer == 0 ? tile->scale : 1;
+    const double factor = factor_of(p, tile);
+    walk         w;
     for (int64_t r = 0; r < tile->rows; r++) {
-        double *state = tile->state + r * PE_HOOK_STATE;
-        walker  w     = start(p, par, tile, r, state[CARRY] - (tile->backward ? sum_of_gates(tile, r) : 0));
-        for (int64_t c = tile->cols - 1; c >= 0; c--) {
-            const int64_t at = r * tile->stride + c;
-            w.count += gate(tile->s[at]);
-            const double f = locate(&w);
-            x[at]          = factor * (w.z_high * f + w.z_low * (1 - f));
+        start(&w, p, par, tile, r);
+        for (int64_t step = 0; step < tile->cols; step += RUN) {
+            const int64_t n    = tile->cols - step < RUN ? tile->cols - step : RUN,
+                          from = r * tile->stride + (tile->backward ? step : tile->cols - step - n);
+            count_run(&w, tile->s + from, n, tile->backward);
+            find_entries(&w);
+            for (int64_t c = 0; c < n; c++) {
+                const double *z = w.z + (w.entry[c] - w.first);
+                const double  f = w.above[c];
+                x[from + c]     = factor * (z[1] * f + z[0] * (1 - f));
+            }
         }
         if (!tile->backward)
-            state[CARRY] = w.count;
+            tile->state[r * PE_HOOK_STATE + CARRY] = w.count;
     }
 }
 
-/* E and q of one key: e(p) = z_high f + z_low (1 - f), with f = p - floor p. Returns d e / d p. */
-static double table_back(const walker *w, double f, double de, double *dE, double *dq)
+/* dq += dz E[m], dE[m] += dz q, once for each entry that the run met */
+static void entries_back(const walk *w, const double dz[], double *restrict dq, double *restrict dE)
 {
-    const int64_t low = w->m, high = low + 1 < w->npos ? low + 1 : low;
-    for (int64_t d = 0; d < w->D; d++) {
-        dq[d] += de * (f * w->E[high * w->D + d] + (1 - f) * w->E[low * w->D + d]);
-        if (dE) {
-            dE[high * w->D + d] += de * f * w->q[d];
-            dE[low * w->D + d] += de * (1 - f) * w->q[d];
-        }
+    for (int64_t i = 0; i < w->met; i++) {
+        const double *row = row_of(w, i);
+        for (int64_t d = 0; d < w->D; d++)
+            dq[d] += dz[i] * row[d];
+        for (int64_t d = 0; dE && d < w->D; d++)
+            dE[row - w->E + d] += dz[i] * w->q[d];
     }
-    return f == 0 || w->count >= (double)(w->npos - 1) ? 0 : w->z_high - w->z_low;
+}
+
+/* Of a run, from the left: a gate counts for itself and every key to its left, whose dp are in `prefix` by then. dp is 0
+   where the count is a whole number or beyond the table. */
+static void run_back(const walk *w, const double s[], const double dx[], double factor, double *prefix,
+                     double ds[], double dz[RUN + 2])
+{
+    memset(dz, 0, (size_t)w->met * sizeof *dz);
+    for (int64_t c = 0; c < w->n; c++) {
+        const int64_t i = w->entry[c] - w->first;
+        const double  g = w->gates[c], f = w->above[c], de = s[c] == -INFINITY ? 0 : factor * dx[c];
+        dz[i + 1] += de * f;
+        dz[i] += de * (1 - f);
+        *prefix += f == 0 ? 0 : de * (w->z[i + 1] - w->z[i]);
+        ds[c] = *prefix * g * (1 - g);
+    }
 }
 
 static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
                        double *const dpar[])
 {
-    const double factor = p->set[SCALING].integer == 0 ? tile->scale : 1;
+    walk   w;
+    double dz[RUN + 2];
     for (int64_t r = 0; r < tile->rows; r++) {
-        double      *state = tile->state + r * PE_HOOK_STATE, *ds = tile->ds + r * tile->stride;
-        const double sum = sum_of_gates(tile, r);
-        walker       w   = start(p, par, tile, r, state[CARRY] - sum);
-        for (int64_t c = tile->cols - 1; c >= 0; c--) { /* dp of each key, kept in ds for a moment */
-            const int64_t at = r * tile->stride + c;
-            if (tile->s[at] == -INFINITY)
-                continue;
-            w.count += gate(tile->s[at]);
-            const double f = locate(&w), de = factor * dx[at];
-            ds[c] = de * table_back(&w, f, de, dpar[E], tile->dq + r * p->D);
+        double *state = tile->state + r * PE_HOOK_STATE;
+        start(&w, p, par, tile, r);
+        for (int64_t from = 0; from < tile->cols; from += RUN) {
+            const int64_t at = r * tile->stride + from;
+            count_run(&w, tile->s + at, tile->cols - from < RUN ? tile->cols - from : RUN, 1);
+            find_entries(&w);
+            run_back(&w, tile->s + at, dx + at, factor_of(p, tile), &state[PREFIX], tile->ds + at, dz);
+            entries_back(&w, dz, tile->dq + r * p->D, dpar[E]);
         }
-        for (int64_t c = 0; c < tile->cols; c++) { /* a gate counts for itself and every key to its left */
-            const double g = gate(tile->s[r * tile->stride + c]);
-            state[PREFIX] += ds[c];
-            ds[c] = state[PREFIX] * g * (1 - g);
-        }
-        state[CARRY] -= sum;
+        state[CARRY] = w.count;
     }
 }
 

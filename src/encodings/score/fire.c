@@ -145,18 +145,65 @@ static void find_pieces(const pe_problem *p, const double *const par[], int64_t 
     }
 }
 
-/* How many knots lie left of x: its piece. */
-static int64_t piece_of(const pieces *in, double x)
+/* How many knots lie left of x: its piece, found from that of a neighbour, for shares change little from key to key. */
+static int64_t piece_of(const pieces *in, int64_t near, double x)
 {
-    int64_t low = 0, high = in->count;
-    while (low < high) {
-        const int64_t middle = (low + high) / 2;
-        if (in->knot[middle] < x)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    while (near < in->count && in->knot[near] < x)
+        near++;
+    while (near > 0 && !(in->knot[near - 1] < x))
+        near--;
+    return near;
+}
+
+/*
+ * psi of the distances of a block of a tile, and backward its slope by c. Where positions step by one it depends on c - r
+ * alone, so a block of 64 x 64 pairs costs 127 logarithms; otherwise a row is computed when it is asked for.
+ */
+enum { BLOCK = 64 };
+
+typedef struct distances {
+    const double *q_pos, *k_pos; /* of the block */
+    double        bend;          /* c */
+    int64_t       rows, cols;
+    int           stepping, slopes;
+    double        psi[2 * BLOCK], slope[2 * BLOCK];
+} distances;
+
+static void measure_distance(distances *to, int64_t at, double t)
+{
+    to->psi[at] = psi(to->bend, t);
+    if (to->slopes)
+        to->slope[at] = psi_slope(to->bend, t);
+}
+
+static int steps_by_one(const double pos[], int64_t n)
+{
+    int steps = 1;
+    for (int64_t i = 1; i < n; i++)
+        steps = steps && pos[i] == pos[0] + (double)i;
+    return steps;
+}
+
+static void find_distances(distances *to, const double *const par[], const pe_tile *tile, int64_t r0,
+                           int64_t c0, int slopes)
+{
+    to->q_pos    = tile->q_pos + r0;
+    to->k_pos    = tile->k_pos + c0;
+    to->bend     = par[C][0];
+    to->rows     = tile->rows - r0 < BLOCK ? tile->rows - r0 : BLOCK;
+    to->cols     = tile->cols - c0 < BLOCK ? tile->cols - c0 : BLOCK;
+    to->slopes   = slopes;
+    to->stepping = steps_by_one(to->q_pos, to->rows) && steps_by_one(to->k_pos, to->cols);
+    for (int64_t x = 0; to->stepping && x < to->rows + to->cols - 1; x++)
+        measure_distance(to, x, to->q_pos[to->rows - 1] - to->k_pos[0] - (double)x);
+}
+
+/* Where in psi and slope row r of the block begins. */
+static int64_t distances_of_row(distances *in, int64_t r)
+{
+    for (int64_t c = 0; !in->stepping && c < in->cols; c++)
+        measure_distance(in, c, in->q_pos[r] - in->k_pos[c]);
+    return in->stepping ? in->rows - 1 - r : 0;
 }
 
 static void add(double *const dpar[], int index, int64_t at, double x)
@@ -199,18 +246,31 @@ static void network_back(const pe_problem *p, const double *const par[], int64_t
     }
 }
 
-static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
+static void visit_block(const pe_problem *p, const double *const par[], const pieces *in, distances *d,
+                        double x[], int64_t stride)
 {
-    pieces in;
-    find_pieces(p, par, tile->h, &in);
-    for (int64_t r = 0; r < tile->rows; r++) {
-        const measure m = measure_of(p, par, tile->q_pos[r]);
-        for (int64_t c = 0; c < tile->cols; c++) {
-            const double  share     = psi(par[C][0], tile->q_pos[r] - tile->k_pos[c]) / m.denominator;
-            const int64_t piece     = piece_of(&in, share);
-            x[r * tile->stride + c] = in.base[piece] + in.slope[piece] * share;
+    for (int64_t r = 0; r < d->rows; r++) {
+        const double  inverse = 1 / measure_of(p, par, d->q_pos[r]).denominator;
+        const double *y       = d->psi + distances_of_row(d, r);
+        int64_t       piece   = 0;
+        for (int64_t c = 0; c < d->cols; c++) {
+            const double share = y[c] * inverse;
+            piece              = piece_of(in, piece, share);
+            x[r * stride + c]  = in->base[piece] + in->slope[piece] * share;
         }
     }
+}
+
+static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
+{
+    pieces    in;
+    distances d;
+    find_pieces(p, par, tile->h, &in);
+    for (int64_t r0 = 0; r0 < tile->rows; r0 += BLOCK)
+        for (int64_t c0 = 0; c0 < tile->cols; c0 += BLOCK) {
+            find_distances(&d, par, tile, r0, c0, 0);
+            visit_block(p, par, &in, &d, x + r0 * tile->stride + c0, tile->stride);
+        }
 }
 
 /* x = psi(c, t) / n, n = psi(c, far) + eps, far = max(P, |L_mult init_L|). `by_numerator` is the sum over the row of
@@ -224,30 +284,43 @@ static void measure_back(const pe_problem *p, const double *const par[], const m
     add(dpar, L_MULT, 0, share * slope * sign(par[L_MULT][0] * p->set[INIT_L].real) * p->set[INIT_L].real);
 }
 
+/* db[m] and db_x[m] are the sums of piece m. */
+static void row_back(const pe_problem *p, const double *const par[], const pieces *in, distances *d,
+                     int64_t r, const double dx[], double db[], double db_x[], double *const dpar[])
+{
+    const measure m         = measure_of(p, par, d->q_pos[r]);
+    const double  inverse   = 1 / m.denominator;
+    const int64_t at        = distances_of_row(d, r);
+    double        numerator = 0, denominator = 0;
+    int64_t       piece = 0;
+    for (int64_t c = 0; c < d->cols; c++) {
+        const double share = d->psi[at + c] * inverse, by_share = dx[c] * share;
+        if (dx[c] == 0)
+            continue;
+        piece = piece_of(in, piece, share);
+        db[piece] += dx[c];
+        db_x[piece] += by_share;
+        numerator += dx[c] * in->slope[piece] * d->slope[at + c];
+        denominator -= by_share * in->slope[piece];
+    }
+    measure_back(p, par, &m, d->q_pos[r], numerator * inverse, denominator * inverse, dpar);
+}
+
 static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
                        double *const dpar[])
 {
-    const double bend = par[C][0];
-    double       db[MOST_WIDTH + 1], db_x[MOST_WIDTH + 1];
-    pieces       in;
+    double    db[MOST_WIDTH + 1], db_x[MOST_WIDTH + 1];
+    pieces    in;
+    distances d;
     find_pieces(p, par, tile->h, &in);
     memset(db, 0, (size_t)(in.count + 1) * sizeof *db);
     memset(db_x, 0, (size_t)(in.count + 1) * sizeof *db_x);
-    for (int64_t r = 0; r < tile->rows; r++) {
-        const measure m         = measure_of(p, par, tile->q_pos[r]);
-        double        numerator = 0, denominator = 0;
-        for (int64_t c = 0; c < tile->cols; c++) {
-            const double d = dx[r * tile->stride + c], t = tile->q_pos[r] - tile->k_pos[c], y = psi(bend, t);
-            if (d == 0)
-                continue;
-            const int64_t piece = piece_of(&in, y / m.denominator);
-            db[piece] += d;
-            db_x[piece] += d * y / m.denominator;
-            numerator += d * in.slope[piece] * psi_slope(bend, t) / m.denominator;
-            denominator -= d * in.slope[piece] * y / (m.denominator * m.denominator);
+    for (int64_t r0 = 0; r0 < tile->rows; r0 += BLOCK)
+        for (int64_t c0 = 0; c0 < tile->cols; c0 += BLOCK) {
+            find_distances(&d, par, tile, r0, c0, 1);
+            for (int64_t r = 0; r < d.rows; r++)
+                row_back(p, par, &in, &d, r, dx + (r0 + r) * tile->stride + c0, db, db_x, dpar);
         }
-        measure_back(p, par, &m, tile->q_pos[r], numerator, denominator, dpar);
-    }
     network_back(p, par, tile->h, &in, db, db_x, dpar);
 }
 
