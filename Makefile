@@ -33,7 +33,8 @@ demo: deps ## compare seven encodings on a real text (a few minutes) and say whe
 	@$(CLEAN_ENV) build/default/posenc compare --preset quick -o $(DEMO) $(TEXT)
 	@echo "The report: $(DEMO)/report.html"
 
-test: deps ## everything: check, all tests, all tests again under ASan and UBSan
+test: ## everything: check, all tests, all tests again under ASan and UBSan
+	@tools/deps.sh --tests
 	@$(MAKE) --no-print-directory build
 	@$(MAKE) --no-print-directory check
 	@$(CLEAN_ENV) ctest --preset default -j $(JOBS)

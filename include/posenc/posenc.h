@@ -618,7 +618,8 @@ POSENC_API const char *posenc_version(void); /* "0.1.0" */
    it names none of them (spelt wrongly, or not for this processor) this is the best, and no plan is made: posenc_plan_create
    says so. An empty POSENC_ISA is none. */
 POSENC_API const char *posenc_isa(void);
-/* Number `index` of the instruction sets that this processor runs, best last: "plain", "avx2", "avx512"; NULL beyond. */
+/* Number `index` of the instruction sets that this processor runs, best last: "plain", "avx2", "avx512", or "plain",
+   "neon"; NULL beyond. */
 POSENC_API const char *posenc_isa_at(int index);
 
 #ifdef __cplusplus

@@ -28,6 +28,10 @@ static int has_avx512(void)
 }
 #endif
 
+#ifdef POSENC_NEON
+extern const pe_kernels pe_kernels_neon;
+#endif
+
 static int always(void)
 {
     return 1;
@@ -41,6 +45,9 @@ static const struct {
 #ifdef POSENC_X86
     {&pe_kernels_avx2, has_avx2},
     {&pe_kernels_avx512, has_avx512},
+#endif
+#ifdef POSENC_NEON
+    {&pe_kernels_neon, always},
 #endif
 };
 

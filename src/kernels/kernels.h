@@ -165,7 +165,7 @@ typedef struct pe_kernels {
 
 /* The best table this processor can run, or the one that POSENC_ISA names; NULL if it can run none of that name. */
 const pe_kernels *pe_kernels_choose(void);
-/* The table of that name ("plain", "avx2", "avx512"), NULL if this processor cannot run it. */
+/* The table of that name ("plain", "avx2", "avx512", "neon"), NULL if this processor cannot run it. */
 const pe_kernels *pe_kernels_named(const char *name);
 /* What POSENC_ISA says; NULL if it is empty or not set. */
 const char *pe_kernels_wanted(void);
