@@ -260,7 +260,7 @@ static void add_long(pe_case_list *to)
     static const struct {
         const char *name;
         int64_t     L, window;
-    } rows[] = {{"window 4096", 1048576, 4096}, {"in full", 262144, 0}};
+    } rows[] = {{"causal, window 4096", 1048576, 4096}, {"causal, in full", 262144, 0}};
     for (int i = 0; i < 2; i++)
         pe_add_case(
             to, "G17",
@@ -275,8 +275,8 @@ static void add_long(pe_case_list *to)
                                         .Lk     = rows[i].L,
                                         .D      = WIDTH,
                                         .window = rows[i].window,
-                                        .mask   = rows[i].window ? POSENC_MASK_WINDOW : POSENC_MASK_NONE,
-                                        .dtype  = POSENC_F32}},
+                                        .mask  = POSENC_MASK_CAUSAL | (rows[i].window ? POSENC_MASK_WINDOW : 0),
+                                        .dtype = POSENC_F32}},
             "one head with alibi, D 64, L %lld, %s: MiB beyond inputs and outputs, at most those of q",
             (long long)rows[i].L, rows[i].name);
 }

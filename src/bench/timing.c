@@ -25,9 +25,14 @@ double pe_now(void)
 }
 
 /* Which clock tells how long something takes that so many threads do. */
-static clockid_t clock_of(const pe_timed *t)
+static clockid_t clock_of(int threads)
 {
-    return t->threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
+    return threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
+}
+
+double pe_worked(int threads)
+{
+    return now_by(clock_of(threads));
 }
 
 /* Seconds of one of `calls` calls. */
@@ -49,7 +54,7 @@ static int64_t calls_of(const pe_timed *t, clockid_t clock)
 
 double pe_time_once(const pe_timed *t)
 {
-    const clockid_t clock    = clock_of(t);
+    const clockid_t clock    = clock_of(t->threads);
     const int64_t   calls    = calls_of(t, clock);
     double          shortest = INFINITY;
     for (int i = 0; i < TRIES; i++)
@@ -77,7 +82,7 @@ static double one_round(pe_bench_figure *figure, const pe_timed *kernel, const p
     double          ratios[MOST_REPEATS], speeds[MOST_REPEATS];
     const int       most         = effort->repeats < MOST_REPEATS ? effort->repeats : MOST_REPEATS;
     const int       least        = most < FEWEST_REPEATS ? most : FEWEST_REPEATS;
-    const clockid_t clock        = clock_of(kernel->threads > 1 ? kernel : limit);
+    const clockid_t clock        = clock_of(kernel->threads > 1 ? kernel->threads : limit->threads);
     const int64_t   kernel_calls = calls_of(kernel, clock), limit_calls = calls_of(limit, clock);
     const double    start  = pe_now();
     double          before = turn(limit, limit_calls, clock);

@@ -23,6 +23,8 @@ typedef struct pe_timed {
 
 /* Seconds by a clock that never goes back. */
 double pe_now(void);
+/* Seconds by the clock that tells how long something takes that so many threads do. */
+double pe_worked(int threads);
 
 /* Seconds of one call, the shortest of a few tries after a first that does not count. */
 double pe_time_once(const pe_timed *t);
