@@ -254,7 +254,7 @@ static void add_growth(pe_case_list *to, const posenc_encoding_info *info, int b
         (long long)(2 * L), (long long)L);
 }
 
-/* Linear here means: no more than one of the tensors that it reads. */
+/* Linear here means: no more than what it reads, which is q, k and v. A matrix of Lq x Lk bits would be 128 and 8 GiB. */
 static void add_long(pe_case_list *to)
 {
     static const struct {
@@ -265,7 +265,7 @@ static void add_long(pe_case_list *to)
         pe_add_case(
             to, "G17",
             (pe_bench_case){.unit    = "MiB",
-                            .wanted  = (double)(rows[i].L * WIDTH * 4) / 1048576,
+                            .wanted  = (double)(3 * rows[i].L * WIDTH * 4) / 1048576,
                             .sense   = PE_AT_MOST,
                             .is_long = 1,
                             .measure = measure_megabytes,
@@ -277,7 +277,7 @@ static void add_long(pe_case_list *to)
                                         .window = rows[i].window,
                                         .mask  = POSENC_MASK_CAUSAL | (rows[i].window ? POSENC_MASK_WINDOW : 0),
                                         .dtype = POSENC_F32}},
-            "one head with alibi, D 64, L %lld, %s: MiB beyond inputs and outputs, at most those of q",
+            "one head with alibi, D 64, L %lld, %s: MiB beyond inputs and outputs, at most those of q, k, v",
             (long long)rows[i].L, rows[i].name);
 }
 
