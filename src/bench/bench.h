@@ -20,7 +20,7 @@
 
 #include <posenc/posenc.h>
 
-enum { PE_BENCH_GOAL = 12, PE_BENCH_NAME = 112 };
+enum { PE_BENCH_GOAL = 12, PE_BENCH_NAME = 128 };
 
 /* STATED: a figure without a goal. */
 typedef enum pe_bench_sense { PE_AT_LEAST, PE_AT_MOST, PE_STATED } pe_bench_sense;
