@@ -29,7 +29,8 @@ demo: deps ## compare seven encodings on a real text (a few minutes) and say whe
 	@build/default/posenc compare --preset quick -o $(DEMO) $(TEXT)
 	@echo "The report: $(DEMO)/report.html"
 
-test: deps ## everything: check, all tests, all tests again under ASan and UBSan
+test: ## everything: check, all tests, all tests again under ASan and UBSan
+	@tools/deps.sh --tests
 	@$(MAKE) --no-print-directory build
 	@$(MAKE) --no-print-directory check
 	@ctest --preset default -j $(JOBS)
@@ -56,8 +57,8 @@ test-sanitize: ## all tests under AddressSanitizer and UndefinedBehaviorSanitize
 	@cmake --build --preset sanitize -j $(JOBS)
 	@ctest --preset sanitize -j $(JOBS)
 
-bench: build ## speed of the kernels against this machine's own limits
-	@for program in build/default/bench/*; do echo "$$program"; $$program || exit 1; done
+bench: build ## speed of the kernels against this machine's own limits (docs/performance.md)
+	@build/default/posenc bench
 
 check: ## the house: format, floors, rooms, public headers (tools/check_house.py)
 	@python3 tools/check_house.py

@@ -68,9 +68,26 @@ static int run_command(const cli_command *command, int argc, char **argv)
     return status;
 }
 
+/* A run on another instruction set than the one asked for would be worse than none. */
+static int check_isa(void)
+{
+    const char *wanted = getenv("POSENC_ISA");
+    char        list[80];
+    size_t      used = 0;
+    for (int i = 0; posenc_isa_at(i) && used < sizeof list; i++) {
+        if (!wanted || !*wanted || !strcmp(wanted, posenc_isa_at(i)))
+            return CLI_DONE;
+        used += (size_t)snprintf(list + used, sizeof list - used, i ? ", %s" : "%s", posenc_isa_at(i));
+    }
+    return cli_usage("POSENC_ISA is \"%s\", which this processor does not run; it must be one of: %s", wanted,
+                     list);
+}
+
 static int run(int argc, char **argv)
 {
     static const cli_command tool = {.name = "", .summary = ""};
+    if (check_isa())
+        return CLI_USAGE;
     if (argc < 2)
         return cli_usage("a command is missing; try posenc --help");
     if (argv[1][0] == '-') {

@@ -195,8 +195,9 @@ static const struct {
      "0 done; 1 it failed, or verify found a difference; 2 the arguments or the input are unusable; "
      "130 interrupted, and what was finished is kept and printed."},
     {"ENVIRONMENT", "NO_COLOR, if not empty, and TERM=dumb switch colours off. POSENC_ISA (plain, avx2, "
-                    "avx512, avx512bf16) forces "
-                    "an instruction set, for tests. OMP_NUM_THREADS limits the threads of one run."},
+                    "avx512, avx512bf16, neon) forces "
+                    "an instruction set, for tests; one that the processor has not is refused. "
+                    "OMP_NUM_THREADS limits the threads of one run."},
     {"EXAMPLES", "posenc list alibi\n.br\nposenc compare \\-o report book.txt\n.br\nposenc plot bias alibi "
                  "\\-o alibi.svg"},
 };

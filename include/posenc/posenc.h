@@ -402,6 +402,7 @@ typedef struct posenc_options {
     int64_t max_distances; /* how many distances the positions of one run may span; 0 = Lq + Lk, enough
                                        for steps of 1. Matters for larger steps and arrays with gaps only */
     posenc_products products;
+    const char *isa; /* instruction set, one of posenc_isa_at; NULL = what POSENC_ISA names, else the best */
 } posenc_options;
 
 static inline posenc_options posenc_options_default(void)
@@ -416,6 +417,7 @@ static inline posenc_options posenc_options_default(void)
     o.tile_k        = 0;
     o.max_distances = 0;
     o.products      = POSENC_PRODUCTS_BY_STORAGE;
+    o.isa           = NULL;
     return o;
 }
 
@@ -424,7 +426,7 @@ typedef struct posenc_plan posenc_plan;
 /* Checks encoding, sizes and options and lays out the workspace; e must outlive the plan. Runs with any lengths up
    to dims->Lq, dims->Lk and any batch up to dims->B need no other plan. POSENC_AUTO decides by the tensors of the
    run. Errors: SHAPE (sizes), SETTING (a setting that does not fit the sizes), UNSUPPORTED (mask or combination
-   without a meaning), MEMORY. */
+   without a meaning), ARGUMENT (options.isa or POSENC_ISA names an instruction set that this processor has not), MEMORY. */
 POSENC_API posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e,
                                             const posenc_dims *dims, const posenc_options *options,
                                             posenc_error *err);
@@ -652,8 +654,13 @@ POSENC_API double posenc_random_uniform(uint64_t seed, const char *name, uint64_
 POSENC_API double posenc_random_normal(uint64_t seed, const char *name, uint64_t index);
 
 POSENC_API const char *posenc_version(void); /* "0.1.0" */
-/* The instruction set in use: "avx512bf16", "avx512", "avx2", "plain". POSENC_ISA in the environment forces one, for tests. */
+/* The instruction set in use: the best of posenc_isa_at, or the one that POSENC_ISA in the environment names, for tests. Where
+   it names none of them (spelt wrongly, or not for this processor) this is the best, and no plan is made: posenc_plan_create
+   says so. An empty POSENC_ISA is none. */
 POSENC_API const char *posenc_isa(void);
+/* Number `index` of the instruction sets that this processor runs, best last: "plain", "avx2", "avx512",
+   "avx512bf16", or "plain", "neon"; NULL beyond. */
+POSENC_API const char *posenc_isa_at(int index);
 
 #ifdef __cplusplus
 }

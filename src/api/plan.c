@@ -6,6 +6,7 @@
  * frequencies, the kernels. Positions, masks, parameters and lengths come with each run.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -279,6 +280,22 @@ static size_t turn_bytes(const posenc_encoding *e, const posenc_dims *full)
     return arena.used;
 }
 
+/* The kernels that options or environment name, else the best; a name that is none of them is refused. */
+static posenc_status choose_kernels(posenc_plan *plan, posenc_error *err)
+{
+    const char *wanted = plan->options.isa ? plan->options.isa : pe_kernels_wanted();
+    char        list[80];
+    size_t      used = 0;
+    plan->kernels    = plan->options.isa ? pe_kernels_named(wanted) : pe_kernels_choose();
+    if (plan->kernels)
+        return POSENC_OK;
+    for (int i = 0; posenc_isa_at(i) && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, i ? ", %s" : "%s", posenc_isa_at(i));
+    return pe_fail(err, POSENC_ARGUMENT,
+                   "plan: %s is \"%s\", which this processor does not run; it must be one of: %s",
+                   plan->options.isa ? "options.isa" : "POSENC_ISA", wanted, list);
+}
+
 posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e, const posenc_dims *dims,
                                  const posenc_options *options, posenc_error *err)
 {
@@ -302,10 +319,11 @@ posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e, c
     if (options) /* an older caller's struct is shorter, a newer one's longer: what both know is taken */
         memcpy(&made->options, options, options->size < sizeof plain ? options->size : sizeof plain);
     made->threads = pe_thread_count(made->options.threads);
-    made->kernels = pe_kernels_choose();
     made->max_distances =
         made->options.max_distances > 0 ? made->options.max_distances : made->dims.Lq + made->dims.Lk;
-    const posenc_status status = prepare(made, &memory, err);
+    posenc_status status = choose_kernels(made, err);
+    if (!status)
+        status = prepare(made, &memory, err);
     if (status) {
         free(made);
         return status;
@@ -328,9 +346,19 @@ size_t posenc_plan_workspace(const posenc_plan *plan, int runs)
     return most;
 }
 
+const char *posenc_isa_at(int index)
+{
+    const pe_kernels *kernels = pe_kernels_at(index);
+    return kernels ? kernels->isa : NULL;
+}
+
 const char *posenc_isa(void)
 {
-    return pe_kernels_choose()->isa;
+    const pe_kernels *chosen = pe_kernels_choose();
+    int               last   = 0;
+    while (pe_kernels_at(last + 1))
+        last++;
+    return chosen ? chosen->isa : posenc_isa_at(last);
 }
 
 const char *posenc_version(void)

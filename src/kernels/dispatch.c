@@ -2,8 +2,10 @@
 /*
  * dispatch.c: which kernels this processor gets
  *
- * A row per instruction set, worst first; the last one that runs is chosen, or the one that POSENC_ISA names (for
- * tests). The choice is stored in each plan: there is no global to initialise and no lock.
+ * A row per instruction set, worst first; the last one that runs is chosen, or the one that the plan's options or
+ * POSENC_ISA name. A name that this processor cannot run is no choice at all: a test or a measurement that was sent to
+ * "avx512" and silently took something else would say what is not so. The choice is stored in each plan: there is no
+ * global to initialise and no lock.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +36,10 @@ static int has_avx512bf16(void)
 }
 #endif
 
+#ifdef POSENC_NEON
+extern const pe_kernels pe_kernels_neon;
+#endif
+
 static int always(void)
 {
     return 1;
@@ -45,9 +51,10 @@ static const struct {
 } levels[] = {
     {&pe_kernels_plain, always},
 #ifdef POSENC_X86
-    {&pe_kernels_avx2, has_avx2},
-    {&pe_kernels_avx512, has_avx512},
-    {&pe_kernels_avx512bf16, has_avx512bf16},
+    {&pe_kernels_avx2, has_avx2}, {&pe_kernels_avx512, has_avx512}, {&pe_kernels_avx512bf16, has_avx512bf16},
+#endif
+#ifdef POSENC_NEON
+    {&pe_kernels_neon, always},
 #endif
 };
 
@@ -61,18 +68,33 @@ const pe_kernels *pe_kernels_at(int index)
     return NULL;
 }
 
+const pe_kernels *pe_kernels_named(const char *name)
+{
+    const pe_kernels *kernels;
+    for (int i = 0; (kernels = pe_kernels_at(i)); i++)
+        if (!strcmp(kernels->isa, name))
+            return kernels;
+    return NULL;
+}
+
+static const pe_kernels *best(void)
+{
+    const pe_kernels *last = NULL;
+    for (int i = 0; pe_kernels_at(i); i++)
+        last = pe_kernels_at(i);
+    return last;
+}
+
+const char *pe_kernels_wanted(void)
+{
+    const char *wanted = getenv("POSENC_ISA");
+    return wanted && *wanted ? wanted : NULL;
+}
+
 const pe_kernels *pe_kernels_choose(void)
 {
-    const char       *wanted = getenv("POSENC_ISA");
-    const pe_kernels *best   = NULL;
-    for (int i = 0; i < LEVELS; i++) {
-        if (!levels[i].runs())
-            continue;
-        best = levels[i].kernels;
-        if (wanted && !strcmp(wanted, best->isa))
-            return best;
-    }
-    return best;
+    const char *wanted = pe_kernels_wanted();
+    return wanted ? pe_kernels_named(wanted) : best();
 }
 
 const pe_bf16_kernels *pe_kernels_bf16(const pe_kernels *kernels)

@@ -393,10 +393,13 @@ typedef struct pe_bf16_kernels {
 /* The second table of the level that `kernels` is; NULL where the level has none. */
 const pe_bf16_kernels *pe_kernels_bf16(const pe_kernels *kernels);
 
-/* The best table this processor can run, or the one POSENC_ISA names ("plain", "avx2", "avx512",
-   "avx512bf16"). */
+/* The best table this processor can run, or the one that POSENC_ISA names; NULL if it can run none of that name. */
 const pe_kernels *pe_kernels_choose(void);
-/* Table number `index` of those this processor can run, best last; NULL beyond. For tests. */
+/* The table of that name ("plain", "avx2", "avx512", "avx512bf16", "neon"), NULL if this processor cannot run it. */
+const pe_kernels *pe_kernels_named(const char *name);
+/* What POSENC_ISA says; NULL if it is empty or not set. */
+const char *pe_kernels_wanted(void);
+/* Table number `index` of those this processor can run, best last; NULL beyond. */
 const pe_kernels *pe_kernels_at(int index);
 
 #endif

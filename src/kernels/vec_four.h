@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * vec_four.h: what rotation and tables need of the vector layer besides floats, for any layer of four lanes
+ * vec_four.h: what layers of four lanes share
  *
- * Parts of vectors, stores past the caches, 16-bit floats (base/half.h), and doubles, in portable C: arrays of four that the
- * compiler makes vectors of. Whoever has four lanes (vec, ivec, VL, vload, vstore) includes this below its own; wider layers
+ * Powers of two, transposes, caches of keys, parts of vectors, stores past the caches, 16-bit floats (base/half.h), and doubles,
+ * in portable C: arrays of four that the compiler makes vectors of. Whoever has four lanes (vec, ivec, VL, vload, vstore) includes this below its own; wider layers
  * have instructions for all of it. Meanings:
  *
  *   vload_part, vstore_part   the first n < VL lanes, the others zero, or left alone in memory
@@ -22,6 +22,98 @@
 #include <string.h>
 
 #include "base/half.h"
+
+/* t, as vscale2 wants it: cut where 2^t is nothing */
+static inline vec vcut(vec t)
+{
+    return vmax(vset(-127.0f), t);
+}
+
+/* t less the nearest whole number; |t| < 2^22: adding and subtracting leaves that */
+static inline vec vfraction(vec t)
+{
+    const vec magic = vset(0x1.8p23f);
+    return t - ((t + magic) - magic);
+}
+
+/* x * 2^k for whole k from -127 on; 0 for -127 */
+static inline vec vscale2(vec x, vec k)
+{
+    const vec magic = vset(0x1.8p23f + 127); /* k + 127 becomes the last bits, then the exponent */
+    uint32_t  bits __attribute__((vector_size(16)));
+    k += magic;
+    memcpy(&bits, &k, sizeof bits);
+    bits <<= 23;
+    memcpy(&k, &bits, sizeof k);
+    return x * k;
+}
+
+/* max of two of which one is above 0; of others, one that is not above 0 either */
+static inline vec vmax_positive(vec a, vec b)
+{
+    return vmax(a, b);
+}
+
+/* is a > b in some lane? */
+static inline int vany_above(vec a, vec b)
+{
+    const ivec above = a > b;
+    return (above[0] | above[1] | above[2] | above[3]) != 0;
+}
+
+/* rows become columns */
+static inline void vtranspose(vec x[4])
+{
+    const vec a = x[0], b = x[1], c = x[2], d = x[3];
+    for (int i = 0; i < 4; i++)
+        x[i] = (vec){a[i], b[i], c[i], d[i]};
+}
+
+/* Queries and keys that cache_scores multiplies at once. */
+enum { DECODE_ROWS = 2, DECODE_KEYS = 2, VALUE_ROWS = 2, VALUE_ALSO = 0, VALUE_VECS = 4 };
+
+/* Four numbers of 16 bits as floats. */
+static inline vec vload_bf16(const uint16_t *p)
+{
+    return (vec){pe_bf16_to_float(p[0]), pe_bf16_to_float(p[1]), pe_bf16_to_float(p[2]),
+                 pe_bf16_to_float(p[3])};
+}
+
+/* 2 VL numbers of bf16: those at even places, and at odd ones. */
+static inline void vload_bf16_two(const uint16_t *p, vec *even, vec *odd)
+{
+    *even =
+        (vec){pe_bf16_to_float(p[0]), pe_bf16_to_float(p[2]), pe_bf16_to_float(p[4]), pe_bf16_to_float(p[6])};
+    *odd =
+        (vec){pe_bf16_to_float(p[1]), pe_bf16_to_float(p[3]), pe_bf16_to_float(p[5]), pe_bf16_to_float(p[7])};
+}
+
+/* Two neighbouring vectors become the even and the odd places of both; vunite undoes it. */
+static inline void vpart(vec *a, vec *b)
+{
+    const vec x = *a, y = *b;
+    *a = (vec){x[0], x[2], y[0], y[2]};
+    *b = (vec){x[1], x[3], y[1], y[3]};
+}
+
+static inline void vunite(vec *a, vec *b)
+{
+    const vec x = *a, y = *b;
+    *a = (vec){x[0], y[0], x[1], y[1]};
+    *b = (vec){x[2], y[2], x[3], y[3]};
+}
+
+static inline vec vload_f16(const uint16_t *p)
+{
+    return (vec){pe_f16_to_float(p[0]), pe_f16_to_float(p[1]), pe_f16_to_float(p[2]), pe_f16_to_float(p[3])};
+}
+
+/* sums of lanes: to[r*stride + c] = sum of x[r*keys + c] */
+static inline void vsums(const vec x[], int rows, int keys, float *to, int64_t stride)
+{
+    for (int i = 0; i < rows * keys; i++)
+        to[i / keys * stride + i % keys] = vhsum(x[i]);
+}
 
 static inline vec vload_part(const float *p, int64_t n)
 {

@@ -94,44 +94,6 @@ static inline vec vwhere_lanes(int32_t first, int32_t low, int32_t high, vec a, 
     return vwhere((lane >= low) & (lane < high), a, b);
 }
 
-/* t, as vscale2 wants it: cut where 2^t is nothing */
-static inline vec vcut(vec t)
-{
-    return vmax(vset(-127.0f), t);
-}
-
-/* t less the nearest whole number; |t| < 2^22: adding and subtracting leaves that */
-static inline vec vfraction(vec t)
-{
-    const vec magic = vset(0x1.8p23f);
-    return t - ((t + magic) - magic);
-}
-
-/* x * 2^k for whole k from -127 on; 0 for -127 */
-static inline vec vscale2(vec x, vec k)
-{
-    const vec magic = vset(0x1.8p23f + 127); /* k + 127 becomes the last bits, then the exponent */
-    uint32_t  bits __attribute__((vector_size(16)));
-    k += magic;
-    memcpy(&bits, &k, sizeof bits);
-    bits <<= 23;
-    memcpy(&k, &bits, sizeof k);
-    return x * k;
-}
-
-/* max of two of which one is above 0; of others, one that is not above 0 either */
-static inline vec vmax_positive(vec a, vec b)
-{
-    return vmax(a, b);
-}
-
-/* is a > b in some lane? */
-static inline int vany_above(vec a, vec b)
-{
-    const ivec above = a > b;
-    return (above[0] | above[1] | above[2] | above[3]) != 0;
-}
-
 static inline float vhmax(vec x)
 {
     const float a = x[0] > x[1] ? x[0] : x[1], b = x[2] > x[3] ? x[2] : x[3];
@@ -141,14 +103,6 @@ static inline float vhmax(vec x)
 static inline float vhsum(vec x)
 {
     return (x[0] + x[2]) + (x[1] + x[3]);
-}
-
-/* rows become columns */
-static inline void vtranspose(vec x[4])
-{
-    const vec a = x[0], b = x[1], c = x[2], d = x[3];
-    for (int i = 0; i < 4; i++)
-        x[i] = (vec){a[i], b[i], c[i], d[i]};
 }
 
 /* neighbours exchanged: x1 x0 x3 x2 */
@@ -167,52 +121,6 @@ static inline vec vload_twice(const float *p)
 static inline vec vnegate_even(vec x)
 {
     return x * (vec){-1, 1, -1, 1};
-}
-
-/* Queries and keys that cache_scores multiplies at once. */
-enum { DECODE_ROWS = 2, DECODE_KEYS = 2, VALUE_ROWS = 2, VALUE_ALSO = 0, VALUE_VECS = 4 };
-
-/* Four numbers of 16 bits as floats. */
-static inline vec vload_bf16(const uint16_t *p)
-{
-    return (vec){pe_bf16_to_float(p[0]), pe_bf16_to_float(p[1]), pe_bf16_to_float(p[2]),
-                 pe_bf16_to_float(p[3])};
-}
-
-/* 2 VL numbers of bf16: those at even places, and at odd ones. */
-static inline void vload_bf16_two(const uint16_t *p, vec *even, vec *odd)
-{
-    *even =
-        (vec){pe_bf16_to_float(p[0]), pe_bf16_to_float(p[2]), pe_bf16_to_float(p[4]), pe_bf16_to_float(p[6])};
-    *odd =
-        (vec){pe_bf16_to_float(p[1]), pe_bf16_to_float(p[3]), pe_bf16_to_float(p[5]), pe_bf16_to_float(p[7])};
-}
-
-/* Two neighbouring vectors become the even and the odd places of both; vunite undoes it. */
-static inline void vpart(vec *a, vec *b)
-{
-    const vec x = *a, y = *b;
-    *a = (vec){x[0], x[2], y[0], y[2]};
-    *b = (vec){x[1], x[3], y[1], y[3]};
-}
-
-static inline void vunite(vec *a, vec *b)
-{
-    const vec x = *a, y = *b;
-    *a = (vec){x[0], y[0], x[1], y[1]};
-    *b = (vec){x[2], y[2], x[3], y[3]};
-}
-
-static inline vec vload_f16(const uint16_t *p)
-{
-    return (vec){pe_f16_to_float(p[0]), pe_f16_to_float(p[1]), pe_f16_to_float(p[2]), pe_f16_to_float(p[3])};
-}
-
-/* sums of lanes: to[r*stride + c] = sum of x[r*keys + c] */
-static inline void vsums(const vec x[], int rows, int keys, float *to, int64_t stride)
-{
-    for (int i = 0; i < rows * keys; i++)
-        to[i / keys * stride + i % keys] = vhsum(x[i]);
 }
 
 /* Keeps the compiler from folding a reused load into each of its uses (then the loads, not the

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * limits.h: loops that do nothing but reach a limit of the machine
+ *
+ * Arithmetic: independent fused multiply-adds, as many chains as hide their latency. Bandwidth: one pass over a buffer, in
+ * three ways (plain; with prefetches 4 KiB ahead; with streaming stores, which leave the caches alone) and from several
+ * alignments; what counts is the best of them at that size, found first (pe_best_pass) and then run beside the kernel.
+ *
+ * Written once (limits.inc) against the kernels' vector layer and compiled for each instruction set. Bandwidth counts bytes
+ * read and written: a copy of n bytes moves 2n, a pass in place 2n, a store or a read n.
+ */
+#ifndef PE_BENCH_LIMITS_H
+#define PE_BENCH_LIMITS_H
+
+#include "bench/timing.h"
+
+/* What a pass does. COPY is ours, MEMCPY the C library's. */
+typedef enum pe_pass_kind {
+    PE_PASS_IN_PLACE, /* x = -x */
+    PE_PASS_COPY,
+    PE_PASS_MEMCPY,
+    PE_PASS_STORE,
+    PE_PASS_READ,
+    PE_PASS_KINDS
+} pe_pass_kind;
+
+/* How. READ streams by prefetching past the caches. */
+typedef enum pe_pass_way { PE_PLAIN_PASS, PE_PREFETCHED_PASS, PE_STREAMING_PASS, PE_PASS_WAYS } pe_pass_way;
+
+const char *pe_pass_kind_name(pe_pass_kind kind); /* "in-place read-modify-write" ... */
+const char *pe_pass_way_name(pe_pass_way way);
+
+/* The loops of one instruction set. n counts floats and is a multiple of 128; pointers are aligned to 64 bytes. */
+typedef struct pe_limit_loops {
+    const char *isa;
+    int         lanes, chains; /* floats of a vector; chains of `multiply_add` */
+    /* One after the other n times, `chains` multiply-adds of `lanes` each. */
+    float (*multiply_add)(int64_t n);
+    void (*in_place)(float *x, int64_t n, pe_pass_way way);
+    void (*copy)(float *y, const float *x, int64_t n, pe_pass_way way);
+    void (*store)(float *y, int64_t n, pe_pass_way way);
+    float (*read)(const float *x, int64_t n, pe_pass_way way);
+} pe_limit_loops;
+
+/* Those of an instruction set, or of the best that there are loops for here (a NULL or unknown name). */
+const pe_limit_loops *pe_limits_of(const char *isa);
+
+/* ---------------------------------------------------------------- arithmetic ---------------- */
+
+/* A loop of multiply-adds that takes about a hundredth of a second, on so many threads. */
+typedef struct pe_peak {
+    const pe_limit_loops *loops;
+    int                   threads, is_bf16;
+    int64_t               n;
+} pe_peak;
+
+/* The float32 multiply-add limit of an instruction set. */
+pe_timed pe_multiply_add_limit(pe_peak *peak, const char *isa, int threads);
+/* The limit of bfloat16 dot products; 0 where this processor has none. */
+int      pe_has_dot_products(void);
+pe_timed pe_dot_product_limit(pe_peak *peak, int threads);
+/* Dependent additions of whole numbers, one per cycle: work per second is the clock. */
+pe_timed pe_clock_loop(pe_peak *peak);
+
+/* ---------------------------------------------------------------- bandwidth ----------------- */
+
+typedef struct pe_pass {
+    const pe_limit_loops *loops;
+    pe_pass_kind          kind;
+    pe_pass_way           way;
+    int                   threads;
+    int64_t               offset, n; /* floats */
+    float                *x, *y;     /* y: what copies and stores write */
+} pe_pass;
+
+/* The fastest pass of its kind over `bytes` at x (and y, for copies and stores; for STORE x is not looked at). */
+pe_timed pe_best_pass(pe_pass *pass, pe_pass_kind kind, void *x, void *y, int64_t bytes, int threads);
+
+#endif

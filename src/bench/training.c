@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * training.c: a step of the training engine against arithmetic, and two runs side by side: G15
+ *
+ * The step is a gradient and an update of the model of docs/performance.md. Useful arithmetic per token, forward and backward:
+ * 6 (12 d d layers + 256 d) for the matrices and 12 d layers (L + 1) / 2 for the pairs below the diagonal; nothing else
+ * counts. Two runs share nothing but the machine, as workers of `compare` do: each walks on a thread of its own, and the
+ * steps of both per second are held against those of one alone.
+ */
+#include "bench/cases.h"
+#include "bench/limits.h"
+
+#include <pthread.h>
+
+#include "train/speed.h"
+
+static const pe_speed_shape goal = {.d_model = 128, .layers = 4, .heads = 4, .L = 256, .batch = 16};
+
+enum { SYMBOLS = 256, RUNS = 2 };
+
+static double operations(const pe_speed_shape *s)
+{
+    const double d = (double)s->d_model, layers = (double)s->layers;
+    const double matrices = 6 * (12 * d * d * layers + SYMBOLS * d),
+                 pairs    = 12 * d * layers * (double)(s->L + 1) / 2;
+    return (matrices + pairs) * (double)(s->batch * s->L);
+}
+
+static void step(void *context)
+{
+    pe_speed_step(context);
+}
+
+static posenc_status measure_step(const pe_bench_case *c, const pe_bench_effort *effort,
+                                  pe_bench_figure *figure, posenc_error *err)
+{
+    pe_speed           *run;
+    pe_peak             peak;
+    const posenc_status status = pe_speed_create(&run, c->shape.spec, &goal, 1, err);
+    if (status)
+        return status;
+    const pe_timed kernel = {step, run, operations(&goal), 1}, limit = pe_multiply_add_limit(&peak, NULL, 1);
+    pe_compare(figure, &kernel, &limit, PE_SPEED_RATIO, effort);
+    figure->limit *= 1e-9;
+    pe_speed_free(run);
+    return POSENC_OK;
+}
+
+/* ---------------------------------------------------------------- side by side --------------- */
+
+typedef struct pair {
+    pe_speed *runs[RUNS];
+} pair;
+
+static void *walk(void *run)
+{
+    pe_speed_step(run);
+    pe_speed_step(run);
+    return NULL;
+}
+
+/* Two steps of the first run. */
+static void walk_one(void *context)
+{
+    const pair *p = context;
+    walk(p->runs[0]);
+}
+
+/* Two steps of both: the other on its own thread. */
+static void walk_both(void *context)
+{
+    const pair *p = context;
+    pthread_t   other;
+    const int   alone = pthread_create(&other, NULL, walk, p->runs[1]);
+    walk(p->runs[0]);
+    if (alone)
+        walk(p->runs[1]);
+    else
+        pthread_join(other, NULL);
+}
+
+static posenc_status measure_pair(const pe_bench_case *c, const pe_bench_effort *effort,
+                                  pe_bench_figure *figure, posenc_error *err)
+{
+    pair          p      = {{NULL, NULL}};
+    posenc_status status = POSENC_OK;
+    for (int i = 0; !status && i < RUNS; i++)
+        status = pe_speed_create(&p.runs[i], c->shape.spec, &goal, (uint64_t)i + 1, err);
+    if (!status) {
+        const pe_timed both = {walk_both, &p, 2.0 * RUNS, RUNS}, one = {walk_one, &p, 2, 1};
+        pe_compare(figure, &both, &one, PE_SPEED_RATIO, effort);
+    }
+    for (int i = 0; i < RUNS; i++)
+        pe_speed_free(p.runs[i]);
+    return status;
+}
+
+void pe_training_cases(pe_case_list *to)
+{
+    pe_add_case(to, "G15",
+                (pe_bench_case){
+                    .unit = "GFLOP/s", .wanted = 0.45, .measure = measure_step, .shape = {.spec = "nope"}},
+                "training step, d 128, 4 layers, L 256, batch 16, of the multiply-add peak");
+    pe_add_case(to, "G15",
+                (pe_bench_case){.unit       = "steps/s",
+                                .wanted     = 1.9,
+                                .processors = 2,
+                                .measure    = measure_pair,
+                                .shape      = {.spec = "nope"}},
+                "training step, two runs side by side over one");
+}

@@ -1,0 +1,1 @@
+posenc bench --repeats 0

@@ -1,0 +1,1 @@
+posenc bench --goal G3,G17 --list

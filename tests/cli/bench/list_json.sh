@@ -1,0 +1,1 @@
+posenc bench --goal G10 --list --json

@@ -1,0 +1,1 @@
+posenc bench --goal G8,G5
