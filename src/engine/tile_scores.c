@@ -360,6 +360,8 @@ static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, int64_t b,
     }
     if (pe_is_sharp(T))
         take_sharp(T, z, s, R, C);
+    else if (Q2) /* what is not seen must be numbers too: its share times 0 has to be 0 */
+        a->kernels->product(s, T->Bcp, Qu, T->Dp, 1, Kt, T->Bcp, R, C, a->sizes.D, 0);
     else
         multiply_seen(T, z, s, R, C, Qu, Kt);
     if (!Q2)
