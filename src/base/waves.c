@@ -2,13 +2,17 @@
 /* Waves into channels, and cotangents of channels into one sum. Contract: waves.h. */
 #include "base/waves.h"
 
+#include "base/wide.h"
+
 #include <math.h>
 
 #include "base/angle.h"
 
 double pe_wave_frequency(double base, double k, double N)
 {
-    return k == 0 ? 1.0 : pow(base, -k / N);
+    if (k == 0 || !(N > 0))
+        return k == 0 ? 1.0 : pow(base, -k / N);
+    return pe_wide_power(pe_wide_of(base), pe_wide_ratio(pe_wide_of(-k), pe_wide_of(N))).hi;
 }
 
 static int is_blank(const pe_waves *x, double position)

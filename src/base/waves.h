@@ -25,7 +25,7 @@ typedef struct pe_wave_form {
     double  blank; /* position of a zero row, NAN: none */
 } pe_wave_form;
 
-/* base^(-k/N). The first frequency is 1 whatever N is: a denominator of 0 leaves that one, and 0 for all others. */
+/* base^(-k/N), rounded once: a far position multiplies its error. The first frequency is 1 whatever N is: a denominator of 0 leaves that one, and 0 for all others. */
 double pe_wave_frequency(double base, double k, double N);
 
 /* out[s*width + sine] = size * sin(pos*w) and out[s*width + cosine] = size * cos(pos*w). A channel below 0, or at or

@@ -104,13 +104,19 @@ static void unread_fraction(pe_config *c, pe_rotation *r, double fraction)
                       c->is_unknown ? "(read as llama)" : c->type->name);
 }
 
-/* MLA: the width of the rotated part is a size of its own; a fraction that says the same is no contradiction. */
+/* MLA: the width of the rotated part is a size of its own. A class that reads fractions takes them of that. */
 static void mla_dim(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
     const char  *where;
     const double fraction = find_fraction(c, s, &where);
-    if (fraction != 1 && part_of(c, r->head_dim, fraction) != r->dim)
+    if (fraction == 1 || (c->type->share_read && part_of(c, r->head_dim, fraction) == r->dim))
+        return;
+    if (!c->type->partial_read) {
         unread_fraction(c, r, fraction);
+        return;
+    }
+    r->dim      = part_of(c, r->dim, fraction);
+    r->dim_rule = pe_modelfile_text(c->model, "fraction %g of qk_rope_head_dim, from %s", fraction, where);
 }
 
 static int has_fraction(const pe_config *c, const pe_rope_source *s)

@@ -11,7 +11,8 @@ typedef struct pe_model_type {
     int         scaled_bias;
     const char *layout, *layout_key;
     int         writes_half;
-    int         inverse;
+    int share_read; /* mla: the class sets the fraction to d / D itself, so one that says so is no surprise */
+    int inverse;
     const char *head;
     int64_t     head_dim, full_head_dim, nope_dim, rope_dim;
     int         rotary_dim_key;

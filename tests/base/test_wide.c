@@ -15,6 +15,7 @@
 #include <mpfr.h>
 #include <posenc/posenc.h>
 
+#include "base/waves.h"
 #include "base/wide.h"
 
 enum { BITS = 240, TRIES = 4000 };
@@ -102,12 +103,33 @@ static void what_is_no_number_stays_none(void **state)
     assert_true(isinf(far.hi) && far.lo == 0);
 }
 
+/* Those of sinusoidal tables: base^(-k/N) rounded once, whatever the width. */
+static void frequencies_of_waves_are_rounded_once(void **state)
+{
+    static const double bases[] = {100, 1e4, 5e5, 1e6};
+    static const double sizes[] = {9, 65, 150, 255, 256, 384, 511, 0.5};
+    mpfr_t              base, k, want;
+    (void)state;
+    mpfr_inits2(BITS, base, k, want, (mpfr_ptr)0);
+    for (size_t b = 0; b < sizeof bases / sizeof *bases; b++)
+        for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++)
+            for (double i = 0; i < fmax(sizes[n], 1); i++) {
+                mpfr_set_d(base, bases[b], MPFR_RNDN);
+                mpfr_set_d(k, -i, MPFR_RNDN);
+                mpfr_div_d(k, k, sizes[n], MPFR_RNDN);
+                mpfr_pow(want, base, k, MPFR_RNDN);
+                assert_true(pe_wave_frequency(bases[b], i, sizes[n]) == mpfr_get_d(want, MPFR_RNDN));
+            }
+    mpfr_clears(base, k, want, (mpfr_ptr)0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_products_and_ratios_have_two_doubles_digits),
         cmocka_unit_test(powers_are_right_to_2_to_the_minus_90),
         cmocka_unit_test(what_is_no_number_stays_none),
+        cmocka_unit_test(frequencies_of_waves_are_rounded_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -426,6 +426,36 @@ static void every_spec_creates_an_encoding(void **state)
     }
 }
 
+/* Where heads turn their tails, a fraction counts for the classes that read one, is no news to the class that sets it to the
+   share itself, and is not read by all others. */
+static void fractions_of_heads_that_turn_their_tails(void **state)
+{
+    static const struct {
+        const char *line;
+        int64_t     dim;
+        int         warned;
+    } all[] = {
+        {"{'model_type': 'mistral4', " SMALL ", 'qk_rope_head_dim': 32, 'qk_nope_head_dim': 64}", 32, 0},
+        {"{'model_type': 'mistral4', " SMALL ", 'qk_rope_head_dim': 32, 'qk_nope_head_dim': 96,"
+         " 'rope_theta': 1e4, 'partial_rotary_factor': 0.25}",
+         32, 0},
+        {"{'model_type': 'deepseek_v3', " SMALL ", 'qk_rope_head_dim': 64, 'qk_nope_head_dim': 64,"
+         " 'rope_theta': 1e4, 'partial_rotary_factor': 0.5}",
+         64, 1},
+        {"{'model_type': 'glm4_moe_lite', " SMALL ", 'rope_theta': 1e4, 'partial_rotary_factor': 0.25}", 16,
+         0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char          codes[LONGEST_LINE];
+        posenc_model *model = read_line(all[i].line);
+        codes_of(codes, model);
+        assert_int_equal(fact(model, 0, "dim")->integer, all[i].dim);
+        assert_int_equal(strstr(codes, "partial-ignored") != NULL, all[i].warned);
+        posenc_model_free(model);
+    }
+}
+
 static void the_language_model_is_found_inside(void **state)
 {
     posenc_model *model = read_line("{'model_type': 'gemma3', 'vision_config': {'hidden_size': 7},"
@@ -450,6 +480,7 @@ int main(void)
         cmocka_unit_test(what_is_said_of_a_missing_base_is_true),
         cmocka_unit_test(llama3_s_factors_may_stand_the_wrong_way_round),
         cmocka_unit_test(a_class_that_writes_another_order_is_said_to),
+        cmocka_unit_test(fractions_of_heads_that_turn_their_tails),
         cmocka_unit_test(every_spec_creates_an_encoding),
         cmocka_unit_test(the_language_model_is_found_inside),
     };
