@@ -24,10 +24,7 @@ pe_ladder pe_ladder_lay_out(int64_t M, pe_arena *arena)
 
 pe_rung pe_rung_lay_out(int64_t M, pe_arena *arena)
 {
-    pe_rung rung = {.coarse_at = NOWHERE, .base_at = NOWHERE};
-    rung.coarse  = pe_take_doubles(arena, 2 * padded_of(M));
-    rung.base    = pe_take_doubles(arena, 2 * padded_of(M));
-    return rung;
+    return (pe_rung){.coarse_at = NOWHERE, .coarse = pe_take_doubles(arena, 2 * padded_of(M))};
 }
 
 /* The exact row of a position; what pads it is 0. */
@@ -81,34 +78,25 @@ static int64_t whole_below(int64_t position, int64_t power)
     return position & -power;
 }
 
-/* The row of a multiple of PE_STEP. */
-static void climb(const pe_ladder *l, pe_rung *rung, int64_t base)
-{
-    const int64_t coarse = whole_below(base, COARSE);
-    if (rung->coarse_at != coarse)
-        exact_row(l, (double)coarse, l->factor, rung->coarse);
-    l->kernels->add_angles(rung->base, rung->coarse, l->middle + (base - coarse) / PE_STEP * 2 * l->padded,
-                           l->padded);
-    rung->coarse_at = coarse;
-    rung->base_at   = base;
-}
-
 void pe_ladder_rows(const pe_ladder *ladder, pe_rung *rung, pe_wave_rows to, double position)
 {
     const int64_t first = (int64_t)position, all = to.rows;
     to.M      = ladder->M;
     to.padded = ladder->padded;
-    to.base   = rung->base;
+    to.coarse = rung->coarse;
     to.k      = &ladder->k->k_hi;
     to.factor = ladder->factor;
     to.sense  = ladder->sense;
     for (int64_t r = 0; r < all; r += to.rows, to.to += to.rows * to.stride) {
-        const int64_t base = whole_below(first + r, PE_STEP), in = first + r - base;
-        to.rows     = all - r < PE_STEP - in ? all - r : PE_STEP - in;
-        to.position = (double)(first + r);
-        to.fine     = ladder->fine + in * 2 * ladder->padded;
-        if (rung->base_at != base)
-            climb(ladder, rung, base);
+        const int64_t base = whole_below(first + r, PE_STEP), in = first + r - base,
+                      coarse = whole_below(base, COARSE);
+        if (rung->coarse_at != coarse)
+            exact_row(ladder, (double)coarse, ladder->factor, rung->coarse);
+        rung->coarse_at = coarse;
+        to.rows         = all - r < PE_STEP - in ? all - r : PE_STEP - in;
+        to.position     = (double)(first + r);
+        to.middle       = ladder->middle + (base - coarse) / PE_STEP * 2 * ladder->padded;
+        to.fine         = ladder->fine + in * 2 * ladder->padded;
         ladder->kernels->wave_rows(&to);
     }
 }

@@ -30,8 +30,8 @@ typedef struct pe_ladder {
 
 /* Where one thread stands. */
 typedef struct pe_rung {
-    int64_t coarse_at, base_at; /* positions of the rows below */
-    double *coarse, *base;      /* [2, padded] */
+    int64_t coarse_at; /* the position of the row below */
+    double *coarse;    /* [2, padded] */
 } pe_rung;
 
 /* Fewer rows than this are made sooner one by one than by a ladder. */
