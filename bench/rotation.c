@@ -102,7 +102,14 @@ static void copy(void *to, const void *from, size_t n)
     memcpy(to, from, n);
 }
 
-typedef enum limit { RMW, COPY, STORE, STREAM, LIMITS, BY_TABLE = LIMITS } limit; /* the same row with a table */
+typedef enum limit {
+    RMW,
+    COPY,
+    STORE,
+    STREAM,
+    LIMITS,
+    BY_TABLE = LIMITS
+} limit; /* the same row with a table */
 
 static const char *const limit_names[] = {"read-modify-write", "memcpy", "store", "streaming store",
                                           "rotation by a table"};

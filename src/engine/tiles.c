@@ -106,8 +106,8 @@ static void fill_rows(void *context, int64_t index, int thread)
     const turn_table *t = context;
     const int64_t     i = index / t->blocks, s = index % t->blocks * TABLE_ROWS, width = pe_turn_width(t->by);
     pe_turn           own;
-    pe_turn_fill(t->to + (i * t->L + s) * width, width, pe_turn_of_head(&own, t->by, i % t->by->heads), t->pos,
-                 i / t->by->heads, s, pe_smaller(TABLE_ROWS, t->L - s), t->ladder,
+    pe_turn_fill(t->to + (i * t->L + s) * width, width, pe_turn_of_head(&own, t->by, i % t->by->heads),
+                 t->pos, i / t->by->heads, s, pe_smaller(TABLE_ROWS, t->L - s), t->ladder,
                  t->ladder ? &t->rungs[thread] : NULL, 0, t->kernels);
 }
 

@@ -244,6 +244,7 @@ typedef struct pe_wave_rows {
     const double *k; /* exact angles: position of row 0, its distance to the next is 1 */
     double        position, factor, sense;
     int           stream; /* rows pass by the caches: to and stride are whole multiples of 64 bytes */
+    int           last;   /* no more are to come: what passed by the caches shall have arrived */
 } pe_wave_rows;
 
 typedef void pe_wave_rows_fn(const pe_wave_rows *rows);

@@ -218,9 +218,9 @@ static inline vec vfrom_bf16(hvec h)
 /* Rounded to the upper half of each lane; the lower half is what is left over. */
 static inline ivec round_bf16(vec x)
 {
-    const ivec bits = _mm512_castps_si512(x), one = _mm512_set1_epi32(1);
-    const ivec up   = _mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff));
-    const ivec even = _mm512_mask_add_epi32(up, _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x10000)), up, one);
+    const ivec      bits = _mm512_castps_si512(x), up = _mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff));
+    const __mmask16 odd  = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x10000));
+    const ivec      even = _mm512_mask_add_epi32(up, odd, up, _mm512_set1_epi32(1));
     return _mm512_mask_or_epi32(even, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), bits,
                                 _mm512_set1_epi32(0x400000));
 }
