@@ -2,12 +2,12 @@
 /*
  * bench/rotation.c: how far rotation and tables of sines are from what this machine's memory gives
  *
- *     build/default/bench/rotation [REPEATS [ROW...]]          15 repeats, every row whose name contains a ROW
+ *     build/default/bench/rotation [REPEATS [ROW...]]          9 repeats, every row whose name contains a ROW
  *
  * One thread unless a row says otherwise. Each row is one function that runs the public call once and returns seconds;
  * each limit another that passes over the very same buffer: x = -x in place, memcpy into a second one, ordinary and
- * streaming stores. A limit is the best of its variants (plain, prefetched), rows and limits take turns, and what is
- * printed is the median of limit / row with its quartiles. Data is random (zeros stream twice as fast) and lies
+ * streaming stores. A limit is the best of its variants (plain, prefetched). Within a repeat row and limits take turns
+ * and each is the median of as many tries; what is printed is the median over the repeats of limit / row, and its quartiles. Data is random (zeros stream twice as fast) and lies
  * in huge pages where the system gives them.
  */
 #define _DEFAULT_SOURCE
@@ -22,7 +22,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { MAX_REPEATS = 101, AHEAD = 4096, HUGE_PAGE = 1 << 21 };
+enum { MAX_REPEATS = 101, TRIES = 5, VARIANTS = 2, AHEAD = 4096, HUGE_PAGE = 1 << 21 };
 
 static double now(void)
 {
@@ -102,14 +102,22 @@ static void copy(void *to, const void *from, size_t n)
     memcpy(to, from, n);
 }
 
-typedef enum limit { RMW, COPY, STORE, STREAM, LIMITS } limit;
+typedef enum limit {
+    RMW,
+    COPY,
+    STORE,
+    STREAM,
+    LIMITS,
+    BY_TABLE = LIMITS
+} limit; /* the same row with a table */
 
-static const char *const limit_names[] = {"read-modify-write", "memcpy", "store", "streaming store"};
+static const char *const limit_names[] = {"read-modify-write", "memcpy", "store", "streaming store",
+                                          "rotation by a table"};
 
 /* Each limit's variants, NULL where there are fewer. */
 static const struct {
     const char *isa;
-    pass_fn    *passes[LIMITS][2];
+    pass_fn    *passes[LIMITS][VARIANTS];
 } levels[] = {
     {"plain", {{negate_plain, negate_ahead_plain}, {copy}, {store_plain}, {stream_plain}}},
 #ifdef __x86_64__
@@ -126,18 +134,14 @@ static pass_fn *const *variants_of(limit l)
     return levels[i < sizeof levels / sizeof *levels ? i : 0].passes[l];
 }
 
-/* Seconds of one pass, of the faster variant; `calls` of it are timed together. */
-static double limit_seconds(limit l, void *to, const void *from, size_t n, int calls)
+/* Seconds of one pass of variant v; `calls` of it are timed together. */
+static double limit_seconds(limit l, int v, void *to, const void *from, size_t n, int calls)
 {
-    pass_fn *const *pass = variants_of(l);
-    double          best = INFINITY;
-    for (int v = 0; v < 2 && pass[v]; v++) {
-        const double start = now();
-        for (int c = 0; c < calls; c++)
-            pass[v](to, from, n);
-        best = fmin(best, (now() - start) / calls);
-    }
-    return best;
+    pass_fn *const pass  = variants_of(l)[v];
+    const double   start = now();
+    for (int c = 0; c < calls; c++)
+        pass(to, from, n);
+    return (now() - start) / calls;
 }
 
 /* ---- what is measured ---- */
@@ -178,10 +182,10 @@ static const row rows[] = {
     {"G4", "f32 half out of place",     HALF,        POSENC_F32,  OUT_OF_PLACE, 4096, 32, 1, 1, {COPY}, {1.2}},
     {"G4", "f32 interl. out of place",  INTERLEAVED, POSENC_F32,  OUT_OF_PLACE, 4096, 32, 1, 1, {COPY}, {1.2}},
     {"G4", "f32 half out of pl. 128",   HALF,        POSENC_F32,  OUT_OF_PLACE, 32768, 8, 1, 1, {COPY}, {1.2}},
-    {"G6", "in flight, half 32 heads",  HALF,        POSENC_F32,  FLIGHT, 4096, 32, 1, 1, {RMW}, {.9}},
-    {"G6", "in flight, interl. 32",     INTERLEAVED, POSENC_F32,  FLIGHT, 4096, 32, 1, 1, {RMW}, {.9}},
-    {"G6", "in flight, half 8 heads",   HALF,        POSENC_F32,  FLIGHT, 32768, 8, 1, 1, {RMW}, {.9}},
-    {"G6", "in flight, interl. 8",      INTERLEAVED, POSENC_F32,  FLIGHT, 32768, 8, 1, 1, {RMW}, {.9}},
+    {"G6", "in flight, half 32 heads",  HALF,        POSENC_F32,  FLIGHT, 4096, 32, 1, 1, {RMW, BY_TABLE}, {0, .95}},
+    {"G6", "in flight, interl. 32",     INTERLEAVED, POSENC_F32,  FLIGHT, 4096, 32, 1, 1, {RMW, BY_TABLE}, {0, .95}},
+    {"G6", "in flight, half 8 heads",   HALF,        POSENC_F32,  FLIGHT, 32768, 8, 1, 1, {RMW, BY_TABLE}, {0, .95}},
+    {"G6", "in flight, interl. 8",      INTERLEAVED, POSENC_F32,  FLIGHT, 32768, 8, 1, 1, {RMW, BY_TABLE}, {0, .95}},
     {"G7", "rotary table 128 MiB",      HALF,        POSENC_F32,  TABLE, 262144, 1, 1, 1, {STREAM}, {.90}},
     {"G7", "rotary table 2 MiB",        HALF,        POSENC_F32,  TABLE, 4096, 1, 1, 20, {STORE}, {.55}},
     {"G7", "sinusoidal 128 MiB",        "sinusoidal", POSENC_F32, SINES, 262144, 1, 1, 1, {STREAM}, {.90}},
@@ -280,7 +284,7 @@ static void close_subject(subject *s)
 }
 
 /* Seconds of one posenc_rotate of [1,H,L,D] stored as [L,H,D]. */
-static double rotate_seconds(const subject *s)
+static double rotate_seconds(const subject *s, int by_table)
 {
     const row             *r = s->row;
     posenc_error           err;
@@ -289,7 +293,7 @@ static double rotate_seconds(const subject *s)
     const posenc_rotate_io io    = {.q         = x,
                                     .to_q      = r->work == OUT_OF_PLACE ? y : x,
                                     .q_pos     = positions(),
-                                    .q_table   = r->work == FLIGHT ? (posenc_tensor){0} : table_tensor(s),
+                                    .q_table   = by_table ? table_tensor(s) : (posenc_tensor){0},
                                     .direction = 1};
     const double           start = now();
     for (int c = 0; c < r->calls; c++)
@@ -324,15 +328,24 @@ static double row_seconds(const subject *s)
 {
     return s->row->work == TABLE   ? table_seconds(s)
            : s->row->work == SINES ? sines_seconds(s)
-                                   : rotate_seconds(s);
+                                   : rotate_seconds(s, s->row->work != FLIGHT);
 }
 
 /* Over the buffer that the row writes. */
-static double limit_of_row(const subject *s, limit l)
+static double limit_of_row(const subject *s, limit l, int variant)
 {
-    void *to = s->row->work == TABLE || s->row->work == SINES ? (void *)s->table : s->x;
-    return l == COPY ? limit_seconds(l, s->y, s->x, s->bytes, s->row->calls)
-                     : limit_seconds(l, to, NULL, s->bytes, s->row->calls);
+    const int calls = s->row->calls;
+    if (l == BY_TABLE)
+        return rotate_seconds(s, 1);
+    if (l == COPY)
+        return limit_seconds(l, variant, s->y, s->x, s->bytes, calls);
+    return limit_seconds(l, variant, s->row->work == TABLE || s->row->work == SINES ? (void *)s->table : s->x,
+                         NULL, s->bytes, calls);
+}
+
+static int variants(limit l)
+{
+    return l != BY_TABLE && variants_of(l)[1] ? 2 : 1;
 }
 
 /* ---- reports ---- */
@@ -344,13 +357,32 @@ static int ascending(const void *a, const void *b)
 }
 
 typedef struct spread {
-    double least, median, q1, q3;
+    double median, q1, q3;
 } spread;
 
 static spread spread_of(double x[], int n)
 {
     qsort(x, (size_t)n, sizeof *x, ascending);
-    return (spread){x[0], x[n / 2], x[n / 4], x[n * 3 / 4]};
+    return (spread){x[n / 2], x[n / 4], x[n * 3 / 4]};
+}
+
+/* One repeat: row and limits, each variant of them, take turns TRIES times. What counts is the median of each, and of the
+   variants of a limit the best. */
+static void repeat_row(const subject *s, int limits, double *seconds, double bound[2])
+{
+    double own[TRIES], pass[2][VARIANTS][TRIES];
+    for (int t = 0; t < TRIES; t++) {
+        for (int l = 0; l < limits; l++)
+            for (int v = 0; v < variants(s->row->limits[l]); v++)
+                pass[l][v][t] = limit_of_row(s, s->row->limits[l], v);
+        own[t] = row_seconds(s);
+    }
+    *seconds = spread_of(own, TRIES).median;
+    for (int l = 0; l < limits; l++) {
+        bound[l] = INFINITY;
+        for (int v = 0; v < variants(s->row->limits[l]); v++)
+            bound[l] = fmin(bound[l], spread_of(pass[l][v], TRIES).median);
+    }
 }
 
 static void report(const row *r, int repeats)
@@ -360,19 +392,18 @@ static void report(const row *r, int repeats)
     const int limits = r->wanted[1] > 0 || r->limits[1] == COPY ? 2 : 1;
     row_seconds(&s);
     for (int i = 0; i < repeats; i++) {
-        for (int l = 0; l < limits; l++)
-            bound[l][i] = limit_of_row(&s, r->limits[l]);
-        seconds[i] = fmin(row_seconds(&s), row_seconds(&s)); /* as often as a limit has variants */
-        for (int l = 0; l < limits; l++)
-            share[l][i] = bound[l][i] / seconds[i];
+        double bounds[2];
+        repeat_row(&s, limits, &seconds[i], bounds);
+        for (int l = 0; l < limits; l++) {
+            bound[l][i] = bounds[l];
+            share[l][i] = bounds[l] / seconds[i];
+        }
     }
-    const double fastest = spread_of(seconds, repeats).least;
     printf("%-3s %-27s %9.2f us", r->goal, r->name, 1e6 * spread_of(seconds, repeats).median);
     for (int l = 0; l < limits; l++) {
-        const spread x  = spread_of(share[l], repeats);
-        const spread of = spread_of(bound[l], repeats);
-        printf("   %.3f [%.3f %.3f] of %s (%.2f us; fastest of both %.3f)", x.median, x.q1, x.q3,
-               limit_names[r->limits[l]], 1e6 * of.median, of.least / fastest);
+        const spread x = spread_of(share[l], repeats);
+        printf("   %.3f [%.3f %.3f] of %s (%.2f us)", x.median, x.q1, x.q3, limit_names[r->limits[l]],
+               1e6 * spread_of(bound[l], repeats).median);
         if (r->wanted[l] > 0)
             printf(", wanted %.2f: %s", r->wanted[l], x.median >= r->wanted[l] ? "met" : "NOT MET");
     }
@@ -388,7 +419,7 @@ static void report_overhead(int repeats)
     subject   s   = open_subject(&one);
     double    ns[MAX_REPEATS];
     for (int i = 0; i < repeats; i++)
-        ns[i] = 1e9 * (row_seconds(&s) - limit_of_row(&s, RMW));
+        ns[i] = 1e9 * (row_seconds(&s) - fmin(limit_of_row(&s, RMW, 0), limit_of_row(&s, RMW, 1)));
     const spread x = spread_of(ns, repeats);
     printf("G3  call beyond its work        %9.1f ns [%.1f %.1f], wanted below 50: %s\n", x.median, x.q1,
            x.q3, x.median < 50 ? "met" : "NOT MET");
@@ -405,7 +436,7 @@ static int is_wanted(const char *name, int count, char **words)
 
 int main(int argc, char **argv)
 {
-    const int repeats = argc > 1 ? atoi(argv[1]) : 15, count = argc > 2 ? argc - 2 : 0;
+    const int repeats = argc > 1 ? atoi(argv[1]) : 9, count = argc > 2 ? argc - 2 : 0;
     if (repeats < 1 || repeats > MAX_REPEATS) {
         fprintf(stderr, "bench_rotation: usage: bench_rotation [REPEATS up to %d [ROW...]]\n", MAX_REPEATS);
         return 2;

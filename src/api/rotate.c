@@ -15,6 +15,7 @@
 
 enum {
     BLOCK   = 32,     /* positions whose table row serves all heads that are alike */
+    FEW     = 8,      /* of them, rows that are made together where heads of a token lie together */
     TOO_FEW = 1 << 19 /* bytes: turned before a second thread is awake */
 };
 
@@ -118,20 +119,21 @@ static const float *given_row(const job *j, int64_t b, int64_t s)
     return pe_row(j->given, j->given->shape[0] == 1 ? 0 : b, s, 0);
 }
 
-/* Where heads of a token lie together its row is made just before its turn, so that memory never waits for a whole block of
-   rows; where they do not, each head's part of a block wants all rows. */
+/* Where heads of a token lie together a few rows are made just before their turn, so that memory never waits for a whole
+   block of rows; where they do not, each head's part of a block wants all rows. */
 static void turn_directly(const job *j, int64_t b, int64_t s0, int64_t n, int thread)
 {
     const int64_t width = pe_turn_width(j->turn), *stride = j->x.from->stride;
-    const int64_t step  = llabs(stride[1]) <= llabs(stride[2]) ? 1 : n;
+    const int64_t few   = llabs(stride[1]) <= llabs(stride[2]) ? FEW : n;
     float        *table = j->tables + thread * table_size(j->plan);
     if (j->given) {
         pe_turn_heads(&j->x, j->turn, b, s0, n, given_row(j, b, s0), j->given->stride[1], j->plan->kernels);
         return;
     }
-    for (int64_t s = s0; s < s0 + n; s += step) {
-        make_rows(j, j->turn, table, width, b, s, step, thread, 0);
-        pe_turn_heads(&j->x, j->turn, b, s, step, table, width, j->plan->kernels);
+    for (int64_t s = 0; s < n; s += few) {
+        const int64_t rows = n - s < few ? n - s : few;
+        make_rows(j, j->turn, table, width, b, s0 + s, rows, thread, 0);
+        pe_turn_heads(&j->x, j->turn, b, s0 + s, rows, table, width, j->plan->kernels);
     }
 }
 

@@ -3,7 +3,7 @@
  * ladder.h: cosines and sines of many whole positions, by adding angles
  *
  * An exact angle costs as much as twenty sums of angles. So position p is climbed in three steps: the exact row of the
- * multiple of 1024 below it, plus a row of the multiples of 32 below 1024, plus a row of 0 .. 31; the latter two are made once
+ * multiple of 512 below it, plus a row of the multiples of 16 below 512, plus a row of 0 .. 15; the latter two are made once
  * and serve everywhere. Nothing accumulates: whatever the position, a number is off by what three steps carry.
  *
  * Error     an exact cosine or sine is off by 2.3e-16; a sum of angles by what its parts are, each times the other's length, and
@@ -18,20 +18,21 @@
 #include "base/workspace.h"
 #include "kernels/kernels.h"
 
-enum { PE_STEP = 32 }; /* rows of small angles, and of middle ones */
+/* Rows of small angles: few enough for the first cache to hold them beside what is written; and of middle ones. */
+enum { PE_STEP = 16, PE_MIDDLE = 32 };
 
 typedef struct pe_ladder {
     int64_t             M, padded;
     const pe_frequency *k;
     double              factor, sense; /* of every row: cosine * factor, sine * factor * sense */
-    double             *fine, *middle; /* [PE_STEP, 2, padded] */
+    double             *fine, *middle; /* [PE_STEP, 2, padded], [PE_MIDDLE, 2, padded] */
     const pe_kernels   *kernels;
 } pe_ladder;
 
 /* Where one thread stands. */
 typedef struct pe_rung {
-    int64_t coarse_at, base_at; /* positions of the rows below */
-    double *coarse, *base;      /* [2, padded] */
+    int64_t coarse_at; /* the position of the row below */
+    double *coarse;    /* [2, padded] */
 } pe_rung;
 
 /* Fewer rows than this are made sooner one by one than by a ladder. */

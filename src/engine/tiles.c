@@ -2,6 +2,8 @@
 /* Sizes and scratch of a tiled run, and the tables of its rotation. Idea and contract: tiles.h. */
 #include "engine/tiles.h"
 
+#include "base/parallel.h"
+
 enum { BANDS = 4 }; /* products with distances of so many key tiles lie side by side before they are moved */
 
 enum { TILE = 64 }; /* 64 x 64 scores, D = 64: four tiles of 16 KiB, most of a first-level cache */
@@ -86,7 +88,63 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
         *z = y;
 }
 
-static void lay_out_turn_tables(pe_tiles *T, pe_arena *arena)
+enum { TABLE_ROWS = 512 }; /* of one task */
+
+/* One table for each item with positions of its own, and in it for each head with frequencies of its own. */
+typedef struct turn_table {
+    float                  *to;
+    const pe_turn          *by;
+    const posenc_positions *pos;
+    int64_t                 L, blocks;
+    const pe_ladder        *ladder; /* NULL: every angle for itself */
+    pe_rung                *rungs;  /* [threads] */
+    const pe_kernels       *kernels;
+} turn_table;
+
+static void fill_rows(void *context, int64_t index, int thread)
+{
+    const turn_table *t = context;
+    const int64_t     i = index / t->blocks, s = index % t->blocks * TABLE_ROWS, width = pe_turn_width(t->by);
+    pe_turn           own;
+    pe_turn_fill(t->to + (i * t->L + s) * width, width, pe_turn_of_head(&own, t->by, i % t->by->heads),
+                 t->pos, i / t->by->heads, s, pe_smaller(TABLE_ROWS, t->L - s), t->ladder,
+                 t->ladder ? &t->rungs[thread] : NULL, 0, t->kernels);
+}
+
+static void fill_table(turn_table t, const pe_attention *a, int64_t batches, pe_arena *arena)
+{
+    const int use_ladder = t.by->heads == 1 && t.L >= PE_LADDER_ROWS;
+    pe_ladder ladder     = pe_ladder_lay_out(use_ladder ? t.by->M : 0, arena);
+    t.kernels            = a->kernels;
+    t.blocks             = (t.L + TABLE_ROWS - 1) / TABLE_ROWS;
+    t.rungs              = pe_take(arena, (size_t)a->threads * sizeof *t.rungs);
+    for (int i = 0; i < a->threads; i++) {
+        const pe_rung rung = pe_rung_lay_out(use_ladder ? t.by->M : 0, arena);
+        if (arena->memory)
+            t.rungs[i] = rung;
+    }
+    if (!arena->memory)
+        return;
+    if (use_ladder && pe_turn_climbs(t.by, t.pos)) {
+        pe_turn_ladder(&ladder, t.by, a->kernels);
+        t.ladder = &ladder;
+    }
+    pe_parallel_for(batches * t.by->heads * t.blocks, a->threads, fill_rows, &t);
+}
+
+static int same_positions(const posenc_positions *x, const posenc_positions *y)
+{
+    return !x->array.data && !y->array.data && x->start == y->start && x->step == y->step;
+}
+
+/* Do keys turn as the queries of the same rows do? */
+static int is_one_table(const pe_attention *a)
+{
+    return a->sizes.Lq == a->sizes.Lk && same_positions(&a->q_turn, &a->k_turn) && !a->turn->growth &&
+           a->turn->temperature == PE_NO_TEMPERATURE;
+}
+
+static void make_turn_tables(pe_tiles *T, pe_arena *arena)
 {
     const pe_attention *a = T->a;
     const pe_problem   *p = &a->sizes;
@@ -96,23 +154,15 @@ static void lay_out_turn_tables(pe_tiles *T, pe_arena *arena)
     const int64_t heads = a->turn ? a->turn->heads : 1;
     T->q_table          = pe_take_floats(arena, T->q_batches * heads * p->Lq * q + PE_LANES);
     T->k_table          = pe_take_floats(arena, T->k_batches * heads * p->Lk * k + PE_LANES);
-}
-
-/* One table for each item with positions of its own, and in it for each head with frequencies of its own. */
-static void fill_side(float *table, const pe_turn *by, const posenc_positions *pos, int64_t batches,
-                      int64_t L, const pe_kernels *kernels)
-{
-    pe_turn own;
-    for (int64_t i = 0; i < batches * by->heads; i++)
-        pe_turn_table(table + i * L * pe_turn_width(by), pe_turn_of_head(&own, by, i % by->heads), pos,
-                      i / by->heads, 0, L, kernels);
-}
-
-static void fill_turn_tables(const pe_tiles *T)
-{
-    const pe_attention *a = T->a;
-    fill_side(T->q_table, a->turn, &a->q_turn, T->q_batches, a->sizes.Lq, a->kernels);
-    fill_side(T->k_table, a->turn_keys, &a->k_turn, T->k_batches, a->sizes.Lk, a->kernels);
+    if (!a->turn)
+        return;
+    fill_table((turn_table){.to = T->q_table, .by = a->turn, .pos = &a->q_turn, .L = p->Lq}, a, T->q_batches,
+               arena);
+    if (arena->memory && is_one_table(a))
+        T->k_table = T->q_table;
+    else
+        fill_table((turn_table){.to = T->k_table, .by = a->turn_keys, .pos = &a->k_turn, .L = p->Lk}, a,
+                   T->k_batches, arena);
 }
 
 pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
@@ -137,13 +187,11 @@ pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
     T.scratch = pe_take(arena, (size_t)a->threads * sizeof *T.scratch);
     for (int z = 0; z < a->threads; z++)
         lay_out_scratch(&T, T.scratch ? T.scratch + z : NULL, arena, backward);
-    lay_out_turn_tables(&T, arena);
+    make_turn_tables(&T, arena);
     pe_growth_lay_out(&T, arena);
     pe_tables_lay_out(&T, arena, backward);
     if (!arena->memory)
         return T;
-    if (a->turn)
-        fill_turn_tables(&T);
     pe_tables_fill(&T);
     return T;
 }

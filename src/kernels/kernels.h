@@ -227,23 +227,24 @@ typedef void pe_softmax_row_fn(float *x, float *largest, float *sum, int64_t n);
 typedef void pe_add_angles_fn(double *to, const double *a, const double *b, int64_t padded);
 
 /*
- * wave_rows: rows of cosines and sines of consecutive positions, from one row of them and rows of small angles, in float
+ * wave_rows: rows of cosines and sines of consecutive positions, from two rows of them and rows of small angles, in float
  *
- * Formula  row r holds cosine and sine of base + fine[r], magnitude included
+ * Formula  row r holds cosine and sine of coarse + middle + fine[r], magnitude included
  * Shapes   to + r*stride: cosines from `cosine` on and sines from `sine` on, `step` floats apart (1; or 2: pairs, the sine
  *          first), M of each but where `width` floats end a row
- *          base [2, padded], cosines and sines; fine [rows, 2, padded]
- * Error    0.501 ulp, zeros included, if base and fine carry at most 2e-15, and those of pairs that have not turned by half a
+ *          coarse, middle [2, padded], cosines and sines; fine [rows, 2, padded]
+ * Error    0.501 ulp, zeros included, if the sum of coarse and middle, and fine, carry at most 2e-15, and those of pairs that have not turned by half a
  *          quarter yet as much of themselves: other numbers below 2^-14 of the magnitude are made from their exact angles
  * Speed    that of stores: 4 multiply-adds and 2 roundings for 8 pairs
  */
 typedef struct pe_wave_rows {
     float        *to;
     int64_t       stride, rows, M, padded, width, cosine, sine, step;
-    const double *base, *fine;
+    const double *coarse, *middle, *fine;
     const double *k; /* exact angles: position of row 0, its distance to the next is 1 */
     double        position, factor, sense;
     int           stream; /* rows pass by the caches: to and stride are whole multiples of 64 bytes */
+    int           last;   /* no more are to come: what passed by the caches shall have arrived */
 } pe_wave_rows;
 
 typedef void pe_wave_rows_fn(const pe_wave_rows *rows);

@@ -314,6 +314,18 @@ static inline wvec vto_words(vec low, vec high)
     return _mm256_blend_epi16(_mm256_srli_epi32(round_bf16(low), 16), round_bf16(high), 0xAA);
 }
 
+static inline vec veven(vec a, vec b)
+{
+    const vec x = _mm256_shuffle_ps(a, b, 0x88); /* of each half: two of a, two of b */
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(x), 0xD8));
+}
+
+static inline vec vodd(vec a, vec b)
+{
+    const vec x = _mm256_shuffle_ps(a, b, 0xDD);
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(x), 0xD8));
+}
+
 /* ---- doubles ---- */
 
 typedef __m256d dvec;
@@ -359,21 +371,25 @@ static inline vec vnarrow(dvec low, dvec high)
     return _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low));
 }
 
-static inline int vany_below(vec a, vec b, float limit)
+static inline vec vnarrow_pairs(dvec a, dvec b)
 {
-    const vec sign  = vset(-0.f);
-    const vec least = _mm256_min_ps(_mm256_andnot_ps(sign, a), _mm256_andnot_ps(sign, b));
-    return _mm256_movemask_ps(_mm256_cmp_ps(least, vset(limit), _CMP_LT_OQ)) != 0;
+    const __m128 x = _mm256_cvtpd_ps(a), y = _mm256_cvtpd_ps(b);
+    return _mm256_set_m128(_mm_unpackhi_ps(x, y), _mm_unpacklo_ps(x, y));
 }
 
-static inline vec vzip_low(vec a, vec b)
+static inline vec vmagnitude(vec x)
 {
-    return _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x20);
+    return _mm256_andnot_ps(vset(-0.f), x);
 }
 
-static inline vec vzip_high(vec a, vec b)
+static inline vec vleast(vec a, vec b)
 {
-    return _mm256_permute2f128_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b), 0x31);
+    return _mm256_min_ps(a, b);
+}
+
+static inline int vany_below(vec x, float limit)
+{
+    return _mm256_movemask_ps(_mm256_cmp_ps(x, vset(limit), _CMP_LT_OQ)) != 0;
 }
 
 #endif

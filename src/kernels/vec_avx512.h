@@ -291,10 +291,10 @@ static inline vec vfrom_bf16(hvec h)
 /* Rounded to the upper half of each lane; the lower half is what is left over. */
 static inline ivec round_bf16(vec x)
 {
-    const ivec bits = _mm512_castps_si512(x);
-    const ivec odd  = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-    const ivec up   = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
-    return _mm512_mask_or_epi32(up, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), bits,
+    const ivec      bits = _mm512_castps_si512(x), up = _mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff));
+    const __mmask16 odd  = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x10000));
+    const ivec      even = _mm512_mask_add_epi32(up, odd, up, _mm512_set1_epi32(1));
+    return _mm512_mask_or_epi32(even, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), bits,
                                 _mm512_set1_epi32(0x400000));
 }
 
@@ -332,8 +332,20 @@ static inline vec vfrom_high(wvec w)
 
 static inline wvec vto_words(vec low, vec high)
 {
-    return _mm512_or_si512(_mm512_srli_epi32(round_bf16(low), 16),
-                           _mm512_and_si512(round_bf16(high), _mm512_set1_epi32((int)0xffff0000u)));
+    return _mm512_ternarylogic_epi32(_mm512_set1_epi32((int)0xffff0000u), round_bf16(high),
+                                     _mm512_srli_epi32(round_bf16(low), 16), 0xCA); /* mask ? high : low */
+}
+
+static inline vec veven(vec a, vec b)
+{
+    const ivec order = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    return _mm512_permutex2var_ps(a, order, b);
+}
+
+static inline vec vodd(vec a, vec b)
+{
+    const ivec order = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+    return _mm512_permutex2var_ps(a, order, b);
 }
 
 /* ---- doubles ---- */
@@ -381,22 +393,29 @@ static inline vec vnarrow(dvec low, dvec high)
     return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high), 1);
 }
 
-static inline int vany_below(vec a, vec b, float limit)
-{
-    const vec least = _mm512_range_ps(a, b, 2); /* the one of smaller magnitude */
-    return _mm512_cmp_ps_mask(_mm512_abs_ps(least), vset(limit), _CMP_LT_OQ) != 0;
-}
-
-static inline vec vzip_low(vec a, vec b)
+static inline vec vnarrow_pairs(dvec a, dvec b)
 {
     const ivec order = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-    return _mm512_permutex2var_ps(a, order, b);
+    return _mm512_permutex2var_ps(_mm512_castps256_ps512(_mm512_cvtpd_ps(a)), order,
+                                  _mm512_castps256_ps512(_mm512_cvtpd_ps(b)));
 }
 
-static inline vec vzip_high(vec a, vec b)
+/* Twice the bits are the magnitude's alone, and order as it does; adding and comparing whole numbers leaves the units
+   that multiply and narrow to themselves. */
+static inline vec vleast(vec a, vec b)
 {
-    const ivec order = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-    return _mm512_permutex2var_ps(a, order, b);
+    const ivec x = _mm512_castps_si512(a), y = _mm512_castps_si512(b);
+    return _mm512_castsi512_ps(_mm512_min_epu32(x, y));
+}
+
+static inline vec vmagnitude(vec x)
+{
+    return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(x), _mm512_castps_si512(x)));
+}
+
+static inline int vany_below(vec x, float limit)
+{
+    return _mm512_cmplt_epu32_mask(_mm512_castps_si512(x), _mm512_castps_si512(vmagnitude(vset(limit)))) != 0;
 }
 
 #endif

@@ -11,9 +11,11 @@
  *   hvec                      VL numbers of 16 bits: vfrom_f16, vto_f16, vfrom_bf16, vto_bf16 convert
  *   iload, istore             VL words of two bf16: vfrom_low and vfrom_high are the first and the second of each word,
  *                             vto_words puts two vectors together again
+ *   veven, vodd               the numbers 0 2 4 ... and 1 3 5 ... of two vectors
  *   dvec                      half as many doubles; vnarrow rounds two of them to one vector of floats
- *   vany_below                is any lane of either below the limit in magnitude?
- *   vzip_low, vzip_high       a0 b0 a1 b1 ..., the first half and the second
+ *   vnarrow_pairs             the same as a0 b0 a1 b1 ...
+ *   vmagnitude                in a form of the layer's own, which vleast and vany_below alone understand: the smaller of
+ *                             two, and is any lane below a limit?
  */
 #ifndef PE_KERNELS_VEC_FOUR_H
 #define PE_KERNELS_VEC_FOUR_H
@@ -243,6 +245,22 @@ static inline wvec vto_words(vec low, vec high)
     return w;
 }
 
+static inline vec veven(vec a, vec b)
+{
+    float x[VL], y[VL];
+    vstore(x, a);
+    vstore(y, b);
+    return vload((const float[VL]){x[0], x[2], y[0], y[2]});
+}
+
+static inline vec vodd(vec a, vec b)
+{
+    float x[VL], y[VL];
+    vstore(x, a);
+    vstore(y, b);
+    return vload((const float[VL]){x[1], x[3], y[1], y[3]});
+}
+
 typedef double dvec __attribute__((vector_size(8 * VL / 2)));
 
 static inline dvec dload(const double *p)
@@ -288,31 +306,38 @@ static inline vec vnarrow(dvec low, dvec high)
     return vload(lanes);
 }
 
-static inline int vany_below(vec a, vec b, float limit)
+static inline vec vnarrow_pairs(dvec a, dvec b)
+{
+    return vload((const float[VL]){(float)a[0], (float)b[0], (float)a[1], (float)b[1]});
+}
+
+static inline vec vmagnitude(vec x)
+{
+    float lanes[VL];
+    vstore(lanes, x);
+    for (int i = 0; i < VL; i++)
+        lanes[i] = __builtin_fabsf(lanes[i]);
+    return vload(lanes);
+}
+
+static inline vec vleast(vec a, vec b)
 {
     float x[VL], y[VL];
-    int   any = 0;
     vstore(x, a);
     vstore(y, b);
     for (int i = 0; i < VL; i++)
-        any |= (x[i] < limit && x[i] > -limit) || (y[i] < limit && y[i] > -limit);
+        x[i] = x[i] < y[i] ? x[i] : y[i];
+    return vload(x);
+}
+
+static inline int vany_below(vec x, float limit)
+{
+    float lanes[VL];
+    int   any = 0;
+    vstore(lanes, x);
+    for (int i = 0; i < VL; i++)
+        any |= lanes[i] < limit;
     return any;
-}
-
-static inline vec vzip_low(vec a, vec b)
-{
-    float x[VL], y[VL];
-    vstore(x, a);
-    vstore(y, b);
-    return vload((const float[VL]){x[0], y[0], x[1], y[1]});
-}
-
-static inline vec vzip_high(vec a, vec b)
-{
-    float x[VL], y[VL];
-    vstore(x, a);
-    vstore(y, b);
-    return vload((const float[VL]){x[2], y[2], x[3], y[3]});
 }
 
 #endif
