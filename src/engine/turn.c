@@ -355,6 +355,9 @@ static int64_t run_of(const posenc_positions *pos, int64_t b, int64_t s, int64_t
     return run;
 }
 
+/* Fewer rows that stand one after another are made each for itself: scattered positions have the very rounding of double. */
+enum { LEAST_RUN = 8 };
+
 /* Cosines and sines alone; returns how many rows. */
 static int64_t fill_some(float *table, int64_t stride, const pe_turn *turn, const posenc_positions *pos,
                          int64_t b, int64_t s, int64_t n, const pe_ladder *ladder, pe_rung *rung, int stream,
@@ -362,7 +365,7 @@ static int64_t fill_some(float *table, int64_t stride, const pe_turn *turn, cons
 {
     const int64_t run             = ladder ? run_of(pos, b, s, n) : 0;
     double        at[PE_MAX_AXES] = {0};
-    if (run > 0) {
+    if (run >= LEAST_RUN) {
         const pe_wave_rows to = {.to     = table,
                                  .stride = stride,
                                  .rows   = run,
