@@ -477,15 +477,3 @@ int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int6
         visit_hook(T, z, s, h, R, C);
     return 1;
 }
-
-int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
-                   const float *Qu, const float *Qw, const float *Kt, const float *key, int reuse)
-{
-    const pe_problem *p = &T->a->sizes;
-    pe_tile_terms     terms;
-    if (!pe_tile_products(T, z, s, b, h, I, J, Qu, Qw, Kt, key, reuse, &terms))
-        return 0;
-    T->a->kernels->scores_finish(s, T->Bcp, &terms, pe_smaller(T->Br, p->Lq - I * T->Br),
-                                 pe_smaller(T->Bc, p->Lk - J * T->Bc));
-    return 1;
-}
