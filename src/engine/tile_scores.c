@@ -172,33 +172,40 @@ pe_tile pe_hook_tile(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t 
                      .dq       = z->dq};
 }
 
-/* Products and queries in double for a hook that asks for content. */
+/* Products and queries in double for a hook that asks for content. Of masks by distance the column limits tell. */
 static void widen_content(const pe_tiles *T, const pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R,
                           int64_t j0, int64_t C, const float *s, const float *Qu)
 {
-    const int64_t D       = T->a->sizes.D;
-    const double  inverse = 1 / T->a->terms->scale;
+    const pe_attention *a       = T->a;
+    const int64_t       D       = a->sizes.D;
+    const double        inverse = 1 / a->terms->scale;
+    const int ask = !T->skewed || a->unmasked || (a->mask & ~(POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW)) != 0;
     for (int64_t r = 0; r < R; r++) {
+        const int64_t low = z->limited ? z->low[r] : 0, high = z->limited ? z->high[r] : C;
         for (int64_t d = 0; d < D; d++)
             z->q[r * D + d] = (double)Qu[r * T->Dp + d] * inverse;
-        for (int64_t c = 0; c < C; c++)
-            z->s[r * C + c] =
-                pe_is_allowed(T->a, b, h, i0 + r, j0 + c) ? (double)s[r * T->Bcp + c] : -INFINITY;
+        for (int64_t c = 0; c < C; c++) {
+            const int seen  = ask ? pe_is_allowed(a, b, h, i0 + r, j0 + c) : c >= low && c < high;
+            z->s[r * C + c] = seen ? (double)s[r * T->Bcp + c] : -INFINITY;
+        }
     }
+}
+
+static int any_is_apart(const pe_tiles *T, const double pos[], int64_t n)
+{
+    int apart = 0;
+    for (int64_t i = 0; i < n && !apart; i++)
+        apart = pe_is_apart(T->a, pos[i]);
+    return apart;
 }
 
 /* May the hook have something to say of the tile at hand? */
 static int is_hooked(const pe_tiles *T, const pe_scratch *z, int64_t R, int64_t C)
 {
-    const pe_tile_hook *hook  = &T->a->terms->hook;
-    int                 apart = 0;
+    const pe_tile_hook *hook = &T->a->terms->hook;
     if (!hook->apart)
         return hook->visit != NULL;
-    for (int64_t r = 0; r < R; r++)
-        apart = apart || pe_is_apart(T->a, z->q_pos[r]);
-    for (int64_t c = 0; c < C; c++)
-        apart = apart || pe_is_apart(T->a, z->k_pos[c]);
-    return apart;
+    return any_is_apart(T, z->q_pos, R) || any_is_apart(T, z->k_pos, C);
 }
 
 /* The bias that the kernel (or a lookup) adds to a pair that stands apart, to be taken back. */
@@ -222,13 +229,15 @@ static void visit_hook(const pe_tiles *T, pe_scratch *z, float *s, int64_t h, in
 {
     const pe_attention *a     = T->a;
     const pe_tile       tile  = pe_hook_tile(T, z, h, R, C);
-    const int           sharp = pe_is_sharp(T);
+    const int           sharp = pe_is_sharp(T), keys = any_is_apart(T, z->k_pos, C);
     a->terms->hook.visit(a->parts[PE_SCORE].p, a->parts[PE_SCORE].par, &tile, z->x);
     for (int64_t r = 0; r < R; r++) {
-        const double less = pe_is_shifted(T, z) && z->lse[r] != -INFINITY ? (double)z->lse[r] : 0;
+        const double less  = pe_is_shifted(T, z) && z->lse[r] != -INFINITY ? (double)z->lse[r] : 0;
+        const int    query = pe_is_apart(T->a, z->q_pos[r]);
         for (int64_t c = 0; c < C; c++) {
-            const double bias = pe_pair_is_apart(T, z, r, c) ? bias_of(T, z, h, r, c) : 0;
-            const double more = z->x[r * C + c] - less - bias;
+            const int    apart = query || (keys && pe_is_apart(T->a, z->k_pos[c]));
+            const double bias  = apart ? bias_of(T, z, h, r, c) : 0;
+            const double more  = z->x[r * C + c] - less - bias;
             if (sharp)
                 s[r * T->Bcp + c] = (float)(sharp_product(z, r, c) + more);
             else
