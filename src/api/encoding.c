@@ -445,8 +445,9 @@ posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dim
         if (status)
             return status;
     }
-    r->problem = (pe_problem){full->B,  full->H,       full->G, full->Lq, full->Lk, full->D,
-                              full->Dv, full->d_model, full->L, r->set,   NAN};
+    r->problem =
+        (pe_problem){full->B,  full->H,       full->G, full->Lq, full->Lk, full->D,
+                     full->Dv, full->d_model, full->L, r->set,   NAN,      pe_kernels_choose()->product64};
     return part->room->check ? part->room->check(&r->problem, err) : POSENC_OK;
 }
 

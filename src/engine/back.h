@@ -55,6 +55,12 @@ void pe_pair_back(const pe_backward *w, const pe_pair *x, pe_scratch *z);
    values, gate and r get theirs. */
 int pe_weights_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, int sums);
 
+/* dX = dY Z of a tile, and to += X^T Y of its keys, where queries and keys meet: back_pair.c. */
+void pe_seen_product(const pe_tiles *T, const pe_scratch *z, float *dX, const float *dY, int64_t stride,
+                     const float *Z, int64_t R, int64_t C, int64_t K);
+void pe_meeting_product(const pe_tiles *T, const pe_scratch *z, float *to, int64_t to_stride, const float *X,
+                        const float *Y, int64_t y_stride, int64_t R, int64_t C, int64_t width);
+
 /* dQ += dS B, and the column sums of dS B to `sums` where a vector added to q wants its gradient. */
 void pe_query_product(const pe_backward *w, const pe_pair *x, pe_scratch *z, const float *dS, int64_t stride,
                       const float *B, int64_t K, double *sums);

@@ -194,7 +194,7 @@ void pe_values_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, float
         k->gate(gated, T->Bcp, gate, step, x->R, x->C);
     }
     if (sums) {
-        k->product(z->dV, T->Dvp, gated, 1, T->Bcp, dO, T->Dvp, x->C, T->a->sizes.Dv, x->R, 1);
+        pe_meeting_product(T, z, z->dV, T->Dvp, gated, dO, T->Dvp, x->R, x->C, T->a->sizes.Dv);
         value_vectors_back(w, x, z, gated, dO);
     }
     if (sums && gate)

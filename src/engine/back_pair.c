@@ -28,6 +28,35 @@ pe_pair pe_pair_of(const pe_backward *w, int64_t h, int64_t chunk, int64_t I, in
     return x;
 }
 
+/* dX = dY Z, [R,C] of the tile, where a query may see a key; elsewhere 0. */
+void pe_seen_product(const pe_tiles *T, const pe_scratch *z, float *dX, const float *dY, int64_t stride,
+                     const float *Z, int64_t R, int64_t C, int64_t K)
+{
+    for (int64_t r = 0; r < R;) {
+        const pe_group y    = pe_group_at(z, r, R, C);
+        const int64_t  last = y.first + pe_padded(y.count);
+        for (int64_t i = r; y.count < C && i < r + y.rows; i++) {
+            memset(dX + i * T->Bcp, 0, (size_t)y.first * sizeof *dX);
+            memset(dX + i * T->Bcp + last, 0, (size_t)(T->Bcp - last) * sizeof *dX);
+        }
+        T->a->kernels->product(dX + r * T->Bcp + y.first, T->Bcp, dY + r * stride, stride, 1, Z + y.first,
+                               T->Bcp, y.rows, y.count, K, 0);
+        r += y.rows;
+    }
+}
+
+/* To keys (dK, dV) += X^T Y of the queries that meet them. */
+void pe_meeting_product(const pe_tiles *T, const pe_scratch *z, float *to, int64_t to_stride, const float *X,
+                        const float *Y, int64_t y_stride, int64_t R, int64_t C, int64_t width)
+{
+    const int64_t keys = z->limited ? PE_LANES : C;
+    for (int64_t c = 0; c < C; c += keys) {
+        const pe_group y = pe_meeting(z, c, pe_smaller(keys, C - c), R);
+        T->a->kernels->product(to + c * to_stride, to_stride, X + y.first * T->Bcp + c, 1, T->Bcp,
+                               Y + y.first * y_stride, y_stride, y.rows, width, y.count, 1);
+    }
+}
+
 /* dQ += dS B, and the column sums of dS B to `sums` where a vector added to q wants its gradient. */
 void pe_query_product(const pe_backward *w, const pe_pair *x, pe_scratch *z, const float *dS, int64_t stride,
                       const float *B, int64_t K, double *sums)
@@ -44,6 +73,18 @@ void pe_query_product(const pe_backward *w, const pe_pair *x, pe_scratch *z, con
             x->dQ[r * T->Dp + d] += z->rows[r * T->Dp + d];
             sums[d] += (double)z->rows[r * T->Dp + d];
         }
+}
+
+/* dQ += dS K, the keys that each query sees. */
+static void seen_queries(const pe_backward *w, const pe_pair *x, const pe_scratch *z, const float *dS)
+{
+    const pe_tiles *T = &w->T;
+    for (int64_t r = 0; r < x->R;) {
+        const pe_group y = pe_group_at(z, r, x->R, x->C);
+        T->a->kernels->product(x->dQ + r * T->Dp, T->Dp, dS + r * T->Bcp + y.first, T->Bcp, 1,
+                               z->K + y.first * T->Dp, T->Dp, y.rows, T->a->sizes.D, y.count, 1);
+        r += y.rows;
+    }
 }
 
 /* scale * (q + us) . G[z]: row sums of dS by segment meet G and the queries. dQ, dus take the scale at the end; scaled
@@ -144,10 +185,11 @@ int pe_weights_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, int s
     z->Q2           = pe_second_form(w, w->Qu + at * T->Dp);
     if (pe_is_sharp(T))
         pe_sharpen_tile(T, z, w->b, x->h, x->i0, x->R, x->j0, x->C, w->lse + at);
-    if (!pe_tile_scores(T, z, z->S, w->b, x->h, x->I, x->J, Qu, Qw, z->Kt, w->key_mask, 0))
+    pe_tile_terms terms;
+    if (!pe_tile_products(T, z, z->S, w->b, x->h, x->I, x->J, Qu, Qw, z->Kt, w->key_mask, 0, &terms))
         return 0;
-    k->weights(z->S, T->Bcp, lse_of_scores(w, x, z), x->R, x->C);
-    k->product(z->W, T->Bcp, dO, T->Dvp, 1, z->Vt, T->Bcp, x->R, x->C, p->Dv, 0);
+    k->weights(z->S, T->Bcp, &terms, lse_of_scores(w, x, z), x->R, x->C);
+    pe_seen_product(T, z, z->W, dO, T->Dvp, z->Vt, x->R, x->C, p->Dv);
     pe_values_back(w, x, z, z->S, z->W, dO, sums);
     return 1;
 }
@@ -230,6 +272,9 @@ void pe_pair_back(const pe_backward *w, const pe_pair *x, pe_scratch *z)
         grown_back(w, x, z, dS, z->Qg, x->dQ, w->wants_u ? x->du : NULL);
         return;
     }
-    k->product(z->dK, T->Dp, dS, 1, T->Bcp, w->Qu + at * T->Dp, T->Dp, x->C, D, x->R, 1);
-    pe_query_product(w, x, z, dS, T->Bcp, z->K, x->C, w->wants_u ? x->du : NULL);
+    pe_meeting_product(T, z, z->dK, T->Dp, dS, w->Qu + at * T->Dp, T->Dp, x->R, x->C, D);
+    if (z->limited && !w->wants_u)
+        seen_queries(w, x, z, dS);
+    else
+        pe_query_product(w, x, z, dS, T->Bcp, z->K, x->C, w->wants_u ? x->du : NULL);
 }

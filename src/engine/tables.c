@@ -213,14 +213,12 @@ static void fill_table(const pe_tiles *T, pe_kind kind, int64_t h, double *chunk
     for (int64_t x = pe_table_begin(T, kind); x < end; x += PE_CHUNK) {
         const int64_t n = pe_smaller(PE_CHUNK, end - x), at = x - t->first;
         fill_chunk(T, kind, h, x, n, chunk);
-        for (int64_t i = 0; i < n; i++)
-            for (int64_t d = 0; d < t->width; d++) {
-                const float number = (float)(chunk[i * t->width + d] - center);
-                if (rows)
-                    rows[(at + i) * t->row + d] = number;
-                if (columns)
-                    columns[d * t->stride + at + i] = number;
-            }
+        for (int64_t i = 0; rows && i < n; i++)
+            for (int64_t d = 0; d < t->width; d++)
+                rows[(at + i) * t->row + d] = (float)(chunk[i * t->width + d] - center);
+        for (int64_t d = 0; columns && d < t->width; d++)
+            for (int64_t i = 0; i < n; i++)
+                columns[d * t->stride + at + i] = (float)(chunk[i * t->width + d] - center);
     }
 }
 

@@ -1,19 +1,47 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows of queries, keys and values on their way in, their cotangents on their way out. Contract: tiles.h. */
 #include <math.h>
+#include <string.h>
 
 #include "base/tensor.h"
 #include "engine/tiles.h"
 
+/* Sixteen floats at a time, for a call of memcpy costs more than a short row. */
+static inline void copy_floats(float *to, const float *from, int64_t n)
+{
+    int64_t d = 0;
+    for (; d + PE_LANES <= n; d += PE_LANES)
+        memcpy(to + d, from + d, PE_LANES * sizeof *to);
+    for (; d < n; d++)
+        to[d] = from[d];
+}
+
 void pe_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b, int64_t h, int64_t s0,
                    int64_t n, int64_t width)
 {
+    const char   *from = pe_row(t, b, h, s0);
+    const int64_t step = t->stride[2] * (int64_t)posenc_dtype_size(t->dtype);
     for (int64_t s = 0; s < n; s++) {
         float *row = to + s * stride;
-        pe_load_float(row, pe_row(t, b, h, s0 + s), t->dtype, 1, width);
+        if (t->dtype == POSENC_F32)
+            copy_floats(row, (const float *)(const void *)(from + s * step), width);
+        else
+            pe_load_float(row, from + s * step, t->dtype, 1, width);
         for (int64_t d = width; d < stride; d++)
             row[d] = 0;
     }
+}
+
+void pe_store_plain(const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n, const float *from,
+                    int64_t stride, int64_t width)
+{
+    char         *to   = pe_row(t, b, h, s0);
+    const int64_t step = t->stride[2] * (int64_t)posenc_dtype_size(t->dtype);
+    for (int64_t s = 0; s < n; s++)
+        if (t->dtype == POSENC_F32)
+            copy_floats((float *)(void *)(to + s * step), from + s * stride, width);
+        else
+            pe_store_float(to + s * step, t->dtype, 1, from + s * stride, width);
 }
 
 static const posenc_tensor *tensor_of(const pe_tiles *T, pe_side side)
@@ -112,8 +140,8 @@ void pe_store_turned(const pe_tiles *T, float *rows, pe_side side, const posenc_
     if (!to->data && !T->a->terms->prepare.fold)
         return;
     pe_turn_back(T, rows, side, b, h, s0, n);
-    for (int64_t s = 0; !T->a->terms->prepare.fold && s < n; s++)
-        pe_store_float(pe_row(to, b, h, s0 + s), to->dtype, 1, rows + s * T->Dp, T->a->sizes.D);
+    if (!T->a->terms->prepare.fold)
+        pe_store_plain(to, b, h, s0, n, rows, T->Dp, T->a->sizes.D);
 }
 
 void pe_fold_prepared(const pe_tiles *T, const pe_scratch *z, const float *rows, int64_t form_step,

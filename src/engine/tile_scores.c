@@ -33,7 +33,7 @@ int64_t pe_band_start(const pe_tiles *T, int64_t i0, int64_t R, int64_t j0)
 
 /* gamma[r, at + c] = Qw[r,:] . A[x0 + c]: the band of the tile. Going from one key tile to the next, R - 1 columns are there
    already and the others are written behind them, until there is no room: then the R - 1 go back to the beginning. What is
-   written starts on a cache line. */
+   written starts on a cache line; what no mask reaches is not. */
 static void band_product(const pe_tiles *T, pe_scratch *z, int64_t h, const float *Qw, int64_t i0, int64_t R,
                          int64_t J, int64_t C, int reuse)
 {
@@ -44,8 +44,9 @@ static void band_product(const pe_tiles *T, pe_scratch *z, int64_t h, const floa
     z->gamma_at = have && next + R - 1 + pe_padded(C) <= W ? next : first;
     for (int64_t r = 0; have && z->gamma_at == first && r < R; r++)
         memmove(z->gamma + r * W + first, z->gamma + r * W + next, (size_t)have * sizeof(float));
+    const int64_t reached = T->band.last - (x0 + have), new = pe_smaller(R + C - 1 - have, reached);
     a->kernels->product(z->gamma + z->gamma_at + have, W, Qw, T->Dp, 1, pe_columns_by(T, PE_A, h, x0) + have,
-                        T->by[PE_A].stride, R, R + C - 1 - have, D, 0);
+                        T->by[PE_A].stride, R, new > 0 ? new : 0, D, 0);
     z->gamma_key = J + 1;
 }
 
@@ -171,33 +172,40 @@ pe_tile pe_hook_tile(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t 
                      .dq       = z->dq};
 }
 
-/* Products and queries in double for a hook that asks for content. */
+/* Products and queries in double for a hook that asks for content. Of masks by distance the column limits tell. */
 static void widen_content(const pe_tiles *T, const pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R,
                           int64_t j0, int64_t C, const float *s, const float *Qu)
 {
-    const int64_t D       = T->a->sizes.D;
-    const double  inverse = 1 / T->a->terms->scale;
+    const pe_attention *a       = T->a;
+    const int64_t       D       = a->sizes.D;
+    const double        inverse = 1 / a->terms->scale;
+    const int ask = !T->skewed || a->unmasked || (a->mask & ~(POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW)) != 0;
     for (int64_t r = 0; r < R; r++) {
+        const int64_t low = z->limited ? z->low[r] : 0, high = z->limited ? z->high[r] : C;
         for (int64_t d = 0; d < D; d++)
             z->q[r * D + d] = (double)Qu[r * T->Dp + d] * inverse;
-        for (int64_t c = 0; c < C; c++)
-            z->s[r * C + c] =
-                pe_is_allowed(T->a, b, h, i0 + r, j0 + c) ? (double)s[r * T->Bcp + c] : -INFINITY;
+        for (int64_t c = 0; c < C; c++) {
+            const int seen  = ask ? pe_is_allowed(a, b, h, i0 + r, j0 + c) : c >= low && c < high;
+            z->s[r * C + c] = seen ? (double)s[r * T->Bcp + c] : -INFINITY;
+        }
     }
+}
+
+static int any_is_apart(const pe_tiles *T, const double pos[], int64_t n)
+{
+    int apart = 0;
+    for (int64_t i = 0; i < n && !apart; i++)
+        apart = pe_is_apart(T->a, pos[i]);
+    return apart;
 }
 
 /* May the hook have something to say of the tile at hand? */
 static int is_hooked(const pe_tiles *T, const pe_scratch *z, int64_t R, int64_t C)
 {
-    const pe_tile_hook *hook  = &T->a->terms->hook;
-    int                 apart = 0;
+    const pe_tile_hook *hook = &T->a->terms->hook;
     if (!hook->apart)
         return hook->visit != NULL;
-    for (int64_t r = 0; r < R; r++)
-        apart = apart || pe_is_apart(T->a, z->q_pos[r]);
-    for (int64_t c = 0; c < C; c++)
-        apart = apart || pe_is_apart(T->a, z->k_pos[c]);
-    return apart;
+    return any_is_apart(T, z->q_pos, R) || any_is_apart(T, z->k_pos, C);
 }
 
 /* The bias that the kernel (or a lookup) adds to a pair that stands apart, to be taken back. */
@@ -221,13 +229,15 @@ static void visit_hook(const pe_tiles *T, pe_scratch *z, float *s, int64_t h, in
 {
     const pe_attention *a     = T->a;
     const pe_tile       tile  = pe_hook_tile(T, z, h, R, C);
-    const int           sharp = pe_is_sharp(T);
+    const int           sharp = pe_is_sharp(T), keys = any_is_apart(T, z->k_pos, C);
     a->terms->hook.visit(a->parts[PE_SCORE].p, a->parts[PE_SCORE].par, &tile, z->x);
     for (int64_t r = 0; r < R; r++) {
-        const double less = pe_is_shifted(T, z) && z->lse[r] != -INFINITY ? (double)z->lse[r] : 0;
+        const double less  = pe_is_shifted(T, z) && z->lse[r] != -INFINITY ? (double)z->lse[r] : 0;
+        const int    query = pe_is_apart(T->a, z->q_pos[r]);
         for (int64_t c = 0; c < C; c++) {
-            const double bias = pe_pair_is_apart(T, z, r, c) ? bias_of(T, z, h, r, c) : 0;
-            const double more = z->x[r * C + c] - less - bias;
+            const int    apart = query || (keys && pe_is_apart(T->a, z->k_pos[c]));
+            const double bias  = apart ? bias_of(T, z, h, r, c) : 0;
+            const double more  = z->x[r * C + c] - less - bias;
             if (sharp)
                 s[r * T->Bcp + c] = (float)(sharp_product(z, r, c) + more);
             else
@@ -334,6 +344,46 @@ static void join_forms(const pe_tiles *T, pe_scratch *z, float *s, int64_t R, in
         }
 }
 
+/* Numbers of the tile's pairs where the caller keeps them, if they can be added there to products as these are made; NULL: there
+   are none, or something comes between (a kernel reads whole vectors, too). */
+static const float *pairs_in_place(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t C)
+{
+    const pe_attention *a       = T->a;
+    const int           between = a->grown || z->Q2 || pe_is_sharp(T) || a->terms->hook.content;
+    return a->terms->pairs.matrix && !between && C % PE_LANES == 0 ? pe_pairs_at(a, h, z->i0, z->j0) : NULL;
+}
+
+/* Some of their rows are called from memory. Each lies on a page of its own, which no prefetcher foresees. */
+static void call_rows(const float *rows, int64_t step, int64_t n, int64_t C)
+{
+    for (int64_t r = 0; r < n; r++)
+        for (int64_t c = 0; c < C; c += PE_LANES)
+            __builtin_prefetch(rows + r * step + c, 0, 2);
+}
+
+/* Scores of rows that lie far apart: memory answers for the next few while the product of these runs. All rows of a tile at
+   once would keep it waiting, and fall into the same few sets of a cache. */
+static void multiply_and_add(const pe_tiles *T, const pe_scratch *z, float *s, const float *pairs, int64_t R,
+                             int64_t C, const float *Qu, const float *Kt)
+{
+    enum { TOGETHER = 6 };
+    const pe_kernels *k    = T->a->kernels;
+    const int64_t     step = T->a->parts[PE_SCORE].p->Lk, more = z->j0 + 2 * C <= step;
+    for (int64_t r = 0; r < R;) {
+        pe_group      y    = pe_group_at(z, r, R, C);
+        const int64_t rows = pe_smaller(y.rows, TOGETHER), next = r + rows;
+        if (next < R)
+            call_rows(pairs + next * step, step, pe_smaller(TOGETHER, R - next), C);
+        else if (more)
+            call_rows(pairs + C, step, pe_smaller(TOGETHER, R), C);
+        float *to = s + r * T->Bcp + y.first;
+        k->product(to, T->Bcp, Qu + r * T->Dp, T->Dp, 1, Kt + y.first, T->Bcp, rows, y.count, T->a->sizes.D,
+                   0);
+        k->add_skewed(to, T->Bcp, pairs + r * step + y.first, step, rows, y.count);
+        r += rows;
+    }
+}
+
 /* Products of groups of queries with the keys that any of the group may see. */
 static void multiply_seen(const pe_tiles *T, const pe_scratch *z, float *s, int64_t R, int64_t C,
                           const float *Qu, const float *Kt)
@@ -347,8 +397,8 @@ static void multiply_seen(const pe_tiles *T, const pe_scratch *z, float *s, int6
 }
 
 /* Products of the tile's queries and keys, grown where that is asked for; of both forms their modulus. */
-static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t R, int64_t C,
-                          const float *Qu, const float *Kt)
+static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t R,
+                          int64_t C, const float *Qu, const float *Kt)
 {
     const pe_attention *a  = T->a;
     const float        *Q2 = z->Q2;
@@ -358,10 +408,13 @@ static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, int64_t b,
         Q2 = z->Q2 ? z->Qg + T->Br * T->Dp : NULL;
         Kt = z->Kgt;
     }
+    const float *pairs = pairs_in_place(T, z, h, C);
     if (pe_is_sharp(T))
         take_sharp(T, z, s, R, C);
     else if (Q2) /* what is not seen must be numbers too: its share times 0 has to be 0 */
         a->kernels->product(s, T->Bcp, Qu, T->Dp, 1, Kt, T->Bcp, R, C, a->sizes.D, 0);
+    else if (pairs)
+        multiply_and_add(T, z, s, pairs, R, C, Qu, Kt);
     else
         multiply_seen(T, z, s, R, C, Qu, Kt);
     if (!Q2)
@@ -370,26 +423,10 @@ static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, int64_t b,
     join_forms(T, z, s, R, C);
 }
 
-/* Each row of the next key tile lies on a page of its own, in memory that no prefetcher foresees. */
-static void call_next(const pe_tile_terms *terms, int there, int64_t R, int64_t C)
-{
-    for (int64_t r = 0; there && r < R; r++)
-        for (int64_t c = 0; c < C; c += PE_LANES)
-            __builtin_prefetch(terms->extra + r * terms->extra_step + C + c, 0, 2);
-}
-
-/* Numbers of pairs join what is added; where nothing else is and they are floats, they are read in their place (of the last
-   keys a copy: a kernel reads whole vectors). */
+/* Numbers of pairs join what is added, where they could not be added in their place. */
 static void take_pairs(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int64_t C,
                        pe_tile_terms *terms)
 {
-    const float *there = pe_pairs_at(T->a, h, z->i0, z->j0);
-    if (!terms->extra && there && C % PE_LANES == 0) {
-        terms->extra      = there;
-        terms->extra_step = T->a->parts[PE_SCORE].p->Lk;
-        call_next(terms, z->j0 + 2 * C <= terms->extra_step, R, C);
-        return;
-    }
     for (int64_t r = 0; r < R; r++) {
         pe_pairs_load(T->a, h, z->i0 + r, z->j0, C, z->pair_row);
         for (int64_t c = 0; c < C; c++)
@@ -413,7 +450,7 @@ int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int6
     z->i0      = i0;
     z->j0      = j0;
     z->limited = !a->unmasked && column_limits(T, z, i0, R, j0, C);
-    multiply_tile(T, z, s, b, R, C, Qu, Kt);
+    multiply_tile(T, z, s, b, h, R, C, Qu, Kt);
     const int64_t x0          = pe_band_start(T, i0, R, j0);
     const int     banded_keys = T->skewed && T->by[PE_B].rows &&
                             !pe_run_is_flat(&T->by[PE_B], x0); /* they need a tile of their own */
@@ -439,7 +476,7 @@ int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int6
         terms->extra      = z->extra;
         terms->extra_step = T->Bcp;
     }
-    if (a->terms->pairs.matrix)
+    if (a->terms->pairs.matrix && !pairs_in_place(T, z, h, C))
         take_pairs(T, z, h, R, C, terms);
     if (z->limited) {
         terms->low  = z->low;
@@ -449,17 +486,5 @@ int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int6
         widen_content(T, z, b, h, i0, R, j0, C, s, Qu);
     if (z->hooked)
         visit_hook(T, z, s, h, R, C);
-    return 1;
-}
-
-int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
-                   const float *Qu, const float *Qw, const float *Kt, const float *key, int reuse)
-{
-    const pe_problem *p = &T->a->sizes;
-    pe_tile_terms     terms;
-    if (!pe_tile_products(T, z, s, b, h, I, J, Qu, Qw, Kt, key, reuse, &terms))
-        return 0;
-    T->a->kernels->scores_finish(s, T->Bcp, &terms, pe_smaller(T->Br, p->Lq - I * T->Br),
-                                 pe_smaller(T->Bc, p->Lk - J * T->Bc));
     return 1;
 }

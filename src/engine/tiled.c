@@ -56,6 +56,13 @@ static int values_serve(const pe_tiles *T)
     return T->a->v.dtype == POSENC_F32 && T->a->sizes.Dv % PE_LANES == 0;
 }
 
+/* Can the caller's keys be transposed from where they lie? */
+static int keys_serve(const pe_tiles *T)
+{
+    const pe_attention *a = T->a;
+    return a->k.dtype == POSENC_F32 && !a->turn && !a->terms->prepare.fill && !a->grown;
+}
+
 static void pack_values(const pe_tiles *T, packed_pair *x, int64_t b, int64_t g, int64_t j0, int64_t C)
 {
     const posenc_tensor *v = &T->a->v;
@@ -74,9 +81,14 @@ static void pack_tile(void *context, int64_t index, int thread)
                   g = (f->first + pair) % p->G;
     packed_pair *x  = f->pairs + pair;
     pe_scratch  *z  = T->scratch + thread;
-    pe_load_turned(T, z, z->rows, NULL, PE_KEYS, b, g, j0, C);
-    T->a->kernels->transpose(x->Kt + J * p->D * T->Bcp, T->Bcp, z->rows, T->Dp, C, p->D);
+    float       *Kt = x->Kt + J * p->D * T->Bcp;
     pack_values(T, x, b, g, j0, C);
+    if (keys_serve(T)) {
+        T->a->kernels->transpose(Kt, T->Bcp, pe_row(&T->a->k, b, g, j0), T->a->k.stride[2], C, p->D);
+        return;
+    }
+    pe_load_turned(T, z, z->rows, NULL, PE_KEYS, b, g, j0, C);
+    T->a->kernels->transpose(Kt, T->Bcp, z->rows, T->Dp, C, p->D);
     if (!T->a->grown)
         return;
     pe_grow_keys(T, z, z->Kg, z->rows, b, j0, C);
@@ -114,39 +126,28 @@ static void start_rows(const pe_tiles *T, pe_scratch *z, int64_t R)
         z->taken[r] = -FLT_MAX;
     memset(z->sums, 0, (size_t)(R * PE_LANES) * sizeof(float));
     memset(z->O, 0, (size_t)(R * T->Dvp) * sizeof(float));
-    memset(z->own_state, 0, (size_t)(R * PE_HOOK_STATE) * sizeof(double));
+    if (T->a->terms->hook.state)
+        memset(z->own_state, 0, (size_t)(R * PE_HOOK_STATE) * sizeof(double));
     z->state     = z->own_state;
     z->backward  = 0;
     z->gamma_key = -1;
 }
 
-/* The sum of weights of a query: pairs of lanes, then pairs of pairs. */
-static float sum_of_lanes(const float *lanes)
-{
-    float sum[PE_LANES];
-    memcpy(sum, lanes, sizeof sum);
-    for (int n = PE_LANES / 2; n > 0; n /= 2)
-        for (int i = 0; i < n; i++)
-            sum[i] += sum[i + n];
-    return sum[0];
-}
-
 static void finish_rows(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R)
 {
     const pe_attention *a = T->a;
+    a->kernels->lane_sums(z->f, z->sums, R);
     for (int64_t r = 0; r < R; r++) {
         const double less = pe_center(T, h) + (pe_is_sharp(T) ? z->top[r] : 0);
-        const float  l    = sum_of_lanes(z->sums + r * PE_LANES);
+        const float  l    = z->f[r];
         const int    seen = l != 0;
         z->f[r]           = seen ? 1.0f / l : 0;
         z->m[r]           = seen ? (float)((double)z->taken[r] + (double)logf(l) + less) : -INFINITY;
     }
     a->kernels->scale_rows(z->O, T->Dvp, z->f, R, a->sizes.Dv);
-    for (int64_t r = 0; r < R; r++) {
-        pe_store_float(pe_row(&a->o, b, h, i0 + r), a->o.dtype, 1, z->O + r * T->Dvp, a->sizes.Dv);
-        if (a->lse.data)
-            pe_store_float(pe_element(&a->lse, b, h, i0 + r), a->lse.dtype, 1, z->m + r, 1);
-    }
+    pe_store_plain(&a->o, b, h, i0, R, z->O, T->Dvp, a->sizes.Dv);
+    if (a->lse.data)
+        pe_store_float(pe_element(&a->lse, b, h, i0), a->lse.dtype, a->lse.stride[2], z->m, R);
 }
 
 /* to = values + r, row by row. */

@@ -4,7 +4,7 @@
  *
  * Scores are computed again tile by tile and turned into weights by the saved log-sum-exp, so nothing of Lq x Lk
  * elements exists. One item of the batch at a time: its queries and cotangents are prepared once (linear memory);
- * then each task (key head, chunk) owns key tiles J = chunk, chunk + chunks, ... : it loads their keys and values, and
+ * then each task (key head, chunk) owns every so many key tiles: it loads their keys and values, and
  * dK and dV of a tile are complete in one task; dQ and the gradients by distance are added up per chunk and summed afterwards in the order of
  * chunks. The number of chunks follows from the shape alone, so the bits do not depend on threads.
  *
@@ -135,8 +135,10 @@ static void prepare_queries(void *context, int64_t index, int thread)
     if (Q2)
         pe_scale_queries(T, Q2, NULL, h, R);
     pe_load_plain(w->dout + at * T->Dvp, T->Dvp, &a->dout, w->b, h, i0, R, Dv);
-    pe_load_plain(o, T->Dvp, &a->o, w->b, h, i0, R, Dv);
-    a->kernels->dot_rows(w->delta + at, w->dout + at * T->Dvp, T->Dvp, o, T->Dvp, R, Dv);
+    if (!w->is_short) { /* short rows have their moments */
+        pe_load_plain(o, T->Dvp, &a->o, w->b, h, i0, R, Dv);
+        a->kernels->dot_rows(w->delta + at, w->dout + at * T->Dvp, T->Dvp, o, T->Dvp, R, Dv);
+    }
     pe_load_float(w->lse + at, pe_element(&a->lse, w->b, h, i0), a->lse.dtype, a->lse.stride[2], R);
     for (int64_t r = 0; r < R; r++)
         w->lse[at + r] = (float)((double)w->lse[at + r] - pe_center(T, h));
@@ -183,6 +185,13 @@ static void look_ahead(void *context, int64_t index, int thread)
     }
 }
 
+/* Under a causal mask a key tile has one query tile less than the one before: 0 1 1 0 0 1 1 0 gives both chunks as many. */
+static int64_t chunk_of(const pe_backward *w, int64_t J)
+{
+    const int64_t turn = J / w->chunks, at = J % w->chunks;
+    return turn % 2 ? w->chunks - 1 - at : at;
+}
+
 /* All key tiles of one (key head, chunk). */
 static void chunk_back(void *context, int64_t index, int thread)
 {
@@ -191,7 +200,9 @@ static void chunk_back(void *context, int64_t index, int thread)
     const pe_problem  *p = &T->a->sizes;
     const int64_t      g = index / w->chunks, chunk = index % w->chunks, group = p->H / p->G;
     pe_scratch        *z = T->scratch + thread;
-    for (int64_t J = chunk; J < T->key_tiles; J += w->chunks) {
+    for (int64_t J = 0; J < T->key_tiles; J++) {
+        if (chunk_of(w, J) != chunk)
+            continue;
         const int64_t j0 = J * T->Bc, C = pe_smaller(T->Bc, p->Lk - j0);
         load_keys(w, z, g, J);
         memset(z->dK, 0, (size_t)(C * T->Dp) * sizeof(float));
@@ -210,8 +221,8 @@ static void chunk_back(void *context, int64_t index, int thread)
         pe_store_turned(T, z->dK, PE_KEYS, &T->a->dk, w->b, g, j0, C);
         if (T->a->terms->prepare.fold)
             memcpy(w->dK + (g * p->Lk + j0) * T->Dp, z->dK, (size_t)(C * T->Dp) * sizeof(float));
-        for (int64_t c = 0; T->a->dv.data && c < C; c++)
-            pe_store_float(pe_row(&T->a->dv, w->b, g, j0 + c), T->a->dv.dtype, 1, z->dV + c * T->Dvp, p->Dv);
+        if (T->a->dv.data)
+            pe_store_plain(&T->a->dv, w->b, g, j0, C, z->dV, T->Dvp, p->Dv);
     }
 }
 

@@ -136,19 +136,15 @@ typedef struct pe_tiles {
 /* Sizes, tables and scratch. Tables are filled only where the arena has memory. */
 pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward);
 
-/* The tile's scores: products in s (stride Bcp) become finished scores in place. Returns 0, and leaves s alone, if no
-   pair of the tile is allowed. Qu, Qw: scaled rows (q+u), (q+w) of the tile, stride Dp; Kt: keys transposed [D, Bcp].
-   key: 0 or -infinity per key of the whole row, or NULL. reuse: the previous call had the previous key tile. */
-int pe_tile_scores(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
-                   const float *Qu, const float *Qw, const float *Kt, const float *key, int reuse);
-
-/* The same but for the terms, which are added to s, or for which a pair is masked: the kernels that finish s take them. */
+/* The tile's products into s (stride Bcp), and the terms that the kernels which finish scores are to add. Returns 0, and leaves s
+   alone, if no pair of the tile is allowed. Qu, Qw: scaled rows (q+u), (q+w) of the tile, stride Dp; Kt: keys transposed
+   [D, Bcp]. key: 0 or -infinity per key of the whole row, or NULL. reuse: the previous call had the previous key tile. */
 int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
                      const float *Qu, const float *Qw, const float *Kt, const float *key, int reuse,
                      pe_tile_terms *terms);
 
 /* The gate of tile (I,J) as a term for the kernel of that name (stride of rows in *step), or NULL. Call it after
-   pe_tile_scores, whose lookups it shares. */
+   pe_tile_products, whose lookups it shares. */
 const float *pe_tile_gate(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t I, int64_t J,
                           int64_t *step);
 
@@ -241,13 +237,26 @@ static inline pe_group pe_group_at(const pe_scratch *z, int64_t r, int64_t R, in
     return (pe_group){rows, first, last > first ? last - first : 0};
 }
 
+/* And the other way: queries that meet any of the keys c .. c+n-1 of the tile; `first` and `count` are theirs. */
+static inline pe_group pe_meeting(const pe_scratch *z, int64_t c, int64_t n, int64_t R)
+{
+    pe_group y = {n, 0, R};
+    while (z->limited && y.count && z->high[y.first] <= c)
+        y.first++, y.count--;
+    while (z->limited && y.count && z->low[y.first + y.count - 1] >= c + n)
+        y.count--;
+    return y;
+}
+
 /* Rows s0 .. s0+n-1 of q or k in float, prepared and turned, stride Dp, padding zeroed; z lends its memory. The second form of
    queries goes to to2 (NULL where there is one form). */
 void pe_load_turned(const pe_tiles *T, const pe_scratch *z, float *to, float *to2, pe_side side, int64_t b,
                     int64_t h, int64_t s0, int64_t n);
-/* Rows of v or dout: no rotation. */
+/* Rows of v or dout, or to o and dv: no rotation. */
 void pe_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b, int64_t h, int64_t s0,
                    int64_t n, int64_t width);
+void pe_store_plain(const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n, const float *from,
+                    int64_t stride, int64_t width);
 /* Cotangents of n rows, of one form, turned back in place. */
 void pe_turn_back(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_t h, int64_t s0, int64_t n);
 /* Turned back and written to dq or dk; rows that were prepared are not written: pe_fold_prepared does it. */

@@ -87,11 +87,13 @@ typedef void pe_softmax_fn(float *s, int64_t s_stride, const pe_tile_terms *term
                            int64_t R, int64_t columns);
 
 /*
- * weights: the weights again from scores and log-sum-exp, for the backward pass
+ * weights: the weights again from products, terms and log-sum-exp, for the backward pass
  *
- * Formula  W[r,c] = exp(S[r,c] - lse[r]), with the error of softmax; 0 where lse is -infinity
+ * Formula  W[r,c] = exp(s + terms - lse[r]), with the error of softmax; 0 where lse is -infinity. It takes no gate.
+ * Shapes   s [R, columns] padded; the padding becomes 0
  */
-typedef void pe_weights_fn(float *s, int64_t s_stride, const float *lse, int64_t R, int64_t columns);
+typedef void pe_weights_fn(float *s, int64_t s_stride, const pe_tile_terms *terms, const float *lse,
+                           int64_t R, int64_t columns);
 
 /*
  * score_cotangent: dS = W * (dW - delta)
@@ -122,6 +124,9 @@ typedef void pe_exact_cotangent_fn(float *dw, const float *w, int64_t stride, co
 
 /* scale_rows: x[r,:] *= factor[r], skipping rows whose factor is 1. */
 typedef void pe_scale_rows_fn(float *x, int64_t stride, const float *factor, int64_t R, int64_t columns);
+
+/* lane_sums: out[r] = sum of row r of lanes [R, PE_LANES]: halves are added, then halves of that. */
+typedef void pe_lane_sums_fn(float *out, const float *lanes, int64_t R);
 
 /* diagonal_sums: sums[c + (R-1-r)] += x[r,c], the adjoint of a bias with step -1. sums has R + columns - 1. */
 typedef void pe_diagonal_sums_fn(float *sums, const float *x, int64_t stride, int64_t R, int64_t columns);
@@ -316,6 +321,7 @@ typedef struct pe_kernels {
     pe_gate_fn            *gate;
     pe_add_skewed_fn      *add_skewed;
     pe_scale_rows_fn      *scale_rows;
+    pe_lane_sums_fn       *lane_sums;
     pe_diagonal_sums_fn   *diagonal_sums;
     pe_dot_rows_fn        *dot_rows;
     pe_transpose_fn       *transpose;

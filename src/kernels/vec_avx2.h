@@ -340,6 +340,11 @@ static inline void dstore(double *p, dvec x)
     _mm256_storeu_pd(p, x);
 }
 
+static inline dvec dwiden(const float *p)
+{
+    return _mm256_cvtps_pd(_mm_loadu_ps(p));
+}
+
 static inline dvec dset(double x)
 {
     return _mm256_set1_pd(x);

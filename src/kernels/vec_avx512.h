@@ -362,6 +362,11 @@ static inline void dstore(double *p, dvec x)
     _mm512_storeu_pd(p, x);
 }
 
+static inline dvec dwiden(const float *p)
+{
+    return _mm512_cvtps_pd(_mm256_loadu_ps(p));
+}
+
 static inline dvec dset(double x)
 {
     return _mm512_set1_pd(x);

@@ -275,6 +275,11 @@ static inline void dstore(double *p, dvec x)
     memcpy(p, &x, sizeof x);
 }
 
+static inline dvec dwiden(const float *p)
+{
+    return (dvec){(double)p[0], (double)p[1]};
+}
+
 static inline dvec dset(double x)
 {
     return (dvec){x, x};

@@ -300,8 +300,7 @@ static void the_terms_of_a_score_are_added_before_its_weight(void **state)
         const pe_softmax    to       = {shift, sums, NULL, 0, 0};
         const pe_kernels   *k        = pe_kernels_at(isa);
         float               again[2] = {0, 0};
-        k->scores_finish(want, WIDE, &terms, 2, 20);
-        k->weights(want, WIDE, again, 2, 20);
+        k->weights(want, WIDE, &terms, again, 2, 20);
         k->softmax(s, WIDE, &terms, &to, 2, 20);
         for (int i = 0; i < 2 * WIDE; i++)
             assert_true(i % WIDE >= 20 || s[i] == want[i]);
@@ -315,12 +314,13 @@ static void weights_come_back_from_scores_and_log_sum_exp(void **state)
     (void)state;
     for (int isa = 0; pe_kernels_at(isa); isa++)
         for (int n = 0; n < COLUMNS; n++) {
-            const int64_t columns = columns_tried[n], stride = padded(columns) + 2;
-            const float   lse[ROWS] = {3, 9, -2, 8, -INFINITY};
-            guarded       s         = guarded_make((ROWS + 1) * stride);
+            const int64_t       columns = columns_tried[n], stride = padded(columns) + 2;
+            const float         lse[ROWS] = {3, 9, -2, 8, -INFINITY};
+            const pe_tile_terms none      = {0};
+            guarded             s         = guarded_make((ROWS + 1) * stride);
             make_step(&s, stride, columns, 1);
             guarded_remember(&s);
-            pe_kernels_at(isa)->weights(s.at, stride, lse, ROWS, columns);
+            pe_kernels_at(isa)->weights(s.at, stride, &none, lse, ROWS, columns);
             assert_int_equal(guarded_changed(&s, stride, ROWS, padded(columns)), -1);
             for (int64_t r = 0; r < ROWS; r++)
                 for (int64_t c = 0; c < columns; c++) {
@@ -373,6 +373,27 @@ static void rows_are_scaled_and_a_factor_of_one_leaves_them_alone(void **state)
                 for (int64_t c = 0; c < columns; c++)
                     assert_true(x.at[r * stride + c] == x.before[GUARD + r * stride + c] * factor[r]);
             guarded_free(&x);
+        }
+}
+
+static void lane_sums_add_halves_of_each_row_in_one_order_on_all_instruction_sets(void **state)
+{
+    (void)state;
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        for (int64_t R = 0; R <= 35; R++) {
+            guarded lanes = guarded_make((R + 1) * PE_LANES), out = guarded_make(R + 1);
+            fill_random(lanes.at, PE_LANES, R, PE_LANES, "lanes", 1);
+            guarded_remember(&out);
+            pe_kernels_at(isa)->lane_sums(out.at, lanes.at, R);
+            for (int64_t r = 0; r < R; r++) {
+                float *row = lanes.at + r * PE_LANES;
+                for (int n = PE_LANES / 2; n > 0; n /= 2)
+                    for (int i = 0; i < n; i++)
+                        row[i] += row[i + n];
+                assert_true(out.at[r] == row[0]);
+            }
+            assert_int_equal(guarded_changed(&out, R, 1, R), -1);
+            guarded_free(&lanes), guarded_free(&out);
         }
 }
 
@@ -460,6 +481,7 @@ int main(void)
         cmocka_unit_test(weights_come_back_from_scores_and_log_sum_exp),
         cmocka_unit_test(the_cotangent_of_a_score_is_w_times_dw_minus_delta),
         cmocka_unit_test(rows_are_scaled_and_a_factor_of_one_leaves_them_alone),
+        cmocka_unit_test(lane_sums_add_halves_of_each_row_in_one_order_on_all_instruction_sets),
         cmocka_unit_test(diagonal_sums_add_each_diagonal_in_the_order_of_rows),
         cmocka_unit_test(rows_become_columns),
         cmocka_unit_test(a_term_read_along_diagonals_gates_weights_or_is_added),

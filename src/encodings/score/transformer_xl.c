@@ -116,22 +116,64 @@ static void follow(wave *w, int64_t t)
     }
 }
 
-/* Channel by channel for all n distances: a frequency is found once, and its rows of Wr stay in cache.
-   rows[i,:] = r_h(t0 + i) */
+/* Sines and cosines of some channels at some distances: 12 KiB, which meet as many rows of Wr. */
+enum { DISTANCES = 24, CHANNELS = 32 };
+
+typedef struct waves {
+    int64_t count; /* channels */
+    wave    at[CHANNELS];
+    double  rows[2][DISTANCES][CHANNELS]; /* sines, cosines */
+} waves;
+
+static void start_waves(const pe_problem *p, waves *w, int64_t first)
+{
+    const int64_t left = p->set[D_MODEL].integer / 2 - first;
+    w->count           = left < CHANNELS ? left : CHANNELS;
+    for (int64_t k = 0; k < w->count; k++)
+        w->at[k] = (wave){.frequency = omega(p, first + k)};
+}
+
+/* The next of n distances from t0 + i on; returns how many. The channels do not wait for each other. */
+static int64_t turn_waves(const pe_problem *p, waves *w, int64_t t0, int64_t i, int64_t n, sides clamped)
+{
+    const int64_t rows = n - i < DISTANCES ? n - i : DISTANCES;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t k = 0; k < w->count; k++) {
+            follow(&w->at[k], (int64_t)limited(p, t0 + i + r, clamped));
+            w->rows[0][r][k] = w->at[k].s;
+            w->rows[1][r][k] = w->at[k].c;
+        }
+    return rows;
+}
+
+/* C [R,D] += A [R,K] * B; the kernel takes whole vectors. */
+static void multiply(const pe_problem *p, double *c, int64_t c_stride, const double *a, int64_t a_row,
+                     int64_t a_col, const double *b, int64_t b_stride, int64_t R, int64_t K)
+{
+    if (p->product64 && p->D % PE_LANES64 == 0) {
+        p->product64(c, c_stride, a, a_row, a_col, b, b_stride, R, p->D, K, 1);
+        return;
+    }
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t k = 0; k < K; k++)
+            for (int64_t d = 0; d < p->D; d++)
+                c[r * c_stride + d] += a[r * a_row + k * a_col] * b[k * b_stride + d];
+}
+
+/* rows[i,:] = r_h(t0 + i) */
 static void project(const pe_problem *p, const double *Wr, int64_t h, int64_t t0, int64_t n, sides clamped,
                     double rows[])
 {
     const int64_t half = p->set[D_MODEL].integer / 2, D = p->D, row = p->H * D;
+    waves         w;
     memset(rows, 0, (size_t)(n * D) * sizeof *rows);
-    for (int64_t k = 0; k < half; k++) {
-        const double *ws = Wr + k * row + h * D, *wc = ws + half * row;
-        wave          w = {.frequency = omega(p, k)};
-        for (int64_t i = 0; i < n; i++) {
-            const double t = limited(p, t0 + i, clamped);
-            follow(&w, (int64_t)t);
-            const double c = w.c, s = w.s;
-            for (int64_t d = 0; d < D; d++)
-                rows[i * D + d] += s * ws[d] + c * wc[d];
+    for (int64_t k = 0; k < half; k += w.count) {
+        start_waves(p, &w, k);
+        for (int64_t i = 0, m; i < n; i += m) {
+            m = turn_waves(p, &w, t0, i, n, clamped);
+            for (int half_of = 0; half_of < 2; half_of++)
+                multiply(p, rows + i * D, D, w.rows[half_of][0], CHANNELS, 1,
+                         Wr + (k + half_of * half) * row + h * D, row, m, w.count);
         }
     }
 }
@@ -141,17 +183,14 @@ static void project_back(const pe_problem *p, double *dWr, int64_t h, int64_t t0
                          const double drows[])
 {
     const int64_t half = p->set[D_MODEL].integer / 2, D = p->D, row = p->H * D;
-    for (int64_t k = 0; dWr && k < half; k++) {
-        double *ws = dWr + k * row + h * D, *wc = ws + half * row;
-        wave    w = {.frequency = omega(p, k)};
-        for (int64_t i = 0; i < n; i++) {
-            const double t = limited(p, t0 + i, clamped);
-            follow(&w, (int64_t)t);
-            const double c = w.c, s = w.s;
-            for (int64_t d = 0; d < D; d++) {
-                ws[d] += s * drows[i * D + d];
-                wc[d] += c * drows[i * D + d];
-            }
+    waves         w;
+    for (int64_t k = 0; dWr && k < half; k += w.count) {
+        start_waves(p, &w, k);
+        for (int64_t i = 0, m; i < n; i += m) {
+            m = turn_waves(p, &w, t0, i, n, clamped);
+            for (int half_of = 0; half_of < 2; half_of++)
+                multiply(p, dWr + (k + half_of * half) * row + h * D, row, w.rows[half_of][0], 1, CHANNELS,
+                         drows + i * D, D, w.count, m);
         }
     }
 }
