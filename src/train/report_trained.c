@@ -123,7 +123,17 @@ static const char *const meanings[][2] = {
     {"change of loss", "the same bytes read at later positions: zero for what sees differences alone"},
 };
 
-void pe_report_trained(FILE *to, const pe_compare *c)
+static void attention(FILE *to, const pe_gallery *g)
+{
+    const pe_exhibit *x = pe_gallery_find(g, "attention");
+    if (x)
+        pe_report_figure(to, x,
+                         "Queries of the last L of 8 L bytes. A curve that is high on the left looks near by "
+                         "alone; one that still rises beyond the line uses what it was never trained on, or "
+                         "spreads over it.");
+}
+
+void pe_report_trained(FILE *to, const pe_compare *c, const pe_gallery *g)
 {
     int      *order = c->config.bidirectional ? NULL : malloc((size_t)c->count * sizeof *order);
     const int n     = order ? pe_outcomes_order(c, order) : 0;
@@ -138,6 +148,7 @@ void pe_report_trained(FILE *to, const pe_compare *c)
             pe_html_element(to, "dd", "%s", meanings[i][1]);
         }
         fputs("</dl></details>\n", to);
+        attention(to, g);
     }
     free(order);
 }
