@@ -114,10 +114,10 @@ static posenc_status fill(pe_gallery *g, const pe_compare *c, const int *order, 
 
 posenc_status pe_gallery_create(pe_gallery *g, const pe_compare *c, posenc_error *err)
 {
-    int *order            = malloc((size_t)c->count * sizeof *order);
-    *g                    = (pe_gallery){0};
-    g->items              = calloc((size_t)(PE_GENERAL + c->count * PE_MOST_OFFERS), sizeof *g->items);
-    posenc_status status  = no_memory(err);
+    int *order           = malloc((size_t)c->count * sizeof *order);
+    *g                   = (pe_gallery){0};
+    g->items             = calloc((size_t)(PE_GENERAL + c->count * PE_MOST_OFFERS), sizeof *g->items);
+    posenc_status status = no_memory(err);
     if (order && g->items)
         status = fill(g, c, order, pe_outcomes_order(c, order), err);
     free(order);

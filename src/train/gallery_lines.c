@@ -35,11 +35,11 @@ static double *take(pe_gallery *g, int64_t n)
 /* The next exhibit, a figure of `count` curves for the caller to fill. */
 static pe_figure *add_figure(pe_gallery *g, const char *name, int count)
 {
-    pe_figure *f = &g->general[g->count];
-    *f           = (pe_figure){.kind        = PE_CURVES,
-                               .curves      = g->curves + g->count * count,
-                               .curve_count = count,
-                               .y_label     = "loss (nats per byte)"};
+    pe_figure *f       = &g->general[g->count];
+    *f                 = (pe_figure){.kind        = PE_CURVES,
+                                     .curves      = g->curves + g->count * count,
+                                     .curve_count = count,
+                                     .y_label     = "loss (nats per byte)"};
     g->items[g->count] = (pe_exhibit){.outcome = -1, .figure = f};
     snprintf(g->items[g->count].name, PE_GALLERY_NAME, "%s", name);
     g->count++;
@@ -110,7 +110,8 @@ static void add_positions(pe_gallery *g, const pe_compare *c, const int *order, 
     for (int i = 0; i < count; i++) {
         const pe_outcome *o     = &c->outcomes[order[i]];
         pe_curve         *curve = curve_of(g, f, i);
-        *curve = (pe_curve){.name = o->label, .x = x, .y = thin(g, o->curve, positions, n, &o->config), .n = n};
+        *curve =
+            (pe_curve){.name = o->label, .x = x, .y = thin(g, o->curve, positions, n, &o->config), .n = n};
         if (o->low && o->high) {
             curve->low  = thin(g, o->low, positions, n, &o->config);
             curve->high = thin(g, o->high, positions, n, &o->config);
@@ -139,7 +140,7 @@ static void add_lengths(pe_gallery *g, const pe_compare *c, const int *order, in
 {
     double    *x = take(g, PE_BUCKETS);
     pe_figure *f = add_figure(g, "length", count);
-    f->title     = "Loss by length (band: paired 95 % interval of the difference to the best at L)";
+    f->title     = "Loss by length (band: paired 95 % interval)";
     f->x_label   = "end of the range of positions (bytes, log scale)";
     set_mark(g, f);
     for (int b = 0; b < PE_BUCKETS; b++)
@@ -183,7 +184,7 @@ static void add_training(pe_gallery *g, const pe_compare *c, const int *order, i
 /* At each chosen distance the weight up to it. */
 static double *share_within(pe_gallery *g, const double *weight, const int64_t *positions, int64_t n)
 {
-    double *y   = take(g, n), sum = 0;
+    double *y = take(g, n), sum = 0;
     int64_t at = 0;
     for (int64_t i = 0; i < n; i++) {
         for (; at <= positions[i]; at++)
@@ -208,7 +209,7 @@ static void add_attention(pe_gallery *g, const pe_compare *c, const int *order, 
     const int64_t n = choose_positions(positions, c->config.preset.L);
     const double *x = position_axis(g, positions, n);
     pe_figure    *f = add_figure(g, "attention", count);
-    f->title        = "Attention: share of the weight within a distance, mean over layers and heads";
+    f->title        = "Attention: share of the weight within a distance";
     f->x_label      = "distance + 1 (bytes, log scale)";
     f->y_label      = "share of the weight";
     f->curve_count  = 0;

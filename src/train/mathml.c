@@ -65,7 +65,8 @@ static void leaf(reader *r, const char *tag, size_t n)
     r->at += n;
 }
 
-static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", digits[] = "0123456789.";
+static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
+                  digits[]  = "0123456789.";
 
 /* Bytes of the UTF-8 character at s. */
 static size_t width_of(const char *s)
@@ -81,6 +82,18 @@ static int is_greek(const char *s)
 {
     const unsigned char lead = (unsigned char)*s;
     return lead >= 0xCD && lead <= 0xCF;
+}
+
+/* As high as a letter: what is tall in these formulas stands in a fraction of its own. */
+#define BRACKET "mo stretchy=\"false\" lspace=\"0\" rspace=\"0\""
+
+static int is_bracket(const char *s)
+{
+    static const char *const all[] = {"(", ")", "[", "]", "|", "⌊", "⌋", "⌈", "⌉"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (!strncmp(s, all[i], strlen(all[i])))
+            return 1;
+    return 0;
 }
 
 static int starts(const reader *r, const char *word)
@@ -131,7 +144,7 @@ static void atom(reader *r)
     else if (!*r->at || strchr("}_^\n", *r->at))
         r->is_broken = 1;
     else
-        leaf(r, is_greek(r->at) ? "mi" : "mo", width_of(r->at));
+        leaf(r, is_greek(r->at) ? "mi" : is_bracket(r->at) ? BRACKET : "mo", width_of(r->at));
 }
 
 /* What stands behind the atom at r: "_", "^", "_^" or "". */

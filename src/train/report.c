@@ -14,6 +14,7 @@
 #include "train/claims.h"
 #include "train/extension.h"
 #include "train/html.h"
+#include "train/words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -59,6 +60,47 @@ static void head(FILE *to, const pe_compare *c, const pe_gallery *g)
     fputs("</head>\n<body><main>\n", to);
 }
 
+static int always(const pe_compare *c)
+{
+    return c != NULL;
+}
+
+static int has_tasks(const pe_compare *c)
+{
+    return c->suite->task_count > 0;
+}
+
+static int is_causal(const pe_compare *c)
+{
+    return !c->config.bidirectional;
+}
+
+static int has_extension(const pe_compare *c)
+{
+    return c->extension && c->extension->count && c->extension->means;
+}
+
+static int has_claims(const pe_compare *c)
+{
+    return c->properties != NULL;
+}
+
+/* Sections that a reader may jump to, and whether there is one. */
+static const struct {
+    const char *id, *words;
+    int (*has)(const pe_compare *c);
+} links[] = {{"results", "Results", always},
+             {"length", "Loss against length", always},
+             {"properties", "Properties", is_causal},
+             {"tasks", "Tasks", has_tasks},
+             {"extension", "Extension", has_extension},
+             {"checks", "Checks", always},
+             {"encodings", "Encodings", always},
+             {"papers", "Papers", is_causal},
+             {"claims", "Claims", has_claims},
+             {"reading", "How to read it", always},
+             {"repeat", "Repeat it", always}};
+
 static void answer(FILE *to, const pe_compare *c)
 {
     const pe_preset *p = &c->config.preset;
@@ -73,13 +115,11 @@ static void answer(FILE *to, const pe_compare *c)
         p->seeds > 1 ? "and differences smaller than the intervals, which are not findings"
                      : "and another seed: with one seed the intervals hold for other windows of this text, "
                        "not for other initial weights (--seeds 3 does both)");
-    fprintf(
-        to,
-        "<nav><a href=#results>Results</a><a href=#length>Loss against length</a>%s<a href=#checks>Checks</a>"
-        "<a href=#encodings>Encodings</a>%s<a href=#reading>How to read it</a>"
-        "<a href=#repeat>Repeat it</a></nav>\n",
-        c->suite->task_count ? "<a href=#tasks>Tasks</a>" : "",
-        c->config.bidirectional ? "" : "<a href=#papers>Papers</a>");
+    fputs("<nav>", to);
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++)
+        if (links[i].has(c))
+            fprintf(to, "<a href=\"#%s\">%s</a>", links[i].id, links[i].words);
+    fputs("</nav>\n", to);
 }
 
 static void what_was_run(FILE *to, const pe_compare *c)
@@ -202,21 +242,35 @@ static void curves(FILE *to, const pe_compare *c, const pe_gallery *g)
          "steeply at its end belongs to an encoding that more steps would help.");
 }
 
+static void check_counts(FILE *to, const pe_compare *c)
+{
+    int count[PE_NOT_APPLICABLE + 1] = {0};
+    for (int i = 0; i < pe_check_count(); i++) {
+        pe_check_result r;
+        pe_check_judge(&r, c, i);
+        count[r.verdict]++;
+    }
+    pe_html_element(to, "p", "%d passed, %d failed, %d not applicable.", count[PE_PASSED], count[PE_FAILED],
+                    count[PE_NOT_APPLICABLE]);
+}
+
 static void checks(FILE *to, const pe_compare *c)
 {
     fputs("<h2 id=checks>Checks</h2>\n"
           "<p>What must come out on an ordinary text. A failed check means that this text, the budget or the "
           "program "
-          "is not what the thresholds were set for: look before you believe the table.</p>\n"
-          "<div class=wide><table><thead><tr><th scope=col>check</th><th scope=col class=t>expected</th>"
-          "<th scope=col class=t>result</th><th scope=col class=t>found</th></tr></thead><tbody>\n",
+          "is not what the thresholds were set for: look before you believe the table.</p>\n",
+          to);
+    check_counts(to, c);
+    fputs("<div class=wide><table><thead><tr><th scope=col>check</th><th scope=col class=w>expected</th>"
+          "<th scope=col class=t>result</th><th scope=col class=w>found</th></tr></thead><tbody>\n",
           to);
     for (int i = 0; i < pe_check_count(); i++) {
         pe_check_result r;
         pe_check_judge(&r, c, i);
-        fprintf(to, "<tr><th scope=row>%d</th><td class=t>", r.number);
+        fprintf(to, "<tr><th scope=row>%d</th><td class=w>", r.number);
         pe_html_text(to, r.claim);
-        fprintf(to, "</td><td class=\"t %s\">%s</td><td class=t>", pe_verdict_name(r.verdict),
+        fprintf(to, "</td><td class=\"t %s\">%s</td><td class=w>", pe_verdict_name(r.verdict),
                 pe_verdict_name(r.verdict));
         pe_html_text(to, r.found);
         fputs("</td></tr>\n", to);
@@ -262,6 +316,14 @@ static void reading(FILE *to, const pe_compare *c)
     fputs("</ul>\n", to);
 }
 
+static const char *const files[][2] = {
+    {"results.json", "all numbers"},
+    {"results.csv", "the buckets"},
+    {"curves.csv", "the loss at every position"},
+    {"tasks.csv", "the tasks"},
+    {"*.svg, *.png", "the pictures"},
+};
+
 static void repeating(FILE *to, const pe_compare *c)
 {
     char workers[48], last[32] = "";
@@ -278,14 +340,15 @@ static void repeating(FILE *to, const pe_compare *c)
         "sums may differ, and training carries that on into the losses.",
         posenc_version(), last, many(workers, c->workers, "worker"), c->machine, posenc_isa(),
         c->wall_seconds);
-    fputs("<p>All numbers are in <code>results.json</code> beside this page, the buckets in "
-          "<code>results.csv</code>, "
-          "the loss at every position in <code>curves.csv</code>, the tasks in <code>tasks.csv</code>, the "
-          "pictures as SVG and PNG.</p>\n",
-          to);
+    fputs("<dl class=\"card\">\n", to);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        pe_html_element(to, "dt translate=\"no\"", "%s", files[i][0]);
+        pe_html_element(to, "dd", "%s", files[i][1]);
+    }
+    fputs("</dl>\n", to);
 }
 
-void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g)
+static void write_page(FILE *to, const pe_compare *c, const pe_gallery *g)
 {
     head(to, c, g);
     answer(to, c);
@@ -303,4 +366,27 @@ void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g)
     reading(to, c);
     repeating(to, c);
     fputs("</main></body></html>\n", to);
+}
+
+/* The page in English first, then its texts. Without memory for that it stays in English rather than being lost. */
+static void write_translated(FILE *to, const pe_compare *c, const pe_gallery *g)
+{
+    char  *page = NULL;
+    size_t n;
+    FILE  *memory = open_memstream(&page, &n);
+    if (memory)
+        write_page(memory, c, g);
+    if (memory && !fclose(memory))
+        pe_words_page(to, page, c->config.language);
+    else
+        write_page(to, c, g);
+    free(page);
+}
+
+void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g)
+{
+    if (c->config.language == PE_ENGLISH)
+        write_page(to, c, g);
+    else
+        write_translated(to, c, g);
 }

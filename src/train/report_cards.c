@@ -44,7 +44,7 @@ static void papers(FILE *to, const posenc_encoding_info *info)
     }
     if (info->models && *info->models) {
         term(to, "in use");
-        pe_html_element(to, "cite translate=\"no\"", "%s", info->models);
+        pe_html_element(to, "cite", "%s", info->models);
         end_term(to);
     }
 }
@@ -132,10 +132,13 @@ static void on_tasks(FILE *to, const pe_compare *c, const pe_outcome *o)
         const pe_cell *cell = pe_suite_cell(c->suite, t, row);
         if (!cell->is_complete)
             continue;
-        term(to, cell->task->name);
-        pe_html_element(to, "span", "%.2f right at L", cell->accuracy[PE_TASK_L].value);
+        pe_html_element(to, "dt translate=\"no\"", "%s", cell->task->name);
+        fputs("<dd>", to);
         if (isfinite(cell->beyond))
-            pe_html_element(to, "span", ", %.2f beyond", cell->beyond);
+            pe_html_element(to, "span", "%.2f right at L, %.2f beyond", cell->accuracy[PE_TASK_L].value,
+                            cell->beyond);
+        else
+            pe_html_element(to, "span", "%.2f right at L", cell->accuracy[PE_TASK_L].value);
         end_term(to);
     }
 }

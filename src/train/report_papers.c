@@ -25,9 +25,9 @@ typedef struct anchor {
 } anchor;
 
 static const anchor anchors[] = {
-#define PAPER(source, model, data, trained, unit, ...) {source, model, data, trained, unit, {__VA_ARGS__}, NULL, NULL, {0}},
-#define ANCHOR(name, done, ...) \
-    {.encoding = name, .what = done, .values = {__VA_ARGS__}},
+#define PAPER(source, model, data, trained, unit, ...) \
+    {source, model, data, trained, unit, {__VA_ARGS__}, NULL, NULL, {0}},
+#define ANCHOR(name, done, ...) {.encoding = name, .what = done, .values = {__VA_ARGS__}},
 #include "train/anchors.def"
 #undef PAPER
 #undef ANCHOR

@@ -99,7 +99,7 @@ static void head(FILE *to, int64_t L)
 {
     fputs("<div class=wide><table><thead><tr><th scope=col class=t rowspan=2>encoding</th>"
           "<th scope=col colspan=4>loss beyond L / at L</th><th scope=col rowspan=2>breaks at</th>"
-          "<th scope=col rowspan=2>gain of 8 L<br>over L</th><th scope=col colspan=2>90 % of the weight "
+          "<th scope=col rowspan=2>gain of 8 L over L</th><th scope=col colspan=2>90 % of the weight "
           "within</th>",
           to);
     fprintf(to, "<th scope=col colspan=%d>change of loss from position</th></tr><tr>", PE_SHIFTS);
