@@ -49,6 +49,7 @@ static const cli_option options[] = {
     {0, "steps", "N", "train so many steps instead of the preset's, on the text and on every task"},
     {0, "task-steps", "N", "train so many steps on every task, whatever the text has"},
     {0, "tune-steps", "N", "train so many steps in each tuning of --extension (100)"},
+    {0, "lang", "CODE", "language of report.html: en or zh (en)"},
     {0, "threads", "N", "runs at the same time (one per processor); changes no result"},
     {0, "resume", NULL, "go on with what an interrupted or killed call has left in DIR.partial"},
     {0, "checkpoint", "S", "seconds between two checkpoints of a run (10)"},
@@ -190,6 +191,12 @@ static int check_extension(const char *word)
     return word && pe_compare_extension_check(word, &err) ? cli_usage("--%s", err.message) : CLI_DONE;
 }
 
+static int check_language(const char *word, pe_language *language)
+{
+    posenc_error err;
+    return word && pe_language_read(language, word, &err) ? cli_usage("--%s", err.message) : CLI_DONE;
+}
+
 static int read_config(const cli_args *args, pe_compare_config *config)
 {
     const char      *name = cli_value(args, "preset"), *list = cli_value(args, "encodings");
@@ -222,7 +229,8 @@ static int read_config(const cli_args *args, pe_compare_config *config)
         cli_integer(args, "threads", 1, MOST_THREADS, &config->workers) < 0 ||
         cli_real(args, "checkpoint", 0, MOST_SECONDS, &config->checkpoint_seconds) < 0)
         return CLI_USAGE;
-    if (check_ways(config->combine) || check_tasks(config->tasks) || check_extension(config->extension))
+    if (check_ways(config->combine) || check_tasks(config->tasks) || check_extension(config->extension) ||
+        check_language(cli_value(args, "lang"), &config->language))
         return CLI_USAGE;
     return check_list(config->preset.encodings);
 }
@@ -510,6 +518,8 @@ const cli_command cli_compare = {
         "them, and those are what they predict: what an encoder does. The windows are then read in "
         "pieces of several lengths. An encoding that has no meaning in such a model (or in a causal one) "
         "is listed with the reason.\n\n"
+        "report.html is in English, or with --lang zh in Chinese; results.json and all else stay in "
+        "English.\n\n"
         "Each finished run is kept at once in DIR.partial, as a line of runs.jsonl, and each run under way "
         "in a "
         "checkpoint every S seconds. Ctrl-C prints and writes what is finished. Whatever ends the call, the "

@@ -235,8 +235,8 @@ static void describe(char *text, size_t n, const claim *k, const char *judged)
     case RIGHT: snprintf(text, n, "%s at %s: at least %.2f right: %s", k->task, at, k->limit, whom); break;
     case WRONG: snprintf(text, n, "%s at %s: at most %.2f right: %s", k->task, at, k->limit, whom); break;
     case WRONG_OTHERS:
-        snprintf(text, n, "%s at %s: at most %.2f right but for %s: %s", k->task, at, k->limit, k->encodings,
-                 judged);
+        snprintf(text, n, "%s at %s: at most %.2f right but for %s%s%s", k->task, at, k->limit, k->encodings,
+                 judged[0] ? ": " : "", judged);
         break;
     case BEST_EXACT:
         snprintf(text, n, "%s at %s: no more exact matches than by %s", k->task, at, k->encodings);

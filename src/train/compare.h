@@ -24,6 +24,9 @@
 #include <posenc/posenc.h>
 #include <stdint.h>
 
+/* Of the report; results.json and all else are in English. */
+typedef enum pe_language { PE_ENGLISH, PE_CHINESE } pe_language;
+
 typedef struct pe_compare_config {
     pe_preset            preset; /* a copy, perhaps with other encodings, steps or seeds */
     const unsigned char *text;   /* the last tenth is held out; must outlive the comparison */
@@ -41,6 +44,7 @@ typedef struct pe_compare_config {
     int64_t              task_seeds; /* of every task; 0: the preset's */
     const char          *extension;  /* "none", "brief", "full" (extension.h); NULL: the preset's */
     int64_t              tune_steps; /* of every tuning there; 0: the preset's */
+    pe_language          language;   /* of report.html */
 } pe_compare_config;
 
 typedef struct pe_compare pe_compare;
@@ -107,6 +111,8 @@ posenc_status pe_compare_task_plan(const pe_compare *compare, pe_table *table, p
 posenc_status pe_compare_tasks_check(const char *list, posenc_error *err);
 /* Is this a word for how much is extended? ARGUMENT with those that are, if not. */
 posenc_status pe_compare_extension_check(const char *word, posenc_error *err);
+/* "en" or "zh"; ARGUMENT with those words if it is neither. */
+posenc_status pe_language_read(pe_language *language, const char *word, posenc_error *err);
 /* Claims that must hold on an ordinary text: one row per claim. */
 posenc_status pe_compare_checks(const pe_compare *compare, pe_table *table, posenc_error *err);
 /* The answer in one or two sentences; belongs to the comparison. */

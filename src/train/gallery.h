@@ -19,19 +19,28 @@ typedef struct pe_exhibit {
     pe_picture      *picture; /* owns the figure of an outcome */
 } pe_exhibit;
 
+/* The curves that compare all encodings; those that were not measured are missing. */
+enum { PE_GENERAL = 4 };
+
 typedef struct pe_gallery {
     pe_exhibit *items;
     int         count;
-    pe_figure   loss, training;
-    pe_curve   *curves;         /* of both */
+    pe_figure   general[PE_GENERAL];
+    pe_curve   *curves;         /* of all of them */
     double     *numbers, *next; /* what the curves point into, and where its free part begins */
     pe_mark     mark;
     char        title[160], mark_label[32];
 } pe_gallery;
 
-/* The first two exhibits are loss against position and the training curves; then each encoding's own, drawn from its
-   trained parameters. */
+/* First the curves over all encodings, then each encoding's own pictures, drawn from its trained parameters. */
 posenc_status pe_gallery_create(pe_gallery *g, const pe_compare *c, posenc_error *err);
 void          pe_gallery_free(pe_gallery *g);
+
+/* "loss" by position, "length", "training", "attention"; NULL where it was not measured. */
+const pe_exhibit *pe_gallery_find(const pe_gallery *g, const char *name);
+
+/* Adds those curves, a line per outcome of order [count]: gallery_lines.c. */
+posenc_status pe_gallery_lines(pe_gallery *g, const pe_compare *c, const int *order, int count,
+                               posenc_error *err);
 
 #endif

@@ -7,16 +7,14 @@
  * drawings, text. Whoever has JavaScript gets coordinates and curves that can be switched off; whoever has not, or
  * prints, loses nothing else.
  *
- * Surprises  Each drawing of gnuplot carries the same script of 30 KB. It is written once, and an empty element stands
- *            where it was, because that script counts the elements. It also takes the mouse wheel and the arrow keys,
- *            with which people scroll: a listener before it hands them back.
- *            Text of the user is escaped at one place, pe_html_text.
+ * Surprises  Text of the user is escaped at one place, pe_html_text.
  */
 #include "train/report.h"
 
 #include "train/claims.h"
 #include "train/extension.h"
 #include "train/html.h"
+#include "train/words.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -49,105 +47,7 @@ static const char *many(char text[48], int64_t n, const char *what)
     return text;
 }
 
-/* ---------------------------------------------------------------- drawings ------------------ */
-
-static const char script_open[] = "<script", script_close[] = "</script>", title_open[] = "<title>",
-                  title_close[] = "</title>";
-
-/* The first script element of a drawing: from its '<' to behind its end. NULL if there is none. */
-static const char *find_script(const char *svg, const char **end)
-{
-    const char *start = strstr(svg, script_open), *close = start ? strstr(start, script_close) : NULL;
-    *end = close ? close + sizeof script_close - 1 : NULL;
-    return close ? start : NULL;
-}
-
-static void write_range(FILE *to, const char *from, const char *end)
-{
-    fwrite(from, 1, (size_t)(end - from), to);
-}
-
-/* A figure's title may have two lines. */
-static void line_of(FILE *to, const char *title)
-{
-    for (; title && *title; title++) {
-        const char one[2] = {*title == '\n' ? ' ' : *title, 0};
-        pe_html_text(to, one);
-    }
-}
-
-/* The drawing without XML's first line, with the figure's title for those who cannot see it, and without the script. */
-static void drawing(FILE *to, const pe_exhibit *x)
-{
-    const char *at = strstr(x->svg, "<svg"), *title = at ? strstr(at, title_open) : NULL;
-    const char *title_end = title ? strstr(title, title_close) : NULL, *script_end;
-    if (!title_end)
-        return;
-    write_range(to, at, title + sizeof title_open - 1);
-    line_of(to, x->figure->title);
-    const char *script = find_script(title_end, &script_end);
-    if (script) {
-        write_range(to, title_end, script);
-        fputs("<script></script>", to);
-    }
-    fputs(script ? script_end : title_end, to);
-}
-
-static void figure(FILE *to, const pe_exhibit *x, const char *caption)
-{
-    fputs("<figure>\n", to);
-    drawing(to, x);
-    pe_html_element(to, "figcaption", "%s", caption);
-    fputs("</figure>\n", to);
-}
-
-/* gnuplot's script, once for all drawings and before them, out of its CDATA. */
-static void script(FILE *to, const pe_gallery *g)
-{
-    static const char opening[] = "<![CDATA[", closing[] = "]]>";
-    const char       *end, *start = g->count ? find_script(g->items[0].svg, &end) : NULL;
-    const char *code = start ? strstr(start, opening) : NULL, *code_end = code ? strstr(code, closing) : NULL;
-    if (!code_end || code_end > end)
-        return;
-    fputs("<script>\n"
-          "for (const kind of ['wheel', 'keydown'])\n"
-          "    window.addEventListener(kind, e => { if (!e.ctrlKey) e.stopPropagation(); }, true);\n",
-          to);
-    write_range(to, code + sizeof opening - 1, code_end);
-    fputs("</script>\n", to);
-}
-
 /* ---------------------------------------------------------------- sections ------------------ */
-
-static const char style[] =
-    ":root{color-scheme:light "
-    "dark;--ink:#1c1c1c;--paper:#fff;--faint:#666;--line:#ccc;--soft:#f4f4f1;--good:#00693e;"
-    "--bad:#b3261e}\n"
-    "@media(prefers-color-scheme:dark){:root{--ink:#e6e6e6;--paper:#161616;--faint:#a0a0a0;--line:#444;--"
-    "soft:#222;"
-    "--good:#6fcf97;--bad:#ff8a80}}\n"
-    "body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}\n"
-    "main{max-width:64rem;margin:0 auto;padding:1.5rem}\n"
-    "h1{font-size:1.7rem;line-height:1.2}h2{margin-top:2.5rem;border-bottom:1px solid "
-    "var(--line)}h3{margin-top:2rem}\n"
-    ".answer{font-size:1.15rem;background:var(--soft);border-left:4px solid #0072b2;padding:.8rem 1rem}\n"
-    ".wide{overflow-x:auto}table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums}"
-    "\n"
-    "th,td{padding:.25rem .55rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap;"
-    "font-weight:400}\n"
-    "thead th{font-weight:600}tbody th{font-weight:600}.t{text-align:left}tbody "
-    "tr:hover{background:var(--soft)}\n"
-    ".note,figcaption{color:var(--faint);font-size:.88rem;margin:.3rem 0}\n"
-    ".heat td{text-align:center;border:1px solid var(--line);print-color-adjust:exact;"
-    "-webkit-print-color-adjust:exact}.heat thead th:not(.t){text-align:center}\n"
-    ".w{text-align:left;white-space:normal;min-width:18rem}"
-    "figure{margin:1rem 0}figure svg>rect{stroke:none}figure image{image-rendering:pixelated}figure "
-    "svg{display:block;width:100%;height:auto;background:#fff;border-radius:4px}\n"
-    "code,pre{font-family:ui-monospace,monospace;font-size:.9em}pre{background:var(--soft);padding:.8rem;"
-    "overflow-x:auto;white-space:pre-wrap;overflow-wrap:anywhere}\n"
-    "code{overflow-wrap:anywhere}.passed{color:var(--good)}.FAILED{color:var(--bad);font-weight:700}\n"
-    "dt{font-weight:600}dd{margin:0 0 .4rem 1.2rem}nav a{margin-right:1rem}\n"
-    "@media print{nav{display:none}figure,tr{break-inside:avoid}}\n";
 
 static void head(FILE *to, const pe_compare *c, const pe_gallery *g)
 {
@@ -155,10 +55,51 @@ static void head(FILE *to, const pe_compare *c, const pe_gallery *g)
           "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n",
           to);
     pe_html_element(to, "title", "Positional encodings compared on %s", c->config.text_name);
-    fprintf(to, "<style>\n%s</style>\n", style);
-    script(to, g);
+    pe_report_style(to);
+    pe_report_script(to, g);
     fputs("</head>\n<body><main>\n", to);
 }
+
+static int always(const pe_compare *c)
+{
+    return c != NULL;
+}
+
+static int has_tasks(const pe_compare *c)
+{
+    return c->suite->task_count > 0;
+}
+
+static int is_causal(const pe_compare *c)
+{
+    return !c->config.bidirectional;
+}
+
+static int has_extension(const pe_compare *c)
+{
+    return c->extension && c->extension->count && c->extension->means;
+}
+
+static int has_claims(const pe_compare *c)
+{
+    return c->properties != NULL;
+}
+
+/* Sections that a reader may jump to, and whether there is one. */
+static const struct {
+    const char *id, *words;
+    int (*has)(const pe_compare *c);
+} links[] = {{"results", "Results", always},
+             {"length", "Loss against length", always},
+             {"properties", "Properties", is_causal},
+             {"tasks", "Tasks", has_tasks},
+             {"extension", "Extension", has_extension},
+             {"checks", "Checks", always},
+             {"encodings", "Encodings", always},
+             {"papers", "Papers", is_causal},
+             {"claims", "Claims", has_claims},
+             {"reading", "How to read it", always},
+             {"repeat", "Repeat it", always}};
 
 static void answer(FILE *to, const pe_compare *c)
 {
@@ -174,13 +115,11 @@ static void answer(FILE *to, const pe_compare *c)
         p->seeds > 1 ? "and differences smaller than the intervals, which are not findings"
                      : "and another seed: with one seed the intervals hold for other windows of this text, "
                        "not for other initial weights (--seeds 3 does both)");
-    fprintf(
-        to,
-        "<nav><a href=#results>Results</a><a href=#length>Loss against length</a>%s<a href=#checks>Checks</a>"
-        "<a href=#encodings>Encodings</a>%s<a href=#reading>How to read it</a>"
-        "<a href=#repeat>Repeat it</a></nav>\n",
-        c->suite->task_count ? "<a href=#tasks>Tasks</a>" : "",
-        c->config.bidirectional ? "" : "<a href=#papers>Papers</a>");
+    fputs("<nav>", to);
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++)
+        if (links[i].has(c))
+            fprintf(to, "<a href=\"#%s\">%s</a>", links[i].id, links[i].words);
+    fputs("</nav>\n", to);
 }
 
 static void what_was_run(FILE *to, const pe_compare *c)
@@ -262,11 +201,20 @@ static void entries(FILE *to, const pe_compare *c)
     pe_table_free(&t);
 }
 
-static void curves(FILE *to, const pe_compare *c, const pe_gallery *g)
+/* A figure of all encodings under its own heading; nothing where it was not measured. */
+static void show(FILE *to, const pe_gallery *g, const char *name, const char *heading, const char *caption)
+{
+    const pe_exhibit *x = pe_gallery_find(g, name);
+    if (!x)
+        return;
+    fprintf(to, "<h2 id=\"%s\">%s</h2>\n", name, heading);
+    pe_report_figure(to, x, caption);
+}
+
+static void by_position(FILE *to, const pe_compare *c, const pe_gallery *g)
 {
     const pe_preset *p = &c->config.preset;
-    char             caption[512];
-    char             smoothed[128];
+    char             caption[512], smoothed[128];
     if (c->config.bidirectional)
         snprintf(smoothed, sizeof smoothed,
                  "measured at five lengths, each of which stands for those below it");
@@ -275,18 +223,35 @@ static void curves(FILE *to, const pe_compare *c, const pe_gallery *g)
                  "smoothed over %lld bytes, and over an eighth of the position beyond L",
                  (long long)(p->L / 8));
     snprintf(caption, sizeof caption,
-             "Mean over %lld windows, %s%s. Left of the line: lengths that were trained. The "
-             "numbers stand in the table above, by bucket, and in curves.csv, by position. Click into the "
-             "drawing for "
-             "coordinates, on a name to hide its curve.",
+             "Mean over %lld windows, %s%s. Left of the line: lengths that were trained. All numbers stand "
+             "in curves.csv, by position. Click into the drawing for coordinates, on a name to hide its "
+             "curve.",
              (long long)c->windows, smoothed, p->seeds > 1 ? "; the band is the range over seeds" : "");
-    fputs("<h2 id=length>Loss against length</h2>\n", to);
-    figure(to, &g->items[0], caption);
-    fputs("<h2 id=training>Training</h2>\n", to);
-    figure(to, &g->items[1],
-           "Loss of the training batches, smoothed over a twentieth of the steps. A curve that still falls "
-           "steeply at "
-           "its end belongs to an encoding that more steps would help.");
+    show(to, g, "loss", "Loss at every position", caption);
+}
+
+static void curves(FILE *to, const pe_compare *c, const pe_gallery *g)
+{
+    show(to, g, "length", "Loss against length",
+         "The columns of the table as curves. Texts differ, encodings on the same text far less: so the band "
+         "is the interval of the paired difference to the encoding that is best at L, drawn around each "
+         "mean.");
+    by_position(to, c, g);
+    show(to, g, "training", "Training",
+         "Loss of the training batches, smoothed over a twentieth of the steps. A curve that still falls "
+         "steeply at its end belongs to an encoding that more steps would help.");
+}
+
+static void check_counts(FILE *to, const pe_compare *c)
+{
+    int count[PE_NOT_APPLICABLE + 1] = {0};
+    for (int i = 0; i < pe_check_count(); i++) {
+        pe_check_result r;
+        pe_check_judge(&r, c, i);
+        count[r.verdict]++;
+    }
+    pe_html_element(to, "p", "%d passed, %d failed, %d not applicable.", count[PE_PASSED], count[PE_FAILED],
+                    count[PE_NOT_APPLICABLE]);
 }
 
 static void checks(FILE *to, const pe_compare *c)
@@ -294,16 +259,18 @@ static void checks(FILE *to, const pe_compare *c)
     fputs("<h2 id=checks>Checks</h2>\n"
           "<p>What must come out on an ordinary text. A failed check means that this text, the budget or the "
           "program "
-          "is not what the thresholds were set for: look before you believe the table.</p>\n"
-          "<div class=wide><table><thead><tr><th scope=col>check</th><th scope=col class=t>expected</th>"
-          "<th scope=col class=t>result</th><th scope=col class=t>found</th></tr></thead><tbody>\n",
+          "is not what the thresholds were set for: look before you believe the table.</p>\n",
+          to);
+    check_counts(to, c);
+    fputs("<div class=wide><table><thead><tr><th scope=col>check</th><th scope=col class=w>expected</th>"
+          "<th scope=col class=t>result</th><th scope=col class=w>found</th></tr></thead><tbody>\n",
           to);
     for (int i = 0; i < pe_check_count(); i++) {
         pe_check_result r;
         pe_check_judge(&r, c, i);
-        fprintf(to, "<tr><th scope=row>%d</th><td class=t>", r.number);
+        fprintf(to, "<tr><th scope=row>%d</th><td class=w>", r.number);
         pe_html_text(to, r.claim);
-        fprintf(to, "</td><td class=\"t %s\">%s</td><td class=t>", pe_verdict_name(r.verdict),
+        fprintf(to, "</td><td class=\"t %s\">%s</td><td class=w>", pe_verdict_name(r.verdict),
                 pe_verdict_name(r.verdict));
         pe_html_text(to, r.found);
         fputs("</td></tr>\n", to);
@@ -311,149 +278,7 @@ static void checks(FILE *to, const pe_compare *c)
     fputs("</tbody></table></div>\n", to);
 }
 
-/* "arXiv:1706.03762, section 3.5" becomes a link on its number. */
-static void paper(FILE *to, const char *source)
-{
-    static const char mark[] = "arXiv:";
-    const char       *at     = strstr(source, mark);
-    if (!at) {
-        pe_html_text(to, source);
-        return;
-    }
-    const char  *id = at + sizeof mark - 1;
-    const size_t n  = strspn(id, "0123456789.");
-    char         before[256];
-    snprintf(before, sizeof before, "%.*s", (int)(at - source), source);
-    pe_html_text(to, before);
-    fprintf(to, "<a href=\"https://arxiv.org/abs/%.*s\">arXiv:%.*s</a>", (int)n, id, (int)n, id);
-    pe_html_text(to, id + n);
-}
-
-static void part(FILE *to, const posenc_encoding_info *info)
-{
-    fputs("<p><b>", to);
-    pe_html_text(to, info->title);
-    fprintf(to, "</b>, place <b>%s</b>", posenc_place_name(info->place));
-    if (info->paper && *info->paper) {
-        fputs("; ", to);
-        paper(to, info->paper);
-    }
-    if (info->models && *info->models) {
-        fputs("; in use: ", to);
-        pe_html_text(to, info->models);
-    }
-    fputs(".</p>\n", to);
-}
-
-static void encoding(FILE *to, const pe_compare *c, const pe_gallery *g, int index)
-{
-    const pe_outcome *o     = &c->outcomes[index];
-    int               drawn = 0;
-    pe_html_element(to, "h3", "%s", o->label);
-    for (int place = 0; place < POSENC_PLACES; place++)
-        if (posenc_encoding_part(o->e, (posenc_place)place))
-            part(to, posenc_encoding_part(o->e, (posenc_place)place));
-    char settings[PE_LONGEST_SPEC + 64];
-    pe_outcome_settings(settings, o);
-    fputs("<p>Settings: <code>", to);
-    pe_html_text(to, settings);
-    if (o->runs[0].encoding_parameters)
-        fprintf(to, "</code>. It learns %lld numbers of its own.", (long long)o->runs[0].encoding_parameters);
-    else
-        fputs("</code>. It learns nothing of its own.", to);
-    if (o->diverged)
-        fputs(" <span class=FAILED>Its training diverged: a loss was no longer a finite number.</span>", to);
-    fputs("</p>\n", to);
-    for (int i = 0; i < g->count; i++)
-        if (g->items[i].outcome == index) {
-            figure(to, &g->items[i],
-                   o->untrained_beyond ? "Beyond the line at L are rows that no training step ever reached."
-                                       : "");
-            drawn = 1;
-        }
-    if (!drawn && !o->diverged)
-        fputs("<p class=note>Nothing about positions enters this model, so there is nothing to draw.</p>\n",
-              to);
-}
-
-static void encodings(FILE *to, const pe_compare *c, const pe_gallery *g)
-{
-    int *order = malloc((size_t)c->count * sizeof *order);
-    fputs("<h2 id=encodings>The encodings, as they came out of training</h2>\n", to);
-    for (int i = 0, n = order ? pe_outcomes_order(c, order) : 0; i < n; i++)
-        encoding(to, c, g, order[i]);
-    free(order);
-    for (int i = 0; i < c->absent_count; i++) {
-        pe_html_element(to, "h3", "%s", c->absent[i].label);
-        pe_html_element(to, "p", "It does not apply to these models: %s.", c->absent[i].reason);
-    }
-}
-
-/* ---------------------------------------------------------------- papers, reading, repeating  */
-
-static const struct anchor {
-    const char *encoding, *source, *model, *unit, *at[4];
-} anchors[] = {
-#define ANCHOR(encoding, ...)                                 ANCHOR_ROW(encoding, __VA_ARGS__)
-#define ANCHOR_ROW(encoding, source, model, unit, a, b, c, d) {encoding, source, model, unit, {a, b, c, d}},
-#include "train/anchors.def"
-#undef ANCHOR
-#undef ANCHOR_ROW
-};
-
-enum { ANCHORS = sizeof anchors / sizeof *anchors };
-
-/* The outcome that a paper's row is to be read beside; NULL if it was not compared. */
-static const pe_outcome *ours(const pe_compare *c, const char *name)
-{
-    for (int i = 0; i < c->count; i++)
-        if (c->outcomes[i].is_complete && c->outcomes[i].is_plain && !strcmp(c->outcomes[i].label, name))
-            return &c->outcomes[i];
-    return NULL;
-}
-
-static void anchor_row(FILE *to, const struct anchor *a, const pe_outcome *o)
-{
-    fputs("<tr><th scope=row class=t>", to);
-    pe_html_text(to, a->encoding);
-    fputs("</th>", to);
-    for (int k = 0; k < 4; k++)
-        fprintf(to, "<td>%s</td>", a->at[k]);
-    for (int b = PE_AT_L; b < PE_BUCKETS; b++)
-        if (isfinite(o->loss[b]))
-            fprintf(to, "<td>%.2f</td>", o->loss[b]);
-        else
-            fputs("<td>-</td>", to);
-    fputs("<td class=w>", to);
-    pe_html_text(to, a->model);
-    fputs("; ", to);
-    paper(to, a->source);
-    fputs("</td></tr>\n", to);
-}
-
-/* The papers measured the next token, so beside hidden bytes there is nothing to read. */
-static void papers(FILE *to, const pe_compare *c)
-{
-    if (c->config.bidirectional)
-        return;
-    fputs("<h2 id=papers>What papers found</h2>\n"
-          "<p>Large models, perplexity per token (lower is better), beside the small ones of this page, nats "
-          "per byte. "
-          "The two units cannot be compared with each other; what to compare is how each row goes on beyond "
-          "L.</p>\n"
-          "<div class=wide><table><thead><tr><th rowspan=2 class=t>encoding</th><th colspan=4>paper: "
-          "perplexity at</th>"
-          "<th colspan=4>this page: nats per byte at</th><th rowspan=2 class=w>the paper's model and "
-          "text</th></tr>\n"
-          "<tr><th>L</th><th>x2</th><th>x4</th><th>x8</th><th>L</th><th>x2</th><th>x4</th><th>x8</th></tr></"
-          "thead>"
-          "<tbody>\n",
-          to);
-    for (int i = 0; i < ANCHORS; i++)
-        if (ours(c, anchors[i].encoding))
-            anchor_row(to, &anchors[i], ours(c, anchors[i].encoding));
-    fputs("</tbody></table></div>\n", to);
-}
+/* ---------------------------------------------------------------- reading, repeating -------- */
 
 /* The first trap is another for each objective; the rest is the same. */
 static const char *const column_traps[] = {
@@ -491,6 +316,14 @@ static void reading(FILE *to, const pe_compare *c)
     fputs("</ul>\n", to);
 }
 
+static const char *const files[][2] = {
+    {"results.json", "all numbers"},
+    {"results.csv", "the buckets"},
+    {"curves.csv", "the loss at every position"},
+    {"tasks.csv", "the tasks"},
+    {"*.svg, *.png", "the pictures"},
+};
+
 static void repeating(FILE *to, const pe_compare *c)
 {
     char workers[48], last[32] = "";
@@ -507,14 +340,15 @@ static void repeating(FILE *to, const pe_compare *c)
         "sums may differ, and training carries that on into the losses.",
         posenc_version(), last, many(workers, c->workers, "worker"), c->machine, posenc_isa(),
         c->wall_seconds);
-    fputs("<p>All numbers are in <code>results.json</code> beside this page, the buckets in "
-          "<code>results.csv</code>, "
-          "the loss at every position in <code>curves.csv</code>, the tasks in <code>tasks.csv</code>, the "
-          "pictures as SVG and PNG.</p>\n",
-          to);
+    fputs("<dl class=\"card\">\n", to);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        pe_html_element(to, "dt translate=\"no\"", "%s", files[i][0]);
+        pe_html_element(to, "dd", "%s", files[i][1]);
+    }
+    fputs("</dl>\n", to);
 }
 
-void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g)
+static void write_page(FILE *to, const pe_compare *c, const pe_gallery *g)
 {
     head(to, c, g);
     answer(to, c);
@@ -522,14 +356,37 @@ void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g)
     results(to, c);
     entries(to, c);
     curves(to, c, g);
-    pe_report_trained(to, c);
+    pe_report_trained(to, c, g);
     pe_report_tasks(to, c->suite);
     pe_report_extension(to, c);
     checks(to, c);
-    encodings(to, c, g);
-    papers(to, c);
+    pe_report_cards(to, c, g);
+    pe_report_papers(to, c);
     pe_report_claims(to, c);
     reading(to, c);
     repeating(to, c);
     fputs("</main></body></html>\n", to);
+}
+
+/* The page in English first, then its texts. Without memory for that it stays in English rather than being lost. */
+static void write_translated(FILE *to, const pe_compare *c, const pe_gallery *g)
+{
+    char  *page = NULL;
+    size_t n;
+    FILE  *memory = open_memstream(&page, &n);
+    if (memory)
+        write_page(memory, c, g);
+    if (memory && !fclose(memory))
+        pe_words_page(to, page, c->config.language);
+    else
+        write_page(to, c, g);
+    free(page);
+}
+
+void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g)
+{
+    if (c->config.language == PE_ENGLISH)
+        write_page(to, c, g);
+    else
+        write_translated(to, c, g);
 }

@@ -99,7 +99,7 @@ static void head(FILE *to, int64_t L)
 {
     fputs("<div class=wide><table><thead><tr><th scope=col class=t rowspan=2>encoding</th>"
           "<th scope=col colspan=4>loss beyond L / at L</th><th scope=col rowspan=2>breaks at</th>"
-          "<th scope=col rowspan=2>gain of 8 L<br>over L</th><th scope=col colspan=2>90 % of the weight "
+          "<th scope=col rowspan=2>gain of 8 L over L</th><th scope=col colspan=2>90 % of the weight "
           "within</th>",
           to);
     fprintf(to, "<th scope=col colspan=%d>change of loss from position</th></tr><tr>", PE_SHIFTS);
@@ -123,7 +123,17 @@ static const char *const meanings[][2] = {
     {"change of loss", "the same bytes read at later positions: zero for what sees differences alone"},
 };
 
-void pe_report_trained(FILE *to, const pe_compare *c)
+static void attention(FILE *to, const pe_gallery *g)
+{
+    const pe_exhibit *x = pe_gallery_find(g, "attention");
+    if (x)
+        pe_report_figure(to, x,
+                         "Queries of the last L of 8 L bytes. A curve that is high on the left looks near by "
+                         "alone; one that still rises beyond the line uses what it was never trained on, or "
+                         "spreads over it.");
+}
+
+void pe_report_trained(FILE *to, const pe_compare *c, const pe_gallery *g)
 {
     int      *order = c->config.bidirectional ? NULL : malloc((size_t)c->count * sizeof *order);
     const int n     = order ? pe_outcomes_order(c, order) : 0;
@@ -138,6 +148,7 @@ void pe_report_trained(FILE *to, const pe_compare *c)
             pe_html_element(to, "dd", "%s", meanings[i][1]);
         }
         fputs("</dl></details>\n", to);
+        attention(to, g);
     }
     free(order);
 }

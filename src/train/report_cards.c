@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * report_cards.c: a card per encoding: what it is, what it learned, what was measured of it
+ *
+ * Formula and papers come from the registry and formulas.def, settings and pictures from the trained model, numbers from
+ * the same outcomes as the tables. An encoding of two parts (rope+alibi) has the formulas of both.
+ */
+#include "train/report.h"
+
+#include "train/html.h"
+#include "train/mathml.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A term of the card's list, the definition to follow. */
+static void term(FILE *to, const char *words)
+{
+    pe_html_element(to, "dt", "%s", words);
+    fputs("<dd>", to);
+}
+
+static void end_term(FILE *to)
+{
+    fputs("</dd>\n", to);
+}
+
+static void fact(FILE *to, const char *words, const char *value)
+{
+    term(to, words);
+    pe_html_element(to, "span", "%s", value);
+    end_term(to);
+}
+
+/* ---------------------------------------------------------------- what it is ---------------- */
+
+static void papers(FILE *to, const posenc_encoding_info *info)
+{
+    if (info->paper && *info->paper) {
+        term(to, "paper");
+        pe_report_paper(to, info->paper);
+        end_term(to);
+    }
+    if (info->models && *info->models) {
+        term(to, "in use");
+        pe_html_element(to, "cite", "%s", info->models);
+        end_term(to);
+    }
+}
+
+static void part(FILE *to, const posenc_encoding_info *info)
+{
+    const char *formula = pe_formula(info->name);
+    pe_html_element(to, "h4", "%s", info->title);
+    if (formula) {
+        fputs("<div class=\"formula\">\n", to);
+        pe_mathml_write(to, formula);
+        fputs("</div>\n", to);
+    }
+    fputs("<dl class=\"card\">\n", to);
+    fact(to, "place", posenc_place_name(info->place));
+    papers(to, info);
+    fputs("</dl>\n", to);
+}
+
+static void settings(FILE *to, const pe_outcome *o)
+{
+    char text[PE_LONGEST_SPEC + 64];
+    pe_outcome_settings(text, o);
+    term(to, "settings");
+    pe_html_element(to, "code", "%s", text);
+    end_term(to);
+    snprintf(text, sizeof text, "%lld numbers", (long long)o->runs[0].encoding_parameters);
+    fact(to, "learns", o->runs[0].encoding_parameters ? text : "nothing");
+}
+
+/* ---------------------------------------------------------------- what was measured --------- */
+
+/* Rank among all, "2 of 7", or "2 of 7, shared". */
+static void put_rank(FILE *to, const pe_compare *c, const pe_outcome *o, int bucket)
+{
+    int shared = 0, ranked = 0;
+    for (int i = 0; i < c->count; i++) {
+        ranked += c->outcomes[i].rank[bucket] > 0;
+        shared += c->outcomes[i].rank[bucket] == o->rank[bucket];
+    }
+    pe_html_element(to, "small", shared > 1 ? "rank %d of %d, shared" : "rank %d of %d", o->rank[bucket],
+                    ranked);
+}
+
+static void loss(FILE *to, const pe_compare *c, const pe_outcome *o, const char *where, int bucket)
+{
+    term(to, where);
+    pe_html_element(to, "span", "%.3f nats per byte", o->loss[bucket]);
+    fputs(" ", to);
+    put_rank(to, c, o, bucket);
+    end_term(to);
+}
+
+static void on_text(FILE *to, const pe_compare *c, const pe_outcome *o)
+{
+    loss(to, c, o, "loss at L", PE_AT_L);
+    loss(to, c, o, "loss at 8 L", PE_AT_8L);
+    term(to, "beyond L");
+    pe_html_element(to, "span", "%s", o->verdict);
+    fputs(" ", to);
+    pe_html_element(to, "small", "%.2f times the loss at L", o->ratio[PE_AT_8L]);
+    end_term(to);
+    if (isfinite(o->gain.value)) {
+        term(to, "gain of 8 L over L");
+        pe_html_element(to, "span", "%+.3f", o->gain.value);
+        fputs(" ", to);
+        pe_html_element(to, "small", "%+.3f to %+.3f", o->gain.low, o->gain.high);
+        end_term(to);
+    }
+}
+
+/* The suite's row of that label, or -1. */
+static int row_of(const pe_suite *s, const char *label)
+{
+    for (int l = 0; l < s->label_count; l++)
+        if (!strcmp(s->labels[l], label))
+            return l;
+    return -1;
+}
+
+static void on_tasks(FILE *to, const pe_compare *c, const pe_outcome *o)
+{
+    const int row = c->suite ? row_of(c->suite, o->label) : -1;
+    for (int t = 0; row >= 0 && t < c->suite->task_count; t++) {
+        const pe_cell *cell = pe_suite_cell(c->suite, t, row);
+        if (!cell->is_complete)
+            continue;
+        pe_html_element(to, "dt translate=\"no\"", "%s", cell->task->name);
+        fputs("<dd>", to);
+        if (isfinite(cell->beyond))
+            pe_html_element(to, "span", "%.2f right at L, %.2f beyond", cell->accuracy[PE_TASK_L].value,
+                            cell->beyond);
+        else
+            pe_html_element(to, "span", "%.2f right at L", cell->accuracy[PE_TASK_L].value);
+        end_term(to);
+    }
+}
+
+/* ---------------------------------------------------------------- cards --------------------- */
+
+static void pictures(FILE *to, const pe_gallery *g, const pe_outcome *o, int index)
+{
+    int drawn = 0;
+    for (int i = 0; i < g->count; i++)
+        if (g->items[i].outcome == index) {
+            pe_report_figure(to, &g->items[i],
+                             o->untrained_beyond
+                                 ? "Beyond the line at L are rows that no training step ever reached."
+                                 : "");
+            drawn = 1;
+        }
+    if (!drawn && !o->diverged)
+        pe_html_element(to, "p class=\"note\"", "%s",
+                        "Nothing about positions enters this model, so there is nothing to draw.");
+}
+
+static void card(FILE *to, const pe_compare *c, const pe_gallery *g, int index)
+{
+    const pe_outcome *o = &c->outcomes[index];
+    fputs("<article class=\"card\">\n", to);
+    pe_html_element(to, "h3 translate=\"no\"", "%s", o->label);
+    for (int place = 0; place < POSENC_PLACES; place++)
+        if (posenc_encoding_part(o->e, (posenc_place)place))
+            part(to, posenc_encoding_part(o->e, (posenc_place)place));
+    fputs("<dl class=\"card\">\n", to);
+    settings(to, o);
+    if (!o->diverged)
+        on_text(to, c, o);
+    on_tasks(to, c, o);
+    fputs("</dl>\n", to);
+    if (o->diverged)
+        pe_html_element(to, "p class=\"FAILED\"", "%s",
+                        "Its training diverged: a loss was no longer a finite number.");
+    pictures(to, g, o, index);
+    fputs("</article>\n", to);
+}
+
+void pe_report_cards(FILE *to, const pe_compare *c, const pe_gallery *g)
+{
+    int *order = malloc((size_t)c->count * sizeof *order);
+    pe_html_element(to, "h2 id=\"encodings\"", "%s", "The encodings, as they came out of training");
+    for (int i = 0, n = order ? pe_outcomes_order(c, order) : 0; i < n; i++)
+        card(to, c, g, order[i]);
+    free(order);
+    for (int i = 0; i < c->absent_count; i++) {
+        pe_html_element(to, "h3 translate=\"no\"", "%s", c->absent[i].label);
+        pe_html_element(to, "p", "It does not apply to these models: %s.", c->absent[i].reason);
+    }
+}

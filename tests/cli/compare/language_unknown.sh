@@ -1,0 +1,1 @@
+posenc compare --lang fr -o out text.txt

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* Formulas in a line become MathML, and every encoding has one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "train/mathml.h"
+
+#include "page.h"
+
+#include <posenc/posenc.h>
+
+/* malloc'd; *is_good as pe_mathml_write says. */
+static char *written(const char *formula, int *is_good)
+{
+    char  *text;
+    size_t n;
+    FILE  *to = open_memstream(&text, &n);
+    *is_good  = pe_mathml_write(to, formula);
+    fclose(to);
+    return text;
+}
+
+static void assert_written(const char *formula, const char *expected)
+{
+    int   is_good;
+    char *text = written(formula, &is_good);
+    assert_int_equal(is_good, 1);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void indices_fractions_and_roots_become_elements(void **state)
+{
+    (void)state;
+    assert_written("x_{h,i}^2", "<math display=\"block\"><msubsup><mi>x</mi>\n<mrow><mi>h</mi>\n<mo>,</mo>\n"
+                                "<mi>i</mi>\n</mrow><mn>2</mn>\n</msubsup></math>\n");
+    assert_written("frac{1}{sqrt{D}}", "<math display=\"block\"><mfrac><mrow><mn>1</mn>\n</mrow><mrow><msqrt>"
+                                       "<mi>D</mi>\n</msqrt></mrow></mfrac></math>\n");
+    assert_written("a < ω\n\"if\" b",
+                   "<math display=\"block\"><mi>a</mi>\n<mo>&lt;</mo>\n<mi>ω</mi>\n</math>\n"
+                   "<math display=\"block\"><mtext>if</mtext>\n<mi>b</mi>\n</math>\n");
+    assert_written("∑_j x",
+                   "<math display=\"block\"><munder><mo>∑</mo>\n<mi>j</mi>\n</munder><mi>x</mi>\n</math>\n");
+}
+
+static void what_is_not_closed_is_refused(void **state)
+{
+    static const char *const broken[] = {"x_", "x_{a", "frac{a}", "sqrt{", "x}", "\"if", "^2", "{a\nb}"};
+    (void)state;
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        int   is_good;
+        char *text = written(broken[i], &is_good);
+        if (is_good)
+            fail_msg("%s was taken: %s", broken[i], text);
+        free(text);
+    }
+}
+
+static void every_encoding_has_a_formula_that_is_well_formed(void **state)
+{
+    (void)state;
+    for (int i = 0; posenc_encoding_info_at(i); i++) {
+        const char *name = posenc_encoding_info_at(i)->name, *formula = pe_formula(name);
+        int         is_good;
+        char        fault[PAGE_FAULT];
+        if (!formula)
+            fail_msg("%s has no formula in formulas.def", name);
+        char *text = written(formula, &is_good);
+        if (!is_good || !page_is_well_formed(text, fault))
+            fail_msg("the formula of %s is not well formed: %s", name, text);
+        assert_non_null(strstr(text, "<mo>=</mo>"));
+        free(text);
+    }
+    assert_null(pe_formula("no such encoding"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(indices_fractions_and_roots_become_elements),
+        cmocka_unit_test(what_is_not_closed_is_refused),
+        cmocka_unit_test(every_encoding_has_a_formula_that_is_well_formed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The report as a page: its elements are closed, in English it has no Chinese, and in Chinese no English sentence. Of a causal
+ * and a bidirectional comparison, with one seed and two, with tasks, claims and models that are extended.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "page.h"
+#include "tiny_compare.h"
+#include "train/report.h"
+
+#include <ctype.h>
+
+static char *page_of(pe_compare *c, pe_language language)
+{
+    char        *page;
+    size_t       n;
+    pe_gallery   g;
+    posenc_error err;
+    c->config.language = language;
+    if (pe_gallery_create(&g, c, &err))
+        fail_msg("%s", err.message);
+    FILE *to = open_memstream(&page, &n);
+    pe_report_write(to, c, &g);
+    fclose(to);
+    pe_gallery_free(&g);
+    return page;
+}
+
+/* Bytes of UTF-8 that only characters from U+2E80 on begin with: ideographs and their punctuation. */
+static int has_chinese(const char *s)
+{
+    for (; *s; s++)
+        if (((unsigned char)s[0] == 0xE2 && (unsigned char)s[1] >= 0xBA) ||
+            ((unsigned char)s[0] >= 0xE3 && (unsigned char)s[0] <= 0xE9))
+            return 1;
+    return 0;
+}
+
+static size_t small_letters(const char *s)
+{
+    size_t n = 0;
+    while (islower((unsigned char)s[n]))
+        n++;
+    return n;
+}
+
+/* Two words of two small letters at least, with a space between: no name looks like that. */
+static int has_english(const char *s)
+{
+    for (const char *at = s; (at = strchr(at, ' ')); at++) {
+        size_t before = 0;
+        while (before < (size_t)(at - s) && islower((unsigned char)at[-1 - (long)before]))
+            before++;
+        if (before >= 2 && small_letters(at + 1) >= 2)
+            return 1;
+    }
+    return 0;
+}
+
+/* gnuplot names its elements and data itself, for nobody to read. */
+static int is_of_gnuplot(const char *text)
+{
+    return strstr(text, "_plot_") || strstr(text, " matrix using ");
+}
+
+static void judge_texts(const char *page, pe_language language)
+{
+    page_reader r = {.at = page};
+    char        text[PAGE_TEXT], fault[PAGE_FAULT] = "";
+    int         is_kept, more                      = 1;
+    while (more > 0) {
+        more = page_next(&r, text, &is_kept, fault);
+        if (is_kept || is_of_gnuplot(text))
+            continue;
+        if (language == PE_ENGLISH ? has_chinese(text) : has_english(text))
+            fail_msg("in the other language: \"%s\"", text);
+    }
+    if (more < 0)
+        fail_msg("not well formed: %s", fault);
+}
+
+static void judge_pages(const pe_compare_config *config)
+{
+    static const char *const loads[] = {" src=", "<link", "@import", "url(http", "xlink:href=\"http"};
+    tiny_write_words();
+    pe_compare *c = tiny_trained(config, NULL);
+    for (int language = PE_ENGLISH; language <= PE_CHINESE; language++) {
+        char *page = page_of(c, (pe_language)language);
+        judge_texts(page, (pe_language)language);
+        assert_non_null(strstr(page, language == PE_CHINESE ? "<html lang=zh>" : "<html lang=en>"));
+        assert_int_equal(strstr(page, "如何重复") != NULL, language == PE_CHINESE);
+        for (size_t i = 0; i < sizeof loads / sizeof *loads; i++)
+            assert_null(strstr(page, loads[i]));
+        free(page);
+    }
+    pe_compare_free(c);
+}
+
+static void a_causal_comparison_is_a_page_in_two_languages(void **state)
+{
+    pe_compare_config config  = tiny_compare("nope,sinusoidal,rope+alibi,learned,xpos,t5");
+    config.tasks              = "posid,shift,grid";
+    config.task_steps         = 3;
+    config.preset.claims      = 1;
+    config.preset.task_layers = 1;
+    config.preset.task_batch  = 4;
+    config.preset.sequences   = 10;
+    config.preset.longest     = PE_TASK_2;
+    (void)state;
+    judge_pages(&config);
+}
+
+static void two_seeds_and_extended_models_are_too(void **state)
+{
+    pe_compare_config config = tiny_compare("nope,rope,learned[combine=concat]");
+    config.preset.seeds      = 2;
+    config.extension         = "brief";
+    config.tune_steps        = 2;
+    (void)state;
+    judge_pages(&config);
+}
+
+static void a_bidirectional_comparison_with_few_windows_is_too(void **state)
+{
+    pe_compare_config config = tiny_compare("nope,learned,xpos,alibi");
+    config.bidirectional     = 1;
+    config.text_size         = 20000;
+    (void)state;
+    judge_pages(&config);
+}
+
+/* The report's own words about what it shows. */
+static void the_page_has_formulas_curves_and_what_papers_found(void **state)
+{
+    pe_compare_config config = tiny_compare("sinusoidal,alibi");
+    (void)state;
+    tiny_write_words();
+    pe_compare *c    = tiny_trained(&config, NULL);
+    char       *page = page_of(c, PE_ENGLISH);
+    assert_non_null(strstr(page, "<math display=\"block\">"));
+    assert_non_null(strstr(page, "id=\"length\""));
+    assert_non_null(strstr(page, "id=\"loss\""));
+    assert_non_null(strstr(page, "247 M parameters, WikiText-103, trained at 512 tokens"));
+    assert_non_null(strstr(page, "<td>271.40</td>"));
+    assert_null(strstr(page, "<td>47.81</td>")); /* rope was not compared */
+    assert_non_null(strstr(page, "@media print"));
+    free(page);
+    pe_compare_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_causal_comparison_is_a_page_in_two_languages),
+        cmocka_unit_test(two_seeds_and_extended_models_are_too),
+        cmocka_unit_test(a_bidirectional_comparison_with_few_windows_is_too),
+        cmocka_unit_test(the_page_has_formulas_curves_and_what_papers_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
