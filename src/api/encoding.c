@@ -434,6 +434,13 @@ posenc_dims pe_full_dims(const posenc_dims *dims)
     return d;
 }
 
+/* Where no plan says which; a POSENC_ISA that does not run here is refused when a plan is made. */
+static const pe_kernels *any_kernels(void)
+{
+    const pe_kernels *chosen = pe_kernels_choose();
+    return chosen ? chosen : pe_kernels_at(0);
+}
+
 posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dims *full, posenc_error *err)
 {
     const posenc_encoding_info *info = &part->room->info;
@@ -445,9 +452,8 @@ posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dim
         if (status)
             return status;
     }
-    r->problem =
-        (pe_problem){full->B,  full->H,       full->G, full->Lq, full->Lk, full->D,
-                     full->Dv, full->d_model, full->L, r->set,   NAN,      pe_kernels_choose()->product64};
+    r->problem = (pe_problem){full->B,  full->H,       full->G, full->Lq, full->Lk, full->D,
+                              full->Dv, full->d_model, full->L, r->set,   NAN,      any_kernels()->product64};
     return part->room->check ? part->room->check(&r->problem, err) : POSENC_OK;
 }
 

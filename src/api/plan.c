@@ -114,6 +114,7 @@ static posenc_status resolve_parts(posenc_plan *plan, posenc_error *err)
         if (status)
             return status;
         plan->parts[place].problem.set = plan->parts[place].set; /* the struct was copied into the plan */
+        plan->parts[place].problem.product64 = plan->kernels->product64;
     }
     return POSENC_OK;
 }

@@ -303,7 +303,8 @@ static posenc_status train_step(work *w, const pe_run_config *c, int64_t step, f
     const posenc_status status =
         pe_descent_step(w->model, w->optimiser, &batch, &descent, step, &loss, finite, err);
     if (!status)
-        *train_loss = (float)loss;
+        *train_loss =
+            isnan(loss) ? NAN : (float)loss; /* processors differ in the sign of a NaN, files know none */
     return status;
 }
 
