@@ -69,4 +69,18 @@ static inline void tiny_remove_times(json_t *json)
     json_array_foreach(json, i, value) tiny_remove_times(value);
 }
 
+/* results.json of a comparison, without times. */
+static inline json_t *tiny_numbers(const pe_compare_config *config)
+{
+    pe_compare *c = tiny_trained(config, NULL);
+    char       *text;
+    assert_int_equal(pe_compare_json(c, &text, NULL), POSENC_OK);
+    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    assert_non_null(json);
+    tiny_remove_times(json);
+    free(text);
+    pe_compare_free(c);
+    return json;
+}
+
 #endif

@@ -11,7 +11,6 @@
 #include "train/outcome.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,28 +18,6 @@ enum { NOTE = 512 };
 
 /* The lengths of a cell in the small table. */
 static const int shown[] = {PE_TASK_L, PE_TASK_2, PE_TASK_4, PE_TASK_8};
-
-__attribute__((format(printf, 2, 3))) static void add_note(pe_table *t, const char *format, ...)
-{
-    char    text[NOTE];
-    va_list values;
-    va_start(values, format);
-    vsnprintf(text, sizeof text, format, values);
-    va_end(values);
-    char *longer = realloc(t->notes, strlen(t->notes) + strlen(text) + 2);
-    if (!longer)
-        return; /* the table stands without it */
-    strcat(strcat(longer, text), "\n");
-    t->notes = longer;
-}
-
-static posenc_status begin(pe_table *table, const pe_column *columns, int count, int rows, posenc_error *err)
-{
-    if (pe_table_create(table, columns, count, rows))
-        return POSENC_OK;
-    pe_table_free(table);
-    return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for a table");
-}
 
 /* "1.00 0.98 0.90" */
 static void put_cell(pe_table *t, int row, int column, const pe_cell *cell)
@@ -70,7 +47,7 @@ static void add_reasons(const pe_suite *s, int task, pe_table *t)
                      other->label);
         }
         if (is_first)
-            add_note(t, "%.200s cannot do %s: %.200s.", all, cell->task->name, cell->reason);
+            pe_table_note(t, "%.200s cannot do %s: %.200s.", all, cell->task->name, cell->reason);
     }
 }
 
@@ -84,14 +61,14 @@ static int count_unfinished(const pe_suite *s)
 
 static void add_notes(const pe_suite *s, pe_table *t)
 {
-    add_note(t, "Tasks: share of right answers at the trained length L, at x2 and x4 (as far as "
-                "tested); 1 is all. --dry-run says what each is, and what chance would bring.");
-    add_note(
+    pe_table_note(t, "Tasks: share of right answers at the trained length L, at x2 and x4 (as far as "
+                     "tested); 1 is all. --dry-run says what each is, and what chance would bring.");
+    pe_table_note(
         t,
         "1/rank: mean over the tasks tested beyond L, ranked there; ranks are shared where the paired 95 %% "
         "interval contains 0.");
     if (count_unfinished(s))
-        add_note(t, "%d cells did not finish and are left out.", count_unfinished(s));
+        pe_table_note(t, "%d cells did not finish and are left out.", count_unfinished(s));
     for (int task = 0; task < s->task_count; task++)
         add_reasons(s, task, t);
 }
@@ -108,9 +85,10 @@ static void set_columns(pe_suite *s)
 
 posenc_status pe_suite_table(const pe_suite *suite, pe_table *table, posenc_error *err)
 {
-    pe_suite           *s      = (pe_suite *)suite; /* whose columns the table points to */
-    const int           rows   = s->task_count ? s->label_count : 0;
-    const posenc_status status = (set_columns(s), begin(table, s->columns, s->task_count + 2, rows, err));
+    pe_suite           *s    = (pe_suite *)suite; /* whose columns the table points to */
+    const int           rows = s->task_count ? s->label_count : 0;
+    const posenc_status status =
+        (set_columns(s), pe_table_open(table, s->columns, s->task_count + 2, rows, err));
     for (int row = 0; row < rows && !status; row++) {
         const int label = s->order[row];
         pe_table_set(table, row, 0, "%s", s->labels[label]);
@@ -150,7 +128,7 @@ posenc_status pe_suite_plan(const pe_suite *suite, pe_table *table, posenc_error
                                       {"seeds", "runs per encoding", 0, 0},
                                       {"chance", "accuracy without knowing anything", 0, 0}};
     const int              rows    = suite->label_count ? suite->task_count : 0;
-    const posenc_status    status  = begin(table, heads, sizeof heads / sizeof *heads, rows, err);
+    const posenc_status    status  = pe_table_open(table, heads, sizeof heads / sizeof *heads, rows, err);
     for (int t = 0; t < rows && !status; t++) {
         const pe_task *task = suite->tasks[t];
         const pe_cell *cell = pe_suite_cell(suite, t, 0);

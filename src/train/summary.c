@@ -19,7 +19,6 @@
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
-enum { NOTES = 1024 };
 #define SEED_NATS 0.05 /* by so much differences change with the seed: docs/experiments.md, section 8 */
 
 /* A cell of a row: the outcome's, in the bucket that the column is about. */
@@ -170,34 +169,11 @@ static const struct {
 static_assert(COUNT(columns) == COUNT(cells), "ORDER columns, cells");
 static_assert(COUNT(masked_columns) == COUNT(cells), "ORDER masked_columns, cells");
 
-static posenc_status begin(pe_table *table, const pe_column *heads, int head_count, int rows,
-                           posenc_error *err)
-{
-    if (pe_table_create(table, heads, head_count, rows))
-        return POSENC_OK;
-    pe_table_free(table);
-    return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for a table");
-}
-
-__attribute__((format(printf, 2, 3))) static void add_note(pe_table *t, const char *format, ...)
-{
-    char    text[NOTES];
-    va_list values;
-    va_start(values, format);
-    vsnprintf(text, sizeof text, format, values);
-    va_end(values);
-    char *longer = realloc(t->notes, strlen(t->notes) + strlen(text) + 2);
-    if (!longer)
-        return; /* the table stands without it */
-    strcat(strcat(longer, text), "\n");
-    t->notes = longer;
-}
-
 /* Why encodings are missing that were asked for. */
 static void add_absent_notes(const pe_compare *c, pe_table *t)
 {
     for (int i = 0; i < c->absent_count; i++)
-        add_note(t, "%.200s does not apply: %s.", c->absent[i].label, c->absent[i].reason);
+        pe_table_note(t, "%.200s does not apply: %s.", c->absent[i].label, c->absent[i].reason);
 }
 
 static void add_notes(const pe_compare *c, pe_table *t)
@@ -210,25 +186,27 @@ static void add_notes(const pe_compare *c, pe_table *t)
         undone += !c->outcomes[i].is_complete;
     }
     unfinished = undone > 0;
-    add_note(t,
-             "Nats per byte of held-out text (%lld windows of %lld bytes), after %lld steps at L = %lld; "
-             "lower is better.",
-             (long long)c->windows, (long long)(PE_REACH * p->L), (long long)p->steps, (long long)p->L);
-    add_note(t, "Objective: %s.%s", pe_objective_name(c->config.bidirectional),
-             c->config.bidirectional
-                 ? " Each window is read in pieces of every length; the same 15 % of its bytes are hidden."
-                 : "");
-    add_note(t, "Intervals: paired bootstrap over windows%s, 95 %%.%s", p->seeds > 1 ? " and seeds" : "",
-             p->seeds > 1 ? "" : " One seed: they do not cover another seed.");
+    pe_table_note(
+        t,
+        "Nats per byte of held-out text (%lld windows of %lld bytes), after %lld steps at L = %lld; "
+        "lower is better.",
+        (long long)c->windows, (long long)(PE_REACH * p->L), (long long)p->steps, (long long)p->L);
+    pe_table_note(
+        t, "Objective: %s.%s", pe_objective_name(c->config.bidirectional),
+        c->config.bidirectional
+            ? " Each window is read in pieces of every length; the same 15 % of its bytes are hidden."
+            : "");
+    pe_table_note(t, "Intervals: paired bootstrap over windows%s, 95 %%.%s", p->seeds > 1 ? " and seeds" : "",
+                  p->seeds > 1 ? "" : " One seed: they do not cover another seed.");
     if (starred)
-        add_note(
+        pe_table_note(
             t,
             "* untrained rows: a row per position is learned, and no training step reached those beyond L.");
     if (met)
-        add_note(t, "|cos| of token and position vectors: random directions of width %lld have %.3f.",
-                 (long long)p->d_model, pe_random_cosine(p->d_model));
+        pe_table_note(t, "|cos| of token and position vectors: random directions of width %lld have %.3f.",
+                      (long long)p->d_model, pe_random_cosine(p->d_model));
     if (unfinished)
-        add_note(t, "%d of %d encodings did not finish and are left out.", undone, c->count);
+        pe_table_note(t, "%d of %d encodings did not finish and are left out.", undone, c->count);
     add_absent_notes(c, t);
 }
 
@@ -244,9 +222,10 @@ posenc_status pe_compare_table(const pe_compare *compare, pe_table *table, posen
     int *order = malloc((size_t)compare->count * sizeof *order);
     if (!order)
         return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for a table");
-    const int           count  = pe_outcomes_order(compare, order);
-    const pe_column    *heads  = compare->config.bidirectional ? masked_columns : columns;
-    const posenc_status status = begin(table, heads, COUNT(columns), count + compare->absent_count, err);
+    const int           count = pe_outcomes_order(compare, order);
+    const pe_column    *heads = compare->config.bidirectional ? masked_columns : columns;
+    const posenc_status status =
+        pe_table_open(table, heads, COUNT(columns), count + compare->absent_count, err);
     for (int row = 0; !status && row < count; row++)
         for (int k = 0; k < COUNT(columns); k++) {
             const spot s = {table, row, k, compare, &compare->outcomes[order[row]], cells[k].bucket};
@@ -268,7 +247,7 @@ posenc_status pe_compare_checks(const pe_compare *compare, pe_table *table, pose
                                       {"expected", "what must hold on an ordinary text", 1, 0},
                                       {"result", "passed, FAILED or not applicable", 1, 0},
                                       {"found", "what was measured, or why it cannot be judged", 1, 0}};
-    const posenc_status    status  = begin(table, heads, COUNT(heads), pe_check_count(), err);
+    const posenc_status    status  = pe_table_open(table, heads, COUNT(heads), pe_check_count(), err);
     for (int i = 0; !status && i < pe_check_count(); i++) {
         pe_check_result r;
         pe_check_judge(&r, compare, i);
@@ -295,9 +274,9 @@ static void add_extension_note(const pe_compare *c, pe_table *table)
 {
     const pe_extension *x = c->extension;
     if (x->reason[0])
-        add_note(table, "Nothing is read further than trained: %s.", x->reason);
+        pe_table_note(table, "Nothing is read further than trained: %s.", x->reason);
     if (x->count)
-        add_note(
+        pe_table_note(
             table,
             "Besides, %s and %s are trained and read at 2 to 16 L in %d ways (%s): %lld run%s more, %lld "
             "windows of %lld bytes, tunings of %lld steps.",
@@ -311,7 +290,7 @@ posenc_status pe_compare_plan(const pe_compare *compare, pe_table *table, posenc
     static const pe_column heads[] = {{"encoding", "as it was asked for", 1, 0},
                                       {"place", "where it acts", 1, 0},
                                       {"settings", "those that differ from the encoding's standard", 1, 0}};
-    const posenc_status    status  = begin(table, heads, COUNT(heads), compare->count, err);
+    const posenc_status    status  = pe_table_open(table, heads, COUNT(heads), compare->count, err);
     for (int i = 0; !status && i < compare->count; i++) {
         const pe_outcome *o = &compare->outcomes[i];
         char              places[64], settings[PE_LONGEST_SPEC + 64];
@@ -324,17 +303,18 @@ posenc_status pe_compare_plan(const pe_compare *compare, pe_table *table, posenc
     if (status)
         return status;
     const pe_preset *p = &compare->config.preset;
-    add_note(
+    pe_table_note(
         table,
         "Model: %lld layers, width %lld, %lld heads; %lld steps of %lld x %lld bytes; %lld run%s in all.",
         (long long)p->layers, (long long)p->d_model, (long long)p->heads, (long long)p->steps,
         (long long)p->batch, (long long)p->L, (long long)(compare->count * p->seeds),
         compare->count * p->seeds == 1 ? "" : "s");
-    add_note(table, "Objective: %s.", pe_objective_name(compare->config.bidirectional));
+    pe_table_note(table, "Objective: %s.", pe_objective_name(compare->config.bidirectional));
     add_extension_note(compare, table);
     add_absent_notes(compare, table);
-    add_note(table, "Text: %lld bytes, the last tenth held out; evaluated on %lld windows of %lld bytes.",
-             (long long)compare->text.size, (long long)compare->windows, (long long)(PE_REACH * p->L));
+    pe_table_note(table,
+                  "Text: %lld bytes, the last tenth held out; evaluated on %lld windows of %lld bytes.",
+                  (long long)compare->text.size, (long long)compare->windows, (long long)(PE_REACH * p->L));
     return POSENC_OK;
 }
 

@@ -13,6 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/fail.h"
+
+enum { NOTE = 1024 };
+
 int pe_table_create(pe_table *table, const pe_column *columns, int column_count, int row_count)
 {
     const size_t cells = (size_t)column_count * (size_t)row_count;
@@ -28,6 +32,29 @@ void pe_table_free(pe_table *table)
     free(table->cells);
     free(table->notes);
     *table = (pe_table){0};
+}
+
+posenc_status pe_table_open(pe_table *table, const pe_column *columns, int column_count, int row_count,
+                            posenc_error *err)
+{
+    if (pe_table_create(table, columns, column_count, row_count))
+        return POSENC_OK;
+    pe_table_free(table);
+    return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for a table");
+}
+
+void pe_table_note(pe_table *table, const char *format, ...)
+{
+    char    text[NOTE];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    char *longer = realloc(table->notes, strlen(table->notes) + strlen(text) + 2);
+    if (!longer)
+        return;
+    strcat(strcat(longer, text), "\n");
+    table->notes = longer;
 }
 
 int pe_table_set(pe_table *table, int row, int column, const char *format, ...)

@@ -5,6 +5,7 @@
 #ifndef PE_TRAIN_TABLE_H
 #define PE_TRAIN_TABLE_H
 
+#include <posenc/posenc.h>
 #include <stddef.h>
 
 typedef struct pe_column {
@@ -24,6 +25,11 @@ typedef struct pe_table {
 /* Empty cells for so many rows; 0 without memory. Free with pe_table_free in any case. */
 int  pe_table_create(pe_table *table, const pe_column *columns, int column_count, int row_count);
 void pe_table_free(pe_table *table);
+/* The same for a table of a comparison: freed and with a sentence where there is no memory. */
+posenc_status pe_table_open(pe_table *table, const pe_column *columns, int column_count, int row_count,
+                            posenc_error *err);
+/* A line below the table, which stands without it where there is no memory. */
+void pe_table_note(pe_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Replaces a cell; 0 without memory. */
 int pe_table_set(pe_table *table, int row, int column, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

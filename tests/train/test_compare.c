@@ -51,27 +51,14 @@ static const char *first_two(void)
 
 /* ---------------------------------------------------------------- numbers ------------------- */
 
-static json_t *numbers_of(const pe_compare_config *config)
-{
-    pe_compare *c = tiny_trained(config, NULL);
-    char       *text;
-    assert_int_equal(pe_compare_json(c, &text, NULL), POSENC_OK);
-    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
-    assert_non_null(json);
-    tiny_remove_times(json);
-    free(text);
-    pe_compare_free(c);
-    return json;
-}
-
 static void any_number_of_workers_gives_the_same_numbers(void **state)
 {
     pe_compare_config config = tiny_compare(everything);
     (void)state;
     config.preset.seeds = 2;
-    json_t *one         = numbers_of(&config);
+    json_t *one         = tiny_numbers(&config);
     config.workers      = 2;
-    json_t *two         = numbers_of(&config);
+    json_t *two         = tiny_numbers(&config);
     assert_true(json_equal(one, two));
     assert_int_equal(json_array_size(json_object_get(one, "encodings")) +
                          json_array_size(json_object_get(one, "does_not_apply")),
@@ -316,7 +303,7 @@ static void the_results_say_how_rows_enter_and_what_it_changes(void **state)
     snprintf(joint, sizeof joint, "%s[combine=concat]", name);
     snprintf(blocks, sizeof blocks, "%s[inject=blocks]", name);
     snprintf(list, sizeof list, "%s,%s,%s,%s", blocks, joint, name, name_at_input(0));
-    json_t       *json = numbers_of(&config);
+    json_t       *json = tiny_numbers(&config);
     const json_t *sum = encoding_named(json, name), *joined = encoding_named(json, joint),
                  *entry = json_object_get(joined, "entry");
     assert_true(json_is_null(json_object_get(encoding_named(json, name_at_input(0)), "entry")));
@@ -346,9 +333,9 @@ static void every_way_gives_the_same_numbers_for_any_number_of_workers(void **st
     snprintf(list, sizeof list, "%s,%s[dim=32:inject=blocks],%s[inject=blocks]", name, name, name);
     config.combine      = "add,concat";
     config.preset.seeds = 2;
-    json_t *one         = numbers_of(&config);
+    json_t *one         = tiny_numbers(&config);
     config.workers      = 2;
-    json_t *two         = numbers_of(&config);
+    json_t *two         = tiny_numbers(&config);
     assert_int_equal(json_array_size(json_object_get(one, "encodings")), 4);
     assert_true(json_equal(one, two));
     json_decref(one);
@@ -408,9 +395,9 @@ static void tasks_give_the_same_numbers_for_any_number_of_workers(void **state)
     pe_compare_config config = tiny_with_tasks("nope,rope,shaw,xpos,swin", "posid,needle,sort,count,grid");
     (void)state;
     config.preset.seeds = 2;
-    json_t *one         = numbers_of(&config);
+    json_t *one         = tiny_numbers(&config);
     config.workers      = 2;
-    json_t *two         = numbers_of(&config);
+    json_t *two         = tiny_numbers(&config);
     assert_true(json_equal(one, two));
     assert_int_equal(json_array_size(json_object_get(one, "tasks")), 5);
     json_decref(one);
@@ -422,9 +409,9 @@ static void tasks_change_nothing_about_the_text(void **state)
 {
     pe_compare_config config = tiny_with_tasks("nope,rope,shaw", "order");
     (void)state;
-    json_t *with    = numbers_of(&config);
+    json_t *with    = tiny_numbers(&config);
     config.tasks    = "none";
-    json_t *without = numbers_of(&config);
+    json_t *without = tiny_numbers(&config);
     assert_int_equal(json_array_size(json_object_get(without, "tasks")), 0);
     assert_true(json_equal(json_object_get(with, "encodings"), json_object_get(without, "encodings")));
     assert_true(json_equal(json_object_get(with, "answer"), json_object_get(without, "answer")));
@@ -446,7 +433,7 @@ static void the_results_hold_every_encoding_on_every_task_at_every_length(void *
     pe_compare_config config = tiny_with_tasks("nope,xpos", "order,shift");
     (void)state;
     config.preset.seeds = 2;
-    json_t       *json  = numbers_of(&config);
+    json_t       *json  = tiny_numbers(&config);
     const json_t *tasks = json_object_get(json, "tasks"), *order = json_array_get(tasks, 0), *cell, *length;
     size_t        i, k;
     assert_string_equal(json_string_value(json_object_get(order, "task")), "order");

@@ -153,27 +153,14 @@ static void a_model_that_is_left_alone_reads_as_it_did(void **state)
     pe_compare_free(c);
 }
 
-static json_t *numbers_of(const pe_compare_config *config)
-{
-    pe_compare *c = tiny_trained(config, NULL);
-    char       *text;
-    assert_int_equal(pe_compare_json(c, &text, NULL), POSENC_OK);
-    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
-    assert_non_null(json);
-    tiny_remove_times(json);
-    free(text);
-    pe_compare_free(c);
-    return json;
-}
-
 static void extended_models_have_the_same_numbers_on_two_workers(void **state)
 {
     pe_compare_config config = extended("full");
     (void)state;
     config.preset.seeds = 2;
-    json_t *one         = numbers_of(&config);
+    json_t *one         = tiny_numbers(&config);
     config.workers      = 2;
-    json_t *two         = numbers_of(&config);
+    json_t *two         = tiny_numbers(&config);
     assert_true(json_equal(one, two));
     const json_t *ways = json_object_get(json_object_get(one, "extension"), "schedules");
     assert_int_equal(json_array_size(ways), pe_way_count());
