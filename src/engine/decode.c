@@ -246,31 +246,33 @@ static void add_values(const decoder *x, bench *z, float *O, const keys *n, int6
 
 /* ---- terms ---- */
 
-/* What the kernel cannot add by itself into z->extra: slopes, and what goes by positions one by one. */
+/* What goes by positions one by one, into z->extra. */
 static int fill_extra(const decoder *x, bench *z, const keys *n, int64_t h, int64_t i)
 {
-    const pe_attention *a      = x->a;
-    const pe_distances *d      = &a->distances;
-    const int           sloped = pe_is_sloped(a), looked_up = !x->T.skewed;
-    const int           by_one = a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS);
-    const double        slope  = sloped ? pe_bias_slope(a, h) : 0;
-    if (!sloped && !looked_up && !by_one)
+    const pe_attention *a         = x->a;
+    const pe_distances *d         = &a->distances;
+    const int           looked_up = !x->T.skewed;
+    const double        slope     = pe_is_sloped(a) ? pe_bias_slope(a, h) : 0;
+    if (!looked_up && !(a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS)))
         return 0;
-    if (sloped && !looked_up)
-        a->kernels->slope_row(z->extra, slope, (double)(d->t00 + d->step * (i - n->j0)), (double)-d->step,
-                              x->near, n->C);
-    else
-        memset(z->extra, 0, PIECE * sizeof *z->extra);
-    for (int64_t c = 0; (looked_up || by_one) && c < n->C; c++) {
+    memset(z->extra, 0, PIECE * sizeof *z->extra);
+    for (int64_t c = 0; c < n->C; c++) {
         const double t = pe_position(&a->q_pos, n->b, i) - pe_position(&a->k_pos, n->b, n->j0 + c);
         if (!pe_is_allowed(a, n->b, h, i, n->j0 + c) || t < (double)d->reach.low || t > (double)d->reach.high)
             z->extra[c] = -INFINITY;
-        else if (looked_up && sloped)
+        else if (looked_up && pe_is_sloped(a))
             z->extra[c] = (float)(slope * (fabs(t) - x->near));
         else if (looked_up && x->T.by[PE_BIAS].rows)
             z->extra[c] = *pe_rows_by(&x->T, PE_BIAS, h, (int64_t)t - x->T.band.t0);
     }
     return 1;
+}
+
+static void add_slope(const decoder *x, float *s, const keys *n, int64_t h, int64_t i)
+{
+    const pe_distances *d = &x->a->distances;
+    x->a->kernels->slope_row(s, pe_bias_slope(x->a, h), (double)(d->t00 + d->step * (i - n->j0)),
+                             (double)-d->step, x->near, n->C);
 }
 
 /* Products of one query with a piece become scores. */
@@ -280,6 +282,8 @@ static void finish_row(const decoder *x, bench *z, float *s, const keys *n, int6
     const pe_tiles     *T     = &x->T;
     pe_tile_terms       terms = {0};
     int32_t             low, high;
+    if (pe_is_sloped(a) && T->skewed)
+        add_slope(x, s, n, h, i);
     if (fill_extra(x, z, n, h, i))
         terms.extra = z->extra;
     if (T->skewed && T->by[PE_BIAS].rows)
