@@ -154,16 +154,6 @@ static void forget_peak(void)
     (void)done;
 }
 
-/* From here on every buffer comes from the system and goes back to it. */
-static void take_fresh_pages(void)
-{
-    pe_take_small_pages();
-#ifdef __GLIBC__
-    mallopt(M_MMAP_THRESHOLD, 1 << 16);
-#endif
-    forget_peak();
-}
-
 static void measure_rows(letter *to, const pe_bench_case *c)
 {
     rows_run r;
@@ -215,7 +205,8 @@ static posenc_status ask_child(double *kilobytes, const pe_bench_case *c, posenc
     fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {
-        take_fresh_pages();
+        pe_take_small_pages();
+        forget_peak();
         (is_input(c) ? measure_rows : measure_pairs)(&said, c);
         _exit(write(ends[1], &said, sizeof said) != (ssize_t)sizeof said);
     }
