@@ -64,10 +64,10 @@ static posenc_status open_table(rotation *r, const pe_bench_shape *s, posenc_err
 
 static posenc_status open_rotation(rotation *r, const pe_bench_case *c, int threads, posenc_error *err)
 {
-    const pe_bench_shape *s    = &c->shape;
-    const int64_t         n    = s->Lq * s->H * s->D;
-    *r                         = (rotation){.bytes = n * (int64_t)posenc_dtype_size(s->dtype)};
-    posenc_status status       = open_plan(r, c, threads, err);
+    const pe_bench_shape *s = &c->shape;
+    const int64_t         n = s->Lq * s->H * s->D;
+    *r                      = (rotation){.bytes = n * (int64_t)posenc_dtype_size(s->dtype)};
+    posenc_status status    = open_plan(r, c, threads, err);
     if (status)
         return status;
     /* a little longer, so that passes from other alignments reach as far */
@@ -221,16 +221,14 @@ enum { LAYOUTS = 2, LARGE = 2, WIDTH = 128 };
 static void add(pe_case_list *to, const char *goal, const char *what, const char *of, double wanted,
                 int layout, int64_t L, int64_t H, posenc_dtype dtype, int kind)
 {
-    static pe_bench_fn *const functions[] = {[IN_PLACE]          = measure_against_pass,
-                                             [OVER_MEMCPY]       = measure_against_pass,
-                                             [OUT_OF_PLACE]      = measure_against_pass,
-                                             [BY_TABLE]          = measure_against_pass,
-                                             [OVERHEAD]          = measure_overhead,
-                                             [OVERHEAD_BY_TABLE] = measure_overhead,
-                                             [IN_FLIGHT]         = measure_in_flight};
-    const int is_overhead                 = kind == OVERHEAD || kind == OVERHEAD_BY_TABLE;
-    const pe_bench_shape      shape       = {
-                   .spec = layouts[layout].spec, .H = H, .G = H, .Lq = L, .D = WIDTH, .dtype = dtype, .kind = kind};
+    static pe_bench_fn *const functions[] = {
+        [IN_PLACE] = measure_against_pass,     [OVER_MEMCPY] = measure_against_pass,
+        [OUT_OF_PLACE] = measure_against_pass, [BY_TABLE] = measure_against_pass,
+        [OVERHEAD] = measure_overhead,         [OVERHEAD_BY_TABLE] = measure_overhead,
+        [IN_FLIGHT] = measure_in_flight};
+    const int            is_overhead = kind == OVERHEAD || kind == OVERHEAD_BY_TABLE;
+    const pe_bench_shape shape       = {
+              .spec = layouts[layout].spec, .H = H, .G = H, .Lq = L, .D = WIDTH, .dtype = dtype, .kind = kind};
     pe_add_case(to, goal,
                 (pe_bench_case){.unit    = is_overhead ? "ns" : "GB/s",
                                 .wanted  = wanted,
