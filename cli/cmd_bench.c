@@ -21,15 +21,15 @@
 
 enum { MOST_REPEATS = 1000, REPEATS = 31, MOST_THREADS = 1024, TEXT = 64 };
 
-#define SECONDS 0.5
-/* On a machine that others disturb rows take longer: after so many seconds each gets its first three turns alone. */
+#define SECONDS 1.0
+/* On a machine that others disturb rows take longer: after so many seconds each gets three turns alone. */
 #define HURRY_AFTER 330.0
 
 static const cli_option options[] = {
     {0, "goal", "G1,G2,...", "only the rows of these goals (see --list)"},
     {0, "long", NULL, "G17 too: sequences of a million tokens, for minutes"},
     {0, "repeats", "N", "turns of a kernel and its limit, at most (31)"},
-    {0, "seconds", "S", "time for each row, beyond its first three turns (0.5)"},
+    {0, "seconds", "S", "time for each row, beyond its first seven turns (1)"},
     {0, "threads", "N", "threads of every kernel and of its limit (1)"},
     {0, "list", NULL, "print the rows and what is wanted of them, measure nothing"},
     {0, "json", NULL, "print the rows as one JSON array"},

@@ -452,8 +452,10 @@ posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dim
         if (status)
             return status;
     }
-    r->problem = (pe_problem){full->B,  full->H,       full->G, full->Lq, full->Lk, full->D,
-                              full->Dv, full->d_model, full->L, r->set,   NAN,      any_kernels()->product64};
+    const pe_kernels *kernels = any_kernels();
+    r->problem =
+        (pe_problem){full->B,       full->H, full->G, full->Lq, full->Lk,           full->D,         full->Dv,
+                     full->d_model, full->L, r->set,  NAN,      kernels->product64, kernels->cosines};
     return part->room->check ? part->room->check(&r->problem, err) : POSENC_OK;
 }
 

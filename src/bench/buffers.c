@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 #include "base/half.h"
 
@@ -17,6 +20,9 @@ static int small_pages;
 void pe_take_small_pages(void)
 {
     small_pages = 1;
+#ifdef PR_SET_THP_DISABLE
+    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* what was freed has kept the advice it got before */
+#endif
 }
 
 void *pe_plain_buffer(pe_buffers *all, size_t bytes, posenc_error *err)

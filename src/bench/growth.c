@@ -4,6 +4,8 @@
  *
  * A child process makes the problem, writes all inputs and outputs, then runs forward or backward and tells by how much its peak of
  * resident pages grew meanwhile: whatever the run touched that was neither input nor output, be it workspace, stack or heap.
+ * A child is born with its parent's pages and with what the parent's heap has freed, which would hide what the run takes: it
+ * gives the freed pages back and starts its peak anew, before it makes the problem and before the run.
  * From L to 2 L that may double. A matrix of Lq x Lk would grow fourfold, were it of single bits even: 2 MiB at
  * L = 4096, and a page is 4 KiB. A quarter of a mebibyte is added on both sides, so that a few pages of the C library
  * say nothing. Encodings at the input have no pairs; their rows are measured the same way.
@@ -11,6 +13,7 @@
 #include "bench/attention_run.h"
 #include "bench/cases.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +21,9 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 enum { LENGTH = 4096, DENSE_LENGTH = 2048, WIDTH = 64 };
 
@@ -133,10 +139,26 @@ static double peak(void)
     return (double)use.ru_maxrss;
 }
 
+/* Freed memory goes back to the system, and the peak becomes what is resident now (Linux; elsewhere the peak stays). */
+static void forget_peak(void)
+{
+    static const char word[] = "5"; /* of proc(5), clear_refs: reset the peak resident set size */
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+    const int file = open("/proc/self/clear_refs", O_WRONLY);
+    if (file < 0)
+        return;
+    const int done = write(file, word, sizeof word - 1) == (ssize_t)(sizeof word - 1);
+    close(file);
+    (void)done;
+}
+
 static void measure_rows(letter *to, const pe_bench_case *c)
 {
     rows_run r;
-    to->err.status      = open_rows(&r, c, &to->err);
+    to->err.status = open_rows(&r, c, &to->err);
+    forget_peak();
     const double before = peak();
     if (!to->err.status)
         to->err.status = run_rows(&r, c->shape.backward, &to->err);
@@ -146,7 +168,8 @@ static void measure_rows(letter *to, const pe_bench_case *c)
 static void measure_pairs(letter *to, const pe_bench_case *c)
 {
     pe_attention_run r;
-    to->err.status      = pe_attention_open(&r, c, 1, &to->err);
+    to->err.status = pe_attention_open(&r, c, 1, &to->err);
+    forget_peak();
     const double before = peak();
     if (!to->err.status)
         to->err.status = pe_attention_start(&r, &to->err);
@@ -183,6 +206,7 @@ static posenc_status ask_child(double *kilobytes, const pe_bench_case *c, posenc
     const pid_t child = fork();
     if (child == 0) {
         pe_take_small_pages();
+        forget_peak();
         (is_input(c) ? measure_rows : measure_pairs)(&said, c);
         _exit(write(ends[1], &said, sizeof said) != (ssize_t)sizeof said);
     }

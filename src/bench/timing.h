@@ -33,9 +33,9 @@ double pe_time_once(const pe_timed *t);
    TIME: value is the kernel's seconds per work over the limit's, limit the limit's seconds per work. */
 typedef enum pe_ratio { PE_SPEED_RATIO, PE_TIME_RATIO } pe_ratio;
 
-/* Repeats until effort->seconds are over or effort->repeats reached, at least three times (or effort->repeats). A round in which
-   the limit itself was disturbed (its third quartile above 1.15 times its first) is measured again, twice at most; the
-   quietest counts. */
+/* Repeats until effort->seconds are over or effort->repeats reached, at least seven times, fifteen on several threads (or
+   effort->repeats). A round in which the limit itself was disturbed (its third quartile above 1.15 times its first) is
+   measured again, four times at most; the quietest counts. */
 void pe_compare(pe_bench_figure *figure, const pe_timed *kernel, const pe_timed *limit, pe_ratio ratio,
                 const pe_bench_effort *effort);
 

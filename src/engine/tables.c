@@ -3,7 +3,8 @@
  * tables.c: members by distance as tables of floats
  *
  * Which row stands for which distance (bands), how much of a member is kept (pe_table), and its numbers: asked of the
- * room in double, PE_CHUNK distances at a time, and rounded once.
+ * room in double and rounded once. Vectors are asked for PE_CHUNK distances at a time; scalars all at once, which are few
+ * bytes: the room makes once what serves all distances, and the largest of them is there before any is rounded.
  */
 #include <math.h>
 #include <string.h>
@@ -144,6 +145,8 @@ void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward)
             lay_out_member(T, kind, arena, backward);
     if (pe_has(a->terms, PE_BIAS) && (!a->unmasked || !arena->memory))
         T->center = pe_take_doubles(arena, a->sizes.H);
+    T->exact_count = larger(T->by[PE_BIAS].count, T->by[PE_GATE].count);
+    T->exact       = pe_take_doubles(arena, a->threads * T->exact_count);
 }
 
 /* ---- numbers ---- */
@@ -185,27 +188,39 @@ static void fill_chunk(const pe_tiles *T, pe_kind kind, int64_t h, int64_t x0, i
             pe_member_fill(part, &m, width, h, pe_band_distance(&T->band, x0 + r), 1, chunk + r * width);
 }
 
-static void find_center(const pe_tiles *T, int64_t h, double *chunk)
+static double largest(const double x[], int64_t n)
 {
-    const int64_t end  = pe_table_end(T, PE_BIAS);
-    double        most = -INFINITY;
-    for (int64_t x = pe_table_begin(T, PE_BIAS); x < end; x += PE_CHUNK) {
-        const int64_t n = pe_smaller(PE_CHUNK, end - x);
-        fill_chunk(T, PE_BIAS, h, x, n, chunk);
-        for (int64_t i = 0; i < n; i++)
-            most = fmax(most, chunk[i]);
-    }
-    T->center[h] = isfinite(most) ? most : 0;
+    double most = -INFINITY;
+    for (int64_t i = 0; i < n; i++)
+        most = x[i] > most ? x[i] : most;
+    return most;
 }
 
-/* One member of one head, rounded once: rows, and transposed where that is needed too. */
-static void fill_table(const pe_tiles *T, pe_kind kind, int64_t h, double *chunk)
+/* The bias or the gate of one head; of the bias its largest is taken, while it is double. */
+static void fill_scalars(const pe_tiles *T, pe_kind kind, int64_t h, double *exact)
 {
-    const pe_table *t      = &T->by[kind];
-    const int64_t   end    = pe_table_end(T, kind);
-    const double    center = kind == PE_BIAS ? pe_center(T, h) : 0;
-    float          *rows   = t->rows ? t->rows + h * t->count * t->row : NULL,
-          *columns         = t->columns ? t->columns + h * t->width * t->stride : NULL;
+    const pe_table *t     = &T->by[kind];
+    const int64_t   begin = pe_table_begin(T, kind), end = pe_table_end(T, kind),
+                  n = end > begin ? end - begin : 0;
+    float *rows     = t->rows + h * t->count;
+    double center   = 0;
+    memset(rows, 0, (size_t)t->count * sizeof *rows);
+    fill_chunk(T, kind, h, begin, n, exact);
+    if (kind == PE_BIAS && T->center) {
+        const double most = largest(exact, n);
+        T->center[h] = center = isfinite(most) ? most : 0;
+    }
+    for (int64_t i = 0; i < n; i++)
+        rows[begin - t->first + i] = (float)(exact[i] - center);
+}
+
+/* A member of vectors of one head: rows, and transposed where that is needed too. */
+static void fill_vectors(const pe_tiles *T, pe_kind kind, int64_t h, double *chunk)
+{
+    const pe_table *t    = &T->by[kind];
+    const int64_t   end  = pe_table_end(T, kind);
+    float          *rows = t->rows ? t->rows + h * t->count * t->row : NULL,
+          *columns       = t->columns ? t->columns + h * t->width * t->stride : NULL;
     if (rows)
         memset(rows, 0, (size_t)(t->count * t->row) * sizeof *rows);
     if (columns)
@@ -215,22 +230,23 @@ static void fill_table(const pe_tiles *T, pe_kind kind, int64_t h, double *chunk
         fill_chunk(T, kind, h, x, n, chunk);
         for (int64_t i = 0; rows && i < n; i++)
             for (int64_t d = 0; d < t->width; d++)
-                rows[(at + i) * t->row + d] = (float)(chunk[i * t->width + d] - center);
+                rows[(at + i) * t->row + d] = (float)chunk[i * t->width + d];
         for (int64_t d = 0; columns && d < t->width; d++)
             for (int64_t i = 0; i < n; i++)
-                columns[d * t->stride + at + i] = (float)(chunk[i * t->width + d] - center);
+                columns[d * t->stride + at + i] = (float)chunk[i * t->width + d];
     }
 }
 
 static void fill_tables(void *context, int64_t h, int thread)
 {
-    const pe_tiles *T     = context;
-    double         *chunk = T->scratch[thread].chunk;
-    if (T->center)
-        find_center(T, h, chunk);
+    const pe_tiles *T = context;
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
-        if (pe_has(T->a->terms, kind) && !(kind == PE_B && pe_tables_shared(T->a->terms)))
-            fill_table(T, kind, h, chunk);
+        if (!pe_has(T->a->terms, kind) || (kind == PE_B && pe_tables_shared(T->a->terms)))
+            continue;
+        else if (pe_is_scalar(kind))
+            fill_scalars(T, kind, h, T->exact + thread * T->exact_count);
+        else
+            fill_vectors(T, kind, h, T->scratch[thread].chunk);
 }
 
 void pe_tables_fill(const pe_tiles *T)

@@ -26,6 +26,7 @@ typedef struct pe_problem {
     const pe_value  *set;
     double           scale;     /* the factor of the products, once it is settled */
     pe_product64_fn *product64; /* for members that are products with a parameter; may be NULL */
+    pe_cosines_fn   *cosines;   /* exact angles in vectors, for members made of waves */
 } pe_problem;
 
 /* Which part of an encoding a member's numbers come from: that at place score, or that at place weight. */

@@ -201,6 +201,23 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, i
         }
 }
 
+/* The key tile at distance 0 from query tile I if the nearest keys are to come first, else -1. A bias that falls with the
+   distance would raise the running maximum tile after tile if the farthest came first; a band of products is walked in order. */
+static int64_t nearest_tile(const pe_tiles *T, int64_t I)
+{
+    const pe_distances *d = &T->a->distances;
+    if (!pe_has(T->a->terms, PE_BIAS) || pe_has(T->a->terms, PE_A) || !T->skewed || d->step == 0)
+        return -1;
+    const int64_t j = I * T->Br + T->Br / 2 + d->t00 / d->step;
+    return j < 0 ? -1 : pe_smaller(j / T->Bc, T->key_tiles - 1);
+}
+
+/* From tile `first` leftwards, then those to the right of it. */
+static int64_t tile_at(int64_t step, int64_t first)
+{
+    return step <= first ? first - step : step;
+}
+
 static void forward_tile(void *context, int64_t index, int thread)
 {
     const forward      *f = context;
@@ -223,16 +240,15 @@ static void forward_tile(void *context, int64_t index, int thread)
     z->Q2 = Q2;
     if (pe_is_sharp(T))
         pe_sharpen_row(T, z, b, h, i0, R, f->S != NULL);
-    const int        leftwards = a->terms->hook.state > 0;
-    const pe_softmax running   = {
-          .shift = z->taken, .sums = z->sums, .o = z->O, .o_stride = T->Dvp, .columns = p->Dv};
+    const int64_t    first   = a->terms->hook.state > 0 ? T->key_tiles - 1 : nearest_tile(T, I);
+    const pe_softmax running = {
+        .shift = z->taken, .sums = z->sums, .o = z->O, .o_stride = T->Dvp, .columns = p->Dv};
     for (int64_t step = 0; step < T->key_tiles; step++) {
-        const int64_t J = leftwards ? T->key_tiles - 1 - step : step,
-                      C = pe_smaller(T->Bc, p->Lk - J * T->Bc);
-        z->Kgt          = x->Kgt + J * p->D * T->Bcp;
+        const int64_t J = tile_at(step, first), C = pe_smaller(T->Bc, p->Lk - J * T->Bc);
+        z->Kgt = x->Kgt + J * p->D * T->Bcp;
         pe_tile_terms terms;
         if (!pe_tile_products(T, z, z->S, b, h, I, J, z->Qu, Qw, x->Kt + J * p->D * T->Bcp, x->key_mask,
-                              !leftwards, &terms))
+                              first < 0, &terms))
             continue;
         if (f->S) {
             a->kernels->scores_finish(z->S, T->Bcp, &terms, R, C);

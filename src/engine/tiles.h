@@ -112,7 +112,7 @@ typedef struct pe_scratch {
     int64_t  gamma_key; /* the key tile for which the left part of gamma is there already; -1: none */
 } pe_scratch;
 
-/* Distances asked of a room at once; keys of a short row, whose delta is exact; keys of a row that may be sharp. */
+/* Distances whose vectors are asked of a room at once; keys of a short row, whose delta is exact; keys of a row that may be sharp. */
 enum { PE_CHUNK = 64, PE_SHORT = 64, PE_SHARP = 4096 };
 
 typedef struct pe_tiles {
@@ -125,7 +125,9 @@ typedef struct pe_tiles {
     int64_t     e_low, e_high; /* skewed: allowed iff e_low <= i - j <= e_high */
     pe_band     band;
     pe_table    by[PE_KINDS];
-    double     *center;            /* [H] what was taken from the bias before it was rounded; NULL: nothing */
+    double     *center; /* [H] what was taken from the bias before it was rounded; NULL: nothing */
+    double     *exact;  /* [threads, exact_count] scalars by distance before they are rounded */
+    int64_t     exact_count;
     double     *growth;            /* [D] of a rotation that grows; NULL: none */
     float      *q_grown;           /* [batches, Lq, Dp] factors of queries within their tile */
     float      *q_table, *k_table; /* cosines and sines [batches, heads, L, 2M] */
