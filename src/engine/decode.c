@@ -114,7 +114,7 @@ static void lay_out_bench(const decoder *x, bench *to, pe_arena *arena)
     y.factor = pe_take_floats(arena, x->rows);
     y.few    = pe_take_floats(arena, FEW * (T->Dp > T->Dvp ? T->Dp : T->Dvp));
     y.table  = pe_take_floats(arena, (x->a->turn ? PIECE * pe_turn_width(x->a->turn_keys) : 0) + PE_LANES);
-    y.rung   = pe_rung_lay_out(has_ladder(x) ? x->a->turn_keys->M : 0, arena);
+    y.rung   = pe_rung_lay_out(has_ladder(x) ? 2 * x->a->turn_keys->M : 0, arena);
     if (arena->memory)
         *to = y;
 }
@@ -147,7 +147,7 @@ static decoder lay_out(const pe_attention *a, pe_arena *arena)
     x.m       = pe_take_floats(arena, parts);
     x.l       = pe_take_floats(arena, parts);
     x.O       = pe_take_floats(arena, parts * x.T.Dvp);
-    x.ladder  = pe_ladder_lay_out(has_ladder(&x) ? a->turn_keys->M : 0, arena);
+    x.ladder  = pe_ladder_lay_out(has_ladder(&x) ? 2 * a->turn_keys->M : 0, arena);
     x.benches = pe_take(arena, (size_t)a->threads * sizeof *x.benches);
     for (int i = 0; i < a->threads; i++)
         lay_out_bench(&x, x.benches ? x.benches + i : NULL, arena);
