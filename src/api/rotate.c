@@ -51,9 +51,9 @@ static void lay_out(job *j, pe_arena *arena)
 static void lay_out_ladder(job *j, pe_arena *arena)
 {
     j->rungs  = pe_take(arena, (size_t)j->plan->threads * sizeof *j->rungs);
-    j->ladder = pe_ladder_lay_out(j->plan->turn.M, arena);
+    j->ladder = pe_ladder_lay_out(2 * j->plan->turn.M, arena);
     for (int i = 0; i < j->plan->threads; i++) {
-        const pe_rung rung = pe_rung_lay_out(j->plan->turn.M, arena);
+        const pe_rung rung = pe_rung_lay_out(2 * j->plan->turn.M, arena);
         if (arena->memory)
             j->rungs[i] = rung;
     }

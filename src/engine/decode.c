@@ -4,14 +4,16 @@
  *
  * One new token reads every key and value once and computes little with each, so the road is laid out for reading:
  * nothing of the cache is packed, transposed or copied; all query heads that share a key head meet its rows while they
- * are in the first-level cache; keys are cut into at most CHUNKS chunks that threads take as they come, each leaving the
- * maximum m, the sum l and the output O of its part of the softmax. These are joined in the order of the chunks. Where
- * chunks begin depends on the lengths alone, so the bits do not depend on the number of threads.
+ * are in the first-level cache; keys are cut into at most CHUNKS chunks that threads take as they come, head by head, each
+ * leaving the maximum m, the sum l and the output O of its part of the softmax. These are joined in the order of the chunks.
+ * Where chunks begin depends on the sizes alone, so the bits do not depend on the number of threads.
  *
- * Within a chunk keys go by in blocks, and of each block first the keys, then the values of one key head after another:
- * what a block needs once (cosines and sines of its positions, the mask) is made once for all heads. Rows that cannot be
- * read where they lie (a width that is no multiple of a vector, double, keys that are turned on their way) pass through
- * a few rows of scratch.
+ * Within a chunk keys go by in blocks, first the keys of a block, then its values. Memory is read fastest in long runs: each
+ * jump to another place costs what a quarter of a microsecond would have read, so blocks are as long as their scores are
+ * small, and all of a head comes before the next. Where keys are turned on their way it is the other way round: short blocks,
+ * of each all heads, so that cosines and sines of a position are made once. Masks and biases meet the scores of a block in
+ * pieces that stay in the first-level cache. Rows that cannot be read where they lie (a width that is no multiple of a vector,
+ * double, keys that are turned on their way) pass through a few rows of scratch.
  *
  * Source   Dao et al. 2023, "Flash-Decoding for long-context inference" (parts of the keys, joined afterwards)
  */
@@ -26,18 +28,21 @@
 
 enum {
     CHUNKS = 32,
-    LEAST  = 256,
-    BLOCK  = 128,
-    FEW    = 16
-}; /* keys: of a chunk at least, of a block, in scratch */
+    LEAST  = 256,  /* keys of a chunk at least, of all heads together */
+    BLOCK  = 2048, /* of a block at most */
+    PIECE  = 128,  /* of a piece, and of a block at least */
+    FEW    = 16,   /* in scratch */
+    SCORES =
+        16384 /* of a block of several pieces: what the caches hold beside keys and values that pass by */
+};
 
 /* Of one thread. */
 typedef struct bench {
-    float *S, *extra; /* [rows, BLOCK], [BLOCK] */
-    float *key;       /* [BLOCK] 0 or -infinity */
+    float *S, *extra; /* [rows, block], [PIECE] */
+    float *key;       /* [PIECE] 0 or -infinity */
     float *factor;    /* [rows] */
     float *few;       /* [FEW, max(Dp,Dvp)] */
-    float *table;     /* [BLOCK, width of a turn] */
+    float *table;     /* [PIECE, width of a turn] */
 } bench;
 
 typedef struct decoder {
@@ -45,6 +50,7 @@ typedef struct decoder {
     pe_tiles               T; /* tables by distance and the width of rows; nothing of it is a tile */
     int64_t                group, rows;             /* query heads of a key head; their queries */
     int64_t                from, to, chunk, chunks; /* keys that any query may see; of a chunk; chunks */
+    int64_t                block, together;         /* keys of a block; key heads that share its cosines */
     double                 near;                    /* the smallest distance among them */
     float                 *Q;                       /* [B, H, Lq, Dp] turned and scaled */
     uint16_t              *Q16;       /* the same as they came, where they meet keys as pairs of bf16 */
@@ -69,24 +75,36 @@ static void find_keys(decoder *x)
     x->near = pe_bias_near(x->a);
 }
 
+static int64_t in_pieces(int64_t keys)
+{
+    return (keys + PIECE - 1) / PIECE * PIECE;
+}
+
 static void cut_keys(decoder *x)
 {
-    const int64_t n    = x->to - x->from;
-    const int64_t want = (n + CHUNKS - 1) / CHUNKS;
-    x->chunk           = (want < LEAST ? LEAST : want + BLOCK - 1) / BLOCK * BLOCK;
-    x->chunks          = (n + x->chunk - 1) / x->chunk;
+    const int64_t n = x->to - x->from, want = (n + CHUNKS - 1) / CHUNKS, heads = x->a->sizes.G / x->together;
+    const int64_t least = pe_smaller(LEAST * heads, BLOCK);
+    x->chunk            = in_pieces(want < least ? least : want);
+    x->chunks           = (n + x->chunk - 1) / x->chunk;
+}
+
+static void cut_chunks(decoder *x)
+{
+    const int64_t fits = x->a->turn ? PIECE : pe_smaller(SCORES / x->rows, BLOCK) / PIECE * PIECE,
+                  most = fits < PIECE ? PIECE : fits, blocks = (x->chunk + most - 1) / most;
+    x->block = in_pieces((x->chunk + blocks - 1) / blocks);
 }
 
 static void lay_out_bench(const decoder *x, bench *to, pe_arena *arena)
 {
     const pe_tiles *T = &x->T;
     bench           y;
-    y.S      = pe_take_floats(arena, x->rows * BLOCK);
-    y.extra  = pe_take_floats(arena, BLOCK);
-    y.key    = pe_take_floats(arena, BLOCK);
+    y.S      = pe_take_floats(arena, x->rows * PIECE > SCORES ? x->rows * PIECE : SCORES);
+    y.extra  = pe_take_floats(arena, PIECE);
+    y.key    = pe_take_floats(arena, PIECE);
     y.factor = pe_take_floats(arena, x->rows);
     y.few    = pe_take_floats(arena, FEW * (T->Dp > T->Dvp ? T->Dp : T->Dvp));
-    y.table  = pe_take_floats(arena, (x->a->turn ? BLOCK * pe_turn_width(x->a->turn_keys) : 0) + PE_LANES);
+    y.table  = pe_take_floats(arena, (x->a->turn ? PIECE * pe_turn_width(x->a->turn_keys) : 0) + PE_LANES);
     if (arena->memory)
         *to = y;
 }
@@ -103,12 +121,14 @@ static decoder lay_out(const pe_attention *a, pe_arena *arena)
     const pe_problem *p = &a->sizes;
     decoder           x = {.a = a, .group = p->H / p->G};
     x.rows              = x.group * p->Lq;
-    pe_road_lay_out(&x.T, a, arena, 1, BLOCK, 0);
+    x.together          = a->turn ? p->G : 1;
+    pe_road_lay_out(&x.T, a, arena, 1, PIECE, 0);
     if (arena->memory)
         find_keys(&x);
     else
         x.to = p->Lk;
     cut_keys(&x);
+    cut_chunks(&x);
     const int64_t queries = p->B * p->H * p->Lq, parts = (arena->memory ? x.chunks : CHUNKS) * queries;
     x.Q       = pe_take_floats(arena, queries * x.T.Dp);
     x.Q16     = pe_take(arena, (size_t)(queries * x.T.Dp) * sizeof *x.Q16);
@@ -147,7 +167,8 @@ static void load_queries(const decoder *x)
 
 /* C keys from j0 on of item b. */
 typedef struct keys {
-    int64_t b, j0, C, next; /* keys of the next block; 0: the chunk ends */
+    int64_t     b, j0, C;
+    const void *next; /* the keys that are read after them; NULL: none */
 } keys;
 
 static int cache_type(posenc_dtype dtype, pe_cache_type *type)
@@ -165,10 +186,10 @@ static int rows_in_place(pe_cache *cache, const posenc_tensor *t, const keys *n,
            cache_type(t->dtype, &cache->type);
 }
 
-/* After the keys of a head its values are wanted, then the keys of the next head, or of the next block. */
-static void set_next(pe_cache *cache, const posenc_tensor *t, int64_t b, int64_t g, int64_t j)
+/* After the keys of a block its values are wanted, then other keys. */
+static void set_next(pe_cache *cache, const posenc_tensor *t, const void *row)
 {
-    cache->next      = pe_row(t, b, g, j);
+    cache->next      = row;
     cache->next_step = t->stride[2] * (int64_t)posenc_dtype_size(t->dtype);
 }
 
@@ -190,19 +211,20 @@ static void multiply_keys(const decoder *x, bench *z, const float *Q, const keys
     const pe_attention *a     = x->a;
     pe_cache            cache = {0};
     if (rows_in_place(&cache, &a->k, n, g) && !a->turn) {
-        set_next(&cache, &a->v, n->b, g, n->j0);
+        set_next(&cache, &a->v, pe_row(&a->v, n->b, g, n->j0));
         if (x->pairs) {
-            x->pairs->cache_scores(z->S, BLOCK, x->Q16 + (Q - x->Q), x->T.Dp, &cache, x->rows, n->C, x->T.Dp);
-            a->kernels->scale_rows(z->S, BLOCK, x->scales, x->rows, n->C);
+            x->pairs->cache_scores(z->S, x->block, x->Q16 + (Q - x->Q), x->T.Dp, &cache, x->rows, n->C,
+                                   x->T.Dp);
+            a->kernels->scale_rows(z->S, x->block, x->scales, x->rows, n->C);
             return;
         }
-        a->kernels->cache_scores(z->S, BLOCK, Q, x->T.Dp, &cache, x->rows, n->C, x->T.Dp);
+        a->kernels->cache_scores(z->S, x->block, Q, x->T.Dp, &cache, x->rows, n->C, x->T.Dp);
         return;
     }
     for (int64_t s = 0; s < n->C; s += FEW) {
         const int64_t count = pe_smaller(FEW, n->C - s);
         cache               = rows_in_scratch(x, z, &a->k, PE_KEYS, n, g, s, count);
-        a->kernels->cache_scores(z->S + s, BLOCK, Q, x->T.Dp, &cache, x->rows, count, x->T.Dp);
+        a->kernels->cache_scores(z->S + s, x->block, Q, x->T.Dp, &cache, x->rows, count, x->T.Dp);
     }
 }
 
@@ -211,17 +233,14 @@ static void add_values(const decoder *x, bench *z, float *O, const keys *n, int6
     const pe_attention *a     = x->a;
     pe_cache            cache = {0};
     if (rows_in_place(&cache, &a->v, n, g)) {
-        if (g + 1 < a->sizes.G)
-            set_next(&cache, &a->k, n->b, g + 1, n->j0);
-        else if (n->next)
-            set_next(&cache, &a->k, n->b, 0, n->j0 + n->C);
-        a->kernels->cache_values(O, x->T.Dvp, z->S, BLOCK, &cache, x->rows, n->C, x->T.Dvp);
+        set_next(&cache, &a->k, n->next);
+        a->kernels->cache_values(O, x->T.Dvp, z->S, x->block, &cache, x->rows, n->C, x->T.Dvp);
         return;
     }
     for (int64_t s = 0; s < n->C; s += FEW) {
         const int64_t count = pe_smaller(FEW, n->C - s);
         cache               = rows_in_scratch(x, z, &a->v, PE_KEYS, n, g, s, count);
-        a->kernels->cache_values(O, x->T.Dvp, z->S + s, BLOCK, &cache, x->rows, count, x->T.Dvp);
+        a->kernels->cache_values(O, x->T.Dvp, z->S + s, x->block, &cache, x->rows, count, x->T.Dvp);
     }
 }
 
@@ -241,7 +260,7 @@ static int fill_extra(const decoder *x, bench *z, const keys *n, int64_t h, int6
         a->kernels->slope_row(z->extra, slope, (double)(d->t00 + d->step * (i - n->j0)), (double)-d->step,
                               x->near, n->C);
     else
-        memset(z->extra, 0, BLOCK * sizeof *z->extra);
+        memset(z->extra, 0, PIECE * sizeof *z->extra);
     for (int64_t c = 0; (looked_up || by_one) && c < n->C; c++) {
         const double t = pe_position(&a->q_pos, n->b, i) - pe_position(&a->k_pos, n->b, n->j0 + c);
         if (!pe_is_allowed(a, n->b, h, i, n->j0 + c) || t < (double)d->reach.low || t > (double)d->reach.high)
@@ -254,7 +273,7 @@ static int fill_extra(const decoder *x, bench *z, const keys *n, int64_t h, int6
     return 1;
 }
 
-/* Products of one query with the block become scores. */
+/* Products of one query with a piece become scores. */
 static void finish_row(const decoder *x, bench *z, float *s, const keys *n, int64_t h, int64_t i)
 {
     const pe_attention *a     = x->a;
@@ -275,15 +294,15 @@ static void finish_row(const decoder *x, bench *z, float *s, const keys *n, int6
         terms.high = &high;
     }
     if (terms.extra || terms.bias || terms.key || terms.low || n->C % PE_LANES)
-        a->kernels->scores_finish(s, BLOCK, &terms, 1, n->C);
+        a->kernels->scores_finish(s, PIECE, &terms, 1, n->C);
 }
 
-static void gate_row(const decoder *x, bench *z, float *s, const keys *n, int64_t h, int64_t i)
+static void gate_row(const decoder *x, float *s, const keys *n, int64_t h, int64_t i)
 {
     const pe_attention *a = x->a;
     const pe_tiles     *T = &x->T;
     if (T->skewed) {
-        a->kernels->gate(s, BLOCK, pe_rows_by(T, PE_GATE, h, pe_band_start(T, i, 1, n->j0)), 0, 1, n->C);
+        a->kernels->gate(s, PIECE, pe_rows_by(T, PE_GATE, h, pe_band_start(T, i, 1, n->j0)), 0, 1, n->C);
         return;
     }
     for (int64_t c = 0; c < n->C; c++) {
@@ -291,7 +310,38 @@ static void gate_row(const decoder *x, bench *z, float *s, const keys *n, int64_
         if (s[c] != 0) /* hidden: its distance may have no row */
             s[c] *= *pe_rows_by(T, PE_GATE, h, (int64_t)t - T->band.t0);
     }
-    (void)z;
+}
+
+static void load_mask(const decoder *x, bench *z, const keys *n)
+{
+    const posenc_tensor *t = &x->a->key_allowed;
+    for (int64_t c = 0; (x->a->mask & POSENC_MASK_KEY_PADDING) && c < PIECE; c++)
+        z->key[c] = c >= n->C || !pe_integer_at(t, (t->shape[0] == 1 ? 0 : n->b) * t->stride[0] +
+                                                       (n->j0 + c) * t->stride[1])
+                        ? -INFINITY
+                        : 0;
+}
+
+/* The rows of scores of one key head, piece by piece. */
+static void finish_block(const decoder *x, bench *z, const keys *n, int64_t h0)
+{
+    const int64_t Lq = x->a->sizes.Lq;
+    for (int64_t c = 0; c < n->C; c += PIECE) {
+        const keys piece = {n->b, n->j0 + c, pe_smaller(PIECE, n->C - c), NULL};
+        load_mask(x, z, &piece);
+        for (int64_t r = 0; r < x->rows; r++)
+            finish_row(x, z, z->S + r * x->block + c, &piece, h0 + r / Lq, r % Lq);
+    }
+}
+
+static void gate_block(const decoder *x, bench *z, const keys *n, int64_t h0)
+{
+    const int64_t Lq = x->a->sizes.Lq;
+    for (int64_t c = 0; pe_has(x->a->terms, PE_GATE) && c < n->C; c += PIECE) {
+        const keys piece = {n->b, n->j0 + c, pe_smaller(PIECE, n->C - c), NULL};
+        for (int64_t r = 0; r < x->rows; r++)
+            gate_row(x, z->S + r * x->block + c, &piece, h0 + r / Lq, r % Lq);
+    }
 }
 
 /* One key head's share of a block; m, l, O of its queries. */
@@ -299,50 +349,57 @@ static void visit_block(const decoder *x, bench *z, const keys *n, int64_t g, co
                         float *l, float *O)
 {
     const pe_attention *a  = x->a;
-    const int64_t       Lq = a->sizes.Lq, h0 = g * x->group;
+    const int64_t       h0 = g * x->group;
     multiply_keys(x, z, Q, n, g);
-    for (int64_t r = 0; r < x->rows; r++)
-        finish_row(x, z, z->S + r * BLOCK, n, h0 + r / Lq, r % Lq);
-    a->kernels->softmax_step(z->S, BLOCK, m, l, z->factor, x->rows, n->C);
+    finish_block(x, z, n, h0);
+    a->kernels->softmax_step(z->S, x->block, m, l, z->factor, x->rows, n->C);
     a->kernels->scale_rows(O, x->T.Dvp, z->factor, x->rows, x->T.Dvp);
-    for (int64_t r = 0; pe_has(a->terms, PE_GATE) && r < x->rows; r++)
-        gate_row(x, z, z->S + r * BLOCK, n, h0 + r / Lq, r % Lq);
+    gate_block(x, z, n, h0);
     add_values(x, z, O, n, g);
 }
 
-/* What all heads share. */
-static void load_places(const decoder *x, bench *z, const keys *n)
+/* The keys that are read after those of head g, which go by with those of the heads g0 .. g1-1: of the next head, of the next
+   block, of the next heads. */
+static const void *next_keys(const decoder *x, const keys *n, int64_t g, int64_t g0, int64_t g1)
 {
-    const pe_attention  *a = x->a;
-    const posenc_tensor *t = &a->key_allowed;
-    if (a->turn)
-        pe_turn_table(z->table, a->turn_keys, &a->k_turn, n->b, n->j0, n->C, a->kernels);
-    for (int64_t c = 0; (a->mask & POSENC_MASK_KEY_PADDING) && c < BLOCK; c++)
-        z->key[c] = c >= n->C || !pe_integer_at(t, (t->shape[0] == 1 ? 0 : n->b) * t->stride[0] +
-                                                       (n->j0 + c) * t->stride[1])
-                        ? -INFINITY
-                        : 0;
+    const posenc_tensor *k   = &x->a->k;
+    const int64_t        end = n->j0 + n->C;
+    return g + 1 < g1           ? pe_row(k, n->b, g + 1, n->j0)
+           : end < x->to        ? pe_row(k, n->b, g0, end)
+           : g1 < x->a->sizes.G ? pe_row(k, n->b, g1, x->from)
+                                : NULL;
 }
 
-static void visit_chunk(void *context, int64_t index, int thread)
+static void start_rows(float *m, float *l, float *O, int64_t rows, int64_t width)
 {
-    const decoder    *x = context;
-    const pe_problem *p = &x->a->sizes;
-    bench            *z = x->benches + thread;
-    const int64_t     b = index / x->chunks, part = index % x->chunks, heads = p->H * p->Lq;
-    const int64_t     start = x->from + part * x->chunk, end = pe_smaller(start + x->chunk, x->to);
-    float *m = x->m + index * heads, *l = x->l + index * heads, *O = x->O + index * heads * x->T.Dvp;
-    for (int64_t r = 0; r < heads; r++) {
+    for (int64_t r = 0; r < rows; r++) {
         m[r] = -INFINITY;
         l[r] = 0;
     }
-    memset(O, 0, (size_t)(heads * x->T.Dvp) * sizeof *O);
-    for (int64_t j = start; j < end; j += BLOCK) {
-        const keys n = {b, j, pe_smaller(BLOCK, end - j), j + BLOCK < end};
-        load_places(x, z, &n);
-        for (int64_t g = 0; g < p->G; g++)
+    memset(O, 0, (size_t)(rows * width) * sizeof *O);
+}
+
+/* Chunks of the same heads follow each other. */
+static void visit_chunk(void *context, int64_t index, int thread)
+{
+    const decoder    *x    = context;
+    const pe_problem *p    = &x->a->sizes;
+    bench            *z    = x->benches + thread;
+    const int64_t     sets = p->G / x->together, part = index % x->chunks, set = index / x->chunks % sets,
+                  b = index / x->chunks / sets, g0 = set * x->together, g1 = g0 + x->together;
+    const int64_t start = x->from + part * x->chunk, end = pe_smaller(start + x->chunk, x->to);
+    const int64_t heads = p->H * p->Lq, at = (b * x->chunks + part) * heads, width = x->T.Dvp;
+    float        *m = x->m + at, *l = x->l + at, *O = x->O + at * width;
+    start_rows(m + g0 * x->rows, l + g0 * x->rows, O + g0 * x->rows * width, (g1 - g0) * x->rows, width);
+    for (int64_t j = start; j < end; j += x->block) {
+        keys n = {.b = b, .j0 = j, .C = pe_smaller(x->block, end - j)};
+        if (x->a->turn)
+            pe_turn_table(z->table, x->a->turn_keys, &x->a->k_turn, b, j, n.C, x->a->kernels);
+        for (int64_t g = g0; g < g1; g++) {
+            n.next = next_keys(x, &n, g, g0, g1);
             visit_block(x, z, &n, g, x->Q + (b * heads + g * x->rows) * x->T.Dp, m + g * x->rows,
-                        l + g * x->rows, O + g * x->rows * x->T.Dvp);
+                        l + g * x->rows, O + g * x->rows * width);
+        }
     }
 }
 
@@ -388,6 +445,6 @@ void pe_decode_forward(const pe_attention *a, pe_arena *arena)
         return;
     pe_road_fill(&x.T, 0);
     load_queries(&x);
-    pe_parallel_for(a->sizes.B * x.chunks, a->threads, visit_chunk, &x);
+    pe_parallel_for(a->sizes.B * (a->sizes.G / x.together) * x.chunks, a->threads, visit_chunk, &x);
     pe_parallel_for(a->sizes.B * a->sizes.H * a->sizes.Lq, a->threads, join_row, &x);
 }

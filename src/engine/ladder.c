@@ -9,62 +9,126 @@
 
 enum { CHUNK = 64, EXACT = 8, COARSE = PE_STEP * PE_MIDDLE };
 
-static int64_t padded_of(int64_t M)
+#define AMID (PE_STEP / 2 - 0.5) /* where the base of a block stands in it */
+
+static int64_t padded_of(int64_t width)
 {
-    return (M + PE_LANES - 1) / PE_LANES * PE_LANES;
+    return (width + PE_LANES - 1) / PE_LANES * PE_LANES;
 }
 
-pe_ladder pe_ladder_lay_out(int64_t M, pe_arena *arena)
+/* A row has a pair for one float at least. */
+static double *take_row(int64_t width, pe_arena *arena)
 {
-    pe_ladder ladder = {.M = M, .padded = padded_of(M)};
-    ladder.fine      = pe_take_doubles(arena, PE_STEP * 2 * ladder.padded);
+    return pe_take_doubles(arena, 2 * width);
+}
+
+pe_ladder pe_ladder_lay_out(int64_t width, pe_arena *arena)
+{
+    pe_ladder ladder = {.padded = padded_of(width)};
+    ladder.fine      = pe_take_doubles(arena, PE_STEP / 2 * 2 * ladder.padded);
     ladder.middle    = pe_take_doubles(arena, PE_MIDDLE * 2 * ladder.padded);
+    ladder.row       = take_row(width, arena);
     return ladder;
 }
 
-pe_rung pe_rung_lay_out(int64_t M, pe_arena *arena)
+pe_rung pe_rung_lay_out(int64_t width, pe_arena *arena)
 {
-    return (pe_rung){.coarse_at = NOWHERE, .coarse = pe_take_doubles(arena, 2 * padded_of(M))};
+    pe_rung rung = {.coarse_at = NOWHERE};
+    rung.coarse  = pe_take_doubles(arena, 2 * padded_of(width));
+    rung.row     = take_row(width, arena);
+    return rung;
 }
 
-/* The exact row of a position; what pads it is 0. */
-static void exact_row(const pe_ladder *l, double position, double factor, double row[])
+/* Exact cosines, then sines, of all pairs. */
+static void exact_pairs(const pe_ladder *l, double position, double pairs[])
 {
-    double p[CHUNK];
+    const int64_t M = l->columns.M;
+    double        p[CHUNK];
     for (int i = 0; i < CHUNK; i++)
         p[i] = position;
-    memset(row, 0, (size_t)(2 * l->padded) * sizeof *row);
-    for (int64_t m = 0; m < l->M; m += CHUNK)
-        l->kernels->cosines(p, &l->k[m].k_hi, 1, row + m, row + l->padded + m,
-                            l->M - m < CHUNK ? l->M - m : CHUNK);
-    for (int64_t m = 0; m < l->M; m++) {
-        row[m] *= factor;
-        row[l->padded + m] *= factor * l->sense;
+    for (int64_t m = 0; m < M; m += CHUNK)
+        l->kernels->cosines(p, &l->k[m].k_hi, 1, pairs + m, pairs + M + m, M - m < CHUNK ? M - m : CHUNK);
+}
+
+/* n numbers, times a factor, to places `step` apart: constants make vectors of it. */
+static void spread(double *restrict to, const double *restrict from, int64_t n, int64_t step, double factor)
+{
+    if (step == 1)
+        for (int64_t m = 0; m < n; m++)
+            to[m] = from[m] * factor;
+    else
+        for (int64_t m = 0; m < n; m++)
+            to[m * step] = from[m] * factor;
+}
+
+/* How many of n places from `first` on lie within a row. */
+static int64_t count_of(const pe_columns *c, int64_t first)
+{
+    const int64_t fit = (c->width - first + c->step - 1) / c->step;
+    return fit < c->M ? fit : c->M;
+}
+
+static void pad(const pe_ladder *l, double row[], double factor)
+{
+    for (int64_t j = l->columns.width; j < l->padded; j++) {
+        row[j]             = factor;
+        row[l->padded + j] = 0;
     }
 }
 
-/* Rows of 0, step, 2*step, ...: of eights and of ones exactly, of others as their sum. */
-static void make_steps(const pe_ladder *l, double rows[], int64_t count, double step)
+/* The row that steps every column on by as much as `position` turns its pair. */
+static void step_row(const pe_ladder *l, double position, double row[])
 {
-    const int64_t row = 2 * l->padded;
-    for (int64_t a = 0; a < count; a++)
+    const pe_columns *c       = &l->columns;
+    const double     *sines   = l->row + c->M;
+    const int64_t     cosines = count_of(c, c->cosine), fit = count_of(c, c->sine);
+    exact_pairs(l, position, l->row);
+    spread(row + c->cosine, l->row, cosines, c->step, 1);
+    spread(row + l->padded + c->cosine, sines, cosines, c->step, 1);
+    spread(row + c->sine, l->row, fit, c->step, 1);
+    spread(row + l->padded + c->sine, sines, fit, c->step, 1);
+    pad(l, row, 1);
+}
+
+/* The row of a position itself: sines a quarter turn back, where the cosine is the sine and the sine the cosine below zero. */
+static void coarse_row(const pe_ladder *l, double position, double pairs[], double row[])
+{
+    const pe_columns *c       = &l->columns;
+    const double     *sines   = pairs + c->M;
+    const int64_t     cosines = count_of(c, c->cosine), fit = count_of(c, c->sine);
+    exact_pairs(l, position, pairs);
+    spread(row + c->cosine, pairs, cosines, c->step, l->factor);
+    spread(row + l->padded + c->cosine, sines, cosines, c->step, l->factor);
+    spread(row + c->sine, sines, fit, c->step, l->factor * l->sense);
+    spread(row + l->padded + c->sine, pairs, fit, c->step, -l->factor * l->sense);
+    pad(l, row, l->factor);
+}
+
+/* Rows of 0, 1, 2, ... steps: of eights and of ones exactly, of others as their sum. */
+static void make_middle(const pe_ladder *l)
+{
+    const int64_t row  = 2 * l->padded;
+    double *const rows = l->middle;
+    for (int64_t a = 0; a < PE_MIDDLE; a++)
         if (a < EXACT || a % EXACT == 0)
-            exact_row(l, (double)a * step, 1, rows + a * row);
-    for (int64_t a = EXACT; a < count; a++)
+            step_row(l, (double)(a * PE_STEP), rows + a * row);
+    for (int64_t a = EXACT; a < PE_MIDDLE; a++)
         if (a % EXACT != 0)
             l->kernels->add_angles(rows + a * row, rows + a / EXACT * EXACT * row, rows + a % EXACT * row,
                                    l->padded);
 }
 
-void pe_ladder_make(pe_ladder *ladder, const pe_frequency *k, double factor, double sense,
-                    const pe_kernels *kernels)
+void pe_ladder_make(pe_ladder *ladder, const pe_columns *columns, const pe_frequency *k, double factor,
+                    double sense, const pe_kernels *kernels)
 {
+    ladder->columns = *columns;
     ladder->k       = k;
     ladder->factor  = factor;
     ladder->sense   = sense;
     ladder->kernels = kernels;
-    make_steps(ladder, ladder->fine, PE_STEP, 1);
-    make_steps(ladder, ladder->middle, PE_MIDDLE, PE_STEP);
+    for (int64_t d = 0; d < PE_STEP / 2; d++)
+        step_row(ladder, (double)d + 0.5, ladder->fine + d * 2 * ladder->padded);
+    make_middle(ladder);
 }
 
 int pe_ladder_reaches(double position)
@@ -78,26 +142,35 @@ static int64_t whole_below(int64_t position, int64_t power)
     return position & -power;
 }
 
-void pe_ladder_rows(const pe_ladder *ladder, pe_rung *rung, pe_wave_rows to, double position)
+void pe_ladder_rows(const pe_ladder *ladder, pe_rung *rung, float *to, int64_t stride, int64_t n,
+                    double position, int stream)
 {
-    const int64_t first = (int64_t)position, all = to.rows;
-    to.M      = ladder->M;
-    to.padded = ladder->padded;
-    to.coarse = rung->coarse;
-    to.k      = &ladder->k->k_hi;
-    to.factor = ladder->factor;
-    to.sense  = ladder->sense;
-    for (int64_t r = 0; r < all; r += to.rows, to.to += to.rows * to.stride) {
-        const int64_t base = whole_below(first + r, PE_STEP), in = first + r - base,
-                      coarse = whole_below(base, COARSE);
+    const int64_t     from = (int64_t)position, row = 2 * ladder->padded;
+    const pe_columns *c    = &ladder->columns;
+    pe_wave_rows      w    = {.stride = stride,
+                              .M      = c->M,
+                              .padded = ladder->padded,
+                              .width  = c->width,
+                              .cosine = c->cosine,
+                              .sine   = c->sine,
+                              .step   = c->step,
+                              .coarse = rung->coarse,
+                              .fine   = ladder->fine,
+                              .k      = &ladder->k->k_hi,
+                              .factor = ladder->factor,
+                              .sense  = ladder->sense,
+                              .stream = stream};
+    for (int64_t r = 0; r < n; r += w.rows) {
+        const int64_t base = whole_below(from + r, PE_STEP), coarse = whole_below(base, COARSE);
         if (rung->coarse_at != coarse)
-            exact_row(ladder, (double)coarse, ladder->factor, rung->coarse);
+            coarse_row(ladder, (double)coarse + AMID, rung->row, rung->coarse);
         rung->coarse_at = coarse;
-        to.rows         = all - r < PE_STEP - in ? all - r : PE_STEP - in;
-        to.position     = (double)(first + r);
-        to.middle       = ladder->middle + (base - coarse) / PE_STEP * 2 * ladder->padded;
-        to.fine         = ladder->fine + in * 2 * ladder->padded;
-        to.last         = r + to.rows == all;
-        ladder->kernels->wave_rows(&to);
+        w.to            = to + r * stride;
+        w.first         = from + r - base;
+        w.rows          = n - r < PE_STEP - w.first ? n - r : PE_STEP - w.first;
+        w.position      = (double)(from + r);
+        w.middle        = ladder->middle + (base - coarse) / PE_STEP * row;
+        w.last          = r + w.rows == n;
+        ladder->kernels->wave_rows(&w);
     }
 }

@@ -2,9 +2,11 @@
 /*
  * ladder.h: cosines and sines of many whole positions, by adding angles
  *
- * An exact angle costs as much as twenty sums of angles. So position p is climbed in three steps: the exact row of the
- * multiple of 512 below it, plus a row of the multiples of 16 below 512, plus a row of 0 .. 15; the latter two are made once
- * and serve everywhere. Nothing accumulates: whatever the position, a number is off by what three steps carry.
+ * An exact angle costs as much as twenty sums of angles. So position p is climbed in three steps: the exact row amid the first 16 of
+ * the 512 positions that p is among, plus a row of the multiples of 16 below 512, plus or minus a row of 0.5 .. 7.5; the
+ * latter two are made once and serve everywhere. Nothing accumulates: whatever the position, a number is off by what three
+ * steps carry. Rows of the ladder have a column for every float of a row to be made, in its order: a sine is a cosine that begins
+ * a quarter turn back, so that only the exact row knows which is which.
  *
  * Error     an exact cosine or sine is off by 2.3e-16; a sum of angles by what its parts are, each times the other's length, and
  *           two roundings: a step that is itself a sum by 8e-16, all three together by less than 4e-15. Of the last place of
@@ -18,39 +20,47 @@
 #include "base/workspace.h"
 #include "kernels/kernels.h"
 
-/* Rows of small angles: few enough for the first cache to hold them beside what is written; and of middle ones. */
-enum { PE_STEP = 16, PE_MIDDLE = 32 };
+/* Rows of middle angles, and rows that one of them serves: few enough for the first cache to hold the small angles beside
+   what is written. */
+enum { PE_STEP = PE_BLOCK_WAVES, PE_MIDDLE = 32 };
+
+/* Where cosines and sines of M pairs go: kernels.h, wave_rows. */
+typedef struct pe_columns {
+    int64_t M, width, cosine, sine, step;
+} pe_columns;
 
 typedef struct pe_ladder {
-    int64_t             M, padded;
+    pe_columns          columns;
+    int64_t             padded;
     const pe_frequency *k;
     double              factor, sense; /* of every row: cosine * factor, sine * factor * sense */
-    double             *fine, *middle; /* [PE_STEP, 2, padded], [PE_MIDDLE, 2, padded] */
+    double             *fine, *middle; /* [PE_STEP / 2, 2, padded], [PE_MIDDLE, 2, padded] */
+    double             *row;           /* [2, M], of one thread: used by pe_ladder_make alone */
     const pe_kernels   *kernels;
 } pe_ladder;
 
 /* Where one thread stands. */
 typedef struct pe_rung {
-    int64_t coarse_at; /* the position of the row below */
-    double *coarse;    /* [2, padded] */
+    int64_t coarse_at;    /* the first of the 512 positions */
+    double *coarse, *row; /* [2, padded]; [2, M] */
 } pe_rung;
 
 /* Fewer rows than this are made sooner one by one than by a ladder. */
 enum { PE_LADDER_ROWS = 128 };
 
-/* Memory for M pairs, and for a thread; both count on an arena without memory. */
-pe_ladder pe_ladder_lay_out(int64_t M, pe_arena *arena);
-pe_rung   pe_rung_lay_out(int64_t M, pe_arena *arena);
+/* Memory for rows of `width` floats, and for a thread; both count on an arena without memory. */
+pe_ladder pe_ladder_lay_out(int64_t width, pe_arena *arena);
+pe_rung   pe_rung_lay_out(int64_t width, pe_arena *arena);
 
 /* Makes the rows that serve everywhere. */
-void pe_ladder_make(pe_ladder *ladder, const pe_frequency *k, double factor, double sense,
-                    const pe_kernels *kernels);
+void pe_ladder_make(pe_ladder *ladder, const pe_columns *columns, const pe_frequency *k, double factor,
+                    double sense, const pe_kernels *kernels);
 
 /* May this position be climbed to? Whole, and below 2^31. */
 int pe_ladder_reaches(double position);
 
-/* `to` says where and how many: to, stride, rows, width, cosine, sine, step and stream are the caller's. Row r stands at
-   position + r. */
-void pe_ladder_rows(const pe_ladder *ladder, pe_rung *rung, pe_wave_rows to, double position);
+/* `n` rows of the ladder's width, `stride` floats apart: row r stands at position + r. stream: pe_wave_rows. */
+void pe_ladder_rows(const pe_ladder *ladder, pe_rung *rung, float *to, int64_t stride, int64_t n,
+                    double position, int stream);
 
 #endif

@@ -142,17 +142,11 @@ static void fill_waves(void *context, int64_t index, int thread)
     const pe_rows_run *r = j->r;
     const int64_t      b = index / j->blocks, s = index % j->blocks * WAVE_ROWS, left = r->L - s;
     const double       p = j->start + (double)s, blank = j->form.blank - p;
-    const pe_wave_rows rows = {.to     = pe_row(&r->y, b, s, 0),
-                               .stride = r->y.stride[1],
-                               .rows   = left < WAVE_ROWS ? left : WAVE_ROWS,
-                               .width  = r->width,
-                               .sine   = j->form.sine,
-                               .cosine = j->form.cosine,
-                               .step   = j->form.step,
-                               .stream = j->stream};
-    pe_ladder_rows(&j->ladder, &j->rungs[thread], rows, p);
-    if (blank >= 0 && blank < (double)rows.rows && blank == floor(blank))
-        memset(rows.to + (int64_t)blank * rows.stride, 0, (size_t)r->width * sizeof *rows.to);
+    const int64_t      rows = left < WAVE_ROWS ? left : WAVE_ROWS, stride = r->y.stride[1];
+    float             *to = pe_row(&r->y, b, s, 0);
+    pe_ladder_rows(&j->ladder, &j->rungs[thread], to, stride, rows, p, j->stream);
+    if (blank >= 0 && blank < (double)rows && blank == floor(blank))
+        memset(to + (int64_t)blank * stride, 0, (size_t)r->width * sizeof *to);
 }
 
 /* Lays out, and makes all rows if there is memory and the room has waves; did it? */
@@ -166,10 +160,10 @@ static int make_waves(const pe_rows_run *r, pe_arena *arena)
     const int64_t bytes = r->B * r->L * r->width * (int64_t)sizeof(float);
     if (M == 0)
         return 0;
-    j.ladder = pe_ladder_lay_out(M, arena);
+    j.ladder = pe_ladder_lay_out(r->width, arena);
     j.rungs  = pe_take(arena, (size_t)r->threads * sizeof *j.rungs);
     for (int i = 0; i < r->threads; i++) {
-        const pe_rung rung = pe_rung_lay_out(M, arena);
+        const pe_rung rung = pe_rung_lay_out(r->width, arena);
         if (arena->memory)
             j.rungs[i] = rung;
     }
@@ -177,7 +171,8 @@ static int make_waves(const pe_rows_run *r, pe_arena *arena)
         return 0;
     for (int64_t m = 0; m < M; m++)
         k[m] = pe_frequency_of(w[m]);
-    pe_ladder_make(&j.ladder, k, 1, 1, r->kernels);
+    const pe_columns columns = {M, r->width, j.form.cosine, j.form.sine, j.form.step};
+    pe_ladder_make(&j.ladder, &columns, k, 1, 1, r->kernels);
     j.stream = bytes > BEYOND && is_in_lines(&r->y, M);
     pe_parallel_for(r->B * j.blocks, bytes < TOO_FEW ? 1 : r->threads, fill_waves, &j);
     arena->used = used;

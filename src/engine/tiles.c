@@ -114,12 +114,12 @@ static void fill_rows(void *context, int64_t index, int thread)
 static void fill_table(turn_table t, const pe_attention *a, int64_t batches, pe_arena *arena)
 {
     const int use_ladder = t.by->heads == 1 && t.L >= PE_LADDER_ROWS;
-    pe_ladder ladder     = pe_ladder_lay_out(use_ladder ? t.by->M : 0, arena);
+    pe_ladder ladder     = pe_ladder_lay_out(use_ladder ? 2 * t.by->M : 0, arena);
     t.kernels            = a->kernels;
     t.blocks             = (t.L + TABLE_ROWS - 1) / TABLE_ROWS;
     t.rungs              = pe_take(arena, (size_t)a->threads * sizeof *t.rungs);
     for (int i = 0; i < a->threads; i++) {
-        const pe_rung rung = pe_rung_lay_out(use_ladder ? t.by->M : 0, arena);
+        const pe_rung rung = pe_rung_lay_out(use_ladder ? 2 * t.by->M : 0, arena);
         if (arena->memory)
             t.rungs[i] = rung;
     }

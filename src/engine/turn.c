@@ -340,7 +340,8 @@ int pe_turn_climbs(const pe_turn *turn, const posenc_positions *pos)
 
 void pe_turn_ladder(pe_ladder *ladder, const pe_turn *turn, const pe_kernels *kernels)
 {
-    pe_ladder_make(ladder, turn->k, turn->magnitude, turn->sense, kernels);
+    const pe_columns columns = {.M = turn->M, .width = 2 * turn->M, .sine = turn->M, .step = 1};
+    pe_ladder_make(ladder, &columns, turn->k, turn->magnitude, turn->sense, kernels);
 }
 
 /* How many of n elements from s on stand at whole positions one after another. */
@@ -366,14 +367,7 @@ static int64_t fill_some(float *table, int64_t stride, const pe_turn *turn, cons
     const int64_t run             = ladder ? run_of(pos, b, s, n) : 0;
     double        at[PE_MAX_AXES] = {0};
     if (run >= LEAST_RUN) {
-        const pe_wave_rows to = {.to     = table,
-                                 .stride = stride,
-                                 .rows   = run,
-                                 .width  = 2 * turn->M,
-                                 .sine   = turn->M,
-                                 .step   = 1,
-                                 .stream = stream};
-        pe_ladder_rows(ladder, rung, to, pe_position(pos, b, s));
+        pe_ladder_rows(ladder, rung, table, stride, run, pe_position(pos, b, s), stream);
         return run;
     }
     pe_turn_place(turn, pos, b, s, at);

@@ -226,27 +226,31 @@ typedef void pe_softmax_row_fn(float *x, float *largest, float *sum, int64_t n);
  * add_angles: the sum of two rows of angles, in double
  *
  * Formula  C = a_c * b_c - a_s * b_s,  S = a_s * b_c + a_c * b_s
- * Shapes   to, a, b [2, padded]: cosines, then sines; padded a multiple of PE_LANES; `to` may be neither of them
+ * Shapes   to, a, b [2, padded]: cosines, then sines; padded a multiple of PE_LANES; `to` may be one of them
  * Error    what a and b carry, each times the other's length, and two roundings
  */
 typedef void pe_add_angles_fn(double *to, const double *a, const double *b, int64_t padded);
 
 /*
- * wave_rows: rows of cosines and sines of consecutive positions, from two rows of them and rows of small angles, in float
+ * wave_rows: some of the PE_BLOCK_WAVES rows of cosines and sines of consecutive positions around a base, in float
  *
- * Formula  row r holds cosine and sine of coarse + middle + fine[r], magnitude included
- * Shapes   to + r*stride: cosines from `cosine` on and sines from `sine` on, `step` floats apart (1; or 2: pairs, the sine
- *          first), M of each but where `width` floats end a row
- *          coarse, middle [2, padded], cosines and sines; fine [rows, 2, padded]
+ * Formula  column j of row r of a block holds the cosine of coarse + middle + (r - 7.5) w_j, magnitude included; that of a sine
+ *          is one whose coarse angle stands a quarter turn back
+ * Shapes   to + (r - first)*stride: row r, first <= r < first + rows <= PE_BLOCK_WAVES; `width` floats, of which those of
+ *          pair m are at cosine + m*step and sine + m*step where these are below `width`
+ *          coarse, middle [2, padded], cosines and sines of each column; fine [PE_BLOCK_WAVES/2, 2, padded]: of 0.5, 1.5, ... w_j
+ *          padding is 1 and 0, in coarse `factor` and 0
  * Error    0.501 ulp, zeros included, if the sum of coarse and middle, and fine, carry at most 2e-15, and those of pairs that have not turned by half a
  *          quarter yet as much of themselves: other numbers below 2^-14 of the magnitude are made from their exact angles
- * Speed    that of stores: 4 multiply-adds and 2 roundings for 8 pairs
+ * Speed    that of stores: 3 multiply-adds and 2 roundings for two of each column
  */
+enum { PE_BLOCK_WAVES = 16 };
+
 typedef struct pe_wave_rows {
     float        *to;
-    int64_t       stride, rows, M, padded, width, cosine, sine, step;
+    int64_t       stride, first, rows, M, padded, width, cosine, sine, step;
     const double *coarse, *middle, *fine;
-    const double *k; /* exact angles: position of row 0, its distance to the next is 1 */
+    const double *k; /* exact angles: position of the first row, its distance to the next is 1 */
     double        position, factor, sense;
     int           stream; /* rows pass by the caches: to and stride are whole multiples of 64 bytes */
     int           last;   /* no more are to come: what passed by the caches shall have arrived */

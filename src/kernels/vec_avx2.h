@@ -381,20 +381,9 @@ static inline vec vnarrow(dvec low, dvec high)
     return _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low));
 }
 
-static inline vec vnarrow_pairs(dvec a, dvec b)
-{
-    const __m128 x = _mm256_cvtpd_ps(a), y = _mm256_cvtpd_ps(b);
-    return _mm256_set_m128(_mm_unpackhi_ps(x, y), _mm_unpacklo_ps(x, y));
-}
-
-static inline vec vmagnitude(vec x)
-{
-    return _mm256_andnot_ps(vset(-0.f), x);
-}
-
 static inline vec vleast(vec a, vec b)
 {
-    return _mm256_min_ps(a, b);
+    return _mm256_min_ps(_mm256_andnot_ps(vset(-0.f), b), a);
 }
 
 static inline int vany_below(vec x, float limit)

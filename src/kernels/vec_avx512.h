@@ -403,29 +403,14 @@ static inline vec vnarrow(dvec low, dvec high)
     return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high), 1);
 }
 
-static inline vec vnarrow_pairs(dvec a, dvec b)
-{
-    const ivec order = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-    return _mm512_permutex2var_ps(_mm512_castps256_ps512(_mm512_cvtpd_ps(a)), order,
-                                  _mm512_castps256_ps512(_mm512_cvtpd_ps(b)));
-}
-
-/* Twice the bits are the magnitude's alone, and order as it does; adding and comparing whole numbers leaves the units
-   that multiply and narrow to themselves. */
 static inline vec vleast(vec a, vec b)
 {
-    const ivec x = _mm512_castps_si512(a), y = _mm512_castps_si512(b);
-    return _mm512_castsi512_ps(_mm512_min_epu32(x, y));
-}
-
-static inline vec vmagnitude(vec x)
-{
-    return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(x), _mm512_castps_si512(x)));
+    return _mm512_range_ps(a, b, 2); /* the smaller magnitude, with the sign of a */
 }
 
 static inline int vany_below(vec x, float limit)
 {
-    return _mm512_cmplt_epu32_mask(_mm512_castps_si512(x), _mm512_castps_si512(vmagnitude(vset(limit)))) != 0;
+    return _mm512_cmp_ps_mask(x, vset(limit), _CMP_LT_OQ) != 0;
 }
 
 #endif

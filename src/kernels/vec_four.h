@@ -14,9 +14,7 @@
  *                             vto_words puts two vectors together again
  *   veven, vodd               the numbers 0 2 4 ... and 1 3 5 ... of two vectors
  *   dvec                      half as many doubles; vnarrow rounds two of them to one vector of floats
- *   vnarrow_pairs             the same as a0 b0 a1 b1 ...
- *   vmagnitude                in a form of the layer's own, which vleast and vany_below alone understand: the smaller of
- *                             two, and is any lane below a limit?
+ *   vleast, vany_below        of a, which is not negative, and the magnitude of b the smaller; is any lane of it below a limit?
  */
 #ifndef PE_KERNELS_VEC_FOUR_H
 #define PE_KERNELS_VEC_FOUR_H
@@ -319,27 +317,13 @@ static inline vec vnarrow(dvec low, dvec high)
     return vload(lanes);
 }
 
-static inline vec vnarrow_pairs(dvec a, dvec b)
-{
-    return vload((const float[VL]){(float)a[0], (float)b[0], (float)a[1], (float)b[1]});
-}
-
-static inline vec vmagnitude(vec x)
-{
-    float lanes[VL];
-    vstore(lanes, x);
-    for (int i = 0; i < VL; i++)
-        lanes[i] = __builtin_fabsf(lanes[i]);
-    return vload(lanes);
-}
-
 static inline vec vleast(vec a, vec b)
 {
     float x[VL], y[VL];
     vstore(x, a);
     vstore(y, b);
     for (int i = 0; i < VL; i++)
-        x[i] = x[i] < y[i] ? x[i] : y[i];
+        x[i] = __builtin_fabsf(y[i]) < x[i] ? __builtin_fabsf(y[i]) : x[i];
     return vload(x);
 }
 

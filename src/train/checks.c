@@ -12,11 +12,12 @@
  *   - fewer steps, or another model, than the thresholds are for;
  *   - the text is strange: the loss without positions (BASELINE in checks.def) is not 2 % above the best at L.
  *
- * This file judges claims about the text; checks_trained.c those about trained and extended models, checks_tasks.c those
- * about tasks, which do not depend on the text.
+ * This file judges claims about the text; checks_trained.c those about encodings by themselves and trained and extended
+ * models, checks_tasks.c those about tasks, which do not depend on the text.
  */
 #include "train/outcome.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -79,6 +80,18 @@ static void describe(char *text, size_t n, const claim *k)
     else
         snprintf(text, n, "E_%d of %s at %s %.2f", 1 << (k->bucket - 1), k->encoding,
                  k->kind == AT_MOST ? "most" : "least", k->limit);
+}
+
+int pe_check_lists(const char *list, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *at = list; *at; at += *at == ',') {
+        const size_t length = strcspn(at, ",");
+        if (length == n && !strncmp(at, name, n))
+            return 1;
+        at += length;
+    }
+    return 0;
 }
 
 /* The outcome with the standard settings of that encoding, or -1. */
@@ -171,4 +184,20 @@ void pe_check_judge(pe_check_result *result, const pe_compare *c, int index)
         judge_lower(result, c, k);
     else
         judge_ratio(result, c, k);
+}
+
+/* By insertion, so that those of one number keep their order. */
+int pe_checks_judge(pe_check_result results[PE_MOST_CHECKS], const pe_compare *c)
+{
+    const int count = pe_check_count();
+    assert(count <= PE_MOST_CHECKS);
+    for (int i = 0; i < count; i++) {
+        pe_check_result r;
+        int             at = i;
+        pe_check_judge(&r, c, i);
+        for (; at > 0 && results[at - 1].number > r.number; at--)
+            results[at] = results[at - 1];
+        results[at] = r;
+    }
+    return count;
 }

@@ -59,16 +59,6 @@ int pe_task_check_count(void)
     return CLAIMS;
 }
 
-/* Is it one of the names of a list? */
-static int lists(const char *list, const char *name)
-{
-    const size_t n = strlen(name);
-    for (const char *at = list; (at = strstr(at, name)); at += n)
-        if ((at == list || at[-1] == ',') && (at[n] == ',' || !at[n]))
-            return 1;
-    return 0;
-}
-
 /* ---------------------------------------------------------------- of whom a claim speaks ---- */
 
 static int counts(const pe_cell *cell, const claim *k)
@@ -79,10 +69,10 @@ static int counts(const pe_cell *cell, const claim *k)
 /* Does claim k judge this cell? WRONG_OTHERS judges whom it does not name. */
 static int judges(const pe_cell *cell, const claim *k)
 {
-    const int is_named = lists(k->encodings, cell->label);
+    const int is_named = pe_check_lists(k->encodings, cell->label);
     if (strcmp(cell->task->name, k->task) != 0 || !counts(cell, k))
         return 0;
-    return k->kind == WRONG_OTHERS ? !is_named && lists(among, cell->label) : is_named;
+    return k->kind == WRONG_OTHERS ? !is_named && pe_check_lists(among, cell->label) : is_named;
 }
 
 /* ---------------------------------------------------------------- margins ------------------- */
@@ -132,8 +122,8 @@ static double best_exact(char *text, size_t n, const pe_suite *s, const pe_cell 
         const pe_cell *other = &s->cells[i];
         pe_interval    d;
         if (other == cell || other->task != cell->task || !counts(other, k) || other->diverged ||
-            !lists(among, other->label) || pe_suite_exact_difference(cell, other, k->length, &d, NULL) ||
-            d.high >= least)
+            !pe_check_lists(among, other->label) ||
+            pe_suite_exact_difference(cell, other, k->length, &d, NULL) || d.high >= least)
             continue;
         least = d.high;
         snprintf(text, n, "%s: %.3f, %s: %.3f, difference %+.3f (%+.3f to %+.3f)", cell->label,

@@ -1,28 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * checks_trained.c: claims about trained and extended models that can turn out false
+ * checks_trained.c: claims about encodings by themselves and about trained and extended models that can turn out false
  *
- * Rows of checks_trained.def. A shift is a theorem of the encoding, so it needs no ordinary text; losses of extended models
- * are judged under the conditions of all claims about losses (checks.c), and where enough windows of 16 L fit.
+ * Rows of checks_trained.def. That tokens without positions are a bag, and that a shift changes nothing where scores see
+ * differences alone, are theorems, which need no ordinary text and no training; that a shift changes something must be
+ * learned first. Losses of extended models are judged under the conditions of all claims about losses (checks.c), and where
+ * enough windows of 16 L fit.
  */
 #include "train/extension.h"
+
+#include "train/claims_properties.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define BY_DISTANCE NULL
-
-enum { MOST_NAMES = 200 };
+enum { MOST_NAMES = 400 };
 
 typedef enum claim_kind { AT_MOST, AT_LEAST, BELOW, ABOVE, NOT_ABOVE } claim_kind;
+typedef enum quantity { PERMUTED, PERMUTED_CAUSAL, SHIFT, QUANTITIES } quantity;
+typedef enum whom { NAMED, OTHERS, BY_DISTANCE } whom;
 
-typedef struct shift_claim {
+typedef struct outcome_claim {
     int         number;
     claim_kind  kind;
-    const char *encodings; /* a list; BY_DISTANCE */
+    quantity    quantity;
+    whom        whom;
+    const char *encodings; /* a list */
     double      limit;
-} shift_claim;
+} outcome_claim;
 
 typedef struct extension_claim {
     int         number;
@@ -33,79 +39,115 @@ typedef struct extension_claim {
     int         other_factor, other_tuning, bucket;
 } extension_claim;
 
-static const shift_claim shift_claims[] = {
-#define SHIFT_CHECK(...) {__VA_ARGS__},
+static const outcome_claim outcome_claims[] = {
+#define OUTCOME_CHECK(...) {__VA_ARGS__},
 #define EXTENSION_CHECK(...)
 #include "train/checks_trained.def"
-#undef SHIFT_CHECK
+#undef OUTCOME_CHECK
 #undef EXTENSION_CHECK
 };
 
 static const extension_claim extension_claims[] = {
-#define SHIFT_CHECK(...)
+#define OUTCOME_CHECK(...)
 #define EXTENSION_CHECK(...) {__VA_ARGS__},
 #include "train/checks_trained.def"
-#undef SHIFT_CHECK
+#undef OUTCOME_CHECK
 #undef EXTENSION_CHECK
 };
 
 enum {
-    SHIFT_CLAIMS     = sizeof shift_claims / sizeof *shift_claims,
+    OUTCOME_CLAIMS   = sizeof outcome_claims / sizeof *outcome_claims,
     EXTENSION_CLAIMS = sizeof extension_claims / sizeof *extension_claims
 };
 
 int pe_trained_check_count(void)
 {
-    return SHIFT_CLAIMS + EXTENSION_CLAIMS;
+    return OUTCOME_CLAIMS + EXTENSION_CLAIMS;
 }
 
-/* ---------------------------------------------------------------- shift --------------------- */
+/* ---------------------------------------------------------------- of one encoding ----------- */
 
-static int lists(const char *list, const char *name)
+posenc_status pe_check_measure(pe_compare *c, posenc_error *err)
 {
-    const size_t n = strlen(name);
-    for (const char *at = list; *at; at += *at == ',') {
-        const size_t length = strcspn(at, ",");
-        if (length == n && !strncmp(at, name, n))
-            return 1;
-        at += length;
+    posenc_status status = POSENC_OK;
+    for (int i = 0; i < c->count && !status; i++) {
+        pe_outcome *o = &c->outcomes[i];
+        o->permuted = o->permuted_causal = NAN;
+        if (o->is_plain)
+            status = pe_properties_permuted(&o->permuted, &o->permuted_causal, o->label, err);
     }
-    return 0;
+    return status;
 }
 
-static int speaks_of(const pe_compare *c, const shift_claim *k, const pe_outcome *o)
+static double value_of(const pe_compare *c, quantity q, const pe_outcome *o)
 {
-    const posenc_encoding_info *info = o->is_plain ? posenc_encoding_find(o->label) : NULL;
-    if (!info || !pe_is_standard_model(&c->config.preset) || !o->is_complete || o->diverged ||
-        isnan(pe_outcome_largest_shift(o)))
+    if (q != SHIFT)
+        return q == PERMUTED ? o->permuted : o->permuted_causal;
+    return pe_is_standard_model(&c->config.preset) && o->is_complete && !o->diverged
+               ? pe_outcome_largest_shift(o)
+               : NAN;
+}
+
+static int speaks_of(const outcome_claim *k, const pe_outcome *o)
+{
+    if (!o->is_plain)
         return 0;
-    return k->encodings ? lists(k->encodings, o->label) : info->by_distance;
+    if (k->whom == BY_DISTANCE)
+        return posenc_encoding_find(o->label)->by_distance;
+    return pe_check_lists(k->encodings, o->label) == (k->whom == NAMED);
 }
 
-static void judge_shift(pe_check_result *r, const pe_compare *c, const shift_claim *k)
+/* Of whom it speaks here, or would: "all but nope". */
+static void name_whom(char *text, size_t n, const outcome_claim *k, const char *names)
 {
-    char   names[MOST_NAMES] = "";
-    double least             = INFINITY; /* margin: below 0 the claim is wrong */
+    if (names[0] || k->whom == NAMED)
+        snprintf(text, n, "%s", names[0] ? names : k->encodings);
+    else if (k->whom == OTHERS)
+        snprintf(text, n, "all but %s", k->encodings);
+    else
+        snprintf(text, n, "what sees differences alone");
+}
+
+static void describe_outcomes(char *text, size_t n, const outcome_claim *k, const char *names)
+{
+    static const char *const of[QUANTITIES] = {
+        [PERMUTED]        = "permuted tokens, no mask: the output differs from the permuted output by",
+        [PERMUTED_CAUSAL] = "permuted tokens, causal mask: the output differs from the permuted output by",
+        [SHIFT]           = "positions from 1, 16, L/2, L, 4 L on change the loss by"};
+    char who[MOST_NAMES];
+    name_whom(who, sizeof who, k, names);
+    snprintf(text, n, "%s at %s %.0e: %s", of[k->quantity], k->kind == AT_MOST ? "most" : "least", k->limit,
+             who);
+}
+
+/* Why it cannot be judged though there are numbers, or NULL: a theorem needs no training, an effect does. */
+static const char *reason_against_outcomes(const pe_compare *c, const outcome_claim *k)
+{
+    return k->quantity == SHIFT && k->kind == AT_LEAST ? pe_check_reason(c) : NULL;
+}
+
+static void judge_outcomes(pe_check_result *r, const pe_compare *c, const outcome_claim *k)
+{
+    char        names[MOST_NAMES] = "";
+    double      least             = INFINITY; /* margin: below 0 the claim is wrong */
+    const char *why               = reason_against_outcomes(c, k);
+    snprintf(r->found, sizeof r->found, "not compared with standard settings in the preset's model");
     for (int i = 0; i < c->count; i++) {
-        const pe_outcome *o = &c->outcomes[i];
-        if (!speaks_of(c, k, o))
+        const pe_outcome *o     = &c->outcomes[i];
+        const double      value = value_of(c, k->quantity, o);
+        if (!speaks_of(k, o) || isnan(value))
             continue;
-        const double shift  = pe_outcome_largest_shift(o),
-                     margin = k->kind == AT_MOST ? k->limit - shift : shift - k->limit;
-        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", names[0] ? ", " : "", o->label);
+        const double margin = k->kind == AT_MOST ? k->limit - value : value - k->limit;
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.60s", names[0] ? ", " : "",
+                 o->label);
         if (margin < least)
-            snprintf(r->found, sizeof r->found, "%s: %.2g", o->label, shift);
+            snprintf(r->found, sizeof r->found, "%.60s: %.2g", o->label, value);
         least = fmin(least, margin);
     }
-    snprintf(r->claim, sizeof r->claim,
-             "positions from 1, 16, L/2, L, 4 L on change the loss by at %s %.0e: %s",
-             k->kind == AT_MOST ? "most" : "least", k->limit,
-             names[0]       ? names
-             : k->encodings ? k->encodings
-                            : "what sees differences alone");
-    r->verdict = isinf(least) ? PE_NOT_APPLICABLE : least >= 0 ? PE_PASSED : PE_FAILED;
-    if (isinf(least))
-        snprintf(r->found, sizeof r->found, "not compared with standard settings in the preset's model");
+    describe_outcomes(r->claim, sizeof r->claim, k, names);
+    r->verdict = isinf(least) || why ? PE_NOT_APPLICABLE : least >= 0 ? PE_PASSED : PE_FAILED;
+    if (why && !isinf(least))
+        snprintf(r->found, sizeof r->found, "%s", why);
 }
 
 /* ---------------------------------------------------------------- extension ----------------- */
@@ -164,11 +206,11 @@ static void judge_extension(pe_check_result *r, const pe_compare *c, const exten
 
 void pe_trained_check_judge(pe_check_result *result, const pe_compare *c, int index)
 {
-    if (index < SHIFT_CLAIMS) {
-        result->number = shift_claims[index].number;
-        judge_shift(result, c, &shift_claims[index]);
+    if (index < OUTCOME_CLAIMS) {
+        result->number = outcome_claims[index].number;
+        judge_outcomes(result, c, &outcome_claims[index]);
         return;
     }
-    result->number = extension_claims[index - SHIFT_CLAIMS].number;
-    judge_extension(result, c, &extension_claims[index - SHIFT_CLAIMS]);
+    result->number = extension_claims[index - OUTCOME_CLAIMS].number;
+    judge_extension(result, c, &extension_claims[index - OUTCOME_CLAIMS]);
 }

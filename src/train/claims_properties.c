@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * claims_properties.c: properties of encodings as they are born, for sentences about them. Contract: claims_properties.h.
+ * claims_properties.c: properties of encodings as they are born, for sentences and checks about them. Contract:
+ * claims_properties.h.
  *
  * Each SPEC is surveyed once, with the sizes of `posenc properties`, so that this command prints the same numbers.
  */
@@ -76,5 +77,24 @@ posenc_status pe_properties_measure(double *values, posenc_error *err)
     for (int i = 0; i < PROPERTIES && !status; i++)
         if (is_first_of_spec(i))
             status = measure_spec(values, i, err);
+    return status;
+}
+
+posenc_status pe_properties_permuted(double *both_ways, double *causal, const char *spec, posenc_error *err)
+{
+    pe_subject_sizes few   = survey.sizes;
+    pe_findings      found = {.count = 0};
+    posenc_encoding *e     = NULL;
+    pe_subject      *s     = NULL;
+    few.length             = survey.tokens;
+    posenc_status status   = pe_measure_encoding(&e, spec, NULL, err);
+    if (!status)
+        status = pe_subject_create(&s, e, &few, err);
+    if (!status)
+        status = pe_measure_equivariance(s, &found, err);
+    for (int i = 0; i < found.count; i++)
+        *(found.rows[i].measure == PE_CAUSAL ? causal : both_ways) = found.rows[i].value;
+    pe_subject_free(s);
+    posenc_encoding_free(e);
     return status;
 }

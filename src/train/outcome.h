@@ -44,6 +44,8 @@ typedef struct pe_outcome {
     int64_t     near_90, far_90; /* distance that holds 90 % of it; -1: not measured */
     double     *truncated;       /* [seeds, windows] loss of the last bucket with a context of L */
     pe_interval gain;            /* truncated - loss in that bucket; set by the comparison */
+    /* max |f(Px) - P f(x)| of the encoding by itself: pe_check_measure */
+    double permuted, permuted_causal;
     /* Set by the comparison of all outcomes. */
     pe_interval difference[PE_BUCKETS]; /* to the reference encoding */
     int         rank[PE_BUCKETS];       /* shared where intervals contain 0; 0: not ranked */
@@ -128,17 +130,25 @@ typedef enum pe_verdict { PE_PASSED, PE_FAILED, PE_NOT_APPLICABLE } pe_verdict;
 typedef struct pe_check_result {
     int        number;
     pe_verdict verdict;
-    char       claim[320], found[320];
+    char       claim[512], found[320];
 } pe_check_result;
 
-/* The claims about the text, then those about trained and extended models, then those about tasks. */
-int         pe_check_count(void);
-void        pe_check_judge(pe_check_result *result, const pe_compare *c, int index);
+enum { PE_MOST_CHECKS = 64 };
+
+/* What checks need and nothing else does: permuted and permuted_causal of every outcome with standard settings. */
+posenc_status pe_check_measure(pe_compare *c, posenc_error *err);
+/* The claims about the text, then those about encodings and trained and extended models, then those about tasks. */
+int  pe_check_count(void);
+void pe_check_judge(pe_check_result *result, const pe_compare *c, int index);
+/* All of them, in the order of their numbers; returns their count. */
+int         pe_checks_judge(pe_check_result results[PE_MOST_CHECKS], const pe_compare *c);
 const char *pe_verdict_name(pe_verdict verdict);
 
 /* Those about trained and extended models alone: checks_trained.c. */
 int  pe_trained_check_count(void);
 void pe_trained_check_judge(pe_check_result *result, const pe_compare *c, int index);
+/* Is it one of the names of a list, "a,b"? */
+int pe_check_lists(const char *list, const char *name);
 /* The complete outcome with the standard settings of that encoding, or -1. */
 int pe_check_find(const pe_compare *c, const char *name);
 /* Why claims about losses on the text cannot be judged here, or NULL. */

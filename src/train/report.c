@@ -242,39 +242,40 @@ static void curves(FILE *to, const pe_compare *c, const pe_gallery *g)
          "steeply at its end belongs to an encoding that more steps would help.");
 }
 
-static void check_counts(FILE *to, const pe_compare *c)
+static void check_counts(FILE *to, const pe_check_result *all, int checks)
 {
     int count[PE_NOT_APPLICABLE + 1] = {0};
-    for (int i = 0; i < pe_check_count(); i++) {
-        pe_check_result r;
-        pe_check_judge(&r, c, i);
-        count[r.verdict]++;
-    }
+    for (int i = 0; i < checks; i++)
+        count[all[i].verdict]++;
     pe_html_element(to, "p", "%d passed, %d failed, %d not applicable.", count[PE_PASSED], count[PE_FAILED],
                     count[PE_NOT_APPLICABLE]);
 }
 
+static void check_row(FILE *to, const pe_check_result *r)
+{
+    fprintf(to, "<tr><th scope=row>%d</th><td class=w>", r->number);
+    pe_html_text(to, r->claim);
+    fprintf(to, "</td><td class=\"t %s\">%s</td><td class=w>", pe_verdict_name(r->verdict),
+            pe_verdict_name(r->verdict));
+    pe_html_text(to, r->found);
+    fputs("</td></tr>\n", to);
+}
+
 static void checks(FILE *to, const pe_compare *c)
 {
+    pe_check_result all[PE_MOST_CHECKS];
+    const int       count = pe_checks_judge(all, c);
     fputs("<h2 id=checks>Checks</h2>\n"
           "<p>What must come out on an ordinary text. A failed check means that this text, the budget or the "
           "program "
           "is not what the thresholds were set for: look before you believe the table.</p>\n",
           to);
-    check_counts(to, c);
+    check_counts(to, all, count);
     fputs("<div class=wide><table><thead><tr><th scope=col>check</th><th scope=col class=w>expected</th>"
           "<th scope=col class=t>result</th><th scope=col class=w>found</th></tr></thead><tbody>\n",
           to);
-    for (int i = 0; i < pe_check_count(); i++) {
-        pe_check_result r;
-        pe_check_judge(&r, c, i);
-        fprintf(to, "<tr><th scope=row>%d</th><td class=w>", r.number);
-        pe_html_text(to, r.claim);
-        fprintf(to, "</td><td class=\"t %s\">%s</td><td class=w>", pe_verdict_name(r.verdict),
-                pe_verdict_name(r.verdict));
-        pe_html_text(to, r.found);
-        fputs("</td></tr>\n", to);
-    }
+    for (int i = 0; i < count; i++)
+        check_row(to, &all[i]);
     fputs("</tbody></table></div>\n", to);
 }
 

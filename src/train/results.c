@@ -135,15 +135,14 @@ static json_t *outcome_json(const pe_compare *c, const pe_outcome *o)
 
 static json_t *checks_json(const pe_compare *c)
 {
-    json_t *array = json_array();
-    for (int i = 0; i < pe_check_count(); i++) {
-        pe_check_result r;
-        pe_check_judge(&r, c, i);
+    pe_check_result all[PE_MOST_CHECKS];
+    json_t         *array = json_array();
+    const int       count = pe_checks_judge(all, c);
+    for (const pe_check_result *r = all; r < all + count; r++)
         json_array_append_new(array,
-                              json_pack("{s:i, s:b, s:b, s:s, s:s}", "id", r.number, "applicable",
-                                        r.verdict != PE_NOT_APPLICABLE, "passed", r.verdict == PE_PASSED,
-                                        "expected", r.claim, "found", r.found));
-    }
+                              json_pack("{s:i, s:b, s:b, s:s, s:s}", "id", r->number, "applicable",
+                                        r->verdict != PE_NOT_APPLICABLE, "passed", r->verdict == PE_PASSED,
+                                        "expected", r->claim, "found", r->found));
     return array;
 }
 

@@ -241,20 +241,26 @@ posenc_status pe_compare_table(const pe_compare *compare, pe_table *table, posen
 
 /* ---------------------------------------------------------------- checks, plan -------------- */
 
+enum {
+    SHOWN_CLAIM = 120
+}; /* letters: one that names all encodings would make every line of the table as long */
+
 posenc_status pe_compare_checks(const pe_compare *compare, pe_table *table, posenc_error *err)
 {
     static const pe_column heads[] = {{"check", "number in docs/experiments.md", 0, 0},
                                       {"expected", "what must hold on an ordinary text", 1, 0},
                                       {"result", "passed, FAILED or not applicable", 1, 0},
                                       {"found", "what was measured, or why it cannot be judged", 1, 0}};
-    const posenc_status    status  = pe_table_open(table, heads, COUNT(heads), pe_check_count(), err);
-    for (int i = 0; !status && i < pe_check_count(); i++) {
-        pe_check_result r;
-        pe_check_judge(&r, compare, i);
-        pe_table_set(table, i, 0, "%d", r.number);
-        pe_table_set(table, i, 1, "%s", r.claim);
-        pe_table_set(table, i, 2, "%s", pe_verdict_name(r.verdict));
-        pe_table_set(table, i, 3, "%s", r.found);
+    pe_check_result        all[PE_MOST_CHECKS];
+    const int              count  = pe_checks_judge(all, compare);
+    const posenc_status    status = pe_table_open(table, heads, COUNT(heads), count, err);
+    for (int i = 0; !status && i < count; i++) {
+        const pe_check_result *r = &all[i];
+        pe_table_set(table, i, 0, "%d", r->number);
+        pe_table_set(table, i, 1, "%.*s%s", SHOWN_CLAIM, r->claim,
+                     strlen(r->claim) > SHOWN_CLAIM ? " ..." : "");
+        pe_table_set(table, i, 2, "%s", pe_verdict_name(r->verdict));
+        pe_table_set(table, i, 3, "%s", r->found);
     }
     return status;
 }

@@ -29,15 +29,22 @@ typedef struct subject {
     pe_frequency k[MOST];
 } subject;
 
-static void make(subject *s, int64_t M, double base, double factor, double sense, const pe_kernels *kernels)
+static pe_columns halves(int64_t M)
 {
+    return (pe_columns){.M = M, .width = 2 * M, .cosine = 0, .sine = M, .step = 1};
+}
+
+static void make(subject *s, pe_columns columns, double base, double factor, double sense,
+                 const pe_kernels *kernels)
+{
+    const int64_t M = columns.M;
     pe_arena arena = {memory, 0};
     for (int64_t m = 0; m < M; m++)
         s->k[m] = pe_frequency_of(m == 3 ? 0 : pow(base, -(double)m / (double)M));
-    s->ladder = pe_ladder_lay_out(M, &arena);
-    s->rung   = pe_rung_lay_out(M, &arena);
+    s->ladder = pe_ladder_lay_out(columns.width, &arena);
+    s->rung   = pe_rung_lay_out(columns.width, &arena);
     assert_true(arena.used <= sizeof memory);
-    pe_ladder_make(&s->ladder, s->k, factor, sense, kernels);
+    pe_ladder_make(&s->ladder, &columns, s->k, factor, sense, kernels);
 }
 
 static double ulps(float got, double exact)
@@ -47,35 +54,32 @@ static double ulps(float got, double exact)
     return fabs((double)got - exact) / ldexp(1, exponent < -125 ? -149 : exponent - 24);
 }
 
-typedef struct form {
-    int64_t cosine, sine, step;
-} form;
-
-static void assert_rows(subject *s, int64_t M, double position, int64_t n, const form *f)
+static double off_by(const subject *s, const float *row, double position, int64_t m)
 {
-    const int64_t      width = 2 * M;
-    const pe_wave_rows to    = {.to     = rows_of,
-                                .stride = WIDTH,
-                                .rows   = n,
-                                .width  = width,
-                                .cosine = f->cosine,
-                                .sine   = f->sine,
-                                .step   = f->step};
+    const pe_columns *c = &s->ladder.columns;
+    double            cosine, sine, off = 0;
+    pe_cos_sin(position, s->k[m], &cosine, &sine);
+    if (c->cosine + m * c->step < c->width)
+        off = ulps(row[c->cosine + m * c->step], cosine * s->ladder.factor);
+    if (c->sine + m * c->step < c->width)
+        off = fmax(off, ulps(row[c->sine + m * c->step], sine * s->ladder.factor * s->ladder.sense));
+    return off;
+}
+
+static void assert_rows(subject *s, double position, int64_t n)
+{
+    const int64_t M = s->ladder.columns.M;
     for (int64_t i = 0; i < ROWS * WIDTH; i++)
         rows_of[i] = 77;
-    pe_ladder_rows(&s->ladder, &s->rung, to, position);
+    pe_ladder_rows(&s->ladder, &s->rung, rows_of, WIDTH, n, position, 0);
     for (int64_t r = 0; r < n; r++) {
         for (int64_t m = 0; m < M; m++) {
-            double c, v;
-            pe_cos_sin(position + (double)r, s->k[m], &c, &v);
-            const double off = fmax(ulps(rows_of[r * WIDTH + f->cosine + m * f->step], c * s->ladder.factor),
-                                    ulps(rows_of[r * WIDTH + f->sine + m * f->step],
-                                         v * s->ladder.factor * s->ladder.sense));
+            const double off = off_by(s, rows_of + r * WIDTH, position + (double)r, m);
             if (!(off <= 0.501))
                 fail_msg("%s: pair %d of %d at %.0f is off by %.6f ulp", s->ladder.kernels->isa, (int)m,
                          (int)M, position + (double)r, off);
         }
-        for (int64_t i = width; i < WIDTH; i++)
+        for (int64_t i = s->ladder.columns.width; i < WIDTH; i++)
             assert_true(rows_of[r * WIDTH + i] == 77);
     }
 }
@@ -88,10 +92,10 @@ static void rows_are_exact_wherever_they_begin(void **state)
     for (int isa = 0; pe_kernels_at(isa); isa++)
         for (int b = 0; b < 3; b++) {
             subject s;
-            make(&s, 64, (const double[]){1e2, 1e4, 1e7}[b], b == 1 ? 1 : 1.37, b == 2 ? -1 : 1,
+            make(&s, halves(64), (const double[]){1e2, 1e4, 1e7}[b], b == 1 ? 1 : 1.37, b == 2 ? -1 : 1,
                  pe_kernels_at(isa));
             for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-                assert_rows(&s, 64, starts[i], ROWS, &(form){0, 64, 1});
+                assert_rows(&s, starts[i], ROWS);
         }
 }
 
@@ -100,12 +104,13 @@ static void every_number_of_pairs_and_rows_fills_its_own_floats(void **state)
     (void)state;
     for (int isa = 0; pe_kernels_at(isa); isa++)
         for (int64_t M = 1; M <= MOST; M += M < 20 ? 1 : 7) {
-            subject s;
-            make(&s, M, 1e4, 1, 1, pe_kernels_at(isa));
-            for (int64_t n = 1; n <= 70; n += 23) {
-                assert_rows(&s, M, 29, n, &(form){0, M, 1});
-                assert_rows(&s, M, 4711, n, &(form){M, 0, 1});
-                assert_rows(&s, M, 2000, n, &(form){1, 0, 2});
+            const pe_columns all[] = {
+                halves(M), {M, 2 * M, M, 0, 1}, {M, 2 * M, 1, 0, 2}, {M, 2 * M - 1, 1, 0, 2}};
+            for (size_t c = 0; c < sizeof all / sizeof *all; c++) {
+                subject s;
+                make(&s, all[c], 1e4, 1, 1, pe_kernels_at(isa));
+                for (int64_t n = 1; n <= 70; n += 23)
+                    assert_rows(&s, (const double[]){29, 4711, 2000, 0}[c], n);
             }
         }
 }
@@ -120,10 +125,10 @@ static void positions_next_to_a_zero_are_exact(void **state)
     (void)state;
     for (int isa = 0; pe_kernels_at(isa); isa++) {
         subject s;
-        make(&s, 20, 1e4, 1, 1, pe_kernels_at(isa));
+        make(&s, halves(20), 1e4, 1, 1, pe_kernels_at(isa));
         for (size_t i = 0; i < sizeof near / sizeof *near; i++)
             for (int sign = -1; sign <= 1; sign += 2)
-                assert_rows(&s, 20, sign * near[i], 1, &(form){0, 20, 1});
+                assert_rows(&s, sign * near[i], 1);
     }
 }
 

@@ -268,6 +268,17 @@ static void fill_shift(pe_outcome *o, double shift)
         o->runs[0].trained[at.shift + i] = (float)(i % 2 ? shift : -shift / 2);
 }
 
+/* What a permutation changes: everything but without positions and mask. */
+static double good_permuted(const char *label, int is_causal)
+{
+    return is_one_of("nope", label) && !is_causal ? 1e-13 : 1;
+}
+
+static void fill_permuted(pe_outcome *o, int is_causal, double value)
+{
+    *(is_causal ? &o->permuted_causal : &o->permuted) = value;
+}
+
 static void fill_outcome(pe_outcome *o)
 {
     const size_t n = (size_t)(o->config.windows * PE_REACH * o->config.L);
@@ -279,6 +290,8 @@ static void fill_outcome(pe_outcome *o)
     good_losses(loss, o->label);
     fill_losses(o, loss);
     fill_shift(o, good_shift(o->label));
+    for (int is_causal = 0; is_causal < 2; is_causal++)
+        fill_permuted(o, is_causal, good_permuted(o->label, is_causal));
     atomic_store(&o->ended[0], 1 + POSENC_OK);
 }
 
@@ -372,9 +385,14 @@ static const struct falsehood {
     {10, NULL, "rope", PE_AT_L, 3},
     {10, NULL, "alibi", PE_AT_L, 3},
     {10, NULL, "transformer_xl", PE_AT_L, 3},
+    {10, NULL, "kerple_log", PE_AT_L, 3},
+    {10, NULL, "shaw", PE_AT_L, 3},
+    {10, NULL, "fire", PE_AT_L, 3},
     {10, NULL, "sinusoidal", PE_AT_L, 3},
     {11, NULL, "alibi", PE_AT_8L, 2.3},
     {11, NULL, "transformer_xl", PE_AT_8L, 2.3},
+    {11, NULL, "kerple_log", PE_AT_8L, 2.3},
+    {11, NULL, "shaw", PE_AT_8L, 2.3},
     {12, NULL, "sinusoidal", PE_AT_2L, 2.4},
     {12, NULL, "learned", PE_AT_2L, 2.4},
     {12, NULL, "rope", PE_AT_4L, 2.1},
@@ -402,13 +420,17 @@ static const struct falsehood {
     {16, "count", "alibi", PE_TASK_2, 0.5},
 };
 
-/* Of trained and extended models: the largest shift of an encoding, or what one way of a family has at a tuning. */
+/* Of encodings by themselves and of trained and extended models: what a permutation or a shift changes, or what one way of a
+   family has at a tuning. */
 static const struct lie {
     int         number;
-    const char *encoding, *way; /* way NULL: a shift */
-    int         tuning;
+    const char *encoding, *way; /* way NULL: a permutation (check 1) or a shift */
+    int         tuning;         /* of a permutation: 1 under a causal mask */
     double      value;
 } lies[] = {
+    {1, "nope", NULL, 0, 1e-4},
+    {1, "rope", NULL, 0, 5e-3},
+    {1, "nope", NULL, 1, 5e-3},
     {14, "rope", NULL, 0, 2e-4},
     {14, "nope", NULL, 0, 2e-4},
     {14, "fire", NULL, 0, 5e-4},
@@ -464,7 +486,10 @@ static void restore(pe_compare *c, const struct falsehood *f)
 static void tell(pe_compare *c, const struct lie *lie, int is_true)
 {
     pe_extension *x = c->extension;
-    if (!lie->way)
+    if (lie->number == 1)
+        fill_permuted(outcome_named(c, lie->encoding), lie->tuning,
+                      is_true ? good_permuted(lie->encoding, lie->tuning) : lie->value);
+    else if (!lie->way)
         fill_shift(outcome_named(c, lie->encoding), is_true ? good_shift(lie->encoding) : lie->value);
     for (int f = 0; lie->way && f < x->count; f++) {
         fill_family(&x->plans[f], &x->outcomes[f]);
@@ -496,10 +521,10 @@ static int count_failed(const pe_compare *c, int number, const char *encoding, i
 
 static void every_check_passes_on_what_it_claims_and_fails_on_what_it_denies(void **state)
 {
-    pe_compare *c              = made_up();
-    int         has_failed[64] = {0};
+    pe_compare *c                          = made_up();
+    int         has_failed[PE_MOST_CHECKS] = {0};
     (void)state;
-    assert_true(pe_check_count() <= 64);
+    assert_true(pe_check_count() <= PE_MOST_CHECKS);
     for (int i = 0; i < pe_check_count(); i++) {
         const pe_check_result r = judged(c, i);
         if (r.verdict != PE_PASSED)
@@ -529,6 +554,38 @@ static void every_check_passes_on_what_it_claims_and_fails_on_what_it_denies(voi
     for (int i = 0; i < pe_check_count(); i++)
         if (!has_failed[i])
             fail_msg("check %d never failed: %s", judged(c, i).number, judged(c, i).claim);
+    pe_compare_free(c);
+}
+
+/* Numbers 1 to 18, each there, and those that come first have the smaller ones. */
+static void checks_are_given_in_the_order_of_their_numbers(void **state)
+{
+    pe_compare     *c = made_up();
+    pe_check_result all[PE_MOST_CHECKS];
+    int             last = 0;
+    (void)state;
+    assert_int_equal(pe_checks_judge(all, c), pe_check_count());
+    for (int i = 0; i < pe_check_count(); i++) {
+        assert_true(all[i].number == last || all[i].number == last + 1);
+        last = all[i].number;
+    }
+    assert_int_equal(last, 18);
+    pe_compare_free(c);
+}
+
+/* What is absolute must be trained before it shows; that differences alone are seen, and a bag is a bag, holds at once. */
+static void few_steps_leave_theorems_alone(void **state)
+{
+    pe_compare *c = made_up();
+    (void)state;
+    c->config.preset.steps = 20;
+    for (int i = 0; i < pe_check_count() - pe_task_check_count(); i++) {
+        const pe_check_result r          = judged(c, i);
+        const int             is_theorem = r.number == 1 || strstr(r.claim, "at most 1e-04") != NULL;
+        assert_int_equal(r.verdict, is_theorem ? PE_PASSED : PE_NOT_APPLICABLE);
+        if (!is_theorem)
+            assert_non_null(strstr(r.found, "fewer steps"));
+    }
     pe_compare_free(c);
 }
 
@@ -576,6 +633,8 @@ int main(void)
         cmocka_unit_test(rates_are_means_over_answers_and_over_sequences),
         cmocka_unit_test(ranks_are_shared_where_the_sequences_cannot_tell),
         cmocka_unit_test(every_check_passes_on_what_it_claims_and_fails_on_what_it_denies),
+        cmocka_unit_test(checks_are_given_in_the_order_of_their_numbers),
+        cmocka_unit_test(few_steps_leave_theorems_alone),
         cmocka_unit_test(checks_of_tasks_judge_only_what_they_were_made_for),
         cmocka_unit_test(one_that_is_missing_is_not_judged_with_the_others),
     };

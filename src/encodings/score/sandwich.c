@@ -141,11 +141,11 @@ static void terms(const pe_problem *p, pe_terms *s)
     s->bias  = (pe_by_distance){.fill = fill};
 }
 
-/* For each distance the sum of cosines, three for each wave, which all heads share; each divides it. */
+/* For each distance the sum of cosines, three for each pair, which all heads share; each divides it. */
 static double operations(const pe_problem *p)
 {
-    const double waves = (double)(p->set[D_BAR].integer / 2);
-    return (double)(p->Lq + p->Lk - 1) * (3 * waves + 1 + (double)p->H);
+    const double pairs = (double)(p->set[D_BAR].integer / 2);
+    return (double)(p->Lq + p->Lk - 1) * (3 * pairs + 1 + (double)p->H);
 }
 
 const pe_encoding pe_sandwich = {
