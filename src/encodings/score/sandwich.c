@@ -51,20 +51,20 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
  */
 enum { FINE = 64, RUNS = 16, WAVES = 32 };
 
-typedef struct bundle {
+typedef struct waves {
     int64_t count;
     double  k[WAVES][2];
     double  cosines[WAVES][FINE], sines[WAVES][FINE]; /* of the steps */
     double  at_cosine[WAVES][RUNS],
         at_sine[WAVES][RUNS]; /* of the starts; sines with the sign of the formula */
-} bundle;
+} waves;
 
 static pe_frequency frequency(const pe_problem *p, int64_t wave)
 {
     return pe_frequency_of(pow(10000.0, -2 * (double)wave / (double)p->set[D_BAR].integer));
 }
 
-static void start_waves(const pe_problem *p, bundle *w, int64_t first, int with_steps)
+static void start_waves(const pe_problem *p, waves *w, int64_t first, int with_steps)
 {
     const int64_t left = p->set[D_BAR].integer / 2 - first + 1;
     double        steps[FINE];
@@ -81,7 +81,7 @@ static void start_waves(const pe_problem *p, bundle *w, int64_t first, int with_
 }
 
 /* b += the waves at `runs` runs of distances from t0 on. */
-static void add_runs(const pe_problem *p, bundle *w, int64_t t0, int64_t runs, double b[])
+static void add_runs(const pe_problem *p, waves *w, int64_t t0, int64_t runs, double b[])
 {
     double at[RUNS];
     for (int64_t r = 0; r < runs; r++)
@@ -96,7 +96,7 @@ static void add_runs(const pe_problem *p, bundle *w, int64_t t0, int64_t runs, d
 }
 
 /* The same at n single distances, less than a run: exactly. */
-static void add_each(const pe_problem *p, const bundle *w, int64_t t0, int64_t n, double b[])
+static void add_each(const pe_problem *p, const waves *w, int64_t t0, int64_t n, double b[])
 {
     double at[FINE], cosine[FINE], sine[FINE];
     for (int64_t i = 0; i < n; i++)
@@ -108,7 +108,7 @@ static void add_each(const pe_problem *p, const bundle *w, int64_t t0, int64_t n
     }
 }
 
-static void add_waves(const pe_problem *p, bundle *w, int64_t t0, int64_t n, double b[])
+static void add_waves(const pe_problem *p, waves *w, int64_t t0, int64_t n, double b[])
 {
     int64_t i = 0;
     while (n - i >= FINE) {
@@ -123,7 +123,7 @@ static void fill(const pe_problem *p, const double *const par[], int64_t h, int6
 {
     const int64_t count = p->set[D_BAR].integer / 2;
     const double  ratio = 8 * (double)(h + 1) / (double)p->H;
-    bundle        w;
+    waves         w;
     (void)par;
     for (int64_t i = 0; i < n; i++)
         b[i] = -(double)count;
