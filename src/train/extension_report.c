@@ -128,6 +128,12 @@ posenc_status pe_compare_extension(const pe_compare *c, pe_table *table, posenc_
         for (int f = 0; f < PE_FACTORS; f++)
             put_loss(table, row, 3 + f, x, (pe_spot){way, f, tuning});
     }
+    if (rows)
+        pe_table_note(
+            table,
+            "Read further: nats per byte in the second half of that length, read with that factor. "
+            "Behind a number - and + say that the "
+            "paired 95 %% interval lies below and above what nothing done has; a dash alone: not read.");
     return POSENC_OK;
 }
 

@@ -61,7 +61,8 @@ static const char style[] =
     ".wide,figure{overflow:visible}table{font-size:7pt}th,td{padding:.1rem .25rem;white-space:normal;word-break:keep-all}"
     "details table:not(.heat){font-size:5.7pt}details table:not(.heat) td{white-space:nowrap}p,ul,dl{max-width:none}"
     ".w{min-width:8rem}figure svg{min-width:0;width:auto;max-width:100%;max-height:3.4in}"
-    "figure,tr,.formula{break-inside:avoid}h2,h3,h4,summary,thead{break-after:avoid}"
+    ".stack td:not(.w){white-space:nowrap}p:has(+.wide),h2,h3,h4,summary,thead{break-after:avoid}"
+    "figure,tr,.formula,.heat{break-inside:avoid}"
     "details::details-content{content-visibility:visible;display:block;block-size:auto}}\n";
 /* clang-format on */
 
