@@ -201,6 +201,17 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, i
         }
 }
 
+/* The key tile that a query tile meets first. A bias by distance is mostly largest where the distance is 0: begun there, the
+   shift of a row is settled at once, where from the left it would rise with every tile. */
+static int64_t first_tile(const pe_tiles *T, int64_t i0)
+{
+    const pe_problem *p = &T->a->sizes;
+    if (!T->skewed || !T->by[PE_BIAS].rows || pe_has(T->a->terms, PE_A) || !T->band.slope)
+        return 0;
+    const int64_t j = i0 - T->band.t0 / T->band.slope - (p->Lq - 1);
+    return (j < 0 ? 0 : pe_smaller(j, p->Lk - 1)) / T->Bc;
+}
+
 static void forward_tile(void *context, int64_t index, int thread)
 {
     const forward      *f = context;
@@ -224,12 +235,16 @@ static void forward_tile(void *context, int64_t index, int thread)
     if (pe_is_sharp(T))
         pe_sharpen_row(T, z, b, h, i0, R, f->S != NULL);
     const int        leftwards = a->terms->hook.state > 0;
+    const int64_t    first     = first_tile(T, i0);
     const pe_softmax running   = {
           .shift = z->taken, .sums = z->sums, .o = z->O, .o_stride = T->Dvp, .columns = p->Dv};
     for (int64_t step = 0; step < T->key_tiles; step++) {
-        const int64_t J = leftwards ? T->key_tiles - 1 - step : step,
-                      C = pe_smaller(T->Bc, p->Lk - J * T->Bc);
-        z->Kgt          = x->Kgt + J * p->D * T->Bcp;
+        const int64_t others = step <= first ? step - 1 : step,
+                      J      = leftwards   ? T->key_tiles - 1 - step
+                               : step == 0 ? first
+                                           : others,
+                      C      = pe_smaller(T->Bc, p->Lk - J * T->Bc);
+        z->Kgt               = x->Kgt + J * p->D * T->Bcp;
         pe_tile_terms terms;
         if (!pe_tile_products(T, z, z->S, b, h, I, J, z->Qu, Qw, x->Kt + J * p->D * T->Bcp, x->key_mask,
                               !leftwards, &terms))
