@@ -107,7 +107,7 @@ static road lay_out(const pe_attention *a, pe_arena *arena)
     const pe_problem *p     = &a->sizes;
     const int64_t     pairs = p->B * p->G;
     road              x     = {.a = a, .kernels = pe_kernels_bf16(a->kernels), .group = p->H / p->G};
-    pe_road_lay_out(&x.T, a, arena, 1, KEYS, 1);
+    pe_road_make(&x.T, a, arena, 1, KEYS, 1);
     x.Dp          = x.T.Dp;
     x.Dvp         = x.T.Dvp;
     x.key_tiles   = (p->Lk + KEYS - 1) / KEYS;
@@ -286,7 +286,6 @@ void pe_bf16_forward(const pe_attention *a, pe_arena *arena)
     const pe_problem *p = &a->sizes;
     if (!arena->memory)
         return;
-    pe_road_fill(&x.T, 1);
     if (pe_has(a->terms, PE_BIAS))
         pe_parallel_for(p->H, a->threads, fill_bias, &x);
     for (x.first = 0; x.first < p->B * p->G; x.first += x.wave) {

@@ -32,17 +32,19 @@ enum {
     BLOCK  = 2048, /* of a block at most */
     PIECE  = 128,  /* of a piece, and of a block at least */
     FEW    = 16,   /* in scratch */
+    LINE   = 64,   /* bytes that are asked for at once */
     SCORES =
         16384 /* of a block of several pieces: what the caches hold beside keys and values that pass by */
 };
 
 /* Of one thread. */
 typedef struct bench {
-    float *S, *extra; /* [rows, block], [PIECE] */
-    float *key;       /* [PIECE] 0 or -infinity */
-    float *factor;    /* [rows] */
-    float *few;       /* [FEW, max(Dp,Dvp)] */
-    float *table;     /* [PIECE, width of a turn] */
+    float  *S, *extra; /* [rows, block], [PIECE] */
+    float  *key;       /* [PIECE] 0 or -infinity */
+    float  *factor;    /* [rows] */
+    float  *few;       /* [FEW, max(Dp,Dvp)] */
+    float  *table;     /* [PIECE, width of a turn] */
+    pe_rung rung;
 } bench;
 
 typedef struct decoder {
@@ -58,6 +60,8 @@ typedef struct decoder {
     float                 *scales;    /* [rows] */
     float                 *m, *l, *O; /* [B, chunks, H, Lq], O [.., Dvp] */
     bench                 *benches;   /* [threads] */
+    pe_ladder              ladder;    /* for turning keys */
+    int                    climbs;    /* is it there? */
 } decoder;
 
 /* ---- layout ---- */
@@ -95,6 +99,11 @@ static void cut_chunks(decoder *x)
     x->block = in_pieces((x->chunk + blocks - 1) / blocks);
 }
 
+static int has_ladder(const decoder *x)
+{
+    return x->a->turn && x->a->sizes.Lk >= PE_LADDER_ROWS;
+}
+
 static void lay_out_bench(const decoder *x, bench *to, pe_arena *arena)
 {
     const pe_tiles *T = &x->T;
@@ -105,6 +114,7 @@ static void lay_out_bench(const decoder *x, bench *to, pe_arena *arena)
     y.factor = pe_take_floats(arena, x->rows);
     y.few    = pe_take_floats(arena, FEW * (T->Dp > T->Dvp ? T->Dp : T->Dvp));
     y.table  = pe_take_floats(arena, (x->a->turn ? PIECE * pe_turn_width(x->a->turn_keys) : 0) + PE_LANES);
+    y.rung   = pe_rung_lay_out(has_ladder(x) ? 2 * x->a->turn_keys->M : 0, arena);
     if (arena->memory)
         *to = y;
 }
@@ -122,7 +132,7 @@ static decoder lay_out(const pe_attention *a, pe_arena *arena)
     decoder           x = {.a = a, .group = p->H / p->G};
     x.rows              = x.group * p->Lq;
     x.together          = a->turn ? p->G : 1;
-    pe_road_lay_out(&x.T, a, arena, 1, PIECE, 0);
+    pe_road_make(&x.T, a, arena, 1, PIECE, 0);
     if (arena->memory)
         find_keys(&x);
     else
@@ -137,10 +147,19 @@ static decoder lay_out(const pe_attention *a, pe_arena *arena)
     x.m       = pe_take_floats(arena, parts);
     x.l       = pe_take_floats(arena, parts);
     x.O       = pe_take_floats(arena, parts * x.T.Dvp);
+    x.ladder  = pe_ladder_lay_out(has_ladder(&x) ? 2 * a->turn_keys->M : 0, arena);
     x.benches = pe_take(arena, (size_t)a->threads * sizeof *x.benches);
     for (int i = 0; i < a->threads; i++)
         lay_out_bench(&x, x.benches ? x.benches + i : NULL, arena);
     return x;
+}
+
+static void make_ladder(decoder *x)
+{
+    const pe_attention *a = x->a;
+    x->climbs             = has_ladder(x) && pe_turn_climbs(a->turn_keys, &a->k_turn);
+    if (x->climbs)
+        pe_turn_ladder(&x->ladder, a->turn_keys, a->kernels);
 }
 
 /* ---- queries ---- */
@@ -193,14 +212,30 @@ static void set_next(pe_cache *cache, const posenc_tensor *t, const void *row)
     cache->next_step = t->stride[2] * (int64_t)posenc_dtype_size(t->dtype);
 }
 
-/* The same through scratch: n rows from s on, turned if they are keys. */
-static pe_cache rows_in_scratch(const decoder *x, bench *z, const posenc_tensor *t, pe_side side,
-                                const keys *n, int64_t g, int64_t s, int64_t count)
+/* Row c of those that pass through scratch is asked for; behind the keys of a block lie its values. */
+static void ask_for(const decoder *x, const posenc_tensor *t, const keys *n, int64_t g, int64_t c)
+{
+    const posenc_tensor *from = c >= n->C && t == &x->a->k ? &x->a->v : t;
+    const int64_t        at   = from == t ? c : c - n->C;
+    const int64_t        size = (int64_t)posenc_dtype_size(from->dtype);
+    if (at >= n->C)
+        return;
+    const char *row = pe_row(from, n->b, g, n->j0 + at);
+    for (int64_t i = 0; i < from->shape[3] * size; i += LINE)
+        __builtin_prefetch(row + i);
+}
+
+/* The same through scratch: `count` rows from s on, turned if they are keys. */
+static pe_cache rows_in_scratch(const decoder *x, bench *z, const posenc_tensor *t, const keys *n, int64_t g,
+                                int64_t s, int64_t count)
 {
     const pe_attention *a      = x->a;
     const int64_t       stride = t == &a->v ? x->T.Dvp : x->T.Dp;
-    pe_load_plain(z->few, stride, t, n->b, g, n->j0 + s, count, t->shape[3]);
-    if (a->turn && side == PE_KEYS && t == &a->k)
+    for (int64_t r = 0; r < count; r++) {
+        ask_for(x, t, n, g, s + r + FEW);
+        pe_load_plain(z->few + r * stride, stride, t, n->b, g, n->j0 + s + r, 1, t->shape[3]);
+    }
+    if (a->turn && t == &a->k)
         pe_turn_rows(z->few, stride, a->sizes.D, a->turn_keys, z->table + s * pe_turn_width(a->turn_keys),
                      count, 1, a->kernels);
     return (pe_cache){.rows = z->few, .stride = stride, .type = PE_CACHE_F32};
@@ -223,7 +258,7 @@ static void multiply_keys(const decoder *x, bench *z, const float *Q, const keys
     }
     for (int64_t s = 0; s < n->C; s += FEW) {
         const int64_t count = pe_smaller(FEW, n->C - s);
-        cache               = rows_in_scratch(x, z, &a->k, PE_KEYS, n, g, s, count);
+        cache               = rows_in_scratch(x, z, &a->k, n, g, s, count);
         a->kernels->cache_scores(z->S + s, x->block, Q, x->T.Dp, &cache, x->rows, count, x->T.Dp);
     }
 }
@@ -239,38 +274,40 @@ static void add_values(const decoder *x, bench *z, float *O, const keys *n, int6
     }
     for (int64_t s = 0; s < n->C; s += FEW) {
         const int64_t count = pe_smaller(FEW, n->C - s);
-        cache               = rows_in_scratch(x, z, &a->v, PE_KEYS, n, g, s, count);
+        cache               = rows_in_scratch(x, z, &a->v, n, g, s, count);
         a->kernels->cache_values(O, x->T.Dvp, z->S + s, x->block, &cache, x->rows, count, x->T.Dvp);
     }
 }
 
 /* ---- terms ---- */
 
-/* What the kernel cannot add by itself into z->extra: slopes, and what goes by positions one by one. */
+/* What goes by positions one by one, into z->extra. */
 static int fill_extra(const decoder *x, bench *z, const keys *n, int64_t h, int64_t i)
 {
-    const pe_attention *a      = x->a;
-    const pe_distances *d      = &a->distances;
-    const int           sloped = pe_is_sloped(a), looked_up = !x->T.skewed;
-    const int           by_one = a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS);
-    const double        slope  = sloped ? pe_bias_slope(a, h) : 0;
-    if (!sloped && !looked_up && !by_one)
+    const pe_attention *a         = x->a;
+    const pe_distances *d         = &a->distances;
+    const int           looked_up = !x->T.skewed;
+    const double        slope     = pe_is_sloped(a) ? pe_bias_slope(a, h) : 0;
+    if (!looked_up && !(a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS)))
         return 0;
-    if (sloped && !looked_up)
-        a->kernels->slope_row(z->extra, slope, (double)(d->t00 + d->step * (i - n->j0)), (double)-d->step,
-                              x->near, n->C);
-    else
-        memset(z->extra, 0, PIECE * sizeof *z->extra);
-    for (int64_t c = 0; (looked_up || by_one) && c < n->C; c++) {
+    memset(z->extra, 0, PIECE * sizeof *z->extra);
+    for (int64_t c = 0; c < n->C; c++) {
         const double t = pe_position(&a->q_pos, n->b, i) - pe_position(&a->k_pos, n->b, n->j0 + c);
         if (!pe_is_allowed(a, n->b, h, i, n->j0 + c) || t < (double)d->reach.low || t > (double)d->reach.high)
             z->extra[c] = -INFINITY;
-        else if (looked_up && sloped)
+        else if (looked_up && pe_is_sloped(a))
             z->extra[c] = (float)(slope * (fabs(t) - x->near));
         else if (looked_up && x->T.by[PE_BIAS].rows)
             z->extra[c] = *pe_rows_by(&x->T, PE_BIAS, h, (int64_t)t - x->T.band.t0);
     }
     return 1;
+}
+
+static void add_slope(const decoder *x, float *s, const keys *n, int64_t h, int64_t i)
+{
+    const pe_distances *d = &x->a->distances;
+    x->a->kernels->slope_row(s, pe_bias_slope(x->a, h), (double)(d->t00 + d->step * (i - n->j0)),
+                             (double)-d->step, x->near, n->C);
 }
 
 /* Products of one query with a piece become scores. */
@@ -280,6 +317,8 @@ static void finish_row(const decoder *x, bench *z, float *s, const keys *n, int6
     const pe_tiles     *T     = &x->T;
     pe_tile_terms       terms = {0};
     int32_t             low, high;
+    if (pe_is_sloped(a) && T->skewed)
+        add_slope(x, s, n, h, i);
     if (fill_extra(x, z, n, h, i))
         terms.extra = z->extra;
     if (T->skewed && T->by[PE_BIAS].rows)
@@ -379,6 +418,14 @@ static void start_rows(float *m, float *l, float *O, int64_t rows, int64_t width
     memset(O, 0, (size_t)(rows * width) * sizeof *O);
 }
 
+/* Cosines and sines of a block. */
+static void turn_places(const decoder *x, bench *z, const keys *n)
+{
+    const pe_attention *a = x->a;
+    pe_turn_fill(z->table, pe_turn_width(a->turn_keys), a->turn_keys, &a->k_turn, n->b, n->j0, n->C,
+                 x->climbs ? &x->ladder : NULL, &z->rung, 0, a->kernels);
+}
+
 /* Chunks of the same heads follow each other. */
 static void visit_chunk(void *context, int64_t index, int thread)
 {
@@ -394,7 +441,7 @@ static void visit_chunk(void *context, int64_t index, int thread)
     for (int64_t j = start; j < end; j += x->block) {
         keys n = {.b = b, .j0 = j, .C = pe_smaller(x->block, end - j)};
         if (x->a->turn)
-            pe_turn_table(z->table, x->a->turn_keys, &x->a->k_turn, b, j, n.C, x->a->kernels);
+            turn_places(x, z, &n);
         for (int64_t g = g0; g < g1; g++) {
             n.next = next_keys(x, &n, g, g0, g1);
             visit_block(x, z, &n, g, x->Q + (b * heads + g * x->rows) * x->T.Dp, m + g * x->rows,
@@ -443,7 +490,7 @@ void pe_decode_forward(const pe_attention *a, pe_arena *arena)
     decoder x        = lay_out(arena->memory ? a : &few, arena);
     if (!arena->memory)
         return;
-    pe_road_fill(&x.T, 0);
+    make_ladder(&x);
     load_queries(&x);
     pe_parallel_for(a->sizes.B * (a->sizes.G / x.together) * x.chunks, a->threads, visit_chunk, &x);
     pe_parallel_for(a->sizes.B * a->sizes.H * a->sizes.Lq, a->threads, join_row, &x);

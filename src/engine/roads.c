@@ -15,13 +15,8 @@ static int64_t padded(int64_t n)
     return (n + PE_ROAD_LANES - 1) / PE_ROAD_LANES * PE_ROAD_LANES;
 }
 
-static float *take_turns(pe_arena *arena, int64_t batches, int64_t L, const pe_turn *turn)
-{
-    return pe_take_floats(arena, (turn ? batches * L * pe_turn_width(turn) : 0) + PE_LANES);
-}
-
-void pe_road_lay_out(pe_tiles *T, const pe_attention *a, pe_arena *arena, int64_t queries, int64_t keys,
-                     int key_turns)
+void pe_road_make(pe_tiles *T, const pe_attention *a, pe_arena *arena, int64_t queries, int64_t keys,
+                  int key_turns)
 {
     const pe_problem *p = &a->sizes;
     *T                  = (pe_tiles){.a = a, .Br = queries, .Bc = keys, .Bcp = keys};
@@ -31,34 +26,16 @@ void pe_road_lay_out(pe_tiles *T, const pe_attention *a, pe_arena *arena, int64_
     T->skewed           = a->distances.skewed ||
                 !(pe_uses_distance(a->terms) || (a->mask & (POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW)));
     pe_band_find(T);
-    T->q_batches = arena->memory ? pe_position_batches(&a->q_turn) : p->B;
-    T->k_batches = arena->memory ? pe_position_batches(&a->k_turn) : p->B;
-    T->q_table   = take_turns(arena, T->q_batches, p->Lq, a->turn);
-    T->k_table   = key_turns ? take_turns(arena, T->k_batches, p->Lk, a->turn_keys) : NULL;
-    T->scratch   = pe_take(arena, (size_t)a->threads * sizeof *T->scratch);
+    pe_turns_make(T, arena, key_turns);
+    T->scratch = pe_take(arena, (size_t)a->threads * sizeof *T->scratch);
     for (int i = 0; i < a->threads; i++) {
         double *chunk = pe_take_doubles(arena, PE_CHUNK);
         if (arena->memory)
             T->scratch[i] = (pe_scratch){.chunk = chunk};
     }
     pe_tables_lay_out(T, arena, 0);
-}
-
-static void fill_turns(float *table, const pe_turn *turn, const posenc_positions *pos, int64_t batches,
-                       int64_t L, const pe_kernels *kernels)
-{
-    for (int64_t b = 0; b < batches; b++)
-        pe_turn_table(table + b * L * pe_turn_width(turn), turn, pos, b, 0, L, kernels);
-}
-
-void pe_road_fill(const pe_tiles *T, int key_turns)
-{
-    const pe_attention *a = T->a;
-    pe_tables_fill(T);
-    if (a->turn)
-        fill_turns(T->q_table, a->turn, &a->q_turn, T->q_batches, a->sizes.Lq, a->kernels);
-    if (a->turn && key_turns)
-        fill_turns(T->k_table, a->turn_keys, &a->k_turn, T->k_batches, a->sizes.Lk, a->kernels);
+    if (arena->memory)
+        pe_tables_fill(T);
 }
 
 double pe_bias_slope(const pe_attention *a, int64_t h)

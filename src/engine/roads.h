@@ -16,10 +16,10 @@ enum { PE_ROAD_LANES = 2 * PE_LANES };
 /* Are the terms those that these roads know: products, rotation, bias and gate by distance? */
 int pe_road_may(const pe_attention *a);
 
-/* Tables and, with `key_turns`, cosines and sines of all keys; without, of the queries alone. */
-void pe_road_lay_out(pe_tiles *T, const pe_attention *a, pe_arena *arena, int64_t queries, int64_t keys,
-                     int key_turns);
-void pe_road_fill(const pe_tiles *T, int key_turns);
+/* Tables and, with `key_turns`, cosines and sines of all keys; without, of the queries alone. Filled where the arena has
+   memory. */
+void pe_road_make(pe_tiles *T, const pe_attention *a, pe_arena *arena, int64_t queries, int64_t keys,
+                  int key_turns);
 
 /* A bias that is a slope times the distance needs no table. */
 static inline int pe_is_sloped(const pe_attention *a)

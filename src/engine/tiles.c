@@ -144,7 +144,7 @@ static int is_one_table(const pe_attention *a)
            a->turn->temperature == PE_NO_TEMPERATURE;
 }
 
-static void make_turn_tables(pe_tiles *T, pe_arena *arena)
+void pe_turns_make(pe_tiles *T, pe_arena *arena, int keys)
 {
     const pe_attention *a = T->a;
     const pe_problem   *p = &a->sizes;
@@ -153,11 +153,13 @@ static void make_turn_tables(pe_tiles *T, pe_arena *arena)
     T->k_batches        = arena->memory ? pe_position_batches(&a->k_turn) : p->B;
     const int64_t heads = a->turn ? a->turn->heads : 1;
     T->q_table          = pe_take_floats(arena, T->q_batches * heads * p->Lq * q + PE_LANES);
-    T->k_table          = pe_take_floats(arena, T->k_batches * heads * p->Lk * k + PE_LANES);
+    T->k_table          = keys ? pe_take_floats(arena, T->k_batches * heads * p->Lk * k + PE_LANES) : NULL;
     if (!a->turn)
         return;
     fill_table((turn_table){.to = T->q_table, .by = a->turn, .pos = &a->q_turn, .L = p->Lq}, a, T->q_batches,
                arena);
+    if (!keys)
+        return;
     if (arena->memory && is_one_table(a))
         T->k_table = T->q_table;
     else
@@ -187,7 +189,7 @@ pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
     T.scratch = pe_take(arena, (size_t)a->threads * sizeof *T.scratch);
     for (int z = 0; z < a->threads; z++)
         lay_out_scratch(&T, T.scratch ? T.scratch + z : NULL, arena, backward);
-    make_turn_tables(&T, arena);
+    pe_turns_make(&T, arena, 1);
     pe_growth_lay_out(&T, arena);
     pe_tables_lay_out(&T, arena, backward);
     if (!arena->memory)

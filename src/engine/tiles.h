@@ -170,6 +170,9 @@ static inline const float *pe_columns_by(const pe_tiles *T, pe_kind kind, int64_
     return t->columns + h * t->width * t->stride + pe_row_in(t, x);
 }
 
+/* Cosines and sines of the queries and, with `keys`, of the keys; filled where the arena has memory. */
+void pe_turns_make(pe_tiles *T, pe_arena *arena, int keys);
+
 /* tables.c: the band of a run; tables laid out (on an arena without memory: counted, for any positions) and filled. */
 void pe_band_find(pe_tiles *T);
 void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward);

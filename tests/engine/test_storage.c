@@ -40,6 +40,7 @@ static const shape shapes[] = {
     {{.B = 2, .H = 8, .G = 2, .Lq = 1, .Lk = 533, .D = 128, .Dv = 128}, 532},
     {{.B = 1, .H = 8, .G = 1, .Lq = 5, .Lk = 261, .D = 80, .Dv = 80}, 256},
     {{.B = 1, .H = 2, .G = 2, .Lq = 3, .Lk = 40, .D = 20, .Dv = 9}, 12},
+    {{.B = 1, .H = 16, .G = 1, .Lq = 8, .Lk = 590, .D = 32, .Dv = 32}, 582}, /* chunks of several blocks */
 };
 
 static const char *const specs[] = {"nope",
