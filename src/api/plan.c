@@ -225,6 +225,34 @@ static void fill_turn(posenc_plan *plan, pe_arena *memory)
     plan->turn_keys = pe_turn_for_keys(&plan->turn);
 }
 
+/* The ladder of the input part, if that has waves; NULL too where there is no memory, as rows are made without one then. */
+static pe_ladder *waves_create(const posenc_plan *plan, double *blank)
+{
+    const pe_resolved *input = &plan->parts[POSENC_INPUT];
+    const int64_t      width = input->room && input->room->waves ? posenc_row_width(plan) : 0;
+    double *const      w     = calloc((size_t)width + 1, sizeof *w);
+    pe_frequency      *k     = calloc((size_t)width + 1, sizeof *k);
+    pe_wave_form       form  = {.blank = NAN};
+    const int64_t      M     = w && k && width > 0 ? input->room->waves(&input->problem, w, &form) : 0;
+    const pe_columns   columns = {M, width, form.cosine, form.sine, form.step};
+    for (int64_t m = 0; m < M; m++)
+        k[m] = pe_frequency_of(w[m]);
+    pe_ladder *ladder = M > 0 ? pe_ladder_create(&columns, k, 1, 1, plan->kernels) : NULL;
+    *blank            = form.blank;
+    free(w);
+    free(k);
+    return ladder;
+}
+
+/* Ladders that no run changes. */
+static void make_ladders(posenc_plan *plan)
+{
+    const pe_resolved *rotary = &plan->parts[POSENC_ROTARY];
+    plan->waves               = waves_create(plan, &plan->waves_blank);
+    if (rotary->room && !(rotary->room->by_run && rotary->room->by_run(rotary->set)))
+        plan->turn_ladder = pe_turn_ladder_create(&plan->turn, plan->kernels);
+}
+
 static size_t larger(size_t a, size_t b)
 {
     return a > b ? a : b;
@@ -263,6 +291,7 @@ static posenc_status prepare(posenc_plan *plan, pe_arena *memory, posenc_error *
     if (status)
         return status;
     fill_turn(plan, memory);
+    make_ladders(plan);
     count_bytes(plan);
     return POSENC_OK;
 }
@@ -336,6 +365,10 @@ posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e, c
 
 void posenc_plan_free(posenc_plan *plan)
 {
+    if (!plan)
+        return;
+    free(plan->turn_ladder);
+    free(plan->waves);
     free(plan);
 }
 

@@ -15,7 +15,7 @@
 
 enum {
     BLOCK   = 32,     /* positions whose table row serves all heads that are alike */
-    FEW     = 8,      /* of them, rows that are made together where heads of a token lie together */
+    FEW     = 16,     /* of them, rows that are made together where heads of a token lie together */
     TOO_FEW = 1 << 19 /* bytes: turned before a second thread is awake */
 };
 
@@ -27,11 +27,11 @@ typedef struct job {
     const posenc_tensor    *given; /* table of the caller; NULL: none */
     const posenc_positions *pos;
     int64_t                 blocks;
-    int                     threads, in_double, is_direct, climbs;
+    int                     threads, in_double, is_direct;
     float                  *tables, *rows; /* [threads, BLOCK, width + pad], [threads, padded D] */
     double                 *wide;          /* [threads, D] */
-    pe_ladder               ladder;
-    pe_rung                *rungs; /* [threads] */
+    const pe_ladder        *ladder; /* NULL: every row for itself */
+    pe_rung                *rungs;  /* [threads] */
 } job;
 
 /* Floats of one thread's table; a width of 2M + 1 is D + 1 at most. */
@@ -48,10 +48,9 @@ static void lay_out(job *j, pe_arena *arena)
     j->wide   = pe_take_doubles(arena, threads * D);
 }
 
-static void lay_out_ladder(job *j, pe_arena *arena)
+static void lay_out_rungs(job *j, pe_arena *arena)
 {
-    j->rungs  = pe_take(arena, (size_t)j->plan->threads * sizeof *j->rungs);
-    j->ladder = pe_ladder_lay_out(2 * j->plan->turn.M, arena);
+    j->rungs = pe_take(arena, (size_t)j->plan->threads * sizeof *j->rungs);
     for (int i = 0; i < j->plan->threads; i++) {
         const pe_rung rung = pe_rung_lay_out(2 * j->plan->turn.M, arena);
         if (arena->memory)
@@ -59,21 +58,27 @@ static void lay_out_ladder(job *j, pe_arena *arena)
     }
 }
 
-/* Makes the ladder where n rows are worth it. */
-static void prepare_ladder(job *j, int64_t n, pe_arena *arena)
+/* The plan's ladder, or where the rotation is one of this run its own, if n rows are worth it. */
+static void prepare_ladder(job *j, pe_ladder *own, int64_t n, pe_arena *arena)
 {
-    if (n < PE_LADDER_ROWS || !pe_turn_climbs(j->turn, j->pos))
+    const posenc_plan *plan   = j->plan;
+    const int          has_it = plan->turn_ladder && (j->turn == &plan->turn || j->turn == &plan->turn_keys);
+    if (n < (has_it ? PE_LEAST_RUN : PE_LADDER_ROWS) || !pe_turn_climbs(j->turn, j->pos))
         return;
-    lay_out_ladder(j, arena);
-    pe_turn_ladder(&j->ladder, j->turn, j->plan->kernels);
-    j->climbs = 1;
+    lay_out_rungs(j, arena);
+    j->ladder = plan->turn_ladder;
+    if (has_it)
+        return;
+    *own = pe_ladder_lay_out(2 * plan->turn.M, arena);
+    pe_turn_ladder(own, j->turn, plan->kernels);
+    j->ladder = own;
 }
 
 static void make_rows(const job *j, const pe_turn *turn, float *table, int64_t stride, int64_t b, int64_t s,
                       int64_t n, int thread, int stream)
 {
-    pe_turn_fill(table, stride, turn, j->pos, b, s, n, j->climbs ? &j->ladder : NULL,
-                 j->climbs ? &j->rungs[thread] : NULL, stream, j->plan->kernels);
+    pe_turn_fill(table, stride, turn, j->pos, b, s, n, j->ladder, j->ladder ? &j->rungs[thread] : NULL,
+                 stream, j->plan->kernels);
 }
 
 enum { ROTARY = 1 << POSENC_ROTARY };
@@ -87,7 +92,9 @@ size_t pe_rotate_bytes(const posenc_plan *plan, int backward)
     pe_numbers_load(&numbers, plan, ROTARY, NULL, NULL, &arena);
     pe_run_turn_make(&turn, plan, &numbers, 0, &arena);
     lay_out(&j, &arena);
-    lay_out_ladder(&j, &arena);
+    lay_out_rungs(&j, &arena);
+    if (!plan->turn_ladder)
+        pe_ladder_lay_out(2 * plan->turn.M, &arena);
     if (backward)
         pe_rotary_slopes(plan, &numbers, 0, 1, NULL, &arena);
     else
@@ -309,12 +316,13 @@ static posenc_status open_run(const posenc_plan *plan, const posenc_tensor *para
 static void turn_side(const posenc_plan *plan, const pe_turn *turn, const side *s, const posenc_tensor *from,
                       const posenc_tensor *to, double sign, pe_arena arena)
 {
+    pe_ladder own; /* used where rows are many */
     job j; /* field by field: what a small run does not need would cost it more to zero than to turn */
     j.plan      = plan;
     j.turn      = turn;
     j.given     = s->table;
     j.pos       = &s->pos;
-    j.climbs    = 0;
+    j.ladder    = NULL;
     j.x.from    = from;
     j.x.to      = to;
     j.x.sign    = sign;
@@ -326,7 +334,7 @@ static void turn_side(const posenc_plan *plan, const pe_turn *turn, const side *
     lay_out(&j, &arena);
     pe_turn_aim(&j.x, turn);
     if (!s->table && !j.in_double)
-        prepare_ladder(&j, from->shape[2], &arena);
+        prepare_ladder(&j, &own, from->shape[2], &arena);
     pe_parallel_for(from->shape[0] * j.blocks, j.threads, turn_block, &j);
 }
 
@@ -405,10 +413,11 @@ static void make_table(const posenc_plan *plan, const pe_turn *turn, const posen
 {
     const int64_t rows  = table->shape[0] * table->shape[1],
                   bytes = rows * table->shape[2] * (int64_t)sizeof(float);
+    pe_ladder own;
     table_job t         = {.j = {.plan = plan, .turn = turn, .pos = pos}, .table = table};
     t.stream            = pe_turn_streams(table, bytes, turn->M);
     t.j.blocks          = (table->shape[1] + ROWS - 1) / ROWS;
-    prepare_ladder(&t.j, rows, &arena);
+    prepare_ladder(&t.j, &own, rows, &arena);
     pe_parallel_for(table->shape[0] * t.j.blocks, bytes < TOO_FEW ? 1 : plan->threads, fill_rows, &t);
 }
 

@@ -80,7 +80,8 @@ static pe_rows_run make_run(const posenc_plan *plan)
     r.locate                = part->room->locate;
     r.rows                  = part->room->rows;
     r.rows_back             = part->room->rows_back;
-    r.waves                 = part->room->waves;
+    r.waves                 = plan->waves;
+    r.blank                 = plan->waves_blank;
     r.kernels               = plan->kernels;
     r.sequence              = part->room->sequence;
     r.threads               = plan->threads;

@@ -3,6 +3,7 @@
 #include "engine/ladder.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NOWHERE INT64_MIN
@@ -129,6 +130,25 @@ void pe_ladder_make(pe_ladder *ladder, const pe_columns *columns, const pe_frequ
     for (int64_t d = 0; d < PE_STEP / 2; d++)
         step_row(ladder, (double)d + 0.5, ladder->fine + d * 2 * ladder->padded);
     make_middle(ladder);
+}
+
+pe_ladder *pe_ladder_create(const pe_columns *columns, const pe_frequency *k, double factor, double sense,
+                            const pe_kernels *kernels)
+{
+    const size_t bytes = (size_t)columns->M * sizeof *k;
+    pe_arena     arena = {0};
+    pe_take(&arena, sizeof(pe_ladder));
+    pe_take(&arena, bytes);
+    pe_ladder_lay_out(columns->width, &arena);
+    arena = (pe_arena){aligned_alloc(PE_ALIGN, (arena.used + PE_ALIGN - 1) / PE_ALIGN * PE_ALIGN), 0};
+    if (!arena.memory)
+        return NULL;
+    pe_ladder    *ladder = pe_take(&arena, sizeof *ladder);
+    pe_frequency *own    = pe_take(&arena, bytes);
+    *ladder              = pe_ladder_lay_out(columns->width, &arena);
+    memcpy(own, k, bytes);
+    pe_ladder_make(ladder, columns, own, factor, sense, kernels);
+    return ladder;
 }
 
 int pe_ladder_reaches(double position)

@@ -56,6 +56,10 @@ pe_rung   pe_rung_lay_out(int64_t width, pe_arena *arena);
 void pe_ladder_make(pe_ladder *ladder, const pe_columns *columns, const pe_frequency *k, double factor,
                     double sense, const pe_kernels *kernels);
 
+/* A ladder that keeps its memory and its frequencies, until free(); NULL where there is no memory. */
+pe_ladder *pe_ladder_create(const pe_columns *columns, const pe_frequency *k, double factor, double sense,
+                            const pe_kernels *kernels);
+
 /* May this position be climbed to? Whole, and below 2^31. */
 int pe_ladder_reaches(double position);
 

@@ -113,9 +113,7 @@ enum {
 
 typedef struct wave_job {
     const pe_rows_run *r;
-    pe_ladder          ladder;
     pe_rung           *rungs; /* [threads] */
-    pe_wave_form       form;
     double             start; /* position of row 0 */
     int64_t            blocks;
     int                stream;
@@ -141,53 +139,45 @@ static void fill_waves(void *context, int64_t index, int thread)
     const wave_job    *j = context;
     const pe_rows_run *r = j->r;
     const int64_t      b = index / j->blocks, s = index % j->blocks * WAVE_ROWS, left = r->L - s;
-    const double       p = j->start + (double)s, blank = j->form.blank - p;
+    const double       p = j->start + (double)s, blank = r->blank - p;
     const int64_t      rows = left < WAVE_ROWS ? left : WAVE_ROWS, stride = r->y.stride[1];
     float             *to = pe_row(&r->y, b, s, 0);
-    pe_ladder_rows(&j->ladder, &j->rungs[thread], to, stride, rows, p, j->stream);
+    pe_ladder_rows(r->waves, &j->rungs[thread], to, stride, rows, p, j->stream);
     if (blank >= 0 && blank < (double)rows && blank == floor(blank))
         memset(to + (int64_t)blank * stride, 0, (size_t)r->width * sizeof *to);
 }
 
-/* Lays out, and makes all rows if there is memory and the room has waves; did it? */
-static int make_waves(const pe_rows_run *r, pe_arena *arena)
+/* On an arena without memory it only counts. */
+static void make_waves(const pe_rows_run *r, pe_arena *arena)
 {
     wave_job j = {.r = r, .start = r->pos.start + r->first, .blocks = (r->L + WAVE_ROWS - 1) / WAVE_ROWS};
-    double  *w = pe_take_doubles(arena, r->width);
-    pe_frequency *k     = pe_take(arena, (size_t)r->width * sizeof *k);
-    const size_t  used  = arena->used;
-    const int64_t M     = arena->memory ? r->waves(r->part.p, w, &j.form) : r->width;
     const int64_t bytes = r->B * r->L * r->width * (int64_t)sizeof(float);
-    if (M == 0)
-        return 0;
-    j.ladder = pe_ladder_lay_out(r->width, arena);
-    j.rungs  = pe_take(arena, (size_t)r->threads * sizeof *j.rungs);
+    j.rungs             = pe_take(arena, (size_t)r->threads * sizeof *j.rungs);
     for (int i = 0; i < r->threads; i++) {
         const pe_rung rung = pe_rung_lay_out(r->width, arena);
         if (arena->memory)
             j.rungs[i] = rung;
     }
     if (!arena->memory)
-        return 0;
-    for (int64_t m = 0; m < M; m++)
-        k[m] = pe_frequency_of(w[m]);
-    const pe_columns columns = {M, r->width, j.form.cosine, j.form.sine, j.form.step};
-    pe_ladder_make(&j.ladder, &columns, k, 1, 1, r->kernels);
-    j.stream = bytes > BEYOND && is_in_lines(&r->y, M);
+        return;
+    j.stream = bytes > BEYOND && is_in_lines(&r->y, r->waves->columns.M);
     pe_parallel_for(r->B * j.blocks, bytes < TOO_FEW ? 1 : r->threads, fill_waves, &j);
-    arena->used = used;
-    return 1;
 }
 
 void pe_rows_forward(const pe_rows_run *r, pe_arena *arena)
 {
-    pe_arena waves = *arena, blocks = *arena;
-    if (r->waves && (!arena->memory || is_waves(r)) && make_waves(r, &waves))
+    pe_arena  blocks = *arena;
+    const int counts = !arena->memory;
+    if (r->waves && (counts || is_waves(r))) {
+        make_waves(r, arena);
+        if (!counts)
+            return;
+    }
+    job j = lay_out(r, &blocks, 0);
+    if (counts) {
+        arena->used = arena->used > blocks.used ? arena->used : blocks.used;
         return;
-    job j       = lay_out(r, &blocks, 0);
-    arena->used = waves.used > blocks.used ? waves.used : blocks.used;
-    if (!arena->memory)
-        return;
+    }
     if (has_sequence(r))
         make_table(&j);
     pe_parallel_for((r->L + BLOCK - 1) / BLOCK, r->threads, forward_block, &j);

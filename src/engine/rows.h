@@ -25,9 +25,8 @@ typedef struct pe_rows_run {
     void (*rows)(const pe_problem *p, const double *const par[], const double pos[], int64_t n, double out[]);
     void (*rows_back)(const pe_problem *p, const double *const par[], const double pos[], int64_t n,
                       const double dout[], double *const dpar[]);
-    int64_t (*waves)(
-        const pe_problem *p, double w[],
-        pe_wave_form *form);    /* the same rows without an x, in float, where there are many; may be NULL */
+    const pe_ladder  *waves;    /* the same rows without an x, in float, where there are many; may be NULL */
+    double            blank;    /* of waves: position of a zero row, NAN: none */
     pe_sequence       sequence; /* takes the place of rows and rows_back where it has rows */
     int64_t           B, L;
     posenc_positions  pos;

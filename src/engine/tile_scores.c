@@ -344,12 +344,12 @@ static void join_forms(const pe_tiles *T, pe_scratch *z, float *s, int64_t R, in
         }
 }
 
-/* Numbers of the tile's pairs where the caller keeps them, if they can be added there to products as these are made; NULL: there
-   are none, or something comes between (a kernel reads whole vectors, too). */
+/* Numbers of the tile's pairs where the caller keeps them, if a kernel can add them from there; NULL: there are none, or something
+   comes between (a kernel reads whole vectors, too). */
 static const float *pairs_in_place(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t C)
 {
     const pe_attention *a       = T->a;
-    const int           between = a->grown || z->Q2 || pe_is_sharp(T) || a->terms->hook.content;
+    const int           between = a->grown || z->Q2 || pe_is_sharp(T) || a->terms->hook.visit || T->has_extra;
     return a->terms->pairs.matrix && !between && C % PE_LANES == 0 ? pe_pairs_at(a, h, z->i0, z->j0) : NULL;
 }
 
@@ -361,25 +361,20 @@ static void call_rows(const float *rows, int64_t step, int64_t n, int64_t C)
             __builtin_prefetch(rows + r * step + c, 0, 2);
 }
 
-/* Scores of rows that lie far apart: memory answers for the next few while the product of these runs. All rows of a tile at
-   once would keep it waiting, and fall into the same few sets of a cache. */
-static void multiply_and_add(const pe_tiles *T, const pe_scratch *z, float *s, const float *pairs, int64_t R,
-                             int64_t C, const float *Qu, const float *Kt)
+/* Products to which rows far apart will be added: memory is asked for those of the next tile, a few beside each product of a few
+   rows. All at once would keep it waiting. */
+static void multiply_and_call(const pe_tiles *T, const pe_scratch *z, float *s, const float *pairs, int64_t R,
+                              int64_t C, const float *Qu, const float *Kt)
 {
     enum { TOGETHER = 6 };
-    const pe_kernels *k    = T->a->kernels;
-    const int64_t     step = T->a->parts[PE_SCORE].p->Lk, more = z->j0 + 2 * C <= step;
+    const int64_t step = T->a->parts[PE_SCORE].p->Lk, more = z->j0 + 2 * C <= step;
     for (int64_t r = 0; r < R;) {
         pe_group      y    = pe_group_at(z, r, R, C);
-        const int64_t rows = pe_smaller(y.rows, TOGETHER), next = r + rows;
-        if (next < R)
-            call_rows(pairs + next * step, step, pe_smaller(TOGETHER, R - next), C);
-        else if (more)
-            call_rows(pairs + C, step, pe_smaller(TOGETHER, R), C);
-        float *to = s + r * T->Bcp + y.first;
-        k->product(to, T->Bcp, Qu + r * T->Dp, T->Dp, 1, Kt + y.first, T->Bcp, rows, y.count, T->a->sizes.D,
-                   0);
-        k->add_skewed(to, T->Bcp, pairs + r * step + y.first, step, rows, y.count);
+        const int64_t rows = pe_smaller(y.rows, TOGETHER);
+        if (more)
+            call_rows(pairs + r * step + C, step, rows, C);
+        T->a->kernels->product(s + r * T->Bcp + y.first, T->Bcp, Qu + r * T->Dp, T->Dp, 1, Kt + y.first,
+                               T->Bcp, rows, y.count, T->a->sizes.D, 0);
         r += rows;
     }
 }
@@ -414,7 +409,7 @@ static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, int64_t b,
     else if (Q2) /* what is not seen must be numbers too: its share times 0 has to be 0 */
         a->kernels->product(s, T->Bcp, Qu, T->Dp, 1, Kt, T->Bcp, R, C, a->sizes.D, 0);
     else if (pairs)
-        multiply_and_add(T, z, s, pairs, R, C, Qu, Kt);
+        multiply_and_call(T, z, s, pairs, R, C, Qu, Kt);
     else
         multiply_seen(T, z, s, R, C, Qu, Kt);
     if (!Q2)
@@ -476,7 +471,11 @@ int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int6
         terms->extra      = z->extra;
         terms->extra_step = T->Bcp;
     }
-    if (a->terms->pairs.matrix && !pairs_in_place(T, z, h, C))
+    const float *pairs = pairs_in_place(T, z, h, C);
+    if (pairs && !terms->extra) {
+        terms->extra      = pairs;
+        terms->extra_step = a->parts[PE_SCORE].p->Lk;
+    } else if (a->terms->pairs.matrix)
         take_pairs(T, z, h, R, C, terms);
     if (z->limited) {
         terms->low  = z->low;

@@ -338,10 +338,24 @@ int pe_turn_climbs(const pe_turn *turn, const posenc_positions *pos)
            (turn->axes == 1 || !pos->array.data);
 }
 
+static pe_columns columns_of(const pe_turn *turn)
+{
+    return (pe_columns){.M = turn->M, .width = 2 * turn->M, .sine = turn->M, .step = 1};
+}
+
 void pe_turn_ladder(pe_ladder *ladder, const pe_turn *turn, const pe_kernels *kernels)
 {
-    const pe_columns columns = {.M = turn->M, .width = 2 * turn->M, .sine = turn->M, .step = 1};
+    const pe_columns columns = columns_of(turn);
     pe_ladder_make(ladder, &columns, turn->k, turn->magnitude, turn->sense, kernels);
+}
+
+pe_ladder *pe_turn_ladder_create(const pe_turn *turn, const pe_kernels *kernels)
+{
+    const posenc_positions range   = posenc_positions_range(0, 1);
+    const pe_columns       columns = columns_of(turn);
+    if (turn->M == 0 || turn->heads > 1 || pe_turn_spoilt(turn) >= 0 || !pe_turn_climbs(turn, &range))
+        return NULL;
+    return pe_ladder_create(&columns, turn->k, turn->magnitude, turn->sense, kernels);
 }
 
 /* How many of n elements from s on stand at whole positions one after another. */
@@ -356,17 +370,14 @@ static int64_t run_of(const posenc_positions *pos, int64_t b, int64_t s, int64_t
     return run;
 }
 
-/* Fewer rows that stand one after another are made each for itself: scattered positions have the very rounding of double. */
-enum { LEAST_RUN = 8 };
-
-/* Cosines and sines alone; returns how many rows. */
+/* Cosines and sines alone; returns how many rows. Scattered positions have the very rounding of double. */
 static int64_t fill_some(float *table, int64_t stride, const pe_turn *turn, const posenc_positions *pos,
                          int64_t b, int64_t s, int64_t n, const pe_ladder *ladder, pe_rung *rung, int stream,
                          const pe_kernels *kernels)
 {
     const int64_t run             = ladder ? run_of(pos, b, s, n) : 0;
     double        at[PE_MAX_AXES] = {0};
-    if (run >= LEAST_RUN) {
+    if (run >= PE_LEAST_RUN) {
         pe_ladder_rows(ladder, rung, table, stride, run, pe_position(pos, b, s), stream);
         return run;
     }

@@ -114,6 +114,10 @@ void pe_turn_fill(float *table, int64_t stride, const pe_turn *turn, const posen
 /* May a ladder serve these positions? */
 int  pe_turn_climbs(const pe_turn *turn, const posenc_positions *pos);
 void pe_turn_ladder(pe_ladder *ladder, const pe_turn *turn, const pe_kernels *kernels);
+/* Fewer rows that stand one after another are made each for itself. */
+enum { PE_LEAST_RUN = 8 };
+/* A ladder for queries and keys of any run at whole positions; NULL where they cannot climb one, or without memory. */
+pe_ladder *pe_turn_ladder_create(const pe_turn *turn, const pe_kernels *kernels);
 
 /* One row of `width` doubles in place; sign +1, or -1: back, the transpose of forward. */
 void pe_turn_row(double *x, int64_t width, const pe_turn *turn, const double at[], double sign);

@@ -217,6 +217,11 @@ static inline vec vload_part(const float *p, int64_t n)
     return _mm256_maskload_ps(p, first_lanes(n));
 }
 
+static inline vec vload_behind(const float *p, int64_t n)
+{
+    return _mm256_maskload_ps(p - n, _mm256_xor_si256(first_lanes(n), _mm256_set1_epi32(-1)));
+}
+
 static inline void vstore_part(float *p, vec x, int64_t n)
 {
     _mm256_maskstore_ps(p, first_lanes(n), x);

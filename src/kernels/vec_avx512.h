@@ -239,6 +239,11 @@ static inline vec vload_part(const float *p, int64_t n)
     return _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
 }
 
+static inline vec vload_behind(const float *p, int64_t n)
+{
+    return _mm512_maskz_loadu_ps((__mmask16)(0xffffu << n), p - n);
+}
+
 static inline void vstore_part(float *p, vec x, int64_t n)
 {
     _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), x);

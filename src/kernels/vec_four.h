@@ -7,6 +7,7 @@
  * have instructions for all of it. Meanings:
  *
  *   vload_part, vstore_part   the first n < VL lanes, the others zero, or left alone in memory
+ *   vload_behind              n zeros, n < VL, and behind them the first VL - n lanes of p
  *   vstream, hstream, istream a store that goes past the caches where there is one; p aligned to the vector; vfence ends a run
  *   hvec                      VL numbers of 16 bits: vfrom_f16, vto_f16, vfrom_bf16, vto_bf16 convert
  *   iload, istore             VL words of two bf16: vfrom_low and vfrom_high are the first and the second of each word,
@@ -119,6 +120,13 @@ static inline vec vload_part(const float *p, int64_t n)
 {
     float lanes[VL] = {0};
     memcpy(lanes, p, (size_t)n * sizeof *p);
+    return vload(lanes);
+}
+
+static inline vec vload_behind(const float *p, int64_t n)
+{
+    float lanes[VL] = {0};
+    memcpy(lanes + n, p, (size_t)(VL - n) * sizeof *p);
     return vload(lanes);
 }
 

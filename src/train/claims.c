@@ -7,12 +7,14 @@
  *
  * Verdict    of evidence: which side of the limit the number is on; of a difference, which side its whole interval is on,
  *            and undecided where the limit lies within. Losses need an ordinary text and enough steps, as those of checks
- *            (checks.c). Of a claim: holds or does not where all that was measured says so, else in part. Limits are those of this project's words (docs/properties.md, section 8 of docs/experiments.md),
- *            not of the text that makes the claim: it names none.
+ *            (checks.c). Of a claim: holds or does not where all that was measured says so, else in part. Limits are those
+ *            of this project's words (docs/properties.md, section 8 of docs/experiments.md), not of the text that makes the
+ *            claim: it names none.
  */
 #include "train/claims.h"
 
 #include "train/claims_properties.h"
+#include "train/extension.h"
 #include "train/fail.h"
 
 #include <math.h>
@@ -26,8 +28,13 @@ typedef enum quantity {
     BREAK,
     SHIFT,
     DIFFERENCE,
+    APART,
     ANGLE,
     RIGHT,
+    CONCAT,
+    EXTENDED,
+    EXTENDED_AT_L,
+    TUNED,
     QUANTITIES
 } quantity;
 
@@ -155,6 +162,13 @@ static pe_interval difference_of(const pe_compare *c, const row *r)
                   : unmeasured;
 }
 
+static pe_interval apart_of(const pe_compare *c, const row *r)
+{
+    const pe_interval d = difference_of(c, r);
+    return (pe_interval){fabs(d.value), d.low <= 0 && d.high >= 0 ? 0 : fmin(fabs(d.low), fabs(d.high)),
+                         isnan(d.value) ? NAN : fmax(fabs(d.low), fabs(d.high))};
+}
+
 static pe_interval angle_of(const pe_compare *c, const row *r)
 {
     const pe_outcome *o = well_trained(c, r->of);
@@ -169,9 +183,55 @@ static pe_interval right_of(const pe_compare *c, const row *r)
                : unmeasured;
 }
 
+static pe_interval concat_of(const pe_compare *c, const row *r)
+{
+    const pe_outcome *added = well_trained(c, r->of);
+    for (int i = 0; added && i < c->count; i++)
+        if (pe_outcome_sum_of(c, i) == (int)(added - c->outcomes) && c->outcomes[i].is_complete &&
+            !c->outcomes[i].diverged)
+            return pe_outcomes_difference(c, i, (int)(added - c->outcomes), r->number);
+    return unmeasured;
+}
+
+/* Read by a way, less nothing done. */
+static pe_interval reading_of(const pe_compare *c, const row *r, int tuning, int bucket)
+{
+    const pe_extension *x    = c->extension;
+    const pe_spot       spot = {pe_way_find(r->of, r->with), r->number, tuning};
+    if (!x || !x->means || x->windows < PE_FEWEST_WINDOWS || pe_check_reason(c) ||
+        !pe_extension_has(x, spot.way, spot.factor, tuning))
+        return unmeasured;
+    return pe_extension_difference(x, spot, pe_extension_nothing_done(spot.way), bucket);
+}
+
+static pe_interval extended_of(const pe_compare *c, const row *r)
+{
+    return reading_of(c, r, PE_UNTUNED, PE_AT_2L + r->number);
+}
+
+static pe_interval extended_at_L_of(const pe_compare *c, const row *r)
+{
+    return reading_of(c, r, PE_UNTUNED, PE_AT_L);
+}
+
+static pe_interval tuned_of(const pe_compare *c, const row *r)
+{
+    return reading_of(c, r, PE_TUNED, PE_AT_2L + r->number);
+}
+
 static pe_interval (*const readers[QUANTITIES])(const pe_compare *c, const row *r) = {
-    [PROPERTIES] = property_of,   [RATIO] = ratio_of, [BREAK] = break_of, [SHIFT] = shift_of,
-    [DIFFERENCE] = difference_of, [ANGLE] = angle_of, [RIGHT] = right_of,
+    [PROPERTIES]    = property_of,
+    [RATIO]         = ratio_of,
+    [BREAK]         = break_of,
+    [SHIFT]         = shift_of,
+    [DIFFERENCE]    = difference_of,
+    [APART]         = apart_of,
+    [ANGLE]         = angle_of,
+    [RIGHT]         = right_of,
+    [CONCAT]        = concat_of,
+    [EXTENDED]      = extended_of,
+    [EXTENDED_AT_L] = extended_at_L_of,
+    [TUNED]         = tuned_of,
 };
 
 static pe_holds judge(pe_interval x, int at_least, double limit)
@@ -187,7 +247,7 @@ pe_evidence pe_claim_evidence(const pe_compare *c, int claim, int i)
 {
     const row        *r          = &rows[row_of(claim) + 1 + i];
     const pe_interval x          = readers[r->quantity](c, r);
-    const int         has_bounds = r->quantity == DIFFERENCE;
+    const int         has_bounds = r->quantity == DIFFERENCE || r->quantity == APART || r->quantity >= CONCAT;
     return (pe_evidence){r->words,
                          r->of,
                          x.value,

@@ -18,7 +18,7 @@ typedef enum pe_holds {
     PE_HOLDS_SO_FAR
 } pe_holds;
 
-/* One number beside what it must be. Of a DIFFERENCE low and high are its interval, else NaN. */
+/* One number beside what it must be. Of a difference low and high are its interval, else NaN. */
 typedef struct pe_evidence {
     const char *words, *of; /* what is measured, of which encoding */
     double      value, low, high, limit;

@@ -46,7 +46,8 @@ static void write_value(FILE *to, const pe_evidence *e)
     if (isnan(e->value))
         fputs("<td>-</td>", to);
     else if (isnan(e->low))
-        fprintf(to, "<td>%.3g</td>", fabs(e->value) < 1e-12 ? 0 : e->value);
+        fprintf(to, fabs(e->value) < 1000 ? "<td>%.3g</td>" : "<td>%.0f</td>",
+                fabs(e->value) < 1e-12 ? 0 : e->value);
     else
         fprintf(to, "<td>%+.3f<br><small>%+.3f to %+.3f</small></td>", e->value, e->low, e->high);
 }
@@ -63,12 +64,13 @@ static void write_evidence(FILE *to, const pe_evidence *e)
 
 static void write_claim(FILE *to, const pe_compare *c, int claim)
 {
-    const char *tutorials;
-    int         count;
-    const char *said = pe_claim_said(claim, &tutorials, &count);
+    const char    *tutorials;
+    int            count;
+    const char    *said    = pe_claim_said(claim, &tutorials, &count);
+    const pe_holds verdict = pe_claim_judge(c, claim);
     fprintf(to, "<tr><td class=t rowspan=%d>%s</td><td class=w rowspan=%d>", count, tutorials, count);
     pe_html_text(to, said);
-    fprintf(to, "<br><b>%s</b></td>", pe_holds_name(pe_claim_judge(c, claim)));
+    fprintf(to, "<br><b class=\"%s\">%s</b></td>", class_of(verdict), pe_holds_name(verdict));
     for (int i = 0; i < count; i++) {
         const pe_evidence e = pe_claim_evidence(c, claim, i);
         if (i)
@@ -87,7 +89,7 @@ void pe_report_claims(FILE *to, const pe_compare *c)
         "(000 to 004 of the project's errata), and what is measured of them here: numbers of the encodings "
         "by "
         "themselves, and of the models of this page. The limit is where this project draws the line for the "
-        "sentence's word.</p>\n<div class=wide><table><thead><tr><th scope=col class=t>where</th>"
+        "sentence's word.</p>\n<div class=wide><table class=stack><thead><tr><th scope=col class=t>where</th>"
         "<th scope=col class=w>said</th><th scope=col class=w>measured</th><th scope=col>found</th>"
         "<th scope=col>to hold</th><th scope=col class=t>verdict</th></tr></thead><tbody>\n",
         to);

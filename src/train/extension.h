@@ -92,6 +92,9 @@ typedef struct pe_spot {
 } pe_spot;
 pe_interval pe_extension_difference(const pe_extension *x, pe_spot a, pe_spot b, int bucket);
 
+/* The first way of the same family, untuned: nothing was done. */
+pe_spot pe_extension_nothing_done(int way);
+
 /* The member "extension" of results.json. */
 json_t *pe_json_extension(const pe_extension *x);
 /* Its part of the report; nothing where nothing was extended. */

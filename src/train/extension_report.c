@@ -14,8 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The family's first way, untuned: nothing was done. */
-static pe_spot nothing_done(int way)
+pe_spot pe_extension_nothing_done(int way)
 {
     int first = 0;
     while (strcmp(pe_way_at(first)->family, pe_way_at(way)->family) != 0)
@@ -25,7 +24,7 @@ static pe_spot nothing_done(int way)
 
 static int is_nothing_done(pe_spot s)
 {
-    return s.way == nothing_done(s.way).way && s.tuning == PE_UNTUNED;
+    return s.way == pe_extension_nothing_done(s.way).way && s.tuning == PE_UNTUNED;
 }
 
 /* ---------------------------------------------------------------- JSON ---------------------- */
@@ -34,11 +33,11 @@ static json_t *bucket_json(const pe_extension *x, pe_spot s, int bucket)
 {
     int64_t first, end;
     pe_far_bucket_range(x->L, bucket, &first, &end);
-    return json_pack("{s:s, s:I, s:I, s:o, s:o}", "name", pe_far_bucket_name(bucket), "first",
-                     (json_int_t)first, "end", (json_int_t)end, "loss",
-                     pe_json_number(pe_extension_loss(x, s.way, s.factor, s.tuning, bucket)),
-                     "to_nothing_done",
-                     pe_json_interval(pe_extension_difference(x, s, nothing_done(s.way), bucket)));
+    return json_pack(
+        "{s:s, s:I, s:I, s:o, s:o}", "name", pe_far_bucket_name(bucket), "first", (json_int_t)first, "end",
+        (json_int_t)end, "loss", pe_json_number(pe_extension_loss(x, s.way, s.factor, s.tuning, bucket)),
+        "to_nothing_done",
+        pe_json_interval(pe_extension_difference(x, s, pe_extension_nothing_done(s.way), bucket)));
 }
 
 /* null where it was not read, as what was not tuned. */
@@ -101,7 +100,7 @@ static void put_loss(pe_table *t, int row, int column, const pe_extension *x, pe
         pe_table_set(t, row, column, "-");
         return;
     }
-    const pe_interval d = pe_extension_difference(x, s, nothing_done(s.way), bucket);
+    const pe_interval d = pe_extension_difference(x, s, pe_extension_nothing_done(s.way), bucket);
     pe_table_set(t, row, column, d.low > 0 || d.high < 0 ? "%.3f%s" : "%.3f", loss, d.low > 0 ? " +" : " -");
 }
 
@@ -129,6 +128,12 @@ posenc_status pe_compare_extension(const pe_compare *c, pe_table *table, posenc_
         for (int f = 0; f < PE_FACTORS; f++)
             put_loss(table, row, 3 + f, x, (pe_spot){way, f, tuning});
     }
+    if (rows)
+        pe_table_note(
+            table,
+            "Read further: nats per byte in the second half of that length, read with that factor. "
+            "Behind a number - and + say that the "
+            "paired 95 %% interval lies below and above what nothing done has; a dash alone: not read.");
     return POSENC_OK;
 }
 
@@ -141,7 +146,7 @@ static void loss_cell(FILE *to, const pe_extension *x, pe_spot s, int bucket)
         fputs("<td>-</td>", to);
         return;
     }
-    const pe_interval d = pe_extension_difference(x, s, nothing_done(s.way), bucket);
+    const pe_interval d = pe_extension_difference(x, s, pe_extension_nothing_done(s.way), bucket);
     const char *ground = d.high < 0 ? "#cfe3f5;color:#000" : d.low > 0 ? "#fbdcc4;color:#000" : "transparent";
     if (is_nothing_done(s))
         fprintf(to, "<td>%.3f</td>", loss);

@@ -271,7 +271,8 @@ static void checks(FILE *to, const pe_compare *c)
           "is not what the thresholds were set for: look before you believe the table.</p>\n",
           to);
     check_counts(to, all, count);
-    fputs("<div class=wide><table><thead><tr><th scope=col>check</th><th scope=col class=w>expected</th>"
+    fputs("<div class=wide><table class=stack><thead><tr><th scope=col>check</th><th scope=col "
+          "class=w>expected</th>"
           "<th scope=col class=t>result</th><th scope=col class=w>found</th></tr></thead><tbody>\n",
           to);
     for (int i = 0; i < count; i++)
@@ -333,14 +334,14 @@ static void repeating(FILE *to, const pe_compare *c)
     fputs("<h2 id=repeat>Repeat it</h2>\n", to);
     if (c->config.call)
         pe_html_element(to, "pre", "%s", c->config.call);
-    pe_html_element(
-        to, "p",
-        "posenc %s; seed 1%s; %s on %s, instruction set %s; %.0f seconds of training and "
-        "evaluation. Results do not depend on the number of workers. On another instruction set the last "
-        "digits of "
-        "sums may differ, and training carries that on into the losses.",
-        posenc_version(), last, many(workers, c->workers, "worker"), c->machine, posenc_isa(),
-        c->wall_seconds);
+    pe_html_element(to, "p",
+                    "posenc %s; seed 1%s; %s on %s, instruction set %s; %.0f seconds of training and "
+                    "evaluation in the last call. Results do not depend on the number of workers. On another "
+                    "instruction set the last "
+                    "digits of "
+                    "sums may differ, and training carries that on into the losses.",
+                    posenc_version(), last, many(workers, c->workers, "worker"), c->machine, posenc_isa(),
+                    c->wall_seconds);
     fputs("<dl class=\"card\">\n", to);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         pe_html_element(to, "dt translate=\"no\"", "%s", files[i][0]);

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BLIND 1e-5 /* of pe_outcome.permuted: as check 1 has it */
+
 /* A term of the card's list, the definition to follow. */
 static void term(FILE *to, const char *words)
 {
@@ -158,7 +160,10 @@ static void pictures(FILE *to, const pe_gallery *g, const pe_outcome *o, int ind
         }
     if (!drawn && !o->diverged)
         pe_html_element(to, "p class=\"note\"", "%s",
-                        "Nothing about positions enters this model, so there is nothing to draw.");
+                        o->permuted < BLIND
+                            ? "Nothing about positions enters this model, so there is nothing to draw."
+                            : "There is no picture of it: what it adds is neither rows, nor "
+                              "turns, nor a bias that depends on positions alone.");
 }
 
 static void card(FILE *to, const pe_compare *c, const pe_gallery *g, int index)

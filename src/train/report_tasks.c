@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LINE = 256 };
+enum { LINE = 256, NAMES = 1024 };
 
 /* ---------------------------------------------------------------- colours ------------------- */
 
@@ -61,6 +61,23 @@ static int is_shared(const pe_suite *s, int task, int rank)
     return count > 1;
 }
 
+/* Does a task have lengths beyond L, by which it is ranked? */
+static int has_ranks(const pe_suite *s, int task)
+{
+    int count = 0;
+    for (int l = 0; l < s->label_count; l++)
+        count += pe_suite_cell(s, task, l)->rank == 1;
+    return count > 0;
+}
+
+static int has_two_seeds(const pe_suite *s)
+{
+    for (int t = 0; t < s->task_count; t++)
+        if (pe_suite_cell(s, t, 0)->seeds == 2)
+            return 1;
+    return 0;
+}
+
 /* Beyond L; at L where a task has no other length. */
 static void glance_cell(FILE *to, const pe_suite *s, int task, int label)
 {
@@ -96,6 +113,40 @@ static void glance(FILE *to, const pe_suite *s)
             fprintf(to, "<td>%.2f</td></tr>\n", s->reciprocal[label]);
     }
     fputs("</tbody></table></div>\n", to);
+}
+
+/* Is this label first, alone or not, in every task that has ranks? */
+static int is_first_everywhere(const pe_suite *s, int label)
+{
+    int first = 0, ranked = 0;
+    for (int t = 0; t < s->task_count; t++) {
+        ranked += has_ranks(s, t);
+        first += pe_suite_cell(s, t, label)->rank == 1;
+    }
+    return ranked > 0 && first == ranked;
+}
+
+/* What 1/rank is, and whether somebody is first everywhere: these data say so, or they do not. */
+static void ranks_note(FILE *to, const pe_suite *s)
+{
+    char names[NAMES] = "";
+    for (int row = 0; row < s->label_count; row++)
+        if (is_first_everywhere(s, s->order[row]))
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.60s", names[0] ? ", " : "",
+                     s->labels[s->order[row]]);
+    if (names[0])
+        pe_html_element(to, "p class=note",
+                        "1/rank is the mean over the tasks tested beyond L. First in each of these, alone or "
+                        "sharing the place: %s.",
+                        names);
+    else
+        pe_html_element(to, "p class=note",
+                        "1/rank is the mean over the tasks tested beyond L. No encoding is first in each of "
+                        "these, not even sharing the place.");
+    if (has_two_seeds(s))
+        pe_html_element(to, "p class=note",
+                        "Two seeds say little about a third: an interval is then 12.7 standard errors to "
+                        "either side, so that a wide difference may share a rank.");
 }
 
 /* ---------------------------------------------------------------- one task ------------------ */
@@ -198,10 +249,7 @@ void pe_report_tasks(FILE *to, const pe_suite *s)
                     "length.",
                     (long long)c->layers, (long long)c->d_model, (long long)c->sequences);
     glance(to, s);
-    pe_html_element(
-        to, "p class=note",
-        "1/rank is the mean over the tasks tested beyond L. Nobody wins everywhere: an exact distance, "
-        "a thing far away, an order and a count want different encodings.");
+    ranks_note(to, s);
     pe_html_element(
         to, "p class=note",
         "Below: the share of right answers, the 95 %% interval (Wilson, n = sequences: other sequences, "

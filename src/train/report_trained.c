@@ -51,6 +51,8 @@ json_t *pe_json_trained(const pe_outcome *o)
 
 /* ---------------------------------------------------------------- report -------------------- */
 
+#define LEAST_SHIFT 1e-4 /* nats: what check 14 allows where nothing may change */
+
 static void number(FILE *to, const char *format, double x)
 {
     if (!isfinite(x)) {
@@ -78,6 +80,15 @@ static void gain(FILE *to, pe_interval g)
         fprintf(to, "<td>%+.3f<br><small>%+.3f to %+.3f</small></td>", g.value, g.low, g.high);
 }
 
+/* Round-off of sums in float is no finding. */
+static void shift(FILE *to, double x)
+{
+    if (fabs(x) > 0 && fabs(x) < LEAST_SHIFT)
+        fprintf(to, "<td>&lt;%g</td>", LEAST_SHIFT);
+    else
+        number(to, fabs(x) > 0 ? "%+.4f" : "%.0f", x);
+}
+
 static void row(FILE *to, const pe_outcome *o)
 {
     fputs("<tr><th scope=row class=t>", to);
@@ -91,7 +102,7 @@ static void row(FILE *to, const pe_outcome *o)
     distance(to, o->near_90);
     distance(to, o->far_90);
     for (int i = 0; i < PE_SHIFTS; i++)
-        number(to, "%+.1e", o->shift[i]);
+        shift(to, o->shift[i]);
     fputs("</tr>\n", to);
 }
 

@@ -412,6 +412,17 @@ static int is_whole(const pe_compare *c)
     return 1;
 }
 
+/* A result that cannot be written loses nothing: the runs are in DIR.partial. */
+static posenc_status say_what_is_kept(const pe_compare *c, posenc_status status, posenc_error *err)
+{
+    if (status != POSENC_FILE || !c->store || !err)
+        return status;
+    const size_t used = strlen(err->message);
+    snprintf(err->message + used, sizeof err->message - used,
+             "; mend that and start again with --resume: every finished run is kept");
+    return status;
+}
+
 posenc_status pe_compare_write(const pe_compare *compare, posenc_error *err)
 {
     pe_directory  d;
@@ -430,5 +441,5 @@ posenc_status pe_compare_write(const pe_compare *compare, posenc_error *err)
     pe_gallery_free(&g);
     if (!status && compare->store && is_whole(compare))
         pe_store_remove(compare->store);
-    return status;
+    return say_what_is_kept(compare, status, err);
 }

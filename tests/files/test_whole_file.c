@@ -171,6 +171,25 @@ static void a_disk_that_is_full_long_before_leaves_the_old_file(void **state)
     posenc_arrays_free(&set);
 }
 
+/* The write that failed is long past, and its reason with it: it is asked for again. */
+static void why_a_stream_failed_some_time_ago_is_said(void **state)
+{
+    struct rlimit     old;
+    posenc_error      err;
+    posenc_whole_file file = opened(scratch("f"));
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    limit_files(1000);
+    for (int i = 0; i < 100000; i++)
+        fputc('x', file.stream);
+    assert_true(ferror(file.stream));
+    setvbuf(file.stream, NULL, _IONBF, 0); /* nothing is left to be flushed, which would fail anew */
+    assert_int_equal(posenc_whole_file_commit(&file, &err), POSENC_FILE);
+    limit_files(old.rlim_cur);
+    assert_non_null(strstr(err.message, "File too large"));
+    assert_int_equal(scratch_count(), 0);
+}
+
 static void a_device_is_written_to_and_not_replaced(void **state)
 {
     struct stat  s;
@@ -207,6 +226,7 @@ int main(void)
         cmocka_unit_test(a_place_where_no_file_can_be_is_refused),
         cmocka_unit_test_teardown(a_disk_that_is_full_at_the_last_moment_leaves_nothing, scratch_clear),
         cmocka_unit_test_teardown(a_disk_that_is_full_long_before_leaves_the_old_file, scratch_clear),
+        cmocka_unit_test_teardown(why_a_stream_failed_some_time_ago_is_said, scratch_clear),
         cmocka_unit_test(a_device_is_written_to_and_not_replaced),
         cmocka_unit_test(standard_output_is_flushed_and_stays_open),
     };

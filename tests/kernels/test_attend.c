@@ -402,11 +402,11 @@ static void diagonal_sums_add_each_diagonal_in_the_order_of_rows(void **state)
     (void)state;
     for (int isa = 0; pe_kernels_at(isa); isa++)
         for (int n = 0; n < COLUMNS; n++)
-            for (int64_t R = 0; R <= 9; R += 3) {
+            for (int64_t R = 0; R <= 60; R += 3) {
                 const int64_t columns = columns_tried[n], stride = padded(columns) + 2,
                               count = R + columns - 1;
                 guarded x = guarded_make((R + 1) * stride), sums = guarded_make(count);
-                float   want[128];
+                float   want[160];
                 fill_random(x.at, stride, R, columns, "x", 1);
                 fill_random(sums.at, count, 1, count, "sums", 1);
                 memcpy(want, sums.at, (size_t)count * sizeof(float));

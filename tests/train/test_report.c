@@ -15,6 +15,7 @@
 #include "page.h"
 #include "tiny_compare.h"
 #include "train/report.h"
+#include "train/words.h"
 
 #include <ctype.h>
 
@@ -138,6 +139,45 @@ static void a_bidirectional_comparison_with_few_windows_is_too(void **state)
 }
 
 /* The report's own words about what it shows. */
+/* Why it has no meaning in a model or on a task, if it has none. */
+static void judge_reasons(const char *spec, int bidirectional)
+{
+    char              list[256], chinese[1024];
+    pe_compare_config config = tiny_compare(list);
+    pe_compare       *c;
+    snprintf(list, sizeof list, "nope,%s", spec);
+    config.bidirectional      = bidirectional;
+    config.tasks              = strchr(spec, '+') ? "shift" : "posid,shift,grid";
+    config.preset.task_layers = config.preset.task_batch = 1;
+    config.preset.sequences                              = 10;
+    config.preset.longest                                = PE_TASK_4;
+    if (pe_compare_create(&c, &config, NULL))
+        return; /* an error is for the terminal, in English */
+    for (int i = 0; i < c->absent_count; i++)
+        if (!pe_words_translate(chinese, sizeof chinese, c->absent[i].reason) || has_english(chinese))
+            fail_msg("%s: \"%s\" is not in Chinese", spec, c->absent[i].reason);
+    for (int i = 0; i < c->suite->task_count * c->suite->label_count; i++) {
+        const char *reason = c->suite->cells[i].reason;
+        if (*reason && (!pe_words_translate(chinese, sizeof chinese, reason) || has_english(chinese)))
+            fail_msg("%s: \"%s\" is not in Chinese", spec, reason);
+    }
+    pe_compare_free(c);
+}
+
+static void every_reason_against_an_encoding_has_chinese(void **state)
+{
+    static const char *const settings[] = {"complex_order[combine=concat]", "shaw+urpe", "dense_bias+urpe",
+                                           "xpos+alibi", "sinusoidal+toeplitz"};
+    (void)state;
+    tiny_write_words();
+    for (int both = 0; both < 2; both++) {
+        for (int i = 1; i < posenc_encoding_count(); i++)
+            judge_reasons(posenc_encoding_info_at(i)->name, both);
+        for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+            judge_reasons(settings[i], both);
+    }
+}
+
 static void the_page_has_formulas_curves_and_what_papers_found(void **state)
 {
     pe_compare_config config = tiny_compare("sinusoidal,alibi");
@@ -162,6 +202,7 @@ int main(void)
         cmocka_unit_test(a_causal_comparison_is_a_page_in_two_languages),
         cmocka_unit_test(two_seeds_and_extended_models_are_too),
         cmocka_unit_test(a_bidirectional_comparison_with_few_windows_is_too),
+        cmocka_unit_test(every_reason_against_an_encoding_has_chinese),
         cmocka_unit_test(the_page_has_formulas_curves_and_what_papers_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
