@@ -51,7 +51,7 @@ struct posenc_plan {
     const pe_kernels      *kernels;
     pe_resolved            parts[POSENC_PLACES];
     pe_terms               terms;
-    pe_turn                turn, turn_keys;                     /* M = 0: none */
+    pe_turn                turn, turn_keys;     /* M = 0: none */
     pe_ladder             *turn_ladder, *waves; /* of turn and turn_keys, and of the input part; NULL: none */
     double                 waves_blank;         /* position of a zero row, NAN: none */
     int64_t                sizes[POSENC_PLACES][PE_MAX_PARAMS]; /* numbers in each parameter, 0 if absent */

@@ -228,12 +228,12 @@ static void fill_turn(posenc_plan *plan, pe_arena *memory)
 /* The ladder of the input part, if that has waves; NULL too where there is no memory, as rows are made without one then. */
 static pe_ladder *waves_create(const posenc_plan *plan, double *blank)
 {
-    const pe_resolved *input = &plan->parts[POSENC_INPUT];
-    const int64_t      width = input->room && input->room->waves ? posenc_row_width(plan) : 0;
-    double *const      w     = calloc((size_t)width + 1, sizeof *w);
-    pe_frequency      *k     = calloc((size_t)width + 1, sizeof *k);
-    pe_wave_form       form  = {.blank = NAN};
-    const int64_t      M     = w && k && width > 0 ? input->room->waves(&input->problem, w, &form) : 0;
+    const pe_resolved *input   = &plan->parts[POSENC_INPUT];
+    const int64_t      width   = input->room && input->room->waves ? posenc_row_width(plan) : 0;
+    double *const      w       = calloc((size_t)width + 1, sizeof *w);
+    pe_frequency      *k       = calloc((size_t)width + 1, sizeof *k);
+    pe_wave_form       form    = {.blank = NAN};
+    const int64_t      M       = w && k && width > 0 ? input->room->waves(&input->problem, w, &form) : 0;
     const pe_columns   columns = {M, width, form.cosine, form.sine, form.step};
     for (int64_t m = 0; m < M; m++)
         k[m] = pe_frequency_of(w[m]);

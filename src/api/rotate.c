@@ -30,8 +30,8 @@ typedef struct job {
     int                     threads, in_double, is_direct;
     float                  *tables, *rows; /* [threads, BLOCK, width + pad], [threads, padded D] */
     double                 *wide;          /* [threads, D] */
-    const pe_ladder        *ladder; /* NULL: every row for itself */
-    pe_rung                *rungs;  /* [threads] */
+    const pe_ladder        *ladder;        /* NULL: every row for itself */
+    pe_rung                *rungs;         /* [threads] */
 } job;
 
 /* Floats of one thread's table; a width of 2M + 1 is D + 1 at most. */
@@ -317,7 +317,7 @@ static void turn_side(const posenc_plan *plan, const pe_turn *turn, const side *
                       const posenc_tensor *to, double sign, pe_arena arena)
 {
     pe_ladder own; /* used where rows are many */
-    job j; /* field by field: what a small run does not need would cost it more to zero than to turn */
+    job       j; /* field by field: what a small run does not need would cost it more to zero than to turn */
     j.plan      = plan;
     j.turn      = turn;
     j.given     = s->table;
@@ -414,9 +414,9 @@ static void make_table(const posenc_plan *plan, const pe_turn *turn, const posen
     const int64_t rows  = table->shape[0] * table->shape[1],
                   bytes = rows * table->shape[2] * (int64_t)sizeof(float);
     pe_ladder own;
-    table_job t         = {.j = {.plan = plan, .turn = turn, .pos = pos}, .table = table};
-    t.stream            = pe_turn_streams(table, bytes, turn->M);
-    t.j.blocks          = (table->shape[1] + ROWS - 1) / ROWS;
+    table_job t = {.j = {.plan = plan, .turn = turn, .pos = pos}, .table = table};
+    t.stream    = pe_turn_streams(table, bytes, turn->M);
+    t.j.blocks  = (table->shape[1] + ROWS - 1) / ROWS;
     prepare_ladder(&t.j, &own, rows, &arena);
     pe_parallel_for(table->shape[0] * t.j.blocks, bytes < TOO_FEW ? 1 : plan->threads, fill_rows, &t);
 }

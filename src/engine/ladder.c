@@ -166,20 +166,20 @@ void pe_ladder_rows(const pe_ladder *ladder, pe_rung *rung, float *to, int64_t s
                     double position, int stream)
 {
     const int64_t     from = (int64_t)position, row = 2 * ladder->padded;
-    const pe_columns *c    = &ladder->columns;
-    pe_wave_rows      w    = {.stride = stride,
-                              .M      = c->M,
-                              .padded = ladder->padded,
-                              .width  = c->width,
-                              .cosine = c->cosine,
-                              .sine   = c->sine,
-                              .step   = c->step,
-                              .coarse = rung->coarse,
-                              .fine   = ladder->fine,
-                              .k      = &ladder->k->k_hi,
-                              .factor = ladder->factor,
-                              .sense  = ladder->sense,
-                              .stream = stream};
+    const pe_columns *c = &ladder->columns;
+    pe_wave_rows      w = {.stride = stride,
+                           .M      = c->M,
+                           .padded = ladder->padded,
+                           .width  = c->width,
+                           .cosine = c->cosine,
+                           .sine   = c->sine,
+                           .step   = c->step,
+                           .coarse = rung->coarse,
+                           .fine   = ladder->fine,
+                           .k      = &ladder->k->k_hi,
+                           .factor = ladder->factor,
+                           .sense  = ladder->sense,
+                           .stream = stream};
     for (int64_t r = 0; r < n; r += w.rows) {
         const int64_t base = whole_below(from + r, PE_STEP), coarse = whole_below(base, COARSE);
         if (rung->coarse_at != coarse)

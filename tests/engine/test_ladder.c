@@ -37,8 +37,8 @@ static pe_columns halves(int64_t M)
 static void make(subject *s, pe_columns columns, double base, double factor, double sense,
                  const pe_kernels *kernels)
 {
-    const int64_t M = columns.M;
-    pe_arena arena = {memory, 0};
+    const int64_t M     = columns.M;
+    pe_arena      arena = {memory, 0};
     for (int64_t m = 0; m < M; m++)
         s->k[m] = pe_frequency_of(m == 3 ? 0 : pow(base, -(double)m / (double)M));
     s->ladder = pe_ladder_lay_out(columns.width, &arena);
