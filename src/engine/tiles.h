@@ -113,7 +113,7 @@ typedef struct pe_scratch {
 } pe_scratch;
 
 /* Distances whose vectors are asked of a room at once; keys of a short row, whose delta is exact; keys of a row that may be sharp. */
-enum { PE_CHUNK = 64, PE_SHORT = 64, PE_SHARP = 4096 };
+enum { PE_CHUNK = 256, PE_SHORT = 64, PE_SHARP = 4096 };
 
 typedef struct pe_tiles {
     const pe_attention *a;

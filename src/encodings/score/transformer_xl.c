@@ -88,61 +88,68 @@ static pe_frequency omega(const pe_problem *p, int64_t k)
     return pe_frequency_of(pow(10000.0, -2.0 * (double)k / (double)p->set[D_MODEL].integer));
 }
 
-/* Cosine and sine of a channel at one distance after the other: exact at multiples of EXACT, turned on from there by angle
-   addition (EXACT roundings at most, far below what a float keeps). What a distance has does not depend on who came before. */
-enum { EXACT = 16 };
-
-typedef struct wave {
-    pe_frequency frequency;
-    double       c, s, step_c, step_s;
-    int64_t      at;    /* the distance they are of */
-    int          known; /* is there anything yet? */
-} wave;
-
-static void follow(wave *w, int64_t t)
-{
-    const int64_t start = t - (t % EXACT + EXACT) % EXACT;
-    if (!w->known)
-        pe_cos_sin(1, w->frequency, &w->step_c, &w->step_s);
-    if (!w->known || w->at > t || w->at < start) {
-        pe_cos_sin((double)start, w->frequency, &w->c, &w->s);
-        w->at = start;
-    }
-    w->known = 1;
-    for (; w->at < t; w->at++) {
-        const double c = w->c * w->step_c - w->s * w->step_s;
-        w->s           = w->s * w->step_c + w->c * w->step_s;
-        w->c           = c;
-    }
-}
-
-/* Sines and cosines of some channels at some distances: 12 KiB, which meet as many rows of Wr. */
-enum { DISTANCES = 24, CHANNELS = 32 };
+/* Sines and cosines of some channels at one distance after the other: exact at multiples of EXACT, turned on from there by
+   angle addition (EXACT roundings at most, far below what a float keeps). What a distance has does not depend on who came
+   before. The 12 KiB of rows meet as many rows of Wr. */
+enum { EXACT = 64, DISTANCES = 24, CHANNELS = 32 };
 
 typedef struct waves {
-    int64_t count; /* channels */
-    wave    at[CHANNELS];
-    double  rows[2][DISTANCES][CHANNELS]; /* sines, cosines */
+    int64_t      count; /* channels; those beyond stand still */
+    int64_t      at;    /* the distance that c and s are of */
+    int          known; /* is there anything yet? */
+    pe_frequency frequency[CHANNELS];
+    double       c[CHANNELS], s[CHANNELS], step_c[CHANNELS], step_s[CHANNELS];
+    double       rows[2][DISTANCES][CHANNELS]; /* sines, cosines */
 } waves;
 
 static void start_waves(const pe_problem *p, waves *w, int64_t first)
 {
     const int64_t left = p->set[D_MODEL].integer / 2 - first;
-    w->count           = left < CHANNELS ? left : CHANNELS;
-    for (int64_t k = 0; k < w->count; k++)
-        w->at[k] = (wave){.frequency = omega(p, first + k)};
+    memset(w, 0, sizeof *w);
+    w->count = left < CHANNELS ? left : CHANNELS;
+    for (int64_t k = 0; k < w->count; k++) {
+        w->frequency[k] = omega(p, first + k);
+        pe_cos_sin(1, w->frequency[k], &w->step_c[k], &w->step_s[k]);
+    }
 }
 
-/* The next of n distances from t0 + i on; returns how many. The channels do not wait for each other. */
+static void jump(waves *w, int64_t t)
+{
+    for (int64_t k = 0; k < w->count; k++)
+        pe_cos_sin((double)t, w->frequency[k], &w->c[k], &w->s[k]);
+    w->at    = t;
+    w->known = 1;
+}
+
+/* One distance on: all channels, whose number the compiler knows. */
+static void step(waves *w)
+{
+    for (int k = 0; k < CHANNELS; k++) {
+        const double c = w->c[k] * w->step_c[k] - w->s[k] * w->step_s[k];
+        w->s[k]        = w->s[k] * w->step_c[k] + w->c[k] * w->step_s[k];
+        w->c[k]        = c;
+    }
+    w->at++;
+}
+
+static void follow(waves *w, int64_t t)
+{
+    const int64_t start = t - (t % EXACT + EXACT) % EXACT;
+    if (!w->known || w->at > t || w->at < start)
+        jump(w, start);
+    while (w->at < t)
+        step(w);
+}
+
+/* The next of n distances from t0 + i on; returns how many. */
 static int64_t turn_waves(const pe_problem *p, waves *w, int64_t t0, int64_t i, int64_t n, sides clamped)
 {
     const int64_t rows = n - i < DISTANCES ? n - i : DISTANCES;
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t k = 0; k < w->count; k++) {
-            follow(&w->at[k], (int64_t)limited(p, t0 + i + r, clamped));
-            w->rows[0][r][k] = w->at[k].s;
-            w->rows[1][r][k] = w->at[k].c;
-        }
+    for (int64_t r = 0; r < rows; r++) {
+        follow(w, (int64_t)limited(p, t0 + i + r, clamped));
+        memcpy(w->rows[0][r], w->s, sizeof w->s);
+        memcpy(w->rows[1][r], w->c, sizeof w->c);
+    }
     return rows;
 }
 
