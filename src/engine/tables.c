@@ -147,6 +147,7 @@ void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward)
         T->center = pe_take_doubles(arena, a->sizes.H);
     T->exact_count = larger(T->by[PE_BIAS].count, T->by[PE_GATE].count);
     T->exact       = pe_take_doubles(arena, a->threads * T->exact_count);
+    pe_basis_lay_out(T, arena);
 }
 
 /* ---- numbers ---- */
@@ -214,6 +215,20 @@ static void fill_scalars(const pe_tiles *T, pe_kind kind, int64_t h, double *exa
         rows[begin - t->first + i] = (float)(exact[i] - center);
 }
 
+/* Zeros before row `begin` and from row `end` on; between them everything is about to be written. */
+static void clear_around(const pe_table *t, int64_t begin, int64_t end, float *rows, float *columns)
+{
+    const int64_t from = end > begin ? end : begin;
+    if (rows) {
+        memset(rows, 0, (size_t)(begin * t->row) * sizeof *rows);
+        memset(rows + from * t->row, 0, (size_t)((t->count - from) * t->row) * sizeof *rows);
+    }
+    for (int64_t d = 0; columns && d < t->width; d++) {
+        memset(columns + d * t->stride, 0, (size_t)begin * sizeof *columns);
+        memset(columns + d * t->stride + from, 0, (size_t)(t->stride - from) * sizeof *columns);
+    }
+}
+
 /* A member of vectors of one head: rows, and transposed where that is needed too. */
 static void fill_vectors(const pe_tiles *T, pe_kind kind, int64_t h, double *chunk)
 {
@@ -221,6 +236,10 @@ static void fill_vectors(const pe_tiles *T, pe_kind kind, int64_t h, double *chu
     const int64_t   end  = pe_table_end(T, kind);
     float          *rows = t->rows ? t->rows + h * t->count * t->row : NULL,
           *columns       = t->columns ? t->columns + h * t->width * t->stride : NULL;
+    if (kind == PE_A && pe_basis_serves(T)) {
+        clear_around(t, pe_table_begin(T, kind) - t->first, end - t->first, rows, columns);
+        return;
+    }
     if (rows)
         memset(rows, 0, (size_t)(t->count * t->row) * sizeof *rows);
     if (columns)
@@ -251,6 +270,9 @@ static void fill_tables(void *context, int64_t h, int thread)
 
 void pe_tables_fill(const pe_tiles *T)
 {
-    if (T->by_distance)
-        pe_parallel_for(T->a->sizes.H, T->a->threads, fill_tables, (void *)T);
+    if (!T->by_distance)
+        return;
+    pe_parallel_for(T->a->sizes.H, T->a->threads, fill_tables, (void *)T);
+    if (pe_basis_serves(T))
+        pe_basis_fill(T);
 }

@@ -50,6 +50,10 @@ typedef struct pe_part {
    A member whose rows are just those of a parameter, one for each distance, gives `row` and the parameter instead: such a
    table is as long as the positions, and is then neither copied nor summed in double. Its heads share it.
 
+   A member of vectors that are the product of one basis for all heads with a parameter W [ranks,H,D] besides says `basis`:
+   rows of `ranks` floats for n distances t0, t0+1, ..., `stride` apart (which may be negative). A machine in float multiplies
+   them with `param` itself, for all heads at once; row_h(t)[d] = sum_m basis(t)[m] * W[m,h,d].
+
    clipped: all t <= low have one row, and so have all t >= high, so nothing is kept for those beyond. `owner` is filled in
    by the plan. */
 typedef struct pe_by_distance {
@@ -58,7 +62,9 @@ typedef struct pe_by_distance {
     void (*fold)(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
                  const double drows[], double *const dpar[]);
     int64_t (*row)(const pe_problem *p, int64_t t);
-    int     param;
+    void (*basis)(const pe_problem *p, int64_t t0, int64_t n, float *to, int64_t stride);
+    int64_t ranks;
+    int     param; /* of row or of basis */
     int     clipped;
     int64_t low, high;
     /* bias: rows are slope(h) * |t|, so that a machine may do without a table. NULL: they are not. */

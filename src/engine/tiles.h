@@ -128,6 +128,8 @@ typedef struct pe_tiles {
     double     *center; /* [H] what was taken from the bias before it was rounded; NULL: nothing */
     double     *exact;  /* [threads, exact_count] scalars by distance before they are rounded */
     int64_t     exact_count;
+    float      *basis, *W; /* [threads, basis_size], [ranks, H*D]: basis.c; NULL: no member has a basis */
+    int64_t     basis_size;
     double     *growth;            /* [D] of a rotation that grows; NULL: none */
     float      *q_grown;           /* [batches, Lq, Dp] factors of queries within their tile */
     float      *q_table, *k_table; /* cosines and sines [batches, heads, L, 2M] */
@@ -177,6 +179,12 @@ void pe_turns_make(pe_tiles *T, pe_arena *arena, int keys);
 void pe_band_find(pe_tiles *T);
 void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward);
 void pe_tables_fill(const pe_tiles *T);
+
+/* basis.c: is member A a basis times a parameter, to be multiplied in float? Its memory; its tables filled, but for
+   what lies around them. */
+int  pe_basis_serves(const pe_tiles *T);
+void pe_basis_lay_out(pe_tiles *T, pe_arena *arena);
+void pe_basis_fill(const pe_tiles *T);
 
 /* First and last row (not included) of a member's table that holds anything, as rows of the band. */
 int64_t pe_table_begin(const pe_tiles *T, pe_kind kind);

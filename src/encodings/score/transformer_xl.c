@@ -153,6 +153,24 @@ static int64_t turn_waves(const pe_problem *p, waves *w, int64_t t0, int64_t i, 
     return rows;
 }
 
+/* The same as floats, all channels: to[i,:] = R(t0 + i), rows `stride` apart. */
+static void write_basis(const pe_problem *p, int64_t t0, int64_t n, sides clamped, float *to, int64_t stride)
+{
+    const int64_t half = p->set[D_MODEL].integer / 2;
+    waves         w;
+    for (int64_t k = 0; k < half; k += w.count) {
+        start_waves(p, &w, k);
+        for (int64_t i = 0, m; i < n; i += m) {
+            m = turn_waves(p, &w, t0, i, n, clamped);
+            for (int64_t r = 0; r < m; r++)
+                for (int64_t c = 0; c < w.count; c++) {
+                    to[(i + r) * stride + k + c]        = (float)w.rows[0][r][c];
+                    to[(i + r) * stride + half + k + c] = (float)w.rows[1][r][c];
+                }
+        }
+    }
+}
+
 /* C [R,D] += A [R,K] * B; the kernel takes whole vectors. */
 static void multiply(const pe_problem *p, double *c, int64_t c_stride, const double *a, int64_t a_row,
                      int64_t a_col, const double *b, int64_t b_stride, int64_t R, int64_t K)
@@ -208,6 +226,11 @@ static void fill(const pe_problem *p, const double *const par[], int64_t h, int6
     project(p, par[WR], h, t0, n, ABOVE, rows);
 }
 
+static void basis(const pe_problem *p, int64_t t0, int64_t n, float *to, int64_t stride)
+{
+    write_basis(p, t0, n, ABOVE, to, stride);
+}
+
 static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
                  const double drows[], double *const dpar[])
 {
@@ -219,6 +242,11 @@ static void xlnet_fill(const pe_problem *p, const double *const par[], int64_t h
                        double rows[])
 {
     project(p, par[WR], h, t0, n, BOTH, rows);
+}
+
+static void xlnet_basis(const pe_problem *p, int64_t t0, int64_t n, float *to, int64_t stride)
+{
+    write_basis(p, t0, n, BOTH, to, stride);
 }
 
 static void xlnet_fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
@@ -233,7 +261,8 @@ static void terms(const pe_problem *p, pe_terms *s)
     s->scale = 1.0 / sqrt((double)p->D);
     s->u     = U_BIAS;
     s->w     = V_BIAS;
-    s->A     = (pe_by_distance){.fill = fill, .fold = fold};
+    s->A     = (pe_by_distance){
+            .fill = fill, .fold = fold, .basis = basis, .ranks = p->set[D_MODEL].integer, .param = WR};
 }
 
 /* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
@@ -269,9 +298,11 @@ const pe_encoding pe_transformer_xl = {
 static void xlnet_terms(const pe_problem *p, pe_terms *s)
 {
     terms(p, s);
-    s->us = S_BIAS;
-    s->G  = SEG_EMBED;
-    s->A  = (pe_by_distance){.fill = xlnet_fill, .fold = xlnet_fold};
+    s->us      = S_BIAS;
+    s->G       = SEG_EMBED;
+    s->A.fill  = xlnet_fill;
+    s->A.fold  = xlnet_fold;
+    s->A.basis = xlnet_basis;
 }
 
 /* The examples' parameter values are 0, 1, 2, ... in memory order; one segment. */
