@@ -116,6 +116,7 @@ static posenc_status resolve_parts(posenc_plan *plan, posenc_error *err)
         plan->parts[place].problem.set = plan->parts[place].set; /* the struct was copied into the plan */
         plan->parts[place].problem.product64 = plan->kernels->product64;
         plan->parts[place].problem.cosines   = plan->kernels->cosines;
+        plan->parts[place].problem.sigmoids  = plan->kernels->sigmoids;
     }
     return POSENC_OK;
 }

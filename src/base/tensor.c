@@ -66,6 +66,11 @@ void pe_load_float(float *to, const void *row, posenc_dtype dtype, int64_t strid
 
 void pe_load_double(double *to, const void *row, posenc_dtype dtype, int64_t stride, int64_t n)
 {
+    if (dtype == POSENC_F32 && stride == 1) {
+        for (int64_t i = 0; i < n; i++)
+            to[i] = (double)((const float *)row)[i];
+        return;
+    }
     for (int64_t i = 0; i < n; i++) {
         const int64_t s = i * stride;
         switch (dtype) {
@@ -100,6 +105,11 @@ void pe_store_float(void *row, posenc_dtype dtype, int64_t stride, const float *
 
 void pe_store_double(void *row, posenc_dtype dtype, int64_t stride, const double *from, int64_t n)
 {
+    if (dtype == POSENC_F32 && stride == 1) {
+        for (int64_t i = 0; i < n; i++)
+            ((float *)row)[i] = (float)from[i];
+        return;
+    }
     for (int64_t i = 0; i < n; i++) {
         const float x = (float)from[i];
         if (dtype == POSENC_F64)

@@ -92,6 +92,12 @@ int pe_is_allowed(const pe_attention *a, int64_t b, int64_t h, int64_t i, int64_
 /* Segment of element s of item b; 0 where the run brought none. */
 int64_t pe_segment(const posenc_tensor *segments, int64_t b, int64_t s);
 
+/* Did the run bring segments? Otherwise all tokens are of one. */
+static inline int pe_segments_known(const pe_attention *a)
+{
+    return a->q_segments.data || a->k_segments.data;
+}
+
 /* G_h[z], D doubles, and its gradient (NULL if not wanted). */
 static inline const double *pe_segment_vector(const pe_attention *a, int64_t h, int z)
 {

@@ -22,6 +22,8 @@ typedef struct pe_backward {
     /* sums: of the item, and over the batch */
     float   *dQ;             /* [forms,chunks,H,Lq,Dp] */
     float   *dK;             /* [G,Lk,Dp] of prepared keys, until they are folded */
+    double  *dkept;          /* as T.kept */
+    double  *dbeside[2];     /* by pe_side, as T.beside */
     double  *dby1[PE_KINDS]; /* [H,chunks,table_rows] of bias and gate */
     float   *dby[PE_KINDS];  /* [H,chunks,table_rows,row] of A, B, r */
     double  *du, *dw, *dus;  /* [H,chunks,D] */
@@ -78,6 +80,11 @@ static inline void pe_add_floats(float *x, float f, const float *y, int64_t n)
     for (int64_t i = 0; i < n; i++)
         x[i] += f * y[i];
 }
+
+/* kept.c: sums for a hook that is kept (NULL: it is not), the pair's share of them, and all of them to parameters. */
+double *pe_kept_sums(const pe_attention *a, pe_arena *arena);
+void    pe_kept_sum(const pe_backward *w, const pe_pair *x, const float *dS);
+void    pe_kept_fold(const pe_backward *w);
 
 /* back_fold.c: one head after the other, as heads may share parameters and the order is part of the result. */
 void pe_fold_parameters(const pe_backward *w);

@@ -87,6 +87,21 @@ static void seen_queries(const pe_backward *w, const pe_pair *x, const pe_scratc
     }
 }
 
+/* The sum of a row, in lanes that do not wait for one another. */
+static double row_sum(const float *x, int64_t n)
+{
+    enum { APART = 8 };
+    double lanes[APART] = {0}, sum = 0;
+    for (int64_t i = 0; i + APART <= n; i += APART)
+        for (int k = 0; k < APART; k++)
+            lanes[k] += (double)x[i + k];
+    for (int64_t i = n - n % APART; i < n; i++)
+        sum += (double)x[i];
+    for (int k = 0; k < APART; k++)
+        sum += lanes[k];
+    return sum;
+}
+
 /* scale * (q + us) . G[z]: row sums of dS by segment meet G and the queries. dQ, dus take the scale at the end; scaled
    queries carry it for dG already. */
 static void segments_back(const pe_backward *w, const pe_pair *x, const pe_scratch *z, const float *dS)
@@ -94,13 +109,16 @@ static void segments_back(const pe_backward *w, const pe_pair *x, const pe_scrat
     const pe_tiles     *T = &w->T;
     const pe_attention *a = T->a;
     const int64_t       D = a->sizes.D, sums = x->h * w->chunks + x->chunk;
+    const int           segments = pe_segments_known(a) ? 2 : 1;
     const double       *u = pe_head_vector(a, a->terms->u, x->h), *us = pe_head_vector(a, a->terms->us, x->h);
     for (int64_t r = 0; r < x->R; r++) {
         const float *q      = w->Qu + (x->h * a->sizes.Lq + x->i0 + r) * T->Dp;
         double       sum[2] = {0, 0};
-        for (int64_t c = 0; c < x->C; c++)
+        if (segments == 1)
+            sum[0] = row_sum(dS + r * T->Bcp, x->C);
+        for (int64_t c = 0; segments == 2 && c < x->C; c++)
             sum[z->q_seg[r] != z->k_seg[c]] += (double)dS[r * T->Bcp + c];
-        for (int g = 0; g < 2; g++) {
+        for (int g = 0; g < segments; g++) {
             const double *G = pe_segment_vector(a, x->h, g);
             for (int64_t d = 0; d < D; d++) {
                 const double shift = (us ? us[d] : 0) - (u ? u[d] : 0);
@@ -262,7 +280,9 @@ void pe_pair_back(const pe_backward *w, const pe_pair *x, pe_scratch *z)
         pe_looked_up_back(w, x, z, dS);
     if (a->terms->G != PE_NONE)
         segments_back(w, x, z, dS);
-    if (w->wants_hook && z->hooked)
+    if (w->wants_hook && T->kept)
+        pe_kept_sum(w, x, dS);
+    else if (w->wants_hook && z->hooked)
         hook_back(w, x, z, dS);
     if (pe_pairs_wanted(a))
         pairs_back(w, x, z, dS);

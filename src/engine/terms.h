@@ -27,6 +27,7 @@ typedef struct pe_problem {
     double           scale;     /* the factor of the products, once it is settled */
     pe_product64_fn *product64; /* for members that are products with a parameter; may be NULL */
     pe_cosines_fn   *cosines;   /* exact angles in vectors, for members made of waves */
+    pe_sigmoids_fn  *sigmoids;  /* for gates; as product64 */
 } pe_problem;
 
 /* Which part of an encoding a member's numbers come from: that at place score, or that at place weight. */
@@ -127,6 +128,9 @@ enum { PE_NONE = -1 };
  * dy to dx (overwriting) and adds to dpar. A prepared key has `width` numbers, at least D, and everything else of a term
  * that says D then means width; rotation turns its first channels.
  *
+ * Where y is x and behind it numbers that follow from the position alone, `beside` gives those, [n,width-D], and
+ * beside_back takes their cotangents: a machine may make them once for all items of a batch.
+ *
  * A prepared query has `forms` times as many. With two forms the product q.k of the formula above is the modulus of
  * (q'.k, q''.k): the first width numbers are q', the others q''.
  */
@@ -137,6 +141,10 @@ typedef struct pe_preparation {
                  int64_t n, const double x[], double y[]);
     void (*fold)(const pe_problem *p, const double *const par[], pe_side side, int64_t h, const double pos[],
                  int64_t n, const double x[], const double dy[], double dx[], double *const dpar[]);
+    void (*beside)(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
+                   const double pos[], int64_t n, double to[]);
+    void (*beside_back)(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
+                        const double pos[], int64_t n, const double dto[], double *const dpar[]);
     int64_t width;
     int     forms;
     int     sharp; /* products reach far beyond 1 (100 times a cosine): see sharp.c */

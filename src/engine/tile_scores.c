@@ -179,22 +179,23 @@ static void widen_content(const pe_tiles *T, const pe_scratch *z, int64_t b, int
     const pe_attention *a       = T->a;
     const int64_t       D       = a->sizes.D;
     const double        inverse = 1 / a->terms->scale;
-    const int ask = !T->skewed || a->unmasked || (a->mask & ~(POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW)) != 0;
+    const int           ask     = pe_asks_pairs(T);
     for (int64_t r = 0; r < R; r++) {
         const int64_t low = z->limited ? z->low[r] : 0, high = z->limited ? z->high[r] : C;
         for (int64_t d = 0; d < D; d++)
             z->q[r * D + d] = (double)Qu[r * T->Dp + d] * inverse;
-        for (int64_t c = 0; c < C; c++) {
-            const int seen  = ask ? pe_is_allowed(a, b, h, i0 + r, j0 + c) : c >= low && c < high;
-            z->s[r * C + c] = seen ? (double)s[r * T->Bcp + c] : -INFINITY;
-        }
+        for (int64_t c = 0; c < C; c++)
+            z->s[r * C + c] = c >= low && c < high ? (double)s[r * T->Bcp + c] : -INFINITY;
+        for (int64_t c = 0; ask && c < C; c++)
+            if (!pe_is_allowed(a, b, h, i0 + r, j0 + c))
+                z->s[r * C + c] = -INFINITY;
     }
 }
 
 static int any_is_apart(const pe_tiles *T, const double pos[], int64_t n)
 {
     int apart = 0;
-    for (int64_t i = 0; i < n && !apart; i++)
+    for (int64_t i = 0; T->a->terms->hook.apart && i < n && !apart; i++)
         apart = pe_is_apart(T->a, pos[i]);
     return apart;
 }
@@ -204,7 +205,7 @@ static int is_hooked(const pe_tiles *T, const pe_scratch *z, int64_t R, int64_t 
 {
     const pe_tile_hook *hook = &T->a->terms->hook;
     if (!hook->apart)
-        return hook->visit != NULL;
+        return hook->visit && !T->kept;
     return any_is_apart(T, z->q_pos, R) || any_is_apart(T, z->k_pos, C);
 }
 
@@ -224,16 +225,30 @@ static double sharp_product(const pe_scratch *z, int64_t r, int64_t c)
     return z->sharp[r * z->sharp_stride + z->j0 - z->sharp_from + c] - z->top[r];
 }
 
+void pe_sharp_add(const pe_tiles *T, const pe_scratch *z, float *s, const double *X, int64_t step, int64_t R,
+                  int64_t C)
+{
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++)
+            s[r * T->Bcp + c] = (float)(sharp_product(z, r, c) + X[r * step + c]);
+}
+
 /* X goes to z->extra; sharp products take it in double before they are rounded. */
 static void visit_hook(const pe_tiles *T, pe_scratch *z, float *s, int64_t h, int64_t R, int64_t C)
 {
     const pe_attention *a     = T->a;
     const pe_tile       tile  = pe_hook_tile(T, z, h, R, C);
-    const int           sharp = pe_is_sharp(T), keys = any_is_apart(T, z->k_pos, C);
+    const int           sharp = pe_is_sharp(T), keys = any_is_apart(T, z->k_pos, C),
+              queries = any_is_apart(T, z->q_pos, R);
     a->terms->hook.visit(a->parts[PE_SCORE].p, a->parts[PE_SCORE].par, &tile, z->x);
     for (int64_t r = 0; r < R; r++) {
         const double less  = pe_is_shifted(T, z) && z->lse[r] != -INFINITY ? (double)z->lse[r] : 0;
-        const int    query = pe_is_apart(T->a, z->q_pos[r]);
+        const int    query = queries && pe_is_apart(T->a, z->q_pos[r]);
+        float       *extra = z->extra + r * T->Bcp;
+        for (int64_t c = 0; !sharp && !queries && !keys && c < C; c++)
+            extra[c] += (float)(z->x[r * C + c] - less);
+        if (!sharp && !queries && !keys)
+            continue;
         for (int64_t c = 0; c < C; c++) {
             const int    apart = query || (keys && pe_is_apart(T->a, z->k_pos[c]));
             const double bias  = apart ? bias_of(T, z, h, r, c) : 0;
@@ -241,7 +256,7 @@ static void visit_hook(const pe_tiles *T, pe_scratch *z, float *s, int64_t h, in
             if (sharp)
                 s[r * T->Bcp + c] = (float)(sharp_product(z, r, c) + more);
             else
-                z->extra[r * T->Bcp + c] += (float)more;
+                extra[c] += (float)more;
         }
     }
 }
@@ -261,7 +276,8 @@ static void meet_segments(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R
     const pe_attention *a = T->a;
     const int64_t       D = a->sizes.D;
     const double       *u = pe_head_vector(a, a->terms->u, h), *us = pe_head_vector(a, a->terms->us, h);
-    for (int g = 0; g < 2; g++) {
+    const int           segments = pe_segments_known(a) ? 2 : 1;
+    for (int g = 0; g < segments; g++) {
         const double *G     = pe_segment_vector(a, h, g);
         double        fixed = 0;
         for (int64_t d = 0; d < D; d++)
@@ -273,9 +289,13 @@ static void meet_segments(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R
             z->meets[2 * r + g] = (float)sum;
         }
     }
-    for (int64_t r = 0; r < R; r++)
-        for (int64_t c = 0; c < C; c++)
+    for (int64_t r = 0; r < R; r++) {
+        const float own = z->meets[2 * r];
+        for (int64_t c = 0; segments == 1 && c < C; c++)
+            z->extra[r * T->Bcp + c] += own;
+        for (int64_t c = 0; segments == 2 && c < C; c++)
             z->extra[r * T->Bcp + c] += z->meets[2 * r + (z->q_seg[r] != z->k_seg[c])];
+    }
 }
 
 /* Packed sequences: other segments are not seen. */
@@ -287,8 +307,7 @@ static void mask_segments(const pe_tiles *T, pe_scratch *z, int64_t R, int64_t C
                 z->extra[r * T->Bcp + c] = -INFINITY;
 }
 
-/* Positions and segments of the tile's queries and keys. */
-static void load_places(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t R, int64_t C)
+void pe_load_places(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t R, int64_t C)
 {
     const pe_attention *a = T->a;
     for (int64_t r = 0; r < R; r++) {
@@ -464,7 +483,7 @@ int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int6
         terms->bias_step = -1;
     }
     if (T->has_extra || a->terms->hook.apart)
-        load_places(T, z, b, R, C);
+        pe_load_places(T, z, b, R, C);
     z->hooked = is_hooked(T, z, R, C);
     if (T->has_extra || z->hooked || banded_keys) {
         fill_extra(T, z, b, h, i0, R, j0, C, Qu, Qw, Kt, banded_keys);
@@ -481,6 +500,8 @@ int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int6
         terms->low  = z->low;
         terms->high = z->high;
     }
+    if (T->kept)
+        pe_kept_add(T, z, s, h, R, C, terms);
     if (a->terms->hook.content)
         widen_content(T, z, b, h, i0, R, j0, C, s, Qu);
     if (z->hooked)

@@ -73,6 +73,8 @@ static void lay_out_item(pe_backward *w, pe_arena *arena)
     w->dQ                  = pe_take_floats(arena, pe_forms(T->a->terms) * w->chunks * rows * T->Dp);
     w->dK                  = pe_take_floats(arena, T->a->terms->prepare.fold ? p->G * p->Lk * T->Dp : 0);
     w->state               = pe_take_doubles(arena, T->a->terms->hook.state ? rows * PE_HOOK_STATE : 0);
+    for (pe_side side = PE_QUERIES; side <= PE_KEYS; side++)
+        w->dbeside[side] = pe_take_doubles(arena, pe_beside_size(T->a, side));
     w->moments = pe_take_doubles(arena, 2 * rows); /* a plan for long rows serves short ones too */
 }
 
@@ -102,10 +104,13 @@ static void lay_out_sums(pe_backward *w, pe_arena *arena)
     w->hook  = pe_take_doubles(arena, tasks * w->hook_count);
     w->total = pe_take_doubles(arena, p->D);
     w->mass  = pe_take_doubles(arena, p->D);
+    w->dkept = w->wants_hook ? pe_kept_sums(T->a, arena) : NULL;
     w->hook_pointers =
         pe_take(arena, (size_t)(w->wants_hook ? tasks * PE_HOOK_PARAMS : 0) * sizeof(double *));
     if (!arena->memory)
         return;
+    for (pe_side side = PE_QUERIES; side <= PE_KEYS; side++)
+        memset(w->dbeside[side], 0, (size_t)pe_beside_size(T->a, side) * sizeof(double));
     memset(w->du, 0, (size_t)(n * p->D) * sizeof(double));
     memset(w->dw, 0, (size_t)(n * p->D) * sizeof(double));
     memset(w->dus, 0, (size_t)(n * p->D) * sizeof(double));
@@ -248,6 +253,21 @@ static void finish_queries(void *context, int64_t index, int thread)
     pe_store_turned(T, sum, PE_QUERIES, &T->a->dq, w->b, h, i0, R);
 }
 
+/* Cotangents of some prepared rows: those that stand beside others wait for the whole batch. */
+static void fold_rows(const pe_backward *w, const float *rows, int64_t form_step, pe_side side, int64_t h,
+                      int64_t s0, int64_t n)
+{
+    const pe_tiles      *T  = &w->T;
+    const posenc_tensor *to = side == PE_KEYS ? &T->a->dk : &T->a->dq;
+    if (!T->beside[side]) {
+        pe_fold_prepared(T, T->scratch, rows, form_step, side, w->b, h, s0, n);
+        return;
+    }
+    pe_beside_sum(T, w->dbeside[side], rows, side, h, s0, n);
+    if (to->data)
+        pe_store_plain(to, w->b, h, s0, n, rows, T->Dp, T->a->D);
+}
+
 /* Cotangents of prepared rows go through the room one tile after the other: parameters add in this order. */
 static void fold_prepared(const pe_backward *w)
 {
@@ -255,13 +275,11 @@ static void fold_prepared(const pe_backward *w)
     const pe_problem *p = &T->a->sizes;
     for (int64_t h = 0; h < p->H; h++)
         for (int64_t i0 = 0; i0 < p->Lq; i0 += T->Br)
-            pe_fold_prepared(T, T->scratch, w->dQ + (h * p->Lq + i0) * T->Dp,
-                             w->chunks * p->H * p->Lq * T->Dp, PE_QUERIES, w->b, h, i0,
-                             pe_smaller(T->Br, p->Lq - i0));
+            fold_rows(w, w->dQ + (h * p->Lq + i0) * T->Dp, w->chunks * p->H * p->Lq * T->Dp, PE_QUERIES, h,
+                      i0, pe_smaller(T->Br, p->Lq - i0));
     for (int64_t g = 0; g < p->G; g++)
         for (int64_t j0 = 0; j0 < p->Lk; j0 += T->Bc)
-            pe_fold_prepared(T, T->scratch, w->dK + (g * p->Lk + j0) * T->Dp, 0, PE_KEYS, w->b, g, j0,
-                             pe_smaller(T->Bc, p->Lk - j0));
+            fold_rows(w, w->dK + (g * p->Lk + j0) * T->Dp, 0, PE_KEYS, g, j0, pe_smaller(T->Bc, p->Lk - j0));
 }
 
 void pe_tiled_backward(const pe_attention *a, pe_arena *arena)
@@ -287,5 +305,9 @@ void pe_tiled_backward(const pe_attention *a, pe_arena *arena)
         if (a->terms->prepare.fold)
             fold_prepared(&w);
     }
+    if (w.wants_hook && w.T.kept)
+        pe_kept_fold(&w);
+    for (pe_side side = PE_QUERIES; side <= PE_KEYS && w.T.beside[side]; side++)
+        pe_beside_fold(&w.T, w.dbeside[side], side);
     pe_fold_parameters(&w);
 }

@@ -59,9 +59,11 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
         y.draw = pe_take_doubles(arena, backward ? tall * a->D : 0);
     }
     if (m->prepare.sharp) {
-        y.sharp = pe_take_doubles(arena, T->Br * (backward ? T->Bc : pe_smaller(a->sizes.Lk, PE_SHARP)));
-        y.keys  = pe_take_doubles(arena, T->Bc * a->sizes.D);
-        y.top   = pe_take_doubles(arena, T->Br);
+        const int64_t columns = backward ? T->Bc : pe_smaller(a->sizes.Lk, PE_SHARP);
+        y.sharp               = pe_take_doubles(arena, T->Br * pe_sharp_padded(columns));
+        y.keys                = pe_take_doubles(arena, T->Bc * a->sizes.D);
+        y.keys_across         = pe_take_doubles(arena, a->sizes.D * pe_sharp_padded(T->Bc));
+        y.top                 = pe_take_doubles(arena, T->Br);
     }
     if (a->grown) {
         y.Qg      = pe_take_floats(arena, pe_forms(m) * T->Br * T->Dp);
@@ -183,14 +185,16 @@ pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
     T.key_tiles                = (p->Lk + T.Bc - 1) / T.Bc;
     T.by_distance              = pe_uses_distance(a->terms);
     T.skewed                   = a->distances.skewed || !(T.by_distance || by_reach);
-    T.has_extra = !T.skewed || (a->terms->hook.visit && !a->terms->hook.apart) || a->terms->G != PE_NONE ||
-                  (a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS));
     pe_band_find(&T);
     T.scratch = pe_take(arena, (size_t)a->threads * sizeof *T.scratch);
     for (int z = 0; z < a->threads; z++)
         lay_out_scratch(&T, T.scratch ? T.scratch + z : NULL, arena, backward);
     pe_turns_make(&T, arena, 1);
+    pe_beside_lay_out(&T, arena);
     pe_growth_lay_out(&T, arena);
+    pe_kept_lay_out(&T, arena);
+    T.has_extra = !T.skewed || (a->terms->hook.visit && !a->terms->hook.apart && !T.kept) ||
+                  a->terms->G != PE_NONE || (a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS));
     pe_tables_lay_out(&T, arena, backward);
     if (!arena->memory)
         return T;

@@ -20,6 +20,11 @@ static inline int64_t pe_padded(int64_t n)
     return (n + PE_LANES - 1) / PE_LANES * PE_LANES;
 }
 
+static inline int64_t pe_larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 static inline int64_t pe_smaller(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -93,6 +98,7 @@ typedef struct pe_scratch {
     double      *raw, *draw;     /* [max(Br,Bc), a->D] rows to prepare and their cotangents */
     double      *made, *at;      /* [max(Br,Bc), forms*D] prepared rows, [max(Br,Bc)] their positions */
     double      *sharp, *keys, *top;  /* [Br, sharp_stride], [Bc, D], [Br]: sharp.c */
+    double      *keys_across;         /* keys transposed [D, pe_sharp_padded(Bc)] */
     int64_t sharp_stride, sharp_from; /* of the products that are there: columns per row, the first column */
     float  *Qg, *grow, *between; /* growth: [forms, Br, Dp] grown queries, [Br, Dp] their factors, [Dp] */
     float  *Kg, *dKg;            /* backward: [Bc, Dp] grown keys and their cotangents */
@@ -133,6 +139,9 @@ typedef struct pe_tiles {
     double     *growth;            /* [D] of a rotation that grows; NULL: none */
     float      *q_grown;           /* [batches, Lq, Dp] factors of queries within their tile */
     float      *q_table, *k_table; /* cosines and sines [batches, heads, L, 2M] */
+    double     *kept;              /* [H, Lq, padded Lk] what the hook says: see kept.c; NULL: not kept */
+    float      *kept_added;        /* the same, rounded */
+    float      *beside[2];         /* by pe_side [heads, L, D - a->D]: see beside.c; NULL: not used */
     int64_t     q_batches, k_batches;
     pe_scratch *scratch; /* [threads] */
 } pe_tiles;
@@ -204,6 +213,18 @@ void pe_grow_queries(const pe_tiles *T, pe_scratch *z, int64_t b, const float *Q
 void pe_grow_keys(const pe_tiles *T, const pe_scratch *z, float *to, const float *K, int64_t b, int64_t j0,
                   int64_t C);
 
+/* Room for so many columns of sharp products: the kernel writes whole vectors from any column on. */
+static inline int64_t pe_sharp_padded(int64_t n)
+{
+    return pe_padded(n) + PE_LANES;
+}
+
+/* Must a pair be asked for whether it is allowed? Otherwise its distance tells: e_low, e_high. */
+static inline int pe_asks_pairs(const pe_tiles *T)
+{
+    return !T->skewed || T->a->unmasked || (T->a->mask & ~(POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW)) != 0;
+}
+
 /* sharp.c: are products taken in double? Then they are there, in z->sharp with what is to be taken from each row in z->top,
    before the tiles of a query tile (forward; `whole`: scores themselves are wanted, nothing is taken), or of one tile
    (backward: lse is taken). */
@@ -212,9 +233,39 @@ void pe_sharpen_row(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int6
 void pe_sharpen_tile(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R,
                      int64_t j0, int64_t C, const float lse[]);
 
+/* beside.c: what stands beside q and k and follows from the position alone (pe_preparation), made once per run where all items
+   have the same positions. Laid out and filled; n rows of it copied behind the a->D numbers of rows already there; their
+   cotangents, of rows as wide as those, added to sums [heads, L, D - a->D]; in the end folded to parameters. */
+void pe_beside_lay_out(pe_tiles *T, pe_arena *arena);
+void pe_beside_load(const pe_tiles *T, float *rows, pe_side side, int64_t h, int64_t s0, int64_t n);
+void pe_beside_sum(const pe_tiles *T, double *sums, const float *rows, pe_side side, int64_t h, int64_t s0,
+                   int64_t n);
+void pe_beside_fold(const pe_tiles *T, const double *sums, pe_side side);
+
+/* Numbers of all its rows, of one side. */
+static inline int64_t pe_beside_size(const pe_attention *a, pe_side side)
+{
+    const pe_problem *p    = &a->sizes;
+    const int64_t     rows = side == PE_KEYS ? p->G * p->Lk : p->H * p->Lq;
+    return a->terms->prepare.beside && p->B > 1 ? rows * (p->D - a->D) : 0;
+}
+
 /* n prepared rows of q or k in double, as pe_load_turned makes them, into `to`; z lends its memory. */
 void pe_prepare_exactly(const pe_tiles *T, const pe_scratch *z, double *to, pe_side side, int64_t b,
                         int64_t h, int64_t s0, int64_t n);
+
+/* The tile's products in double, each with its share of X (rows `step` apart), into s. */
+void pe_sharp_add(const pe_tiles *T, const pe_scratch *z, float *s, const double *X, int64_t step, int64_t R,
+                  int64_t C);
+
+/* kept.c: what a hook says of all pairs, where it depends on positions that a batch shares and the pairs are few. Laid out and
+   filled (T->kept is NULL where it is not so); the share of the tile at hand added to its terms, or to sharp products. */
+void pe_kept_lay_out(pe_tiles *T, pe_arena *arena);
+void pe_kept_add(const pe_tiles *T, pe_scratch *z, float *s, int64_t h, int64_t R, int64_t C,
+                 pe_tile_terms *terms);
+
+/* Positions and segments of the tile's queries and keys, from z->i0 and z->j0 on. */
+void pe_load_places(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t R, int64_t C);
 
 /* What the hook sees of the tile at hand. */
 pe_tile pe_hook_tile(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t R, int64_t C);

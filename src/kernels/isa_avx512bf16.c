@@ -4,6 +4,7 @@
 #define PE_KERNELS_BF16 pe_bf16_kernels_avx512
 #define PE_ISA          "avx512bf16"
 
+#include <math.h>
 #include <stddef.h>
 
 #include "base/half.h"
@@ -20,4 +21,5 @@
 #include "kernels/waves.inc"
 #include "kernels/decode.inc"
 #include "kernels/bf16.inc"
+#include "kernels/sigmoids.inc"
 #include "kernels/table.inc"

@@ -3,6 +3,7 @@
 #define PE_KERNELS pe_kernels_plain
 #define PE_ISA     "plain"
 
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -18,4 +19,5 @@
 #include "kernels/layers.inc"
 #include "kernels/waves.inc"
 #include "kernels/decode.inc"
+#include "kernels/sigmoids.inc"
 #include "kernels/table.inc"

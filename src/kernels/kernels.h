@@ -40,6 +40,15 @@ typedef void pe_product64_fn(double *c, int64_t c_stride, const double *a, int64
                              const double *b, int64_t b_stride, int64_t R, int64_t columns, int64_t K,
                              int add);
 
+/*
+ * sigmoids: y = 1 / (1 + e^-x), in double, for gates
+ *
+ * Shapes   x, y [n]
+ * Error    within 4 ulp where |x| <= 700; beyond it is 1, or below 1e-304
+ * Special  -infinity gives 0, NaN gives NaN
+ */
+typedef void pe_sigmoids_fn(double *y, const double *x, int64_t n);
+
 /* What is added to a tile of products to make scores. Any pointer may be NULL. Row r of a term starts at
    term + r*step; a bias by distance has step -1 because the distance grows by one per query. */
 typedef struct pe_tile_terms {
@@ -317,6 +326,7 @@ typedef struct pe_kernels {
     const char            *isa;
     pe_product_fn         *product;
     pe_product64_fn       *product64;
+    pe_sigmoids_fn        *sigmoids;
     pe_scores_finish_fn   *scores_finish;
     pe_softmax_fn         *softmax;
     pe_weights_fn         *weights;

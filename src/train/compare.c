@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RESAMPLES = 2000, HELD_OUT_PART = 10, PROBE_STEPS = 4, MOST_WORKERS = 1024 };
+enum { RESAMPLES = 2000, HELD_OUT_PART = 10, PROBE_STEPS = 4, PROBE_WINDOWS = 8, MOST_WORKERS = 1024 };
 #define BOOTSTRAP_SEED 1
 
 /* ---------------------------------------------------------------- checks -------------------- */
@@ -206,7 +206,7 @@ int pe_compare_finished(const pe_compare *compare)
 
 /* ---------------------------------------------------------------- estimate ------------------ */
 
-/* A few steps and one window, scaled up; a unit of a sequel takes about as long as a step. */
+/* A few steps and a batch of windows, scaled up; a unit of a sequel takes about as long as a step. */
 static posenc_status probe(const pe_outcome *o, double *seconds, posenc_error *err)
 {
     pe_run_result result;
@@ -215,13 +215,13 @@ static posenc_status probe(const pe_outcome *o, double *seconds, posenc_error *e
     const int64_t further = pe_run_work(&o->config) - pe_run_work(&config);
     const int64_t steps   = smaller(PROBE_STEPS, config.steps);
     config.steps          = steps;
-    config.windows        = 1;
+    config.windows        = smaller(PROBE_WINDOWS, o->config.windows);
     config.seed           = 1;
     config.measures       = 0;
 
     const posenc_status status = pe_run(&config, NULL, &result, err);
     *seconds                   = result.train_seconds / (double)steps * (double)(o->config.steps + further) +
-               result.eval_seconds * (double)o->config.windows;
+               result.eval_seconds / (double)config.windows * (double)o->config.windows;
     pe_run_result_free(&result);
     return status;
 }

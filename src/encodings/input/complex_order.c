@@ -122,54 +122,86 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
     return index == OMEGA ? pow(p->set[BASE].real, -2.0 * (double)(m / 2) / (double)dim) : 0;
 }
 
-/* One channel of one word at one position. */
-typedef struct wave {
-    int64_t at, omega; /* in r and theta; in omega */
-    double  position, cosine, sine;
-} wave;
+/* Channels of a word at a time. */
+enum { CHANNELS = 64 };
 
-static wave wave_of(const pe_problem *p, const double *const par[], const double place[2], int64_t m)
+/* Some channels of one word at one position, from m0 on. */
+typedef struct waves {
+    int64_t m0, n, at, omega[CHANNELS]; /* at: of channel m0 in r and theta; in omega */
+    double  position, cosine[CHANNELS], sine[CHANNELS];
+} waves;
+
+/* The two angles are added as numbers of length 1. */
+static void turn_by_phases(const double theta[], waves *v)
 {
-    const int64_t word = (int64_t)place[0];
-    wave          v    = {.at       = word * p->set[DIM].integer + m,
-                          .omega    = omega_at(p, word, m),
-                          .position = place[1] + p->set[POSITION_START].real};
-    pe_cos_sin(v.position, pe_frequency_of(par[OMEGA][v.omega]), &v.cosine, &v.sine);
-    if (p->set[THETA].integer == LEARNED) { /* the two angles are added as numbers of length 1 */
-        const double theta = par[PHASE][v.at], c = cos(theta), s = sin(theta), cosine = v.cosine;
-        v.cosine = cosine * c - v.sine * s;
-        v.sine   = v.sine * c + cosine * s;
+    for (int64_t i = 0; i < v->n; i++) {
+        const double c = cos(theta[i]), s = sin(theta[i]), cosine = v->cosine[i];
+        v->cosine[i] = cosine * c - v->sine[i] * s;
+        v->sine[i]   = v->sine[i] * c + cosine * s;
     }
-    return v;
+}
+
+static void find_waves(const pe_problem *p, const double *const par[], const double place[2], int64_t m0,
+                       waves *v)
+{
+    const int64_t word = (int64_t)place[0], dim = p->set[DIM].integer;
+    double        position[CHANNELS], k[2 * CHANNELS];
+    v->m0       = m0;
+    v->n        = dim - m0 < CHANNELS ? dim - m0 : CHANNELS;
+    v->at       = word * dim + m0;
+    v->position = place[1] + p->set[POSITION_START].real;
+    for (int64_t i = 0; i < v->n; i++) {
+        v->omega[i]          = omega_at(p, word, m0 + i);
+        const pe_frequency f = pe_frequency_of(par[OMEGA][v->omega[i]]);
+        position[i]          = v->position;
+        k[2 * i]             = f.k_hi;
+        k[2 * i + 1]         = f.k_lo;
+    }
+    p->cosines(position, k, 1, v->cosine, v->sine, v->n);
+    if (p->set[THETA].integer == LEARNED)
+        turn_by_phases(par[PHASE] + v->at, v);
 }
 
 static void rows(const pe_problem *p, const double *const par[], const double pos[], int64_t n, double out[])
 {
     const int64_t dim = p->set[DIM].integer;
+    waves         v;
     for (int64_t s = 0; s < n; s++)
-        for (int64_t m = 0; m < dim; m++) {
-            const wave v               = wave_of(p, par, pos + 2 * s, m);
-            out[2 * s * dim + m]       = par[R][v.at] * v.cosine;
-            out[(2 * s + 1) * dim + m] = par[R][v.at] * v.sine;
+        for (int64_t m0 = 0; m0 < dim; m0 += CHANNELS) {
+            double *re = out + 2 * s * dim + m0, *im = re + dim;
+            find_waves(p, par, pos + 2 * s, m0, &v);
+            for (int64_t i = 0; i < v.n; i++) {
+                re[i] = par[R][v.at + i] * v.cosine[i];
+                im[i] = par[R][v.at + i] * v.sine[i];
+            }
         }
 }
 
 /* dr += dre cos + dim sin;  dphi = r (dim cos - dre sin);  dtheta += dphi;  domega += (position_start + P) dphi */
+static void waves_back(const double *const par[], const waves *v, const double dre[], const double dim[],
+                       double *const dpar[])
+{
+    for (int64_t i = 0; i < v->n; i++) {
+        const double dphi = par[R][v->at + i] * (dim[i] * v->cosine[i] - dre[i] * v->sine[i]);
+        if (dpar[R])
+            dpar[R][v->at + i] += dre[i] * v->cosine[i] + dim[i] * v->sine[i];
+        if (dpar[OMEGA])
+            dpar[OMEGA][v->omega[i]] += v->position * dphi;
+        if (dpar[PHASE])
+            dpar[PHASE][v->at + i] += dphi;
+    }
+}
+
 static void rows_back(const pe_problem *p, const double *const par[], const double pos[], int64_t n,
                       const double dout[], double *const dpar[])
 {
     const int64_t dim = p->set[DIM].integer;
+    waves         v;
     for (int64_t s = 0; s < n; s++)
-        for (int64_t m = 0; m < dim; m++) {
-            const wave   v   = wave_of(p, par, pos + 2 * s, m);
-            const double dre = dout[2 * s * dim + m], dimag = dout[(2 * s + 1) * dim + m];
-            const double dphi = par[R][v.at] * (dimag * v.cosine - dre * v.sine);
-            if (dpar[R])
-                dpar[R][v.at] += dre * v.cosine + dimag * v.sine;
-            if (dpar[OMEGA])
-                dpar[OMEGA][v.omega] += v.position * dphi;
-            if (dpar[PHASE])
-                dpar[PHASE][v.at] += dphi;
+        for (int64_t m0 = 0; m0 < dim; m0 += CHANNELS) {
+            const double *dre = dout + 2 * s * dim + m0;
+            find_waves(p, par, pos + 2 * s, m0, &v);
+            waves_back(par, &v, dre, dre + dim, dpar);
         }
 }
 

@@ -21,6 +21,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/multiply.h"
+
 enum { NPOS, SCALING }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"npos", "integer", "L+1", "1..", "contextual positions in the table; larger counts use the last"},
@@ -30,7 +32,8 @@ static const posenc_setting_info settings[] = {
 };
 static_assert(PE_ROWS(settings) == SCALING + 1, "ORDER settings");
 
-enum { E }; /* ORDER params */
+/* ACROSS is made of E: its transpose [D, across_stride]. */
+enum { E, ACROSS }; /* ORDER params */
 static const posenc_param_info params[] = {
     {"E", "npos,D", "zeros", "one vector per counted position, met by the query", 1},
     {0},
@@ -59,19 +62,36 @@ static double gate(double s)
     return s == -INFINITY ? 0 : 1 / (1 + exp(-s));
 }
 
-/* Several partial sums in a fixed order: additions that wait for one another are what a long sum takes its time for. */
-static double dot(const double *a, const double *b, int64_t n)
+/* ---- E across: what queries meet is read along its rows, the last entry repeated for what lies beyond the table ---- */
+
+static int64_t padded(int64_t n)
 {
-    enum { APART = 8 };
-    double sums[APART] = {0}, sum = 0;
-    for (int64_t i = 0; i + APART <= n; i += APART)
-        for (int k = 0; k < APART; k++)
-            sums[k] += a[i + k] * b[i + k];
-    for (int64_t i = n - n % APART; i < n; i++)
-        sum += a[i] * b[i];
-    for (int k = 0; k < APART; k++)
-        sum += sums[k];
-    return sum;
+    return (n + PE_LANES64 - 1) / PE_LANES64 * PE_LANES64;
+}
+
+static int64_t across_stride(const pe_problem *p)
+{
+    return padded(p->set[NPOS].integer + 1) + PE_LANES64;
+}
+
+static int64_t across_count(const pe_problem *p)
+{
+    return p->D * across_stride(p);
+}
+
+static void turn_across(const pe_problem *p, const double *const par[], double made[])
+{
+    const int64_t last = p->set[NPOS].integer - 1;
+    for (int64_t d = 0; d < p->D; d++)
+        for (int64_t m = 0; m < across_stride(p); m++)
+            made[d * across_stride(p) + m] = par[E][(m < last ? m : last) * p->D + d];
+}
+
+/* Gradients go to E itself. */
+static void turn_across_back(const pe_problem *p, const double *const par[], const double made[],
+                             double dmade[], double *const dpar[])
+{
+    (void)p, (void)par, (void)made, (void)dmade, (void)dpar;
 }
 
 /*
@@ -81,21 +101,40 @@ static double dot(const double *a, const double *b, int64_t n)
 enum { RUN = 64 };
 
 typedef struct walk {
-    const double *q, *E;
-    int64_t       D, npos, n;
-    double        count; /* forward: of the keys to the right of the run; backward: of the run and those */
+    const pe_problem *p;
+    const double     *q, *E, *across;
+    int64_t           D, npos, n;
+    double  count; /* forward: of the keys to the right of the run; backward: of the run and those */
     double  gates[RUN], above[RUN]; /* above: how far a count stands from entry[] towards the next one */
     int64_t entry[RUN], first, met; /* entries first .. first+met-1 of z are there */
-    double  z[RUN + 2];
+    double  z[RUN + 2 * PE_LANES64];
 } walk;
 
 static void start(walk *w, const pe_problem *p, const double *const par[], const pe_tile *tile, int64_t r)
 {
-    w->q     = tile->q + r * p->D;
-    w->E     = par[E];
-    w->D     = p->D;
-    w->npos  = p->set[NPOS].integer;
-    w->count = tile->state[r * PE_HOOK_STATE + CARRY];
+    w->p      = p;
+    w->q      = tile->q + r * p->D;
+    w->E      = par[E];
+    w->across = par[ACROSS];
+    w->D      = p->D;
+    w->npos   = p->set[NPOS].integer;
+    w->count  = tile->state[r * PE_HOOK_STATE + CARRY];
+}
+
+/* Keys of a tile's row that its query may see, but for what masks may hide between them: first .. last-1. */
+typedef struct seen {
+    int64_t first, last;
+} seen;
+
+static seen seen_of(const pe_tile *tile, int64_t r)
+{
+    const double *s = tile->s + r * tile->stride;
+    seen          x = {0, tile->cols};
+    while (x.last > 0 && s[x.last - 1] == -INFINITY)
+        x.last--;
+    while (x.first < x.last && s[x.first] == -INFINITY)
+        x.first++;
+    return x;
 }
 
 static double factor_of(const pe_problem *p, const pe_tile *tile)
@@ -111,12 +150,19 @@ static void place(walk *w, int64_t c)
     w->above[c] = p - (double)w->entry[c];
 }
 
+static void find_gates(walk *w, const double *s, int64_t n)
+{
+    if (w->p->sigmoids)
+        w->p->sigmoids(w->gates, s, n);
+    for (int64_t c = 0; !w->p->sigmoids && c < n; c++)
+        w->gates[c] = gate(s[c]);
+}
+
 /* Gates and places of keys s[0..n-1]. Forward from the right, upwards; backward from the left, downwards. */
 static void count_run(walk *w, const double *s, int64_t n, int backward)
 {
     w->n = n;
-    for (int64_t c = 0; c < n; c++)
-        w->gates[c] = gate(s[c]);
+    find_gates(w, s, n);
     for (int64_t c = 0; backward && c < n; c++) {
         place(w, c);
         w->count -= w->gates[c];
@@ -129,17 +175,26 @@ static void count_run(walk *w, const double *s, int64_t n, int backward)
     w->met   = w->entry[0] - w->first + 2;
 }
 
-/* Beyond the end of the table z stays what it is there. */
-static const double *row_of(const walk *w, int64_t i)
-{
-    const int64_t m = w->first + i;
-    return w->E + (m < w->npos ? m : w->npos - 1) * w->D;
-}
-
 static void find_entries(walk *w)
 {
-    for (int64_t i = 0; i < w->met; i++)
-        w->z[i] = dot(w->q, row_of(w, i), w->D);
+    memset(w->z, 0, (size_t)padded(w->met) * sizeof *w->z);
+    pe_multiply64(w->p, w->z, padded(w->met), w->q, w->D, 1, w->across + w->first, across_stride(w->p), 1,
+                  padded(w->met), w->D);
+}
+
+/* Keys beyond those that a query sees have no gates, and all of them the place of the first beyond. */
+static seen seen_and_next(const pe_tile *tile, int64_t r)
+{
+    const seen x = seen_of(tile, r);
+    return (seen){x.first > 0 ? x.first - 1 : 0, x.last < tile->cols ? x.last + 1 : x.last};
+}
+
+static void spread_ends(double x[], seen at, int64_t cols)
+{
+    for (int64_t c = 0; c < at.first; c++)
+        x[c] = x[at.first];
+    for (int64_t c = at.last; c < cols; c++)
+        x[c] = x[at.last - 1];
 }
 
 static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
@@ -147,10 +202,11 @@ static void visit(const pe_problem *p, const double *const par[], const pe_tile 
     const double factor = factor_of(p, tile);
     walk         w;
     for (int64_t r = 0; r < tile->rows; r++) {
+        const seen see = seen_and_next(tile, r);
         start(&w, p, par, tile, r);
-        for (int64_t step = 0; step < tile->cols; step += RUN) {
-            const int64_t n    = tile->cols - step < RUN ? tile->cols - step : RUN,
-                          from = r * tile->stride + (tile->backward ? step : tile->cols - step - n);
+        for (int64_t step = 0; step < see.last - see.first; step += RUN) {
+            const int64_t n    = see.last - see.first - step < RUN ? see.last - see.first - step : RUN,
+                          from = r * tile->stride + (tile->backward ? see.first + step : see.last - step - n);
             count_run(&w, tile->s + from, n, tile->backward);
             find_entries(&w);
             for (int64_t c = 0; c < n; c++) {
@@ -159,21 +215,21 @@ static void visit(const pe_problem *p, const double *const par[], const pe_tile 
                 x[from + c]     = factor * (z[1] * f + z[0] * (1 - f));
             }
         }
+        spread_ends(x + r * tile->stride, see, tile->cols);
         if (!tile->backward)
             tile->state[r * PE_HOOK_STATE + CARRY] = w.count;
     }
 }
 
-/* dq += dz E[m], dE[m] += dz q, once for each entry that the run met */
-static void entries_back(const walk *w, const double dz[], double *restrict dq, double *restrict dE)
+/* dq += dz E[m], dE[m] += dz q, once for each entry that the run met. What lies beyond the table is its last entry. */
+static void entries_back(const walk *w, double dz[], double *dq, double *dE)
 {
-    for (int64_t i = 0; i < w->met; i++) {
-        const double *row = row_of(w, i);
-        for (int64_t d = 0; d < w->D; d++)
-            dq[d] += dz[i] * row[d];
-        for (int64_t d = 0; dE && d < w->D; d++)
-            dE[row - w->E + d] += dz[i] * w->q[d];
-    }
+    const int64_t there = w->npos - w->first, n = w->met < there ? w->met : there;
+    for (int64_t i = there; i < w->met; i++)
+        dz[there - 1] += dz[i];
+    pe_multiply64(w->p, dq, w->D, dz, n, 1, w->E + w->first * w->D, w->D, 1, w->D, n);
+    if (dE)
+        pe_multiply64(w->p, dE + w->first * w->D, w->D, dz, 1, n, w->q, w->D, n, w->D, 1);
 }
 
 /* Of a run, from the left: a gate counts for itself and every key to its left, whose dp are in `prefix` by then. dp is 0
@@ -198,11 +254,12 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
     walk   w;
     double dz[RUN + 2];
     for (int64_t r = 0; r < tile->rows; r++) {
-        double *state = tile->state + r * PE_HOOK_STATE;
+        double    *state = tile->state + r * PE_HOOK_STATE;
+        const seen see   = seen_of(tile, r);
         start(&w, p, par, tile, r);
-        for (int64_t from = 0; from < tile->cols; from += RUN) {
+        for (int64_t from = see.first; from < see.last; from += RUN) {
             const int64_t at = r * tile->stride + from;
-            count_run(&w, tile->s + at, tile->cols - from < RUN ? tile->cols - from : RUN, 1);
+            count_run(&w, tile->s + at, see.last - from < RUN ? see.last - from : RUN, 1);
             find_entries(&w);
             run_back(&w, tile->s + at, dx + at, factor_of(p, tile), &state[PREFIX], tile->ds + at, dz);
             entries_back(&w, dz, tile->dq + r * p->D, dpar[E]);
@@ -214,7 +271,8 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
 static void terms(const pe_problem *p, pe_terms *s)
 {
     s->scale = 1.0 / sqrt((double)p->D);
-    s->hook  = (pe_tile_hook){.visit = visit, .visit_back = visit_back, .content = 1, .state = STATE};
+    s->hook  = (pe_tile_hook){
+         .visit = visit, .visit_back = visit_back, .content = 1, .state = STATE, .learns = 1 << E};
 }
 
 /* For each query and head what it makes of the entries of E it may need; for each pair its gate (three), the count, and the
@@ -241,9 +299,12 @@ const pe_encoding pe_cope = {
             .by_distance   = 1,
             .sees          = "how many keys the query lets through, by their content",
         },
-    .model      = "npos=L",
-    .examples   = examples,
-    .operations = operations,
-    .init       = init,
-    .terms      = terms,
+    .model       = "npos=L",
+    .examples    = examples,
+    .operations  = operations,
+    .init        = init,
+    .terms       = terms,
+    .derived     = across_count,
+    .derive      = turn_across,
+    .derive_back = turn_across_back,
 };

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/angle.h"
+#include "engine/multiply.h"
 
 enum { D_MODEL, CLAMP_LEN, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
@@ -171,20 +172,6 @@ static void write_basis(const pe_problem *p, int64_t t0, int64_t n, sides clampe
     }
 }
 
-/* C [R,D] += A [R,K] * B; the kernel takes whole vectors. */
-static void multiply(const pe_problem *p, double *c, int64_t c_stride, const double *a, int64_t a_row,
-                     int64_t a_col, const double *b, int64_t b_stride, int64_t R, int64_t K)
-{
-    if (p->product64 && p->D % PE_LANES64 == 0) {
-        p->product64(c, c_stride, a, a_row, a_col, b, b_stride, R, p->D, K, 1);
-        return;
-    }
-    for (int64_t r = 0; r < R; r++)
-        for (int64_t k = 0; k < K; k++)
-            for (int64_t d = 0; d < p->D; d++)
-                c[r * c_stride + d] += a[r * a_row + k * a_col] * b[k * b_stride + d];
-}
-
 /* rows[i,:] = r_h(t0 + i) */
 static void project(const pe_problem *p, const double *Wr, int64_t h, int64_t t0, int64_t n, sides clamped,
                     double rows[])
@@ -197,8 +184,8 @@ static void project(const pe_problem *p, const double *Wr, int64_t h, int64_t t0
         for (int64_t i = 0, m; i < n; i += m) {
             m = turn_waves(p, &w, t0, i, n, clamped);
             for (int half_of = 0; half_of < 2; half_of++)
-                multiply(p, rows + i * D, D, w.rows[half_of][0], CHANNELS, 1,
-                         Wr + (k + half_of * half) * row + h * D, row, m, w.count);
+                pe_multiply64(p, rows + i * D, D, w.rows[half_of][0], CHANNELS, 1,
+                              Wr + (k + half_of * half) * row + h * D, row, m, D, w.count);
         }
     }
 }
@@ -214,8 +201,8 @@ static void project_back(const pe_problem *p, double *dWr, int64_t h, int64_t t0
         for (int64_t i = 0, m; i < n; i += m) {
             m = turn_waves(p, &w, t0, i, n, clamped);
             for (int half_of = 0; half_of < 2; half_of++)
-                multiply(p, dWr + (k + half_of * half) * row + h * D, row, w.rows[half_of][0], 1, CHANNELS,
-                         drows + i * D, D, w.count, m);
+                pe_multiply64(p, dWr + (k + half_of * half) * row + h * D, row, w.rows[half_of][0], 1,
+                              CHANNELS, drows + i * D, D, w.count, D, m);
         }
     }
 }

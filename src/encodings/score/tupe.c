@@ -21,14 +21,17 @@
  * has row t + 1. The class token is who stands at position 0, whatever chunk of the queries a run brings.
  *
  * The bias is not scaled. The bin `num_buckets/2` is one that T5 never gives. Projections and table are shared by all
- * layers of the authors' model, which makes the positional products once; here they cost D channels more per head.
+ * layers of the authors' model, which makes the positional products once; here they cost D channels more per head. The
+ * projections depend on positions alone, so that a run makes them once for all items of its batch.
  */
 #include "encodings/encoding.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/moments.h"
 #include "engine/index.h"
+#include "engine/multiply.h"
 
 enum { RELATIVE, NUM_BUCKETS, MAX_DISTANCE, CLS, CLS_BUCKETS, TABLE_ROWS, EPS, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
@@ -138,45 +141,8 @@ static projection projection_of(pe_side side)
     return side == PE_QUERIES ? (projection){UQ, BQ} : (projection){UK, BK};
 }
 
-static pe_moments moments_of(const pe_problem *p, const double row[])
-{
-    return pe_moments_of(row, p->d_model, p->set[EPS].real);
-}
-
-/* Channels of the model at a time, since rooms have no memory of their own; sums in so many lanes, which a compiler can
-   keep side by side. */
-enum { BLOCK = 64, LANES = 8 };
-
-/* Channels m0 .. m0+width-1 of the normalised row; zeros up to BLOCK. */
-static void normalise(const pe_problem *p, const double *const par[], int64_t row, pe_moments of, int64_t m0,
-                      double to[BLOCK])
-{
-    const double *x = par[POS] + row * p->d_model;
-    for (int64_t i = 0; i < BLOCK; i++) {
-        const int64_t m = m0 + i;
-        to[i]           = m < p->d_model ? (x[m] - of.mean) * of.inverse * par[LN_W][m] + par[LN_B][m] : 0;
-    }
-}
-
-static double dot(const double *restrict a, const double *restrict b, int64_t n)
-{
-    double lanes[LANES] = {0}, sum = 0;
-    for (int64_t i = 0; i + LANES <= n; i += LANES)
-        for (int lane = 0; lane < LANES; lane++)
-            lanes[lane] += a[i + lane] * b[i + lane];
-    for (int64_t i = n / LANES * LANES; i < n; i++)
-        sum += a[i] * b[i];
-    for (int lane = 0; lane < LANES; lane++)
-        sum += lanes[lane];
-    return sum;
-}
-
-/* to += f * x */
-static void add(double *restrict to, double f, const double *restrict x, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        to[i] += f * x[i];
-}
+/* Channels of the model, channels of a head and positions at a time, since rooms have no memory of their own. */
+enum { BLOCK = 64 };
 
 static int64_t block_width(const pe_problem *p, int64_t m0)
 {
@@ -188,9 +154,9 @@ typedef struct channels {
     int64_t d0, n;
 } channels;
 
-static channels all_channels(const pe_problem *p)
+static channels next_channels(const pe_problem *p, int64_t d0)
 {
-    return (channels){0, p->D};
+    return (channels){d0, p->D - d0 < BLOCK ? p->D - d0 : BLOCK};
 }
 
 /* Number of channel c.d0 of a head among the rows of U. */
@@ -199,75 +165,117 @@ static int64_t first_row(const pe_problem *p, int64_t head, channels c)
     return head * p->D + c.d0;
 }
 
-static void project(const pe_problem *p, const double *const par[], projection by, int64_t head, int64_t row,
-                    channels c, double to[])
+/* Rows of up to BLOCK positions. */
+typedef struct places {
+    int64_t       n;
+    const double *x[BLOCK]; /* rows of pos */
+    pe_moments    of[BLOCK];
+    double        normal[BLOCK][BLOCK]; /* some channels of each, normalised */
+} places;
+
+static int64_t row_at(double pos)
 {
-    const int64_t    n = p->d_model, u0 = first_row(p, head, c);
-    const pe_moments of = moments_of(p, par[POS] + row * n);
-    double           block[BLOCK];
-    for (int64_t d = 0; d < c.n; d++)
-        to[d] = par[by.bias][u0 + d];
-    for (int64_t m0 = 0; m0 < n; m0 += BLOCK) {
-        normalise(p, par, row, of, m0, block);
-        for (int64_t d = 0; d < c.n; d++)
-            to[d] += dot(par[by.U] + (u0 + d) * n + m0, block, block_width(p, m0));
+    return (int64_t)pos + 1;
+}
+
+static void find_places(const pe_problem *p, const double *const par[], const double pos[], int64_t n,
+                        places *at)
+{
+    at->n = n;
+    for (int64_t s = 0; s < n; s++) {
+        at->x[s]  = par[POS] + row_at(pos[s]) * p->d_model;
+        at->of[s] = pe_moments_of(at->x[s], p->d_model, p->set[EPS].real);
     }
 }
 
-/* d of the normalised row, one block: U^T dto. */
-static void unproject(const pe_problem *p, const double *const par[], projection by, int64_t head, channels c,
-                      const double dto[], int64_t m0, double to[BLOCK])
+/* Channels m0 .. of the normalised rows. */
+static void normalise(const pe_problem *p, const double *const par[], int64_t m0, places *at)
 {
-    for (int64_t m = 0; m < BLOCK; m++)
-        to[m] = 0;
-    for (int64_t d = 0; d < c.n; d++)
-        add(to, dto[d], par[by.U] + (first_row(p, head, c) + d) * p->d_model + m0, block_width(p, m0));
+    const int64_t width = block_width(p, m0);
+    for (int64_t s = 0; s < at->n; s++)
+        for (int64_t i = 0; i < width; i++)
+            at->normal[s][i] = (at->x[s][m0 + i] - at->of[s].mean) * at->of[s].inverse * par[LN_W][m0 + i] +
+                               par[LN_B][m0 + i];
 }
 
-/* With y = (x - mean) inverse: dx = inverse (g - mean(g) - y mean(g y)), g = ln_w d(normalised row). */
-static void normalise_back(const pe_problem *p, const double *const par[], projection by, int64_t head,
-                           int64_t row, channels c, const double dto[], double *const dpar[])
+/* Some channels of n positions, at most BLOCK, to `to`, rows `step` apart. */
+static void project(const pe_problem *p, const double *const par[], projection by, int64_t head,
+                    const double pos[], int64_t n, channels c, double to[], int64_t step)
 {
-    const int64_t    n  = p->d_model;
-    const double    *x  = par[POS] + row * n;
-    const pe_moments of = moments_of(p, x);
-    double           dnormal[BLOCK], mean = 0, along = 0;
+    const double *U = par[by.U] + first_row(p, head, c) * p->d_model,
+                 *b = par[by.bias] + first_row(p, head, c);
+    places at;
+    double turned[BLOCK][BLOCK];
+    find_places(p, par, pos, n, &at);
+    for (int64_t s = 0; s < n; s++)
+        for (int64_t d = 0; d < c.n; d++)
+            to[s * step + d] = b[d];
+    for (int64_t m0 = 0; m0 < p->d_model; m0 += BLOCK) {
+        const int64_t width = block_width(p, m0);
+        normalise(p, par, m0, &at);
+        for (int64_t d = 0; d < c.n; d++)
+            for (int64_t i = 0; i < width; i++)
+                turned[i][d] = U[d * p->d_model + m0 + i];
+        pe_multiply64(p, to, step, at.normal[0], BLOCK, 1, turned[0], BLOCK, n, c.n, width);
+    }
+}
+
+/* Cotangents of projected channels, rows `step` apart. */
+typedef struct cotangents {
+    const double *at;
+    int64_t       step;
+} cotangents;
+
+/* With y = (x - mean) inverse: dx = inverse (g - mean(g) - y mean(g y)), g = ln_w d(normalised row). The first pass finds
+   both means. */
+static void normalise_back(const pe_problem *p, const double *const par[], const double *U,
+                           const double pos[], const places *at, channels c, cotangents dto,
+                           double *const dpar[])
+{
+    const int64_t n = p->d_model;
+    double        dnormal[BLOCK][BLOCK], mean[BLOCK] = {0}, along[BLOCK] = {0};
     for (int pass = 0; pass < 2; pass++)
         for (int64_t m0 = 0; m0 < n; m0 += BLOCK) {
-            unproject(p, par, by, head, c, dto, m0, dnormal);
-            for (int64_t i = 0; i < block_width(p, m0); i++) {
-                const int64_t m = m0 + i;
-                const double  y = (x[m] - of.mean) * of.inverse, g = par[LN_W][m] * dnormal[i];
-                if (pass == 0) {
-                    mean += g / (double)n;
-                    along += g * y / (double)n;
-                    continue;
+            const int64_t width = block_width(p, m0);
+            memset(dnormal, 0, sizeof dnormal);
+            pe_multiply64(p, dnormal[0], BLOCK, dto.at, dto.step, 1, U + m0, n, at->n, width, c.n);
+            for (int64_t s = 0; s < at->n; s++)
+                for (int64_t i = 0; i < width; i++) {
+                    const int64_t m = m0 + i;
+                    const double  y = (at->x[s][m] - at->of[s].mean) * at->of[s].inverse,
+                                 g  = par[LN_W][m] * dnormal[s][i];
+                    if (pass == 0) {
+                        mean[s] += g / (double)n;
+                        along[s] += g * y / (double)n;
+                        continue;
+                    }
+                    if (dpar[LN_W])
+                        dpar[LN_W][m] += dnormal[s][i] * y;
+                    if (dpar[LN_B])
+                        dpar[LN_B][m] += dnormal[s][i];
+                    if (dpar[POS])
+                        dpar[POS][row_at(pos[s]) * n + m] += at->of[s].inverse * (g - mean[s] - y * along[s]);
                 }
-                if (dpar[LN_W])
-                    dpar[LN_W][m] += dnormal[i] * y;
-                if (dpar[LN_B])
-                    dpar[LN_B][m] += dnormal[i];
-                if (dpar[POS])
-                    dpar[POS][row * n + m] += of.inverse * (g - mean - y * along);
-            }
         }
 }
 
+/* The adjoint of project. */
 static void project_back(const pe_problem *p, const double *const par[], projection by, int64_t head,
-                         int64_t row, channels c, const double dto[], double *const dpar[])
+                         const double pos[], int64_t n, channels c, cotangents dto, double *const dpar[])
 {
-    const int64_t    n = p->d_model, u0 = first_row(p, head, c);
-    const pe_moments of = moments_of(p, par[POS] + row * n);
-    double           block[BLOCK];
-    for (int64_t m0 = 0; dpar[by.U] && m0 < n; m0 += BLOCK) {
-        normalise(p, par, row, of, m0, block);
-        for (int64_t d = 0; d < c.n; d++)
-            add(dpar[by.U] + (u0 + d) * n + m0, dto[d], block, block_width(p, m0));
+    const int64_t u0 = first_row(p, head, c), d_model = p->d_model;
+    places        at;
+    find_places(p, par, pos, n, &at);
+    for (int64_t m0 = 0; dpar[by.U] && m0 < d_model; m0 += BLOCK) {
+        normalise(p, par, m0, &at);
+        pe_multiply64(p, dpar[by.U] + u0 * d_model + m0, d_model, dto.at, 1, dto.step, at.normal[0], BLOCK,
+                      c.n, block_width(p, m0), n);
     }
-    if (dpar[by.bias])
-        add(dpar[by.bias] + u0, 1, dto, c.n);
+    for (int64_t s = 0; dpar[by.bias] && s < n; s++)
+        for (int64_t d = 0; d < c.n; d++)
+            dpar[by.bias][u0 + d] += dto.at[s * dto.step + d];
     if (dpar[POS] || dpar[LN_W] || dpar[LN_B])
-        normalise_back(p, par, by, head, row, c, dto, dpar);
+        normalise_back(p, par, par[by.U] + u0 * d_model, pos, &at, c, dto, dpar);
 }
 
 /* ---- theta: what the class token gets, from rows 0 and 1; once per run ---- */
@@ -277,17 +285,13 @@ static int64_t key_head(const pe_problem *p, int64_t h)
     return h / (p->H / p->G);
 }
 
-/* Both projections of a row, some channels of them. */
+/* Both projections of row 0 or 1, some channels of them. */
 static void project_both(const pe_problem *p, const double *const par[], int64_t h, int64_t row, channels c,
                          double a[BLOCK], double b[BLOCK])
 {
-    project(p, par, projection_of(PE_QUERIES), h, row, c, a);
-    project(p, par, projection_of(PE_KEYS), key_head(p, h), row, c, b);
-}
-
-static channels next_channels(const pe_problem *p, int64_t d0)
-{
-    return (channels){d0, p->D - d0 < BLOCK ? p->D - d0 : BLOCK};
+    const double pos = (double)row - 1;
+    project(p, par, projection_of(PE_QUERIES), h, &pos, 1, c, a, BLOCK);
+    project(p, par, projection_of(PE_KEYS), key_head(p, h), &pos, 1, c, b, BLOCK);
 }
 
 static int64_t theta_count(const pe_problem *p)
@@ -303,7 +307,8 @@ static void make_thetas(const pe_problem *p, const double *const par[], double t
         for (int64_t d0 = 0; d0 < p->D; d0 += BLOCK) {
             const channels c = next_channels(p, d0);
             project_both(p, par, x % p->H, x / p->H, c, a, b);
-            thetas[x] += dot(a, b, c.n);
+            for (int64_t d = 0; d < c.n; d++)
+                thetas[x] += a[d] * b[d];
         }
     }
 }
@@ -312,7 +317,8 @@ static void make_thetas(const pe_problem *p, const double *const par[], double t
 static void make_thetas_back(const pe_problem *p, const double *const par[], const double thetas[],
                              double dthetas[], double *const dpar[])
 {
-    double a[BLOCK], b[BLOCK], da[BLOCK], db[BLOCK];
+    const double pos = 0;
+    double       a[BLOCK], b[BLOCK], da[BLOCK], db[BLOCK];
     (void)thetas;
     for (int64_t h = 0; h < p->H; h++)
         for (int64_t d0 = 0; d0 < p->D; d0 += BLOCK) {
@@ -322,8 +328,9 @@ static void make_thetas_back(const pe_problem *p, const double *const par[], con
                 da[d] = dthetas[p->H + h] * b[d];
                 db[d] = dthetas[p->H + h] * a[d];
             }
-            project_back(p, par, projection_of(PE_QUERIES), h, 1, c, da, dpar);
-            project_back(p, par, projection_of(PE_KEYS), key_head(p, h), 1, c, db, dpar);
+            project_back(p, par, projection_of(PE_QUERIES), h, &pos, 1, c, (cotangents){da, BLOCK}, dpar);
+            project_back(p, par, projection_of(PE_KEYS), key_head(p, h), &pos, 1, c, (cotangents){db, BLOCK},
+                         dpar);
         }
 }
 
@@ -334,35 +341,69 @@ static int64_t width(const pe_problem *p)
     return 2 * p->D;
 }
 
+/* How many positions from s on go together: none of them the class token, which has no projection. */
+static int64_t run_from(const pe_problem *p, const double pos[], int64_t n, int64_t s)
+{
+    int64_t end = s;
+    while (end < n && end - s < BLOCK && !is_cls(p, pos[end]))
+        end++;
+    return end - s;
+}
+
+/* The further channels of n positions to `to`, rows `step` apart. */
+static void project_places(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
+                           const double pos[], int64_t n, double to[], int64_t step)
+{
+    for (int64_t s = 0, m; s < n; s += m ? m : 1) {
+        m = run_from(p, pos, n, s);
+        if (!m)
+            memset(to + s * step, 0, (size_t)p->D * sizeof *to);
+        for (int64_t d0 = 0; m && d0 < p->D; d0 += BLOCK)
+            project(p, par, projection_of(side), h, pos + s, m, next_channels(p, d0), to + s * step + d0,
+                    step);
+    }
+}
+
+static void project_places_back(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
+                                const double pos[], int64_t n, const double dto[], int64_t step,
+                                double *const dpar[])
+{
+    for (int64_t s = 0, m; s < n; s += m ? m : 1) {
+        m = run_from(p, pos, n, s);
+        for (int64_t d0 = 0; m && d0 < p->D; d0 += BLOCK)
+            project_back(p, par, projection_of(side), h, pos + s, m, next_channels(p, d0),
+                         (cotangents){dto + s * step + d0, step}, dpar);
+    }
+}
+
 static void prolong(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
                     const double pos[], int64_t n, const double x[], double y[])
 {
-    const int64_t D = p->D;
-    for (int64_t s = 0; s < n; s++) {
-        double *to = y + s * width(p);
-        for (int64_t d = 0; d < D; d++) {
-            to[d]     = x[s * D + d];
-            to[D + d] = 0;
-        }
-        if (!is_cls(p, pos[s]))
-            project(p, par, projection_of(side), h, (int64_t)pos[s] + 1, all_channels(p), to + D);
-    }
+    for (int64_t s = 0; s < n; s++)
+        memcpy(y + s * width(p), x + s * p->D, (size_t)p->D * sizeof *y);
+    project_places(p, par, side, h, pos, n, y + p->D, width(p));
 }
 
 static void prolong_back(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
                          const double pos[], int64_t n, const double x[], const double dy[], double dx[],
                          double *const dpar[])
 {
-    const int64_t D = p->D;
     (void)x;
-    for (int64_t s = 0; s < n; s++) {
-        const double *from = dy + s * width(p);
-        if (!is_cls(p, pos[s]))
-            project_back(p, par, projection_of(side), h, (int64_t)pos[s] + 1, all_channels(p), from + D,
-                         dpar);
-        for (int64_t d = 0; d < D; d++)
-            dx[s * D + d] = from[d];
-    }
+    for (int64_t s = 0; s < n; s++)
+        memcpy(dx + s * p->D, dy + s * width(p), (size_t)p->D * sizeof *dx);
+    project_places_back(p, par, side, h, pos, n, dy + p->D, width(p), dpar);
+}
+
+static void beside(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
+                   const double pos[], int64_t n, double to[])
+{
+    project_places(p, par, side, h, pos, n, to, p->D);
+}
+
+static void beside_back(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
+                        const double pos[], int64_t n, const double dto[], double *const dpar[])
+{
+    project_places_back(p, par, side, h, pos, n, dto, p->D, dpar);
 }
 
 /* ---- relative=yes: a bias by distance; pairs with the class token have theta and their bin instead ---- */
@@ -433,7 +474,11 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
 static void terms(const pe_problem *p, pe_terms *s)
 {
     s->scale   = 1.0 / sqrt(2 * (double)p->D);
-    s->prepare = (pe_preparation){.fill = prolong, .fold = prolong_back, .width = width(p)};
+    s->prepare = (pe_preparation){.fill        = prolong,
+                                  .fold        = prolong_back,
+                                  .beside      = beside,
+                                  .beside_back = beside_back,
+                                  .width       = width(p)};
     if (is_relative(p->set))
         s->bias = (pe_by_distance){.fill = fill, .fold = fold};
     if (p->set[CLS].integer)
