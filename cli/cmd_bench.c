@@ -266,7 +266,7 @@ const cli_command cli_bench = {
         "wanted): the median of all turns, with their quartiles. LIMIT is what the limit itself reached. The "
         "limits are measured and checked first (goal limits).\n\n"
         "What this machine cannot do has a row that says why. Goals, rules, and what was reached where: "
-        "docs/performance.md. POSENC_ISA measures another instruction set. All of it takes five to "
+        "docs/performance.md. POSENC_ISA measures another instruction set. All of it takes three to "
         "eight minutes; a "
         "goal that is not met is no failure (status 0).",
     .options = options,

@@ -36,7 +36,7 @@ class Dims(c.Structure):
 class Options(c.Structure):
     _fields_ = [("size", c.c_size_t), ("executor", c.c_int), ("mask", c.c_int), ("window", c.c_int64),
                 ("threads", c.c_int), ("tile_q", c.c_int64), ("tile_k", c.c_int64), ("max_distances", c.c_int64),
-                ("isa", c.c_char_p)]
+                ("products", c.c_int), ("isa", c.c_char_p)]
 
 
 class AttendIn(c.Structure):
@@ -51,7 +51,8 @@ class AttendOut(c.Structure):
 
 class RotateIo(c.Structure):
     _fields_ = [("q", Tensor), ("k", Tensor), ("q_pos", Positions), ("k_pos", Positions), ("to_q", Tensor),
-                ("to_k", Tensor), ("direction", c.c_int), ("params", c.POINTER(Tensor))]
+                ("to_k", Tensor), ("direction", c.c_int), ("params", c.POINTER(Tensor)), ("q_table", Tensor),
+                ("k_table", Tensor)]
 
 
 def load():
