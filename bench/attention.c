@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "fma_limit.h"
 
 enum { D = 64, MAX_REPEATS = 101, MAX_PARAMS = 16, REACH = 8 };
@@ -57,12 +58,6 @@ static posenc_tensor rows(float *x, int64_t L, int64_t width)
     return posenc_tensor_contiguous(x, POSENC_F32, 4, (int64_t[]){1, 1, L, width});
 }
 
-static void stop(const posenc_error *err)
-{
-    fprintf(stderr, "bench_attention: %s\n", err->message);
-    exit(1);
-}
-
 static problem make_problem(const posenc_encoding_info *info, int64_t L)
 {
     problem        p = {.dims = {.B       = 1,
@@ -83,7 +78,7 @@ static problem make_problem(const posenc_encoding_info *info, int64_t L)
     if (posenc_small_model(info->name, &p.dims, small, sizeof small, &err) ||
         posenc_encoding_create(&p.e, info->name, small, &err) ||
         posenc_plan_create(&p.plan, p.e, &p.dims, &o, &err))
-        stop(&err);
+        stop("attention", &err);
     p.q    = random_numbers(L * D, "q");
     p.k    = random_numbers(L * D, "k");
     p.v    = random_numbers(L * D, "v");
@@ -97,14 +92,14 @@ static problem make_problem(const posenc_encoding_info *info, int64_t L)
         int32_t ndim;
         int64_t shape[POSENC_MAX_DIMS], n = 1;
         if (posenc_param_shape(p.e, &p.dims, i, &ndim, shape, &err))
-            stop(&err);
+            stop("attention", &err);
         for (int a = 0; a < ndim; a++)
             n *= shape[a];
         p.params[i]  = posenc_tensor_contiguous(random_numbers(n, "p"), POSENC_F32, ndim, shape);
         p.dparams[i] = posenc_tensor_contiguous(random_numbers(n, "dp"), POSENC_F32, ndim, shape);
     }
     if (posenc_param_init(p.e, &p.dims, p.params, 1, &err))
-        stop(&err);
+        stop("attention", &err);
     p.work_bytes = posenc_plan_workspace(p.plan, POSENC_FORWARD | POSENC_BACKWARD);
     return p;
 }
@@ -126,7 +121,7 @@ static void run(const problem *p, int backward)
                                .dparams = (posenc_tensor *)p->dparams};
     if (backward ? posenc_attend_backward(p->plan, &in, &grad, p->work, &err)
                  : posenc_attend(p->plan, &in, &out, p->work, &err))
-        stop(&err);
+        stop("attention", &err);
 }
 
 /* Is a parameter a matrix of the caller's, with a number for each pair? Then memory is quadratic before a run begins. */

@@ -16,22 +16,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "clock.h"
 
 enum { MAX_REPEATS = 101, MAX_PARAMS = 4, CHAINS = 16 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void stop(const posenc_error *err)
-{
-    fprintf(stderr, "bench_bf16: %s\n", err->message);
-    exit(1);
-}
 
 /* ---- the limit ---- */
 
@@ -116,7 +104,7 @@ static problem make_problem(const char *spec, int mask, posenc_dtype dtype, int6
     o.threads  = 1;
     o.executor = POSENC_TILED;
     if (posenc_encoding_create(&p.e, spec, NULL, &err) || posenc_plan_create(&p.plan, p.e, &dims, &o, &err))
-        stop(&err);
+        stop("bf16", &err);
     random_pair(p.q, p.dtype, L * D, "q");
     random_pair(p.k, p.dtype, L * D, "k");
     random_pair(p.v, p.dtype, L * D, "v");
@@ -125,13 +113,13 @@ static problem make_problem(const char *spec, int mask, posenc_dtype dtype, int6
         int32_t ndim;
         int64_t shape[POSENC_MAX_DIMS], n = 1;
         if (posenc_param_shape(p.e, &dims, i, &ndim, shape, &err))
-            stop(&err);
+            stop("bf16", &err);
         for (int a = 0; a < ndim; a++)
             n *= shape[a];
         p.params[i] = posenc_tensor_contiguous(block((size_t)n * sizeof(float)), POSENC_F32, ndim, shape);
     }
     if (posenc_param_init(p.e, &dims, p.params, 1, &err))
-        stop(&err);
+        stop("bf16", &err);
     p.work = block(posenc_plan_workspace(p.plan, POSENC_FORWARD));
     return p;
 }
@@ -159,7 +147,7 @@ static double run(const problem *p, int which)
     posenc_attend_out out   = {.o = posenc_tensor_contiguous(p->o[which], p->dtype[which], 4, shape)};
     const double      start = now();
     if (posenc_attend(p->plan, &in, &out, p->work, &err))
-        stop(&err);
+        stop("bf16", &err);
     return now() - start;
 }
 

@@ -19,22 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
+
+#include "clock.h"
 
 enum { H = 32, G = 8, D = 128, MAX_REPEATS = 101, MAX_PARAMS = 4, LINE = 64 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void stop(const posenc_error *err)
-{
-    fprintf(stderr, "bench_decode: %s\n", err->message);
-    exit(1);
-}
 
 /* On huge pages where the system has them: a limit of memory, not of its tables. */
 static void *block(size_t bytes)
@@ -166,7 +154,7 @@ static posenc_plan *make_plan(posenc_encoding **e, const char *spec, const posen
     o.threads  = threads;
     o.executor = POSENC_TILED;
     if (posenc_encoding_create(e, spec, NULL, &err) || posenc_plan_create(&plan, *e, dims, &o, &err))
-        stop(&err);
+        stop("decode", &err);
     return plan;
 }
 
@@ -188,13 +176,13 @@ static problem make_problem(const char *spec, const char *turner, posenc_dtype d
         int32_t ndim;
         int64_t shape[POSENC_MAX_DIMS], n = 1;
         if (posenc_param_shape(p.e, &dims, i, &ndim, shape, &err))
-            stop(&err);
+            stop("decode", &err);
         for (int a = 0; a < ndim; a++)
             n *= shape[a];
         p.params[i] = posenc_tensor_contiguous(random_numbers(n, POSENC_F32, "p"), POSENC_F32, ndim, shape);
     }
     if (posenc_param_init(p.e, &dims, p.params, 1, &err))
-        stop(&err);
+        stop("decode", &err);
     size_t bytes = posenc_plan_workspace(p.plan, POSENC_FORWARD);
     if (p.turn && posenc_plan_workspace(p.turn, POSENC_FORWARD) > bytes)
         bytes = posenc_plan_workspace(p.turn, POSENC_FORWARD);
@@ -231,7 +219,7 @@ static void run(const problem *p)
     posenc_attend_out      out = {.o = tensor(p->o, p->dtype, H, 1)};
     if ((p->turn && posenc_rotate(p->turn, &io, p->work, &err)) ||
         posenc_attend(p->plan, &in, &out, p->work, &err))
-        stop(&err);
+        stop("decode", &err);
 }
 
 /* ---- reports ---- */

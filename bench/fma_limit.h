@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/fma_limit.h: the clock of the benchmarks, and the multiply-add limit that they are held against
+ * bench/fma_limit.h: the multiply-add limit that the benchmarks are held against
  */
 #ifndef BENCH_FMA_LIMIT_H
 #define BENCH_FMA_LIMIT_H
@@ -10,16 +10,10 @@
 #endif
 #include <posenc/posenc.h>
 #include <string.h>
-#include <time.h>
+
+#include "clock.h"
 
 enum { CHAINS = 12 };
-
-static inline double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- the limit: CHAINS independent multiply-adds, as wide as the kernels in use ---- */
 

@@ -20,22 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
+
+#include "clock.h"
 
 enum { MAX_REPEATS = 101, TRIES = 5, VARIANTS = 2, AHEAD = 4096, HUGE_PAGE = 1 << 21 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void stop(const char *message)
-{
-    fprintf(stderr, "bench_rotation: %s\n", message);
-    exit(1);
-}
 
 /* ---- limits: one pass over n bytes, n a multiple of 256 ---- */
 
@@ -209,7 +197,7 @@ static void *pages(size_t bytes)
     const size_t all = (bytes + HUGE_PAGE + AHEAD) / HUGE_PAGE * HUGE_PAGE;
     void        *p   = aligned_alloc(HUGE_PAGE, all);
     if (!p)
-        stop("out of memory");
+        stop("rotation", &(posenc_error){POSENC_MEMORY, "out of memory"});
     madvise(p, all, MADV_HUGEPAGE);
     memset(p, 0, all);
     return p;
@@ -249,7 +237,7 @@ static void make_table(const subject *s)
     const posenc_positions pos   = positions();
     posenc_tensor          table = table_tensor(s);
     if (posenc_rotary_table(s->plan, POSENC_QUERIES, NULL, &pos, &table, s->work, &err))
-        stop(err.message);
+        stop("rotation", &err);
 }
 
 static subject open_subject(const row *r)
@@ -263,7 +251,7 @@ static subject open_subject(const row *r)
     o.threads = r->threads;
     if (posenc_encoding_create(&s.e, r->spec, NULL, &err) ||
         posenc_plan_create(&s.plan, s.e, &dims, &o, &err))
-        stop(err.message);
+        stop("rotation", &err);
     s.bytes = (size_t)(r->L * r->H * D) * posenc_dtype_size(r->dtype);
     s.work  = pages(posenc_plan_workspace(s.plan, POSENC_FORWARD));
     s.x     = pages(s.bytes);
@@ -298,7 +286,7 @@ static double rotate_seconds(const subject *s, int by_table)
     const double           start = now();
     for (int c = 0; c < r->calls; c++)
         if (posenc_rotate(s->plan, &io, s->work, &err))
-            stop(err.message);
+            stop("rotation", &err);
     return (now() - start) / r->calls;
 }
 
@@ -320,7 +308,7 @@ static double sines_seconds(const subject *s)
     const double         start = now();
     for (int c = 0; c < s->row->calls; c++)
         if (posenc_rows(s->plan, &in, &y, s->work, &err))
-            stop(err.message);
+            stop("rotation", &err);
     return (now() - start) / s->row->calls;
 }
 

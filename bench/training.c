@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "fma_limit.h"
 #include "train/descent.h"
 #include "train/model.h"
@@ -52,12 +53,6 @@ typedef struct run {
     int64_t              step;
 } run;
 
-static void stop(const posenc_error *err)
-{
-    fprintf(stderr, "bench training: %s\n", err->message);
-    exit(1);
-}
-
 static run make_run(const shape *s, const char *spec, uint64_t seed)
 {
     run                   r      = {.s = s};
@@ -71,7 +66,7 @@ static run make_run(const shape *s, const char *spec, uint64_t seed)
                                     .dtype   = POSENC_F32};
     posenc_error          err;
     if (pe_model_create(&r.model, &config, &err) || pe_optimiser_create(&r.optimiser, r.model->size, &err))
-        stop(&err);
+        stop("training", &err);
     r.text = malloc((size_t)(s->batch * (s->L + 1)));
     if (!r.text)
         exit(1);
@@ -104,7 +99,7 @@ static void do_step(run *r)
     int          finite;
     point_windows(r);
     if (pe_descent_step(r->model, r->optimiser, &r->batch, &descent, r->step++, &loss, &finite, &err))
-        stop(&err);
+        stop("training", &err);
 }
 
 /* ---------------------------------------------------------------- parts of a step ----------- */
@@ -115,7 +110,7 @@ static void do_gradient(run *r)
     double       loss;
     point_windows(r);
     if (pe_model_gradient(r->model, &loss, &r->batch, &err))
-        stop(&err);
+        stop("training", &err);
 }
 
 static void do_forward(run *r)
@@ -124,7 +119,7 @@ static void do_forward(run *r)
     posenc_error                err;
     point_windows(r);
     if (pe_model_losses(r->model, losses, &r->batch, &err))
-        stop(&err);
+        stop("training", &err);
 }
 
 static void do_update(run *r)
@@ -175,7 +170,7 @@ static void do_attention(run *r)
         const posenc_attend_in  in  = attention_of(r, l);
         const posenc_attend_out out = {.o = heads_of(r, r->model->layers[l].o), .lse = lse_of(r, l)};
         if (posenc_attend(r->model->short_plan, &in, &out, r->model->workspace, &err))
-            stop(&err);
+            stop("training", &err);
     }
 }
 
@@ -192,7 +187,7 @@ static void do_attention_back(run *r)
                                          .dv      = third(r, r->model->dqkv, 2),
                                          .dparams = r->model->layer_dparams + l * r->model->param_count};
         if (posenc_attend_backward(r->model->short_plan, &in, &grad, r->model->workspace, &err))
-            stop(&err);
+            stop("training", &err);
     }
 }
 

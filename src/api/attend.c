@@ -13,10 +13,10 @@ static pe_attention attention_of(const posenc_plan *plan)
 {
     const posenc_dims *d = &plan->dims;
     pe_attention       a = {0};
-    a.sizes              = (pe_problem){d->B,       d->H, d->G, d->Lq, d->Lk, d->D, d->Dv,
-                                        d->d_model, d->L, NULL, 0,     NULL,  NULL, NULL};
-    a.D                  = d->D;
-    a.terms              = &plan->terms;
+    a.sizes =
+        (pe_problem){d->B, d->H, d->G, d->Lq, d->Lk, d->D, d->Dv, d->d_model, d->L, NULL, 0, plan->kernels};
+    a.D     = d->D;
+    a.terms = &plan->terms;
     if (plan->terms.prepare.fill)
         a.sizes.D = plan->terms.prepare.width;
     a.mask          = plan->options.mask;

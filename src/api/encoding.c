@@ -452,11 +452,8 @@ posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dim
         if (status)
             return status;
     }
-    const pe_kernels *kernels = any_kernels();
-    r->problem =
-        (pe_problem){full->B,          full->H,          full->G, full->Lq, full->Lk, full->D,
-                     full->Dv,         full->d_model,    full->L, r->set,   NAN,      kernels->product64,
-                     kernels->cosines, kernels->sigmoids};
+    r->problem = (pe_problem){full->B,  full->H,       full->G, full->Lq, full->Lk, full->D,
+                              full->Dv, full->d_model, full->L, r->set,   NAN,      any_kernels()};
     return part->room->check ? part->room->check(&r->problem, err) : POSENC_OK;
 }
 

@@ -113,10 +113,8 @@ static posenc_status resolve_parts(posenc_plan *plan, posenc_error *err)
         const posenc_status status = pe_resolve(&plan->parts[place], part, &plan->dims, err);
         if (status)
             return status;
-        plan->parts[place].problem.set = plan->parts[place].set; /* the struct was copied into the plan */
-        plan->parts[place].problem.product64 = plan->kernels->product64;
-        plan->parts[place].problem.cosines   = plan->kernels->cosines;
-        plan->parts[place].problem.sigmoids  = plan->kernels->sigmoids;
+        plan->parts[place].problem.set     = plan->parts[place].set; /* the struct was copied into the plan */
+        plan->parts[place].problem.kernels = plan->kernels;
     }
     return POSENC_OK;
 }

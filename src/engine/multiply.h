@@ -2,7 +2,7 @@
 /*
  * multiply.h: products with a parameter, for rooms
  *
- * The kernel takes whole vectors, and none is there where a room is asked outside a plan; a plain loop serves then.
+ * The kernel takes whole vectors; a plain loop serves other widths.
  */
 #ifndef PE_ENGINE_MULTIPLY_H
 #define PE_ENGINE_MULTIPLY_H
@@ -14,8 +14,8 @@ static inline void pe_multiply64(const pe_problem *p, double *c, int64_t c_strid
                                  int64_t a_row, int64_t a_col, const double *b, int64_t b_stride, int64_t R,
                                  int64_t columns, int64_t K)
 {
-    if (p->product64 && columns % PE_LANES64 == 0) {
-        p->product64(c, c_stride, a, a_row, a_col, b, b_stride, R, columns, K, 1);
+    if (columns % PE_LANES64 == 0) {
+        p->kernels->product64(c, c_stride, a, a_row, a_col, b, b_stride, R, columns, K, 1);
         return;
     }
     for (int64_t r = 0; r < R; r++)

@@ -22,12 +22,10 @@
 
 /* The sizes of the problem at hand (glossary in posenc.h) and the room's settings, in the order of its table. */
 typedef struct pe_problem {
-    int64_t          B, H, G, Lq, Lk, D, Dv, d_model, L;
-    const pe_value  *set;
-    double           scale;     /* the factor of the products, once it is settled */
-    pe_product64_fn *product64; /* for members that are products with a parameter; may be NULL */
-    pe_cosines_fn   *cosines;   /* exact angles in vectors, for members made of waves */
-    pe_sigmoids_fn  *sigmoids;  /* for gates; as product64 */
+    int64_t           B, H, G, Lq, Lk, D, Dv, d_model, L;
+    const pe_value   *set;
+    double            scale;   /* the factor of the products, once it is settled */
+    const pe_kernels *kernels; /* for members that are made of products, of waves or of gates */
 } pe_problem;
 
 /* Which part of an encoding a member's numbers come from: that at place score, or that at place weight. */

@@ -157,7 +157,7 @@ static void find_waves(const pe_problem *p, const double *const par[], const dou
         k[2 * i]             = f.k_hi;
         k[2 * i + 1]         = f.k_lo;
     }
-    p->cosines(position, k, 1, v->cosine, v->sine, v->n);
+    p->kernels->cosines(position, k, 1, v->cosine, v->sine, v->n);
     if (p->set[THETA].integer == LEARNED)
         turn_by_phases(par[PHASE] + v->at, v);
 }

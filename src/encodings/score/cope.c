@@ -57,11 +57,6 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
     return 0;
 }
 
-static double gate(double s)
-{
-    return s == -INFINITY ? 0 : 1 / (1 + exp(-s));
-}
-
 /* ---- E across: what queries meet is read along its rows, the last entry repeated for what lies beyond the table ---- */
 
 static int64_t padded(int64_t n)
@@ -152,10 +147,7 @@ static void place(walk *w, int64_t c)
 
 static void find_gates(walk *w, const double *s, int64_t n)
 {
-    if (w->p->sigmoids)
-        w->p->sigmoids(w->gates, s, n);
-    for (int64_t c = 0; !w->p->sigmoids && c < n; c++)
-        w->gates[c] = gate(s[c]);
+    w->p->kernels->sigmoids(w->gates, s, n);
 }
 
 /* Gates and places of keys s[0..n-1]. Forward from the right, upwards; backward from the left, downwards. */

@@ -76,7 +76,7 @@ static void start_waves(const pe_problem *p, waves *w, int64_t first, int with_s
         w->k[k][0]               = omega.k_hi;
         w->k[k][1]               = omega.k_lo;
         if (with_steps)
-            p->cosines(steps, w->k[k], 0, w->cosines[k], w->sines[k], FINE);
+            p->kernels->cosines(steps, w->k[k], 0, w->cosines[k], w->sines[k], FINE);
     }
 }
 
@@ -87,12 +87,12 @@ static void add_runs(const pe_problem *p, waves *w, int64_t t0, int64_t runs, do
     for (int64_t r = 0; r < runs; r++)
         at[r] = (double)(t0 + r * FINE);
     for (int64_t k = 0; k < w->count; k++) {
-        p->cosines(at, w->k[k], 0, w->at_cosine[k], w->at_sine[k], runs);
+        p->kernels->cosines(at, w->k[k], 0, w->at_cosine[k], w->at_sine[k], runs);
         for (int64_t r = 0; r < runs; r++)
             w->at_sine[k][r] = -w->at_sine[k][r];
     }
-    p->product64(b, FINE, w->at_cosine[0], 1, RUNS, w->cosines[0], FINE, runs, FINE, w->count, 1);
-    p->product64(b, FINE, w->at_sine[0], 1, RUNS, w->sines[0], FINE, runs, FINE, w->count, 1);
+    p->kernels->product64(b, FINE, w->at_cosine[0], 1, RUNS, w->cosines[0], FINE, runs, FINE, w->count, 1);
+    p->kernels->product64(b, FINE, w->at_sine[0], 1, RUNS, w->sines[0], FINE, runs, FINE, w->count, 1);
 }
 
 /* The same at n single distances, less than a run: exactly. */
@@ -102,7 +102,7 @@ static void add_each(const pe_problem *p, const waves *w, int64_t t0, int64_t n,
     for (int64_t i = 0; i < n; i++)
         at[i] = (double)(t0 + i);
     for (int64_t k = 0; k < w->count; k++) {
-        p->cosines(at, w->k[k], 0, cosine, sine, n);
+        p->kernels->cosines(at, w->k[k], 0, cosine, sine, n);
         for (int64_t i = 0; i < n; i++)
             b[i] += cosine[i];
     }
