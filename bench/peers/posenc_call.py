@@ -4,6 +4,7 @@
 The structures are those of include/posenc/posenc.h, in its order. Plans and workspaces are made once, outside what is timed, as a
 C program would; a call then is one function of the library on the caller's own memory, which a peer reads too.
 """
+import argparse
 import ctypes as c
 import os
 import statistics
@@ -53,6 +54,14 @@ class RotateIo(c.Structure):
     _fields_ = [("q", Tensor), ("k", Tensor), ("q_pos", Positions), ("k_pos", Positions), ("to_q", Tensor),
                 ("to_k", Tensor), ("direction", c.c_int), ("params", c.POINTER(Tensor)), ("q_table", Tensor),
                 ("k_table", Tensor)]
+
+
+def arguments():
+    """A parser of what all scripts take."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--length", type=int, default=4096)
+    return parser
 
 
 def load():

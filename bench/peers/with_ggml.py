@@ -5,14 +5,13 @@ DIR holds libggml-base.so and libggml-cpu.so (cmake -DBUILD_SHARED_LIBS=ON; READ
 again and again, its work buffer kept; ALiBi is ggml's own (max_bias 8), which wants a mask of Lq x Lk in float16, as a causal
 mask does.
 """
-import argparse
 import ctypes as c
 import math
 import sys
 
 import numpy as np
 
-from posenc_call import Plan, in_turns, load, random_array, report
+from posenc_call import Plan, arguments, in_turns, load, random_array, report
 
 HEADS, WIDTH = 8, 64
 F32, F16, I32 = 0, 1, 26
@@ -102,10 +101,8 @@ def attention(lib, folder, threads, L):
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = arguments()
     parser.add_argument("--libraries", required=True)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--length", type=int, default=4096)
     args = parser.parse_args()
     lib = load()
     print(f"ggml from {args.libraries}, libposenc {lib.posenc_version().decode()} ({lib.posenc_isa().decode()}), "

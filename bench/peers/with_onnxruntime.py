@@ -5,7 +5,6 @@ RotaryEmbedding on tokens x heads x 128, MultiHeadAttention (plain, and with a b
 heads 8, width 64. Models of one node are made here with the package onnx; inputs and outputs are bound to memory once (IOBinding),
 so that a call is the kernel and the session around it.
 """
-import argparse
 import sys
 
 import numpy as np
@@ -13,7 +12,7 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper
 
-from posenc_call import Plan, in_turns, load, random_array, report
+from posenc_call import Plan, arguments, in_turns, load, random_array, report
 
 HEADS, WIDTH = 8, 64
 ONNX_TYPES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int64): TensorProto.INT64,
@@ -99,10 +98,7 @@ def attention(lib, threads, L):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--length", type=int, default=4096)
-    args = parser.parse_args()
+    args = arguments().parse_args()
     lib = load()
     print(f"onnxruntime {ort.__version__}, onnx {onnx.__version__}, libposenc {lib.posenc_version().decode()} "
           f"({lib.posenc_isa().decode()}), {args.threads} thread(s)")

@@ -5,7 +5,6 @@ Rotation as Hugging Face writes it (rotate_half), attention written out in eager
 with a bias, and FlexAttention where torch.compile works on this machine (PyTorch 2.5 and a C++ compiler). README.md says
 which environment makes the comparison fair.
 """
-import argparse
 import math
 import os
 import sys
@@ -13,7 +12,7 @@ import sys
 import numpy as np
 import torch
 
-from posenc_call import Plan, in_turns, load, random_array, report
+from posenc_call import Plan, arguments, in_turns, load, random_array, report
 
 HEADS, WIDTH = 8, 64
 
@@ -96,10 +95,7 @@ def flex_runs(name, q, k, v, L):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--length", type=int, default=4096)
-    args = parser.parse_args()
+    args = arguments().parse_args()
     torch.set_num_threads(args.threads)
     lib = load()
     heap = "recycling" if os.environ.get("MALLOC_MMAP_MAX_") == "0" else "as installed"
