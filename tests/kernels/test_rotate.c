@@ -305,6 +305,30 @@ static void sixteen_bit_numbers_are_rounded_as_one_at_a_time(void **state)
                 }
 }
 
+/* Whatever a NaN of the table carries: rounding to 16 bits must neither end it nor let it reach other pairs. */
+static void a_nan_of_the_table_stays_one_in_every_type(void **state)
+{
+    enum { PAIRS = 64, COUNT = 2 * PAIRS };
+    static const uint32_t nans[] = {0x7fc00000, 0x7f800001, 0x7fffffff, 0xffffffff, 0xff80ffff};
+    (void)state;
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        for (int i = 0; i < 3 * 2 * 5 * COUNT; i++) {
+            const pe_stored type = types[i % 3];
+            const int       half = i / 3 % 2, bad = i / 30;
+            float           table[COUNT], x[COUNT];
+            for (int m = 0; m < COUNT; m++) {
+                table[m] = 0.5f;
+                put_number(x, type, m, 1);
+            }
+            memcpy(&table[bad], &nans[i / 6 % 5], sizeof *table);
+            const pe_rotation r = {x, x, COUNT, COUNT, COUNT, COUNT, table, COUNT, 1, 1, PAIRS, 1, 0, 0};
+            pe_kernels_at(isa)->rotate[type][half](&r);
+            for (int m = 0; m < COUNT; m++)
+                assert_int_equal(isnan(number_at(x, type, m)) != 0,
+                                 (half ? m % PAIRS : m / 2) == bad % PAIRS);
+        }
+}
+
 static void no_rows_mean_no_writes(void **state)
 {
     (void)state;
@@ -326,6 +350,7 @@ int main(void)
         cmocka_unit_test(a_nan_spreads_to_its_own_pair_only),
         cmocka_unit_test(every_type_size_and_place_is_turned_by_the_formula),
         cmocka_unit_test(sixteen_bit_numbers_are_rounded_as_one_at_a_time),
+        cmocka_unit_test(a_nan_of_the_table_stays_one_in_every_type),
         cmocka_unit_test(no_rows_mean_no_writes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
