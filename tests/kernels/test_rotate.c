@@ -207,7 +207,7 @@ static double allowed(pe_stored type, double y, double size)
 
 typedef struct way {
     pe_stored type;
-    int       half, far, stream, in_place;
+    int       half, far, stream, in_place; /* far: bytes, and of the table as well */
     int64_t   M;
 } way;
 
@@ -226,8 +226,8 @@ static const char *worst_of_way(const pe_kernels *kernels, const way *w, int sig
     static char start[4 * ALL];
     memcpy(start, from, sizeof start);
     void             *result = w->in_place ? from : to;
-    const pe_rotation r      = {result,   from,   HEADS * width, width, HEADS * width, width,  table,
-                                2 * w->M, TOKENS, HEADS,         w->M,  (float)sign,   w->far, w->stream};
+    const pe_rotation r = {result, from, HEADS * width, width,  HEADS * width, width, table, 2 * w->M, TOKENS,
+                           HEADS,  w->M, (float)sign,   w->far, w->stream,     w->far};
     kernels->rotate[w->type][w->half](&r);
     for (int64_t t = 0; t < TOKENS * HEADS; t++) {
         const float *row = table + t / HEADS * 2 * w->M;
@@ -285,8 +285,8 @@ static void sixteen_bit_numbers_are_rounded_as_one_at_a_time(void **state)
                     uint16_t x[COUNT], y[COUNT];
                     for (uint32_t i = 0; i < COUNT; i++)
                         x[i] = (uint16_t)(bits + i);
-                    const pe_rotation r = {y,     x, COUNT, COUNT, COUNT, COUNT, table,
-                                           COUNT, 1, 1,     PAIRS, 1,     0,     0};
+                    const pe_rotation r = {y, x, COUNT, COUNT, COUNT, COUNT, table, COUNT,
+                                           1, 1, PAIRS, 1,     0,     0,     0};
                     pe_kernels_at(isa)->rotate[types[t]][half](&r);
                     for (int i = 0; i < COUNT; i++) {
                         const float was = number_at(x, types[t], i);
