@@ -321,7 +321,7 @@ static void a_nan_of_the_table_stays_one_in_every_type(void **state)
                 put_number(x, type, m, 1);
             }
             memcpy(&table[bad], &nans[i / 6 % 5], sizeof *table);
-            const pe_rotation r = {x, x, COUNT, COUNT, COUNT, COUNT, table, COUNT, 1, 1, PAIRS, 1, 0, 0};
+            const pe_rotation r = {x, x, COUNT, COUNT, COUNT, COUNT, table, COUNT, 1, 1, PAIRS, 1, 0, 0, 0};
             pe_kernels_at(isa)->rotate[type][half](&r);
             for (int m = 0; m < COUNT; m++)
                 assert_int_equal(isnan(number_at(x, type, m)) != 0,
