@@ -82,6 +82,10 @@ static void pack_tile(void *context, int64_t index, int thread)
     packed_pair *x  = f->pairs + pair;
     pe_scratch  *z  = T->scratch + thread;
     float       *Kt = x->Kt + J * p->D * T->Bcp;
+    if (p->Lk <= PE_SHORT) {
+        pe_call_rows(&T->a->k, b + 1, g, j0, C, T->a->D);
+        pe_call_rows(&T->a->v, b + 1, g, j0, C, p->Dv);
+    }
     pack_values(T, x, b, g, j0, C);
     if (keys_serve(T)) {
         T->a->kernels->transpose(Kt, T->Bcp, pe_row(&T->a->k, b, g, j0), T->a->k.stride[2], C, p->D);
@@ -232,6 +236,8 @@ static void forward_tile(void *context, int64_t index, int thread)
     pe_scratch        *z  = T->scratch + thread;
     float             *Qw = pe_has(a->terms, PE_A) ? z->Qw : NULL;
     start_rows(T, z, R);
+    if (p->Lk <= PE_SHORT)
+        pe_call_rows(&a->q, b + 1, h, i0, R, a->D);
     float *Q2 = pe_forms(a->terms) > 1 ? z->Qu + T->Br * T->Dp : NULL;
     pe_load_turned(T, z, z->Qu, Q2, PE_QUERIES, b, h, i0, R);
     pe_scale_queries(T, z->Qu, Qw, h, R);

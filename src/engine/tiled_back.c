@@ -140,6 +140,10 @@ static void prepare_queries(void *context, int64_t index, int thread)
     if (Q2)
         pe_scale_queries(T, Q2, NULL, h, R);
     pe_load_plain(w->dout + at * T->Dvp, T->Dvp, &a->dout, w->b, h, i0, R, Dv);
+    if (w->is_short) {
+        pe_call_rows(&a->q, w->b + 1, h, i0, R, a->D);
+        pe_call_rows(&a->dout, w->b + 1, h, i0, R, Dv);
+    }
     if (!w->is_short) { /* short rows have their moments */
         pe_load_plain(o, T->Dvp, &a->o, w->b, h, i0, R, Dv);
         a->kernels->dot_rows(w->delta + at, w->dout + at * T->Dvp, T->Dvp, o, T->Dvp, R, Dv);
@@ -166,6 +170,10 @@ static void load_keys(const pe_backward *w, pe_scratch *z, int64_t g, int64_t J)
     }
     pe_load_plain(z->rows, T->Dvp, &T->a->v, w->b, g, j0, C, p->Dv);
     T->a->kernels->transpose(z->Vt, T->Bcp, z->rows, T->Dvp, C, p->Dv);
+    if (w->is_short) {
+        pe_call_rows(&T->a->k, w->b + 1, g, j0, C, T->a->D);
+        pe_call_rows(&T->a->v, w->b + 1, g, j0, C, p->Dv);
+    }
 }
 
 /* Before the sums: what a travelling hook's state holds after the forward, and the moments of short rows in several

@@ -319,6 +319,9 @@ void pe_load_turned(const pe_tiles *T, const pe_scratch *z, float *to, float *to
 /* Rows of v or dout, or to o and dv: no rotation. */
 void pe_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b, int64_t h, int64_t s0,
                    int64_t n, int64_t width);
+/* Rows s0 .. s0+n-1 of item b, head h, will be wanted soon: asks for them, if there is such an item. Rows of short sequences lie
+   apart, many to a page and few to a head, so that no prefetcher foresees them. */
+void pe_call_rows(const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n, int64_t width);
 void pe_store_plain(const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n, const float *from,
                     int64_t stride, int64_t width);
 /* Cotangents of n rows, of one form, turned back in place. */
