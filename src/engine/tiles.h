@@ -14,6 +14,7 @@
 #define PE_ENGINE_TILES_H
 
 #include "engine/attend.h"
+#include "engine/ladder.h"
 
 static inline int64_t pe_padded(int64_t n)
 {
@@ -144,6 +145,10 @@ typedef struct pe_tiles {
     float      *beside[2];         /* by pe_side [heads, L, D - a->D]: see beside.c; NULL: not used */
     int64_t     q_batches, k_batches;
     pe_scratch *scratch; /* [threads] */
+
+    pe_frequency *frequencies; /* [ranks/2] of the basis, */
+    pe_ladder     ladder;      /* by which it is made */
+    pe_rung      *rungs;       /* [threads] */
 } pe_tiles;
 
 /* Sizes, tables and scratch. Tables are filled only where the arena has memory. */
@@ -187,13 +192,13 @@ void pe_turns_make(pe_tiles *T, pe_arena *arena, int keys);
 /* tables.c: the band of a run; tables laid out (on an arena without memory: counted, for any positions) and filled. */
 void pe_band_find(pe_tiles *T);
 void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward);
-void pe_tables_fill(const pe_tiles *T);
+void pe_tables_fill(pe_tiles *T);
 
 /* basis.c: is member A a basis times a parameter, to be multiplied in float? Its memory; its tables filled, but for
    what lies around them. */
 int  pe_basis_serves(const pe_tiles *T);
 void pe_basis_lay_out(pe_tiles *T, pe_arena *arena);
-void pe_basis_fill(const pe_tiles *T);
+void pe_basis_fill(pe_tiles *T);
 
 /* First and last row (not included) of a member's table that holds anything, as rows of the band. */
 int64_t pe_table_begin(const pe_tiles *T, pe_kind kind);
