@@ -81,17 +81,26 @@ static const float *flat_key(const pe_tiles *T, pe_scratch *z, int64_t h, const 
     return z->flat_key;
 }
 
-/* extra[r,c] += scale * B[x] . K[c,:]: the band with the tile's keys, read along diagonals. */
+/* extra[r,c] += scale * B[x] . K[c,:]: the band with the tile's keys, for each group of distances those that stand so far from a
+   query, read along diagonals. */
 static void key_band_product(const pe_tiles *T, pe_scratch *z, int64_t h, const float *Kt, int64_t i0,
                              int64_t R, int64_t j0, int64_t C)
 {
     const pe_attention *a     = T->a;
     const float         scale = (float)a->terms->scale;
-    const float        *B     = pe_rows_by(T, PE_B, h, pe_band_start(T, i0, R, j0));
-    a->kernels->product(z->beta, T->Bcp, B, T->by[PE_B].row, 1, Kt, T->Bcp, R + C - 1, C, a->sizes.D, 0);
-    for (int64_t r = 0; r < R; r++)
-        for (int64_t c = 0; c < C; c++)
+    const int64_t       n = R + C - 1, row = T->by[PE_B].row;
+    const float        *B = pe_rows_by(T, PE_B, h, pe_band_start(T, i0, R, j0));
+    for (int64_t x = 0; x < n; x += PE_LANES) {
+        const int64_t some = pe_smaller(PE_LANES, n - x), c1 = pe_smaller(C, x + some),
+                      c0 = pe_larger(0, x - (R - 1)) / PE_LANES * PE_LANES;
+        a->kernels->product(z->beta + x * T->Bcp + c0, T->Bcp, B + x * row, row, 1, Kt + c0, T->Bcp, some,
+                            c1 - c0, a->sizes.D, 0);
+    }
+    for (int64_t r = 0; r < R; r++) {
+        const pe_group y = pe_seen_columns(z, r, C);
+        for (int64_t c = y.first; c < y.first + y.count; c++)
             z->extra[r * T->Bcp + c] += scale * z->beta[(c + R - 1 - r) * T->Bcp + c];
+    }
 }
 
 /* sum_d a[d] * b[d*step] */
@@ -153,6 +162,17 @@ void pe_shift_tile(const pe_tiles *T, pe_scratch *z, const float *s, int64_t R, 
     }
 }
 
+void pe_band_product(const pe_tiles *T, const pe_scratch *z, float *to, const float *B, int64_t R, int64_t C,
+                     int64_t width)
+{
+    const int64_t stride = pe_padded(width);
+    for (int64_t r = 0; r < R; r += PE_LANES) {
+        const pe_group y = pe_band_group(z, r, R, C);
+        T->a->kernels->product(to + r * stride, stride, z->shift + r * T->band_width + y.first, T->band_width,
+                               1, B + y.first * stride, stride, y.rows, width, y.count, 1);
+    }
+}
+
 pe_tile pe_hook_tile(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t R, int64_t C)
 {
     return (pe_tile){.h        = h,
@@ -167,7 +187,7 @@ pe_tile pe_hook_tile(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t 
                      .q        = z->q,
                      .s        = z->s,
                      .state    = z->state,
-                     .backward = z->backward,
+                     .backward = z->backward && !z->whole_row,
                      .ds       = z->ds,
                      .dq       = z->dq};
 }
@@ -417,7 +437,7 @@ static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, int64_t b,
     const pe_attention *a  = T->a;
     const float        *Q2 = z->Q2;
     if (a->grown) {
-        pe_grow_queries(T, z, b, Qu, R, C);
+        pe_grow_queries(T, z, b, Qu, R);
         Qu = z->Qg;
         Q2 = z->Q2 ? z->Qg + T->Br * T->Dp : NULL;
         Kt = z->Kgt;
