@@ -104,15 +104,39 @@ static double row_sum(const float *x, int64_t n)
     return sum;
 }
 
-/* scale * (q + us) . G[z]: row sums of dS by segment meet G and the queries. dQ, dus take the scale at the end; scaled
-   queries carry it for dG already. */
+/* What a query and the segments share in scale * (q + us) . G[g], `sum` being that of the query's dS there: dQ and dG; dQ takes
+   the scale at the end, scaled queries carry it already. */
+static void segment_row_back(double sum, const double *restrict G, const float *restrict q,
+                             float *restrict dQ, double *restrict dG, int64_t D)
+{
+    for (int64_t d = 0; d < D; d++)
+        dQ[d] += (float)(sum * G[d]);
+    for (int64_t d = 0; dG && d < D; d++)
+        dG[d] += sum * (double)q[d];
+}
+
+/* And what follows from the sum of all queries: dus, which takes the scale at the end, and the rest of dG. */
+static void segment_sum_back(const pe_backward *w, const pe_pair *x, int g, double total)
+{
+    const pe_attention *a = w->T.a;
+    const int64_t       D = a->sizes.D, sums = x->h * w->chunks + x->chunk;
+    const double       *u = pe_head_vector(a, a->terms->u, x->h), *us = pe_head_vector(a, a->terms->us, x->h),
+                 *G = pe_segment_vector(a, x->h, g);
+    for (int64_t d = 0; d < D; d++) {
+        w->dus[sums * D + d] += total * G[d];
+        if (w->wants_G)
+            w->dG[(2 * sums + g) * D + d] += total * a->terms->scale * ((us ? us[d] : 0) - (u ? u[d] : 0));
+    }
+}
+
+/* Row sums of dS by segment meet G and the queries. */
 static void segments_back(const pe_backward *w, const pe_pair *x, const pe_scratch *z, const float *dS)
 {
     const pe_tiles     *T = &w->T;
     const pe_attention *a = T->a;
     const int64_t       D = a->sizes.D, sums = x->h * w->chunks + x->chunk;
     const int           segments = pe_segments_known(a) ? 2 : 1;
-    const double       *u = pe_head_vector(a, a->terms->u, x->h), *us = pe_head_vector(a, a->terms->us, x->h);
+    double              total[2] = {0, 0};
     for (int64_t r = 0; r < x->R; r++) {
         const float *q      = w->Qu + (x->h * a->sizes.Lq + x->i0 + r) * T->Dp;
         double       sum[2] = {0, 0};
@@ -121,16 +145,13 @@ static void segments_back(const pe_backward *w, const pe_pair *x, const pe_scrat
         for (int64_t c = 0; segments == 2 && c < x->C; c++)
             sum[z->q_seg[r] != z->k_seg[c]] += (double)dS[r * T->Bcp + c];
         for (int g = 0; g < segments; g++) {
-            const double *G = pe_segment_vector(a, x->h, g);
-            for (int64_t d = 0; d < D; d++) {
-                const double shift = (us ? us[d] : 0) - (u ? u[d] : 0);
-                x->dQ[r * T->Dp + d] += (float)(sum[g] * G[d]);
-                w->dus[sums * D + d] += sum[g] * G[d];
-                if (w->wants_G)
-                    w->dG[(2 * sums + g) * D + d] += sum[g] * ((double)q[d] + a->terms->scale * shift);
-            }
+            segment_row_back(sum[g], pe_segment_vector(a, x->h, g), q, x->dQ + r * T->Dp,
+                             w->wants_G ? w->dG + (2 * sums + g) * D : NULL, D);
+            total[g] += sum[g];
         }
     }
+    for (int g = 0; g < segments; g++)
+        segment_sum_back(w, x, g, total[g]);
 }
 
 /* dX = dS to the hook's parameters; for one with content also to queries, and to the products: dS becomes the cotangent of

@@ -290,32 +290,43 @@ static void mask_explicitly(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t
                 z->extra[r * T->Bcp + c] = -INFINITY;
 }
 
-/* extra += scale * (q + us) . G[z]; Qu holds scale * (q + u). */
-static void meet_segments(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int64_t C, const float *Qu)
+/* scale * (q + us) . G[segment] of the tile's queries, `step` numbers apart; Qu holds scale * (q + u). */
+static void meet_segment(const pe_tiles *T, float *to, int64_t step, int64_t h, int segment, int64_t R,
+                         const float *Qu)
 {
     const pe_attention *a = T->a;
     const int64_t       D = a->sizes.D;
-    const double       *u = pe_head_vector(a, a->terms->u, h), *us = pe_head_vector(a, a->terms->us, h);
-    const int           segments = pe_segments_known(a) ? 2 : 1;
-    for (int g = 0; g < segments; g++) {
-        const double *G     = pe_segment_vector(a, h, g);
-        double        fixed = 0;
-        for (int64_t d = 0; d < D; d++)
-            fixed += ((us ? us[d] : 0) - (u ? u[d] : 0)) * G[d];
-        for (int64_t r = 0; r < R; r++) {
-            double sum = a->terms->scale * fixed;
-            for (int64_t d = 0; d < D; d++)
-                sum += (double)Qu[r * T->Dp + d] * G[d];
-            z->meets[2 * r + g] = (float)sum;
-        }
-    }
+    const double       *u = pe_head_vector(a, a->terms->u, h), *us = pe_head_vector(a, a->terms->us, h),
+                 *G = pe_segment_vector(a, h, segment);
+    double fixed    = 0;
+    for (int64_t d = 0; d < D; d++)
+        fixed += ((us ? us[d] : 0) - (u ? u[d] : 0)) * G[d];
     for (int64_t r = 0; r < R; r++) {
-        const float own = z->meets[2 * r];
-        for (int64_t c = 0; segments == 1 && c < C; c++)
-            z->extra[r * T->Bcp + c] += own;
-        for (int64_t c = 0; segments == 2 && c < C; c++)
-            z->extra[r * T->Bcp + c] += z->meets[2 * r + (z->q_seg[r] != z->k_seg[c])];
+        double sum = a->terms->scale * fixed;
+        for (int64_t d = 0; d < D; d++)
+            sum += (double)Qu[r * T->Dp + d] * G[d];
+        to[r * step] = (float)sum;
     }
+}
+
+/* Where there are two segments: extra += what the query makes of the key's. */
+static void meet_segments(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int64_t C, const float *Qu)
+{
+    for (int g = 0; g < 2; g++)
+        meet_segment(T, z->meets + g, 2, h, g, R, Qu);
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++)
+            z->extra[r * T->Bcp + c] += z->meets[2 * r + (z->q_seg[r] != z->k_seg[c])];
+}
+
+/* Where all tokens are of one: a number for each query, with those of `row`, which may be NULL. */
+static const float *meet_own_segment(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, const float *Qu,
+                                     const float *row)
+{
+    meet_segment(T, z->meets, 1, h, 0, R, Qu);
+    for (int64_t r = 0; row && r < R; r++)
+        z->meets[r] += row[r];
+    return z->meets;
 }
 
 /* Packed sequences: other segments are not seen. */
@@ -351,7 +362,7 @@ static void fill_extra(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, i
         look_up(T, z, h, R, C, Qw, Kt);
     if (with_keys)
         key_band_product(T, z, h, Kt, i0, R, j0, C);
-    if (a->terms->G != PE_NONE)
+    if (a->terms->G != PE_NONE && pe_segments_known(a))
         meet_segments(T, z, h, R, C, Qu);
     if ((a->mask & POSENC_MASK_SEGMENTS) && !a->unmasked)
         mask_segments(T, z, R, C);
@@ -498,6 +509,8 @@ int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int6
         terms->skewed      = z->gamma + z->gamma_at + R - 1;
         terms->skewed_step = T->gamma_width - 1;
     }
+    if (a->terms->G != PE_NONE && !pe_segments_known(a))
+        terms->row = meet_own_segment(T, z, h, R, Qu, terms->row);
     if (T->skewed && T->by[PE_BIAS].rows) {
         terms->bias      = pe_rows_by(T, PE_BIAS, h, x0) + R - 1;
         terms->bias_step = -1;

@@ -194,7 +194,8 @@ pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
     pe_growth_lay_out(&T, arena);
     pe_kept_lay_out(&T, arena);
     T.has_extra = !T.skewed || (a->terms->hook.visit && !a->terms->hook.apart && !T.kept) ||
-                  a->terms->G != PE_NONE || (a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS));
+                  (a->terms->G != PE_NONE && pe_segments_known(a)) ||
+                  (a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS));
     pe_tables_lay_out(&T, arena, backward);
     if (!arena->memory)
         return T;
