@@ -201,11 +201,16 @@ static void widen_content(const pe_tiles *T, const pe_scratch *z, int64_t b, int
     const double        inverse = 1 / a->terms->scale;
     const int           ask     = pe_asks_pairs(T);
     for (int64_t r = 0; r < R; r++) {
-        const int64_t low = z->limited ? z->low[r] : 0, high = z->limited ? z->high[r] : C;
+        const pe_group seen = pe_seen_columns(z, r, C);
+        const int64_t  low = seen.first, high = seen.first + seen.count;
         for (int64_t d = 0; d < D; d++)
             z->q[r * D + d] = (double)Qu[r * T->Dp + d] * inverse;
-        for (int64_t c = 0; c < C; c++)
-            z->s[r * C + c] = c >= low && c < high ? (double)s[r * T->Bcp + c] : -INFINITY;
+        for (int64_t c = 0; c < low; c++)
+            z->s[r * C + c] = -INFINITY;
+        for (int64_t c = low; c < high; c++)
+            z->s[r * C + c] = (double)s[r * T->Bcp + c];
+        for (int64_t c = high; c < C; c++)
+            z->s[r * C + c] = -INFINITY;
         for (int64_t c = 0; ask && c < C; c++)
             if (!pe_is_allowed(a, b, h, i0 + r, j0 + c))
                 z->s[r * C + c] = -INFINITY;
@@ -338,9 +343,20 @@ static void mask_segments(const pe_tiles *T, pe_scratch *z, int64_t R, int64_t C
                 z->extra[r * T->Bcp + c] = -INFINITY;
 }
 
+/* Do the tokens of all items stand at the same places? */
+static int places_are_shared(const pe_attention *a)
+{
+    return pe_position_batches(&a->q_pos) == 1 && pe_position_batches(&a->k_pos) == 1 &&
+           !pe_segments_known(a);
+}
+
 void pe_load_places(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t R, int64_t C)
 {
     const pe_attention *a = T->a;
+    if (z->placed[0] == z->i0 && z->placed[1] == z->j0)
+        return;
+    z->placed[0] = places_are_shared(a) ? z->i0 : -1;
+    z->placed[1] = z->j0;
     for (int64_t r = 0; r < R; r++) {
         z->q_pos[r] = pe_position(&a->q_pos, b, z->i0 + r);
         z->q_seg[r] = pe_segment(&a->q_segments, b, z->i0 + r);

@@ -90,6 +90,7 @@ typedef struct pe_scratch {
     int     whole_row; /* backward: no other tile has keys of these queries, so the hook begins anew */
     int     hooked;    /* the hook has something to say of the tile at hand */
     int64_t i0, j0;    /* of the tile at hand */
+    int64_t placed[2]; /* of the tile whose places are there for every item; -1: of none */
     const float *lse;  /* backward, of the queries at hand: see pe_is_shifted */
     double      *q_pos, *k_pos;       /* [Br], [Bc] */
     double      *pair_row;            /* [Bc] numbers of pairs on their way */
