@@ -95,7 +95,7 @@ static void pack_tile(void *context, int64_t index, int thread)
     T->a->kernels->transpose(Kt, T->Bcp, z->rows, T->Dp, C, p->D);
     if (!T->a->grown)
         return;
-    pe_grow_keys(T, z, z->Kg, z->rows, b, j0, C);
+    pe_grow_keys(T, z->Kg, z->rows, b, j0, C);
     T->a->kernels->transpose(x->Kgt + J * p->D * T->Bcp, T->Bcp, z->Kg, T->Dp, C, p->D);
 }
 
@@ -189,9 +189,7 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, i
         return;
     if (T->skewed) {
         pe_shift_tile(T, z, z->S, R, C);
-        a->kernels->product(z->O, T->Dvp, z->shift, T->band_width, 1,
-                            pe_rows_by(T, PE_R, h, pe_band_start(T, i0, R, j0)), T->Dvp, R, p->Dv, R + C - 1,
-                            1);
+        pe_band_product(T, z, z->O, pe_rows_by(T, PE_R, h, x0), R, C, p->Dv);
         return;
     }
     for (int64_t i = 0; i < R; i++)

@@ -164,7 +164,7 @@ static void load_keys(const pe_backward *w, pe_scratch *z, int64_t g, int64_t J)
     pe_load_turned(T, z, z->K, NULL, PE_KEYS, w->b, g, j0, C);
     T->a->kernels->transpose(z->Kt, T->Bcp, z->K, T->Dp, C, p->D);
     if (T->a->grown) {
-        pe_grow_keys(T, z, z->Kg, z->K, w->b, j0, C);
+        pe_grow_keys(T, z->Kg, z->K, w->b, j0, C);
         T->a->kernels->transpose(z->Kgt_own, T->Bcp, z->Kg, T->Dp, C, p->D);
         z->Kgt = z->Kgt_own;
     }
@@ -176,8 +176,8 @@ static void load_keys(const pe_backward *w, pe_scratch *z, int64_t g, int64_t J)
     }
 }
 
-/* Before the sums: what a travelling hook's state holds after the forward, and the moments of short rows in several
-   tiles. Both need all key tiles of a query once more, from the right. */
+/* Before the sums, where keys are several tiles: what a travelling hook's state holds after the forward, and the moments of
+   short rows. Both need all key tiles of a query once more, from the right. */
 static void look_ahead(void *context, int64_t index, int thread)
 {
     const pe_backward *w = context;
@@ -228,7 +228,7 @@ static void chunk_back(void *context, int64_t index, int thread)
                 pe_pair_back(w, &x, z);
             }
         if (T->a->grown) {
-            pe_grow_keys(T, z, z->dKg, z->dKg, w->b, j0, C);
+            pe_grow_keys(T, z->dKg, z->dKg, w->b, j0, C);
             pe_add_floats(z->dK, 1, z->dKg, C * T->Dp);
         }
         pe_store_turned(T, z->dK, PE_KEYS, &T->a->dk, w->b, g, j0, C);
@@ -304,7 +304,7 @@ void pe_tiled_backward(const pe_attention *a, pe_arena *arena)
     for (w.b = 0; w.b < p->B; w.b++) {
         w.key_mask = pe_key_mask(&w.T, w.key, w.b);
         pe_parallel_for(p->H * w.T.query_tiles, a->threads, prepare_queries, &w);
-        if (a->terms->hook.state || (w.is_short && w.T.key_tiles > 1))
+        if (w.T.key_tiles > 1 && (a->terms->hook.state || w.is_short))
             pe_parallel_for(p->H * w.T.query_tiles, a->threads, look_ahead, &w);
         /* heads that share a matrix add to the same numbers, one after the other */
         const int together = !(pe_pairs_wanted(a) && a->terms->pairs.shared);
