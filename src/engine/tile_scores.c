@@ -427,39 +427,61 @@ static void call_rows(const float *rows, int64_t step, int64_t n, int64_t C)
             __builtin_prefetch(rows + r * step + c, 0, 2);
 }
 
-/* Products to which rows far apart will be added: memory is asked for those of the next tile, a few beside each product of a few
-   rows. All at once would keep it waiting. */
-static void multiply_and_call(const pe_tiles *T, const pe_scratch *z, float *s, const float *pairs, int64_t R,
-                              int64_t C, const float *Qu, const float *Kt)
+/* One stream of terms, which goes into the products as they are made. */
+typedef struct stream {
+    const float *at; /* NULL: none */
+    int64_t      step;
+    int          far; /* its rows lie far apart in memory */
+} stream;
+
+/* It is taken from the terms that are left to the kernels that finish scores. Where products are wanted bare, there is none. */
+static stream take_stream(const pe_tiles *T, const pe_scratch *z, const float *pairs, pe_tile_terms *terms)
+{
+    stream y = {0};
+    if (pe_is_sharp(T) || z->Q2 || T->a->terms->hook.content)
+        return y;
+    const float **from = terms->bias ? &terms->bias : terms->skewed ? &terms->skewed : &terms->extra;
+    y.at               = *from;
+    y.step = terms->bias ? terms->bias_step : terms->skewed ? terms->skewed_step : terms->extra_step;
+    y.far  = y.at && y.at == pairs;
+    *from  = NULL;
+    return y;
+}
+
+/* Products of some queries from row r on with the keys that any of the group may see. */
+static void multiply_group(const pe_tiles *T, float *s, int64_t r, int64_t rows, pe_group y, const float *Qu,
+                           const float *Kt, stream plus)
+{
+    const pe_kernels *k  = T->a->kernels;
+    const int64_t     D  = T->a->sizes.D;
+    float            *to = s + r * T->Bcp + y.first;
+    if (plus.at)
+        k->product_plus(to, T->Bcp, Qu + r * T->Dp, T->Dp, Kt + y.first, T->Bcp, rows, y.count, D,
+                        plus.at + r * plus.step + y.first, plus.step);
+    else
+        k->product(to, T->Bcp, Qu + r * T->Dp, T->Dp, 1, Kt + y.first, T->Bcp, rows, y.count, D, 0);
+}
+
+/* Products of groups of queries. Where rows far apart are added, memory is asked for those of the next tile, a few beside each
+   product of a few rows: all at once would keep it waiting. */
+static void multiply_seen(const pe_tiles *T, const pe_scratch *z, float *s, int64_t R, int64_t C,
+                          const float *Qu, const float *Kt, stream plus)
 {
     enum { TOGETHER = 6 };
-    const int64_t step = T->a->parts[PE_SCORE].p->Lk, more = z->j0 + 2 * C <= step;
+    const int more = plus.far && z->j0 + 2 * C <= T->a->sizes.Lk;
     for (int64_t r = 0; r < R;) {
-        pe_group      y    = pe_group_at(z, r, R, C);
-        const int64_t rows = pe_smaller(y.rows, TOGETHER);
+        const pe_group y    = pe_group_at(z, r, R, C);
+        const int64_t  rows = plus.far ? pe_smaller(y.rows, TOGETHER) : y.rows;
         if (more)
-            call_rows(pairs + r * step + C, step, rows, C);
-        T->a->kernels->product(s + r * T->Bcp + y.first, T->Bcp, Qu + r * T->Dp, T->Dp, 1, Kt + y.first,
-                               T->Bcp, rows, y.count, T->a->sizes.D, 0);
+            call_rows(plus.at + r * plus.step + C, plus.step, rows, C);
+        multiply_group(T, s, r, rows, y, Qu, Kt, plus);
         r += rows;
     }
 }
 
-/* Products of groups of queries with the keys that any of the group may see. */
-static void multiply_seen(const pe_tiles *T, const pe_scratch *z, float *s, int64_t R, int64_t C,
-                          const float *Qu, const float *Kt)
-{
-    for (int64_t r = 0; r < R;) {
-        const pe_group y = pe_group_at(z, r, R, C);
-        T->a->kernels->product(s + r * T->Bcp + y.first, T->Bcp, Qu + r * T->Dp, T->Dp, 1, Kt + y.first,
-                               T->Bcp, y.rows, y.count, T->a->sizes.D, 0);
-        r += y.rows;
-    }
-}
-
 /* Products of the tile's queries and keys, grown where that is asked for; of both forms their modulus. */
-static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t R,
-                          int64_t C, const float *Qu, const float *Kt)
+static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t R, int64_t C,
+                          const float *Qu, const float *Kt, stream plus)
 {
     const pe_attention *a  = T->a;
     const float        *Q2 = z->Q2;
@@ -469,15 +491,12 @@ static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, int64_t b,
         Q2 = z->Q2 ? z->Qg + T->Br * T->Dp : NULL;
         Kt = z->Kgt;
     }
-    const float *pairs = pairs_in_place(T, z, h, C);
     if (pe_is_sharp(T))
         take_sharp(T, z, s, R, C);
     else if (Q2) /* what is not seen must be numbers too: its share times 0 has to be 0 */
         a->kernels->product(s, T->Bcp, Qu, T->Dp, 1, Kt, T->Bcp, R, C, a->sizes.D, 0);
-    else if (pairs)
-        multiply_and_call(T, z, s, pairs, R, C, Qu, Kt);
     else
-        multiply_seen(T, z, s, R, C, Qu, Kt);
+        multiply_seen(T, z, s, R, C, Qu, Kt, plus);
     if (!Q2)
         return;
     a->kernels->product(z->S2, T->Bcp, Q2, T->Dp, 1, Kt, T->Bcp, R, C, a->sizes.D, 0);
@@ -497,6 +516,27 @@ static void take_pairs(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, i
     terms->extra_step = T->Bcp;
 }
 
+/* Terms by distance that lie along the diagonals. */
+static void find_diagonals(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t I, int64_t J,
+                           int64_t R, int64_t C, const float *Qw, const float *Kt, int reuse,
+                           pe_tile_terms *terms)
+{
+    const int64_t x0 = pe_band_start(T, z->i0, R, z->j0);
+    if (T->by[PE_B].rows && pe_run_is_flat(&T->by[PE_B], x0))
+        terms->key = flat_key(T, z, h, Kt, terms->key, C, x0);
+    if (pe_has(T->a->terms, PE_A) && pe_run_is_flat(&T->by[PE_A], x0))
+        terms->row = flat_row(T, z, b, h, Qw, I, R, x0);
+    else if (pe_has(T->a->terms, PE_A)) {
+        band_product(T, z, h, Qw, z->i0, R, J, C, reuse);
+        terms->skewed      = z->gamma + z->gamma_at + R - 1;
+        terms->skewed_step = T->gamma_width - 1;
+    }
+    if (T->by[PE_BIAS].rows) {
+        terms->bias      = pe_rows_by(T, PE_BIAS, h, x0) + R - 1;
+        terms->bias_step = -1;
+    }
+}
+
 int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
                      const float *Qu, const float *Qw, const float *Kt, const float *key, int reuse,
                      pe_tile_terms *terms)
@@ -511,26 +551,20 @@ int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int6
     z->i0      = i0;
     z->j0      = j0;
     z->limited = !a->unmasked && column_limits(T, z, i0, R, j0, C);
-    multiply_tile(T, z, s, b, h, R, C, Qu, Kt);
-    const int64_t x0          = pe_band_start(T, i0, R, j0);
-    const int     banded_keys = T->skewed && T->by[PE_B].rows &&
-                            !pe_run_is_flat(&T->by[PE_B], x0); /* they need a tile of their own */
-    terms->key = key && !a->unmasked ? key + j0 : NULL;
-    if (T->skewed && T->by[PE_B].rows && !banded_keys)
-        terms->key = flat_key(T, z, h, Kt, terms->key, C, x0);
-    if (T->skewed && pe_has(a->terms, PE_A) && pe_run_is_flat(&T->by[PE_A], x0))
-        terms->row = flat_row(T, z, b, h, Qw, I, R, x0);
-    else if (T->skewed && pe_has(a->terms, PE_A)) {
-        band_product(T, z, h, Qw, i0, R, J, C, reuse);
-        terms->skewed      = z->gamma + z->gamma_at + R - 1;
-        terms->skewed_step = T->gamma_width - 1;
-    }
+    const int banded_keys =
+        T->skewed && T->by[PE_B].rows &&
+        !pe_run_is_flat(&T->by[PE_B], pe_band_start(T, i0, R, j0)); /* of their own tile */
+    const float *pairs = banded_keys ? NULL : pairs_in_place(T, z, h, C);
+    terms->key         = key && !a->unmasked ? key + j0 : NULL;
+    if (T->skewed)
+        find_diagonals(T, z, b, h, I, J, R, C, Qw, Kt, reuse, terms);
     if (a->terms->G != PE_NONE && !pe_segments_known(a))
         terms->row = meet_own_segment(T, z, h, R, Qu, terms->row);
-    if (T->skewed && T->by[PE_BIAS].rows) {
-        terms->bias      = pe_rows_by(T, PE_BIAS, h, x0) + R - 1;
-        terms->bias_step = -1;
+    if (pairs) {
+        terms->extra      = pairs;
+        terms->extra_step = a->parts[PE_SCORE].p->Lk;
     }
+    multiply_tile(T, z, s, b, R, C, Qu, Kt, take_stream(T, z, pairs, terms));
     if (T->has_extra || a->terms->hook.apart)
         pe_load_places(T, z, b, R, C);
     z->hooked = is_hooked(T, z, R, C);
@@ -539,11 +573,7 @@ int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int6
         terms->extra      = z->extra;
         terms->extra_step = T->Bcp;
     }
-    const float *pairs = pairs_in_place(T, z, h, C);
-    if (pairs && !terms->extra) {
-        terms->extra      = pairs;
-        terms->extra_step = a->parts[PE_SCORE].p->Lk;
-    } else if (a->terms->pairs.matrix)
+    if (a->terms->pairs.matrix && !pairs)
         take_pairs(T, z, h, R, C, terms);
     if (z->limited) {
         terms->low  = z->low;
