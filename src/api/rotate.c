@@ -14,8 +14,7 @@
 #include "base/tensor.h"
 
 enum {
-    BLOCK   = 32,     /* positions whose table row serves all heads that are alike */
-    FEW     = 16,     /* of them, rows that are made together where heads of a token lie together */
+    BLOCK   = 64,     /* positions whose table row serves all heads that are alike */
     TOO_FEW = 1 << 19 /* bytes: turned before a second thread is awake */
 };
 
@@ -126,22 +125,16 @@ static const float *given_row(const job *j, int64_t b, int64_t s)
     return pe_row(j->given, j->given->shape[0] == 1 ? 0 : b, s, 0);
 }
 
-/* Where heads of a token lie together a few rows are made just before their turn, so that memory never waits for a whole
-   block of rows; where they do not, each head's part of a block wants all rows. */
 static void turn_directly(const job *j, int64_t b, int64_t s0, int64_t n, int thread)
 {
-    const int64_t width = pe_turn_width(j->turn), *stride = j->x.from->stride;
-    const int64_t few   = llabs(stride[1]) <= llabs(stride[2]) ? FEW : n;
+    const int64_t width = pe_turn_width(j->turn);
     float        *table = j->tables + thread * table_size(j->plan);
     if (j->given) {
         pe_turn_heads(&j->x, j->turn, b, s0, n, given_row(j, b, s0), j->given->stride[1], j->plan->kernels);
         return;
     }
-    for (int64_t s = 0; s < n; s += few) {
-        const int64_t rows = n - s < few ? n - s : few;
-        make_rows(j, j->turn, table, width, b, s0 + s, rows, thread, 0);
-        pe_turn_heads(&j->x, j->turn, b, s0 + s, rows, table, width, j->plan->kernels);
-    }
+    make_rows(j, j->turn, table, width, b, s0, n, thread, 0);
+    pe_turn_heads(&j->x, j->turn, b, s0, n, table, width, j->plan->kernels);
 }
 
 static void turn_through_rows(const job *j, int64_t b, int64_t s0, int64_t n, int thread)
@@ -318,17 +311,18 @@ static void turn_side(const posenc_plan *plan, const pe_turn *turn, const side *
 {
     pe_ladder own; /* used where rows are many */
     job       j; /* field by field: what a small run does not need would cost it more to zero than to turn */
-    j.plan      = plan;
-    j.turn      = turn;
-    j.given     = s->table;
-    j.pos       = &s->pos;
-    j.ladder    = NULL;
-    j.x.from    = from;
-    j.x.to      = to;
-    j.x.sign    = sign;
-    j.in_double = from->dtype == POSENC_F64 || (plan->options.executor == POSENC_REFERENCE && !s->table);
-    j.is_direct = !j.in_double && pe_turn_stores(turn, from->dtype, to->dtype);
-    j.blocks    = (from->shape[2] + BLOCK - 1) / BLOCK;
+    j.plan        = plan;
+    j.turn        = turn;
+    j.given       = s->table;
+    j.pos         = &s->pos;
+    j.ladder      = NULL;
+    j.x.from      = from;
+    j.x.to        = to;
+    j.x.sign      = sign;
+    j.x.far_table = s->table != NULL;
+    j.in_double   = from->dtype == POSENC_F64 || (plan->options.executor == POSENC_REFERENCE && !s->table);
+    j.is_direct   = !j.in_double && pe_turn_stores(turn, from->dtype, to->dtype);
+    j.blocks      = (from->shape[2] + BLOCK - 1) / BLOCK;
     j.threads =
         pe_element_count(from) * (int64_t)posenc_dtype_size(from->dtype) < TOO_FEW ? 1 : plan->threads;
     lay_out(&j, &arena);

@@ -163,7 +163,8 @@ static void run_tabled(void *context)
                            .heads        = t->H,
                            .M            = t->D / 2,
                            .sign         = 1,
-                           .far          = 1});
+                           .far          = 4096,
+                           .far_table    = 1});
 }
 
 /* Any unit vectors do: what is measured does not look at the angles. */

@@ -473,6 +473,7 @@ void pe_turn_rows(float *x, int64_t stride, int64_t width, const pe_turn *turn, 
 /* ---- rows where they lie ---- */
 
 enum {
+    AHEAD  = 6 << 10, /* bytes; lines of 16-bit numbers take longer to turn and are asked for sooner */
     FAR    = 1 << 20, /* bytes: what the second cache of a core holds */
     BEYOND = 32 << 20 /* what the last cache holds */
 };
@@ -496,9 +497,9 @@ static int is_in_lines(const posenc_tensor *x, const pe_turn *turn)
 
 void pe_turn_aim(pe_turned *x, const pe_turn *turn)
 {
-    const int64_t bytes = pe_element_count(x->from) * (int64_t)posenc_dtype_size(x->from->dtype);
-    x->far              = bytes > FAR;
-    x->stream           = bytes > BEYOND && x->to->data != x->from->data && is_in_lines(x->to, turn);
+    const int64_t size = (int64_t)posenc_dtype_size(x->from->dtype), bytes = pe_element_count(x->from) * size;
+    x->far    = bytes <= FAR ? 0 : size == 2 ? 2 * AHEAD : AHEAD;
+    x->stream = bytes > BEYOND && x->to->data != x->from->data && is_in_lines(x->to, turn);
 }
 
 int pe_turn_streams(const posenc_tensor *table, int64_t bytes, int64_t M)
@@ -560,6 +561,7 @@ void pe_turn_heads(const pe_turned *x, const pe_turn *turn, int64_t b, int64_t s
                                .M            = turn->start[i + 1] - turn->start[i],
                                .sign         = (float)x->sign,
                                .far          = x->far,
+                               .far_table    = x->far_table,
                                .stream       = x->stream};
         rotate_in_order(&r, kernels->rotate[stored[x->from->dtype]][turn->layout], size);
     }

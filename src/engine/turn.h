@@ -130,7 +130,8 @@ void pe_turn_rows(float *x, int64_t stride, int64_t width, const pe_turn *turn, 
 typedef struct pe_turned {
     const posenc_tensor *from, *to; /* [B,H,L,D] of one of the types pe_turn_stores, `to` of the same */
     double               sign;
-    int                  far, stream;
+    int64_t              far; /* this and the others as in pe_rotation */
+    int                  stream, far_table;
 } pe_turned;
 
 /* Can the kernels turn rows of these types where they lie? Else they go through floats: pe_turn_rows. */

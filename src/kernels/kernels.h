@@ -181,8 +181,10 @@ typedef struct pe_rotation {
     const float *table;
     int64_t      table_stride, tokens, heads, M;
     float        sign;
-    int          far; /* x is larger than the caches of a core: rows are asked for ahead of their turn */
+    int64_t
+        far; /* x is larger than the caches of a core: rows are asked for so many bytes ahead of their turn; 0: not */
     int stream; /* y passes by the caches (with `far`): to, its strides and M are whole multiples of 64 bytes */
+    int far_table; /* rows of the table as well, which have not just been made */
 } pe_rotation;
 
 typedef void pe_rotate_fn(const pe_rotation *rotation);

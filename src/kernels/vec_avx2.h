@@ -314,9 +314,23 @@ static inline vec vfrom_high(wvec w)
     return _mm256_castsi256_ps(_mm256_and_si256(w, _mm256_set1_epi32((int)0xffff0000u)));
 }
 
+static inline vec vshort_nan(vec x)
+{
+    const vec quiet = _mm256_or_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32(0x400000)));
+    const vec upper = _mm256_and_ps(quiet, _mm256_castsi256_ps(_mm256_set1_epi32((int)0xffff0000u)));
+    return _mm256_blendv_ps(x, upper, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+}
+
+static inline ivec round_word(vec x)
+{
+    const ivec bits = _mm256_castps_si256(x);
+    const ivec odd  = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    return _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
+}
+
 static inline wvec vto_words(vec low, vec high)
 {
-    return _mm256_blend_epi16(_mm256_srli_epi32(round_bf16(low), 16), round_bf16(high), 0xAA);
+    return _mm256_blend_epi16(_mm256_srli_epi32(round_word(low), 16), round_word(high), 0xAA);
 }
 
 static inline vec veven(vec a, vec b)

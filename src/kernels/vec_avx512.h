@@ -335,10 +335,27 @@ static inline vec vfrom_high(wvec w)
     return _mm512_castsi512_ps(_mm512_and_si512(w, _mm512_set1_epi32((int)0xffff0000u)));
 }
 
+static inline vec vshort_nan(vec x)
+{
+    const ivec upper =
+        _mm512_ternarylogic_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x400000),
+                                  _mm512_set1_epi32((int)0xffff0000u), 0xA8); /* (x | quiet) & mask */
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), x, _mm512_castsi512_ps(upper));
+}
+
+/* As round_bf16, for vto_words: where the upper half is odd, the last bit makes more than a tie of a tie. */
+static inline ivec round_word(vec x)
+{
+    const ivec bits = _mm512_castps_si512(x), one = _mm512_set1_epi32(1);
+    const ivec odd =
+        _mm512_ternarylogic_epi32(bits, _mm512_srli_epi32(bits, 16), one, 0xF8); /* x | (odd & 1) */
+    return _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff));
+}
+
 static inline wvec vto_words(vec low, vec high)
 {
-    return _mm512_ternarylogic_epi32(_mm512_set1_epi32((int)0xffff0000u), round_bf16(high),
-                                     _mm512_srli_epi32(round_bf16(low), 16), 0xCA); /* mask ? high : low */
+    return _mm512_ternarylogic_epi32(_mm512_set1_epi32((int)0xffff0000u), round_word(high),
+                                     _mm512_srli_epi32(round_word(low), 16), 0xCA); /* mask ? high : low */
 }
 
 static inline vec veven(vec a, vec b)

@@ -11,7 +11,8 @@
  *   vstream, hstream, istream a store that goes past the caches where there is one; p aligned to the vector; vfence ends a run
  *   hvec                      VL numbers of 16 bits: vfrom_f16, vto_f16, vfrom_bf16, vto_bf16 convert
  *   iload, istore             VL words of two bf16: vfrom_low and vfrom_high are the first and the second of each word,
- *                             vto_words puts two vectors together again
+ *                             vto_words puts two vectors together again, where every NaN comes of bf16 or of vshort_nan
+ *   vshort_nan                as it is, but a NaN without what bf16 does not keep of it, which rounding might carry over
  *   veven, vodd               the numbers 0 2 4 ... and 1 3 5 ... of two vectors
  *   dvec                      half as many doubles; vnarrow rounds two of them to one vector of floats
  *   vleast, vany_below        of a, which is not negative, and the magnitude of b the smaller; is any lane of it below a limit?
@@ -238,6 +239,11 @@ static inline vec vfrom_high(wvec w)
     for (int i = 0; i < VL; i++)
         lanes[i] = pe_bf16_to_float(w.lane[i][1]);
     return vload(lanes);
+}
+
+static inline vec vshort_nan(vec x)
+{
+    return x;
 }
 
 static inline wvec vto_words(vec low, vec high)

@@ -207,7 +207,7 @@ static double allowed(pe_stored type, double y, double size)
 
 typedef struct way {
     pe_stored type;
-    int       half, far, stream, in_place;
+    int       half, far, stream, in_place; /* far: bytes, and of the table as well */
     int64_t   M;
 } way;
 
@@ -226,8 +226,8 @@ static const char *worst_of_way(const pe_kernels *kernels, const way *w, int sig
     static char start[4 * ALL];
     memcpy(start, from, sizeof start);
     void             *result = w->in_place ? from : to;
-    const pe_rotation r      = {result,   from,   HEADS * width, width, HEADS * width, width,  table,
-                                2 * w->M, TOKENS, HEADS,         w->M,  (float)sign,   w->far, w->stream};
+    const pe_rotation r = {result, from, HEADS * width, width,  HEADS * width, width, table, 2 * w->M, TOKENS,
+                           HEADS,  w->M, (float)sign,   w->far, w->stream,     w->far};
     kernels->rotate[w->type][w->half](&r);
     for (int64_t t = 0; t < TOKENS * HEADS; t++) {
         const float *row = table + t / HEADS * 2 * w->M;
@@ -285,8 +285,8 @@ static void sixteen_bit_numbers_are_rounded_as_one_at_a_time(void **state)
                     uint16_t x[COUNT], y[COUNT];
                     for (uint32_t i = 0; i < COUNT; i++)
                         x[i] = (uint16_t)(bits + i);
-                    const pe_rotation r = {y,     x, COUNT, COUNT, COUNT, COUNT, table,
-                                           COUNT, 1, 1,     PAIRS, 1,     0,     0};
+                    const pe_rotation r = {y, x, COUNT, COUNT, COUNT, COUNT, table, COUNT,
+                                           1, 1, PAIRS, 1,     0,     0,     0};
                     pe_kernels_at(isa)->rotate[types[t]][half](&r);
                     for (int i = 0; i < COUNT; i++) {
                         const float was = number_at(x, types[t], i);
@@ -303,6 +303,30 @@ static void sixteen_bit_numbers_are_rounded_as_one_at_a_time(void **state)
                             assert_int_equal(y[i], want);
                     }
                 }
+}
+
+/* Whatever a NaN of the table carries: rounding to 16 bits must neither end it nor let it reach other pairs. */
+static void a_nan_of_the_table_stays_one_in_every_type(void **state)
+{
+    enum { PAIRS = 64, COUNT = 2 * PAIRS };
+    static const uint32_t nans[] = {0x7fc00000, 0x7f800001, 0x7fffffff, 0xffffffff, 0xff80ffff};
+    (void)state;
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        for (int i = 0; i < 3 * 2 * 5 * COUNT; i++) {
+            const pe_stored type = types[i % 3];
+            const int       half = i / 3 % 2, bad = i / 30;
+            float           table[COUNT], x[COUNT];
+            for (int m = 0; m < COUNT; m++) {
+                table[m] = 0.5f;
+                put_number(x, type, m, 1);
+            }
+            memcpy(&table[bad], &nans[i / 6 % 5], sizeof *table);
+            const pe_rotation r = {x, x, COUNT, COUNT, COUNT, COUNT, table, COUNT, 1, 1, PAIRS, 1, 0, 0};
+            pe_kernels_at(isa)->rotate[type][half](&r);
+            for (int m = 0; m < COUNT; m++)
+                assert_int_equal(isnan(number_at(x, type, m)) != 0,
+                                 (half ? m % PAIRS : m / 2) == bad % PAIRS);
+        }
 }
 
 static void no_rows_mean_no_writes(void **state)
@@ -326,6 +350,7 @@ int main(void)
         cmocka_unit_test(a_nan_spreads_to_its_own_pair_only),
         cmocka_unit_test(every_type_size_and_place_is_turned_by_the_formula),
         cmocka_unit_test(sixteen_bit_numbers_are_rounded_as_one_at_a_time),
+        cmocka_unit_test(a_nan_of_the_table_stays_one_in_every_type),
         cmocka_unit_test(no_rows_mean_no_writes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
