@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """posenc_call.py: attention and rotation of libposenc on NumPy arrays, by ctypes, and a clock for two programs in turns
 
-The structures are those of include/posenc/posenc.h, in its order. Plans and workspaces are made once, outside what is timed, as a
+The structures are in posenc_structs.py. Plans and workspaces are made once, outside what is timed, as a
 C program would; a call then is one function of the library on the caller's own memory, which a peer reads too.
 """
 import argparse
@@ -12,48 +12,7 @@ import time
 
 import numpy as np
 
-MAX_DIMS = 6
-F32, BF16, I64 = 0, 3, 4
-CAUSAL = 1
-
-
-class Tensor(c.Structure):
-    _fields_ = [("data", c.c_void_p), ("dtype", c.c_int), ("ndim", c.c_int32),
-                ("shape", c.c_int64 * MAX_DIMS), ("stride", c.c_int64 * MAX_DIMS)]
-
-
-class Positions(c.Structure):
-    _fields_ = [("start", c.c_double), ("step", c.c_double), ("array", Tensor)]
-
-
-class Error(c.Structure):
-    _fields_ = [("status", c.c_int), ("message", c.c_char * 244)]
-
-
-class Dims(c.Structure):
-    _fields_ = [(n, c.c_int64) for n in ("B", "H", "G", "Lq", "Lk", "D", "Dv", "d_model", "L")]
-
-
-class Options(c.Structure):
-    _fields_ = [("size", c.c_size_t), ("executor", c.c_int), ("mask", c.c_int), ("window", c.c_int64),
-                ("threads", c.c_int), ("tile_q", c.c_int64), ("tile_k", c.c_int64), ("max_distances", c.c_int64),
-                ("products", c.c_int), ("isa", c.c_char_p)]
-
-
-class AttendIn(c.Structure):
-    _fields_ = ([(n, Tensor) for n in ("q", "k", "v")] + [(n, Positions) for n in ("q_pos", "k_pos")] +
-                [(n, Tensor) for n in ("key_allowed", "allowed", "q_segments", "k_segments")] +
-                [("params", c.POINTER(Tensor))])
-
-
-class AttendOut(c.Structure):
-    _fields_ = [("o", Tensor), ("lse", Tensor)]
-
-
-class RotateIo(c.Structure):
-    _fields_ = [("q", Tensor), ("k", Tensor), ("q_pos", Positions), ("k_pos", Positions), ("to_q", Tensor),
-                ("to_k", Tensor), ("direction", c.c_int), ("params", c.POINTER(Tensor)), ("q_table", Tensor),
-                ("k_table", Tensor)]
+from posenc_structs import CAUSAL, F32, MAX_DIMS, AttendIn, AttendOut, Dims, Error, Options, Positions, RotateIo, Tensor
 
 
 def arguments():

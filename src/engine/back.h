@@ -63,9 +63,10 @@ void pe_seen_product(const pe_tiles *T, const pe_scratch *z, float *dX, const fl
 void pe_meeting_product(const pe_tiles *T, const pe_scratch *z, float *to, int64_t to_stride, const float *X,
                         const float *Y, int64_t y_stride, int64_t R, int64_t C, int64_t width);
 
-/* dQ += dS B, and the column sums of dS B to `sums` where a vector added to q wants its gradient. */
-void pe_query_product(const pe_backward *w, const pe_pair *x, pe_scratch *z, const float *dS, int64_t stride,
-                      const float *B, int64_t K, double *sums);
+/* Where products of the pair are added that are to reach dQ: dQ itself; or, where a vector added to q wants its gradient in
+   `sums`, rows that pe_query_sums then adds to both. */
+float *pe_query_rows(const pe_tiles *T, const pe_pair *x, const pe_scratch *z, const double *sums);
+void   pe_query_sums(const pe_tiles *T, const pe_pair *x, const pe_scratch *z, double *sums);
 
 /* back_distance.c: W (kept) and dW (from dO V^T) become the cotangent of the softmax's output; score terms by distance, read along
    diagonals or looked up one by one. */

@@ -29,36 +29,73 @@ static void sum_diagonals(const pe_backward *w, const pe_pair *x, pe_scratch *z,
         to[c] += (double)z->diagonal[c];
 }
 
+/* to += X^T Y, for each group of distances the queries that stand so far from a key they see. */
+static void band_meeting(const pe_tiles *T, const pe_scratch *z, float *to, const float *Y, int64_t R,
+                         int64_t C, int64_t width)
+{
+    const int64_t stride = pe_padded(width), n = R + C - 1;
+    for (int64_t x = 0; x < n; x += PE_LANES) {
+        const pe_group y = pe_meeting_band(z, x, pe_smaller(PE_LANES, n - x), R, C);
+        T->a->kernels->product(to + x * stride, stride, z->shift + y.first * T->band_width + x, 1,
+                               T->band_width, Y + y.first * stride, stride, y.rows, width, y.count, 1);
+    }
+}
+
 /* Queries and A along diagonals. */
 static void query_band_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, const float *dS)
 {
     const pe_tiles *T = &w->T;
-    const int64_t   D = T->a->sizes.D, x0 = pe_band_start(T, x->i0, x->R, x->j0), n = x->R + x->C - 1;
+    const int64_t   D = T->a->sizes.D, x0 = pe_band_start(T, x->i0, x->R, x->j0);
+    double         *sums = w->wants_w ? x->dw : NULL;
     pe_shift_tile(T, z, dS, x->R, x->C);
-    pe_query_product(w, x, z, z->shift, T->band_width, pe_rows_by(T, PE_A, x->h, x0), n,
-                     w->wants_w ? x->dw : NULL);
+    pe_band_product(T, z, pe_query_rows(T, x, z, sums), pe_rows_by(T, PE_A, x->h, x0), x->R, x->C, D);
+    pe_query_sums(T, x, z, sums);
     if (w->wants[PE_A])
-        T->a->kernels->product(vector_sums(w, x, PE_A, x0), T->Dp, z->shift, 1, T->band_width,
-                               w->Qw + (x->h * T->a->sizes.Lq + x->i0) * T->Dp, T->Dp, n, D, x->R, 1);
+        band_meeting(T, z, vector_sums(w, x, PE_A, x0), w->Qw + (x->h * T->a->sizes.Lq + x->i0) * T->Dp, x->R,
+                     x->C, D);
 }
 
-/* Keys and B: columns of dS, times scale, shifted into beta [C, band]. */
+/* Some keys: their columns of dS, times scale, shifted into beta [C, band], of which `at` tells what is not 0. */
+static void shift_keys(const pe_tiles *T, const pe_scratch *z, const float *dS, int64_t c0, int64_t n,
+                       int64_t R, pe_group *at)
+{
+    const float    scale = (float)T->a->terms->scale;
+    const pe_group seen  = pe_meeting(z, c0, n, R);
+    *at                  = (pe_group){n, c0 + R - seen.first - seen.count, seen.count + n - 1};
+    for (int64_t c = c0; c < c0 + n; c++) {
+        float *row = z->beta + c * T->band_width;
+        memset(row, 0, (size_t)T->band_width * sizeof(float));
+        for (int64_t r = seen.first; r < seen.first + seen.count; r++)
+            row[c + R - 1 - r] = scale * dS[r * T->Bcp + c];
+    }
+}
+
+/* dB[x] += the column x of beta times K, for each group of distances the keys that stand so far from a query. */
+static void key_band_meeting(const pe_tiles *T, const pe_scratch *z, float *to, int64_t R, int64_t C)
+{
+    const int64_t n = R + C - 1;
+    for (int64_t x = 0; x < n; x += PE_LANES) {
+        const int64_t some = pe_smaller(PE_LANES, n - x), c0 = pe_larger(0, x - (R - 1)),
+                      c1 = pe_smaller(C, x + some);
+        T->a->kernels->product(to + x * T->Dp, T->Dp, z->beta + c0 * T->band_width + x, 1, T->band_width,
+                               z->K + c0 * T->Dp, T->Dp, some, T->a->sizes.D, c1 - c0, 1);
+    }
+}
+
+/* Keys and B. */
 static void key_band_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, const float *dS)
 {
     const pe_tiles *T = &w->T;
-    const int64_t   D = T->a->sizes.D, x0 = pe_band_start(T, x->i0, x->R, x->j0), n = x->R + x->C - 1;
-    const float     scale = (float)T->a->terms->scale;
-    for (int64_t c = 0; c < x->C; c++) {
-        float *row = z->beta + c * T->band_width;
-        memset(row, 0, (size_t)n * sizeof(float));
-        for (int64_t r = 0; r < x->R; r++)
-            row[c + x->R - 1 - r] = scale * dS[r * T->Bcp + c];
+    const int64_t   D = T->a->sizes.D, x0 = pe_band_start(T, x->i0, x->R, x->j0);
+    const float    *B = pe_rows_by(&w->T, PE_B, x->h, x0);
+    for (int64_t c = 0; c < x->C; c += PE_LANES) {
+        pe_group y;
+        shift_keys(T, z, dS, c, pe_smaller(PE_LANES, x->C - c), x->R, &y);
+        T->a->kernels->product(z->dK + c * T->Dp, T->Dp, z->beta + c * T->band_width + y.first, T->band_width,
+                               1, B + y.first * T->Dp, T->Dp, y.rows, D, y.count, 1);
     }
-    T->a->kernels->product(z->dK, T->Dp, z->beta, T->band_width, 1, pe_rows_by(&w->T, PE_B, x->h, x0), T->Dp,
-                           x->C, D, n, 1);
     if (w->wants[PE_B])
-        T->a->kernels->product(vector_sums(w, x, PE_B, x0), T->Dp, z->beta, 1, T->band_width, z->K, T->Dp, n,
-                               D, x->C, 1);
+        key_band_meeting(T, z, vector_sums(w, x, PE_B, x0), x->R, x->C);
 }
 
 /* dS without the pairs that have no bias, in z->extra, which is done with. */
@@ -118,18 +155,31 @@ void pe_looked_up_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, co
                              dS[r * T->Bcp + c]);
 }
 
+/* shift[r,x] = dO[r,:] . r[x] where a query of the group sees a key at that distance; elsewhere 0. */
+static void seen_band(const pe_tiles *T, const pe_scratch *z, const float *dO, const float *columns,
+                      int64_t R, int64_t C)
+{
+    const int64_t width = T->band_width;
+    for (int64_t r = 0; r < R; r += PE_LANES) {
+        const pe_group y     = pe_band_group(z, r, R, C);
+        const int64_t  first = y.first / PE_LANES * PE_LANES, count = y.count ? y.first + y.count - first : 0;
+        memset(z->shift + r * width, 0, (size_t)(y.rows * width) * sizeof *z->shift);
+        T->a->kernels->product(z->shift + r * width + first, width, dO + r * T->Dvp, T->Dvp, 1,
+                               columns + first, T->by[PE_R].stride, y.rows, count, T->a->sizes.Dv, 0);
+    }
+}
+
 /* dW = dO V^T becomes the cotangent of the gated weights: plus dO . r[t]. */
 static void add_value_vectors(const pe_backward *w, const pe_pair *x, pe_scratch *z, const float *W,
                               float *dW, const float *dO)
 {
     const pe_tiles   *T  = &w->T;
     const pe_kernels *k  = T->a->kernels;
-    const int64_t     Dv = T->a->sizes.Dv, n = x->R + x->C - 1, x0 = pe_band_start(T, x->i0, x->R, x->j0);
+    const int64_t     Dv = T->a->sizes.Dv, x0 = pe_band_start(T, x->i0, x->R, x->j0);
     if (!T->by[PE_R].rows)
         return;
     if (T->skewed) {
-        k->product(z->shift, T->band_width, dO, T->Dvp, 1, pe_columns_by(T, PE_R, x->h, x0),
-                   T->by[PE_R].stride, x->R, n, Dv, 0);
+        seen_band(T, z, dO, pe_columns_by(T, PE_R, x->h, x0), x->R, x->C);
         k->add_skewed(dW, T->Bcp, z->shift + x->R - 1, T->band_width - 1, x->R, x->C);
         return;
     }
@@ -146,13 +196,12 @@ static void value_vectors_back(const pe_backward *w, const pe_pair *x, pe_scratc
                                const float *dO)
 {
     const pe_tiles *T  = &w->T;
-    const int64_t   Dv = T->a->sizes.Dv, n = x->R + x->C - 1;
+    const int64_t   Dv = T->a->sizes.Dv;
     if (!w->wants[PE_R])
         return;
     if (T->skewed) {
         pe_shift_tile(T, z, gated, x->R, x->C);
-        T->a->kernels->product(vector_sums(w, x, PE_R, pe_band_start(T, x->i0, x->R, x->j0)), T->Dvp,
-                               z->shift, 1, T->band_width, dO, T->Dvp, n, Dv, x->R, 1);
+        band_meeting(T, z, vector_sums(w, x, PE_R, pe_band_start(T, x->i0, x->R, x->j0)), dO, x->R, x->C, Dv);
         return;
     }
     for (int64_t r = 0; r < x->R; r++)

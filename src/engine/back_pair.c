@@ -57,34 +57,36 @@ void pe_meeting_product(const pe_tiles *T, const pe_scratch *z, float *to, int64
     }
 }
 
-/* dQ += dS B, and the column sums of dS B to `sums` where a vector added to q wants its gradient. */
-void pe_query_product(const pe_backward *w, const pe_pair *x, pe_scratch *z, const float *dS, int64_t stride,
-                      const float *B, int64_t K, double *sums)
+float *pe_query_rows(const pe_tiles *T, const pe_pair *x, const pe_scratch *z, const double *sums)
 {
-    const pe_tiles *T = &w->T;
-    const int64_t   D = T->a->sizes.D;
-    if (!sums) {
-        T->a->kernels->product(x->dQ, T->Dp, dS, stride, 1, B, T->Dp, x->R, D, K, 1);
-        return;
-    }
-    T->a->kernels->product(z->rows, T->Dp, dS, stride, 1, B, T->Dp, x->R, D, K, 0);
-    for (int64_t r = 0; r < x->R; r++)
-        for (int64_t d = 0; d < D; d++) {
+    if (!sums)
+        return x->dQ;
+    memset(z->rows, 0, (size_t)(x->R * T->Dp) * sizeof *z->rows);
+    return z->rows;
+}
+
+void pe_query_sums(const pe_tiles *T, const pe_pair *x, const pe_scratch *z, double *sums)
+{
+    for (int64_t r = 0; sums && r < x->R; r++)
+        for (int64_t d = 0; d < T->a->sizes.D; d++) {
             x->dQ[r * T->Dp + d] += z->rows[r * T->Dp + d];
             sums[d] += (double)z->rows[r * T->Dp + d];
         }
 }
 
 /* dQ += dS K, the keys that each query sees. */
-static void seen_queries(const pe_backward *w, const pe_pair *x, const pe_scratch *z, const float *dS)
+static void seen_queries(const pe_backward *w, const pe_pair *x, const pe_scratch *z, const float *dS,
+                         double *sums)
 {
-    const pe_tiles *T = &w->T;
+    const pe_tiles *T  = &w->T;
+    float          *to = pe_query_rows(T, x, z, sums);
     for (int64_t r = 0; r < x->R;) {
         const pe_group y = pe_group_at(z, r, x->R, x->C);
-        T->a->kernels->product(x->dQ + r * T->Dp, T->Dp, dS + r * T->Bcp + y.first, T->Bcp, 1,
+        T->a->kernels->product(to + r * T->Dp, T->Dp, dS + r * T->Bcp + y.first, T->Bcp, 1,
                                z->K + y.first * T->Dp, T->Dp, y.rows, T->a->sizes.D, y.count, 1);
         r += y.rows;
     }
+    pe_query_sums(T, x, z, sums);
 }
 
 /* The sum of a row, in lanes that do not wait for one another. */
@@ -102,15 +104,39 @@ static double row_sum(const float *x, int64_t n)
     return sum;
 }
 
-/* scale * (q + us) . G[z]: row sums of dS by segment meet G and the queries. dQ, dus take the scale at the end; scaled
-   queries carry it for dG already. */
+/* What a query and the segments share in scale * (q + us) . G[g], `sum` being that of the query's dS there: dQ and dG; dQ takes
+   the scale at the end, scaled queries carry it already. */
+static void segment_row_back(double sum, const double *restrict G, const float *restrict q,
+                             float *restrict dQ, double *restrict dG, int64_t D)
+{
+    for (int64_t d = 0; d < D; d++)
+        dQ[d] += (float)(sum * G[d]);
+    for (int64_t d = 0; dG && d < D; d++)
+        dG[d] += sum * (double)q[d];
+}
+
+/* And what follows from the sum of all queries: dus, which takes the scale at the end, and the rest of dG. */
+static void segment_sum_back(const pe_backward *w, const pe_pair *x, int g, double total)
+{
+    const pe_attention *a = w->T.a;
+    const int64_t       D = a->sizes.D, sums = x->h * w->chunks + x->chunk;
+    const double       *u = pe_head_vector(a, a->terms->u, x->h), *us = pe_head_vector(a, a->terms->us, x->h),
+                 *G = pe_segment_vector(a, x->h, g);
+    for (int64_t d = 0; d < D; d++) {
+        w->dus[sums * D + d] += total * G[d];
+        if (w->wants_G)
+            w->dG[(2 * sums + g) * D + d] += total * a->terms->scale * ((us ? us[d] : 0) - (u ? u[d] : 0));
+    }
+}
+
+/* Row sums of dS by segment meet G and the queries. */
 static void segments_back(const pe_backward *w, const pe_pair *x, const pe_scratch *z, const float *dS)
 {
     const pe_tiles     *T = &w->T;
     const pe_attention *a = T->a;
     const int64_t       D = a->sizes.D, sums = x->h * w->chunks + x->chunk;
     const int           segments = pe_segments_known(a) ? 2 : 1;
-    const double       *u = pe_head_vector(a, a->terms->u, x->h), *us = pe_head_vector(a, a->terms->us, x->h);
+    double              total[2] = {0, 0};
     for (int64_t r = 0; r < x->R; r++) {
         const float *q      = w->Qu + (x->h * a->sizes.Lq + x->i0 + r) * T->Dp;
         double       sum[2] = {0, 0};
@@ -119,16 +145,13 @@ static void segments_back(const pe_backward *w, const pe_pair *x, const pe_scrat
         for (int64_t c = 0; segments == 2 && c < x->C; c++)
             sum[z->q_seg[r] != z->k_seg[c]] += (double)dS[r * T->Bcp + c];
         for (int g = 0; g < segments; g++) {
-            const double *G = pe_segment_vector(a, x->h, g);
-            for (int64_t d = 0; d < D; d++) {
-                const double shift = (us ? us[d] : 0) - (u ? u[d] : 0);
-                x->dQ[r * T->Dp + d] += (float)(sum[g] * G[d]);
-                w->dus[sums * D + d] += sum[g] * G[d];
-                if (w->wants_G)
-                    w->dG[(2 * sums + g) * D + d] += sum[g] * ((double)q[d] + a->terms->scale * shift);
-            }
+            segment_row_back(sum[g], pe_segment_vector(a, x->h, g), q, x->dQ + r * T->Dp,
+                             w->wants_G ? w->dG + (2 * sums + g) * D : NULL, D);
+            total[g] += sum[g];
         }
     }
+    for (int g = 0; g < segments; g++)
+        segment_sum_back(w, x, g, total[g]);
 }
 
 /* dX = dS to the hook's parameters; for one with content also to queries, and to the products: dS becomes the cotangent of
@@ -262,8 +285,12 @@ void pe_pair_back(const pe_backward *w, const pe_pair *x, pe_scratch *z)
     double             *moments = w->moments + 2 * at;
     z->backward                 = 1;
     z->state                    = a->terms->hook.state ? w->state + at * PE_HOOK_STATE : z->own_state;
+    z->whole_row                = T->key_tiles == 1;
+    if (z->whole_row && a->terms->hook.state)
+        memset(z->state, 0, (size_t)(x->R * PE_HOOK_STATE) * sizeof(double));
     if (!pe_weights_back(w, x, z, 1))
         return;
+    z->whole_row = 0;
     if (w->is_short && T->key_tiles == 1) {
         memset(moments, 0, (size_t)(2 * x->R) * sizeof(double));
         k->row_moments(moments, W, dS, T->Bcp, x->R, x->C);
@@ -293,8 +320,5 @@ void pe_pair_back(const pe_backward *w, const pe_pair *x, pe_scratch *z)
         return;
     }
     pe_meeting_product(T, z, z->dK, T->Dp, dS, w->Qu + at * T->Dp, T->Dp, x->R, x->C, D);
-    if (z->limited && !w->wants_u)
-        seen_queries(w, x, z, dS);
-    else
-        pe_query_product(w, x, z, dS, T->Bcp, z->K, x->C, w->wants_u ? x->du : NULL);
+    seen_queries(w, x, z, dS, w->wants_u ? x->du : NULL);
 }

@@ -332,7 +332,9 @@ static void finish_row(const decoder *x, bench *z, float *s, const keys *n, int6
         terms.low  = &low;
         terms.high = &high;
     }
-    if (terms.extra || terms.bias || terms.key || terms.low || n->C % PE_LANES)
+    if (terms.bias && !terms.extra && !terms.key && !terms.low && n->C % PE_LANES == 0)
+        a->kernels->add_skewed(s, PIECE, terms.bias, 0, 1, n->C);
+    else if (terms.extra || terms.bias || terms.key || terms.low || n->C % PE_LANES)
         a->kernels->scores_finish(s, PIECE, &terms, 1, n->C);
 }
 

@@ -55,6 +55,12 @@ static double query_center(const pe_tiles *T, int64_t b, int64_t i0)
     return center_of(&T->a->q_pos, b, i0, pe_smaller(T->Br, T->a->sizes.Lq - i0));
 }
 
+static double key_center(const pe_tiles *T, int64_t b, int64_t j0)
+{
+    return center_of(&T->a->k_pos, b, j0, pe_smaller(T->Bc, T->a->sizes.Lk - j0));
+}
+
+/* Once per call, for all heads: an exponential costs more than what it is multiplied with. */
 void pe_growth_lay_out(pe_tiles *T, pe_arena *arena)
 {
     const pe_problem *p = &T->a->sizes;
@@ -62,9 +68,14 @@ void pe_growth_lay_out(pe_tiles *T, pe_arena *arena)
         return;
     T->growth  = pe_take_doubles(arena, p->D);
     T->q_grown = pe_take_floats(arena, T->q_batches * p->Lq * T->Dp);
+    T->k_grown = pe_take_floats(arena, T->k_batches * p->Lk * T->Dp);
     if (!arena->memory)
         return;
     pe_channel_growth(T->a->grown, p->D, T->growth);
+    for (int64_t b = 0; b < T->k_batches; b++)
+        for (int64_t j = 0; j < p->Lk; j++)
+            fill_row(T, key_center(T, b, j / T->Bc * T->Bc) - pe_position(&T->a->k_pos, b, j),
+                     T->k_grown + (b * p->Lk + j) * T->Dp);
     for (int64_t b = 0; T->skewed && b < T->q_batches; b++)
         for (int64_t i = 0; i < p->Lq; i++)
             fill_row(T, pe_position(&T->a->q_pos, b, i) - query_center(T, b, i / T->Br * T->Br),
@@ -72,9 +83,9 @@ void pe_growth_lay_out(pe_tiles *T, pe_arena *arena)
 }
 
 /* factor[r,:] of the tile's queries for the keys at j0. */
-static void fill_factors(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t R, int64_t C)
+static void fill_factors(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t R)
 {
-    const double center = center_of(&T->a->k_pos, b, z->j0, C);
+    const double center = key_center(T, b, z->j0);
     if (!T->skewed) {
         for (int64_t r = 0; r < R; r++)
             fill_row(T, pe_position(&T->a->q_pos, b, z->i0 + r) - center, z->grow + r * T->Dp);
@@ -93,20 +104,16 @@ static void multiply(float *to, const float *x, const float *y, int64_t n)
         to[i] = x[i] * y[i];
 }
 
-void pe_grow_queries(const pe_tiles *T, pe_scratch *z, int64_t b, const float *Qu, int64_t R, int64_t C)
+void pe_grow_queries(const pe_tiles *T, pe_scratch *z, int64_t b, const float *Qu, int64_t R)
 {
-    fill_factors(T, z, b, R, C);
+    fill_factors(T, z, b, R);
     multiply(z->Qg, Qu, z->grow, R * T->Dp);
     if (z->Q2)
         multiply(z->Qg + T->Br * T->Dp, z->Q2, z->grow, R * T->Dp);
 }
 
-void pe_grow_keys(const pe_tiles *T, const pe_scratch *z, float *to, const float *K, int64_t b, int64_t j0,
-                  int64_t C)
+void pe_grow_keys(const pe_tiles *T, float *to, const float *K, int64_t b, int64_t j0, int64_t C)
 {
-    const double center = center_of(&T->a->k_pos, b, j0, C);
-    for (int64_t c = 0; c < C; c++) {
-        fill_row(T, center - pe_position(&T->a->k_pos, b, j0 + c), z->between);
-        multiply(to + c * T->Dp, K + c * T->Dp, z->between, T->Dp);
-    }
+    const float *factors = T->k_grown + ((T->k_batches > 1 ? b : 0) * T->a->sizes.Lk + j0) * T->Dp;
+    multiply(to, K, factors, C * T->Dp);
 }

@@ -11,6 +11,10 @@
  * Error     an exact cosine or sine is off by 2.3e-16; a sum of angles by what its parts are, each times the other's length, and
  *           two roundings: a step that is itself a sum by 8e-16, all three together by less than 4e-15. Of the last place of
  *           a float of 2^-14 that is 5e-4; the kernel makes smaller ones from their exact angles (kernels.h, wave_rows).
+ * Others    add angles in other ways, for they want something else. sandwich.c wants the sum of all waves at a distance, in
+ *           double: a product of matrices gives it without any one angle, thirty times sooner than angle by angle.
+ *           transformer_xl.c wants rows in double, for the reference and for gradients, and has no memory that would keep small
+ *           angles from call to call; in float, its rows are made here (basis.c).
  * Source    the two angle-sum formulas; tables of multiples as in Gal's method
  */
 #ifndef PE_ENGINE_LADDER_H

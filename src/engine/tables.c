@@ -268,11 +268,11 @@ static void fill_tables(void *context, int64_t h, int thread)
             fill_vectors(T, kind, h, T->scratch[thread].chunk);
 }
 
-void pe_tables_fill(const pe_tiles *T)
+void pe_tables_fill(pe_tiles *T)
 {
     if (!T->by_distance)
         return;
-    pe_parallel_for(T->a->sizes.H, T->a->threads, fill_tables, (void *)T);
+    pe_parallel_for(T->a->sizes.H, T->a->threads, fill_tables, T);
     if (pe_basis_serves(T))
         pe_basis_fill(T);
 }

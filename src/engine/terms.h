@@ -16,6 +16,7 @@
 
 #include <posenc/posenc.h>
 
+#include "base/angle.h"
 #include "base/random.h"
 #include "base/settings.h"
 #include "kernels/kernels.h"
@@ -49,9 +50,10 @@ typedef struct pe_part {
    A member whose rows are just those of a parameter, one for each distance, gives `row` and the parameter instead: such a
    table is as long as the positions, and is then neither copied nor summed in double. Its heads share it.
 
-   A member of vectors that are the product of one basis for all heads with a parameter W [ranks,H,D] besides says `basis`:
-   rows of `ranks` floats for n distances t0, t0+1, ..., `stride` apart (which may be negative). A machine in float multiplies
-   them with `param` itself, for all heads at once; row_h(t)[d] = sum_m basis(t)[m] * W[m,h,d].
+   A member of vectors that are sinusoids of the distance times a parameter W [ranks,H,D] besides says `waves`: it writes their
+   ranks/2 frequencies. A machine in float makes the sinusoids and multiplies them with `param` itself, for all heads at once:
+   row_h(t)[d] = sum_m R(t)[m] * W[m,h,d], R(t) the sines, then the cosines, of t times each frequency, t not below `least`
+   and not above `most`.
 
    clipped: all t <= low have one row, and so have all t >= high, so nothing is kept for those beyond. `owner` is filled in
    by the plan. */
@@ -61,9 +63,9 @@ typedef struct pe_by_distance {
     void (*fold)(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
                  const double drows[], double *const dpar[]);
     int64_t (*row)(const pe_problem *p, int64_t t);
-    void (*basis)(const pe_problem *p, int64_t t0, int64_t n, float *to, int64_t stride);
-    int64_t ranks;
-    int     param; /* of row or of basis */
+    void (*waves)(const pe_problem *p, pe_frequency frequency[]);
+    int64_t ranks, least, most;
+    int     param; /* of row or of waves */
     int     clipped;
     int64_t low, high;
     /* bias: rows are slope(h) * |t|, so that a machine may do without a table. NULL: they are not. */

@@ -32,6 +32,18 @@ void pe_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b,
     }
 }
 
+void pe_call_rows(const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n, int64_t width)
+{
+    enum { LINE = 64, SECOND_CACHE = 2 };
+    if (!t->data || b >= t->shape[0])
+        return;
+    const char   *row  = pe_row(t, b, h, s0);
+    const int64_t size = (int64_t)posenc_dtype_size(t->dtype), step = t->stride[2] * size;
+    for (int64_t s = 0; s < n; s++)
+        for (int64_t at = 0; at < width * size; at += LINE)
+            __builtin_prefetch(row + s * step + at, 0, SECOND_CACHE);
+}
+
 void pe_store_plain(const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n, const float *from,
                     int64_t stride, int64_t width)
 {

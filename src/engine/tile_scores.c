@@ -81,17 +81,26 @@ static const float *flat_key(const pe_tiles *T, pe_scratch *z, int64_t h, const 
     return z->flat_key;
 }
 
-/* extra[r,c] += scale * B[x] . K[c,:]: the band with the tile's keys, read along diagonals. */
+/* extra[r,c] += scale * B[x] . K[c,:]: the band with the tile's keys, for each group of distances those that stand so far from a
+   query, read along diagonals. */
 static void key_band_product(const pe_tiles *T, pe_scratch *z, int64_t h, const float *Kt, int64_t i0,
                              int64_t R, int64_t j0, int64_t C)
 {
     const pe_attention *a     = T->a;
     const float         scale = (float)a->terms->scale;
-    const float        *B     = pe_rows_by(T, PE_B, h, pe_band_start(T, i0, R, j0));
-    a->kernels->product(z->beta, T->Bcp, B, T->by[PE_B].row, 1, Kt, T->Bcp, R + C - 1, C, a->sizes.D, 0);
-    for (int64_t r = 0; r < R; r++)
-        for (int64_t c = 0; c < C; c++)
+    const int64_t       n = R + C - 1, row = T->by[PE_B].row;
+    const float        *B = pe_rows_by(T, PE_B, h, pe_band_start(T, i0, R, j0));
+    for (int64_t x = 0; x < n; x += PE_LANES) {
+        const int64_t some = pe_smaller(PE_LANES, n - x), c1 = pe_smaller(C, x + some),
+                      c0 = pe_larger(0, x - (R - 1)) / PE_LANES * PE_LANES;
+        a->kernels->product(z->beta + x * T->Bcp + c0, T->Bcp, B + x * row, row, 1, Kt + c0, T->Bcp, some,
+                            c1 - c0, a->sizes.D, 0);
+    }
+    for (int64_t r = 0; r < R; r++) {
+        const pe_group y = pe_seen_columns(z, r, C);
+        for (int64_t c = y.first; c < y.first + y.count; c++)
             z->extra[r * T->Bcp + c] += scale * z->beta[(c + R - 1 - r) * T->Bcp + c];
+    }
 }
 
 /* sum_d a[d] * b[d*step] */
@@ -153,6 +162,17 @@ void pe_shift_tile(const pe_tiles *T, pe_scratch *z, const float *s, int64_t R, 
     }
 }
 
+void pe_band_product(const pe_tiles *T, const pe_scratch *z, float *to, const float *B, int64_t R, int64_t C,
+                     int64_t width)
+{
+    const int64_t stride = pe_padded(width);
+    for (int64_t r = 0; r < R; r += PE_LANES) {
+        const pe_group y = pe_band_group(z, r, R, C);
+        T->a->kernels->product(to + r * stride, stride, z->shift + r * T->band_width + y.first, T->band_width,
+                               1, B + y.first * stride, stride, y.rows, width, y.count, 1);
+    }
+}
+
 pe_tile pe_hook_tile(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t R, int64_t C)
 {
     return (pe_tile){.h        = h,
@@ -167,7 +187,7 @@ pe_tile pe_hook_tile(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t 
                      .q        = z->q,
                      .s        = z->s,
                      .state    = z->state,
-                     .backward = z->backward,
+                     .backward = z->backward && !z->whole_row,
                      .ds       = z->ds,
                      .dq       = z->dq};
 }
@@ -181,11 +201,16 @@ static void widen_content(const pe_tiles *T, const pe_scratch *z, int64_t b, int
     const double        inverse = 1 / a->terms->scale;
     const int           ask     = pe_asks_pairs(T);
     for (int64_t r = 0; r < R; r++) {
-        const int64_t low = z->limited ? z->low[r] : 0, high = z->limited ? z->high[r] : C;
+        const pe_group seen = pe_seen_columns(z, r, C);
+        const int64_t  low = seen.first, high = seen.first + seen.count;
         for (int64_t d = 0; d < D; d++)
             z->q[r * D + d] = (double)Qu[r * T->Dp + d] * inverse;
-        for (int64_t c = 0; c < C; c++)
-            z->s[r * C + c] = c >= low && c < high ? (double)s[r * T->Bcp + c] : -INFINITY;
+        for (int64_t c = 0; c < low; c++)
+            z->s[r * C + c] = -INFINITY;
+        for (int64_t c = low; c < high; c++)
+            z->s[r * C + c] = (double)s[r * T->Bcp + c];
+        for (int64_t c = high; c < C; c++)
+            z->s[r * C + c] = -INFINITY;
         for (int64_t c = 0; ask && c < C; c++)
             if (!pe_is_allowed(a, b, h, i0 + r, j0 + c))
                 z->s[r * C + c] = -INFINITY;
@@ -270,32 +295,43 @@ static void mask_explicitly(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t
                 z->extra[r * T->Bcp + c] = -INFINITY;
 }
 
-/* extra += scale * (q + us) . G[z]; Qu holds scale * (q + u). */
-static void meet_segments(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int64_t C, const float *Qu)
+/* scale * (q + us) . G[segment] of the tile's queries, `step` numbers apart; Qu holds scale * (q + u). */
+static void meet_segment(const pe_tiles *T, float *to, int64_t step, int64_t h, int segment, int64_t R,
+                         const float *Qu)
 {
     const pe_attention *a = T->a;
     const int64_t       D = a->sizes.D;
-    const double       *u = pe_head_vector(a, a->terms->u, h), *us = pe_head_vector(a, a->terms->us, h);
-    const int           segments = pe_segments_known(a) ? 2 : 1;
-    for (int g = 0; g < segments; g++) {
-        const double *G     = pe_segment_vector(a, h, g);
-        double        fixed = 0;
-        for (int64_t d = 0; d < D; d++)
-            fixed += ((us ? us[d] : 0) - (u ? u[d] : 0)) * G[d];
-        for (int64_t r = 0; r < R; r++) {
-            double sum = a->terms->scale * fixed;
-            for (int64_t d = 0; d < D; d++)
-                sum += (double)Qu[r * T->Dp + d] * G[d];
-            z->meets[2 * r + g] = (float)sum;
-        }
-    }
+    const double       *u = pe_head_vector(a, a->terms->u, h), *us = pe_head_vector(a, a->terms->us, h),
+                 *G = pe_segment_vector(a, h, segment);
+    double fixed    = 0;
+    for (int64_t d = 0; d < D; d++)
+        fixed += ((us ? us[d] : 0) - (u ? u[d] : 0)) * G[d];
     for (int64_t r = 0; r < R; r++) {
-        const float own = z->meets[2 * r];
-        for (int64_t c = 0; segments == 1 && c < C; c++)
-            z->extra[r * T->Bcp + c] += own;
-        for (int64_t c = 0; segments == 2 && c < C; c++)
-            z->extra[r * T->Bcp + c] += z->meets[2 * r + (z->q_seg[r] != z->k_seg[c])];
+        double sum = a->terms->scale * fixed;
+        for (int64_t d = 0; d < D; d++)
+            sum += (double)Qu[r * T->Dp + d] * G[d];
+        to[r * step] = (float)sum;
     }
+}
+
+/* Where there are two segments: extra += what the query makes of the key's. */
+static void meet_segments(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, int64_t C, const float *Qu)
+{
+    for (int g = 0; g < 2; g++)
+        meet_segment(T, z->meets + g, 2, h, g, R, Qu);
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++)
+            z->extra[r * T->Bcp + c] += z->meets[2 * r + (z->q_seg[r] != z->k_seg[c])];
+}
+
+/* Where all tokens are of one: a number for each query, with those of `row`, which may be NULL. */
+static const float *meet_own_segment(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, const float *Qu,
+                                     const float *row)
+{
+    meet_segment(T, z->meets, 1, h, 0, R, Qu);
+    for (int64_t r = 0; row && r < R; r++)
+        z->meets[r] += row[r];
+    return z->meets;
 }
 
 /* Packed sequences: other segments are not seen. */
@@ -307,9 +343,20 @@ static void mask_segments(const pe_tiles *T, pe_scratch *z, int64_t R, int64_t C
                 z->extra[r * T->Bcp + c] = -INFINITY;
 }
 
+/* Do the tokens of all items stand at the same places? */
+static int places_are_shared(const pe_attention *a)
+{
+    return pe_position_batches(&a->q_pos) == 1 && pe_position_batches(&a->k_pos) == 1 &&
+           !pe_segments_known(a);
+}
+
 void pe_load_places(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t R, int64_t C)
 {
     const pe_attention *a = T->a;
+    if (z->placed[0] == z->i0 && z->placed[1] == z->j0)
+        return;
+    z->placed[0] = places_are_shared(a) ? z->i0 : -1;
+    z->placed[1] = z->j0;
     for (int64_t r = 0; r < R; r++) {
         z->q_pos[r] = pe_position(&a->q_pos, b, z->i0 + r);
         z->q_seg[r] = pe_segment(&a->q_segments, b, z->i0 + r);
@@ -331,7 +378,7 @@ static void fill_extra(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, i
         look_up(T, z, h, R, C, Qw, Kt);
     if (with_keys)
         key_band_product(T, z, h, Kt, i0, R, j0, C);
-    if (a->terms->G != PE_NONE)
+    if (a->terms->G != PE_NONE && pe_segments_known(a))
         meet_segments(T, z, h, R, C, Qu);
     if ((a->mask & POSENC_MASK_SEGMENTS) && !a->unmasked)
         mask_segments(T, z, R, C);
@@ -380,57 +427,76 @@ static void call_rows(const float *rows, int64_t step, int64_t n, int64_t C)
             __builtin_prefetch(rows + r * step + c, 0, 2);
 }
 
-/* Products to which rows far apart will be added: memory is asked for those of the next tile, a few beside each product of a few
-   rows. All at once would keep it waiting. */
-static void multiply_and_call(const pe_tiles *T, const pe_scratch *z, float *s, const float *pairs, int64_t R,
-                              int64_t C, const float *Qu, const float *Kt)
+/* One stream of terms, which goes into the products as they are made. */
+typedef struct stream {
+    const float *at; /* NULL: none */
+    int64_t      step;
+    int          far; /* its rows lie far apart in memory */
+} stream;
+
+/* It is taken from the terms that are left to the kernels that finish scores. Where products are wanted bare, there is none. */
+static stream take_stream(const pe_tiles *T, const pe_scratch *z, const float *pairs, pe_tile_terms *terms)
+{
+    stream y = {0};
+    if (pe_is_sharp(T) || z->Q2 || T->a->terms->hook.content)
+        return y;
+    const float **from = terms->bias ? &terms->bias : terms->skewed ? &terms->skewed : &terms->extra;
+    y.at               = *from;
+    y.step = terms->bias ? terms->bias_step : terms->skewed ? terms->skewed_step : terms->extra_step;
+    y.far  = y.at && y.at == pairs;
+    *from  = NULL;
+    return y;
+}
+
+/* Products of some queries from row r on with the keys that any of the group may see. */
+static void multiply_group(const pe_tiles *T, float *s, int64_t r, int64_t rows, pe_group y, const float *Qu,
+                           const float *Kt, stream plus)
+{
+    const pe_kernels *k  = T->a->kernels;
+    const int64_t     D  = T->a->sizes.D;
+    float            *to = s + r * T->Bcp + y.first;
+    if (plus.at)
+        k->product_plus(to, T->Bcp, Qu + r * T->Dp, T->Dp, Kt + y.first, T->Bcp, rows, y.count, D,
+                        plus.at + r * plus.step + y.first, plus.step);
+    else
+        k->product(to, T->Bcp, Qu + r * T->Dp, T->Dp, 1, Kt + y.first, T->Bcp, rows, y.count, D, 0);
+}
+
+/* Products of groups of queries. Where rows far apart are added, memory is asked for those of the next tile, a few beside each
+   product of a few rows: all at once would keep it waiting. */
+static void multiply_seen(const pe_tiles *T, const pe_scratch *z, float *s, int64_t R, int64_t C,
+                          const float *Qu, const float *Kt, stream plus)
 {
     enum { TOGETHER = 6 };
-    const int64_t step = T->a->parts[PE_SCORE].p->Lk, more = z->j0 + 2 * C <= step;
+    const int more = plus.far && z->j0 + 2 * C <= T->a->sizes.Lk;
     for (int64_t r = 0; r < R;) {
-        pe_group      y    = pe_group_at(z, r, R, C);
-        const int64_t rows = pe_smaller(y.rows, TOGETHER);
+        const pe_group y    = pe_group_at(z, r, R, C);
+        const int64_t  rows = plus.far ? pe_smaller(y.rows, TOGETHER) : y.rows;
         if (more)
-            call_rows(pairs + r * step + C, step, rows, C);
-        T->a->kernels->product(s + r * T->Bcp + y.first, T->Bcp, Qu + r * T->Dp, T->Dp, 1, Kt + y.first,
-                               T->Bcp, rows, y.count, T->a->sizes.D, 0);
+            call_rows(plus.at + r * plus.step + C, plus.step, rows, C);
+        multiply_group(T, s, r, rows, y, Qu, Kt, plus);
         r += rows;
     }
 }
 
-/* Products of groups of queries with the keys that any of the group may see. */
-static void multiply_seen(const pe_tiles *T, const pe_scratch *z, float *s, int64_t R, int64_t C,
-                          const float *Qu, const float *Kt)
-{
-    for (int64_t r = 0; r < R;) {
-        const pe_group y = pe_group_at(z, r, R, C);
-        T->a->kernels->product(s + r * T->Bcp + y.first, T->Bcp, Qu + r * T->Dp, T->Dp, 1, Kt + y.first,
-                               T->Bcp, y.rows, y.count, T->a->sizes.D, 0);
-        r += y.rows;
-    }
-}
-
 /* Products of the tile's queries and keys, grown where that is asked for; of both forms their modulus. */
-static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t R,
-                          int64_t C, const float *Qu, const float *Kt)
+static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t R, int64_t C,
+                          const float *Qu, const float *Kt, stream plus)
 {
     const pe_attention *a  = T->a;
     const float        *Q2 = z->Q2;
     if (a->grown) {
-        pe_grow_queries(T, z, b, Qu, R, C);
+        pe_grow_queries(T, z, b, Qu, R);
         Qu = z->Qg;
         Q2 = z->Q2 ? z->Qg + T->Br * T->Dp : NULL;
         Kt = z->Kgt;
     }
-    const float *pairs = pairs_in_place(T, z, h, C);
     if (pe_is_sharp(T))
         take_sharp(T, z, s, R, C);
     else if (Q2) /* what is not seen must be numbers too: its share times 0 has to be 0 */
         a->kernels->product(s, T->Bcp, Qu, T->Dp, 1, Kt, T->Bcp, R, C, a->sizes.D, 0);
-    else if (pairs)
-        multiply_and_call(T, z, s, pairs, R, C, Qu, Kt);
     else
-        multiply_seen(T, z, s, R, C, Qu, Kt);
+        multiply_seen(T, z, s, R, C, Qu, Kt, plus);
     if (!Q2)
         return;
     a->kernels->product(z->S2, T->Bcp, Q2, T->Dp, 1, Kt, T->Bcp, R, C, a->sizes.D, 0);
@@ -450,6 +516,27 @@ static void take_pairs(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, i
     terms->extra_step = T->Bcp;
 }
 
+/* Terms by distance that lie along the diagonals. */
+static void find_diagonals(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t I, int64_t J,
+                           int64_t R, int64_t C, const float *Qw, const float *Kt, int reuse,
+                           pe_tile_terms *terms)
+{
+    const int64_t x0 = pe_band_start(T, z->i0, R, z->j0);
+    if (T->by[PE_B].rows && pe_run_is_flat(&T->by[PE_B], x0))
+        terms->key = flat_key(T, z, h, Kt, terms->key, C, x0);
+    if (pe_has(T->a->terms, PE_A) && pe_run_is_flat(&T->by[PE_A], x0))
+        terms->row = flat_row(T, z, b, h, Qw, I, R, x0);
+    else if (pe_has(T->a->terms, PE_A)) {
+        band_product(T, z, h, Qw, z->i0, R, J, C, reuse);
+        terms->skewed      = z->gamma + z->gamma_at + R - 1;
+        terms->skewed_step = T->gamma_width - 1;
+    }
+    if (T->by[PE_BIAS].rows) {
+        terms->bias      = pe_rows_by(T, PE_BIAS, h, x0) + R - 1;
+        terms->bias_step = -1;
+    }
+}
+
 int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
                      const float *Qu, const float *Qw, const float *Kt, const float *key, int reuse,
                      pe_tile_terms *terms)
@@ -464,24 +551,20 @@ int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int6
     z->i0      = i0;
     z->j0      = j0;
     z->limited = !a->unmasked && column_limits(T, z, i0, R, j0, C);
-    multiply_tile(T, z, s, b, h, R, C, Qu, Kt);
-    const int64_t x0          = pe_band_start(T, i0, R, j0);
-    const int     banded_keys = T->skewed && T->by[PE_B].rows &&
-                            !pe_run_is_flat(&T->by[PE_B], x0); /* they need a tile of their own */
-    terms->key = key && !a->unmasked ? key + j0 : NULL;
-    if (T->skewed && T->by[PE_B].rows && !banded_keys)
-        terms->key = flat_key(T, z, h, Kt, terms->key, C, x0);
-    if (T->skewed && pe_has(a->terms, PE_A) && pe_run_is_flat(&T->by[PE_A], x0))
-        terms->row = flat_row(T, z, b, h, Qw, I, R, x0);
-    else if (T->skewed && pe_has(a->terms, PE_A)) {
-        band_product(T, z, h, Qw, i0, R, J, C, reuse);
-        terms->skewed      = z->gamma + z->gamma_at + R - 1;
-        terms->skewed_step = T->gamma_width - 1;
+    const int banded_keys =
+        T->skewed && T->by[PE_B].rows &&
+        !pe_run_is_flat(&T->by[PE_B], pe_band_start(T, i0, R, j0)); /* of their own tile */
+    const float *pairs = banded_keys ? NULL : pairs_in_place(T, z, h, C);
+    terms->key         = key && !a->unmasked ? key + j0 : NULL;
+    if (T->skewed)
+        find_diagonals(T, z, b, h, I, J, R, C, Qw, Kt, reuse, terms);
+    if (a->terms->G != PE_NONE && !pe_segments_known(a))
+        terms->row = meet_own_segment(T, z, h, R, Qu, terms->row);
+    if (pairs) {
+        terms->extra      = pairs;
+        terms->extra_step = a->parts[PE_SCORE].p->Lk;
     }
-    if (T->skewed && T->by[PE_BIAS].rows) {
-        terms->bias      = pe_rows_by(T, PE_BIAS, h, x0) + R - 1;
-        terms->bias_step = -1;
-    }
+    multiply_tile(T, z, s, b, R, C, Qu, Kt, take_stream(T, z, pairs, terms));
     if (T->has_extra || a->terms->hook.apart)
         pe_load_places(T, z, b, R, C);
     z->hooked = is_hooked(T, z, R, C);
@@ -490,11 +573,7 @@ int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int6
         terms->extra      = z->extra;
         terms->extra_step = T->Bcp;
     }
-    const float *pairs = pairs_in_place(T, z, h, C);
-    if (pairs && !terms->extra) {
-        terms->extra      = pairs;
-        terms->extra_step = a->parts[PE_SCORE].p->Lk;
-    } else if (a->terms->pairs.matrix)
+    if (a->terms->pairs.matrix && !pairs)
         take_pairs(T, z, h, R, C, terms);
     if (z->limited) {
         terms->low  = z->low;

@@ -82,6 +82,10 @@ static void pack_tile(void *context, int64_t index, int thread)
     packed_pair *x  = f->pairs + pair;
     pe_scratch  *z  = T->scratch + thread;
     float       *Kt = x->Kt + J * p->D * T->Bcp;
+    if (p->Lk <= PE_SHORT) {
+        pe_call_rows(&T->a->k, b + 1, g, j0, C, T->a->D);
+        pe_call_rows(&T->a->v, b + 1, g, j0, C, p->Dv);
+    }
     pack_values(T, x, b, g, j0, C);
     if (keys_serve(T)) {
         T->a->kernels->transpose(Kt, T->Bcp, pe_row(&T->a->k, b, g, j0), T->a->k.stride[2], C, p->D);
@@ -91,7 +95,7 @@ static void pack_tile(void *context, int64_t index, int thread)
     T->a->kernels->transpose(Kt, T->Bcp, z->rows, T->Dp, C, p->D);
     if (!T->a->grown)
         return;
-    pe_grow_keys(T, z, z->Kg, z->rows, b, j0, C);
+    pe_grow_keys(T, z->Kg, z->rows, b, j0, C);
     T->a->kernels->transpose(x->Kgt + J * p->D * T->Bcp, T->Bcp, z->Kg, T->Dp, C, p->D);
 }
 
@@ -185,9 +189,7 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, i
         return;
     if (T->skewed) {
         pe_shift_tile(T, z, z->S, R, C);
-        a->kernels->product(z->O, T->Dvp, z->shift, T->band_width, 1,
-                            pe_rows_by(T, PE_R, h, pe_band_start(T, i0, R, j0)), T->Dvp, R, p->Dv, R + C - 1,
-                            1);
+        pe_band_product(T, z, z->O, pe_rows_by(T, PE_R, h, x0), R, C, p->Dv);
         return;
     }
     for (int64_t i = 0; i < R; i++)
@@ -232,6 +234,8 @@ static void forward_tile(void *context, int64_t index, int thread)
     pe_scratch        *z  = T->scratch + thread;
     float             *Qw = pe_has(a->terms, PE_A) ? z->Qw : NULL;
     start_rows(T, z, R);
+    if (p->Lk <= PE_SHORT)
+        pe_call_rows(&a->q, b + 1, h, i0, R, a->D);
     float *Q2 = pe_forms(a->terms) > 1 ? z->Qu + T->Br * T->Dp : NULL;
     pe_load_turned(T, z, z->Qu, Q2, PE_QUERIES, b, h, i0, R);
     pe_scale_queries(T, z->Qu, Qw, h, R);

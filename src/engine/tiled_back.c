@@ -140,6 +140,10 @@ static void prepare_queries(void *context, int64_t index, int thread)
     if (Q2)
         pe_scale_queries(T, Q2, NULL, h, R);
     pe_load_plain(w->dout + at * T->Dvp, T->Dvp, &a->dout, w->b, h, i0, R, Dv);
+    if (w->is_short) {
+        pe_call_rows(&a->q, w->b + 1, h, i0, R, a->D);
+        pe_call_rows(&a->dout, w->b + 1, h, i0, R, Dv);
+    }
     if (!w->is_short) { /* short rows have their moments */
         pe_load_plain(o, T->Dvp, &a->o, w->b, h, i0, R, Dv);
         a->kernels->dot_rows(w->delta + at, w->dout + at * T->Dvp, T->Dvp, o, T->Dvp, R, Dv);
@@ -160,16 +164,20 @@ static void load_keys(const pe_backward *w, pe_scratch *z, int64_t g, int64_t J)
     pe_load_turned(T, z, z->K, NULL, PE_KEYS, w->b, g, j0, C);
     T->a->kernels->transpose(z->Kt, T->Bcp, z->K, T->Dp, C, p->D);
     if (T->a->grown) {
-        pe_grow_keys(T, z, z->Kg, z->K, w->b, j0, C);
+        pe_grow_keys(T, z->Kg, z->K, w->b, j0, C);
         T->a->kernels->transpose(z->Kgt_own, T->Bcp, z->Kg, T->Dp, C, p->D);
         z->Kgt = z->Kgt_own;
     }
     pe_load_plain(z->rows, T->Dvp, &T->a->v, w->b, g, j0, C, p->Dv);
     T->a->kernels->transpose(z->Vt, T->Bcp, z->rows, T->Dvp, C, p->Dv);
+    if (w->is_short) {
+        pe_call_rows(&T->a->k, w->b + 1, g, j0, C, T->a->D);
+        pe_call_rows(&T->a->v, w->b + 1, g, j0, C, p->Dv);
+    }
 }
 
-/* Before the sums: what a travelling hook's state holds after the forward, and the moments of short rows in several
-   tiles. Both need all key tiles of a query once more, from the right. */
+/* Before the sums, where keys are several tiles: what a travelling hook's state holds after the forward, and the moments of
+   short rows. Both need all key tiles of a query once more, from the right. */
 static void look_ahead(void *context, int64_t index, int thread)
 {
     const pe_backward *w = context;
@@ -220,7 +228,7 @@ static void chunk_back(void *context, int64_t index, int thread)
                 pe_pair_back(w, &x, z);
             }
         if (T->a->grown) {
-            pe_grow_keys(T, z, z->dKg, z->dKg, w->b, j0, C);
+            pe_grow_keys(T, z->dKg, z->dKg, w->b, j0, C);
             pe_add_floats(z->dK, 1, z->dKg, C * T->Dp);
         }
         pe_store_turned(T, z->dK, PE_KEYS, &T->a->dk, w->b, g, j0, C);
@@ -296,7 +304,7 @@ void pe_tiled_backward(const pe_attention *a, pe_arena *arena)
     for (w.b = 0; w.b < p->B; w.b++) {
         w.key_mask = pe_key_mask(&w.T, w.key, w.b);
         pe_parallel_for(p->H * w.T.query_tiles, a->threads, prepare_queries, &w);
-        if (a->terms->hook.state || (w.is_short && w.T.key_tiles > 1))
+        if (w.T.key_tiles > 1 && (a->terms->hook.state || w.is_short))
             pe_parallel_for(p->H * w.T.query_tiles, a->threads, look_ahead, &w);
         /* heads that share a matrix add to the same numbers, one after the other */
         const int together = !(pe_pairs_wanted(a) && a->terms->pairs.shared);

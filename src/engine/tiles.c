@@ -16,7 +16,7 @@ static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, i
     const int64_t       hook = a->terms->hook.visit ? T->Br * T->Bc : 0;
     const int64_t       band = T->Br * T->band_width;
     const pe_terms     *m    = a->terms;
-    pe_scratch          y    = {.gamma_key = -1, .flat_of = {-1, -1}};
+    pe_scratch          y    = {.gamma_key = -1, .flat_of = {-1, -1}, .placed = {-1, -1}};
     y.S                      = pe_take_floats(arena, T->Br * T->Bcp);
     y.W                      = pe_take_floats(arena, T->Br * T->Bcp);
     y.gamma                  = pe_take_floats(arena, pe_has(m, PE_A) ? T->Br * T->gamma_width : 0);
@@ -194,7 +194,8 @@ pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
     pe_growth_lay_out(&T, arena);
     pe_kept_lay_out(&T, arena);
     T.has_extra = !T.skewed || (a->terms->hook.visit && !a->terms->hook.apart && !T.kept) ||
-                  a->terms->G != PE_NONE || (a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS));
+                  (a->terms->G != PE_NONE && pe_segments_known(a)) ||
+                  (a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS));
     pe_tables_lay_out(&T, arena, backward);
     if (!arena->memory)
         return T;

@@ -14,6 +14,7 @@
 #define PE_ENGINE_TILES_H
 
 #include "engine/attend.h"
+#include "engine/ladder.h"
 
 static inline int64_t pe_padded(int64_t n)
 {
@@ -78,25 +79,27 @@ typedef struct pe_scratch {
     float  *S, *W; /* [Br, Bcp] two tiles */
     float  *gamma; /* [Br, gamma_width] queries times A, the band of the tile at hand from gamma_at on */
     float  *beta;  /* [band, Bcp] B times keys; backward also [Bc, band] */
-    float  *flat, *flat_key;     /* [Br, PE_LANES] on the way to flat_row; [Bcp] B beyond an end times keys */
-    int64_t flat_of[2];          /* the query tile that it is of; -1: none */
-    float  *flat_row;            /* [2, Br] queries times A beyond each end */
-    float  *shift;               /* [Br, band] a tile moved onto its diagonals */
-    float  *extra, *gate;        /* [Br, Bcp] looked up */
-    double *x, *s, *ds;          /* [Br, Bc] of the hook: X, products, cotangents of products */
-    double *q, *dq;              /* [Br, D] of the hook */
-    double *state, *own_state;   /* [Br, PE_HOOK_STATE] of the queries at hand; the forward's memory for it */
-    int     backward;            /* for the hook */
-    int     hooked;              /* the hook has something to say of the tile at hand */
-    int64_t i0, j0;              /* of the tile at hand */
-    const float *lse;            /* backward, of the queries at hand: see pe_is_shifted */
-    double      *q_pos, *k_pos;  /* [Br], [Bc] */
-    double      *pair_row;       /* [Bc] numbers of pairs on their way */
-    int64_t     *q_seg, *k_seg;  /* [Br], [Bc] segments */
-    float       *meets;          /* [Br, 2] scaled products of queries with the segment vectors */
-    float       *Qu, *Qw, *rows; /* [forms, Br, Dp], [Br, Dp], [max(Br,Bc), max(Dp,Dvp)] */
-    double      *raw, *draw;     /* [max(Br,Bc), a->D] rows to prepare and their cotangents */
-    double      *made, *at;      /* [max(Br,Bc), forms*D] prepared rows, [max(Br,Bc)] their positions */
+    float  *flat, *flat_key;   /* [Br, PE_LANES] on the way to flat_row; [Bcp] B beyond an end times keys */
+    int64_t flat_of[2];        /* the query tile that it is of; -1: none */
+    float  *flat_row;          /* [2, Br] queries times A beyond each end */
+    float  *shift;             /* [Br, band] a tile moved onto its diagonals */
+    float  *extra, *gate;      /* [Br, Bcp] looked up */
+    double *x, *s, *ds;        /* [Br, Bc] of the hook: X, products, cotangents of products */
+    double *q, *dq;            /* [Br, D] of the hook */
+    double *state, *own_state; /* [Br, PE_HOOK_STATE] of the queries at hand; the forward's memory for it */
+    int     backward;          /* for the hook */
+    int     whole_row; /* backward: no other tile has keys of these queries, so the hook begins anew */
+    int     hooked;    /* the hook has something to say of the tile at hand */
+    int64_t i0, j0;    /* of the tile at hand */
+    int64_t placed[2]; /* of the tile whose places are there for every item; -1: of none */
+    const float *lse;  /* backward, of the queries at hand: see pe_is_shifted */
+    double      *q_pos, *k_pos;       /* [Br], [Bc] */
+    double      *pair_row;            /* [Bc] numbers of pairs on their way */
+    int64_t     *q_seg, *k_seg;       /* [Br], [Bc] segments */
+    float       *meets;               /* [Br, 2] scaled products of queries with the segment vectors */
+    float       *Qu, *Qw, *rows;      /* [forms, Br, Dp], [Br, Dp], [max(Br,Bc), max(Dp,Dvp)] */
+    double      *raw, *draw;          /* [max(Br,Bc), a->D] rows to prepare and their cotangents */
+    double      *made, *at;           /* [max(Br,Bc), forms*D] prepared rows, [max(Br,Bc)] their positions */
     double      *sharp, *keys, *top;  /* [Br, sharp_stride], [Bc, D], [Br]: sharp.c */
     double      *keys_across;         /* keys transposed [D, pe_sharp_padded(Bc)] */
     int64_t sharp_stride, sharp_from; /* of the products that are there: columns per row, the first column */
@@ -123,27 +126,31 @@ enum { PE_CHUNK = 256, PE_SHORT = 64, PE_SHARP = 4096 };
 
 typedef struct pe_tiles {
     const pe_attention *a;
-    int64_t     Br, Bc, Bcp, Dp, Dvp, band_width, gamma_width; /* padded widths of buffers, in floats */
-    int64_t     query_tiles, key_tiles;
-    int         by_distance;   /* any member by distance */
-    int         has_extra;     /* lookups, hook or explicit mask */
-    int         skewed;        /* distances follow the diagonals, or do not matter */
-    int64_t     e_low, e_high; /* skewed: allowed iff e_low <= i - j <= e_high */
-    pe_band     band;
-    pe_table    by[PE_KINDS];
-    double     *center; /* [H] what was taken from the bias before it was rounded; NULL: nothing */
-    double     *exact;  /* [threads, exact_count] scalars by distance before they are rounded */
-    int64_t     exact_count;
-    float      *basis, *W; /* [threads, basis_size], [ranks, H*D]: basis.c; NULL: no member has a basis */
-    int64_t     basis_size;
-    double     *growth;            /* [D] of a rotation that grows; NULL: none */
-    float      *q_grown;           /* [batches, Lq, Dp] factors of queries within their tile */
-    float      *q_table, *k_table; /* cosines and sines [batches, heads, L, 2M] */
-    double     *kept;              /* [H, Lq, padded Lk] what the hook says: see kept.c; NULL: not kept */
-    float      *kept_added;        /* the same, rounded */
-    float      *beside[2];         /* by pe_side [heads, L, D - a->D]: see beside.c; NULL: not used */
-    int64_t     q_batches, k_batches;
+    int64_t  Br, Bc, Bcp, Dp, Dvp, band_width, gamma_width; /* padded widths of buffers, in floats */
+    int64_t  query_tiles, key_tiles;
+    int      by_distance;   /* any member by distance */
+    int      has_extra;     /* lookups, hook or explicit mask */
+    int      skewed;        /* distances follow the diagonals, or do not matter */
+    int64_t  e_low, e_high; /* skewed: allowed iff e_low <= i - j <= e_high */
+    pe_band  band;
+    pe_table by[PE_KINDS];
+    double  *center; /* [H] what was taken from the bias before it was rounded; NULL: nothing */
+    double  *exact;  /* [threads, exact_count] scalars by distance before they are rounded */
+    int64_t  exact_count;
+    float   *basis, *W; /* [threads, basis_size], [ranks, H*D]: basis.c; NULL: no member has a basis */
+    int64_t  basis_size;
+    double  *growth;            /* [D] of a rotation that grows; NULL: none */
+    float   *q_grown, *k_grown; /* [batches, Lq, Dp], [batches, Lk, Dp] factors of rows within their tile */
+    float   *q_table, *k_table; /* cosines and sines [batches, heads, L, 2M] */
+    double  *kept;              /* [H, Lq, padded Lk] what the hook says: see kept.c; NULL: not kept */
+    float   *kept_added;        /* the same, rounded */
+    float   *beside[2];         /* by pe_side [heads, L, D - a->D]: see beside.c; NULL: not used */
+    int64_t  q_batches, k_batches;
     pe_scratch *scratch; /* [threads] */
+
+    pe_frequency *frequencies; /* [ranks/2] of the basis, */
+    pe_ladder     ladder;      /* by which it is made */
+    pe_rung      *rungs;       /* [threads] */
 } pe_tiles;
 
 /* Sizes, tables and scratch. Tables are filled only where the arena has memory. */
@@ -163,6 +170,11 @@ const float *pe_tile_gate(const pe_tiles *T, const pe_scratch *z, int64_t h, int
 
 /* shift[r, R-1-r+c] = s[r,c], zero elsewhere: row by row onto diagonals. */
 void pe_shift_tile(const pe_tiles *T, pe_scratch *z, const float *s, int64_t R, int64_t C);
+
+/* to += X B, X the tile that lies on diagonals, B [R + C - 1, width] the band's rows, both with padded rows: for each group of
+   queries the distances at which they see keys. */
+void pe_band_product(const pe_tiles *T, const pe_scratch *z, float *to, const float *B, int64_t R, int64_t C,
+                     int64_t width);
 
 /* First row of the band of a tile, R + C - 1 rows long. */
 int64_t pe_band_start(const pe_tiles *T, int64_t i0, int64_t R, int64_t j0);
@@ -187,13 +199,13 @@ void pe_turns_make(pe_tiles *T, pe_arena *arena, int keys);
 /* tables.c: the band of a run; tables laid out (on an arena without memory: counted, for any positions) and filled. */
 void pe_band_find(pe_tiles *T);
 void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward);
-void pe_tables_fill(const pe_tiles *T);
+void pe_tables_fill(pe_tiles *T);
 
 /* basis.c: is member A a basis times a parameter, to be multiplied in float? Its memory; its tables filled, but for
    what lies around them. */
 int  pe_basis_serves(const pe_tiles *T);
 void pe_basis_lay_out(pe_tiles *T, pe_arena *arena);
-void pe_basis_fill(const pe_tiles *T);
+void pe_basis_fill(pe_tiles *T);
 
 /* First and last row (not included) of a member's table that holds anything, as rows of the band. */
 int64_t pe_table_begin(const pe_tiles *T, pe_kind kind);
@@ -209,9 +221,8 @@ static inline int pe_is_shifted(const pe_tiles *T, const pe_scratch *z)
 /* growth.c. Factors of a run; before the product of a tile, queries times what they grow by until its keys (z->Qg, z->grow);
    keys times what they lack (`to` may be K; the adjoint is the same). */
 void pe_growth_lay_out(pe_tiles *T, pe_arena *arena);
-void pe_grow_queries(const pe_tiles *T, pe_scratch *z, int64_t b, const float *Qu, int64_t R, int64_t C);
-void pe_grow_keys(const pe_tiles *T, const pe_scratch *z, float *to, const float *K, int64_t b, int64_t j0,
-                  int64_t C);
+void pe_grow_queries(const pe_tiles *T, pe_scratch *z, int64_t b, const float *Qu, int64_t R);
+void pe_grow_keys(const pe_tiles *T, float *to, const float *K, int64_t b, int64_t j0, int64_t C);
 
 /* Room for so many columns of sharp products: the kernel writes whole vectors from any column on. */
 static inline int64_t pe_sharp_padded(int64_t n)
@@ -312,6 +323,39 @@ static inline pe_group pe_meeting(const pe_scratch *z, int64_t c, int64_t n, int
     return y;
 }
 
+/* Columns of a tile's row that its query may see: first .. last-1. */
+static inline pe_group pe_seen_columns(const pe_scratch *z, int64_t r, int64_t C)
+{
+    return z->limited ? (pe_group){1, z->low[r], z->high[r] - z->low[r]} : (pe_group){1, 0, C};
+}
+
+/* The same on diagonals (pe_shift_tile): of rows r .. r+rows-1 the columns of the band that any of them sees. */
+static inline pe_group pe_band_group(const pe_scratch *z, int64_t r, int64_t R, int64_t C)
+{
+    const int64_t  rows = pe_smaller(PE_LANES, R - r);
+    const pe_group top = pe_seen_columns(z, r, C), low = pe_seen_columns(z, r + rows - 1, C);
+    const int64_t  first = R - r - rows + top.first, last = R - 1 - r + low.first + low.count;
+    return (pe_group){rows, first, low.first + low.count > top.first ? last - first : 0};
+}
+
+static inline int pe_meets_band(const pe_scratch *z, int64_t r, int64_t x, int64_t n, int64_t R, int64_t C)
+{
+    const pe_group y     = pe_seen_columns(z, r, C);
+    const int64_t  first = R - 1 - r + y.first;
+    return y.count > 0 && first < x + n && first + y.count > x;
+}
+
+/* And queries that see any of the band's columns x .. x+n-1; `first` and `count` are theirs. */
+static inline pe_group pe_meeting_band(const pe_scratch *z, int64_t x, int64_t n, int64_t R, int64_t C)
+{
+    pe_group y = {n, 0, R};
+    while (y.count && !pe_meets_band(z, y.first, x, n, R, C))
+        y.first++, y.count--;
+    while (y.count && !pe_meets_band(z, y.first + y.count - 1, x, n, R, C))
+        y.count--;
+    return y;
+}
+
 /* Rows s0 .. s0+n-1 of q or k in float, prepared and turned, stride Dp, padding zeroed; z lends its memory. The second form of
    queries goes to to2 (NULL where there is one form). */
 void pe_load_turned(const pe_tiles *T, const pe_scratch *z, float *to, float *to2, pe_side side, int64_t b,
@@ -319,6 +363,9 @@ void pe_load_turned(const pe_tiles *T, const pe_scratch *z, float *to, float *to
 /* Rows of v or dout, or to o and dv: no rotation. */
 void pe_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b, int64_t h, int64_t s0,
                    int64_t n, int64_t width);
+/* Rows s0 .. s0+n-1 of item b, head h, will be wanted soon: asks for them, if there is such an item. Rows of short sequences lie
+   apart, many to a page and few to a head, so that no prefetcher foresees them. */
+void pe_call_rows(const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n, int64_t width);
 void pe_store_plain(const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n, const float *from,
                     int64_t stride, int64_t width);
 /* Cotangents of n rows, of one form, turned back in place. */

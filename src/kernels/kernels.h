@@ -24,16 +24,22 @@ enum {
 /*
  * product: C = A*B, or C += A*B
  *
- * Formula  C[r,c] = (add ? C[r,c] : 0) + sum_k A[r,k] * B[k,c]
+ * Formula  C[r,c] = (add ? C[r,c] : 0) + sum_k A[r,k] * B[k,c]      the sum is rounded, then added
  * Shapes   C [R, C] at c + r*c_stride; A element (r,k) at a + r*a_row + k*a_col; B row k at b + k*b_stride
  *          columns padded to PE_LANES: C and B are read and written beyond `columns` up to the multiple
  *          R, K >= 0; A, B, C do not overlap
- * Error    the sum is taken in the order of k by fused multiply-adds: K/2 ulp of sum |A||B|
+ * Error    the sum is taken in the order of k by fused multiply-adds: K/2 ulp of sum |A||B|, half a one of C more
  * Speed    the FMA limit: B rows of a block are loaded once for several rows of C
  * Threads  pure
  */
 typedef void pe_product_fn(float *c, int64_t c_stride, const float *a, int64_t a_row, int64_t a_col,
                            const float *b, int64_t b_stride, int64_t R, int64_t columns, int64_t K, int add);
+
+/* product_plus: C = A*B + P, P element (r,c) at plus + r*plus_step + c, read as C is; each sum is rounded, then added to.
+   A's columns are 1 apart. For terms of scores: they cost next to nothing here, a pass of their own 3 % of attention. */
+typedef void pe_product_plus_fn(float *c, int64_t c_stride, const float *a, int64_t a_row, const float *b,
+                                int64_t b_stride, int64_t R, int64_t columns, int64_t K, const float *plus,
+                                int64_t plus_step);
 
 /* product64: the same in doubles, padded to PE_LANES64; for rooms whose rows follow from each other. */
 typedef void pe_product64_fn(double *c, int64_t c_stride, const double *a, int64_t a_row, int64_t a_col,
@@ -327,6 +333,7 @@ typedef void pe_slope_row_fn(float *x, double slope, double t0, double step, dou
 typedef struct pe_kernels {
     const char            *isa;
     pe_product_fn         *product;
+    pe_product_plus_fn    *product_plus;
     pe_product64_fn       *product64;
     pe_sigmoids_fn        *sigmoids;
     pe_scores_finish_fn   *scores_finish;

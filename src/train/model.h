@@ -176,10 +176,12 @@ struct pe_model {
     void            *wide, *active;       /* [block,max(4d,256)], [block,4d] */
     void            *turned;              /* matrices of a layer, transposed */
     double          *losses;              /* [n] */
-    int64_t         *places;              /* by_word: [n,2] symbol and position of every token */
-    int64_t         *cells;               /* grid: [longest,2] row and column of every token */
-    int64_t         *numbers;             /* grid: [longest] number of its cell in the largest grid */
-    unsigned char   *right;               /* symbols: [n] 1 where the target was the likeliest class */
+    int64_t       *asked, asked_count; /* [n] rows of the batch that something is predicted from, ascending */
+    int            picked;             /* they are not all */
+    int64_t       *places;             /* by_word: [n,2] symbol and position of every token */
+    int64_t       *cells;              /* grid: [longest,2] row and column of every token */
+    int64_t       *numbers;            /* grid: [longest] number of its cell in the largest grid */
+    unsigned char *right;              /* symbols: [n] 1 where the target was the likeliest class */
     /* Rows that are not simply added at the input, without the batch, which shares them. */
     void *table, *dtable; /* [longest, row_width] rows of the encoding, and their cotangents */
     void *

@@ -29,6 +29,18 @@ static void multiply_fold(const pe_model *m, float *dw, const float *a, const fl
     pe_multiply_fold(m->kernels, dw, a, dc, n, k, columns);
 }
 
+/* to[columns,rows] = w[rows,columns]^T. The kernel writes whole vectors. */
+static void transpose(const pe_model *m, float *to, const float *w, int64_t rows, int64_t columns)
+{
+    if (rows % PE_LANES == 0) {
+        m->kernels->transpose(to, rows, w, columns, rows, columns);
+        return;
+    }
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < columns; c++)
+            to[c * rows + r] = w[r * columns + c];
+}
+
 static void norm(const pe_model *m, float *y, float *unit, float *scale, const float *x, const float *gain,
                  const float *bias, int64_t n, int64_t d)
 {

@@ -41,6 +41,14 @@ static void multiply_fold(const pe_model *m, double *dw, const double *a, const 
                 dw[j * columns + i] += a[r * k + j] * dc[r * columns + i];
 }
 
+static void transpose(const pe_model *m, double *to, const double *w, int64_t rows, int64_t columns)
+{
+    (void)m;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < columns; c++)
+            to[c * rows + r] = w[r * columns + c];
+}
+
 /* y = unit gain + bias */
 static void stretch(const pe_model *m, double *y, const double *unit, const double *gain, const double *bias,
                     int64_t n, int64_t d)

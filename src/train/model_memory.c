@@ -79,6 +79,7 @@ static size_t lay_out(pe_model *m, char *base)
     m->turned = take(base, &used, (size_t)turned_elements(m) * e);
     m->scale  = take(base, &used, PE_BLOCK_ROWS * e);
     m->losses = take(base, &used, n * sizeof(double));
+    m->asked  = take(base, &used, n * sizeof *m->asked);
     if (m->has_rows) {
         const size_t rows = (size_t)m->config.longest;
         m->table          = take(base, &used, rows * (size_t)m->row_width * e);

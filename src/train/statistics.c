@@ -7,15 +7,19 @@
  *            resampled together and the difference is taken within each. It is worth fifty times the windows.
  * Seeds      Every seed is evaluated on the same windows, so windows and seeds are crossed, not nested: a resample draws
  *            windows once for all seeds; drawing them for each seed anew would average their noise away and claim too
- *            much. What seeds add is the error of their mean: each resample is moved by it times a draw of Student's t
- *            with seeds - 1 degrees of freedom. Resampling two or three seeds instead gives the interval from the least
+ *            much. What seeds add is the error of their mean: each resample is spread by it times Student's t with
+ *            seeds - 1 degrees of freedom. Resampling two or three seeds instead gives the interval from the least
  *            to the largest of them, outside which the truth lies in a half or a quarter of the cases and not in a
  *            twentieth. t is the paired t-test that the papers use, and honest about two seeds: they bound little. With
  *            one seed the interval is about other windows of this text, nothing more.
+ * Exact t    No t is drawn: with two seeds it is Cauchy's distribution, of whose draws even 2000 leave the ends of the
+ *            interval uncertain by a seventh. The resamples are a mixture of t curves, one about each mean over windows,
+ *            and the ends are where that mixture's own probability is 2.5 and 97.5 %.
  * Random     Numbers are named by resample and window (counter-based), and drawn once for a whole comparison.
  * Rates      of right answers have Wilson's interval, which stays within 0 and 1.
  * Source     Wilson 1927, J. Am. Stat. Assoc. 22, 209; Efron and Tibshirani 1993, chapters 8 and 13 (percentile interval); Davison and Hinkley 1997, 3.8
- *            (hierarchical data); Owen 2007, arXiv:0712.1111 (crossed data); Student 1908.
+ *            (hierarchical data); Owen 2007, arXiv:0712.1111 (crossed data); Student 1908; Abramowitz and Stegun 1964,
+ *            26.7.3 and 26.7.4 (t for whole degrees of freedom); Dowell and Jarratt 1971, BIT 11, 168 (Illinois).
  */
 #include "train/statistics.h"
 
@@ -101,9 +105,9 @@ pe_interval pe_wilson(double rate, int64_t n)
 struct pe_bootstrap {
     int64_t  seeds, windows, resamples;
     int32_t *rows;    /* [resamples, windows] which window */
-    double  *student; /* [resamples] draws of t with seeds - 1 degrees of freedom; 0 with one seed */
     double  *mean;    /* [windows] over the seeds, of the difference at hand */
-    double  *means;   /* [resamples] */
+    double  *means;   /* [resamples] in ascending order */
+    double   student; /* the 1 - TAIL quantile of t with seeds - 1 degrees of freedom; 0 with one seed */
 };
 
 static int64_t pick(uint64_t seed, const char *what, int64_t index, int64_t n)
@@ -111,17 +115,32 @@ static int64_t pick(uint64_t seed, const char *what, int64_t index, int64_t n)
     return (int64_t)(posenc_random_uniform(seed, what, (uint64_t)index) * (double)n);
 }
 
-/* Normal over the root of chi square / degrees of freedom. */
-static double draw_student(uint64_t seed, int64_t index, int64_t freedom)
+/* P(t <= x) for Student's t: a finite sum, since the degrees of freedom are whole. */
+static double student_below(double x, int64_t freedom)
 {
-    const uint64_t first  = (uint64_t)(index * (freedom + 1));
-    double         square = 0;
-    for (int64_t i = 1; i <= freedom; i++) {
-        const double z = posenc_random_normal(seed, "bootstrap seeds", first + (uint64_t)i);
-        square += z * z;
+    const int64_t odd    = freedom % 2;
+    const double  square = (double)freedom + x * x, cosine2 = (double)freedom / square;
+    double        term = odd ? sqrt(cosine2) : 1, sum = 0;
+    for (int64_t k = odd; k <= freedom - 2; k += 2) {
+        sum += term;
+        term *= cosine2 * (double)(k + 1) / (double)(k + 2);
     }
-    return freedom ? posenc_random_normal(seed, "bootstrap seeds", first) / sqrt(square / (double)freedom)
-                   : 0;
+    sum *= x / sqrt(square);
+    return 0.5 + (odd ? (atan(x / sqrt((double)freedom)) + sum) / acos(-1.0) : sum / 2);
+}
+
+/* Its 1 - TAIL quantile, which lies between those of the normal and of Cauchy's distribution: 1.96 and 12.71. */
+static double student_quantile(int64_t freedom)
+{
+    double low = 1, high = 16;
+    for (int i = 0; freedom && i < 60; i++) {
+        const double middle = (low + high) / 2;
+        if (student_below(middle, freedom) < 1 - TAIL)
+            low = middle;
+        else
+            high = middle;
+    }
+    return freedom ? high : 0;
 }
 
 posenc_status pe_bootstrap_create(pe_bootstrap **bootstrap, int64_t seeds, int64_t windows, int64_t resamples,
@@ -134,10 +153,10 @@ posenc_status pe_bootstrap_create(pe_bootstrap **bootstrap, int64_t seeds, int64
                             windows,
                             resamples,
                             malloc((size_t)(resamples * windows) * sizeof *b->rows),
-                            malloc((size_t)resamples * sizeof *b->student),
                             malloc((size_t)windows * sizeof *b->mean),
-                            malloc((size_t)resamples * sizeof *b->means)};
-    if (!b || !b->rows || !b->student || !b->mean || !b->means) {
+                            malloc((size_t)resamples * sizeof *b->means),
+                            student_quantile(seeds - 1)};
+    if (!b || !b->rows || !b->mean || !b->means) {
         pe_bootstrap_free(b);
         *bootstrap = NULL;
         return pe_train_fail(err, POSENC_MEMORY, "statistics: no memory for %lld resamples of %lld windows",
@@ -145,8 +164,6 @@ posenc_status pe_bootstrap_create(pe_bootstrap **bootstrap, int64_t seeds, int64
     }
     for (int64_t i = 0; i < resamples * windows; i++)
         b->rows[i] = (int32_t)pick(seed, "bootstrap windows", i, windows);
-    for (int64_t r = 0; r < resamples; r++)
-        b->student[r] = draw_student(seed, r, seeds - 1);
     return POSENC_OK;
 }
 
@@ -155,7 +172,6 @@ void pe_bootstrap_free(pe_bootstrap *bootstrap)
     if (!bootstrap)
         return;
     free(bootstrap->rows);
-    free(bootstrap->student);
     free(bootstrap->mean);
     free(bootstrap->means);
     free(bootstrap);
@@ -199,22 +215,64 @@ static double error_over_seeds(const pe_bootstrap *b, const double *x, const dou
     return b->seeds > 1 ? sqrt(squares / (double)(b->seeds - 1) / (double)b->seeds) : 0;
 }
 
+/* How much of the resamples, each spread by t times the error, lies below x. */
+static double share_below(const pe_bootstrap *b, double error, double x)
+{
+    double sum = 0;
+    for (int64_t r = 0; r < b->resamples; r++)
+        sum += student_below((x - b->means[r]) / error, b->seeds - 1);
+    return sum / (double)b->resamples;
+}
+
+typedef struct point {
+    double x, off; /* where, and the share below it less the share that is sought */
+} point;
+
+static point point_at(const pe_bootstrap *b, double error, int side, double x)
+{
+    return (point){x, share_below(b, error, x) - (side < 0 ? TAIL : 1 - TAIL)};
+}
+
+/* Where that share is TAIL (side -1) or 1 - TAIL (side 1). The same quantile of t about the least and about the largest
+   mean holds it between them; the rule of false position narrows that, halving the end that stays (Illinois). */
+static double spread_quantile(const pe_bootstrap *b, double error, int side)
+{
+    const double reach  = side * b->student * error;
+    point        end[2] = {point_at(b, error, side, b->means[0] + reach),
+                           point_at(b, error, side, b->means[b->resamples - 1] + reach)};
+    point        p      = end[1];
+    for (int i = 0, last = -1; i < 100 && fabs(p.off) > 1e-10 && end[0].off < 0 && end[1].off > 0; i++) {
+        const double share = end[0].off / (end[0].off - end[1].off);
+        p                  = point_at(b, error, side, end[0].x + (end[1].x - end[0].x) * share);
+        const int now      = p.off > 0;
+        end[now]           = p;
+        end[!now].off /= now == last ? 2 : 1;
+        last = now;
+    }
+    return p.x;
+}
+
+static void resample_means(pe_bootstrap *b)
+{
+    for (int64_t r = 0; r < b->resamples; r++) {
+        const int32_t *rows = b->rows + r * b->windows;
+        double         sum  = 0;
+        for (int64_t w = 0; w < b->windows; w++)
+            sum += b->mean[rows[w]];
+        b->means[r] = sum / (double)b->windows;
+    }
+    qsort(b->means, (size_t)b->resamples, sizeof *b->means, ascending);
+}
+
 pe_interval pe_bootstrap_difference(pe_bootstrap *b, const double *x, const double *y)
 {
     pe_interval result = {mean_over_seeds(b, x, y), NAN, NAN};
     if (!isfinite(result.value))
         return result;
     const double error = error_over_seeds(b, x, y, result.value);
-    for (int64_t r = 0; r < b->resamples; r++) {
-        const int32_t *rows = b->rows + r * b->windows;
-        double         sum  = 0;
-        for (int64_t w = 0; w < b->windows; w++)
-            sum += b->mean[rows[w]];
-        b->means[r] = sum / (double)b->windows + b->student[r] * error;
-    }
-    qsort(b->means, (size_t)b->resamples, sizeof *b->means, ascending);
-    result.low  = quantile(b->means, b->resamples, TAIL);
-    result.high = quantile(b->means, b->resamples, 1 - TAIL);
+    resample_means(b);
+    result.low  = error > 0 ? spread_quantile(b, error, -1) : quantile(b->means, b->resamples, TAIL);
+    result.high = error > 0 ? spread_quantile(b, error, 1) : quantile(b->means, b->resamples, 1 - TAIL);
     return result;
 }
 

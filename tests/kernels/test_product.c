@@ -127,6 +127,40 @@ static void a_row_does_not_depend_on_how_many_rows_are_multiplied_with_it(void *
     }
 }
 
+/* Sums are rounded, then added to: what is there (add), or any rows that lie as they like (plus). */
+static void what_is_added_meets_the_bits_of_the_bare_product(void **state)
+{
+    (void)state;
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        for (int64_t R = 0; R < 20; R++)
+            for (int c = 0; c < COLUMNS; c++) {
+                const pe_kernels *k = pe_kernels_at(isa);
+                problem bare = make(R, columns_tried[c], 21, 0), added = make(R, columns_tried[c], 21, 0),
+                        plus    = make(R, columns_tried[c], 21, 0);
+                const int64_t n = R + padded(columns_tried[c]);
+                guarded       P = guarded_make(n);
+                fill_random(P.at, n, 1, n, "P", 1);
+                run(k, &bare, 0, 0);
+                run(k, &added, 0, 1);
+                k->product_plus(plus.c.at, plus.c_stride, plus.a.at, plus.K, plus.b.at, plus.b_stride, R,
+                                plus.columns, plus.K, P.at + R, -1);
+                check(k->isa, &added, 1);
+                assert_int_equal(guarded_changed(&plus.c, plus.c_stride, R, padded(plus.columns)), -1);
+                for (int64_t r = 0; r < R; r++)
+                    for (int64_t i = 0; i < bare.columns; i++) {
+                        const int64_t at     = r * bare.c_stride + i;
+                        const float   sums[] = {added.c.before[GUARD + at] + bare.c.at[at],
+                                                bare.c.at[at] + P.at[R - r + i]};
+                        assert_memory_equal(&added.c.at[at], &sums[0], sizeof(float));
+                        assert_memory_equal(&plus.c.at[at], &sums[1], sizeof(float));
+                    }
+                guarded_free(&P);
+                free_problem(&bare);
+                free_problem(&added);
+                free_problem(&plus);
+            }
+}
+
 /* dot_rows promises the very sum of product: delta must cancel dW where a query sees one key alone. */
 static void dot_rows_has_the_bits_of_product(void **state)
 {
@@ -156,6 +190,7 @@ int main(void)
         cmocka_unit_test(product_is_the_double_loop_for_every_tail),
         cmocka_unit_test(transposed_a_gives_the_same_bits),
         cmocka_unit_test(a_row_does_not_depend_on_how_many_rows_are_multiplied_with_it),
+        cmocka_unit_test(what_is_added_meets_the_bits_of_the_bare_product),
         cmocka_unit_test(dot_rows_has_the_bits_of_product),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

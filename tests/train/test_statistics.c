@@ -58,14 +58,20 @@ static void smoothing_is_centred_and_keeps_a_line(void **state)
 
 /* ---------------------------------------------------------------- bootstrap ----------------- */
 
-static pe_interval difference(const double *a, const double *b, int64_t seeds, int64_t windows,
-                              int64_t resamples)
+static pe_interval difference_by(uint64_t seed, const double *a, const double *b, int64_t seeds,
+                                 int64_t windows, int64_t resamples)
 {
     pe_bootstrap *bootstrap;
-    assert_int_equal(pe_bootstrap_create(&bootstrap, seeds, windows, resamples, 1, NULL), POSENC_OK);
+    assert_int_equal(pe_bootstrap_create(&bootstrap, seeds, windows, resamples, seed, NULL), POSENC_OK);
     const pe_interval d = pe_bootstrap_difference(bootstrap, a, b);
     pe_bootstrap_free(bootstrap);
     return d;
+}
+
+static pe_interval difference(const double *a, const double *b, int64_t seeds, int64_t windows,
+                              int64_t resamples)
+{
+    return difference_by(1, a, b, seeds, windows, resamples);
 }
 
 static void fill_normal(double *x, int64_t n, const char *name, double mean, double sigma)
@@ -156,7 +162,8 @@ static void more_seeds_do_not_shrink_what_windows_leave_open(void **state)
         memcpy(all + s * WINDOWS, one, sizeof one);
     const pe_interval a = difference(one, zero, 1, WINDOWS, RESAMPLES),
                       b = difference(all, zero, SEEDS, WINDOWS, RESAMPLES);
-    assert_true(fabs((b.high - b.low) / (a.high - a.low) - 1) < 1e-9);
+    /* means of ten equal numbers differ in their last bit, so that an end may be anywhere between two resamples */
+    assert_true(fabs((b.high - b.low) / (a.high - a.low) - 1) < 0.01);
 }
 
 /* Seeds that differ by 0.03, windows by 0.1, as runs of this size do: the truth must lie within as often as is said, also
@@ -179,8 +186,81 @@ static void nineteen_of_twenty_hold_the_truth_for_few_seeds_too(void **state)
             const pe_interval d = difference(a, zero, n, WINDOWS, FEW);
             held += d.low <= 0.3 && d.high >= 0.3;
         }
-        if (held < 362 || held > 399) /* binomial: 380 +- 4.4; 400 draws of a heavy tail add to that */
+        if (held < 362 || held > 399) /* binomial: 380 +- 4.4 */
             fail_msg("%d seeds: %d of %d intervals hold the truth", n, held, TRIALS);
+    }
+}
+
+/* Where windows agree the interval is that of the paired t-test: quantiles of t to six digits, as tables have them. */
+static void seeds_alone_give_the_interval_of_the_t_test(void **state)
+{
+    static const double quantiles[] = {12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624};
+    enum { WINDOWS = 3, MOST = 8 };
+    double a[MOST * WINDOWS], zero[MOST * WINDOWS] = {0};
+    (void)state;
+    for (int n = 2; n <= MOST; n++) {
+        for (int i = 0; i < n * WINDOWS; i++)
+            a[i] = 2 + 0.125 * (i / WINDOWS); /* the deviation of 0 .. n-1 is the root of n (n + 1) / 12 */
+        const pe_interval d    = difference(a, zero, n, WINDOWS, RESAMPLES);
+        const double      half = 0.125 * sqrt((n + 1) / 12.0) * quantiles[n - 2];
+        assert_true(fabs(d.high - d.value - half) < 1e-6 && fabs(d.value - d.low - half) < 1e-6);
+    }
+}
+
+/* Cauchy's distribution function: t for two seeds. */
+static double cauchy_below(double x)
+{
+    return 0.5 + atan(x) / acos(-1.0);
+}
+
+/* Two windows, -1 and 1: resamples are -1, 0 and 1 in a quarter, a half and a quarter of the cases, or 1 % beside that with
+   20000 of them; errors of seeds from far below to far above. */
+static void windows_and_seeds_mix_as_their_distributions_do(void **state)
+{
+    const double zero[4] = {0};
+    (void)state;
+    for (double error = 1.0 / 16; error < 20; error *= 2) {
+        const double      a[4]   = {-1 - error, 1 - error, -1 + error, 1 + error};
+        const pe_interval d      = difference(a, zero, 2, 2, 20000);
+        const double      ends[] = {d.low, d.high}, shares[] = {0.025, 0.975};
+        for (int i = 0; i < 2; i++) {
+            const double below = cauchy_below((ends[i] + 1) / error) / 4 + cauchy_below(ends[i] / error) / 2 +
+                                 cauchy_below((ends[i] - 1) / error) / 4;
+            assert_true(fabs(below - shares[i]) < 0.001);
+        }
+    }
+}
+
+/* Twenty bootstraps of the same two seeds: draws of t would make their widths differ by a quarter and more. */
+static void two_seeds_have_one_interval_whatever_the_resamples(void **state)
+{
+    enum { WINDOWS = 40, TIMES = 20 };
+    double a[2 * WINDOWS], zero[2 * WINDOWS] = {0}, windows[WINDOWS], least = INFINITY, most = 0;
+    (void)state;
+    fill_normal(windows, WINDOWS, "windows", 0.3, 0.1);
+    for (int i = 0; i < 2 * WINDOWS; i++)
+        a[i] = windows[i % WINDOWS] + (i < WINDOWS ? 0.03 : 0);
+    for (uint64_t seed = 1; seed <= TIMES; seed++) {
+        const pe_interval d = difference_by(seed, a, zero, 2, WINDOWS, RESAMPLES);
+        least               = fmin(least, d.high - d.low);
+        most                = fmax(most, d.high - d.low);
+    }
+    assert_true(most / least < 1.01);
+}
+
+/* An error of seeds that vanishes leaves the interval of the windows. */
+static void seeds_that_agree_nearly_are_near_the_interval_of_windows(void **state)
+{
+    enum { WINDOWS = 100 };
+    double one[WINDOWS], two[2 * WINDOWS], zero[2 * WINDOWS] = {0};
+    (void)state;
+    fill_normal(one, WINDOWS, "windows", 0, 1);
+    const pe_interval want = difference(one, zero, 1, WINDOWS, RESAMPLES);
+    for (double error = 1e-15; error < 1e-3; error *= 10) {
+        for (int i = 0; i < 2 * WINDOWS; i++)
+            two[i] = one[i % WINDOWS] + (i < WINDOWS ? error : -error);
+        const pe_interval d = difference(two, zero, 2, WINDOWS, RESAMPLES);
+        assert_true(fabs(d.low - want.low) < 0.01 && fabs(d.high - want.high) < 0.01);
     }
 }
 
@@ -306,6 +386,10 @@ int main(void)
         cmocka_unit_test(several_seeds_widen_the_interval_by_what_they_disagree),
         cmocka_unit_test(more_seeds_do_not_shrink_what_windows_leave_open),
         cmocka_unit_test(nineteen_of_twenty_hold_the_truth_for_few_seeds_too),
+        cmocka_unit_test(seeds_alone_give_the_interval_of_the_t_test),
+        cmocka_unit_test(windows_and_seeds_mix_as_their_distributions_do),
+        cmocka_unit_test(two_seeds_have_one_interval_whatever_the_resamples),
+        cmocka_unit_test(seeds_that_agree_nearly_are_near_the_interval_of_windows),
         cmocka_unit_test(the_same_seed_gives_the_same_interval),
         cmocka_unit_test(what_was_not_measured_has_no_interval),
         cmocka_unit_test(neighbours_that_cannot_be_told_apart_share_a_rank),

@@ -131,13 +131,29 @@ typedef struct waves {
     double  position, cosine[CHANNELS], sine[CHANNELS];
 } waves;
 
-/* The two angles are added as numbers of length 1. */
-static void turn_by_phases(const double theta[], waves *v)
+/* Cosines and sines of the exact angles position * w. */
+static void find_angles(const pe_problem *p, double position, const double w[], int64_t n, double cosine[],
+                        double sine[])
 {
+    double places[CHANNELS], k[2 * CHANNELS];
+    for (int64_t i = 0; i < n; i++) {
+        const pe_frequency f = pe_frequency_of(w[i]);
+        places[i]            = position;
+        k[2 * i]             = f.k_hi;
+        k[2 * i + 1]         = f.k_lo;
+    }
+    p->kernels->cosines(places, k, 1, cosine, sine, n);
+}
+
+/* The two angles are added as numbers of length 1. */
+static void turn_by_phases(const pe_problem *p, const double theta[], waves *v)
+{
+    double c[CHANNELS], s[CHANNELS];
+    find_angles(p, 1, theta, v->n, c, s);
     for (int64_t i = 0; i < v->n; i++) {
-        const double c = cos(theta[i]), s = sin(theta[i]), cosine = v->cosine[i];
-        v->cosine[i] = cosine * c - v->sine[i] * s;
-        v->sine[i]   = v->sine[i] * c + cosine * s;
+        const double cosine = v->cosine[i];
+        v->cosine[i]        = cosine * c[i] - v->sine[i] * s[i];
+        v->sine[i]          = v->sine[i] * c[i] + cosine * s[i];
     }
 }
 
@@ -145,21 +161,18 @@ static void find_waves(const pe_problem *p, const double *const par[], const dou
                        waves *v)
 {
     const int64_t word = (int64_t)place[0], dim = p->set[DIM].integer;
-    double        position[CHANNELS], k[2 * CHANNELS];
+    double        omega[CHANNELS];
     v->m0       = m0;
     v->n        = dim - m0 < CHANNELS ? dim - m0 : CHANNELS;
     v->at       = word * dim + m0;
     v->position = place[1] + p->set[POSITION_START].real;
     for (int64_t i = 0; i < v->n; i++) {
-        v->omega[i]          = omega_at(p, word, m0 + i);
-        const pe_frequency f = pe_frequency_of(par[OMEGA][v->omega[i]]);
-        position[i]          = v->position;
-        k[2 * i]             = f.k_hi;
-        k[2 * i + 1]         = f.k_lo;
+        v->omega[i] = omega_at(p, word, m0 + i);
+        omega[i]    = par[OMEGA][v->omega[i]];
     }
-    p->kernels->cosines(position, k, 1, v->cosine, v->sine, v->n);
+    find_angles(p, v->position, omega, v->n, v->cosine, v->sine);
     if (p->set[THETA].integer == LEARNED)
-        turn_by_phases(par[PHASE] + v->at, v);
+        turn_by_phases(p, par[PHASE] + v->at, v);
 }
 
 static void rows(const pe_problem *p, const double *const par[], const double pos[], int64_t n, double out[])

@@ -349,13 +349,14 @@ static void unit_rows(const pe_problem *p, const double *const par[], pe_side si
 static void unit_row_back(const pe_problem *p, double f, const double x[], const double dy[], double dx[],
                           double *dfactor)
 {
-    const double r = length(p, x), eps = p->set[EPS].real, by = fmax(r, eps);
+    const double r = length(p, x), eps = p->set[EPS].real, inverse = 1 / fmax(r, eps);
     double       along = 0;
     for (int64_t d = 0; d < p->D; d++)
         along += dy[d] * x[d];
-    *dfactor += along / by;
+    *dfactor += along * inverse;
+    const double straight = r > eps ? along * inverse * inverse : 0;
     for (int64_t d = 0; d < p->D; d++)
-        dx[d] = f * (dy[d] - (r > eps ? along * x[d] / (r * r) : 0)) / by;
+        dx[d] = f * inverse * (dy[d] - straight * x[d]);
 }
 
 static void unit_rows_back(const pe_problem *p, const double *const par[], pe_side side, int64_t h,

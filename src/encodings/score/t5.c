@@ -14,6 +14,8 @@
  * Why no 1/sqrt(D): T5 folds it into the initialisation of W_q. Set `scale` where the model does not. The bias is not
  * scaled. One table serves all layers of a stack in T5; sharing is the caller's affair.
  */
+#include <math.h>
+
 #include "encodings/encoding.h"
 
 #include "engine/index.h"
@@ -71,17 +73,39 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
     return p->set[SIGMA].real * pe_normal(rng);
 }
 
-/* Far distances share classes, so runs of one class are found by halving and a logarithm is not taken for each. On
-   either side of 0 classes only rise or only fall: if both ends of a run have one class, so has all between. */
+/* About where class c begins, as a distance: see pe_index_t5. */
+static int64_t first_of(const pe_problem *p, int64_t c)
+{
+    const int64_t N = p->set[NUM_BUCKETS].integer / (p->set[BIDIRECTIONAL].integer ? 2 : 1), m = N / 2;
+    const double  part = (double)(c - m) / (double)(N - m);
+    return c < m ? c : (int64_t)ceil((double)m * pow((double)p->set[MAX_DISTANCE].integer / (double)m, part));
+}
+
+/* The first distance behind t, at most `last`, that is not of t's class. On either side of 0 classes only rise or only fall, so
+   it is enough to look at both sides of where it should be. */
+static int64_t end_of_class(const pe_problem *p, int64_t t, int64_t last)
+{
+    const int64_t N    = p->set[NUM_BUCKETS].integer / (p->set[BIDIRECTIONAL].integer ? 2 : 1);
+    const int64_t here = bucket(p, t), edge = t < 0 && last > 0 ? 0 : last;
+    if (bucket(p, edge - 1) == here)
+        return edge;
+    int64_t end = t < 0 ? 1 - first_of(p, here % N) : first_of(p, here % N + 1);
+    end         = end > edge ? edge : end <= t ? t + 1 : end;
+    while (bucket(p, end - 1) != here)
+        end--;
+    while (bucket(p, end) == here)
+        end++;
+    return end;
+}
+
+/* Distances of a class lie side by side and are filled together: a logarithm is not taken for each. */
 static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double b[])
 {
     for (int64_t i = 0; i < n;) {
-        const int64_t here = bucket(p, t0 + i), end = t0 + i < 0 && t0 + n > 0 ? -t0 : n;
-        int64_t       step = end - i;
-        while (step > 1 && bucket(p, t0 + i + step - 1) != here)
-            step = (step + 1) / 2;
-        for (const int64_t to = i + step; i < to; i++)
-            b[i] = par[TABLE][here * p->H + h];
+        const double  here = par[TABLE][bucket(p, t0 + i) * p->H + h];
+        const int64_t end  = end_of_class(p, t0 + i, t0 + n) - t0;
+        while (i < end)
+            b[i++] = here;
     }
 }
 

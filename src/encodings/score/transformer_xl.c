@@ -76,9 +76,14 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
 /* Which distances clamp_len limits. */
 typedef enum sides { ABOVE, BOTH } sides;
 
+static int64_t most_of(const pe_problem *p)
+{
+    return p->set[CLAMP_LEN].given ? p->set[CLAMP_LEN].integer : INT64_MAX;
+}
+
 static double limited(const pe_problem *p, int64_t t, sides clamped)
 {
-    const int64_t most = p->set[CLAMP_LEN].given ? p->set[CLAMP_LEN].integer : INT64_MAX;
+    const int64_t most = most_of(p);
     if (t > most)
         return (double)most;
     return clamped == BOTH && t < -most ? (double)-most : (double)t;
@@ -91,7 +96,8 @@ static pe_frequency omega(const pe_problem *p, int64_t k)
 
 /* Sines and cosines of some channels at one distance after the other: exact at multiples of EXACT, turned on from there by
    angle addition (EXACT roundings at most, far below what a float keeps). What a distance has does not depend on who came
-   before. The 12 KiB of rows meet as many rows of Wr. */
+   before. The 12 KiB of rows meet as many rows of Wr. This is for those who ask in double; a ladder (engine/ladder.h) ends in
+   floats, and serves machines that do. */
 enum { EXACT = 64, DISTANCES = 24, CHANNELS = 32 };
 
 typedef struct waves {
@@ -154,24 +160,6 @@ static int64_t turn_waves(const pe_problem *p, waves *w, int64_t t0, int64_t i, 
     return rows;
 }
 
-/* The same as floats, all channels: to[i,:] = R(t0 + i), rows `stride` apart. */
-static void write_basis(const pe_problem *p, int64_t t0, int64_t n, sides clamped, float *to, int64_t stride)
-{
-    const int64_t half = p->set[D_MODEL].integer / 2;
-    waves         w;
-    for (int64_t k = 0; k < half; k += w.count) {
-        start_waves(p, &w, k);
-        for (int64_t i = 0, m; i < n; i += m) {
-            m = turn_waves(p, &w, t0, i, n, clamped);
-            for (int64_t r = 0; r < m; r++)
-                for (int64_t c = 0; c < w.count; c++) {
-                    to[(i + r) * stride + k + c]        = (float)w.rows[0][r][c];
-                    to[(i + r) * stride + half + k + c] = (float)w.rows[1][r][c];
-                }
-        }
-    }
-}
-
 /* rows[i,:] = r_h(t0 + i) */
 static void project(const pe_problem *p, const double *Wr, int64_t h, int64_t t0, int64_t n, sides clamped,
                     double rows[])
@@ -213,11 +201,6 @@ static void fill(const pe_problem *p, const double *const par[], int64_t h, int6
     project(p, par[WR], h, t0, n, ABOVE, rows);
 }
 
-static void basis(const pe_problem *p, int64_t t0, int64_t n, float *to, int64_t stride)
-{
-    write_basis(p, t0, n, ABOVE, to, stride);
-}
-
 static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
                  const double drows[], double *const dpar[])
 {
@@ -231,11 +214,6 @@ static void xlnet_fill(const pe_problem *p, const double *const par[], int64_t h
     project(p, par[WR], h, t0, n, BOTH, rows);
 }
 
-static void xlnet_basis(const pe_problem *p, int64_t t0, int64_t n, float *to, int64_t stride)
-{
-    write_basis(p, t0, n, BOTH, to, stride);
-}
-
 static void xlnet_fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
                        const double drows[], double *const dpar[])
 {
@@ -243,13 +221,25 @@ static void xlnet_fold(const pe_problem *p, const double *const par[], int64_t h
     project_back(p, dpar[WR], h, t0, n, BOTH, drows);
 }
 
+/* For machines in float, which make the sinusoids themselves. */
+static void frequencies(const pe_problem *p, pe_frequency frequency[])
+{
+    for (int64_t k = 0; k < p->set[D_MODEL].integer / 2; k++)
+        frequency[k] = omega(p, k);
+}
+
 static void terms(const pe_problem *p, pe_terms *s)
 {
     s->scale = 1.0 / sqrt((double)p->D);
     s->u     = U_BIAS;
     s->w     = V_BIAS;
-    s->A     = (pe_by_distance){
-            .fill = fill, .fold = fold, .basis = basis, .ranks = p->set[D_MODEL].integer, .param = WR};
+    s->A     = (pe_by_distance){.fill  = fill,
+                                .fold  = fold,
+                                .waves = frequencies,
+                                .ranks = p->set[D_MODEL].integer,
+                                .least = INT64_MIN,
+                                .most  = most_of(p),
+                                .param = WR};
 }
 
 /* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
@@ -289,7 +279,7 @@ static void xlnet_terms(const pe_problem *p, pe_terms *s)
     s->G       = SEG_EMBED;
     s->A.fill  = xlnet_fill;
     s->A.fold  = xlnet_fold;
-    s->A.basis = xlnet_basis;
+    s->A.least = p->set[CLAMP_LEN].given ? -s->A.most : INT64_MIN;
 }
 
 /* The examples' parameter values are 0, 1, 2, ... in memory order; one segment. */
