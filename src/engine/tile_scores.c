@@ -419,12 +419,12 @@ static const float *pairs_in_place(const pe_tiles *T, const pe_scratch *z, int64
     return a->terms->pairs.matrix && !between && C % PE_LANES == 0 ? pe_pairs_at(a, h, z->i0, z->j0) : NULL;
 }
 
-/* Some of their rows are called from memory. Each lies on a page of its own, which no prefetcher foresees. */
+/* Some rows of them are called from memory. Each lies on a page of its own, which no prefetcher foresees. */
 static void call_rows(const float *rows, int64_t step, int64_t n, int64_t C)
 {
     for (int64_t r = 0; r < n; r++)
         for (int64_t c = 0; c < C; c += PE_LANES)
-            __builtin_prefetch(rows + r * step + c, 0, 2);
+            __builtin_prefetch(rows + r * step + c, 0, 3);
 }
 
 /* One stream of terms, which goes into the products as they are made. */
@@ -462,18 +462,17 @@ static void multiply_group(const pe_tiles *T, float *s, int64_t r, int64_t rows,
         k->product(to, T->Bcp, Qu + r * T->Dp, T->Dp, 1, Kt + y.first, T->Bcp, rows, y.count, D, 0);
 }
 
-/* Products of groups of queries. Where rows far apart are added, memory is asked for those of the next tile, a few beside each
-   product of a few rows: all at once would keep it waiting. */
+/* Products of groups of queries. Where rows far apart are added, memory is asked for those of a few queries before the product
+   that they join; a whole tile at once would keep it waiting, and share sets of the caches with the tile at hand. */
 static void multiply_seen(const pe_tiles *T, const pe_scratch *z, float *s, int64_t R, int64_t C,
                           const float *Qu, const float *Kt, stream plus)
 {
     enum { TOGETHER = 6 };
-    const int more = plus.far && z->j0 + 2 * C <= T->a->sizes.Lk;
     for (int64_t r = 0; r < R;) {
         const pe_group y    = pe_group_at(z, r, R, C);
         const int64_t  rows = plus.far ? pe_smaller(y.rows, TOGETHER) : y.rows;
-        if (more)
-            call_rows(plus.at + r * plus.step + C, plus.step, rows, C);
+        if (plus.far)
+            call_rows(plus.at + r * plus.step, plus.step, rows, C);
         multiply_group(T, s, r, rows, y, Qu, Kt, plus);
         r += rows;
     }
