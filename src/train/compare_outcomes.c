@@ -120,14 +120,28 @@ static posenc_status read_spec(pe_outcome *o, char complete[PE_LONGEST_SPEC], pe
     return status ? status : pe_spec_complete(complete, PE_LONGEST_SPEC, plain, &dims, mask, err);
 }
 
+/* Rows of pixels or cells, which a text has none of; its bytes stand in line. */
+static posenc_status check_line(const posenc_encoding *e, const posenc_dims *dims, posenc_error *err)
+{
+    int64_t   tokens = 0;
+    const int N      = posenc_coordinates(e);
+    if (N < 2 || posenc_rows_tokens(e, dims, &tokens, NULL) || tokens < 1)
+        return POSENC_OK;
+    return pe_train_fail(err, POSENC_UNSUPPORTED,
+                         "its positions have %d coordinates, and bytes of a text stand in line", N);
+}
+
 static posenc_status outcome_create(pe_compare *c, pe_outcome *o, posenc_error *err)
 {
     char          complete[PE_LONGEST_SPEC];
     pe_entry      entry;
-    const size_t  seeds  = (size_t)c->config.preset.seeds;
-    posenc_status status = read_spec(o, complete, &entry, c, err);
+    const size_t      seeds = (size_t)c->config.preset.seeds;
+    const posenc_dims dims  = pe_compare_dims(&c->config.preset);
+    posenc_status     status = read_spec(o, complete, &entry, c, err);
     if (!status)
         status = posenc_encoding_create(&o->e, complete, NULL, err);
+    if (!status)
+        status = check_line(o->e, &dims, err);
     if (status)
         return status;
     o->config = pe_compare_run_config(c, o->e, &entry);
