@@ -14,7 +14,9 @@
 #include "base/tensor.h"
 
 enum {
-    BLOCK   = 64,     /* positions whose table row serves all heads that are alike */
+    BLOCK = 64, /* positions whose table row serves all heads that are alike; half as many where */
+    MANY =
+        32, /* blocks, for many threads, they would not make; whatever the threads, whose number changes no bit */
     TOO_FEW = 1 << 19 /* bytes: turned before a second thread is awake */
 };
 
@@ -25,7 +27,7 @@ typedef struct job {
     pe_turned               x;
     const posenc_tensor    *given; /* table of the caller; NULL: none */
     const posenc_positions *pos;
-    int64_t                 blocks;
+    int64_t                 block, blocks; /* positions of one, of each item */
     int                     threads, in_double, is_direct;
     float                  *tables, *rows; /* [threads, BLOCK, width + pad], [threads, padded D] */
     double                 *wide;          /* [threads, D] */
@@ -158,8 +160,8 @@ static void turn_through_rows(const job *j, int64_t b, int64_t s0, int64_t n, in
 static void turn_block(void *context, int64_t index, int thread)
 {
     const job    *j = context;
-    const int64_t b = index / j->blocks, s0 = index % j->blocks * BLOCK, L = j->x.from->shape[2],
-                  n = L - s0 < BLOCK ? L - s0 : BLOCK;
+    const int64_t b = index / j->blocks, s0 = index % j->blocks * j->block, L = j->x.from->shape[2],
+                  n = L - s0 < j->block ? L - s0 : j->block;
     if (j->is_direct)
         turn_directly(j, b, s0, n, thread);
     else
@@ -322,7 +324,8 @@ static void turn_side(const posenc_plan *plan, const pe_turn *turn, const side *
     j.x.far_table = s->table != NULL;
     j.in_double   = from->dtype == POSENC_F64 || (plan->options.executor == POSENC_REFERENCE && !s->table);
     j.is_direct   = !j.in_double && pe_turn_stores(turn, from->dtype, to->dtype);
-    j.blocks      = (from->shape[2] + BLOCK - 1) / BLOCK;
+    j.block       = from->shape[0] * from->shape[2] < MANY * BLOCK ? BLOCK / 2 : BLOCK;
+    j.blocks      = (from->shape[2] + j.block - 1) / j.block;
     j.threads =
         pe_element_count(from) * (int64_t)posenc_dtype_size(from->dtype) < TOO_FEW ? 1 : plan->threads;
     lay_out(&j, &arena);

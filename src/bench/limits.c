@@ -153,7 +153,7 @@ const char *pe_pass_kind_name(pe_pass_kind kind)
 
 const char *pe_pass_way_name(pe_pass_way way)
 {
-    static const char *const names[PE_PASS_WAYS] = {"plain", "prefetched", "streaming"};
+    static const char *const names[PE_PASS_WAYS] = {"plain", "prefetched", "prefetched far", "streaming"};
     return names[way];
 }
 

@@ -3,8 +3,8 @@
  * limits.h: loops that do nothing but reach a limit of the machine
  *
  * Arithmetic: independent fused multiply-adds, as many chains as hide their latency. Bandwidth: one pass over a buffer, in
- * three ways (plain; with prefetches 4 KiB ahead; with streaming stores, which leave the caches alone) and from several
- * alignments; what counts is the best of them at that size, found first (pe_best_pass) and then run beside the kernel.
+ * four ways (plain; with prefetches 4 KiB ahead, or 12, there for writing where it writes; with streaming stores, which leave the
+ * caches alone) and from several alignments; what counts is the best of them at that size, found first (pe_best_pass) and then run beside the kernel.
  *
  * Written once (limits.inc) against the kernels' vector layer and compiled for each instruction set. Bandwidth counts bytes
  * read and written: a copy of n bytes moves 2n, a pass in place 2n, a store or a read n.
@@ -25,7 +25,13 @@ typedef enum pe_pass_kind {
 } pe_pass_kind;
 
 /* How. READ streams by prefetching past the caches. */
-typedef enum pe_pass_way { PE_PLAIN_PASS, PE_PREFETCHED_PASS, PE_STREAMING_PASS, PE_PASS_WAYS } pe_pass_way;
+typedef enum pe_pass_way {
+    PE_PLAIN_PASS,
+    PE_PREFETCHED_PASS,
+    PE_FAR_PASS,
+    PE_STREAMING_PASS,
+    PE_PASS_WAYS
+} pe_pass_way;
 
 const char *pe_pass_kind_name(pe_pass_kind kind); /* "in-place read-modify-write" ... */
 const char *pe_pass_way_name(pe_pass_way way);

@@ -10,6 +10,8 @@
  *
  * Source   Dai et al. 2019, arXiv:1901.02860, appendix B: the projection of all distances at once
  */
+#include <string.h>
+
 #include "base/parallel.h"
 #include "engine/tiles.h"
 
@@ -61,9 +63,13 @@ static void make_rising(const pe_tiles *T, pe_rung *rung, int64_t t0, int64_t n,
     const pe_by_distance *m = &T->a->terms->A;
     for (int64_t i = 0, count; i < n; i += count) {
         const int64_t t = t0 + i, last = t0 + n - 1;
-        const int64_t at = t < m->least ? m->least : t > m->most ? m->most : t;
-        count            = at != t ? 1 : (last < m->most ? last : m->most) - t + 1;
-        pe_ladder_rows(&T->ladder, rung, to + i * stride, stride, count, (double)at, 0);
+        const int64_t at  = t < m->least ? m->least : t > m->most ? m->most : t;
+        float *const  row = to + i * stride;
+        count             = at != t ? 1 : (last < m->most ? last : m->most) - t + 1;
+        if (i > 0 && at != t && (t - 1 >= m->most || t - 1 < m->least))
+            memcpy(row, row - stride, (size_t)m->ranks * sizeof *row);
+        else
+            pe_ladder_rows(&T->ladder, rung, row, stride, count, (double)at, 0);
     }
 }
 

@@ -13,6 +13,7 @@
  */
 #include <math.h>
 
+#include "base/parallel.h"
 #include "engine/tiles.h"
 
 void pe_channel_growth(const pe_turn *grown, int64_t D, double growth[])
@@ -60,6 +61,18 @@ static double key_center(const pe_tiles *T, int64_t b, int64_t j0)
     return center_of(&T->a->k_pos, b, j0, pe_smaller(T->Bc, T->a->sizes.Lk - j0));
 }
 
+/* The factors of the keys of one tile of one item. */
+static void grow_tile(void *context, int64_t index, int thread)
+{
+    const pe_tiles *T = context;
+    const int64_t   b = index / T->key_tiles, j0 = index % T->key_tiles * T->Bc, Lk = T->a->sizes.Lk,
+                  C     = pe_smaller(T->Bc, Lk - j0);
+    const double center = key_center(T, b, j0);
+    (void)thread;
+    for (int64_t j = j0; j < j0 + C; j++)
+        fill_row(T, center - pe_position(&T->a->k_pos, b, j), T->k_grown + (b * Lk + j) * T->Dp);
+}
+
 /* Once per call, for all heads: an exponential costs more than what it is multiplied with. */
 void pe_growth_lay_out(pe_tiles *T, pe_arena *arena)
 {
@@ -72,10 +85,7 @@ void pe_growth_lay_out(pe_tiles *T, pe_arena *arena)
     if (!arena->memory)
         return;
     pe_channel_growth(T->a->grown, p->D, T->growth);
-    for (int64_t b = 0; b < T->k_batches; b++)
-        for (int64_t j = 0; j < p->Lk; j++)
-            fill_row(T, key_center(T, b, j / T->Bc * T->Bc) - pe_position(&T->a->k_pos, b, j),
-                     T->k_grown + (b * p->Lk + j) * T->Dp);
+    pe_parallel_for(T->k_batches * T->key_tiles, T->a->threads, grow_tile, T);
     for (int64_t b = 0; T->skewed && b < T->q_batches; b++)
         for (int64_t i = 0; i < p->Lq; i++)
             fill_row(T, pe_position(&T->a->q_pos, b, i) - query_center(T, b, i / T->Br * T->Br),

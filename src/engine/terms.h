@@ -102,7 +102,8 @@ typedef struct pe_tile {
  * A hook with content sees products and queries too. One with state travels: the forward visits the key tiles of a
  * query from right to left, state starting at 0, and what state holds at the end is what the backward starts from; that
  * visits from left to right, on each tile first visit with `backward` set (which must leave state alone), then
- * visit_back, which steps state on. A tile may be all keys at once.
+ * visit_back, which steps state on. A tile may be all keys at once: then the backward makes that state itself, by a visit
+ * from 0 without `backward`, before visit_back.
  *
  * One with `apart` is for tokens that stand apart from the distances (a class token): a pair whose query or key stands
  * at such a position has X instead of the bias b; of other pairs it must say 0, and tiles without such a token are not

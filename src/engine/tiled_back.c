@@ -140,7 +140,7 @@ static void prepare_queries(void *context, int64_t index, int thread)
     if (Q2)
         pe_scale_queries(T, Q2, NULL, h, R);
     pe_load_plain(w->dout + at * T->Dvp, T->Dvp, &a->dout, w->b, h, i0, R, Dv);
-    if (w->is_short) {
+    if (T->a->sizes.Lk <= PE_SHORT) {
         pe_call_rows(&a->q, w->b + 1, h, i0, R, a->D);
         pe_call_rows(&a->dout, w->b + 1, h, i0, R, Dv);
     }
@@ -170,10 +170,6 @@ static void load_keys(const pe_backward *w, pe_scratch *z, int64_t g, int64_t J)
     }
     pe_load_plain(z->rows, T->Dvp, &T->a->v, w->b, g, j0, C, p->Dv);
     T->a->kernels->transpose(z->Vt, T->Bcp, z->rows, T->Dvp, C, p->Dv);
-    if (w->is_short) {
-        pe_call_rows(&T->a->k, w->b + 1, g, j0, C, T->a->D);
-        pe_call_rows(&T->a->v, w->b + 1, g, j0, C, p->Dv);
-    }
 }
 
 /* Before the sums, where keys are several tiles: what a travelling hook's state holds after the forward, and the moments of
@@ -218,6 +214,10 @@ static void chunk_back(void *context, int64_t index, int thread)
             continue;
         const int64_t j0 = J * T->Bc, C = pe_smaller(T->Bc, p->Lk - j0);
         load_keys(w, z, g, J);
+        if (p->Lk <= PE_SHORT) {
+            pe_call_rows(&T->a->k, w->b + 1, g, j0, C, T->a->D);
+            pe_call_rows(&T->a->v, w->b + 1, g, j0, C, p->Dv);
+        }
         memset(z->dK, 0, (size_t)(C * T->Dp) * sizeof(float));
         if (T->a->grown)
             memset(z->dKg, 0, (size_t)(C * T->Dp) * sizeof(float));

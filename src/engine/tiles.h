@@ -93,15 +93,16 @@ typedef struct pe_scratch {
     int64_t i0, j0;    /* of the tile at hand */
     int64_t placed[2]; /* of the tile whose places are there for every item; -1: of none */
     const float *lse;  /* backward, of the queries at hand: see pe_is_shifted */
-    double      *q_pos, *k_pos;       /* [Br], [Bc] */
-    double      *pair_row;            /* [Bc] numbers of pairs on their way */
-    int64_t     *q_seg, *k_seg;       /* [Br], [Bc] segments */
-    float       *meets;               /* [Br, 2] scaled products of queries with the segment vectors */
-    float       *Qu, *Qw, *rows;      /* [forms, Br, Dp], [Br, Dp], [max(Br,Bc), max(Dp,Dvp)] */
-    double      *raw, *draw;          /* [max(Br,Bc), a->D] rows to prepare and their cotangents */
-    double      *made, *at;           /* [max(Br,Bc), forms*D] prepared rows, [max(Br,Bc)] their positions */
-    double      *sharp, *keys, *top;  /* [Br, sharp_stride], [Bc, D], [Br]: sharp.c */
-    double      *keys_across;         /* keys transposed [D, pe_sharp_padded(Bc)] */
+    double      *q_pos, *k_pos; /* [Br], [Bc] */
+    double      *pair_row;      /* [Bc] numbers of pairs on their way */
+    int64_t     *q_seg, *k_seg; /* [Br], [Bc] segments */
+    float     *
+        meets; /* [Br, 2] scaled products of queries with the segment vectors; [Br] where there is one, with the row of terms */
+    float  *Qu, *Qw, *rows;           /* [forms, Br, Dp], [Br, Dp], [max(Br,Bc), max(Dp,Dvp)] */
+    double *raw, *draw;               /* [max(Br,Bc), a->D] rows to prepare and their cotangents */
+    double *made, *at;                /* [max(Br,Bc), forms*D] prepared rows, [max(Br,Bc)] their positions */
+    double *sharp, *keys, *top;       /* [Br, sharp_stride], [Bc, D], [Br]: sharp.c */
+    double *keys_across;              /* keys transposed [D, pe_sharp_padded(Bc)] */
     int64_t sharp_stride, sharp_from; /* of the products that are there: columns per row, the first column */
     float  *Qg, *grow, *between; /* growth: [forms, Br, Dp] grown queries, [Br, Dp] their factors, [Dp] */
     float  *Kg, *dKg;            /* backward: [Bc, Dp] grown keys and their cotangents */
@@ -156,7 +157,9 @@ typedef struct pe_tiles {
 /* Sizes, tables and scratch. Tables are filled only where the arena has memory. */
 pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward);
 
-/* The tile's products into s (stride Bcp), and the terms that the kernels which finish scores are to add. Returns 0, and leaves s
+/* The tile's products into s (stride Bcp), and the terms that the kernels which finish scores are to add. One of those, the
+   bias, else the band, else numbers of pairs where they lie, is in s already and NULL in the terms: all but sharp products, two
+   forms and hooks with content take it on their way out. Returns 0, and leaves s
    alone, if no pair of the tile is allowed. Qu, Qw: scaled rows (q+u), (q+w) of the tile, stride Dp; Kt: keys transposed
    [D, Bcp]. key: 0 or -infinity per key of the whole row, or NULL. reuse: the previous call had the previous key tile. */
 int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,

@@ -133,10 +133,10 @@ static posenc_status check_line(const posenc_encoding *e, const posenc_dims *dim
 
 static posenc_status outcome_create(pe_compare *c, pe_outcome *o, posenc_error *err)
 {
-    char          complete[PE_LONGEST_SPEC];
-    pe_entry      entry;
-    const size_t      seeds = (size_t)c->config.preset.seeds;
-    const posenc_dims dims  = pe_compare_dims(&c->config.preset);
+    char              complete[PE_LONGEST_SPEC];
+    pe_entry          entry;
+    const size_t      seeds  = (size_t)c->config.preset.seeds;
+    const posenc_dims dims   = pe_compare_dims(&c->config.preset);
     posenc_status     status = read_spec(o, complete, &entry, c, err);
     if (!status)
         status = posenc_encoding_create(&o->e, complete, NULL, err);

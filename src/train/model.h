@@ -207,7 +207,8 @@ posenc_status pe_model_gradient(pe_model *m, double *loss, const pe_batch *batch
    1) weighs them. NaN without an encoding at the input, and for a model of symbols. Uses the buffers of a batch. */
 posenc_status pe_model_cosine(pe_model *m, double *cosine, const double weight[PE_BYTES], posenc_error *err);
 
-/* About how many multiplications so many tokens cost, for what is to be weighed against each other. */
+/* About how many multiplications so many tokens cost, for what is to be weighed against each other: at most, for rows that are
+   not asked do not pass through all of the last layer. */
 double pe_model_cost(int64_t d_model, int64_t layers, int64_t classes, int64_t tokens);
 
 /* Elements that training changes: of the whole model; of the encoding alone, with W if it has one. */

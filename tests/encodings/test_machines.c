@@ -229,7 +229,14 @@ static void tiled_agrees_with_reference_on_ranges(void **state)
         }
 }
 
-/* Positions that start again (packed), repeat (left padding), fall, or skip, differently in each item. */
+/* [B,L], or those of item 0 for all. */
+static posenc_positions places(int64_t *x, int64_t B, int64_t L, int shared)
+{
+    const int64_t shape[] = {B, L};
+    return posenc_positions_array(posenc_tensor_contiguous(x, POSENC_I64, shared ? 1 : 2, shape + shared));
+}
+
+/* Positions that start again (packed), repeat (left padding), fall, or skip, in each item in its own way, or in all alike. */
 static void tiled_agrees_with_reference_on_arrays(void **state)
 {
     char spec[512];
@@ -251,10 +258,8 @@ static void tiled_agrees_with_reference_on_arrays(void **state)
                 if (is_skipped(d, m, i + s))
                     continue;
                 attention_case c = case_make(spec, *d, (uint64_t)(7000 + 100 * i + 10 * s + m));
-                c.q_pos          = posenc_positions_array(
-                             posenc_tensor_contiguous(q, POSENC_I64, 2, (int64_t[]){d->B, d->Lq}));
-                c.k_pos = posenc_positions_array(
-                    posenc_tensor_contiguous(k, POSENC_I64, 2, (int64_t[]){d->B, d->Lk}));
+                c.q_pos          = places(q, d->B, d->Lq, (i + m) % 2);
+                c.k_pos          = places(k, d->B, d->Lk, (i + m) % 2);
                 c.options.mask   = fitting(c.e, masks[m]);
                 c.options.window = 3;
                 compare_tiles(&c, s, "packed arrays");

@@ -5,7 +5,7 @@
  * floor(ln(n/m)/ln(M/m) * s) >= k says (n/m)^s >= (M/m)^k, that is n^s * m^k >= M^k * m^s: a comparison of whole
  * numbers, made here with exact products. It is asked on both sides of every class that the map returns, for all
  * numbers of buckets up to 40 and distances around every power and boundary; no tolerance, no logarithm. The same
- * for DeBERTa with ceil. Beside it, what holds for any size: classes never fall with distance and never leave the
+ * for DeBERTa with ceil. T5's room fills runs of distances class by class: every distance is held against the map. Beside it, what holds for any size: classes never fall with distance and never leave the
  * table.
  */
 #include <setjmp.h>
@@ -14,6 +14,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <posenc/posenc.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/index.h"
@@ -138,6 +141,58 @@ static void deberta_is_odd_and_clipping_first_only_changes_what_is_far(void **st
     assert_true(pe_index_deberta(3000, 256, 512, 0) > pe_index_deberta(3000, 256, 512, 1));
 }
 
+/* Biases of the distances last, last - 1 .. last - n + 1, where class c has the bias c. */
+static void read_classes(const char *spec, posenc_executor executor, int64_t classes, int64_t last, int64_t n,
+                         double *classes_of)
+{
+    const posenc_dims dims    = {.B = 1, .H = 1, .G = 1, .Lq = 1, .Lk = n, .D = 2, .Dv = 2, .d_model = 2};
+    posenc_options    options = posenc_options_default();
+    posenc_encoding  *e;
+    posenc_plan      *plan;
+    options.executor = executor;
+    assert_int_equal(posenc_encoding_create(&e, spec, NULL, NULL), POSENC_OK);
+    assert_int_equal(posenc_plan_create(&plan, e, &dims, &options, NULL), POSENC_OK);
+    double *table = malloc((size_t)classes * sizeof *table), numbers[2] = {0};
+    for (int64_t c = 0; c < classes; c++)
+        table[c] = (double)c;
+    posenc_tensor param         = posenc_tensor_contiguous(table, POSENC_F64, 2, (int64_t[]){classes, 1}),
+                  to            = posenc_tensor_contiguous(classes_of, POSENC_F64, 3, (int64_t[]){1, 1, n});
+    const posenc_attend_in in   = {.q      = posenc_tensor_contiguous(numbers, POSENC_F64, 4,
+                                                                      (int64_t[]){1, 1, 1, 2}),
+                                   .q_pos  = posenc_positions_range((double)last, 1),
+                                   .k_pos  = posenc_positions_range(0, 1),
+                                   .params = &param};
+    void                  *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_SCORES));
+    assert_int_equal(posenc_bias(plan, &in, &to, work, NULL), POSENC_OK);
+    free(work);
+    free(table);
+    posenc_plan_free(plan);
+    posenc_encoding_free(e);
+}
+
+/* Runs that begin and end anywhere, also amid a class and on both sides of 0. */
+static void t5_fills_runs_with_the_class_of_each_distance(void **state)
+{
+    static const int64_t shapes[][2] = {{32, 128}, {32, 100},  {4, 3},    {7, 50},
+                                        {10, 33},  {33, 1000}, {64, 5000}};
+    static const int64_t runs[][2]   = {{3000, 6000}, {0, 1}, {0, 40}, {29, 37}, {7, 9}, {-3, 60}, {101, 5}};
+    static double        got[6000];
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes * 4; i++)
+        for (size_t k = 0; k < sizeof runs / sizeof *runs; k++) {
+            const int64_t         buckets = shapes[i / 4][0], far = shapes[i / 4][1];
+            const int             both     = i % 2;
+            const posenc_executor executor = i / 2 % 2 ? POSENC_TILED : POSENC_REFERENCE;
+            char                  spec[128];
+            snprintf(spec, sizeof spec, "t5[num_buckets=%d:max_distance=%d:bidirectional=%s]", (int)buckets,
+                     (int)far, both ? "yes" : "no");
+            read_classes(spec, executor, buckets, runs[k][0], runs[k][1], got);
+            for (int64_t j = 0; j < runs[k][1]; j++)
+                if (got[j] != (double)pe_index_t5(j - runs[k][0], buckets, far, both))
+                    fail_msg("%s: distance %d has class %g", spec, (int)(runs[k][0] - j), got[j]);
+        }
+}
+
 static void clipping_keeps_what_is_between_its_ends(void **state)
 {
     (void)state;
@@ -154,6 +209,7 @@ int main(void)
         cmocka_unit_test(t5_has_the_class_of_exact_arithmetic),
         cmocka_unit_test(t5_puts_the_future_where_its_direction_says),
         cmocka_unit_test(t5_never_falls_and_never_leaves_its_table),
+        cmocka_unit_test(t5_fills_runs_with_the_class_of_each_distance),
         cmocka_unit_test(clipping_keeps_what_is_between_its_ends),
         cmocka_unit_test(deberta_has_the_class_of_exact_arithmetic),
         cmocka_unit_test(deberta_is_odd_and_clipping_first_only_changes_what_is_far),

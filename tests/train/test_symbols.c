@@ -190,6 +190,57 @@ static void the_judge_condemns_a_gradient_without_its_softmax(void **state)
     pe_model_free(m);
 }
 
+/* Of sequence b all rows are asked, the first, the last, or every third. */
+static int is_asked(int64_t b, int64_t p)
+{
+    return b % 4 == 0 || (b % 4 == 1 && p == 0) || (b % 4 == 2 && p == LENGTH - 1) ||
+           (b % 4 == 3 && p % 3 == 1);
+}
+
+/* Behind the last attention the rows that are asked go on together, in blocks: what a batch of several blocks has is the
+   mean over its answers of what its sequences have alone. */
+static void a_batch_of_many_blocks_has_the_gradient_of_its_sequences(void **state)
+{
+    enum { SEQUENCES = 96 };
+    pe_model_config      config = config_of("shaw", 1, 0);
+    unsigned char        x[SEQUENCES * LENGTH];
+    int16_t              y[SEQUENCES * LENGTH];
+    const unsigned char *rows[SEQUENCES];
+    pe_model            *m;
+    double               loss, sum = 0;
+    int64_t              asked[SEQUENCES] = {0}, all = 0;
+    (void)state;
+    config.batch = SEQUENCES;
+    assert_int_equal(pe_model_create(&m, &config, NULL), POSENC_OK);
+    stir(m);
+    for (int64_t i = 0; i < SEQUENCES * LENGTH; i++) {
+        x[i] = (unsigned char)(SYMBOLS * posenc_random_uniform(1, "symbols", (uint64_t)i));
+        y[i] = (int16_t)(is_asked(i / LENGTH, i % LENGTH)
+                             ? CLASSES * posenc_random_uniform(1, "answers", (uint64_t)i)
+                             : -1);
+        asked[i / LENGTH] += y[i] >= 0;
+        all += y[i] >= 0;
+        rows[i / LENGTH] = x + i / LENGTH * LENGTH;
+    }
+    assert_true(all > 2 * PE_BLOCK_ROWS && all % PE_BLOCK_ROWS != 0);
+    double *mean = calloc((size_t)m->size, sizeof *mean), *grad = m->grad;
+    for (int64_t b = 0; b < SEQUENCES; b++) {
+        const pe_batch one = {.windows = rows + b, .B = 1, .length = LENGTH, .targets = y + b * LENGTH};
+        assert_int_equal(pe_model_gradient(m, &loss, &one, NULL), POSENC_OK);
+        sum += loss * (double)asked[b] / (double)all;
+        for (int64_t j = 0; j < m->size; j++)
+            mean[j] += grad[j] * (double)asked[b] / (double)all;
+    }
+    const pe_batch together = {.windows = rows, .B = SEQUENCES, .length = LENGTH, .targets = y};
+    assert_int_equal(pe_model_gradient(m, &loss, &together, NULL), POSENC_OK);
+    assert_true(fabs(loss - sum) < 1e-12);
+    for (int64_t j = 0; j < m->size; j++)
+        if (!(fabs(grad[j] - mean[j]) < 1e-12))
+            fail_msg("number %d: %g together, %g one by one", (int)j, grad[j], mean[j]);
+    free(mean);
+    pe_model_free(m);
+}
+
 /* ---------------------------------------------------------------- answers ------------------- */
 
 /* With two classes an answer is right where its loss is below ln 2, and only there. */
@@ -330,6 +381,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_of_answers_are_difference_quotients_for_every_encoding),
+        cmocka_unit_test(a_batch_of_many_blocks_has_the_gradient_of_its_sequences),
         cmocka_unit_test(the_judge_condemns_a_gradient_without_its_softmax),
         cmocka_unit_test(an_answer_is_right_where_it_is_likelier_than_every_other),
         cmocka_unit_test(of_equally_likely_answers_none_is_right),
