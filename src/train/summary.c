@@ -341,17 +341,12 @@ static int sort_ranked(const pe_compare *c, int bucket, int order[])
     return count;
 }
 
-/* How many of the first in `order` cannot be told from the very first; they are moved to the front. */
-static int gather_best(const pe_compare *c, int bucket, int order[], int count)
+/* How many share the first place: the very first, and those behind it up to one that is told from it. */
+static int count_best(const pe_compare *c, int bucket, const int order[], int count)
 {
     int alike = 1;
-    for (int i = 1; i < count; i++) {
-        const int one = order[i];
-        if (pe_outcomes_difference(c, one, order[0], bucket).low > 0)
-            continue;
-        memmove(order + alike + 1, order + alike, (size_t)(i - alike) * sizeof *order);
-        order[alike++] = one;
-    }
+    while (alike < count && c->outcomes[order[alike]].rank[bucket] == c->outcomes[order[0]].rank[bucket])
+        alike++;
     return alike;
 }
 
@@ -372,6 +367,25 @@ static void append_names(pe_compare *c, const int order[], int count)
         append(c, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " and ", c->outcomes[order[i]].label);
 }
 
+/* The next from number `i` on whose interval is so wide that it does not tell it from the very first; `count` if there is none. */
+static int next_doubtful(const pe_compare *c, int bucket, const int order[], int i, int count)
+{
+    while (i < count && pe_outcomes_difference(c, order[i], order[0], bucket).low > 0)
+        i++;
+    return i;
+}
+
+/* Those behind the first place that are not told from the very first, with their losses. */
+static void append_doubtful(pe_compare *c, int bucket, const int order[], int first, int count)
+{
+    if (first == count)
+        return;
+    for (int i = first; i < count; i = next_doubtful(c, bucket, order, i + 1, count))
+        append(c, "%s %s %.3f", i == first ? ", with" : ",", c->outcomes[order[i]].label,
+               c->outcomes[order[i]].loss[bucket]);
+    append(c, " not ruled out (wide interval)");
+}
+
 /* One is better than all others: by how much than the next one. One seed says little about another. */
 static void append_margin(pe_compare *c, int bucket, const int order[])
 {
@@ -385,7 +399,8 @@ static void append_margin(pe_compare *c, int bucket, const int order[])
 /* "NAME predicts this text best (1.612 nats per byte, 0.050 less than NEXT, ...)", or all that share the first place. */
 static void append_best(pe_compare *c, int bucket, int order[])
 {
-    const int     count = sort_ranked(c, bucket, order), alike = gather_best(c, bucket, order, count);
+    const int count = sort_ranked(c, bucket, order), alike = count_best(c, bucket, order, count),
+              doubtful  = next_doubtful(c, bucket, order, alike, count);
     const double *first = c->outcomes[order[0]].loss, *last = c->outcomes[order[alike - 1]].loss;
     append_names(c, order, alike);
     if (count == 1)
@@ -393,11 +408,14 @@ static void append_best(pe_compare *c, int bucket, int order[])
     else if (alike > 1)
         append(c, "%s cannot be told apart (%.3f to %.3f nats per byte)",
                alike < count ? " predict this text best and" : "", first[bucket], last[bucket]);
+    else if (doubtful < count)
+        append(c, " has the lowest loss (%.3f nats per byte)", first[bucket]);
     else {
         append(c, " predicts this text best (%.3f nats per byte", first[bucket]);
         append_margin(c, bucket, order);
         append(c, ")");
     }
+    append_doubtful(c, bucket, order, doubtful, count);
 }
 
 void pe_compare_answer_write(pe_compare *c)

@@ -180,6 +180,29 @@ static void seeds_that_disagree_name_no_winner(void **state)
     pe_compare_free(c);
 }
 
+/* Far behind, but by seeds that differ so much that nothing is certain: not among the best, and not ruled out either. */
+static void what_a_wide_interval_leaves_open_is_said_apart(void **state)
+{
+    pe_compare_config config = tiny_compare("nope,rope,alibi");
+    (void)state;
+    config.preset.seeds = 3;
+    pe_compare *c       = tiny_trained(&config, NULL);
+    for (int b = 0; b < PE_BUCKETS; b++)
+        for (int i = 0; i < 3; i++) {
+            pe_outcome *o = &c->outcomes[i];
+            for (int64_t w = 0; w < 3 * c->windows; w++)
+                o->window_means[b][w] = i == 0 ? 2 : i == 1 ? 2.1 : 1.9 + 3 * (double)(w / c->windows);
+            o->loss[b] = pe_mean(o->window_means[b], 3 * c->windows);
+        }
+    assert_int_equal(pe_outcomes_rank(c, NULL), POSENC_OK);
+    pe_compare_answer_write(c);
+    assert_int_equal(c->outcomes[1].rank[PE_AT_L], 2);
+    assert_non_null(strstr(
+        c->answer,
+        "nope has the lowest loss (2.000 nats per byte), with alibi 4.900 not ruled out (wide interval);"));
+    pe_compare_free(c);
+}
+
 /* ---------------------------------------------------------------- objectives ---------------- */
 
 static const char *find_causal_only(void)
@@ -719,6 +742,7 @@ int main(void)
         cmocka_unit_test(checks_do_not_judge_what_they_were_not_made_for),
         cmocka_unit_test(a_winner_is_named_only_where_the_data_show_one),
         cmocka_unit_test(seeds_that_disagree_name_no_winner),
+        cmocka_unit_test(what_a_wide_interval_leaves_open_is_said_apart),
         cmocka_unit_test(bidirectional_comparisons_take_all_but_what_is_causal),
         cmocka_unit_test(what_does_not_apply_is_named_with_the_reason),
         cmocka_unit_test(both_ways_of_combining_stand_side_by_side),
