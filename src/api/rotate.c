@@ -13,10 +13,11 @@
 #include "base/parallel.h"
 #include "base/tensor.h"
 
+/* Where a run would make fewer than MANY blocks they are half as long, for the threads' sake: by the shape alone, as the number
+   of threads may change no bit. */
 enum {
-    BLOCK = 64, /* positions whose table row serves all heads that are alike; half as many where */
-    MANY =
-        32, /* blocks, for many threads, they would not make; whatever the threads, whose number changes no bit */
+    BLOCK   = 64, /* positions whose table row serves all heads that are alike */
+    MANY    = 32,
     TOO_FEW = 1 << 19 /* bytes: turned before a second thread is awake */
 };
 
