@@ -79,9 +79,12 @@ static int print_json(const pe_bench_row *rows, int count)
 
 static const char *wanted_text(char text[TEXT], const pe_bench_case *c)
 {
-    if (c->sense == PE_STATED)
-        return "";
-    snprintf(text, TEXT, "%s %.4g", c->sense == PE_AT_LEAST ? ">=" : "<=", c->wanted);
+    switch (c->sense) {
+    case PE_AT_LEAST: snprintf(text, TEXT, ">= %.4g", c->wanted); break;
+    case PE_AT_MOST: snprintf(text, TEXT, "<= %.4g", c->wanted); break;
+    case PE_NEAR_ONE: snprintf(text, TEXT, "1 +- %.2g", 1 - c->wanted); break;
+    case PE_STATED: return "";
+    }
     return text;
 }
 

@@ -22,8 +22,8 @@
 
 enum { PE_BENCH_GOAL = 12, PE_BENCH_NAME = 128 };
 
-/* STATED: a figure without a goal. */
-typedef enum pe_bench_sense { PE_AT_LEAST, PE_AT_MOST, PE_STATED } pe_bench_sense;
+/* NEAR_ONE: from `wanted` to as far beyond 1. STATED: a figure without a goal. */
+typedef enum pe_bench_sense { PE_AT_LEAST, PE_AT_MOST, PE_NEAR_ONE, PE_STATED } pe_bench_sense;
 
 /* How much time a case may take, and with how many threads a kernel and its limit run. */
 typedef struct pe_bench_effort {

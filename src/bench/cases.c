@@ -165,8 +165,14 @@ void pe_bench_measure(pe_bench_row *row, const pe_bench_case *c, const pe_bench_
 
 int pe_bench_met(const pe_bench_row *row)
 {
-    if (row->what->sense == PE_STATED || isnan(row->figure.value))
+    const double value = row->figure.value, wanted = row->what->wanted;
+    if (isnan(value))
         return -1;
-    return row->what->sense == PE_AT_LEAST ? row->figure.value >= row->what->wanted
-                                           : row->figure.value <= row->what->wanted;
+    switch (row->what->sense) {
+    case PE_AT_LEAST: return value >= wanted;
+    case PE_AT_MOST: return value <= wanted;
+    case PE_NEAR_ONE: return fabs(value - 1) <= 1 - wanted;
+    case PE_STATED: break;
+    }
+    return -1;
 }

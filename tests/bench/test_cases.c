@@ -213,6 +213,10 @@ static void met_follows_from_value_and_wanted(void **state)
     assert_int_equal(met(PE_AT_LEAST, 0.82, 0.8199), 0);
     assert_int_equal(met(PE_AT_MOST, 1.03, 1.03), 1);
     assert_int_equal(met(PE_AT_MOST, 1.03, 1.031), 0);
+    assert_int_equal(met(PE_NEAR_ONE, 0.97, 0.975), 1);
+    assert_int_equal(met(PE_NEAR_ONE, 0.97, 1.025), 1);
+    assert_int_equal(met(PE_NEAR_ONE, 0.97, 0.965), 0);
+    assert_int_equal(met(PE_NEAR_ONE, 0.97, 1.035), 0); /* too much is as wrong as too little */
     assert_int_equal(met(PE_STATED, 0, 7), -1);
     assert_int_equal(met(PE_AT_LEAST, 0.82, (double)NAN), -1);
     assert_int_equal(met(PE_AT_MOST, 0.82, (double)NAN), -1);
