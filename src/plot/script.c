@@ -142,11 +142,29 @@ static void write_style(FILE *to, const pe_figure *f, int i, const char *comma)
     write_colour(to, pe_curve_colour(f, i));
 }
 
+/* gnuplot's own numbers along x touch where they have four digits. Half of the pane is frame even beside a wide key. */
+static void write_x_step(FILE *to, const pe_figure *f, const pe_box *pane)
+{
+    double low = INFINITY, high = -INFINITY;
+    int    whole = 1;
+    for (int i = 0; i < f->curve_count; i++)
+        for (int64_t k = 0; k < f->curves[i].n; k++) {
+            const double x = f->curves[i].x[k];
+            low            = fmin(low, x);
+            high           = fmax(high, x);
+            whole          = whole && floor(x) == x;
+        }
+    if (!f->log_x && low < high)
+        fprintf(to, "set xtics %.9g\n",
+                pe_layout_ticks(low, high, (pane->right - pane->left) / 2, PE_EM, whole, 1).step);
+}
+
 /* All bands first, so that no band covers a line. */
-static void write_curves(FILE *to, const pe_figure *f, int is_panel)
+static void write_curves(FILE *to, const pe_figure *f, const pe_box *pane, int is_panel)
 {
     const char *comma = "plot ";
     fputs(key_of(f, is_panel), to);
+    write_x_step(to, f, pane);
     fputs("set grid lt 1 lw 1 lc rgb '#d8d8d8'\nset tics nomirror\nset autoscale xfix\n", to);
     if (f->low < f->high)
         fprintf(to, "set yrange [%.9g:%.9g]\n", f->low, f->high);
@@ -398,7 +416,7 @@ static void write_figure(FILE *to, const pe_layout *l, const pe_figure *page, in
     write_marks(to, f);
     switch (f->kind) {
     case PE_GRID: write_grid(to, f, &p, l); break;
-    case PE_CURVES: write_curves(to, f, is_panel); break;
+    case PE_CURVES: write_curves(to, f, &p.all, is_panel); break;
     case PE_ARROWS: write_arrows(to, f, &p); break;
     case PE_PANELS: break; /* not inside each other */
     }

@@ -94,6 +94,29 @@ static double *position_axis(pe_gallery *g, const int64_t *positions, int64_t n)
     return x;
 }
 
+/* A band may be many times as wide as all losses lie apart, and would press them together: half as much as they span shows
+   beyond them, and no loss below 0. */
+static void bound_bands(pe_figure *f)
+{
+    double least = INFINITY, most = -INFINITY, low = INFINITY, high = -INFINITY;
+    for (int k = 0; k < f->curve_count; k++) {
+        const pe_curve *c = &f->curves[k];
+        for (int64_t i = 0; i < c->n; i++) {
+            if (!isfinite(c->y[i]))
+                continue;
+            least = fmin(least, c->y[i]);
+            most  = fmax(most, c->y[i]);
+            low   = fmin(low, c->low ? c->low[i] : c->y[i]);
+            high  = fmax(high, c->high ? c->high[i] : c->y[i]);
+        }
+    }
+    const double beyond = (most - least) / 2;
+    if (!(least < most) || (low >= least - beyond && high <= most + beyond))
+        return;
+    f->low  = fmax(0, fmax(low, least - beyond));
+    f->high = fmin(high, most + beyond);
+}
+
 static void add_positions(pe_gallery *g, const pe_compare *c, const int *order, int count, int64_t *positions)
 {
     const pe_preset *p      = &c->config.preset;
@@ -117,6 +140,7 @@ static void add_positions(pe_gallery *g, const pe_compare *c, const int *order, 
             curve->high = thin(g, o->high, positions, n, &o->config);
         }
     }
+    bound_bands(f);
 }
 
 /* ---------------------------------------------------------------- by length ----------------- */
@@ -150,6 +174,7 @@ static void add_lengths(pe_gallery *g, const pe_compare *c, const int *order, in
         *curve_of(g, f, i)  = (pe_curve){.name = o->label, .x = x, .n = PE_BUCKETS};
         fill_lengths(g, curve_of(g, f, i), o);
     }
+    bound_bands(f);
 }
 
 /* ---------------------------------------------------------------- training ------------------ */
