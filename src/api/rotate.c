@@ -13,10 +13,12 @@
 #include "base/parallel.h"
 #include "base/tensor.h"
 
-/* Where a run would make fewer than MANY blocks they are half as long, for the threads' sake: by the shape alone, as the number
-   of threads may change no bit. */
+/* Where a run would make fewer than MANY blocks they are shorter, for the threads' sake: by the shape alone, as the number of
+   threads may change no bit. Each block begins with its rows, and meanwhile memory waits: long ones are interrupted less. */
 enum {
-    BLOCK   = 64, /* positions whose table row serves all heads that are alike */
+    BLOCK =
+        256, /* positions whose table row serves all heads that are alike; their rows fit into the second cache */
+    LEAST   = 32,
     MANY    = 32,
     TOO_FEW = 1 << 19 /* bytes: turned before a second thread is awake */
 };
@@ -40,6 +42,14 @@ typedef struct job {
 static int64_t table_size(const posenc_plan *plan)
 {
     return BLOCK * (plan->dims.D + 1) + PE_LANES;
+}
+
+static int64_t block_of(int64_t positions)
+{
+    int64_t block = BLOCK;
+    while (block > LEAST && positions < MANY * block)
+        block /= 2;
+    return block;
 }
 
 static void lay_out(job *j, pe_arena *arena)
@@ -325,7 +335,7 @@ static void turn_side(const posenc_plan *plan, const pe_turn *turn, const side *
     j.x.far_table = s->table != NULL;
     j.in_double   = from->dtype == POSENC_F64 || (plan->options.executor == POSENC_REFERENCE && !s->table);
     j.is_direct   = !j.in_double && pe_turn_stores(turn, from->dtype, to->dtype);
-    j.block       = from->shape[0] * from->shape[2] < MANY * BLOCK ? BLOCK / 2 : BLOCK;
+    j.block       = block_of(from->shape[0] * from->shape[2]);
     j.blocks      = (from->shape[2] + j.block - 1) / j.block;
     j.threads =
         pe_element_count(from) * (int64_t)posenc_dtype_size(from->dtype) < TOO_FEW ? 1 : plan->threads;
