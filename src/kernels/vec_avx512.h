@@ -335,6 +335,11 @@ static inline vec vfrom_high(wvec w)
     return _mm512_castsi512_ps(_mm512_and_si512(w, _mm512_set1_epi32((int)0xffff0000u)));
 }
 
+static inline int vany_nan(vec x)
+{
+    return _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q) != 0;
+}
+
 static inline vec vshort_nan(vec x)
 {
     const ivec upper =
