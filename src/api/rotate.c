@@ -46,9 +46,9 @@ static int64_t table_size(const posenc_plan *plan)
 
 static int64_t block_of(int64_t positions)
 {
-    int64_t block = BLOCK;
-    while (block > LEAST && positions < MANY * block)
-        block /= 2;
+    int64_t block = LEAST;
+    while (block < BLOCK && positions >= MANY * 2 * block)
+        block *= 2;
     return block;
 }
 
@@ -140,12 +140,12 @@ static const float *given_row(const job *j, int64_t b, int64_t s)
 
 static void turn_directly(const job *j, int64_t b, int64_t s0, int64_t n, int thread)
 {
-    const int64_t width = pe_turn_width(j->turn);
-    float        *table = j->tables + thread * table_size(j->plan);
     if (j->given) {
         pe_turn_heads(&j->x, j->turn, b, s0, n, given_row(j, b, s0), j->given->stride[1], j->plan->kernels);
         return;
     }
+    const int64_t width = pe_turn_width(j->turn);
+    float        *table = j->tables + thread * table_size(j->plan);
     make_rows(j, j->turn, table, width, b, s0, n, thread, 0);
     pe_turn_heads(&j->x, j->turn, b, s0, n, table, width, j->plan->kernels);
 }
@@ -322,8 +322,9 @@ static posenc_status open_run(const posenc_plan *plan, const posenc_tensor *para
 static void turn_side(const posenc_plan *plan, const pe_turn *turn, const side *s, const posenc_tensor *from,
                       const posenc_tensor *to, double sign, pe_arena arena)
 {
-    pe_ladder own; /* used where rows are many */
-    job       j; /* field by field: what a small run does not need would cost it more to zero than to turn */
+    const int64_t bytes = pe_element_count(from) * (int64_t)posenc_dtype_size(from->dtype);
+    pe_ladder     own; /* used where rows are many */
+    job j; /* field by field: what a small run does not need would cost it more to zero than to turn */
     j.plan        = plan;
     j.turn        = turn;
     j.given       = s->table;
@@ -337,10 +338,10 @@ static void turn_side(const posenc_plan *plan, const pe_turn *turn, const side *
     j.is_direct   = !j.in_double && pe_turn_stores(turn, from->dtype, to->dtype);
     j.block       = block_of(from->shape[0] * from->shape[2]);
     j.blocks      = (from->shape[2] + j.block - 1) / j.block;
-    j.threads =
-        pe_element_count(from) * (int64_t)posenc_dtype_size(from->dtype) < TOO_FEW ? 1 : plan->threads;
-    lay_out(&j, &arena);
-    pe_turn_aim(&j.x, turn);
+    j.threads     = bytes < TOO_FEW ? 1 : plan->threads;
+    pe_turn_aim(&j.x, turn, bytes);
+    if (!s->table || !j.is_direct) /* else it needs no memory of its own */
+        lay_out(&j, &arena);
     if (!s->table && !j.in_double)
         prepare_ladder(&j, &own, from->shape[2], &arena);
     pe_parallel_for(from->shape[0] * j.blocks, j.threads, turn_block, &j);

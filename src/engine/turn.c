@@ -503,11 +503,10 @@ static int64_t ahead_of(posenc_dtype dtype, int64_t bytes)
     return posenc_dtype_size(dtype) == 2 ? 2 * AHEAD : AHEAD;
 }
 
-void pe_turn_aim(pe_turned *x, const pe_turn *turn)
+void pe_turn_aim(pe_turned *x, const pe_turn *turn, int64_t bytes)
 {
-    const int64_t bytes = pe_element_count(x->from) * (int64_t)posenc_dtype_size(x->from->dtype);
-    x->far              = ahead_of(x->from->dtype, bytes);
-    x->stream           = bytes > BEYOND && x->to->data != x->from->data && is_in_lines(x->to, turn);
+    x->far    = ahead_of(x->from->dtype, bytes);
+    x->stream = bytes > BEYOND && x->to->data != x->from->data && is_in_lines(x->to, turn);
 }
 
 int pe_turn_streams(const posenc_tensor *table, int64_t bytes, int64_t M)
