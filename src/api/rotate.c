@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rotate.c: posenc_rotate, its backward, rotation from one plan to another, and what a rotation consists of
+ * rotate.c: posenc_rotate, its backward, and tables to rotate by
  *
  * All checks come first; then rows are turned by machine 2 (engine/turn.h), in blocks of positions whose table serves all
  * heads. The reference executor turns rows in double and rounds once; else F64 rows are turned in double, others in float.
  */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "api/objects.h"
+#include "api/rotate.h"
 #include "base/parallel.h"
 #include "base/tensor.h"
 
-/* Where a run would make fewer than MANY blocks they are half as long, for the threads' sake: by the shape alone, as the number
-   of threads may change no bit. */
+/* Where a run would make fewer than MANY blocks they are shorter, for the threads' sake: by the shape alone, as the number of
+   threads may change no bit. Each block begins with its rows, and meanwhile memory waits: long ones are interrupted less. */
 enum {
-    BLOCK   = 64, /* positions whose table row serves all heads that are alike */
+    BLOCK =
+        256, /* positions whose table row serves all heads that are alike; their rows fit into the second cache */
+    LEAST   = 32,
     MANY    = 32,
     TOO_FEW = 1 << 19 /* bytes: turned before a second thread is awake */
 };
@@ -40,6 +38,14 @@ typedef struct job {
 static int64_t table_size(const posenc_plan *plan)
 {
     return BLOCK * (plan->dims.D + 1) + PE_LANES;
+}
+
+static int64_t block_of(int64_t positions)
+{
+    int64_t block = LEAST;
+    while (block < BLOCK && positions >= MANY * 2 * block)
+        block *= 2;
+    return block;
 }
 
 static void lay_out(job *j, pe_arena *arena)
@@ -130,12 +136,12 @@ static const float *given_row(const job *j, int64_t b, int64_t s)
 
 static void turn_directly(const job *j, int64_t b, int64_t s0, int64_t n, int thread)
 {
-    const int64_t width = pe_turn_width(j->turn);
-    float        *table = j->tables + thread * table_size(j->plan);
     if (j->given) {
         pe_turn_heads(&j->x, j->turn, b, s0, n, given_row(j, b, s0), j->given->stride[1], j->plan->kernels);
         return;
     }
+    const int64_t width = pe_turn_width(j->turn);
+    float        *table = j->tables + thread * table_size(j->plan);
     make_rows(j, j->turn, table, width, b, s0, n, thread, 0);
     pe_turn_heads(&j->x, j->turn, b, s0, n, table, width, j->plan->kernels);
 }
@@ -171,9 +177,9 @@ static void turn_block(void *context, int64_t index, int thread)
 
 /* ---- checks ---- */
 
-/* A tensor of rows and, if `to` is not NULL, where they go. */
-static posenc_status check_rows(const posenc_plan *plan, const posenc_tensor *from, const posenc_tensor *to,
-                                int64_t heads, const char *const names[2], posenc_error *err)
+posenc_status pe_rotary_check_rows(const posenc_plan *plan, const posenc_tensor *from,
+                                   const posenc_tensor *to, int64_t heads, const char *const names[2],
+                                   posenc_error *err)
 {
     const int64_t shape[4] = {-1, heads, -1, plan->dims.D};
     posenc_status status   = pe_check_tensor(from, names[0], 4, shape, err);
@@ -187,15 +193,14 @@ static posenc_status check_rows(const posenc_plan *plan, const posenc_tensor *fr
     return status;
 }
 
-static posenc_status check_start(const posenc_plan *plan, const char *who, posenc_error *err)
+posenc_status pe_rotary_start(const posenc_plan *plan, const char *who, posenc_error *err)
 {
     if (plan->parts[POSENC_ROTARY].room)
         return POSENC_OK;
     return pe_fail(err, POSENC_UNSUPPORTED, "%s: %s has no part at place rotary", who, plan->e->spec);
 }
 
-/* A range means start 0 and step 1 where nothing is set. */
-static posenc_positions plain_positions(const posenc_positions *p)
+posenc_positions pe_plain_positions(const posenc_positions *p)
 {
     return p->array.data ? *p : posenc_positions_range(p->start, p->step);
 }
@@ -263,20 +268,21 @@ static int find_sides(const posenc_rotate_io *io, side sides[2])
 
 static posenc_status check_side(const posenc_plan *plan, side *s, int has_outputs, posenc_error *err)
 {
-    posenc_status status = check_rows(plan, s->from, has_outputs ? s->to : NULL,
-                                      s->side == POSENC_QUERIES ? plan->dims.H : plan->dims.G, s->names, err);
+    posenc_status status =
+        pe_rotary_check_rows(plan, s->from, has_outputs ? s->to : NULL,
+                             s->side == POSENC_QUERIES ? plan->dims.H : plan->dims.G, s->names, err);
     if (!status && s->table)
         status = check_table(plan, s->side, s->table, s->from, s->names[3], err);
     if (status || (s->table && has_outputs))
         return status;
-    s->pos = plain_positions(s->given);
+    s->pos = pe_plain_positions(s->given);
     return pe_rotary_positions(plan, &s->pos, s->names[2], s->from->shape[0], s->from->shape[2], err);
 }
 
 static posenc_status check_io(const posenc_plan *plan, const posenc_rotate_io *io, side sides[], int count,
                               int has_outputs, posenc_error *err)
 {
-    posenc_status status = check_start(plan, "rotate", err);
+    posenc_status status = pe_rotary_start(plan, "rotate", err);
     if (!status && io->direction != 1 && io->direction != -1)
         status = pe_fail(err, POSENC_ARGUMENT, "rotate: direction is %d; it must be 1 or -1", io->direction);
     for (int i = 0; !status && i < count; i++)
@@ -292,10 +298,9 @@ static double length_of(const side sides[], int count)
     return length;
 }
 
-/* Parameters, workspace, and the rotation made of them. */
-static posenc_status open_run(const posenc_plan *plan, const posenc_tensor *params, posenc_tensor *dparams,
-                              double length, const char *who, pe_numbers *numbers, pe_run_turn *turn,
-                              void *workspace, pe_arena *arena, posenc_error *err)
+posenc_status pe_rotary_open(const posenc_plan *plan, const posenc_tensor *params, posenc_tensor *dparams,
+                             double length, const char *who, pe_numbers *numbers, pe_run_turn *turn,
+                             void *workspace, pe_arena *arena, posenc_error *err)
 {
     posenc_status status = pe_numbers_check(plan, ROTARY, params, dparams, who, err);
     if (!status)
@@ -312,8 +317,9 @@ static posenc_status open_run(const posenc_plan *plan, const posenc_tensor *para
 static void turn_side(const posenc_plan *plan, const pe_turn *turn, const side *s, const posenc_tensor *from,
                       const posenc_tensor *to, double sign, pe_arena arena)
 {
-    pe_ladder own; /* used where rows are many */
-    job       j; /* field by field: what a small run does not need would cost it more to zero than to turn */
+    const int64_t bytes = pe_element_count(from) * (int64_t)posenc_dtype_size(from->dtype);
+    pe_ladder     own; /* used where rows are many */
+    job j; /* field by field: what a small run does not need would cost it more to zero than to turn */
     j.plan        = plan;
     j.turn        = turn;
     j.given       = s->table;
@@ -325,12 +331,12 @@ static void turn_side(const posenc_plan *plan, const pe_turn *turn, const side *
     j.x.far_table = s->table != NULL;
     j.in_double   = from->dtype == POSENC_F64 || (plan->options.executor == POSENC_REFERENCE && !s->table);
     j.is_direct   = !j.in_double && pe_turn_stores(turn, from->dtype, to->dtype);
-    j.block       = from->shape[0] * from->shape[2] < MANY * BLOCK ? BLOCK / 2 : BLOCK;
+    j.block       = block_of(from->shape[0] * from->shape[2]);
     j.blocks      = (from->shape[2] + j.block - 1) / j.block;
-    j.threads =
-        pe_element_count(from) * (int64_t)posenc_dtype_size(from->dtype) < TOO_FEW ? 1 : plan->threads;
-    lay_out(&j, &arena);
-    pe_turn_aim(&j.x, turn);
+    j.threads     = bytes < TOO_FEW ? 1 : plan->threads;
+    pe_turn_aim(&j.x, turn, bytes);
+    if (!s->table || !j.is_direct) /* else it needs no memory of its own */
+        lay_out(&j, &arena);
     if (!s->table && !j.in_double)
         prepare_ladder(&j, &own, from->shape[2], &arena);
     pe_parallel_for(from->shape[0] * j.blocks, j.threads, turn_block, &j);
@@ -353,8 +359,8 @@ static posenc_status open_rotation(const posenc_plan *plan, const posenc_rotate_
 {
     pe_numbers numbers;
     if (!have_tables(sides, count))
-        return open_run(plan, io->params, NULL, length_of(sides, count), "rotate", &numbers, turn, workspace,
-                        arena, err);
+        return pe_rotary_open(plan, io->params, NULL, length_of(sides, count), "rotate", &numbers, turn,
+                              workspace, arena, err);
     turn->queries = &plan->turn;
     turn->keys    = &plan->turn_keys;
     *arena        = (pe_arena){workspace, 0};
@@ -429,8 +435,8 @@ posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const
     if (!plan || !caller || !table)
         return pe_fail(err, POSENC_ARGUMENT, "table: plan, pos and table must not be NULL");
     const int64_t    shape[3] = {-1, -1, posenc_rotary_width(plan, of)};
-    posenc_positions pos      = plain_positions(caller);
-    posenc_status    status   = check_start(plan, "table", err);
+    posenc_positions pos      = pe_plain_positions(caller);
+    posenc_status    status   = pe_rotary_start(plan, "table", err);
     if (!status)
         status = check_heads(plan, "table", err);
     if (!status)
@@ -440,8 +446,8 @@ posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const
     if (!status)
         status = pe_rotary_positions(plan, &pos, "table: pos", table->shape[0], table->shape[1], err);
     if (!status)
-        status = open_run(plan, params, NULL, pe_rotary_length(0, &pos, table->shape[1]), "table", &numbers,
-                          &run, workspace, &arena, err);
+        status = pe_rotary_open(plan, params, NULL, pe_rotary_length(0, &pos, table->shape[1]), "table",
+                                &numbers, &run, workspace, &arena, err);
     if (status)
         return status;
     make_table(plan, of == POSENC_KEYS ? run.keys : run.queries, &pos, table, arena);
@@ -457,11 +463,11 @@ static posenc_status check_cotangents(const posenc_plan *plan, const posenc_rota
     static const char *const dk_names[2] = {"rotate: dto_k", "rotate: dk"};
     posenc_status            status      = POSENC_OK;
     if (io->q.data && grad->dq.data)
-        status = check_rows(plan, &grad->dto_q, &grad->dq, plan->dims.H, dq_names, err);
+        status = pe_rotary_check_rows(plan, &grad->dto_q, &grad->dq, plan->dims.H, dq_names, err);
     if (!status && io->q.data && grad->dq.data)
         status = pe_check_tensor(&grad->dq, dq_names[1], 4, io->q.shape, err);
     if (!status && io->k.data && grad->dk.data)
-        status = check_rows(plan, &grad->dto_k, &grad->dk, plan->dims.G, dk_names, err);
+        status = pe_rotary_check_rows(plan, &grad->dto_k, &grad->dk, plan->dims.G, dk_names, err);
     if (!status && io->k.data && grad->dk.data)
         status = pe_check_tensor(&grad->dk, dk_names[1], 4, io->k.shape, err);
     /* a side that takes no part in the run needs no gradient either */
@@ -487,8 +493,8 @@ posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotat
         status = check_cotangents(plan, io, grad, err);
     const double length = status ? 0 : length_of(sides, count);
     if (!status)
-        status = open_run(plan, io->params, grad->dparams, length, "rotate", &numbers, &turn, workspace,
-                          &arena, err);
+        status = pe_rotary_open(plan, io->params, grad->dparams, length, "rotate", &numbers, &turn, workspace,
+                                &arena, err);
     if (status)
         return status;
     const posenc_tensor none    = {0};
@@ -503,214 +509,5 @@ posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotat
     }
     pe_rotary_slopes(plan, &numbers, length, io->direction, back, &arena);
     pe_numbers_add(&numbers, plan, grad->dparams);
-    return pe_done(err);
-}
-
-/* ---- from one plan to another ---- */
-
-typedef struct reroute {
-    const posenc_plan       *to_plan;
-    const pe_turn           *from, *to;
-    const posenc_reroute_io *io;
-    posenc_positions         from_pos, to_pos;
-    double                  *rows; /* [threads, 2, D] */
-} reroute;
-
-static void reroute_element(void *context, int64_t index, int thread)
-{
-    const reroute       *w = context;
-    const posenc_tensor *k = &w->io->k, *to = &w->io->to_k;
-    const int64_t        D = w->to_plan->dims.D, b = index / k->shape[2], s = index % k->shape[2];
-    double              *row = w->rows + thread * 2 * D, from_at[PE_MAX_AXES], to_at[PE_MAX_AXES];
-    pe_turn_place(w->from, &w->from_pos, b, s, from_at);
-    pe_turn_place(w->to, &w->to_pos, b, s, to_at);
-    for (int64_t g = 0; g < k->shape[1]; g++) {
-        pe_turn own_from, own_to;
-        pe_load_double(row, pe_row(k, b, g, s), k->dtype, 1, D);
-        pe_turn_again(row + D, row, D, pe_turn_of_head(&own_from, w->from, g), from_at,
-                      pe_turn_of_head(&own_to, w->to, g), to_at);
-        pe_store_double(pe_row(to, b, g, s), to->dtype, 1, row + D, D);
-    }
-}
-
-/* Do both turn the same channels in the same pairs? What is paired differently cannot be turned on. */
-static int pairs_are_equal(const pe_turn *a, const pe_turn *b)
-{
-    if (a->M != b->M || a->first != b->first || a->layout != b->layout || a->blocks != b->blocks)
-        return 0;
-    for (int i = 0; i <= a->blocks; i++)
-        if (a->start[i] != b->start[i])
-            return 0;
-    return 1;
-}
-
-static posenc_status check_reroute(const posenc_plan *from, const posenc_plan *to, reroute *w,
-                                   posenc_error *err)
-{
-    static const char *const names[2] = {"reroute: k", "reroute: to_k"};
-    posenc_status            status   = check_start(from, "reroute", err);
-    if (!status)
-        status = check_start(to, "reroute", err);
-    if (!status && (from->dims.D != to->dims.D || from->dims.G != to->dims.G))
-        status = pe_fail(
-            err, POSENC_SHAPE,
-            "reroute: the plans have %lld and %lld key heads of width %lld and %lld; they must be equal",
-            (long long)from->dims.G, (long long)to->dims.G, (long long)from->dims.D, (long long)to->dims.D);
-    if (!status && !pairs_are_equal(&from->turn, &to->turn))
-        status =
-            pe_fail(err, POSENC_SHAPE,
-                    "reroute: the plans pair different channels; dim, offset_dim and layout must be equal");
-    if (!status)
-        status = check_rows(to, &w->io->k, &w->io->to_k, to->dims.G, names, err);
-    if (!status)
-        status = pe_rotary_positions(from, &w->from_pos, "reroute: from_pos", w->io->k.shape[0],
-                                     w->io->k.shape[2], err);
-    if (!status)
-        status =
-            pe_rotary_positions(to, &w->to_pos, "reroute: to_pos", w->io->k.shape[0], w->io->k.shape[2], err);
-    return status;
-}
-
-posenc_status posenc_rotary_reroute(const posenc_plan *from, const posenc_plan *to,
-                                    const posenc_reroute_io *io, void *workspace, posenc_error *err)
-{
-    pe_arena    old_arena, arena;
-    pe_numbers  numbers;
-    pe_run_turn old, now;
-    if (!from || !to || !io || !io->k.data)
-        return pe_fail(err, POSENC_ARGUMENT,
-                       "reroute: from, to and io must not be NULL, and k must have data");
-    reroute       w      = {.to_plan  = to,
-                            .io       = io,
-                            .from_pos = plain_positions(&io->from_pos),
-                            .to_pos   = plain_positions(&io->to_pos)};
-    posenc_status status = check_reroute(from, to, &w, err);
-    if (status)
-        return status;
-    const int64_t L = io->k.shape[2];
-    status = open_run(from, io->from_params, NULL, pe_rotary_length(0, &w.from_pos, L), "reroute", &numbers,
-                      &old, workspace, &old_arena, err);
-    if (!status)
-        status = open_run(to, io->to_params, NULL, pe_rotary_length(0, &w.to_pos, L), "reroute", &numbers,
-                          &now, (char *)workspace + posenc_plan_workspace(from, POSENC_FORWARD), &arena, err);
-    if (status)
-        return status;
-    w.from = old.keys;
-    w.to   = now.keys;
-    w.rows = pe_take_doubles(&arena, to->threads * 2 * to->dims.D);
-    pe_parallel_for(io->k.shape[0] * L, to->threads, reroute_element, &w);
-    return pe_done(err);
-}
-
-/* ---- what a rotation consists of ---- */
-
-/* Are the frequencies known without parameters? */
-static int is_known(const pe_turn *turn)
-{
-    return turn->M == 0 || !isnan(turn->w[0]);
-}
-
-posenc_status posenc_rotary_frequencies(const posenc_plan *plan, double *w, int64_t *pairs, double *magnitude,
-                                        posenc_error *err)
-{
-    if (!plan || !pairs)
-        return pe_fail(err, POSENC_ARGUMENT, "frequencies: plan and pairs must not be NULL");
-    const posenc_status status = check_start(plan, "frequencies", err);
-    if (status)
-        return status;
-    if (w && !is_known(&plan->turn))
-        return pe_fail(err, POSENC_UNSUPPORTED,
-                       "frequencies: those of %s are parameters; posenc_rotary_pairs takes them",
-                       plan->e->spec);
-    *pairs = plan->turn.M;
-    if (w)
-        memcpy(w, plan->turn.w, (size_t)plan->turn.M * sizeof *w);
-    if (magnitude)
-        *magnitude = plan->turn.growth ? NAN : plan->turn.magnitude;
-    return pe_done(err);
-}
-
-posenc_status posenc_rotary_pairs(const posenc_plan *plan, const posenc_tensor *params, double length,
-                                  posenc_rotary_pair *pairs, void *workspace, posenc_error *err)
-{
-    pe_arena    arena;
-    pe_numbers  numbers;
-    pe_run_turn run;
-    if (!plan || !pairs)
-        return pe_fail(err, POSENC_ARGUMENT, "pairs: plan and pairs must not be NULL");
-    posenc_status status = check_start(plan, "pairs", err);
-    if (!status)
-        status = open_run(plan, params, NULL, length, "pairs", &numbers, &run, workspace, &arena, err);
-    if (status)
-        return status;
-    const pe_turn *turn = run.queries;
-    for (int64_t m = 0; m < turn->M; m++) {
-        pe_turn_channels(turn, turn->layout, m, pairs[m].from);
-        pe_turn_channels(turn, turn->layout_out, m, pairs[m].to);
-        pairs[m].coordinate = turn->is_matrix ? -1 : turn->axis[m];
-        pairs[m].w          = turn->is_matrix ? (double)NAN : turn->w[m];
-    }
-    return pe_done(err);
-}
-
-/* [B,L,...] of positions: an array's own, and its length where only that is asked. */
-static posenc_status check_places(const posenc_plan *plan, posenc_positions *pos, const posenc_tensor *angle,
-                                  const posenc_tensor *temperature, posenc_error *err)
-{
-    const int64_t        any[3] = {-1, -1, plan->turn.heads * plan->turn.M};
-    const posenc_tensor *first  = angle->data ? angle : temperature;
-    posenc_status status = angle->data ? pe_check_output(angle, "angles: angle", 3, any, err) : POSENC_OK;
-    if (!status && temperature->data)
-        status =
-            pe_check_output(temperature, "angles: temperature", 2, angle->data ? angle->shape : any, err);
-    if (!status && (!first->data || (angle->data && angle->dtype != POSENC_F64) ||
-                    (temperature->data && temperature->dtype != POSENC_F64)))
-        status = pe_fail(err, POSENC_DTYPE, "angles: angle or temperature must have data, and both be F64");
-    return status ? status
-                  : pe_rotary_positions(plan, pos, "angles: pos", first->shape[0], first->shape[1], err);
-}
-
-static double *f64_at(const posenc_tensor *t, int64_t b, int64_t s)
-{
-    return (double *)t->data + b * t->stride[0] + s * t->stride[1];
-}
-
-posenc_status posenc_rotary_angles(const posenc_plan *plan, const posenc_tensor *params,
-                                   const posenc_positions *caller, const posenc_tensor *angle,
-                                   const posenc_tensor *temperature, void *workspace, posenc_error *err)
-{
-    pe_arena            arena;
-    pe_numbers          numbers;
-    pe_run_turn         run;
-    const posenc_tensor none = {0};
-    if (!plan || !caller)
-        return pe_fail(err, POSENC_ARGUMENT, "angles: plan and pos must not be NULL");
-    posenc_positions pos    = plain_positions(caller);
-    posenc_status    status = check_start(plan, "angles", err);
-    angle                   = angle ? angle : &none;
-    temperature             = temperature ? temperature : &none;
-    if (!status)
-        status = check_places(plan, &pos, angle, temperature, err);
-    if (status)
-        return status;
-    const int64_t B = (angle->data ? angle : temperature)->shape[0],
-                  L = (angle->data ? angle : temperature)->shape[1];
-    status = open_run(plan, params, NULL, pe_rotary_length(0, &pos, L), "angles", &numbers, &run, workspace,
-                      &arena, err);
-    if (status)
-        return status;
-    double *row = pe_take_doubles(&arena, plan->dims.D);
-    for (int64_t e = 0; e < B * L; e++) {
-        double at[PE_MAX_AXES];
-        pe_turn_place(run.queries, &pos, e / L, e % L, at);
-        for (int64_t h = 0; angle->data && h < run.queries->heads; h++) {
-            pe_turn own;
-            pe_turn_angles(pe_turn_of_head(&own, run.queries, h), at, row);
-            for (int64_t m = 0; m < run.queries->M; m++)
-                f64_at(angle, e / L, e % L)[(h * run.queries->M + m) * angle->stride[2]] = row[m];
-        }
-        if (temperature->data)
-            *f64_at(temperature, e / L, e % L) = pe_turn_temperature(run.queries, at);
-    }
     return pe_done(err);
 }

@@ -138,11 +138,6 @@ int pe_is_contiguous(const posenc_tensor *t)
     return 1;
 }
 
-int pe_is_float(posenc_dtype dtype)
-{
-    return dtype == POSENC_F32 || dtype == POSENC_F64 || dtype == POSENC_F16 || dtype == POSENC_BF16;
-}
-
 const char *pe_dtype_name(posenc_dtype dtype)
 {
     static const char *const names[] = {"F32", "F64", "F16", "BF16", "I64", "U8"};
@@ -163,11 +158,21 @@ static void print_shape(char *text, size_t size, int ndim, const int64_t *shape)
         snprintf(text + used, size - used, "]");
 }
 
-posenc_status pe_check_tensor(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,
-                              posenc_error *err)
+static int same_shape(const posenc_tensor *t, int ndim, const int64_t *shape)
+{
+    if (t->ndim != ndim)
+        return 0;
+    for (int a = 0; a < ndim; a++)
+        if (shape[a] < 0 ? t->shape[a] <= 0 : t->shape[a] != shape[a])
+            return 0;
+    return 1;
+}
+
+/* What is wrong, kept apart: a run checks all its tensors, and of a small one that is no small part. */
+static __attribute__((noinline)) posenc_status bad_tensor(const posenc_tensor *t, const char *who, int ndim,
+                                                          const int64_t *shape, posenc_error *err)
 {
     char is[80], must[80];
-    int  same = t->ndim == ndim;
     if (!t->data)
         return pe_fail(err, POSENC_ARGUMENT, "%s has no data; it is needed here", who);
     if ((size_t)t->dtype > POSENC_U8)
@@ -175,13 +180,17 @@ posenc_status pe_check_tensor(const posenc_tensor *t, const char *who, int ndim,
     if (t->ndim < 0 || t->ndim > POSENC_MAX_DIMS)
         return pe_fail(err, POSENC_SHAPE, "%s has %d axes; at most %d are possible", who, (int)t->ndim,
                        POSENC_MAX_DIMS);
-    for (int a = 0; same && a < ndim; a++)
-        same = shape[a] < 0 ? t->shape[a] > 0 : t->shape[a] == shape[a];
-    if (same)
-        return POSENC_OK;
     print_shape(is, sizeof is, t->ndim, t->shape);
     print_shape(must, sizeof must, ndim, shape);
     return pe_fail(err, POSENC_SHAPE, "%s has shape %s; it must be %s", who, is, must);
+}
+
+posenc_status pe_check_tensor(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,
+                              posenc_error *err)
+{
+    if (t->data && (size_t)t->dtype <= POSENC_U8 && same_shape(t, ndim, shape))
+        return POSENC_OK;
+    return bad_tensor(t, who, ndim, shape, err);
 }
 
 posenc_status pe_check_output(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,

@@ -31,8 +31,12 @@ double  pe_real_at(const posenc_tensor *t, int64_t offset);
 /* Number of elements; 0-d counts 1. */
 int64_t     pe_element_count(const posenc_tensor *t);
 int         pe_is_contiguous(const posenc_tensor *t);
-int         pe_is_float(posenc_dtype dtype); /* F32, F64, F16, BF16 */
 const char *pe_dtype_name(posenc_dtype dtype);
+
+static inline int pe_is_float(posenc_dtype dtype)
+{
+    return dtype == POSENC_F32 || dtype == POSENC_F64 || dtype == POSENC_F16 || dtype == POSENC_BF16;
+}
 
 /* Checks data, dtype, ndim and shape of an argument; shape[a] < 0 accepts any size. `who` is "attend: q". */
 posenc_status pe_check_tensor(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,

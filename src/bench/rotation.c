@@ -163,7 +163,7 @@ static void run_tabled(void *context)
                            .heads        = t->H,
                            .M            = t->D / 2,
                            .sign         = 1,
-                           .far          = 6144, /* as the library itself */
+                           .far          = pe_asking_helps() ? 6144 : 0, /* as the library itself */
                            .far_table    = 1});
 }
 

@@ -495,10 +495,17 @@ static int is_in_lines(const posenc_tensor *x, const pe_turn *turn)
     return (uintptr_t)x->data % 64 == 0 && all * (int64_t)posenc_dtype_size(x->dtype) % 64 == 0;
 }
 
-void pe_turn_aim(pe_turned *x, const pe_turn *turn)
+/* How far ahead of its turn a tensor of so many bytes is asked for. */
+static int64_t ahead_of(posenc_dtype dtype, int64_t bytes)
 {
-    const int64_t size = (int64_t)posenc_dtype_size(x->from->dtype), bytes = pe_element_count(x->from) * size;
-    x->far    = bytes <= FAR ? 0 : size == 2 ? 2 * AHEAD : AHEAD;
+    if (bytes <= FAR || !pe_asking_helps())
+        return 0;
+    return posenc_dtype_size(dtype) == 2 ? 2 * AHEAD : AHEAD;
+}
+
+void pe_turn_aim(pe_turned *x, const pe_turn *turn, int64_t bytes)
+{
+    x->far    = ahead_of(x->from->dtype, bytes);
     x->stream = bytes > BEYOND && x->to->data != x->from->data && is_in_lines(x->to, turn);
 }
 

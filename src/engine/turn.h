@@ -136,8 +136,8 @@ typedef struct pe_turned {
 
 /* Can the kernels turn rows of these types where they lie? Else they go through floats: pe_turn_rows. */
 int pe_turn_stores(const pe_turn *turn, posenc_dtype from, posenc_dtype to);
-/* What `far` and `stream` shall be. */
-void pe_turn_aim(pe_turned *x, const pe_turn *turn);
+/* What `far` and `stream` shall be, of rows that have so many bytes. */
+void pe_turn_aim(pe_turned *x, const pe_turn *turn, int64_t bytes);
 /* Is a table of that many bytes, whose blocks of M floats follow each other, better kept out of the caches? */
 int pe_turn_streams(const posenc_tensor *table, int64_t bytes, int64_t M);
 /* Tokens s0 .. s0+n-1 of item b, by table rows `stride` apart. */

@@ -181,10 +181,9 @@ typedef struct pe_rotation {
     const float *table;
     int64_t      table_stride, tokens, heads, M;
     float        sign;
-    int64_t
-        far; /* x is larger than the caches of a core: rows are asked for so many bytes ahead of their turn; 0: not */
-    int stream; /* y passes by the caches (with `far`): to, its strides and M are whole multiples of 64 bytes */
-    int far_table; /* rows of the table as well, which have not just been made */
+    int64_t      far;    /* rows are asked for so many bytes ahead of their turn; 0: not */
+    int          stream; /* y passes by the caches: to, its strides and M are whole multiples of 64 bytes */
+    int          far_table; /* rows of the table as well, which have not just been made */
 } pe_rotation;
 
 typedef void pe_rotate_fn(const pe_rotation *rotation);
@@ -430,6 +429,8 @@ const pe_kernels *pe_kernels_choose(void);
 const pe_kernels *pe_kernels_named(const char *name);
 /* What POSENC_ISA says; NULL if it is empty or not set. */
 const char *pe_kernels_wanted(void);
+/* Do loops through memory gain where they ask for it ahead of its turn? */
+int pe_asking_helps(void);
 /* Table number `index` of those this processor can run, best last; NULL beyond. */
 const pe_kernels *pe_kernels_at(int index);
 

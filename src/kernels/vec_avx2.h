@@ -314,6 +314,11 @@ static inline vec vfrom_high(wvec w)
     return _mm256_castsi256_ps(_mm256_and_si256(w, _mm256_set1_epi32((int)0xffff0000u)));
 }
 
+static inline int vany_nan(vec x)
+{
+    return _mm256_movemask_ps(_mm256_cmp_ps(x, x, _CMP_UNORD_Q)) != 0;
+}
+
 static inline vec vshort_nan(vec x)
 {
     const vec quiet = _mm256_or_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32(0x400000)));

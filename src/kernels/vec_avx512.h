@@ -335,6 +335,11 @@ static inline vec vfrom_high(wvec w)
     return _mm512_castsi512_ps(_mm512_and_si512(w, _mm512_set1_epi32((int)0xffff0000u)));
 }
 
+static inline int vany_nan(vec x)
+{
+    return _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q) != 0;
+}
+
 static inline vec vshort_nan(vec x)
 {
     const ivec upper =
@@ -343,19 +348,17 @@ static inline vec vshort_nan(vec x)
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), x, _mm512_castsi512_ps(upper));
 }
 
-/* As round_bf16, for vto_words: where the upper half is odd, the last bit makes more than a tie of a tie. */
-static inline ivec round_word(vec x)
-{
-    const ivec bits = _mm512_castps_si512(x), one = _mm512_set1_epi32(1);
-    const ivec odd =
-        _mm512_ternarylogic_epi32(bits, _mm512_srli_epi32(bits, 16), one, 0xF8); /* x | (odd & 1) */
-    return _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff));
-}
-
+/* As round_bf16, both numbers of a word at once: upper and lower halves are put together first. Where the upper half is odd, the
+   last bit makes more than a tie of a tie. */
 static inline wvec vto_words(vec low, vec high)
 {
-    return _mm512_ternarylogic_epi32(_mm512_set1_epi32((int)0xffff0000u), round_word(high),
-                                     _mm512_srli_epi32(round_word(low), 16), 0xCA); /* mask ? high : low */
+    const ivec      a = _mm512_castps_si512(low), b = _mm512_castps_si512(high), one = _mm512_set1_epi16(1);
+    const __mmask64 first = 0x3333333333333333; /* bytes of the first number */
+    const ivec      upper = _mm512_mask_alignr_epi8(b, first, a, a, 2),
+               lower      = _mm512_mask_alignr_epi8(a, ~first, b, b, 14),
+               odd        = _mm512_ternarylogic_epi32(lower, upper, one, 0xF8); /* lower | (upper & 1) */
+    const __mmask32 up    = _mm512_cmpgt_epu16_mask(odd, _mm512_set1_epi16((short)0x8000));
+    return _mm512_mask_add_epi16(upper, up, upper, one);
 }
 
 static inline vec veven(vec a, vec b)

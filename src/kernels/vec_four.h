@@ -12,7 +12,8 @@
  *   hvec                      VL numbers of 16 bits: vfrom_f16, vto_f16, vfrom_bf16, vto_bf16 convert
  *   iload, istore             VL words of two bf16: vfrom_low and vfrom_high are the first and the second of each word,
  *                             vto_words puts two vectors together again, where every NaN comes of bf16 or of vshort_nan
- *   vshort_nan                as it is, but a NaN without what bf16 does not keep of it, which rounding might carry over
+ *   vshort_nan                as it is, but a NaN without what bf16 does not keep of it, which rounding might carry over;
+ *                             vany_nan says whether a vector needs it
  *   veven, vodd               the numbers 0 2 4 ... and 1 3 5 ... of two vectors
  *   dvec                      half as many doubles; vnarrow rounds two of them to one vector of floats
  *   vleast, vany_below        of a, which is not negative, and the magnitude of b the smaller; is any lane of it below a limit?
@@ -239,6 +240,13 @@ static inline vec vfrom_high(wvec w)
     for (int i = 0; i < VL; i++)
         lanes[i] = pe_bf16_to_float(w.lane[i][1]);
     return vload(lanes);
+}
+
+/* vshort_nan has nothing to do. */
+static inline int vany_nan(vec x)
+{
+    (void)x;
+    return 0;
 }
 
 static inline vec vshort_nan(vec x)

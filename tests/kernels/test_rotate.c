@@ -256,9 +256,11 @@ static void every_type_size_and_place_is_turned_by_the_formula(void **state)
     static const int64_t sizes[] = {1, 7, 8, 15, 16, 32, 40, 48, 64, 96, 127, 128};
     (void)state;
     for (int isa = 0; pe_kernels_at(isa); isa++)
-        for (int i = 0; i < 3 * 2 * 4 * 12; i++) {
-            const int flow = i / 6 % 4; /* near in place, near elsewhere, far in place, far and streamed */
-            const way w    = {types[i % 3], i / 3 % 2, flow >= 2, flow == 3, flow % 2 == 0, sizes[i / 24]};
+        for (int i = 0; i < 3 * 2 * 5 * 12; i++) {
+            const int flow =
+                i / 6 % 5; /* near in place, elsewhere, far in place, far and streamed, streamed */
+            const way w = {types[i % 3],           i / 3 % 2,    flow == 2 || flow == 3, flow >= 3,
+                           flow == 0 || flow == 2, sizes[i / 30]};
             if (w.stream && w.M * (int64_t)size_of(w.type) % 64 != 0)
                 continue;
             for (int sign = -1; sign <= 1; sign += 2) {

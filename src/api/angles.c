@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * angles.c: what a rotation consists of: frequencies, pairs, angles and temperatures
+ *
+ * For whoever rotates elsewhere, explains or draws: the numbers that posenc_rotate turns by, in double and not reduced.
+ * Frequencies are the plan's own and need no run; pairs and angles may depend on parameters and length, so they open one.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "api/rotate.h"
+#include "base/tensor.h"
+
+/* Are the frequencies known without parameters? */
+static int is_known(const pe_turn *turn)
+{
+    return turn->M == 0 || !isnan(turn->w[0]);
+}
+
+posenc_status posenc_rotary_frequencies(const posenc_plan *plan, double *w, int64_t *pairs, double *magnitude,
+                                        posenc_error *err)
+{
+    if (!plan || !pairs)
+        return pe_fail(err, POSENC_ARGUMENT, "frequencies: plan and pairs must not be NULL");
+    const posenc_status status = pe_rotary_start(plan, "frequencies", err);
+    if (status)
+        return status;
+    if (w && !is_known(&plan->turn))
+        return pe_fail(err, POSENC_UNSUPPORTED,
+                       "frequencies: those of %s are parameters; posenc_rotary_pairs takes them",
+                       plan->e->spec);
+    *pairs = plan->turn.M;
+    if (w)
+        memcpy(w, plan->turn.w, (size_t)plan->turn.M * sizeof *w);
+    if (magnitude)
+        *magnitude = plan->turn.growth ? NAN : plan->turn.magnitude;
+    return pe_done(err);
+}
+
+posenc_status posenc_rotary_pairs(const posenc_plan *plan, const posenc_tensor *params, double length,
+                                  posenc_rotary_pair *pairs, void *workspace, posenc_error *err)
+{
+    pe_arena    arena;
+    pe_numbers  numbers;
+    pe_run_turn run;
+    if (!plan || !pairs)
+        return pe_fail(err, POSENC_ARGUMENT, "pairs: plan and pairs must not be NULL");
+    posenc_status status = pe_rotary_start(plan, "pairs", err);
+    if (!status)
+        status = pe_rotary_open(plan, params, NULL, length, "pairs", &numbers, &run, workspace, &arena, err);
+    if (status)
+        return status;
+    const pe_turn *turn = run.queries;
+    for (int64_t m = 0; m < turn->M; m++) {
+        pe_turn_channels(turn, turn->layout, m, pairs[m].from);
+        pe_turn_channels(turn, turn->layout_out, m, pairs[m].to);
+        pairs[m].coordinate = turn->is_matrix ? -1 : turn->axis[m];
+        pairs[m].w          = turn->is_matrix ? (double)NAN : turn->w[m];
+    }
+    return pe_done(err);
+}
+
+/* [B,L,...] of positions: an array's own, and its length where only that is asked. */
+static posenc_status check_places(const posenc_plan *plan, posenc_positions *pos, const posenc_tensor *angle,
+                                  const posenc_tensor *temperature, posenc_error *err)
+{
+    const int64_t        any[3] = {-1, -1, plan->turn.heads * plan->turn.M};
+    const posenc_tensor *first  = angle->data ? angle : temperature;
+    posenc_status status = angle->data ? pe_check_output(angle, "angles: angle", 3, any, err) : POSENC_OK;
+    if (!status && temperature->data)
+        status =
+            pe_check_output(temperature, "angles: temperature", 2, angle->data ? angle->shape : any, err);
+    if (!status && (!first->data || (angle->data && angle->dtype != POSENC_F64) ||
+                    (temperature->data && temperature->dtype != POSENC_F64)))
+        status = pe_fail(err, POSENC_DTYPE, "angles: angle or temperature must have data, and both be F64");
+    return status ? status
+                  : pe_rotary_positions(plan, pos, "angles: pos", first->shape[0], first->shape[1], err);
+}
+
+static double *f64_at(const posenc_tensor *t, int64_t b, int64_t s)
+{
+    return (double *)t->data + b * t->stride[0] + s * t->stride[1];
+}
+
+posenc_status posenc_rotary_angles(const posenc_plan *plan, const posenc_tensor *params,
+                                   const posenc_positions *caller, const posenc_tensor *angle,
+                                   const posenc_tensor *temperature, void *workspace, posenc_error *err)
+{
+    pe_arena            arena;
+    pe_numbers          numbers;
+    pe_run_turn         run;
+    const posenc_tensor none = {0};
+    if (!plan || !caller)
+        return pe_fail(err, POSENC_ARGUMENT, "angles: plan and pos must not be NULL");
+    posenc_positions pos    = pe_plain_positions(caller);
+    posenc_status    status = pe_rotary_start(plan, "angles", err);
+    angle                   = angle ? angle : &none;
+    temperature             = temperature ? temperature : &none;
+    if (!status)
+        status = check_places(plan, &pos, angle, temperature, err);
+    if (status)
+        return status;
+    const int64_t B = (angle->data ? angle : temperature)->shape[0],
+                  L = (angle->data ? angle : temperature)->shape[1];
+    status = pe_rotary_open(plan, params, NULL, pe_rotary_length(0, &pos, L), "angles", &numbers, &run,
+                            workspace, &arena, err);
+    if (status)
+        return status;
+    double *row = pe_take_doubles(&arena, plan->dims.D);
+    for (int64_t e = 0; e < B * L; e++) {
+        double at[PE_MAX_AXES];
+        pe_turn_place(run.queries, &pos, e / L, e % L, at);
+        for (int64_t h = 0; angle->data && h < run.queries->heads; h++) {
+            pe_turn own;
+            pe_turn_angles(pe_turn_of_head(&own, run.queries, h), at, row);
+            for (int64_t m = 0; m < run.queries->M; m++)
+                f64_at(angle, e / L, e % L)[(h * run.queries->M + m) * angle->stride[2]] = row[m];
+        }
+        if (temperature->data)
+            *f64_at(temperature, e / L, e % L) = pe_turn_temperature(run.queries, at);
+    }
+    return pe_done(err);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * reroute.c: posenc_rotary_reroute, keys that one plan turned as another would have turned them
+ *
+ * A cache of keys is kept turned. Where the rotation changes - another base, a longer context - its keys need not be made
+ * anew: a pair is turned on by the difference of both angles, and multiplied by the quotient of both lengths, in double, one
+ * key at a time. Only what is paired alike can be turned on, so that is checked first.
+ */
+#include "api/rotate.h"
+#include "base/parallel.h"
+#include "base/tensor.h"
+
+typedef struct reroute {
+    const posenc_plan       *to_plan;
+    const pe_turn           *from, *to;
+    const posenc_reroute_io *io;
+    posenc_positions         from_pos, to_pos;
+    double                  *rows; /* [threads, 2, D] */
+} reroute;
+
+static void reroute_element(void *context, int64_t index, int thread)
+{
+    const reroute       *w = context;
+    const posenc_tensor *k = &w->io->k, *to = &w->io->to_k;
+    const int64_t        D = w->to_plan->dims.D, b = index / k->shape[2], s = index % k->shape[2];
+    double              *row = w->rows + thread * 2 * D, from_at[PE_MAX_AXES], to_at[PE_MAX_AXES];
+    pe_turn_place(w->from, &w->from_pos, b, s, from_at);
+    pe_turn_place(w->to, &w->to_pos, b, s, to_at);
+    for (int64_t g = 0; g < k->shape[1]; g++) {
+        pe_turn own_from, own_to;
+        pe_load_double(row, pe_row(k, b, g, s), k->dtype, 1, D);
+        pe_turn_again(row + D, row, D, pe_turn_of_head(&own_from, w->from, g), from_at,
+                      pe_turn_of_head(&own_to, w->to, g), to_at);
+        pe_store_double(pe_row(to, b, g, s), to->dtype, 1, row + D, D);
+    }
+}
+
+/* Do both turn the same channels in the same pairs? What is paired differently cannot be turned on. */
+static int pairs_are_equal(const pe_turn *a, const pe_turn *b)
+{
+    if (a->M != b->M || a->first != b->first || a->layout != b->layout || a->blocks != b->blocks)
+        return 0;
+    for (int i = 0; i <= a->blocks; i++)
+        if (a->start[i] != b->start[i])
+            return 0;
+    return 1;
+}
+
+static posenc_status check_reroute(const posenc_plan *from, const posenc_plan *to, reroute *w,
+                                   posenc_error *err)
+{
+    static const char *const names[2] = {"reroute: k", "reroute: to_k"};
+    posenc_status            status   = pe_rotary_start(from, "reroute", err);
+    if (!status)
+        status = pe_rotary_start(to, "reroute", err);
+    if (!status && (from->dims.D != to->dims.D || from->dims.G != to->dims.G))
+        status = pe_fail(
+            err, POSENC_SHAPE,
+            "reroute: the plans have %lld and %lld key heads of width %lld and %lld; they must be equal",
+            (long long)from->dims.G, (long long)to->dims.G, (long long)from->dims.D, (long long)to->dims.D);
+    if (!status && !pairs_are_equal(&from->turn, &to->turn))
+        status =
+            pe_fail(err, POSENC_SHAPE,
+                    "reroute: the plans pair different channels; dim, offset_dim and layout must be equal");
+    if (!status)
+        status = pe_rotary_check_rows(to, &w->io->k, &w->io->to_k, to->dims.G, names, err);
+    if (!status)
+        status = pe_rotary_positions(from, &w->from_pos, "reroute: from_pos", w->io->k.shape[0],
+                                     w->io->k.shape[2], err);
+    if (!status)
+        status =
+            pe_rotary_positions(to, &w->to_pos, "reroute: to_pos", w->io->k.shape[0], w->io->k.shape[2], err);
+    return status;
+}
+
+posenc_status posenc_rotary_reroute(const posenc_plan *from, const posenc_plan *to,
+                                    const posenc_reroute_io *io, void *workspace, posenc_error *err)
+{
+    pe_arena    old_arena, arena;
+    pe_numbers  numbers;
+    pe_run_turn old, now;
+    if (!from || !to || !io || !io->k.data)
+        return pe_fail(err, POSENC_ARGUMENT,
+                       "reroute: from, to and io must not be NULL, and k must have data");
+    reroute       w      = {.to_plan  = to,
+                            .io       = io,
+                            .from_pos = pe_plain_positions(&io->from_pos),
+                            .to_pos   = pe_plain_positions(&io->to_pos)};
+    posenc_status status = check_reroute(from, to, &w, err);
+    if (status)
+        return status;
+    const int64_t L = io->k.shape[2];
+    status = pe_rotary_open(from, io->from_params, NULL, pe_rotary_length(0, &w.from_pos, L), "reroute",
+                            &numbers, &old, workspace, &old_arena, err);
+    if (!status)
+        status = pe_rotary_open(to, io->to_params, NULL, pe_rotary_length(0, &w.to_pos, L), "reroute",
+                                &numbers, &now,
+                                (char *)workspace + posenc_plan_workspace(from, POSENC_FORWARD), &arena, err);
+    if (status)
+        return status;
+    w.from = old.keys;
+    w.to   = now.keys;
+    w.rows = pe_take_doubles(&arena, to->threads * 2 * to->dims.D);
+    pe_parallel_for(io->k.shape[0] * L, to->threads, reroute_element, &w);
+    return pe_done(err);
+}
