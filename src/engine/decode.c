@@ -201,6 +201,7 @@ static int rows_in_place(pe_cache *cache, const posenc_tensor *t, const keys *n,
 {
     cache->rows   = pe_row(t, n->b, g, n->j0);
     cache->stride = t->stride[2];
+    cache->found  = pe_finds_rows();
     return t->shape[3] % PE_ROAD_LANES == 0 && t->shape[3] <= PE_CACHE_WIDEST &&
            cache_type(t->dtype, &cache->type);
 }
@@ -238,7 +239,7 @@ static pe_cache rows_in_scratch(const decoder *x, bench *z, const posenc_tensor 
     if (a->turn && t == &a->k)
         pe_turn_rows(z->few, stride, a->sizes.D, a->turn_keys, z->table + s * pe_turn_width(a->turn_keys),
                      count, 1, a->kernels);
-    return (pe_cache){.rows = z->few, .stride = stride, .type = PE_CACHE_F32};
+    return (pe_cache){.rows = z->few, .stride = stride, .type = PE_CACHE_F32, .found = 1};
 }
 
 static void multiply_keys(const decoder *x, bench *z, const float *Q, const keys *n, int64_t g)
