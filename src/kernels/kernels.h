@@ -330,7 +330,7 @@ typedef void pe_softmax_step_fn(float *s, int64_t s_stride, float *m, float *l, 
  *
  * Formula  x[c] += slope * (|t0 + c*step| - near); t0, step and near are whole
  * Shapes   x [n], padded
- * Error    the product within 0.5 + 2^-22 ulp, then that of the sum
+ * Error    the product within 0.5 + 2^-22 ulp, 1 + 2^-22 where multiply-adds round twice (plain), then that of the sum
  */
 typedef void pe_slope_row_fn(float *x, double slope, double t0, double step, double near, int64_t n);
 
