@@ -30,7 +30,8 @@ enum {
     CHUNKS = 32,
     LEAST  = 256,  /* keys of a chunk at least, of all heads together */
     BLOCK  = 2048, /* of a block at most */
-    PIECE  = 128,  /* of a piece, and of a block at least */
+    PIECE  = 128,  /* of a piece that masks meet, and of a block at least */
+    RUN    = 512,  /* of a piece that a table by distance meets */
     FEW    = 16,   /* in scratch */
     LINE   = 64,   /* bytes that are asked for at once */
     SCORES =
@@ -53,6 +54,7 @@ typedef struct decoder {
     int64_t                group, rows;             /* query heads of a key head; their queries */
     int64_t                from, to, chunk, chunks; /* keys that any query may see; of a chunk; chunks */
     int64_t                block, together;         /* keys of a block; key heads that share its cosines */
+    int64_t                piece;                   /* keys that masks and biases meet at once */
     double                 near;                    /* the smallest distance among them */
     float                 *Q;                       /* [B, H, Lq, Dp] turned and scaled */
     uint16_t              *Q16;       /* the same as they came, where they meet keys as pairs of bf16 */
@@ -99,6 +101,18 @@ static void cut_chunks(decoder *x)
     x->block = in_pieces((x->chunk + blocks - 1) / blocks);
 }
 
+/* Does something go by positions one by one? */
+static int has_extra(const decoder *x)
+{
+    return !x->T.skewed || (x->a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS));
+}
+
+/* Thousands of calls for a few numbers each would be a tenth of the time of a cache of 16 bits. */
+static int64_t keys_at_once(const decoder *x)
+{
+    return has_extra(x) || (x->a->mask & POSENC_MASK_KEY_PADDING) ? PIECE : x->T.by_distance ? RUN : x->block;
+}
+
 static int has_ladder(const decoder *x)
 {
     return x->a->turn && x->a->sizes.Lk >= PE_LADDER_ROWS;
@@ -132,13 +146,14 @@ static decoder lay_out(const pe_attention *a, pe_arena *arena)
     decoder           x = {.a = a, .group = p->H / p->G};
     x.rows              = x.group * p->Lq;
     x.together          = a->turn ? p->G : 1;
-    pe_road_make(&x.T, a, arena, 1, PIECE, 0);
+    pe_road_make(&x.T, a, arena, 1, RUN, 0);
     if (arena->memory)
         find_keys(&x);
     else
         x.to = p->Lk;
     cut_keys(&x);
     cut_chunks(&x);
+    x.piece               = keys_at_once(&x);
     const int64_t queries = p->B * p->H * p->Lq, parts = (arena->memory ? x.chunks : CHUNKS) * queries;
     x.Q       = pe_take_floats(arena, queries * x.T.Dp);
     x.Q16     = pe_take(arena, (size_t)(queries * x.T.Dp) * sizeof *x.Q16);
@@ -201,6 +216,7 @@ static int rows_in_place(pe_cache *cache, const posenc_tensor *t, const keys *n,
 {
     cache->rows   = pe_row(t, n->b, g, n->j0);
     cache->stride = t->stride[2];
+    cache->found  = pe_finds_rows();
     return t->shape[3] % PE_ROAD_LANES == 0 && t->shape[3] <= PE_CACHE_WIDEST &&
            cache_type(t->dtype, &cache->type);
 }
@@ -238,7 +254,7 @@ static pe_cache rows_in_scratch(const decoder *x, bench *z, const posenc_tensor 
     if (a->turn && t == &a->k)
         pe_turn_rows(z->few, stride, a->sizes.D, a->turn_keys, z->table + s * pe_turn_width(a->turn_keys),
                      count, 1, a->kernels);
-    return (pe_cache){.rows = z->few, .stride = stride, .type = PE_CACHE_F32};
+    return (pe_cache){.rows = z->few, .stride = stride, .type = PE_CACHE_F32, .found = 1};
 }
 
 static void multiply_keys(const decoder *x, bench *z, const float *Q, const keys *n, int64_t g)
@@ -287,9 +303,9 @@ static int fill_extra(const decoder *x, bench *z, const keys *n, int64_t h, int6
     const pe_attention *a         = x->a;
     const pe_distances *d         = &a->distances;
     const int           looked_up = !x->T.skewed;
-    const double        slope     = pe_is_sloped(a) ? pe_bias_slope(a, h) : 0;
-    if (!looked_up && !(a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS)))
+    if (!has_extra(x))
         return 0;
+    const double slope = pe_is_sloped(a) ? pe_bias_slope(a, h) : 0;
     memset(z->extra, 0, PIECE * sizeof *z->extra);
     for (int64_t c = 0; c < n->C; c++) {
         const double t = pe_position(&a->q_pos, n->b, i) - pe_position(&a->k_pos, n->b, n->j0 + c);
@@ -367,8 +383,8 @@ static void load_mask(const decoder *x, bench *z, const keys *n)
 static void finish_block(const decoder *x, bench *z, const keys *n, int64_t h0)
 {
     const int64_t Lq = x->a->sizes.Lq;
-    for (int64_t c = 0; c < n->C; c += PIECE) {
-        const keys piece = {n->b, n->j0 + c, pe_smaller(PIECE, n->C - c), NULL};
+    for (int64_t c = 0; c < n->C; c += x->piece) {
+        const keys piece = {n->b, n->j0 + c, pe_smaller(x->piece, n->C - c), NULL};
         load_mask(x, z, &piece);
         for (int64_t r = 0; r < x->rows; r++)
             finish_row(x, z, z->S + r * x->block + c, &piece, h0 + r / Lq, r % Lq);

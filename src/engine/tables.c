@@ -189,12 +189,22 @@ static void fill_chunk(const pe_tiles *T, pe_kind kind, int64_t h, int64_t x0, i
             pe_member_fill(part, &m, width, h, pe_band_distance(&T->band, x0 + r), 1, chunk + r * width);
 }
 
+/* By several at a time: each comparison waits for the one before it. */
 static double largest(const double x[], int64_t n)
 {
-    double most = -INFINITY;
-    for (int64_t i = 0; i < n; i++)
-        most = x[i] > most ? x[i] : most;
-    return most;
+    enum { SIDE_BY_SIDE = 8 };
+    double  most[SIDE_BY_SIDE];
+    int64_t i = 0;
+    for (int k = 0; k < SIDE_BY_SIDE; k++)
+        most[k] = -INFINITY;
+    for (; i + SIDE_BY_SIDE <= n; i += SIDE_BY_SIDE)
+        for (int k = 0; k < SIDE_BY_SIDE; k++)
+            most[k] = x[i + k] > most[k] ? x[i + k] : most[k];
+    for (; i < n; i++)
+        most[0] = x[i] > most[0] ? x[i] : most[0];
+    for (int k = 1; k < SIDE_BY_SIDE; k++)
+        most[0] = most[k] > most[0] ? most[k] : most[0];
+    return most[0];
 }
 
 /* The bias or the gate of one head; of the bias its largest is taken, while it is double. */

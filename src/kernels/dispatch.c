@@ -118,3 +118,13 @@ const pe_bf16_kernels *pe_kernels_bf16(const pe_kernels *kernels)
     (void)kernels;
     return NULL;
 }
+
+/* Zen 3 and 4, whose prefetchers lose a stream that is touched at two places; what was measured: decode.inc. */
+int pe_finds_rows(void)
+{
+#ifdef POSENC_X86
+    return __builtin_cpu_is("amdfam19h");
+#else
+    return 0;
+#endif
+}

@@ -285,7 +285,11 @@ typedef struct pe_cache {
     pe_cache_type type;
     const void   *next;      /* rows that will be wanted afterwards, for the prefetch; NULL: not known */
     int64_t       next_step; /* bytes from one to the next */
+    int           found;     /* rows are not asked for: pe_finds_rows */
 } pe_cache;
+
+/* Does this processor find rows that are read from end to end by itself, better than when it is asked for them ahead? */
+int pe_finds_rows(void);
 
 /*
  * cache_scores: products of a few queries with keys that lie as the caller keeps them
@@ -325,7 +329,7 @@ typedef void pe_softmax_step_fn(float *s, int64_t s_stride, float *m, float *l, 
  *
  * Formula  x[c] += slope * (|t0 + c*step| - near); t0, step and near are whole
  * Shapes   x [n], padded
- * Error    the product within 0.5 + 2^-22 ulp, then that of the sum
+ * Error    the product within 0.5 + 2^-22 ulp, 1 + 2^-22 where multiply-adds round twice (plain), then that of the sum
  */
 typedef void pe_slope_row_fn(float *x, double slope, double t0, double step, double near, int64_t n);
 

@@ -208,6 +208,14 @@ static inline vec add_quarters(vec a, vec b)
     return vadd(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xDD));
 }
 
+static inline void store_quarters(float *to, int64_t stride, vec x)
+{
+    _mm_storeu_ps(to, _mm512_castps512_ps128(x));
+    _mm_storeu_ps(to + stride, _mm512_extractf32x4_ps(x, 1));
+    _mm_storeu_ps(to + 2 * stride, _mm512_extractf32x4_ps(x, 2));
+    _mm_storeu_ps(to + 3 * stride, _mm512_extractf32x4_ps(x, 3));
+}
+
 static inline void vsums(const vec x[], int rows, int keys, float *to, int64_t stride)
 {
     if (rows != DECODE_ROWS || keys != DECODE_KEYS) {
@@ -220,10 +228,7 @@ static inline void vsums(const vec x[], int rows, int keys, float *to, int64_t s
     for (int r = 0; r < DECODE_ROWS; r++)
         row[r] = add_fours(add_pairs(x[4 * r], x[4 * r + 1]), add_pairs(x[4 * r + 2], x[4 * r + 3]));
     const vec all = add_quarters(add_quarters(row[0], row[1]), add_quarters(row[2], row[3]));
-    _mm_storeu_ps(to, _mm512_castps512_ps128(all));
-    _mm_storeu_ps(to + stride, _mm512_extractf32x4_ps(all, 1));
-    _mm_storeu_ps(to + 2 * stride, _mm512_extractf32x4_ps(all, 2));
-    _mm_storeu_ps(to + 3 * stride, _mm512_extractf32x4_ps(all, 3));
+    store_quarters(to, stride, all);
 }
 
 static inline vec vkeep(vec x)

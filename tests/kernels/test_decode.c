@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * test_decode: a few queries against rows of a cache, and a bias by slope, on every instruction set
+ *
+ * Each kernel of decode.inc, and that of bf16.inc for pairs, against a loop in double. Bounds are those of kernels.h:
+ * a sum of n products in any order is off by n roundings of 2^-24 of the sum of their sizes. Whether rows are asked
+ * for ahead, and which come next, may change no bit.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+
+#include "guarded.h"
+
+static const int64_t widths[] = {32, 64, 96, 128, 160, 512}, /* 64 and 128 are constants in the kernels */
+    rows_tried[] = {1, 2, 3, 4, 5, 8, 11}, lengths[] = {1, 2, 3, 4, 5, 7, 8, 33, 67};
+
+enum {
+    WIDTHS  = sizeof widths / sizeof *widths,
+    ROWS    = sizeof rows_tried / sizeof *rows_tried,
+    LENGTHS = sizeof lengths / sizeof *lengths,
+    TYPES   = PE_CACHE_F16 + 1,
+    APART   = 8 /* numbers between two rows */
+};
+
+/* ---- a cache ---- */
+
+typedef struct stored {
+    void    *data;
+    double  *exact;
+    pe_cache cache;
+} stored;
+
+static void put(stored *x, int64_t i, float value)
+{
+    uint16_t *half = x->data;
+    switch (x->cache.type) {
+    case PE_CACHE_BF16: x->exact[i] = (double)pe_bf16_to_float(half[i] = pe_float_to_bf16(value)); break;
+    case PE_CACHE_F16: x->exact[i] = (double)pe_f16_to_float(half[i] = pe_float_to_f16(value)); break;
+    case PE_CACHE_F32: x->exact[i] = (double)(((float *)x->data)[i] = value); break;
+    }
+}
+
+/* No byte behind the last row: what reads there is seen by a sanitizer. */
+static stored make_stored(int64_t C, int64_t D, pe_cache_type type)
+{
+    const int64_t stride = D + APART, n = (C - 1) * stride + D;
+    const size_t  size = type == PE_CACHE_F32 ? sizeof(float) : sizeof(uint16_t);
+    stored        x    = {malloc((size_t)n * size), malloc((size_t)n * sizeof(double)), {0}};
+    x.cache            = (pe_cache){.rows = x.data, .stride = stride, .type = type};
+    for (int64_t i = 0; i < n; i++)
+        put(&x, i, (float)posenc_random_normal(9, "cache", (uint64_t)i));
+    return x;
+}
+
+static void free_stored(stored *x)
+{
+    free(x->data);
+    free(x->exact);
+}
+
+/* The ways of knowing what comes next: found without asking; asked for, with nothing behind; with rows behind. */
+enum { WAYS = 3 };
+
+static pe_cache by_way(const stored *x, int way)
+{
+    pe_cache cache = x->cache;
+    cache.found    = way == 0;
+    if (way == 2) {
+        cache.next      = x->data;
+        cache.next_step = 4;
+    }
+    return cache;
+}
+
+/* ---- products with keys ---- */
+
+static void check_products(const char *isa, const guarded *s, int64_t stride, const double *q,
+                           const stored *k, int64_t R, int64_t C, int64_t D)
+{
+    if (guarded_changed(s, stride, R, C) >= 0)
+        fail_msg("%s: cache_scores wrote outside its rows", isa);
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t c = 0; c < C; c++) {
+            double want = 0, size = 0;
+            for (int64_t d = 0; d < D; d++) {
+                const double product = q[r * D + d] * k->exact[c * k->cache.stride + d];
+                want += product;
+                size += fabs(product);
+            }
+            const double got = (double)s->at[r * stride + c];
+            if (!(fabs(got - want) <= (double)(D / 4 + 4) * 0x1p-24 * size))
+                fail_msg("%s, type %d, D=%d, R=%d, C=%d: product [%d,%d] is %.9g, not %.9g", isa,
+                         (int)k->cache.type, (int)D, (int)R, (int)C, (int)r, (int)c, got, want);
+        }
+}
+
+/* Queries as floats, or as pairs of bf16; what they hold. */
+typedef struct queries {
+    float    *floats;
+    uint16_t *pairs;
+    double   *exact;
+} queries;
+
+static queries make_queries(int64_t n, int paired)
+{
+    queries q = {malloc((size_t)n * sizeof(float)), malloc((size_t)n * sizeof(uint16_t)),
+                 malloc((size_t)n * sizeof(double))};
+    for (int64_t i = 0; i < n; i++) {
+        q.floats[i] = (float)posenc_random_normal(9, "queries", (uint64_t)i);
+        q.pairs[i]  = pe_float_to_bf16(q.floats[i]);
+        q.exact[i]  = (double)(paired ? pe_bf16_to_float(q.pairs[i]) : q.floats[i]);
+    }
+    return q;
+}
+
+static void free_queries(queries *q)
+{
+    free(q->floats);
+    free(q->pairs);
+    free(q->exact);
+}
+
+static void check_keys(const pe_kernels *kernels, pe_cache_type type, int64_t R, int64_t C, int64_t D,
+                       int paired)
+{
+    const pe_bf16_kernels *pairs  = paired ? pe_kernels_bf16(kernels) : NULL;
+    const int64_t          stride = C + 3;
+    stored                 k      = make_stored(C, D, type);
+    queries                q      = make_queries(R * D, paired);
+    guarded                s[WAYS];
+    for (int way = 0; way < WAYS; way++) {
+        const pe_cache cache = by_way(&k, way);
+        s[way]               = guarded_make(R * stride);
+        guarded_remember(&s[way]);
+        if (pairs)
+            pairs->cache_scores(s[way].at, stride, q.pairs, D, &cache, R, C, D);
+        else
+            kernels->cache_scores(s[way].at, stride, q.floats, D, &cache, R, C, D);
+        check_products(kernels->isa, &s[way], stride, q.exact, &k, R, C, D);
+        assert_memory_equal(s[way].memory, s[0].memory, (size_t)(R * stride + 2 * GUARD) * sizeof(float));
+    }
+    for (int way = 0; way < WAYS; way++)
+        guarded_free(&s[way]);
+    free_queries(&q);
+    free_stored(&k);
+}
+
+static void products_with_keys_are_sums_over_channels(void **state)
+{
+    (void)state;
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        for (int type = 0; type < TYPES; type++)
+            for (int w = 0; w < WIDTHS; w++)
+                for (int r = 0; r < ROWS; r++)
+                    for (int n = 0; n < LENGTHS; n++)
+                        check_keys(pe_kernels_at(isa), (pe_cache_type)type, rows_tried[r], lengths[n],
+                                   widths[w], 0);
+}
+
+static void products_of_pairs_are_sums_over_channels(void **state)
+{
+    int any = 0;
+    (void)state;
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        for (int w = 0; pe_kernels_bf16(pe_kernels_at(isa)) && w < WIDTHS; w++)
+            for (int r = 0; r < ROWS; r++)
+                for (int n = 0; n < LENGTHS; n++, any++)
+                    check_keys(pe_kernels_at(isa), PE_CACHE_BF16, rows_tried[r], lengths[n], widths[w], 1);
+    if (!any)
+        skip();
+}
+
+/* ---- values ---- */
+
+static void check_sums(const char *isa, const guarded *o, int64_t stride, const float *w, int64_t w_stride,
+                       const stored *v, int64_t R, int64_t C, int64_t D)
+{
+    if (guarded_changed(o, stride, R, D) >= 0)
+        fail_msg("%s: cache_values wrote outside its rows", isa);
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t d = 0; d < D; d++) {
+            double want = (double)o->before[GUARD + r * stride + d], size = fabs(want);
+            for (int64_t c = 0; c < C; c++) {
+                const double product = (double)w[r * w_stride + c] * v->exact[c * v->cache.stride + d];
+                want += product;
+                size += fabs(product);
+            }
+            const double got = (double)o->at[r * stride + d];
+            if (!(fabs(got - want) <= (double)(C + 1) * 0x1p-24 * size))
+                fail_msg("%s, type %d, D=%d, R=%d, C=%d: output [%d,%d] is %.9g, not %.9g", isa,
+                         (int)v->cache.type, (int)D, (int)R, (int)C, (int)r, (int)d, got, want);
+        }
+}
+
+static void check_values(const pe_kernels *kernels, pe_cache_type type, int64_t R, int64_t C, int64_t D)
+{
+    const int64_t stride = D + 16, w_stride = C + 3;
+    stored        v = make_stored(C, D, type);
+    float        *w = malloc((size_t)(R * w_stride) * sizeof *w);
+    guarded       o[WAYS];
+    fill_random(w, w_stride, R, C, "weights", 1);
+    for (int way = 0; way < WAYS; way++) {
+        const pe_cache cache = by_way(&v, way);
+        o[way]               = guarded_make(R * stride);
+        fill_random(o[way].at, stride, R, D, "outputs", 1);
+        guarded_remember(&o[way]);
+        kernels->cache_values(o[way].at, stride, w, w_stride, &cache, R, C, D);
+        check_sums(kernels->isa, &o[way], stride, w, w_stride, &v, R, C, D);
+        assert_memory_equal(o[way].memory, o[0].memory, (size_t)(R * stride + 2 * GUARD) * sizeof(float));
+    }
+    for (int way = 0; way < WAYS; way++)
+        guarded_free(&o[way]);
+    free(w);
+    free_stored(&v);
+}
+
+static void values_are_added_by_their_weights(void **state)
+{
+    (void)state;
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        for (int type = 0; type < TYPES; type++)
+            for (int w = 0; w < WIDTHS; w++)
+                for (int r = 0; r < ROWS; r++)
+                    for (int n = 0; n < LENGTHS; n++)
+                        check_values(pe_kernels_at(isa), (pe_cache_type)type, rows_tried[r], lengths[n],
+                                     widths[w]);
+}
+
+/* ---- a bias by slope ---- */
+
+/* The distances t0, t0 + step, ... of a row: those of a cache behind the token, around 0, far beyond what floats count, and
+   a far start with a near end. */
+static const struct {
+    double t0, step, near;
+} slopes[] = {
+    {2048, -1, 0},    {70, -1, 3},           {-5, 1, 0},        {0, 0, 0},        {16777000, -3, 12},
+    {16777216, 1, 0}, {2147483000, -1, 100}, {16777230, -1, 0}, {-16777216, 1, 0}};
+
+static void a_slope_times_the_distance_is_added(void **state)
+{
+    (void)state;
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        for (size_t i = 0; i < sizeof slopes / sizeof *slopes; i++)
+            for (int n = 0; n < LENGTHS; n++) {
+                const pe_kernels *kernels = pe_kernels_at(isa);
+                const double      slope = -0x1p-3 / 3, product = !strcmp(kernels->isa, "plain") ? 1 : 0.5;
+                guarded           x = guarded_make(padded(lengths[n]));
+                fill_random(x.at, 0, 1, padded(lengths[n]), "scores", 1);
+                guarded_remember(&x);
+                kernels->slope_row(x.at, slope, slopes[i].t0, slopes[i].step, slopes[i].near, lengths[n]);
+                if (guarded_changed(&x, padded(lengths[n]), 1, padded(lengths[n])) >= 0)
+                    fail_msg("%s: slope_row wrote outside its row", kernels->isa);
+                for (int64_t c = 0; c < lengths[n]; c++) {
+                    const double bias =
+                        slope * (fabs(slopes[i].t0 + (double)c * slopes[i].step) - slopes[i].near);
+                    const double want = (double)x.before[GUARD + c] + bias, got = (double)x.at[c];
+                    const double allowed = (product + 0x1p-22) * ulp_of(bias) + 0.5 * ulp_of(got);
+                    if (!(fabs(got - want) <= allowed))
+                        fail_msg("%s, row %d of %d: number %d is %.9g, not %.9g", kernels->isa, (int)i,
+                                 (int)lengths[n], (int)c, got, want);
+                }
+                guarded_free(&x);
+            }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_with_keys_are_sums_over_channels),
+        cmocka_unit_test(products_of_pairs_are_sums_over_channels),
+        cmocka_unit_test(values_are_added_by_their_weights),
+        cmocka_unit_test(a_slope_times_the_distance_is_added),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
