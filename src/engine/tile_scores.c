@@ -419,19 +419,21 @@ static const float *pairs_in_place(const pe_tiles *T, const pe_scratch *z, int64
     return a->terms->pairs.matrix && !between && C % PE_LANES == 0 ? pe_pairs_at(a, h, z->i0, z->j0) : NULL;
 }
 
-/* Some rows of them are called from memory. Each lies on a page of its own, which no prefetcher foresees. */
-static void call_rows(const float *rows, int64_t step, int64_t n, int64_t C)
+/* The same for the tile after this: backward the queries go on, forward the keys. NULL behind the last. */
+static const float *next_pairs(const pe_tiles *T, const pe_scratch *z, const float *pairs)
 {
-    for (int64_t r = 0; r < n; r++)
-        for (int64_t c = 0; c < C; c += PE_LANES)
-            __builtin_prefetch(rows + r * step + c, 0, 3);
+    const pe_problem *p    = &T->a->sizes;
+    const int64_t     down = z->backward ? T->Br : 0, right = z->backward ? 0 : T->Bc;
+    const int         last = z->i0 + down + T->Br > p->Lq || z->j0 + right + T->Bc > p->Lk;
+    return last ? NULL : pairs + down * T->a->parts[PE_SCORE].p->Lk + right;
 }
 
 /* One stream of terms, which goes into the products as they are made. */
 typedef struct stream {
     const float *at; /* NULL: none */
     int64_t      step;
-    int          far; /* its rows lie far apart in memory */
+    int far; /* its rows lie far apart in memory, each on a page of its own, which no prefetcher foresees */
+    const float *next; /* where it goes on with the next tile, if it is far and there is one */
 } stream;
 
 /* It is taken from the terms that are left to the kernels that finish scores. Where products are wanted bare, there is none. */
@@ -444,37 +446,50 @@ static stream take_stream(const pe_tiles *T, const pe_scratch *z, const float *p
     y.at               = *from;
     y.step = terms->bias ? terms->bias_step : terms->skewed ? terms->skewed_step : terms->extra_step;
     y.far  = y.at && y.at == pairs;
+    y.next = y.far ? next_pairs(T, z, pairs) : NULL;
     *from  = NULL;
     return y;
 }
 
-/* Products of some queries from row r on with the keys that any of the group may see. */
+/* Products of some queries from row r on with the keys that any of the group may see. What those from `ahead` on will add is
+   asked for. */
 static void multiply_group(const pe_tiles *T, float *s, int64_t r, int64_t rows, pe_group y, const float *Qu,
-                           const float *Kt, stream plus)
+                           const float *Kt, stream plus, const float *ahead)
 {
     const pe_kernels *k  = T->a->kernels;
     const int64_t     D  = T->a->sizes.D;
     float            *to = s + r * T->Bcp + y.first;
     if (plus.at)
         k->product_plus(to, T->Bcp, Qu + r * T->Dp, T->Dp, Kt + y.first, T->Bcp, rows, y.count, D,
-                        plus.at + r * plus.step + y.first, plus.step);
+                        plus.at + r * plus.step + y.first, plus.step, ahead ? ahead + y.first : NULL);
     else
         k->product(to, T->Bcp, Qu + r * T->Dp, T->Dp, 1, Kt + y.first, T->Bcp, rows, y.count, D, 0);
 }
 
-/* Products of groups of queries. Where rows far apart are added, memory is asked for those of a few queries before the product
-   that they join; a whole tile at once would keep it waiting, and share sets of the caches with the tile at hand. */
+enum { TOGETHER = 6 }; /* rows of a block of products: whole blocks ask for what is ahead of them */
+
+/* Some rows of a stream are called from memory at once. */
+static void call_rows(const float *rows, int64_t step, int64_t n, int64_t C)
+{
+    for (int64_t r = 0; r < n; r++)
+        for (int64_t c = 0; c < C; c += PE_LANES)
+            __builtin_prefetch(rows + r * step + c);
+}
+
+/* Products of groups of queries. Where rows far apart are added, each block of products asks memory for those of the next, and
+   the last of a tile for the first of the next tile: any earlier they would share sets of the first cache with too many others,
+   all at once they would hold up the loads of the product at hand. */
 static void multiply_seen(const pe_tiles *T, const pe_scratch *z, float *s, int64_t R, int64_t C,
                           const float *Qu, const float *Kt, stream plus)
 {
-    enum { TOGETHER = 6 };
     for (int64_t r = 0; r < R;) {
         const pe_group y    = pe_group_at(z, r, R, C);
-        const int64_t  rows = plus.far ? pe_smaller(y.rows, TOGETHER) : y.rows;
-        if (plus.far)
-            call_rows(plus.at + r * plus.step, plus.step, rows, C);
-        multiply_group(T, s, r, rows, y, Qu, Kt, plus);
-        r += rows;
+        const int64_t  rows = plus.far ? pe_smaller(y.rows, TOGETHER) : y.rows, next = r + rows;
+        const float   *ahead = !plus.far ? NULL : next < R ? plus.at + next * plus.step : plus.next;
+        if (ahead && rows < TOGETHER)
+            call_rows(ahead, plus.step, pe_smaller(TOGETHER, next < R ? R - next : T->Br), C);
+        multiply_group(T, s, r, rows, y, Qu, Kt, plus, ahead);
+        r = next;
     }
 }
 
