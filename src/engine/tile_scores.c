@@ -456,12 +456,13 @@ static stream take_stream(const pe_tiles *T, const pe_scratch *z, const float *p
 static void multiply_group(const pe_tiles *T, float *s, int64_t r, int64_t rows, pe_group y, const float *Qu,
                            const float *Kt, stream plus, const float *ahead)
 {
-    const pe_kernels *k  = T->a->kernels;
-    const int64_t     D  = T->a->sizes.D;
-    float            *to = s + r * T->Bcp + y.first;
+    const pe_kernels *k    = T->a->kernels;
+    const int64_t     D    = T->a->sizes.D;
+    float            *to   = s + r * T->Bcp + y.first;
+    const pe_ahead    next = {.at = {ahead ? ahead + y.first : NULL}, .step = {plus.step}};
     if (plus.at)
         k->product_plus(to, T->Bcp, Qu + r * T->Dp, T->Dp, Kt + y.first, T->Bcp, rows, y.count, D,
-                        plus.at + r * plus.step + y.first, plus.step, ahead ? ahead + y.first : NULL);
+                        plus.at + r * plus.step + y.first, plus.step, ahead ? &next : NULL);
     else
         k->product(to, T->Bcp, Qu + r * T->Dp, T->Dp, 1, Kt + y.first, T->Bcp, rows, y.count, D, 0);
 }
