@@ -162,9 +162,19 @@ static void join_values(float *to, int64_t width, const float *V, int64_t stride
             to[c * width + d] = V[c * stride + d] + r[d];
 }
 
-/* O += W V, with the gate on the weights and the vectors that join the values. */
+/* Keys and values of tile J, which comes next, seen as rows beside those of a tile of outputs, from row r on. */
+static pe_ahead tile_ahead(const pe_tiles *T, const packed_pair *x, int64_t J, int64_t r)
+{
+    const int64_t D = T->a->sizes.D;
+    const float  *K = T->a->grown ? x->Kgt : x->Kt;
+    return (pe_ahead){.at   = {K + (J * T->Bcp + r) * D, x->values + (J * T->Bc + r) * x->v_stride},
+                      .step = {D, x->v_stride}};
+}
+
+/* O += W V, with the gate on the weights and the vectors that join the values; meanwhile tile `next`, -1 if there is none, is
+   asked for. */
 static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, int64_t h, int64_t I,
-                       int64_t J)
+                       int64_t J, int64_t next)
 {
     const pe_attention *a  = T->a;
     const pe_problem   *p  = &a->sizes;
@@ -180,9 +190,11 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, i
         stride = T->Dvp;
     }
     for (int64_t r = 0; r < R;) {
-        const pe_group y = pe_group_at(z, r, R, C);
-        a->kernels->product(z->O + r * T->Dvp, T->Dvp, z->S + r * T->Bcp + y.first, T->Bcp, 1,
-                            V + y.first * stride, stride, y.rows, p->Dv, y.count, 1);
+        const pe_group y     = pe_group_at(z, r, R, C);
+        float         *O     = z->O + r * T->Dvp;
+        const pe_ahead ahead = tile_ahead(T, x, next < 0 ? J : next, r);
+        a->kernels->product_plus(O, T->Dvp, z->S + r * T->Bcp + y.first, T->Bcp, V + y.first * stride, stride,
+                                 y.rows, p->Dv, y.count, O, T->Dvp, next < 0 ? NULL : &ahead);
         r += y.rows;
     }
     if (!T->by[PE_R].rows || flat)
@@ -218,6 +230,17 @@ static int64_t nearest_tile(const pe_tiles *T, int64_t I)
 static int64_t tile_at(int64_t step, int64_t first)
 {
     return step <= first ? first - step : step;
+}
+
+/* The tile after `step`, if it is to be asked for; else, and where the queries see none, -1. Of a long sequence every tile comes
+   from the last cache or from memory, whose latency the loads of a product do not hide; up to 4 MiB to ask costs 1 %. */
+static int64_t next_tile(const pe_tiles *T, int64_t I, int64_t step, int64_t first)
+{
+    enum { FAR = 4 << 20 }; /* bytes of keys and values */
+    const pe_problem *p   = &T->a->sizes;
+    const int         far = p->Lk * (p->D + p->Dv) * (int64_t)sizeof(float) > FAR;
+    const int64_t     J   = far && step + 1 < T->key_tiles ? tile_at(step + 1, first) : -1;
+    return J >= 0 && pe_tile_is_reached(T, I, J) ? J : -1;
 }
 
 static void forward_tile(void *context, int64_t index, int thread)
@@ -261,7 +284,7 @@ static void forward_tile(void *context, int64_t index, int thread)
         }
         terms.gate = pe_tile_gate(T, z, h, I, J, &terms.gate_step);
         a->kernels->softmax(z->S, T->Bcp, &terms, &running, R, C);
-        add_values(T, z, x, h, I, J);
+        add_values(T, z, x, h, I, J, next_tile(T, I, step, first));
     }
     if (!f->S)
         finish_rows(T, z, b, h, i0, R);

@@ -36,10 +36,16 @@ typedef void pe_product_fn(float *c, int64_t c_stride, const float *a, int64_t a
                            const float *b, int64_t b_stride, int64_t R, int64_t columns, int64_t K, int add);
 
 /* product_plus: C = A*B + P, P element (r,c) at plus + r*plus_step + c, read as C is; each sum is rounded, then added to.
-   A's columns are 1 apart. For terms of scores: they cost next to nothing here, a pass of their own 3 % of attention. */
+   A's columns are 1 apart. For terms of scores: they cost next to nothing here, a pass of their own 3 % of attention.
+   ahead: NULL, or what later calls will read: whole blocks ask memory for it while they multiply. */
+typedef struct pe_ahead {
+    const float *at[2]; /* as many rows and columns as C has; NULL: none. Never read here */
+    int64_t      step[2];
+} pe_ahead;
+
 typedef void pe_product_plus_fn(float *c, int64_t c_stride, const float *a, int64_t a_row, const float *b,
                                 int64_t b_stride, int64_t R, int64_t columns, int64_t K, const float *plus,
-                                int64_t plus_step);
+                                int64_t plus_step, const pe_ahead *ahead);
 
 /* product64: the same in doubles, padded to PE_LANES64; for rooms whose rows follow from each other. */
 typedef void pe_product64_fn(double *c, int64_t c_stride, const double *a, int64_t a_row, int64_t a_col,

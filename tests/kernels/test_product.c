@@ -140,10 +140,11 @@ static void what_is_added_meets_the_bits_of_the_bare_product(void **state)
                 const int64_t n = R + padded(columns_tried[c]);
                 guarded       P = guarded_make(n);
                 fill_random(P.at, n, 1, n, "P", 1);
+                const pe_ahead ahead = {.at = {NULL, P.at}, .step = {1, 1}};
                 run(k, &bare, 0, 0);
                 run(k, &added, 0, 1);
                 k->product_plus(plus.c.at, plus.c_stride, plus.a.at, plus.K, plus.b.at, plus.b_stride, R,
-                                plus.columns, plus.K, P.at + R, -1);
+                                plus.columns, plus.K, P.at + R, -1, R % 2 ? &ahead : NULL);
                 check(k->isa, &added, 1);
                 assert_int_equal(guarded_changed(&plus.c, plus.c_stride, R, padded(plus.columns)), -1);
                 for (int64_t r = 0; r < R; r++)
