@@ -26,7 +26,7 @@ static double *take_row(int64_t width, pe_arena *arena)
 pe_ladder pe_ladder_lay_out(int64_t width, pe_arena *arena)
 {
     pe_ladder ladder = {.padded = padded_of(width)};
-    ladder.fine      = pe_take_doubles(arena, PE_STEP / 2 * 2 * ladder.padded);
+    ladder.fine      = pe_take_doubles(arena, 3 * ladder.padded);
     ladder.middle    = pe_take_doubles(arena, PE_MIDDLE * 2 * ladder.padded);
     ladder.row       = take_row(width, arena);
     return ladder;
@@ -105,6 +105,16 @@ static void coarse_row(const pe_ladder *l, double position, double pairs[], doub
     pad(l, row, l->factor);
 }
 
+/* Half a step, and twice the cosine of a whole one. */
+static void make_fine(const pe_ladder *l)
+{
+    double *const twice = l->fine + 2 * l->padded;
+    step_row(l, 1, l->fine + l->padded); /* its sines are not wanted */
+    for (int64_t j = 0; j < l->padded; j++)
+        twice[j] = 2 * l->fine[l->padded + j];
+    step_row(l, 0.5, l->fine);
+}
+
 /* Rows of 0, 1, 2, ... steps: of eights and of ones exactly, of others as their sum. */
 static void make_middle(const pe_ladder *l)
 {
@@ -127,8 +137,7 @@ void pe_ladder_make(pe_ladder *ladder, const pe_columns *columns, const pe_frequ
     ladder->factor  = factor;
     ladder->sense   = sense;
     ladder->kernels = kernels;
-    for (int64_t d = 0; d < PE_STEP / 2; d++)
-        step_row(ladder, (double)d + 0.5, ladder->fine + d * 2 * ladder->padded);
+    make_fine(ladder);
     make_middle(ladder);
 }
 

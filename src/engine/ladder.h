@@ -2,15 +2,17 @@
 /*
  * ladder.h: cosines and sines of many whole positions, by adding angles
  *
- * An exact angle costs as much as twenty sums of angles. So position p is climbed in three steps: the exact row amid the first 16 of
- * the 512 positions that p is among, plus a row of the multiples of 16 below 512, plus or minus a row of 0.5 .. 7.5; the
- * latter two are made once and serve everywhere. Nothing accumulates: whatever the position, a number is off by what three
- * steps carry. Rows of the ladder have a column for every float of a row to be made, in its order: a sine is a cosine that begins
- * a quarter turn back, so that only the exact row knows which is which.
+ * An exact angle costs as much as twenty sums of angles. So position p is climbed in steps: the exact row amid the first 16 of
+ * the 512 positions that p is among, plus a row of the multiples of 16 below 512, plus or minus half a position, and from
+ * there up to seven positions away, each from the two rows before it (waves.inc). What only knows steps is made once and serves
+ * everywhere. Whatever the position, a number is off by what two sums and seven such steps carry. Rows of the ladder have a
+ * column for every float of a row to be made, in its order: a sine is a cosine that begins a quarter turn back, so that only
+ * the exact row knows which is which.
  *
  * Error     an exact cosine or sine is off by 2.3e-16; a sum of angles by what its parts are, each times the other's length, and
- *           two roundings: a step that is itself a sum by 8e-16, all three together by less than 4e-15. Of the last place of
- *           a float of 2^-14 that is 5e-4; the kernel makes smaller ones from their exact angles (kernels.h, wave_rows).
+ *           two roundings: a step that is itself a sum by 8e-16, the two together by less than 2e-15, and the steps bring
+ *           5e-15 more where they meet a zero. Of the last place of a float of 2^-14 that is 1e-3; the kernel makes smaller
+ *           ones from their exact angles (kernels.h, wave_rows).
  * Others    add angles in other ways, for they want something else. sandwich.c wants the sum of all waves at a distance, in
  *           double: a product of matrices gives it without any one angle, thirty times sooner than angle by angle.
  *           transformer_xl.c wants rows in double, for the reference and for gradients, and has no memory that would keep small
@@ -24,8 +26,7 @@
 #include "base/workspace.h"
 #include "kernels/kernels.h"
 
-/* Rows of middle angles, and rows that one of them serves: few enough for the first cache to hold the small angles beside
-   what is written. */
+/* Rows of middle angles, and rows that one of them serves: few enough for steps from its middle to stay exact. */
 enum { PE_STEP = PE_BLOCK_WAVES, PE_MIDDLE = 32 };
 
 /* Where cosines and sines of M pairs go: kernels.h, wave_rows. */
@@ -38,7 +39,7 @@ typedef struct pe_ladder {
     int64_t             padded;
     const pe_frequency *k;
     double              factor, sense; /* of every row: cosine * factor, sine * factor * sense */
-    double             *fine, *middle; /* [PE_STEP / 2, 2, padded], [PE_MIDDLE, 2, padded] */
+    double             *fine, *middle; /* [3, padded]: kernels.h; [PE_MIDDLE, 2, padded] */
     double             *row;           /* [2, M], of one thread: used by pe_ladder_make alone */
     const pe_kernels   *kernels;
 } pe_ladder;

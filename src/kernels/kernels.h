@@ -260,11 +260,11 @@ typedef void pe_add_angles_fn(double *to, const double *a, const double *b, int6
  *          is one whose coarse angle stands a quarter turn back
  * Shapes   to + (r - first)*stride: row r, first <= r < first + rows <= PE_BLOCK_WAVES; `width` floats, of which those of
  *          pair m are at cosine + m*step and sine + m*step where these are below `width`
- *          coarse, middle [2, padded], cosines and sines of each column; fine [PE_BLOCK_WAVES/2, 2, padded]: of 0.5, 1.5, ... w_j
- *          padding is 1 and 0, in coarse `factor` and 0
+ *          coarse, middle [2, padded], cosines and sines of each column; fine [3, padded]: those of w_j / 2, and 2 cos w_j
+ *          padding is 1 and 0, in coarse `factor` and 0, in the third row of fine 2
  * Error    0.501 ulp, zeros included, if the sum of coarse and middle, and fine, carry at most 2e-15, and those of pairs that have not turned by half a
  *          quarter yet as much of themselves: other numbers below 2^-14 of the magnitude are made from their exact angles
- * Speed    that of stores: 3 multiply-adds and 2 roundings for two of each column
+ * Speed    that of narrowing: a multiply-add and a rounding for each number, 7 more multiply-adds for 16 of a column
  */
 enum { PE_BLOCK_WAVES = 16 };
 

@@ -438,4 +438,43 @@ static inline int vany_below(vec x, float limit)
     return _mm512_cmp_ps_mask(x, vset(limit), _CMP_LT_OQ) != 0;
 }
 
+/* ---- floats as narrowing leaves them: joining halves would cost as much as storing the second ---- */
+
+typedef struct nvec {
+    __m256 low, high;
+} nvec;
+
+static inline nvec nnarrow(dvec low, dvec high)
+{
+    nvec x = {_mm512_cvtpd_ps(low), _mm512_cvtpd_ps(high)};
+    __asm__("" : "+v"(x.low), "+v"(x.high));
+    return x;
+}
+
+static inline nvec nset(float x)
+{
+    return (nvec){_mm256_set1_ps(x), _mm256_set1_ps(x)};
+}
+
+static inline void nstore(float *p, nvec x)
+{
+    _mm256_storeu_ps(p, x.low);
+    _mm256_storeu_ps(p + VL / 2, x.high);
+}
+
+static inline void nstream(float *p, nvec x)
+{
+    vstream(p, _mm512_insertf32x8(_mm512_castps256_ps512(x.low), x.high, 1));
+}
+
+static inline nvec nleast(nvec a, nvec b)
+{
+    return (nvec){_mm256_range_ps(a.low, b.low, 2), _mm256_range_ps(a.high, b.high, 2)};
+}
+
+static inline int nany_below(nvec x, float limit)
+{
+    return _mm256_cmp_ps_mask(_mm256_min_ps(x.low, x.high), _mm256_set1_ps(limit), _CMP_LT_OQ) != 0;
+}
+
 #endif

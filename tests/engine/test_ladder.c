@@ -132,12 +132,32 @@ static void positions_next_to_a_zero_are_exact(void **state)
     }
 }
 
+/* Steps of any width, half turns and whole ones among them, where errors of row after row add up as with slow pairs. */
+static void steps_near_half_turns_are_exact(void **state)
+{
+    const double half_turn = 3.14159265358979323846;
+    (void)state;
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        for (int b = 0; b < 4; b++) {
+            subject s;
+            make(&s, halves(64), 2, 1, 1, pe_kernels_at(isa));
+            for (int m = 0; m < 64; m++)
+                s.k[m] =
+                    pe_frequency_of(half_turn / 16 * (m - 16) + ldexp(m % 2 ? 1 : -1, -4 - m / 2 - 8 * b));
+            const pe_columns columns = s.ladder.columns;
+            pe_ladder_make(&s.ladder, &columns, s.k, 1, 1, pe_kernels_at(isa));
+            for (int i = 0; i < 6; i++)
+                assert_rows(&s, (const double[]){0, 16, 4711, -4000, 1e6, 0x1p30}[i], ROWS);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_exact_wherever_they_begin),
         cmocka_unit_test(every_number_of_pairs_and_rows_fills_its_own_floats),
         cmocka_unit_test(positions_next_to_a_zero_are_exact),
+        cmocka_unit_test(steps_near_half_turns_are_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
