@@ -216,7 +216,7 @@ static int rows_in_place(pe_cache *cache, const posenc_tensor *t, const keys *n,
 {
     cache->rows   = pe_row(t, n->b, g, n->j0);
     cache->stride = t->stride[2];
-    cache->found  = pe_finds_rows();
+    cache->found  = !pe_asking_helps();
     return t->shape[3] % PE_ROAD_LANES == 0 && t->shape[3] <= PE_CACHE_WIDEST &&
            cache_type(t->dtype, &cache->type);
 }

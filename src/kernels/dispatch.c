@@ -98,8 +98,8 @@ const pe_kernels *pe_kernels_choose(void)
 }
 
 /* On AMD's family 19h (Zen 4, as measured) the hardware fetches streams best alone: rotation in place has 0.73 to 0.84 of a pass
-   in place where it asks for each line, and 0.87 to 0.95 where it does not, at any distance and for any cache; presumably
-   what is asked for waits in the few slots for misses of the first cache. On family 1Ah asking gains as much. */
+   in place where it asks for each line, and 0.87 to 0.95 where it does not, at any distance and for any cache; decoding loses
+   a third by asking (decode.inc). On family 1Ah asking gains as much. */
 int pe_asking_helps(void)
 {
 #ifdef POSENC_X86
@@ -117,14 +117,4 @@ const pe_bf16_kernels *pe_kernels_bf16(const pe_kernels *kernels)
 #endif
     (void)kernels;
     return NULL;
-}
-
-/* Zen 3 and 4, whose prefetchers lose a stream that is touched at two places; what was measured: decode.inc. */
-int pe_finds_rows(void)
-{
-#ifdef POSENC_X86
-    return __builtin_cpu_is("amdfam19h");
-#else
-    return 0;
-#endif
 }

@@ -291,11 +291,8 @@ typedef struct pe_cache {
     pe_cache_type type;
     const void   *next;      /* rows that will be wanted afterwards, for the prefetch; NULL: not known */
     int64_t       next_step; /* bytes from one to the next */
-    int           found;     /* rows are not asked for: pe_finds_rows */
+    int           found;     /* the processor finds them better unasked: not pe_asking_helps */
 } pe_cache;
-
-/* Does this processor find rows that are read from end to end by itself, better than when it is asked for them ahead? */
-int pe_finds_rows(void);
 
 /*
  * cache_scores: products of a few queries with keys that lie as the caller keeps them
