@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "api/rotate.h"
+#include "base/positions.h"
 #include "base/tensor.h"
 
 /* Are the frequencies known without parameters? */

@@ -6,6 +6,7 @@
  * or by the storage of q where the plan leaves it open.
  */
 #include "api/objects.h"
+#include "base/positions.h"
 #include "base/tensor.h"
 
 /* The parts of a pe_attention that the plan knows. */
@@ -260,12 +261,6 @@ static posenc_status check_reach(const posenc_plan *plan, const pe_attention *a,
     return POSENC_OK;
 }
 
-/* A range means start 0 and step 1 where nothing is set. */
-static posenc_positions plain_positions(const posenc_positions *p)
-{
-    return p->array.data ? *p : posenc_positions_range(p->start, p->step);
-}
-
 static posenc_status check_in(const posenc_plan *plan, const posenc_attend_in *in, pe_attention *a,
                               int needs_v, posenc_error *err)
 {
@@ -288,8 +283,8 @@ static posenc_status check_in(const posenc_plan *plan, const posenc_attend_in *i
     a->q           = in->q;
     a->k           = in->k;
     a->v           = needs_v ? in->v : (posenc_tensor){0};
-    a->q_pos       = plain_positions(&in->q_pos);
-    a->k_pos       = plain_positions(&in->k_pos);
+    a->q_pos       = pe_plain_positions(&in->q_pos);
+    a->k_pos       = pe_plain_positions(&in->k_pos);
     a->key_allowed = in->key_allowed;
     a->allowed     = in->allowed;
     a->q_segments  = in->q_segments;
@@ -514,8 +509,8 @@ posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, p
     a.sizes.B  = 1;
     a.sizes.Lq = bias->shape[1];
     a.sizes.Lk = bias->shape[2];
-    a.q_pos    = plain_positions(&in->q_pos);
-    a.k_pos    = plain_positions(&in->k_pos);
+    a.q_pos    = pe_plain_positions(&in->q_pos);
+    a.k_pos    = pe_plain_positions(&in->k_pos);
     status     = check_limit("the number of queries", a.sizes.Lq, plan->dims.Lq, err);
     if (!status)
         status = check_limit("the number of keys", a.sizes.Lk, plan->dims.Lk, err);

@@ -8,6 +8,7 @@
  */
 #include "api/rotate.h"
 #include "base/parallel.h"
+#include "base/positions.h"
 #include "base/tensor.h"
 
 typedef struct reroute {

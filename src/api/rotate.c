@@ -7,6 +7,7 @@
  */
 #include "api/rotate.h"
 #include "base/parallel.h"
+#include "base/positions.h"
 #include "base/tensor.h"
 
 /* Where a run would make fewer than MANY blocks they are shorter, for the threads' sake: by the shape alone, as the number of
@@ -198,11 +199,6 @@ posenc_status pe_rotary_start(const posenc_plan *plan, const char *who, posenc_e
     if (plan->parts[POSENC_ROTARY].room)
         return POSENC_OK;
     return pe_fail(err, POSENC_UNSUPPORTED, "%s: %s has no part at place rotary", who, plan->e->spec);
-}
-
-posenc_positions pe_plain_positions(const posenc_positions *p)
-{
-    return p->array.data ? *p : posenc_positions_range(p->start, p->step);
 }
 
 /* A table has a row for all heads of a token. */

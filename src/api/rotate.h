@@ -19,9 +19,6 @@ posenc_status pe_rotary_check_rows(const posenc_plan *plan, const posenc_tensor 
                                    const posenc_tensor *to, int64_t heads, const char *const names[2],
                                    posenc_error *err);
 
-/* A range means start 0 and step 1 where nothing is set. */
-posenc_positions pe_plain_positions(const posenc_positions *p);
-
 /* Parameters, workspace, and the rotation made of them. */
 posenc_status pe_rotary_open(const posenc_plan *plan, const posenc_tensor *params, posenc_tensor *dparams,
                              double length, const char *who, pe_numbers *numbers, pe_run_turn *turn,

@@ -27,6 +27,11 @@ posenc_positions pe_positions_view(const posenc_positions *p, int64_t N)
     return view;
 }
 
+posenc_positions pe_plain_positions(const posenc_positions *p)
+{
+    return p->array.data ? *p : posenc_positions_range(p->start, p->step);
+}
+
 static posenc_status check_shape(const posenc_positions *p, const char *who, int64_t B, int64_t L, int64_t N,
                                  posenc_error *err)
 {

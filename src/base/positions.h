@@ -19,6 +19,9 @@ posenc_status pe_positions_check(const posenc_positions *p, const char *who, int
    reads positions cannot tell [L,N] from [B,L]. */
 posenc_positions pe_positions_view(const posenc_positions *p, int64_t N);
 
+/* A range means start 0 and step 1 where nothing is set. */
+posenc_positions pe_plain_positions(const posenc_positions *p);
+
 /* Coordinate c, and the first one, of element s of batch item b. */
 double pe_coordinate(const posenc_positions *p, int64_t b, int64_t s, int64_t c);
 double pe_position(const posenc_positions *p, int64_t b, int64_t s);

@@ -163,7 +163,8 @@ static void run_tabled(void *context)
                            .heads        = t->H,
                            .M            = t->D / 2,
                            .sign         = 1,
-                           .far          = pe_asking_helps() ? 6144 : 0, /* as the library itself */
+                           .far          = t->L * t->H * t->D > 1 << 18 && pe_asking_helps() ? 6144
+                                                                                             : 0, /* as the library */
                            .far_table    = 1});
 }
 

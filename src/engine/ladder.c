@@ -105,6 +105,14 @@ static void coarse_row(const pe_ladder *l, double position, double pairs[], doub
     pad(l, row, l->factor);
 }
 
+/* Below this a float's last place may be finer than what a sum of angles is good for. */
+static float small_of(double factor)
+{
+    int          power;
+    const double part = frexp(fabs(factor), &power);
+    return part == 0 ? 0 : (float)ldexp(1, (part == 0.5 ? power - 1 : power) - 13);
+}
+
 /* Half a step, and twice the cosine of a whole one. */
 static void make_fine(const pe_ladder *l)
 {
@@ -136,6 +144,7 @@ void pe_ladder_make(pe_ladder *ladder, const pe_columns *columns, const pe_frequ
     ladder->k       = k;
     ladder->factor  = factor;
     ladder->sense   = sense;
+    ladder->small   = small_of(factor);
     ladder->kernels = kernels;
     make_fine(ladder);
     make_middle(ladder);
@@ -183,6 +192,7 @@ void pe_ladder_rows(const pe_ladder *ladder, pe_rung *rung, float *to, int64_t s
                            .cosine = c->cosine,
                            .sine   = c->sine,
                            .step   = c->step,
+                           .small  = ladder->small,
                            .coarse = rung->coarse,
                            .fine   = ladder->fine,
                            .k      = &ladder->k->k_hi,

@@ -11,8 +11,8 @@
  *
  * Error     an exact cosine or sine is off by 2.3e-16; a sum of angles by what its parts are, each times the other's length, and
  *           two roundings: a step that is itself a sum by 8e-16, the two together by less than 2e-15, and the steps bring
- *           5e-15 more where they meet a zero. Of the last place of a float of 2^-14 that is 1e-3; the kernel makes smaller
- *           ones from their exact angles (kernels.h, wave_rows).
+ *           11e-15 more where they meet a zero. Of the last place of a float of 2^-13 that is 9e-4; the kernel makes smaller
+ *           ones from their exact angles (waves.inc).
  * Others    add angles in other ways, for they want something else. sandwich.c wants the sum of all waves at a distance, in
  *           double: a product of matrices gives it without any one angle, thirty times sooner than angle by angle.
  *           transformer_xl.c wants rows in double, for the reference and for gradients, and has no memory that would keep small
@@ -39,6 +39,7 @@ typedef struct pe_ladder {
     int64_t             padded;
     const pe_frequency *k;
     double              factor, sense; /* of every row: cosine * factor, sine * factor * sense */
+    float               small;         /* kernels.h */
     double             *fine, *middle; /* [3, padded]: kernels.h; [PE_MIDDLE, 2, padded] */
     double             *row;           /* [2, M], of one thread: used by pe_ladder_make alone */
     const pe_kernels   *kernels;

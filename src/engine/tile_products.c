@@ -67,7 +67,8 @@ static void multiply_group(const pe_tiles *T, float *s, int64_t r, int64_t rows,
     const pe_kernels *k    = T->a->kernels;
     const int64_t     D    = T->a->sizes.D;
     float            *to   = s + r * T->Bcp + y.first;
-    const pe_ahead    next = {.at = {ahead ? ahead + y.first : NULL}, .step = {plus.step}};
+    const pe_ahead    next = {.at   = {ahead ? (uintptr_t)(ahead + y.first) : 0},
+                              .step = {plus.step * (int64_t)sizeof *ahead}};
     if (plus.at)
         k->product_plus(to, T->Bcp, Qu + r * T->Dp, T->Dp, Kt + y.first, T->Bcp, rows, y.count, D,
                         plus.at + r * plus.step + y.first, plus.step, ahead ? &next : NULL);

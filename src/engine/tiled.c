@@ -167,8 +167,10 @@ static pe_ahead tile_ahead(const pe_tiles *T, const packed_pair *x, int64_t J, i
 {
     const int64_t D = T->a->sizes.D;
     const float  *K = T->a->grown ? x->Kgt : x->Kt;
-    return (pe_ahead){.at   = {K + (J * T->Bcp + r) * D, x->values + (J * T->Bc + r) * x->v_stride},
-                      .step = {D, x->v_stride}};
+    enum { BYTES = sizeof(float) };
+    const int64_t k = (J * T->Bcp + r) * D * BYTES, v = (J * T->Bc + r) * x->v_stride * BYTES;
+    return (pe_ahead){.at   = {(uintptr_t)K + (uintptr_t)k, (uintptr_t)x->values + (uintptr_t)v},
+                      .step = {D * BYTES, x->v_stride * BYTES}};
 }
 
 /* O += W V, with the gate on the weights and the vectors that join the values; meanwhile tile `next`, -1 if there is none, is

@@ -97,7 +97,7 @@ const pe_kernels *pe_kernels_choose(void)
     return wanted ? pe_kernels_named(wanted) : best();
 }
 
-/* On AMD's family 19h (Zen 4, as measured) the hardware fetches streams best alone: rotation in place has 0.73 to 0.84 of a pass
+/* On AMD's family 19h (measured on Zen 4; Zen 3 is of it too) the hardware fetches streams best alone: rotation in place has 0.73 to 0.84 of a pass
    in place where it asks for each line, and 0.87 to 0.95 where it does not, at any distance and for any cache; decoding loses
    a third by asking (decode.inc). On family 1Ah asking gains as much. */
 int pe_asking_helps(void)

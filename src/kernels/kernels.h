@@ -37,10 +37,11 @@ typedef void pe_product_fn(float *c, int64_t c_stride, const float *a, int64_t a
 
 /* product_plus: C = A*B + P, P element (r,c) at plus + r*plus_step + c, read as C is; each sum is rounded, then added to.
    A's columns are 1 apart. For terms of scores: they cost next to nothing here, a pass of their own 3 % of attention.
-   ahead: NULL, or what later calls will read: whole blocks ask memory for it while they multiply. */
+   ahead: NULL, or what later calls will read: whole blocks ask memory for it while they multiply, row by row and as many floats
+   of each as C has columns. What lies beside C's last rows, in no whole block, is not asked for. */
 typedef struct pe_ahead {
-    const float *at[2]; /* as many rows and columns as C has; NULL: none. Never read here */
-    int64_t      step[2];
+    uintptr_t at[2];   /* addresses, never read and maybe beyond all memory; 0: none */
+    int64_t   step[2]; /* bytes from row to row */
 } pe_ahead;
 
 typedef void pe_product_plus_fn(float *c, int64_t c_stride, const float *a, int64_t a_row, const float *b,
@@ -262,8 +263,9 @@ typedef void pe_add_angles_fn(double *to, const double *a, const double *b, int6
  *          pair m are at cosine + m*step and sine + m*step where these are below `width`
  *          coarse, middle [2, padded], cosines and sines of each column; fine [3, padded]: those of w_j / 2, and 2 cos w_j
  *          padding is 1 and 0, in coarse `factor` and 0, in the third row of fine 2
- * Error    0.501 ulp, zeros included, if the sum of coarse and middle, and fine, carry at most 2e-15, and those of pairs that have not turned by half a
- *          quarter yet as much of themselves: other numbers below 2^-14 of the magnitude are made from their exact angles
+ * Error    0.501 ulp, zeros included, if the sum of coarse and middle carries at most 2e-15, fine 2.3e-16 and its third row
+ *          4.6e-16, and those of pairs that have not turned by half a quarter yet as much of themselves: other numbers below
+ *          `small` are made from their exact angles
  * Speed    that of narrowing: a multiply-add and a rounding for each number, 7 more multiply-adds for 16 of a column
  */
 enum { PE_BLOCK_WAVES = 16 };
@@ -274,6 +276,7 @@ typedef struct pe_wave_rows {
     const double *coarse, *middle, *fine;
     const double *k; /* exact angles: position of the first row, its distance to the next is 1 */
     double        position, factor, sense;
+    float         small;  /* 2^-13 of the magnitude, of its next power of two where it is none */
     int           stream; /* rows pass by the caches: to and stride are whole multiples of 64 bytes */
     int           last;   /* no more are to come: what passed by the caches shall have arrived */
 } pe_wave_rows;
@@ -291,7 +294,7 @@ typedef struct pe_cache {
     pe_cache_type type;
     const void   *next;      /* rows that will be wanted afterwards, for the prefetch; NULL: not known */
     int64_t       next_step; /* bytes from one to the next */
-    int           found;     /* the processor finds them better unasked: not pe_asking_helps */
+    int           found;     /* rows that go by from end to end are not asked for: not pe_asking_helps */
 } pe_cache;
 
 /*

@@ -410,38 +410,6 @@ static inline int vany_below(vec x, float limit)
     return _mm256_movemask_ps(_mm256_cmp_ps(x, vset(limit), _CMP_LT_OQ)) != 0;
 }
 
-/* ---- floats as narrowing leaves them ---- */
-
-typedef vec nvec;
-
-static inline nvec nnarrow(dvec low, dvec high)
-{
-    return vkeep(vnarrow(low, high));
-}
-
-static inline nvec nset(float x)
-{
-    return vset(x);
-}
-
-static inline void nstore(float *p, nvec x)
-{
-    vstore(p, x);
-}
-
-static inline void nstream(float *p, nvec x)
-{
-    vstream(p, x);
-}
-
-static inline nvec nleast(nvec a, nvec b)
-{
-    return vleast(a, b);
-}
-
-static inline int nany_below(nvec x, float limit)
-{
-    return vany_below(x, limit);
-}
+#include "kernels/vec_narrow.h"
 
 #endif

@@ -3,8 +3,8 @@
  * vec_four.h: what layers of four lanes share
  *
  * Powers of two, transposes, caches of keys, parts of vectors, stores past the caches, 16-bit floats (base/half.h), and doubles,
- * in portable C: arrays of four that the compiler makes vectors of. Whoever has four lanes (vec, ivec, VL, vload, vstore) includes this below its own; wider layers
- * have instructions for all of it. Meanings:
+ * in portable C: arrays of four that the compiler makes vectors of. Whoever has four lanes (vec, ivec, VL, vload, vstore)
+ * includes this below its own; wider layers have instructions for all of it. Meanings:
  *
  *   vload_part, vstore_part   the first n < VL lanes, the others zero, or left alone in memory
  *   vload_behind              n zeros, n < VL, and behind them the first VL - n lanes of p
@@ -16,6 +16,7 @@
  *                             vany_nan says whether a vector needs it
  *   veven, vodd               the numbers 0 2 4 ... and 1 3 5 ... of two vectors
  *   dvec                      half as many doubles; vnarrow rounds two of them to one vector of floats
+ *   nvec                      as vnarrow leaves them (nnarrow): nset, nstore, nstream, nleast, nany_below as those of vec
  *   vleast, vany_below        of a, which is not negative, and the magnitude of b the smaller; is any lane of it below a limit?
  */
 #ifndef PE_KERNELS_VEC_FOUR_H
@@ -351,38 +352,6 @@ static inline int vany_below(vec x, float limit)
     return any;
 }
 
-/* ---- floats as narrowing leaves them ---- */
-
-typedef vec nvec;
-
-static inline nvec nnarrow(dvec low, dvec high)
-{
-    return vkeep(vnarrow(low, high));
-}
-
-static inline nvec nset(float x)
-{
-    return vset(x);
-}
-
-static inline void nstore(float *p, nvec x)
-{
-    vstore(p, x);
-}
-
-static inline void nstream(float *p, nvec x)
-{
-    vstream(p, x);
-}
-
-static inline nvec nleast(nvec a, nvec b)
-{
-    return vleast(a, b);
-}
-
-static inline int nany_below(nvec x, float limit)
-{
-    return vany_below(x, limit);
-}
+#include "kernels/vec_narrow.h"
 
 #endif

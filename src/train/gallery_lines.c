@@ -111,7 +111,7 @@ static void bound_bands(pe_figure *f)
         }
     }
     const double beyond = (most - least) / 2;
-    if (!(least < most) || (low >= least - beyond && high <= most + beyond))
+    if (!(least < most) || (low >= fmax(0, least - beyond) && high <= most + beyond))
         return;
     f->low  = fmax(0, fmax(low, least - beyond));
     f->high = fmin(high, most + beyond);

@@ -303,6 +303,49 @@ static void threads_places_in_memory_and_company_change_no_bit(void **state)
         }
 }
 
+/* Long enough for the longest blocks of rows, by as many positions as fill none. */
+static void long_runs_are_turned_in_blocks_that_change_no_bit(void **state)
+{
+    enum { L = 8192 + 77, WIDE = 16 };
+    const posenc_dims  d     = {.B = 1, .H = 1, .Lq = L, .Lk = L, .D = WIDE};
+    const int64_t      all[] = {1, 1, L, WIDE};
+    static float       from[L * WIDE], narrow[3][L * WIDE];
+    static double      exact[L * WIDE], wide[L * WIDE];
+    static const char *words[] = {"rope", "rope[layout=half]"};
+    (void)state;
+    for (int i = 0; i < L * WIDE; i++)
+        exact[i] = from[i] = (float)posenc_random_normal(5, "q", (uint64_t)i);
+    for (int spec = 0; spec < 2; spec++) {
+        for (int threads = 1; threads <= 3; threads++) {
+            posenc_encoding *e;
+            posenc_plan     *plan;
+            posenc_error     err;
+            posenc_options   options = posenc_options_default();
+            options.threads          = threads;
+            if (posenc_encoding_create(&e, words[spec], NULL, &err) ||
+                posenc_plan_create(&plan, e, &d, &options, &err))
+                fail_msg("%s", err.message);
+            void            *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
+            posenc_rotate_io io   = {.q     = posenc_tensor_contiguous(from, POSENC_F32, 4, all),
+                                     .to_q  = posenc_tensor_contiguous(narrow[threads - 1], POSENC_F32, 4, all),
+                                     .q_pos = posenc_positions_range(1000, 1),
+                                     .direction = 1};
+            assert_int_equal(posenc_rotate(plan, &io, work, &err), POSENC_OK);
+            io.q    = posenc_tensor_contiguous(exact, POSENC_F64, 4, all);
+            io.to_q = posenc_tensor_contiguous(wide, POSENC_F64, 4, all);
+            assert_int_equal(posenc_rotate(plan, &io, work, &err), POSENC_OK);
+            free(work);
+            posenc_plan_free(plan);
+            posenc_encoding_free(e);
+        }
+        for (int64_t i = 0; i < L * WIDE;
+             i++) /* two products of a rounded factor each, and a rounding: 4 halves of an ulp */
+            assert_true(fabs(narrow[0][i] - wide[i]) <= 0x1p-23 * (fabs(exact[i]) + 6));
+        assert_memory_equal(narrow[0], narrow[1], sizeof narrow[0]);
+        assert_memory_equal(narrow[0], narrow[2], sizeof narrow[0]);
+    }
+}
+
 /* The same numbers as [B,L,H,D]. */
 static array other_order(const array *a)
 {
@@ -912,6 +955,7 @@ int main(void)
         cmocka_unit_test(turning_back_is_the_transpose_of_turning),
         cmocka_unit_test(the_gradient_is_turning_back),
         cmocka_unit_test(threads_places_in_memory_and_company_change_no_bit),
+        cmocka_unit_test(long_runs_are_turned_in_blocks_that_change_no_bit),
         cmocka_unit_test(the_order_of_axes_in_memory_changes_no_bit),
         cmocka_unit_test(sixteen_bit_tensors_are_the_float_result_rounded_once),
         cmocka_unit_test(float_agrees_with_double),

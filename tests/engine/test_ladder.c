@@ -139,15 +139,34 @@ static void steps_near_half_turns_are_exact(void **state)
     (void)state;
     for (int isa = 0; pe_kernels_at(isa); isa++)
         for (int b = 0; b < 4; b++) {
-            subject s;
-            make(&s, halves(64), 2, 1, 1, pe_kernels_at(isa));
+            subject      s;
+            const double factor = b % 2 ? 1.99 : 1; /* where a last place is finest for its magnitude */
+            make(&s, halves(64), 2, factor, 1, pe_kernels_at(isa));
             for (int m = 0; m < 64; m++)
                 s.k[m] =
                     pe_frequency_of(half_turn / 16 * (m - 16) + ldexp(m % 2 ? 1 : -1, -4 - m / 2 - 8 * b));
             const pe_columns columns = s.ladder.columns;
-            pe_ladder_make(&s.ladder, &columns, s.k, 1, 1, pe_kernels_at(isa));
+            pe_ladder_make(&s.ladder, &columns, s.k, factor, 1, pe_kernels_at(isa));
             for (int i = 0; i < 6; i++)
                 assert_rows(&s, (const double[]){0, 16, 4711, -4000, 1e6, 0x1p30}[i], ROWS);
+        }
+}
+
+/* Whole blocks and the parts before and behind them, some of whose numbers are made again. */
+static void rows_that_pass_by_the_caches_are_the_same(void **state)
+{
+    enum { LINES = 2 * MOST / 16 * 16 + 16 };
+    static _Alignas(64) float plain[ROWS * LINES], past[ROWS * LINES];
+    (void)state;
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        for (int64_t M = 56; M <= 64; M += 4) {
+            subject s;
+            make(&s, halves(M), 3, 1, 1, pe_kernels_at(isa));
+            memset(plain, 0, sizeof plain);
+            memset(past, 0, sizeof past);
+            pe_ladder_rows(&s.ladder, &s.rung, plain, LINES, ROWS, 339, 0);
+            pe_ladder_rows(&s.ladder, &s.rung, past, LINES, ROWS, 339, 1);
+            assert_memory_equal(plain, past, sizeof plain);
         }
 }
 
@@ -158,6 +177,7 @@ int main(void)
         cmocka_unit_test(every_number_of_pairs_and_rows_fills_its_own_floats),
         cmocka_unit_test(positions_next_to_a_zero_are_exact),
         cmocka_unit_test(steps_near_half_turns_are_exact),
+        cmocka_unit_test(rows_that_pass_by_the_caches_are_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -362,6 +362,31 @@ static void numbers_touch_no_arrow(void **state)
     }
 }
 
+/* Numbers of four digits keep apart; whole ones stay whole. */
+static void numbers_along_curves_keep_apart(void **state)
+{
+    (void)state;
+    for (int most = 3; most <= 3000; most = most * 3 + 1) {
+        const double    x[] = {1, most}, y[] = {0, 1};
+        const pe_curve  curve = {.name = "loss", .x = x, .y = y, .n = 2};
+        const pe_figure f     = {.kind = PE_CURVES, .title = "training", .curves = &curve, .curve_count = 1};
+        pe_layout       l;
+        char           *text, digits[16];
+        size_t          size;
+        double          step = 0;
+        FILE           *to   = open_memstream(&text, &size);
+        pe_gnuplot_script(to, &f, "");
+        fclose(to);
+        const char *at = strstr(text, "set xtics ");
+        assert_true(at && sscanf(at, "set xtics %lf", &step) == 1 && step == floor(step));
+        pe_layout_page(&l, &f);
+        snprintf(digits, sizeof digits, "%d", most);
+        const double wide = PE_EM * pe_text_width(digits, strlen(digits));
+        assert_true(most <= 3 || l.width / 2 * step / (most - 1) > wide);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -376,6 +401,7 @@ int main(void)
         cmocka_unit_test(the_second_axis_has_room_before_the_scale),
         cmocka_unit_test(ticks_of_values_are_round_and_within),
         cmocka_unit_test(numbers_touch_no_arrow),
+        cmocka_unit_test(numbers_along_curves_keep_apart),
     };
     return cmocka_run_group_tests(tests, make_values, free_values);
 }

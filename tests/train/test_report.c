@@ -138,6 +138,43 @@ static void a_bidirectional_comparison_with_few_windows_is_too(void **state)
     judge_pages(&config);
 }
 
+/* A band as wide as few runs may leave it, about losses that lie together. */
+static void wide_bands_do_not_press_losses_together(void **state)
+{
+    static const double below[] = {0.01, 1.5, 30, 1.2}, above[] = {0.01, 1.5, 30, 0.3};
+    pe_compare_config   config = tiny_compare("nope,alibi");
+    config.preset.seeds        = 2;
+    (void)state;
+    tiny_write_words();
+    pe_compare *c = tiny_trained(&config, NULL);
+    for (int w = 0; w < 4; w++) {
+        pe_gallery   g;
+        posenc_error err;
+        for (int b = 0; b < PE_BUCKETS; b++) {
+            for (int i = 0; i < c->count; i++)
+                c->outcomes[i].loss[b] = 0.1 + i;
+            c->outcomes[1].difference[b] =
+                (pe_interval){.value = 1, .low = 1 - below[w], .high = 1 + above[w]};
+        }
+        if (pe_gallery_create(&g, c, &err))
+            fail_msg("%s", err.message);
+        int seen = 0;
+        for (int i = 0; i < g.count; i++) {
+            const pe_figure *f = g.items[i].figure;
+            if (strcmp(g.items[i].name, "length") != 0)
+                continue;
+            seen++;
+            if (w == 0) /* nothing to cut: from the data */
+                assert_true(f->low >= f->high);
+            else
+                assert_true(f->low >= 0 && f->low <= 0.1 && f->high >= 1.1 && f->high <= 1.6 + 1e-9);
+        }
+        assert_int_equal(seen, 1);
+        pe_gallery_free(&g);
+    }
+    pe_compare_free(c);
+}
+
 /* The report's own words about what it shows. */
 /* Why it has no meaning in a model or on a task, if it has none. */
 static void judge_reasons(const char *spec, int bidirectional)
@@ -203,6 +240,7 @@ int main(void)
         cmocka_unit_test(two_seeds_and_extended_models_are_too),
         cmocka_unit_test(a_bidirectional_comparison_with_few_windows_is_too),
         cmocka_unit_test(every_reason_against_an_encoding_has_chinese),
+        cmocka_unit_test(wide_bands_do_not_press_losses_together),
         cmocka_unit_test(the_page_has_formulas_curves_and_what_papers_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
