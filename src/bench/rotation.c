@@ -145,7 +145,7 @@ typedef struct tabled {
     const float  *table;
     float        *x;
     pe_rotate_fn *turn;
-    int64_t       L, H, D;
+    int64_t       L, H, D, far;
 } tabled;
 
 static void run_tabled(void *context)
@@ -163,8 +163,7 @@ static void run_tabled(void *context)
                            .heads        = t->H,
                            .M            = t->D / 2,
                            .sign         = 1,
-                           .far          = t->L * t->H * t->D > 1 << 18 && pe_asking_helps() ? 6144
-                                                                                             : 0, /* as the library */
+                           .far          = t->far,
                            .far_table    = 1});
 }
 
@@ -198,7 +197,8 @@ static posenc_status measure_in_flight(const pe_bench_case *c, const pe_bench_ef
                                  .turn  = kernels->rotate[PE_STORED_F32][strstr(s->spec, "half") != NULL],
                                  .L     = s->Lq,
                                  .H     = s->H,
-                                 .D     = s->D};
+                                 .D     = s->D,
+                                 .far   = pe_rotation_ahead(sizeof *table, r.bytes)};
         const pe_timed flight = {run_rotation, &r, 2.0 * (double)r.bytes, 1},
                        tables = {run_tabled, &t, 2.0 * (double)r.bytes, 1};
         pe_compare(figure, &flight, &tables, PE_SPEED_RATIO, effort);

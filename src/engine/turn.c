@@ -214,11 +214,7 @@ void pe_turn_rows(float *x, int64_t stride, int64_t width, const pe_turn *turn, 
 
 /* ---- rows where they lie ---- */
 
-enum {
-    AHEAD  = 6 << 10, /* bytes; lines of 16-bit numbers take longer to turn and are asked for sooner */
-    FAR    = 1 << 20, /* bytes: what the second cache of a core holds */
-    BEYOND = 32 << 20 /* what the last cache holds */
-};
+enum { BEYOND = 32 << 20 /* bytes: what the last cache holds */ };
 
 int pe_turn_stores(const pe_turn *turn, posenc_dtype from, posenc_dtype to)
 {
@@ -237,17 +233,9 @@ static int is_in_lines(const posenc_tensor *x, const pe_turn *turn)
     return (uintptr_t)x->data % 64 == 0 && all * (int64_t)posenc_dtype_size(x->dtype) % 64 == 0;
 }
 
-/* How far ahead of its turn a tensor of so many bytes is asked for. */
-static int64_t ahead_of(posenc_dtype dtype, int64_t bytes)
-{
-    if (bytes <= FAR || !pe_asking_helps())
-        return 0;
-    return posenc_dtype_size(dtype) == 2 ? 2 * AHEAD : AHEAD;
-}
-
 void pe_turn_aim(pe_turned *x, const pe_turn *turn, int64_t bytes)
 {
-    x->far    = ahead_of(x->from->dtype, bytes);
+    x->far    = pe_rotation_ahead((int64_t)posenc_dtype_size(x->from->dtype), bytes);
     x->stream = bytes > BEYOND && x->to->data != x->from->data && is_in_lines(x->to, turn);
 }
 

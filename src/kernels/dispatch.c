@@ -109,6 +109,17 @@ int pe_asking_helps(void)
 #endif
 }
 
+int64_t pe_rotation_ahead(int64_t size, int64_t bytes)
+{
+    enum {
+        AHEAD = 6 << 10, /* bytes; lines of 16-bit numbers take longer to turn and are asked for sooner */
+        FAR   = 1 << 20  /* bytes: what the second cache of a core holds */
+    };
+    if (bytes <= FAR || !pe_asking_helps())
+        return 0;
+    return size == 2 ? 2 * AHEAD : AHEAD;
+}
+
 const pe_bf16_kernels *pe_kernels_bf16(const pe_kernels *kernels)
 {
 #ifdef POSENC_X86

@@ -441,6 +441,8 @@ const pe_kernels *pe_kernels_named(const char *name);
 const char *pe_kernels_wanted(void);
 /* Do loops through memory gain where they ask for it ahead of its turn? */
 int pe_asking_helps(void);
+/* What `far` of a rotation shall be whose tensor has so many bytes, in numbers of `size` bytes each. */
+int64_t pe_rotation_ahead(int64_t size, int64_t bytes);
 /* Table number `index` of those this processor can run, best last; NULL beyond. */
 const pe_kernels *pe_kernels_at(int index);
 

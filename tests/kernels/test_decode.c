@@ -77,6 +77,24 @@ static pe_cache by_way(const stored *x, int way)
     return cache;
 }
 
+typedef void check_fn(const pe_kernels *kernels, pe_cache_type type, int64_t R, int64_t C, int64_t D);
+
+/* Of every number of rows, length and width, for kernels and a type. */
+static void check_each(check_fn *check, const pe_kernels *kernels, pe_cache_type type)
+{
+    for (int w = 0; w < WIDTHS; w++)
+        for (int r = 0; r < ROWS; r++)
+            for (int n = 0; n < LENGTHS; n++)
+                check(kernels, type, rows_tried[r], lengths[n], widths[w]);
+}
+
+static void check_every_type(check_fn *check)
+{
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        for (int type = 0; type < TYPES; type++)
+            check_each(check, pe_kernels_at(isa), (pe_cache_type)type);
+}
+
 /* ---- products with keys ---- */
 
 static void check_products(const char *isa, const guarded *s, int64_t stride, const double *q,
@@ -125,8 +143,8 @@ static void free_queries(queries *q)
     free(q->exact);
 }
 
-static void check_keys(const pe_kernels *kernels, pe_cache_type type, int64_t R, int64_t C, int64_t D,
-                       int paired)
+static void check_scores(const pe_kernels *kernels, pe_cache_type type, int64_t R, int64_t C, int64_t D,
+                         int paired)
 {
     const pe_bf16_kernels *pairs  = paired ? pe_kernels_bf16(kernels) : NULL;
     const int64_t          stride = C + 3;
@@ -150,16 +168,20 @@ static void check_keys(const pe_kernels *kernels, pe_cache_type type, int64_t R,
     free_stored(&k);
 }
 
+static void check_keys(const pe_kernels *kernels, pe_cache_type type, int64_t R, int64_t C, int64_t D)
+{
+    check_scores(kernels, type, R, C, D, 0);
+}
+
+static void check_pairs(const pe_kernels *kernels, pe_cache_type type, int64_t R, int64_t C, int64_t D)
+{
+    check_scores(kernels, type, R, C, D, 1);
+}
+
 static void products_with_keys_are_sums_over_channels(void **state)
 {
     (void)state;
-    for (int isa = 0; pe_kernels_at(isa); isa++)
-        for (int type = 0; type < TYPES; type++)
-            for (int w = 0; w < WIDTHS; w++)
-                for (int r = 0; r < ROWS; r++)
-                    for (int n = 0; n < LENGTHS; n++)
-                        check_keys(pe_kernels_at(isa), (pe_cache_type)type, rows_tried[r], lengths[n],
-                                   widths[w], 0);
+    check_every_type(check_keys);
 }
 
 /* Where a processor has no products of pairs there is nothing to hold. */
@@ -167,10 +189,8 @@ static void products_of_pairs_are_sums_over_channels(void **state)
 {
     (void)state;
     for (int isa = 0; pe_kernels_at(isa); isa++)
-        for (int w = 0; pe_kernels_bf16(pe_kernels_at(isa)) && w < WIDTHS; w++)
-            for (int r = 0; r < ROWS; r++)
-                for (int n = 0; n < LENGTHS; n++)
-                    check_keys(pe_kernels_at(isa), PE_CACHE_BF16, rows_tried[r], lengths[n], widths[w], 1);
+        if (pe_kernels_bf16(pe_kernels_at(isa)))
+            check_each(check_pairs, pe_kernels_at(isa), PE_CACHE_BF16);
 }
 
 /* ---- values ---- */
@@ -220,13 +240,7 @@ static void check_values(const pe_kernels *kernels, pe_cache_type type, int64_t 
 static void values_are_added_by_their_weights(void **state)
 {
     (void)state;
-    for (int isa = 0; pe_kernels_at(isa); isa++)
-        for (int type = 0; type < TYPES; type++)
-            for (int w = 0; w < WIDTHS; w++)
-                for (int r = 0; r < ROWS; r++)
-                    for (int n = 0; n < LENGTHS; n++)
-                        check_values(pe_kernels_at(isa), (pe_cache_type)type, rows_tried[r], lengths[n],
-                                     widths[w]);
+    check_every_type(check_values);
 }
 
 /* ---- a bias by slope ---- */
