@@ -29,14 +29,14 @@ demo: deps ## compare seven encodings on a real text (a few minutes) and say whe
 	@build/default/posenc compare --preset quick -o $(DEMO) $(TEXT)
 	@echo "The report: $(DEMO)/report.html"
 
-test: ## everything: check, all tests, all tests again under ASan and UBSan
+test: ## everything: check, all tests, all tests again under ASan and UBSan, compare under mpirun
 	@tools/deps.sh --tests
 	@$(MAKE) --no-print-directory build
 	@$(MAKE) --no-print-directory check
 	@ctest --preset default -j $(JOBS)
 	@$(MAKE) --no-print-directory test-sanitize
 	@if command -v mpirun >/dev/null && command -v mpicc >/dev/null; then $(MAKE) --no-print-directory test-mpi; \
-	else echo "make test: Open MPI is not installed, so compare under mpirun was not tested (docs/slurm.md)"; fi
+	else echo "make test: Open MPI is missing, so compare under mpirun was not tested (docs/slurm.md)"; fi
 
 test-quick: build ## the tests that take seconds, for the edit loop
 	@ctest --preset default -LE slow -j $(JOBS)

@@ -61,9 +61,9 @@ const char *pe_compare_notes(const pe_compare *compare);
 
 /* Where the training stands. */
 typedef struct pe_compare_state {
-    int    runs, finished;
-    double fraction;      /* of all work, 0 to 1 */
-    double seconds, left; /* since the start; until the end as it looks now, or NaN */
+    int    runs, finished; /* finished: those that were kept from before, and those told one by one */
+    double fraction;       /* of all work, 0 to 1 */
+    double seconds, left;  /* since the start; until the end as it looks now, or NaN */
 } pe_compare_state;
 
 /* One finished run: on the text, or on a task. */

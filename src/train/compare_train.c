@@ -34,6 +34,7 @@ typedef struct training {
     int                    *reported; /* [jobs] */
     atomic_llong            next;     /* number 0: the job to take, if it has not ended */
     double start, told, before;       /* clock; when progress was told; the fraction done at the start */
+    int    finished;                  /* runs: those kept from before, and those that were reported */
     int    interrupted, failed;       /* a job's number + 1 */
     int    stopped;                   /* 1: everybody has been told */
 } training;
@@ -93,7 +94,10 @@ static int64_t take(void *self)
 
 static pe_compare_state state_of(const training *t)
 {
-    pe_compare_state state = {.runs = (int)pe_job_count(t->c), .seconds = pe_clock() - t->start, .left = NAN};
+    pe_compare_state state = {.runs     = (int)pe_job_count(t->c),
+                              .finished = t->finished,
+                              .seconds  = pe_clock() - t->start,
+                              .left     = NAN};
     double           done = 0, all = 0;
     for (int64_t job = 0; job < state.runs; job++) {
         const pe_job j     = pe_job_at(t->c, job);
@@ -101,7 +105,6 @@ static pe_compare_state state_of(const training *t)
         const int    ended = atomic_load(j.ended) != 0;
         done += unit * (ended ? total : fmin((double)atomic_load(&j.progress->step), total));
         all += unit * total;
-        state.finished += ended;
     }
     state.fraction = done / all;
     if (state.fraction > t->before + 0.01)
@@ -148,11 +151,14 @@ static pe_compare_run row_of_task(const pe_cell *cell, int64_t s)
                             .diverged       = run->diverged};
 }
 
-static void report_finished(training *t, const pe_job *j, const pe_compare_state *state)
+/* Counted here and not where runs end: two that end between two looks are reported as two numbers. */
+static void report_finished(training *t, const pe_job *j)
 {
     const pe_compare_run row = j->cell ? row_of_task(j->cell, j->seed) : row_of_text(j->outcome, j->seed);
+    t->finished++;
+    const pe_compare_state state = state_of(t);
     if (t->watch && t->watch->finished)
-        t->watch->finished(t->watch->self, &row, state);
+        t->watch->finished(t->watch->self, &row, &state);
 }
 
 /* A job has failed: everything is stopped, and this is why. */
@@ -178,7 +184,7 @@ static posenc_status send_line(const training *t, int64_t job, posenc_error *err
 }
 
 /* A finished run is kept, or sent to the process that keeps. */
-static void deliver(training *t, int64_t job, const pe_compare_state *state)
+static void deliver(training *t, int64_t job)
 {
     posenc_error  err;
     posenc_status status = POSENC_OK;
@@ -190,7 +196,7 @@ static void deliver(training *t, int64_t job, const pe_compare_state *state)
     if (status)
         fail_with(t, job, &err);
     else
-        report_finished(t, &j, state);
+        report_finished(t, &j);
 }
 
 static void cancel_all(const pe_compare *c)
@@ -205,16 +211,16 @@ static int was_cancelled(const pe_job *j)
 }
 
 /* Looks for runs that have ended since the last time. */
-static void look_for_ended(training *t, const pe_compare_state *state)
+static void look_for_ended(training *t)
 {
-    for (int64_t job = 0; job < state->runs; job++) {
+    for (int64_t job = 0; job < pe_job_count(t->c); job++) {
         const pe_job j     = pe_job_at(t->c, job);
         const int    ended = atomic_load(j.ended);
         if (!ended || t->reported[job])
             continue;
         t->reported[job] = 1;
         if (ended == 1 + POSENC_OK)
-            deliver(t, job, state);
+            deliver(t, job);
         else if (!was_cancelled(&j))
             fail_with(t, job, &t->errors[job]);
     }
@@ -238,9 +244,9 @@ static int watch(void *self)
 {
     training *t = self;
     pe_crew_listen(t->crew);
-    const pe_compare_state state = state_of(t);
-    look_for_ended(t, &state);
+    look_for_ended(t);
     tell_progress(t);
+    const pe_compare_state state = state_of(t);
     if (t->watch && t->watch->interrupted && state.finished < state.runs &&
         t->watch->interrupted(t->watch->self))
         t->interrupted = 1;
@@ -361,8 +367,10 @@ static posenc_status training_create(training *t, posenc_error *err)
     t->reported               = calloc(jobs, sizeof *t->reported);
     if (!t->errors || !t->reported)
         return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for %zu runs", jobs);
-    for (size_t job = 0; job < jobs; job++)
+    for (size_t job = 0; job < jobs; job++) {
         t->reported[job] = pe_job_has_ended(t->c, (int64_t)job) != 0;
+        t->finished += t->reported[job];
+    }
     t->before            = state_of(t).fraction;
     posenc_status status = pe_crew_create(&t->crew, &calls, err);
     if (!status && t->c->store)

@@ -569,8 +569,25 @@ static int is_interrupted(void *self)
 static void count_finished(void *self, const pe_compare_run *run, const pe_compare_state *state)
 {
     patience *p = self;
-    assert_true(run->loss_at_L > 0 && state->finished <= state->runs);
     p->finished++;
+    assert_true(run->loss_at_L > 0 && state->finished <= state->runs);
+    assert_int_equal(state->finished, p->finished);
+}
+
+/* Runs of one step end several between two looks of the watcher, which comes ten times a second. */
+static void finished_runs_are_counted_one_by_one(void **state)
+{
+    pe_compare_config      config = tiny_compare(everything);
+    patience               p      = {.stops_after = 1000};
+    const pe_compare_watch watch  = {.self = &p, .interrupted = is_interrupted, .finished = count_finished};
+    pe_compare            *c;
+    int                    interrupted;
+    (void)state;
+    config.preset.steps = 1;
+    assert_int_equal(pe_compare_create(&c, &config, NULL), POSENC_OK);
+    assert_int_equal(pe_compare_train(c, &watch, &interrupted, NULL), POSENC_OK);
+    assert_int_equal(p.finished, c->count * config.preset.seeds);
+    pe_compare_free(c);
 }
 
 static void an_interruption_keeps_what_is_finished(void **state)
@@ -757,6 +774,7 @@ int main(void)
         cmocka_unit_test(chinese_is_learned_as_bytes),
         cmocka_unit_test(chinese_is_learned_with_hidden_bytes_too),
         cmocka_unit_test(an_interruption_keeps_what_is_finished),
+        cmocka_unit_test(finished_runs_are_counted_one_by_one),
         cmocka_unit_test(what_cannot_work_is_refused_before_any_work),
         cmocka_unit_test(a_directory_that_is_not_ours_is_left_alone),
         cmocka_unit_test(the_report_stands_alone_and_an_older_one_is_replaced),
