@@ -149,7 +149,7 @@ def check_rooms():
 
 
 def check_words():
-    for path in sources("include", "src", "cli", "examples", "tests", "bench"):
+    for path in sources("include", "src", "cli", "examples", "tests"):
         text = lines(path)
         if not path.endswith(".def") and (not text or text[0] != "/* SPDX-License-Identifier: MIT */"):
             yield path, 1, "the first line is not /* SPDX-License-Identifier: MIT */"
@@ -177,7 +177,7 @@ def clang_format(*options):
         except FileNotFoundError:
             continue
         if re.search(rf"version {CLANG_FORMAT}\.", version):
-            files = [p for p in sources("include", "src", "cli", "examples", "tests", "bench") if p[-4:] != ".def"]
+            files = [p for p in sources("include", "src", "cli", "examples", "tests") if p[-4:] != ".def"]
             return subprocess.run([program, *options, *files], cwd=ROOT, capture_output=True, text=True)
     print(f"check_house: clang-format {CLANG_FORMAT} is not here, so the format is not checked")
     return None

@@ -4,7 +4,7 @@
 
 #include <omp.h>
 
-void pe_parallel_for(int64_t n, int threads, pe_task *task, void *context)
+void pe_parallel_for(int64_t n, int threads, pe_parallel_task *task, void *context)
 {
     if (threads <= 1 || n <= 1) {
         for (int64_t index = 0; index < n; index++)
@@ -22,4 +22,9 @@ int pe_thread_count(int requested)
 {
     const int threads = requested > 0 ? requested : omp_get_max_threads();
     return threads < 1 ? 1 : threads;
+}
+
+int pe_processors(void)
+{
+    return omp_get_num_procs();
 }

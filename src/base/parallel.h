@@ -11,12 +11,15 @@
 #include <stdint.h>
 
 /* One task: `index` in 0..n-1, `thread` in 0..threads-1 (for scratch memory). */
-typedef void pe_task(void *context, int64_t index, int thread);
+typedef void pe_parallel_task(void *context, int64_t index, int thread);
 
 /* Runs n tasks on at most `threads` threads; with one thread or one task no team is started. */
-void pe_parallel_for(int64_t n, int threads, pe_task *task, void *context);
+void pe_parallel_for(int64_t n, int threads, pe_parallel_task *task, void *context);
 
 /* What a request means here: 0 = OpenMP's default, else the request itself; at least 1. */
 int pe_thread_count(int requested);
+
+/* Processors that this process may run on: fewer than the machine's where taskset or a batch system binds it; at least 1. */
+int pe_processors(void);
 
 #endif

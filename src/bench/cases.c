@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "base/parallel.h"
 
 void pe_add_case(pe_case_list *to, const char *goal, pe_bench_case c, const char *format, ...)
 {
@@ -145,7 +146,7 @@ static int refuse(char *reason, size_t size, const pe_bench_case *c, int is_long
     if (c->isa && !runs_here(c->isa))
         return snprintf(reason, size,
                         "no instruction set %s: this processor lacks it, or this build its kernels", c->isa);
-    if (c->processors > sysconf(_SC_NPROCESSORS_ONLN))
+    if (c->processors > pe_processors())
         return snprintf(reason, size, "needs %d processors", c->processors);
     return 0;
 }

@@ -58,7 +58,7 @@ static void scores_row(void *context, int64_t i, int thread)
     pe_store_double(pe_row(x->S, x->b, x->h, i), x->S->dtype, x->S->stride[3], s, x->a->sizes.Lk);
 }
 
-static void each_head(pe_reference_head *x, pe_task *row)
+static void each_head(pe_reference_head *x, pe_parallel_task *row)
 {
     const pe_problem *p = &x->a->sizes;
     for (int64_t b = 0; b < p->B; b++)

@@ -7,6 +7,7 @@
  */
 #include "train/outcome.h"
 
+#include "base/parallel.h"
 #include "plot/plot.h"
 #include "train/directory.h"
 #include "train/extension.h"
@@ -18,7 +19,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { RESAMPLES = 2000, HELD_OUT_PART = 10, PROBE_STEPS = 4, PROBE_WINDOWS = 8, MOST_WORKERS = 1024 };
 #define BOOTSTRAP_SEED 1
@@ -119,10 +119,9 @@ static void name_machine(char *name, size_t n)
 
 static void set_workers(pe_compare *c)
 {
-    const long    processors = sysconf(_SC_NPROCESSORS_ONLN);
-    const int64_t usual      = processors > 0 && pe_ranks_count() == 1 ? processors : 1;
-    const int64_t wanted     = c->config.workers ? c->config.workers : usual;
-    c->workers               = smaller(wanted, pe_job_count(c));
+    const int64_t usual  = pe_ranks_count() == 1 ? pe_processors() : 1;
+    const int64_t wanted = c->config.workers ? c->config.workers : usual;
+    c->workers           = smaller(wanted, pe_job_count(c));
 }
 
 static posenc_status check_and_set(pe_compare *c, posenc_error *err)

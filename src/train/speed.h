@@ -16,7 +16,7 @@ typedef struct pe_speed_shape {
 
 typedef struct pe_speed pe_speed;
 
-/* From then on OpenBLAS takes the calling thread alone. Errors: those of the model; MEMORY. */
+/* Errors: those of the model; MEMORY. */
 posenc_status pe_speed_create(pe_speed **s, const char *spec, const pe_speed_shape *shape, uint64_t seed,
                               posenc_error *err);
 void          pe_speed_free(pe_speed *s); /* NULL is fine */

@@ -62,11 +62,11 @@ static void every_goal_has_a_row_for_every_shape_it_names(void **state)
         {"G9", 4},  /* two widths, causal and not */
         {"G10", 4}, /* two widths, causal and not */
         {"G14", 3}, /* forward both ways and causal, backward */
-        {"G15", 2}, /* one run, two side by side */
+        {"G15", 3}, /* one run, two side by side; the model of the presets, stated */
         {"G17", 4}, /* two lengths: seconds and memory */
         {"G18", 7}, /* backward, and six biases by distance */
         {"G19", 4}, /* two widths, causal and not */
-        {"G20", 6}, /* two types; no bias, and two */
+        {"G20", 7}, /* two types; no bias, and two; keys that are turned on their way, stated */
         {"FLOATER", 4},
     };
     (void)state;
