@@ -62,6 +62,9 @@ struct posenc_plan {
 /* Sizes with their defaults: G = H, Dv = D, d_model = H*D, L = Lk (or Lq). */
 posenc_dims pe_full_dims(const posenc_dims *dims);
 
+/* The flags and words of a part; numbers may need sizes and stay 0. */
+void pe_resolve_words(const pe_chosen *part, pe_value set[PE_MAX_SETTINGS]);
+
 /* Settings of one part for these sizes, checked by the room. */
 posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dims *full, posenc_error *err);
 

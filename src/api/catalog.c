@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* catalog.c: what the registry tells about encodings, by name or number: what exists, near misses, settings for a small model */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/objects.h"
+#include "encodings/registry.h"
+
+static const posenc_setting_info common[] = {
+    {"scale", "real", "", "",
+     "factor of the products in a score; absent: the encoding's own, mostly 1/sqrt(D)"},
+    {0},
+};
+
+int posenc_common_settings(const posenc_setting_info **settings)
+{
+    *settings = common;
+    return PE_ROWS(common);
+}
+
+int posenc_encoding_count(void)
+{
+    return pe_encoding_count();
+}
+
+const posenc_encoding_info *posenc_encoding_info_at(int index)
+{
+    const pe_encoding *room = pe_encoding_at(index);
+    return room ? &room->info : NULL;
+}
+
+const posenc_encoding_info *posenc_encoding_find(const char *name)
+{
+    const pe_encoding *room = name ? pe_encoding_find(name, strlen(name)) : NULL;
+    return room ? &room->info : NULL;
+}
+
+/* Twice the edits between two names; a name that begins with what was typed is nearer than one edit ("sinus"). */
+static int distance(const char *typed, const char *name)
+{
+    const size_t n = strlen(typed);
+    if (!strcmp(typed, name))
+        return 0;
+    return n >= 3 && !strncmp(typed, name, n) ? 1 : 2 * pe_edit_distance(typed, name);
+}
+
+const char *posenc_encoding_nearest(const char *name)
+{
+    const char *best = pe_encoding_at(0)->info.name;
+    for (int i = 1; i < pe_encoding_count(); i++) {
+        const char *other = pe_encoding_at(i)->info.name;
+        if (distance(name, other) < distance(name, best))
+            best = other;
+    }
+    return best;
+}
+
+const char *posenc_place_name(posenc_place place)
+{
+    static const char *const names[] = {"input", "rotary", "score", "weight"};
+    return (size_t)place < POSENC_PLACES ? names[place] : "unknown";
+}
+
+int posenc_examples(const char *name, const posenc_example **examples)
+{
+    const pe_encoding *room = name ? pe_encoding_find(name, strlen(name)) : NULL;
+    int                n    = 0;
+    *examples               = room ? room->examples : NULL;
+    while (*examples && (*examples)[n].settings)
+        n++;
+    return n;
+}
+
+/* ---- settings of a small model ---- */
+
+/* The fewest digits that read back as the same number: 0.1, not 0.10000000000000001. */
+static void print_number(char *text, size_t n, double x)
+{
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, n, "%.*g", digits, x);
+        if (strtod(text, NULL) == x)
+            return;
+    }
+}
+
+posenc_status posenc_small_model(const char *name, const posenc_dims *dims, char *buf, size_t n,
+                                 posenc_error *err)
+{
+    return posenc_small_model_for(name, dims, POSENC_MASK_CAUSAL, buf, n, err);
+}
+
+posenc_status posenc_small_model_for(const char *name, const posenc_dims *dims, int mask, char *buf, size_t n,
+                                     posenc_error *err)
+{
+    const pe_encoding *room = name ? pe_encoding_find(name, strlen(name)) : NULL;
+    if (!room)
+        return pe_fail(err, POSENC_SETTING, "unknown encoding '%s'; did you mean '%s'?", name ? name : "",
+                       name ? posenc_encoding_nearest(name) : "");
+    if (!dims || !buf || n == 0)
+        return pe_fail(err, POSENC_ARGUMENT, "small model: dims and buf must not be NULL or empty");
+    const posenc_dims full   = pe_full_dims(dims);
+    const int         future = !(mask & POSENC_MASK_CAUSAL) && room->model_both;
+    size_t            used   = 0;
+    buf[0]                   = '\0';
+    for (const char *at = future ? room->model_both : room->model ? room->model : ""; *at;) {
+        const size_t               pair = strcspn(at, " "), name_length = strcspn(at, "=");
+        const int                  own = pe_setting_index(room->info.settings, at, name_length);
+        const posenc_setting_info *row = own >= 0 ? &room->info.settings[own] : common;
+        char                       text[PE_MAX_TEXT];
+        pe_value                   value;
+        snprintf(text, sizeof text, "%.*s", (int)(pair - name_length - 1), at + name_length + 1);
+        const posenc_status status = pe_setting_resolve(&value, row, text, &full, name, err);
+        if (status)
+            return status;
+        const int is_number = !strcmp(row->type, "integer") || !strcmp(row->type, "real");
+        if (is_number)
+            print_number(text, sizeof text, value.real);
+        for (int item = 0, length = 0; item < value.count && length < (int)sizeof text; item++)
+            length += snprintf(text + length, sizeof text - (size_t)length, "%s%lld", item ? "x" : "",
+                               (long long)value.items[item]);
+        used += (size_t)snprintf(buf + used, used < n ? n - used : 0, "%s%s=%s", used ? " " : "", row->name,
+                                 text);
+        if (used >= n)
+            return pe_fail(err, POSENC_ARGUMENT,
+                           "small model: buf has %zu bytes, too few for the settings of %s", n, name);
+        at += pair + (at[pair] == ' ');
+    }
+    return pe_done(err);
+}

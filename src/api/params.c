@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* params.c: the parameters of an encoding: which there are, their shapes for given sizes, and their first values */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/objects.h"
+#include "base/expression.h"
+#include "base/tensor.h"
+
+int posenc_param_count(const posenc_encoding *e)
+{
+    return e->param_count;
+}
+
+const pe_chosen *pe_param_owner(const posenc_encoding *e, int index, int *local)
+{
+    if (index < 0 || index >= e->param_count)
+        return NULL;
+    *local = e->params[index].local;
+    return &e->parts[e->params[index].place];
+}
+
+const posenc_param_info *posenc_param_describe(const posenc_encoding *e, int index)
+{
+    int              local = 0;
+    const pe_chosen *part  = pe_param_owner(e, index, &local);
+    return part ? &part->room->info.params[local] : NULL;
+}
+
+const char *posenc_param_name(const posenc_encoding *e, int index)
+{
+    return index >= 0 && index < e->param_count ? e->names[index] : NULL;
+}
+
+int posenc_param_trainable(const posenc_encoding *e, int index)
+{
+    int              local = 0;
+    const pe_chosen *part  = pe_param_owner(e, index, &local);
+    pe_value         set[PE_MAX_SETTINGS];
+    if (!part)
+        return 0;
+    if (!part->room->trains)
+        return part->room->info.params[local].trainable;
+    pe_resolve_words(part, set);
+    return part->room->trains(set, local);
+}
+
+typedef struct shape_names {
+    const posenc_dims *full;
+    const pe_resolved *r;
+} shape_names;
+
+static int shape_lookup(void *context, const char *name, size_t length, double *value)
+{
+    const shape_names *s = context;
+    if (pe_setting_by_name(s->r->room->info.settings, s->r->set, name, length, value))
+        return isfinite(*value);
+    return pe_size_by_name(s->full, name, length, value);
+}
+
+/* "H if per_head": an axis that a flag calls for. Leaves the size alone in `piece`. */
+static int has_axis(const pe_resolved *r, char *piece)
+{
+    char *condition = strstr(piece, " if ");
+    if (!condition)
+        return 1;
+    const char *flag  = condition + strlen(" if ");
+    const int   index = pe_setting_index(r->room->info.settings, flag, strlen(flag));
+    *condition        = '\0';
+    return index >= 0 && r->set[index].integer == 1;
+}
+
+posenc_status posenc_param_shape(const posenc_encoding *e, const posenc_dims *dims, int index, int32_t *ndim,
+                                 int64_t shape[POSENC_MAX_DIMS], posenc_error *err)
+{
+    int              local = 0;
+    pe_resolved      r;
+    const pe_chosen *part = e ? pe_param_owner(e, index, &local) : NULL;
+    if (!part || !dims)
+        return pe_fail(err, POSENC_ARGUMENT, "parameter: this encoding has no parameter number %d", index);
+    const posenc_dims   full   = pe_full_dims(dims);
+    const posenc_status status = pe_resolve(&r, part, &full, err);
+    if (status)
+        return status;
+    shape_names names = {&full, &r};
+    *ndim             = 0;
+    double total      = 1;
+    for (const char *at = part->room->info.params[local].shape; *at;) {
+        char         piece[PE_MAX_TEXT];
+        double       size;
+        const size_t n = strcspn(at, ",");
+        snprintf(piece, sizeof piece, "%.*s", (int)n, at);
+        at += n + (at[n] == ',');
+        if (!has_axis(&r, piece))
+            continue;
+        if (!pe_evaluate(piece, shape_lookup, &names, &size) || !(size >= 1) || (total *= size) > 0x1p40)
+            return pe_fail(err, POSENC_SHAPE,
+                           "parameter %s: its axis '%s' is missing, below 1 or too large for these sizes",
+                           e->names[index], piece);
+        shape[(*ndim)++] = (int64_t)size;
+    }
+    return pe_done(err);
+}
+
+static posenc_status init_one(const posenc_encoding *e, const posenc_dims *full, int index, posenc_tensor *to,
+                              uint64_t seed, posenc_error *err)
+{
+    int              local = 0;
+    pe_resolved      r;
+    const pe_chosen *part   = pe_param_owner(e, index, &local);
+    posenc_status    status = pe_resolve(&r, part, full, err);
+    if (status)
+        return status;
+    char stream[2 * PE_MAX_NAME];
+    snprintf(stream, sizeof stream, "%s.%s", part->room->info.name, part->room->info.params[local].name);
+    pe_random    rng  = pe_random_stream(seed, stream);
+    const size_t item = posenc_dtype_size(to->dtype);
+    for (int64_t i = 0; i < pe_element_count(to); i++) {
+        const double x = part->room->init(&r.problem, local, &rng, i);
+        pe_store_double((char *)to->data + (size_t)i * item, to->dtype, 1, &x, 1);
+    }
+    return POSENC_OK;
+}
+
+posenc_status posenc_param_init(const posenc_encoding *e, const posenc_dims *dims, posenc_tensor *params,
+                                uint64_t seed, posenc_error *err)
+{
+    if (!e || !dims || (!params && e->param_count))
+        return pe_fail(err, POSENC_ARGUMENT, "parameters: e, dims and params must not be NULL");
+    const posenc_dims full = pe_full_dims(dims);
+    for (int i = 0; i < e->param_count; i++) {
+        int32_t       ndim;
+        int64_t       shape[POSENC_MAX_DIMS];
+        posenc_status status = posenc_param_shape(e, dims, i, &ndim, shape, err);
+        if (!status)
+            status = pe_check_tensor(&params[i], e->names[i], ndim, shape, err);
+        if (!status && (!pe_is_contiguous(&params[i]) ||
+                        (params[i].dtype != POSENC_F32 && params[i].dtype != POSENC_F64)))
+            status = pe_fail(err, POSENC_DTYPE, "parameter %s must be contiguous F32 or F64", e->names[i]);
+        if (status)
+            return status;
+    }
+    for (int i = 0; i < e->param_count; i++) {
+        const posenc_status status = init_one(e, &full, i, &params[i], seed, err);
+        if (status)
+            return status;
+    }
+    return pe_done(err);
+}

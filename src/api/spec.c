@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * spec.c: from a SPEC to parts, and back to its canonical text
+ *
+ *     SPEC     = PART { "+" PART }
+ *     PART     = NAME [ "[" PAIRS "]" ]
+ *     PAIRS    = name "=" value { separator name "=" value }        separator ":" "," " "
+ *
+ * A piece without "=" continues the value before it, so a list may be written 24:20:20.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/objects.h"
+#include "encodings/registry.h"
+
+/* The settings that every encoding has. */
+static const posenc_setting_info *common_settings(void)
+{
+    const posenc_setting_info *rows;
+    posenc_common_settings(&rows);
+    return rows;
+}
+
+/* ---- parsing ---- */
+
+static const char *nearest_setting(const pe_encoding *room, const char *name)
+{
+    const char *best = common_settings()->name;
+    for (int i = 0; i < room->info.setting_count; i++)
+        if (pe_edit_distance(name, room->info.settings[i].name) < pe_edit_distance(name, best))
+            best = room->info.settings[i].name;
+    return best;
+}
+
+/* The text slot of a setting, and its row; NULL if neither the room nor the common ones have it. */
+static pe_setting_text *find_slot(posenc_encoding *e, pe_chosen *part, const char *name, size_t length,
+                                  const posenc_setting_info **row)
+{
+    const int own = pe_setting_index(part->room->info.settings, name, length);
+    if (own >= 0) {
+        *row = &part->room->info.settings[own];
+        return &part->text[own];
+    }
+    *row = common_settings();
+    return pe_setting_index(*row, name, length) == 0 ? &e->scale : NULL;
+}
+
+static posenc_status set_value(posenc_encoding *e, pe_chosen *part, const char *name, size_t length,
+                               const char *value, size_t value_length, posenc_error *err)
+{
+    const posenc_setting_info *row;
+    char                       word[PE_MAX_TEXT];
+    pe_value                   unused;
+    pe_setting_text           *slot = find_slot(e, part, name, length, &row);
+    const char                *who  = part->room->info.name;
+    if (!slot) {
+        snprintf(word, sizeof word, "%.*s", (int)length, name);
+        return pe_fail(err, POSENC_SETTING, "%s has no setting '%s'; did you mean '%s'?", who, word,
+                       nearest_setting(part->room, word));
+    }
+    if (value_length == 0 || value_length >= sizeof slot->text)
+        return pe_fail(err, POSENC_SETTING, "%s: the value of %s must have 1 to %d characters", who,
+                       row->name, (int)sizeof slot->text - 1);
+    memcpy(slot->text, value, value_length);
+    slot->text[value_length] = '\0';
+    return pe_setting_resolve(&unused, row, slot->text, NULL, who, err);
+}
+
+static int is_separator(char c)
+{
+    return c == ':' || c == ',' || c == ' ' || c == '\t' || c == '\n';
+}
+
+/* Length of the pair at `at`: up to a separator that is followed by another "name=", or the end. */
+static size_t pair_length(const char *at, size_t rest)
+{
+    size_t end = 0;
+    while (end < rest) {
+        while (end < rest && !is_separator(at[end]))
+            end++;
+        size_t next = end;
+        while (next < rest && is_separator(at[next]))
+            next++;
+        size_t piece = next;
+        while (piece < rest && !is_separator(at[piece]) && at[piece] != '=')
+            piece++;
+        if (next == rest || (piece < rest && at[piece] == '='))
+            return end;
+        end = piece;
+    }
+    return end;
+}
+
+/* The part a name like "rope.base" or "base" is for; *name moves behind the dot. NULL: none. */
+static pe_chosen *part_for(posenc_encoding *e, const char **name, size_t *length)
+{
+    const char *dot = memchr(*name, '.', *length);
+    for (int place = 0; place < POSENC_PLACES; place++) {
+        pe_chosen *part = &e->parts[place];
+        if (!part->room)
+            continue;
+        const size_t n = strlen(part->room->info.name);
+        if (dot ? (size_t)(dot - *name) == n && !strncmp(*name, part->room->info.name, n)
+                : pe_setting_index(part->room->info.settings, *name, *length) >= 0) {
+            if (dot) {
+                *length -= n + 1;
+                *name = dot + 1;
+            }
+            return part;
+        }
+    }
+    for (int place = 0; !dot && place < POSENC_PLACES; place++)
+        if (e->parts[place].room) /* a common setting, or a mistake that this part's message explains */
+            return &e->parts[place];
+    return NULL;
+}
+
+/* A map's value goes on over the pairs that follow as long as their names are its own. */
+static size_t map_length(const pe_chosen *part, const char *name, size_t name_length, const char *text,
+                         size_t n, size_t rest)
+{
+    const int index = pe_setting_index(part->room->info.settings, name, name_length);
+    if (index < 0 || strcmp(part->room->info.settings[index].type, "map"))
+        return n;
+    while (n < rest && text[n] == ':') {
+        const size_t more  = pair_length(text + n + 1, rest - n - 1);
+        const char  *equal = memchr(text + n + 1, '=', more);
+        if (!equal || pe_word_index(part->room->info.settings[index].range, text + n + 1,
+                                    (size_t)(equal - text) - n - 1) < 0)
+            break;
+        n += 1 + more;
+    }
+    return n;
+}
+
+/* "a=1:b=2" for one part, or (part NULL) for whichever part has the name. */
+static posenc_status parse_pairs(posenc_encoding *e, pe_chosen *part, const char *text, size_t length,
+                                 posenc_error *err)
+{
+    const char *end = text + length;
+    while (text < end) {
+        while (text < end && is_separator(*text))
+            text++;
+        if (text == end)
+            break;
+        size_t      n     = pair_length(text, (size_t)(end - text));
+        const char *equal = memchr(text, '=', n), *name = text;
+        if (!equal)
+            return pe_fail(err, POSENC_SETTING, "setting '%.*s' has no value; write name=value", (int)n,
+                           text);
+        size_t     name_length = (size_t)(equal - text);
+        pe_chosen *owner       = part ? part : part_for(e, &name, &name_length);
+        if (!owner)
+            return pe_fail(err, POSENC_SETTING, "setting '%.*s' names no encoding of this specification",
+                           (int)(equal - text), text);
+        n = map_length(owner, name, name_length, text, n, (size_t)(end - text));
+        const posenc_status status =
+            set_value(e, owner, name, name_length, equal + 1, n - (size_t)(equal + 1 - text), err);
+        if (status)
+            return status;
+        text += n;
+    }
+    return POSENC_OK;
+}
+
+static posenc_status add_part(posenc_encoding *e, const char *text, size_t length, posenc_error *err)
+{
+    const char  *bracket = memchr(text, '[', length);
+    const size_t n       = bracket ? (size_t)(bracket - text) : length;
+    char         name[PE_MAX_NAME];
+    snprintf(name, sizeof name, "%.*s", (int)n, text);
+    const pe_encoding *room = pe_encoding_find(text, n);
+    if (!room)
+        return pe_fail(err, POSENC_SETTING, "unknown encoding '%s'; did you mean '%s'?", name,
+                       posenc_encoding_nearest(name));
+    pe_chosen *part = &e->parts[room->info.place];
+    if (part->room)
+        return pe_fail(err, POSENC_UNSUPPORTED,
+                       "%s and %s both act at place %s; join at most one encoding per place",
+                       part->room->info.name, name, posenc_place_name(room->info.place));
+    part->room = room;
+    e->part_count++;
+    if (!bracket)
+        return POSENC_OK;
+    if (text[length - 1] != ']')
+        return pe_fail(err, POSENC_SETTING, "%s: '[' without ']' at the end", name);
+    return parse_pairs(e, part, bracket + 1, length - n - 2, err);
+}
+
+/* Length of the part at `spec`: up to a '+' outside brackets. */
+static size_t part_length(const char *spec)
+{
+    size_t n = 0;
+    for (int depth = 0; spec[n] && (depth || spec[n] != '+'); n++)
+        depth += (spec[n] == '[') - (spec[n] == ']');
+    return n;
+}
+
+static posenc_status parse_spec(posenc_encoding *e, const char *spec, posenc_error *err)
+{
+    for (;;) {
+        const size_t        n = part_length(spec);
+        const posenc_status status =
+            n ? add_part(e, spec, n, err)
+              : pe_fail(err, POSENC_SETTING, "an encoding's name is missing; see posenc list");
+        if (status || !spec[n])
+            return status;
+        spec += n + 1;
+    }
+}
+
+/* ---- names and canonical text ---- */
+
+static posenc_status name_params(posenc_encoding *e, posenc_error *err)
+{
+    for (int place = 0; place < POSENC_PLACES; place++) {
+        const pe_chosen *part = &e->parts[place];
+        pe_value         set[PE_MAX_SETTINGS];
+        if (!part->room)
+            continue;
+        pe_resolve_words(part, set);
+        for (int i = 0; i < part->room->info.param_count; i++) {
+            if (part->room->has && !part->room->has(set, i))
+                continue;
+            if (e->param_count == PE_MAX_PARAMS)
+                return pe_fail(err, POSENC_UNSUPPORTED, "encoding: more than %d parameters together",
+                               PE_MAX_PARAMS);
+            char *name                = e->names[e->param_count];
+            e->params[e->param_count] = (pe_param_place){(posenc_place)place, i};
+            if (e->part_count > 1)
+                snprintf(name, PE_MAX_NAME, "%s.%s", part->room->info.name, part->room->info.params[i].name);
+            else
+                snprintf(name, PE_MAX_NAME, "%s", part->room->info.params[i].name);
+            e->param_count++;
+        }
+    }
+    return POSENC_OK;
+}
+
+static void append(char *to, const char *text)
+{
+    const size_t used = strlen(to);
+    snprintf(to + used, PE_MAX_SPEC - used, "%s", text);
+}
+
+/* What a setting is where nothing is said: its standard, or what the weight part implies beside a score part. */
+static const char *standard_of(const posenc_encoding *e, const pe_chosen *part,
+                               const posenc_setting_info *row)
+{
+    const char  *pair = part->room->beside_score;
+    const size_t n    = strlen(row->name);
+    const int    is   = pair && e->parts[POSENC_SCORE].room && !strncmp(pair, row->name, n) && pair[n] == '=';
+    return is ? pair + n + 1 : row->standard;
+}
+
+static void print_spec(posenc_encoding *e)
+{
+    int written = 0;
+    for (int place = 0; place < POSENC_PLACES; place++) {
+        const pe_chosen *part = &e->parts[place];
+        if (!part->room)
+            continue;
+        append(e->spec, written ? "+" : "");
+        append(e->spec, part->room->info.name);
+        int open = 0;
+        for (int i = 0; i <= part->room->info.setting_count; i++) {
+            const int                  own  = i < part->room->info.setting_count;
+            const char                *text = own ? part->text[i].text : written ? "" : e->scale.text;
+            const posenc_setting_info *row  = own ? &part->room->info.settings[i] : common_settings();
+            if (!*text || !strcmp(text, standard_of(e, part, row)))
+                continue;
+            append(e->spec, open++ ? ":" : "[");
+            append(e->spec, row->name);
+            append(e->spec, "=");
+            append(e->spec, text);
+        }
+        append(e->spec, open ? "]" : "");
+        written++;
+    }
+}
+
+/* Beside a score part the weight part's own standard holds, where the user said nothing. */
+static void take_implied(posenc_encoding *e)
+{
+    pe_chosen *weight = &e->parts[POSENC_WEIGHT];
+    if (!weight->room || !weight->room->beside_score || !e->parts[POSENC_SCORE].room)
+        return;
+    const char      *pair = weight->room->beside_score;
+    const size_t     n    = strcspn(pair, "=");
+    pe_setting_text *slot = &weight->text[pe_setting_index(weight->room->info.settings, pair, n)];
+    if (!*slot->text)
+        snprintf(slot->text, sizeof slot->text, "%s", pair + n + 1);
+}
+
+posenc_status posenc_encoding_create(posenc_encoding **e, const char *spec, const char *settings,
+                                     posenc_error *err)
+{
+    if (!e || !spec)
+        return pe_fail(err, POSENC_ARGUMENT, "encoding: e and spec must not be NULL");
+    *e                    = NULL;
+    posenc_encoding *made = calloc(1, sizeof *made);
+    if (!made)
+        return pe_fail(err, POSENC_MEMORY, "encoding: out of memory");
+    posenc_status status = parse_spec(made, spec, err);
+    if (!status && settings)
+        status = parse_pairs(made, NULL, settings, strlen(settings), err);
+    if (!status) {
+        take_implied(made);
+        status = name_params(made, err);
+    }
+    if (status) {
+        free(made);
+        return status;
+    }
+    print_spec(made);
+    if (strlen(made->spec) == PE_MAX_SPEC - 1) { /* it may have been cut */
+        free(made);
+        return pe_fail(err, POSENC_SETTING, "encoding: the specification is longer than %d characters",
+                       PE_MAX_SPEC - 2);
+    }
+    *e = made;
+    return pe_done(err);
+}
+
+void posenc_encoding_free(posenc_encoding *e)
+{
+    free(e);
+}
+
+const char *posenc_encoding_spec(const posenc_encoding *e)
+{
+    return e->spec;
+}
