@@ -5,7 +5,7 @@
  *     posenc COMMAND [OPTION]... [ARGUMENT]...
  *
  * The commands are the rows of commands.def, each in its own file cmd_<name>.c with a table of its options. This
- * file finds the command, lets options.c read the rest and runs it. Two further commands, `help` and `completion`
+ * file finds the command (commands.c), lets options.c read the rest and runs it. Two further commands, `help` and `completion`
  * (pages.c), print what the tables say: a man page and a shell completion that cannot fall behind.
  *
  * Exit status: 0 done; 1 it failed or found a difference; 2 arguments or input are unusable; 130 interrupted.
@@ -17,41 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COMMAND(name) extern const cli_command cli_##name;
-#include "commands.def"
-#undef COMMAND
-
-#define COMMAND(name) &cli_##name,
-const cli_command *const cli_commands[] = {
-#include "commands.def"
-    NULL,
-};
-#undef COMMAND
-
-const cli_command *cli_find_command(const cli_command *const list[], const char *name)
-{
-    for (; *list; list++)
-        if (!strcmp((*list)->name, name))
-            return *list;
-    return NULL;
-}
-
 static int print_version(void)
 {
     printf("posenc %s (%s)\n", posenc_version(), posenc_isa());
     return CLI_DONE;
-}
-
-static int unknown_command(const char *word)
-{
-    const char *names[sizeof cli_commands / sizeof *cli_commands];
-    int         count = 0;
-    for (; cli_commands[count]; count++)
-        names[count] = cli_commands[count]->name;
-    const char *near = cli_nearest(word, names, count);
-    return near
-               ? cli_usage("there is no command \"%s\" (did you mean \"%s\"?); try posenc --help", word, near)
-               : cli_usage("there is no command \"%s\"; try posenc --help", word);
 }
 
 static int run_command(const cli_command *command, int argc, char **argv)
@@ -105,7 +74,7 @@ static int run(int argc, char **argv)
     const cli_command *command = cli_find_command(cli_commands, argv[1]);
     if (!command)
         command = cli_find_command(cli_page_commands, argv[1]);
-    return command ? run_command(command, argc - 1, argv + 1) : unknown_command(argv[1]);
+    return command ? run_command(command, argc - 1, argv + 1) : cli_unknown_command(argv[1]);
 }
 
 int main(int argc, char **argv)

@@ -40,6 +40,9 @@ int cli_parse(cli_args *args, const cli_command *command, int argc, char **argv)
 /* The command of that name in a list, or NULL. */
 const cli_command *cli_find_command(const cli_command *const list[], const char *name);
 
+/* Says that no command has this name, and which may be meant. The exit status. */
+int cli_unknown_command(const char *word);
+
 /* The candidate nearest to a misspelt word, or NULL if none is near (more than about a third of it wrong). */
 const char *cli_nearest(const char *word, const char *const *candidates, int count);
 

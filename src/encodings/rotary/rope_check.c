@@ -132,17 +132,3 @@ posenc_status pe_rope_check(const pe_problem *p, posenc_error *err)
         status = check_ggml(p, &x, err);
     return status ? status : check_numbers(p, err);
 }
-
-int pe_rope_has(const pe_value *set, int index)
-{
-    const int is_matrix = set[AXIS_RULE].integer == PE_MATRIX;
-    switch (index) {
-    case INV_FREQ: return set[SCHEDULE].integer == PE_EXPLICIT && !is_matrix;
-    case FREQ_FACTORS: return set[HAS_FREQ_FACTORS].integer == 1;
-    case SHORT_FACTOR:
-    case LONG_FACTOR: return set[SCHEDULE].integer == PE_LONGROPE;
-    case FREQ_MATRIX: return is_matrix;
-    case INV_FREQ32: return set[HAS_INV_FREQ32].integer == 1;
-    default: return set[HAS_THETA_SCALE32].integer == 1;
-    }
-}

@@ -179,7 +179,21 @@ void pe_rope_turn_back(const pe_problem *p, const pe_rotary_run *run, const pe_t
     }
 }
 
-/* ---- initial values ---- */
+/* ---- parameters: which there are, initial values ---- */
+
+int pe_rope_has(const pe_value *set, int index)
+{
+    const int is_matrix = set[AXIS_RULE].integer == PE_MATRIX;
+    switch (index) {
+    case INV_FREQ: return set[SCHEDULE].integer == PE_EXPLICIT && !is_matrix;
+    case FREQ_FACTORS: return set[HAS_FREQ_FACTORS].integer == 1;
+    case SHORT_FACTOR:
+    case LONG_FACTOR: return set[SCHEDULE].integer == PE_LONGROPE;
+    case FREQ_MATRIX: return is_matrix;
+    case INV_FREQ32: return set[HAS_INV_FREQ32].integer == 1;
+    default: return set[HAS_THETA_SCALE32].integer == 1;
+    }
+}
 
 /* timm's mixed frequencies: both axes turned by one random angle for each head, the second half of the pairs at right angles
    to the first. With other numbers of coordinates pairs take turns. */
