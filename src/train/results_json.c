@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * results_json.c: results.json
+ *
+ * It holds everything that was measured, with the settings that reproduce it; what was not measured is null. Times, machine and
+ * the words of the call stand apart under "time", because they are all that two runs may differ in that ask for the same,
+ * whatever their threads, interruptions and directories.
+ */
+#include "train/results.h"
+
+#include "train/claims.h"
+#include "train/directory.h"
+#include "train/extension.h"
+#include "train/fail.h"
+#include "train/store.h"
+
+#include <stdlib.h>
+
+enum { DIGITS = 9, FIXED_FILES = 6 };
+
+static json_t *numbers(const double *x, int64_t n)
+{
+    json_t *array = json_array();
+    for (int64_t i = 0; x && i < n; i++)
+        json_array_append_new(array, pe_json_number(x[i]));
+    return array;
+}
+
+static json_t *settings_json(const pe_compare *c)
+{
+    const pe_preset *p = &c->config.preset;
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "preset", p->name,
+                     "objective", pe_objective_name(c->config.bidirectional), "steps", (json_int_t)p->steps,
+                     "seeds", (json_int_t)p->seeds, "L", (json_int_t)p->L, "d_model", (json_int_t)p->d_model,
+                     "layers", (json_int_t)p->layers, "heads", (json_int_t)p->heads, "batch",
+                     (json_int_t)p->batch, "warmup", (json_int_t)p->warmup, "learning_rate", p->learning_rate,
+                     "weight_decay", p->weight_decay, "clip", p->clip);
+}
+
+static json_t *buckets_json(const pe_compare *c, const pe_outcome *o)
+{
+    json_t       *array = json_array();
+    const int64_t L     = c->config.preset.L;
+    for (int b = 0; b < PE_BUCKETS; b++) {
+        int64_t     first;
+        const char *name = pe_outcome_bucket(o, b, &first);
+        json_array_append_new(
+            array, json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:i, s:b}", "name", name, "first",
+                             (json_int_t)first, "end", (json_int_t)pe_bucket_edge(L, b + 1), "loss",
+                             pe_json_number(o->loss[b]), "ratio", pe_json_number(o->ratio[b]), "to_reference",
+                             pe_json_interval(o->difference[b]), "rank", o->rank[b], "untrained_rows",
+                             o->untrained_beyond && b > PE_AT_L));
+    }
+    return array;
+}
+
+static json_t *runs_json(const pe_compare *c, const pe_outcome *o)
+{
+    json_t       *array   = json_array();
+    const int64_t windows = o->config.windows;
+    for (int64_t s = 0; s < c->config.preset.seeds; s++) {
+        json_t *loss = json_array();
+        for (int b = 0; b < PE_BUCKETS; b++)
+            json_array_append_new(loss, pe_json_number(pe_mean(o->window_means[b] + s * windows, windows)));
+        json_array_append_new(array, json_pack("{s:I, s:b, s:o, s:{s:f, s:f, s:f}}", "seed",
+                                               (json_int_t)(s + 1), "diverged", o->runs[s].diverged, "loss",
+                                               loss, "time", "train_seconds", o->runs[s].train_seconds,
+                                               "eval_seconds", o->runs[s].eval_seconds, "bytes_per_second",
+                                               o->runs[s].tokens_per_second));
+    }
+    return array;
+}
+
+/* How rows enter, and how the vectors that meet stand to each other; null where no rows meet them. */
+static json_t *entry_json(const pe_outcome *o)
+{
+    if (!pe_outcome_meets(o))
+        return json_null();
+    return json_pack("{s:s, s:s, s:{s:o, s:o, s:o}}", "combine", pe_combine_name(o->config.entry.combine),
+                     "inject", pe_inject_name(o->config.entry.inject), "token_position_cosine", "random",
+                     pe_json_number(pe_random_cosine(o->config.d_model)), "before",
+                     pe_json_number(o->cosine_before), "after", pe_json_number(o->cosine_after));
+}
+
+/* Concatenated against added, in each bucket; null where the sum was not trained beside it. */
+static json_t *to_sum_json(const pe_compare *c, const pe_outcome *o)
+{
+    const int i = (int)(o - c->outcomes), sum = pe_outcome_sum_of(c, i);
+    if (sum < 0 || o->diverged || c->outcomes[sum].diverged)
+        return json_null();
+    json_t *array = json_array();
+    for (int b = 0; b < PE_BUCKETS; b++)
+        json_array_append_new(array, pe_json_interval(pe_outcomes_difference(c, i, sum, b)));
+    return array;
+}
+
+static json_t *outcome_json(const pe_compare *c, const pe_outcome *o)
+{
+    json_t *json =
+        json_pack("{s:s, s:s, s:I, s:I, s:s, s:b, s:I}", "encoding", o->label, "spec",
+                  posenc_encoding_spec(o->e), "parameters", (json_int_t)o->runs[0].parameters,
+                  "encoding_parameters", (json_int_t)o->runs[0].encoding_parameters, "class", o->verdict,
+                  "diverged", o->diverged, "breaks_at", (json_int_t)(o->break_position + 1));
+    json_object_set_new(json, "entry", entry_json(o));
+    json_object_set_new(json, "to_sum", to_sum_json(c, o));
+    json_object_set_new(json, "buckets", buckets_json(c, o));
+    json_object_set_new(json, "runs", runs_json(c, o));
+    json_object_set_new(json, "trained", c->config.bidirectional ? json_null() : pe_json_trained(o));
+    json_object_set_new(json, "curve", numbers(o->curve, PE_REACH * o->config.L));
+    json_object_set_new(json, "training", numbers(o->training, o->config.steps));
+    return json;
+}
+
+static json_t *checks_json(const pe_compare *c)
+{
+    pe_check_result all[PE_MOST_CHECKS];
+    json_t         *array = json_array();
+    const int       count = pe_checks_judge(all, c);
+    for (const pe_check_result *r = all; r < all + count; r++)
+        json_array_append_new(array,
+                              json_pack("{s:i, s:b, s:b, s:s, s:s}", "id", r->number, "applicable",
+                                        r->verdict != PE_NOT_APPLICABLE, "passed", r->verdict == PE_PASSED,
+                                        "expected", r->claim, "found", r->found));
+    return array;
+}
+
+/* The files of the directory: what a later call may replace. */
+static json_t *files_json(const pe_gallery *g)
+{
+    static const char *const fixed[FIXED_FILES] = {PE_RESULTS_NAME, "results.csv", "curves.csv",
+                                                   "tasks.csv",     PE_RUNS_NAME,  "report.html"};
+    json_t                  *files              = json_array();
+    for (int i = 0; i < FIXED_FILES; i++)
+        json_array_append_new(files, json_string(fixed[i]));
+    for (int i = 0; g && i < g->count; i++) {
+        json_array_append_new(files, json_sprintf("%s.svg", g->items[i].name));
+        json_array_append_new(files, json_sprintf("%s.png", g->items[i].name));
+    }
+    return files;
+}
+
+static json_t *encodings_json(const pe_compare *c)
+{
+    json_t *array = json_array();
+    int    *order = malloc((size_t)c->count * sizeof *order);
+    for (int i = 0, n = order ? pe_outcomes_order(c, order) : 0; i < n; i++)
+        json_array_append_new(array, outcome_json(c, &c->outcomes[order[i]]));
+    free(order);
+    return array;
+}
+
+static json_t *absent_json(const pe_compare *c)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < c->absent_count; i++)
+        json_array_append_new(array, json_pack("{s:s, s:s}", "encoding", c->absent[i].label, "reason",
+                                               c->absent[i].reason));
+    return array;
+}
+
+static json_t *results_json(const pe_compare *c, const pe_gallery *g)
+{
+    json_t *json = json_pack("{s:s, s:s, s:s}", "format", PE_RESULTS_FORMAT, "version", posenc_version(),
+                             "answer", c->answer);
+    json_object_set_new(json, "text",
+                        json_pack("{s:s, s:I, s:I, s:I}", "name", c->config.text_name, "bytes",
+                                  (json_int_t)c->text.size, "train_bytes", (json_int_t)c->text.train_size,
+                                  "windows", (json_int_t)c->windows));
+    json_object_set_new(json, "settings", settings_json(c));
+    json_object_set_new(json, "reference",
+                        c->reference >= 0 ? json_string(c->outcomes[c->reference].label) : json_null());
+    json_object_set_new(json, "encodings", encodings_json(c));
+    json_object_set_new(json, "does_not_apply", absent_json(c));
+    json_object_set_new(json, "tasks", pe_json_tasks(c->suite));
+    json_object_set_new(json, "extension", pe_json_extension(c->extension));
+    json_object_set_new(json, "claims", pe_json_claims(c));
+    json_object_set_new(json, "checks", checks_json(c));
+    json_object_set_new(json, "time",
+                        json_pack("{s:s, s:s, s:s, s:I, s:f}", "call", c->config.call ? c->config.call : "",
+                                  "processor", c->machine, "instructions", posenc_isa(), "threads",
+                                  (json_int_t)c->workers, "seconds", c->wall_seconds));
+    json_object_set_new(json, "files", files_json(g));
+    return json;
+}
+
+posenc_status pe_results_json(const pe_compare *c, const pe_gallery *g, char **text, posenc_error *err)
+{
+    json_t *json = results_json(c, g);
+    *text        = json ? json_dumps(json, JSON_INDENT(1) | JSON_REAL_PRECISION(DIGITS)) : NULL;
+    json_decref(json);
+    return *text ? POSENC_OK
+                 : pe_train_fail(err, POSENC_MEMORY,
+                                 "compare: the results cannot be written as JSON; is a name not UTF-8?");
+}
+
+posenc_status pe_compare_json(const pe_compare *compare, char **json, posenc_error *err)
+{
+    return pe_results_json(compare, NULL, json, err);
+}
