@@ -40,12 +40,13 @@ enum {
 
 /* Of one thread. */
 typedef struct bench {
-    float  *S, *extra; /* [rows, block], [PIECE] */
-    float  *key;       /* [PIECE] 0 or -infinity */
-    float  *factor;    /* [rows] */
-    float  *few;       /* [FEW, max(Dp,Dvp)] */
-    float  *table;     /* [PIECE, width of a turn] */
-    pe_rung rung;
+    float    *S, *extra; /* [rows, block], [PIECE] */
+    uint16_t *P;         /* [rows, block] weights in bf16 */
+    float    *key;       /* [PIECE] 0 or -infinity */
+    float    *factor;    /* [rows] */
+    float    *few;       /* [FEW, max(Dp,Dvp)] */
+    float    *table;     /* [PIECE, width of a turn] */
+    pe_rung   rung;
 } bench;
 
 typedef struct decoder {
@@ -57,13 +58,15 @@ typedef struct decoder {
     int64_t                piece;                   /* keys that masks and biases meet at once */
     double                 near;                    /* the smallest distance among them */
     float                 *Q;                       /* [B, H, Lq, Dp] turned and scaled */
-    uint16_t              *Q16;       /* the same as they came, where they meet keys as pairs of bf16 */
-    const pe_bf16_kernels *pairs;     /* NULL: they do not */
-    float                 *scales;    /* [rows] */
-    float                 *m, *l, *O; /* [B, chunks, H, Lq], O [.., Dvp] */
-    bench                 *benches;   /* [threads] */
-    pe_ladder              ladder;    /* for turning keys */
-    int                    climbs;    /* is it there? */
+    uint16_t              *Q16;     /* the same as they came, where they meet keys as pairs of bf16 */
+    const pe_bf16_kernels *keys;    /* of those pairs; NULL: they do not */
+    const pe_bf16_kernels *values;  /* of weights in bf16 with values; NULL: weights are floats */
+    float                 *m, *l;   /* [B, chunks, H, Lq] */
+    float                 *rounded; /* as l, of the weights that meet the values */
+    float                 *O;       /* [B, chunks, H, Lq, Dvp] */
+    bench                 *benches; /* [threads] */
+    pe_ladder              ladder;  /* for turning keys */
+    int                    climbs;  /* is it there? */
 } decoder;
 
 /* ---- layout ---- */
@@ -120,9 +123,11 @@ static int has_ladder(const decoder *x)
 
 static void lay_out_bench(const decoder *x, bench *to, pe_arena *arena)
 {
-    const pe_tiles *T = &x->T;
+    const pe_tiles *T      = &x->T;
+    const int64_t   scores = x->rows * PIECE > SCORES ? x->rows * PIECE : SCORES;
     bench           y;
-    y.S      = pe_take_floats(arena, x->rows * PIECE > SCORES ? x->rows * PIECE : SCORES);
+    y.S      = pe_take_floats(arena, scores);
+    y.P      = pe_take(arena, (size_t)scores * sizeof *y.P);
     y.extra  = pe_take_floats(arena, PIECE);
     y.key    = pe_take_floats(arena, PIECE);
     y.factor = pe_take_floats(arena, x->rows);
@@ -138,6 +143,14 @@ static int are_pairs(const pe_attention *a)
 {
     return a->q.dtype == POSENC_BF16 && a->k.dtype == POSENC_BF16 && !a->turn && a->terms->u == PE_NONE &&
            a->sizes.D % PE_ROAD_LANES == 0;
+}
+
+/* Are weights rounded to bf16, as in bf16.c? Values must lie as the kernel reads them. */
+static int are_rounded(const pe_attention *a)
+{
+    return a->products == POSENC_PRODUCTS_BY_STORAGE && a->q.dtype == POSENC_BF16 &&
+           a->k.dtype == POSENC_BF16 && a->v.dtype == POSENC_BF16 && !pe_has(a->terms, PE_GATE) &&
+           a->sizes.Dv % PE_ROAD_LANES == 0 && a->sizes.Dv <= PE_CACHE_WIDEST;
 }
 
 static decoder lay_out(const pe_attention *a, pe_arena *arena)
@@ -157,10 +170,11 @@ static decoder lay_out(const pe_attention *a, pe_arena *arena)
     const int64_t queries = p->B * p->H * p->Lq, parts = (arena->memory ? x.chunks : CHUNKS) * queries;
     x.Q       = pe_take_floats(arena, queries * x.T.Dp);
     x.Q16     = pe_take(arena, (size_t)(queries * x.T.Dp) * sizeof *x.Q16);
-    x.scales  = pe_take_floats(arena, x.rows);
-    x.pairs   = arena->memory && are_pairs(a) ? pe_kernels_bf16(a->kernels) : NULL;
+    x.keys    = arena->memory && are_pairs(a) ? pe_kernels_bf16(a->kernels) : NULL;
+    x.values  = arena->memory && are_rounded(a) ? pe_kernels_bf16(a->kernels) : NULL;
     x.m       = pe_take_floats(arena, parts);
     x.l       = pe_take_floats(arena, parts);
+    x.rounded = x.values || !arena->memory ? pe_take_floats(arena, parts) : x.l;
     x.O       = pe_take_floats(arena, parts * x.T.Dvp);
     x.ladder  = pe_ladder_lay_out(has_ladder(&x) ? 2 * a->turn_keys->M : 0, arena);
     x.benches = pe_take(arena, (size_t)a->threads * sizeof *x.benches);
@@ -184,12 +198,10 @@ static void load_queries(const decoder *x)
     const pe_attention *a = x->a;
     const pe_problem   *p = &a->sizes;
     const pe_tiles     *T = &x->T;
-    for (int64_t r = 0; r < x->rows; r++)
-        x->scales[r] = (float)a->terms->scale;
     for (int64_t b = 0; b < p->B; b++)
         for (int64_t h = 0; h < p->H; h++) {
             float *q = x->Q + (b * p->H + h) * p->Lq * T->Dp;
-            for (int64_t i = 0; x->pairs && i < p->Lq; i++)
+            for (int64_t i = 0; x->keys && i < p->Lq; i++)
                 memcpy(x->Q16 + (q - x->Q) + i * T->Dp, pe_row(&a->q, b, h, i),
                        (size_t)p->D * sizeof *x->Q16);
             pe_load_turned(T, T->scratch, q, NULL, PE_QUERIES, b, h, 0, p->Lq);
@@ -215,6 +227,8 @@ static int cache_type(posenc_dtype dtype, pe_cache_type *type)
 static int rows_in_place(pe_cache *cache, const posenc_tensor *t, const keys *n, int64_t g)
 {
     cache->rows   = pe_row(t, n->b, g, n->j0);
+    cache->C      = n->C;
+    cache->D      = t->shape[3];
     cache->stride = t->stride[2];
     cache->found  = !pe_asking_helps();
     return t->shape[3] % PE_ROAD_LANES == 0 && t->shape[3] <= PE_CACHE_WIDEST &&
@@ -254,7 +268,8 @@ static pe_cache rows_in_scratch(const decoder *x, bench *z, const posenc_tensor 
     if (a->turn && t == &a->k)
         pe_turn_rows(z->few, stride, a->sizes.D, a->turn_keys, z->table + s * pe_turn_width(a->turn_keys),
                      count, 1, a->kernels);
-    return (pe_cache){.rows = z->few, .stride = stride, .type = PE_CACHE_F32, .found = 1};
+    return (pe_cache){
+        .rows = z->few, .C = count, .D = stride, .stride = stride, .type = PE_CACHE_F32, .found = 1};
 }
 
 static void multiply_keys(const decoder *x, bench *z, const float *Q, const keys *n, int64_t g)
@@ -263,19 +278,17 @@ static void multiply_keys(const decoder *x, bench *z, const float *Q, const keys
     pe_cache            cache = {0};
     if (rows_in_place(&cache, &a->k, n, g) && !a->turn) {
         set_next(&cache, &a->v, pe_row(&a->v, n->b, g, n->j0));
-        if (x->pairs) {
-            x->pairs->cache_scores(z->S, x->block, x->Q16 + (Q - x->Q), x->T.Dp, &cache, x->rows, n->C,
-                                   x->T.Dp);
-            a->kernels->scale_rows(z->S, x->block, x->scales, x->rows, n->C);
-            return;
-        }
-        a->kernels->cache_scores(z->S, x->block, Q, x->T.Dp, &cache, x->rows, n->C, x->T.Dp);
+        if (x->keys)
+            x->keys->cache_scores(z->S, x->block, x->Q16 + (Q - x->Q), x->T.Dp, &cache, x->rows,
+                                  (float)a->terms->scale);
+        else
+            a->kernels->cache_scores(z->S, x->block, Q, x->T.Dp, &cache, x->rows);
         return;
     }
     for (int64_t s = 0; s < n->C; s += FEW) {
         const int64_t count = pe_smaller(FEW, n->C - s);
         cache               = rows_in_scratch(x, z, &a->k, n, g, s, count);
-        a->kernels->cache_scores(z->S + s, x->block, Q, x->T.Dp, &cache, x->rows, count, x->T.Dp);
+        a->kernels->cache_scores(z->S + s, x->block, Q, x->T.Dp, &cache, x->rows);
     }
 }
 
@@ -285,13 +298,16 @@ static void add_values(const decoder *x, bench *z, float *O, const keys *n, int6
     pe_cache            cache = {0};
     if (rows_in_place(&cache, &a->v, n, g)) {
         set_next(&cache, &a->k, n->next);
-        a->kernels->cache_values(O, x->T.Dvp, z->S, x->block, &cache, x->rows, n->C, x->T.Dvp);
+        if (x->values)
+            x->values->cache_values(O, x->T.Dvp, z->P, x->block, &cache, x->rows);
+        else
+            a->kernels->cache_values(O, x->T.Dvp, z->S, x->block, &cache, x->rows);
         return;
     }
     for (int64_t s = 0; s < n->C; s += FEW) {
         const int64_t count = pe_smaller(FEW, n->C - s);
         cache               = rows_in_scratch(x, z, &a->v, n, g, s, count);
-        a->kernels->cache_values(O, x->T.Dvp, z->S + s, x->block, &cache, x->rows, count, x->T.Dvp);
+        a->kernels->cache_values(O, x->T.Dvp, z->S + s, x->block, &cache, x->rows);
     }
 }
 
@@ -401,15 +417,26 @@ static void gate_block(const decoder *x, bench *z, const keys *n, int64_t h0)
     }
 }
 
-/* One key head's share of a block; m, l, O of its queries. */
-static void visit_block(const decoder *x, bench *z, const keys *n, int64_t g, const float *Q, float *m,
-                        float *l, float *O)
+/* Scores become weights; `at` is the first row of the chunk's sums. */
+static void weigh_block(const decoder *x, bench *z, const keys *n, int64_t at)
+{
+    if (x->values)
+        x->values->softmax_step(z->P, x->block, z->S, x->block,
+                                &(pe_softmax_sums){x->m + at, x->l + at, x->rounded + at, z->factor}, x->rows,
+                                n->C);
+    else
+        x->a->kernels->softmax_step(z->S, x->block, x->m + at, x->l + at, z->factor, x->rows, n->C);
+}
+
+/* One key head's share of a block: its queries from `q` on, their sums and outputs from `at` on. */
+static void visit_block(const decoder *x, bench *z, const keys *n, int64_t g, int64_t q, int64_t at)
 {
     const pe_attention *a  = x->a;
     const int64_t       h0 = g * x->group;
-    multiply_keys(x, z, Q, n, g);
+    float              *O  = x->O + at * x->T.Dvp;
+    multiply_keys(x, z, x->Q + q * x->T.Dp, n, g);
     finish_block(x, z, n, h0);
-    a->kernels->softmax_step(z->S, x->block, m, l, z->factor, x->rows, n->C);
+    weigh_block(x, z, n, at);
     a->kernels->scale_rows(O, x->T.Dvp, z->factor, x->rows, x->T.Dvp);
     gate_block(x, z, n, h0);
     add_values(x, z, O, n, g);
@@ -427,13 +454,14 @@ static const void *next_keys(const decoder *x, const keys *n, int64_t g, int64_t
                                 : NULL;
 }
 
-static void start_rows(float *m, float *l, float *O, int64_t rows, int64_t width)
+/* Rows from `at` on. */
+static void start_rows(const decoder *x, int64_t at, int64_t rows)
 {
-    for (int64_t r = 0; r < rows; r++) {
-        m[r] = -INFINITY;
-        l[r] = 0;
+    for (int64_t r = at; r < at + rows; r++) {
+        x->m[r] = -INFINITY;
+        x->l[r] = x->rounded[r] = 0;
     }
-    memset(O, 0, (size_t)(rows * width) * sizeof *O);
+    memset(x->O + at * x->T.Dvp, 0, (size_t)(rows * x->T.Dvp) * sizeof *x->O);
 }
 
 /* Cosines and sines of a block. */
@@ -453,22 +481,38 @@ static void visit_chunk(void *context, int64_t index, int thread)
     const int64_t     sets = p->G / x->together, part = index % x->chunks, set = index / x->chunks % sets,
                   b = index / x->chunks / sets, g0 = set * x->together, g1 = g0 + x->together;
     const int64_t start = x->from + part * x->chunk, end = pe_smaller(start + x->chunk, x->to);
-    const int64_t heads = p->H * p->Lq, at = (b * x->chunks + part) * heads, width = x->T.Dvp;
-    float        *m = x->m + at, *l = x->l + at, *O = x->O + at * width;
-    start_rows(m + g0 * x->rows, l + g0 * x->rows, O + g0 * x->rows * width, (g1 - g0) * x->rows, width);
+    const int64_t heads = p->H * p->Lq, at = (b * x->chunks + part) * heads;
+    start_rows(x, at + g0 * x->rows, (g1 - g0) * x->rows);
     for (int64_t j = start; j < end; j += x->block) {
         keys n = {.b = b, .j0 = j, .C = pe_smaller(x->block, end - j)};
         if (x->a->turn)
             turn_places(x, z, &n);
         for (int64_t g = g0; g < g1; g++) {
             n.next = next_keys(x, &n, g, g0, g1);
-            visit_block(x, z, &n, g, x->Q + (b * heads + g * x->rows) * x->T.Dp, m + g * x->rows,
-                        l + g * x->rows, O + g * x->rows * width);
+            visit_block(x, z, &n, g, b * heads + g * x->rows, at + g * x->rows);
         }
     }
 }
 
 /* ---- the parts joined ---- */
+
+/* Sums of the row whose chunks are `step` apart from `at` on, about the largest m. */
+typedef struct joined {
+    float m, l, rounded;
+} joined;
+
+static joined join_sums(const decoder *x, int64_t at, int64_t step)
+{
+    joined y = {.m = -INFINITY};
+    for (int64_t c = 0; c < x->chunks; c++)
+        y.m = fmaxf(y.m, x->m[at + c * step]);
+    for (int64_t c = 0; y.m > -INFINITY && c < x->chunks; c++) {
+        const float factor = expf(x->m[at + c * step] - y.m);
+        y.l += x->l[at + c * step] * factor;
+        y.rounded += x->rounded[at + c * step] * factor;
+    }
+    return y;
+}
 
 /* Query r of item b and all heads: o and lse from its m, l and O of every chunk, in their order. */
 static void join_row(void *context, int64_t index, int thread)
@@ -476,27 +520,24 @@ static void join_row(void *context, int64_t index, int thread)
     const decoder      *x = context;
     const pe_attention *a = x->a;
     const pe_problem   *p = &a->sizes;
-    const int64_t heads = p->H * p->Lq, b = index / heads, r = index % heads, h = r / p->Lq, i = r % p->Lq;
-    float        *sum = x->Q + index * x->T.Dp; /* Dp numbers suffice for a strip of the output */
-    float         m = -INFINITY, l = 0;
+    const int64_t heads = p->H * p->Lq, b = index / heads, r = index % heads, h = r / p->Lq, i = r % p->Lq,
+                  first = b * x->chunks * heads + r;
+    const joined y      = join_sums(x, first, heads);
+    float       *sum    = x->Q + index * x->T.Dp; /* Dp numbers suffice for a strip of the output */
     (void)thread;
-    for (int64_t c = 0; c < x->chunks; c++)
-        m = fmaxf(m, x->m[(b * x->chunks + c) * heads + r]);
-    for (int64_t c = 0; m > -INFINITY && c < x->chunks; c++)
-        l += x->l[(b * x->chunks + c) * heads + r] * expf(x->m[(b * x->chunks + c) * heads + r] - m);
     for (int64_t d0 = 0; d0 < p->Dv; d0 += x->T.Dp) {
         const int64_t width = pe_smaller(x->T.Dp, p->Dv - d0);
         memset(sum, 0, (size_t)width * sizeof *sum);
-        for (int64_t c = 0; l > 0 && c < x->chunks; c++) {
-            const int64_t at     = (b * x->chunks + c) * heads + r;
-            const float   factor = expf(x->m[at] - m) / l, *O = x->O + at * x->T.Dvp + d0;
+        for (int64_t c = 0; y.l > 0 && c < x->chunks; c++) {
+            const int64_t at     = first + c * heads;
+            const float   factor = expf(x->m[at] - y.m) / y.rounded, *O = x->O + at * x->T.Dvp + d0;
             for (int64_t d = 0; factor > 0 && d < width; d++)
                 sum[d] += factor * O[d];
         }
         char *row = pe_row(&a->o, b, h, i);
         pe_store_float(row + d0 * (int64_t)posenc_dtype_size(a->o.dtype), a->o.dtype, 1, sum, width);
     }
-    const float lse = l > 0 ? (float)((double)m + log((double)l) + pe_bias_taken(&x->T, h)) : -INFINITY;
+    const float lse = y.l > 0 ? (float)((double)y.m + log((double)y.l) + pe_bias_taken(&x->T, h)) : -INFINITY;
     if (a->lse.data)
         pe_store_float(pe_element(&a->lse, b, h, i), a->lse.dtype, 1, &lse, 1);
 }
