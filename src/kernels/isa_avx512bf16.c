@@ -23,4 +23,5 @@
 #include "kernels/bf16.inc"
 #include "kernels/decode_pairs.inc"
 #include "kernels/sigmoids.inc"
+#include "kernels/logs.inc"
 #include "kernels/table.inc"

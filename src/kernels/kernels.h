@@ -62,6 +62,15 @@ typedef void pe_product64_fn(double *c, int64_t c_stride, const double *a, int64
  */
 typedef void pe_sigmoids_fn(double *y, const double *x, int64_t n);
 
+/*
+ * logs: x becomes ln(1 + x), in double, for biases that bend; the same bits on every instruction set
+ *
+ * Shapes   x [n], none of them below 0
+ * Error    within 4 ulp
+ * Special  infinity gives infinity, NaN gives NaN
+ */
+typedef void pe_logs_fn(double *x, int64_t n);
+
 /* What is added to a tile of products to make scores. Any pointer may be NULL. Row r of a term starts at
    term + r*step; a bias by distance has step -1 because the distance grows by one per query. */
 typedef struct pe_tile_terms {
@@ -345,6 +354,7 @@ typedef struct pe_kernels {
     pe_product_plus_fn    *product_plus;
     pe_product64_fn       *product64;
     pe_sigmoids_fn        *sigmoids;
+    pe_logs_fn            *logs;
     pe_scores_finish_fn   *scores_finish;
     pe_softmax_fn         *softmax;
     pe_weights_fn         *weights;
