@@ -385,8 +385,8 @@ typedef enum posenc_executor {
 } posenc_executor;
 
 /* What the tiled executor multiplies. By storage: where q, k and v are all BF16 and the processor has dot products of bf16
-   pairs, attention forward rounds its weights to bf16 (by 2^-8 of themselves at most; q and k once more if they are turned)
-   and is about twice as fast: docs/decisions/0010. Sums, softmax, biases and lse are float either way. */
+   pairs, attention forward rounds its weights to bf16 (by 2^-8 of themselves at most; q and k once more if they are turned,
+   but for a few queries) and is up to twice as fast: docs/decisions/0010. Sums, softmax, biases and lse are float either way. */
 typedef enum posenc_products {
     POSENC_PRODUCTS_BY_STORAGE = 0,
     POSENC_PRODUCTS_F32 /* float, whatever is stored */

@@ -21,5 +21,7 @@
 #include "kernels/waves.inc"
 #include "kernels/decode.inc"
 #include "kernels/bf16.inc"
+#include "kernels/decode_pairs.inc"
 #include "kernels/sigmoids.inc"
+#include "kernels/logs.inc"
 #include "kernels/table.inc"

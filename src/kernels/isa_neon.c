@@ -20,4 +20,5 @@
 #include "kernels/waves.inc"
 #include "kernels/decode.inc"
 #include "kernels/sigmoids.inc"
+#include "kernels/logs.inc"
 #include "kernels/table.inc"

@@ -62,6 +62,15 @@ typedef void pe_product64_fn(double *c, int64_t c_stride, const double *a, int64
  */
 typedef void pe_sigmoids_fn(double *y, const double *x, int64_t n);
 
+/*
+ * logs: x becomes ln(1 + x), in double, for biases that bend; the same bits on every instruction set
+ *
+ * Shapes   x [n], none of them below 0
+ * Error    within 4 ulp
+ * Special  infinity gives infinity, NaN gives NaN
+ */
+typedef void pe_logs_fn(double *x, int64_t n);
+
 /* What is added to a tile of products to make scores. Any pointer may be NULL. Row r of a term starts at
    term + r*step; a bias by distance has step -1 because the distance grows by one per query. */
 typedef struct pe_tile_terms {
@@ -290,6 +299,7 @@ enum { PE_CACHE_WIDEST = 512 }; /* channels of a row */
 
 typedef struct pe_cache {
     const void   *rows; /* row c at c*stride elements */
+    int64_t       C, D; /* rows of D numbers: a multiple of 2 PE_LANES, at most PE_CACHE_WIDEST */
     int64_t       stride;
     pe_cache_type type;
     const void   *next;      /* rows that will be wanted afterwards, for the prefetch; NULL: not known */
@@ -301,22 +311,21 @@ typedef struct pe_cache {
  * cache_scores: products of a few queries with keys that lie as the caller keeps them
  *
  * Formula  S[r,c] = sum_d Q[r,d] * K[c,d]
- * Shapes   S [R, C] at s + r*s_stride, nothing beyond C is written; Q [R, D] floats; D a multiple of 2 PE_LANES, at most
- *          PE_CACHE_WIDEST
+ * Shapes   S [R, C] at s + r*s_stride, nothing beyond C is written; Q [R, D] floats
  * Error    partial sums of D/VL fused multiply-adds each, joined by a tree: (D/VL + log2 VL) ulp of sum |Q||K|
  * Speed    the read bandwidth of the machine where the keys come from memory and R is small
  */
 typedef void pe_cache_scores_fn(float *s, int64_t s_stride, const float *q, int64_t q_stride,
-                                const pe_cache *k, int64_t R, int64_t C, int64_t D);
+                                const pe_cache *k, int64_t R);
 
 /*
  * cache_values: O += W V, V as the caller keeps it
  *
  * Formula  O[r,d] = O[r,d] + sum_c W[r,c] * V[c,d], in the order of c, by fused multiply-adds
- * Shapes   O [R, D] floats at o + r*o_stride; W [R, C]; D a multiple of 2 PE_LANES
+ * Shapes   O [R, D] floats at o + r*o_stride; W [R, C]
  */
 typedef void pe_cache_values_fn(float *o, int64_t o_stride, const float *w, int64_t w_stride,
-                                const pe_cache *v, int64_t R, int64_t C, int64_t D);
+                                const pe_cache *v, int64_t R);
 
 /*
  * softmax_step: one step of the online softmax over rows with many keys and few queries
@@ -345,6 +354,7 @@ typedef struct pe_kernels {
     pe_product_plus_fn    *product_plus;
     pe_product64_fn       *product64;
     pe_sigmoids_fn        *sigmoids;
+    pe_logs_fn            *logs;
     pe_scores_finish_fn   *scores_finish;
     pe_softmax_fn         *softmax;
     pe_weights_fn         *weights;
@@ -416,9 +426,33 @@ typedef void pe_bf16_values_fn(float *o, const uint32_t *p, const uint32_t *v, i
 typedef void pe_bf16_narrow_fn(uint16_t *to, const float *from, int64_t n);
 typedef void pe_bf16_pair_rows_fn(uint32_t *to, const uint16_t *first, const uint16_t *second, int64_t n);
 
-/* cache_scores: as the kernel of that name for keys in bf16, with queries [R, D] in bf16 too. */
+/* cache_scores: as the kernel of that name for keys in bf16, with queries [R, D] in bf16 too, and times scale. */
 typedef void pe_bf16_cache_scores_fn(float *s, int64_t s_stride, const uint16_t *q, int64_t q_stride,
-                                     const pe_cache *k, int64_t R, int64_t C, int64_t D);
+                                     const pe_cache *k, int64_t R, float scale);
+
+/* What a step of the online softmax keeps of each row. */
+typedef struct pe_softmax_sums {
+    float *m, *l, *rounded, *factor; /* [R] */
+} pe_softmax_sums;
+
+/*
+ * softmax_step: as the kernel of that name, with weights in bf16 beside the scores
+ *
+ * Formula  P = exp(S - m') rounded to bf16, rounded' = rounded*f + sum_c P; l' of the weights before they are rounded
+ * Shapes   p rows of as many bf16 as columns, and up to the next multiple of 2 PE_LANES; s is only read
+ */
+typedef void pe_bf16_softmax_step_fn(uint16_t *p, int64_t p_stride, const float *s, int64_t s_stride,
+                                     const pe_softmax_sums *sums, int64_t R, int64_t columns);
+
+/*
+ * cache_values: O += P V, V in bf16 as the caller keeps it
+ *
+ * Formula  O[r,d] = O[r,d] + sum_c P[r,c] * V[c,d], two keys at a time
+ * Shapes   O [R, D] floats at o + r*o_stride; P [R, C] bf16; where C is odd there is one column more, of finite numbers
+ * Error    products are exact, sums are float; subnormal numbers count as 0
+ */
+typedef void pe_bf16_cache_values_fn(float *o, int64_t o_stride, const uint16_t *p, int64_t p_stride,
+                                     const pe_cache *v, int64_t R);
 
 typedef struct pe_bf16_kernels {
     pe_bf16_scores_fn       *scores;
@@ -428,6 +462,8 @@ typedef struct pe_bf16_kernels {
     pe_bf16_narrow_fn       *narrow;
     pe_bf16_pair_rows_fn    *pair_rows;
     pe_bf16_cache_scores_fn *cache_scores;
+    pe_bf16_softmax_step_fn *softmax_step;
+    pe_bf16_cache_values_fn *cache_values;
 } pe_bf16_kernels;
 
 /* The second table of the level that `kernels` is; NULL where the level has none. */

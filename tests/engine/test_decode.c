@@ -6,8 +6,16 @@
  * before the token, so that every distance is beyond the ends of a table; windows that begin within a run of a table;
  * positions by twos; keys that step otherwise than queries, whose biases are looked up one by one; widths that are
  * constants in the kernels, others, and one that passes through scratch. The reference executor reads the same tensors, of
- * 32 and 16 bits: with a score off by e, a weight is off by e of itself, so an output may be off by float's share of its
- * scale and by 2^-20 of the largest score times what the values that it joins spread.
+ * 32 and 16 bits. What an output may be off by:
+ *
+ *   scores   a score is off by 2^-20 of the largest one at most, a weight by as much of itself, and weights add to 1: that
+ *            times sum_j w_j |v_j - o|, the spread
+ *   sums     of n = Lk products, each rounded to u = 2^-24 of a partial sum, which is sum_j w_j |v_j| at most. Roundings are
+ *            as good as independent, so 6 sqrt(n) u of that is exceeded once in 3e7 numbers (Higham and Mary 2019, SIAM J.
+ *            Sci. Comput. 41: 2 exp(-6^2 / 2)). The logarithm of the sum of the weights is off by 6 sqrt(n) u, and rounded.
+ *   weights  where q, k and v are bf16, the processor multiplies pairs and values are read as they lie, weights are rounded
+ *            by 2^-8 of themselves and divided by their own sum: 2^-8 / (1 - 2^-8) of the spread, and as they are rounded
+ *            independently, 6 * 2^-8 of the root of sum_j (w_j (v_j - o))^2
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -212,6 +220,12 @@ static void free_result(result *r)
 
 /* ---- comparison ---- */
 
+/* A sum of n numbers, in shares of the sum of their sizes. */
+static double sums_off(int64_t n)
+{
+    return 6 * sqrt((double)n) * 0x1p-24;
+}
+
 static int is_allowed(const problem *p, int64_t b, int64_t i, int64_t j)
 {
     const struct shape *s = p->shape;
@@ -220,6 +234,28 @@ static int is_allowed(const problem *p, int64_t b, int64_t i, int64_t j)
            (!(p->mask & POSENC_MASK_WINDOW) || fabs(t) < WINDOW) &&
            (!(p->mask & POSENC_MASK_KEY_PADDING) ||
             ((const uint8_t *)p->key_allowed.data)[b * s->dims.Lk + j]);
+}
+
+/* Are weights rounded? */
+static int are_rounded(const problem *p, const char *isa)
+{
+    return p->v.dtype == POSENC_BF16 && !strcmp(isa, "avx512bf16") && p->shape->dims.Dv % 32 == 0;
+}
+
+/* How far column c of the values of (b, g) may lead from its output o, where the largest score is `steep`. */
+static double allowed_error(const problem *p, const double *weight, int64_t bg, int64_t c, double o,
+                            double steep, int rounded)
+{
+    const posenc_dims *d      = &p->shape->dims;
+    double             spread = 0, square = 0, size = 0;
+    for (int64_t j = 0; j < d->Lk; j++) {
+        const double v = p->values[(bg * d->Lk + j) * d->Dv + c];
+        spread += weight[j] * fabs(v - o);
+        square += pow(weight[j] * (v - o), 2);
+        size += weight[j] * fabs(v);
+    }
+    return 0x1p-20 * steep * spread + sums_off(d->Lk) * size +
+           (rounded ? 0x1p-8 / (1 - 0x1p-8) * fmin(spread, 6 * sqrt(square)) : 0);
 }
 
 /* Row `row` of [B, H, Lq]: S its scores, weight room for as many. */
@@ -231,22 +267,19 @@ static void check_row(const problem *p, const result *got, const result *want, c
     const double       lse = ((const double *)want->lse)[row], is = (double)((const float *)got->lse)[row];
     const double      *o     = (const double *)want->o + row * d->Dv;
     const float       *y     = (const float *)got->o + row * d->Dv;
-    double             steep = 1, scale = 1e-3;
+    double             steep = 1;
     for (int64_t j = 0; j < d->Lk; j++) {
         const int allowed = is_allowed(p, b, i, j);
         steep             = fmax(steep, allowed ? fabs(S[j]) : 0);
         weight[j]         = allowed ? exp(S[j] - lse) : 0;
     }
-    for (int64_t c = 0; c < d->Dv; c++)
-        scale = fmax(scale, fabs(o[c]));
-    if (lse == -INFINITY ? is != -INFINITY : !(fabs(is - lse) <= 4e-6 * fmax(1, fabs(lse)) + 0x1p-21 * steep))
+    if (lse == -INFINITY ? is != -INFINITY
+                         : !(fabs(is - lse) <= sums_off(d->Lk) + 0x1p-24 * fabs(lse) + 0x1p-20 * steep))
         fail_msg("%s, %s, mask %d, %d keys: lse of row %d is %.9g, not %.9g", isa, p->spec, p->mask,
                  (int)d->Lk, (int)row, is, lse);
     for (int64_t c = 0; c < d->Dv; c++) {
-        double spread = 0;
-        for (int64_t j = 0; lse > -INFINITY && j < d->Lk; j++)
-            spread += weight[j] * fabs(p->values[((b * d->G + g) * d->Lk + j) * d->Dv + c] - o[c]);
-        const double allowed = lse > -INFINITY ? 4e-6 * scale + 0x1p-20 * steep * spread : 0;
+        const double allowed =
+            lse > -INFINITY ? allowed_error(p, weight, b * d->G + g, c, o[c], steep, are_rounded(p, isa)) : 0;
         if (!(fabs((double)y[c] - o[c]) <= allowed))
             fail_msg("%s, %s, mask %d, %d keys: o[%d,%d] is %.9g, not %.9g; %.3g times what is allowed", isa,
                      p->spec, p->mask, (int)d->Lk, (int)row, (int)c, (double)y[c], o[c],

@@ -2,7 +2,7 @@
 /*
  * test_decode: a few queries against rows of a cache, and a bias by slope, on every instruction set
  *
- * Each kernel of decode.inc, and that of bf16.inc for pairs, against a loop in double. Bounds are those of kernels.h:
+ * Each kernel of decode.inc, and those of decode_pairs.inc, against a loop in double. Bounds are those of kernels.h:
  * a sum of n products in any order is off by n roundings of 2^-24 of the sum of their sizes. Whether rows are asked
  * for ahead, and which come next, may change no bit.
  */
@@ -26,6 +26,8 @@ enum {
     TYPES   = PE_CACHE_F16 + 1,
     APART   = 8 /* numbers between two rows */
 };
+
+#define SCALE 0.25f /* of products of pairs: changes no bit but the exponent */
 
 /* ---- a cache ---- */
 
@@ -51,7 +53,7 @@ static stored make_stored(int64_t C, int64_t D, pe_cache_type type)
     const int64_t stride = D + APART, n = (C - 1) * stride + D;
     const size_t  size = type == PE_CACHE_F32 ? sizeof(float) : sizeof(uint16_t);
     stored        x    = {malloc((size_t)n * size), malloc((size_t)n * sizeof(double)), {0}};
-    x.cache            = (pe_cache){.rows = x.data, .stride = stride, .type = type};
+    x.cache            = (pe_cache){.rows = x.data, .C = C, .D = D, .stride = stride, .type = type};
     for (int64_t i = 0; i < n; i++)
         put(&x, i, (float)posenc_random_normal(9, "cache", (uint64_t)i));
     return x;
@@ -131,7 +133,7 @@ static queries make_queries(int64_t n, int paired)
     for (int64_t i = 0; i < n; i++) {
         q.floats[i] = (float)posenc_random_normal(9, "queries", (uint64_t)i);
         q.pairs[i]  = pe_float_to_bf16(q.floats[i]);
-        q.exact[i]  = (double)(paired ? pe_bf16_to_float(q.pairs[i]) : q.floats[i]);
+        q.exact[i]  = (double)(paired ? SCALE * pe_bf16_to_float(q.pairs[i]) : q.floats[i]);
     }
     return q;
 }
@@ -156,9 +158,9 @@ static void check_scores(const pe_kernels *kernels, pe_cache_type type, int64_t 
         s[way]               = guarded_make(R * stride);
         guarded_remember(&s[way]);
         if (pairs)
-            pairs->cache_scores(s[way].at, stride, q.pairs, D, &cache, R, C, D);
+            pairs->cache_scores(s[way].at, stride, q.pairs, D, &cache, R, SCALE);
         else
-            kernels->cache_scores(s[way].at, stride, q.floats, D, &cache, R, C, D);
+            kernels->cache_scores(s[way].at, stride, q.floats, D, &cache, R);
         check_products(kernels->isa, &s[way], stride, q.exact, &k, R, C, D);
         assert_memory_equal(s[way].memory, s[0].memory, (size_t)(R * stride + 2 * GUARD) * sizeof(float));
     }
@@ -215,32 +217,161 @@ static void check_sums(const char *isa, const guarded *o, int64_t stride, const 
         }
 }
 
-static void check_values(const pe_kernels *kernels, pe_cache_type type, int64_t R, int64_t C, int64_t D)
+/* Weights as floats, or as pairs of bf16 and what they hold. */
+static void make_weights(float *w, uint16_t *pairs, int64_t stride, int64_t R, int64_t C)
 {
-    const int64_t stride = D + 16, w_stride = C + 3;
-    stored        v = make_stored(C, D, type);
-    float        *w = malloc((size_t)(R * w_stride) * sizeof *w);
-    guarded       o[WAYS];
-    fill_random(w, w_stride, R, C, "weights", 1);
+    fill_random(w, stride, R, C, "weights", 1);
+    for (int64_t r = 0; pairs && r < R; r++)
+        for (int64_t c = 0; c < stride; c++) {
+            float *x              = w + r * stride + c;
+            pairs[r * stride + c] = c < C ? pe_float_to_bf16(*x) : 0;
+            *x                    = pe_bf16_to_float(pairs[r * stride + c]);
+        }
+}
+
+static void check_values(const pe_kernels *kernels, pe_cache_type type, int64_t R, int64_t C, int64_t D,
+                         int paired)
+{
+    const pe_bf16_kernels *pairs  = paired ? pe_kernels_bf16(kernels) : NULL;
+    const int64_t          stride = D + 16, w_stride = C + 3;
+    stored                 v = make_stored(C, D, type);
+    float                 *w = malloc((size_t)(R * w_stride) * sizeof *w);
+    uint16_t              *p = malloc((size_t)(R * w_stride) * sizeof *p);
+    guarded                o[WAYS];
+    make_weights(w, pairs ? p : NULL, w_stride, R, C);
     for (int way = 0; way < WAYS; way++) {
         const pe_cache cache = by_way(&v, way);
         o[way]               = guarded_make(R * stride);
         fill_random(o[way].at, stride, R, D, "outputs", 1);
         guarded_remember(&o[way]);
-        kernels->cache_values(o[way].at, stride, w, w_stride, &cache, R, C, D);
+        if (pairs)
+            pairs->cache_values(o[way].at, stride, p, w_stride, &cache, R);
+        else
+            kernels->cache_values(o[way].at, stride, w, w_stride, &cache, R);
         check_sums(kernels->isa, &o[way], stride, w, w_stride, &v, R, C, D);
         assert_memory_equal(o[way].memory, o[0].memory, (size_t)(R * stride + 2 * GUARD) * sizeof(float));
     }
     for (int way = 0; way < WAYS; way++)
         guarded_free(&o[way]);
-    free(w);
+    free(w), free(p);
     free_stored(&v);
+}
+
+static void check_float_values(const pe_kernels *kernels, pe_cache_type type, int64_t R, int64_t C, int64_t D)
+{
+    check_values(kernels, type, R, C, D, 0);
+}
+
+static void check_pair_values(const pe_kernels *kernels, pe_cache_type type, int64_t R, int64_t C, int64_t D)
+{
+    check_values(kernels, type, R, C, D, 1);
 }
 
 static void values_are_added_by_their_weights(void **state)
 {
     (void)state;
-    check_every_type(check_values);
+    check_every_type(check_float_values);
+}
+
+static void values_are_added_by_weights_in_pairs(void **state)
+{
+    (void)state;
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        if (pe_kernels_bf16(pe_kernels_at(isa)))
+            check_each(check_pair_values, pe_kernels_at(isa), PE_CACHE_BF16);
+}
+
+/* ---- a step of the softmax ---- */
+
+/* Rows: scores that rise from step to step, that fall, and none at all before the last step. */
+enum { STEPS = 3, SOFT_ROWS = 3, MOST_COLUMNS = 160 };
+
+static double score_of(int step, int64_t r, int64_t c)
+{
+    const double level = r == 0 ? 6.0 * step : r == 1 ? -6.0 * step : step < STEPS - 1 ? -INFINITY : 0;
+    return (double)(float)(level +
+                           3 * posenc_random_normal(9, "softmax", (uint64_t)(step * 1000 + r * 200 + c)));
+}
+
+typedef struct soft {
+    float    S[SOFT_ROWS][MOST_COLUMNS];
+    uint16_t P[SOFT_ROWS][MOST_COLUMNS];
+    float    m[SOFT_ROWS], l[SOFT_ROWS], rounded[SOFT_ROWS], factor[SOFT_ROWS];
+} soft;
+
+static void take_step(soft *x, const pe_kernels *kernels, int paired, int64_t columns)
+{
+    const pe_softmax_sums sums = {x->m, x->l, x->rounded, x->factor};
+    if (paired)
+        pe_kernels_bf16(kernels)->softmax_step(x->P[0], MOST_COLUMNS, x->S[0], MOST_COLUMNS, &sums, SOFT_ROWS,
+                                               columns);
+    else
+        kernels->softmax_step(x->S[0], MOST_COLUMNS, x->m, x->l, x->factor, SOFT_ROWS, columns);
+}
+
+/* What e^x may be off: kernels.h, an ulp being 2^-23 of a number at most. */
+static double off(double x)
+{
+    return x > -INFINITY ? exp(x) * (3 + 1.25 * fabs(x)) * 0x1p-23 : 0;
+}
+
+/* Weights of row r in its step, their sum over all steps so far, and that of the weights as they meet values. */
+static void check_step(const soft *x, const char *isa, int paired, int step, int64_t r, int64_t columns,
+                       double rounded_before)
+{
+    const double m    = (double)x->m[r];
+    double       most = -INFINITY, l = 0, allowed = 0, rounded = rounded_before * (double)x->factor[r];
+    for (int s = 0; s <= step; s++)
+        for (int64_t c = 0; c < columns; c++)
+            most = fmax(most, score_of(s, r, c));
+    if (m != most)
+        fail_msg("%s: the largest of row %d is %g, not %g", isa, (int)r, m, most);
+    for (int s = 0; most > -INFINITY && s <= step; s++)
+        for (int64_t c = 0; c < columns; c++) {
+            const double weight = exp(score_of(s, r, c) - most);
+            l += weight;
+            allowed += 2 * off(score_of(s, r, c) - most) + STEPS * weight * off(0);
+        }
+    if (!(fabs((double)x->l[r] - l) <= allowed + (double)(STEPS * columns) * 0x1p-24 * l))
+        fail_msg("%s: the sum of row %d is %.9g, not %.9g", isa, (int)r, (double)x->l[r], l);
+    for (int64_t c = 0; c < columns; c++) {
+        const double y = score_of(step, r, c) - most, want = most > -INFINITY ? exp(y) : 0,
+                     got = (double)(paired ? pe_bf16_to_float(x->P[r][c]) : x->S[r][c]);
+        if (!(fabs(got - want) <= off(y) + (paired ? 0x1p-8 * (want + off(y)) : 0)))
+            fail_msg("%s: weight [%d,%d] is %.9g, not %.9g", isa, (int)r, (int)c, got, want);
+        rounded += got;
+    }
+    if (paired && !(fabs((double)x->rounded[r] - rounded) <= (double)(columns + 2) * 0x1p-24 * rounded))
+        fail_msg("%s: the rounded sum of row %d is %.9g, not %.9g", isa, (int)r, (double)x->rounded[r],
+                 rounded);
+}
+
+static void check_softmax(const pe_kernels *kernels, int paired, int64_t columns)
+{
+    soft x = {0};
+    for (int64_t r = 0; r < SOFT_ROWS; r++)
+        x.m[r] = -INFINITY;
+    for (int step = 0; step < STEPS; step++) {
+        double before[SOFT_ROWS];
+        for (int64_t r = 0; r < SOFT_ROWS; r++) {
+            before[r] = (double)x.rounded[r];
+            for (int64_t c = 0; c < padded(columns); c++)
+                x.S[r][c] = c < columns ? (float)score_of(step, r, c) : -INFINITY;
+        }
+        take_step(&x, kernels, paired, columns);
+        for (int64_t r = 0; r < SOFT_ROWS; r++)
+            check_step(&x, kernels->isa, paired, step, r, columns, before[r]);
+    }
+}
+
+static void a_step_of_the_softmax_keeps_its_sums(void **state)
+{
+    static const int64_t columns[] = {1, 5, 16, 17, 33, 48, 130};
+    (void)state;
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        for (size_t n = 0; n < sizeof columns / sizeof *columns; n++)
+            for (int paired = 0; paired <= (pe_kernels_bf16(pe_kernels_at(isa)) != NULL); paired++)
+                check_softmax(pe_kernels_at(isa), paired, columns[n]);
 }
 
 /* ---- a bias by slope ---- */
@@ -286,6 +417,8 @@ int main(void)
         cmocka_unit_test(products_with_keys_are_sums_over_channels),
         cmocka_unit_test(products_of_pairs_are_sums_over_channels),
         cmocka_unit_test(values_are_added_by_their_weights),
+        cmocka_unit_test(values_are_added_by_weights_in_pairs),
+        cmocka_unit_test(a_step_of_the_softmax_keeps_its_sums),
         cmocka_unit_test(a_slope_times_the_distance_is_added),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

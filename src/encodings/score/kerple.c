@@ -67,9 +67,11 @@ static void log_fill(const pe_problem *p, const double *const par[], int64_t h, 
                      double b[])
 {
     const double strength = at_least(par[P][h]), bend = at_least(par[A][h]);
-    (void)p;
     for (int64_t i = 0; i < n; i++)
-        b[i] = -strength * log1p(bend * fabs((double)(t0 + i)));
+        b[i] = bend * fabs((double)(t0 + i));
+    p->kernels->logs(b, n);
+    for (int64_t i = 0; i < n; i++)
+        b[i] *= -strength;
 }
 
 /* d b/d p = -ln(1 + a|t|); d b/d a = -p|t| / (1 + a|t|) */
