@@ -450,6 +450,34 @@ static void a_term_read_along_diagonals_gates_weights_or_is_added(void **state)
             }
 }
 
+/* Two rows, one of which may be walked backwards; one float operation each. */
+static void butterfly_is_sum_and_difference(void **state)
+{
+    (void)state;
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        for (int n = 0; n < COLUMNS; n++)
+            for (int back = 0; back <= 1; back++) {
+                const int64_t columns = columns_tried[n], stride = padded(columns) + 2,
+                              step = back ? -stride : stride;
+                guarded x = guarded_make((ROWS + 1) * stride), y = guarded_make((ROWS + 1) * stride);
+                fill_random(x.at, stride, ROWS, padded(columns), "X", 1);
+                fill_random(y.at, stride, ROWS, padded(columns), "Y", 1);
+                guarded_remember(&x), guarded_remember(&y);
+                pe_kernels_at(isa)->butterfly(x.at, stride, y.at + (back ? (ROWS - 1) * stride : 0), step,
+                                              ROWS, columns);
+                assert_int_equal(guarded_changed(&x, stride, ROWS, padded(columns)), -1);
+                assert_int_equal(guarded_changed(&y, stride, ROWS, padded(columns)), -1);
+                for (int64_t r = 0; r < ROWS; r++)
+                    for (int64_t c = 0; c < columns; c++) {
+                        const int64_t at = r * stride + c, other = (back ? ROWS - 1 - r : r) * stride + c;
+                        const float   a = x.before[GUARD + at], b = y.before[GUARD + other];
+                        assert_true(x.at[at] == a + b);
+                        assert_true(y.at[other] == a - b);
+                    }
+                guarded_free(&x), guarded_free(&y);
+            }
+}
+
 static void rows_become_columns(void **state)
 {
     (void)state;
@@ -485,6 +513,7 @@ int main(void)
         cmocka_unit_test(diagonal_sums_add_each_diagonal_in_the_order_of_rows),
         cmocka_unit_test(rows_become_columns),
         cmocka_unit_test(a_term_read_along_diagonals_gates_weights_or_is_added),
+        cmocka_unit_test(butterfly_is_sum_and_difference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
