@@ -201,6 +201,8 @@ void pe_turns_make(pe_tiles *T, pe_arena *arena, int keys);
 void pe_band_find(pe_tiles *T);
 void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward);
 void pe_tables_fill(pe_tiles *T);
+/* -infinity where there is none; a NaN is passed over. */
+double pe_largest(const double x[], int64_t n);
 
 /* basis.c: is member A a basis times a parameter, to be multiplied in float? Its memory; its tables filled, but for
    what lies around them. */
