@@ -136,6 +136,14 @@ typedef void pe_butterfly_fn(float *x, int64_t x_stride, float *y, int64_t y_str
                              int64_t columns);
 
 /*
+ * modulus: x = sqrt(x^2 + y^2)
+ *
+ * Shapes   x, y [R, columns] padded, of one stride
+ * Error    within 2^-23 of itself where the squares are normal numbers
+ */
+typedef void pe_modulus_fn(float *x, const float *y, int64_t stride, int64_t R, int64_t columns);
+
+/*
  * row_moments, exact_cotangent: the softmax's backward where a row is short enough to be seen whole
  *
  * Formula  sums[r] = (sum_c W, sum_c W*dW), added;   then dS = W * (dW - sums[r][1] / sums[r][0])
@@ -358,6 +366,7 @@ typedef struct pe_kernels {
     pe_gate_fn            *gate;
     pe_add_skewed_fn      *add_skewed;
     pe_butterfly_fn       *butterfly;
+    pe_modulus_fn         *modulus;
     pe_scale_rows_fn      *scale_rows;
     pe_lane_sums_fn       *lane_sums;
     pe_diagonal_sums_fn   *diagonal_sums;

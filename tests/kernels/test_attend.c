@@ -478,6 +478,30 @@ static void butterfly_is_sum_and_difference(void **state)
             }
 }
 
+static void modulus_is_that_of_two_parts(void **state)
+{
+    (void)state;
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        for (int n = 0; n < COLUMNS; n++) {
+            const int64_t columns = columns_tried[n], stride = padded(columns) + 2;
+            guarded       x = guarded_make((ROWS + 1) * stride), y = guarded_make((ROWS + 1) * stride);
+            fill_random(x.at, stride, ROWS, padded(columns), "X", 1);
+            fill_random(y.at, stride, ROWS, padded(columns), "Y", 1);
+            x.at[0] = y.at[0] = 0;
+            guarded_remember(&x);
+            pe_kernels_at(isa)->modulus(x.at, y.at, stride, ROWS, columns);
+            assert_int_equal(guarded_changed(&x, stride, ROWS, padded(columns)), -1);
+            assert_true(x.at[0] == 0);
+            for (int64_t r = 0; r < ROWS; r++)
+                for (int64_t c = 0; c < columns; c++) {
+                    const double a = (double)x.before[GUARD + r * stride + c],
+                                 b = (double)y.at[r * stride + c], want = sqrt(a * a + b * b);
+                    assert_true(fabs((double)x.at[r * stride + c] - want) <= 2 * 0x1p-24 * want);
+                }
+            guarded_free(&x), guarded_free(&y);
+        }
+}
+
 static void rows_become_columns(void **state)
 {
     (void)state;
@@ -514,6 +538,7 @@ int main(void)
         cmocka_unit_test(rows_become_columns),
         cmocka_unit_test(a_term_read_along_diagonals_gates_weights_or_is_added),
         cmocka_unit_test(butterfly_is_sum_and_difference),
+        cmocka_unit_test(modulus_is_that_of_two_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
