@@ -4,7 +4,7 @@
 
 #include "base/parallel.h"
 
-enum { BANDS = 4 }; /* products with distances of so many key tiles lie side by side before they are moved */
+enum { BANDS = 8 }; /* products with distances of so many key tiles lie side by side before they are moved */
 
 enum { TILE = 64 }; /* 64 x 64 scores, D = 64: four tiles of 16 KiB, most of a first-level cache */
 
