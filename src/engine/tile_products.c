@@ -30,7 +30,7 @@ static const float *next_pairs(const pe_tiles *T, const pe_scratch *z, const flo
 {
     const pe_problem *p    = &T->a->sizes;
     const int64_t     down = z->backward ? T->Br : 0, right = z->backward ? 0 : T->Bc;
-    const int         last = z->i0 + down + T->Br > p->Lq || z->j0 + right + T->Bc > p->Lk;
+    const int         last = z->i0 + down >= p->Lq || z->j0 + right >= p->Lk;
     return last ? NULL : pairs + down * T->a->parts[PE_SCORE].p->Lk + right;
 }
 
