@@ -16,7 +16,7 @@
  * Others    add angles in other ways, for they want something else. sandwich.c wants the sum of all waves at a distance, in
  *           double: a product of matrices gives it without any one angle, thirty times sooner than angle by angle.
  *           transformer_xl.c wants rows in double, for the reference and for gradients, and has no memory that would keep small
- *           angles from call to call; in float, its rows are made here (basis.c).
+ *           angles from call to call; in float, it goes by centres and distances from them (basis.c).
  * Source    the two angle-sum formulas; tables of multiples as in Gal's method
  */
 #ifndef PE_ENGINE_LADDER_H

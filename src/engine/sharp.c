@@ -60,7 +60,7 @@ static void fill_columns(const pe_tiles *T, const pe_scratch *z, int64_t b, int6
         grown_products(T, z, b, i0, R, j0, n, to);
     else
         plain_products(T, z, R, n, to);
-    for (int64_t r = 0; r < R; r++)
+    for (int64_t r = 0; T->a->terms->scale != 1 && r < R; r++)
         for (int64_t c = 0; c < n; c++)
             to[r * z->sharp_stride + c] *= T->a->terms->scale;
 }
@@ -80,8 +80,10 @@ static double row_top(const pe_tiles *T, const double *row, int64_t b, int64_t h
     double    top = -INFINITY;
     int64_t   first, last;
     seen_keys(T, i, &first, &last);
-    for (int64_t j = first; j < last; j++)
-        if (!ask || pe_is_allowed(T->a, b, h, i, j))
+    if (!ask)
+        top = pe_largest(row + first, last - first);
+    for (int64_t j = first; ask && j < last; j++)
+        if (pe_is_allowed(T->a, b, h, i, j))
             top = row[j] > top ? row[j] : top;
     return isfinite(top) ? top : 0;
 }
@@ -93,7 +95,8 @@ void pe_sharpen_row(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int6
     z->sharp_from    = 0;
     pe_prepare_exactly(T, z, z->made, PE_QUERIES, b, h, i0, R);
     for (int64_t j0 = 0; j0 < Lk; j0 += T->Bc)
-        fill_columns(T, z, b, h, i0, R, j0, pe_smaller(T->Bc, Lk - j0));
+        if (pe_tile_is_reached(T, i0 / T->Br, j0 / T->Bc))
+            fill_columns(T, z, b, h, i0, R, j0, pe_smaller(T->Bc, Lk - j0));
     for (int64_t r = 0; r < R; r++)
         z->top[r] = whole ? 0 : row_top(T, z->sharp + r * z->sharp_stride, b, h, i0 + r);
 }

@@ -190,7 +190,7 @@ static void fill_chunk(const pe_tiles *T, pe_kind kind, int64_t h, int64_t x0, i
 }
 
 /* By several at a time: each comparison waits for the one before it. */
-static double largest(const double x[], int64_t n)
+double pe_largest(const double x[], int64_t n)
 {
     enum { SIDE_BY_SIDE = 8 };
     double  most[SIDE_BY_SIDE];
@@ -218,7 +218,7 @@ static void fill_scalars(const pe_tiles *T, pe_kind kind, int64_t h, double *exa
     memset(rows, 0, (size_t)t->count * sizeof *rows);
     fill_chunk(T, kind, h, begin, n, exact);
     if (kind == PE_BIAS && T->center) {
-        const double most = largest(exact, n);
+        const double most = pe_largest(exact, n);
         T->center[h] = center = isfinite(most) ? most : 0;
     }
     for (int64_t i = 0; i < n; i++)

@@ -9,6 +9,17 @@ int64_t pe_band_start(const pe_tiles *T, int64_t i0, int64_t R, int64_t j0)
     return j0 - (i0 + R - 1) + T->a->sizes.Lq - 1;
 }
 
+/* Where there is nothing yet: of some queries the columns of the band that they see, all those to come included if the next key
+   tile goes on with them. They begin on a cache line if they can. */
+static pe_group new_columns(const pe_scratch *z, int64_t r, int64_t R, int64_t C, int goes_on,
+                            int64_t reached)
+{
+    const pe_group y    = pe_band_group(z, r, R, C);
+    const int64_t  line = R - 1 - pe_padded(R - 1 - y.first), first = line > 0 ? line : 0,
+                  last = goes_on ? reached : pe_smaller(reached, y.first + y.count);
+    return (pe_group){y.rows, first, last - first};
+}
+
 /* gamma[r, at + c] = Qw[r,:] . A[x0 + c]: the band of the tile. Going from one key tile to the next, R - 1 columns are there
    already and the others are written behind them, until there is no room: then the R - 1 go back to the beginning. What is
    written starts on a cache line; what no mask reaches is not. */
@@ -22,9 +33,16 @@ static void band_product(const pe_tiles *T, pe_scratch *z, int64_t h, const floa
     z->gamma_at = have && next + R - 1 + pe_padded(C) <= W ? next : first;
     for (int64_t r = 0; have && z->gamma_at == first && r < R; r++)
         memmove(z->gamma + r * W + first, z->gamma + r * W + next, (size_t)have * sizeof(float));
-    const int64_t reached = T->band.last - (x0 + have), new = pe_smaller(R + C - 1 - have, reached);
-    a->kernels->product(z->gamma + z->gamma_at + have, W, Qw, T->Dp, 1, pe_columns_by(T, PE_A, h, x0) + have,
-                        T->by[PE_A].stride, R, new > 0 ? new : 0, D, 0);
+    const int64_t reached = pe_smaller(R + C - 1, T->band.last - x0);
+    float *const  to      = z->gamma + z->gamma_at;
+    for (int64_t r = 0; r < R;) {
+        const pe_group y =
+            have ? (pe_group){R, have, reached - have} : new_columns(z, r, R, C, reuse, reached);
+        a->kernels->product(to + r * W + y.first, W, Qw + r * T->Dp, T->Dp, 1,
+                            pe_columns_by(T, PE_A, h, x0) + y.first, T->by[PE_A].stride, y.rows,
+                            pe_larger(y.count, 0), D, 0);
+        r += y.rows;
+    }
     z->gamma_key = J + 1;
 }
 

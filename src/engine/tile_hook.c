@@ -73,25 +73,31 @@ static double bias_of(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t
                : 0;
 }
 
-/* One of the products that are there in double, less what is taken from its row. */
-static double sharp_product(const pe_scratch *z, int64_t r, int64_t c)
+/* The tile's products that are there in double; top[r] is still to be taken from them. */
+static const double *sharp_row(const pe_scratch *z, int64_t r)
 {
-    return z->sharp[r * z->sharp_stride + z->j0 - z->sharp_from + c] - z->top[r];
+    return z->sharp + r * z->sharp_stride + z->j0 - z->sharp_from;
 }
 
 void pe_sharp_add(const pe_tiles *T, const pe_scratch *z, float *s, const double *X, int64_t step, int64_t R,
                   int64_t C)
 {
-    for (int64_t r = 0; r < R; r++)
+    for (int64_t r = 0; r < R; r++) {
+        const double *product = sharp_row(z, r), *x = X + r * step;
         for (int64_t c = 0; c < C; c++)
-            s[r * T->Bcp + c] = (float)(sharp_product(z, r, c) + X[r * step + c]);
+            s[r * T->Bcp + c] = (float)(product[c] - z->top[r] + x[c]);
+    }
 }
 
 void pe_take_sharp(const pe_tiles *T, const pe_scratch *z, float *s, int64_t R, int64_t C)
 {
-    for (int64_t r = 0; r < R; r++)
-        for (int64_t c = 0; c < T->Bcp; c++)
-            s[r * T->Bcp + c] = c < C ? (float)sharp_product(z, r, c) : 0;
+    for (int64_t r = 0; r < R; r++) {
+        const double *product = sharp_row(z, r);
+        for (int64_t c = 0; c < C; c++)
+            s[r * T->Bcp + c] = (float)(product[c] - z->top[r]);
+        for (int64_t c = C; c < T->Bcp; c++)
+            s[r * T->Bcp + c] = 0;
+    }
 }
 
 void pe_visit_hook(const pe_tiles *T, pe_scratch *z, float *s, int64_t h, int64_t R, int64_t C)
@@ -102,19 +108,20 @@ void pe_visit_hook(const pe_tiles *T, pe_scratch *z, float *s, int64_t h, int64_
               queries = any_is_apart(T, z->q_pos, R);
     a->terms->hook.visit(a->parts[PE_SCORE].p, a->parts[PE_SCORE].par, &tile, z->x);
     for (int64_t r = 0; r < R; r++) {
-        const double less  = pe_is_shifted(T, z) && z->lse[r] != -INFINITY ? (double)z->lse[r] : 0;
-        const int    query = queries && pe_is_apart(T->a, z->q_pos[r]);
-        float       *extra = z->extra + r * T->Bcp;
-        for (int64_t c = 0; !sharp && !queries && !keys && c < C; c++)
-            extra[c] += (float)(z->x[r * C + c] - less);
-        if (!sharp && !queries && !keys)
-            continue;
-        for (int64_t c = 0; c < C; c++) {
+        const double  less  = pe_is_shifted(T, z) && z->lse[r] != -INFINITY ? (double)z->lse[r] : 0;
+        const int     query = queries && pe_is_apart(T->a, z->q_pos[r]);
+        float        *extra = z->extra + r * T->Bcp, *to = s + r * T->Bcp;
+        const double *x = z->x + r * C, *product = sharp ? sharp_row(z, r) : NULL;
+        for (int64_t c = 0; !queries && !keys && sharp && c < C; c++)
+            to[c] = (float)(product[c] - z->top[r] + (x[c] - less));
+        for (int64_t c = 0; !queries && !keys && !sharp && c < C; c++)
+            extra[c] += (float)(x[c] - less);
+        for (int64_t c = 0; (queries || keys) && c < C; c++) {
             const int    apart = query || (keys && pe_is_apart(T->a, z->k_pos[c]));
             const double bias  = apart ? bias_of(T, z, h, r, c) : 0;
-            const double more  = z->x[r * C + c] - less - bias;
+            const double more  = x[c] - less - bias;
             if (sharp)
-                s[r * T->Bcp + c] = (float)(sharp_product(z, r, c) + more);
+                to[c] = (float)(product[c] - z->top[r] + more);
             else
                 extra[c] += (float)more;
         }

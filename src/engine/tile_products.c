@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* Products of a tile's queries and keys, and the terms that join them on their way out. Contract: tile_scores.h. */
-#include <math.h>
+#include <string.h>
 
 #include "engine/tile_scores.h"
 
 /* The modulus of both forms; backward, the share of each in it besides: 0 where both are 0 and no direction is known. */
 static void join_forms(const pe_tiles *T, pe_scratch *z, float *s, int64_t R, int64_t C)
 {
-    const int64_t n = T->Br * T->Bcp;
-    for (int64_t r = 0; r < R; r++)
-        for (int64_t c = 0; c < C; c++) {
-            const int64_t at = r * T->Bcp + c;
-            const float   s1 = s[at], s2 = z->S2[at], modulus = sqrtf(s1 * s1 + s2 * s2);
-            s[at] = modulus;
-            if (!z->share)
-                continue;
-            z->share[at]     = modulus > 0 ? s1 / modulus : 0;
-            z->share[n + at] = modulus > 0 ? s2 / modulus : 0;
-        }
+    const int64_t n    = T->Br * T->Bcp;
+    float *const first = z->share, *const second = z->share ? z->share + n : NULL;
+    if (first)
+        memcpy(first, s, (size_t)(R * T->Bcp) * sizeof *s);
+    T->a->kernels->modulus(s, z->S2, T->Bcp, R, C);
+    for (int64_t x = 0; first && x < R * T->Bcp; x++) {
+        first[x]  = s[x] > 0 ? first[x] / s[x] : 0;
+        second[x] = s[x] > 0 ? z->S2[x] / s[x] : 0;
+    }
 }
 
 const float *pe_pairs_in_place(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t C)
@@ -32,7 +30,7 @@ static const float *next_pairs(const pe_tiles *T, const pe_scratch *z, const flo
 {
     const pe_problem *p    = &T->a->sizes;
     const int64_t     down = z->backward ? T->Br : 0, right = z->backward ? 0 : T->Bc;
-    const int         last = z->i0 + down + T->Br > p->Lq || z->j0 + right + T->Bc > p->Lk;
+    const int         last = z->i0 + down >= p->Lq || z->j0 + right >= p->Lk;
     return last ? NULL : pairs + down * T->a->parts[PE_SCORE].p->Lk + right;
 }
 

@@ -154,14 +154,6 @@ static void finish_rows(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, 
         pe_store_float(pe_element(&a->lse, b, h, i0), a->lse.dtype, a->lse.stride[2], z->m, R);
 }
 
-/* to = values + r, row by row. */
-static void join_values(float *to, int64_t width, const float *V, int64_t stride, const float *r, int64_t n)
-{
-    for (int64_t c = 0; c < n; c++)
-        for (int64_t d = 0; d < width; d++)
-            to[c * width + d] = V[c * stride + d] + r[d];
-}
-
 /* Keys and values of tile J, which comes next, seen as rows beside those of a tile of outputs, from row r on. */
 static pe_ahead tile_ahead(const pe_tiles *T, const packed_pair *x, int64_t J, int64_t r)
 {
@@ -187,7 +179,8 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, i
     const float  *V      = x->values + j0 * x->v_stride;
     int64_t       stride = x->v_stride;
     if (flat) { /* all keys are joined by one vector */
-        join_values(z->rows, T->Dvp, V, stride, pe_rows_by(T, PE_R, h, pe_flat_row(&T->by[PE_R], x0)), C);
+        a->kernels->join_rows(z->rows, T->Dvp, V, stride,
+                              pe_rows_by(T, PE_R, h, pe_flat_row(&T->by[PE_R], x0)), C, p->Dv);
         V      = z->rows;
         stride = T->Dvp;
     }

@@ -4,9 +4,13 @@
 
 #include "base/parallel.h"
 
-enum { BANDS = 4 }; /* products with distances of so many key tiles lie side by side before they are moved */
+enum { BANDS = 8 }; /* products with distances of so many key tiles lie side by side before they are moved */
 
 enum { TILE = 64 }; /* 64 x 64 scores, D = 64: four tiles of 16 KiB, most of a first-level cache */
+
+/* Numbers of pairs come from memory, each row of a tile from a page of its own: the longer the pieces, the fewer of them. Blocks of
+   products ask for what the next ones add; 48 queries are whole blocks of six. */
+enum { PAIRS_TALL = 48, PAIRS_WIDE = 192 };
 
 static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, int backward)
 {
@@ -173,9 +177,10 @@ pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
 {
     const pe_problem *p        = &a->sizes;
     const int         by_reach = (a->mask & (POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW)) != 0;
+    const int         pairs    = a->terms->pairs.matrix != NULL;
     pe_tiles          T        = {.a = a};
-    T.Br                       = pe_smaller(a->tile_q ? a->tile_q : TILE, p->Lq);
-    T.Bc                       = pe_smaller(a->tile_k ? a->tile_k : TILE, p->Lk);
+    T.Br                       = pe_smaller(a->tile_q ? a->tile_q : pairs ? PAIRS_TALL : TILE, p->Lq);
+    T.Bc                       = pe_smaller(a->tile_k ? a->tile_k : pairs ? PAIRS_WIDE : TILE, p->Lk);
     T.Bcp                      = pe_padded(T.Bc);
     T.Dp                       = pe_padded(p->D);
     T.Dvp                      = pe_padded(p->Dv);

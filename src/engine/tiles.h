@@ -138,8 +138,8 @@ typedef struct pe_tiles {
     double  *center; /* [H] what was taken from the bias before it was rounded; NULL: nothing */
     double  *exact;  /* [threads, exact_count] scalars by distance before they are rounded */
     int64_t  exact_count;
-    float   *basis, *W; /* [threads, basis_size], [ranks, H*D]: basis.c; NULL: no member has a basis */
-    int64_t  basis_size;
+    float   *basis, *W; /* [2, PE_CHUNK/2, ranks/2], [H, ranks, D]: basis.c; NULL: no member has a basis */
+    float   *basis_scratch;     /* of all threads */
     double  *growth;            /* [D] of a rotation that grows; NULL: none */
     float   *q_grown, *k_grown; /* [batches, Lq, Dp], [batches, Lk, Dp] factors of rows within their tile */
     float   *q_table, *k_table; /* cosines and sines [batches, heads, L, 2M] */
@@ -149,9 +149,7 @@ typedef struct pe_tiles {
     int64_t  q_batches, k_batches;
     pe_scratch *scratch; /* [threads] */
 
-    pe_frequency *frequencies; /* [ranks/2] of the basis, */
-    pe_ladder     ladder;      /* by which it is made */
-    pe_rung      *rungs;       /* [threads] */
+    pe_frequency *frequencies; /* [ranks/2] of the basis */
 } pe_tiles;
 
 /* Sizes, tables and scratch. Tables are filled only where the arena has memory. */
@@ -203,6 +201,8 @@ void pe_turns_make(pe_tiles *T, pe_arena *arena, int keys);
 void pe_band_find(pe_tiles *T);
 void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward);
 void pe_tables_fill(pe_tiles *T);
+/* -infinity where there is none; a NaN is passed over. */
+double pe_largest(const double x[], int64_t n);
 
 /* basis.c: is member A a basis times a parameter, to be multiplied in float? Its memory; its tables filled, but for
    what lies around them. */

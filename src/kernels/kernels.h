@@ -140,6 +140,22 @@ typedef void pe_gate_fn(float *w, int64_t stride, const float *term, int64_t ste
 typedef void pe_add_skewed_fn(float *x, int64_t stride, const float *term, int64_t step, int64_t R,
                               int64_t columns);
 
+/* join_rows: to[r,c] = x[r,c] + y[c]; columns padded to PE_LANES. */
+typedef void pe_join_rows_fn(float *to, int64_t to_stride, const float *x, int64_t x_stride, const float *y,
+                             int64_t R, int64_t columns);
+
+/* butterfly: x and y become x + y and x - y; columns padded to PE_LANES. */
+typedef void pe_butterfly_fn(float *x, int64_t x_stride, float *y, int64_t y_stride, int64_t R,
+                             int64_t columns);
+
+/*
+ * modulus: x = sqrt(x^2 + y^2)
+ *
+ * Shapes   x, y [R, columns] padded, of one stride
+ * Error    within 2^-23 of itself where the squares are normal numbers
+ */
+typedef void pe_modulus_fn(float *x, const float *y, int64_t stride, int64_t R, int64_t columns);
+
 /*
  * row_moments, exact_cotangent: the softmax's backward where a row is short enough to be seen whole
  *
@@ -363,6 +379,9 @@ typedef struct pe_kernels {
     pe_exact_cotangent_fn *exact_cotangent;
     pe_gate_fn            *gate;
     pe_add_skewed_fn      *add_skewed;
+    pe_join_rows_fn       *join_rows;
+    pe_butterfly_fn       *butterfly;
+    pe_modulus_fn         *modulus;
     pe_scale_rows_fn      *scale_rows;
     pe_lane_sums_fn       *lane_sums;
     pe_diagonal_sums_fn   *diagonal_sums;

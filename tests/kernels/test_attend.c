@@ -450,6 +450,78 @@ static void a_term_read_along_diagonals_gates_weights_or_is_added(void **state)
             }
 }
 
+static void one_row_joins_all(void **state)
+{
+    (void)state;
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        for (int n = 0; n < COLUMNS; n++) {
+            const int64_t columns = columns_tried[n], stride = padded(columns) + 2, x_stride = stride + 3;
+            guarded       to = guarded_make((ROWS + 1) * stride), x = guarded_make((ROWS + 1) * x_stride),
+                    y = guarded_make(stride);
+            fill_random(x.at, x_stride, ROWS, padded(columns), "X", 1);
+            fill_random(y.at, stride, 1, padded(columns), "Y", 1);
+            guarded_remember(&to);
+            pe_kernels_at(isa)->join_rows(to.at, stride, x.at, x_stride, y.at, ROWS, columns);
+            assert_int_equal(guarded_changed(&to, stride, ROWS, padded(columns)), -1);
+            for (int64_t r = 0; r < ROWS; r++)
+                for (int64_t c = 0; c < columns; c++)
+                    assert_true(to.at[r * stride + c] == x.at[r * x_stride + c] + y.at[c]);
+            guarded_free(&to), guarded_free(&x), guarded_free(&y);
+        }
+}
+
+/* Two rows, one of which may be walked backwards; one float operation each. */
+static void butterfly_is_sum_and_difference(void **state)
+{
+    (void)state;
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        for (int n = 0; n < COLUMNS; n++)
+            for (int back = 0; back <= 1; back++) {
+                const int64_t columns = columns_tried[n], stride = padded(columns) + 2,
+                              step = back ? -stride : stride;
+                guarded x = guarded_make((ROWS + 1) * stride), y = guarded_make((ROWS + 1) * stride);
+                fill_random(x.at, stride, ROWS, padded(columns), "X", 1);
+                fill_random(y.at, stride, ROWS, padded(columns), "Y", 1);
+                guarded_remember(&x), guarded_remember(&y);
+                pe_kernels_at(isa)->butterfly(x.at, stride, y.at + (back ? (ROWS - 1) * stride : 0), step,
+                                              ROWS, columns);
+                assert_int_equal(guarded_changed(&x, stride, ROWS, padded(columns)), -1);
+                assert_int_equal(guarded_changed(&y, stride, ROWS, padded(columns)), -1);
+                for (int64_t r = 0; r < ROWS; r++)
+                    for (int64_t c = 0; c < columns; c++) {
+                        const int64_t at = r * stride + c, other = (back ? ROWS - 1 - r : r) * stride + c;
+                        const float   a = x.before[GUARD + at], b = y.before[GUARD + other];
+                        assert_true(x.at[at] == a + b);
+                        assert_true(y.at[other] == a - b);
+                    }
+                guarded_free(&x), guarded_free(&y);
+            }
+}
+
+static void modulus_is_that_of_two_parts(void **state)
+{
+    (void)state;
+    for (int isa = 0; pe_kernels_at(isa); isa++)
+        for (int n = 0; n < COLUMNS; n++) {
+            const int64_t columns = columns_tried[n], stride = padded(columns) + 2;
+            guarded       x = guarded_make((ROWS + 1) * stride), y = guarded_make((ROWS + 1) * stride);
+            fill_random(x.at, stride, ROWS, padded(columns), "X", 1);
+            fill_random(y.at, stride, ROWS, padded(columns), "Y", 1);
+            x.at[0] = y.at[0] = 0;
+            guarded_remember(&x);
+            pe_kernels_at(isa)->modulus(x.at, y.at, stride, ROWS, columns);
+            assert_int_equal(guarded_changed(&x, stride, ROWS, padded(columns)), -1);
+            assert_true(x.at[0] == 0);
+            for (int64_t r = 0; r < ROWS; r++)
+                for (int64_t c = 0; c < columns; c++) {
+                    const double a = (double)x.before[GUARD + r * stride + c],
+                                 b = (double)y.at[r * stride + c], want = sqrt(a * a + b * b);
+                    assert_true(fabs((double)x.at[r * stride + c] - want) <= 2 * 0x1p-24 * want);
+                }
+            guarded_free(&x), guarded_free(&y);
+        }
+}
+
 static void rows_become_columns(void **state)
 {
     (void)state;
@@ -485,6 +557,9 @@ int main(void)
         cmocka_unit_test(diagonal_sums_add_each_diagonal_in_the_order_of_rows),
         cmocka_unit_test(rows_become_columns),
         cmocka_unit_test(a_term_read_along_diagonals_gates_weights_or_is_added),
+        cmocka_unit_test(one_row_joins_all),
+        cmocka_unit_test(butterfly_is_sum_and_difference),
+        cmocka_unit_test(modulus_is_that_of_two_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

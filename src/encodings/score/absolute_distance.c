@@ -109,29 +109,61 @@ static void fold(const pe_problem *p, const double *const par[], int64_t h, int6
         dpar[TABLE][number_at(p, h, t0 + i, 0)] += db[i] * factor(p);
 }
 
-/* Where on the table the pair (r,c) of a tile is read. */
-static int64_t pair_at(const pe_problem *p, const pe_tile *tile, int64_t r, int64_t c)
+/* Rows and columns of some keys of a tile, which all its queries meet. */
+enum { TOGETHER = 64 };
+typedef struct some_keys {
+    int64_t first, count, row[TOGETHER], column[TOGETHER];
+} some_keys;
+
+static some_keys keys_from(const pe_problem *p, const pe_tile *tile, int64_t first)
+{
+    const int64_t columns = p->set[GRID].items[1], left = tile->cols - first;
+    some_keys     y = {.first = first, .count = left < TOGETHER ? left : TOGETHER};
+    for (int64_t c = 0; c < y.count; c++) {
+        y.row[c]    = pe_index_row(tile->k_pos[first + c], columns);
+        y.column[c] = pe_index_column(tile->k_pos[first + c], columns);
+    }
+    return y;
+}
+
+/* Where on the table query r of the tile meets these keys. */
+static void meet(const pe_problem *p, const pe_tile *tile, int64_t r, const some_keys *keys, int64_t at[])
 {
     const int64_t columns = p->set[GRID].items[1];
-    const double  P = tile->q_pos[r], Q = tile->k_pos[c];
-    return number_at(p, tile->h, pe_index_row(P, columns) - pe_index_row(Q, columns),
-                     pe_index_column(P, columns) - pe_index_column(Q, columns));
+    const int64_t row     = pe_index_row(tile->q_pos[r], columns),
+                  column  = pe_index_column(tile->q_pos[r], columns);
+    for (int64_t c = 0; c < keys->count; c++)
+        at[c] = number_at(p, tile->h, row - keys->row[c], column - keys->column[c]);
 }
 
 static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
 {
-    for (int64_t r = 0; r < tile->rows; r++)
-        for (int64_t c = 0; c < tile->cols; c++)
-            x[r * tile->stride + c] = par[TABLE][pair_at(p, tile, r, c)] * factor(p);
+    const double by = factor(p);
+    int64_t      at[TOGETHER];
+    for (int64_t first = 0; first < tile->cols; first += TOGETHER) {
+        const some_keys keys = keys_from(p, tile, first);
+        for (int64_t r = 0; r < tile->rows; r++) {
+            meet(p, tile, r, &keys, at);
+            for (int64_t c = 0; c < keys.count; c++)
+                x[r * tile->stride + first + c] = par[TABLE][at[c]] * by;
+        }
+    }
 }
 
 static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
                        double *const dpar[])
 {
+    const double by = factor(p);
+    int64_t      at[TOGETHER];
     (void)par;
-    for (int64_t r = 0; dpar[TABLE] && r < tile->rows; r++)
-        for (int64_t c = 0; c < tile->cols; c++)
-            dpar[TABLE][pair_at(p, tile, r, c)] += dx[r * tile->stride + c] * factor(p);
+    for (int64_t first = 0; dpar[TABLE] && first < tile->cols; first += TOGETHER) {
+        const some_keys keys = keys_from(p, tile, first);
+        for (int64_t r = 0; r < tile->rows; r++) {
+            meet(p, tile, r, &keys, at);
+            for (int64_t c = 0; c < keys.count; c++)
+                dpar[TABLE][at[c]] += dx[r * tile->stride + first + c] * by;
+        }
+    }
 }
 
 static void terms(const pe_problem *p, pe_terms *s)

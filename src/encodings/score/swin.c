@@ -61,29 +61,69 @@ static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_erro
         (long long)rows, (long long)columns, (long long)(rows * columns - 1));
 }
 
-/* Where on the table the pair (r,c) of a tile is read. */
-static int64_t pair_at(const pe_problem *p, const pe_tile *tile, int64_t r, int64_t c)
+/* Some keys of a tile: what each takes from where a query reads the table, and the least and the most of it. A pair beyond the
+   window is one that no mask allows: its number is ignored, so that any will do. */
+enum { TOGETHER = 64 };
+typedef struct some_keys {
+    int64_t first, count, step[TOGETHER], least, most;
+} some_keys;
+
+static int64_t steps(const pe_problem *p, double P)
 {
-    const int64_t rows = p->set[WINDOW].items[0], columns = p->set[WINDOW].items[1];
-    const double  P = tile->q_pos[r], Q = tile->k_pos[c];
-    const int64_t dy = pe_index_clip(pe_index_row(P, columns) - pe_index_row(Q, columns), 1 - rows, rows - 1);
-    const int64_t dx = pe_index_column(P, columns) - pe_index_column(Q, columns);
-    return pe_index_window(dy, dx, rows, columns) * p->H + tile->h;
+    const int64_t columns = p->set[WINDOW].items[1];
+    return (pe_index_row(P, columns) * (2 * columns - 1) + pe_index_column(P, columns)) * p->H;
+}
+
+static some_keys keys_from(const pe_problem *p, const pe_tile *tile, int64_t first)
+{
+    const int64_t left = tile->cols - first;
+    some_keys     y    = {.first = first, .count = left < TOGETHER ? left : TOGETHER};
+    y.least = y.most = steps(p, tile->k_pos[first]);
+    for (int64_t c = 0; c < y.count; c++) {
+        y.step[c] = steps(p, tile->k_pos[first + c]);
+        y.least   = y.step[c] < y.least ? y.step[c] : y.least;
+        y.most    = y.step[c] > y.most ? y.step[c] : y.most;
+    }
+    return y;
+}
+
+/* Where on the table query r of the tile meets these keys. */
+static void meet(const pe_problem *p, const pe_tile *tile, int64_t r, const some_keys *keys, int64_t at[])
+{
+    const int64_t rows = p->set[WINDOW].items[0], columns = p->set[WINDOW].items[1],
+                  from = pe_index_window(0, 0, rows, columns) * p->H + steps(p, tile->q_pos[r]) + tile->h,
+                  last = (2 * rows - 1) * (2 * columns - 1) * p->H - 1;
+    for (int64_t c = 0; c < keys->count; c++)
+        at[c] = from - keys->step[c];
+    for (int64_t c = 0; (from - keys->most < 0 || from - keys->least > last) && c < keys->count; c++)
+        at[c] = pe_index_clip(at[c], 0, last);
 }
 
 /* Both read a table [offsets, H]: swin its parameter, swin_v2 what its network gave. */
 static void read_table(const pe_problem *p, const double table[], const pe_tile *tile, double x[])
 {
-    for (int64_t r = 0; r < tile->rows; r++)
-        for (int64_t c = 0; c < tile->cols; c++)
-            x[r * tile->stride + c] = table[pair_at(p, tile, r, c)];
+    int64_t at[TOGETHER];
+    for (int64_t first = 0; first < tile->cols; first += TOGETHER) {
+        const some_keys keys = keys_from(p, tile, first);
+        for (int64_t r = 0; r < tile->rows; r++) {
+            meet(p, tile, r, &keys, at);
+            for (int64_t c = 0; c < keys.count; c++)
+                x[r * tile->stride + first + c] = table[at[c]];
+        }
+    }
 }
 
 static void add_to_table(const pe_problem *p, double dtable[], const pe_tile *tile, const double dx[])
 {
-    for (int64_t r = 0; dtable && r < tile->rows; r++)
-        for (int64_t c = 0; c < tile->cols; c++)
-            dtable[pair_at(p, tile, r, c)] += dx[r * tile->stride + c];
+    int64_t at[TOGETHER];
+    for (int64_t first = 0; dtable && first < tile->cols; first += TOGETHER) {
+        const some_keys keys = keys_from(p, tile, first);
+        for (int64_t r = 0; r < tile->rows; r++) {
+            meet(p, tile, r, &keys, at);
+            for (int64_t c = 0; c < keys.count; c++)
+                dtable[at[c]] += dx[r * tile->stride + first + c];
+        }
+    }
 }
 
 /* ---- swin ---- */
