@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "engine/back.h"
+#include "engine/groups.h"
+#include "engine/tile_scores.h"
 
 /* Where the cotangents of a run of rows from `row` of a member add up, for this head and chunk. */
 static double *scalar_sums(const pe_backward *w, const pe_pair *x, pe_kind kind, int64_t row)

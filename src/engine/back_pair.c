@@ -4,6 +4,9 @@
 #include <string.h>
 
 #include "engine/back.h"
+#include "engine/groups.h"
+#include "engine/sharp.h"
+#include "engine/tile_scores.h"
 
 /* Where the second form of queries at Qu lies; NULL where there is one. */
 float *pe_second_form(const pe_backward *w, float *Qu)

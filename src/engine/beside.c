@@ -7,8 +7,9 @@
  * the caller wrote them. Backwards their cotangents are added up over the batch in double, item by item, and go through
  * the room once. A single item, and items with positions of their own, take the road of other prepared rows, one by one.
  */
+#include "engine/beside.h"
+
 #include "base/parallel.h"
-#include "engine/tiles.h"
 
 enum { ROWS = 64 }; /* of one task */
 

@@ -4,6 +4,7 @@
 
 #include "base/tensor.h"
 #include "engine/decoder.h"
+#include "engine/tile_rows.h"
 
 enum {
     CHUNKS = 32,

@@ -3,6 +3,7 @@
    Contract: decoder.h. */
 #include "base/tensor.h"
 #include "engine/decoder.h"
+#include "engine/tile_rows.h"
 
 enum { LINE = 64 }; /* bytes that are asked for at once */
 

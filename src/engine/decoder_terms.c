@@ -5,6 +5,7 @@
 
 #include "base/tensor.h"
 #include "engine/decoder.h"
+#include "engine/tile_scores.h"
 
 /* What goes by positions one by one, into z->extra. */
 static int fill_extra(const pe_decoder *x, pe_decode_bench *z, const pe_keys *n, int64_t h, int64_t i)

@@ -11,6 +11,10 @@
 
 #include "base/parallel.h"
 #include "engine/back.h"
+#include "engine/kept.h"
+#include "engine/sharp.h"
+#include "engine/tile_scores.h"
+#include "engine/groups.h"
 
 enum { MOST_PAIRS = 1 << 18 };
 

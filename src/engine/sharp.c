@@ -10,7 +10,10 @@
  */
 #include <math.h>
 
-#include "engine/tiles.h"
+#include "engine/sharp.h"
+#include "engine/tables.h"
+#include "engine/tile_rows.h"
+#include "engine/groups.h"
 
 int pe_is_sharp(const pe_tiles *T)
 {

@@ -10,7 +10,8 @@
 #include <string.h>
 
 #include "base/parallel.h"
-#include "engine/tiles.h"
+#include "engine/basis.h"
+#include "engine/tables.h"
 
 /* ---- bands: which row stands for which distance ---- */
 
@@ -151,16 +152,6 @@ void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward)
 }
 
 /* ---- numbers ---- */
-
-int64_t pe_table_begin(const pe_tiles *T, pe_kind kind)
-{
-    return T->by[kind].first > T->band.first ? T->by[kind].first : T->band.first;
-}
-
-int64_t pe_table_end(const pe_tiles *T, pe_kind kind)
-{
-    return pe_smaller(T->by[kind].last, T->band.last);
-}
 
 static void swap_rows(double *a, double *b, int64_t width)
 {

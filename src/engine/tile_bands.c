@@ -2,6 +2,7 @@
 /* Terms of scores by distance, which lie along the diagonals of a tile, and products with their bands. Contract: tile_scores.h. */
 #include <string.h>
 
+#include "engine/groups.h"
 #include "engine/tile_scores.h"
 
 int64_t pe_band_start(const pe_tiles *T, int64_t i0, int64_t R, int64_t j0)

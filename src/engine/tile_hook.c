@@ -2,6 +2,8 @@
 /* What a hook says of the pairs of a tile, and products that are there in double. Contract: tile_scores.h. */
 #include <math.h>
 
+#include "engine/groups.h"
+#include "engine/sharp.h"
 #include "engine/tile_scores.h"
 
 pe_tile pe_hook_tile(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t R, int64_t C)

@@ -2,6 +2,9 @@
 /* Products of a tile's queries and keys, and the terms that join them on their way out. Contract: tile_scores.h. */
 #include <string.h>
 
+#include "engine/groups.h"
+#include "engine/growth.h"
+#include "engine/sharp.h"
 #include "engine/tile_scores.h"
 
 /* The modulus of both forms; backward, the share of each in it besides: 0 where both are 0 and no direction is known. */

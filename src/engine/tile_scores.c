@@ -2,13 +2,8 @@
 /* The scores of one tile, put together from its products and all their terms. Idea and contract: tiles.h. */
 #include "engine/tile_scores.h"
 
-int pe_tile_is_reached(const pe_tiles *T, int64_t I, int64_t J)
-{
-    const pe_problem *p  = &T->a->sizes;
-    const int64_t     i0 = I * T->Br, i1 = pe_smaller(i0 + T->Br, p->Lq), j0 = J * T->Bc,
-                  j1 = pe_smaller(j0 + T->Bc, p->Lk);
-    return !T->skewed || T->a->unmasked || (i1 - 1 - j0 >= T->e_low && i0 - (j1 - 1) <= T->e_high);
-}
+#include "engine/groups.h"
+#include "engine/kept.h"
 
 /* Allowed columns of each row; returns 0 if all are. */
 static int column_limits(const pe_tiles *T, const pe_scratch *z, int64_t i0, int64_t R, int64_t j0, int64_t C)

@@ -23,6 +23,11 @@
 #include "base/parallel.h"
 #include "base/tensor.h"
 #include "engine/back.h"
+#include "engine/beside.h"
+#include "engine/growth.h"
+#include "engine/sharp.h"
+#include "engine/tile_rows.h"
+#include "engine/tiles_make.h"
 
 enum { MANY_HEADS = 4 };
 
