@@ -398,7 +398,7 @@ typedef struct posenc_options {
     int             mask;           /* POSENC_MASK_... joined by | */
     int64_t         window;         /* POSENC_MASK_WINDOW: keys with |t| < window */
     int             threads;        /* 0 = as OpenMP says, 1 = the calling thread alone */
-    int64_t         tile_q, tile_k; /* 0 = the library's choice */
+    int64_t         tile_q, tile_k; /* 0 = the library's choice; at most 64 are taken with xpos */
     int64_t max_distances; /* how many distances the positions of one run may span; 0 = Lq + Lk, enough
                                        for steps of 1. Matters for larger steps and arrays with gaps only */
     posenc_products products;

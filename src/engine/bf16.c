@@ -254,9 +254,9 @@ static void finish(const road *x, bench *z, int64_t b, int64_t h, int64_t i0, in
     const int64_t       Dv     = a->sizes.Dv;
     const double        center = pe_bias_taken(&x->T, h);
     for (int64_t r = 0; r < R; r++) {
-        const float  inverse = z->rounded[r] > 0 ? 1 / z->rounded[r] : 0;
+        const float  inverse = z->rounded[r] != 0 ? 1 / z->rounded[r] : 0; /* NaN counts */
         const double l       = (double)z->l[r];
-        const float  lse     = l > 0 ? (float)(LN_2 * (double)z->m[r] + log(l) + center) : -INFINITY;
+        const float  lse     = l != 0 ? (float)(LN_2 * (double)z->m[r] + log(l) + center) : -INFINITY;
         for (int64_t d = 0; d < Dv; d++)
             z->rows[d] = z->O[d * QUERIES + r] * inverse;
         pe_store_float(pe_row(&a->o, b, h, i0 + r), a->o.dtype, 1, z->rows, Dv);

@@ -113,10 +113,13 @@ typedef struct joined {
 
 static joined join_sums(const pe_decoder *x, int64_t at, int64_t step)
 {
-    joined y = {.m = -INFINITY};
-    for (int64_t c = 0; c < x->chunks; c++)
+    joined y    = {.m = -INFINITY};
+    int    seen = 0; /* any key; a NaN counts and stays */
+    for (int64_t c = 0; c < x->chunks; c++) {
         y.m = fmaxf(y.m, x->m[at + c * step]);
-    for (int64_t c = 0; y.m > -INFINITY && c < x->chunks; c++) {
+        seen |= x->l[at + c * step] != 0;
+    }
+    for (int64_t c = 0; seen && c < x->chunks; c++) {
         const float factor = expf(x->m[at + c * step] - y.m);
         y.l += x->l[at + c * step] * factor;
         y.rounded += x->rounded[at + c * step] * factor;
@@ -138,16 +141,17 @@ static void join_row(void *context, int64_t index, int thread)
     for (int64_t d0 = 0; d0 < p->Dv; d0 += x->T.Dp) {
         const int64_t width = pe_smaller(x->T.Dp, p->Dv - d0);
         memset(sum, 0, (size_t)width * sizeof *sum);
-        for (int64_t c = 0; y.l > 0 && c < x->chunks; c++) {
+        for (int64_t c = 0; y.l != 0 && c < x->chunks; c++) {
             const int64_t at     = first + c * heads;
             const float   factor = expf(x->m[at] - y.m) / y.rounded, *O = x->O + at * x->T.Dvp + d0;
-            for (int64_t d = 0; factor > 0 && d < width; d++)
+            for (int64_t d = 0; factor != 0 && d < width; d++)
                 sum[d] += factor * O[d];
         }
         char *row = pe_row(&a->o, b, h, i);
         pe_store_float(row + d0 * (int64_t)posenc_dtype_size(a->o.dtype), a->o.dtype, 1, sum, width);
     }
-    const float lse = y.l > 0 ? (float)((double)y.m + log((double)y.l) + pe_bias_taken(&x->T, h)) : -INFINITY;
+    const float lse =
+        y.l != 0 ? (float)((double)y.m + log((double)y.l) + pe_bias_taken(&x->T, h)) : -INFINITY;
     if (a->lse.data)
         pe_store_float(pe_element(&a->lse, b, h, i), a->lse.dtype, 1, &lse, 1);
 }

@@ -27,11 +27,12 @@ void pe_channel_growth(const pe_turn *grown, int64_t D, double growth[])
     }
 }
 
-/* Masked pairs may stand anywhere; what they are multiplied by must only be finite, also as a product of two. */
+/* Masked pairs may stand anywhere; what they are multiplied by must only be finite, also as a product of two. What has decayed is 0:
+   a least factor would come back where the two that it is multiplied by are large. */
 static float factor(double exponent)
 {
     enum { MOST = 40 };
-    return (float)exp(fmin(fmax(exponent, -MOST), MOST));
+    return (float)exp(fmin(exponent, MOST));
 }
 
 /* Neighbours are most often the same: pairs of channels, and those that do not turn. */

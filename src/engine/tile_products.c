@@ -15,10 +15,11 @@ static void join_forms(const pe_tiles *T, pe_scratch *z, float *s, int64_t R, in
     if (first)
         memcpy(first, s, (size_t)(R * T->Bcp) * sizeof *s);
     T->a->kernels->modulus(s, z->S2, T->Bcp, R, C);
-    for (int64_t x = 0; first && x < R * T->Bcp; x++) {
-        first[x]  = s[x] > 0 ? first[x] / s[x] : 0;
-        second[x] = s[x] > 0 ? z->S2[x] / s[x] : 0;
-    }
+    for (int64_t r = 0; first && r < R; r++)
+        for (int64_t x = r * T->Bcp; x < r * T->Bcp + C; x++) {
+            first[x]  = s[x] > 0 ? first[x] / s[x] : 0;
+            second[x] = s[x] > 0 ? z->S2[x] / s[x] : 0;
+        }
 }
 
 const float *pe_pairs_in_place(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t C)
@@ -79,12 +80,12 @@ static void multiply_group(const pe_tiles *T, float *s, int64_t r, int64_t rows,
 
 enum { TOGETHER = 6 }; /* rows of a block of products: whole blocks ask for what is ahead of them */
 
-/* Some rows of a stream are called from memory at once. */
-static void call_rows(const float *rows, int64_t step, int64_t n, int64_t C)
+/* Some rows of a stream are called from memory at once; a number, as they may end before a whole tile does. */
+static void call_rows(uintptr_t rows, int64_t step, int64_t n, int64_t C)
 {
     for (int64_t r = 0; r < n; r++)
         for (int64_t c = 0; c < C; c += PE_LANES)
-            __builtin_prefetch(rows + r * step + c);
+            __builtin_prefetch((const void *)(rows + (uintptr_t)(r * step + c) * sizeof(float)));
 }
 
 /* Products of groups of queries. Where rows far apart are added, each block of products asks memory for those of the next, and
@@ -98,7 +99,7 @@ static void multiply_seen(const pe_tiles *T, const pe_scratch *z, float *s, int6
         const int64_t  rows = plus.far ? pe_smaller(y.rows, TOGETHER) : y.rows, next = r + rows;
         const float   *ahead = !plus.far ? NULL : next < R ? plus.at + next * plus.step : plus.next;
         if (ahead && rows < TOGETHER)
-            call_rows(ahead, plus.step, pe_smaller(TOGETHER, next < R ? R - next : T->Br), C);
+            call_rows((uintptr_t)ahead, plus.step, pe_smaller(TOGETHER, next < R ? R - next : T->Br), C);
         multiply_group(T, s, r, rows, y, Qu, Kt, plus, ahead);
         r = next;
     }

@@ -186,7 +186,7 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, i
     int64_t       stride = x->v_stride;
     if (flat) { /* all keys are joined by one vector */
         a->kernels->join_rows(z->rows, T->Dvp, V, stride,
-                              pe_rows_by(T, PE_R, h, pe_flat_row(&T->by[PE_R], x0)), C, p->Dv);
+                              pe_rows_by(T, PE_R, h, pe_flat_row(&T->by[PE_R], x0)), C, T->Dvp);
         V      = z->rows;
         stride = T->Dvp;
     }

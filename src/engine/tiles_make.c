@@ -178,14 +178,22 @@ void pe_turns_make(pe_tiles *T, pe_arena *arena, int keys)
                    T->k_batches, arena);
 }
 
+/* A side of a tile of n rows: as asked for, or the usual. Factors of rows that grow are taken about the middle of a tile and must
+   stay finite at its ends (growth.c), so there it is no longer than TILE. */
+static int64_t tile_of(const pe_attention *a, int64_t asked, int64_t usual, int64_t n)
+{
+    const int64_t side = pe_smaller(asked ? asked : usual, n);
+    return a->grown ? pe_smaller(side, TILE) : side;
+}
+
 pe_tiles pe_tiles_make(const pe_attention *a, pe_arena *arena, int backward)
 {
     const pe_problem *p        = &a->sizes;
     const int         by_reach = (a->mask & (POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW)) != 0;
     const int         pairs    = a->terms->pairs.matrix != NULL;
     pe_tiles          T        = {.a = a};
-    T.Br                       = pe_smaller(a->tile_q ? a->tile_q : pairs ? PAIRS_TALL : TILE, p->Lq);
-    T.Bc                       = pe_smaller(a->tile_k ? a->tile_k : pairs ? PAIRS_WIDE : TILE, p->Lk);
+    T.Br                       = tile_of(a, a->tile_q, pairs ? PAIRS_TALL : TILE, p->Lq);
+    T.Bc                       = tile_of(a, a->tile_k, pairs ? PAIRS_WIDE : TILE, p->Lk);
     T.Bcp                      = pe_padded(T.Bc);
     T.Dp                       = pe_padded(p->D);
     T.Dvp                      = pe_padded(p->Dv);

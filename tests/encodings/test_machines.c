@@ -229,6 +229,35 @@ static void tiled_agrees_with_reference_on_ranges(void **state)
         }
 }
 
+/* More keys than a tile has that is wide because numbers of pairs come from memory, whole and cut; decay so steep that what one tile
+   adds is nothing in the next. */
+static void tiled_agrees_with_reference_on_long_rows(void **state)
+{
+    static const struct {
+        const char *spec;
+        posenc_dims dims;
+        int         mask;
+    } rows[] = {
+        {"dense_bias", {.B = 1, .H = 2, .G = 1, .Lq = 100, .Lk = 432, .D = 16, .Dv = 16}, POSENC_MASK_NONE},
+        {"dense_bias+urpe",
+         {.B = 1, .H = 1, .G = 1, .Lq = 49, .Lk = 400, .D = 16, .Dv = 20},
+         POSENC_MASK_CAUSAL},
+        {"xpos[scale_base=2]",
+         {.B = 1, .H = 1, .G = 1, .Lq = 200, .Lk = 200, .D = 16, .Dv = 16},
+         POSENC_MASK_CAUSAL},
+        {"xpos[scale_base=4]+dense_bias",
+         {.B = 1, .H = 1, .G = 1, .Lq = 450, .Lk = 450, .D = 16, .Dv = 16},
+         POSENC_MASK_CAUSAL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        attention_case c = case_make(rows[i].spec, rows[i].dims, 7000 + i);
+        c.options.mask   = rows[i].mask;
+        compare_tiles(&c, (int)i, "long rows");
+        case_free(&c);
+    }
+}
+
 /* [B,L], or those of item 0 for all. */
 static posenc_positions places(int64_t *x, int64_t B, int64_t L, int shared)
 {
@@ -333,6 +362,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiled_agrees_with_reference_on_ranges),
+        cmocka_unit_test(tiled_agrees_with_reference_on_long_rows),
         cmocka_unit_test(tiled_agrees_with_reference_on_arrays),
         cmocka_unit_test(tiled_agrees_with_reference_on_steps),
         cmocka_unit_test(bits_are_the_same_for_any_number_of_threads),

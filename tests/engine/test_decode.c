@@ -337,12 +337,64 @@ static void a_cache_of_f16_agrees_with_the_reference(void **state)
     check_all(POSENC_F16, 1);
 }
 
+/* ---- what is no number ---- */
+
+static void put_special(posenc_tensor *k, int64_t at, int is_nan)
+{
+    static const uint16_t halves[] = {0x7c00, 0x7e00}, brains[] = {0x7f80, 0x7fc0};
+    if (k->dtype == POSENC_F32)
+        ((float *)k->data)[at] = is_nan ? NAN : INFINITY;
+    else
+        ((uint16_t *)k->data)[at] = (k->dtype == POSENC_F16 ? halves : brains)[is_nan];
+}
+
+/* Outputs that are NaN in the reference are so, and no others. */
+static void check_specials(const problem *p, const char *isa, const result *want)
+{
+    const posenc_dims *d = &p->shape->dims;
+    assert_int_equal(setenv("POSENC_ISA", isa, 1), 0);
+    result got = run(p, POSENC_TILED, 1, NULL);
+    for (int64_t row = 0; row < d->B * d->H * d->Lq; row++) {
+        const float lse = ((float *)got.lse)[row], o = ((float *)got.o)[row * d->Dv];
+        if (!isnan(lse) != !isnan(((double *)want->lse)[row]) ||
+            !isnan(o) != !isnan(((double *)want->o)[row * d->Dv]))
+            fail_msg("%s, %s, Lq=%d, row %d: o %g, lse %g; the reference has lse %g", isa,
+                     p->k.dtype == POSENC_F32   ? "f32"
+                     : p->k.dtype == POSENC_F16 ? "f16"
+                                                : "bf16",
+                     (int)d->Lq, (int)row, (double)o, (double)lse, ((double *)want->lse)[row]);
+    }
+    free_result(&got);
+}
+
+/* A key that is NaN or infinite spoils the rows that see it, on every road (a token, a prompt): none may leave it out in silence. */
+static void a_key_that_is_no_number_is_not_left_out(void **state)
+{
+    static const struct shape two[] = {
+        {{.B = 1, .H = 4, .G = 2, .Lq = 1, .Lk = 200, .D = 64, .Dv = 64}, 199, 0, 1, 1},
+        {{.B = 1, .H = 4, .G = 2, .Lq = 20, .Lk = 200, .D = 64, .Dv = 64}, 180, 0, 1, 1}};
+    static const posenc_dtype dtypes[] = {POSENC_F32, POSENC_BF16, POSENC_F16};
+    static const int64_t      keys[]   = {5, 199};
+    (void)state;
+    for (int i = 0; i < 2 * 3 * 2 * 2; i++) {
+        problem p = make_problem("nope", &two[i % 2], POSENC_MASK_CAUSAL, dtypes[i / 2 % 3]);
+        put_special(&p.k, (200 + keys[i / 6 % 2]) * 64 + 3, i / 12); /* of the second key head */
+        result want = run(&p, POSENC_REFERENCE, 1, NULL);
+        for (int isa = 0; pe_kernels_at(isa); isa++)
+            check_specials(&p, pe_kernels_at(isa)->isa, &want);
+        free_result(&want);
+        free_problem(&p);
+    }
+    assert_int_equal(unsetenv("POSENC_ISA"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cache_of_floats_agrees_with_the_reference),
         cmocka_unit_test(a_cache_of_bf16_agrees_with_the_reference),
         cmocka_unit_test(a_cache_of_f16_agrees_with_the_reference),
+        cmocka_unit_test(a_key_that_is_no_number_is_not_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
