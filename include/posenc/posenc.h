@@ -578,7 +578,9 @@ POSENC_API posenc_status posenc_rotary_reroute(const posenc_plan *from, const po
    are arrays of several coordinates (posenc_rotary_coordinates) they have no order of their own: masks by distance then
    count tokens, the last query being as late as the last key, and encodings by distance are refused.
    key_allowed [B or 1, Lk] U8; allowed [B or 1, H or 1, Lq, Lk] U8; q_segments [B or 1, Lq] and k_segments [B or 1, Lk]
-   I64: for POSENC_MASK_SEGMENTS, and for encodings that see segments (without data: all in one segment). */
+   I64: for POSENC_MASK_SEGMENTS, and for encodings that see segments (without data: all in one segment).
+   A NaN or an infinite score makes the rows that see it NaN. Keys and values that a mask leaves out must be numbers all the same, zeros
+   for instance: the tiled executor multiplies them by 0. */
 typedef struct posenc_attend_in {
     posenc_tensor        q, k, v;
     posenc_positions     q_pos, k_pos;
