@@ -95,9 +95,10 @@ static void multiply_seen(const pe_tiles *T, const pe_scratch *z, float *s, int6
                           const float *Qu, const float *Kt, stream plus)
 {
     for (int64_t r = 0; r < R;) {
-        const pe_group y    = pe_group_at(z, r, R, C);
-        const int64_t  rows = plus.far ? pe_smaller(y.rows, TOGETHER) : y.rows, next = r + rows;
-        const float   *ahead = !plus.far ? NULL : next < R ? plus.at + next * plus.step : plus.next;
+        const pe_group y   = pe_group_at(z, r, R, C);
+        const int64_t  all = pe_smaller(y.rows, R - r), rows = plus.far ? pe_smaller(all, TOGETHER) : all,
+                      next = r + rows;
+        const float *ahead = !plus.far ? NULL : next < R ? plus.at + next * plus.step : plus.next;
         if (ahead && rows < TOGETHER)
             call_rows((uintptr_t)ahead, plus.step, pe_smaller(TOGETHER, next < R ? R - next : T->Br), C);
         multiply_group(T, s, r, rows, y, Qu, Kt, plus, ahead);
