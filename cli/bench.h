@@ -8,8 +8,8 @@
 
 #include <jansson.h>
 
-/* One array, an object per row: goal, name, value, q1, q3, limit, unit, wanted, met; and reason where there is no value. NULL
-   without memory. */
+/* One array, an object per row: goal, name, value, q1, q3, limit, unit, wanted, met; and reason where there
+   is no value. NULL without memory. */
 json_t *cli_bench_json(const pe_bench_row *rows, int count);
 
 #endif

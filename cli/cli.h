@@ -2,9 +2,9 @@
 /*
  * cli.h: what a command of the tool is, and what the commands share
  *
- * One command, one file (cmd_<name>.c), one row in commands.def. The table of options of a command is the only
- * list of them: parsing, --help, the man page and the shell completions all come from it. The tool uses the
- * public libraries and the one door of each upper library, nothing else.
+ * One command, one file (cmd_<name>.c), one row in commands.def. The table of options of a command is the
+ * only list of them: parsing, --help, the man page and the shell completions all come from it. The tool uses
+ * the public libraries and the one door of each upper library, nothing else.
  */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
@@ -26,7 +26,8 @@ typedef struct cli_option {
 typedef struct cli_args cli_args;
 
 /* `synopsis`: what follows the name, e.g. "DIR [-e NAME,...]"; `details`: paragraphs for help and man page;
-   options end with a row whose name is NULL (--help and --version are added by main). run returns an exit status. */
+   options end with a row whose name is NULL (--help and --version are added by main). run returns an exit
+   status. */
 typedef struct cli_command {
     const char       *name, *summary, *synopsis, *details;
     const cli_option *options;
@@ -43,7 +44,8 @@ const char *cli_at(const cli_args *args, int index);
 /* The words of the whole call, quoted for a shell: for "how to reproduce". */
 const char *cli_call(void);
 
-/* Prints "posenc: error: ..." as one line to standard error and returns CLI_USAGE, for `return cli_usage(...)`. */
+/* Prints "posenc: error: ..." as one line to standard error and returns CLI_USAGE, for `return
+   cli_usage(...)`. */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same for what failed though the arguments were good; returns CLI_FAILED. */
 int cli_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -52,8 +54,8 @@ int cli_error(const posenc_error *err);
 /* "posenc: warning: ..." */
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Whole numbers and reals from an option's value, with range check. Returns 0 if the option is absent, 1 if *x was
-   set, -1 after printing an error (return CLI_USAGE then). */
+/* Whole numbers and reals from an option's value, with range check. Returns 0 if the option is absent, 1 if
+ *x was set, -1 after printing an error (return CLI_USAGE then). */
 int cli_integer(const cli_args *args, const char *option, int64_t low, int64_t high, int64_t *x);
 int cli_real(const cli_args *args, const char *option, double low, double high, double *x);
 
@@ -62,7 +64,8 @@ int cli_choice(const cli_args *args, const char *option, const char *const *word
 
 int cli_ends_with(const char *text, const char *end);
 
-/* Joins every --set NAME=VALUE into one settings text for posenc_encoding_create; free() it. NULL without memory. */
+/* Joins every --set NAME=VALUE into one settings text for posenc_encoding_create; free() it. NULL without
+   memory. */
 char *cli_settings(const cli_args *args);
 
 int cli_is_terminal(int fd); /* a terminal where escape sequences make sense */

@@ -183,7 +183,8 @@ static posenc_tensor in_layout(const job *j, posenc_tensor t)
                : t;
 }
 
-/* An array under one of its two names; or its real and imaginary parts, the same names followed by r and i, as one. */
+/* An array under one of its two names; or its real and imaginary parts, the same names followed by r and i,
+   as one. */
 static posenc_tensor whole(job *j, const char *const *names)
 {
     char          text[2][2][CLI_SHAPE_TEXT];
@@ -302,7 +303,8 @@ static void read_positions(job *j)
         j->run.k_pos = posenc_positions_array(k_array);
 }
 
-/* What segments do is never guessed: packed sequences must not see each other, a model with segment terms must. */
+/* What segments do is never guessed: packed sequences must not see each other, a model with segment terms
+   must. */
 static void read_segments(job *j)
 {
     static const char *const q[]   = {"q_segments", "in_q_segments", "segment_ids", "in_segment_ids", NULL};
@@ -349,7 +351,8 @@ static void widen_span(double *low, double *high, const posenc_positions *p, int
     }
 }
 
-/* How many distances lie between the positions: the plan must hold them where an encoding acts by distance. */
+/* How many distances lie between the positions: the plan must hold them where an encoding acts by
+   distance. */
 static int64_t count_distances(const job *j)
 {
     static const double most = 0x1p31;

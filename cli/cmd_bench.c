@@ -2,9 +2,10 @@
 /*
  * cmd_bench.c: posenc bench: how fast is every kernel, beside what this machine can do?
  *
- * bench/bench.h knows the rows and measures them; this command chooses among them, shows how far it is, and prints a table or
- * JSON. A row is never missing: what is not measured says why. Ctrl-C (SIGINT, SIGTERM) keeps what is finished, and the
- * other rows say that they were interrupted. A goal that is not met is a figure, no failure: the exit status is 0.
+ * bench/bench.h knows the rows and measures them; this command chooses among them, shows how far it is, and
+ * prints a table or JSON. A row is never missing: what is not measured says why. Ctrl-C (SIGINT, SIGTERM)
+ * keeps what is finished, and the other rows say that they were interrupted. A goal that is not met is a
+ * figure, no failure: the exit status is 0.
  */
 #include "bench.h"
 

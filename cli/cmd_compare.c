@@ -2,10 +2,10 @@
 /*
  * cmd_compare.c: posenc compare TEXT...: which positional encoding for this text
  *
- * Reads the texts, lets train/compare.h do the work, and shows how far it is and what came out. Everything that can
- * be wrong is said before the first training step. Each finished run is one line; on a terminal one more is rewritten
- * with the time left. Ctrl-C (SIGINT, SIGTERM or SIGUSR1, which batch systems send) keeps and prints what is finished
- * (status 130); a second one ends at once.
+ * Reads the texts, lets train/compare.h do the work, and shows how far it is and what came out. Everything
+ * that can be wrong is said before the first training step. Each finished run is one line; on a terminal one
+ * more is rewritten with the time left. Ctrl-C (SIGINT, SIGTERM or SIGUSR1, which batch systems send) keeps
+ * and prints what is finished (status 130); a second one ends at once.
  *
  * Under mpirun every process comes here. Number 0 reads the text and speaks; the others are silent and train.
  */

@@ -2,8 +2,9 @@
 /*
  * cmd_encode.c: posenc encode: the table of an input encoding as a file
  *
- * For whoever wants the numbers: rows of any encoding that acts on the embeddings, at a length, on a grid or at positions
- * of their own, in float64. A table that is learned is as it starts, by its seed, or comes from a file.
+ * For whoever wants the numbers: rows of any encoding that acts on the embeddings, at a length, on a grid or
+ * at positions of their own, in float64. A table that is learned is as it starts, by its seed, or comes from
+ * a file.
  *
  * Everything is checked before anything is computed, and the output is written whole at the end.
  */
@@ -88,7 +89,8 @@ static int create(job *j, const char *settings)
     return posenc_encoding_create(&j->e, cli_at(j->args, 0), settings, &err) ? cli_error(&err) : CLI_DONE;
 }
 
-/* Once to know the encoding, and again with its grid. What --set says about the grid comes last and counts. */
+/* Once to know the encoding, and again with its grid. What --set says about the grid comes last and
+   counts. */
 static int make_encoding(job *j)
 {
     char  grid[CLI_GRID_TEXT];

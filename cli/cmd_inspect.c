@@ -2,8 +2,9 @@
 /*
  * cmd_inspect.c: posenc inspect: what a model's own file says about its positions
  *
- * posenc_model_read finds the encoding of every layer, each number with the rule that gave it; this command prints that,
- * for people with wavelengths against the context and the errors that rounded angles would make, or with --json as facts.
+ * posenc_model_read finds the encoding of every layer, each number with the rule that gave it; this command
+ * prints that, for people with wavelengths against the context and the errors that rounded angles would make,
+ * or with --json as facts.
  */
 #include "inspect.h"
 

@@ -2,9 +2,9 @@
 /*
  * cmd_list.c: posenc list: what encodings there are, and everything one of them says about itself
  *
- * The command only walks the registry: posenc_encoding_info, posenc_common_settings and posenc_examples hold the
- * words. As text they become aligned tables whose last column wraps, or, where the others leave too little room beside
- * them, stands below each row; with --json the same members, unabridged, for programs.
+ * The command only walks the registry: posenc_encoding_info, posenc_common_settings and posenc_examples hold
+ * the words. As text they become aligned tables whose last column wraps, or, where the others leave too
+ * little room beside them, stands below each row; with --json the same members, unabridged, for programs.
  */
 #include "options.h"
 
@@ -57,8 +57,8 @@ static void print_choices(const char *text, int indent)
     putchar('\n');
 }
 
-/* A cell and what follows it up to the next column, or, behind a cell too wide for its own, on the next line. Returns where
-   the next column begins. */
+/* A cell and what follows it up to the next column, or, behind a cell too wide for its own, on the next line.
+   Returns where the next column begins. */
 static int print_cell(const char *cell, int at, int width)
 {
     const int next = at + width + 2;
@@ -97,7 +97,8 @@ static void print_prose_table(const row *rows, int count, int columns)
             print_row_above_prose(rows, count, r, columns);
 }
 
-/* The names of the parameters that are trained with standard settings, the first `most` of them, or "nothing". */
+/* The names of the parameters that are trained with standard settings, the first `most` of them, or
+   "nothing". */
 static void what_it_learns(const posenc_encoding_info *info, int most, char text[CELL])
 {
     posenc_encoding *e     = NULL;
@@ -154,7 +155,8 @@ static const char *what_scores_see(const posenc_encoding_info *info)
     return info->by_distance ? "distances alone" : "absolute positions";
 }
 
-/* What products are multiplied by unless the setting says otherwise; NULL where no such product is the encoding's. */
+/* What products are multiplied by unless the setting says otherwise; NULL where no such product is the
+   encoding's. */
 static const char *standard_scale(const posenc_encoding_info *info)
 {
     if (info->place != POSENC_SCORE)

@@ -3,9 +3,9 @@
  * cmd_plot.c: posenc plot KIND SPEC, or KIND --table F:NAME: a picture
  *
  * With -o the picture is a file, without it is drawn in the terminal. Which pictures an encoding has is the
- * registry's word; whoever asks for another is told which there are. Which options a kind of picture heeds is the
- * word of the table below; one that it would not heed is refused, never passed over. Nothing is trained here: an
- * encoding that learns is shown as it is born, and the title says so.
+ * registry's word; whoever asks for another is told which there are. Which options a kind of picture heeds is
+ * the word of the table below; one that it would not heed is refused, never passed over. Nothing is trained
+ * here: an encoding that learns is shown as it is born, and the title says so.
  */
 #include "cli.h"
 
@@ -72,7 +72,8 @@ static const cli_option options[] = {
     {0, NULL, NULL, NULL},
 };
 
-/* Sizes that a kind of picture takes where nothing is said; a table of positions can be drawn where `of_table`. */
+/* Sizes that a kind of picture takes where nothing is said; a table of positions can be drawn where
+   `of_table`. */
 static const struct kind {
     const char *name;
     int64_t     length, longest, dim;
@@ -174,7 +175,8 @@ static int check_options(const cli_args *args, const request *r)
     return CLI_DONE;
 }
 
-/* What a kind heeds at one place and not at the other: mass of a bias draws no vectors, a rotation has no heads. */
+/* What a kind heeds at one place and not at the other: mass of a bias draws no vectors, a rotation has no
+   heads. */
 static int check_place(const cli_args *args, const request *r)
 {
     static const struct {
@@ -371,7 +373,8 @@ static int fit_table(const cli_args *args, request *r)
     return CLI_DONE;
 }
 
-/* Where the grid decides how many coordinates a position has, or how a table is read, it becomes a setting. */
+/* Where the grid decides how many coordinates a position has, or how a table is read, it becomes a
+   setting. */
 static int set_grid(const cli_args *args, request *r)
 {
     char                        grid[CLI_GRID_TEXT], other[CLI_GRID_TEXT];

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd_properties.c: posenc properties: is it unique, relative, blind to order, falling with distance, and at what cost?
+ * cmd_properties.c: posenc properties: is it unique, relative, blind to order, falling with distance, and at
+ * what cost?
  *
- * measure/measure.h measures and finds the words; this command chooses sizes and shows the numbers: all of one encoding,
- * or one line for each of several, or everything as JSON. With --sweep the vectors of one input encoding are measured
- * again for each value of a setting (sweep.c). The formulas stand in docs/properties.md.
+ * measure/measure.h measures and finds the words; this command chooses sizes and shows the numbers: all of
+ * one encoding, or one line for each of several, or everything as JSON. With --sweep the vectors of one input
+ * encoding are measured again for each value of a setting (sweep.c). The formulas stand in
+ * docs/properties.md.
  */
 #include "sweep.h"
 
@@ -300,7 +302,8 @@ static int show(const cli_args *args, const subject *list, int count, const pe_s
     return count == 1 ? print_one(list, survey) : print_summary(list, count);
 }
 
-/* The names that were given must all be measured; of those that were not, some have no meaning at these sizes. */
+/* The names that were given must all be measured; of those that were not, some have no meaning at these
+   sizes. */
 static int measure_all(const cli_args *args, subject *list, int count, const char *settings,
                        const pe_survey *survey)
 {

@@ -2,15 +2,16 @@
 /*
  * cmd_rotate.c: posenc rotate: queries and keys of a file, turned by their positions
  *
- * For whoever holds a dump of q before and after "their" RoPE, or wants the rotation that a model was trained with:
- * q, k or both go in under the names that the reference cases use, out_q and out_k come out in the same shape and
- * type. Run on a reference case it gives that case's results.
+ * For whoever holds a dump of q before and after "their" RoPE, or wants the rotation that a model was trained
+ * with: q, k or both go in under the names that the reference cases use, out_q and out_k come out in the same
+ * shape and type. Run on a reference case it gives that case's results.
  *
- * Complex numbers (<c8, <c16) are pairs of channels by themselves: number m of a row is pair m, as in the code that
- * multiplies by exp(i a). So the layout is known, and another one asked for is refused.
+ * Complex numbers (<c8, <c16) are pairs of channels by themselves: number m of a row is pair m, as in the
+ * code that multiplies by exp(i a). So the layout is known, and another one asked for is refused.
  *
- * Where q and k have different lengths and no positions, nobody can say where the queries stand among the keys: that is
- * refused, not guessed. Everything is checked before anything is computed, and the output is written whole at the end.
+ * Where q and k have different lengths and no positions, nobody can say where the queries stand among the
+ * keys: that is refused, not guessed. Everything is checked before anything is computed, and the output is
+ * written whole at the end.
  */
 #include "cli.h"
 
@@ -132,7 +133,8 @@ static int holds_complex(const job *j)
     return (q && q->is_complex) || (k && k->is_complex);
 }
 
-/* The settings of the call. Complex numbers are pairs in a model of any layout; what was set is left to check_layout. */
+/* The settings of the call. Complex numbers are pairs in a model of any layout; what was set is left to
+   check_layout. */
 static char *settings_of(const job *j)
 {
     static const char neighbours[] = "layout=interleaved layout_out=same ";

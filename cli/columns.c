@@ -2,8 +2,8 @@
 /*
  * columns.c: a table of text cells on the terminal
  *
- * Every column is as wide as its widest cell, two spaces apart. Nothing is cut and nothing wraps: who wants less asks for
- * fewer columns, and who wants to compute asks for JSON.
+ * Every column is as wide as its widest cell, two spaces apart. Nothing is cut and nothing wraps: who wants
+ * less asks for fewer columns, and who wants to compute asks for JSON.
  */
 #include "columns.h"
 

@@ -7,7 +7,8 @@
 
 #include "train/compare.h"
 
-/* Aligned columns, texts left, numbers right, then the notes; frees the table. Columns that are details are left out. */
+/* Aligned columns, texts left, numbers right, then the notes; frees the table. Columns that are details are
+   left out. */
 void cli_print_table(pe_table *t);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * config.h: the rotation of a model, for commands that take --config F
  *
- * A model's layers need not be alike: the groups of posenc_model say which are. What has several rotations is asked for
- * a layer, and the question names the choice.
+ * A model's layers need not be alike: the groups of posenc_model say which are. What has several rotations is
+ * asked for a layer, and the question names the choice.
  */
 #ifndef CLI_CONFIG_H
 #define CLI_CONFIG_H
@@ -27,8 +27,8 @@ typedef struct cli_config {
     const posenc_model_group *group; /* the rotary one that was chosen; NULL without --config */
 } cli_config;
 
-/* Reads --config and chooses by --layer; nothing to do without them. An exit status after printing what is wrong. Free
-   in either case. */
+/* Reads --config and chooses by --layer; nothing to do without them. An exit status after printing what is
+   wrong. Free in either case. */
 int  cli_config_read(cli_config *c, const cli_args *args);
 void cli_config_free(cli_config *c);
 /* What is peculiar about the file, for the end of a call that did its work. */

@@ -2,10 +2,11 @@
 /*
  * explain.c: posenc list rope --explain --config F: the formulas of a rotation, with a model's numbers
  *
- * A formula is written twice: as papers write it, then with this model's numbers; what follows from it stands behind.
- * The numbers are the facts of the model (posenc/files.h), each with the rule that gave it; the frequencies themselves
- * are asked of the library (posenc_rotary_pairs), so that what is said about them - which pairs a schedule leaves alone,
- * which it slows by the whole factor - is seen in them, not concluded from the formula.
+ * A formula is written twice: as papers write it, then with this model's numbers; what follows from it stands
+ * behind. The numbers are the facts of the model (posenc/files.h), each with the rule that gave it; the
+ * frequencies themselves are asked of the library (posenc_rotary_pairs), so that what is said about them -
+ * which pairs a schedule leaves alone, which it slows by the whole factor - is seen in them, not concluded
+ * from the formula.
  *
  * One function per schedule, in a table: a schedule without a row is explained by its frequencies alone.
  */

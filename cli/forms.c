@@ -19,8 +19,8 @@
 
 /* ---------------------------------------------------------------- place input --------------- */
 
-/* The arrays that say where rows stand, and how many axes each has if it does so for every item of a batch: `axes` for
-   one coordinate, where several count one more. */
+/* The arrays that say where rows stand, and how many axes each has if it does so for every item of a batch:
+   `axes` for one coordinate, where several count one more. */
 static const struct {
     const char *name;
     int         axes, has_coordinates;
@@ -121,8 +121,9 @@ static posenc_positions row_positions(cli_trial *t)
     return cli_trial_positions(t, places[place].name);
 }
 
-/* How far the angle of each row may be off. A frequency of a table that learns nothing is at most 1, times the setting
-   `scale` where it has one, so no angle is larger than its position, in the largest coordinate. */
+/* How far the angle of each row may be off. A frequency of a table that learns nothing is at most 1, times
+   the setting `scale` where it has one, so no angle is larger than its position, in the largest
+   coordinate. */
 static const double *row_angles(cli_trial *t, const posenc_positions *pos, int64_t B, int64_t L)
 {
     posenc_tensor angles = cli_trial_make(t, POSENC_F64, 2, (const int64_t[2]){B, L});
@@ -154,7 +155,8 @@ static posenc_status run_rows_back(cli_trial *t, const posenc_rows_in *in, const
     return t->status;
 }
 
-/* out_u [n,d]: rows that a table of n rows has below the one it shows. A position of two equal digits k has u_k alone. */
+/* out_u [n,d]: rows that a table of n rows has below the one it shows. A position of two equal digits k has
+   u_k alone. */
 static void compare_digits(cli_trial *t, void *work)
 {
     posenc_error         err;
@@ -248,7 +250,8 @@ static const posenc_tensor *exact_param(const cli_trial *t, const char *name)
 }
 
 /* How far an angle may be off: four times what the last bit of a frequency does, as the manifest
-   says; where it is silent, the last bit of the largest angle. Frequencies that are given are the very same. */
+   says; where it is silent, the last bit of the largest angle. Frequencies that are given are the very
+   same. */
 static double angle_slack(const cli_trial *t, const posenc_tensor *angles)
 {
     static const char *const given[] = {"inv_freq", "freq_matrix", "inv_freq32", "theta_scale32"};
@@ -377,7 +380,8 @@ static posenc_status compare_turned(cli_trial *t, const posenc_attend_in *in, vo
     return t->status;
 }
 
-/* An array of the file in the executor's numbers; or its real and imaginary parts, NAMEr and NAMEi, as one. */
+/* An array of the file in the executor's numbers; or its real and imaginary parts, NAMEr and NAMEi, as
+   one. */
 static posenc_tensor whole(cli_trial *t, const char *name)
 {
     char    parts[2][CLI_MAX_NAME];

@@ -2,9 +2,9 @@
 /*
  * forms_words: the form of a case whose rows are complex numbers that depend on words
  *
- * in_tokens [B,L] are ids of words, and the word in column s stands at position s: to the library that is one position
- * of two coordinates. Its rows [re | im] are two arrays in a case, out_re and out_im [B,L,d], and so are their
- * cotangents.
+ * in_tokens [B,L] are ids of words, and the word in column s stands at position s: to the library that is one
+ * position of two coordinates. Its rows [re | im] are two arrays in a case, out_re and out_im [B,L,d], and so
+ * are their cotangents.
  */
 #include "forms.h"
 
@@ -45,8 +45,8 @@ static double largest(const posenc_tensor *x)
     return most;
 }
 
-/* How far the number at the end of an angle may be off: a frequency that is given moves its angle by 2^-24 of itself when it
-   is rounded to float32, and a word's amplitude is as large as its two numbers together. */
+/* How far the number at the end of an angle may be off: a frequency that is given moves its angle by 2^-24 of
+   itself when it is rounded to float32, and a word's amplitude is as large as its two numbers together. */
 static double angle_slack(cli_trial *t, int64_t L)
 {
     const double furthest = (double)L + fabs(cli_real_setting(t->c, "position_start", 0));

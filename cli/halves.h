@@ -2,8 +2,9 @@
 /*
  * halves.h: complex numbers as two arrays
  *
- * An encoding with complex heads takes one tensor whose last axis holds the real parts, then the imaginary ones. Reference
- * cases and people have two arrays, "qr" and "qi": here they are put together and taken apart, all contiguous.
+ * An encoding with complex heads takes one tensor whose last axis holds the real parts, then the imaginary
+ * ones. Reference cases and people have two arrays, "qr" and "qi": here they are put together and taken
+ * apart, all contiguous.
  */
 #ifndef CLI_HALVES_H
 #define CLI_HALVES_H

@@ -42,7 +42,8 @@ static int is_free(const posenc_encoding_info *info, const char *name, const cha
     return is_setting(info, name, type) && !is_said(spec, name) && !is_said(given, name);
 }
 
-/* An axis "grid1*grid2" is the product of a list of two; how it divides an array cannot tell, so it is one column. */
+/* An axis "grid1*grid2" is the product of a list of two; how it divides an array cannot tell, so it is one
+   column. */
 static void read_column(FILE *to, const posenc_encoding_info *info, const char *axis, int64_t size,
                         const char *spec, const char *given)
 {
@@ -53,7 +54,8 @@ static void read_column(FILE *to, const posenc_encoding_info *info, const char *
         fprintf(to, " %s.%s=%lldx1", info->name, name, (long long)size);
 }
 
-/* Every axis of the parameter that is a setting nobody has given. Shapes with axes that a flag calls for are left. */
+/* Every axis of the parameter that is a setting nobody has given. Shapes with axes that a flag calls for are
+   left. */
 static void read_axes(FILE *to, const posenc_encoding_info *info, const posenc_param_info *param,
                       const posenc_tensor *array, const char *spec, const char *given)
 {

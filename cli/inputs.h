@@ -32,14 +32,15 @@ int cli_inputs_fail(cli_inputs *in, const char *format, ...) __attribute__((form
 int  cli_inputs_read(cli_inputs *in, const char *path);
 void cli_inputs_free(cli_inputs *in);
 
-/* The array that has one of these NULL-terminated names; no data if none has. `need` fails there. An array of complex
-   numbers is for those who ask for it by cli_inputs_array (NULL if none has the name); the others refuse it. */
+/* The array that has one of these NULL-terminated names; no data if none has. `need` fails there. An array of
+   complex numbers is for those who ask for it by cli_inputs_array (NULL if none has the name); the others
+   refuse it. */
 posenc_tensor       cli_inputs_find(cli_inputs *in, const char *const *names);
 posenc_tensor       cli_inputs_need(cli_inputs *in, const char *const *names);
 const posenc_array *cli_inputs_array(cli_inputs *in, const char *const *names);
 
-/* Zeroed tensors that live as long as the inputs. `convert` reads every type and writes F64, F32, I64 and U8 (a
-   mask: 0 or 1); without data it gives none. */
+/* Zeroed tensors that live as long as the inputs. `convert` reads every type and writes F64, F32, I64 and U8
+   (a mask: 0 or 1); without data it gives none. */
 posenc_tensor cli_inputs_make(cli_inputs *in, posenc_dtype dtype, int32_t ndim, const int64_t *shape);
 posenc_tensor cli_inputs_convert(cli_inputs *in, posenc_dtype dtype, const posenc_tensor *from);
 /* The positions under one of these names: whole numbers stay whole (I64), real ones become F64. */

@@ -2,9 +2,9 @@
 /*
  * inside: measuring what lies between the inputs and the outputs of a case
  *
- * The idea  The library has no call that hands out a counted position or the vector of a distance, and needs none:
- *           scores of well-chosen queries, keys or parameters tell. All of it runs in double, from the case's own
- *           parameters.
+ * The idea  The library has no call that hands out a counted position or the vector of a distance, and needs
+ *           none: scores of well-chosen queries, keys or parameters tell. All of it runs in double, from the
+ *           case's own parameters.
  */
 #include "inside.h"
 
@@ -45,7 +45,7 @@ static posenc_status exact_scores(cli_trial *t, const posenc_plan *plan, const p
 /* ---------------------------------------------------------------- vectors by distance ------- */
 
 /* S [D+1,H,Lq,Lk] for k = 0, where batch item d has unit vectors e_d for queries and item D has 0.
-   */
+ */
 static posenc_tensor unit_scores(cli_trial *t)
 {
     const int64_t H = t->dims.H, D = t->dims.D, Lq = t->dims.Lq, Lk = t->dims.Lk;
@@ -129,7 +129,8 @@ static void add_growth(const posenc_tensor *q, const posenc_tensor *S, const pos
         sums[x] += cli_element(q, x / Lk * D + d) * (cli_element(S, x) - cli_element(plain, x));
 }
 
-/* May the query of element x of [B,H,Lq,Lk] see its key? `allowed` [B or 1, H or 1, Lq, Lk] may have no data. */
+/* May the query of element x of [B,H,Lq,Lk] see its key? `allowed` [B or 1, H or 1, Lq, Lk] may have no
+   data. */
 static int is_allowed(const cli_trial *t, const posenc_tensor *allowed, int64_t x)
 {
     const int64_t Lk = t->dims.Lk, Lq = t->dims.Lq, j = x % Lk, i = x / Lk % Lq;
@@ -140,9 +141,9 @@ static int is_allowed(const cli_trial *t, const posenc_tensor *allowed, int64_t 
     return !t->c->causal || j <= i + t->c->q_offset;
 }
 
-/* out_positions [B,H,Lq,Lk] of an encoding that counts and interpolates rows of its one parameter E [npos,D]: with E as
-   above for each channel in turn, the scores grow by |q_i|^2 p altogether - times the scale, where that covers the
-   contribution (E of ones in one channel tells). Keys that are not allowed have 0. */
+/* out_positions [B,H,Lq,Lk] of an encoding that counts and interpolates rows of its one parameter E [npos,D]:
+   with E as above for each channel in turn, the scores grow by |q_i|^2 p altogether - times the scale, where
+   that covers the contribution (E of ones in one channel tells). Keys that are not allowed have 0. */
 static posenc_status compare_positions(cli_trial *t, const posenc_attend_in *in)
 {
     posenc_attend_in exact    = *in;

@@ -2,8 +2,9 @@
 /*
  * inside.h: what a case holds of the inside of an encoding
  *
- * Besides outputs some cases have what came between: the vectors of each distance, all that is added to a score,
- * positions that were counted, the tables that a window determines. Each is found through the library's public calls.
+ * Besides outputs some cases have what came between: the vectors of each distance, all that is added to a
+ * score, positions that were counted, the tables that a window determines. Each is found through the
+ * library's public calls.
  */
 #ifndef CLI_INSIDE_H
 #define CLI_INSIDE_H

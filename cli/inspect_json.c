@@ -2,8 +2,8 @@
 /*
  * inspect_json.c: a model as one JSON object
  *
- * The facts of a group are its members, in their order; a fact "a.b" is member b of the object a. Numbers have the fewest
- * digits that read back as they are, which jansson does not offer; texts are quoted by it.
+ * The facts of a group are its members, in their order; a fact "a.b" is member b of the object a. Numbers
+ * have the fewest digits that read back as they are, which jansson does not offer; texts are quoted by it.
  */
 #include "inspect.h"
 

@@ -2,13 +2,13 @@
 /*
  * inspect_text.c: a model in words, for people
  *
- * Per group of layers: its numbers, each with the rule that gave it; the SPEC; and for a rotation what follows from its
- * frequencies at the model's context. Wavelengths are in tokens: a pair whose wavelength is longer than the context never
- * completes a turn there, and tells far from near only by its sign.
+ * Per group of layers: its numbers, each with the rule that gave it; the SPEC; and for a rotation what
+ * follows from its frequencies at the model's context. Wavelengths are in tokens: a pair whose wavelength is
+ * longer than the context never completes a turn there, and tells far from near only by its sign.
  *
- * Rounded angles  The error is the largest of all pairs at the last THOUSAND positions of the context. float32: frequency
- *                 and product rounded to float32, as the common Python code has it; bf16: the frequency rounded to bf16, the
- *                 product to float32, as a model cast as a whole has it.
+ * Rounded angles  The error is the largest of all pairs at the last THOUSAND positions of the context.
+ *                 float32: frequency and product rounded to float32, as the common Python code has it; bf16:
+ *                 the frequency rounded to bf16, the product to float32, as a model cast as a whole has it.
  */
 #include "config.h"
 #include "inspect.h"

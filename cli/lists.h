@@ -2,8 +2,8 @@
 /*
  * lists.h: lists and grids as values of options
  *
- * Numbers of a list are separated by ':' (as in settings) or ','; a grid or a point is two numbers with an x between
- * them, rows or y first: 16x32.
+ * Numbers of a list are separated by ':' (as in settings) or ','; a grid or a point is two numbers with an x
+ * between them, rows or y first: 16x32.
  */
 #ifndef CLI_LISTS_H
 #define CLI_LISTS_H

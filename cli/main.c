@@ -4,9 +4,10 @@
  *
  *     posenc COMMAND [OPTION]... [ARGUMENT]...
  *
- * The commands are the rows of commands.def, each in its own file cmd_<name>.c with a table of its options. This
- * file finds the command (commands.c), lets options.c read the rest and runs it. Two further commands, `help` and `completion`
- * (pages.c), print what the tables say: a man page and a shell completion that cannot fall behind.
+ * The commands are the rows of commands.def, each in its own file cmd_<name>.c with a table of its options.
+ * This file finds the command (commands.c), lets options.c read the rest and runs it. Two further commands,
+ * `help` and `completion` (pages.c), print what the tables say: a man page and a shell completion that cannot
+ * fall behind.
  *
  * Exit status: 0 done; 1 it failed or found a difference; 2 arguments or input are unusable; 130 interrupted.
  */

@@ -2,10 +2,10 @@
 /*
  * options.c: from the words of a call to the values of its options
  *
- * A command's option table is its only list of options; getopt_long's own tables are made from it here, and thrown
- * away. Long options may be shortened as far as they stay clear, options and arguments may be mixed, `--` ends the
- * options and `-` alone is an argument: all of that is getopt_long's. Only its messages are replaced, because ours
- * are one line that names the nearest option.
+ * A command's option table is its only list of options; getopt_long's own tables are made from it here, and
+ * thrown away. Long options may be shortened as far as they stay clear, options and arguments may be mixed,
+ * `--` ends the options and `-` alone is an argument: all of that is getopt_long's. Only its messages are
+ * replaced, because ours are one line that names the nearest option.
  */
 #include "options.h"
 
@@ -118,7 +118,8 @@ static int refuse_unknown(const tables *t, char *const *argv)
                      t->command);
 }
 
-/* getopt says ':' for a missing value, and '?' with the option for a value too many, without one for a stranger. */
+/* getopt says ':' for a missing value, and '?' with the option for a value too many, without one for a
+   stranger. */
 static int refuse(const tables *t, char *const *argv, int code)
 {
     const cli_option *row = row_of(t, optopt);

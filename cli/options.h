@@ -46,8 +46,8 @@ int cli_unknown_command(const char *word);
 /* The candidate nearest to a misspelt word, or NULL if none is near (more than about a third of it wrong). */
 const char *cli_nearest(const char *word, const char *const *candidates, int count);
 
-/* Prints the words of text[0 .. length-1] and a line end. The cursor stands in column `at`; a word that would pass
-   `width` starts a new line, indented. */
+/* Prints the words of text[0 .. length-1] and a line end. The cursor stands in column `at`; a word that would
+   pass `width` starts a new line, indented. */
 void cli_wrap(const char *text, size_t length, int at, int indent, int width);
 
 /* Help of one command, or with NULL of the tool, to standard output. */

@@ -2,11 +2,12 @@
 /*
  * pages.c: what the tool says about itself: --help, the man page, the completion for bash
  *
- * All three are printed from the same tables that options.c parses by, and from the registry of encodings, so none
- * can fall behind. The build calls `posenc help --man` and `posenc completion bash` and installs what they print.
+ * All three are printed from the same tables that options.c parses by, and from the registry of encodings, so
+ * none can fall behind. The build calls `posenc help --man` and `posenc completion bash` and installs what
+ * they print.
  *
- * Text of commands (`details`) is paragraphs, parted by an empty line; a paragraph that begins with a blank is
- * printed as it stands.
+ * Text of commands (`details`) is paragraphs, parted by an empty line; a paragraph that begins with a blank
+ * is printed as it stands.
  */
 #include "options.h"
 
@@ -129,8 +130,8 @@ void cli_print_help(const cli_command *command)
 
 /* ---------------------------------------------------------------- the man page --------------- */
 
-/* roff reads a dot or quote at the start of a line as a request, a backslash as an escape, and a plain minus as a
-   hyphen that a terminal cannot search for. */
+/* roff reads a dot or quote at the start of a line as a request, a backslash as an escape, and a plain minus
+   as a hyphen that a terminal cannot search for. */
 static void roff(const char *text, size_t length)
 {
     if (length && (*text == '.' || *text == '\''))

@@ -2,10 +2,11 @@
 /*
  * params.h: the parameters of an encoding, from a file as far as it has them, else as they start
  *
- * All are initialised first, so that a parameter's numbers do not depend on which others the file has; then those that
- * the file has, by name or as par_<name>, take their place.
+ * All are initialised first, so that a parameter's numbers do not depend on which others the file has; then
+ * those that the file has, by name or as par_<name>, take their place.
  *
- * A parameter's name may be a word for something else (`pos`, which are positions elsewhere): it is the parameter then.
+ * A parameter's name may be a word for something else (`pos`, which are positions elsewhere): it is the
+ * parameter then.
  */
 #ifndef CLI_PARAMS_H
 #define CLI_PARAMS_H
@@ -19,8 +20,8 @@ typedef struct cli_params {
     int64_t        seed;
 } cli_params;
 
-/* What a file may call a parameter, ended by NULL: its name, also behind the encoding's ("tupe.pos", as a combination says
-   it), and each behind "par_", or behind "in_" as reference cases that call it an input. */
+/* What a file may call a parameter, ended by NULL: its name, also behind the encoding's ("tupe.pos", as a
+   combination says it), and each behind "par_", or behind "in_" as reference cases that call it an input. */
 enum { CLI_PARAM_NAMES = 6, CLI_PARAM_TEXT = 160 };
 typedef struct cli_param_names {
     char        text[CLI_PARAM_NAMES][CLI_PARAM_TEXT];

@@ -58,7 +58,8 @@ static void count_list(const char *text, int64_t *count, int64_t *first)
     }
 }
 
-/* Number i of the list, and where it ends; NULL if there is none, or a position has another number of coordinates. */
+/* Number i of the list, and where it ends; NULL if there is none, or a position has another number of
+   coordinates. */
 static const char *read_number(const char *at, int64_t i, int64_t N, double *x)
 {
     char *end;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * subject.h: what a picture shows: an encoding with the parameters it is born with, the rotation of a model, or a table
- * that the user brings
+ * subject.h: what a picture shows: an encoding with the parameters it is born with, the rotation of a model,
+ * or a table that the user brings
  *
- * A table is the parameter of the encoding `learned` with as many rows, so that everything drawn of an encoding is
- * drawn of it.
+ * A table is the parameter of the encoding `learned` with as many rows, so that everything drawn of an
+ * encoding is drawn of it.
  */
 #ifndef CLI_SUBJECT_H
 #define CLI_SUBJECT_H

@@ -2,9 +2,10 @@
 /*
  * sweep.c: why this base, this spacing, sine and cosine? Measured for each value of a setting
  *
- * The questions that every introduction to sinusoids asks have numbers: how near the nearest two vectors come, whether a
- * step is still one linear map, and how many channels stand nearly still over the positions there are. Everything is
- * measured before anything is printed, so that a wrong value in a list prints no half table.
+ * The questions that every introduction to sinusoids asks have numbers: how near the nearest two vectors
+ * come, whether a step is still one linear map, and how many channels stand nearly still over the positions
+ * there are. Everything is measured before anything is printed, so that a wrong value in a list prints no
+ * half table.
  */
 #include "sweep.h"
 

@@ -16,9 +16,9 @@ static const struct {
 
 static const double LEAST_SCALE = 1e-3; /* of a row, relative to its array */
 
-/* What a float64 gradient may be off by. An array whose references are all below is 0 - a number added to every score
-   of a row has no gradient, for example - and what the reference holds is its own rounding: no scale for a float32
-   result, which is a sum of numbers as large as the other gradients. */
+/* What a float64 gradient may be off by. An array whose references are all below is 0 - a number added to
+   every score of a row has no gradient, for example - and what the reference holds is its own rounding: no
+   scale for a float32 result, which is a sum of numbers as large as the other gradients. */
 static const double ZERO = 1e-11;
 
 int64_t cli_element_count(const posenc_tensor *t)

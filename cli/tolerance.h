@@ -19,8 +19,8 @@
 
 #include <posenc/posenc.h>
 
-/* SOLVED is an output that approaches the solution of an equation, as its reference does. PREPARED is one that the library
-   computes in double whichever executor runs. */
+/* SOLVED is an output that approaches the solution of an equation, as its reference does. PREPARED is one
+   that the library computes in double whichever executor runs. */
 typedef enum cli_kind { CLI_OUTPUT, CLI_GRADIENT, CLI_SOLVED, CLI_PREPARED, CLI_INDEX, CLI_KINDS } cli_kind;
 
 /* `angles`, one per row, or `angle` for all rows: how far an angle may be off, in radians. What it

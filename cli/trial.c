@@ -125,7 +125,7 @@ static void describe_shape(char *to, size_t room, const posenc_tensor *t)
 }
 
 /* Equal but for leading axes of length 1, which carry no meaning in the cases ([L,d] is [1,L,d]).
-   */
+ */
 static int same_shape(const posenc_tensor *a, const posenc_tensor *b)
 {
     int32_t i = a->ndim, j = b->ndim;

@@ -48,7 +48,7 @@ posenc_tensor cli_trial_make(cli_trial *t, posenc_dtype dtype, int32_t ndim, con
 posenc_tensor cli_trial_make_like(cli_trial *t, posenc_dtype dtype, const posenc_tensor *like);
 posenc_tensor cli_trial_convert(cli_trial *t, posenc_dtype dtype, const posenc_tensor *from);
 /* An array of the file in the executor's numbers, and one as positions (whole numbers stay whole).
-   */
+ */
 posenc_tensor    cli_trial_numbers(cli_trial *t, const char *name);
 posenc_positions cli_trial_positions(cli_trial *t, const char *name);
 void            *cli_trial_workspace(cli_trial *t, const posenc_plan *plan, int runs);
@@ -58,8 +58,8 @@ posenc_status cli_trial_plan(cli_trial *t, const posenc_dims *dims, int mask);
 /* All parameters as the encoding's source initialises them. */
 posenc_status cli_trial_initial(cli_trial *t, const posenc_dims *dims, posenc_dtype dtype,
                                 posenc_tensor *params);
-/* t->params and t->exact: initial values, then those of the file; t->dparams where the file has a gradient. Frequencies of
-   a rotation stay in double in both: angles are prepared there, whichever executor runs. */
+/* t->params and t->exact: initial values, then those of the file; t->dparams where the file has a gradient.
+   Frequencies of a rotation stay in double in both: angles are prepared there, whichever executor runs. */
 posenc_status cli_trial_params(cli_trial *t);
 
 /* Measures an array against the file's of that name, if it has one; shapes may differ in leading
@@ -70,7 +70,8 @@ void cli_trial_compare_param_gradients(cli_trial *t, double angle);
 
 /* The text of a setting of the case, up to the next blank; NULL if its settings do not say it. */
 const char *cli_find_setting(const posenc_case *c, const char *name);
-/* A setting of the case as a number, or as a word; what the settings do not say is `standard`, and no word. */
+/* A setting of the case as a number, or as a word; what the settings do not say is `standard`, and no
+   word. */
 double cli_real_setting(const posenc_case *c, const char *name, double standard);
 int    cli_setting_is(const posenc_case *c, const char *name, const char *word);
 

@@ -2,9 +2,9 @@
 /*
  * ui.c: how the tool speaks: errors, warnings, the words of the call, the terminal
  *
- * Every message is one line on standard error, "posenc: error: ..." or "posenc: warning: ...", so that a script can
- * cut it out and a log stays readable. Colour and escape sequences appear on a terminal only, and not where NO_COLOR
- * (no-color.org) or TERM=dumb say no.
+ * Every message is one line on standard error, "posenc: error: ..." or "posenc: warning: ...", so that a
+ * script can cut it out and a log stays readable. Colour and escape sequences appear on a terminal only, and
+ * not where NO_COLOR (no-color.org) or TERM=dumb say no.
  */
 #include "options.h"
 

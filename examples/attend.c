@@ -4,9 +4,10 @@
  *
  *     cc attend.c $(pkg-config --cflags --libs posenc) -lm -o attend && ./attend
  *
- * Both lines that it prints can be checked by hand. A rotation keeps lengths, so they change by rounding alone. And
- * where all keys are zero only ALiBi tells them apart: head 0 of 8 has slope 1/2, its weights fall by exp(-1/2) per
- * token, so on average it looks sum t e^(-t/2) / sum e^(-t/2) = 1 / (sqrt(e) - 1) tokens back.
+ * Both lines that it prints can be checked by hand. A rotation keeps lengths, so they change by rounding
+ * alone. And where all keys are zero only ALiBi tells them apart: head 0 of 8 has slope 1/2, its weights fall
+ * by exp(-1/2) per token, so on average it looks sum t e^(-t/2) / sum e^(-t/2) = 1 / (sqrt(e) - 1) tokens
+ * back.
  */
 #include <math.h>
 #include <posenc/posenc.h>
@@ -36,7 +37,8 @@ int main(void)
         return fprintf(stderr, "%s\n", err.message), 1;
     void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
 
-    /* Run: allocates nothing. posenc_attend turns q and k itself; posenc_rotate is for a kernel of your own. */
+    /* Run: allocates nothing. posenc_attend turns q and k itself; posenc_rotate is for a kernel of your
+       own. */
     const posenc_rotate_io  turn = {.q = Q, .to_q = T, .direction = 1};
     const posenc_attend_in  in   = {.q = Q, .k = K, .v = V, .params = &S};
     const posenc_attend_out out  = {.o = O};

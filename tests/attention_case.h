@@ -2,14 +2,15 @@
 /*
  * attention_case.h: a random attention problem for any encoding, run on either executor
  *
- * Inputs are made once in double from numbers that float holds exactly, so both executors start from the same values
- * and every difference is arithmetic. Tolerances are those of DESIGN's table: a float result may differ from the
- * double one by 2e-6 (outputs) or 2e-5 (gradients) of the row's scale; the row is the last axis, its scale the largest
- * absolute reference value in it, at least 1e-3 of the array's. Random problems contain what no float arithmetic can
- * keep - a saturated softmax, a sum over all distances that vanishes because scores may be shifted - so in addition an
- * array may be off by what changing every input in its last bits does to it: the reference runs twice more with
- * inputs moved by up to 2^-22 of themselves, and eight times the largest change in the array counts; and a gradient whose
- * true value is 0 may hold what is left of weights times dout.v in float, 2^-20 of the largest such product.
+ * Inputs are made once in double from numbers that float holds exactly, so both executors start from the same
+ * values and every difference is arithmetic. Tolerances are those of DESIGN's table: a float result may
+ * differ from the double one by 2e-6 (outputs) or 2e-5 (gradients) of the row's scale; the row is the last
+ * axis, its scale the largest absolute reference value in it, at least 1e-3 of the array's. Random problems
+ * contain what no float arithmetic can keep - a saturated softmax, a sum over all distances that vanishes
+ * because scores may be shifted - so in addition an array may be off by what changing every input in its last
+ * bits does to it: the reference runs twice more with inputs moved by up to 2^-22 of themselves, and eight
+ * times the largest change in the array counts; and a gradient whose true value is 0 may hold what is left of
+ * weights times dout.v in float, 2^-20 of the largest such product.
  */
 #ifndef TESTS_ATTENTION_CASE_H
 #define TESTS_ATTENTION_CASE_H
@@ -86,8 +87,8 @@ static inline posenc_tensor array_tensor(const array *a, int wide)
                                     wide ? POSENC_F64 : POSENC_F32, a->ndim, a->shape);
 }
 
-/* Parameters: what the encoding starts with, a little smaller so that none keeps a value that a formula treats apart
-   and none leaves an interval around 0; zeros become normal noise. */
+/* Parameters: what the encoding starts with, a little smaller so that none keeps a value that a formula
+   treats apart and none leaves an interval around 0; zeros become normal noise. */
 static inline void case_fill_params(attention_case *c, uint64_t seed)
 {
     posenc_tensor tensors[CASE_PARAMS];

@@ -25,8 +25,8 @@ typedef struct page_reader {
     int         depth;
 } page_reader;
 
-/* Goes behind the next tag; text[PAGE_TEXT] = what stood before it, *is_kept whether that is no text of the page's
-   language. 0 at the end, -1 where the page is not well formed, with the reason. */
+/* Goes behind the next tag; text[PAGE_TEXT] = what stood before it, *is_kept whether that is no text of the
+   page's language. 0 at the end, -1 where the page is not well formed, with the reason. */
 static inline int page_next(page_reader *r, char *text, int *is_kept, char fault[PAGE_FAULT])
 {
     const size_t words = strcspn(r->at, "<");

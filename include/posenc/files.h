@@ -2,11 +2,11 @@
 /*
  * posenc/files.h: tensors on disk, for the second library, libposenc_files
  *
- * Reads and writes .npy and .npz (NumPy's formats), reads .safetensors and JSON, says from a model's own file which
- * encoding it was trained with, and writes any file whole or not at all. Uses libzip and jansson; the core library needs neither. Errors are FILE (cannot be opened,
- * read or written; the system's reason is in the sentence) or FORMAT (the content is not what it
- * should be), always with the file's name. Readers trust nothing: sizes are checked for overflow
- * and against the file before allocation.
+ * Reads and writes .npy and .npz (NumPy's formats), reads .safetensors and JSON, says from a model's own file
+ * which encoding it was trained with, and writes any file whole or not at all. Uses libzip and jansson; the
+ * core library needs neither. Errors are FILE (cannot be opened, read or written; the system's reason is in
+ * the sentence) or FORMAT (the content is not what it should be), always with the file's name. Readers trust
+ * nothing: sizes are checked for overflow and against the file before allocation.
  */
 #ifndef POSENC_FILES_H
 #define POSENC_FILES_H
@@ -83,9 +83,9 @@ typedef struct posenc_case {
     char  **arrays; /* names that the entry lists; NULL-terminated */
     int     causal;
     int64_t q_offset;
-    double  scale; /* also in `settings`; NaN if absent */
-    double
-        angle_ulp; /* details.angle_change_per_frequency_ulp: what one last bit of a frequency does; 0 if absent */
+    double  scale;     /* also in `settings`; NaN if absent */
+    double  angle_ulp; /* details.angle_change_per_frequency_ulp: what one last bit of a frequency does; 0 if
+                          absent */
 
     /* For subjects that are no encodings: which table, and what it is made of. */
     char            *table; /* NULL if absent */
@@ -107,12 +107,14 @@ POSENC_API void          posenc_cases_free(posenc_cases *cases);
 
 /* ---------------------------------------------------------------- models -------------------- */
 
-/* A model's own file, read for its positions: which encoding each layer has, with the very numbers it was trained with.
-   Formats: a config.json of Hugging Face (transformers before and since 5.0, by the rules of 5.16), a .gguf (metadata and
-   frequency tensors), a .safetensors with its config.json beside it. */
+/* A model's own file, read for its positions: which encoding each layer has, with the very numbers it was
+   trained with.
+   Formats: a config.json of Hugging Face (transformers before and since 5.0, by the rules of 5.16), a .gguf
+   (metadata and frequency tensors), a .safetensors with its config.json beside it. */
 typedef struct posenc_model posenc_model;
 
-/* What a fact holds. REALS and INTEGERS are `list`; WORDS is `text`, parted by blanks. NONE: known not to be there. */
+/* What a fact holds. REALS and INTEGERS are `list`; WORDS is `text`, parted by blanks. NONE: known not to be
+   there. */
 typedef enum posenc_fact_kind {
     POSENC_FACT_NONE = 0,
     POSENC_FACT_FLAG,
@@ -124,8 +126,8 @@ typedef enum posenc_fact_kind {
     POSENC_FACT_REALS
 } posenc_fact_kind;
 
-/* One number of a group, and the rule that gave it. Names are those of `posenc inspect --json`; a name "a.b" is member b
-   of the object a. */
+/* One number of a group, and the rule that gave it. Names are those of `posenc inspect --json`; a name "a.b"
+   is member b of the object a. */
 typedef struct posenc_fact {
     const char      *name;
     posenc_fact_kind kind;
@@ -137,9 +139,9 @@ typedef struct posenc_fact {
     const char      *rule;  /* "rope_theta of the file"; "" where the name says all */
 } posenc_fact;
 
-/* Layers that are alike. `spec` is text for posenc_encoding_create, with dims as far as the file tells them (0: not);
-   params are the values of SPEC's parameters that the file holds (F64, by name: short_factor, long_factor, freq_factors,
-   slopes). */
+/* Layers that are alike. `spec` is text for posenc_encoding_create, with dims as far as the file tells them
+   (0: not); params are the values of SPEC's parameters that the file holds (F64, by name: short_factor,
+   long_factor, freq_factors, slopes). */
 typedef struct posenc_model_group {
     const char         *encoding; /* name in the registry */
     const char         *spec;
@@ -169,8 +171,8 @@ typedef struct posenc_model_info {
     int         group_count, warning_count;
 } posenc_model_info;
 
-/* Reads a model's file; "-" is standard input. What the file leaves out comes from the table of model types. Errors: FILE;
-   FORMAT for a file that is no such thing, or whose numbers no encoding could have; MEMORY. */
+/* Reads a model's file; "-" is standard input. What the file leaves out comes from the table of model types.
+   Errors: FILE; FORMAT for a file that is no such thing, or whose numbers no encoding could have; MEMORY. */
 POSENC_API posenc_status posenc_model_read(posenc_model **model, const char *path, posenc_error *err);
 POSENC_API void          posenc_model_free(posenc_model *model); /* NULL is fine */
 

@@ -2,8 +2,8 @@
 /*
  * attend.c: posenc_attend, its backward, posenc_scores and posenc_bias
  *
- * All checks (attend_checks.h) come before the first write. Then the run becomes a pe_attention and goes to the executor: the plan's,
- * or by the storage of q where the plan leaves it open.
+ * All checks (attend_checks.h) come before the first write. Then the run becomes a pe_attention and goes to
+ * the executor: the plan's, or by the storage of q where the plan leaves it open.
  */
 #include "api/attend_checks.h"
 #include "base/tensor.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* attend_checks.c: what a caller gives to attention, looked at before the first write. Contract: attend_checks.h. */
+/* attend_checks.c: what a caller gives to attention, looked at before the first write. Contract:
+   attend_checks.h. */
 #include "api/attend_checks.h"
 
 #include "base/positions.h"
@@ -93,8 +94,8 @@ static posenc_status check_masks(const pe_attention *a, const posenc_attend_in *
     return status;
 }
 
-/* Positions of several coordinates have no order: tokens are counted instead, which says nothing to an encoding by
-   distance. */
+/* Positions of several coordinates have no order: tokens are counted instead, which says nothing to an
+   encoding by distance. */
 static posenc_status count_tokens(const posenc_plan *plan, pe_attention *a, posenc_error *err)
 {
     const int N = posenc_rotary_coordinates(plan);

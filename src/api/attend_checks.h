@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attend_checks.h: what a caller gives to attention: looked at, refused in one sentence, or filled into the run
+ * attend_checks.h: what a caller gives to attention: looked at, refused in one sentence, or filled into the
+ * run
  *
- * Nothing is written before all of these have passed. Each returns the status of the first thing that is wrong.
+ * Nothing is written before all of these have passed. Each returns the status of the first thing that is
+ * wrong.
  */
 #ifndef PE_API_ATTEND_CHECKS_H
 #define PE_API_ATTEND_CHECKS_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* catalog.c: what the registry tells about encodings, by name or number: what exists, near misses, settings for a small model */
+/* catalog.c: what the registry tells about encodings, by name or number: what exists, near misses, settings
+   for a small model */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,8 @@ const posenc_encoding_info *posenc_encoding_find(const char *name)
     return room ? &room->info : NULL;
 }
 
-/* Twice the edits between two names; a name that begins with what was typed is nearer than one edit ("sinus"). */
+/* Twice the edits between two names; a name that begins with what was typed is nearer than one edit
+   ("sinus"). */
 static int distance(const char *typed, const char *name)
 {
     const size_t n = strlen(typed);

@@ -2,8 +2,8 @@
 /*
  * numbers.c: the caller's parameters on their way in and gradients on their way out
  *
- * Rooms see double. F64 parameters are used where they lie, F32 ones are converted into the workspace. Gradients are
- * summed in double in the workspace and added once to the caller's tensors.
+ * Rooms see double. F64 parameters are used where they lie, F32 ones are converted into the workspace.
+ * Gradients are summed in double in the workspace and added once to the caller's tensors.
  */
 #include <stdio.h>
 #include <string.h>
@@ -64,7 +64,8 @@ static int is_left(const posenc_plan *plan, pe_param_place at)
     return owner == PE_SCORE && plan->terms.pairs.matrix && plan->terms.pairs.param == at.local;
 }
 
-/* What a room makes of its parameters, one place behind them; its cotangents only where a parameter's are wanted. */
+/* What a room makes of its parameters, one place behind them; its cotangents only where a parameter's are
+   wanted. */
 static void load_derived(pe_numbers *n, const posenc_plan *plan, posenc_place place, pe_arena *arena)
 {
     const pe_resolved *part = &plan->parts[place];

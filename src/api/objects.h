@@ -2,9 +2,9 @@
 /*
  * objects.h: what the public opaque types hold
  *
- * An encoding is its parts, at most one per place, with the text of their settings; numbers follow when sizes are
- * known. A plan is an encoding resolved for sizes: settings as numbers, terms of the score, pairs of the rotation,
- * and how many bytes each kind of run needs.
+ * An encoding is its parts, at most one per place, with the text of their settings; numbers follow when sizes
+ * are known. A plan is an encoding resolved for sizes: settings as numbers, terms of the score, pairs of the
+ * rotation, and how many bytes each kind of run needs.
  */
 #ifndef PE_API_OBJECTS_H
 #define PE_API_OBJECTS_H
@@ -71,8 +71,8 @@ posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dim
 /* Which part owns parameter `index`, and its number there. NULL outside. */
 const pe_chosen *pe_param_owner(const posenc_encoding *e, int index, int *local);
 
-/* What a run needs of the caller's parameters, by place and the room's own number: doubles and where gradients add; or,
-   where a member by distance reads the parameter itself, the caller's tensors. */
+/* What a run needs of the caller's parameters, by place and the room's own number: doubles and where
+   gradients add; or, where a member by distance reads the parameter itself, the caller's tensors. */
 typedef struct pe_numbers {
     const double        *par[POSENC_PLACES][PE_MAX_PARAMS];
     double              *dpar[POSENC_PLACES][PE_MAX_PARAMS];
@@ -80,7 +80,8 @@ typedef struct pe_numbers {
     posenc_tensor       *dleft[POSENC_PLACES][PE_MAX_PARAMS];
 } pe_numbers;
 
-/* Of some places (bits 1 << place), the others' parameters are not looked at: checks params and dparams (`who`: "attend"). */
+/* Of some places (bits 1 << place), the others' parameters are not looked at: checks params and dparams
+   (`who`: "attend"). */
 posenc_status pe_numbers_check(const posenc_plan *plan, int places, const posenc_tensor *params,
                                const posenc_tensor *dparams, const char *who, posenc_error *err);
 /* Converts parameters and zeroes gradient sums; counts on an arena without memory. */
@@ -92,7 +93,8 @@ void pe_numbers_add(const pe_numbers *n, const posenc_plan *plan, posenc_tensor 
 /* The part at a place as machines want it; NULLs where there is none. */
 pe_part pe_part_of(const posenc_plan *plan, posenc_place place, const pe_numbers *n, int gradients);
 
-/* The rotation of one run: the plan's own, or made anew in the run's memory where it depends on parameters or length. */
+/* The rotation of one run: the plan's own, or made anew in the run's memory where it depends on parameters or
+   length. */
 typedef struct pe_run_turn {
     const pe_turn *queries, *keys; /* NULL: no rotary part */
     pe_turn        made[2];
@@ -117,8 +119,8 @@ typedef struct pe_turned_side {
     const pe_turn          *turn;
 } pe_turned_side;
 
-/* Gradients of the rotary part's parameters from both sides, which were turned with `sign`, into n->dpar; counts on an arena
-   without memory. */
+/* Gradients of the rotary part's parameters from both sides, which were turned with `sign`, into n->dpar;
+   counts on an arena without memory. */
 void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, double length, double sign,
                       const pe_turned_side sides[2], pe_arena *arena);
 /* May they be asked for? dq and dk must be there. */

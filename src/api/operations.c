@@ -2,13 +2,14 @@
 /*
  * operations.c: what an encoding costs, counted from its formulas
  *
- * Two halves. A room counts what its own formulas cost (pe_encoding.operations): a row of sines, the steps of a solver, a
- * network of the distance. Here the machines' half is counted from the same members that they read: adding rows, turning
- * pairs, meeting a table by distance, adding a bias. Queries meet a table of R rows with R products each, however many keys
- * there are; a table without an end has a row for each key that a query sees.
+ * Two halves. A room counts what its own formulas cost (pe_encoding.operations): a row of sines, the steps of
+ * a solver, a network of the distance. Here the machines' half is counted from the same members that they
+ * read: adding rows, turning pairs, meeting a table by distance, adding a bias. Queries meet a table of R
+ * rows with R products each, however many keys there are; a table without an end has a row for each key that
+ * a query sees.
  *
- * It is a count of the formulas, not of instructions: a machine may do with less (fire's network is a broken line to it),
- * and a function counts as one operation, though a sine takes longer than a sum.
+ * It is a count of the formulas, not of instructions: a machine may do with less (fire's network is a broken
+ * line to it), and a function counts as one operation, though a sine takes longer than a sum.
  */
 #include "api/objects.h"
 
@@ -40,8 +41,8 @@ static double rows(const posenc_plan *plan)
     return (double)plan->dims.Lq * (double)posenc_row_width(plan);
 }
 
-/* For each position and pair an angle, its cosine and sine; six for each pair of channels of a query or key. With growth
-   queries and keys have factors of their own: an exponent, its power, two products. */
+/* For each position and pair an angle, its cosine and sine; six for each pair of channels of a query or key.
+   With growth queries and keys have factors of their own: an exponent, its power, two products. */
 static double turns(const posenc_plan *plan, const sizes *n)
 {
     const double M = (double)plan->turn.M, growth = plan->turn.growth ? 4 * (n->Lq + n->Lk) : 0;
@@ -79,8 +80,8 @@ static double values(const posenc_plan *plan, const sizes *n)
     return n->H * n->Lq * 2 * n->Dv * met + (met < n->Lk ? n->pairs : 0);
 }
 
-/* u, w and us, each added to every query; a bias, a gate, and what a hook gives, for each pair. A hook for tokens that stand
-   apart takes the place of the bias. */
+/* u, w and us, each added to every query; a bias, a gate, and what a hook gives, for each pair. A hook for
+   tokens that stand apart takes the place of the bias. */
 static double numbers(const posenc_plan *plan, const sizes *n)
 {
     const pe_terms *s       = &plan->terms;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* params.c: the parameters of an encoding: which there are, their shapes for given sizes, and their first values */
+/* params.c: the parameters of an encoding: which there are, their shapes for given sizes, and their first
+   values */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /*
  * plan.c: prepare - an encoding resolved for sizes, and how much workspace its runs take
  *
- * A plan is made of what does not change from run to run: settings as numbers, the score's terms, the rotation's
- * frequencies, the kernels. Positions, masks, parameters and lengths come with each run.
+ * A plan is made of what does not change from run to run: settings as numbers, the score's terms, the
+ * rotation's frequencies, the kernels. Positions, masks, parameters and lengths come with each run.
  */
 #include <math.h>
 #include <stdio.h>
@@ -58,8 +58,8 @@ static posenc_status check_dims(const posenc_dims *d, posenc_error *err)
     return POSENC_OK;
 }
 
-/* Numbers in the tables and rows of one batch item, in double because the product may exceed any integer: below 2^48
-   of them no size of a workspace overflows, whatever a machine makes of them. */
+/* Numbers in the tables and rows of one batch item, in double because the product may exceed any integer:
+   below 2^48 of them no size of a workspace overflows, whatever a machine makes of them. */
 static posenc_status check_total(const posenc_plan *plan, posenc_error *err)
 {
     const posenc_dims *d    = &plan->dims;
@@ -224,7 +224,8 @@ static void fill_turn(posenc_plan *plan, pe_arena *memory)
     plan->turn_keys = pe_turn_for_keys(&plan->turn);
 }
 
-/* The ladder of the input part, if that has waves; NULL too where there is no memory, as rows are made without one then. */
+/* The ladder of the input part, if that has waves; NULL too where there is no memory, as rows are made
+   without one then. */
 static pe_ladder *waves_create(const posenc_plan *plan, double *blank)
 {
     const pe_resolved *input   = &plan->parts[POSENC_INPUT];
@@ -295,7 +296,8 @@ static posenc_status prepare(posenc_plan *plan, pe_arena *memory, posenc_error *
     return POSENC_OK;
 }
 
-/* Bytes for the arrays of a rotation, before anything is known to be right; what will be refused needs none. */
+/* Bytes for the arrays of a rotation, before anything is known to be right; what will be refused needs
+   none. */
 static size_t turn_bytes(const posenc_encoding *e, const posenc_dims *full)
 {
     pe_arena         arena = {0};

@@ -2,9 +2,10 @@
 /*
  * reroute.c: posenc_rotary_reroute, keys that one plan turned as another would have turned them
  *
- * A cache of keys is kept turned. Where the rotation changes - another base, a longer context - its keys need not be made
- * anew: a pair is turned on by the difference of both angles, and multiplied by the quotient of both lengths, in double, one
- * key at a time. Only what is paired alike can be turned on, so that is checked first.
+ * A cache of keys is kept turned. Where the rotation changes - another base, a longer context - its keys need
+ * not be made anew: a pair is turned on by the difference of both angles, and multiplied by the quotient of
+ * both lengths, in double, one key at a time. Only what is paired alike can be turned on, so that is checked
+ * first.
  */
 #include "api/rotate.h"
 #include "base/parallel.h"

@@ -2,19 +2,21 @@
 /*
  * rotate.c: posenc_rotate, its backward, and tables to rotate by
  *
- * All checks come first; then rows are turned by machine 2 (engine/turn.h), in blocks of positions whose table serves all
- * heads. The reference executor turns rows in double and rounds once; else F64 rows are turned in double, others in float.
+ * All checks come first; then rows are turned by machine 2 (engine/turn.h), in blocks of positions whose
+ * table serves all heads. The reference executor turns rows in double and rounds once; else F64 rows are
+ * turned in double, others in float.
  */
 #include "api/rotate.h"
 #include "base/parallel.h"
 #include "base/positions.h"
 #include "base/tensor.h"
 
-/* Where a run would make fewer than MANY blocks they are shorter, for the threads' sake: by the shape alone, as the number of
-   threads may change no bit. Each block begins with its rows, and meanwhile memory waits: long ones are interrupted less. */
+/* Where a run would make fewer than MANY blocks they are shorter, for the threads' sake: by the shape alone,
+   as the number of threads may change no bit. Each block begins with its rows, and meanwhile memory waits:
+   long ones are interrupted less. */
 enum {
-    BLOCK =
-        256, /* positions whose table row serves all heads that are alike; their rows fit into the second cache */
+    BLOCK = 256, /* positions whose table row serves all heads that are alike; their rows fit into the second
+                    cache */
     LEAST   = 32,
     MANY    = 32,
     TOO_FEW = 1 << 19 /* bytes: turned before a second thread is awake */
@@ -348,7 +350,8 @@ static int have_tables(const side sides[], int count)
     return 1;
 }
 
-/* The rotation of a run; where tables say all about angles the plan's own, whose pairs are those of every run. */
+/* The rotation of a run; where tables say all about angles the plan's own, whose pairs are those of every
+   run. */
 static posenc_status open_rotation(const posenc_plan *plan, const posenc_rotate_io *io, const side sides[],
                                    int count, pe_run_turn *turn, void *workspace, pe_arena *arena,
                                    posenc_error *err)

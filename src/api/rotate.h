@@ -2,9 +2,9 @@
 /*
  * rotate.h: what runs that rotate have in common
  *
- * posenc_rotate and its tables (rotate.c), rotation from one plan to another (reroute.c) and the numbers of a rotation
- * (angles.c) open in the same way: is there a rotary part, do the rows fit it, at which positions do they stand, and which
- * rotation do parameters and length make of it.
+ * posenc_rotate and its tables (rotate.c), rotation from one plan to another (reroute.c) and the numbers of a
+ * rotation (angles.c) open in the same way: is there a rotary part, do the rows fit it, at which positions do
+ * they stand, and which rotation do parameters and length make of it.
  */
 #ifndef PE_API_ROTATE_H
 #define PE_API_ROTATE_H

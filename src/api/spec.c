@@ -245,7 +245,8 @@ static void append(char *to, const char *text)
     snprintf(to + used, PE_MAX_SPEC - used, "%s", text);
 }
 
-/* What a setting is where nothing is said: its standard, or what the weight part implies beside a score part. */
+/* What a setting is where nothing is said: its standard, or what the weight part implies beside a score
+   part. */
 static const char *standard_of(const posenc_encoding *e, const pe_chosen *part,
                                const posenc_setting_info *row)
 {

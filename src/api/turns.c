@@ -2,8 +2,8 @@
 /*
  * turns.c: the rotation of one run, its positions, and gradients of its parameters
  *
- * Most rotations are made once, with the plan. Where frequencies are parameters of the caller, or follow the length of
- * the sequence, each run asks the room again, into its own workspace.
+ * Most rotations are made once, with the plan. Where frequencies are parameters of the caller, or follow the
+ * length of the sequence, each run asks the room again, into its own workspace.
  */
 #include <math.h>
 #include <string.h>

@@ -15,8 +15,8 @@ double pe_detr_coordinate(double count, double last, int normalize, double eps)
     return normalize ? count / (last + eps) * TWO_PI : count;
 }
 
-/* One line of n pixels along axis `axis` (1: down a column, 2: along a row), from offset `from` on: coordinate number
-   axis - 1 of each. */
+/* One line of n pixels along axis `axis` (1: down a column, 2: along a row), from offset `from` on:
+   coordinate number axis - 1 of each. */
 static void count_line(const posenc_tensor *valid, int axis, int64_t from, double *pos, int64_t step,
                        int normalize, double eps)
 {

@@ -40,8 +40,8 @@ static inline uint16_t pe_float_to_bf16(float x)
 
 static inline float pe_f16_to_float(uint16_t h)
 {
-    /* Exponent and fraction moved to where float has them, and the exponent raised by a product that is exact: so
-       subnormal numbers need no branch, and loops become vectors. */
+    /* Exponent and fraction moved to where float has them, and the exponent raised by a product that is
+       exact: so subnormal numbers need no branch, and loops become vectors. */
     const uint32_t sign = (uint32_t)(h & 0x8000u) << 16, rest = (uint32_t)(h & 0x7fffu) << 13;
     const uint32_t size = pe_float_to_bits(pe_bits_to_float(rest) * 0x1p112f);
     return pe_bits_to_float(sign | size | (rest >= 0x0f800000u ? 0x7f800000u : 0));
@@ -61,8 +61,8 @@ static inline uint16_t pe_float_to_f16(float x)
     return (uint16_t)(sign | ((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13));
 }
 
-/* x to float so that rounding on to 16 bits is as if there had been none: what is cut off sets the last bit ("round to
-   odd"), so that no tie comes about. */
+/* x to float so that rounding on to 16 bits is as if there had been none: what is cut off sets the last bit
+   ("round to odd"), so that no tie comes about. */
 static inline float pe_double_to_odd(double x)
 {
     const float  near = (float)x;

@@ -19,7 +19,8 @@ void pe_parallel_for(int64_t n, int threads, pe_parallel_task *task, void *conte
 /* What a request means here: 0 = OpenMP's default, else the request itself; at least 1. */
 int pe_thread_count(int requested);
 
-/* Processors that this process may run on: fewer than the machine's where taskset or a batch system binds it; at least 1. */
+/* Processors that this process may run on: fewer than the machine's where taskset or a batch system binds it;
+   at least 1. */
 int pe_processors(void);
 
 #endif

@@ -10,13 +10,13 @@
 
 #include <posenc/posenc.h>
 
-/* Checks an argument against B, L and N coordinates; `who` is "attend: q_pos". A range has one coordinate: whether it
-   will do for several is the caller's to know. */
+/* Checks an argument against B, L and N coordinates; `who` is "attend: q_pos". A range has one coordinate:
+   whether it will do for several is the caller's to know. */
 posenc_status pe_positions_check(const posenc_positions *p, const char *who, int64_t B, int64_t L, int64_t N,
                                  posenc_error *err);
 
-/* The same positions with an array of three axes where there are several coordinates: [L,N] becomes [1,L,N]. What
-   reads positions cannot tell [L,N] from [B,L]. */
+/* The same positions with an array of three axes where there are several coordinates: [L,N] becomes [1,L,N].
+   What reads positions cannot tell [L,N] from [B,L]. */
 posenc_positions pe_positions_view(const posenc_positions *p, int64_t N);
 
 /* A range means start 0 and step 1 where nothing is set. */
@@ -32,8 +32,8 @@ int64_t pe_position_batches(const posenc_positions *p);
 /* Batch items in which queries or keys stand differently: 1, or B. */
 int64_t pe_position_pairs(const posenc_positions *q_pos, const posenc_positions *k_pos, int64_t B);
 
-/* Where the L elements of item b begin and end, all coordinates together; a range is not walked. `whole`: all are whole
-   numbers. */
+/* Where the L elements of item b begin and end, all coordinates together; a range is not walked. `whole`: all
+   are whole numbers. */
 typedef struct pe_extent {
     double low, high;
     int    whole;

@@ -2,9 +2,9 @@
 /*
  * random.h: counter-based random numbers
  *
- * Philox 4x32-10: number i of a stream is a function of (key, i) alone, so numbers can be drawn in any order, on
- * any thread, and a run can resume anywhere. The key is made of a seed and a name: two parameters never share
- * numbers, and adding one changes no other.
+ * Philox 4x32-10: number i of a stream is a function of (key, i) alone, so numbers can be drawn in any order,
+ * on any thread, and a run can resume anywhere. The key is made of a seed and a name: two parameters never
+ * share numbers, and adding one changes no other.
  * Source: Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3".
  */
 #ifndef PE_BASE_RANDOM_H

@@ -2,13 +2,14 @@
 /*
  * segments: where the tokens of text, images and videos stand (contract: posenc.h)
  *
- * One rule makes all three: a segment is a block of frames x rows x columns tokens that begins at s, and token (f, r, c)
- * stands at (s + time(f), s + r, s + c). A word is a block of one token, so text walks the diagonal and is rotated as by
- * plain RoPE; an image is a block of one frame. What comes next is s + the longest side of the block, time counted in
- * positions, or left out for a video where a program does so.
+ * One rule makes all three: a segment is a block of frames x rows x columns tokens that begins at s, and
+ * token (f, r, c) stands at (s + time(f), s + r, s + c). A word is a block of one token, so text walks the
+ * diagonal and is rotated as by plain RoPE; an image is a block of one frame. What comes next is s + the
+ * longest side of the block, time counted in positions, or left out for a video where a program does so.
  *
- * Two models do otherwise. A video with sound takes turns: so many positions of what is seen, then what is heard meanwhile.
- * Four coordinates (XD-RoPE) have no s but the number of the token, and an image begins at (0, 0).
+ * Two models do otherwise. A video with sound takes turns: so many positions of what is seen, then what is
+ * heard meanwhile. Four coordinates (XD-RoPE) have no s but the number of the token, and an image begins at
+ * (0, 0).
  *
  * Sizes are checked, and the tokens counted, before anything is written.
  */

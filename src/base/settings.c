@@ -83,7 +83,8 @@ static int scope_lookup(void *context, const char *name, size_t length, double *
     return pe_size_by_name(&any, name, length, &(double){0});
 }
 
-/* "2..", "0..1", "..5": both ends belong to it. A trailing '<' after the dots' left side excludes it: "1<..". */
+/* "2..", "0..1", "..5": both ends belong to it. A trailing '<' after the dots' left side excludes it:
+   "1<..". */
 static int is_in_range(const char *range, double x)
 {
     const char *dots = strstr(range, "..");
@@ -176,8 +177,8 @@ static size_t resolve_entry(pe_value *value, const posenc_setting_info *row, con
     return n;
 }
 
-/* The standard says every name; the text some of them. Without a table the text alone is checked: the standard may
-   name other settings. */
+/* The standard says every name; the text some of them. Without a table the text alone is checked: the
+   standard may name other settings. */
 static posenc_status resolve_map(pe_value *value, const posenc_setting_info *row, const char *text,
                                  const pe_scope *scope, const char *who, posenc_error *err)
 {

@@ -2,12 +2,13 @@
 /*
  * settings.h: "name=value" text against a room's table of settings
  *
- * A table row says name, type, standard, range and meaning; everything else - parsing, defaults, range checks,
- * printing, help - follows from it. Types: "integer" and "real" (expressions over the sizes are allowed: "8*L"),
- * "word" (one of range, separated by |), "flag" (yes|no), "list" (1 to 8 integers joined by ':', or by 'x' for a grid:
- * "24:20:20", "7x7"; the range is that of each; as a number it is their product), "map" (names of range with an integer each,
- * "a=8:b=4"; items in the order of range, those that are not named as the standard has them). A standard of "" means absent: value.given is 0. A standard may also
- * name settings that stand before it in the table: "-max_relative"; one that is absent counts as infinity, which
+ * A table row says name, type, standard, range and meaning; everything else - parsing, defaults, range
+ * checks, printing, help - follows from it. Types: "integer" and "real" (expressions over the sizes are
+ * allowed: "8*L"), "word" (one of range, separated by |), "flag" (yes|no), "list" (1 to 8 integers joined by
+ * ':', or by 'x' for a grid: "24:20:20", "7x7"; the range is that of each; as a number it is their product),
+ * "map" (names of range with an integer each, "a=8:b=4"; items in the order of range, those that are not
+ * named as the standard has them). A standard of "" means absent: value.given is 0. A standard may also name
+ * settings that stand before it in the table: "-max_relative"; one that is absent counts as infinity, which
  * "first(buckets,length)" passes over.
  */
 #ifndef PE_BASE_SETTINGS_H
@@ -37,12 +38,13 @@ int pe_setting_index(const posenc_setting_info *table, const char *name, size_t 
 /* Index of word in "a|b|c", or -1. */
 int pe_word_index(const char *range, const char *word, size_t length);
 
-/* Value of the text for a row, or of its standard if text is "". Sizes may be NULL: then expressions over sizes
-   are accepted unseen. `who` is the encoding's name for the sentence. */
+/* Value of the text for a row, or of its standard if text is "". Sizes may be NULL: then expressions over
+   sizes are accepted unseen. `who` is the encoding's name for the sentence. */
 posenc_status pe_setting_resolve(pe_value *value, const posenc_setting_info *row, const char *text,
                                  const posenc_dims *sizes, const char *who, posenc_error *err);
 
-/* What names in a setting's text may mean: sizes (NULL: not known yet), and the settings 0 .. known-1 of a table. */
+/* What names in a setting's text may mean: sizes (NULL: not known yet), and the settings 0 .. known-1 of a
+   table. */
 typedef struct pe_scope {
     const posenc_dims         *sizes;
     const posenc_setting_info *table;
@@ -50,7 +52,8 @@ typedef struct pe_scope {
     int                        known;
 } pe_scope;
 
-/* A setting of the table as a number, absent ones infinite; "window1" is the first number of the list `window`. */
+/* A setting of the table as a number, absent ones infinite; "window1" is the first number of the list
+   `window`. */
 int pe_setting_by_name(const posenc_setting_info *table, const pe_value *set, const char *name, size_t length,
                        double *value);
 

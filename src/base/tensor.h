@@ -41,7 +41,8 @@ static inline int pe_is_float(posenc_dtype dtype)
 /* Checks data, dtype, ndim and shape of an argument; shape[a] < 0 accepts any size. `who` is "attend: q". */
 posenc_status pe_check_tensor(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,
                               posenc_error *err);
-/* A tensor that is written: in addition no two indices share an element (no stride 0 on an axis longer than 1). */
+/* A tensor that is written: in addition no two indices share an element (no stride 0 on an axis longer than
+   1). */
 posenc_status pe_check_output(const posenc_tensor *t, const char *who, int ndim, const int64_t *shape,
                               posenc_error *err);
 

@@ -2,14 +2,15 @@
 /*
  * wide.h: numbers of twice double's digits, for what is computed once and rounded once
  *
- * A wide number is the sum of two doubles, the second below the last bit of the first: about 104 bits. A frequency that
- * comes out of a power, a quotient and a blend, each rounded to double, is off by several of its last bits, and a
- * position multiplies that; carried in wide numbers it is rounded at the end alone. long double would do on some
- * machines and is plain double on others; this is the same everywhere.
+ * A wide number is the sum of two doubles, the second below the last bit of the first: about 104 bits. A
+ * frequency that comes out of a power, a quotient and a blend, each rounded to double, is off by several of
+ * its last bits, and a position multiplies that; carried in wide numbers it is rounded at the end alone. long
+ * double would do on some machines and is plain double on others; this is the same everywhere.
  *
  * Error  sum: 2^-104 of the larger operand; product, ratio: 2^-103; exp, log, power: 2^-90
  * Needs  a correctly rounded fma and no contraction (-ffp-contract=off)
- * Source Dekker, Numer. Math. 18 (1971) 224; exp by halving the argument six times, log by one step of Newton's
+ * Source Dekker, Numer. Math. 18 (1971) 224; exp by halving the argument six times, log by one step of
+ * Newton's
  */
 #ifndef PE_BASE_WIDE_H
 #define PE_BASE_WIDE_H

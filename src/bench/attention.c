@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attention.c: attention against arithmetic, against itself without positions, and against reading its keys: G8 to G11, G14,
- * G17 to G20
+ * attention.c: attention against arithmetic, against itself without positions, and against reading its keys:
+ * G8 to G11, G14, G17 to G20
  *
- * Useful arithmetic is 4 D for each pair of a query and a key that the mask allows, backward 10 D, whatever the encoding adds and
- * however many times a kernel computes something again. PEAK: the share of the multiply-add loop of the instruction set in
- * use. OVER: seconds over those of another run: the same shape without positions (G11, G18's biases), in float32 instead
- * of bfloat16 (G19, the other way round), on one thread instead of two (G14). READ: bytes of keys and values per second over
- * those of a loop that only reads them (G20).
+ * Useful arithmetic is 4 D for each pair of a query and a key that the mask allows, backward 10 D, whatever
+ * the encoding adds and however many times a kernel computes something again. PEAK: the share of the
+ * multiply-add loop of the instruction set in use. OVER: seconds over those of another run: the same shape
+ * without positions (G11, G18's biases), in float32 instead of bfloat16 (G19, the other way round), on one
+ * thread instead of two (G14). READ: bytes of keys and values per second over those of a loop that only reads
+ * them (G20).
  */
 #include "bench/attention_run.h"
 #include "bench/cases.h"
@@ -189,7 +190,8 @@ static void add_over(pe_case_list *to, const char *goal, pe_bench_fn *measure, p
                 (long long)shape.D, (long long)shape.Lk, pe_mask_word(shape.mask), of);
 }
 
-/* What each may cost. 0: stated, for its hook or its second product has a limit of its own (docs/performance.md). */
+/* What each may cost. 0: stated, for its hook or its second product has a limit of its own
+   (docs/performance.md). */
 static const struct {
     const char *spec;
     double      wanted;

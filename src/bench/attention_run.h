@@ -2,9 +2,9 @@
 /*
  * attention_run.h: one attention problem made from a case, ready to be run again and again
  *
- * Encodings get the settings that their rooms state for a small model trained at an eighth of the keys, unless the case's
- * spec has brackets. Parameters are as their source initialises them; those born as zeros throughout are drawn, for zeros
- * are not what anybody computes with.
+ * Encodings get the settings that their rooms state for a small model trained at an eighth of the keys,
+ * unless the case's spec has brackets. Parameters are as their source initialises them; those born as zeros
+ * throughout are drawn, for zeros are not what anybody computes with.
  */
 #ifndef PE_BENCH_ATTENTION_RUN_H
 #define PE_BENCH_ATTENTION_RUN_H
@@ -37,8 +37,8 @@ void          pe_attention_close(pe_attention_run *r);
 
 /* One run, backward if the case says so. context is the pe_attention_run. */
 void pe_attention_go(void *context);
-/* The same to be timed, with its useful arithmetic: 4 D for each pair that the mask allows, backward 10 D, whatever the encoding
-   adds. */
+/* The same to be timed, with its useful arithmetic: 4 D for each pair that the mask allows, backward 10 D,
+   whatever the encoding adds. */
 pe_timed pe_attention_timed(pe_attention_run *r, const pe_bench_shape *shape, int threads);
 
 #endif

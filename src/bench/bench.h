@@ -2,18 +2,20 @@
 /*
  * bench.h: the one door of this folder: kernels against the limits of the machine that they run on
  *
- * A *case* is a row of the table before it is measured: which goal it belongs to, what it is called, how much is wanted,
- * what it takes, and the function that measures it. The list of cases is made without measuring anything, so a row is
- * never missing: what this machine cannot do has a row that says why. A *row* is what came of it.
+ * A *case* is a row of the table before it is measured: which goal it belongs to, what it is called, how much
+ * is wanted, what it takes, and the function that measures it. The list of cases is made without measuring
+ * anything, so a row is never missing: what this machine cannot do has a row that says why. A *row* is what
+ * came of it.
  *
- *     limits.h    loops that do nothing but reach a limit, for each instruction set; limits.c finds the best of them
+ *     limits.h    loops that do nothing but reach a limit, for each instruction set; limits.c finds the best
+ *                 of them
  *     timing.h    limit, kernel, limit, kernel ...: the ratio of two speeds, median and quartiles
  *     machine.c   the limits against the clock and against another machine        goal `limits`
  *     rotation.c  G1 to G4, G6      tables.c  G7      attention.c  G8 to G11, G14, G17 to G20
  *     growth.c    G12, and the memory of G17          training.c   G15            floater.c  FLOATER
  *
- * Everything goes through the public interface, as a user's program would, except the table of G6 (kernels.h) and the
- * training step of G15 (train/speed.h). Goals, units and rules: docs/performance.md.
+ * Everything goes through the public interface, as a user's program would, except the table of G6 (kernels.h)
+ * and the training step of G15 (train/speed.h). Goals, units and rules: docs/performance.md.
  */
 #ifndef PE_BENCH_BENCH_H
 #define PE_BENCH_BENCH_H
@@ -32,7 +34,8 @@ typedef struct pe_bench_effort {
     int    threads; /* at least 1 */
 } pe_bench_effort;
 
-/* Median and quartiles of what was measured, and the limit (or whatever the kernel was held against) in the same run. */
+/* Median and quartiles of what was measured, and the limit (or whatever the kernel was held against) in the
+   same run. */
 typedef struct pe_bench_figure {
     double value, q1, q3, limit; /* NaN: there is none */
 } pe_bench_figure;

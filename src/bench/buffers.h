@@ -2,8 +2,9 @@
 /*
  * buffers.h: memory to measure on: huge pages, and random numbers, never zeros
  *
- * Zeros move faster than numbers (streaming stores twice as fast on the machine where it was seen), and pages of 4 KiB cost up to
- * 8 %: so buffers begin at 2 MiB, ask for huge pages, and are written in full before anything is timed.
+ * Zeros move faster than numbers (streaming stores twice as fast on the machine where it was seen), and pages
+ * of 4 KiB cost up to 8 %: so buffers begin at 2 MiB, ask for huge pages, and are written in full before
+ * anything is timed.
  */
 #ifndef PE_BENCH_BUFFERS_H
 #define PE_BENCH_BUFFERS_H

@@ -2,8 +2,9 @@
 /*
  * cases.c: the list of all rows, which of them somebody asked for, and what a measured one means
  *
- * The list depends on nothing but this program: machines that can do less have the same rows, some of which say why they
- * hold no figure. The order is that of the goals' numbers, and within a goal that in which its file adds them.
+ * The list depends on nothing but this program: machines that can do less have the same rows, some of which
+ * say why they hold no figure. The order is that of the goals' numbers, and within a goal that in which its
+ * file adds them.
  */
 #include "bench/cases.h"
 

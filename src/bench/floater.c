@@ -2,10 +2,11 @@
 /*
  * floater.c: the rows of a learned differential equation against arithmetic: FLOATER
  *
- * posenc_plan_operations counts what its formulas cost, one for each product and sum; the multiply-add peak does two at once. A
- * row is a step from the row before it, so positions are no help: what can be done side by side are the channels of a state
- * and the states (one for each block of a model, or for q, k and v). Backward makes each step again and multiplies by the
- * transpose and the outer product where forward multiplies once: three times the arithmetic.
+ * posenc_plan_operations counts what its formulas cost, one for each product and sum; the multiply-add peak
+ * does two at once. A row is a step from the row before it, so positions are no help: what can be done side
+ * by side are the channels of a state and the states (one for each block of a model, or for q, k and v).
+ * Backward makes each step again and multiplies by the transpose and the outer product where forward
+ * multiplies once: three times the arithmetic.
  */
 #include "bench/buffers.h"
 #include "bench/cases.h"

@@ -2,13 +2,14 @@
 /*
  * growth.c: how memory grows with the length, for every encoding of the registry: G12, and the memory of G17
  *
- * A child process makes the problem, writes all inputs and outputs, then runs forward or backward and tells by how much its peak of
- * resident pages grew meanwhile: whatever the run touched that was neither input nor output, be it workspace, stack or heap.
- * A child is born with its parent's pages and with what the parent's heap has freed, which would hide what the run takes: it
- * gives the freed pages back and starts its peak anew, before it makes the problem and before the run.
- * From L to 2 L that may double. A matrix of Lq x Lk would grow fourfold, were it of single bits even: 2 MiB at
- * L = 4096, and a page is 4 KiB. A quarter of a mebibyte is added on both sides, so that a few pages of the C library
- * say nothing. Encodings at the input have no pairs; their rows are measured the same way.
+ * A child process makes the problem, writes all inputs and outputs, then runs forward or backward and tells
+ * by how much its peak of resident pages grew meanwhile: whatever the run touched that was neither input nor
+ * output, be it workspace, stack or heap. A child is born with its parent's pages and with what the parent's
+ * heap has freed, which would hide what the run takes: it gives the freed pages back and starts its peak
+ * anew, before it makes the problem and before the run. From L to 2 L that may double. A matrix of Lq x Lk
+ * would grow fourfold, were it of single bits even: 2 MiB at L = 4096, and a page is 4 KiB. A quarter of a
+ * mebibyte is added on both sides, so that a few pages of the C library say nothing. Encodings at the input
+ * have no pairs; their rows are measured the same way.
  */
 #include "bench/attention_run.h"
 #include "bench/cases.h"
@@ -139,7 +140,8 @@ static double peak(void)
     return (double)use.ru_maxrss;
 }
 
-/* Freed memory goes back to the system, and the peak becomes what is resident now (Linux; elsewhere the peak stays). */
+/* Freed memory goes back to the system, and the peak becomes what is resident now (Linux; elsewhere the peak
+   stays). */
 static void forget_peak(void)
 {
     static const char word[] = "5"; /* of proc(5), clear_refs: reset the peak resident set size */
@@ -250,7 +252,8 @@ static posenc_status measure_megabytes(const pe_bench_case *c, const pe_bench_ef
     return status;
 }
 
-/* Is a parameter a matrix of the caller's, with a number for each pair? It is short then, for it is an input. */
+/* Is a parameter a matrix of the caller's, with a number for each pair? It is short then, for it is an
+   input. */
 static int is_dense(const posenc_encoding_info *info)
 {
     for (int p = 0; p < info->param_count; p++)
@@ -278,7 +281,8 @@ static void add_growth(pe_case_list *to, const posenc_encoding_info *info, int b
         (long long)(2 * L), (long long)L);
 }
 
-/* Linear here means: no more than what it reads, which is q, k and v. A matrix of Lq x Lk bits would be 128 and 8 GiB. */
+/* Linear here means: no more than what it reads, which is q, k and v. A matrix of Lq x Lk bits would be 128
+   and 8 GiB. */
 static void add_long(pe_case_list *to)
 {
     static const struct {

@@ -2,9 +2,10 @@
 /*
  * limits.c: which loops run here, on several threads, and which pass over a buffer is the fastest
  *
- * The winner depends on the size: below the last cache plain stores win, far above it those that go around the caches, and
- * prefetching wins in place where the hardware's own falls behind. Nobody has to know: all are tried, from three alignments (a
- * vector's, a line beside a page's start, and somewhere in a page). The C library's memcpy has its own ways.
+ * The winner depends on the size: below the last cache plain stores win, far above it those that go around
+ * the caches, and prefetching wins in place where the hardware's own falls behind. Nobody has to know: all
+ * are tried, from three alignments (a vector's, a line beside a page's start, and somewhere in a page). The C
+ * library's memcpy has its own ways.
  */
 #include "bench/limits.h"
 

@@ -2,12 +2,14 @@
 /*
  * limits.h: loops that do nothing but reach a limit of the machine
  *
- * Arithmetic: independent fused multiply-adds, as many chains as hide their latency. Bandwidth: one pass over a buffer, in
- * four ways (plain; with prefetches 4 KiB ahead, or 12, there for writing where it writes; with streaming stores, which leave the
- * caches alone) and from several alignments; what counts is the best of them at that size, found first (pe_best_pass) and then run beside the kernel.
+ * Arithmetic: independent fused multiply-adds, as many chains as hide their latency. Bandwidth: one pass over
+ * a buffer, in four ways (plain; with prefetches 4 KiB ahead, or 12, there for writing where it writes; with
+ * streaming stores, which leave the caches alone) and from several alignments; what counts is the best of
+ * them at that size, found first (pe_best_pass) and then run beside the kernel.
  *
- * Written once (limits.inc) against the kernels' vector layer and compiled for each instruction set. Bandwidth counts bytes
- * read and written: a copy of n bytes moves 2n, a pass in place 2n, a store or a read n.
+ * Written once (limits.inc) against the kernels' vector layer and compiled for each instruction set.
+ * Bandwidth counts bytes read and written: a copy of n bytes moves 2n, a pass in place 2n, a store or a read
+ * n.
  */
 #ifndef PE_BENCH_LIMITS_H
 #define PE_BENCH_LIMITS_H
@@ -36,7 +38,8 @@ typedef enum pe_pass_way {
 const char *pe_pass_kind_name(pe_pass_kind kind); /* "in-place read-modify-write" ... */
 const char *pe_pass_way_name(pe_pass_way way);
 
-/* The loops of one instruction set. n counts floats and is a multiple of 128; pointers are aligned to 64 bytes. */
+/* The loops of one instruction set. n counts floats and is a multiple of 128; pointers are aligned to 64
+   bytes. */
 typedef struct pe_limit_loops {
     const char *isa;
     int         lanes, chains; /* floats of a vector; chains of `multiply_add` */
@@ -79,7 +82,8 @@ typedef struct pe_pass {
     float                *x, *y;     /* y: what copies and stores write */
 } pe_pass;
 
-/* The fastest pass of its kind over `bytes` at x (and y, for copies and stores; for STORE x is not looked at). */
+/* The fastest pass of its kind over `bytes` at x (and y, for copies and stores; for STORE x is not looked
+   at). */
 pe_timed pe_best_pass(pe_pass *pass, pe_pass_kind kind, void *x, void *y, int64_t bytes, int threads);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The loops of limits.h for one instruction set: the only file of this folder that is compiled with its flags. */
+/* The loops of limits.h for one instruction set: the only file of this folder that is compiled with its
+   flags. */
 #include "kernels/vec_neon.h"
 
 #define LIMITS pe_limit_loops_neon

@@ -2,10 +2,11 @@
 /*
  * machine.c: the limits themselves, held against the clock and beside those of another machine
  *
- * A limit that is too low flatters every kernel. So the multiply-add loops must come within 3 % of 2 x width x clock x units, where
- * the clock is that of a loop of dependent additions, run in turns with it, and units is the whole number nearest to what was
- * seen (a processor has one, two or four). Bandwidths have no such rule; they are printed beside those that were seen on a
- * 2-core guest of an EPYC of the Zen 5 family, with the way and the sizes of docs/performance.md.
+ * A limit that is too low flatters every kernel. So the multiply-add loops must come within 3 % of 2 x width
+ * x clock x units, where the clock is that of a loop of dependent additions, run in turns with it, and units
+ * is the whole number nearest to what was seen (a processor has one, two or four). Bandwidths have no such
+ * rule; they are printed beside those that were seen on a 2-core guest of an EPYC of the Zen 5 family, with
+ * the way and the sizes of docs/performance.md.
  */
 #include "bench/cases.h"
 #include "bench/buffers.h"

@@ -2,14 +2,17 @@
 /*
  * rotation.c: RoPE against the memory it passes through: G1 to G4, G6
  *
- * Tensors are tokens x heads x 128, as engines hold them. A rotation in place reads and writes every number once, so its limit
- * is a pass in place over the very same buffer; a rotation out of place is held against a copy between the same two. G6 asks
- * what it costs to make cosines and sines in the run: posenc_rotate beside the same kernel fed from a finished table.
+ * Tensors are tokens x heads x 128, as engines hold them. A rotation in place reads and writes every number
+ * once, so its limit is a pass in place over the very same buffer; a rotation out of place is held against a
+ * copy between the same two. G6 asks what it costs to make cosines and sines in the run: posenc_rotate beside
+ * the same kernel fed from a finished table.
  *
- * The overhead of a call is what a call costs where there is no work: seconds of one token and of three, drawn on to none.
+ * The overhead of a call is what a call costs where there is no work: seconds of one token and of three,
+ * drawn on to none.
  *
- * While a model decodes, its engine makes the cosines and sines of a step once (posenc_rotary_table) and every layer turns by
- * them: the rows of G3 do that. Beside them stand the same calls from positions, which make their table each time.
+ * While a model decodes, its engine makes the cosines and sines of a step once (posenc_rotary_table) and
+ * every layer turns by them: the rows of G3 do that. Beside them stand the same calls from positions, which
+ * make their table each time.
  */
 #include "bench/buffers.h"
 #include "bench/cases.h"

@@ -2,8 +2,9 @@
 /*
  * tables.c: tables of cosines and sines against stores: G7
  *
- * A table is written once and nothing is read, so its limit is a store of the same bytes: streaming beyond the last cache, plain in
- * it. Rows of 128 channels, float32. Sinusoidal rows come from posenc_rows without x, rotary ones from posenc_rotary_table.
+ * A table is written once and nothing is read, so its limit is a store of the same bytes: streaming beyond
+ * the last cache, plain in it. Rows of 128 channels, float32. Sinusoidal rows come from posenc_rows without
+ * x, rotary ones from posenc_rotary_table.
  */
 #include "bench/buffers.h"
 #include "bench/cases.h"

@@ -80,7 +80,8 @@ static int larger(int a, int b)
     return a > b ? a : b;
 }
 
-/* Turns that are made whatever the time. On the wall's clock every disturbance counts, so there are more of them then. */
+/* Turns that are made whatever the time. On the wall's clock every disturbance counts, so there are more of
+   them then. */
 static int fewest_turns(int most, int threads)
 {
     const int wanted = threads > 1 ? FEWEST_SHARED : FEWEST_REPEATS;

@@ -2,11 +2,11 @@
 /*
  * timing.h: the ratio of two speeds, measured side by side
  *
- * Clocks change and neighbours come and go, so a kernel is never held against a figure from another minute: kernel and
- * limit run in turns (limit, kernel, limit, kernel, ..., limit), and each turn of the kernel is compared with the mean of
- * the two turns of the limit around it. The median of those ratios is the value, their quartiles its spread. What one thread does
- * is timed by the seconds that this thread worked, so that others who share the processor count for little; what several do, by
- * the clock on the wall.
+ * Clocks change and neighbours come and go, so a kernel is never held against a figure from another minute:
+ * kernel and limit run in turns (limit, kernel, limit, kernel, ..., limit), and each turn of the kernel is
+ * compared with the mean of the two turns of the limit around it. The median of those ratios is the value,
+ * their quartiles its spread. What one thread does is timed by the seconds that this thread worked, so that
+ * others who share the processor count for little; what several do, by the clock on the wall.
  */
 #ifndef PE_BENCH_TIMING_H
 #define PE_BENCH_TIMING_H
@@ -33,9 +33,9 @@ double pe_time_once(const pe_timed *t);
    TIME: value is the kernel's seconds per work over the limit's, limit the limit's seconds per work. */
 typedef enum pe_ratio { PE_SPEED_RATIO, PE_TIME_RATIO } pe_ratio;
 
-/* Repeats until effort->seconds are over or effort->repeats reached, at least seven times, fifteen on several threads (or
-   effort->repeats). A round in which the limit itself was disturbed (its third quartile above 1.15 times its first) is
-   measured again, four times at most; the quietest counts. */
+/* Repeats until effort->seconds are over or effort->repeats reached, at least seven times, fifteen on several
+   threads (or effort->repeats). A round in which the limit itself was disturbed (its third quartile above
+   1.15 times its first) is measured again, four times at most; the quietest counts. */
 void pe_compare(pe_bench_figure *figure, const pe_timed *kernel, const pe_timed *limit, pe_ratio ratio,
                 const pe_bench_effort *effort);
 

@@ -2,10 +2,11 @@
 /*
  * training.c: a step of the training engine against arithmetic, and two runs side by side: G15
  *
- * The step is a gradient and an update of the model of docs/performance.md; beside it, stated, of the one that `compare`
- * trains. Useful arithmetic per token, forward and backward: 6 (12 d d layers + 256 d) for the matrices and 12 d layers
- * (L + 1) / 2 for the pairs below the diagonal; nothing else counts. Two runs share nothing but the machine, as workers of `compare` do: each walks on a thread of its own, and the
- * steps of both per second are held against those of one alone.
+ * The step is a gradient and an update of the model of docs/performance.md; beside it, stated, of the one
+ * that `compare` trains. Useful arithmetic per token, forward and backward: 6 (12 d d layers + 256 d) for the
+ * matrices and 12 d layers (L + 1) / 2 for the pairs below the diagonal; nothing else counts. Two runs share
+ * nothing but the machine, as workers of `compare` do: each walks on a thread of its own, and the steps of
+ * both per second are held against those of one alone.
  */
 #include "bench/cases.h"
 #include "bench/limits.h"

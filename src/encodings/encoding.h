@@ -2,13 +2,14 @@
 /*
  * encoding.h: what a room offers
  *
- * A room is one .c file: head comment (Place, Formula, Learns, Source, then what a reader must know), settings,
- * parameters, worked examples, init, its contribution and the gradient of its contribution side by side, and at the
- * end this struct, its door plate. A large room has parts beside it, joined by a header: rope_check.c, rope_turn.c,
- * rope.h. Its row in encodings.def makes the library, the tool, the tests and the build know it. Which members are
- * filled depends on the place:
+ * A room is one .c file: head comment (Place, Formula, Learns, Source, then what a reader must know),
+ * settings, parameters, worked examples, init, its contribution and the gradient of its contribution side by
+ * side, and at the end this struct, its door plate. A large room has parts beside it, joined by a header:
+ * rope_check.c, rope_turn.c, rope.h. Its row in encodings.def makes the library, the tool, the tests and the
+ * build know it. Which members are filled depends on the place:
  *
- *   input    width, rows, rows_back     n rows of a table; coordinates, tokens and locate where a position is a place;
+ *   input    width, rows, rows_back     n rows of a table; coordinates, tokens and locate where a position is
+ *            a place;
  *            width, sequence            a table whose rows follow from each other (FLOATER)
  *   rotary   turn, turn_back            frequencies, pairing, magnitude; gradient of the frequencies
  *   score    terms                      members of pe_terms, each with its adjoint
@@ -30,14 +31,16 @@
 /* Rows of a table that ends with {0}. */
 #define PE_ROWS(table) ((int)(sizeof(table) / sizeof *(table)) - 1)
 
-/* Where the queries and keys of one batch item stand, and how far apart those are that the masks by distance join. */
+/* Where the queries and keys of one batch item stand, and how far apart those are that the masks by distance
+   join. */
 typedef struct pe_span {
     double  q_low, q_high, k_low, k_high;
     int64_t t_low, t_high; /* of the whole run; mean something where `whole` */
     int     whole;         /* all positions are whole numbers */
 } pe_span;
 
-/* What only a run knows of a rotation. A plan asks without parameters: frequencies that need them are NAN then. */
+/* What only a run knows of a rotation. A plan asks without parameters: frequencies that need them are NAN
+   then. */
 typedef struct pe_rotary_run {
     const double *const *par;    /* NULL: not known yet */
     double               length; /* the largest position and one */
@@ -58,10 +61,10 @@ typedef struct pe_encoding {
     /* Is it trained, with these settings? NULL: as the table of parameters says. */
     int (*trains)(const pe_value *set, int index);
 
-    /* What the room's own formulas cost in one run of Lq queries and Lk keys (of one batch item, all heads), forward: making
-       rows, numbers by distance (each of Lq + Lk - 1 once), hooks, preparations, numbers made of parameters. One each for
-       + - * / and max, one for a function (sin, exp, sqrt). What machines do with these numbers is counted by
-       posenc_plan_operations. NULL: none, numbers are looked up. */
+    /* What the room's own formulas cost in one run of Lq queries and Lk keys (of one batch item, all heads),
+       forward: making rows, numbers by distance (each of Lq + Lk - 1 once), hooks, preparations, numbers made
+       of parameters. One each for + - * / and max, one for a function (sin, exp, sqrt). What machines do with
+       these numbers is counted by posenc_plan_operations. NULL: none, numbers are looked up. */
     double (*operations)(const pe_problem *p);
 
     /* -- input -- */
@@ -69,13 +72,15 @@ typedef struct pe_encoding {
     int64_t (*width)(const pe_problem *p);
     /* Coordinates of a position, from words, flags and lengths of lists. NULL: 1. */
     int (*coordinates)(const pe_value *set);
-    /* How many tokens the rows of a grid are, those of class tokens included. NULL: it has none, a range may go on. */
+    /* How many tokens the rows of a grid are, those of class tokens included. NULL: it has none, a range may
+       go on. */
     int64_t (*tokens)(const pe_problem *p);
-    /* Where token number s = 0, 1, ... of a range stands: at[coordinates], NAN for a token without a place (the zero row of a
-       class token). NULL: a range is the position; of several coordinates it is refused. */
+    /* Where token number s = 0, 1, ... of a range stands: at[coordinates], NAN for a token without a place
+       (the zero row of a class token). NULL: a range is the position; of several coordinates it is
+       refused. */
     void (*locate)(const pe_problem *p, int64_t s, double at[]);
-    /* The first of several coordinates is no place but the id of a word, a whole number 0 .. ids-1; accept is not asked
-       then. NULL: it is a place. */
+    /* The first of several coordinates is no place but the id of a word, a whole number 0 .. ids-1; accept is
+       not asked then. NULL: it is a place. */
     int64_t (*ids)(const pe_problem *p);
     /* What is added to positions that are given as a range (arrays are row numbers already). NULL: 0. */
     double (*first)(const pe_problem *p);
@@ -86,11 +91,12 @@ typedef struct pe_encoding {
     /* Cotangents of n rows to parameters, adding. NULL where nothing is learned. */
     void (*rows_back)(const pe_problem *p, const double *const par[], const double pos[], int64_t n,
                       const double dout[], double *const dpar[]);
-    /* The same rows, where they are plain waves that the machine makes faster: their frequencies to w, room for one per
-       channel, and where they go. Returns how many; 0: with these settings rows are other than that. NULL: never. */
+    /* The same rows, where they are plain waves that the machine makes faster: their frequencies to w, room
+       for one per channel, and where they go. Returns how many; 0: with these settings rows are other than
+       that. NULL: never. */
     int64_t (*waves)(const pe_problem *p, double w[], pe_wave_form *form);
-    /* In place of rows and rows_back: a table made once per run. Positions must be whole, below sequence.rows, which
-       accept sees to. */
+    /* In place of rows and rows_back: a table made once per run. Positions must be whole, below
+       sequence.rows, which accept sees to. */
     pe_sequence sequence;
     /* Why parameters have no gradient with these settings. NULL, or returning NULL: they have one. */
     const char *(*no_gradient)(const pe_value *set);
@@ -100,11 +106,12 @@ typedef struct pe_encoding {
     int (*axes)(const pe_problem *p);
     /* Heads that have frequencies of their own, queries and keys alike: 1 or H. NULL: 1. */
     int64_t (*heads)(const pe_problem *p);
-    /* Fills the rotation but for what pe_turn_finish does; its arrays have room for D/2 pairs. With `grows` also growth and
-       center. */
+    /* Fills the rotation but for what pe_turn_finish does; its arrays have room for D/2 pairs. With `grows`
+       also growth and center. */
     void (*turn)(const pe_problem *p, const pe_rotary_run *run, pe_turn *t);
     int grows;
-    /* Do the frequencies depend on parameters, or on the length of a run? Then each run asks for them again. NULL: no. */
+    /* Do the frequencies depend on parameters, or on the length of a run? Then each run asks for them again.
+       NULL: no. */
     int (*by_run)(const pe_value *set);
     /* Gradients of frequencies, dw [heads, M, axes], to parameters, adding. NULL where there are none. */
     void (*turn_back)(const pe_problem *p, const pe_rotary_run *run, const pe_turn *t, const double dw[],
@@ -112,8 +119,8 @@ typedef struct pe_encoding {
 
     /* -- score, weight -- */
     void (*terms)(const pe_problem *p, pe_terms *s);
-    /* Numbers made of the parameters once per run, for hooks and preparations: par[param_count], and dpar there takes
-       their cotangents. derive_back may overwrite `dmade`. NULL: none. */
+    /* Numbers made of the parameters once per run, for hooks and preparations: par[param_count], and dpar
+       there takes their cotangents. derive_back may overwrite `dmade`. NULL: none. */
     int64_t (*derived)(const pe_problem *p);
     void (*derive)(const pe_problem *p, const double *const par[], double made[]);
     void (*derive_back)(const pe_problem *p, const double *const par[], const double made[], double dmade[],

@@ -2,10 +2,10 @@
 /*
  * attend.h: machine 3, attention - what the executors share
  *
- * A pe_attention is one checked run: sizes, tensors, positions, masks, and the score's terms with their numbers. Two
- * executors take it. `reference` computes in double, one query row at a time, and reads like the paper. `tiled`
- * computes in float, one tile at a time, in linear memory. Both lay their pieces out in an arena: on an arena
- * without memory they only count, so a plan knows its workspace.
+ * A pe_attention is one checked run: sizes, tensors, positions, masks, and the score's terms with their
+ * numbers. Two executors take it. `reference` computes in double, one query row at a time, and reads like the
+ * paper. `tiled` computes in float, one tile at a time, in linear memory. Both lay their pieces out in an
+ * arena: on an arena without memory they only count, so a plan knows its workspace.
  */
 #ifndef PE_ENGINE_ATTEND_H
 #define PE_ENGINE_ATTEND_H
@@ -21,8 +21,8 @@ typedef struct pe_attention {
     int64_t         D;     /* of the caller's q and k */
     const pe_terms *terms;
     pe_part         parts[PE_OWNERS]; /* those that filled the terms; p is NULL where no part did */
-    const pe_turn *
-        grown; /* a rotation whose scores grow or decay with distance (xPos); turn is then without: growth.c */
+    const pe_turn *grown; /* a rotation whose scores grow or decay with distance (xPos); turn is then without:
+                             growth.c */
     pe_turn        plain[2];
     const pe_turn *turn, *turn_keys; /* of queries and of keys; NULL: no rotation */
 
@@ -57,7 +57,8 @@ void pe_tiled_scores(const pe_attention *a, const posenc_tensor *S, pe_arena *ar
 /* What the terms add whatever the content: bias [H,Lq,Lk], positions of batch item 0; in double. */
 void pe_attend_bias(const pe_attention *a, const posenc_tensor *bias, pe_arena *arena);
 
-/* growth[D]: by what the logarithm of a channel's share of q.k changes per token of distance; zeros where nothing turns. */
+/* growth[D]: by what the logarithm of a channel's share of q.k changes per token of distance; zeros where
+   nothing turns. */
 void pe_channel_growth(const pe_turn *grown, int64_t D, double growth[]);
 
 /* Rows of a member for the distances t0 .. t0+n-1, and what becomes of their cotangents. */
@@ -66,7 +67,8 @@ void pe_member_fill(const pe_part *part, const pe_by_distance *m, int64_t width,
 void pe_member_fold(const pe_part *part, const pe_by_distance *m, int64_t width, int64_t h, int64_t t0,
                     int64_t n, const double drows[]);
 
-/* Numbers of pairs (i, j0 .. j0+n-1) of head h added to `to`, and their cotangents to where the caller wants them. */
+/* Numbers of pairs (i, j0 .. j0+n-1) of head h added to `to`, and their cotangents to where the caller wants
+   them. */
 void pe_pairs_load(const pe_attention *a, int64_t h, int64_t i, int64_t j0, int64_t n, double to[]);
 void pe_pairs_add(const pe_attention *a, int64_t h, int64_t i, int64_t j0, int64_t n,
                   const double cotangents[]);

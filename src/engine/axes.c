@@ -102,8 +102,8 @@ static int section_of(const pe_axes *x, int64_t m, int64_t *start)
     return n;
 }
 
-/* One pair after the other to the coordinate that has got the least of its share, but never twice in a row while others
-   have some left; the last pair goes to coordinate 0, if there are three. */
+/* One pair after the other to the coordinate that has got the least of its share, but never twice in a row
+   while others have some left; the last pair goes to coordinate 0, if there are three. */
 static void deal_evenly(const pe_axes *x, int32_t axis[])
 {
     int64_t left[PE_MAX_AXES], placed[PE_MAX_AXES] = {0};

@@ -2,14 +2,14 @@
 /*
  * axes.h: which coordinate of a position each pair of a rotation follows
  *
- * A position may have several coordinates: time, row and column of a video. A rule deals them out over the M pairs of
- * the rotated block and says, for each pair, which number it has in which list of frequencies: pair m follows
- * coordinate axis[m] and is number index[m] of a list over pe_axis_width channels. The rules are those of published
- * models, a closed list; with one coordinate they are all the same. `matrix` deals nothing out: the angle of a pair is
- * a sum over all coordinates.
+ * A position may have several coordinates: time, row and column of a video. A rule deals them out over the M
+ * pairs of the rotated block and says, for each pair, which number it has in which list of frequencies: pair
+ * m follows coordinate axis[m] and is number index[m] of a list over pe_axis_width channels. The rules are
+ * those of published models, a closed list; with one coordinate they are all the same. `matrix` deals nothing
+ * out: the angle of a pair is a sum over all coordinates.
  *
- * Surprise  For text all coordinates are equal, and then every rule with one list over all pairs is plain RoPE: a wrong
- *           rule shows with pictures only.
+ * Surprise  For text all coordinates are equal, and then every rule with one list over all pairs is plain
+ *           RoPE: a wrong rule shows with pictures only.
  */
 #ifndef PE_ENGINE_AXES_H
 #define PE_ENGINE_AXES_H

@@ -57,7 +57,8 @@ static void query_band_back(const pe_backward *w, const pe_pair *x, pe_scratch *
                      x->C, D);
 }
 
-/* Some keys: their columns of dS, times scale, shifted into beta [C, band], of which `at` tells what is not 0. */
+/* Some keys: their columns of dS, times scale, shifted into beta [C, band], of which `at` tells what is not
+   0. */
 static void shift_keys(const pe_tiles *T, const pe_scratch *z, const float *dS, int64_t c0, int64_t n,
                        int64_t R, pe_group *at)
 {
@@ -72,7 +73,8 @@ static void shift_keys(const pe_tiles *T, const pe_scratch *z, const float *dS, 
     }
 }
 
-/* dB[x] += the column x of beta times K, for each group of distances the keys that stand so far from a query. */
+/* dB[x] += the column x of beta times K, for each group of distances the keys that stand so far from a
+   query. */
 static void key_band_meeting(const pe_tiles *T, const pe_scratch *z, float *to, int64_t R, int64_t C)
 {
     const int64_t n = R + C - 1;
@@ -230,7 +232,8 @@ static void gate_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, con
                     (double)z->gated[r * T->Bcp + c];
 }
 
-/* W (kept) and dW (from dO V^T) become the cotangent of the softmax's output; with `sums`, values, gate and r get theirs. */
+/* W (kept) and dW (from dO V^T) become the cotangent of the softmax's output; with `sums`, values, gate and r
+   get theirs. */
 void pe_values_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, float *W, float *dW,
                     const float *dO, int sums)
 {

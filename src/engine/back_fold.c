@@ -18,11 +18,12 @@ static double sum_of_chunks(const pe_backward *w, pe_kind kind, int64_t h, int64
 }
 
 /*
- * A softmax does not see a number added to a whole row of scores, so the cotangents of a row sum to zero, and so do
- * those of all distances together. In float a residue of some 1e-7 is left. A parameter that weighs all distances nearly
- * alike (a slow sinusoid behind Wr) has a gradient smaller than that residue and would be nothing but noise; so the
- * residue is taken out, from each distance in proportion to its size, which moves no sum by more than its own rounding.
- * Not where a table's own sum is not zero: pairs that stand apart have no bias, and shared rows meet keys as well.
+ * A softmax does not see a number added to a whole row of scores, so the cotangents of a row sum to zero, and
+ * so do those of all distances together. In float a residue of some 1e-7 is left. A parameter that weighs all
+ * distances nearly alike (a slow sinusoid behind Wr) has a gradient smaller than that residue and would be
+ * nothing but noise; so the residue is taken out, from each distance in proportion to its size, which moves
+ * no sum by more than its own rounding. Not where a table's own sum is not zero: pairs that stand apart have
+ * no bias, and shared rows meet keys as well.
  */
 static void find_residue(const pe_backward *w, pe_kind kind, int64_t h)
 {
@@ -42,7 +43,8 @@ static double without_residue(const pe_backward *w, double x, int64_t d)
     return w->mass[d] > 0 ? x - w->total[d] * (fabs(x) / w->mass[d]) : x;
 }
 
-/* The same for a member that folds; one whose rows heads share folds the sums of all of them, with the last. */
+/* The same for a member that folds; one whose rows heads share folds the sums of all of them, with the
+   last. */
 static double sum_to_fold(const pe_backward *w, const pe_by_distance *m, pe_kind kind, int64_t h, int64_t x,
                           int64_t d)
 {

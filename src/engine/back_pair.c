@@ -107,8 +107,8 @@ static double row_sum(const float *x, int64_t n)
     return sum;
 }
 
-/* What a query and the segments share in scale * (q + us) . G[g], `sum` being that of the query's dS there: dQ and dG; dQ takes
-   the scale at the end, scaled queries carry it already. */
+/* What a query and the segments share in scale * (q + us) . G[g], `sum` being that of the query's dS there:
+   dQ and dG; dQ takes the scale at the end, scaled queries carry it already. */
 static void segment_row_back(double sum, const double *restrict G, const float *restrict q,
                              float *restrict dQ, double *restrict dG, int64_t D)
 {
@@ -157,8 +157,8 @@ static void segments_back(const pe_backward *w, const pe_pair *x, const pe_scrat
         segment_sum_back(w, x, g, total[g]);
 }
 
-/* dX = dS to the hook's parameters; for one with content also to queries, and to the products: dS becomes the cotangent of
-   those. */
+/* dX = dS to the hook's parameters; for one with content also to queries, and to the products: dS becomes the
+   cotangent of those. */
 static void hook_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, float *dS)
 {
     const pe_tiles     *T       = &w->T;
@@ -194,8 +194,9 @@ static void pairs_back(const pe_backward *w, const pe_pair *x, const pe_scratch 
     }
 }
 
-/* A weight that is 1 leaves nothing to the others, so that dS = W (1 - W) (...) = 0. Without gate and r, dW and delta are then
-   the same sum and cancel to the bit; with them o was rounded on another way, and what would be left is noise. */
+/* A weight that is 1 leaves nothing to the others, so that dS = W (1 - W) (...) = 0. Without gate and r, dW
+   and delta are then the same sum and cancel to the bit; with them o was rounded on another way, and what
+   would be left is noise. */
 static void settle_certain(const pe_pair *x, const float *W, float *dS, int64_t stride)
 {
     for (int64_t r = 0; r < x->R; r++)
@@ -215,7 +216,8 @@ static const float *lse_of_scores(const pe_backward *w, const pe_pair *x, const 
     return z->m;
 }
 
-/* Weights of the pair into z->S and the cotangents of the softmax's output into z->W; 0 if no pair is allowed. */
+/* Weights of the pair into z->S and the cotangents of the softmax's output into z->W; 0 if no pair is
+   allowed. */
 int pe_weights_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, int sums)
 {
     const pe_tiles     *T  = &w->T;
@@ -238,7 +240,8 @@ int pe_weights_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, int s
     return 1;
 }
 
-/* Products of grown queries and keys: dKg sees the queries as they were grown, dQ the keys by the same factors. */
+/* Products of grown queries and keys: dKg sees the queries as they were grown, dQ the keys by the same
+   factors. */
 static void grown_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, const float *dS,
                        const float *Qg, float *dQ, double *sums)
 {
@@ -256,7 +259,8 @@ static void grown_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, co
         }
 }
 
-/* The cotangent of a modulus: the second form's share of it goes to its queries and the keys, dS becomes the first's. */
+/* The cotangent of a modulus: the second form's share of it goes to its queries and the keys, dS becomes the
+   first's. */
 static void forms_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, float *dS)
 {
     const pe_tiles   *T = &w->T;

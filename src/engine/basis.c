@@ -2,16 +2,18 @@
 /*
  * basis.c: a table of vectors by distance that is a product
  *
- * Where all heads share a basis (the sinusoids of Transformer-XL) and a parameter projects it, asking the room for each
- * head would make the basis H times and multiply in double what a float keeps. Here rows are products of the kernel, up to
- * PE_CHUNK of them around a centre c, half of which come for nothing: with the parameter turned by c,
+ * Where all heads share a basis (the sinusoids of Transformer-XL) and a parameter projects it, asking the
+ * room for each head would make the basis H times and multiply in double what a float keeps. Here rows are
+ * products of the kernel, up to PE_CHUNK of them around a centre c, half of which come for nothing: with the
+ * parameter turned by c,
  *
  *     row(c + s) = P(s) + Q(s)      P(s) = sum_k cos(s w_k) (sin(c w_k) Ws_k + cos(c w_k) Wc_k)
  *     row(c - s) = P(s) - Q(s)      Q(s) = sum_k sin(s w_k) (cos(c w_k) Ws_k - sin(c w_k) Wc_k)
  *
- * where Ws and Wc are what the parameter has for sines and for cosines. The same few s serve every centre, so that no other
- * cosine or sine is made than those of the centres, all of them exactly. Chunks do not depend on each other or on the threads;
- * rows that are wanted as columns too are transposed, so a number is the same in either.
+ * where Ws and Wc are what the parameter has for sines and for cosines. The same few s serve every centre, so
+ * that no other cosine or sine is made than those of the centres, all of them exactly. Chunks do not depend
+ * on each other or on the threads; rows that are wanted as columns too are transposed, so a number is the
+ * same in either.
  *
  * Source   Dai et al. 2019, arXiv:1901.02860, appendix B: the projection of all distances at once
  */
@@ -39,8 +41,8 @@ int pe_basis_serves(const pe_tiles *T)
            reaches(T, pe_table_end(T, PE_A));
 }
 
-/* What a thread works with, for one head: the parameter turned [ranks, D], rows [PE_CHUNK, D], the same transposed with rows that
-   fall into different sets of the cache, turns [ranks/2, TURN]. */
+/* What a thread works with, for one head: the parameter turned [ranks, D], rows [PE_CHUNK, D], the same
+   transposed with rows that fall into different sets of the cache, turns [ranks/2, TURN]. */
 typedef struct basis_scratch {
     float *W, *rows, *across, *turns;
 } basis_scratch;
@@ -93,7 +95,8 @@ static void waves_at(const pe_tiles *T, double t, float *cosine, float *sine, in
     }
 }
 
-/* For each wave [sin cos; cos -sin] at a centre: what makes of its two rows of the parameter those of P and of Q. */
+/* For each wave [sin cos; cos -sin] at a centre: what makes of its two rows of the parameter those of P and
+   of Q. */
 static void make_turns(const pe_tiles *T, double centre, float *turns)
 {
     const int64_t M = T->a->terms->A.ranks / 2;

@@ -2,10 +2,11 @@
 /*
  * beside.c: what stands beside queries and keys and follows from the position alone
  *
- * A room may prolong queries and keys by numbers that content has no part in (TUPE's projected positions). Where the items
- * of a batch share their positions, they share these numbers: a run makes them once, and queries and keys are copied as
- * the caller wrote them. Backwards their cotangents are added up over the batch in double, item by item, and go through
- * the room once. A single item, and items with positions of their own, take the road of other prepared rows, one by one.
+ * A room may prolong queries and keys by numbers that content has no part in (TUPE's projected positions).
+ * Where the items of a batch share their positions, they share these numbers: a run makes them once, and
+ * queries and keys are copied as the caller wrote them. Backwards their cotangents are added up over the
+ * batch in double, item by item, and go through the room once. A single item, and items with positions of
+ * their own, take the road of other prepared rows, one by one.
  */
 #include "engine/beside.h"
 

@@ -5,9 +5,10 @@
 
 #include "engine/tiles.h"
 
-/* What stands beside q and k and follows from the position alone (pe_preparation), made once per run where all items
-   have the same positions. Laid out and filled; n rows of it copied behind the a->D numbers of rows already there; their
-   cotangents, of rows as wide as those, added to sums [heads, L, D - a->D]; in the end folded to parameters. */
+/* What stands beside q and k and follows from the position alone (pe_preparation), made once per run where
+   all items have the same positions. Laid out and filled; n rows of it copied behind the a->D numbers of rows
+   already there; their cotangents, of rows as wide as those, added to sums [heads, L, D - a->D]; in the end
+   folded to parameters. */
 void pe_beside_lay_out(pe_tiles *T, pe_arena *arena);
 void pe_beside_load(const pe_tiles *T, float *rows, pe_side side, int64_t h, int64_t s0, int64_t n);
 void pe_beside_sum(const pe_tiles *T, double *sums, const float *rows, pe_side side, int64_t h, int64_t s0,

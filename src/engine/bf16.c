@@ -2,16 +2,18 @@
 /*
  * bf16.c: executor 2 in bf16, forward
  *
- * The same online softmax over tiles, where q, k and v are stored in bf16 and the processor has dot products of pairs.
- * A product of two bf16 is exact in float, and sums are float, so scores are as good as those of the float road; but the
- * second product wants its weights in bf16 too: each is rounded, by 2^-8 of itself at most. They are divided by their own sum, so
- * that they still add to 1 and a constant value comes out as it is; lse is made of the weights before they are rounded.
- * Rows that are turned are turned in float and rounded once more.
+ * The same online softmax over tiles, where q, k and v are stored in bf16 and the processor has dot products
+ * of pairs. A product of two bf16 is exact in float, and sums are float, so scores are as good as those of
+ * the float road; but the second product wants its weights in bf16 too: each is rounded, by 2^-8 of itself at
+ * most. They are divided by their own sum, so that they still add to 1 and a constant value comes out as it
+ * is; lse is made of the weights before they are rounded. Rows that are turned are turned in float and
+ * rounded once more.
  *
- * Lanes are queries (bf16.inc). Keys of a (item, key head) pair are copied once, turned and padded to whole tiles, and
- * values interleaved by pairs of keys: 2 bytes a number, linear in length. A bias by distance becomes one vector of
- * floats per head, in which query i and key j meet at i - j: for neighbouring queries neighbouring numbers. Tiles that
- * every mask lets through are not masked; those that none lets through are not visited.
+ * Lanes are queries (bf16.inc). Keys of a (item, key head) pair are copied once, turned and padded to whole
+ * tiles, and values interleaved by pairs of keys: 2 bytes a number, linear in length. A bias by distance
+ * becomes one vector of floats per head, in which query i and key j meet at i - j: for neighbouring queries
+ * neighbouring numbers. Tiles that every mask lets through are not masked; those that none lets through are
+ * not visited.
  *
  * Source   Dao 2023, arXiv:2307.08691 (tiles of queries outside, weights in 16 bits)
  */

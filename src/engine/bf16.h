@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bf16.h: attention forward where q, k and v are stored in bf16 and the processor multiplies pairs of them. */
+/* bf16.h: attention forward where q, k and v are stored in bf16 and the processor multiplies pairs of
+   them. */
 #ifndef PE_ENGINE_BF16_H
 #define PE_ENGINE_BF16_H
 

@@ -2,20 +2,23 @@
 /*
  * decode.c: a few queries against a long cache
  *
- * One new token reads every key and value once and computes little with each, so the road is laid out for reading:
- * nothing of the cache is packed, transposed or copied; all query heads that share a key head meet its rows while they
- * are in the first-level cache; keys are cut into at most CHUNKS chunks that threads take as they come, head by head, each
- * leaving the maximum m, the sum l and the output O of its part of the softmax. These are joined in the order of the chunks.
- * Where chunks begin depends on the sizes alone, so the bits do not depend on the number of threads.
+ * One new token reads every key and value once and computes little with each, so the road is laid out for
+ * reading: nothing of the cache is packed, transposed or copied; all query heads that share a key head meet
+ * its rows while they are in the first-level cache; keys are cut into at most CHUNKS chunks that threads take
+ * as they come, head by head, each leaving the maximum m, the sum l and the output O of its part of the
+ * softmax. These are joined in the order of the chunks. Where chunks begin depends on the sizes alone, so the
+ * bits do not depend on the number of threads.
  *
- * Within a chunk keys go by in blocks, first the keys of a block, then its values. Memory is read fastest in long runs: each
- * jump to another place costs what a quarter of a microsecond would have read, so blocks are as long as their scores are
- * small, and all of a head comes before the next. Where keys are turned on their way it is the other way round: short blocks,
- * of each all heads, so that cosines and sines of a position are made once. Masks and biases meet the scores of a block in
- * pieces that stay in the first-level cache. Rows that cannot be read where they lie (a width that is no multiple of a vector,
- * double, keys that are turned on their way) pass through a few rows of scratch.
+ * Within a chunk keys go by in blocks, first the keys of a block, then its values. Memory is read fastest in
+ * long runs: each jump to another place costs what a quarter of a microsecond would have read, so blocks are
+ * as long as their scores are small, and all of a head comes before the next. Where keys are turned on their
+ * way it is the other way round: short blocks, of each all heads, so that cosines and sines of a position are
+ * made once. Masks and biases meet the scores of a block in pieces that stay in the first-level cache. Rows
+ * that cannot be read where they lie (a width that is no multiple of a vector, double, keys that are turned
+ * on their way) pass through a few rows of scratch.
  *
- * Source   Dao et al. 2023, "Flash-Decoding for long-context inference" (parts of the keys, joined afterwards)
+ * Source   Dao et al. 2023, "Flash-Decoding for long-context inference" (parts of the keys, joined
+ *          afterwards)
  */
 #include "engine/decode.h"
 
@@ -52,8 +55,8 @@ static void visit_block(const pe_decoder *x, pe_decode_bench *z, const pe_keys *
     pe_decode_values(x, z, O, n, g);
 }
 
-/* The keys that are read after those of head g, which go by with those of the heads g0 .. g1-1: of the next head, of the next
-   block, of the next heads. */
+/* The keys that are read after those of head g, which go by with those of the heads g0 .. g1-1: of the next
+   head, of the next block, of the next heads. */
 static const void *next_keys(const pe_decoder *x, const pe_keys *n, int64_t g, int64_t g0, int64_t g1)
 {
     const posenc_tensor *k   = &x->a->k;

@@ -2,8 +2,8 @@
 /*
  * decoder.h: what the files of decode.c share
  *
- * decoder_layout.c cuts the keys and lays everything out, decoder_rows.c brings keys and values to the kernels,
- * decoder_terms.c adds to the scores what is not a product; decode.c calls them and joins the parts.
+ * decoder_layout.c cuts the keys and lays everything out, decoder_rows.c brings keys and values to the
+ * kernels, decoder_terms.c adds to the scores what is not a product; decode.c calls them and joins the parts.
  */
 #ifndef PE_ENGINE_DECODER_H
 #define PE_ENGINE_DECODER_H
@@ -69,8 +69,8 @@ static inline int pe_decoder_has_extra(const pe_decoder *x)
 void pe_decode_keys(const pe_decoder *x, pe_decode_bench *z, const float *Q, const pe_keys *n, int64_t g);
 void pe_decode_values(const pe_decoder *x, pe_decode_bench *z, float *O, const pe_keys *n, int64_t g);
 
-/* Products of the rows of one key head, whose first query head is h0, become scores: biases and masks. Behind the softmax
-   weights meet the gate. */
+/* Products of the rows of one key head, whose first query head is h0, become scores: biases and masks. Behind
+   the softmax weights meet the gate. */
 void pe_decode_finish(const pe_decoder *x, pe_decode_bench *z, const pe_keys *n, int64_t h0);
 void pe_decode_gate(const pe_decoder *x, pe_decode_bench *z, const pe_keys *n, int64_t h0);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How keys are cut for a few queries, what each thread has, and the queries. Contract: decoder.h; why: decode.c. */
+/* How keys are cut for a few queries, what each thread has, and the queries. Contract: decoder.h; why:
+   decode.c. */
 #include <string.h>
 
 #include "base/tensor.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Keys and values of a block as the kernels of decode.inc read them: where they lie, or a few at a time through scratch.
+/* Keys and values of a block as the kernels of decode.inc read them: where they lie, or a few at a time
+   through scratch.
    Contract: decoder.h. */
 #include "base/tensor.h"
 #include "engine/decoder.h"

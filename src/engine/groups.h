@@ -14,8 +14,8 @@ static inline int pe_tile_is_reached(const pe_tiles *T, int64_t I, int64_t J)
     return !T->skewed || T->a->unmasked || (i1 - 1 - j0 >= T->e_low && i0 - (j1 - 1) <= T->e_high);
 }
 
-/* Queries of a tile that meet keys first .. first+count-1 together; first is a multiple of PE_LANES. Where all queries see
-   all keys, one group is all of them. */
+/* Queries of a tile that meet keys first .. first+count-1 together; first is a multiple of PE_LANES. Where
+   all queries see all keys, one group is all of them. */
 typedef struct pe_group {
     int64_t rows, first, count;
 } pe_group;
@@ -29,7 +29,8 @@ static inline pe_group pe_group_at(const pe_scratch *z, int64_t r, int64_t R, in
     return (pe_group){rows, first, last > first ? last - first : 0};
 }
 
-/* And the other way: queries that meet any of the keys c .. c+n-1 of the tile; `first` and `count` are theirs. */
+/* And the other way: queries that meet any of the keys c .. c+n-1 of the tile; `first` and `count` are
+   theirs. */
 static inline pe_group pe_meeting(const pe_scratch *z, int64_t c, int64_t n, int64_t R)
 {
     pe_group y = {n, 0, R};
@@ -46,7 +47,8 @@ static inline pe_group pe_seen_columns(const pe_scratch *z, int64_t r, int64_t C
     return z->limited ? (pe_group){1, z->low[r], z->high[r] - z->low[r]} : (pe_group){1, 0, C};
 }
 
-/* The same on diagonals (pe_shift_tile): of rows r .. r+rows-1 the columns of the band that any of them sees. */
+/* The same on diagonals (pe_shift_tile): of rows r .. r+rows-1 the columns of the band that any of them
+   sees. */
 static inline pe_group pe_band_group(const pe_scratch *z, int64_t r, int64_t R, int64_t C)
 {
     const int64_t  rows = pe_smaller(PE_LANES, R - r);

@@ -5,11 +5,11 @@
  * Formula  pair m of q_i . k_j is multiplied by exp(growth_m (P(i) - P(j)))
  * Source   Sun et al. 2022, arXiv:2212.10554, section 3
  *
- * The paper multiplies a query by exp(growth_m P(i)) and a key by exp(-growth_m P(j)), which leaves the range of any
- * number somewhere: near position 36 000 in float. Only the distance counts, so here a tile of keys has a centre c: its
- * keys are multiplied by exp(-growth_m (P(j) - c)), never far from 1, and the queries that meet it by exp(growth_m
- * (P(i) - c)), which only vanishes. Along ranges that is a factor of the query's own tile times one of the two
- * tiles; positions without a pattern are taken one by one.
+ * The paper multiplies a query by exp(growth_m P(i)) and a key by exp(-growth_m P(j)), which leaves the range
+ * of any number somewhere: near position 36 000 in float. Only the distance counts, so here a tile of keys
+ * has a centre c: its keys are multiplied by exp(-growth_m (P(j) - c)), never far from 1, and the queries
+ * that meet it by exp(growth_m (P(i) - c)), which only vanishes. Along ranges that is a factor of the query's
+ * own tile times one of the two tiles; positions without a pattern are taken one by one.
  */
 #include <math.h>
 
@@ -27,8 +27,8 @@ void pe_channel_growth(const pe_turn *grown, int64_t D, double growth[])
     }
 }
 
-/* Masked pairs may stand anywhere; what they are multiplied by must only be finite, also as a product of two. What has decayed is 0:
-   a least factor would come back where the two that it is multiplied by are large. */
+/* Masked pairs may stand anywhere; what they are multiplied by must only be finite, also as a product of two.
+   What has decayed is 0: a least factor would come back where the two that it is multiplied by are large. */
 static float factor(double exponent)
 {
     enum { MOST = 40 };

@@ -2,10 +2,10 @@
 /*
  * index.c: index maps. Contract: index.h.
  *
- * floor(log ratio * steps) is exact only where the product is no integer, and some arguments land on one (n = 40 of
- * 32 buckets up to 100). A result within 1e-9 of an integer is that integer: distances to the nearest boundary that
- * are not zero are far larger for any table that fits into memory, because log ratios of integers below 2^31 do not
- * come that close.
+ * floor(log ratio * steps) is exact only where the product is no integer, and some arguments land on one (n =
+ * 40 of 32 buckets up to 100). A result within 1e-9 of an integer is that integer: distances to the nearest
+ * boundary that are not zero are far larger for any table that fits into memory, because log ratios of
+ * integers below 2^31 do not come that close.
  */
 #include "engine/index.h"
 

@@ -33,8 +33,9 @@ static inline int64_t pe_index_window(int64_t dy, int64_t dx, int64_t rows, int6
     return (dy + rows - 1) * (2 * columns - 1) + dx + columns - 1;
 }
 
-/* Swin V2: an offset along an axis of `window` tokens, as a share of the window that the network was trained with
-   (0: this one), spaced by its logarithm. An axis of one token has no share. Source: arXiv:2111.09883, eq. 4. */
+/* Swin V2: an offset along an axis of `window` tokens, as a share of the window that the network was trained
+   with (0: this one), spaced by its logarithm. An axis of one token has no share. Source: arXiv:2111.09883,
+   eq. 4. */
 static inline double pe_window_coordinate(int64_t offset, int64_t window, int64_t pretrained)
 {
     const int64_t size = pretrained > 0 ? pretrained : window;
@@ -47,7 +48,8 @@ static inline double pe_window_coordinate(int64_t offset, int64_t window, int64_
 /*
  * T5's buckets of rel = P(j) - P(i), in [0, num_buckets).
  *
- * Formula  bidirectional: N = num_buckets/2, base = N if rel > 0 else 0, n = |rel|; else N = num_buckets, base = 0,
+ * Formula  bidirectional: N = num_buckets/2, base = N if rel > 0 else 0, n = |rel|; else N = num_buckets,
+ *          base = 0,
  *          n = max(-rel, 0). With m = N/2: n < m gives base + n, else
  *          base + min(N-1, m + floor( ln(n/m)/ln(max_distance/m) * (N-m) ))
  * Needs    N >= 2, max_distance > m
@@ -58,7 +60,8 @@ int64_t pe_index_t5(int64_t rel, int64_t num_buckets, int64_t max_distance, int 
 /*
  * DeBERTa's log buckets of rel = P(i) - P(j): signed, before the span is added, unclipped.
  *
- * Formula  mid = b/2; |rel| <= mid: rel; else sign(rel) * ( ceil( ln(|rel|/mid)/ln((mp-1)/mid) * (mid-1) ) + mid )
+ * Formula  mid = b/2; |rel| <= mid: rel;
+ *          else sign(rel) * ( ceil( ln(|rel|/mid)/ln((mp-1)/mid) * (mid-1) ) + mid )
  *          clip_first (Microsoft's code): rel is first limited to +-(mp-1); Hugging Face's does not
  * Source   microsoft/DeBERTa, da_utils.py, make_log_bucket_position
  */

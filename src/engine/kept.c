@@ -2,10 +2,11 @@
 /*
  * kept.c: what a hook says of pairs, kept for the items of a batch
  *
- * A hook that sees neither content nor tokens apart knows a pair by its positions alone. Where the items of a batch share
- * those, and all pairs of a run are few enough to be held (short sequences, windows of an image), the hook is asked once
- * and every item reads the table; backwards the cotangents of a pair are added up in double, item by item, and the hook
- * takes their sum. The table is bounded whatever the length: longer runs ask tile by tile.
+ * A hook that sees neither content nor tokens apart knows a pair by its positions alone. Where the items of a
+ * batch share those, and all pairs of a run are few enough to be held (short sequences, windows of an image),
+ * the hook is asked once and every item reads the table; backwards the cotangents of a pair are added up in
+ * double, item by item, and the hook takes their sum. The table is bounded whatever the length: longer runs
+ * ask tile by tile.
  */
 #include <string.h>
 

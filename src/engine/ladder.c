@@ -91,7 +91,8 @@ static void step_row(const pe_ladder *l, double position, double row[])
     pad(l, row, 1);
 }
 
-/* The row of a position itself: sines a quarter turn back, where the cosine is the sine and the sine the cosine below zero. */
+/* The row of a position itself: sines a quarter turn back, where the cosine is the sine and the sine the
+   cosine below zero. */
 static void coarse_row(const pe_ladder *l, double position, double pairs[], double row[])
 {
     const pe_columns *c       = &l->columns;

@@ -2,21 +2,23 @@
 /*
  * ladder.h: cosines and sines of many whole positions, by adding angles
  *
- * An exact angle costs as much as twenty sums of angles. So position p is climbed in steps: the exact row amid the first 16 of
- * the 512 positions that p is among, plus a row of the multiples of 16 below 512, plus or minus half a position, and from
- * there up to seven positions away, each from the two rows before it (waves.inc). What only knows steps is made once and serves
- * everywhere. Whatever the position, a number is off by what two sums and seven such steps carry. Rows of the ladder have a
- * column for every float of a row to be made, in its order: a sine is a cosine that begins a quarter turn back, so that only
- * the exact row knows which is which.
+ * An exact angle costs as much as twenty sums of angles. So position p is climbed in steps: the exact row
+ * amid the first 16 of the 512 positions that p is among, plus a row of the multiples of 16 below 512, plus
+ * or minus half a position, and from there up to seven positions away, each from the two rows before it
+ * (waves.inc). What only knows steps is made once and serves everywhere. Whatever the position, a number is
+ * off by what two sums and seven such steps carry. Rows of the ladder have a column for every float of a row
+ * to be made, in its order: a sine is a cosine that begins a quarter turn back, so that only the exact row
+ * knows which is which.
  *
- * Error     an exact cosine or sine is off by 2.3e-16; a sum of angles by what its parts are, each times the other's length, and
- *           two roundings: a step that is itself a sum by 8e-16, the two together by less than 2e-15, and the steps bring
- *           11e-15 more where they meet a zero. Of the last place of a float of 2^-13 that is 9e-4; the kernel makes smaller
- *           ones from their exact angles (waves.inc).
- * Others    add angles in other ways, for they want something else. sandwich.c wants the sum of all waves at a distance, in
- *           double: a product of matrices gives it without any one angle, thirty times sooner than angle by angle.
- *           transformer_xl.c wants rows in double, for the reference and for gradients, and has no memory that would keep small
- *           angles from call to call; in float, it goes by centres and distances from them (basis.c).
+ * Error     an exact cosine or sine is off by 2.3e-16; a sum of angles by what its parts are, each times the
+ *           other's length, and two roundings: a step that is itself a sum by 8e-16, the two together by less
+ *           than 2e-15, and the steps bring 11e-15 more where they meet a zero. Of the last place of a float
+ *           of 2^-13 that is 9e-4; the kernel makes smaller ones from their exact angles (waves.inc).
+ * Others    add angles in other ways, for they want something else. sandwich.c wants the sum of all waves at
+ *           a distance, in double: a product of matrices gives it without any one angle, thirty times sooner
+ *           than angle by angle. transformer_xl.c wants rows in double, for the reference and for gradients,
+ *           and has no memory that would keep small angles from call to call; in float, it goes by centres
+ *           and distances from them (basis.c).
  * Source    the two angle-sum formulas; tables of multiples as in Gal's method
  */
 #ifndef PE_ENGINE_LADDER_H
@@ -26,7 +28,8 @@
 #include "base/workspace.h"
 #include "kernels/kernels.h"
 
-/* Rows of middle angles, and rows that one of them serves: few enough for steps from its middle to stay exact. */
+/* Rows of middle angles, and rows that one of them serves: few enough for steps from its middle to stay
+   exact. */
 enum { PE_STEP = PE_BLOCK_WAVES, PE_MIDDLE = 32 };
 
 /* Where cosines and sines of M pairs go: kernels.h, wave_rows. */
@@ -69,7 +72,8 @@ pe_ladder *pe_ladder_create(const pe_columns *columns, const pe_frequency *k, do
 /* May this position be climbed to? Whole, and below 2^31. */
 int pe_ladder_reaches(double position);
 
-/* `n` rows of the ladder's width, `stride` floats apart: row r stands at position + r. stream: pe_wave_rows. */
+/* `n` rows of the ladder's width, `stride` floats apart: row r stands at position + r. stream:
+   pe_wave_rows. */
 void pe_ladder_rows(const pe_ladder *ladder, pe_rung *rung, float *to, int64_t stride, int64_t n,
                     double position, int stream);
 

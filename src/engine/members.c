@@ -2,9 +2,9 @@
 /*
  * members.c: rows by distance, from the room or straight from the caller's parameter
  *
- * Most members are functions of the room. One whose rows are those of a parameter (pe_by_distance.row) is read here and
- * its cotangents go where the caller keeps the gradient: a table as long as the positions is not held three times, nor is a
- * matrix with a number for each pair.
+ * Most members are functions of the room. One whose rows are those of a parameter (pe_by_distance.row) is
+ * read here and its cotangents go where the caller keeps the gradient: a table as long as the positions is
+ * not held three times, nor is a matrix with a number for each pair.
  */
 #include <string.h>
 

@@ -2,10 +2,10 @@
 /*
  * reference.c: executor 1, attention in double, direct
  *
- * One (batch item, head) at a time, one query row at a time: scores, softmax, output - as the formula in terms.h
- * reads. Slow and obviously right: the tiled executor is tested against it, and it is what the reference cases in
- * float64 are held against. A row of the forward depends on nothing but its own query, so a chunk of queries gives
- * the same bits as the full pass. The backward is serial: sums have one order.
+ * One (batch item, head) at a time, one query row at a time: scores, softmax, output - as the formula in
+ * terms.h reads. Slow and obviously right: the tiled executor is tested against it, and it is what the
+ * reference cases in float64 are held against. A row of the forward depends on nothing but its own query, so
+ * a chunk of queries gives the same bits as the full pass. The backward is serial: sums have one order.
  */
 #include <math.h>
 #include <string.h>

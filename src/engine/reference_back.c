@@ -2,9 +2,9 @@
 /*
  * reference_back.c: the backward of the reference executor
  *
- * Row by row, and in a row pair by pair: above each line of a gradient stands what it differentiates. Serial, so that sums have
- * one order. Cotangents of members by distance are gathered by distance and folded into parameters once per head, those that
- * heads share once per run.
+ * Row by row, and in a row pair by pair: above each line of a gradient stands what it differentiates. Serial,
+ * so that sums have one order. Cotangents of members by distance are gathered by distance and folded into
+ * parameters once per head, those that heads share once per run.
  */
 #include <math.h>
 #include <string.h>
@@ -66,8 +66,8 @@ static void product_back(pe_reference_head *x, int64_t i, int64_t j, double f)
         add_grown(du, f * share[0], k, g, D);
 }
 
-/* The gradient of one score: dS is the cotangent of S[i,j], dproduct (dS and the hook's share) that of its product. Above
-   each line, what it differentiates. */
+/* The gradient of one score: dS is the cotangent of S[i,j], dproduct (dS and the hook's share) that of its
+   product. Above each line, what it differentiates. */
 static void score_back(pe_reference_head *x, int64_t i, int64_t j, double dS, double dproduct)
 {
     const pe_attention *a  = x->a;
@@ -192,7 +192,8 @@ static void store_side(const pe_reference_head *x, pe_side side, int64_t h)
     store_rows(keys ? &a->dk : &a->dq, x->b, h, a->terms->prepare.fill ? x->draw : rows, L, a->D);
 }
 
-/* Rows that heads share and the caller keeps are folded once, when all heads of all items have added to them. */
+/* Rows that heads share and the caller keeps are folded once, when all heads of all items have added to
+   them. */
 static void fold_tables(const pe_reference_head *x, int shared)
 {
     const pe_attention *a = x->a;

@@ -2,8 +2,8 @@
 /*
  * roads.h: what the roads of executor 2 beside the general one share (decode.c, bf16.c)
  *
- * They take the simplest terms only, but those as the general road has them: tables by distance, turned rows and masks
- * of tiles.h, for runs of `queries` queries and `keys` keys.
+ * They take the simplest terms only, but those as the general road has them: tables by distance, turned rows
+ * and masks of tiles.h, for runs of `queries` queries and `keys` keys.
  */
 #ifndef PE_ENGINE_ROADS_H
 #define PE_ENGINE_ROADS_H
@@ -16,8 +16,8 @@ enum { PE_ROAD_LANES = 2 * PE_LANES };
 /* Are the terms those that these roads know: products, rotation, bias and gate by distance? */
 int pe_road_may(const pe_attention *a);
 
-/* Tables and, with `key_turns`, cosines and sines of all keys; without, of the queries alone. Filled where the arena has
-   memory. */
+/* Tables and, with `key_turns`, cosines and sines of all keys; without, of the queries alone. Filled where
+   the arena has memory. */
 void pe_road_make(pe_tiles *T, const pe_attention *a, pe_arena *arena, int64_t queries, int64_t keys,
                   int key_turns);
 

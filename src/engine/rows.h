@@ -2,9 +2,9 @@
 /*
  * rows.h: machine 1, rows of a table added to the embeddings
  *
- * A room makes rows in double for a list of positions, of one coordinate or several; this adds them to x in any storage
- * type, block by block, and hands cotangents back. Where all items of a batch stand at the same positions a row is made once and used for each;
- * the backward sums the batch before it asks the room.
+ * A room makes rows in double for a list of positions, of one coordinate or several; this adds them to x in
+ * any storage type, block by block, and hands cotangents back. Where all items of a batch stand at the same
+ * positions a row is made once and used for each; the backward sums the batch before it asks the room.
  */
 #ifndef PE_ENGINE_ROWS_H
 #define PE_ENGINE_ROWS_H

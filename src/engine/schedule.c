@@ -80,7 +80,8 @@ static pe_wide linear(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
     return ratio(f, plain(f, m, j, d), number(f, f->factor));
 }
 
-/* The logarithm of base * by^(d/(d-2)), the base that slows the last of d/2 pairs by `by` and leaves the first alone. */
+/* The logarithm of base * by^(d/(d-2)), the base that slows the last of d/2 pairs by `by` and leaves the
+   first alone. */
 static pe_wide log_of_grown(const pe_frequencies *f, pe_wide by, int64_t d)
 {
     return pe_wide_sum(f->log_base, pe_wide_product(pe_wide_log(by), part((double)d, d - 2)));
@@ -92,7 +93,8 @@ static pe_wide ntk(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
     return slowed(f, log_of_grown(f, pe_wide_of(f->alpha), d), 1, j, d);
 }
 
-/* Su Jianlin's two forms: base times factor and everything slower by factor^(2/d), or a power of the pair's number. */
+/* Su Jianlin's two forms: base times factor and everything slower by factor^(2/d), or a power of the pair's
+   number. */
 static pe_wide ntk_mixed(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
 {
     const pe_wide factor = pe_wide_of(f->factor), log_factor = pe_wide_log(factor),
@@ -105,7 +107,8 @@ static pe_wide ntk_mixed(const pe_frequencies *f, int64_t m, int64_t j, int64_t 
     return ratio(f, plain(f, m, j, d), rounded(f, pe_wide_exp(x)));
 }
 
-/* Beyond the longest trained length the base grows with the present one. The Python code has the base in double too. */
+/* Beyond the longest trained length the base grows with the present one. The Python code has the base in
+   double too. */
 static pe_wide dynamic(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
 {
     (void)m;
@@ -164,8 +167,8 @@ static pe_wide longrope(const pe_frequencies *f, int64_t m, int64_t j, int64_t d
     return slowed(f, f->log_base, factors ? factors[m] : 1, j, d);
 }
 
-/* The common Python code, step by step: wavelengths are compared, the middle is blended. Where high_freq_factor is not
-   above low_freq_factor there is no middle: a step at low_freq_factor turns. */
+/* The common Python code, step by step: wavelengths are compared, the middle is blended. Where
+   high_freq_factor is not above low_freq_factor there is no middle: a step at low_freq_factor turns. */
 static pe_wide llama3_single(const pe_frequencies *f, pe_wide w)
 {
     const pe_wide one = pe_wide_of(1), low = pe_wide_of(f->low_freq_factor),

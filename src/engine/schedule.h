@@ -2,14 +2,15 @@
 /*
  * schedule.h: how fast each pair of a rotation turns, and the magnitude of all pairs
  *
- * A schedule is a formula w(j, d): the frequency of pair number j of a list over d channels. Which j and d a pair of
- * the head has is the business of axes.h. All formulas start from the same powers base^(-2j/d); YaRN, llama3 and the
- * others slow the slow pairs down, LongRoPE by a list of factors, vision encoders count in periods or pixels. The
- * magnitude that some of them put on cosine and sine is told by one of five rules, because five programs disagree.
+ * A schedule is a formula w(j, d): the frequency of pair number j of a list over d channels. Which j and d a
+ * pair of the head has is the business of axes.h. All formulas start from the same powers base^(-2j/d); YaRN,
+ * llama3 and the others slow the slow pairs down, LongRoPE by a list of factors, vision encoders count in
+ * periods or pixels. The magnitude that some of them put on cosine and sine is told by one of five rules,
+ * because five programs disagree.
  *
- * `single` makes every step round to float32 as the common Python code does (1/x is a reciprocal, base^x one power):
- * models were trained with these numbers. Otherwise numbers are wide (base/wide.h), and the finished frequency is rounded
- * once. An absent number is NAN.
+ * `single` makes every step round to float32 as the common Python code does (1/x is a reciprocal, base^x one
+ * power): models were trained with these numbers. Otherwise numbers are wide (base/wide.h), and the finished
+ * frequency is rounded once. An absent number is NAN.
  */
 #ifndef PE_ENGINE_SCHEDULE_H
 #define PE_ENGINE_SCHEDULE_H

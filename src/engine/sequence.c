@@ -6,7 +6,8 @@
 
 #include "base/parallel.h"
 
-/* At most so many lanes go together: their vectors and the two matrices of a small room stay in a second-level cache. */
+/* At most so many lanes go together: their vectors and the two matrices of a small room stay in a
+   second-level cache. */
 enum { TOGETHER = 4 };
 
 /* Two groups at least where there are two lanes, for two cores. */

@@ -2,13 +2,13 @@
 /*
  * sequence.h: rows that follow from each other, made once per run
  *
- * Most rooms make any row by itself. Where each row is a step from the one before (the states of an ODE) that would
- * cost the square of the length; so a run makes rows 0 .. n-1 into a table, n as far as its positions reach, and reads
- * them from there. Backward the cotangents of all positions are summed into a second table, and the room walks it from
- * its end to its beginning. A row is `lanes` equal pieces that know nothing of each other. A few of them go together, so
- * that what they share is loaded once for all; such groups run in parallel. How many go together follows from the number
- * of lanes alone, and each group sums gradients of its own, which are added in the order of the groups: so the bits do
- * not depend on the threads.
+ * Most rooms make any row by itself. Where each row is a step from the one before (the states of an ODE) that
+ * would cost the square of the length; so a run makes rows 0 .. n-1 into a table, n as far as its positions
+ * reach, and reads them from there. Backward the cotangents of all positions are summed into a second table,
+ * and the room walks it from its end to its beginning. A row is `lanes` equal pieces that know nothing of
+ * each other. A few of them go together, so that what they share is loaded once for all; such groups run in
+ * parallel. How many go together follows from the number of lanes alone, and each group sums gradients of its
+ * own, which are added in the order of the groups: so the bits do not depend on the threads.
  */
 #ifndef PE_ENGINE_SEQUENCE_H
 #define PE_ENGINE_SEQUENCE_H

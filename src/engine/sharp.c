@@ -2,11 +2,12 @@
 /*
  * sharp.c: products in double, for scores that are large
  *
- * A float of the size of 75 has steps of 8e-6, and a weight is off by as much as its score: where cosines are multiplied
- * by up to 100, the rounding of the product is the largest error of the whole attention. What matters is how far a score
- * lies below the largest of its row. So, for encodings that say `sharp` and rows of at most PE_SHARP keys (the windows
- * they are made for), products are taken in double, and made less by something of their size before they become float:
- * forward the largest allowed one of the row, backward lse. Longer rows keep the rounding of float.
+ * A float of the size of 75 has steps of 8e-6, and a weight is off by as much as its score: where cosines are
+ * multiplied by up to 100, the rounding of the product is the largest error of the whole attention. What
+ * matters is how far a score lies below the largest of its row. So, for encodings that say `sharp` and rows
+ * of at most PE_SHARP keys (the windows they are made for), products are taken in double, and made less by
+ * something of their size before they become float: forward the largest allowed one of the row, backward lse.
+ * Longer rows keep the rounding of float.
  */
 #include <math.h>
 

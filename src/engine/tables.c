@@ -2,9 +2,10 @@
 /*
  * tables.c: members by distance as tables of floats
  *
- * Which row stands for which distance (bands), how much of a member is kept (pe_table), and its numbers: asked of the
- * room in double and rounded once. Vectors are asked for PE_CHUNK distances at a time; scalars all at once, which are few
- * bytes: the room makes once what serves all distances, and the largest of them is there before any is rounded.
+ * Which row stands for which distance (bands), how much of a member is kept (pe_table), and its numbers:
+ * asked of the room in double and rounded once. Vectors are asked for PE_CHUNK distances at a time; scalars
+ * all at once, which are few bytes: the room makes once what serves all distances, and the largest of them is
+ * there before any is rounded.
  */
 #include <math.h>
 #include <string.h>
@@ -84,8 +85,9 @@ static int64_t most_rows(const pe_tiles *T, const pe_by_distance *m)
     return m->clipped ? pe_smaller(all, m->high - m->low + 2 * longest_run(T) + 2) : all;
 }
 
-/* Rows of one content beyond a clipped member's ends: those up to `last_low`, and those from `first_high` on, both within
-   what the masks reach. A run with an allowed pair begins and ends less than its length beyond their reach. */
+/* Rows of one content beyond a clipped member's ends: those up to `last_low`, and those from `first_high` on,
+   both within what the masks reach. A run with an allowed pair begins and ends less than its length beyond
+   their reach. */
 static void find_ends(const pe_tiles *T, const pe_by_distance *m, pe_table *t)
 {
     const pe_band *band = &T->band;
@@ -102,7 +104,8 @@ static void find_ends(const pe_tiles *T, const pe_by_distance *m, pe_table *t)
     t->last     = pe_smaller(band->rows, n + pe_smaller(first_high, band->last));
 }
 
-/* Columns moved so that those which a whole tile adds to a band (from row j0 - i0 + Lq - 1 on) begin on a cache line. */
+/* Columns moved so that those which a whole tile adds to a band (from row j0 - i0 + Lq - 1 on) begin on a
+   cache line. */
 static float *line_up(const pe_tiles *T, const pe_table *t, float *columns)
 {
     const int64_t at = T->a->sizes.Lq - 1 - t->first;
@@ -162,8 +165,8 @@ static void swap_rows(double *a, double *b, int64_t width)
     }
 }
 
-/* Rows x0 .. x0+n-1 in the order of the table. A room is asked for rising distances, so a band of falling ones is
-   reversed here; other slopes are asked for one by one. */
+/* Rows x0 .. x0+n-1 in the order of the table. A room is asked for rising distances, so a band of falling
+   ones is reversed here; other slopes are asked for one by one. */
 static void fill_chunk(const pe_tiles *T, pe_kind kind, int64_t h, int64_t x0, int64_t n, double *chunk)
 {
     const pe_by_distance m     = pe_member(T->a->terms, kind);

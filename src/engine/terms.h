@@ -2,14 +2,16 @@
 /*
  * terms.h: what a score is made of - the one data structure between rooms and machines
  *
- *     S[h,i,j] = scale * [ (q_i + u_h).k_j + (q_i + w_h).A_h[t] + k_j.B_h[t] + (q_i + us_h).G_h[z] ] + b_h[t] + X_h(i,j)
+ *     S[h,i,j] = scale * [ (q_i + u_h).k_j + (q_i + w_h).A_h[t] + k_j.B_h[t] + (q_i + us_h).G_h[z] ] + b_h[t]
+ *     + X_h(i,j)
  *                t = P(i) - P(j), z = 0 if query and key are of one segment, else 1
  *     o[h,i]   = sum_j softmax(S)[i,j] * c_h[t] * ( v_j + r_h[t] )
  *
  * A room fills in the members it needs and leaves the others empty; the machines (reference.c, tiled.c,
- * tiled_back.c) compute scores, softmax, output and every gradient from the same members and know no encoding.
- * Rooms see and return double; the tiled machine rounds tables once to float. Each member has its adjoint beside
- * it: what `fill` writes, `fold` turns back into gradients of parameters, adding to dpar[i] where that is not NULL.
+ * tiled_back.c) compute scores, softmax, output and every gradient from the same members and know no
+ * encoding. Rooms see and return double; the tiled machine rounds tables once to float. Each member has its
+ * adjoint beside it: what `fill` writes, `fold` turns back into gradients of parameters, adding to dpar[i]
+ * where that is not NULL.
  */
 #ifndef PE_ENGINE_TERMS_H
 #define PE_ENGINE_TERMS_H
@@ -21,7 +23,8 @@
 #include "base/settings.h"
 #include "kernels/kernels.h"
 
-/* The sizes of the problem at hand (glossary in posenc.h) and the room's settings, in the order of its table. */
+/* The sizes of the problem at hand (glossary in posenc.h) and the room's settings, in the order of its
+   table. */
 typedef struct pe_problem {
     int64_t           B, H, G, Lq, Lk, D, Dv, d_model, L;
     const pe_value   *set;
@@ -32,8 +35,9 @@ typedef struct pe_problem {
 /* Which part of an encoding a member's numbers come from: that at place score, or that at place weight. */
 typedef enum pe_owner { PE_SCORE, PE_WEIGHT, PE_OWNERS } pe_owner;
 
-/* The numbers of a part at run time: its own problem, its parameters in double, and where their gradients add. A parameter
-   that a member by distance reads itself (see pe_by_distance.row) is not there: it stays in the caller's tensor. */
+/* The numbers of a part at run time: its own problem, its parameters in double, and where their gradients
+   add. A parameter that a member by distance reads itself (see pe_by_distance.row) is not there: it stays in
+   the caller's tensor. */
 typedef struct pe_part {
     const pe_problem           *p;
     const double *const        *par;
@@ -44,19 +48,21 @@ typedef struct pe_part {
     const int64_t              *sizes;
 } pe_part;
 
-/* What a room says by distance: fill writes the rows of n distances t0, t0+1, ...; fold receives the sums of the
-   cotangents over each of these distances. A row is one number (bias, gate), D numbers (A, B) or Dv numbers (r).
+/* What a room says by distance: fill writes the rows of n distances t0, t0+1, ...; fold receives the sums of
+   the cotangents over each of these distances. A row is one number (bias, gate), D numbers (A, B) or Dv
+   numbers (r).
 
-   A member whose rows are just those of a parameter, one for each distance, gives `row` and the parameter instead: such a
-   table is as long as the positions, and is then neither copied nor summed in double. Its heads share it.
+   A member whose rows are just those of a parameter, one for each distance, gives `row` and the parameter
+   instead: such a table is as long as the positions, and is then neither copied nor summed in double. Its
+   heads share it.
 
-   A member of vectors that are sinusoids of the distance times a parameter W [ranks,H,D] besides says `waves`: it writes their
-   ranks/2 frequencies. A machine in float makes the sinusoids and multiplies them with `param` itself, for all heads at once:
-   row_h(t)[d] = sum_m R(t)[m] * W[m,h,d], R(t) the sines, then the cosines, of t times each frequency, t not below `least`
-   and not above `most`.
+   A member of vectors that are sinusoids of the distance times a parameter W [ranks,H,D] besides says
+   `waves`: it writes their ranks/2 frequencies. A machine in float makes the sinusoids and multiplies them
+   with `param` itself, for all heads at once: row_h(t)[d] = sum_m R(t)[m] * W[m,h,d], R(t) the sines, then
+   the cosines, of t times each frequency, t not below `least` and not above `most`.
 
-   clipped: all t <= low have one row, and so have all t >= high, so nothing is kept for those beyond. `owner` is filled in
-   by the plan. */
+   clipped: all t <= low have one row, and so have all t >= high, so nothing is kept for those beyond. `owner`
+   is filled in by the plan. */
 typedef struct pe_by_distance {
     void (*fill)(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
                  double rows[]);
@@ -73,16 +79,16 @@ typedef struct pe_by_distance {
     pe_owner owner;
 } pe_by_distance;
 
-/* A number for each pair, added to the score, that stays where the caller keeps it: a parameter of [.., Lq, Lk] numbers by place
-   in the tensors, of which head h has matrix number `matrix`. It is neither copied nor are its gradients held twice. Heads
-   may share a matrix. */
+/* A number for each pair, added to the score, that stays where the caller keeps it: a parameter of [.., Lq,
+   Lk] numbers by place in the tensors, of which head h has matrix number `matrix`. It is neither copied nor
+   are its gradients held twice. Heads may share a matrix. */
 typedef struct pe_by_pair {
     int64_t (*matrix)(const pe_problem *p, int64_t h);
     int param, shared;
 } pe_by_pair;
 
-/* A rectangle of scores: queries at q_pos[0..rows-1], keys at k_pos[0..cols-1]. The lower half is there for a hook that
-   asks for content. */
+/* A rectangle of scores: queries at q_pos[0..rows-1], keys at k_pos[0..cols-1]. The lower half is there for a
+   hook that asks for content. */
 typedef struct pe_tile {
     int64_t       h, rows, cols, stride; /* x element (r,c) at r*stride + c */
     int64_t       i0, j0;                /* its first query and key in the tensors */
@@ -98,16 +104,16 @@ typedef struct pe_tile {
 /*
  * X: for what fits no other member
  *
- * visit writes X of the whole tile (where the pair is not allowed it is ignored); visit_back receives dX of the tile.
- * A hook with content sees products and queries too. One with state travels: the forward visits the key tiles of a
- * query from right to left, state starting at 0, and what state holds at the end is what the backward starts from; that
- * visits from left to right, on each tile first visit with `backward` set (which must leave state alone), then
- * visit_back, which steps state on. A tile may be all keys at once: then the backward makes that state itself, by a visit
- * from 0 without `backward`, before visit_back.
+ * visit writes X of the whole tile (where the pair is not allowed it is ignored); visit_back receives dX of
+ * the tile. A hook with content sees products and queries too. One with state travels: the forward visits the
+ * key tiles of a query from right to left, state starting at 0, and what state holds at the end is what the
+ * backward starts from; that visits from left to right, on each tile first visit with `backward` set (which
+ * must leave state alone), then visit_back, which steps state on. A tile may be all keys at once: then the
+ * backward makes that state itself, by a visit from 0 without `backward`, before visit_back.
  *
- * One with `apart` is for tokens that stand apart from the distances (a class token): a pair whose query or key stands
- * at such a position has X instead of the bias b; of other pairs it must say 0, and tiles without such a token are not
- * visited.
+ * One with `apart` is for tokens that stand apart from the distances (a class token): a pair whose query or
+ * key stands at such a position has X instead of the bias b; of other pairs it must say 0, and tiles without
+ * such a token are not visited.
  */
 typedef struct pe_tile_hook {
     void (*visit)(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[]);
@@ -124,16 +130,16 @@ enum { PE_HOOK_STATE = 4, PE_HOOK_PARAMS = 16 };
 enum { PE_NONE = -1 };
 
 /*
- * What a room makes of a query or a key before anything else sees it: unit rows, further channels that hold the
- * position's half of a product. fill turns n rows x [n,D] of one side and head (a key head for keys) into y; fold takes
- * dy to dx (overwriting) and adds to dpar. A prepared key has `width` numbers, at least D, and everything else of a term
- * that says D then means width; rotation turns its first channels.
+ * What a room makes of a query or a key before anything else sees it: unit rows, further channels that hold
+ * the position's half of a product. fill turns n rows x [n,D] of one side and head (a key head for keys) into
+ * y; fold takes dy to dx (overwriting) and adds to dpar. A prepared key has `width` numbers, at least D, and
+ * everything else of a term that says D then means width; rotation turns its first channels.
  *
- * Where y is x and behind it numbers that follow from the position alone, `beside` gives those, [n,width-D], and
- * beside_back takes their cotangents: a machine may make them once for all items of a batch.
+ * Where y is x and behind it numbers that follow from the position alone, `beside` gives those, [n,width-D],
+ * and beside_back takes their cotangents: a machine may make them once for all items of a batch.
  *
- * A prepared query has `forms` times as many. With two forms the product q.k of the formula above is the modulus of
- * (q'.k, q''.k): the first width numbers are q', the others q''.
+ * A prepared query has `forms` times as many. With two forms the product q.k of the formula above is the
+ * modulus of (q'.k, q''.k): the first width numbers are q', the others q''.
  */
 typedef enum pe_side { PE_QUERIES, PE_KEYS } pe_side;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Terms of scores by distance, which lie along the diagonals of a tile, and products with their bands. Contract: tile_scores.h. */
+/* Terms of scores by distance, which lie along the diagonals of a tile, and products with their bands.
+   Contract: tile_scores.h. */
 #include <string.h>
 
 #include "engine/groups.h"
@@ -10,8 +11,8 @@ int64_t pe_band_start(const pe_tiles *T, int64_t i0, int64_t R, int64_t j0)
     return j0 - (i0 + R - 1) + T->a->sizes.Lq - 1;
 }
 
-/* Where there is nothing yet: of some queries the columns of the band that they see, all those to come included if the next key
-   tile goes on with them. They begin on a cache line if they can. */
+/* Where there is nothing yet: of some queries the columns of the band that they see, all those to come
+   included if the next key tile goes on with them. They begin on a cache line if they can. */
 static pe_group new_columns(const pe_scratch *z, int64_t r, int64_t R, int64_t C, int goes_on,
                             int64_t reached)
 {
@@ -21,9 +22,9 @@ static pe_group new_columns(const pe_scratch *z, int64_t r, int64_t R, int64_t C
     return (pe_group){y.rows, first, last - first};
 }
 
-/* gamma[r, at + c] = Qw[r,:] . A[x0 + c]: the band of the tile. Going from one key tile to the next, R - 1 columns are there
-   already and the others are written behind them, until there is no room: then the R - 1 go back to the beginning. What is
-   written starts on a cache line; what no mask reaches is not. */
+/* gamma[r, at + c] = Qw[r,:] . A[x0 + c]: the band of the tile. Going from one key tile to the next, R - 1
+   columns are there already and the others are written behind them, until there is no room: then the R - 1 go
+   back to the beginning. What is written starts on a cache line; what no mask reaches is not. */
 static void band_product(const pe_tiles *T, pe_scratch *z, int64_t h, const float *Qw, int64_t i0, int64_t R,
                          int64_t J, int64_t C, int reuse)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Terms of scores that are looked up pair by pair: distances off the diagonals, masks, segments. Contract: tile_scores.h. */
+/* Terms of scores that are looked up pair by pair: distances off the diagonals, masks, segments. Contract:
+   tile_scores.h. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Products of a tile's queries and keys, and the terms that join them on their way out. Contract: tile_scores.h. */
+/* Products of a tile's queries and keys, and the terms that join them on their way out. Contract:
+   tile_scores.h. */
 #include <string.h>
 
 #include "engine/groups.h"
@@ -7,7 +8,8 @@
 #include "engine/sharp.h"
 #include "engine/tile_scores.h"
 
-/* The modulus of both forms; backward, the share of each in it besides: 0 where both are 0 and no direction is known. */
+/* The modulus of both forms; backward, the share of each in it besides: 0 where both are 0 and no direction
+   is known. */
 static void join_forms(const pe_tiles *T, pe_scratch *z, float *s, int64_t R, int64_t C)
 {
     const int64_t n    = T->Br * T->Bcp;
@@ -46,7 +48,8 @@ typedef struct stream {
     const float *next; /* where it goes on with the next tile, if it is far and there is one */
 } stream;
 
-/* It is taken from the terms that are left to the kernels that finish scores. Where products are wanted bare, there is none. */
+/* It is taken from the terms that are left to the kernels that finish scores. Where products are wanted bare,
+   there is none. */
 static stream take_stream(const pe_tiles *T, const pe_scratch *z, const float *pairs, pe_tile_terms *terms)
 {
     stream y = {0};
@@ -61,8 +64,8 @@ static stream take_stream(const pe_tiles *T, const pe_scratch *z, const float *p
     return y;
 }
 
-/* Products of some queries from row r on with the keys that any of the group may see. What those from `ahead` on will add is
-   asked for. */
+/* Products of some queries from row r on with the keys that any of the group may see. What those from `ahead`
+   on will add is asked for. */
 static void multiply_group(const pe_tiles *T, float *s, int64_t r, int64_t rows, pe_group y, const float *Qu,
                            const float *Kt, stream plus, const float *ahead)
 {
@@ -80,7 +83,8 @@ static void multiply_group(const pe_tiles *T, float *s, int64_t r, int64_t rows,
 
 enum { TOGETHER = 6 }; /* rows of a block of products: whole blocks ask for what is ahead of them */
 
-/* Some rows of a stream are called from memory at once; a number, as they may end before a whole tile does. */
+/* Some rows of a stream are called from memory at once; a number, as they may end before a whole tile
+   does. */
 static void call_rows(uintptr_t rows, int64_t step, int64_t n, int64_t C)
 {
     for (int64_t r = 0; r < n; r++)
@@ -88,9 +92,9 @@ static void call_rows(uintptr_t rows, int64_t step, int64_t n, int64_t C)
             __builtin_prefetch((const void *)(rows + (uintptr_t)(r * step + c) * sizeof(float)));
 }
 
-/* Products of groups of queries. Where rows far apart are added, each block of products asks memory for those of the next, and
-   the last of a tile for the first of the next tile: any earlier they would share sets of the first cache with too many others,
-   all at once they would hold up the loads of the product at hand. */
+/* Products of groups of queries. Where rows far apart are added, each block of products asks memory for those
+   of the next, and the last of a tile for the first of the next tile: any earlier they would share sets of
+   the first cache with too many others, all at once they would hold up the loads of the product at hand. */
 static void multiply_seen(const pe_tiles *T, const pe_scratch *z, float *s, int64_t R, int64_t C,
                           const float *Qu, const float *Kt, stream plus)
 {

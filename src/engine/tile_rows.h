@@ -5,15 +5,15 @@
 
 #include "engine/tiles.h"
 
-/* Rows s0 .. s0+n-1 of q or k in float, prepared and turned, stride Dp, padding zeroed; z lends its memory. The second form of
-   queries goes to to2 (NULL where there is one form). */
+/* Rows s0 .. s0+n-1 of q or k in float, prepared and turned, stride Dp, padding zeroed; z lends its memory.
+   The second form of queries goes to to2 (NULL where there is one form). */
 void pe_load_turned(const pe_tiles *T, const pe_scratch *z, float *to, float *to2, pe_side side, int64_t b,
                     int64_t h, int64_t s0, int64_t n);
 /* Rows of v or dout, or to o and dv: no rotation. */
 void pe_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b, int64_t h, int64_t s0,
                    int64_t n, int64_t width);
-/* Rows s0 .. s0+n-1 of item b, head h, will be wanted soon: asks for them, if there is such an item. Rows of short sequences lie
-   apart, many to a page and few to a head, so that no prefetcher foresees them. */
+/* Rows s0 .. s0+n-1 of item b, head h, will be wanted soon: asks for them, if there is such an item. Rows of
+   short sequences lie apart, many to a page and few to a head, so that no prefetcher foresees them. */
 void pe_call_rows(const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n, int64_t width);
 void pe_store_plain(const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n, const float *from,
                     int64_t stride, int64_t width);
@@ -22,7 +22,8 @@ void pe_turn_back(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64
 /* Turned back and written to dq or dk; rows that were prepared are not written: pe_fold_prepared does it. */
 void pe_store_turned(const pe_tiles *T, float *rows, pe_side side, const posenc_tensor *to, int64_t b,
                      int64_t h, int64_t s0, int64_t n);
-/* Cotangents of prepared rows (turned back; stride Dp, forms `form_step` apart) to dq or dk and to parameters. */
+/* Cotangents of prepared rows (turned back; stride Dp, forms `form_step` apart) to dq or dk and to
+   parameters. */
 void pe_fold_prepared(const pe_tiles *T, const pe_scratch *z, const float *rows, int64_t form_step,
                       pe_side side, int64_t b, int64_t h, int64_t s0, int64_t n);
 /* scale*(q + u) and scale*(q + w) of n loaded rows; Qw may be NULL. */

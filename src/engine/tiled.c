@@ -2,12 +2,13 @@
 /*
  * tiled.c: executor 2, attention in float, forward
  *
- * Waves of (item, key head) pairs, as many as threads. First the keys of each pair are turned and transposed once,
- * then every query tile of every head walks its key tiles with the online softmax: running maximum m, sum l and output
- * O, rescaled when the maximum rises. What a query tile computes depends on nothing but its own rows and the keys, so
- * any schedule gives the same bits.
+ * Waves of (item, key head) pairs, as many as threads. First the keys of each pair are turned and transposed
+ * once, then every query tile of every head walks its key tiles with the online softmax: running maximum m,
+ * sum l and output O, rescaled when the maximum rises. What a query tile computes depends on nothing but its
+ * own rows and the keys, so any schedule gives the same bits.
  *
- * Source   Milakov, Gimelshein 2018, arXiv:1805.02867 (online softmax); Dao et al. 2022, arXiv:2205.14135 (tiles)
+ * Source   Milakov, Gimelshein 2018, arXiv:1805.02867 (online softmax); Dao et al. 2022, arXiv:2205.14135
+ *          (tiles)
  */
 #include <float.h>
 #include <math.h>
@@ -160,7 +161,8 @@ static void finish_rows(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, 
         pe_store_float(pe_element(&a->lse, b, h, i0), a->lse.dtype, a->lse.stride[2], z->m, R);
 }
 
-/* Keys and values of tile J, which comes next, seen as rows beside those of a tile of outputs, from row r on. */
+/* Keys and values of tile J, which comes next, seen as rows beside those of a tile of outputs, from row r
+   on. */
 static pe_ahead tile_ahead(const pe_tiles *T, const packed_pair *x, int64_t J, int64_t r)
 {
     const int64_t D = T->a->sizes.D;
@@ -171,8 +173,8 @@ static pe_ahead tile_ahead(const pe_tiles *T, const packed_pair *x, int64_t J, i
                       .step = {D * BYTES, x->v_stride * BYTES}};
 }
 
-/* O += W V, with the gate on the weights and the vectors that join the values; meanwhile tile `next`, -1 if there is none, is
-   asked for. */
+/* O += W V, with the gate on the weights and the vectors that join the values; meanwhile tile `next`, -1 if
+   there is none, is asked for. */
 static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, int64_t h, int64_t I,
                        int64_t J, int64_t next)
 {
@@ -216,8 +218,9 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, i
         }
 }
 
-/* The key tile at distance 0 from query tile I if the nearest keys are to come first, else -1. A bias that falls with the
-   distance would raise the running maximum tile after tile if the farthest came first; a band of products is walked in order. */
+/* The key tile at distance 0 from query tile I if the nearest keys are to come first, else -1. A bias that
+   falls with the distance would raise the running maximum tile after tile if the farthest came first; a band
+   of products is walked in order. */
 static int64_t nearest_tile(const pe_tiles *T, int64_t I)
 {
     const pe_distances *d = &T->a->distances;
@@ -233,8 +236,9 @@ static int64_t tile_at(int64_t step, int64_t first)
     return step <= first ? first - step : step;
 }
 
-/* The tile after `step`, if it is to be asked for; else, and where the queries see none, -1. Of a long sequence every tile comes
-   from the last cache or from memory, whose latency the loads of a product do not hide; up to 4 MiB to ask costs 1 %. */
+/* The tile after `step`, if it is to be asked for; else, and where the queries see none, -1. Of a long
+   sequence every tile comes from the last cache or from memory, whose latency the loads of a product do not
+   hide; up to 4 MiB to ask costs 1 %. */
 static int64_t next_tile(const pe_tiles *T, int64_t I, int64_t step, int64_t first)
 {
     enum { FAR = 4 << 20 }; /* bytes of keys and values */

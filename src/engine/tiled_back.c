@@ -2,11 +2,12 @@
 /*
  * tiled_back.c: executor 2, backward
  *
- * Scores are computed again tile by tile and turned into weights by the saved log-sum-exp, so nothing of Lq x Lk
- * elements exists. One item of the batch at a time: its queries and cotangents are prepared once (linear memory);
- * then each task (key head, chunk) owns every so many key tiles: it loads their keys and values, and
- * dK and dV of a tile are complete in one task; dQ and the gradients by distance are added up per chunk and summed afterwards in the order of
- * chunks. The number of chunks follows from the shape alone, so the bits do not depend on threads.
+ * Scores are computed again tile by tile and turned into weights by the saved log-sum-exp, so nothing of Lq x
+ * Lk elements exists. One item of the batch at a time: its queries and cotangents are prepared once (linear
+ * memory); then each task (key head, chunk) owns every so many key tiles: it loads their keys and values, and
+ * dK and dV of a tile are complete in one task; dQ and the gradients by distance are added up per chunk and
+ * summed afterwards in the order of chunks. The number of chunks follows from the shape alone, so the bits do
+ * not depend on threads.
  *
  * With W = exp(S - lse) and delta_i = dO_i . O_i (= sum_j W_ij dW_ij):
  *   dW = dO V^T     dS = W * (dW - delta)     dV += W^T dO     dK += dS^T Qu     dQ += dS K     db[t] += dS
@@ -177,8 +178,8 @@ static void load_keys(const pe_backward *w, pe_scratch *z, int64_t g, int64_t J)
     T->a->kernels->transpose(z->Vt, T->Bcp, z->rows, T->Dvp, C, p->Dv);
 }
 
-/* Before the sums, where keys are several tiles: what a travelling hook's state holds after the forward, and the moments of
-   short rows. Both need all key tiles of a query once more, from the right. */
+/* Before the sums, where keys are several tiles: what a travelling hook's state holds after the forward, and
+   the moments of short rows. Both need all key tiles of a query once more, from the right. */
 static void look_ahead(void *context, int64_t index, int thread)
 {
     const pe_backward *w = context;
@@ -199,7 +200,8 @@ static void look_ahead(void *context, int64_t index, int thread)
     }
 }
 
-/* Under a causal mask a key tile has one query tile less than the one before: 0 1 1 0 0 1 1 0 gives both chunks as many. */
+/* Under a causal mask a key tile has one query tile less than the one before: 0 1 1 0 0 1 1 0 gives both
+   chunks as many. */
 static int64_t chunk_of(const pe_backward *w, int64_t J)
 {
     const int64_t turn = J / w->chunks, at = J % w->chunks;

@@ -2,13 +2,14 @@
 /*
  * tiles.h: what the tiled forward and backward share
  *
- * Queries are cut into tiles of Br rows, keys into tiles of Bc columns; a tile of scores [Br,Bc] lies row by row,
- * keys along the vector. Along a row the distance falls by one per key, so with x = j - i + Lq - 1 a term by distance
- * is contiguous: the bias of row i is the vector bias[x], read one place earlier for each further query ("skewed"
- * positions: t = t00 + step*(i-j)). Vectors by distance (A) give a product of the tile's queries with the band of
- * Br + Bc - 1 distances, read back along the same diagonals; vectors that meet the key (B) do it with the tile's keys.
- * Vectors that join the values (r) go the other way: weights are shifted onto diagonals and multiply the band. Positions
- * without that pattern take the slow road: `extra` tiles, looked up element by element.
+ * Queries are cut into tiles of Br rows, keys into tiles of Bc columns; a tile of scores [Br,Bc] lies row by
+ * row, keys along the vector. Along a row the distance falls by one per key, so with x = j - i + Lq - 1 a
+ * term by distance is contiguous: the bias of row i is the vector bias[x], read one place earlier for each
+ * further query ("skewed" positions: t = t00 + step*(i-j)). Vectors by distance (A) give a product of the
+ * tile's queries with the band of Br + Bc - 1 distances, read back along the same diagonals; vectors that
+ * meet the key (B) do it with the tile's keys. Vectors that join the values (r) go the other way: weights are
+ * shifted onto diagonals and multiply the band. Positions without that pattern take the slow road: `extra`
+ * tiles, looked up element by element.
  */
 #ifndef PE_ENGINE_TILES_H
 #define PE_ENGINE_TILES_H
@@ -31,15 +32,16 @@ static inline int64_t pe_smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Row x of all rows by distance stands for t = t0 + slope*x; rows first .. last-1 are reached by the masks. */
+/* Row x of all rows by distance stands for t = t0 + slope*x; rows first .. last-1 are reached by the
+   masks. */
 typedef struct pe_band {
     int64_t rows, t0, slope, first, last;
 } pe_band;
 
 /*
- * The table of one member: what is kept of these rows, rounded once. A member that clips distances is the same beyond
- * `low` and beyond `high`; so a run of rows that lies wholly beyond is read at the end of what is kept (pe_row_in), and
- * the table is no longer than what lies between and one run on either side.
+ * The table of one member: what is kept of these rows, rounded once. A member that clips distances is the
+ * same beyond `low` and beyond `high`; so a run of rows that lies wholly beyond is read at the end of what is
+ * kept (pe_row_in), and the table is no longer than what lies between and one run on either side.
  */
 typedef struct pe_table {
     float *rows, *columns; /* [H, count, row], and transposed [H, width, stride]; NULL: none, or not needed */
@@ -56,8 +58,8 @@ static inline int64_t pe_row_in(const pe_table *t, int64_t x)
     return (x < t->low ? t->low : x > t->high ? t->high : x) - t->first;
 }
 
-/* Does a run that begins at x, of at most one band, lie wholly beyond an end? Then its rows are all the same; which of the two
-   ends is the side. */
+/* Does a run that begins at x, of at most one band, lie wholly beyond an end? Then its rows are all the same;
+   which of the two ends is the side. */
 static inline int pe_run_is_flat(const pe_table *t, int64_t x)
 {
     return x <= t->low || x >= t->high;
@@ -96,8 +98,8 @@ typedef struct pe_scratch {
     double      *q_pos, *k_pos; /* [Br], [Bc] */
     double      *pair_row;      /* [Bc] numbers of pairs on their way */
     int64_t     *q_seg, *k_seg; /* [Br], [Bc] segments */
-    float     *
-        meets; /* [Br, 2] scaled products of queries with the segment vectors; [Br] where there is one, with the row of terms */
+    float *meets; /* [Br, 2] scaled products of queries with the segment vectors; [Br] where there is one,
+                     with the row of terms */
     float  *Qu, *Qw, *rows;           /* [forms, Br, Dp], [Br, Dp], [max(Br,Bc), max(Dp,Dvp)] */
     double *raw, *draw;               /* [max(Br,Bc), a->D] rows to prepare and their cotangents */
     double *made, *at;                /* [max(Br,Bc), forms*D] prepared rows, [max(Br,Bc)] their positions */
@@ -122,7 +124,8 @@ typedef struct pe_scratch {
     int64_t  gamma_key; /* the key tile for which the left part of gamma is there already; -1: none */
 } pe_scratch;
 
-/* Distances whose vectors are asked of a room at once; keys of a short row, whose delta is exact; keys of a row that may be sharp. */
+/* Distances whose vectors are asked of a room at once; keys of a short row, whose delta is exact; keys of a
+   row that may be sharp. */
 enum { PE_CHUNK = 256, PE_SHORT = 64, PE_SHARP = 4096 };
 
 typedef struct pe_tiles {
@@ -177,8 +180,8 @@ static inline int64_t pe_table_end(const pe_tiles *T, pe_kind kind)
     return pe_smaller(T->by[kind].last, T->band.last);
 }
 
-/* In the backward of a hook with content, scores come less lse already: X may be large, and X - lse is taken in double,
-   where float would round it at the size of X. */
+/* In the backward of a hook with content, scores come less lse already: X may be large, and X - lse is taken
+   in double, where float would round it at the size of X. */
 static inline int pe_is_shifted(const pe_tiles *T, const pe_scratch *z)
 {
     return z->backward && T->a->terms->hook.content;
@@ -196,8 +199,9 @@ static inline int pe_pair_is_apart(const pe_tiles *T, const pe_scratch *z, int64
     return pe_is_apart(T->a, z->q_pos[r]) || pe_is_apart(T->a, z->k_pos[c]);
 }
 
-/* A softmax does not see a constant: the largest bias of a head is taken from all of them while they are double, so that
-   those which matter are small where they become float. lse gets it back. Scores that are wanted themselves keep all. */
+/* A softmax does not see a constant: the largest bias of a head is taken from all of them while they are
+   double, so that those which matter are small where they become float. lse gets it back. Scores that are
+   wanted themselves keep all. */
 static inline double pe_center(const pe_tiles *T, int64_t h)
 {
     return T->center ? T->center[h] : 0;

@@ -13,8 +13,8 @@ enum { BANDS = 8 }; /* products with distances of so many key tiles lie side by 
 
 enum { TILE = 64 }; /* 64 x 64 scores, D = 64: four tiles of 16 KiB, most of a first-level cache */
 
-/* Numbers of pairs come from memory, each row of a tile from a page of its own: the longer the pieces, the fewer of them. Blocks of
-   products ask for what the next ones add; 48 queries are whole blocks of six. */
+/* Numbers of pairs come from memory, each row of a tile from a page of its own: the longer the pieces, the
+   fewer of them. Blocks of products ask for what the next ones add; 48 queries are whole blocks of six. */
 enum { PAIRS_TALL = 48, PAIRS_WIDE = 192 };
 
 static void lay_out_scratch(const pe_tiles *T, pe_scratch *z, pe_arena *arena, int backward)
@@ -178,8 +178,8 @@ void pe_turns_make(pe_tiles *T, pe_arena *arena, int keys)
                    T->k_batches, arena);
 }
 
-/* A side of a tile of n rows: as asked for, or the usual. Factors of rows that grow are taken about the middle of a tile and must
-   stay finite at its ends (growth.c), so there it is no longer than TILE. */
+/* A side of a tile of n rows: as asked for, or the usual. Factors of rows that grow are taken about the
+   middle of a tile and must stay finite at its ends (growth.c), so there it is no longer than TILE. */
 static int64_t tile_of(const pe_attention *a, int64_t asked, int64_t usual, int64_t n)
 {
     const int64_t side = pe_smaller(asked ? asked : usual, n);

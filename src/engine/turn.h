@@ -2,14 +2,16 @@
 /*
  * turn.h: machine 2, rotation of pairs of channels by position
  *
- * A room states which channels are pairs, which coordinate and frequency each pair follows, and a magnitude; everything
- * else - exact angles, tables, rows in float and double, forward and back, from one rotation to another - is here, and
- * knows no schedule and no model. Coordinate p turns a pair of frequency w by the angle p * w: the product is exact
- * (base/angle.h), cosine and sine are rounded once to the type of the table.
+ * A room states which channels are pairs, which coordinate and frequency each pair follows, and a magnitude;
+ * everything else - exact angles, tables, rows in float and double, forward and back, from one rotation to
+ * another - is here, and knows no schedule and no model. Coordinate p turns a pair of frequency w by the
+ * angle p * w: the product is exact (base/angle.h), cosine and sine are rounded once to the type of the
+ * table.
  *
- * Pairs come in blocks: as a rule one, half-split or interleaved, so that both are plain vector loops; where an encoder
- * of pictures pairs within the part of each coordinate, one block for each of them. A result in another layout is
- * turned in the layout of the input and then permuted in place along the cycles of the permutation.
+ * Pairs come in blocks: as a rule one, half-split or interleaved, so that both are plain vector loops; where
+ * an encoder of pictures pairs within the part of each coordinate, one block for each of them. A result in
+ * another layout is turned in the layout of the input and then permuted in place along the cycles of the
+ * permutation.
  */
 #ifndef PE_ENGINE_TURN_H
 #define PE_ENGINE_TURN_H
@@ -30,7 +32,8 @@ typedef enum pe_layout {
 typedef enum pe_angles {
     PE_EXACT,
     PE_FLOAT32, /* position, frequency and product are rounded to float32, as in the common Python code */
-    PE_GGML /* no frequencies: the angle is multiplied by base^(-2/dim) from pair to pair, in float32: ggml.h */
+    PE_GGML /* no frequencies: the angle is multiplied by base^(-2/dim) from pair to pair, in float32: ggml.h
+             */
 } pe_angles;
 
 typedef enum pe_number { PE_AS_F64, PE_AS_F32, PE_AS_BF16, PE_AS_F16 } pe_number;
@@ -61,8 +64,9 @@ typedef struct pe_turn {
     pe_temperature temperature;
     double         temperature_scale, temperature_length;
 
-    /* xPos: a query at p is also multiplied by exp(growth * (p - center)), a key by exp(-growth * (p - center)). Scores do
-       not depend on center; it keeps both factors within the range of float. NULL: no growth */
+    /* xPos: a query at p is also multiplied by exp(growth * (p - center)), a key by exp(-growth * (p -
+       center)). Scores do not depend on center; it keeps both factors within the range of float. NULL: no
+       growth */
     double *growth;              /* [M] */
     double  center, growth_sign; /* +1 queries, -1 keys */
 
@@ -81,8 +85,8 @@ void pe_turn_finish(pe_turn *turn);
 /* The same rotation for keys. */
 pe_turn pe_turn_for_keys(const pe_turn *turn);
 
-/* The rotation of head h: `turn` itself where all heads are alike, else its part of it, put into *own. Everything below but
-   pe_turn_spoilt, channels, places and temperatures takes the rotation of one head. */
+/* The rotation of head h: `turn` itself where all heads are alike, else its part of it, put into *own.
+   Everything below but pe_turn_spoilt, channels, places and temperatures takes the rotation of one head. */
 const pe_turn *pe_turn_of_head(pe_turn *own, const pe_turn *turn, int64_t h);
 
 /* The first pair with a frequency that is no number, or too fast for exact angles; -1: none. */
@@ -100,14 +104,16 @@ void pe_turn_angles(const pe_turn *turn, const double at[], double angle[]);
 /* The factor on a whole row. */
 double pe_turn_temperature(const pe_turn *turn, const double at[]);
 
-/* Floats in a row of a table: cosines and sines of each block, times the magnitude, and the temperature if there is one. */
+/* Floats in a row of a table: cosines and sines of each block, times the magnitude, and the temperature if
+   there is one. */
 int64_t pe_turn_width(const pe_turn *turn);
-/* Table rows for elements s0 .. s0+n-1 of batch item b. The kernels may read PE_LANES floats beyond the last row. */
+/* Table rows for elements s0 .. s0+n-1 of batch item b. The kernels may read PE_LANES floats beyond the last
+   row. */
 void pe_turn_table(float *table, const pe_turn *turn, const posenc_positions *pos, int64_t b, int64_t s0,
                    int64_t n, const pe_kernels *kernels);
 
-/* The same rows, `stride` floats apart, the sooner where there are many at whole positions: with a ladder (NULL: without)
-   for turns and positions that it can climb to. `stream`: see pe_wave_rows. */
+/* The same rows, `stride` floats apart, the sooner where there are many at whole positions: with a ladder
+   (NULL: without) for turns and positions that it can climb to. `stream`: see pe_wave_rows. */
 void pe_turn_fill(float *table, int64_t stride, const pe_turn *turn, const posenc_positions *pos, int64_t b,
                   int64_t s0, int64_t n, const pe_ladder *ladder, pe_rung *rung, int stream,
                   const pe_kernels *kernels);
@@ -116,7 +122,8 @@ int  pe_turn_climbs(const pe_turn *turn, const posenc_positions *pos);
 void pe_turn_ladder(pe_ladder *ladder, const pe_turn *turn, const pe_kernels *kernels);
 /* Fewer rows that stand one after another are made each for itself. */
 enum { PE_LEAST_RUN = 8 };
-/* A ladder for queries and keys of any run at whole positions; NULL where they cannot climb one, or without memory. */
+/* A ladder for queries and keys of any run at whole positions; NULL where they cannot climb one, or without
+   memory. */
 pe_ladder *pe_turn_ladder_create(const pe_turn *turn, const pe_kernels *kernels);
 
 /* One row of `width` doubles in place; sign +1, or -1: back, the transpose of forward. */
@@ -138,19 +145,20 @@ typedef struct pe_turned {
 int pe_turn_stores(const pe_turn *turn, posenc_dtype from, posenc_dtype to);
 /* What `far` and `stream` shall be, of rows that have so many bytes. */
 void pe_turn_aim(pe_turned *x, const pe_turn *turn, int64_t bytes);
-/* Is a table of that many bytes, whose blocks of M floats follow each other, better kept out of the caches? */
+/* Is a table of that many bytes, whose blocks of M floats follow each other, better kept out of the
+   caches? */
 int pe_turn_streams(const posenc_tensor *table, int64_t bytes, int64_t M);
 /* Tokens s0 .. s0+n-1 of item b, by table rows `stride` apart. */
 void pe_turn_heads(const pe_turned *x, const pe_turn *turn, int64_t b, int64_t s0, int64_t n,
                    const float *table, int64_t stride, const pe_kernels *kernels);
 
-/* A row that `from` turned at one place, as `to` would have turned it at another: the angle between is exact, the
-   magnitude is their ratio. y [width] is written, channels outside the block as they are in x. */
+/* A row that `from` turned at one place, as `to` would have turned it at another: the angle between is exact,
+   the magnitude is their ratio. y [width] is written, channels outside the block as they are in x. */
 void pe_turn_again(double *y, const double *x, int64_t width, const pe_turn *from, const double from_at[],
                    const pe_turn *to, const double to_at[]);
 
-/* dw[M, axes] (of a matrix; else dw[M, the pair's coordinate]) += the gradient of the frequencies, from a row x that was
-   turned with `sign`, and the cotangent dx of x. */
+/* dw[M, axes] (of a matrix; else dw[M, the pair's coordinate]) += the gradient of the frequencies, from a row
+   x that was turned with `sign`, and the cotangent dx of x. */
 void pe_turn_slopes(double *dw, const pe_turn *turn, const double at[], double sign, const double *x,
                     const double *dx);
 

@@ -7,8 +7,8 @@
 
 #include "base/half.h"
 
-/* The angle of a pair as a sum of products, which is the one thing that exact and rounded angles have in common: a rounded
-   angle is itself times 1. */
+/* The angle of a pair as a sum of products, which is the one thing that exact and rounded angles have in
+   common: a rounded angle is itself times 1. */
 typedef struct products {
     int          n;
     double       p[PE_MAX_AXES];

@@ -13,7 +13,8 @@ typedef struct pe_walk {
     int32_t index[PE_MAX_AXES];
 } pe_walk;
 
-/* Cosine and sine of pair m, magnitude, sense and rounding included. Pairs of a place come in ascending order. */
+/* Cosine and sine of pair m, magnitude, sense and rounding included. Pairs of a place come in ascending
+   order. */
 void pe_turn_pair(const pe_turn *turn, int64_t m, const double at[], pe_walk *walk, double *cosine,
                   double *sine);
 

@@ -6,8 +6,8 @@
 
 #include <posenc/files.h>
 
-/* Adds an array under the first `length` characters of name, which need not be array->name; its data then belong to
-   the set. 0 without memory. */
+/* Adds an array under the first `length` characters of name, which need not be array->name; its data then
+   belong to the set. 0 without memory. */
 int pe_arrays_take(posenc_arrays *set, const char *name, size_t length, const posenc_array *array);
 
 /* posenc_arrays_read on bytes in memory; `path` names them in sentences and an .npy's array. */

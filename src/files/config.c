@@ -2,12 +2,12 @@
 /*
  * config.c: a model's config.json: which object describes the language model, which row of the table it is
  *
- * The idea  A configuration leaves out what its class takes for granted, so a file means something only together with
- *           the table of model types (model_types.def). This file finds both; config_members.c answers
- *           questions about them, which config_rope.c, config_layers.c and config_other.c ask.
+ * The idea  A configuration leaves out what its class takes for granted, so a file means something only
+ *           together with the table of model types (model_types.def). This file finds both; config_members.c
+ *           answers questions about them, which config_rope.c, config_layers.c and config_other.c ask.
  * Nested    The language model of a composite model is an object of the file, under one of four names.
- * Strict    A key that stands twice, NaN, Infinity, a number out of range: refused in one line. Keys that say nothing
- *           about positions are passed over.
+ * Strict    A key that stands twice, NaN, Infinity, a number out of range: refused in one line. Keys that say
+ *           nothing about positions are passed over.
  * Source    transformers 5.16, configuration_utils.py and the configuration of each type
  */
 #include "files/config.h"

@@ -2,9 +2,9 @@
 /*
  * config.h: what the parts of the reader of config.json share
  *
- * The object of the language model, the row of its type, and the questions one asks of both. The first refusal sticks:
- * questions asked after it give harmless answers, and only the end of a step must look (config->status). A null is
- * absent, with the two exceptions that ask for it themselves.
+ * The object of the language model, the row of its type, and the questions one asks of both. The first
+ * refusal sticks: questions asked after it give harmless answers, and only the end of a step must look
+ * (config->status). A null is absent, with the two exceptions that ask for it themselves.
  */
 #ifndef PE_FILES_CONFIG_H
 #define PE_FILES_CONFIG_H

@@ -2,9 +2,10 @@
 /*
  * config_dictionary.c: where the numbers of a rotation stand in a config.json, old style and new
  *
- * Old       flat keys (rope_theta ...) and rope_scaling, a dictionary with `type`. New (5.0): rope_parameters, a dictionary
- *           with `rope_type`, or one per layer type for the classes that need it. Where both stand, rope_scaling replaces
- *           rope_parameters whole; for classes with dictionaries per layer type it goes on top of those it is meant for.
+ * Old       flat keys (rope_theta ...) and rope_scaling, a dictionary with `type`. New (5.0):
+ *           rope_parameters, a dictionary with `rope_type`, or one per layer type for the classes that need
+ *           it. Where both stand, rope_scaling replaces rope_parameters whole; for classes with dictionaries
+ *           per layer type it goes on top of those it is meant for.
  * Base      dictionary, top level, class.
  * Surprise  A class may bring a whole dictionary: a lone rope_theta beside it is then not read.
  * Source    transformers 5.16, modeling_rope_utils.py and the classes of the types
@@ -210,7 +211,8 @@ void pe_rope_find_base(pe_config *c, const pe_rope_source *s, pe_rotation *r)
     checked_base(c, c->type->ratio_key ? c->type->ratio_key : "rope_theta", r->base);
 }
 
-/* "500000", or "1000000 and 10000" where full and sliding layers differ: what is taken where the file has no base. */
+/* "500000", or "1000000 and 10000" where full and sliding layers differ: what is taken where the file has no
+   base. */
 static const char *standards(pe_config *c, const pe_rope_sources *d)
 {
     double base[PE_SOURCES];

@@ -2,12 +2,12 @@
 /*
  * config_layers.c: which layers of a model are alike
  *
- * First each layer gets a word, the file's own (layer_types) or that of the pattern of the class; then the rule of the
- * type says what a word means for the rotation. A list of the file wins over a pattern.
+ * First each layer gets a word, the file's own (layer_types) or that of the pattern of the class; then the
+ * rule of the type says what a word means for the rotation. A list of the file wins over a pattern.
  *
  * Patterns  "every": layer i is full where (i + 1) % every == 0; "every-from-first": where i % every == 0;
- *           "every-and-first", "every-and-last": layer 0, or the last one, as well. The other layers slide, or are
- *           linear where the rule is attention-only.
+ *           "every-and-first", "every-and-last": layer 0, or the last one, as well. The other layers slide,
+ *           or are linear where the rule is attention-only.
  * Source    transformers 5.16, configuration_*.py of the types named in model_types.def
  */
 #include "files/config.h"

@@ -2,8 +2,8 @@
 /*
  * config_members.c: what the object of a configuration says: members of a type, sizes, and refusals
  *
- * A number out of range or of another type is refused in one line; a key that is absent or null has the value that the table
- * of model types (model_types.def) or the asker gives.
+ * A number out of range or of another type is refused in one line; a key that is absent or null has the value
+ * that the table of model types (model_types.def) or the asker gives.
  */
 #include "files/config.h"
 

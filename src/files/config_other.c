@@ -2,11 +2,11 @@
 /*
  * config_other.c: the encodings of a config.json that are no rotation
  *
- * Learned tables and their offsets, grids of patches, sinusoids, T5's buckets, DeBERTa's and XLNet's terms, ALiBi's slopes.
- * A function each, chosen by the word `encoding` of model_types.def.
+ * Learned tables and their offsets, grids of patches, sinusoids, T5's buckets, DeBERTa's and XLNet's terms,
+ * ALiBi's slopes. A function each, chosen by the word `encoding` of model_types.def.
  *
- * Offsets   RoBERTa and its kin keep pad_token_id + 1 rows of the table free, so 514 rows serve 512 tokens; OPT and BART add two
- *           rows. Both begin with row 2.
+ * Offsets   RoBERTa and its kin keep pad_token_id + 1 rows of the table free, so 514 rows serve 512 tokens;
+ *           OPT and BART add two rows. Both begin with row 2.
  * Falcon    adds ALiBi's bias before it scales the scores, so that the bias is scaled as well.
  * Source    transformers 5.16, the classes of the types
  */

@@ -2,8 +2,9 @@
 /*
  * config_rope.c: the rotations of a config.json, put together, and the layers that do not rotate
  *
- * A rotation is a source, a width, a schedule, axes, a temperature and the factor of the scores; each kind of layer that
- * the type has becomes a group. Some models put g(s, mu) of yarn on the scores, squared, rather than on cosine and sine.
+ * A rotation is a source, a width, a schedule, axes, a temperature and the factor of the scores; each kind of
+ * layer that the type has becomes a group. Some models put g(s, mu) of yarn on the scores, squared, rather
+ * than on cosine and sine.
  * Source  transformers 5.16, the classes of the types
  */
 #include "files/config_rope.h"

@@ -2,8 +2,9 @@
 /*
  * config_rope.h: what the parts of reading a rotation share
  *
- * config_dictionary.c finds where the numbers of a rotation stand, config_width.c how much of a head turns, config_schedule.c
- * how its frequencies follow, config_rope.c puts a rotation together. All fill one pe_rotation (rotation.h).
+ * config_dictionary.c finds where the numbers of a rotation stand, config_width.c how much of a head turns,
+ * config_schedule.c how its frequencies follow, config_rope.c puts a rotation together. All fill one
+ * pe_rotation (rotation.h).
  */
 #ifndef PE_FILES_CONFIG_ROPE_H
 #define PE_FILES_CONFIG_ROPE_H
@@ -40,7 +41,8 @@ int pe_is_among(const char *list, const char *word);
 int pe_rope_takes_layers(const pe_config *c);
 int pe_rope_is_scaled(const pe_rotation *r);
 
-/* The dictionaries, whose words the caller gives back; the base of one of them; what the file does not say of bases. */
+/* The dictionaries, whose words the caller gives back; the base of one of them; what the file does not say of
+   bases. */
 void pe_rope_find_sources(pe_config *c, pe_rope_sources *d);
 void pe_rope_find_base(pe_config *c, const pe_rope_source *s, pe_rotation *r);
 void pe_rope_warn_of_base(pe_config *c, const pe_rope_sources *d);

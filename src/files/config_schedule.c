@@ -4,8 +4,8 @@
  *
  * Only names, defaults and precedence stand here; frequencies and magnitudes are the library's (rotation.h).
  * Length    of pre-training: top level (and the class where it has one), dictionary, max_position_embeddings.
- * Surprise  beta_fast, beta_slow and mscale of 0 are absent, as null is; a null factor of yarn is the ratio of the lengths,
- *           a missing one is refused.
+ * Surprise  beta_fast, beta_slow and mscale of 0 are absent, as null is; a null factor of yarn is the ratio
+ *           of the lengths, a missing one is refused.
  * Source    transformers 5.16, modeling_rope_utils.py
  */
 #include "files/config_rope.h"
@@ -128,8 +128,8 @@ static int64_t length_of(pe_config *c, const json_t *object)
     return pe_config_whole(c, object, length_key, 1, INT64_C(1) << 53, 0);
 }
 
-/* The original length as the file has it, 0 if it has none. That at top level is for schedules; a temperature beside another
-   schedule has that of its dictionary. */
+/* The original length as the file has it, 0 if it has none. That at top level is for schedules; a temperature
+   beside another schedule has that of its dictionary. */
 static int64_t given_length(pe_config *c, const pe_rope_source *s, const pe_rope_schedule *chosen,
                             pe_rotation *r)
 {
@@ -302,7 +302,8 @@ static void read_ntk(pe_config *c, const pe_rope_source *s, pe_rotation *r)
         pe_config_refuse(c, "alpha is %g; it must be above 0", r->alpha);
 }
 
-/* PhiMoE has a magnitude of its own for longrope, for either side of the original length; it wants both with any schedule. */
+/* PhiMoE has a magnitude of its own for longrope, for either side of the original length; it wants both with
+   any schedule. */
 static void read_two_magnitudes(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
     if (!c->type->needs || !pe_rope_is_scaled(r))

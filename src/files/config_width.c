@@ -2,10 +2,10 @@
 /*
  * config_width.c: how wide a head is, and how much of it turns
  *
- * Four kinds of head (model_types.def): the width is a key, or follows from the model's, or is the sum of what turns and
- * what does not (MLA, whose last channels turn), or only its last channels turn. A fraction comes from the dictionary, the
- * top level or the class, in this order; one that the class does not read is without effect in the default schedule and
- * fails in every other.
+ * Four kinds of head (model_types.def): the width is a key, or follows from the model's, or is the sum of
+ * what turns and what does not (MLA, whose last channels turn), or only its last channels turn. A fraction
+ * comes from the dictionary, the top level or the class, in this order; one that the class does not read is
+ * without effect in the default schedule and fails in every other.
  * Source  transformers 5.16, the configuration and modeling files of the types
  */
 #include "files/config_rope.h"
@@ -104,7 +104,8 @@ static void unread_fraction(pe_config *c, pe_rotation *r, double fraction)
                       c->is_unknown ? "(read as llama)" : c->type->name);
 }
 
-/* MLA: the width of the rotated part is a size of its own. A class that reads fractions takes them of that. */
+/* MLA: the width of the rotated part is a size of its own. A class that reads fractions takes them of
+   that. */
 static void mla_dim(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
     const char  *where;

@@ -2,12 +2,13 @@
 /*
  * gguf.c: the GGUF container of llama.cpp
  *
- * The file  "GGUF", version (2 or 3), number of tensors and of values; the values, each a key, a type and what the type
- *           says; an entry per tensor; then, at the next multiple of general.alignment (32), the data. Little-endian;
- *           texts are a length of 8 bytes and their bytes.
- * Trust     None. A length is compared with what is left of the file before a byte of it is stored; the number of keys,
- *           their lengths and all numbers kept have bounds, so that the memory taken does not follow the file's wishes.
- *           A key or a tensor that stands twice is refused, a tensor that would lie beyond the end as well: the file is cut.
+ * The file  "GGUF", version (2 or 3), number of tensors and of values; the values, each a key, a type and
+ *           what the type says; an entry per tensor; then, at the next multiple of general.alignment (32),
+ *           the data. Little-endian; texts are a length of 8 bytes and their bytes.
+ * Trust     None. A length is compared with what is left of the file before a byte of it is stored; the
+ *           number of keys, their lengths and all numbers kept have bounds, so that the memory taken does not
+ *           follow the file's wishes. A key or a tensor that stands twice is refused, a tensor that would lie
+ *           beyond the end as well: the file is cut.
  * Source    ggml, docs/gguf.md; block sizes: gguf-py, constants.py, GGML_QUANT_SIZES
  */
 #include "files/gguf.h"

@@ -2,8 +2,8 @@
 /*
  * gguf.h: the metadata of a GGUF file, and the small tensors one asks for
  *
- * Values are kept as numbers or texts, lists of numbers up to a bound; what is too long to be about positions (a
- * vocabulary) is walked over. Everything is checked against the size of the file before it is believed.
+ * Values are kept as numbers or texts, lists of numbers up to a bound; what is too long to be about positions
+ * (a vocabulary) is walked over. Everything is checked against the size of the file before it is believed.
  */
 #ifndef PE_FILES_GGUF_H
 #define PE_FILES_GGUF_H

@@ -2,13 +2,15 @@
 /*
  * gguf_model.c: what a GGUF file says about positions
  *
- * Keys      {architecture}.rope.* and {architecture}.attention.*; numbers are float32 and taken as they are stored.
- * Layout    By the architecture alone (gguf_types.def). Llama's kin are interleaved here and half in their config.json:
- *           the converter permuted the rows of q and k.
- * Baked in  by the converter: llama3's schedule and Gemma 4's proportions are divisors in rope_freqs.weight, Hunyuan's alpha
- *           is in the base, LongRoPE's magnitude is attn_factor, its lists are two tensors. Lost: truncate, mscale,
- *           attention_factor, dynamic.
- * Magnitude as llama.cpp nets it: g(f, 1), or g(f, 1) / g(f, mu) with yarn_log_multiplier mu, times attn_factor; deepseek2:
+ * Keys      {architecture}.rope.* and {architecture}.attention.*; numbers are float32 and taken as they are
+ *           stored.
+ * Layout    By the architecture alone (gguf_types.def). Llama's kin are interleaved here and half in their
+ *           config.json: the converter permuted the rows of q and k.
+ * Baked in  by the converter: llama3's schedule and Gemma 4's proportions are divisors in rope_freqs.weight,
+ *           Hunyuan's alpha is in the base, LongRoPE's magnitude is attn_factor, its lists are two tensors.
+ *           Lost: truncate, mscale, attention_factor, dynamic.
+ * Magnitude as llama.cpp nets it: g(f, 1), or g(f, 1) / g(f, mu) with yarn_log_multiplier mu, times
+ * attn_factor; deepseek2:
  *           mu is divided by float32 0.1, the magnitude is 1 and the scores take g(f, mu) squared.
  * Source    llama.cpp, llama-model.cpp and llama-context.cpp; gguf-py, constants.py
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* model.c: groups of facts about a model, and the public questions to them: contract in model.h and posenc/files.h. */
+/* model.c: groups of facts about a model, and the public questions to them: contract in model.h and
+   posenc/files.h. */
 #include "files/model.h"
 
 #include <math.h>

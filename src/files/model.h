@@ -2,9 +2,9 @@
 /*
  * model.h: a model while its file is being read
  *
- * The readers (config.c, gguf_model.c) find numbers; this part keeps them as groups of facts that live as long as the
- * model, and knows nothing of file formats. Memory is taken piece by piece and freed with the model; a piece that could
- * not be had is remembered, so that only the end must ask (pe_modelfile_finish).
+ * The readers (config.c, gguf_model.c) find numbers; this part keeps them as groups of facts that live as
+ * long as the model, and knows nothing of file formats. Memory is taken piece by piece and freed with the
+ * model; a piece that could not be had is remembered, so that only the end must ask (pe_modelfile_finish).
  */
 #ifndef PE_FILES_MODEL_H
 #define PE_FILES_MODEL_H
@@ -13,7 +13,8 @@
 
 enum { PE_MODEL_GROUPS = 8, PE_MODEL_FACTS = 48, PE_MODEL_PARAMS = 4 };
 
-/* The widest head, and the most heads and layers, that are believed: bounds on what a small file may make us allocate. */
+/* The widest head, and the most heads and layers, that are believed: bounds on what a small file may make us
+   allocate. */
 enum { PE_MODEL_WIDEST = 1 << 16, PE_MODEL_DEEPEST = 1 << 16 };
 
 /* The same word? NULL is none. */
@@ -55,7 +56,8 @@ void pe_fact_words(posenc_model *model, posenc_model_group *group, const char *n
 void pe_fact_list(posenc_model *model, posenc_model_group *group, const char *name, posenc_fact_kind kind,
                   const double *values, int64_t count, const char *rule);
 
-/* Makes one of groups that are alike, sorts groups and warnings and names the encoding of the whole; MEMORY if a piece could not be had. */
+/* Makes one of groups that are alike, sorts groups and warnings and names the encoding of the whole; MEMORY
+   if a piece could not be had. */
 posenc_status pe_modelfile_finish(posenc_model *model, const char *path, posenc_error *err);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * model_read.c: a model's file by its first bytes: GGUF, safetensors, or JSON
  *
- * GGUF is read where it lies, whatever its size; of a .safetensors the header alone is looked at, since its tensors do not
- * say how they are rotated: the config.json beside it does. A configuration is small, so what is larger is none. Standard
- * input has no order but its own and is read whole.
+ * GGUF is read where it lies, whatever its size; of a .safetensors the header alone is looked at, since its
+ * tensors do not say how they are rotated: the config.json beside it does. A configuration is small, so what
+ * is larger is none. Standard input has no order but its own and is read whole.
  */
 #include "files/model_read.h"
 
@@ -57,7 +57,8 @@ static int is_safetensors(const char *bytes, size_t n)
     return n >= PE_SAFETENSORS_MAGIC && pe_is_safetensors((const unsigned char *)bytes);
 }
 
-/* A file that calls itself one of the two is read as such, so that the sentence about it speaks of what it should be. */
+/* A file that calls itself one of the two is read as such, so that the sentence about it speaks of what it
+   should be. */
 static int is_called(const char *path, const char *ending)
 {
     const size_t n = strlen(path), tail = strlen(ending);

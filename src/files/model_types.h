@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* model_types.h: what the class of a model type takes for granted. The columns are explained in model_types.def. */
+/* model_types.h: what the class of a model type takes for granted. The columns are explained in
+   model_types.def. */
 #ifndef PE_FILES_MODEL_TYPES_H
 #define PE_FILES_MODEL_TYPES_H
 

@@ -65,8 +65,8 @@ static void truth(void *to, const void *from, int64_t n)
         ((unsigned char *)to)[i] = ((const unsigned char *)from)[i] != 0;
 }
 
-/* What stands behind the byte order in `descr`. widen NULL: the elements are used as they are. Of complex numbers (c)
-   dtype is that of a part. */
+/* What stands behind the byte order in `descr`. widen NULL: the elements are used as they are. Of complex
+   numbers (c) dtype is that of a part. */
 typedef struct type {
     char         code[4];
     posenc_dtype dtype;

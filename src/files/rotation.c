@@ -367,8 +367,8 @@ posenc_status pe_rotation_group(posenc_model *model, posenc_model_group **out, c
     return POSENC_OK;
 }
 
-/* Without positions there is one thing that follows them all the same: a temperature. Then a rotation by no angle at all
-   carries it. */
+/* Without positions there is one thing that follows them all the same: a temperature. Then a rotation by no
+   angle at all carries it. */
 static void put_nope_spec(FILE *to, const pe_rotation *r)
 {
     if (r->temperature) {

@@ -2,8 +2,9 @@
 /*
  * rotation.h: one rotation as a model's file describes it, whatever the format
  *
- * The readers fill a pe_rotation; pe_rotation_group turns it into a group: the SPEC, the facts, and the frequencies and
- * the magnitude that the library's own `rope` gives for that SPEC. So no schedule is written here.
+ * The readers fill a pe_rotation; pe_rotation_group turns it into a group: the SPEC, the facts, and the
+ * frequencies and the magnitude that the library's own `rope` gives for that SPEC. So no schedule is written
+ * here.
  */
 #ifndef PE_FILES_ROTATION_H
 #define PE_FILES_ROTATION_H
@@ -54,8 +55,8 @@ posenc_status pe_rotation_group(posenc_model *model, posenc_model_group **out, c
 /* A group without positions; r gives width, score scale and temperature. */
 posenc_model_group *pe_nope_group(posenc_model *model, const pe_rotation *r);
 
-/* A group with ALiBi's slopes for these heads, 2^(-8/H) ... as the library has them, raised to most / 8 (8 is the paper's);
-   each times bias_scale is what the encoding takes. */
+/* A group with ALiBi's slopes for these heads, 2^(-8/H) ... as the library has them, raised to most / 8 (8 is
+   the paper's); each times bias_scale is what the encoding takes. */
 posenc_status pe_alibi_group(posenc_model *model, posenc_dims dims, int64_t width, double most,
                              double bias_scale, const char *path, posenc_error *err);
 

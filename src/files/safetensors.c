@@ -316,7 +316,8 @@ static posenc_status read_tensor(posenc_arrays *set, const entry *e, const pe_st
 int pe_is_safetensors(const unsigned char first[PE_SAFETENSORS_MAGIC])
 {
     static const unsigned char none[4] = {0};
-    /* 100 000 000 needs four bytes; the other four are version, flags and method of a zip member, never 0 all */
+    /* 100 000 000 needs four bytes; the other four are version, flags and method of a zip member, never 0
+       all */
     return !memcmp(first + 4, none, sizeof none) && first[PREFIX] == '{';
 }
 

@@ -2,10 +2,10 @@
 /*
  * safetensors_header.c: is this the header of a .safetensors that could be loaded?
  *
- * safetensors.c reads tensors and so refuses types that a posenc_tensor cannot hold, and files beyond memory. Whoever asks
- * about positions wants neither: here the header alone is read, tensors may have any type (fp8 checkpoints are common) and
- * any size, and the rules of the format are still those of its reader: no key twice, no holes, no overlaps, nothing behind
- * the last tensor.
+ * safetensors.c reads tensors and so refuses types that a posenc_tensor cannot hold, and files beyond memory.
+ * Whoever asks about positions wants neither: here the header alone is read, tensors may have any type (fp8
+ * checkpoints are common) and any size, and the rules of the format are still those of its reader: no key
+ * twice, no holes, no overlaps, nothing behind the last tensor.
  * Source  huggingface/safetensors, safetensors/src/tensor.rs (Metadata::validate)
  */
 #include "files/model_read.h"

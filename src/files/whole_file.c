@@ -116,7 +116,8 @@ static void sync_folder(char *path)
     close(fd);
 }
 
-/* Why a stream could not be written some time ago, which C has forgotten: a file that will be thrown away is asked again. */
+/* Why a stream could not be written some time ago, which C has forgotten: a file that will be thrown away is
+   asked again. */
 static int ask_again(FILE *stream, int is_thrown_away)
 {
     return is_thrown_away && write(fileno(stream), "", 1) < 0 ? errno : EIO;

@@ -2,10 +2,10 @@
 /*
  * dispatch.c: which kernels this processor gets
  *
- * A row per instruction set, worst first; the last one that runs is chosen, or the one that the plan's options or
- * POSENC_ISA name. A name that this processor cannot run is no choice at all: a test or a measurement that was sent to
- * "avx512" and silently took something else would say what is not so. The choice is stored in each plan: there is no
- * global to initialise and no lock.
+ * A row per instruction set, worst first; the last one that runs is chosen, or the one that the plan's
+ * options or POSENC_ISA name. A name that this processor cannot run is no choice at all: a test or a
+ * measurement that was sent to "avx512" and silently took something else would say what is not so. The choice
+ * is stored in each plan: there is no global to initialise and no lock.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,8 @@ extern const pe_kernels pe_kernels_plain;
 extern const pe_kernels      pe_kernels_avx2, pe_kernels_avx512, pe_kernels_avx512bf16;
 extern const pe_bf16_kernels pe_bf16_kernels_avx512;
 
-/* F16C is older than AVX2 (Ivy Bridge, Piledriver) and part of every processor that has it; compilers differ in whether they
-   can be asked for it. */
+/* F16C is older than AVX2 (Ivy Bridge, Piledriver) and part of every processor that has it; compilers differ
+   in whether they can be asked for it. */
 static int has_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
@@ -97,9 +97,10 @@ const pe_kernels *pe_kernels_choose(void)
     return wanted ? pe_kernels_named(wanted) : best();
 }
 
-/* On AMD's family 19h (measured on Zen 4; Zen 3 is of it too) the hardware fetches streams best alone: rotation in place has 0.73 to 0.84 of a pass
-   in place where it asks for each line, and 0.87 to 0.95 where it does not, at any distance and for any cache; decoding loses
-   a third by asking (decode.inc). On family 1Ah asking gains as much. */
+/* On AMD's family 19h (measured on Zen 4; Zen 3 is of it too) the hardware fetches streams best alone:
+   rotation in place has 0.73 to 0.84 of a pass in place where it asks for each line, and 0.87 to 0.95 where
+   it does not, at any distance and for any cache; decoding loses a third by asking (decode.inc). On family
+   1Ah asking gains as much. */
 int pe_asking_helps(void)
 {
 #ifdef POSENC_X86

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every kernel for one instruction set: the only file that is compiled with its flags, and it holds no other code. */
+/* Every kernel for one instruction set: the only file that is compiled with its flags, and it holds no other
+   code. */
 #define PE_KERNELS pe_kernels_plain
 #define PE_ISA     "plain"
 

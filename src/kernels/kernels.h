@@ -2,14 +2,15 @@
 /*
  * kernels.h: the contract book of the hot loops
  *
- * Kernels take floats (one of them doubles), strides and counts, return void and cannot fail: all checking was done when the run began.
- * Each is written once (*.inc) against the small vector layer vec_*.h and compiled once per instruction set; a
- * plan holds the table that dispatch.c chose. Strides are in elements. "Padded" means: rows may be read and
- * written up to the next multiple of PE_LANES columns, and the machine allocated them so.
+ * Kernels take floats (one of them doubles), strides and counts, return void and cannot fail: all checking
+ * was done when the run began. Each is written once (*.inc) against the small vector layer vec_*.h and
+ * compiled once per instruction set; a plan holds the table that dispatch.c chose. Strides are in elements.
+ * "Padded" means: rows may be read and written up to the next multiple of PE_LANES columns, and the machine
+ * allocated them so.
  *
- * Everything the tiled attention multiplies is one kernel, `product`: scores, values and all five products of the
- * backward pass are C = A*B with A read at two free strides (so A transposed costs nothing: its elements are
- * broadcast) and B read along its rows.
+ * Everything the tiled attention multiplies is one kernel, `product`: scores, values and all five products of
+ * the backward pass are C = A*B with A read at two free strides (so A transposed costs nothing: its elements
+ * are broadcast) and B read along its rows.
  */
 #ifndef PE_KERNELS_KERNELS_H
 #define PE_KERNELS_KERNELS_H
@@ -28,17 +29,19 @@ enum {
  * Shapes   C [R, C] at c + r*c_stride; A element (r,k) at a + r*a_row + k*a_col; B row k at b + k*b_stride
  *          columns padded to PE_LANES: C and B are read and written beyond `columns` up to the multiple
  *          R, K >= 0; A, B, C do not overlap
- * Error    the sum is taken in the order of k by fused multiply-adds: K/2 ulp of sum |A||B|, half a one of C more
+ * Error    the sum is taken in the order of k by fused multiply-adds: K/2 ulp of sum |A||B|, half a one of C
+ *          more
  * Speed    the FMA limit: B rows of a block are loaded once for several rows of C
  * Threads  pure
  */
 typedef void pe_product_fn(float *c, int64_t c_stride, const float *a, int64_t a_row, int64_t a_col,
                            const float *b, int64_t b_stride, int64_t R, int64_t columns, int64_t K, int add);
 
-/* product_plus: C = A*B + P, P element (r,c) at plus + r*plus_step + c, read as C is; each sum is rounded, then added to.
-   A's columns are 1 apart. For terms of scores: they cost next to nothing here, a pass of their own 3 % of attention.
-   ahead: NULL, or what later calls will read: whole blocks ask memory for it while they multiply, row by row and as many floats
-   of each as C has columns. What lies beside C's last rows, in no whole block, is not asked for. */
+/* product_plus: C = A*B + P, P element (r,c) at plus + r*plus_step + c, read as C is; each sum is rounded,
+   then added to. A's columns are 1 apart. For terms of scores: they cost next to nothing here, a pass of
+   their own 3 % of attention. ahead: NULL, or what later calls will read: whole blocks ask memory for it
+   while they multiply, row by row and as many floats of each as C has columns. What lies beside C's last
+   rows, in no whole block, is not asked for. */
 typedef struct pe_ahead {
     uintptr_t at[2];   /* addresses, never read and maybe beyond all memory; 0: none */
     int64_t   step[2]; /* bytes from row to row */
@@ -106,12 +109,14 @@ enum { PE_HEADROOM = 8 };
  * softmax: one step of the online softmax
  *
  * Formula  S = s + terms, W = exp(S - shift), sums += W; s becomes gate * W
- *          Where a score is PE_HEADROOM above its row's shift, the shift becomes the largest at hand, and sums, output and
- *          the row's weights so far are multiplied by exp(old shift - shift). Any shift near the maximum serves as well
+ *          Where a score is PE_HEADROOM above its row's shift, the shift becomes the largest at hand,
+ *          and sums, output and
+ *          the row's weights so far are multiplied by exp(old shift - shift). Any shift near the maximum
+ *          serves as well
  *          as the maximum itself: weights reach e^8 instead of 1, and next to no row is ever rescaled.
  * Shapes   s [R, columns] padded; the padding becomes 0
- * Error    exp within 3 + 1.25 |S - shift| ulp, the second about what the rounding of S may cost; below -87.3 at most 2^-125,
- *          from -104 on 0
+ * Error    exp within 3 + 1.25 |S - shift| ulp, the second about what the rounding of S may cost; below -87.3
+ *          at most 2^-125, from -104 on 0
  * Special  a row of -infinity changes nothing and gives W = 0; NaN gives NaN
  */
 typedef void pe_softmax_fn(float *s, int64_t s_stride, const pe_tile_terms *terms, const pe_softmax *to,
@@ -120,7 +125,8 @@ typedef void pe_softmax_fn(float *s, int64_t s_stride, const pe_tile_terms *term
 /*
  * weights: the weights again from products, terms and log-sum-exp, for the backward pass
  *
- * Formula  W[r,c] = exp(s + terms - lse[r]), with the error of softmax; 0 where lse is -infinity. It takes no gate.
+ * Formula  W[r,c] = exp(s + terms - lse[r]), with the error of softmax;
+ *          0 where lse is -infinity. It takes no gate.
  * Shapes   s [R, columns] padded; the padding becomes 0
  */
 typedef void pe_weights_fn(float *s, int64_t s_stride, const pe_tile_terms *terms, const float *lse,
@@ -160,7 +166,8 @@ typedef void pe_modulus_fn(float *x, const float *y, int64_t stride, int64_t R, 
  * row_moments, exact_cotangent: the softmax's backward where a row is short enough to be seen whole
  *
  * Formula  sums[r] = (sum_c W, sum_c W*dW), added;   then dS = W * (dW - sums[r][1] / sums[r][0])
- *          delta from the very W and dW it will meet, in double: a saturated softmax (W near 1 for one key) leaves a
+ *          delta from the very W and dW it will meet,
+ *          in double: a saturated softmax (W near 1 for one key) leaves a
  *          difference of nearly equal numbers, of which dO.O in float would leave noise
  * Shapes   w, dw [R, columns], dw becomes dS; sums [R, 2] double
  */
@@ -175,14 +182,15 @@ typedef void pe_scale_rows_fn(float *x, int64_t stride, const float *factor, int
 /* lane_sums: out[r] = sum of row r of lanes [R, PE_LANES]: halves are added, then halves of that. */
 typedef void pe_lane_sums_fn(float *out, const float *lanes, int64_t R);
 
-/* diagonal_sums: sums[c + (R-1-r)] += x[r,c], the adjoint of a bias with step -1. sums has R + columns - 1. */
+/* diagonal_sums: sums[c + (R-1-r)] += x[r,c], the adjoint of a bias with step -1. sums has R + columns -
+   1. */
 typedef void pe_diagonal_sums_fn(float *sums, const float *x, int64_t stride, int64_t R, int64_t columns);
 
 /*
  * dot_rows: out[r] = sum_c x[r,c]*y[r,c]
  *
- * Error    the very sum that `product` makes of the same numbers, in its order and with its rounding: where a query sees
- *          one key alone, O is that key's V, and dW - delta must be 0, not noise
+ * Error    the very sum that `product` makes of the same numbers, in its order and with its rounding: where a
+ *          query sees one key alone, O is that key's V, and dW - delta must be 0, not noise
  */
 typedef void pe_dot_rows_fn(float *out, const float *x, int64_t x_stride, const float *y, int64_t y_stride,
                             int64_t R, int64_t columns);
@@ -200,10 +208,11 @@ typedef void pe_transpose_fn(float *to, int64_t to_stride, const float *from, in
  *          sign +1 turns forward; -1 turns back, which is also the gradient
  * Shapes   x [tokens, heads, 2M] at `from`, y the same at `to`, strides in elements; `to` may be `from`;
  *          table [tokens, 2M] in float: M cosines, then M sines (magnitude included); nothing else is read
- * Error    in float |y - exact| <= 2^-22 * hypot(x_a, x_b) per element, for the table as given; f16 and bf16 are turned in float
- *          and rounded once
+ * Error    in float |y - exact| <= 2^-22 * hypot(x_a, x_b) per element, for the table as given; f16 and bf16
+ *          are turned in float and rounded once
  * Special  NaN and infinity in x spread to their own pair only
- * Speed    that of x = -x in place: memory. M = 16, 32, 40, 48, 64 and 128 are constants of loops of their own
+ * Speed    that of x = -x in place: memory. M = 16, 32, 40, 48, 64 and 128 are constants of loops of their
+ *          own
  * Source   Su et al. 2021, arXiv:2104.09864, eq. 34 (interleaved); half-split: GPT-NeoX
  */
 typedef struct pe_rotation {
@@ -225,21 +234,25 @@ typedef enum pe_stored { PE_STORED_F32, PE_STORED_F16, PE_STORED_BF16, PE_STORED
 /*
  * cosines: of exact angles, in double
  *
- * Formula  cosine[i], sine[i] of position[i] * (k[2*i*step] + k[2*i*step + 1]) quarter turns: base/quarter.h, the same bits
+ * Formula  cosine[i], sine[i] of position[i] * (k[2*i*step] + k[2*i*step + 1]) quarter turns: base/quarter.h,
+ *          the same bits
  * Shapes   position, cosine, sine [n]; k pairs of doubles, `step` pairs apart (0: one for all)
  * Speed    n loops without branches: the limit is that of double fused multiply-adds, 20 for an angle
  */
 typedef void pe_cosines_fn(const double *position, const double *k, int64_t step, double *cosine,
                            double *sine, int64_t n);
 
-/* ---- what trains a model: the layers between its products, on rows that may have any width and lie one behind the other ---- */
+/* ---- what trains a model: the layers between its products, on rows that may have any width and lie one
+   behind the other ---- */
 
 /*
  * norm, stretch, norm_back: layer normalisation
  *
  * Formula  scale = 1 / sqrt(mean((x - mean(x))^2) + 1e-5), unit = (x - mean(x)) scale, y = unit gain + bias
- *          backward, with g = dy gain: dx += scale (g - mean(g) - unit mean(g unit)), dgain += sum_r dy unit, dbias += sum_r dy
- * Shapes   x, y, unit, dx, dy [R, d]; scale [R]; gain, bias, dgain, dbias [d]. stretch: y again from unit, the same bits
+ *          backward, with g = dy gain: dx += scale (g - mean(g) - unit mean(g unit)), dgain += sum_r dy unit,
+ *          dbias += sum_r dy
+ * Shapes   x, y, unit, dx, dy [R, d]; scale [R]; gain, bias, dgain, dbias [d]. stretch: y again from unit,
+ *          the same bits
  * Error    each mean within d 2^-24 of the mean of the absolute values
  * Source   Ba et al. 2016, arXiv:1607.06450
  */
@@ -254,7 +267,8 @@ typedef void pe_norm_back_fn(float *dx, float *dgain, float *dbias, const float 
  * gelu, gelu_back: in the form with a tanh
  *
  * Formula  x = h + bias, z = 2 sqrt(2/pi) (x + 0.044715 x^3), s = 1 / (1 + e^-z)
- *          active = x/2 (1 + tanh(z/2)) = x s;   backward: dh *= s + x s (1 - s) z', dbias += sum_r dh, and active again
+ *          active = x/2 (1 + tanh(z/2)) = x s;
+ *          backward: dh *= s + x s (1 - s) z', dbias += sum_r dh, and active again
  * Shapes   h, active, dh [R, columns]; bias, dbias [columns]
  * Error    active within 2^-22 |x|, what dh is multiplied by within 2^-20
  * Source   Hendrycks and Gimpel 2016, arXiv:1606.08415, section 2
@@ -280,18 +294,21 @@ typedef void pe_softmax_row_fn(float *x, float *largest, float *sum, int64_t n);
 typedef void pe_add_angles_fn(double *to, const double *a, const double *b, int64_t padded);
 
 /*
- * wave_rows: some of the PE_BLOCK_WAVES rows of cosines and sines of consecutive positions around a base, in float
+ * wave_rows: some of the PE_BLOCK_WAVES rows of cosines and sines of consecutive positions around a base, in
+ * float
  *
- * Formula  column j of row r of a block holds the cosine of coarse + middle + (r - 7.5) w_j, magnitude included; that of a sine
+ * Formula  column j of row r of a block holds the cosine of coarse + middle + (r - 7.5) w_j,
+ *          magnitude included; that of a sine
  *          is one whose coarse angle stands a quarter turn back
- * Shapes   to + (r - first)*stride: row r, first <= r < first + rows <= PE_BLOCK_WAVES; `width` floats, of which those of
- *          pair m are at cosine + m*step and sine + m*step where these are below `width`
- *          coarse, middle [2, padded], cosines and sines of each column; fine [3, padded]: those of w_j / 2, and 2 cos w_j
- *          padding is 1 and 0, in coarse `factor` and 0, in the third row of fine 2
- * Error    0.501 ulp, zeros included, if the sum of coarse and middle carries at most 2e-15, fine 2.3e-16 and its third row
- *          4.6e-16, and those of pairs that have not turned by half a quarter yet as much of themselves: other numbers below
- *          `small` are made from their exact angles
- * Speed    that of narrowing: a multiply-add and a rounding for each number, 7 more multiply-adds for 16 of a column
+ * Shapes   to + (r - first)*stride: row r, first <= r < first + rows <= PE_BLOCK_WAVES; `width` floats, of
+ *          which those of pair m are at cosine + m*step and sine + m*step where these are below `width`
+ *          coarse, middle [2, padded], cosines and sines of each column; fine [3, padded]: those of w_j / 2,
+ *          and 2 cos w_j padding is 1 and 0, in coarse `factor` and 0, in the third row of fine 2
+ * Error    0.501 ulp, zeros included, if the sum of coarse and middle carries at most 2e-15, fine 2.3e-16 and
+ *          its third row 4.6e-16, and those of pairs that have not turned by half a quarter yet as much of
+ *          themselves: other numbers below `small` are made from their exact angles
+ * Speed    that of narrowing: a multiply-add and a rounding for each number, 7 more multiply-adds for 16 of a
+ *          column
  */
 enum { PE_BLOCK_WAVES = 16 };
 
@@ -328,7 +345,8 @@ typedef struct pe_cache {
  *
  * Formula  S[r,c] = sum_d Q[r,d] * K[c,d]
  * Shapes   S [R, C] at s + r*s_stride, nothing beyond C is written; Q [R, D] floats
- * Error    partial sums of D/VL fused multiply-adds each, joined by a tree: (D/VL + log2 VL) ulp of sum |Q||K|
+ * Error    partial sums of D/VL fused multiply-adds each, joined by a tree: (D/VL + log2 VL) ulp of sum
+ *          |Q||K|
  * Speed    the read bandwidth of the machine where the keys come from memory and R is small
  */
 typedef void pe_cache_scores_fn(float *s, int64_t s_stride, const float *q, int64_t q_stride,
@@ -346,7 +364,8 @@ typedef void pe_cache_values_fn(float *o, int64_t o_stride, const float *w, int6
 /*
  * softmax_step: one step of the online softmax over rows with many keys and few queries
  *
- * Formula  m' = max(m, max_c S), W = exp(S - m'), l' = l*f + sum_c W, f = exp(m - m') (0 while m is -infinity)
+ * Formula  m' = max(m, max_c S), W = exp(S - m'), l' = l*f + sum_c W, f = exp(m - m')
+ *          (0 while m is -infinity)
  *          S becomes W; m and l are updated; factor[r] = f is what the running output must be multiplied by
  * Shapes   s [R, columns] padded (padding holds -infinity); m, l, factor [R]
  * Error    exp as in softmax
@@ -360,7 +379,8 @@ typedef void pe_softmax_step_fn(float *s, int64_t s_stride, float *m, float *l, 
  *
  * Formula  x[c] += slope * (|t0 + c*step| - near); t0, step and near are whole
  * Shapes   x [n], padded
- * Error    the product within 0.5 + 2^-22 ulp, 1 + 2^-22 where multiply-adds round twice (plain), then that of the sum
+ * Error    the product within 0.5 + 2^-22 ulp, 1 + 2^-22 where multiply-adds round twice (plain), then that
+ *          of the sum
  */
 typedef void pe_slope_row_fn(float *x, double slope, double t0, double step, double near, int64_t n);
 
@@ -404,8 +424,8 @@ typedef struct pe_kernels {
 } pe_kernels;
 
 /*
- * The second table: attention in bf16, on processors that multiply pairs of bf16. One tile is PE_BF16_QUERIES queries
- * (in the lanes) by some keys; "pairs" are two bf16 in 32 bits, the first in the lower half.
+ * The second table: attention in bf16, on processors that multiply pairs of bf16. One tile is PE_BF16_QUERIES
+ * queries (in the lanes) by some keys; "pairs" are two bf16 in 32 bits, the first in the lower half.
  */
 enum { PE_BF16_QUERIES = 64 };
 
@@ -413,21 +433,23 @@ enum { PE_BF16_QUERIES = 64 };
  * scores: products of a tile, times scale (and log2 e: the softmax is one of powers of two), and a bias
  *
  * Formula  S[c,a] = scale * sum_d q[d,a] * k[c,d] + bias[a - c];   most[a] = max_c S[c,a]
- * Shapes   s [keys, 64], keys a multiple of 4; q [pairs, 64] pairs of channels; k rows of 2*pairs bf16, stride k_stride;
- *          bias read from bias - keys + 1 to bias + 63, or NULL; most [64]
+ * Shapes   s [keys, 64], keys a multiple of 4; q [pairs, 64] pairs of channels; k rows of 2*pairs bf16,
+ *          stride k_stride; bias read from bias - keys + 1 to bias + 63, or NULL; most [64]
  * Error    products are exact, sums are float: pairs ulp of sum |q||k|; subnormal numbers count as 0
  */
 typedef void pe_bf16_scores_fn(float *s, const uint32_t *q, const uint16_t *k, int64_t k_stride,
                                int64_t pairs, int64_t keys, float scale, const float *bias, float *most);
 
-/* mask: S[c,a] = -infinity unless low <= first + a - c <= high; plus key[c], 0 or -infinity (NULL: 0); `most` anew. */
+/* mask: S[c,a] = -infinity unless low <= first + a - c <= high; plus key[c], 0 or -infinity (NULL: 0); `most`
+   anew. */
 typedef void pe_bf16_mask_fn(float *s, int64_t keys, const float *key, int64_t first, int64_t low,
                              int64_t high, float *most);
 
 /*
  * softmax: one step, as softmax_step, in powers of two
  *
- * Formula  m' = max(m, most), P = 2^(S - m') rounded to bf16 in pairs of keys; l' = l*f + sum of P before rounding,
+ * Formula  m' = max(m, most), P = 2^(S - m') rounded to bf16 in pairs of keys;
+ *          l' = l*f + sum of P before rounding,
  *          rounded' = rounded*f + sum of P after it, f = 2^(m - m') (1 while m' is -infinity)
  * Shapes   p [keys/2, 64] pairs, keys even; the others [64]. Returns whether any f is not 1.
  * Error    2^x within 4 ulp; below 2^-149 it is 0. Rounding to bf16: 2^-8 of each weight at most
@@ -435,17 +457,18 @@ typedef void pe_bf16_mask_fn(float *s, int64_t keys, const float *key, int64_t f
 typedef int pe_bf16_softmax_fn(uint32_t *p, const float *s, int64_t keys, const float *most, float *m,
                                float *l, float *rounded, float *factor);
 
-/* values: O[d,a] = O[d,a]*factor[a] + sum_c P[c,a] V[c,d]; o [D, 64], D a multiple of 4; v [pairs, v_stride] pairs of keys;
-   factor NULL: 1. Error: as scores. */
+/* values: O[d,a] = O[d,a]*factor[a] + sum_c P[c,a] V[c,d]; o [D, 64], D a multiple of 4; v [pairs, v_stride]
+   pairs of keys; factor NULL: 1. Error: as scores. */
 typedef void pe_bf16_values_fn(float *o, const uint32_t *p, const uint32_t *v, int64_t v_stride,
                                int64_t pairs, int64_t D, const float *factor);
 
-/* narrow: n floats rounded to bf16 (to nearest, ties to even; subnormal ones to 0). pair_rows: two rows of bf16 as one of
-   pairs. */
+/* narrow: n floats rounded to bf16 (to nearest, ties to even; subnormal ones to 0). pair_rows: two rows of
+   bf16 as one of pairs. */
 typedef void pe_bf16_narrow_fn(uint16_t *to, const float *from, int64_t n);
 typedef void pe_bf16_pair_rows_fn(uint32_t *to, const uint16_t *first, const uint16_t *second, int64_t n);
 
-/* cache_scores: as the kernel of that name for keys in bf16, with queries [R, D] in bf16 too, and times scale. */
+/* cache_scores: as the kernel of that name for keys in bf16, with queries [R, D] in bf16 too, and times
+   scale. */
 typedef void pe_bf16_cache_scores_fn(float *s, int64_t s_stride, const uint16_t *q, int64_t q_stride,
                                      const pe_cache *k, int64_t R, float scale);
 
@@ -457,7 +480,8 @@ typedef struct pe_softmax_sums {
 /*
  * softmax_step: as the kernel of that name, with weights in bf16 beside the scores
  *
- * Formula  P = exp(S - m') rounded to bf16, rounded' = rounded*f + sum_c P; l' of the weights before they are rounded
+ * Formula  P = exp(S - m') rounded to bf16, rounded' = rounded*f + sum_c P;
+ *          l' of the weights before they are rounded
  * Shapes   p rows of as many bf16 as columns, and up to the next multiple of 2 PE_LANES; s is only read
  */
 typedef void pe_bf16_softmax_step_fn(uint16_t *p, int64_t p_stride, const float *s, int64_t s_stride,
@@ -467,8 +491,8 @@ typedef void pe_bf16_softmax_step_fn(uint16_t *p, int64_t p_stride, const float 
  * cache_values: O += P V, V in bf16 as the caller keeps it
  *
  * Formula  O[r,d] = O[r,d] + sum_c P[r,c] * V[c,d], two keys at a time
- * Shapes   O [R, D] floats at o + r*o_stride; P [R, C] bf16; where C is odd there is one column more, of zeros, or NaN in rows
- *          that are NaN
+ * Shapes   O [R, D] floats at o + r*o_stride; P [R, C] bf16; where C is odd there is one column more, of
+ *          zeros, or NaN in rows that are NaN
  * Error    products are exact, sums are float; subnormal numbers count as 0
  */
 typedef void pe_bf16_cache_values_fn(float *o, int64_t o_stride, const uint16_t *p, int64_t p_stride,
@@ -489,9 +513,11 @@ typedef struct pe_bf16_kernels {
 /* The second table of the level that `kernels` is; NULL where the level has none. */
 const pe_bf16_kernels *pe_kernels_bf16(const pe_kernels *kernels);
 
-/* The best table this processor can run, or the one that POSENC_ISA names; NULL if it can run none of that name. */
+/* The best table this processor can run, or the one that POSENC_ISA names; NULL if it can run none of that
+   name. */
 const pe_kernels *pe_kernels_choose(void);
-/* The table of that name ("plain", "avx2", "avx512", "avx512bf16", "neon"), NULL if this processor cannot run it. */
+/* The table of that name ("plain", "avx2", "avx512", "avx512bf16", "neon"), NULL if this processor cannot run
+   it. */
 const pe_kernels *pe_kernels_named(const char *name);
 /* What POSENC_ISA says; NULL if it is empty or not set. */
 const char *pe_kernels_wanted(void);

@@ -353,8 +353,8 @@ static inline vec vshort_nan(vec x)
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), x, _mm512_castsi512_ps(upper));
 }
 
-/* As round_bf16, both numbers of a word at once: upper and lower halves are put together first. Where the upper half is odd, the
-   last bit makes more than a tie of a tie. */
+/* As round_bf16, both numbers of a word at once: upper and lower halves are put together first. Where the
+   upper half is odd, the last bit makes more than a tie of a tie. */
 static inline wvec vto_words(vec low, vec high)
 {
     const ivec      a = _mm512_castps_si512(low), b = _mm512_castps_si512(high), one = _mm512_set1_epi16(1);

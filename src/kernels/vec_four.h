@@ -2,22 +2,27 @@
 /*
  * vec_four.h: what layers of four lanes share
  *
- * Powers of two, transposes, caches of keys, parts of vectors, stores past the caches, 16-bit floats (base/half.h), and doubles,
- * in portable C: arrays of four that the compiler makes vectors of. Whoever has four lanes (vec, ivec, VL, vload, vstore)
- * includes this below its own; wider layers have instructions for all of it. Meanings:
+ * Powers of two, transposes, caches of keys, parts of vectors, stores past the caches, 16-bit floats
+ * (base/half.h), and doubles, in portable C: arrays of four that the compiler makes vectors of. Whoever has
+ * four lanes (vec, ivec, VL, vload, vstore) includes this below its own; wider layers have instructions for
+ * all of it. Meanings:
  *
  *   vload_part, vstore_part   the first n < VL lanes, the others zero, or left alone in memory
  *   vload_behind              n zeros, n < VL, and behind them the first VL - n lanes of p
- *   vstream, hstream, istream a store that goes past the caches where there is one; p aligned to the vector; vfence ends a run
+ *   vstream, hstream, istream a store that goes past the caches where there is one; p aligned to the vector;
+ *   vfence ends a run
  *   hvec                      VL numbers of 16 bits: vfrom_f16, vto_f16, vfrom_bf16, vto_bf16 convert
- *   iload, istore             VL words of two bf16: vfrom_low and vfrom_high are the first and the second of each word,
- *                             vto_words puts two vectors together again, where every NaN comes of bf16 or of vshort_nan
- *   vshort_nan                as it is, but a NaN without what bf16 does not keep of it, which rounding might carry over;
- *                             vany_nan says whether a vector needs it
+ *   iload, istore             VL words of two bf16: vfrom_low and vfrom_high are the first and the second of
+ *                             each word, vto_words puts two vectors together again, where every NaN comes of
+ *                             bf16 or of vshort_nan
+ *   vshort_nan                as it is, but a NaN without what bf16 does not keep of it, which rounding might
+ *                             carry over; vany_nan says whether a vector needs it
  *   veven, vodd               the numbers 0 2 4 ... and 1 3 5 ... of two vectors
  *   dvec                      half as many doubles; vnarrow rounds two of them to one vector of floats
- *   nvec                      as vnarrow leaves them (nnarrow): nset, nstore, nstream, nleast, nany_below as those of vec
- *   vleast, vany_below        of a, which is not negative, and the magnitude of b the smaller; is any lane of it below a limit?
+ *   nvec                      as vnarrow leaves them (nnarrow): nset, nstore, nstream, nleast, nany_below as
+ *                             those of vec
+ *   vleast, vany_below        of a, which is not negative, and the magnitude of b the smaller; is any lane of
+ *                             it below a limit?
  */
 #ifndef PE_KERNELS_VEC_FOUR_H
 #define PE_KERNELS_VEC_FOUR_H

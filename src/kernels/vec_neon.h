@@ -2,9 +2,9 @@
 /*
  * vec_neon.h: the vector layer on 64-bit ARM, four floats or two doubles. Meanings: vec_plain.h.
  *
- * Advanced SIMD is part of every ARMv8-A processor, so no flag is needed and nothing has to be asked at run time. It has a fused
- * multiply-add, which portable C cannot be sure of: results differ from `plain` in the last bit, and agree with the wide x86
- * sets where sums have the same order.
+ * Advanced SIMD is part of every ARMv8-A processor, so no flag is needed and nothing has to be asked at run
+ * time. It has a fused multiply-add, which portable C cannot be sure of: results differ from `plain` in the
+ * last bit, and agree with the wide x86 sets where sums have the same order.
  */
 #ifndef PE_KERNELS_VEC_H
 #define PE_KERNELS_VEC_H

@@ -2,8 +2,9 @@
 /*
  * vec_plain.h: the vector layer in portable C, four floats
  *
- * Compilers' vector extensions (gcc, clang) on whatever the baseline has: SSE2, NEON, or scalars. There is no fused
- * multiply-add in the baseline, so vfma rounds twice here: results differ from other widths in the last bit.
+ * Compilers' vector extensions (gcc, clang) on whatever the baseline has: SSE2, NEON, or scalars. There is no
+ * fused multiply-add in the baseline, so vfma rounds twice here: results differ from other widths in the last
+ * bit.
  */
 #ifndef PE_KERNELS_VEC_H
 #define PE_KERNELS_VEC_H

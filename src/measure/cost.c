@@ -2,15 +2,16 @@
 /*
  * cost.c: what an encoding costs beyond attention without one
  *
- * Parameters: those that training changes, for these sizes. Operations per token, at N keys: posenc_plan_operations, which
- * counts the formulas themselves. Bytes: the workspace of the tiled forward run beyond that of attention without
- * positions, per token.
+ * Parameters: those that training changes, for these sizes. Operations per token, at N keys:
+ * posenc_plan_operations, which counts the formulas themselves. Bytes: the workspace of the tiled forward run
+ * beyond that of attention without positions, per token.
  *
- * Speed: embedding and attention of the tiled executor on one thread, forward, causal, over the same without positions;
- * the two run alternately, three times each in a turn, and each turn gives the ratio of the shortest times. Times are those
- * that the thread worked, so that others on the machine disturb little. The number is the median of the turns; beside it
- * stands half of what lies between their quartiles, and the word needs both ends of that to agree (verdict.c). It is
- * measured only when asked for, because it is another number at each run.
+ * Speed: embedding and attention of the tiled executor on one thread, forward, causal, over the same without
+ * positions; the two run alternately, three times each in a turn, and each turn gives the ratio of the
+ * shortest times. Times are those that the thread worked, so that others on the machine disturb little. The
+ * number is the median of the turns; beside it stands half of what lies between their quartiles, and the word
+ * needs both ends of that to agree (verdict.c). It is measured only when asked for, because it is another
+ * number at each run.
  */
 #include "measure/measure.h"
 

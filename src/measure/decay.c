@@ -2,19 +2,19 @@
 /*
  * decay.c: does a score fall with distance?
  *
- * c(t) is the score of the last query for the key t tokens back, with the same q and k at every position, so that only
- * distance changes. Three contents, because the answer depends on them: q = k = ones; q, k ~ U[0,1] (a common mean);
- * q, k ~ N(0, I) (none). What an encoding adds whatever the content is measured by itself, per head. Of an input encoding
- * c(t) is the mean of p_i . p_{i+t} over i, for t below N/2, so that each is a mean of at least N/2 products
- * (of the first 4096 positions where there are more).
+ * c(t) is the score of the last query for the key t tokens back, with the same q and k at every position, so
+ * that only distance changes. Three contents, because the answer depends on them: q = k = ones; q, k ~ U[0,1]
+ * (a common mean); q, k ~ N(0, I) (none). What an encoding adds whatever the content is measured by itself,
+ * per head. Of an input encoding c(t) is the mean of p_i . p_{i+t} over i, for t below N/2, so that each is a
+ * mean of at least N/2 products (of the first 4096 positions where there are more).
  *
- * Numbers: Spearman's rho of t and c(t); the share of steps that do not rise; the first t with c(t) <= c(0) / 2, for a
- * bias the first t where it has cost half of the weight, b(t) <= b(0) - ln 2; c at some distances (contents: over c(0),
- * ones alone). Of biases also the distance within which 90 % of softmax(b) lies at eight times the length. Drawn contents
- * give a mean and a standard deviation over draws and heads.
+ * Numbers: Spearman's rho of t and c(t); the share of steps that do not rise; the first t with c(t) <= c(0) /
+ * 2, for a bias the first t where it has cost half of the weight, b(t) <= b(0) - ln 2; c at some distances
+ * (contents: over c(0), ones alone). Of biases also the distance within which 90 % of softmax(b) lies at
+ * eight times the length. Drawn contents give a mean and a standard deviation over draws and heads.
  *
- * Attention resolution, R = sum_n e^s(n) (e^s(n) - e^s(n+1)) / (sum_n e^s(n))^2, s the mean score of U[0,1] contents: Sun
- * et al. 2022, arXiv:2212.10554, section 2.2.
+ * Attention resolution, R = sum_n e^s(n) (e^s(n) - e^s(n+1)) / (sum_n e^s(n))^2, s the mean score of U[0,1]
+ * contents: Sun et al. 2022, arXiv:2212.10554, section 2.2.
  */
 #include "measure/measure.h"
 

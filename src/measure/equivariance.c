@@ -2,12 +2,13 @@
 /*
  * equivariance.c: what becomes of the output when the tokens change places?
  *
- * f is one layer of attention: the embedded tokens are projected by matrices from N(0, 1/d_model) to q, k and v, and the
- * heads' outputs are f(x). P is a random permutation. Without position information max |f(Px) - P f(x)| is round-off:
- * the output moves along with its token (equivariance; "invariance" would say that it stays the same, which is true of
- * sums over all outputs only). Parameters are as the encoding's source initialises them, which is the size that they are
- * meant for (an equation with weights of another size explodes); but where one is born as the same number everywhere, a
- * table of zeros or gates of 1, N(0, 1) is added to it, so that it says something: training will do no less.
+ * f is one layer of attention: the embedded tokens are projected by matrices from N(0, 1/d_model) to q, k and
+ * v, and the heads' outputs are f(x). P is a random permutation. Without position information max |f(Px) - P
+ * f(x)| is round-off: the output moves along with its token (equivariance; "invariance" would say that it
+ * stays the same, which is true of sums over all outputs only). Parameters are as the encoding's source
+ * initialises them, which is the size that they are meant for (an equation with weights of another size
+ * explodes); but where one is born as the same number everywhere, a table of zeros or gates of 1, N(0, 1) is
+ * added to it, so that it says something: training will do no less.
  *
  * A causal mask breaks the symmetry by itself: the same measure under the mask is the second number.
  */

@@ -2,9 +2,9 @@
 /*
  * linear.c: least squares by one-sided Jacobi rotations
  *
- * Columns of A are turned in pairs until all are orthogonal: A V = U S. One-sided Jacobi finds small singular values
- * with high relative accuracy, which is what a table of sinusoids needs: its slow channels are nearly collinear, and the
- * normal equations would lose them (their condition is the square). Then X = V S^-1 U^T B.
+ * Columns of A are turned in pairs until all are orthogonal: A V = U S. One-sided Jacobi finds small singular
+ * values with high relative accuracy, which is what a table of sinusoids needs: its slow channels are nearly
+ * collinear, and the normal equations would lose them (their condition is the square). Then X = V S^-1 U^T B.
  *
  * Source: Golub, Van Loan, Matrix Computations, section 8.6.3; Demmel, Veselic 1992.
  */

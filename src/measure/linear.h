@@ -6,8 +6,8 @@
 #include <posenc/posenc.h>
 #include <stdint.h>
 
-/* X [n,c] with the least |A X - B|, among those the shortest: A [m,n], B [m,c], row-major, m >= n. Singular values
-   below cut * the largest count as 0. MEMORY alone. */
+/* X [n,c] with the least |A X - B|, among those the shortest: A [m,n], B [m,c], row-major, m >= n. Singular
+   values below cut * the largest count as 0. MEMORY alone. */
 posenc_status pe_least_squares(double *X, const double *A, const double *B, int64_t m, int64_t n, int64_t c,
                                double cut, posenc_error *err);
 

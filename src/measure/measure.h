@@ -2,12 +2,13 @@
 /*
  * measure.h: the one door of this folder: what an encoding does, in numbers
  *
- * A tutorial says "unique", "relative", "decays". Here each such word is a number with a formula (docs/properties.md),
- * and the word beside a number is computed from that number alone (pe_verdict): whoever doubts the word can look at the
- * number, and whoever doubts the number can compute it again.
+ * A tutorial says "unique", "relative", "decays". Here each such word is a number with a formula
+ * (docs/properties.md), and the word beside a number is computed from that number alone (pe_verdict): whoever
+ * doubts the word can look at the number, and whoever doubts the number can compute it again.
  *
- * A subject is an encoding made ready to be asked, in float64, through the public interface alone: its rows, its
- * biases, its scores, its attention. Each property has a file, which asks the subject and adds findings to a list:
+ * A subject is an encoding made ready to be asked, in float64, through the public interface alone: its rows,
+ * its biases, its scores, its attention. Each property has a file, which asks the subject and adds findings
+ * to a list:
  *
  *     uniqueness.c   two vectors that are nearly equal; distances that scores cannot tell apart
  *     relativity.c   p(i+k) as a linear map of p(i); dot products that depend on the offset alone
@@ -64,14 +65,14 @@ const char *pe_measure_property(pe_measure m);
 const char *pe_measure_title(pe_measure m);
 const char *pe_measure_unit(pe_measure m);
 
-/* The word for a number, by the rule of verdict.c; NULL for measures that claim nothing. NaN means "0/0": nothing is
-   there to be judged. */
+/* The word for a number, by the rule of verdict.c; NULL for measures that claim nothing. NaN means "0/0":
+   nothing is there to be judged. */
 const char *pe_verdict(pe_measure m, double value);
 
 enum { PE_MOST_FINDINGS = 64, PE_DETAIL = 64 };
 
-/* One number. `spread`: standard deviation over draws, NaN where nothing is drawn. `detail`: which offset, which
-   content, which pair; "" where there is nothing to say. */
+/* One number. `spread`: standard deviation over draws, NaN where nothing is drawn. `detail`: which offset,
+   which content, which pair; "" where there is nothing to say. */
 typedef struct pe_finding {
     pe_measure  measure;
     double      value, spread;
@@ -103,15 +104,16 @@ typedef struct pe_subject_sizes {
 
 typedef struct pe_subject pe_subject;
 
-/* e must outlive the subject. Errors: those of posenc_plan_create and posenc_param_init; SHAPE if heads does not divide
-   the width of an input encoding. */
+/* e must outlive the subject. Errors: those of posenc_plan_create and posenc_param_init; SHAPE if heads does
+   not divide the width of an input encoding. */
 posenc_status pe_subject_create(pe_subject **s, const posenc_encoding *e, const pe_subject_sizes *sizes,
                                 posenc_error *err);
 void          pe_subject_free(pe_subject *s); /* NULL is fine */
-/* Parameters as the encoding's source initialises them, with this seed (creation: sizes->seed). An encoding whose parameters
-   all are born as zeros says nothing yet: they are from N(0,1). */
+/* Parameters as the encoding's source initialises them, with this seed (creation: sizes->seed). An encoding
+   whose parameters all are born as zeros says nothing yet: they are from N(0,1). */
 posenc_status pe_subject_born(pe_subject *s, uint64_t seed, posenc_error *err);
-/* Born, and N(0,1) added to each trained parameter that is born as one number everywhere: unit gates, zero biases. */
+/* Born, and N(0,1) added to each trained parameter that is born as one number everywhere: unit gates, zero
+   biases. */
 posenc_status pe_subject_awake(pe_subject *s, uint64_t seed, posenc_error *err);
 
 /* table [length, width]: the rows of its input part. UNSUPPORTED without one. */
@@ -129,15 +131,17 @@ posenc_status pe_measure_decay(pe_subject *s, pe_findings *to, posenc_error *err
 /* time: 1 measures speed as well, whose number is another at each run. */
 posenc_status pe_measure_cost(pe_subject *s, int time, pe_findings *to, posenc_error *err);
 
-/* All of them, with the sizes that suit each: scores, terms and equivariance at `tokens`, all else at `length`. */
+/* All of them, with the sizes that suit each: scores, terms and equivariance at `tokens`, all else at
+   `length`. */
 typedef struct pe_survey {
     pe_subject_sizes sizes;
     int64_t          tokens;
     int              time; /* as pe_measure_cost */
 } pe_survey;
 
-/* As posenc_encoding_create. An encoding by itself whose standard settings hold too few positions, or use nothing of it
-   there (posenc_encoding_info.at_length), gets those that suit, if the caller leaves that setting alone. */
+/* As posenc_encoding_create. An encoding by itself whose standard settings hold too few positions, or use
+   nothing of it there (posenc_encoding_info.at_length), gets those that suit, if the caller leaves that
+   setting alone. */
 posenc_status pe_measure_encoding(posenc_encoding **e, const char *spec, const char *settings,
                                   posenc_error *err);
 
@@ -165,18 +169,20 @@ posenc_status pe_offset_share(double *tau, const double *table, int64_t N, int64
 /* Channels whose values span less than a twentieth of what the widest channel spans. */
 int64_t pe_idle_channels(const double *table, int64_t N, int64_t d);
 
-/* S [N,N]. Sums over the offsets i - j (past_only: i > j alone): squares about the mean of each offset, and about the
-   mean of all; adds to both. profile [2 N - 1] receives the means, that of offset t at N - 1 + t; may be NULL. */
+/* S [N,N]. Sums over the offsets i - j (past_only: i > j alone): squares about the mean of each offset, and
+   about the mean of all; adds to both. profile [2 N - 1] receives the means, that of offset t at N - 1 + t;
+   may be NULL. */
 void pe_offset_squares(const double *S, int64_t N, int past_only, double *within, double *total,
                        double *profile);
 
-/* Spearman's rho of 0 .. n-1 and c[0 .. n-1], equal values share their mean rank; NaN for constant c, or without
-   memory. */
+/* Spearman's rho of 0 .. n-1 and c[0 .. n-1], equal values share their mean rank; NaN for constant c, or
+   without memory. */
 double pe_spearman(const double *c, int64_t n);
 /* Share of the steps 1 .. n-1 with c[t] <= c[t-1]. */
 double pe_falling_share(const double *c, int64_t n);
 
-/* c [N]: the score of the last of N queries for the key t tokens back, head h, with the same q and k everywhere. */
+/* c [N]: the score of the last of N queries for the key t tokens back, head h, with the same q and k
+   everywhere. */
 typedef enum pe_content { PE_ONES, PE_UNIFORM, PE_NORMAL, PE_CONTENTS } pe_content;
 
 const char   *pe_content_name(pe_content content);

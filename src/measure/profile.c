@@ -2,9 +2,9 @@
 /*
  * profile.c: scores against distance, for contents that are the same at every position
  *
- * One query stands at the last position, one key at every position up to it: where q and k are the same everywhere, the
- * score is a function of the position alone, and c(t) is that of the key t tokens back. Encodings that see more than the
- * distance (fire) are measured as the last query sees them.
+ * One query stands at the last position, one key at every position up to it: where q and k are the same
+ * everywhere, the score is a function of the position alone, and c(t) is that of the key t tokens back.
+ * Encodings that see more than the distance (fire) are measured as the last query sees them.
  */
 #include "measure/measure.h"
 

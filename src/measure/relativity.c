@@ -2,13 +2,13 @@
 /*
  * relativity.c: is a step of k positions one linear map, wherever it begins?
  *
- * r(k): the matrix M that takes p(i) to p(i+k) best over the even i is tried on the odd i; r is what it leaves of the
- * variance there. Fitting and testing on different rows matters: any table of N <= d rows has a perfect M of its own.
- * Even and odd rows rather than halves, because the slow channels of a sinusoid hardly move within a half, and what
- * does not move cannot be fitted.
+ * r(k): the matrix M that takes p(i) to p(i+k) best over the even i is tried on the odd i; r is what it
+ * leaves of the variance there. Fitting and testing on different rows matters: any table of N <= d rows has a
+ * perfect M of its own. Even and odd rows rather than halves, because the slow channels of a sinusoid hardly
+ * move within a half, and what does not move cannot be fitted.
  *
- * tau: of the variance of all dot products p_i . p_j, i > j, the share that is left within the offsets i - j: 0 where
- * the product is a function of the offset.
+ * tau: of the variance of all dot products p_i . p_j, i > j, the share that is left within the offsets i - j:
+ * 0 where the product is a function of the offset.
  */
 #include "measure/measure.h"
 

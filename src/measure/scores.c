@@ -2,12 +2,13 @@
 /*
  * scores.c: do the scores see the offset alone, and do they tell past from future?
  *
- * The same token x ~ N(0, I) stands everywhere, so that nothing but position can make two scores differ; W_q and W_k
- * are drawn from N(0, 1/d_model), parameters as the encoding's source initialises them; the scores are those before any
- * mask. eta is the share of their variance that is left within the offsets i - j. Several draws, all heads: the sums of
- * squares are pooled before they are divided.
+ * The same token x ~ N(0, I) stands everywhere, so that nothing but position can make two scores differ; W_q
+ * and W_k are drawn from N(0, 1/d_model), parameters as the encoding's source initialises them; the scores
+ * are those before any mask. eta is the share of their variance that is left within the offsets i - j.
+ * Several draws, all heads: the sums of squares are pooled before they are divided.
  *
- * Direction: the mean score of each offset, s(t), split into an even and an odd part; the odd share of their squares.
+ * Direction: the mean score of each offset, s(t), split into an even and an odd part; the odd share of their
+ * squares.
  */
 #include "measure/measure.h"
 
@@ -82,7 +83,8 @@ static int make_room(draw *r, const pe_subject *s)
     return r->block != NULL;
 }
 
-/* to [H,N,D] = y W; where nothing is added at the input all rows of y are the same token: one is projected and repeated. */
+/* to [H,N,D] = y W; where nothing is added at the input all rows of y are the same token: one is projected
+   and repeated. */
 static void project(double *to, const draw *r, const double *W, const pe_subject *s)
 {
     const int64_t H = s->dims.H, D = s->dims.D, N = s->sizes.length;

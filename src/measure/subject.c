@@ -2,8 +2,8 @@
 /*
  * subject.c: an encoding made ready to be asked
  *
- * Everything is allocated in pe_subject_create, so that asking cannot fail for want of memory. The workspace is that of
- * the larger plan.
+ * Everything is allocated in pe_subject_create, so that asking cannot fail for want of memory. The workspace
+ * is that of the larger plan.
  */
 #include "measure/subject.h"
 

@@ -2,12 +2,13 @@
 /*
  * subject.h: how the properties ask their subject
  *
- * A subject holds an encoding with sizes, parameters in float64, a plan for all positions at once and a workspace. All
- * answers come from the public interface: posenc_rows, posenc_bias, posenc_scores, posenc_attend on the reference
- * executor. Where the encoding has a meaning under a causal mask alone, the plan has one.
+ * A subject holds an encoding with sizes, parameters in float64, a plan for all positions at once and a
+ * workspace. All answers come from the public interface: posenc_rows, posenc_bias, posenc_scores,
+ * posenc_attend on the reference executor. Where the encoding has a meaning under a causal mask alone, the
+ * plan has one.
  *
- * Sizes: an encoding with an input part has d_model = width and heads of width / heads; any other has heads of `width`
- * and d_model = heads * width.
+ * Sizes: an encoding with an input part has d_model = width and heads of width / heads; any other has heads
+ * of `width` and d_model = heads * width.
  */
 #ifndef PE_MEASURE_SUBJECT_H
 #define PE_MEASURE_SUBJECT_H
@@ -51,12 +52,13 @@ posenc_status pe_subject_attend(pe_subject *s, int causal, const double *q, cons
 /* c [H,N]: the score of the last position's query for the key t positions back, one content everywhere. */
 posenc_status pe_subject_profiles(pe_subject *s, pe_content content, int64_t draw, double *c,
                                   posenc_error *err);
-/* Is there a bias whatever the content, and do scores of content change with distance beyond it? bias, c [H,N] receive
-   the last query's bias, and its scores for a drawn content by distance. */
+/* Is there a bias whatever the content, and do scores of content change with distance beyond it? bias, c
+   [H,N] receive the last query's bias, and its scores for a drawn content by distance. */
 posenc_status pe_score_kinds(pe_subject *s, double *bias, double *c, int *is_biased, int *moves,
                              posenc_error *err);
 
-/* One block for several arrays: *parts[i] points to sizes[i] numbers in it. NULL without memory; free() it. */
+/* One block for several arrays: *parts[i] points to sizes[i] numbers in it. NULL without memory; free()
+   it. */
 double *pe_carve(double **const parts[], const int64_t sizes[], size_t count);
 int     pe_all_zero(const double *x, int64_t n);
 /* x[i] = sigma * normal number i of draw `draw` of the stream `name`. */

@@ -2,8 +2,8 @@
 /*
  * survey.c: all properties of one encoding
  *
- * Two subjects, because the properties need different sizes: a table's vectors and a score's decay want many positions,
- * what is quadratic in them wants few. The order of the findings is that of the report.
+ * Two subjects, because the properties need different sizes: a table's vectors and a score's decay want many
+ * positions, what is quadratic in them wants few. The order of the findings is that of the report.
  */
 #include "measure/measure.h"
 

@@ -4,13 +4,15 @@
  *
  *     ((x_i + p_i) W_q) . ((x_j + p_j) W_k) = xx + xp + px + pp
  *
- * content-content, content-position, position-content, position-position, times the scale. Tokens x ~ N(0, I), matrices
- * from N(0, 1/d_model). How loud each is: the root of its mean square over all pairs and heads, in the mean of the draws of
- * tokens, matrices and initial parameters. The draws matter: a sinusoid has few directions that move, so the two matrices
- * decide how loud position meets position, and one draw has half or twice as much as another. The sum of the four is
- * compared with the score of the embedded tokens themselves, in every draw.
+ * content-content, content-position, position-content, position-position, times the scale. Tokens x ~ N(0,
+ * I), matrices from N(0, 1/d_model). How loud each is: the root of its mean square over all pairs and heads,
+ * in the mean of the draws of tokens, matrices and initial parameters. The draws matter: a sinusoid has few
+ * directions that move, so the two matrices decide how loud position meets position, and one draw has half or
+ * twice as much as another. The sum of the four is compared with the score of the embedded tokens themselves,
+ * in every draw.
  *
- * Only for an input encoding alone: beside a part that acts in attention the score is no longer these four products.
+ * Only for an input encoding alone: beside a part that acts in attention the score is no longer these four
+ * products.
  */
 #include "measure/measure.h"
 

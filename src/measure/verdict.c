@@ -2,11 +2,11 @@
 /*
  * verdict.c: the word for a number
  *
- * One table: each measure with its property, its title, its unit, and the rule that turns the number into a word. A rule
- * is a short list of limits; the first whose limit the number does not exceed names it. The limits stand far from what
- * any encoding measures (docs/properties.md shows how far), so that a word never hangs on a last digit. No rule sees
- * anything but the number, and of times, which are never the same twice, the spread beside it: exchange two numbers and
- * the words change places.
+ * One table: each measure with its property, its title, its unit, and the rule that turns the number into a
+ * word. A rule is a short list of limits; the first whose limit the number does not exceed names it. The
+ * limits stand far from what any encoding measures (docs/properties.md shows how far), so that a word never
+ * hangs on a last digit. No rule sees anything but the number, and of times, which are never the same twice,
+ * the spread beside it: exchange two numbers and the words change places.
  */
 #include "measure/measure.h"
 

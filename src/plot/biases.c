@@ -2,12 +2,14 @@
 /*
  * biases.c: what is added to the scores whatever the content, and where attention goes by it alone
  *
- *   bias  per head against the distance t; of a room with a window of rows and columns, a map of offsets per head; of
- *         one that knows positions one by one (tupe), a matrix of queries and keys per head
- *   mass  softmax of the bias alone: the share of the attention that the nearest keys have, and how many have 90 %
+ *   bias  per head against the distance t; of a room with a window of rows and columns, a map of offsets per
+ *         head; of one that knows positions one by one (tupe), a matrix of queries and keys per head
+ *   mass  softmax of the bias alone: the share of the attention that the nearest keys have, and how many have
+ *         90 %
  *
- * Surprises  The bias by distance is asked for one query and a range of keys: that is every distance once, in linear
- *            memory. A map needs every pair of the window once; an offset is read where it comes first.
+ * Surprises  The bias by distance is asked for one query and a range of keys: that is every distance once, in
+ *            linear memory. A map needs every pair of the window once; an offset is read where it comes
+ *            first.
  */
 #include "plot/picture.h"
 

@@ -2,9 +2,10 @@
 /*
  * buckets.c: which distances share a class
  *
- * Left the class of every distance, with its sign; right the classes of all pairs of a query and a key, as the scores see
- * them. The classes come from posenc_index_map, exact integers; the settings are those of the encoding. A further
- * encoding with classes is a further row of the table: its map, which way its argument counts, and its settings.
+ * Left the class of every distance, with its sign; right the classes of all pairs of a query and a key, as
+ * the scores see them. The classes come from posenc_index_map, exact integers; the settings are those of the
+ * encoding. A further encoding with classes is a further row of the table: its map, which way its argument
+ * counts, and its settings.
  */
 #include "plot/picture.h"
 

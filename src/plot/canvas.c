@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A figure as pixels: contract in canvas.h. Neighbouring source cells that fall onto one pixel are averaged, so that
-   a fine pattern fades instead of beating with the pixels. */
+/* A figure as pixels: contract in canvas.h. Neighbouring source cells that fall onto one pixel are averaged,
+   so that a fine pattern fades instead of beating with the pixels. */
 #include "plot/canvas.h"
 
 #include <math.h>

@@ -2,7 +2,8 @@
 /*
  * canvas.h: a figure as pixels, for the terminal
  *
- * Pixels know what lies on them, a value of a grid or the number of a curve; how that is shown is terminal.c's affair.
+ * Pixels know what lies on them, a value of a grid or the number of a curve; how that is shown is
+ * terminal.c's affair.
  */
 #ifndef PE_PLOT_CANVAS_H
 #define PE_PLOT_CANVAS_H

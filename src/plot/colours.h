@@ -2,8 +2,9 @@
 /*
  * colours.h: the colours of every picture, one place for gnuplot and the terminal
  *
- * Two scales and one palette, all readable with any kind of colour blindness: viridis for magnitudes, blue-white-red
- * for signed values (its lightness says the size, its hue the sign), and a palette for unordered curves.
+ * Two scales and one palette, all readable with any kind of colour blindness: viridis for magnitudes,
+ * blue-white-red for signed values (its lightness says the size, its hue the sign), and a palette for
+ * unordered curves.
  */
 #ifndef PE_PLOT_COLOURS_H
 #define PE_PLOT_COLOURS_H

@@ -3,15 +3,16 @@
  * decay.c: scores of turned vectors by distance, and where attention goes by them
  *
  *   similarity  q.k / D for q = k = (1, ..., 1)
- *   decay       the same for ones, for U[0,1] and for N(0,1): mean over draws, and the band of the middle 80 %;
- *               turned by the encoding's frequencies (a panel per base), and all pairs by one
+ *   decay       the same for ones, for U[0,1] and for N(0,1): mean over draws, and the band of the middle 80
+ *               %; turned by the encoding's frequencies (a panel per base), and all pairs by one
  *   mass        the share of the attention, softmax of q.k / sqrt(D), that the nearest keys have
  *
- * Why three contents: the fall with distance that tutorials show belongs to vectors with a common mean. Of ones it is
- * mean cos(t w_m), of U[0,1] on the average a quarter of that; of vectors with mean zero every score has mean zero, at
- * any distance. Why one theta: cos(t theta) comes back, so the fall is the work of many. The one taken is the middle of
- * the encoding's own. Where a factor changes with the position (xPos) the fall is that factor's work too, and one theta
- * would show another encoding: that panel is left out, and the title says so.
+ * Why three contents: the fall with distance that tutorials show belongs to vectors with a common mean. Of
+ * ones it is mean cos(t w_m), of U[0,1] on the average a quarter of that; of vectors with mean zero every
+ * score has mean zero, at any distance. Why one theta: cos(t theta) comes back, so the fall is the work of
+ * many. The one taken is the middle of the encoding's own. Where a factor changes with the position (xPos)
+ * the fall is that factor's work too, and one theta would show another encoding: that panel is left out, and
+ * the title says so.
  */
 #include "plot/turns.h"
 

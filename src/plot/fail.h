@@ -2,8 +2,9 @@
 /*
  * fail.h: the one way to fail in this folder
  *
- * Fills the caller's posenc_error and returns its status, so that a check is one statement. The core's own function
- * of this kind stands behind its door, where nobody may reach. The sentence names what is wrong, and the mend.
+ * Fills the caller's posenc_error and returns its status, so that a check is one statement. The core's own
+ * function of this kind stands behind its door, where nobody may reach. The sentence names what is wrong, and
+ * the mend.
  */
 #ifndef PE_PLOT_FAIL_H
 #define PE_PLOT_FAIL_H

@@ -2,13 +2,14 @@
 /*
  * gnuplot.c: a conversation with gnuplot through one socket
  *
- * The idea   One end of a socket pair is gnuplot's standard input and its standard output; we send the script, say
- *            that there is no more, and read the picture. No file is made on the way. The first panels of a picture
- *            are drawn before the script of the last is read: whoever sent everything first and read afterwards
- *            would wait for a gnuplot that waits for its reader. So both directions are served as they are ready.
+ * The idea   One end of a socket pair is gnuplot's standard input and its standard output; we send the
+ *            script, say that there is no more, and read the picture. No file is made on the way. The first
+ *            panels of a picture are drawn before the script of the last is read: whoever sent everything
+ *            first and read afterwards would wait for a gnuplot that waits for its reader. So both directions
+ *            are served as they are ready.
  * Surprises  -d: the user's ~/.gnuplot must not change our pictures. A socket and not two pipes, because
- *            MSG_NOSIGNAL turns the death of gnuplot into an error where a pipe would kill us with SIGPIPE. What
- *            gnuplot says on its standard error goes to an unnamed file, so that it can be quoted.
+ *            MSG_NOSIGNAL turns the death of gnuplot into an error where a pipe would kill us with SIGPIPE.
+ *            What gnuplot says on its standard error goes to an unnamed file, so that it can be quoted.
  */
 #include "plot/gnuplot.h"
 
@@ -68,8 +69,8 @@ static pid_t start(int in_and_out, int complaints)
     return pid;
 }
 
-/* Sends what the other side takes now, of *n bytes at *data; none are left once it has heard that there is no more.
-   What gnuplot does not read it does not want: its complaint says more than our broken pipe would. */
+/* Sends what the other side takes now, of *n bytes at *data; none are left once it has heard that there is no
+   more. What gnuplot does not read it does not want: its complaint says more than our broken pipe would. */
 static void send_some(int to, const char **data, size_t *n)
 {
     const ssize_t sent = send(to, *data, *n, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -133,7 +134,8 @@ static int finish(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Its own copy of our end would keep gnuplot waiting for us forever if we were killed: it gets what start() hands it. */
+/* Its own copy of our end would keep gnuplot waiting for us forever if we were killed: it gets what start()
+   hands it. */
 static void keep_from_children(const int ends[2])
 {
     for (int i = 0; i < 2; i++)

@@ -2,13 +2,13 @@
 /*
  * layout.c: sizes of pages, panes and frames
  *
- * The idea   The smallest thing decides: a cell. A map gets a whole number of pixels per cell, so that every cell and every
- *            line between two small maps is seen as wide as its neighbour; frames follow from cells, panes from frames,
- *            the page from panes, and texts are broken where the page ends. Maps too wide to stand side by side stand
- *            below each other.
- * Surprises  Where a grid is so long and thin that whole square cells would make a page nobody opens, the thin side is
- *            drawn wider than the cells want. Only maps without lines inside (a matrix of a thousand positions) may have
- *            fewer pixels than cells.
+ * The idea   The smallest thing decides: a cell. A map gets a whole number of pixels per cell, so that every
+ *            cell and every line between two small maps is seen as wide as its neighbour; frames follow from
+ *            cells, panes from frames, the page from panes, and texts are broken where the page ends. Maps
+ *            too wide to stand side by side stand below each other.
+ * Surprises  Where a grid is so long and thin that whole square cells would make a page nobody opens, the
+ *            thin side is drawn wider than the cells want. Only maps without lines inside (a matrix of a
+ *            thousand positions) may have fewer pixels than cells.
  */
 #include "plot/layout.h"
 
@@ -170,7 +170,8 @@ static double beyond(const pe_figure *f, double high)
     return longest > high ? ceil((longest - high) / 2) + 1 : 0;
 }
 
-/* What stands around a frame: axes' numbers and texts. Widths of numbers hang on the frame, of which `high` is known. */
+/* What stands around a frame: axes' numbers and texts. Widths of numbers hang on the frame, of which `high`
+   is known. */
 static pe_box margins_of(const pe_figure *f, double high)
 {
     const double over   = beyond(f, high);

@@ -2,8 +2,9 @@
 /*
  * layout.h: where on a page everything of a picture stands, in pixels from its upper left corner
  *
- * A page is a strip with the title, and below it panes of one size, row by row: one, or one for each panel. In its pane a
- * grid or a set of arrows has a frame of a size decided here; curves get the pane, and gnuplot finds their frame.
+ * A page is a strip with the title, and below it panes of one size, row by row: one, or one for each panel.
+ * In its pane a grid or a set of arrows has a frame of a size decided here; curves get the pane, and gnuplot
+ * finds their frame.
  */
 #ifndef PE_PLOT_LAYOUT_H
 #define PE_PLOT_LAYOUT_H
@@ -47,8 +48,9 @@ void pe_layout_page(pe_layout *l, const pe_figure *f);
 int  pe_layout_frames(const pe_figure *f);
 void pe_layout_pane(pe_pane *p, const pe_layout *l, const pe_figure *f, int index);
 
-/* Ticks in [low, high], at steps of 1, 2 or 5 times a power of ten, at least 1 if `whole`, the largest number that leaves
-   `least` of the axis' `length` between two, or room for their own texts if those lie side by side. */
+/* Ticks in [low, high], at steps of 1, 2 or 5 times a power of ten, at least 1 if `whole`, the largest number
+   that leaves `least` of the axis' `length` between two, or room for their own texts if those lie side by
+   side. */
 pe_ticks pe_layout_ticks(double low, double high, double length, double least, int whole, int side_by_side);
 /* The text of a tick; returns its width in em. */
 enum { PE_TICK_TEXT = 32 };

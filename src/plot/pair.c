@@ -2,8 +2,8 @@
 /*
  * pair.c: the vector (1, 0) of a pair of channels, turned to position 0, 1, 2, ...
  *
- * Which channels make a pair is asked of the rotation itself: turn each unit vector by one position and see where it
- * goes. So every layout is drawn, and the axes are named after the channels that the layout joins.
+ * Which channels make a pair is asked of the rotation itself: turn each unit vector by one position and see
+ * where it goes. So every layout is drawn, and the axes are named after the channels that the layout joins.
  */
 #include "plot/turns.h"
 
@@ -11,7 +11,8 @@
 
 enum { MOST_ARROWS = 32, MOST_PAIRS = 12 };
 
-/* Unit vectors [1, D, 1, D] at position 1: y[c, partner] is not zero where c and its partner turn together. */
+/* Unit vectors [1, D, 1, D] at position 1: y[c, partner] is not zero where c and its partner turn
+   together. */
 static posenc_status find_pairs(pe_sketch *s, int64_t (*pairs)[2], int64_t *count, posenc_error *err)
 {
     const int64_t D = s->data->dims.D, shape[4] = {1, D, 1, D};
@@ -90,7 +91,8 @@ static posenc_status set_arrows(pe_sketch *s, pe_figure *f, const int64_t pair[2
     return status;
 }
 
-/* The chosen pairs, or the fastest, one that turns an eighth of a circle or less per step, and the slowest. */
+/* The chosen pairs, or the fastest, one that turns an eighth of a circle or less per step, and the
+   slowest. */
 static int64_t chosen_pair(const pe_sketch *s, int k, int64_t M)
 {
     if (s->data->chosen_count)

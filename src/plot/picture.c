@@ -2,9 +2,9 @@
 /*
  * picture.c: the pictures of an encoding: the table of kinds, and what their makers share
  *
- * Each kind is a row of a table; the registry's words (posenc_encoding_info.pictures) say which rows an encoding
- * has, its place says which of two rows with the same name. A further kind is a further row and a maker in one of
- * the files that picture.h lists.
+ * Each kind is a row of a table; the registry's words (posenc_encoding_info.pictures) say which rows an
+ * encoding has, its place says which of two rows with the same name. A further kind is a further row and a
+ * maker in one of the files that picture.h lists.
  */
 #include "plot/picture.h"
 

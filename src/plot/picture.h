@@ -76,7 +76,8 @@ double pe_product(const double *a, const double *b, int64_t n);
 void pe_set_grid(pe_figure *f, const double *values, int64_t rows, int64_t cols);
 /* Makes f a set of `count` curves [count, n] over one x, unnamed; returns them, NULL without memory. */
 pe_curve *pe_set_curves(pe_sketch *s, pe_figure *f, const double *x, const double *y, int64_t n, int count);
-/* Makes f a set of `count` panels; returns them, NULL without memory. columns 0: up to three, and four in a square. */
+/* Makes f a set of `count` panels; returns them, NULL without memory. columns 0: up to three, and four in a
+   square. */
 pe_figure *pe_set_panels(pe_sketch *s, pe_figure *f, int count, int columns);
 /* x, x + step, ...; NULL without memory. */
 double *pe_take_range(pe_sketch *s, double start, double step, int64_t n);

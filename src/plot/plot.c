@@ -2,9 +2,9 @@
 /*
  * plot.c: a figure becomes a file, or a piece of a page
  *
- * Which terminal of gnuplot an ending asks for is a table. Sizes and fonts are chosen so that a picture of full
- * width can be read on a page without zooming. "sans-serif" and "Sans" are names that every reader's machine turns
- * into a font that it has; gnuplot has no way to carry one along.
+ * Which terminal of gnuplot an ending asks for is a table. Sizes and fonts are chosen so that a picture of
+ * full width can be read on a page without zooming. "sans-serif" and "Sans" are names that every reader's
+ * machine turns into a font that it has; gnuplot has no way to carry one along.
  */
 #include "plot/plot.h"
 

@@ -4,8 +4,8 @@
  *
  * A figure is data with labels; it knows no encoding. The same figure becomes a file (PNG, SVG, PDF by the
  * ending), a piece of SVG to inline in a page, or text in the terminal. Colours are safe for colour-blind
- * readers: viridis for magnitudes, a blue-white-red scale centred at zero for signed values, and curves differ in
- * their dashes as well.
+ * readers: viridis for magnitudes, a blue-white-red scale centred at zero for signed values, and curves
+ * differ in their dashes as well.
  *
  * A picture is a figure made from an encoding and its parameters. Which pictures an encoding has is what the
  * registry says (posenc_encoding_info.pictures); how each kind is drawn stands in a table of picture.c.
@@ -20,7 +20,8 @@
 
 typedef enum pe_figure_kind { PE_GRID, PE_CURVES, PE_ARROWS, PE_PANELS } pe_figure_kind;
 
-/* How the points of a curve are shown: joined, one by one, or joined by a thin grey line that others are held against. */
+/* How the points of a curve are shown: joined, one by one, or joined by a thin grey line that others are held
+   against. */
 typedef enum pe_curve_style { PE_LINE, PE_DOTS, PE_RULE } pe_curve_style;
 
 typedef struct pe_curve {
@@ -51,7 +52,8 @@ typedef struct pe_figure {
     const char    *title, *x_label, *y_label, *value_label; /* with units; NULL: none */
     int            log_x, log_y;
     double         low, high; /* the colours' range of a grid, the y range of curves; equal: from the data */
-    /* grid: values [rows, cols] row-major, row 0 at the top; x from x0 by dx per column, y from y0 by dy per row */
+    /* grid: values [rows, cols] row-major, row 0 at the top; x from x0 by dx per column, y from y0 by dy per
+       row */
     const double *values;
     int64_t       rows, cols;
     double        x0, dx, y0, dy;

@@ -2,13 +2,15 @@
 /*
  * script.c: a figure in gnuplot's language
  *
- * The idea   Numbers travel in named data blocks inside the script, so that one stream holds everything; the plot
- *            command comes last. Numbers are written with nine digits, enough for any picture and its tooltips.
- * Panels     are one multiplot: each is written as a figure of its own after a `reset`, in the pane of layout.c.
- * Surprises  Texts may come from a user. gnuplot runs back-quoted shell commands in "..." but never in '...', so
- *            every text goes into single quotes with its own quotes doubled; a line break in a title becomes
- *            'one' ."\n". 'two'. `noenhanced` keeps '_' and '^' what they are. A value that is not finite is written
- *            as NaN, which breaks a line and leaves a hole in a grid.
+ * The idea   Numbers travel in named data blocks inside the script, so that one stream holds everything; the
+ *            plot command comes last. Numbers are written with nine digits, enough for any picture and its
+ *            tooltips.
+ * Panels     are one multiplot: each is written as a figure of its own after a `reset`, in the pane of
+ *            layout.c.
+ * Surprises  Texts may come from a user. gnuplot runs back-quoted shell commands in "..." but never in '...',
+ *            so every text goes into single quotes with its own quotes doubled; a line break in a title
+ *            becomes 'one' ."\n". 'two'. `noenhanced` keeps '_' and '^' what they are. A value that is not
+ *            finite is written as NaN, which breaks a line and leaves a hole in a grid.
  */
 #include "plot/gnuplot.h"
 
@@ -18,7 +20,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Solid, long dashes, dash and dot: three, which with eight colours come together again only after 24 curves. */
+/* Solid, long dashes, dash and dot: three, which with eight colours come together again only after 24
+   curves. */
 static const char *const dashes[] = {"1", "(14,5)", "(14,4,2,4)"};
 enum { DASHES = sizeof dashes / sizeof *dashes, LONG_NAME = 24, MOST_RECTANGLES = 1024 };
 
@@ -116,7 +119,8 @@ static void write_colour(FILE *to, pe_rgb c)
     fprintf(to, "rgb '#%02x%02x%02x'", c.r, c.g, c.b);
 }
 
-/* One curve says in its axis label what it is; beside a panel there is no room for names, nor for long ones. */
+/* One curve says in its axis label what it is; beside a panel there is no room for names, nor for long
+   ones. */
 static const char *key_of(const pe_figure *f, int is_panel)
 {
     size_t longest = 0;
@@ -142,7 +146,8 @@ static void write_style(FILE *to, const pe_figure *f, int i, const char *comma)
     write_colour(to, pe_curve_colour(f, i));
 }
 
-/* gnuplot's own numbers along x touch where they have four digits. Half of the pane is frame even beside a wide key. */
+/* gnuplot's own numbers along x touch where they have four digits. Half of the pane is frame even beside a
+   wide key. */
 static void write_x_step(FILE *to, const pe_figure *f, const pe_box *pane)
 {
     double low = INFINITY, high = -INFINITY;
@@ -200,7 +205,8 @@ typedef struct number {
     double x, y, wide, high;
 } number;
 
-/* On a ring around the longest arrow, so far out that its box touches none: all of it lies beyond the tangent. */
+/* On a ring around the longest arrow, so far out that its box touches none: all of it lies beyond the
+   tangent. */
 static number number_of(const pe_figure *f, int index, double reach, double scale)
 {
     const double x = f->curves[index].x[0], y = f->curves[index].y[0], length = hypot(x, y);
@@ -363,7 +369,8 @@ static void write_grid(FILE *to, const pe_figure *f, const pe_pane *p, const pe_
     write_scale(to, f, p, l);
     write_second_axis(to, f);
     write_grid_data(to, f);
-    /* viewers smooth the pixels of an svg's image away, but not rectangles; of which there must not be too many */
+    /* viewers smooth the pixels of an svg's image away, but not rectangles; of which there must not be too
+       many */
     if (f->rows * f->cols <= MOST_RECTANGLES)
         fputs("pixels = GPVAL_TERM eq 'svg' ? 'pixels' : ''\n", to);
     else

@@ -2,14 +2,15 @@
 /*
  * similarity.c: how alike the vectors of positions are
  *
- *   similarity    on a line: the cosine of every two vectors, and beside it its profile: mean, least and largest
- *                 cosine at each distance. A table by relation has a profile without width
- *                 on a grid: a grid of grids, in cell (y, x) the similarity of all positions to (y, x), as the
- *                 ViT paper draws it (Dosovitskiy et al. 2021, arXiv:2010.11929, fig. 7)
+ *   similarity    on a line: the cosine of every two vectors, and beside it its profile: mean, least and
+ *                 largest cosine at each distance. A table by relation has a profile without width
+ *                 on a grid: a grid of grids, in cell (y, x) the similarity of all positions to (y, x), as
+ *                 the ViT paper draws it (Dosovitskiy et al. 2021, arXiv:2010.11929, fig. 7)
  *   similarity2d  a map per chosen point of a grid, all on one scale
  *
- * Surprises  The cosine of a vector that is zero (a padding row) does not exist: it is NaN, a hole in the picture,
- *            and the profile is taken over the others. Encodings with one coordinate see a grid row by row.
+ * Surprises  The cosine of a vector that is zero (a padding row) does not exist: it is NaN, a hole in the
+ *            picture, and the profile is taken over the others. Encodings with one coordinate see a grid row
+ *            by row.
  */
 #include "plot/picture.h"
 
@@ -122,7 +123,8 @@ static posenc_status on_a_line(pe_sketch *s, const cosines *c, posenc_error *err
 
 /* ---------------------------------------------------------------- on a grid ----------------- */
 
-/* Cells of rows x cols with a line of nothing between them: cell (y, x) starts at (y (rows+1), x (cols+1)). */
+/* Cells of rows x cols with a line of nothing between them: cell (y, x) starts at (y (rows+1), x
+   (cols+1)). */
 static void fill_mosaic(const cosines *c, int64_t rows, int64_t cols, double *values)
 {
     const int64_t width = cols * (cols + 1) - 1, height = rows * (rows + 1) - 1;

@@ -2,8 +2,8 @@
 /*
  * sketch.c: what the makers of pictures share: memory, plans, rows of positions, settings, figures
  *
- * Everything is computed in double, by the reference executor, on one thread. The store is a chain of blocks that
- * the picture frees: a maker never has to give anything back, whatever fails on its way.
+ * Everything is computed in double, by the reference executor, on one thread. The store is a chain of blocks
+ * that the picture frees: a maker never has to give anything back, whatever fails on its way.
  */
 #include "plot/picture.h"
 
@@ -135,7 +135,8 @@ static double first_token(const pe_sketch *s)
     return (double)s->data->first + strtod(prefix, NULL);
 }
 
-/* Positions of a grid, row by row: numbers from the first token's on, or coordinates where the encoding wants them. */
+/* Positions of a grid, row by row: numbers from the first token's on, or coordinates where the encoding wants
+   them. */
 static posenc_status place_on_grid(pe_sketch *s, posenc_positions *pos, posenc_error *err)
 {
     const int64_t shape[3] = {1, s->data->rows * s->data->cols, s->data->axes ? s->data->axes : 2};

@@ -2,14 +2,14 @@
 /*
  * tables.c: the table of an input encoding: its heat map, and its channels as curves
  *
- *   heatmap  channel against position, with the wavelength of channels on the second axis; the binary counter of
- *            the same positions beside it, if wanted: fast digits above, slow ones below, in both
+ *   heatmap  channel against position, with the wavelength of channels on the second axis; the binary counter
+ *            of the same positions beside it, if wanted: fast digits above, slow ones below, in both
  *   curves   chosen channels against position
  *
  * Wavelengths are measured, not taken from a formula: a pure sine of frequency w satisfies, exactly,
  *     x(s+1) - 2 x(s) + x(s-1) = -2 (1 - cos w) x(s),
- * so least squares over s gives w, and what is left over says whether the channel is a sine at all. A learned table
- * has no wavelengths and gets no second axis; so has a grid that is read row by row.
+ * so least squares over s gives w, and what is left over says whether the channel is a sine at all. A learned
+ * table has no wavelengths and gets no second axis; so has a grid that is read row by row.
  */
 #include "plot/picture.h"
 

@@ -2,15 +2,15 @@
 /*
  * terminal.c: a figure as text
  *
- * The idea   A character cell is two pixels, one above the other: the upper half block takes the text colour, the
- *            lower half shows the background. So a grid of W columns has 2 H rows of square pixels. Colours are
- *            written as 24-bit escape sequences.
- * Without    colour (a file, NO_COLOR) a cell is one pixel: a grid is shaded by ten characters from ' ' to '@', and
- *            each curve is drawn with a letter of its own, named below the picture.
- * Panels     stand one below the other, each with its title. Arrows are lines from the origin. Labels of a second axis
- *            stand to the right of the line that they belong to.
- * Surprises  The picture is never wider than asked, labels included. What is no number is grey, or '|' without
- *            colour. A band is a dimmer colour, or dots.
+ * The idea   A character cell is two pixels, one above the other: the upper half block takes the text colour,
+ *            the lower half shows the background. So a grid of W columns has 2 H rows of square pixels.
+ *            Colours are written as 24-bit escape sequences.
+ * Without    colour (a file, NO_COLOR) a cell is one pixel: a grid is shaded by ten characters from ' ' to
+ *            '@', and each curve is drawn with a letter of its own, named below the picture.
+ * Panels     stand one below the other, each with its title. Arrows are lines from the origin. Labels of a
+ *            second axis stand to the right of the line that they belong to.
+ * Surprises  The picture is never wider than asked, labels included. What is no number is grey, or '|'
+ *            without colour. A band is a dimmer colour, or dots.
  */
 #include "plot/plot.h"
 
@@ -216,8 +216,8 @@ static void print_curves(FILE *to, pe_canvas *c, const pe_figure *f, int columns
     print_names(to, f, columns, colour);
 }
 
-/* A map keeps its shape (a character is twice as high as wide); another grid has two rows of pixels per cell if it is
-   small, and fills about a screen otherwise. */
+/* A map keeps its shape (a character is twice as high as wide); another grid has two rows of pixels per cell
+   if it is small, and fills about a screen otherwise. */
 static int cells_high(const pe_figure *f, int width)
 {
     const int screen = width / 4 < 24 ? width / 4 + 4 : 24;

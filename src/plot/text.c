@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* DejaVu Sans, rounded up; what is in no row is UNLISTED. The bytes behind the first of a letter in UTF-8 have no width. */
+/* DejaVu Sans, rounded up; what is in no row is UNLISTED. The bytes behind the first of a letter in UTF-8
+   have no width. */
 static const struct {
     const char *letters;
     double      width;

@@ -2,13 +2,13 @@
 /*
  * turns.c: vectors that are turned, and their scores by distance
  *
- * The query is turned to position t, the key stays at 0: t > 0 is a key in the past. The library turns; what it cannot do
- * is to turn every pair by the same frequency, and that is computed here:
+ * The query is turned to position t, the key stays at 0: t > 0 is a key in the past. The library turns; what
+ * it cannot do is to turn every pair by the same frequency, and that is computed here:
  *     (q_x k_x + q_y k_y) cos(t theta) + (q_x k_y - q_y k_x) sin(t theta), summed over the pairs (2m, 2m+1),
  * times the square of the encoding's factor; channels that it does not turn are added as they are.
  *
- * Surprises  A query stands at all positions at once by a stride of 0. Positions come in pieces: R draws at n positions
- *            would be R * n * D numbers.
+ * Surprises  A query stands at all positions at once by a stride of 0. Positions come in pieces: R draws at n
+ *            positions would be R * n * D numbers.
  */
 #include "plot/turns.h"
 
@@ -61,8 +61,8 @@ posenc_dims pe_turning_dims(const pe_sketch *s, int64_t R, int64_t n)
 
 /* ---------------------------------------------------------------- scores -------------------- */
 
-/* The queries at positions t0 .. t0+n-1 into turned [R, n, D], the keys at 0 into key [R, D]. Stride 0 gives one query
-   to all positions. */
+/* The queries at positions t0 .. t0+n-1 into turned [R, n, D], the keys at 0 into key [R, D]. Stride 0 gives
+   one query to all positions. */
 static posenc_status turn(pe_sketch *s, const pe_trial *t, int64_t t0, int64_t n, double *turned, double *key,
                           posenc_error *err)
 {

@@ -39,13 +39,14 @@ typedef struct pe_one_theta {
 posenc_status pe_score(pe_sketch *s, const posenc_encoding *e, pe_trial *t, posenc_error *err);
 void          pe_score_with_one_theta(pe_trial *t, const pe_one_theta *one);
 
-/* What the R draws come to: curve->y their mean, low and high the quantiles 0.1 and 0.9 of a random content. */
+/* What the R draws come to: curve->y their mean, low and high the quantiles 0.1 and 0.9 of a random
+   content. */
 posenc_status pe_summarise(pe_sketch *s, const pe_trial *t, pe_curve *curve, posenc_error *err);
 
 /* Sizes of a run that turns R heads at n positions. */
 posenc_dims pe_turning_dims(const pe_sketch *s, int64_t R, int64_t n);
-/* The frequencies of an encoding with the parameters of the picture, [*M], at its length, and the factor on cosine and sine
-   (NULL: not wanted), NAN where it changes with the position. UNSUPPORTED for a matrix. */
+/* The frequencies of an encoding with the parameters of the picture, [*M], at its length, and the factor on
+   cosine and sine (NULL: not wanted), NAN where it changes with the position. UNSUPPORTED for a matrix. */
 posenc_status pe_read_frequencies(pe_sketch *s, const posenc_encoding *e, double **w, int64_t *M,
                                   double *magnitude, posenc_error *err);
 

@@ -2,15 +2,17 @@
 /*
  * wavelengths.c: the wavelength of each pair of a rotation, against the context
  *
- * After 2 pi / w tokens a pair has turned once. A pair that turns many times within the context that a model was first
- * trained at tells near positions apart, and has seen every angle there is; one that never completes a turn says how far
- * away a token is, and has not: at a longer context it meets angles that it was never trained on. YaRN draws its borders
- * there, and so does this picture, whatever the schedule: 32 turns and one within the first context (beta_fast and
- * beta_slow, where the encoding has them), counted before any scaling.
+ * After 2 pi / w tokens a pair has turned once. A pair that turns many times within the context that a model
+ * was first trained at tells near positions apart, and has seen every angle there is; one that never
+ * completes a turn says how far away a token is, and has not: at a longer context it meets angles that it was
+ * never trained on. YaRN draws its borders there, and so does this picture, whatever the schedule: 32 turns
+ * and one within the first context (beta_fast and beta_slow, where the encoding has them), counted before any
+ * scaling.
  *
- * What is seen  dots are wavelengths as they are used; the grey line is what they were before scaling, where that differs;
- *               flat lines are contexts: of the first training, and the present one.
- * Surprise      YaRN rounds its borders to whole pairs, so a pair next to one may be scaled like its neighbours.
+ * What is seen  dots are wavelengths as they are used; the grey line is what they were before scaling, where
+ *               that differs; flat lines are contexts: of the first training, and the present one.
+ * Surprise      YaRN rounds its borders to whole pairs, so a pair next to one may be scaled like its
+ *               neighbours.
  * Source        Peng et al. 2023, arXiv:2309.00071, section 3.2
  */
 #include "plot/turns.h"

@@ -2,9 +2,9 @@
 /*
  * base64.c: arrays of float32 as text, bit for bit
  *
- * A line of runs.jsonl must give back the very numbers that training left, NaN included, which JSON's own numbers do
- * not, and at four characters for three bytes it is half as long as decimals would be. Bytes are little-endian on
- * every machine, so that a line may be read on another one.
+ * A line of runs.jsonl must give back the very numbers that training left, NaN included, which JSON's own
+ * numbers do not, and at four characters for three bytes it is half as long as decimals would be. Bytes are
+ * little-endian on every machine, so that a line may be read on another one.
  *
  * Source: RFC 4648, section 4.
  */

@@ -2,10 +2,10 @@
 /*
  * checkpoint.c: the state of a run as an .npz
  *
- * The file is an ordinary archive of arrays, so NumPy can look into it, its members carry checksums, and the writer of
- * libposenc_files makes it appear whole: a temporary file, fsync, rename. Whoever is killed while writing leaves the
- * checkpoint before this one. Beside the state stands the identity of the run as text; everything is compared before
- * the first number is taken over.
+ * The file is an ordinary archive of arrays, so NumPy can look into it, its members carry checksums, and the
+ * writer of libposenc_files makes it appear whole: a temporary file, fsync, rename. Whoever is killed while
+ * writing leaves the checkpoint before this one. Beside the state stands the identity of the run as text;
+ * everything is compared before the first number is taken over.
  */
 #include "train/checkpoint.h"
 

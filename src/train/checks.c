@@ -2,18 +2,20 @@
 /*
  * checks.c: claims about a comparison that can turn out false
  *
- * Each row of checks.def is a claim; here is how a kind of claim is judged. A claim that is printed as FAILED means
- * that the text, the budget or the code is not what it was when the thresholds were set: a reason to look, and the
- * report says so. Where a claim cannot be judged it is "not applicable", by rule and with the reason:
+ * Each row of checks.def is a claim; here is how a kind of claim is judged. A claim that is printed as FAILED
+ * means that the text, the budget or the code is not what it was when the thresholds were set: a reason to
+ * look, and the report says so. Where a claim cannot be judged it is "not applicable", by rule and with the
+ * reason:
  *
  *   - the models predict hidden bytes, and the claims are about the next one;
  *   - an encoding that it names was not compared, or only with settings of its own, or its run diverged;
  *   - fewer than 24 held-out windows;
  *   - fewer steps, or another model, than the thresholds are for;
- *   - the text is strange: the loss without positions (BASELINE in checks.def) is not 2 % above the best at L.
+ *   - the text is strange: the loss without positions (BASELINE in checks.def) is not 2 % above the best at
+ *     L.
  *
- * This file judges claims about the text; checks_trained.c those about encodings by themselves and trained and extended
- * models, checks_tasks.c those about tasks, which do not depend on the text.
+ * This file judges claims about the text; checks_trained.c those about encodings by themselves and trained
+ * and extended models, checks_tasks.c those about tasks, which do not depend on the text.
  */
 #include "train/outcome.h"
 

@@ -2,12 +2,14 @@
 /*
  * checks_tasks.c: claims about tasks that can turn out false
  *
- * A row TASK_CHECK of checks.def names a task, a length and encodings. It speaks of those among them that were compared
- * with their standard settings, finished, and were trained long enough; where none is left it is not applicable. Each
- * kind of claim has a function that gives an encoding's margin, how far it is on the right side (negative: on the
- * wrong); the encoding with the smallest margin decides and is named in what was found.
+ * A row TASK_CHECK of checks.def names a task, a length and encodings. It speaks of those among them that
+ * were compared with their standard settings, finished, and were trained long enough; where none is left it
+ * is not applicable. Each kind of claim has a function that gives an encoding's margin, how far it is on the
+ * right side (negative: on the wrong); the encoding with the smallest margin decides and is named in what was
+ * found.
  *
- * The claims do not depend on the text: a comparison whose text is too short or too strange has them all the same.
+ * The claims do not depend on the text: a comparison whose text is too short or too strange has them all the
+ * same.
  */
 #include "train/outcome.h"
 

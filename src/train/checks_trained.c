@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * checks_trained.c: claims about encodings by themselves and about trained and extended models that can turn out false
+ * checks_trained.c: claims about encodings by themselves and about trained and extended models that can turn
+ * out false
  *
- * Rows of checks_trained.def. That tokens without positions are a bag, and that a shift changes nothing where scores see
- * differences alone, are theorems, which need no ordinary text and no training; that a shift changes something must be
- * learned first. Losses of extended models are judged under the conditions of all claims about losses (checks.c), and where
- * enough windows of 16 L fit.
+ * Rows of checks_trained.def. That tokens without positions are a bag, and that a shift changes nothing where
+ * scores see differences alone, are theorems, which need no ordinary text and no training; that a shift
+ * changes something must be learned first. Losses of extended models are judged under the conditions of all
+ * claims about losses (checks.c), and where enough windows of 16 L fit.
  */
 #include "train/extension.h"
 

@@ -2,14 +2,15 @@
 /*
  * claims.c: sentences of introductions as numbers and sides of limits
  *
- * A row of claims.def is a sentence or a piece of evidence for the one above it. Evidence about an encoding by itself is
- * measured once (claims_properties.c) and kept, as it takes a moment; all else is read from the comparison's own results.
+ * A row of claims.def is a sentence or a piece of evidence for the one above it. Evidence about an encoding
+ * by itself is measured once (claims_properties.c) and kept, as it takes a moment; all else is read from the
+ * comparison's own results.
  *
- * Verdict    of evidence: which side of the limit the number is on; of a difference, which side its whole interval is on,
- *            and undecided where the limit lies within. Losses need an ordinary text and enough steps, as those of checks
- *            (checks.c). Of a claim: holds or does not where all that was measured says so, else in part. Limits are those
- *            of this project's words (docs/properties.md, section 8 of docs/experiments.md), not of the text that makes the
- *            claim: it names none.
+ * Verdict    of evidence: which side of the limit the number is on; of a difference, which side its whole
+ *            interval is on, and undecided where the limit lies within. Losses need an ordinary text and
+ *            enough steps, as those of checks (checks.c). Of a claim: holds or does not where all that was
+ *            measured says so, else in part. Limits are those of this project's words (docs/properties.md,
+ *            section 8 of docs/experiments.md), not of the text that makes the claim: it names none.
  */
 #include "train/claims.h"
 
@@ -124,7 +125,8 @@ static pe_interval property_of(const pe_compare *c, const row *r)
     return c->properties ? single(c->properties[number]) : unmeasured;
 }
 
-/* The outcome that a row speaks of; NULL if it was not compared, or if losses are about something else here. */
+/* The outcome that a row speaks of; NULL if it was not compared, or if losses are about something else
+   here. */
 static const pe_outcome *outcome_of(const pe_compare *c, const char *name)
 {
     const int i = c->config.bidirectional ? -1 : pe_check_find(c, name);

@@ -2,8 +2,9 @@
 /*
  * compare.c: what is to be compared, checked before anything is done; and how long it will take
  *
- * Whatever can be wrong is found before the work begins: each encoding is tried out on one window of the length that
- * evaluation needs (compare_outcomes.c), the directory is tried, gnuplot is asked. compare_train.c does the work.
+ * Whatever can be wrong is found before the work begins: each encoding is tried out on one window of the
+ * length that evaluation needs (compare_outcomes.c), the directory is tried, gnuplot is asked.
+ * compare_train.c does the work.
  */
 #include "train/outcome.h"
 

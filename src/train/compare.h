@@ -7,11 +7,12 @@
  *     pe_compare_table ... what came out, for whoever shows it
  *     pe_compare_write     results.json, results.csv, curves.csv, pictures and report.html, all or nothing
  *
- * While it trains, finished runs and checkpoints are kept in DIR.partial (store.h), from which a later start with `resume`
- * goes on, to the same bits. Several processes (ranks.h) may share the runs: all of them create the same comparison and
- * train it; number 0 alone has results afterwards.
+ * While it trains, finished runs and checkpoints are kept in DIR.partial (store.h), from which a later start
+ * with `resume` goes on, to the same bits. Several processes (ranks.h) may share the runs: all of them create
+ * the same comparison and train it; number 0 alone has results afterwards.
  *
- * Nothing here prints. Results depend on the configuration and the text alone, never on the number of workers.
+ * Nothing here prints. Results depend on the configuration and the text alone, never on the number of
+ * workers.
  */
 #ifndef PE_TRAIN_COMPARE_H
 #define PE_TRAIN_COMPARE_H
@@ -49,8 +50,8 @@ typedef struct pe_compare_config {
 
 typedef struct pe_compare pe_compare;
 
-/* Everything is checked: encodings, sizes, text, directory, gnuplot. Statuses other than FILE and MEMORY are the
-   caller's to mend. */
+/* Everything is checked: encodings, sizes, text, directory, gnuplot. Statuses other than FILE and MEMORY are
+   the caller's to mend. */
 posenc_status pe_compare_create(pe_compare **compare, const pe_compare_config *config, posenc_error *err);
 void          pe_compare_free(pe_compare *compare); /* NULL is fine */
 /* A sentence about something that is unusual but no error (few held-out windows), or NULL. */
@@ -97,13 +98,14 @@ posenc_status pe_compare_estimate(pe_compare *compare, double *seconds, posenc_e
 posenc_status pe_compare_plan(const pe_compare *compare, pe_table *table, posenc_error *err);
 /* The results, one row per encoding, in the order of their ranks. */
 posenc_status pe_compare_table(const pe_compare *compare, pe_table *table, posenc_error *err);
-/* The encodings at the input: how their rows enter, and what concatenating them changes against adding them; no rows where
-   there is none. *is_plain = 1 if all of them are added at the input, as is standard. */
+/* The encodings at the input: how their rows enter, and what concatenating them changes against adding them;
+   no rows where there is none. *is_plain = 1 if all of them are added at the input, as is standard. */
 posenc_status pe_compare_entries(const pe_compare *compare, pe_table *table, int *is_plain,
                                  posenc_error *err);
 /* The tasks: a row per encoding, best first, and a column per task; no rows where there are no tasks. */
 posenc_status pe_compare_tasks(const pe_compare *compare, pe_table *table, posenc_error *err);
-/* Models read further than they were trained: a row per way of doing it, untuned and tuned; no rows where none was. */
+/* Models read further than they were trained: a row per way of doing it, untuned and tuned; no rows where
+   none was. */
 posenc_status pe_compare_extension(const pe_compare *compare, pe_table *table, posenc_error *err);
 /* What they are, and how long they would be, or were, trained: a row per task. */
 posenc_status pe_compare_task_plan(const pe_compare *compare, pe_table *table, posenc_error *err);
@@ -120,8 +122,8 @@ const char *pe_compare_answer(const pe_compare *compare);
 
 /* results.json as text; malloc'd. */
 posenc_status pe_compare_json(const pe_compare *compare, char **json, posenc_error *err);
-/* Writes the directory: it appears whole, and an older result is replaced whole. DIR.partial is removed if all runs are
-   finished. */
+/* Writes the directory: it appears whole, and an older result is replaced whole. DIR.partial is removed if
+   all runs are finished. */
 posenc_status pe_compare_write(const pe_compare *compare, posenc_error *err);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * compare_outcomes.c: from the list of SPECs to one outcome each, or to why there is none
  *
- * A SPEC is completed with the settings of a small model, its encoding is made and tried out on one window. One that has no
- * meaning in the model at hand is set aside with the reason; it may still have one in tasks.
+ * A SPEC is completed with the settings of a small model, its encoding is made and tried out on one window.
+ * One that has no meaning in the model at hand is set aside with the reason; it may still have one in tasks.
  */
 #include "train/outcome.h"
 
@@ -35,7 +35,8 @@ static int learns(const posenc_encoding *e, const posenc_encoding_info *part)
     return 0;
 }
 
-/* A learned row per position: those beyond L are read in evaluation though no training step ever reached them. */
+/* A learned row per position: those beyond L are read in evaluation though no training step ever reached
+   them. */
 static int has_untrained_rows(const posenc_encoding *e)
 {
     for (int place = 0; place < POSENC_PLACES; place++) {
@@ -79,8 +80,8 @@ static posenc_status check_new(const pe_compare *c, const pe_outcome *o, posenc_
     return POSENC_OK;
 }
 
-/* One step of one window, and one window of evaluation: finds what a plan alone cannot, such as a table that ends
-   before 8 L, in some hundredths of a second. */
+/* One step of one window, and one window of evaluation: finds what a plan alone cannot, such as a table that
+   ends before 8 L, in some hundredths of a second. */
 static posenc_status try_out(const pe_outcome *o, posenc_error *err)
 {
     pe_run_result result;
@@ -157,8 +158,8 @@ static posenc_status outcome_create(pe_compare *c, pe_outcome *o, posenc_error *
     return try_out(o, err);
 }
 
-/* Is a refusal the encoding's own, and not something that the caller could mend? With the settings of its room
-   whatever its plan or run refuses is; with settings of the caller's only what has no meaning at all. */
+/* Is a refusal the encoding's own, and not something that the caller could mend? With the settings of its
+   room whatever its plan or run refuses is; with settings of the caller's only what has no meaning at all. */
 static int has_no_meaning(const pe_outcome *o, posenc_status status)
 {
     const int of_sizes = status == POSENC_SHAPE || status == POSENC_SETTING || status == POSENC_RANGE;

@@ -2,15 +2,15 @@
 /*
  * compare_train.c: the runs of a comparison on workers, and on other processes
  *
- * A job is one encoding with one seed; workers take whole jobs, each single-threaded, so the results do not depend
- * on how many there are.
+ * A job is one encoding with one seed; workers take whole jobs, each single-threaded, so the results do not
+ * depend on how many there are.
  *
- * A finished run is kept at once, and one under way now and then (resume.c). Several processes share the runs by messages
- * (crew.c): each trains with its own workers, number 0 keeps and measures.
+ * A finished run is kept at once, and one under way now and then (resume.c). Several processes share the runs
+ * by messages (crew.c): each trains with its own workers, number 0 keeps and measures.
  *
- * An interruption cancels the runs that are under way and keeps what is finished; an encoding counts when all its
- * seeds are. A run that fails (no memory) stops all the others: a table with a hole that nobody asked for would be
- * read as a finding.
+ * An interruption cancels the runs that are under way and keeps what is finished; an encoding counts when all
+ * its seeds are. A run that fails (no memory) stops all the others: a table with a hole that nobody asked for
+ * would be read as a finding.
  */
 #include "train/outcome.h"
 

@@ -2,18 +2,19 @@
 /*
  * crew.c: the messages between processes that share a comparison
  *
- *     to number 0      ASK   a worker is free            from number 0   JOB   take this run; -1: none is left
+ *     to number 0      ASK   a worker is free            from number 0   JOB   take this run; -1: none is
+ *                      left
  *                      STEP  so far is this run                          STOP  end what you do
  *                      LINE  this run is finished
  *                      FAIL  this run failed
  *                      STOP  I was told to stop
  *                      BYE   I have ended
  *
- * A message is a number and bytes. Numbers of runs mean the same everywhere, because every process has checked the same
- * configuration; number 0 compares the identity in a LINE all the same.
+ * A message is a number and bytes. Numbers of runs mean the same everywhere, because every process has
+ * checked the same configuration; number 0 compares the identity in a LINE all the same.
  *
- * Workers are threads and only the main thread may speak, so a worker that wants a run leaves a wish; the main thread,
- * which looks ten times a second, asks for it and lays the answer into a small box.
+ * Workers are threads and only the main thread may speak, so a worker that wants a run leaves a wish; the
+ * main thread, which looks ten times a second, asks for it and lays the answer into a small box.
  */
 #include "train/crew.h"
 

@@ -2,8 +2,8 @@
 /*
  * crew.h: who takes which run, when several processes (ranks.h) work on one comparison
  *
- * Number 0 hands out runs, to itself and to whoever asks, and gathers finished ones as lines (record.h). The others ask
- * whenever a worker of theirs is free. Which process does which run changes no number.
+ * Number 0 hands out runs, to itself and to whoever asks, and gathers finished ones as lines (record.h). The
+ * others ask whenever a worker of theirs is free. Which process does which run changes no number.
  */
 #ifndef PE_TRAIN_CREW_H
 #define PE_TRAIN_CREW_H

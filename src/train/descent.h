@@ -14,8 +14,8 @@ typedef struct pe_descent {
     double  learning_rate, weight_decay, clip;
 } pe_descent;
 
-/* Step number `step` on a batch. *loss is the batch's before it; *finite = 0 if that or the gradient was not a number,
-   and then nothing was changed. */
+/* Step number `step` on a batch. *loss is the batch's before it; *finite = 0 if that or the gradient was not
+   a number, and then nothing was changed. */
 posenc_status pe_descent_step(pe_model *model, pe_optimiser *optimiser, const pe_batch *batch,
                               const pe_descent *descent, int64_t step, double *loss, int *finite,
                               posenc_error *err);

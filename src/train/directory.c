@@ -2,13 +2,16 @@
 /*
  * directory.c: a result directory appears whole, or not at all
  *
- * The idea   Everything is written into DIR.tmp.PID, which is then renamed to DIR. An older result is first renamed
- *            aside and removed last, so that whoever looks sees the old result or the new one, and never a mixture.
- * Safety     Replacing a directory must not destroy anything else: it is replaced only if it is empty, or if its
- *            results.json says that `compare` wrote it and lists every file in it. One file more, and it is refused.
+ * The idea   Everything is written into DIR.tmp.PID, which is then renamed to DIR. An older result is first
+ *            renamed aside and removed last, so that whoever looks sees the old result or the new one, and
+ *            never a mixture.
+ * Safety     Replacing a directory must not destroy anything else: it is replaced only if it is empty, or if
+ *            its results.json says that `compare` wrote it and lists every file in it. One file more, and it
+ *            is refused.
  * Surprise   "." cannot be renamed and is somebody's working directory: it is refused with the mend.
- * Left over  DIR.tmp.PID if the process is killed while writing, DIR.tmp.PID.old if that falls between two renames. The
- *            next comparison that goes there sweeps them up; an older result without a newer one goes back to DIR.
+ * Left over  DIR.tmp.PID if the process is killed while writing, DIR.tmp.PID.old if that falls between two
+ *            renames. The next comparison that goes there sweeps them up; an older result without a newer one
+ *            goes back to DIR.
  */
 #define _XOPEN_SOURCE 700 /* realpath, which glibc keeps from plain POSIX */
 
@@ -72,7 +75,8 @@ static const char *temporary_tail(const char *name, const char *ending)
     return digits && !strcmp(number + digits, ending) ? tail : NULL;
 }
 
-/* Also what a kill leaves of such a file: NAME.tmp.PID. The list itself is written first, so of it that may be all. */
+/* Also what a kill leaves of such a file: NAME.tmp.PID. The list itself is written first, so of it that may
+   be all. */
 static int is_listed(const json_t *files, const char *name)
 {
     const char  *tail   = temporary_tail(name, "");

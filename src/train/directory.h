@@ -11,19 +11,20 @@ typedef struct pe_directory {
     char *path, *temporary; /* write into `temporary` */
 } pe_directory;
 
-/* Could a result be written there? It may not exist yet, or be empty, or hold an older result and nothing else.
-   ARGUMENT with the mend if not. */
+/* Could a result be written there? It may not exist yet, or be empty, or hold an older result and nothing
+   else. ARGUMENT with the mend if not. */
 posenc_status pe_directory_check(const char *path, posenc_error *err);
 posenc_status pe_directory_open(pe_directory *d, const char *path, posenc_error *err);
 /* Puts the new directory in the place of the old one, which is removed. Frees d, also when it fails. */
 posenc_status pe_directory_commit(pe_directory *d, posenc_error *err);
 void          pe_directory_discard(pe_directory *d);
 
-/* Removes what processes have left that were killed while they wrote a result there: DIR.tmp.PID. Nobody else may be
-   writing one. */
+/* Removes what processes have left that were killed while they wrote a result there: DIR.tmp.PID. Nobody else
+   may be writing one. */
 void pe_directory_sweep(const char *path);
 
-/* What a link points to instead of the link, and without slashes at the end; malloc'd, NULL without memory. */
+/* What a link points to instead of the link, and without slashes at the end; malloc'd, NULL without
+   memory. */
 char *pe_directory_trimmed(const char *path);
 
 /* The name under which results are kept; it lists the files of its directory in "files". */

@@ -2,10 +2,11 @@
 /*
  * entries.c: the table of how rows enter: added or concatenated, at the input or in every block
  *
- * One row per encoding at the input, with what the choice costs (parameters, time) and what it brings: the loss, and its
- * paired difference to the same encoding, added, where that was trained beside it. The two columns of |cos| belong to
- * the usual argument for adding, that random vectors of many dimensions are nearly orthogonal: they say how nearly the
- * vectors that meet are, before training, when tokens are random, and after it, when nothing is.
+ * One row per encoding at the input, with what the choice costs (parameters, time) and what it brings: the
+ * loss, and its paired difference to the same encoding, added, where that was trained beside it. The two
+ * columns of |cos| belong to the usual argument for adding, that random vectors of many dimensions are nearly
+ * orthogonal: they say how nearly the vectors that meet are, before training, when tokens are random, and
+ * after it, when nothing is.
  */
 #include "train/outcome.h"
 

@@ -2,9 +2,9 @@
 /*
  * entry.c: combine= and inject= out of a SPEC, and into it
  *
- * A SPEC is cut into parts, a bracket into pieces at the separators that the library knows, and pieces that begin with
- * a name of the table below are taken. A bracket from which nothing was taken is copied as it stands, so that whatever
- * else is wrong with it is the library's to say.
+ * A SPEC is cut into parts, a bracket into pieces at the separators that the library knows, and pieces that
+ * begin with a name of the table below are taken. A bracket from which nothing was taken is copied as it
+ * stands, so that whatever else is wrong with it is the library's to say.
  */
 #include "train/entry.h"
 

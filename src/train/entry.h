@@ -2,23 +2,26 @@
 /*
  * entry.h: how the rows of an input encoding enter the model
  *
- * An encoding at the place input says what its rows are. What a model does with them is the model's affair, and two
- * settings of `compare` say it, written among the encoding's own:
+ * An encoding at the place input says what its rows are. What a model does with them is the model's affair,
+ * and two settings of `compare` say it, written among the encoding's own:
  *
  *     combine=add        x = e + p                             the library's sum (standard)
  *     combine=concat     x = [e; p] W                          W [d + width, d] is learned
  *     inject=input       before the first block (standard)
- *     inject=blocks      before every block:  x = x + p_n      p_n: columns n d .. (n + 1) d - 1 of the rows, or, where
- *                                                              rows have d numbers, the same p for every block
+ *     inject=blocks      before every block:  x = x + p_n      p_n: columns n d .. (n + 1) d - 1 of the rows,
+ *                        or, where
+ *                                                              rows have d numbers, the same p for every
+ *                                                              block
  *
- * e is the token's vector, p the row of its position. A row of layers * d numbers holds one state per block: FLOATER
- * with states=layers, or a table that is learned for every block, learned[dim=layers*d].
+ * e is the token's vector, p the row of its position. A row of layers * d numbers holds one state per block:
+ * FLOATER with states=layers, or a table that is learned for every block, learned[dim=layers*d].
  *
- * They stand in the SPEC, and not in an option alone, so that one comparison can hold both kinds side by side and each
- * line of its table names what it is: sinusoidal, sinusoidal[combine=concat].
+ * They stand in the SPEC, and not in an option alone, so that one comparison can hold both kinds side by side
+ * and each line of its table names what it is: sinusoidal, sinusoidal[combine=concat].
  *
  * Source: adding, Vaswani et al. 2017, arXiv:1706.03762, section 3.5; at every block, Dehghani et al. 2019,
- * arXiv:1807.03819, section 2.1, and with a state per block Liu et al. 2020 (FLOATER), arXiv:2003.09229, section 3.
+ * arXiv:1807.03819, section 2.1, and with a state per block Liu et al. 2020 (FLOATER), arXiv:2003.09229,
+ * section 3.
  */
 #ifndef PE_TRAIN_ENTRY_H
 #define PE_TRAIN_ENTRY_H
@@ -40,17 +43,18 @@ const char *pe_combine_name(pe_combine combine); /* "add" */
 const char *pe_inject_name(pe_inject inject);    /* "input" */
 int         pe_entry_is_standard(const pe_entry *entry);
 
-/* Divides a SPEC of `compare`: plain [n] receives what posenc_encoding_create reads, entry the rest. SETTING for a
-   value that does not exist, a part that does not act at the input, or concat in blocks. */
+/* Divides a SPEC of `compare`: plain [n] receives what posenc_encoding_create reads, entry the rest. SETTING
+   for a value that does not exist, a part that does not act at the input, or concat in blocks. */
 posenc_status pe_entry_take(char *plain, size_t n, pe_entry *entry, const char *spec, posenc_error *err);
 
 /* Writes spec with combine=... among the settings of its input part. */
 posenc_status pe_entry_name_combine(char *named, size_t n, const char *spec, pe_combine combine,
                                     posenc_error *err);
 
-/* Writes spec with name=value among the settings of its input part if that encoding has such a setting and spec does not
-   give it; else a copy. The model knows two of them: `states`, vectors per row, one for every block where rows enter
-   blocks; and `vocab`, the words of rows that belong to words, which with a mask symbol are one more. */
+/* Writes spec with name=value among the settings of its input part if that encoding has such a setting and
+   spec does not give it; else a copy. The model knows two of them: `states`, vectors per row, one for every
+   block where rows enter blocks; and `vocab`, the words of rows that belong to words, which with a mask
+   symbol are one more. */
 posenc_status pe_entry_give(char *given, size_t n, const char *spec, const char *name, int64_t value,
                             posenc_error *err);
 

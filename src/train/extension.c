@@ -2,9 +2,10 @@
 /*
  * extension.c: the ways to read further, as SPECs and rows, and what of a comparison is extended
  *
- * A way of a rotation is a SPEC. A way of a table is rows: those of other encodings, which are asked to make f L rows of
- * the L that were trained; so the arithmetic of stretching and of digits stands in their rooms alone. Rows beyond those
- * that a way makes stay as they were born, and a table that is tuned at f L trains the first f L of them.
+ * A way of a rotation is a SPEC. A way of a table is rows: those of other encodings, which are asked to make
+ * f L rows of the L that were trained; so the arithmetic of stretching and of digits stands in their rooms
+ * alone. Rows beyond those that a way makes stay as they were born, and a table that is tuned at f L trains
+ * the first f L of them.
  *
  * One family is one outcome, made like any other, whose runs carry a sequel (extension_run.c).
  */

@@ -2,10 +2,11 @@
 /*
  * extension.h: one model trained at L, read at 2 L to 16 L in every way that needs no new model
  *
- * A family is an encoding that is trained (a rotation, a learned table); a way is what its model is turned into to be read
- * further (extensions.def: frequency schedules, rules for more rows), for a factor f of 2, 4, 8 or 16; it is read as it
- * is, and after a short training at f L. Families are runs like others - trained, checkpointed, kept and shared the
- * same - whose sequel (run.h) are their ways. Definitions: docs/experiments.md, section 16.
+ * A family is an encoding that is trained (a rotation, a learned table); a way is what its model is turned
+ * into to be read further (extensions.def: frequency schedules, rules for more rows), for a factor f of 2, 4,
+ * 8 or 16; it is read as it is, and after a short training at f L. Families are runs like others - trained,
+ * checkpointed, kept and shared the same - whose sequel (run.h) are their ways. Definitions:
+ * docs/experiments.md, section 16.
  */
 #ifndef PE_TRAIN_EXTENSION_H
 #define PE_TRAIN_EXTENSION_H
@@ -49,7 +50,8 @@ posenc_status pe_way_rows(float *rows, int64_t count, const pe_way *way, int64_t
 
 /* ---------------------------------------------------------------- of a comparison ----------- */
 
-/* What one family's sequel does; its numbers: [ways of the family, factors, tunings, far buckets, windows]. */
+/* What one family's sequel does; its numbers: [ways of the family, factors, tunings, far buckets,
+   windows]. */
 typedef struct pe_extension_plan {
     const char *family;
     int         ways[PE_FACTORS * PE_FAMILIES]; /* numbers of them */
@@ -74,8 +76,8 @@ typedef struct pe_extension {
     double *means; /* [ways, factors, tunings, far buckets, seeds, windows]; NaN where nothing was read */
 } pe_extension;
 
-/* Whatever the comparison's configuration asks for, its text and sizes known. ARGUMENT where that was asked for by name
-   and has no meaning. */
+/* Whatever the comparison's configuration asks for, its text and sizes known. ARGUMENT where that was asked
+   for by name and has no meaning. */
 posenc_status pe_extension_create(pe_extension **x, const pe_compare *c, posenc_error *err);
 void          pe_extension_free(pe_extension *x);       /* NULL is fine */
 int64_t       pe_extension_runs(const pe_extension *x); /* NULL: 0 */

@@ -2,8 +2,9 @@
 /*
  * extension_measure.c: from the runs of extended models to losses and paired differences
  *
- * Every way reads the same windows, and its model stems from the same seed's trained one, so differences are taken window
- * by window and seed by seed, as between encodings (statistics.c). A family counts when the runs of all its seeds have ended.
+ * Every way reads the same windows, and its model stems from the same seed's trained one, so differences are
+ * taken window by window and seed by seed, as between encodings (statistics.c). A family counts when the runs
+ * of all its seeds have ended.
  */
 #include "train/extension.h"
 

@@ -2,9 +2,10 @@
 /*
  * extension_report.c: extended models in results.json, in the report and on the terminal
  *
- * A number is read beside the same bytes' loss when nothing was done ("none", "random", untuned): its difference has an
- * interval, and is what a colour says in the report: blue where doing it helped, orange where it harmed, white where the
- * interval contains zero. These two hues differ for every eye, and the sign stands in the cell too.
+ * A number is read beside the same bytes' loss when nothing was done ("none", "random", untuned): its
+ * difference has an interval, and is what a colour says in the report: blue where doing it helped, orange
+ * where it harmed, white where the interval contains zero. These two hues differ for every eye, and the sign
+ * stands in the cell too.
  */
 #include "train/extension.h"
 

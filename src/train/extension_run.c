@@ -2,17 +2,18 @@
 /*
  * extension_run.c: a trained model, read further in one way after the other
  *
- * A unit is one way at one factor f. It makes a model like the trained one but for its positions, gives it the trained
- * weights, reads the held-out windows of 16 L, and, if it is to be tuned, trains it at f L for some steps and reads
- * them again. The trained model itself stays as it is, so units depend on it alone, and a run that was killed goes on
- * with the unit that it was in.
+ * A unit is one way at one factor f. It makes a model like the trained one but for its positions, gives it
+ * the trained weights, reads the held-out windows of 16 L, and, if it is to be tuned, trains it at f L for
+ * some steps and reads them again. The trained model itself stays as it is, so units depend on it alone, and
+ * a run that was killed goes on with the unit that it was in.
  *
- * Windows    One causal pass over 16 L holds the loss at every shorter length. Not where frequencies follow the length
- *            of the input (dynamic): there a pass over 16 L would read position 0 with the frequencies of 16 L, so each
- *            bucket is read in inputs that end where it does.
- * Tuning     Batches have as many bytes as in training, in fewer and longer windows, from the steps that would follow the
- *            last one. The optimiser starts anew; the rate rises over a tenth of the steps to a quarter of training's peak and
- *            falls along a half cosine. All weights are trained, the extended table too.
+ * Windows    One causal pass over 16 L holds the loss at every shorter length. Not where frequencies follow
+ *            the length of the input (dynamic): there a pass over 16 L would read position 0 with the
+ *            frequencies of 16 L, so each bucket is read in inputs that end where it does.
+ * Tuning     Batches have as many bytes as in training, in fewer and longer windows, from the steps that
+ *            would follow the last one. The optimiser starts anew; the rate rises over a tenth of the steps
+ *            to a quarter of training's peak and falls along a half cosine. All weights are trained, the
+ *            extended table too.
  * Same       A way that is untuned the same for every f is read once and copied.
  */
 #include "train/extension_run.h"
@@ -182,7 +183,8 @@ static float *losses_at(const unit *u, int tuning, int bucket)
     return u->numbers + pe_extension_at(u->plan, u->number, u->factor, tuning, bucket);
 }
 
-/* to[w] = mean loss of one window over a bucket; losses: of `count` windows of so many bytes, the first number `first`. */
+/* to[w] = mean loss of one window over a bucket; losses: of `count` windows of so many bytes, the first
+   number `first`. */
 static void write_bucket(const unit *u, int tuning, int bucket, int64_t first, const pe_batch *batch)
 {
     int64_t from, end;

@@ -10,7 +10,8 @@
 /* The sequel of a plan, which must outlive it. */
 pe_run_sequel pe_extension_sequel(pe_extension_plan *plan);
 
-/* The SPEC of a way with the settings of its room for a small model; dims: of the model, L its training length. */
+/* The SPEC of a way with the settings of its room for a small model; dims: of the model, L its training
+   length. */
 posenc_status pe_way_spec(char spec[PE_LONGEST_SPEC], const pe_way *way, int64_t factor,
                           const posenc_dims *dims, posenc_error *err);
 

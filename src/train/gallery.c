@@ -2,8 +2,9 @@
 /*
  * gallery.c: the pictures of a comparison: curves over all encodings, and what each encoding learned
  *
- * Encodings are drawn from the parameters of the first seed's first layer after training, so an encoding that learns
- * is seen as it became. Twice the training length is shown, with a line at L: what lies beyond was never trained.
+ * Encodings are drawn from the parameters of the first seed's first layer after training, so an encoding that
+ * learns is seen as it became. Twice the training length is shown, with a line at L: what lies beyond was
+ * never trained.
  */
 #include "train/gallery.h"
 

@@ -32,7 +32,8 @@ typedef struct pe_gallery {
     char        title[160], mark_label[32];
 } pe_gallery;
 
-/* First the curves over all encodings, then each encoding's own pictures, drawn from its trained parameters. */
+/* First the curves over all encodings, then each encoding's own pictures, drawn from its trained
+   parameters. */
 posenc_status pe_gallery_create(pe_gallery *g, const pe_compare *c, posenc_error *err);
 void          pe_gallery_free(pe_gallery *g);
 

@@ -2,12 +2,14 @@
 /*
  * gallery_lines.c: the curves that compare encodings: loss by position and by length, training, attention
  *
- * By position   starts at L/16: before that no encoding knows anything yet, and the first bytes would stretch the scale.
- *               Beyond L the smoothing widens with the position, as the axis does. (Numbers that are written elsewhere do
- *               not.) Hidden bytes are measured at five lengths: a staircase, which nothing smooths.
- * By length     the means of the table, each at the end of its range. The band is the paired interval of the difference to
- *               the encoding that is best at L: where two bands do not touch in that sense is what the ranks say. The
- *               interval of a loss by itself is some ten times as wide, as texts differ, and would hide everything.
+ * By position   starts at L/16: before that no encoding knows anything yet, and the first bytes would stretch
+ *               the scale. Beyond L the smoothing widens with the position, as the axis does. (Numbers that
+ *               are written elsewhere do not.) Hidden bytes are measured at five lengths: a staircase, which
+ *               nothing smooths.
+ * By length     the means of the table, each at the end of its range. The band is the paired interval of the
+ *               difference to the encoding that is best at L: where two bands do not touch in that sense is
+ *               what the ranks say. The interval of a loss by itself is some ten times as wide, as texts
+ *               differ, and would hide everything.
  * Attention     the share of the weight that lies within a distance, of queries at the end of 8 L.
  */
 #include "train/gallery.h"
@@ -61,7 +63,8 @@ static void set_mark(pe_gallery *g, pe_figure *f)
 
 /* ---------------------------------------------------------------- by position --------------- */
 
-/* Positions that are drawn: all at first, then ever fewer, evenly on a logarithmic axis. Returns their count. */
+/* Positions that are drawn: all at first, then ever fewer, evenly on a logarithmic axis. Returns their
+   count. */
 static int64_t choose_positions(int64_t *positions, int64_t L)
 {
     int64_t n = 0;
@@ -71,8 +74,8 @@ static int64_t choose_positions(int64_t *positions, int64_t L)
     return n;
 }
 
-/* At each chosen position the mean over a window of an eighth of it, but of L/8 at least, as the curve has already:
-   on a logarithmic axis that is the same width everywhere. Returns where the numbers stand. */
+/* At each chosen position the mean over a window of an eighth of it, but of L/8 at least, as the curve has
+   already: on a logarithmic axis that is the same width everywhere. Returns where the numbers stand. */
 static double *thin(pe_gallery *g, const double *curve, const int64_t *positions, int64_t n,
                     const pe_run_config *c)
 {
@@ -94,8 +97,8 @@ static double *position_axis(pe_gallery *g, const int64_t *positions, int64_t n)
     return x;
 }
 
-/* A band may be many times as wide as all losses lie apart, and would press them together: half as much as they span shows
-   beyond them, and no loss below 0. */
+/* A band may be many times as wide as all losses lie apart, and would press them together: half as much as
+   they span shows beyond them, and no loss below 0. */
 static void bound_bands(pe_figure *f)
 {
     double least = INFINITY, most = -INFINITY, low = INFINITY, high = -INFINITY;
@@ -249,7 +252,8 @@ static void add_attention(pe_gallery *g, const pe_compare *c, const int *order, 
 
 /* ---------------------------------------------------------------- all ----------------------- */
 
-/* Numbers of all curves: by position x, then y, low and high of each; by length the same; then x and y twice. */
+/* Numbers of all curves: by position x, then y, low and high of each; by length the same; then x and y
+   twice. */
 static int64_t count_numbers(const pe_compare *c)
 {
     const int64_t far = PE_REACH * c->config.preset.L, n = c->count;

@@ -11,7 +11,8 @@ static int64_t text_jobs(const pe_compare *c)
     return c->count * c->config.preset.seeds;
 }
 
-/* The outcome that run number `job` is one of: of the comparison, then of the families that are extended. NULL: a task's. */
+/* The outcome that run number `job` is one of: of the comparison, then of the families that are extended.
+   NULL: a task's. */
 static pe_outcome *outcome_of(const pe_compare *c, int64_t job)
 {
     const int64_t seeds = c->config.preset.seeds, own = text_jobs(c);

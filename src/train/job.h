@@ -2,7 +2,8 @@
 /*
  * job.h: the runs of a comparison by number: what workers take, files keep and processes send each other
  *
- * Runs on the text come first, then those of models that are extended, then those on tasks, whose order suite.h tells.
+ * Runs on the text come first, then those of models that are extended, then those on tasks, whose order
+ * suite.h tells.
  */
 #ifndef PE_TRAIN_JOB_H
 #define PE_TRAIN_JOB_H

@@ -2,8 +2,8 @@
 /*
  * mathml.c: formulas that are written in a line, as MathML
  *
- * MathML is what browsers draw without a script, and nobody can read or write it. So formulas.def has them in a notation
- * that can be read, in UTF-8:
+ * MathML is what browsers draw without a script, and nobody can read or write it. So formulas.def has them in
+ * a notation that can be read, in UTF-8:
  *
  *     abc, ω, 0.5      a name, upright if it has several letters; a number
  *     x_{h,i}^2        below and above; braces hold more than one thing, and are not shown
@@ -14,9 +14,9 @@
  *
  * Spaces separate; `q k` is two names. Under a sum sign what is below it stands below it.
  *
- * The reader descends: a list is items up to a closing brace, an item an atom with what is below and above, an atom one
- * of the lines above. MathML wants the atom inside the element of its indices, so an item is read twice: first to see
- * where its atom ends, with nowhere to write to.
+ * The reader descends: a list is items up to a closing brace, an item an atom with what is below and above,
+ * an atom one of the lines above. MathML wants the atom inside the element of its indices, so an item is read
+ * twice: first to see where its atom ends, with nowhere to write to.
  */
 #include "train/mathml.h"
 

@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 
-/* The formula (mathml.c says how it is written) as <math> elements, one per line of it. Returns 0 and has written
-   something of no use where it is not well formed. */
+/* The formula (mathml.c says how it is written) as <math> elements, one per line of it. Returns 0 and has
+   written something of no use where it is not well formed. */
 int pe_mathml_write(FILE *to, const char *formula);
 
 /* The lines of an encoding's formula, by the name of the registry; NULL if formulas.def has none. */

@@ -2,8 +2,8 @@
 /*
  * model.c: a model from its configuration, and its calls
  *
- * Everything that is decided once per run and involves no arithmetic on activations: sizes, plans, and the order in which
- * the parts of model_parts.h are made.
+ * Everything that is decided once per run and involves no arithmetic on activations: sizes, plans, and the
+ * order in which the parts of model_parts.h are made.
  */
 #include "train/model_parts.h"
 
@@ -113,8 +113,8 @@ static posenc_status make_rows(pe_model *m, void *to, const posenc_plan *plan, p
     return posenc_rows(plan, &in, &y, m->workspace, err);
 }
 
-/* A model is trained at L and read at `longest`, where its first positions must stand for the length L: a table that is
-   stretched to the length of the input does not do that. */
+/* A model is trained at L and read at `longest`, where its first positions must stand for the length L: a
+   table that is stretched to the length of the input does not do that. */
 static posenc_status check_rows_length_free(pe_model *m, posenc_error *err)
 {
     const size_t bytes = (size_t)m->config.L * (size_t)m->row_width * posenc_dtype_size(m->config.dtype);

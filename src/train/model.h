@@ -2,16 +2,17 @@
 /*
  * model.h: the small Transformer of `compare`, forward and backward
  *
- * A Transformer over bytes: token embedding (+ rows of the encoding, if it acts at the input; entry.h has the other
- * ways in which rows may enter), then layers of
+ * A Transformer over bytes: token embedding (+ rows of the encoding, if it acts at the input; entry.h has the
+ * other ways in which rows may enter), then layers of
  *
  *     x += Wo attend(norm(x) Wqkv)          attend: posenc_attend, whatever the encoding
  *     x += Wdown gelu(norm(x) Wup + bup) + bdown
  *
  * then a norm and an untied output. docs/experiments.md says which numbers it starts from, and why.
  *
- * It predicts the next byte under a causal mask or, bidirectional, bytes that are hidden from it, without a mask. A
- * model of symbols (the tasks, task.h) predicts whatever its batches ask for, at the positions where they ask.
+ * It predicts the next byte under a causal mask or, bidirectional, bytes that are hidden from it, without a
+ * mask. A model of symbols (the tasks, task.h) predicts whatever its batches ask for, at the positions where
+ * they ask.
  *
  * All parameters lie in one array `theta`, all gradients in another, `grad`, with the same offsets;
  * the table `weights` says which stretch is what. So the optimiser, the tests and the copy of the
@@ -32,7 +33,8 @@
 #include "kernels/kernels.h"
 #include "train/entry.h"
 
-/* PE_MASK_SYMBOL: the row of the embedding that stands for a hidden byte; only bidirectional models have it. */
+/* PE_MASK_SYMBOL: the row of the embedding that stands for a hidden byte; only bidirectional models have
+   it. */
 enum { PE_BYTES = 256, PE_MASK_SYMBOL = PE_BYTES, PE_MLP_WIDTH = 4, PE_BLOCK_ROWS = 128 };
 
 /* ORDER layer_recipes (model.c): the tensors of one layer, then those of the whole model. */
@@ -102,10 +104,11 @@ typedef struct pe_model_config {
     posenc_dtype dtype;         /* F32, or F64 for tests */
     int          bidirectional; /* 1: no mask, and hidden bytes are predicted; 0: causal, the next byte */
     pe_entry     entry;         /* how rows of an input encoding enter; all 0: added before the first block */
-    /* A model of symbols: so many of them, and so many classes, both at most PE_BYTES. 0: a model of bytes. */
+    /* A model of symbols: so many of them, and so many classes, both at most PE_BYTES. 0: a model of
+       bytes. */
     int64_t symbols, classes;
-    int64_t
-        grid; /* of symbols: they are cells of grids, row by row, of at most so many columns; 0: they stand in line */
+    int64_t grid; /* of symbols: they are cells of grids, row by row, of at most so many columns; 0: they
+                     stand in line */
 } pe_model_config;
 
 /* What the forward pass leaves for the backward pass, in one layer. Element type: the model's. n =
@@ -121,10 +124,10 @@ typedef struct pe_model pe_model;
 
 /* What a model reads and predicts.
    Next byte: windows[b] has length + 1 bytes; byte p + 1 is predicted from bytes 0 .. p; hidden is NULL.
-   Bidirectional: windows[b] has length bytes; byte p is hidden where hidden[b * length + p] is not 0: there the model
-   reads the mask symbol, and predicts the byte from all that stand around it.
-   Symbols: windows[b] has length symbols, targets[b * length + p] is the class to be predicted at p, or negative; hidden
-   is NULL. On a grid symbol p stands in row p / columns, column p % columns. */
+   Bidirectional: windows[b] has length bytes; byte p is hidden where hidden[b * length + p] is not 0: there
+   the model reads the mask symbol, and predicts the byte from all that stand around it.
+   Symbols: windows[b] has length symbols, targets[b * length + p] is the class to be predicted at p, or
+   negative; hidden is NULL. On a grid symbol p stands in row p / columns, column p % columns. */
 typedef struct pe_batch {
     const unsigned char *const *windows;
     const unsigned char        *hidden;
@@ -194,21 +197,23 @@ struct pe_model {
 posenc_status pe_model_create(pe_model **model, const pe_model_config *config, posenc_error *err);
 void          pe_model_free(pe_model *model); /* NULL is fine */
 
-/* losses [B, length]: nats of each predicted byte, NaN where none is predicted. B and length as planned: batch
-   windows up to L, or long_batch windows up to `longest`. A model of symbols leaves in m->right which it had right. */
+/* losses [B, length]: nats of each predicted byte, NaN where none is predicted. B and length as planned:
+   batch windows up to L, or long_batch windows up to `longest`. A model of symbols leaves in m->right which
+   it had right. */
 posenc_status pe_model_losses(pe_model *m, double *losses, const pe_batch *batch, posenc_error *err);
 
-/* *loss = mean over what is predicted; grad receives (overwrites) its gradient. At least one prediction must be asked
-   for. batch->length is at most L. */
+/* *loss = mean over what is predicted; grad receives (overwrites) its gradient. At least one prediction must
+   be asked for. batch->length is at most L. */
 posenc_status pe_model_gradient(pe_model *m, double *loss, const pe_batch *batch, posenc_error *err);
 
-/* *cosine = mean of |cos| between what of a token's vector and what of a position's row enter the first block's sum:
-   e and p, or with combine=concat the two halves of [e; p] W; over the positions below L and the bytes as `weight` (of sum
-   1) weighs them. NaN without an encoding at the input, and for a model of symbols. Uses the buffers of a batch. */
+/* *cosine = mean of |cos| between what of a token's vector and what of a position's row enter the first
+   block's sum: e and p, or with combine=concat the two halves of [e; p] W; over the positions below L and the
+   bytes as `weight` (of sum 1) weighs them. NaN without an encoding at the input, and for a model of symbols.
+   Uses the buffers of a batch. */
 posenc_status pe_model_cosine(pe_model *m, double *cosine, const double weight[PE_BYTES], posenc_error *err);
 
-/* About how many multiplications so many tokens cost, for what is to be weighed against each other: at most, for rows that are
-   not asked do not pass through all of the last layer. */
+/* About how many multiplications so many tokens cost, for what is to be weighed against each other: at most,
+   for rows that are not asked do not pass through all of the last layer. */
 double pe_model_cost(int64_t d_model, int64_t layers, int64_t classes, int64_t tokens);
 
 /* Elements that training changes: of the whole model; of the encoding alone, with W if it has one. */

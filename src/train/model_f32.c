@@ -2,9 +2,10 @@
 /*
  * model_f32.c: the model in float, as `compare` trains it
  *
- * Products, norms, gelu and the softmax are the library's kernels for the processor at hand: kernels.h has their
- * formulas, errors and the order of their sums. Terms of the gradient that a test leaves out are left out by the
- * double model alone, which is what finite differences judge; another test holds this model's gradients against its.
+ * Products, norms, gelu and the softmax are the library's kernels for the processor at hand: kernels.h has
+ * their formulas, errors and the order of their sums. Terms of the gradient that a test leaves out are left
+ * out by the double model alone, which is what finite differences judge; another test holds this model's
+ * gradients against its.
  */
 #include "train/model.h"
 #include "train/products.h"

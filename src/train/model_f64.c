@@ -2,9 +2,10 @@
 /*
  * model_f64.c: the model in double, which finite differences can judge
  *
- * The order of things is model.inc's, the same source as the float model's; the layers are plain loops, one line per
- * formula, that the float model's kernels are held against. Speed does not matter, and a difference quotient sees every
- * digit. Attention runs in the reference executor. KEEP(term) is 1 but where a test leaves a term of the gradient out.
+ * The order of things is model.inc's, the same source as the float model's; the layers are plain loops, one
+ * line per formula, that the float model's kernels are held against. Speed does not matter, and a difference
+ * quotient sees every digit. Attention runs in the reference executor. KEEP(term) is 1 but where a test
+ * leaves a term of the gradient out.
  */
 #include "train/model.h"
 

@@ -38,8 +38,8 @@ static void *take(char *base, size_t *used, size_t bytes)
     return p;
 }
 
-/* Of the matrices that are transposed at one time: a layer's after attention (d, 4d and 4d rows of d), the output, or W of
-   rows that are concatenated. */
+/* Of the matrices that are transposed at one time: a layer's after attention (d, 4d and 4d rows of d), the
+   output, or W of rows that are concatenated. */
 static int64_t turned_elements(const pe_model *m)
 {
     const int64_t d = m->config.d_model, layer = (1 + 2 * PE_MLP_WIDTH) * d, mixer = d + m->row_width;

@@ -2,8 +2,8 @@
 /*
  * model_parts.h: what the files that build a model share
  *
- * model.c decides the order; model_table.c knows which tensors there are, model_memory.c where they and the buffers lie,
- * model_start.c which numbers they begin with.
+ * model.c decides the order; model_table.c knows which tensors there are, model_memory.c where they and the
+ * buffers lie, model_start.c which numbers they begin with.
  */
 #ifndef PE_TRAIN_MODEL_PARTS_H
 #define PE_TRAIN_MODEL_PARTS_H

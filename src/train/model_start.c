@@ -2,11 +2,12 @@
 /*
  * model_start.c: the numbers that a model begins with
  *
- * What surprises: numbers of shared tensors depend on the run's seed and the tensor's name alone, so two models with
- * different encodings start from the same numbers, and the difference of their losses is the encoding's.
+ * What surprises: numbers of shared tensors depend on the run's seed and the tensor's name alone, so two
+ * models with different encodings start from the same numbers, and the difference of their losses is the
+ * encoding's.
  *
- * Source: initialisation as in GPT-2 (Radford et al. 2019) with the residual projections scaled by 1/sqrt(2 layers), in
- * units where a token has variance one (Vaswani et al. 2017, section 3.4).
+ * Source: initialisation as in GPT-2 (Radford et al. 2019) with the residual projections scaled by 1/sqrt(2
+ * layers), in units where a token has variance one (Vaswani et al. 2017, section 3.4).
  */
 #include "train/model_parts.h"
 
@@ -43,8 +44,8 @@ static void start_weight(pe_model *m, const pe_weight *w, const pe_recipe *r)
             mean + (sigma > 0 ? sigma * posenc_random_normal(m->config.seed, w->name, (uint64_t)i) : 0));
 }
 
-/* W = [I; I], cut to the rows that it has: the model begins as the one that adds, token half and position half alike,
-   and so as paired with it as two models can be. Training may then leave the sum. */
+/* W = [I; I], cut to the rows that it has: the model begins as the one that adds, token half and position
+   half alike, and so as paired with it as two models can be. Training may then leave the sum. */
 static void start_mixer(pe_model *m)
 {
     const int64_t d = m->config.d_model, at = m->weights[m->encoding_weight].offset;

@@ -2,9 +2,9 @@
 /*
  * model_table.c: which tensors a model has
  *
- * A recipe per tensor says its shape in units of d and how it starts; the encoding's own tensors follow, one set per layer,
- * but for the part at the place input, which has one set for the whole model wherever its rows enter. Rows that are
- * concatenated bring the matrix that projects them, which counts as theirs.
+ * A recipe per tensor says its shape in units of d and how it starts; the encoding's own tensors follow, one
+ * set per layer, but for the part at the place input, which has one set for the whole model wherever its rows
+ * enter. Rows that are concatenated bring the matrix that projects them, which counts as theirs.
  */
 #include "train/model_parts.h"
 
@@ -69,8 +69,8 @@ int64_t pe_extent(int64_t units, int64_t d)
     return units < 0 ? -units : units * d;
 }
 
-/* The embedding of a bidirectional model of bytes has one row more, the mask symbol's. It is the last, so that all
-   others start from the numbers that they have in any model. */
+/* The embedding of a bidirectional model of bytes has one row more, the mask symbol's. It is the last, so
+   that all others start from the numbers that they have in any model. */
 void pe_count_symbols(pe_model *m)
 {
     const pe_model_config *c = &m->config;

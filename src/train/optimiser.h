@@ -26,8 +26,8 @@ typedef struct pe_optimiser pe_optimiser;
 posenc_status pe_optimiser_create(pe_optimiser **o, int64_t size, posenc_error *err);
 void          pe_optimiser_free(pe_optimiser *o); /* NULL is fine */
 
-/* What the optimiser remembers, for checkpoints: *t steps, and both moments one after the other. Returns the number of
-   elements of *moments. */
+/* What the optimiser remembers, for checkpoints: *t steps, and both moments one after the other. Returns the
+   number of elements of *moments. */
 int64_t pe_optimiser_memory(pe_optimiser *o, int64_t **t, float **moments);
 
 /* Euclidean norm of n numbers, summed in double in a fixed order. */

@@ -2,16 +2,18 @@
 /*
  * outcome.c: from runs to losses per bucket, curves, ratios and ranks
  *
- * One causal pass over windows of 8 L gives the loss at every shorter length, so everything follows from the matrix
- * [windows, 8 L] of each run: buckets, the smoothed curve, E_k = loss in [k L/2, k L) / loss in [L/2, L), and the
- * break position, the last one where the smoothed loss is within 0.1 nats of that at L. A run that diverged has no
- * such matrix: its numbers stay NaN and it has no rank.
+ * One causal pass over windows of 8 L gives the loss at every shorter length, so everything follows from the
+ * matrix [windows, 8 L] of each run: buckets, the smoothed curve, E_k = loss in [k L/2, k L) / loss in [L/2,
+ * L), and the break position, the last one where the smoothed loss is within 0.1 nats of that at L. A run
+ * that diverged has no such matrix: its numbers stay NaN and it has no rank.
  *
- * A bidirectional model has read each window at five lengths instead; its matrix holds, for every length, the same
- * number in all columns from the length before, so that all this holds for it too. Nothing is smoothed then.
+ * A bidirectional model has read each window at five lengths instead; its matrix holds, for every length, the
+ * same number in all columns from the length before, so that all this holds for it too. Nothing is smoothed
+ * then.
  *
- * Buckets differ in difficulty (text further on in a window is another text), so encodings are compared within a
- * bucket only; a ratio compares two buckets and is read beside the ratio of an encoding that is known to carry on.
+ * Buckets differ in difficulty (text further on in a window is another text), so encodings are compared
+ * within a bucket only; a ratio compares two buckets and is read beside the ratio of an encoding that is
+ * known to carry on.
  */
 #include "train/outcome.h"
 

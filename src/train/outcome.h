@@ -2,8 +2,8 @@
 /*
  * outcome.h: what a comparison holds, shared by those who measure, judge and write it
  *
- * An outcome is one encoding with all its runs (one per seed) and what follows from them. Numbers that were not
- * measured are NaN.
+ * An outcome is one encoding with all its runs (one per seed) and what follows from them. Numbers that were
+ * not measured are NaN.
  */
 #ifndef PE_TRAIN_OUTCOME_H
 #define PE_TRAIN_OUTCOME_H
@@ -88,14 +88,15 @@ pe_run_config pe_compare_run_config(const pe_compare *c, const posenc_encoding *
 /* "predicts the next byte ..." and its short name, for whatever is written. */
 const char *pe_objective_name(int bidirectional);
 const char *pe_objective_text(int bidirectional);
-/* What bucket b is called, and the first position that belongs to it: every length starts at 0 where it is read by
-   itself, as it is where the model is bidirectional. */
+/* What bucket b is called, and the first position that belongs to it: every length starts at 0 where it is
+   read by itself, as it is where the model is bidirectional. */
 const char *pe_outcome_bucket(const pe_outcome *o, int bucket, int64_t *first);
 
 /* Fewer windows than this decide nothing; fewer positions than this make no bucket of L/2. */
 enum { PE_FEWEST_WINDOWS = 24, PE_SHORTEST_L = 8 };
 
-/* The sentence of an error without who says it and without its mend, which speak to a programmer: "plan: WHY; do this". */
+/* The sentence of an error without who says it and without its mend, which speak to a programmer: "plan: WHY;
+   do this". */
 void pe_reason_copy(char *reason, size_t n, const posenc_error *why);
 
 /* What the runs of one encoding say. Does nothing before all have finished. */
@@ -135,9 +136,11 @@ typedef struct pe_check_result {
 
 enum { PE_MOST_CHECKS = 64 };
 
-/* What checks need and nothing else does: permuted and permuted_causal of every outcome with standard settings. */
+/* What checks need and nothing else does: permuted and permuted_causal of every outcome with standard
+   settings. */
 posenc_status pe_check_measure(pe_compare *c, posenc_error *err);
-/* The claims about the text, then those about encodings and trained and extended models, then those about tasks. */
+/* The claims about the text, then those about encodings and trained and extended models, then those about
+   tasks. */
 int  pe_check_count(void);
 void pe_check_judge(pe_check_result *result, const pe_compare *c, int index);
 /* All of them, in the order of their numbers; returns their count. */

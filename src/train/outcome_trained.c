@@ -2,8 +2,9 @@
 /*
  * outcome_trained.c: what runs measured of their trained models (trained.h), over the seeds of an encoding
  *
- * Weights are averaged over seeds. Of the shifts that of the seed stands there which notices it most: a claim of zero must
- * hold for each. Losses with a truncated context stay apart by seed and window, as their differences are paired.
+ * Weights are averaged over seeds. Of the shifts that of the seed stands there which notices it most: a claim
+ * of zero must hold for each. Losses with a truncated context stay apart by seed and window, as their
+ * differences are paired.
  */
 #include "train/outcome.h"
 

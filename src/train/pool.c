@@ -2,10 +2,11 @@
 /*
  * pool.c: a counter, some threads, and one who watches
  *
- * Jobs are independent and long (a training run), so the next free worker takes the next number and nothing else is
- * shared. Which worker does which job changes no result: a job depends on its number alone. (Where several processes share the jobs, somebody else counts: take.) The calling thread does
- * no work; it wakes ten times a second to watch, so that progress, a signal or a cancelled run need no further
- * thread. If fewer threads can be started than asked for, those that run do all the work.
+ * Jobs are independent and long (a training run), so the next free worker takes the next number and nothing
+ * else is shared. Which worker does which job changes no result: a job depends on its number alone. (Where
+ * several processes share the jobs, somebody else counts: take.) The calling thread does no work; it wakes
+ * ten times a second to watch, so that progress, a signal or a cancelled run need no further thread. If fewer
+ * threads can be started than asked for, those that run do all the work.
  */
 #include "train/pool.h"
 

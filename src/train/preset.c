@@ -3,8 +3,9 @@
  * preset.c: presets from their table, specifications from a list
  *
  * A SPEC is text: NAME, NAME[settings], several joined by '+'. The comma that separates SPECs also separates
- * settings within brackets, so a list is cut by depth. What a setting means is the library's affair; here a part is
- * only given the settings that its room recommends for a small model, before its own, because the last one counts.
+ * settings within brackets, so a list is cut by depth. What a setting means is the library's affair; here a
+ * part is only given the settings that its room recommends for a small model, before its own, because the
+ * last one counts.
  */
 #include "train/preset.h"
 

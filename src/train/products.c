@@ -2,13 +2,13 @@
 /*
  * products.c: the matrix products of the float model. Contract: products.h.
  *
- * The kernel `product` goes through strips of 64 columns and reuses a strip of B for all rows of C. What is left to do here
- * is to hand it so little of B at once, DEPTH rows, that the strip stays in the first cache: 128 x 64 floats are 32 KiB.
- * Copying B into panels first was tried and lost: 0 to 6 % won where B has 512 columns, 3 to 25 % lost where B is the rows
- * of a batch, whose copy serves one product only.
+ * The kernel `product` goes through strips of 64 columns and reuses a strip of B for all rows of C. What is
+ * left to do here is to hand it so little of B at once, DEPTH rows, that the strip stays in the first cache:
+ * 128 x 64 floats are 32 KiB. Copying B into panels first was tried and lost: 0 to 6 % won where B has 512
+ * columns, 3 to 25 % lost where B is the rows of a batch, whose copy serves one product only.
  *
- * The kernel writes whole vectors. Columns beyond the last multiple of PE_LANES, which only odd widths have, go through a
- * tile, so that nothing is written beyond a row.
+ * The kernel writes whole vectors. Columns beyond the last multiple of PE_LANES, which only odd widths have,
+ * go through a tile, so that nothing is written beyond a row.
  */
 #include "train/products.h"
 

@@ -2,8 +2,9 @@
 /*
  * products.h: the matrix products of the float model, on the library's kernels
  *
- * Matrices lie row after row without gaps. B of a product may be read up to PE_LANES - 1 numbers beyond its end. A sum
- * is taken in the order of the inner index by fused multiply-adds, so a row of C does not depend on the rows beside it.
+ * Matrices lie row after row without gaps. B of a product may be read up to PE_LANES - 1 numbers beyond its
+ * end. A sum is taken in the order of the inner index by fused multiply-adds, so a row of C does not depend
+ * on the rows beside it.
  */
 #ifndef PE_TRAIN_PRODUCTS_H
 #define PE_TRAIN_PRODUCTS_H

@@ -2,11 +2,11 @@
 /*
  * ranks_mpi.c: several processes by MPI
  *
- * Seven calls of MPI 3 and no more, from one thread. Errors are fatal, as is MPI's standard: a process that dies takes
- * the others with it, and what they had is in DIR.partial.
+ * Seven calls of MPI 3 and no more, from one thread. Errors are fatal, as is MPI's standard: a process that
+ * dies takes the others with it, and what they had is in DIR.partial.
  *
- * What surprises: waiting in MPI burns a processor, which others of us train on. So nobody waits in it for long: messages
- * are looked for, and the end is a barrier that is asked about now and then.
+ * What surprises: waiting in MPI burns a processor, which others of us train on. So nobody waits in it for
+ * long: messages are looked for, and the end is a barrier that is asked about now and then.
  *
  * Source: MPI: A Message-Passing Interface Standard, version 3.1, sections 3.2, 3.8, 5.4, 5.12, 8.7.
  */

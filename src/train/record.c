@@ -2,12 +2,13 @@
 /*
  * record.c: a finished run as one line of JSON, and back
  *
- * A line begins with what people read (encoding, seed, losses, the curves, times) and ends with what gives the run
- * back bit for bit: the loss of every held-out byte and the encoding's parameters, as base64. The line is what runs.jsonl
- * keeps, and what one process of several sends to the first.
+ * A line begins with what people read (encoding, seed, losses, the curves, times) and ends with what gives
+ * the run back bit for bit: the loss of every held-out byte and the encoding's parameters, as base64. The
+ * line is what runs.jsonl keeps, and what one process of several sends to the first.
  *
  * Surprise   JSON has no NaN. A training curve that ends because the run diverged has null there.
- * Check      The first member is a fingerprint of all that follows it: a line that was changed on the way is no line.
+ * Check      The first member is a fingerprint of all that follows it: a line that was changed on the way is
+ *            no line.
  * Precision  17 digits give a double back exactly, and so a float.
  */
 #include "train/record.h"
@@ -401,7 +402,8 @@ static void read_numbers(pe_run_result *r, const json_t *json)
     r->tokens_per_second   = pe_record_real(time, "bytes_per_second");
 }
 
-/* What came after training: measures, and numbers of the sequel. 1, -1 if they are not there, 0 without memory. */
+/* What came after training: measures, and numbers of the sequel. 1, -1 if they are not there, 0 without
+   memory. */
 static int read_after(pe_run_result *r, const pe_run_config *c, const json_t *json)
 {
     const int64_t trained = pe_trained_count(c), sequel = c->sequel ? c->sequel->count : 0;

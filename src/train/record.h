@@ -2,10 +2,10 @@
 /*
  * record.h: a run as a name, and a finished run as one line of text
  *
- * The identity of a run is everything that decides its numbers, as one line of JSON: the encoding with all settings, the
- * model, the optimiser, the seed, the text (by a fingerprint), the version of the program. Two runs with the same
- * identity have the same numbers, so what was kept under it may take the place of training. Threads, machines, names of
- * files and times do not belong to it.
+ * The identity of a run is everything that decides its numbers, as one line of JSON: the encoding with all
+ * settings, the model, the optimiser, the seed, the text (by a fingerprint), the version of the program. Two
+ * runs with the same identity have the same numbers, so what was kept under it may take the place of
+ * training. Threads, machines, names of files and times do not belong to it.
  */
 #ifndef PE_TRAIN_RECORD_H
 #define PE_TRAIN_RECORD_H
@@ -29,15 +29,15 @@ typedef struct pe_record_head {
 posenc_status pe_record_head_read(pe_record_head *head, const char *line, posenc_error *err);
 void          pe_record_head_free(pe_record_head *head);
 
-/* In which member the identities differ that should be the same ("steps is 20 there and 30 here"); empty if only in
-   which encoding and which seed. */
+/* In which member the identities differ that should be the same ("steps is 20 there and 30 here"); empty if
+   only in which encoding and which seed. */
 void pe_identity_difference(char *text, size_t n, const char *there, const char *here);
 
 /* A finished run as one line of JSON, without the line end; malloc'd. */
 posenc_status pe_record_write(char **line, const char *label, const pe_run_config *config,
                               const pe_run_result *result, posenc_error *err);
-/* The result that was written, bit for bit. config must have the identity of the line. FORMAT if something is missing;
-   free with pe_run_result_free whatever the status. */
+/* The result that was written, bit for bit. config must have the identity of the line. FORMAT if something is
+   missing; free with pe_run_result_free whatever the status. */
 posenc_status pe_record_read(pe_run_result *result, const pe_run_config *config, const char *line,
                              posenc_error *err);
 

@@ -2,10 +2,11 @@
 /*
  * record_task.c: a finished run on a task as one line of JSON, and back
  *
- * What was right is whole numbers, one per test sequence, and stands there as it is. The definition of a task is not part
- * of the identity: it changes with the version of the program, which is.
+ * What was right is whole numbers, one per test sequence, and stands there as it is. The definition of a task
+ * is not part of the identity: it changes with the version of the program, which is.
  *
- * Surprise   Before the first finite loss the lowest one is infinite, for which JSON has no number: null there.
+ * Surprise   Before the first finite loss the lowest one is infinite, for which JSON has no number: null
+ *            there.
  */
 #include "train/record_task.h"
 

@@ -12,8 +12,8 @@ char *pe_task_identity(const pe_task_config *config);
 /* A finished run as one line of JSON, without the line end; malloc'd. */
 posenc_status pe_task_record_write(char **line, const char *label, const pe_task_config *config,
                                    const pe_task_result *result, posenc_error *err);
-/* The result that was written. config must have the identity of the line. FORMAT if something is missing; free with
-   pe_task_result_free whatever the status. */
+/* The result that was written. config must have the identity of the line. FORMAT if something is missing;
+   free with pe_task_result_free whatever the status. */
 posenc_status pe_task_record_read(pe_task_result *result, const pe_task_config *config, const char *line,
                                   posenc_error *err);
 

@@ -2,10 +2,10 @@
 /*
  * report.c: the comparison as one self-contained page
  *
- * Order of a reader's questions: the answer, what was run, the table, the pictures, whether to believe it (checks),
- * the encodings one by one, what papers found, how to read it, how to repeat it. Everything is in the file: style,
- * drawings, text. Whoever has JavaScript gets coordinates and curves that can be switched off; whoever has not, or
- * prints, loses nothing else.
+ * Order of a reader's questions: the answer, what was run, the table, the pictures, whether to believe it
+ * (checks), the encodings one by one, what papers found, how to read it, how to repeat it. Everything is in
+ * the file: style, drawings, text. Whoever has JavaScript gets coordinates and curves that can be switched
+ * off; whoever has not, or prints, loses nothing else.
  *
  * Surprises  Text of the user is escaped at one place, pe_html_text.
  */
@@ -370,7 +370,8 @@ static void write_page(FILE *to, const pe_compare *c, const pe_gallery *g)
     fputs("</main></body></html>\n", to);
 }
 
-/* The page in English first, then its texts. Without memory for that it stays in English rather than being lost. */
+/* The page in English first, then its texts. Without memory for that it stays in English rather than being
+   lost. */
 static void write_translated(FILE *to, const pe_compare *c, const pe_gallery *g)
 {
     char  *page = NULL;

@@ -8,8 +8,8 @@
 #include "train/gallery.h"
 #include "train/outcome.h"
 
-/* One HTML file that needs nothing else: no network, no other file, readable without JavaScript and on paper. What
-   could not be written the stream remembers. */
+/* One HTML file that needs nothing else: no network, no other file, readable without JavaScript and on paper.
+   What could not be written the stream remembers. */
 void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g);
 
 /* The tasks, a part of it: report_tasks.c. Nothing where there are none. */

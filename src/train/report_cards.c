@@ -2,7 +2,8 @@
 /*
  * report_cards.c: a card per encoding: what it is, what it learned, what was measured of it
  *
- * Formula and papers come from the registry and formulas.def, settings and pictures from the trained model, numbers from
+ * Formula and papers come from the registry and formulas.def, settings and pictures from the trained model,
+ * numbers from
  * the same outcomes as the tables. An encoding of two parts (rope+alibi) has the formulas of both.
  */
 #include "train/report.h"

@@ -2,13 +2,13 @@
 /*
  * report_page.c: what the whole page shares: its style, drawings, their script, links to papers
  *
- * Colours are those of Okabe and Ito (src/plot/colours.c) or one hue from light to dark, and never the only sign: curves
- * differ in dashes too, cells have numbers, verdicts words. On paper everything is black on white and what was folded up is
- * open; on a phone wide tables scroll by themselves and the page does not.
+ * Colours are those of Okabe and Ito (src/plot/colours.c) or one hue from light to dark, and never the only
+ * sign: curves differ in dashes too, cells have numbers, verdicts words. On paper everything is black on
+ * white and what was folded up is open; on a phone wide tables scroll by themselves and the page does not.
  *
- * Surprises  Each drawing of gnuplot carries the same script of 30 KB. It is written once, and an empty element stands
- *            where it was, because that script counts the elements. It also takes the mouse wheel and the arrow keys,
- *            with which people scroll: a listener before it hands them back.
+ * Surprises  Each drawing of gnuplot carries the same script of 30 KB. It is written once, and an empty
+ *            element stands where it was, because that script counts the elements. It also takes the mouse
+ *            wheel and the arrow keys, with which people scroll: a listener before it hands them back.
  */
 #include "train/report.h"
 
@@ -98,7 +98,8 @@ static void line_of(FILE *to, const char *title)
     }
 }
 
-/* The drawing without XML's first line, with the figure's title for those who cannot see it, and without the script. */
+/* The drawing without XML's first line, with the figure's title for those who cannot see it, and without the
+   script. */
 static void drawing(FILE *to, const pe_exhibit *x)
 {
     const char *at = strstr(x->svg, "<svg"), *title = at ? strstr(at, title_open) : NULL;

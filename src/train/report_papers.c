@@ -2,9 +2,10 @@
 /*
  * report_papers.c: what papers found, beside what this comparison found, with the sizes of both
  *
- * A table per paper, of the encodings that were compared with standard settings; nothing of a paper without any. The
- * paper's columns are the lengths at which it read its models, ours those of the results. The units are others, so the
- * thing to compare is how a row goes on: of ours the ratio to the loss at L stands below each number.
+ * A table per paper, of the encodings that were compared with standard settings; nothing of a paper without
+ * any. The paper's columns are the lengths at which it read its models, ours those of the results. The units
+ * are others, so the thing to compare is how a row goes on: of ours the ratio to the loss at L stands below
+ * each number.
  */
 #include "train/report.h"
 

@@ -2,10 +2,10 @@
 /*
  * report_tasks.c: the tasks in the report: who can do what, and up to which length
  *
- * First all tasks at a glance, accuracy beyond the trained length; then each by itself, encoding against length. A cell
- * is a number on a colour: the scale goes from white (chance, or nothing right) to a dark blue (all right) in one hue,
- * so that it reads the same to every eye and in print, and whoever sees no colour has lost nothing. The numbers turn white
- * where the ground is dark.
+ * First all tasks at a glance, accuracy beyond the trained length; then each by itself, encoding against
+ * length. A cell is a number on a colour: the scale goes from white (chance, or nothing right) to a dark blue
+ * (all right) in one hue, so that it reads the same to every eye and in print, and whoever sees no colour has
+ * lost nothing. The numbers turn white where the ground is dark.
  */
 #include "train/report.h"
 

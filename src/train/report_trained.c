@@ -2,9 +2,9 @@
 /*
  * report_trained.c: properties of the trained models in results.json and in the report
  *
- * One row per encoding, best at L first: how far it carries (extrapolation, break), what it makes of more context (gain), how
- * far back it looks (attention), and whether it notices where a text begins (shift). A number that was not measured is
- * null, and a dash.
+ * One row per encoding, best at L first: how far it carries (extrapolation, break), what it makes of more
+ * context (gain), how far back it looks (attention), and whether it notices where a text begins (shift). A
+ * number that was not measured is null, and a dash.
  */
 #include "train/report.h"
 

@@ -2,8 +2,9 @@
 /*
  * results.c: the directory of a comparison: numbers as JSON (results_json.c) and CSV, pictures, the report
  *
- * results.csv has one row per encoding, seed and bucket; curves.csv the loss at every position; tasks.csv one row per
- * task, encoding, seed and length. The report comes last, and the directory is renamed into place when all is there.
+ * results.csv has one row per encoding, seed and bucket; curves.csv the loss at every position; tasks.csv one
+ * row per task, encoding, seed and length. The report comes last, and the directory is renamed into place
+ * when all is there.
  */
 #include "train/results.h"
 

@@ -2,9 +2,9 @@
 /*
  * results_json.c: results.json
  *
- * It holds everything that was measured, with the settings that reproduce it; what was not measured is null. Times, machine and
- * the words of the call stand apart under "time", because they are all that two runs may differ in that ask for the same,
- * whatever their threads, interruptions and directories.
+ * It holds everything that was measured, with the settings that reproduce it; what was not measured is null.
+ * Times, machine and the words of the call stand apart under "time", because they are all that two runs may
+ * differ in that ask for the same, whatever their threads, interruptions and directories.
  */
 #include "train/results.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* results_numbers.c: numbers as JSON and CSV have them: null, or an empty field, for what is no number. Contract: results.h. */
+/* results_numbers.c: numbers as JSON and CSV have them: null, or an empty field, for what is no number.
+   Contract: results.h. */
 #include "train/results.h"
 
 #include <math.h>

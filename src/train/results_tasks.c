@@ -2,8 +2,9 @@
 /*
  * results_tasks.c: the tasks in results.json, and tasks.csv
  *
- * A task says what was asked and at which sizes; below it stands every encoding, with rates, their intervals and the
- * loss at each length, or with the reason why it does not take part. Seeds stand apart, so that their spread is seen.
+ * A task says what was asked and at which sizes; below it stands every encoding, with rates, their intervals
+ * and the loss at each length, or with the reason why it does not take part. Seeds stand apart, so that their
+ * spread is seen.
  */
 #include "train/results.h"
 

@@ -2,12 +2,13 @@
 /*
  * resume.c: what an earlier start of the same comparison has left
  *
- * A run is found again by its identity (record.h): the very same run, or none. So the same command goes on where it was,
- * and a command that asks for more - further seeds, another encoding - takes over what it shares with the one before.
+ * A run is found again by its identity (record.h): the very same run, or none. So the same command goes on
+ * where it was, and a command that asks for more - further seeds, another encoding - takes over what it
+ * shares with the one before.
  *
- * Nothing is thrown away for lack of a word. Without --resume a directory that keeps something is refused, and with it
- * one that keeps runs of another comparison; both sentences say what to do. What cannot be read (a line or a checkpoint
- * that was cut short) is left aside with a note, and its run trained again.
+ * Nothing is thrown away for lack of a word. Without --resume a directory that keeps something is refused,
+ * and with it one that keeps runs of another comparison; both sentences say what to do. What cannot be read
+ * (a line or a checkpoint that was cut short) is left aside with a note, and its run trained again.
  *
  * Where DIR.partial keeps no run, those of the finished result DIR are looked at: a comparison may grow.
  */
@@ -66,8 +67,8 @@ static int has_identity(const pe_compare *c, int64_t job, const char *identity)
     return same;
 }
 
-/* The run of that identity, or -1. Two SPECs may mean the same on a task, where sizes are others than on the text: of two
-   runs the one without a result. */
+/* The run of that identity, or -1. Two SPECs may mean the same on a task, where sizes are others than on the
+   text: of two runs the one without a result. */
 static int64_t find(const pe_compare *c, const char *identity)
 {
     char    name[PE_RUN_NAME];

@@ -7,12 +7,12 @@
 
 #include "train/job.h"
 
-/* Names all runs, and looks at DIR.partial: without config.resume it must hold nothing, with it everything there must
-   belong to this comparison. Finished runs are taken over; what is damaged is noted in c->notes and left aside. Writes
-   nothing. ARGUMENT with the mend. */
+/* Names all runs, and looks at DIR.partial: without config.resume it must hold nothing, with it everything
+   there must belong to this comparison. Finished runs are taken over; what is damaged is noted in c->notes
+   and left aside. Writes nothing. ARGUMENT with the mend. */
 posenc_status pe_resume_read(pe_compare *c, posenc_error *err);
-/* Makes DIR.partial ready for writing, without what was left aside. (Of several processes the first alone reads and cleans;
-   the others write their checkpoints there.) */
+/* Makes DIR.partial ready for writing, without what was left aside. (Of several processes the first alone
+   reads and cleans; the others write their checkpoints there.) */
 posenc_status pe_resume_open(pe_compare *c, posenc_error *err);
 /* The file for the checkpoints of a run; malloc'd. */
 char *pe_resume_checkpoint(const pe_compare *c, int64_t job);

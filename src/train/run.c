@@ -2,13 +2,13 @@
 /*
  * run.c: one training run, from checks to numbers
  *
- * Check (run_check.c), train `steps` batches of L (run_train.c), read held-out windows of 8 L (run_evaluate.c), ask the
- * trained model what else is wanted (run_sequel.c). What a run holds and how it is kept on the way is in run_state.c,
- * what it leaves behind in run_result.c. Here is the order.
+ * Check (run_check.c), train `steps` batches of L (run_train.c), read held-out windows of 8 L
+ * (run_evaluate.c), ask the trained model what else is wanted (run_sequel.c). What a run holds and how it is
+ * kept on the way is in run_state.c, what it leaves behind in run_result.c. Here is the order.
  *
- * Nothing here depends on the clock, on other runs or on the number of workers: the library is told to use the calling
- * thread alone, random numbers are named and not drawn in order, and sums have a fixed order. The clock is only read, for
- * the throughput.
+ * Nothing here depends on the clock, on other runs or on the number of workers: the library is told to use
+ * the calling thread alone, random numbers are named and not drawn in order, and sums have a fixed order. The
+ * clock is only read, for the throughput.
  *
  * A loss or a gradient that is not finite ends the run with `diverged` and status OK: that is a
  * finding about the encoding, not an error of the caller.

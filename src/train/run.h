@@ -27,9 +27,10 @@ struct pe_model;
 struct pe_run_config;
 struct pe_run_progress;
 
-/* What is done with a trained model before it goes: so many units, one after the other, each from the trained model alone,
-   which it leaves as it is. Each writes some of the `count` numbers of the result, NaN before. Extension (extension.h) is
-   one. It counts its own progress, and returns with *cancelled = 1 where progress says so. */
+/* What is done with a trained model before it goes: so many units, one after the other, each from the trained
+   model alone, which it leaves as it is. Each writes some of the `count` numbers of the result, NaN before.
+   Extension (extension.h) is one. It counts its own progress, and returns with *cancelled = 1 where progress
+   says so. */
 typedef struct pe_run_sequel {
     const char *name; /* and all that decides its numbers: belongs to what names the run */
     const void *self;
@@ -55,8 +56,8 @@ typedef struct pe_run_config {
     uint64_t fingerprint; /* of the bytes of the text (pe_fingerprint), or 0: whoever needs it works it out */
     const pe_run_sequel *sequel;   /* NULL: none */
     int                  measures; /* 1: the trained model is measured too (trained.h), if it is causal */
-    /* Not part of what decides the numbers: a file ending in .npz that keeps the run while it goes on, or NULL. If it
-       exists the run continues from there, bit for bit. */
+    /* Not part of what decides the numbers: a file ending in .npz that keeps the run while it goes on, or
+       NULL. If it exists the run continues from there, bit for bit. */
     const char *checkpoint;
     double      checkpoint_seconds; /* at least so many between two of them */
 } pe_run_config;
@@ -78,14 +79,15 @@ typedef struct pe_run_param {
 } pe_run_param;
 
 typedef struct pe_run_result {
-    float  *train_loss;  /* [steps] nats per byte of each batch; NaN where the run stopped before */
-    float  *window_loss; /* [windows, 8 L] nats of each held-out byte, by position; NaN if not evaluated.
-                             Column p: byte p + 1 of the window predicted from its bytes 0 .. p.
-                             Bidirectional: mean over the hidden bytes of the window, read in pieces of L/2, L, 2 L,
-                             4 L and 8 L; column p holds that of the shortest of these lengths above p */
+    float *train_loss;  /* [steps] nats per byte of each batch; NaN where the run stopped before */
+    float *window_loss; /* [windows, 8 L] nats of each held-out byte, by position; NaN if not evaluated.
+                            Column p: byte p + 1 of the window predicted from its bytes 0 .. p.
+                            Bidirectional: mean over the hidden bytes of the window, read in pieces of L/2, L,
+                           2 L, 4 L and 8 L; column p holds that of the shortest of these lengths above p */
     int64_t parameters, encoding_parameters;
-    /* Mean |cos| between the vectors of tokens and of positions (pe_model_cosine), bytes weighted as the training part of
-       the text has them: before the first step and after the last. NaN without an input encoding. */
+    /* Mean |cos| between the vectors of tokens and of positions (pe_model_cosine), bytes weighted as the
+       training part of the text has them: before the first step and after the last. NaN without an input
+       encoding. */
     double cosine_before, cosine_after;
     double train_seconds, eval_seconds, tokens_per_second; /* throughput from the second hundred of steps */
     float *trained; /* [pe_trained_count] what trained.h measured; NULL: nothing */
@@ -104,8 +106,9 @@ int64_t pe_text_windows(const pe_text *text, int64_t L);
 int64_t pe_run_work(const pe_run_config *config);
 
 /* Runs it. result is overwritten; free with pe_run_result_free whatever the status. progress may be
-   NULL. A checkpoint is written at intervals and when the run is cancelled, and left in place: FILE if it cannot be
-   written, FORMAT or ARGUMENT if the one that exists is damaged or another run's, and then nothing was trained. */
+   NULL. A checkpoint is written at intervals and when the run is cancelled, and left in place: FILE if it
+   cannot be written, FORMAT or ARGUMENT if the one that exists is damaged or another run's, and then nothing
+   was trained. */
 posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_run_result *result,
                      posenc_error *err);
 void          pe_run_result_free(pe_run_result *result);

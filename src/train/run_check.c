@@ -2,8 +2,9 @@
 /*
  * run_check.c: whether a run can be done, before anything is made for it
  *
- * Numbers must lie within bounds, and the text must be long enough on both of its sides: one window of L to train on, and
- * all windows of 8 L that are held out. What a model can be made of (widths, heads, the encoding) is model.c's to refuse.
+ * Numbers must lie within bounds, and the text must be long enough on both of its sides: one window of L to
+ * train on, and all windows of 8 L that are held out. What a model can be made of (widths, heads, the
+ * encoding) is model.c's to refuse.
  */
 #include "train/fail.h"
 #include "train/run_parts.h"

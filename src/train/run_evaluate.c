@@ -2,11 +2,13 @@
 /*
  * run_evaluate.c: held-out windows of 8 L, by position
  *
- * A causal model reads each window in one pass: since no byte sees what follows it, that pass holds the loss at every
- * shorter length. A bidirectional model reads each window five times, cut into pieces of L/2, L, 2 L, 4 L and 8 L, and
- * predicts the same hidden bytes each time: only the length of what surrounds them differs.
+ * A causal model reads each window in one pass: since no byte sees what follows it, that pass holds the loss
+ * at every shorter length. A bidirectional model reads each window five times, cut into pieces of L/2, L, 2
+ * L, 4 L and 8 L, and predicts the same hidden bytes each time: only the length of what surrounds them
+ * differs.
  *
- * A unit of this stage is one call of the model, on as many windows or pieces as fill the buffers of a training step.
+ * A unit of this stage is one call of the model, on as many windows or pieces as fill the buffers of a
+ * training step.
  */
 #include "train/descent.h"
 #include "train/run_parts.h"
@@ -80,8 +82,8 @@ static posenc_status evaluate_causal(pe_run_state *w, const pe_run_config *c, pe
 
 /* ---------------------------------------------------------------- pieces -------------------- */
 
-/* Reads pieces first .. first + count - 1 of one length and adds up the losses of their hidden bytes, by window.
-   Pieces lie in the order of the windows, so hidden bytes are found by position alone. */
+/* Reads pieces first .. first + count - 1 of one length and adds up the losses of their hidden bytes, by
+   window. Pieces lie in the order of the windows, so hidden bytes are found by position alone. */
 static posenc_status read_pieces(pe_run_state *w, const pe_run_config *c, int64_t length, int64_t first,
                                  int64_t count, posenc_error *err)
 {

@@ -2,8 +2,8 @@
 /*
  * run_parts.h: what the stages of a run share
  *
- * run.c has the order. Each stage goes on from where the marks of the state say that an earlier start has come, and returns
- * OK at once if there is nothing left to do.
+ * run.c has the order. Each stage goes on from where the marks of the state say that an earlier start has
+ * come, and returns OK at once if there is nothing left to do.
  */
 #ifndef PE_TRAIN_RUN_PARTS_H
 #define PE_TRAIN_RUN_PARTS_H
@@ -51,8 +51,8 @@ posenc_status pe_run_go_on(pe_run_state *w, const pe_run_config *c, pe_run_progr
 /* Writes a checkpoint. */
 posenc_status pe_run_keep(pe_run_state *w, const pe_run_config *c, const pe_run_result *result,
                           posenc_error *err);
-/* After each unit of work, which it adds to that mark: counts it for progress, writes a checkpoint if it is time to, and
-   stops with result->cancelled if somebody asked to. */
+/* After each unit of work, which it adds to that mark: counts it for progress, writes a checkpoint if it is
+   time to, and stops with result->cancelled if somebody asked to. */
 posenc_status pe_run_pass(pe_run_state *w, const pe_run_config *c, pe_run_progress *progress,
                           pe_run_result *result, int mark, posenc_error *err);
 

@@ -2,8 +2,8 @@
 /*
  * run_result.c: the arrays of a result, and copies of what the encoding has learnt
  *
- * Arrays begin as NaN: what was not measured, as the run diverged or was stopped before, must not look like a number.
- * Parameters are copied, layer by layer, because the model goes with the run.
+ * Arrays begin as NaN: what was not measured, as the run diverged or was stopped before, must not look like a
+ * number. Parameters are copied, layer by layer, because the model goes with the run.
  */
 #include "train/fail.h"
 #include "train/run_parts.h"

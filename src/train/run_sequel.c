@@ -2,8 +2,9 @@
 /*
  * run_sequel.c: what is asked of the trained model while it is still in memory
  *
- * First the measures (trained.c), where they are wanted; then the sequel, such as extending the model to longer inputs
- * (extension.c). Checkpoints count its units, and one that was broken off is done again from its beginning.
+ * First the measures (trained.c), where they are wanted; then the sequel, such as extending the model to
+ * longer inputs (extension.c). Checkpoints count its units, and one that was broken off is done again from
+ * its beginning.
  */
 #include "train/descent.h"
 #include "train/run_parts.h"
@@ -27,7 +28,8 @@ posenc_status pe_run_measure_trained(pe_run_state *w, const pe_run_config *c, pe
     return status;
 }
 
-/* One unit of the sequel; a run that is told to stop writes a checkpoint first, from which it does that unit again. */
+/* One unit of the sequel; a run that is told to stop writes a checkpoint first, from which it does that unit
+   again. */
 static posenc_status follow_on(pe_run_state *w, const pe_run_config *c, pe_run_progress *progress,
                                pe_run_result *result, posenc_error *err)
 {

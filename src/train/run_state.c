@@ -2,11 +2,13 @@
 /*
  * run_state.c: what one run holds, and how it is kept
  *
- * A run that has a place for checkpoints keeps its whole state there: parameters, the optimiser's moments, how far it is,
- * what was measured. Everything else is named by the step, so the run that goes on from there has the same bits.
+ * A run that has a place for checkpoints keeps its whole state there: parameters, the optimiser's moments,
+ * how far it is, what was measured. Everything else is named by the step, so the run that goes on from there
+ * has the same bits.
  *
- * Each stage calls pe_run_pass after each of its units. There alone progress is counted, a checkpoint is written when it is
- * time to, and a wish to stop is heard. A sequel, whose units are long, counts its own (run_sequel.c).
+ * Each stage calls pe_run_pass after each of its units. There alone progress is counted, a checkpoint is
+ * written when it is time to, and a wish to stop is heard. A sequel, whose units are long, counts its own
+ * (run_sequel.c).
  */
 #include "train/checkpoint.h"
 #include "train/descent.h"

@@ -2,8 +2,9 @@
 /*
  * run_train.c: `steps` steps on batches of the text
  *
- * Throughput is taken from step 100 on: the first steps warm caches and clocks. A run that goes on from a checkpoint warms
- * up again. A loss or a gradient that is not finite is written down and ends the run as diverged, with status OK.
+ * Throughput is taken from step 100 on: the first steps warm caches and clocks. A run that goes on from a
+ * checkpoint warms up again. A loss or a gradient that is not finite is written down and ends the run as
+ * diverged, with status OK.
  */
 #include "train/descent.h"
 #include "train/run_parts.h"

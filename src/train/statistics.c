@@ -2,24 +2,27 @@
 /*
  * statistics.c: buckets, paired bootstrap, shared ranks
  *
- * Pairing    The same windows are read under every encoding. Some windows are hard for all, which makes losses vary
- *            by 0.09 nats from window to window, but the differences of two encodings by 0.013 only: so windows are
- *            resampled together and the difference is taken within each. It is worth fifty times the windows.
- * Seeds      Every seed is evaluated on the same windows, so windows and seeds are crossed, not nested: a resample draws
- *            windows once for all seeds; drawing them for each seed anew would average their noise away and claim too
- *            much. What seeds add is the error of their mean: each resample is spread by it times Student's t with
- *            seeds - 1 degrees of freedom. Resampling two or three seeds instead gives the interval from the least
- *            to the largest of them, outside which the truth lies in a half or a quarter of the cases and not in a
- *            twentieth. t is the paired t-test that the papers use, and honest about two seeds: they bound little. With
- *            one seed the interval is about other windows of this text, nothing more.
- * Exact t    No t is drawn: with two seeds it is Cauchy's distribution, of whose draws even 2000 leave the ends of the
- *            interval uncertain by a seventh. The resamples are a mixture of t curves, one about each mean over windows,
- *            and the ends are where that mixture's own probability is 2.5 and 97.5 %.
+ * Pairing    The same windows are read under every encoding. Some windows are hard for all, which makes
+ *            losses vary by 0.09 nats from window to window, but the differences of two encodings by 0.013
+ *            only: so windows are resampled together and the difference is taken within each. It is worth
+ *            fifty times the windows.
+ * Seeds      Every seed is evaluated on the same windows, so windows and seeds are crossed, not nested: a
+ *            resample draws windows once for all seeds; drawing them for each seed anew would average their
+ *            noise away and claim too much. What seeds add is the error of their mean: each resample is
+ *            spread by it times Student's t with seeds - 1 degrees of freedom. Resampling two or three seeds
+ *            instead gives the interval from the least to the largest of them, outside which the truth lies
+ *            in a half or a quarter of the cases and not in a twentieth. t is the paired t-test that the
+ *            papers use, and honest about two seeds: they bound little. With one seed the interval is about
+ *            other windows of this text, nothing more.
+ * Exact t    No t is drawn: with two seeds it is Cauchy's distribution, of whose draws even 2000 leave the
+ *            ends of the interval uncertain by a seventh. The resamples are a mixture of t curves, one about
+ *            each mean over windows, and the ends are where that mixture's own probability is 2.5 and 97.5 %.
  * Random     Numbers are named by resample and window (counter-based), and drawn once for a whole comparison.
  * Rates      of right answers have Wilson's interval, which stays within 0 and 1.
- * Source     Wilson 1927, J. Am. Stat. Assoc. 22, 209; Efron and Tibshirani 1993, chapters 8 and 13 (percentile interval); Davison and Hinkley 1997, 3.8
- *            (hierarchical data); Owen 2007, arXiv:0712.1111 (crossed data); Student 1908; Abramowitz and Stegun 1964,
- *            26.7.3 and 26.7.4 (t for whole degrees of freedom); Dowell and Jarratt 1971, BIT 11, 168 (Illinois).
+ * Source     Wilson 1927, J. Am. Stat. Assoc. 22, 209; Efron and Tibshirani 1993, chapters 8 and 13
+ *            (percentile interval); Davison and Hinkley 1997, 3.8 (hierarchical data); Owen 2007,
+ *            arXiv:0712.1111 (crossed data); Student 1908; Abramowitz and Stegun 1964, 26.7.3 and 26.7.4 (t
+ *            for whole degrees of freedom); Dowell and Jarratt 1971, BIT 11, 168 (Illinois).
  */
 #include "train/statistics.h"
 
@@ -129,7 +132,8 @@ static double student_below(double x, int64_t freedom)
     return 0.5 + (odd ? (atan(x / sqrt((double)freedom)) + sum) / acos(-1.0) : sum / 2);
 }
 
-/* Its 1 - TAIL quantile, which lies between those of the normal and of Cauchy's distribution: 1.96 and 12.71. */
+/* Its 1 - TAIL quantile, which lies between those of the normal and of Cauchy's distribution: 1.96 and
+   12.71. */
 static double student_quantile(int64_t freedom)
 {
     double low = 1, high = 16;
@@ -233,8 +237,9 @@ static point point_at(const pe_bootstrap *b, double error, int side, double x)
     return (point){x, share_below(b, error, x) - (side < 0 ? TAIL : 1 - TAIL)};
 }
 
-/* Where that share is TAIL (side -1) or 1 - TAIL (side 1). The same quantile of t about the least and about the largest
-   mean holds it between them; the rule of false position narrows that, halving the end that stays (Illinois). */
+/* Where that share is TAIL (side -1) or 1 - TAIL (side 1). The same quantile of t about the least and about
+   the largest mean holds it between them; the rule of false position narrows that, halving the end that stays
+   (Illinois). */
 static double spread_quantile(const pe_bootstrap *b, double error, int side)
 {
     const double reach  = side * b->student * error;

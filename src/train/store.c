@@ -2,12 +2,13 @@
 /*
  * store.c: DIR.partial, which keeps what a comparison has done while it goes on
  *
- * Why beside DIR   DIR appears whole and holds the older result until then; what is unfinished has a place of its own,
- *                  so that nobody takes it for a result.
- * A line           is written by one write behind the last one and synced. If that fails (a full disk), the file is cut
- *                  back to where it was; if the process is killed in the middle, the next one finds a last line without
- *                  an end and cuts it off: a line is there whole or not at all.
- * The lock         is fcntl's: it goes with the process, however that ends. On file systems without locks there is none.
+ * Why beside DIR   DIR appears whole and holds the older result until then; what is unfinished has a place of
+ *                  its own, so that nobody takes it for a result.
+ * A line           is written by one write behind the last one and synced. If that fails (a full disk), the
+ *                  file is cut back to where it was; if the process is killed in the middle, the next one
+ *                  finds a last line without an end and cuts it off: a line is there whole or not at all.
+ * The lock         is fcntl's: it goes with the process, however that ends. On file systems without locks
+ *                  there is none.
  * Removing         takes runs.jsonl, lock, checkpoints and their temporary files, and nothing else.
  */
 #define _XOPEN_SOURCE 700 /* realpath */

@@ -2,10 +2,10 @@
 /*
  * suite.c: from a list of tasks to cells and their runs
  *
- * A cell is tried out before any work: one step of one sequence, and one sequence of every length. What that refuses is
- * no error here, unlike on the text: encodings are asked for because of the text as a rule, and that one of them cannot
- * do a task (a causal one without a mask, one on a line for a grid) is worth a line in the table, not the whole run.
- * Rates and ranks: suite_rates.c.
+ * A cell is tried out before any work: one step of one sequence, and one sequence of every length. What that
+ * refuses is no error here, unlike on the text: encodings are asked for because of the text as a rule, and
+ * that one of them cannot do a task (a causal one without a mask, one on a line for a grid) is worth a line
+ * in the table, not the whole run. Rates and ranks: suite_rates.c.
  */
 #include "train/suite.h"
 
@@ -116,7 +116,8 @@ static pe_task_config config_of(const pe_suite_config *c, const pe_task *task)
                                           .clip          = p->clip}};
 }
 
-/* One step of one sequence, and one sequence of every length: finds what has no meaning, in hundredths of a second. */
+/* One step of one sequence, and one sequence of every length: finds what has no meaning, in hundredths of a
+   second. */
 static posenc_status try_out(const pe_cell *cell, posenc_error *err)
 {
     pe_task_result result;
@@ -128,8 +129,8 @@ static posenc_status try_out(const pe_cell *cell, posenc_error *err)
     return status;
 }
 
-/* Whatever a task refuses about an encoding the text has not refused, or has with a reason of its own: a line in the
-   table is enough. */
+/* Whatever a task refuses about an encoding the text has not refused, or has with a reason of its own: a line
+   in the table is enough. */
 static int is_reason(posenc_status status)
 {
     return status == POSENC_UNSUPPORTED || status == POSENC_SHAPE || status == POSENC_SETTING ||
@@ -169,7 +170,8 @@ static posenc_status cell_create(pe_cell *cell, const pe_suite_config *c, posenc
     return cell->runs && cell->progress && cell->ended ? POSENC_OK : no_memory(err);
 }
 
-/* The preset's encodings of grids, if there is a task for them: their count, and where label is given, into labels. */
+/* The preset's encodings of grids, if there is a task for them: their count, and where label is given, into
+   labels. */
 static posenc_status list_grids(int *count, char (*labels)[PE_CELL_TEXT], const pe_suite *s,
                                 const pe_suite_config *c, posenc_error *err)
 {

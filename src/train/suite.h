@@ -2,8 +2,8 @@
 /*
  * suite.h: all encodings on all tasks: what is trained, and what came out
  *
- * A cell is one encoding on one task, with a run per seed. Its rates are about the same test sequences in every cell of
- * a task, so differences are paired. Numbers that were not measured are NaN.
+ * A cell is one encoding on one task, with a run per seed. Its rates are about the same test sequences in
+ * every cell of a task, so differences are paired. Numbers that were not measured are NaN.
  */
 #ifndef PE_TRAIN_SUITE_H
 #define PE_TRAIN_SUITE_H
@@ -30,11 +30,11 @@ typedef struct pe_cell {
 
     /* From here on: set by pe_suite_measure once all runs have finished. */
     int         is_complete, diverged;
-    pe_interval accuracy
-        [PE_TASK_LENGTHS]; /* of answers; Wilson with n = sequences: the answers of one depend on each other */
-    pe_interval exact[PE_TASK_LENGTHS]; /* of sequences all of whose answers are right */
-    double      loss[PE_TASK_LENGTHS];  /* nats per answer */
-    double      lowest_loss;            /* of any batch of training of any seed */
+    pe_interval accuracy[PE_TASK_LENGTHS]; /* of answers; Wilson with n = sequences: the answers of one depend
+                                              on each other */
+    pe_interval exact[PE_TASK_LENGTHS];    /* of sequences all of whose answers are right */
+    double      loss[PE_TASK_LENGTHS];     /* nats per answer */
+    double      lowest_loss;               /* of any batch of training of any seed */
     double      beyond; /* accuracy, mean over the lengths beyond L; NaN where there are none */
     double     *errors; /* [seeds, sequences] share of wrong answers, mean over the lengths beyond L */
     int         rank;   /* by `beyond`, shared where the interval of the difference contains 0; 0: none */

@@ -2,13 +2,14 @@
 /*
  * suite_rates.c: from the runs of a suite to rates and ranks
  *
- * Rates     All test sequences of a length are asked for the same number of answers, so accuracy is the mean over
- *           sequences of the share of right ones. Answers of one sequence depend on each other: intervals are Wilson's
- *           with n = sequences, of the mean over seeds. They are about other sequences, not about other seeds.
- * Ranks     by accuracy beyond L, the mean over the tested lengths; paired bootstrap over (seeds and) sequences, and a
- *           rank is shared where the interval of the difference contains 0.
- * Best      the mean over the tasks of 1 / rank, as in Kazemnejad et al. 2023 (arXiv:2305.19466, section 4), among the
- *           tasks in which an encoding takes part.
+ * Rates     All test sequences of a length are asked for the same number of answers, so accuracy is the mean
+ *           over sequences of the share of right ones. Answers of one sequence depend on each other:
+ *           intervals are Wilson's with n = sequences, of the mean over seeds. They are about other
+ *           sequences, not about other seeds.
+ * Ranks     by accuracy beyond L, the mean over the tested lengths; paired bootstrap over (seeds and)
+ *           sequences, and a rank is shared where the interval of the difference contains 0.
+ * Best      the mean over the tasks of 1 / rank, as in Kazemnejad et al. 2023 (arXiv:2305.19466, section 4),
+ *           among the tasks in which an encoding takes part.
  */
 #include "train/suite.h"
 

@@ -2,8 +2,8 @@
 /*
  * suite_tables.c: the tasks as tables: what will be trained, and how right it was
  *
- * One row per encoding and one column per task keeps the whole on a terminal: a cell has the accuracy at L, x2, x4 (x8)
- * behind each other. A page has room for all lengths, and for intervals: report_tasks.c.
+ * One row per encoding and one column per task keeps the whole on a terminal: a cell has the accuracy at L,
+ * x2, x4 (x8) behind each other. A page has room for all lengths, and for intervals: report_tasks.c.
  */
 #include "train/suite.h"
 

@@ -2,9 +2,9 @@
 /*
  * summary.c: the tables of a comparison
  *
- * The same cells go to the terminal, the report and whoever tests them. What a column means is said beside its
- * head. A rank is shared ("2=") where the paired interval contains zero: the data cannot tell, so neither do we.
- * A star marks cells that were measured with rows of a table that no training step ever reached.
+ * The same cells go to the terminal, the report and whoever tests them. What a column means is said beside
+ * its head. A rank is shared ("2=") where the paired interval contains zero: the data cannot tell, so neither
+ * do we. A star marks cells that were measured with rows of a table that no training step ever reached.
  */
 #include "train/extension.h"
 #include "train/outcome.h"
@@ -367,7 +367,8 @@ static void append_names(pe_compare *c, const int order[], int count)
         append(c, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " and ", c->outcomes[order[i]].label);
 }
 
-/* The next from number `i` on whose interval is so wide that it does not tell it from the very first; `count` if there is none. */
+/* The next from number `i` on whose interval is so wide that it does not tell it from the very first; `count`
+   if there is none. */
 static int next_doubtful(const pe_compare *c, int bucket, const int order[], int i, int count)
 {
     while (i < count && pe_outcomes_difference(c, order[i], order[0], bucket).low > 0)
@@ -396,7 +397,8 @@ static void append_margin(pe_compare *c, int bucket, const int order[])
         append(c, ", from one seed: another may turn a difference below %.2f", SEED_NATS);
 }
 
-/* "NAME predicts this text best (1.612 nats per byte, 0.050 less than NEXT, ...)", or all that share the first place. */
+/* "NAME predicts this text best (1.612 nats per byte, 0.050 less than NEXT, ...)", or all that share the
+   first place. */
 static void append_best(pe_compare *c, int bucket, int order[])
 {
     const int count = sort_ranked(c, bucket, order), alike = count_best(c, bucket, order, count),

@@ -2,9 +2,9 @@
 /*
  * table.c: cells of text
  *
- * The table of a comparison is made once and shown on the terminal and in the report, so that the two cannot say
- * different things. Cells are text because each has its own way of writing a number; the columns are constant data
- * of whoever makes the table.
+ * The table of a comparison is made once and shown on the terminal and in the report, so that the two cannot
+ * say different things. Cells are text because each has its own way of writing a number; the columns are
+ * constant data of whoever makes the table.
  */
 #include "train/table.h"
 

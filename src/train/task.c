@@ -2,10 +2,11 @@
 /*
  * task.c: the table of tasks, their lengths, batches and test sequences
  *
- * Counter  (step, row, draw) is packed into the one index of a stream: 28, 20 and 16 bits. The n of a batch is drawn
- *          from a stream of its own, so that it shares no number with a row.
- * Test     the stream's name is the task's behind "test.", and its seed is TEST_SEED whatever the run's: every encoding
- *          and every seed answers the same questions, and differences between encodings are paired.
+ * Counter  (step, row, draw) is packed into the one index of a stream: 28, 20 and 16 bits. The n of a batch
+ *          is drawn from a stream of its own, so that it shares no number with a row.
+ * Test     the stream's name is the task's behind "test.", and its seed is TEST_SEED whatever the run's:
+ *          every encoding and every seed answers the same questions, and differences between encodings are
+ *          paired.
  */
 #include "train/task.h"
 

@@ -2,17 +2,19 @@
 /*
  * task.h: synthetic tasks: sequences whose right answers are known
  *
- * A task asks one question about positions ("which symbol stood five places before?") with tokens of no meaning, so
- * that what a model can answer is its encoding's doing. A task is a row in tasks.def and one pe_task, with a function
- * that writes one sequence of size n and what is to be answered where. All else (batches, lengths, training, scores,
- * tables) is common and knows no task.
+ * A task asks one question about positions ("which symbol stood five places before?") with tokens of no
+ * meaning, so that what a model can answer is its encoding's doing. A task is a row in tasks.def and one
+ * pe_task, with a function that writes one sequence of size n and what is to be answered where. All else
+ * (batches, lengths, training, scores, tables) is common and knows no task.
  *
- * Sizes. n is what the task counts: symbols, or the side of a grid; a sequence has tokens(n) tokens. Models are
- * trained at n = L, or at n drawn from least .. L, one n for a batch; and tested at L/2, L, 1.5 L, 2 L, 4 L, 8 L.
+ * Sizes. n is what the task counts: symbols, or the side of a grid; a sequence has tokens(n) tokens. Models
+ * are trained at n = L, or at n drawn from least .. L, one n for a batch; and tested at L/2, L, 1.5 L, 2 L, 4
+ * L, 8 L.
  *
- * Random numbers are counter-based (posenc_random_uniform): stream (seed, task's name), counter (step, row, draw). So
- * every encoding sees the same batches, and nothing depends on the order in which runs go on. Test sequences come from
- * streams of another name, with the length in place of the step; they are the same for every encoding and seed.
+ * Random numbers are counter-based (posenc_random_uniform): stream (seed, task's name), counter (step, row,
+ * draw). So every encoding sees the same batches, and nothing depends on the order in which runs go on. Test
+ * sequences come from streams of another name, with the length in place of the step; they are the same for
+ * every encoding and seed.
  *
  * Definitions and sources: docs/experiments.md, section 11.
  */

@@ -2,11 +2,12 @@
 /*
  * task_count.c: keeping count: of steps since a reset, and of ones
  *
- * count    PASS, INC (a quarter of the tokens) and RESET (2/L of them, and the first): at every token the answer is how
- *          many INC there were since the last RESET, at most 9. What must be counted is not tokens but what they mean.
+ * count    PASS, INC (a quarter of the tokens) and RESET (2/L of them, and the first): at every token the
+ *          answer is how many INC there were since the last RESET, at most 9. What must be counted is not
+ *          tokens but what they mean.
  *          Source: Golovneva et al. 2024 (CoPE), arXiv:2405.18719, section 5.2, with one variable.
- * parity   random bits, the answer at every token is their sum so far, modulo 2. What one head cannot do (Hahn 2020,
- *          arXiv:1906.06755), and no encoding of fixed positions carries beyond L.
+ * parity   random bits, the answer at every token is their sum so far, modulo 2. What one head cannot do
+ *          (Hahn 2020, arXiv:1906.06755), and no encoding of fixed positions carries beyond L.
  *
  * Both ask at every token; beyond L only from L on, because tokens before are as in training.
  */
@@ -42,8 +43,8 @@ static void make_count(pe_draws *d, int64_t n, unsigned char *symbols, int16_t *
     }
 }
 
-/* chance: after long the count is 0 with the probability r / (r + q) that the last of RESET (r) and INC (q) was a
-   RESET, 1/3, and every further step is less likely: always answering 0 is best. */
+/* chance: after long the count is 0 with the probability r / (r + q) that the last of RESET (r) and INC (q)
+   was a RESET, 1/3, and every further step is less likely: always answering 0 is best. */
 const pe_task pe_task_count = {.name     = "count",
                                .title    = "how many since the last reset?",
                                .asks     = "can it count what matters instead of tokens?",

@@ -2,10 +2,11 @@
 /*
  * task_grid.c: shift in two dimensions: grid
  *
- * n x n random symbols, row by row, without a mask. One cell holds MARK instead, and there the answer is the symbol
- * DOWN rows below and RIGHT columns beside it; the mark is placed so that there is one. In the row-major order that
- * offset is DOWN n + RIGHT tokens, another number for every n: what learned it on 8 x 8 as a distance on a line fails
- * on 12 x 12, what learned it as an offset of rows and columns does not. For encodings of a grid alone.
+ * n x n random symbols, row by row, without a mask. One cell holds MARK instead, and there the answer is the
+ * symbol DOWN rows below and RIGHT columns beside it; the mark is placed so that there is one. In the
+ * row-major order that offset is DOWN n + RIGHT tokens, another number for every n: what learned it on 8 x 8
+ * as a distance on a line fails on 12 x 12, what learned it as an offset of rows and columns does not. For
+ * encodings of a grid alone.
  */
 #include "train/task.h"
 

@@ -2,12 +2,13 @@
 /*
  * task_place.c: what a model without a mask knows of places: posid, order
  *
- * posid    one symbol, n times; at token i the answer is i. All tokens are the same, so whatever acts on scores alone
- *          gives every token the same output, and can do no better than 1/n: its loss is at least ln n at every step.
- *          Answers beyond the n of training were never given, so there are no other lengths.
+ * posid    one symbol, n times; at token i the answer is i. All tokens are the same, so whatever acts on
+ *          scores alone gives every token the same output, and can do no better than 1/n: its loss is at
+ *          least ln n at every step. Answers beyond the n of training were never given, so there are no other
+ *          lengths.
  *          Source: Luo et al. 2022 (URPE), arXiv:2205.13401, section 5.1 (position identification).
- * order    "dog bites man", "man bites dog": among n random symbols stand A and B; which is first? The answer is
- *          asked for at a token in front. Without positions the model sees a bag of words and answers 1/2.
+ * order    "dog bites man", "man bites dog": among n random symbols stand A and B; which is first? The answer
+ *          is asked for at a token in front. Without positions the model sees a bag of words and answers 1/2.
  */
 #include "train/task.h"
 

@@ -2,11 +2,11 @@
 /*
  * task_recall.c: finding one symbol again: shift by an exact distance, needle by a mark
  *
- * shift    at token i the answer is the symbol at i - 5. A bias that falls with the distance cannot single out one
- *          distance; a rotation or a vector per distance can. Beyond L only tokens from L on are asked: those before
- *          them are as in training.
- * needle   MARK stands somewhere, and at the end, where SEP is, the answer is the symbol behind it. So content finds
- *          the mark, one step to the right finds the symbol, and the distance must not matter.
+ * shift    at token i the answer is the symbol at i - 5. A bias that falls with the distance cannot single
+ *          out one distance; a rotation or a vector per distance can. Beyond L only tokens from L on are
+ *          asked: those before them are as in training.
+ * needle   MARK stands somewhere, and at the end, where SEP is, the answer is the symbol behind it. So
+ *          content finds the mark, one step to the right finds the symbol, and the distance must not matter.
  */
 #include "train/task.h"
 

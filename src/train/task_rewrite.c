@@ -2,12 +2,13 @@
 /*
  * task_rewrite.c: writing a sequence again: copy, reverse, sort
  *
- * BOS s_1 .. s_n SEP, then s rewritten, one symbol after the other, and SEP. The model reads what it should have
- * written, and each token is asked for the next: n + 1 answers. If all of them are right, then so is the sequence that
- * the model would write by itself, taking its likeliest symbol each time: exact match is that of free writing.
+ * BOS s_1 .. s_n SEP, then s rewritten, one symbol after the other, and SEP. The model reads what it should
+ * have written, and each token is asked for the next: n + 1 answers. If all of them are right, then so is the
+ * sequence that the model would write by itself, taking its likeliest symbol each time: exact match is that
+ * of free writing.
  *
- * With 16 symbols some repeat in a sequence, so copying by looking for the symbol just written is a shortcut that
- * fails: without positions it cannot be done. Sorting needs no positions at all.
+ * With 16 symbols some repeat in a sequence, so copying by looking for the symbol just written is a shortcut
+ * that fails: without positions it cannot be done. Sorting needs no positions at all.
  *
  * Source: Kazemnejad et al. 2023, arXiv:2305.19466, appendix D, with symbols for words.
  */
@@ -20,8 +21,8 @@ static int64_t twice_and_two(int64_t n)
     return 2 * n + 2;
 }
 
-/* BOS s SEP, then `again`, whose symbols have been written to symbols + n + 2; each token from SEP on is asked for
-   the next one, the last for SEP. */
+/* BOS s SEP, then `again`, whose symbols have been written to symbols + n + 2; each token from SEP on is
+   asked for the next one, the last for SEP. */
 static void ask(int64_t n, unsigned char *symbols, int16_t *targets)
 {
     symbols[0]     = PE_BOS;

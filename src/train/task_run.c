@@ -2,11 +2,13 @@
 /*
  * task_run.c: train on batches of a task, test at every length
  *
- * The model is the one of `compare` (model.h) with the task's symbols and classes for bytes. Batches are made as they
- * are needed. Every length is read by itself, causal or not: a sequence of another n is another sequence.
+ * The model is the one of `compare` (model.h) with the task's symbols and classes for bytes. Batches are made
+ * as they are needed. Every length is read by itself, causal or not: a sequence of another n is another
+ * sequence.
  *
- * An answer is right if its class is likelier than every other. All answers of a sequence right is an exact match, and
- * as each answer was given what should have been written before it, that is also what free writing would have brought.
+ * An answer is right if its class is likelier than every other. All answers of a sequence right is an exact
+ * match, and as each answer was given what should have been written before it, that is also what free writing
+ * would have brought.
  */
 #include "train/task_run.h"
 

@@ -2,8 +2,9 @@
 /*
  * task_run.h: one encoding trained and tested on one task
  *
- * Like a run on text (run.h) it depends on its configuration alone: one thread, named random numbers, sums in a fixed
- * order. What it leaves is small and whole numbers for the most part, so that it can be kept and read again.
+ * Like a run on text (run.h) it depends on its configuration alone: one thread, named random numbers, sums in
+ * a fixed order. What it leaves is small and whole numbers for the most part, so that it can be kept and read
+ * again.
  */
 #ifndef PE_TRAIN_TASK_RUN_H
 #define PE_TRAIN_TASK_RUN_H
@@ -36,8 +37,9 @@ typedef struct pe_task_result {
 /* The sizes of the model and of its longest sequence, as posenc_small_model_for takes them. */
 posenc_dims pe_task_dims(const pe_task_config *config);
 
-/* A SPEC of `compare` as it was asked for, divided for a task: complete [n] receives the library's SPEC with the
-   settings of its rooms, *entry how rows enter. UNSUPPORTED, with a sentence, for encodings that have no meaning in it. */
+/* A SPEC of `compare` as it was asked for, divided for a task: complete [n] receives the library's SPEC with
+   the settings of its rooms, *entry how rows enter. UNSUPPORTED, with a sentence, for encodings that have no
+   meaning in it. */
 posenc_status pe_task_spec(char *complete, size_t n, pe_entry *entry, const char *label,
                            const pe_task_config *config, posenc_error *err);
 

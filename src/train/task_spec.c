@@ -2,10 +2,10 @@
 /*
  * task_spec.c: what an encoding is called for a task: its settings, and on a grid its rows and columns
  *
- * A model of a task has another length than that of the text, perhaps another mask, and few symbols, so the settings
- * that rooms recommend for a small model are asked for again. On a grid an encoding must be told how large it is.
- * Rooms have different words for it (`shape`, `window` ...); the table below knows these words, and no encoding. An
- * encoding without any of them stands on a line: it is not asked about grids.
+ * A model of a task has another length than that of the text, perhaps another mask, and few symbols, so the
+ * settings that rooms recommend for a small model are asked for again. On a grid an encoding must be told how
+ * large it is. Rooms have different words for it (`shape`, `window` ...); the table below knows these words,
+ * and no encoding. An encoding without any of them stands on a line: it is not asked about grids.
  */
 #include "train/task_run.h"
 

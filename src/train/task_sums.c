@@ -2,15 +2,18 @@
 /*
  * task_sums.c: arithmetic: addition, summation, lego
  *
- * addition   BOS a_1 .. a_n + b_1 .. b_n = c_1 .. c_n: two numbers of n digits, the least digit first, and their sum of
- *            n + 1 digits, each asked for at the token before it. Three places must be brought together, with a carry.
+ * addition   BOS a_1 .. a_n + b_1 .. b_n = c_1 .. c_n: two numbers of n digits, the least digit first, and
+ *            their sum of n + 1 digits, each asked for at the token before it. Three places must be brought
+ *            together, with a carry.
  * summation  BOS x_1 .. x_n SEP: the sum of n digits modulo 10, asked for at SEP, without intermediate steps.
- * lego       a chain of n clauses, v_1 = +-1, v_i = +- v_(i-1), and one of the variables: is it +1 or -1? A clause is
- *            three tokens (the variable, the sign, what it is made of). The variables of a chain all differ, and are
- *            drawn from 64 names, so that chains may be eight times as long as in training.
+ * lego       a chain of n clauses, v_1 = +-1, v_i = +- v_(i-1), and one of the variables: is it +1 or -1? A
+ *            clause is three tokens (the variable, the sign, what it is made of). The variables of a chain
+ *            all differ, and are drawn from 64 names, so that chains may be eight times as long as in
+ *            training.
  *
- * Source: Kazemnejad et al. 2023, arXiv:2305.19466, appendix D; least digit first: Zhou et al. 2024, arXiv:2402.09371;
- * lego: Zhang et al. 2022, arXiv:2206.04301. Digits are tokens, and nothing is written in between (no scratchpad).
+ * Source: Kazemnejad et al. 2023, arXiv:2305.19466, appendix D; least digit first: Zhou et al. 2024,
+ * arXiv:2402.09371; lego: Zhang et al. 2022, arXiv:2206.04301. Digits are tokens, and nothing is written in
+ * between (no scratchpad).
  */
 #include "train/task.h"
 

@@ -17,9 +17,10 @@
 void pe_text_batch(const unsigned char **windows, const pe_text *text, int64_t L, int64_t batch,
                    uint64_t seed, int64_t step);
 
-/* Masked text: which bytes a model must not see. hidden[p] = 1 for those of n bytes whose draw (number first + p of
-   the stream named) is below PE_HIDDEN_SHARE, and in any case for the byte with the smallest draw, so that no window is
-   without a prediction. The stream names what the bytes are, never an encoding: all see the same. */
+/* Masked text: which bytes a model must not see. hidden[p] = 1 for those of n bytes whose draw (number first
+   + p of the stream named) is below PE_HIDDEN_SHARE, and in any case for the byte with the smallest draw, so
+   that no window is without a prediction. The stream names what the bytes are, never an encoding: all see the
+   same. */
 #define PE_HIDDEN_SHARE 0.15
 void pe_text_hide(unsigned char *hidden, int64_t n, uint64_t seed, const char *stream, int64_t first);
 

@@ -2,17 +2,19 @@
 /*
  * trained.c: what a trained model does with positions. Contract: trained.h.
  *
- * Shift      Relativity as it arrives at the loss. Windows of 4 L, so that a table of 8 L rows has them at 4 L too; the
- *            first 16 of them are enough, since a difference is either rounding or plain to see. An encoding that refuses
- *            such positions (a grid's) has no number there.
- * Attention  The weights after the softmax and before any gate, from posenc_scores: only the last queries of a window are
- *            asked, which have (nearly) all distances behind them, so that one mean over them adds up to 1.
- * Truncated  Bytes [4 L, 8 L) once more, a quarter of L at a time, each quarter read at the end of a window of L that
- *            starts at position 0: what training looked like. The loss of the same bytes in one pass over 8 L is the
- *            other term of the gain. Who is better there uses what lies further back; who only tolerates it is not.
+ * Shift      Relativity as it arrives at the loss. Windows of 4 L, so that a table of 8 L rows has them at 4
+ *            L too; the first 16 of them are enough, since a difference is either rounding or plain to see.
+ *            An encoding that refuses such positions (a grid's) has no number there.
+ * Attention  The weights after the softmax and before any gate, from posenc_scores: only the last queries of
+ *            a window are asked, which have (nearly) all distances behind them, so that one mean over them
+ *            adds up to 1.
+ * Truncated  Bytes [4 L, 8 L) once more, a quarter of L at a time, each quarter read at the end of a window
+ *            of L that starts at position 0: what training looked like. The loss of the same bytes in one
+ *            pass over 8 L is the other term of the gain. Who is better there uses what lies further back;
+ *            who only tolerates it is not.
  *
- * Source     Press et al. 2022, arXiv:2108.12409, appendix B (why a gain at long inputs need not be a longer memory); Chi et
- *            al. 2022, arXiv:2205.09921, section 5.5 (the control with a truncated context).
+ * Source     Press et al. 2022, arXiv:2108.12409, appendix B (why a gain at long inputs need not be a longer
+ *            memory); Chi et al. 2022, arXiv:2205.09921, section 5.5 (the control with a truncated context).
  */
 #include "train/trained.h"
 
@@ -131,7 +133,8 @@ static posenc_status measure_shift(float *shift, room *r, pe_model *m, posenc_er
 
 /* ---------------------------------------------------------------- attention ----------------- */
 
-/* q (0) or k (1) of window 0 in layer l, rows `first` to before `end`: a view of [B,L,3,H,D] as [1,H,rows,D]. */
+/* q (0) or k (1) of window 0 in layer l, rows `first` to before `end`: a view of [B,L,3,H,D] as
+   [1,H,rows,D]. */
 static posenc_tensor part_of(const pe_model *m, int64_t l, int which, int64_t first, int64_t end)
 {
     const int64_t d = m->config.d_model, H = m->config.heads, D = d / H;

@@ -2,12 +2,14 @@
 /*
  * trained.h: properties of a trained model, rather than of an encoding by itself
  *
- *     shift      the same bytes read at positions s, s+1, ...: a model that sees differences alone does not notice
+ *     shift      the same bytes read at positions s, s+1, ...: a model that sees differences alone does not
+ *                notice
  *     attention  how much of the attention's weight lies how far back, in training's length and at 8 L
- *     truncated  the far end of the windows read with L bytes of context only: what is a long context good for?
+ *     truncated  the far end of the windows read with L bytes of context only: what is a long context good
+ *                for?
  *
- * A run measures them (pe_run_config.measures) into one array of floats, laid out here and nowhere else. Definitions:
- * docs/experiments.md, section 15.
+ * A run measures them (pe_run_config.measures) into one array of floats, laid out here and nowhere else.
+ * Definitions: docs/experiments.md, section 15.
  */
 #ifndef PE_TRAIN_TRAINED_H
 #define PE_TRAIN_TRAINED_H
@@ -33,8 +35,8 @@ typedef struct pe_trained_layout {
 pe_trained_layout pe_trained_lay_out(const pe_run_config *config);
 int64_t           pe_trained_count(const pe_run_config *config);
 
-/* Fills numbers [pe_trained_count]. model: trained, causal, of bytes, in float, planned for 8 L; it is as it was
-   afterwards. */
+/* Fills numbers [pe_trained_count]. model: trained, causal, of bytes, in float, planned for 8 L; it is as it
+   was afterwards. */
 posenc_status pe_trained_measure(float *numbers, pe_model *model, const pe_run_config *config,
                                  posenc_error *err);
 

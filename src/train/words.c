@@ -2,14 +2,15 @@
 /*
  * words.c: a text of the report in Chinese, by the table words.def
  *
- * The report is made of numbers, names and sentences of many parts of the tool: checks, tasks, claims, the registry, pictures,
- * reasons of the library. None of them knows a language but English, which is also what results.json and the terminal
- * have. So the page is written in English, and this file recognises its texts: a row of the table is a pattern with places
- * for numbers, names, and further texts, which are translated in turn. (A function that translates formats where they are
- * filled in was the other way: it would stand in forty places on three floors, and could not reach the library's.)
+ * The report is made of numbers, names and sentences of many parts of the tool: checks, tasks, claims, the
+ * registry, pictures, reasons of the library. None of them knows a language but English, which is also what
+ * results.json and the terminal have. So the page is written in English, and this file recognises its texts:
+ * a row of the table is a pattern with places for numbers, names, and further texts, which are translated in
+ * turn. (A function that translates formats where they are filled in was the other way: it would stand in
+ * forty places on three floors, and could not reach the library's.)
  *
- * A row fits if its letters stand in the text in that order, from the first to the last, with something for each place between.
- * Where several do, the one with the most letters of its own says most about the text.
+ * A row fits if its letters stand in the text in that order, from the first to the last, with something for
+ * each place between. Where several do, the one with the most letters of its own says most about the text.
  */
 #include "train/words.h"
 

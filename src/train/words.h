@@ -20,9 +20,9 @@ void pe_words_at(int index, const char **english, const char **chinese);
 /* The Chinese of a text into chinese[n], cut if it is longer; 0 if no row fits it. */
 int pe_words_translate(char *chinese, size_t n, const char *english);
 
-/* A page in English, written with every text of it translated: what stands between two tags and what a pointer shows
-   (title="..."). Code, formulas, scripts and whatever is marked translate="no" stay as they are, and so does a text without
-   a translation. */
+/* A page in English, written with every text of it translated: what stands between two tags and what a
+   pointer shows (title="..."). Code, formulas, scripts and whatever is marked translate="no" stay as they
+   are, and so does a text without a translation. */
 void pe_words_page(FILE *to, const char *page, pe_language language);
 
 #endif

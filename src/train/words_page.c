@@ -2,9 +2,9 @@
 /*
  * words_page.c: a page of HTML with its texts translated
  *
- * Reads what the report has written, not HTML at large: elements that are closed, attributes in double quotes where they hold
- * text, the four entities of pe_html_text. What is inside an element that is not translated is copied up to its end tag;
- * none of those contains one of its own name.
+ * Reads what the report has written, not HTML at large: elements that are closed, attributes in double quotes
+ * where they hold text, the four entities of pe_html_text. What is inside an element that is not translated
+ * is copied up to its end tag; none of those contains one of its own name.
  */
 #include "train/words.h"
 

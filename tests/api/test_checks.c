@@ -2,10 +2,10 @@
 /*
  * test_checks: every refusal of a plan or a run, its status and its sentence, and that nothing was written
  *
- * A table row takes a call that works, spoils one thing, and says with which status and words the library must refuse
- * it. Before each refused run all outputs and the workspace are filled with a pattern that must still be there
- * afterwards: checks come before the first write. The unspoiled call runs too, so a row cannot pass because the call
- * was wrong anyway. Encodings are found in the registry by what they are.
+ * A table row takes a call that works, spoils one thing, and says with which status and words the library
+ * must refuse it. Before each refused run all outputs and the workspace are filled with a pattern that must
+ * still be there afterwards: checks come before the first write. The unspoiled call runs too, so a row cannot
+ * pass because the call was wrong anyway. Encodings are found in the registry by what they are.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,10 +2,10 @@
 /*
  * test_encoding: the registry, and SPEC as text
  *
- * What is true of any encoding is asked of every row of the registry: names are distinct, standards are accepted,
- * an unknown setting is refused with the nearest name, the canonical SPEC is a fixed point. The grammar is tried on
- * two encodings found in the registry by what they are (one with a real setting at place rotary, one of another place),
- * and on text that no grammar has, which may do no more than be refused.
+ * What is true of any encoding is asked of every row of the registry: names are distinct, standards are
+ * accepted, an unknown setting is refused with the nearest name, the canonical SPEC is a fixed point. The
+ * grammar is tried on two encodings found in the registry by what they are (one with a real setting at place
+ * rotary, one of another place), and on text that no grammar has, which may do no more than be refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -162,8 +162,8 @@ static void a_small_model_is_a_canonical_spec_and_a_buffer_too_small_is_refused(
 
 /* ---- the grammar ---- */
 
-/* An encoding that turns and has a real and an integer setting, and one of place score that has parameters: the words
-   that the grammar is tried with. */
+/* An encoding that turns and has a real and an integer setting, and one of place score that has parameters:
+   the words that the grammar is tried with. */
 typedef struct words {
     const posenc_encoding_info *turning, *scoring;
     const char                 *real, *integer; /* settings of `turning` */

@@ -2,12 +2,12 @@
 /*
  * test_exact_angles: cosines and sines as a caller gets them, against MPFR
  *
- * posenc_rotate turns the pair (1, 0) into (cosine, sine), in float and in double; a sinusoidal table holds both. As
- * float32 they must be within 0.501 ulp of the true value for the exact product of position and frequency (both doubles:
- * the oracle multiplies them without rounding) - at a million random positions below 2^31, forward and back, for the
- * bases of published models, and where an error would show first: at the denominators of the continued fraction of
- * 2w/pi, where the angle comes as near to a whole quarter turn as any position below does. Sums of several coordinates
- * (a matrix) are exact sums of exact products.
+ * posenc_rotate turns the pair (1, 0) into (cosine, sine), in float and in double; a sinusoidal table holds
+ * both. As float32 they must be within 0.501 ulp of the true value for the exact product of position and
+ * frequency (both doubles: the oracle multiplies them without rounding) - at a million random positions below
+ * 2^31, forward and back, for the bases of published models, and where an error would show first: at the
+ * denominators of the continued fraction of 2w/pi, where the angle comes as near to a whole quarter turn as
+ * any position below does. Sums of several coordinates (a matrix) are exact sums of exact products.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -310,8 +310,8 @@ static double worst_sum(const char *spec, int N, double *p, double *F)
     return worst;
 }
 
-/* Two coordinates that cancel but for the last bits of their frequencies; three of which the third takes back what the first two
-   add up to, but for what their sum in double would have lost. */
+/* Two coordinates that cancel but for the last bits of their frequencies; three of which the third takes back
+   what the first two add up to, but for what their sum in double would have lost. */
 static void sums_over_coordinates_are_exact(void **state)
 {
     static double p[BLOCK * 3];

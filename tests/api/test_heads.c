@@ -2,10 +2,11 @@
 /*
  * test_heads: rotations whose heads turn at their own frequencies (per_head, timm's mixed form)
  *
- * Held against the same thing done head by head: an encoding of one head with that head's matrix, on that head's rows. Rows
- * are turned by the same code, so rotations agree to the bit, in double and in float, forward and back, and keys that move in
- * a cache too; attention on the reference executor agrees but for the order of its sums, some LK roundings of 2^-53. What
- * holds of all rotations - transposes, slopes, executors, threads - test_rotation.c asks of per_head as well.
+ * Held against the same thing done head by head: an encoding of one head with that head's matrix, on that
+ * head's rows. Rows are turned by the same code, so rotations agree to the bit, in double and in float,
+ * forward and back, and keys that move in a cache too; attention on the reference executor agrees but for the
+ * order of its sums, some LK roundings of 2^-53. What holds of all rotations - transposes, slopes, executors,
+ * threads - test_rotation.c asks of per_head as well.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -219,7 +220,8 @@ static void one_matrix_for_all_is_the_same_in_each_head(void **state)
 
 /* ---- start, and what is refused ---- */
 
-/* As timm: lengths base^(-4m/dim), each head turned by an angle of its own, the second half of the pairs at right angles. */
+/* As timm: lengths base^(-4m/dim), each head turned by an angle of its own, the second half of the pairs at
+   right angles. */
 static void heads_start_turned_by_angles_of_their_own(void **state)
 {
     posenc_encoding *e;

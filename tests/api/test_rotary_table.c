@@ -2,9 +2,10 @@
 /*
  * test_rotary_table: rows made once turn as positions do
  *
- * posenc_rotary_table gives what posenc_rotate makes for itself; with such a table, positions and parameters are not looked
- * at. Every type of storage that is turned in float, both layouts, parts of heads, results that lie elsewhere, heads apart as
- * in [B,H,L,D] or together as in [B,L,H,D], few tokens (each angle for itself) and many (angles added).
+ * posenc_rotary_table gives what posenc_rotate makes for itself; with such a table, positions and parameters
+ * are not looked at. Every type of storage that is turned in float, both layouts, parts of heads, results
+ * that lie elsewhere, heads apart as in [B,H,L,D] or together as in [B,L,H,D], few tokens (each angle for
+ * itself) and many (angles added).
  */
 #include <setjmp.h>
 #include <stdarg.h>

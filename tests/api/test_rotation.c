@@ -2,12 +2,12 @@
 /*
  * test_rotation: what holds of every rotation, whatever builds it
  *
- * The list of specifications has each layout, axis rule, schedule and rounding once. For all of them: turning back is the
- * transpose of turning; order in memory, in place or not, q and k together or alone, and the number of threads change no
- * bit; 16-bit tensors are the float result rounded once; keys turned from one plan to another are those that the other
- * would have turned; gradients of frequencies are slopes. Tolerances: in double some ten roundings of a pair, 1e-14 of its
- * length, and what the last bit of an angle is where two angles are compared; in float the kernel's 2^-22 and a table's
- * 2^-24.5.
+ * The list of specifications has each layout, axis rule, schedule and rounding once. For all of them: turning
+ * back is the transpose of turning; order in memory, in place or not, q and k together or alone, and the
+ * number of threads change no bit; 16-bit tensors are the float result rounded once; keys turned from one
+ * plan to another are those that the other would have turned; gradients of frequencies are slopes.
+ * Tolerances: in double some ten roundings of a pair, 1e-14 of its length, and what the last bit of an angle
+ * is where two angles are compared; in float the kernel's 2^-22 and a table's 2^-24.5.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -627,8 +627,8 @@ static double turned_loss(const rotation *r, const array *gq, const array *gk, i
     return loss;
 }
 
-/* Slopes by central differences: h = 1e-6 leaves h^2/6 p^3 with p <= 80, and rounding of 1e-13 / h; both 1e-7 of a slope
-   that is a sum of some hundred terms of size p. */
+/* Slopes by central differences: h = 1e-6 leaves h^2/6 p^3 with p <= 80, and rounding of 1e-13 / h; both 1e-7
+   of a slope that is a sum of some hundred terms of size p. */
 static void gradients_of_frequencies_are_slopes(void **state)
 {
     (void)state;
@@ -717,7 +717,8 @@ static void assert_results(const attention_result *a, const attention_result *b,
             fail_msg("%s: array %d differs by %.3g", what, (int)i, largest(all[i][0], all[i][1]));
 }
 
-/* Attention turns by itself what posenc_rotate turns: scores of turned tensors under nope are those of the encoding. */
+/* Attention turns by itself what posenc_rotate turns: scores of turned tensors under nope are those of the
+   encoding. */
 static void attention_turns_as_rotate_does(void **state)
 {
     (void)state;
@@ -814,7 +815,8 @@ static void attention_s_gradients_of_frequencies_are_slopes(void **state)
     }
 }
 
-/* Text: all coordinates alike, as an array or as a range, is plain RoPE where one list goes over all pairs. */
+/* Text: all coordinates alike, as an array or as a range, is plain RoPE where one list goes over all
+   pairs. */
 static void text_among_pictures_is_plain_rope(void **state)
 {
     static const char *const rules[] = {

@@ -2,11 +2,11 @@
 /*
  * test_angle: cosine and sine of position * frequency against MPFR
  *
- * The oracle multiplies position and frequency exactly (both are doubles) and rounds the cosine and the sine to 120
- * bits. Positions are those where errors show: small ones, random ones to 2^31 in both directions, real ones, and the
- * denominators of the continued fraction of 2w/pi, where the angle comes as close to a multiple of pi/2 as any position
- * below them does, so that one function is almost 0 and the other almost 1. The tolerances are the Error line of
- * angle.h.
+ * The oracle multiplies position and frequency exactly (both are doubles) and rounds the cosine and the sine
+ * to 120 bits. Positions are those where errors show: small ones, random ones to 2^31 in both directions,
+ * real ones, and the denominators of the continued fraction of 2w/pi, where the angle comes as close to a
+ * multiple of pi/2 as any position below them does, so that one function is almost 0 and the other almost 1.
+ * The tolerances are the Error line of angle.h.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,9 +2,9 @@
 /*
  * test_detr: counts of valid pixels, against their definition
  *
- * y of a pixel is the number of valid pixels in its column down to it, x that in its row up to it; normalised, both are
- * divided by the column's and the row's own count plus eps and become a share of 2 pi. Masks are random, and read by
- * strides; one row is padding alone, where 0 / eps must stay 0.
+ * y of a pixel is the number of valid pixels in its column down to it, x that in its row up to it;
+ * normalised, both are divided by the column's and the row's own count plus eps and become a share of 2 pi.
+ * Masks are random, and read by strides; one row is padding alone, where 0 / eps must stay 0.
  */
 #include <setjmp.h>
 #include <stdarg.h>

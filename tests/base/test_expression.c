@@ -2,8 +2,8 @@
 /*
  * test_expression: small arithmetic in text
  *
- * Values that rooms and users write, precedence where a wrong parser would still give a number, and what must be
- * refused: the text may come from a stranger, so neither depth nor garbage may do more than return 0.
+ * Values that rooms and users write, precedence where a wrong parser would still give a number, and what must
+ * be refused: the text may come from a stranger, so neither depth nor garbage may do more than return 0.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,9 +2,9 @@
 /*
  * test_half: the 16-bit storage types against what IEEE 754 says of every one of their 65536 values
  *
- * Decoding is held against the definition (sign, exponent, fraction by ldexp). Encoding is tested where it can go
- * wrong: at every number itself, at every midpoint of two neighbours (a tie goes to the even one) and one float to
- * either side of it. The midpoints are floats, so nothing here has a tolerance.
+ * Decoding is held against the definition (sign, exponent, fraction by ldexp). Encoding is tested where it
+ * can go wrong: at every number itself, at every midpoint of two neighbours (a tie goes to the even one) and
+ * one float to either side of it. The midpoints are floats, so nothing here has a tolerance.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,8 @@
 
 enum { F16_INFINITY = 0x7c00, BF16_INFINITY = 0x7f80, SIGN = 0x8000 };
 
-/* The value of a finite f16 by definition; the encoding of infinity as the number that would follow the largest. */
+/* The value of a finite f16 by definition; the encoding of infinity as the number that would follow the
+   largest. */
 static double f16_value(unsigned h)
 {
     const unsigned exponent = (h >> 10) & 0x1fu, fraction = h & 0x3ffu;

@@ -2,8 +2,9 @@
 /*
  * test_parallel: tasks on several threads
  *
- * What callers rely on: every task runs exactly once, whatever the number of tasks and threads; the thread number is a
- * valid index of scratch memory, and no two tasks that run at once share it; one thread means the calling one.
+ * What callers rely on: every task runs exactly once, whatever the number of tasks and threads; the thread
+ * number is a valid index of scratch memory, and no two tasks that run at once share it; one thread means the
+ * calling one.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,10 +2,10 @@
 /*
  * test_positions: ranges, arrays, and the pattern of their differences
  *
- * The fast path of attention rests on pe_distances_find: "skewed" must mean t = t00 + step*(i - j) for every pair of
- * every item, and must be found whenever it holds; low and count must cover every whole distance that the masks let
- * through. Both are checked by brute force over random positions, half of which have the pattern. fairseq's rule is
- * held against its own definition, cumsum(token != pad) * (token != pad) + pad.
+ * The fast path of attention rests on pe_distances_find: "skewed" must mean t = t00 + step*(i - j) for every
+ * pair of every item, and must be found whenever it holds; low and count must cover every whole distance that
+ * the masks let through. Both are checked by brute force over random positions, half of which have the
+ * pattern. fairseq's rule is held against its own definition, cumsum(token != pad) * (token != pad) + pad.
  */
 #include <setjmp.h>
 #include <stdarg.h>

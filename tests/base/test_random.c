@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_random: Philox against its authors' vectors, and what is made of it against what a distribution must show
+ * test_random: Philox against its authors' vectors, and what is made of it against what a distribution must
+ * show
  *
- * Known answers: Random123 1.14, tests/kat_vectors, philox4x32 with 10 rounds. Moments: the mean of n independent
- * numbers of standard deviation s lies within 5 s/sqrt(n) of the truth, the variance of n normals within 5 sqrt(2/n),
- * of n uniforms within 5/12 sqrt(0.8/n); a right generator misses such a bound once in a million streams, and the
- * streams here are fixed.
+ * Known answers: Random123 1.14, tests/kat_vectors, philox4x32 with 10 rounds. Moments: the mean of n
+ * independent numbers of standard deviation s lies within 5 s/sqrt(n) of the truth, the variance of n normals
+ * within 5 sqrt(2/n), of n uniforms within 5/12 sqrt(0.8/n); a right generator misses such a bound once in a
+ * million streams, and the streams here are fixed.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,9 +2,10 @@
 /*
  * test_segments: where text, images and videos stand
  *
- * Held against three things: positions worked out by hand; the two programs' way of computing them, written here as they
- * do it (grids laid out whole and added to the largest position before), on random sequences; and what must hold whatever
- * the rule: text alone is a plain range, and a row of packed sequences is those sequences one by one.
+ * Held against three things: positions worked out by hand; the two programs' way of computing them, written
+ * here as they do it (grids laid out whole and added to the largest position before), on random sequences;
+ * and what must hold whatever the rule: text alone is a plain range, and a row of packed sequences is those
+ * sequences one by one.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -87,7 +88,8 @@ static void text_after_a_video_stands_behind_its_time_or_among_its_frames(void *
     expect(segments, 3, POSENC_SEGMENTS_IGNORE_TIME, 16, (const int64_t *const[]){among_t, h, w}, 7 - 16);
 }
 
-/* A frame every 0.75 seconds, two positions a second: 1.5 per frame, cut to a whole position but not before. */
+/* A frame every 0.75 seconds, two positions a second: 1.5 per frame, cut to a whole position but not
+   before. */
 static void fractions_of_seconds_count_or_are_cut(void **state)
 {
     static const int64_t whole[] = {0, 1, 3, 4, 6, 7}, none[6] = {0}, counted[] = {0, 1, 2, 3, 4, 5};
@@ -100,8 +102,8 @@ static void fractions_of_seconds_count_or_are_cut(void **state)
     expect(&video, 1, POSENC_SEGMENTS_WHOLE_SECONDS, 6, (const int64_t *const[]){counted, none, none}, 0);
 }
 
-/* 180 frames of 14 x 14 tokens, a second apart, two positions a second: the next word at 359, or at 14. A decoded token
-   stands behind all of them either way. */
+/* 180 frames of 14 x 14 tokens, a second apart, two positions a second: the next word at 359, or at 14. A
+   decoded token stands behind all of them either way. */
 static void a_long_video_parts_the_rules_by_346_positions(void **state)
 {
     enum { TOKENS = 180 * 14 * 14 + 1 };
@@ -146,7 +148,8 @@ static void a_video_with_sound_takes_turns(void **state)
         expect(segments, 3, rules, 17, (const int64_t *const[]){t, h, w}, 9 - 17);
 }
 
-/* One step of sound, and two frames three columns wide: the last turn is one of frames, which ends two columns on. */
+/* One step of sound, and two frames three columns wide: the last turn is one of frames, which ends two
+   columns on. */
 static void what_follows_stands_behind_the_last_turn(void **state)
 {
     static const int64_t t[] = {0, 0, 1, 1, 1, 1, 2, 2, 2, 4, 4}, h[] = {0, 0, 1, 1, 1, 1, 1, 1, 1, 4, 4},
@@ -157,7 +160,8 @@ static void what_follows_stands_behind_the_last_turn(void **state)
     expect(&video, 1, 0, 11, (const int64_t *const[]){t, h, w}, 5 - 11);
 }
 
-/* Hunyuan-VL: number of the token, column, row, number of the image; each row ends with a token of its own. */
+/* Hunyuan-VL: number of the token, column, row, number of the image; each row ends with a token of its
+   own. */
 static void four_coordinates_are_number_column_row_and_image(void **state)
 {
     static const int64_t want[][4]  = {{0, 0, 0, 0}, {1, 0, 0, 0}, {2, 1, 0, 0},  {3, 2, 0, 0},
@@ -203,8 +207,8 @@ static posenc_segment random_segment(uint64_t *index)
     return s;
 }
 
-/* vLLM: st_idx = the largest position so far + 1; then t_index, h_index, w_index of the grid, flattened, plus st_idx.
-   Returns the tokens of the segment. */
+/* vLLM: st_idx = the largest position so far + 1; then t_index, h_index, w_index of the grid, flattened, plus
+   st_idx. Returns the tokens of the segment. */
 static int64_t lay_grid(int64_t at[][3], const posenc_segment *s, int64_t start, int whole_seconds)
 {
     const int     is_text = s->kind == POSENC_SEGMENT_TEXT;
@@ -255,7 +259,8 @@ static void random_sequences_stand_where_the_programs_put_them(void **state)
     }
 }
 
-/* transformers, get_chunked_index: begin[k] of each run whose times have reached the next chunk. Returns how many. */
+/* transformers, get_chunked_index: begin[k] of each run whose times have reached the next chunk. Returns how
+   many. */
 static int chunks_of(const int64_t time[], int64_t n, int64_t per, int64_t begin[])
 {
     int count = 1;

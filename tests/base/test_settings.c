@@ -2,9 +2,9 @@
 /*
  * test_settings: "name=value" text against a table
  *
- * The table here is the test's own, with one row of each type and range form; the rules are those of settings.h: a
- * standard of "" means absent, numbers may be expressions over sizes, words and flags come from a list, and a refusal
- * names the encoding, the setting, the text and what would be accepted.
+ * The table here is the test's own, with one row of each type and range form; the rules are those of
+ * settings.h: a standard of "" means absent, numbers may be expressions over sizes, words and flags come from
+ * a list, and a refusal names the encoding, the setting, the text and what would be accepted.
  */
 #include <setjmp.h>
 #include <stdarg.h>

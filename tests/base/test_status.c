@@ -2,9 +2,9 @@
 /*
  * test_status: the one way to fail
  *
- * A failed call leaves its status and a sentence in the caller's struct; the struct may be missing, and a sentence too
- * long for it is cut, never written beyond its end. Every status has a word of its own, and a number that is no status
- * has one too: posenc_status_string never returns NULL.
+ * A failed call leaves its status and a sentence in the caller's struct; the struct may be missing, and a
+ * sentence too long for it is cut, never written beyond its end. Every status has a word of its own, and a
+ * number that is no status has one too: posenc_status_string never returns NULL.
  */
 #include <setjmp.h>
 #include <stdarg.h>

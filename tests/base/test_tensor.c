@@ -3,8 +3,8 @@
  * test_tensor: views, conversion at the door, and the sentences of the checks
  *
  * Numbers that every storage type holds exactly (0 .. 100) must come through any pair of types and any stride
- * unchanged, and elements between the strides must not be touched. What the checks refuse is asked for by status and
- * by the words that tell a user which tensor, what it is and what it must be.
+ * unchanged, and elements between the strides must not be touched. What the checks refuse is asked for by
+ * status and by the words that tell a user which tensor, what it is and what it must be.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,9 +2,9 @@
 /*
  * test_waves: frequencies, channels that are left out, rows that have no place, and the adjoint
  *
- * What is written is held against libm's sine and cosine of the double product, whose own error at positions below 100
- * is 2^-53 * 100 for the product and an ulp for the function: 1e-13 covers both. The fold is the adjoint of the fill by
- * its definition, a sum of products, in another order.
+ * What is written is held against libm's sine and cosine of the double product, whose own error at positions
+ * below 100 is 2^-53 * 100 for the product and an ulp for the function: 1e-13 covers both. The fold is the
+ * adjoint of the fill by its definition, a sum of products, in another order.
  */
 #include <setjmp.h>
 #include <stdarg.h>

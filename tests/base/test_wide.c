@@ -2,8 +2,9 @@
 /*
  * test_wide: numbers of two doubles against MPFR
  *
- * Operands are wide themselves, random over the range that frequencies have: bases and factors up to 1e12, exponents down to
- * -1. The tolerances are the Error line of wide.h. What is no finite number must come out as IEEE has it.
+ * Operands are wide themselves, random over the range that frequencies have: bases and factors up to 1e12,
+ * exponents down to -1. The tolerances are the Error line of wide.h. What is no finite number must come out
+ * as IEEE has it.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,9 @@
 /*
  * test_cases: the frame of `posenc bench`, without a clock
  *
- * Which rows there are, what a row becomes where it cannot be measured, what "met" means, and that JSON has exactly the members
- * that docs/performance.md promises. Figures are made up here, or looked at only for being numbers.
+ * Which rows there are, what a row becomes where it cannot be measured, what "met" means, and that JSON has
+ * exactly the members that docs/performance.md promises. Figures are made up here, or looked at only for
+ * being numbers.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,8 @@
 /*
  * test_limits: the loops that are to reach the limits do what they say, on every instruction set
  *
- * A pass that skipped a part of its buffer would be a limit that nobody reaches; so every element is looked at, in every way
- * of passing. And the arithmetic that attention is credited with is counted pair by pair.
+ * A pass that skipped a part of its buffer would be a limit that nobody reaches; so every element is looked
+ * at, in every way of passing. And the arithmetic that attention is credited with is counted pair by pair.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,8 @@
 /*
  * cmocka.h: as much of cmocka as the kernels' tests use, for processors that it is not installed for
  *
- * run.sh puts this folder before the system's headers when it builds those tests for another processor. A failed assertion
- * leaves its test and counts; the program's status says whether any did.
+ * run.sh puts this folder before the system's headers when it builds those tests for another processor. A
+ * failed assertion leaves its test and counts; the program's status says whether any did.
  */
 #ifndef TESTS_CROSS_CMOCKA_H
 #define TESTS_CROSS_CMOCKA_H

@@ -2,9 +2,10 @@
 /*
  * differences.h: gradients against finite differences, in double on the reference executor
  *
- * The loss is sum(dout * o) for attention and sum(dy * y) for rows. A central difference with h = 1e-6 is off by
- * h^2/6 of the third derivative and by 2^-53 * loss / h of rounding, both about 1e-9 here; so 1e-6 of the tensor's
- * largest gradient, at least 1e-2, is tight enough to see any missing term and wide enough never to fail by chance.
+ * The loss is sum(dout * o) for attention and sum(dy * y) for rows. A central difference with h = 1e-6 is off
+ * by h^2/6 of the third derivative and by 2^-53 * loss / h of rounding, both about 1e-9 here; so 1e-6 of the
+ * tensor's largest gradient, at least 1e-2, is tight enough to see any missing term and wide enough never to
+ * fail by chance.
  */
 #ifndef TESTS_ENCODINGS_DIFFERENCES_H
 #define TESTS_ENCODINGS_DIFFERENCES_H
@@ -53,8 +54,8 @@ static inline void compare_tensor(attention_case *c, array *x, const array *dx, 
     }
 }
 
-/* A source may hold a parameter at a small positive number and let its gradient through all the same: there the loss
-   has no slope to compare with. */
+/* A source may hold a parameter at a small positive number and let its gradient through all the same: there
+   the loss has no slope to compare with. */
 static inline void keep_away_from_zero(attention_case *c)
 {
     for (int i = 0; i < c->param_count; i++)

@@ -2,8 +2,8 @@
 /*
  * rope_case.h: a rotation made from its SPEC, for tests that look at its pairs and at what they do to a row
  *
- * D is the head's width; there is one head, and no parameters unless the test brings them. The pairs are those of a short
- * sequence.
+ * D is the head's width; there is one head, and no parameters unless the test brings them. The pairs are
+ * those of a short sequence.
  */
 #ifndef ROPE_CASE_H
 #define ROPE_CASE_H

@@ -2,9 +2,9 @@
 /*
  * rows_case.h: one input encoding with its plan and random parameters in double
  *
- * What the tests of single rooms at place input share: making, running, the gradient, and slopes of the loss sum(dy * y)
- * by central differences. With h = 1e-6 these are off by about 1e-9 of the loss, so 1e-6 of the largest gradient is tight
- * enough to see a missing term and too wide to fail by chance.
+ * What the tests of single rooms at place input share: making, running, the gradient, and slopes of the loss
+ * sum(dy * y) by central differences. With h = 1e-6 these are off by about 1e-9 of the loss, so 1e-6 of the
+ * largest gradient is tight enough to see a missing term and too wide to fail by chance.
  */
 #ifndef TESTS_ENCODINGS_ROWS_CASE_H
 #define TESTS_ENCODINGS_ROWS_CASE_H

@@ -2,9 +2,10 @@
 /*
  * test_complex_order: words as waves
  *
- * A row is r e^(i phi): its length is r at every position, and n positions further is a turn by n omega. Frequencies that
- * are shared are the full ones with equal numbers, and their gradient is the sum; the gradient holds for each way of
- * sharing, with and without theta. The first coordinate is an id and must be one. Tolerance: some ten roundings, 1e-14.
+ * A row is r e^(i phi): its length is r at every position, and n positions further is a turn by n omega.
+ * Frequencies that are shared are the full ones with equal numbers, and their gradient is the sum; the
+ * gradient holds for each way of sharing, with and without theta. The first coordinate is an id and must be
+ * one. Tolerance: some ten roundings, 1e-14.
  */
 #include <setjmp.h>
 #include <stdarg.h>

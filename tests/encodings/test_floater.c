@@ -2,10 +2,10 @@
 /*
  * test_floater: the solvers, their gradient, their memory
  *
- * Solvers must reach their order where no unit changes sides: halving the step divides the error by 2^order, within 15 %.
- * solver=exact is held against equations with a closed solution, one of them with a kink between two positions. The
- * gradient is that of the discrete solver, so finite differences see it to their own error. States are lanes: each is what
- * it would be alone, on any number of threads, to the bit.
+ * Solvers must reach their order where no unit changes sides: halving the step divides the error by 2^order,
+ * within 15 %. solver=exact is held against equations with a closed solution, one of them with a kink between
+ * two positions. The gradient is that of the discrete solver, so finite differences see it to their own
+ * error. States are lanes: each is what it would be alone, on any number of threads, to the bit.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -228,7 +228,8 @@ static size_t bytes_for(int64_t n, int substeps, int run)
     return bytes;
 }
 
-/* States are kept at positions, steps between two of them once: length and steps add, they do not multiply. */
+/* States are kept at positions, steps between two of them once: length and steps add, they do not
+   multiply. */
 static void memory_is_linear_in_the_length_and_steps_do_not_multiply_it(void **state)
 {
     (void)state;

@@ -2,8 +2,9 @@
 /*
  * test_gradients: combinations and settings that no room tries alone, against finite differences
  *
- * test_rooms compares each encoding with its own settings. Here each attention encoding of the registry is joined to
- * each of another place (a rotation beneath a bias, for instance), and the masks other than causal are tried.
+ * test_rooms compares each encoding with its own settings. Here each attention encoding of the registry is
+ * joined to each of another place (a rotation beneath a bias, for instance), and the masks other than causal
+ * are tried.
  */
 #include <setjmp.h>
 #include <stdarg.h>

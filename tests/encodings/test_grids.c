@@ -2,10 +2,11 @@
 /*
  * test_grids: tables of sines on grids and lines, where the sources say nothing or say it in code
  *
- * Non-square grids: the tokens of a range are places given as coordinates, in the order that a preset's code walks them.
- * Rows before the grid are zero. Every width from 1 on gives numbers, all of them sines and cosines. The tutorial's
- * program is written down once more, as it stands there, and must come out; so must the gradient of the one number that
- * is learned, which is a sum of products. Equal means equal bits where the same code runs on the same positions.
+ * Non-square grids: the tokens of a range are places given as coordinates, in the order that a preset's code
+ * walks them. Rows before the grid are zero. Every width from 1 on gives numbers, all of them sines and
+ * cosines. The tutorial's program is written down once more, as it stands there, and must come out; so must
+ * the gradient of the one number that is learned, which is a sum of products. Equal means equal bits where
+ * the same code runs on the same positions.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +22,8 @@ static const char *const presets[] = {"hw_interleaved", "wh_interleaved",   "mae
                                       "timm_default",   "timm_interleaved", "big_vision", "detr"};
 enum { PRESETS = sizeof presets / sizeof *presets };
 
-/* Rows [L, dim] of an encoding at these positions; with dy its parameters' gradients too. Returns the status. */
+/* Rows [L, dim] of an encoding at these positions; with dy its parameters' gradients too. Returns the
+   status. */
 static posenc_status try_rows(const char *spec, int64_t L, int64_t dim, posenc_positions pos, array *params,
                               array *y, const array *dy, array *dparams, posenc_error *err)
 {
@@ -86,7 +88,8 @@ static void tokens_of_a_grid_are_its_places_in_the_order_of_the_preset(void **st
     }
 }
 
-/* MoCo v3 and MAE have the same channels; on a square grid their tables differ by the order of tokens alone. */
+/* MoCo v3 and MAE have the same channels; on a square grid their tables differ by the order of tokens
+   alone. */
 static void columns_first_is_the_transpose(void **state)
 {
     array mae  = rows_at("sinusoidal2d[preset=mae:height=4:width=4]", 16, DIM, range),
@@ -169,7 +172,8 @@ static void positions_that_are_no_place_are_refused(void **state)
     }
 }
 
-/* From the width 1 on, with a denominator of 0 on the way; each row holds as many waves as fit, the rest is 0. */
+/* From the width 1 on, with a denominator of 0 on the way; each row holds as many waves as fit, the rest is
+   0. */
 static void every_width_gives_numbers(void **state)
 {
     static const char *const lines[] = {"sinusoidal",
@@ -199,7 +203,8 @@ static void every_width_gives_numbers(void **state)
         }
 }
 
-/* pos_table[pos][i] = pos / 10000^(2i/d); then, but for row 0, even columns become sines and odd ones cosines. */
+/* pos_table[pos][i] = pos / 10000^(2i/d); then, but for row 0, even columns become sines and odd ones
+   cosines. */
 static void the_tutorials_program_comes_out_with_its_fault(void **state)
 {
     array y = rows_at("sinusoidal[preset=tutorial003]", 40, DIM, range);

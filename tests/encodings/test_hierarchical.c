@@ -2,8 +2,9 @@
 /*
  * test_hierarchical: a table of n rows as n^2 positions
  *
- * The first n rows are the table's own, to the bit. u is not stored, but position k(n+1) has the two digits k, k and is
- * u_k; so every row must be alpha times one of these and 1 - alpha times another: three products of size 10, 1e-13.
+ * The first n rows are the table's own, to the bit. u is not stored, but position k(n+1) has the two digits
+ * k, k and is u_k; so every row must be alpha times one of these and 1 - alpha times another: three products
+ * of size 10, 1e-13.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,10 +2,10 @@
 /*
  * test_learned_resize: what must hold of resizing without any reference
  *
- * Every kind, on grids that grow, shrink, come from one cell and go to one, are not square and have one to three axes,
- * with none, one and several rows in front. The backward is the transpose: sum(M x * z) = sum(x * M^T z). A constant
- * stays constant, ramps and parabolas are kept by the kernels that should keep them, several axes are the product of
- * single ones. Sums have at most some hundred terms of size 1: 1e-13.
+ * Every kind, on grids that grow, shrink, come from one cell and go to one, are not square and have one to
+ * three axes, with none, one and several rows in front. The backward is the transpose: sum(M x * z) = sum(x *
+ * M^T z). A constant stays constant, ramps and parabolas are kept by the kernels that should keep them,
+ * several axes are the product of single ones. Sums have at most some hundred terms of size 1: 1e-13.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -129,8 +129,8 @@ static void equal_grids_change_nothing_but_with_the_scale_factor(void **state)
     }
 }
 
-/* The largest deviation from f((o + 1/2) n_in / n_out - 1/2) over the cells of 24 that are far from both ends of a table
-   of 12 cells f(i). */
+/* The largest deviation from f((o + 1/2) n_in / n_out - 1/2) over the cells of 24 that are far from both ends
+   of a table of 12 cells f(i). */
 static double deviation(int kind, double (*f)(double))
 {
     rows_case c    = make(kind, "12", "24", 24, 0);

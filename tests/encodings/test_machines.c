@@ -2,9 +2,9 @@
 /*
  * test_machines: the tiled executor against the reference, for every encoding of the registry
  *
- * Encodings come from the registry with the settings of a small model, and some combinations beside them; shapes,
- * masks, positions and tile sizes from the tables below. Every output and every gradient must agree within DESIGN's
- * float32 tolerance, and must have the same bits for any number of threads.
+ * Encodings come from the registry with the settings of a small model, and some combinations beside them;
+ * shapes, masks, positions and tile sizes from the tables below. Every output and every gradient must agree
+ * within DESIGN's float32 tolerance, and must have the same bits for any number of threads.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,8 +42,8 @@ enum {
     TILES  = sizeof tiles / sizeof *tiles
 };
 
-/* "name[small settings]" of registry entry i, or of the combinations after it; 0 when there are no more. An encoding
-   at the input does not act in attention. */
+/* "name[small settings]" of registry entry i, or of the combinations after it; 0 when there are no more. An
+   encoding at the input does not act in attention. */
 static int spec_at(int i, const posenc_dims *dims, char *spec, size_t n)
 {
     static const char *const combinations[] = {
@@ -96,8 +96,9 @@ static void bias_of(const attention_case *c, const array *bias)
     posenc_plan_free(plan);
 }
 
-/* How much a score moves with a number of a parameter: its gradient weighs each dS, and the rounding in it, by that. At
-   least by a position; more where a power of the distance is learned. Large tables have a small share each. */
+/* How much a score moves with a number of a parameter: its gradient weighs each dS, and the rounding in it,
+   by that. At least by a position; more where a power of the distance is learned. Large tables have a small
+   share each. */
 static double steepness(const attention_case *c, int param)
 {
     enum { FEW = 8 };
@@ -152,8 +153,8 @@ static void compare(const attention_case *c, const attention_result *want,
     result_free(&got);
 }
 
-/* Not every encoding meets every mask on every shape, so that the suite also ends soon under sanitizers: a third of the
-   masks each on small shapes, a sixth on large ones, and another share for the next encoding. */
+/* Not every encoding meets every mask on every shape, so that the suite also ends soon under sanitizers: a
+   third of the masks each on small shapes, a sixth on large ones, and another share for the next encoding. */
 static int is_skipped(const posenc_dims *d, int m, int encoding)
 {
     return (m + encoding) % (d->Lq * d->Lk > 2000 ? 6 : 3) != 0;
@@ -229,8 +230,8 @@ static void tiled_agrees_with_reference_on_ranges(void **state)
         }
 }
 
-/* More keys than a tile has that is wide because numbers of pairs come from memory, whole and cut; decay so steep that what one tile
-   adds is nothing in the next. */
+/* More keys than a tile has that is wide because numbers of pairs come from memory, whole and cut; decay so
+   steep that what one tile adds is nothing in the next. */
 static void tiled_agrees_with_reference_on_long_rows(void **state)
 {
     static const struct {
@@ -265,7 +266,8 @@ static posenc_positions places(int64_t *x, int64_t B, int64_t L, int shared)
     return posenc_positions_array(posenc_tensor_contiguous(x, POSENC_I64, shared ? 1 : 2, shape + shared));
 }
 
-/* Positions that start again (packed), repeat (left padding), fall, or skip, in each item in its own way, or in all alike. */
+/* Positions that start again (packed), repeat (left padding), fall, or skip, in each item in its own way, or
+   in all alike. */
 static void tiled_agrees_with_reference_on_arrays(void **state)
 {
     char spec[512];

@@ -2,14 +2,14 @@
 /*
  * test_properties: what must hold of every encoding without any reference
  *
- * Rotations keep lengths, are undone by turning back, and add up. Where an encoding acts by distance, moving all
- * positions changes nothing. Without an encoding attention is a bag of words, with one it is not. Outputs are linear in
- * v; the future and what is masked cannot be seen, to the bit; grouped heads are heads that share; gradients of
- * parameters add while those of activations overwrite. The registry says which encodings there are and what kind
- * they are; parameters are random and nowhere 0.
+ * Rotations keep lengths, are undone by turning back, and add up. Where an encoding acts by distance, moving
+ * all positions changes nothing. Without an encoding attention is a bag of words, with one it is not. Outputs
+ * are linear in v; the future and what is masked cannot be seen, to the bit; grouped heads are heads that
+ * share; gradients of parameters add while those of activations overwrite. The registry says which encodings
+ * there are and what kind they are; parameters are random and nowhere 0.
  *
- * Tolerances in double: a row of the reference sums some hundred products, so 1e-12 of the array's scale; equal
- * computations must have equal bits.
+ * Tolerances in double: a row of the reference sums some hundred products, so 1e-12 of the array's scale;
+ * equal computations must have equal bits.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -181,7 +181,8 @@ static void turning_back_undoes_turning(void **state)
         for (int64_t i = 0; i < x.count; i++) {
             const int is_turned = y.wide[i] != x.wide[i] || square == 1;
             assert_true(fabs(y.wide[i] - (is_turned ? square : 1) * x.wide[i]) <= 1e-14 * largest(&x, NULL));
-            /* twice the kernel's and the table's share: 2 (2^-22 + 2^-24.5), for pairs up to twice a number's size */
+            /* twice the kernel's and the table's share: 2 (2^-22 + 2^-24.5), for pairs up to twice a number's
+               size */
             assert_true(fabs((double)y.narrow[i] - (is_turned ? square : 1) * x.wide[i]) <=
                         4e-6 * largest(&x, NULL));
         }
@@ -287,8 +288,8 @@ static void permuting_tokens_permutes_outputs_only_without_an_encoding(void **st
 
 /* ---- attention ---- */
 
-/* A gate on the weights or vectors added to v would still be linear in v and its own parameters together: v alone
-   counts where nothing is added to it. */
+/* A gate on the weights or vectors added to v would still be linear in v and its own parameters together: v
+   alone counts where nothing is added to it. */
 static void outputs_are_linear_in_v(void **state)
 {
     const posenc_encoding_info *info;
@@ -387,7 +388,8 @@ static double number_at(const array *x, int64_t i, int wide)
     return wide ? x->wide[i] : (double)x->narrow[i];
 }
 
-/* Item 1 of the batch has no allowed key at all, item 0 has all: gradients of parameters come from item 0 alone. */
+/* Item 1 of the batch has no allowed key at all, item 0 has all: gradients of parameters come from item 0
+   alone. */
 static void a_query_without_a_key_gives_zero_and_no_gradient(void **state)
 {
     const posenc_encoding_info *info;
@@ -517,8 +519,8 @@ static void copy_number(array *to, const array *from)
     memcpy(to->narrow, from->narrow, (size_t)from->count * sizeof(float));
 }
 
-/* What x + x may miss 2x by: nothing, but for a number of each pair, whose items of the batch and heads are added one by one
-   where the caller keeps the sum. */
+/* What x + x may miss 2x by: nothing, but for a number of each pair, whose items of the batch and heads are
+   added one by one where the caller keeps the sum. */
 static double rounding_of_twice(const array *once, int ndim, int wide)
 {
     double    most    = 0;
@@ -556,7 +558,8 @@ static void gradients_of_parameters_add_and_of_activations_overwrite(void **stat
         }
 }
 
-/* The same sums; the tiled executor may take them in another order where fewer are wanted: DESIGN's 2e-5 on each side. */
+/* The same sums; the tiled executor may take them in another order where fewer are wanted: DESIGN's 2e-5 on
+   each side. */
 static void assert_same_sums(const array *a, const array *b, int wide, const char *name)
 {
     double scale = 0;

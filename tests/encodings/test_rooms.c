@@ -2,16 +2,19 @@
 /*
  * test_rooms: what every room promises, for the encoding named on the command line
  *
- * Worked examples   The text of an example holds settings and sizes, told apart by the names of posenc_dims; where a
- *                   size is not given, H = 1, D = 4 and lengths just reach the example. A parameter that is trained
- *                   with these settings holds 0, 1, 2, ... in memory order, any other what `init` gives (ALiBi's
- *                   slopes). Tolerance 1e-14 relative: examples are printed with 15 digits or more.
- * Initialisation    "normal(0, s)" must have mean 0 and deviation s within five standard errors, "uniform(a, b)" keep to
- *                   its interval and reach beyond its middle on both sides, "zeros" be zero; anything else must not
- *                   depend on the seed. No parameter shares its numbers with another.
- * Gradients         against finite differences (differences.h), with the settings of a small model and with standards.
- * Decoding          a chunk of queries at its offset is the same as within the full pass, with the same plan: the same
- *                   bits from the reference, DESIGN's float tolerance on both sides, 4e-6 of the row, from the tiled.
+ * Worked examples   The text of an example holds settings and sizes, told apart by the names of posenc_dims;
+ *                   where a size is not given, H = 1, D = 4 and lengths just reach the example. A parameter
+ *                   that is trained with these settings holds 0, 1, 2, ... in memory order, any other what
+ *                   `init` gives (ALiBi's slopes). Tolerance 1e-14 relative: examples are printed with 15
+ *                   digits or more.
+ * Initialisation    "normal(0, s)" must have mean 0 and deviation s within five standard errors, "uniform(a,
+ *                   b)" keep to its interval and reach beyond its middle on both sides, "zeros" be zero;
+ *                   anything else must not depend on the seed. No parameter shares its numbers with another.
+ * Gradients         against finite differences (differences.h), with the settings of a small model and with
+ *                   standards.
+ * Decoding          a chunk of queries at its offset is the same as within the full pass, with the same plan:
+ *                   the same bits from the reference, DESIGN's float tolerance on both sides, 4e-6 of the
+ *                   row, from the tiled.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -558,7 +561,8 @@ static void chunks_at_the_input(void)
     bench_free(&x);
 }
 
-/* A parameter with a number per query goes by the place of a query in its tensor: a chunk has other places. */
+/* A parameter with a number per query goes by the place of a query in its tensor: a chunk has other
+   places. */
 static int goes_by_place(void)
 {
     for (int p = 0; p < info->param_count; p++)

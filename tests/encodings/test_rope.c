@@ -2,10 +2,11 @@
 /*
  * test_rope: numbers of the rotary family that were computed elsewhere with 40 digits
  *
- * Frequencies, their sums and magnitudes of published models; cosines and sines of products at far positions; which
- * coordinate each pair follows; angles as float32 rounds them; temperatures. They are printed with 15 digits, so the
- * tolerance is a few of the last: 4e-15 to 6e-15 relative, 2e-14 for sums of 32 to 64 numbers and for the bases that pow makes.
- * Beside them what the settings refuse, and the peers' own float32 frequencies out of the reference cases.
+ * Frequencies, their sums and magnitudes of published models; cosines and sines of products at far positions;
+ * which coordinate each pair follows; angles as float32 rounds them; temperatures. They are printed with 15
+ * digits, so the tolerance is a few of the last: 4e-15 to 6e-15 relative, 2e-14 for sums of 32 to 64 numbers
+ * and for the bases that pow makes. Beside them what the settings refuse, and the peers' own float32
+ * frequencies out of the reference cases.
  */
 #include "rope_case.h"
 
@@ -185,7 +186,8 @@ static void longrope_takes_its_long_magnitude_beyond_the_first_length(void **sta
 
 /* ---- angles ---- */
 
-/* `slack`: the last bit of the frequency, times the position. Where the anchor is of the formula's own frequency. */
+/* `slack`: the last bit of the frequency, times the position. Where the anchor is of the formula's own
+   frequency. */
 static void far_positions_have_their_cosines_and_sines(void **state)
 {
     static const struct {
@@ -362,7 +364,8 @@ static void channels_are_those_of_the_layout(void **state)
 
 /* ---- float32 and other types ---- */
 
-/* Without inv_freq32 the library rounds as the Python code does. Its power function may be off by one step of float32. */
+/* Without inv_freq32 the library rounds as the Python code does. Its power function may be off by one step of
+   float32. */
 static void own_float32_frequencies_are_the_peers(void **state)
 {
     posenc_cases cases = {0};

@@ -2,11 +2,12 @@
 /*
  * test_rope_anchors: numbers that lie behind the frequencies of the rotary family
  *
- * Computed elsewhere with 40 digits, printed with 15: wavelengths, the ends of YaRN's ramp and of llama3's blend before they
- * are rounded to whole pairs, the factors of the softmax, xPos's zeta, DINOv3's periods, and the permutation that leads from
- * one layout to the other. None of them is in the interface; each is worked out from what a user sees, which is the rotation:
- * a ramp's ends from two pairs on it, zeta from two lengths of a turned pair, the permutation from where channels go. The
- * tolerance is a few of the last printed digits, times what that working out loses, as said with each.
+ * Computed elsewhere with 40 digits, printed with 15: wavelengths, the ends of YaRN's ramp and of llama3's
+ * blend before they are rounded to whole pairs, the factors of the softmax, xPos's zeta, DINOv3's periods,
+ * and the permutation that leads from one layout to the other. None of them is in the interface; each is
+ * worked out from what a user sees, which is the rotation: a ramp's ends from two pairs on it, zeta from two
+ * lengths of a turned pair, the permutation from where channels go. The tolerance is a few of the last
+ * printed digits, times what that working out loses, as said with each.
  */
 #include "rope_case.h"
 
@@ -148,8 +149,8 @@ static void deepseek_v3_scales_its_scores_by_the_squared_magnitude(void **state)
 
 /* ---- llama3 ---- */
 
-/* Turns within the original length of a blended pair, from its frequency, and from there the pair that has `turns`. The blend
-   loses a digit where 1 - 1/factor divides, and the logarithm little. */
+/* Turns within the original length of a blended pair, from its frequency, and from there the pair that has
+   `turns`. The blend loses a digit where 1 - 1/factor divides, and the logarithm little. */
 static double pair_of_turns(const char *spec, int64_t D, double factor, int m, double turns)
 {
     const double w = frequency("rope[base=5e5]", D, m);
@@ -212,7 +213,8 @@ static void xpos_shrinks_each_pair_by_its_zeta(void **state)
 
 enum { MOST = 512 };
 
-/* At position 0 nothing turns: what is left is the order of the channels. Which channel of the input each of the result has. */
+/* At position 0 nothing turns: what is left is the order of the channels. Which channel of the input each of
+   the result has. */
 static void order_of(const char *spec, int D, int from[MOST])
 {
     double       row[MOST];

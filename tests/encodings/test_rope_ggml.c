@@ -2,10 +2,11 @@
 /*
  * test_rope_ggml: angles=ggml, schedule by schedule, to the bit
  *
- * The walk that ggml makes from pair to pair is written here as float arithmetic, one operation after the other, beside what a
- * converter writes into the file for it: the base that static NTK stretches, divisors for llama3, LongRoPE and proportional, a
- * factor and a ramp for YaRN. Angles must be the very same floats. Against the schedule's own exact angles they may only drift:
- * each of M steps rounds three times, so 3 M 2^-24 of an angle, and what a divisor's rounding adds, 2^-22.
+ * The walk that ggml makes from pair to pair is written here as float arithmetic, one operation after the
+ * other, beside what a converter writes into the file for it: the base that static NTK stretches, divisors
+ * for llama3, LongRoPE and proportional, a factor and a ramp for YaRN. Angles must be the very same floats.
+ * Against the schedule's own exact angles they may only drift: each of M steps rounds three times, so 3 M
+ * 2^-24 of an angle, and what a divisor's rounding adds, 2^-22.
  */
 #include "rope_case.h"
 

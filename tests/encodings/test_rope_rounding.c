@@ -2,10 +2,11 @@
 /*
  * test_rope_rounding: a frequency is its formula, rounded once
  *
- * The formulas stand here once more, in MPFR with 240 bits. A frequency must be the double next to the formula's value: half
- * a unit of its last place, and 2^-30 for what the plan carries of it. Bases, widths and factors are those of published models
- * and others at random; powers, pixels (in equal steps and by powers of 2), periods, both forms of NTK, YaRN with its ramp,
- * llama3 with its blend, its step and its step where the two factors stand the wrong way round.
+ * The formulas stand here once more, in MPFR with 240 bits. A frequency must be the double next to the
+ * formula's value: half a unit of its last place, and 2^-30 for what the plan carries of it. Bases, widths
+ * and factors are those of published models and others at random; powers, pixels (in equal steps and by
+ * powers of 2), periods, both forms of NTK, YaRN with its ramp, llama3 with its blend, its step and its step
+ * where the two factors stand the wrong way round.
  */
 #include "rope_case.h"
 
@@ -77,7 +78,8 @@ static void yarn(formula *f)
     mpfr_fma(f->w, f->x, f->y, f->w, MPFR_RNDN);
 }
 
-/* transformers: wavelengths above original/low are divided, those below original/high are not, the rest is blended. */
+/* transformers: wavelengths above original/low are divided, those below original/high are not, the rest is
+   blended. */
 static void llama3(formula *f)
 {
     plain(f);

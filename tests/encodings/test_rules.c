@@ -2,8 +2,9 @@
 /*
  * test_rules: rules of single encodings that no reference case tells apart
  *
- * A limit that no case reaches, a convention that differs in one row, a division by zero: each is stated here with
- * its own small problem, in scores where the rule can be read off, and on both executors where it is arithmetic.
+ * A limit that no case reaches, a convention that differs in one row, a division by zero: each is stated here
+ * with its own small problem, in scores where the rule can be read off, and on both executors where it is
+ * arithmetic.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,7 +61,8 @@ static void assert_near(double a, double b)
     assert_true(fabs(a - b) <= 1e-12);
 }
 
-/* ---- KERPLE: parameters below and above their limits act as the limits, and learn as if they stood there ---- */
+/* ---- KERPLE: parameters below and above their limits act as the limits, and learn as if they stood there
+   ---- */
 
 static attention_result kerple(const char *name, double p, double a)
 {
@@ -95,7 +97,8 @@ static void kerple_s_parameters_are_limited_and_go_on_learning(void **state)
     }
 }
 
-/* ---- DeBERTa: Microsoft limits the distance before its bucket, Hugging Face does not; only the far future differs ---- */
+/* ---- DeBERTa: Microsoft limits the distance before its bucket, Hugging Face does not; only the far future
+   differs ---- */
 
 static void deberta_s_clip_first_moves_the_far_future_alone(void **state)
 {
@@ -126,7 +129,8 @@ static void deberta_s_clip_first_moves_the_far_future_alone(void **state)
     array_free(&S[0]), array_free(&S[1]);
 }
 
-/* ---- DeBERTa: with log buckets the tables have a row for each bucket, however short the distances are ---- */
+/* ---- DeBERTa: with log buckets the tables have a row for each bucket, however short the distances are
+   ---- */
 
 static void deberta_has_as_many_rows_as_buckets(void **state)
 {
@@ -160,7 +164,8 @@ static array *param_of(attention_case *c, const char *name)
     return NULL;
 }
 
-/* LayerNorm(P) W^T + b as one writes it down; without a norm or bias those steps are left out. [rows,D] of one head. */
+/* LayerNorm(P) W^T + b as one writes it down; without a norm or bias those steps are left out. [rows,D] of
+   one head. */
 static void project_table(attention_case *c, const char *weight, const char *bias, double to[])
 {
     const array *P = param_of(c, "P"), *W = param_of(c, weight), *b = param_of(c, bias),
@@ -559,7 +564,8 @@ static int has_scale(const char *name, const char *settings, const char *scale)
     return off <= 1e-14 * size;
 }
 
-/* An expression is tried as it stands, and doubled so that a difference would be seen; words are tried below. */
+/* An expression is tried as it stands, and doubled so that a difference would be seen; words are tried
+   below. */
 static void the_standard_scale_is_the_one_that_is_stated(void **state)
 {
     int words = 0;

@@ -2,10 +2,10 @@
 /*
  * test_tutorials: numbers that introductions print, from the library
  *
- * A tutorial prints 0.841 and means sin 1: a number of the library, rounded to the digits that are printed, must read the
- * same. From "Position Embedding" (docs/errata.md, tutorial 004): all 88 cells of its tables of sines and cosines, its six
- * vectors of width 8, its periods, the matrices of a step, and its rotation of (1, 2, 3, 4); from the lecture on positional
- * encodings (tutorial 001): (1, 0) turned by 45 degrees.
+ * A tutorial prints 0.841 and means sin 1: a number of the library, rounded to the digits that are printed,
+ * must read the same. From "Position Embedding" (docs/errata.md, tutorial 004): all 88 cells of its tables of
+ * sines and cosines, its six vectors of width 8, its periods, the matrices of a step, and its rotation of (1,
+ * 2, 3, 4); from the lecture on positional encodings (tutorial 001): (1, 0) turned by 45 degrees.
  */
 #include <posenc/posenc.h>
 
@@ -148,8 +148,9 @@ static void periods_are_right(void **state)
     posenc_encoding_free(e);
 }
 
-/* (sin, cos)(pos + k) = [cos kw, sin kw; -sin kw, cos kw] (sin, cos)(pos): the tutorial proves it for w = 1, where its
-   matrix has cos k and sin k; for the other pairs k must be k w. Sines within 2^-52, one product each. */
+/* (sin, cos)(pos + k) = [cos kw, sin kw; -sin kw, cos kw] (sin, cos)(pos): the tutorial proves it for w = 1,
+   where its matrix has cos k and sin k; for the other pairs k must be k w. Sines within 2^-52, one product
+   each. */
 static void a_step_is_the_same_matrix_everywhere(void **state)
 {
     (void)state;
@@ -184,8 +185,9 @@ static void turn(const char *spec, double *x, int64_t D, double position)
     posenc_encoding_free(e);
 }
 
-/* Printed: -2.234, 0.077, 2.92, 4.06. The last three are rounded as they should be; the first is the sum of sines and
-   cosines that had been rounded to three digits before: -0.416 * 1 - 0.909 * 2 = -2.234, where -2.235 is right. */
+/* Printed: -2.234, 0.077, 2.92, 4.06. The last three are rounded as they should be; the first is the sum of
+   sines and cosines that had been rounded to three digits before: -0.416 * 1 - 0.909 * 2 = -2.234, where
+   -2.235 is right. */
 static void the_rotation_example_is_right_but_for_one_digit(void **state)
 {
     (void)state;

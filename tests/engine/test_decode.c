@@ -2,20 +2,21 @@
 /*
  * test_decode: a few queries against a cache, with every bias by distance, on every instruction set
  *
- * The tables below have what decoding treats apart: one key; more keys than a block; keys that all lie behind or all
- * before the token, so that every distance is beyond the ends of a table; windows that begin within a run of a table;
- * positions by twos; keys that step otherwise than queries, whose biases are looked up one by one; widths that are
- * constants in the kernels, others, and one that passes through scratch. The reference executor reads the same tensors, of
- * 32 and 16 bits. What an output may be off by:
+ * The tables below have what decoding treats apart: one key; more keys than a block; keys that all lie behind
+ * or all before the token, so that every distance is beyond the ends of a table; windows that begin within a
+ * run of a table; positions by twos; keys that step otherwise than queries, whose biases are looked up one by
+ * one; widths that are constants in the kernels, others, and one that passes through scratch. The reference
+ * executor reads the same tensors, of 32 and 16 bits. What an output may be off by:
  *
- *   scores   a score is off by 2^-20 of the largest one at most, a weight by as much of itself, and weights add to 1: that
- *            times sum_j w_j |v_j - o|, the spread
- *   sums     of n = Lk products, each rounded to u = 2^-24 of a partial sum, which is sum_j w_j |v_j| at most. Roundings are
- *            as good as independent, so 6 sqrt(n) u of that is exceeded once in 3e7 numbers (Higham and Mary 2019, SIAM J.
- *            Sci. Comput. 41: 2 exp(-6^2 / 2)). The logarithm of the sum of the weights is off by 6 sqrt(n) u, and rounded.
- *   weights  where q, k and v are bf16, the processor multiplies pairs and values are read as they lie, weights are rounded
- *            by 2^-8 of themselves and divided by their own sum: 2^-8 / (1 - 2^-8) of the spread, and as they are rounded
- *            independently, 6 * 2^-8 of the root of sum_j (w_j (v_j - o))^2
+ *   scores   a score is off by 2^-20 of the largest one at most, a weight by as much of itself, and weights
+ *            add to 1: that times sum_j w_j |v_j - o|, the spread
+ *   sums     of n = Lk products, each rounded to u = 2^-24 of a partial sum, which is sum_j w_j |v_j| at
+ *            most. Roundings are as good as independent, so 6 sqrt(n) u of that is exceeded once in 3e7
+ *            numbers (Higham and Mary 2019, SIAM J. Sci. Comput. 41: 2 exp(-6^2 / 2)). The logarithm of the
+ *            sum of the weights is off by 6 sqrt(n) u, and rounded.
+ *   weights  where q, k and v are bf16, the processor multiplies pairs and values are read as they lie,
+ *            weights are rounded by 2^-8 of themselves and divided by their own sum: 2^-8 / (1 - 2^-8) of the
+ *            spread, and as they are rounded independently, 6 * 2^-8 of the root of sum_j (w_j (v_j - o))^2
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -367,7 +368,8 @@ static void check_specials(const problem *p, const char *isa, const result *want
     free_result(&got);
 }
 
-/* A key that is NaN or infinite spoils the rows that see it, on every road (a token, a prompt): none may leave it out in silence. */
+/* A key that is NaN or infinite spoils the rows that see it, on every road (a token, a prompt): none may
+   leave it out in silence. */
 static void a_key_that_is_no_number_is_not_left_out(void **state)
 {
     static const struct shape two[] = {

@@ -2,11 +2,12 @@
 /*
  * test_index: index maps against integer arithmetic of any size
  *
- * floor(ln(n/m)/ln(M/m) * s) >= k says (n/m)^s >= (M/m)^k, that is n^s * m^k >= M^k * m^s: a comparison of whole
- * numbers, made here with exact products. It is asked on both sides of every class that the map returns, for all
- * numbers of buckets up to 40 and distances around every power and boundary; no tolerance, no logarithm. The same
- * for DeBERTa with ceil. T5's room fills runs of distances class by class: every distance is held against the map. Beside it, what holds for any size: classes never fall with distance and never leave the
- * table.
+ * floor(ln(n/m)/ln(M/m) * s) >= k says (n/m)^s >= (M/m)^k, that is n^s * m^k >= M^k * m^s: a comparison of
+ * whole numbers, made here with exact products. It is asked on both sides of every class that the map
+ * returns, for all numbers of buckets up to 40 and distances around every power and boundary; no tolerance,
+ * no logarithm. The same for DeBERTa with ceil. T5's room fills runs of distances class by class: every
+ * distance is held against the map. Beside it, what holds for any size: classes never fall with distance and
+ * never leave the table.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,7 +55,8 @@ static int is_at_least(int64_t a, int64_t e, int64_t b, int64_t f, int64_t c, in
     return 1;
 }
 
-/* Is `large`, the class behind the m exact ones, floor(ln(n/m)/ln(M/m) * s), limited to s - 1 where s = N - m? */
+/* Is `large`, the class behind the m exact ones, floor(ln(n/m)/ln(M/m) * s), limited to s - 1 where s = N -
+   m? */
 static int is_t5_class(int64_t large, int64_t n, int64_t m, int64_t M, int64_t s)
 {
     const int from  = is_at_least(n, s, m, large, M, large, m, s);

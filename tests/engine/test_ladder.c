@@ -2,9 +2,10 @@
 /*
  * test_ladder: rows made by adding angles are those of exact angles, on every instruction set
  *
- * Against pe_cos_sin, which test_angle holds against MPFR: as floats within 0.501 ulp of its double, whose own error is less
- * than 1e-3 of that thousandth. Positions where a step begins and ends, negative ones, the last below 2^31, any number of rows
- * and pairs; zeros of cosine and sine, which is where a sum of angles would fail first.
+ * Against pe_cos_sin, which test_angle holds against MPFR: as floats within 0.501 ulp of its double, whose
+ * own error is less than 1e-3 of that thousandth. Positions where a step begins and ends, negative ones, the
+ * last below 2^31, any number of rows and pairs; zeros of cosine and sine, which is where a sum of angles
+ * would fail first.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -115,7 +116,8 @@ static void every_number_of_pairs_and_rows_fills_its_own_floats(void **state)
         }
 }
 
-/* Whole numbers near multiples of pi and of pi/2: denominators of the continued fraction of pi/2 and their multiples. */
+/* Whole numbers near multiples of pi and of pi/2: denominators of the continued fraction of pi/2 and their
+   multiples. */
 static void positions_next_to_a_zero_are_exact(void **state)
 {
     static const double near[] = {7,       11,       22,        33,        44,        344,
@@ -132,7 +134,8 @@ static void positions_next_to_a_zero_are_exact(void **state)
     }
 }
 
-/* Steps of any width, half turns and whole ones among them, where errors of row after row add up as with slow pairs. */
+/* Steps of any width, half turns and whole ones among them, where errors of row after row add up as with slow
+   pairs. */
 static void steps_near_half_turns_are_exact(void **state)
 {
     const double half_turn = 3.14159265358979323846;

@@ -2,11 +2,11 @@
 /*
  * test_rows: machine 1 for every encoding at the input
  *
- * The machine's own business, whatever the room: y = x + rows, in any storage type and stride; a shared list of
- * positions gives the bits of the same list written out for every item; threads change nothing; the backward hands
- * the cotangent to x unchanged and sums over a batch that shares its positions. Positions with several coordinates reach
- * a room row by row, whether they come as an array or a room places the tokens of a range; a room made for the test
- * shows what it sees. Lengths exceed the machine's block of
+ * The machine's own business, whatever the room: y = x + rows, in any storage type and stride; a shared list
+ * of positions gives the bits of the same list written out for every item; threads change nothing; the
+ * backward hands the cotangent to x unchanged and sums over a batch that shares its positions. Positions with
+ * several coordinates reach a room row by row, whether they come as an array or a room places the tokens of a
+ * range; a room made for the test shows what it sees. Lengths exceed the machine's block of
  * 64 rows. In float64 nothing here has a tolerance but sums taken in another order: 1e-14.
  */
 #include <setjmp.h>

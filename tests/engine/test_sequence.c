@@ -2,9 +2,10 @@
 /*
  * test_sequence: rows that follow from each other, with a room made for this
  *
- * Lane l of WIDE numbers starts at its number and is multiplied by a at each step; so row i of lane l is a^i * start, and
- * the gradient to a is known. Rows are made once each, no further than the run reaches; the sums of groups of lanes are
- * added in their order whatever the threads, which numbers of very different sizes would show.
+ * Lane l of WIDE numbers starts at its number and is multiplied by a at each step; so row i of lane l is a^i
+ * * start, and the gradient to a is known. Rows are made once each, no further than the run reaches; the sums
+ * of groups of lanes are added in their order whatever the threads, which numbers of very different sizes
+ * would show.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,15 +2,15 @@
 /*
  * test_storage: attention forward on tensors of 16 bits, and of few queries, on every instruction set
  *
- * The reference executor reads the very same tensors, so every difference is arithmetic. Where weights stay float
- * the tolerance is that of float (2e-6 of the row's scale). Where they are rounded to bf16 (q, k and v all bf16, a processor
- * that multiplies pairs; of few queries only where values are read as they lie) each weight is off by d_j, |d_j| <= 2^-8, and they are divided by their
- * own sum, so
+ * The reference executor reads the very same tensors, so every difference is arithmetic. Where weights stay
+ * float the tolerance is that of float (2e-6 of the row's scale). Where they are rounded to bf16 (q, k and v
+ * all bf16, a processor that multiplies pairs; of few queries only where values are read as they lie) each
+ * weight is off by d_j, |d_j| <= 2^-8, and they are divided by their own sum, so
  *
  *     |o - exact| <= 2^-8 / (1 - 2^-8) * sum_j w_j |v_j - exact|        lse is not touched
  *
- * and where q and k of many queries are turned as well, each of their numbers is rounded once more: scores move by at most
- * scale * (2^-7 + 2^-16) * sum_d |q_d k_d|, weights by twice that, which the same sum bounds.
+ * and where q and k of many queries are turned as well, each of their numbers is rounded once more: scores
+ * move by at most scale * (2^-7 + 2^-16) * sum_d |q_d k_d|, weights by twice that, which the same sum bounds.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -245,7 +245,8 @@ static double movable(const problem *p, int64_t b, int64_t h, int64_t i, int64_t
     return sum * (0x1p-7 + 0x1p-16);
 }
 
-/* One row of the output, lse and what of them is allowed. `rounded`: weights are in bf16; `turned`: rows are too. */
+/* One row of the output, lse and what of them is allowed. `rounded`: weights are in bf16; `turned`: rows are
+   too. */
 static void check_row(const problem *p, const result *got, const result *want, const numbers *S,
                       const char *isa, int64_t row, int rounded, int turned)
 {
@@ -378,7 +379,8 @@ static void products_in_float_do_not_round_weights(void **state)
     }
 }
 
-/* Weights that are rounded are divided by their own sum: a constant value comes out as it is, but for float. */
+/* Weights that are rounded are divided by their own sum: a constant value comes out as it is, but for
+   float. */
 static void a_constant_value_survives_rounded_weights(void **state)
 {
     const posenc_dtype all[3] = {POSENC_BF16, POSENC_BF16, POSENC_BF16};

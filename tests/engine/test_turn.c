@@ -2,10 +2,10 @@
 /*
  * test_turn: the rotation's table, rows in float and rows in double say the same
  *
- * The double row is the reference: it is held against cos and sin of libm at positions where the product of position
- * and frequency is exact (whole numbers times 1/64), to 1e-15 of the pair's length per operation. A float row may be
- * off by the kernel's 2^-22 and by the rounding of its table: cosine and sine carry 2^-25 each of the magnitude, times
- * |a| + |b| <= sqrt(2) hypot.
+ * The double row is the reference: it is held against cos and sin of libm at positions where the product of
+ * position and frequency is exact (whole numbers times 1/64), to 1e-15 of the pair's length per operation. A
+ * float row may be off by the kernel's 2^-22 and by the rounding of its table: cosine and sine carry 2^-25
+ * each of the magnitude, times |a| + |b| <= sqrt(2) hypot.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* calls.h: a command of the tool called as the tool calls it, with files of made arrays in a scratch folder. */
+/* calls.h: a command of the tool called as the tool calls it, with files of made arrays in a scratch
+   folder. */
 #ifndef TESTS_FILES_CALLS_H
 #define TESTS_FILES_CALLS_H
 

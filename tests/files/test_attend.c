@@ -292,8 +292,8 @@ static void a_parameter_left_out_is_initialised_and_named(void **state)
     posenc_arrays_free(&set);
 }
 
-/* tupe's table of positions under each of its names, with more rows than the standard; all but the first beside
-   positions that are those of a range. `pos` alone must not be taken for positions. */
+/* tupe's table of positions under each of its names, with more rows than the standard; all but the first
+   beside positions that are those of a range. `pos` alone must not be taken for positions. */
 static void a_parameter_may_have_the_name_of_positions(void **state)
 {
     static const char *const names[] = {"par_pos", "pos", "tupe.pos", "par_tupe.pos"};

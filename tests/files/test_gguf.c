@@ -2,7 +2,8 @@
 /*
  * Reading GGUF: what the keys mean, and that a file which lies about itself is refused
  *
- * Files are put together here, value by value; whole ones as gguf-py writes them are compared by tests/cli/inspect.
+ * Files are put together here, value by value; whole ones as gguf-py writes them are compared by
+ * tests/cli/inspect.
  */
 #include "files/model_read.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading models: every warning and every refusal of configurations by a file that shows that one thing, and what the
- * groups hold
+ * Reading models: every warning and every refusal of configurations by a file that shows that one thing, and
+ * what the groups hold
  *
- * The agreement of whole files with reference cases is shown by tests/cli/inspect. Here a file is a line of JSON, with '
- * for ". SMALL stands for the sizes of a model whose heads are 16 wide.
+ * The agreement of whole files with reference cases is shown by tests/cli/inspect. Here a file is a line of
+ * JSON, with ' for ". SMALL stands for the sizes of a model whose heads are 16 wide.
  */
 #include "files/model_read.h"
 
@@ -252,7 +252,8 @@ static void a_windowless_exaone_rotates_everywhere(void **state)
     posenc_model_free(without);
 }
 
-/* The length at top level wins where the schedule reads one; Ministral's temperature beside another has its dictionary's. */
+/* The length at top level wins where the schedule reads one; Ministral's temperature beside another has its
+   dictionary's. */
 static void two_lengths_are_for_the_schedule_and_for_the_temperature(void **state)
 {
     static const struct {
@@ -426,8 +427,8 @@ static void every_spec_creates_an_encoding(void **state)
     }
 }
 
-/* Where heads turn their tails, a fraction counts for the classes that read one, is no news to the class that sets it to the
-   share itself, and is not read by all others. */
+/* Where heads turn their tails, a fraction counts for the classes that read one, is no news to the class that
+   sets it to the share itself, and is not read by all others. */
 static void fractions_of_heads_that_turn_their_tails(void **state)
 {
     static const struct {

@@ -2,10 +2,10 @@
 /*
  * posenc rotate gives back every reference case, and refuses what it cannot use
  *
- * The rotary cases of the tree go in as they lie there and their out_q, out_k must come out; their upstream gradients,
- * turned back, must give their gradients. Then what no case has: complex numbers, which must be what neighbours in a
- * real array are; storage in 16 bits; other orders and numbers of axes; one array alone. Expected numbers are the
- * command's own of a form that the cases have proved.
+ * The rotary cases of the tree go in as they lie there and their out_q, out_k must come out; their upstream
+ * gradients, turned back, must give their gradients. Then what no case has: complex numbers, which must be
+ * what neighbours in a real array are; storage in 16 bits; other orders and numbers of axes; one array alone.
+ * Expected numbers are the command's own of a form that the cases have proved.
  */
 #include "calls.h"
 
@@ -217,7 +217,8 @@ static void axes_left_out_are_one(void **state)
     posenc_arrays_free(&set);
 }
 
-/* Arithmetic is in float whatever the storage: f16 is that result rounded once, bf16, unknown to NumPy, is that result. */
+/* Arithmetic is in float whatever the storage: f16 is that result rounded once, bf16, unknown to NumPy, is
+   that result. */
 static void storage_of_16_bits_is_rounded_once_or_widened(void **state)
 {
     posenc_arrays set = made(POSENC_F32);
@@ -330,7 +331,8 @@ static void a_lone_npy_is_q_unless_it_is_named_k(void **state)
     posenc_arrays_free(&set);
 }
 
-/* Two words, an image of 1 x 2 tokens, a word: [L,3] and [1,L,3]; and, as words alone, the range that text is. */
+/* Two words, an image of 1 x 2 tokens, a word: [L,3] and [1,L,3]; and, as words alone, the range that text
+   is. */
 static void positions_have_as_many_coordinates_as_the_rotation(void **state)
 {
     static const char *const spec      = "rope[axes=3:axis_rule=sections:sections=2:1:1]";

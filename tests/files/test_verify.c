@@ -300,8 +300,8 @@ static void the_rows_of_a_grid_that_nobody_gave_are_those_of_its_table(void **st
     posenc_cases_free(&cases);
 }
 
-/* The same keys allowed one by one as the causal mask allows them, in one matrix or one for each head of each item:
-   counted positions must be the same. */
+/* The same keys allowed one by one as the causal mask allows them, in one matrix or one for each head of each
+   item: counted positions must be the same. */
 static void positions_are_counted_among_the_keys_of_an_explicit_mask(void **state)
 {
     (void)state;

@@ -2,7 +2,8 @@
 /*
  * The target fuzz_safetensors (targets.h) for libFuzzer. From the root of the tree, after `make build`:
  *     clang -g -O1 -fsanitize=fuzzer,address,undefined -D_POSIX_C_SOURCE=200809L -Iinclude -Isrc -Itests \
- *         tests/fuzz/fuzz_safetensors.c src/files/?*.c build/default/libposenc.a -lzip -ljansson -lgomp -lm -o fuzz_safetensors
+ *         tests/fuzz/fuzz_safetensors.c src/files/?*.c build/default/libposenc.a -lzip -ljansson -lgomp -lm
+ *         -o fuzz_safetensors
  *     ./fuzz_safetensors -max_len=4096 tests/fuzz/corpus/safetensors
  */
 #include "fuzz/targets.h"

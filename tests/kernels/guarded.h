@@ -2,9 +2,9 @@
 /*
  * guarded.h: float buffers that notice a write where none is allowed
  *
- * A buffer is filled with one NaN whose bits no kernel produces, with room before and behind. The test writes its
- * inputs, runs a kernel, and says which elements may have changed; every other element must still have its bits. The
- * NaN also betrays a kernel that computes with what it should not read.
+ * A buffer is filled with one NaN whose bits no kernel produces, with room before and behind. The test writes
+ * its inputs, runs a kernel, and says which elements may have changed; every other element must still have
+ * its bits. The NaN also betrays a kernel that computes with what it should not read.
  */
 #ifndef TESTS_KERNELS_GUARDED_H
 #define TESTS_KERNELS_GUARDED_H

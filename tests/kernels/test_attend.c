@@ -2,9 +2,9 @@
 /*
  * test_attend: what happens to a tile of scores between two products, on every instruction set
  *
- * Each kernel of attend.inc against a plain loop. Where a kernel makes one sum or product of floats in a stated order
- * the bits must be equal; the exponential is held against exp in double with the Error line of kernels.h, and
- * sums of n weights with n roundings of 2^-24.
+ * Each kernel of attend.inc against a plain loop. Where a kernel makes one sum or product of floats in a
+ * stated order the bits must be equal; the exponential is held against exp in double with the Error line of
+ * kernels.h, and sums of n weights with n roundings of 2^-24.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -105,7 +105,8 @@ static double exp_ulp(double x)
     return EXP_ULP + 1.25 * fabs(x);
 }
 
-/* Largest error of the exponential as a share of what is allowed, over x = 0 .. -87.3 in steps that hit every binade. */
+/* Largest error of the exponential as a share of what is allowed, over x = 0 .. -87.3 in steps that hit every
+   binade. */
 static double exponential_error(const pe_kernels *kernels, double *worst_at)
 {
     enum { MANY = 4096 };

@@ -2,8 +2,8 @@
 /*
  * test_cosines: rows of cosines have the very bits of one angle at a time, on every instruction set
  *
- * That these bits are right is test_angle's business; here every count of angles up to several vectors, steps 0, 1 and 2
- * through the frequencies, positions of all sizes and signs, whole quarter turns among them.
+ * That these bits are right is test_angle's business; here every count of angles up to several vectors, steps
+ * 0, 1 and 2 through the frequencies, positions of all sizes and signs, whole quarter turns among them.
  */
 #include <setjmp.h>
 #include <stdarg.h>

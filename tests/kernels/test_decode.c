@@ -2,9 +2,9 @@
 /*
  * test_decode: a few queries against rows of a cache, and a bias by slope, on every instruction set
  *
- * Each kernel of decode.inc, and those of decode_pairs.inc, against a loop in double. Bounds are those of kernels.h:
- * a sum of n products in any order is off by n roundings of 2^-24 of the sum of their sizes. Whether rows are asked
- * for ahead, and which come next, may change no bit.
+ * Each kernel of decode.inc, and those of decode_pairs.inc, against a loop in double. Bounds are those of
+ * kernels.h: a sum of n products in any order is off by n roundings of 2^-24 of the sum of their sizes.
+ * Whether rows are asked for ahead, and which come next, may change no bit.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,7 +65,8 @@ static void free_stored(stored *x)
     free(x->exact);
 }
 
-/* The ways of knowing what comes next: found without asking; asked for, with nothing behind; with rows behind. */
+/* The ways of knowing what comes next: found without asking; asked for, with nothing behind; with rows
+   behind. */
 enum { WAYS = 3 };
 
 static pe_cache by_way(const stored *x, int way)
@@ -315,7 +316,8 @@ static double off(double x)
     return x > -INFINITY ? exp(x) * (3 + 1.25 * fabs(x)) * 0x1p-23 : 0;
 }
 
-/* Weights of row r in its step, their sum over all steps so far, and that of the weights as they meet values. */
+/* Weights of row r in its step, their sum over all steps so far, and that of the weights as they meet
+   values. */
 static void check_step(const soft *x, const char *isa, int paired, int step, int64_t r, int64_t columns,
                        double rounded_before)
 {
@@ -376,8 +378,8 @@ static void a_step_of_the_softmax_keeps_its_sums(void **state)
 
 /* ---- a bias by slope ---- */
 
-/* The distances t0, t0 + step, ... of a row: those of a cache behind the token, around 0, far beyond what floats count, and
-   a far start with a near end. */
+/* The distances t0, t0 + step, ... of a row: those of a cache behind the token, around 0, far beyond what
+   floats count, and a far start with a near end. */
 static const struct {
     double t0, step, near;
 } slopes[] = {

@@ -2,8 +2,8 @@
 /*
  * test_dispatch: which kernels this processor gets
  *
- * POSENC_ISA and options.isa force a level for tests and measurements; a name that does not run here is refused by the
- * plan, in words. A table without one of its kernels
+ * POSENC_ISA and options.isa force a level for tests and measurements; a name that does not run here is
+ * refused by the plan, in words. A table without one of its kernels
  * would crash far away from here, so every pointer of every table is looked at.
  */
 #include <setjmp.h>

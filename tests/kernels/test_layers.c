@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_layers: norms, gelu and the softmax of a model's output, forward and backward, on every instruction set
+ * test_layers: norms, gelu and the softmax of a model's output, forward and backward, on every instruction
+ * set
  *
- * Each against its formula in double, for widths around multiples of a vector, with the Error lines of kernels.h. What
- * reaches a row's end must not touch what is behind it.
+ * Each against its formula in double, for widths around multiples of a vector, with the Error lines of
+ * kernels.h. What reaches a row's end must not touch what is behind it.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,9 @@
 /*
  * test_logs: ln(1 + x), on every instruction set this processor has
  *
- * Against long double from 1e-300 to 1e300, where most are as large as distances make them; both sides of where the parts of the
- * sum are cut; every length up to some vectors; ends and special numbers; the same bits on all sets.
+ * Against long double from 1e-300 to 1e300, where most are as large as distances make them; both sides of
+ * where the parts of the sum are cut; every length up to some vectors; ends and special numbers; the same
+ * bits on all sets.
  */
 #include <setjmp.h>
 #include <stdarg.h>

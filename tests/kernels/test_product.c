@@ -2,10 +2,10 @@
 /*
  * test_product: C = A*B and what belongs to it, on every instruction set this processor has
  *
- * Against a plain double loop, for all block tails: rows 0..19, columns around multiples of 16, K from 0. Tolerance:
- * the Error line of kernels.h, K/2 ulp of sum |A||B| (one rounding of 2^-24 per step); the portable table has no fused
- * multiply-add and rounds each product too, hence K + 1 instead of K. Writes stay inside the padded rows; A is read at
- * free strides, so the transposed A must give the same bits.
+ * Against a plain double loop, for all block tails: rows 0..19, columns around multiples of 16, K from 0.
+ * Tolerance: the Error line of kernels.h, K/2 ulp of sum |A||B| (one rounding of 2^-24 per step); the
+ * portable table has no fused multiply-add and rounds each product too, hence K + 1 instead of K. Writes stay
+ * inside the padded rows; A is read at free strides, so the transposed A must give the same bits.
  */
 #include <setjmp.h>
 #include <stdarg.h>

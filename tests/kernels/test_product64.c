@@ -2,9 +2,9 @@
 /*
  * test_product64: C = A*B in doubles, on every instruction set this processor has
  *
- * Against a loop in long double, for the tails of all blocks. Tolerance: one rounding of 2^-53 per step, two where there is no
- * fused multiply-add. Nothing is written outside the padded rows, and a row's bits do not depend on the rows beside it,
- * nor on how A is laid out.
+ * Against a loop in long double, for the tails of all blocks. Tolerance: one rounding of 2^-53 per step, two
+ * where there is no fused multiply-add. Nothing is written outside the padded rows, and a row's bits do not
+ * depend on the rows beside it, nor on how A is laid out.
  */
 #include <setjmp.h>
 #include <stdarg.h>

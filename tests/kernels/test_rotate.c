@@ -2,9 +2,9 @@
 /*
  * test_rotate: pairs of channels turned in place, on every instruction set
  *
- * Against a plain double loop over the table as given, for pair counts with every tail and strides wider than the
- * rows. Tolerance: the Error line of kernels.h, 2^-22 * hypot(x_a, x_b). There and back costs it twice, plus what the
- * table's rounded cosine and sine miss of length 1: |c^2 + s^2 - 1| <= 2^-23.
+ * Against a plain double loop over the table as given, for pair counts with every tail and strides wider than
+ * the rows. Tolerance: the Error line of kernels.h, 2^-22 * hypot(x_a, x_b). There and back costs it twice,
+ * plus what the table's rounded cosine and sine miss of length 1: |c^2 + s^2 - 1| <= 2^-23.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -272,7 +272,8 @@ static void every_type_size_and_place_is_turned_by_the_formula(void **state)
         }
 }
 
-/* NaN, infinities, the largest number, the smallest: as base/half.h has them, wherever in a vector they stand. */
+/* NaN, infinities, the largest number, the smallest: as base/half.h has them, wherever in a vector they
+   stand. */
 static void sixteen_bit_numbers_are_rounded_as_one_at_a_time(void **state)
 {
     enum { PAIRS = 64, COUNT = 2 * PAIRS };
@@ -307,8 +308,8 @@ static void sixteen_bit_numbers_are_rounded_as_one_at_a_time(void **state)
                 }
 }
 
-/* Subnormal numbers and zeros amid others, which some processors round otherwise by themselves: one and the same bits wherever sums of
-   products are rounded once, which is at every level but that of portable C. */
+/* Subnormal numbers and zeros amid others, which some processors round otherwise by themselves: one and the
+   same bits wherever sums of products are rounded once, which is at every level but that of portable C. */
 static void small_16_bit_numbers_have_the_same_bits_at_every_level_that_fuses(void **state)
 {
     enum { PAIRS = 128, TWO = 2, ALL_NUMBERS = 2 * PAIRS * TWO };
@@ -347,7 +348,8 @@ static void small_16_bit_numbers_have_the_same_bits_at_every_level_that_fuses(vo
     }
 }
 
-/* Whatever a NaN of the table carries: rounding to 16 bits must neither end it nor let it reach other pairs. */
+/* Whatever a NaN of the table carries: rounding to 16 bits must neither end it nor let it reach other
+   pairs. */
 static void a_nan_of_the_table_stays_one_in_every_type(void **state)
 {
     enum { PAIRS = 64, COUNT = 2 * PAIRS };

@@ -2,8 +2,9 @@
 /*
  * test_sigmoids: 1 / (1 + e^-x), on every instruction set this processor has
  *
- * Against long double from -700 to 700, where most of what a gate sees is drawn near 0; every length up to some vectors, so
- * that tails are seen; ends and special numbers; and nothing is written behind the last number.
+ * Against long double from -700 to 700, where most of what a gate sees is drawn near 0; every length up to
+ * some vectors, so that tails are seen; ends and special numbers; and nothing is written behind the last
+ * number.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,12 +2,13 @@
 /*
  * test_figures: every figure that docs/properties.md states, measured again
  *
- * Two tables. What is deterministic must print as the figure does, digit for digit; what is round-off must stay below its
- * bound. What is drawn: the mean of 200 draws lies within 3 of its standard errors of the figure, which is itself rounded
- * (half a unit of its last digit), for three seeds. A figure that was one draw is compared with the spread of single draws.
+ * Two tables. What is deterministic must print as the figure does, digit for digit; what is round-off must
+ * stay below its bound. What is drawn: the mean of 200 draws lies within 3 of its standard errors of the
+ * figure, which is itself rounded (half a unit of its last digit), for three seeds. A figure that was one
+ * draw is compared with the spread of single draws.
  *
- * Figures about encodings ask the encodings. Tables that are no encodings (the position as a number, a binary counter, a
- * linear system) go through `learned`, whose rows they become.
+ * Figures about encodings ask the encodings. Tables that are no encodings (the position as a number, a binary
+ * counter, a linear system) go through `learned`, whose rows they become.
  */
 #include "measure/measure.h"
 
@@ -283,8 +284,9 @@ static void scores_tell_distances_apart_as_far_as_stated(void **state)
     }
 }
 
-/* T5's last class begins where m + floor(ln(n/m) / ln(max/m) * (classes - m)) reaches the last one, before max_distance:
-   16 * 8^(15/16) = 112.4 for one direction, 8 * 16^(7/8) = 90.5 for both. Beyond it nothing changes. */
+/* T5's last class begins where m + floor(ln(n/m) / ln(max/m) * (classes - m)) reaches the last one, before
+   max_distance: 16 * 8^(15/16) = 112.4 for one direction, 8 * 16^(7/8) = 90.5 for both. Beyond it nothing
+   changes. */
 static void t5_tells_no_distance_from_another_beyond_its_largest(void **state)
 {
     (void)state;
@@ -293,7 +295,8 @@ static void t5_tells_no_distance_from_another_beyond_its_largest(void **state)
     near(ask("t5", sizes, pe_measure_uniqueness, PE_LAST_CHANGE, "").value, 91, 0);
 }
 
-/* Half of the classes have one member each, from 0 to 7 or to 15, and the next begins with the distance after those. */
+/* Half of the classes have one member each, from 0 to 7 or to 15, and the next begins with the distance after
+   those. */
 static void t5_tells_apart_the_distances_with_a_class_of_their_own(void **state)
 {
     (void)state;
@@ -388,7 +391,8 @@ static void positions_in_bf16_lose_as_many(void **state)
 
 /* ---------------------------------------------------------------- residuals not to be used -- */
 
-/* The fit tried on the rows it was made from: a random table looks half relative, and wholly so with few rows. */
+/* The fit tried on the rows it was made from: a random table looks half relative, and wholly so with few
+   rows. */
 static double in_sample(int64_t rows)
 {
     double  M[WIDTH * WIDTH], left = 0, variance = 0;
@@ -424,7 +428,8 @@ typedef struct sample {
     double mean, spread;
 } sample;
 
-/* 200 subjects, each seeded for itself. One set is kept: rows of a table that ask the same property follow each other. */
+/* 200 subjects, each seeded for itself. One set is kept: rows of a table that ask the same property follow
+   each other. */
 static const pe_findings *subjects(const char *spec, pe_subject_sizes sizes, property *of, uint64_t seed)
 {
     static pe_findings found[DRAWS];
@@ -545,7 +550,8 @@ static double half_a_digit(double stated)
     return unit / 2;
 }
 
-/* The mean lies within three standard errors. A deviation of 200 draws is known to some 5 %: three times that. */
+/* The mean lies within three standard errors. A deviation of 200 draws is known to some 5 %: three times
+   that. */
 static int is_as_stated(const struct drawn *d, sample got)
 {
     const double error = got.spread * sqrt(1.0 / DRAWS + d->is_one_draw), of_spread = 3 / sqrt(2.0 * DRAWS);
@@ -572,8 +578,8 @@ static void drawn_figures_and_their_spreads_are_as_stated(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* A random table of m rows and d channels leaves 1 + d / (m - d - 1) of the variance about 0, which is m / (m - 1) of that
-   about the mean: 1.34 for k = 1 and 1.41 for k = 64, where fewer rows are left to fit. */
+/* A random table of m rows and d channels leaves 1 + d / (m - d - 1) of the variance about 0, which is m / (m
+   - 1) of that about the mean: 1.34 for k = 1 and 1.41 for k = 64, where fewer rows are left to fit. */
 static void random_tables_leave_what_regression_theory_says(void **state)
 {
     (void)state;

@@ -2,9 +2,9 @@
 /*
  * test_verdict: a word hangs on its number and on nothing else
  *
- * Numbers of two encodings are exchanged: the words must change places. Beyond that: the limits of every rule are tried on
- * both sides, encodings of which the answer is a theorem get the right word, and the least squares behind the residuals
- * solve what they should.
+ * Numbers of two encodings are exchanged: the words must change places. Beyond that: the limits of every rule
+ * are tried on both sides, encodings of which the answer is a theorem get the right word, and the least
+ * squares behind the residuals solve what they should.
  */
 #include "measure/measure.h"
 
@@ -156,8 +156,8 @@ static void a_number_that_is_none_has_a_word_of_its_own(void **state)
     assert_string_equal(pe_verdict(PE_SHIFT, NAN), "too short");
 }
 
-/* What is a theorem: none is blind, a mask is not; every other encoding of these sees order. Outputs are means of values from
-   N(0,1): larger differences are an explosion, not a measure. */
+/* What is a theorem: none is blind, a mask is not; every other encoding of these sees order. Outputs are
+   means of values from N(0,1): larger differences are an explosion, not a measure. */
 static void permutations_are_seen_where_theory_says(void **state)
 {
     (void)state;
@@ -184,7 +184,8 @@ static void four_terms_make_the_score(void **state)
         assert_true(first(&f, (pe_measure)m)->value > 0.01);
 }
 
-/* Encodings that are born as zeros are drawn, so that they say something; others are measured as they are born. */
+/* Encodings that are born as zeros are drawn, so that they say something; others are measured as they are
+   born. */
 static void what_is_born_as_zeros_is_drawn(void **state)
 {
     (void)state;
@@ -199,7 +200,8 @@ static void what_is_born_as_zeros_is_drawn(void **state)
     }
 }
 
-/* A table shorter than the positions is used as a hierarchy; a window holds the tokens; what the caller says stands. */
+/* A table shorter than the positions is used as a hierarchy; a window holds the tokens; what the caller says
+   stands. */
 static void encodings_get_sizes_that_suit_the_length(void **state)
 {
     (void)state;
@@ -241,8 +243,8 @@ static void least_squares_keep_small_directions_and_drop_none(void **state)
     near(X[2], 0, 0);
 }
 
-/* Counted by hand for 96 queries and keys, 4 heads of 16 (d_model 64), or rows of 16 at the input: + - * / max and functions,
-   one each. A run's sum, to be divided by its 96 tokens. */
+/* Counted by hand for 96 queries and keys, 4 heads of 16 (d_model 64), or rows of 16 at the input: + - * /
+   max and functions, one each. A run's sum, to be divided by its 96 tokens. */
 static void costs_are_those_counted_by_hand(void **state)
 {
     (void)state;
@@ -259,7 +261,8 @@ static void costs_are_those_counted_by_hand(void **state)
         {"timestep", T * (D + 24)},
         {"hierarchical[rows=10]", T * D + 86 * 3 * D}, /* ten rows are the table's own */
         {"learned_resize[grid_in=48:grid_out=96]", T * (D + 2 * 2 * D + 4)}, /* two rows, their two weights */
-        /* 5 steps of 4 stages, each 2 layers of 16 x 17 and 16 maxima; ten slopes are added, two operations per number */
+        /* 5 steps of 4 stages, each 2 layers of 16 x 17 and 16 maxima; ten slopes are added, two operations
+           per number */
         {"floater", T * D + 95.0 * 5 * (4 * (2 * 2 * 16 * 17 + 16) + 10 * 2 * 16)},
         {"floater[solver=euler:substeps=1]", T * D + 95.0 * (2 * 2 * 16 * 17 + 16 + 2 * 16)},
         {"rope",

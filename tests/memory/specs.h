@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * specs.h: what the tests of memory run: every encoding of the registry that acts in attention, then combinations
+ * specs.h: what the tests of memory run: every encoding of the registry that acts in attention, then
+ * combinations
  *
- * Settings are those of a small model whose windows of eight times its training length are as long as the test's, so
- * that tables reach all distances. An encoding with a parameter of a number per pair is left out: the caller's own
- * matrix is quadratic whatever attention does with it.
+ * Settings are those of a small model whose windows of eight times its training length are as long as the
+ * test's, so that tables reach all distances. An encoding with a parameter of a number per pair is left out:
+ * the caller's own matrix is quadratic whatever attention does with it.
  */
 #ifndef TESTS_MEMORY_SPECS_H
 #define TESTS_MEMORY_SPECS_H
@@ -42,8 +43,8 @@ static inline int append_part(char *spec, const char *name, int64_t longest)
                     settings) < SPEC_TEXT - (int)used;
 }
 
-/* Number i of the list for attention up to `longest`. Returns 0 beyond the end; spec is empty where entry i of the
-   registry does not belong here. */
+/* Number i of the list for attention up to `longest`. Returns 0 beyond the end; spec is empty where entry i
+   of the registry does not belong here. */
 static inline int spec_at(char spec[SPEC_TEXT], int i, int64_t longest)
 {
     const int count = posenc_encoding_count();

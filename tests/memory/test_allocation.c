@@ -3,9 +3,10 @@
  * test_allocation: runs allocate nothing, and preparing survives every failure of the allocator
  *
  * The linker turns the library's malloc, calloc, realloc, aligned_alloc and free into the functions below
- * (-Wl,--wrap), which count, and fail on demand. One thread: OpenMP's own team is no affair of ours. For every
- * encoding of the registry each run is counted; and each *_create is repeated with its first, second, ... allocation
- * failing until it succeeds: before that it must return POSENC_MEMORY, leave NULL, and hold no memory.
+ * (-Wl,--wrap), which count, and fail on demand. One thread: OpenMP's own team is no affair of ours. For
+ * every encoding of the registry each run is counted; and each *_create is repeated with its first, second,
+ * ... allocation failing until it succeeds: before that it must return POSENC_MEMORY, leave NULL, and hold no
+ * memory.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,14 +2,15 @@
 /*
  * test_limit: attention at L = 16384 where all scores could not be held
  *
- * A child process may have 256 MiB of data (RLIMIT_DATA), a quarter of one buffer of L x L floats: that malloc of such
- * a buffer fails there is shown first, so that the rest means something. Then every encoding that acts in attention,
- * and five combinations, run forward and backward on full-length inputs: one head, D = 64, tiled, one thread.
+ * A child process may have 256 MiB of data (RLIMIT_DATA), a quarter of one buffer of L x L floats: that
+ * malloc of such a buffer fails there is shown first, so that the rest means something. Then every encoding
+ * that acts in attention, and five combinations, run forward and backward on full-length inputs: one head, D
+ * = 64, tiled, one thread.
  *
- * A sliding window keeps most runs cheap: all buffers have their full length and only the tiles beside the diagonal are
- * computed. One encoding also runs without the window, all pairs. Each problem is a child of its own, so that what one
- * leaves in the heap is not charged to the next. Not under sanitizers: they reserve terabytes of address space and keep
- * freed memory.
+ * A sliding window keeps most runs cheap: all buffers have their full length and only the tiles beside the
+ * diagonal are computed. One encoding also runs without the window, all pairs. Each problem is a child of its
+ * own, so that what one leaves in the heap is not charged to the next. Not under sanitizers: they reserve
+ * terabytes of address space and keep freed memory.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,10 +2,10 @@
 /*
  * test_linear: the tiled executor's memory grows with the length, not with its square
  *
- * The plan says how many bytes a run takes beyond inputs and outputs; twice the length may take at most 2.1 times as
- * many, forward and backward, for every encoding of the registry; one head of 64 channels stays below 64 MiB at 16384
- * tokens, for combinations too and on two threads. That runs keep to what the plan says is seen here
- * too: bytes behind the workspace must stay untouched.
+ * The plan says how many bytes a run takes beyond inputs and outputs; twice the length may take at most 2.1
+ * times as many, forward and backward, for every encoding of the registry; one head of 64 channels stays
+ * below 64 MiB at 16384 tokens, for combinations too and on two threads. That runs keep to what the plan says
+ * is seen here too: bytes behind the workspace must stay untouched.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,8 +72,8 @@ static void no_run_takes_the_memory_of_all_scores(void **state)
         }
 }
 
-/* One head, D = 64, forward and backward together. A bias by distance takes some 20 MiB at 16384; a vector for each of 2 L
-   distances takes 32 MiB more (rows, the same transposed, gradients of two chunks). */
+/* One head, D = 64, forward and backward together. A bias by distance takes some 20 MiB at 16384; a vector
+   for each of 2 L distances takes 32 MiB more (rows, the same transposed, gradients of two chunks). */
 static size_t one_head(const char *spec, int64_t L, int threads)
 {
     const posenc_dims dims    = {.B = 1, .H = 1, .Lq = L, .Lk = L, .D = 64, .d_model = 64, .L = 2048};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pages: what a reader must be able to see. Grids of every shape, alone and as panels, with short and long titles: cells are
- * whole pixels, numbers at axes are whole and do not touch, nothing leaves the page, and nothing lies on its neighbour.
+ * Pages: what a reader must be able to see. Grids of every shape, alone and as panels, with short and long
+ * titles: cells are whole pixels, numbers at axes are whole and do not touch, nothing leaves the page, and
+ * nothing lies on its neighbour.
  */
 #include "plot/layout.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pictures of encodings: the numbers behind each kind against what they should be by formula or through the public
- * door, and that every picture which the registry promises can be drawn.
+ * Pictures of encodings: the numbers behind each kind against what they should be by formula or through the
+ * public door, and that every picture which the registry promises can be drawn.
  */
 #include "plot/plot.h"
 
@@ -349,7 +349,8 @@ static void every_layout_of_a_grid_has_the_same_similarity(void **state)
 
 /* ---------------------------------------------------------------- decay --------------------- */
 
-/* The figures of the literature's curve for D = 128: 1, .97, .62, .48, .32, .19; base 5e5 .45, base 1e6 .49 at 1023. */
+/* The figures of the literature's curve for D = 128: 1, .97, .62, .48, .32, .19; base 5e5 .45, base 1e6 .49
+   at 1023. */
 static void scores_of_ones_are_mean_cosines_at_every_base(void **state)
 {
     enum { N = 1024, D = 128 };
@@ -461,7 +462,8 @@ static void a_factor_by_position_has_no_panel_with_one_theta(void **state)
     drop(&m);
 }
 
-/* A picture turns its draws as heads, which must be alike; a score part's numbers by head are none of its business. */
+/* A picture turns its draws as heads, which must be alike; a score part's numbers by head are none of its
+   business. */
 static void heads_that_turn_differently_have_no_picture(void **state)
 {
     pe_picture_data data = sized(20, 2, 8);
@@ -574,7 +576,8 @@ static void arrows_turn_in_the_channels_that_the_layout_pairs(void **state)
 
 /* ---------------------------------------------------------------- wavelengths --------------- */
 
-/* Every pair stands once, at 2 pi / w, in the curve of its turns within the context; then the context's own line. */
+/* Every pair stands once, at 2 pi / w, in the curve of its turns within the context; then the context's own
+   line. */
 static void wavelengths_are_parted_by_their_turns_within_the_context(void **state)
 {
     enum { D = 128, CONTEXT = 4096 };
@@ -597,7 +600,8 @@ static void wavelengths_are_parted_by_their_turns_within_the_context(void **stat
     drop(&m);
 }
 
-/* Llama 3.1: 29 pairs as they were, 6 between, 29 slowed by 8, in the regimes of the first 8192 tokens; four rules. */
+/* Llama 3.1: 29 pairs as they were, 6 between, 29 slowed by 8, in the regimes of the first 8192 tokens; four
+   rules. */
 static void scaled_wavelengths_are_drawn_beside_those_before(void **state)
 {
     enum { D = 128, CONTEXT = 131072 };
@@ -639,7 +643,8 @@ static void a_bias_is_drawn_against_the_signed_distance(void **state)
     drop(&m);
 }
 
-/* Positions that end: the future is seen from 0, the past from the last one. The table has a number per |t|. */
+/* Positions that end: the future is seen from 0, the past from the last one. The table has a number per
+   |t|. */
 static void a_bias_of_bounded_positions_stays_within_them(void **state)
 {
     enum { N = 10, H = 3 };
@@ -722,7 +727,8 @@ static void buckets_are_those_of_the_index_map_with_the_settings_of_the_encoding
                   "position_buckets=32 max_relative_positions=100", 1, 150);
 }
 
-/* Each class's number is its own name: so the bias that the scores see must be the class that the picture shows. */
+/* Each class's number is its own name: so the bias that the scores see must be the class that the picture
+   shows. */
 static void the_class_of_a_distance_is_the_one_that_the_scores_see(void **state)
 {
     enum { N = 50, R = 32 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Figures: that files are what their ending says, that nothing in a text can harm, that the terminal's picture fits.
+ * Figures: that files are what their ending says, that nothing in a text can harm, that the terminal's
+ * picture fits.
  */
 #include "plot/colours.h"
 #include "plot/plot.h"
@@ -154,8 +155,8 @@ static void without_gnuplot_the_sentence_names_the_package(void **state)
     assert_int_equal(pe_plot_ready(&err), POSENC_OK);
 }
 
-/* Both directions of the conversation are far beyond what a socket holds: the first panel is drawn, at length, while
-   most of the script is still to be read. */
+/* Both directions of the conversation are far beyond what a socket holds: the first panel is drawn, at
+   length, while most of the script is still to be read. */
 static void many_large_panels_do_not_wait_for_each_other(void **state)
 {
     enum { MANY = 20000, PANELS = 6 };

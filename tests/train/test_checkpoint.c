@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A run that is stopped after every single unit of its work goes on to the same bits; a checkpoint that is damaged or
- * another run's is never taken, and a disk that is full leaves the one before.
+ * A run that is stopped after every single unit of its work goes on to the same bits; a checkpoint that is
+ * damaged or another run's is never taken, and a disk that is full leaves the one before.
  */
 #include "train/checkpoint.h"
 #include "train/run.h"

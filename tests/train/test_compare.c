@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whole comparisons, tiny: the same numbers for any number of workers, nothing accepted that cannot work, and a
- * directory that appears whole or not at all.
+ * Whole comparisons, tiny: the same numbers for any number of workers, nothing accepted that cannot work, and
+ * a directory that appears whole or not at all.
  */
 #include "train/compare.h"
 #include "train/outcome.h"
@@ -180,7 +180,8 @@ static void seeds_that_disagree_name_no_winner(void **state)
     pe_compare_free(c);
 }
 
-/* Far behind, but by seeds that differ so much that nothing is certain: not among the best, and not ruled out either. */
+/* Far behind, but by seeds that differ so much that nothing is certain: not among the best, and not ruled out
+   either. */
 static void what_a_wide_interval_leaves_open_is_said_apart(void **state)
 {
     pe_compare_config config = tiny_compare("nope,rope,alibi");
@@ -319,7 +320,8 @@ static double real_at(const json_t *json, const char *key)
     return json_real_value(json_object_get(json, key));
 }
 
-/* In the JSON: how rows enter, the two cosines, and a difference to the sum that is the difference of the two losses. */
+/* In the JSON: how rows enter, the two cosines, and a difference to the sum that is the difference of the two
+   losses. */
 static void the_results_say_how_rows_enter_and_what_it_changes(void **state)
 {
     char              list[512], joint[128], blocks[128];
@@ -518,7 +520,8 @@ static void write_chinese(void)
     }
 }
 
-/* The second and third bytes of a character follow from few possible ones: far below ln 256 = 5.5 after 150 steps. */
+/* The second and third bytes of a character follow from few possible ones: far below ln 256 = 5.5 after 150
+   steps. */
 static void chinese_is_learned_as_bytes(void **state)
 {
     pe_compare_config config = tiny_compare("nope,rope,learned");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a kill leaves of a result directory, at each moment of writing it, is swept up by the next comparison; an older
- * result is never lost, and nothing that is not ours is touched.
+ * What a kill leaves of a result directory, at each moment of writing it, is swept up by the next comparison;
+ * an older result is never lost, and nothing that is not ours is touched.
  */
 #include "train/directory.h"
 

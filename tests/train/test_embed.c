@@ -2,10 +2,10 @@
 /*
  * How rows enter the model, held against models that cannot be wrong in the same way.
  *
- * Gradients are judged in test_model.c; here is what they are gradients of. A concatenation is a sum of two products,
- * so a model that adds other tables must agree with it; rows of each block's own must reduce to the sum at the input
- * when those of the later blocks are zero, and to the same rows for all when they are equal. Losses are compared, in
- * double, of windows longer than L too.
+ * Gradients are judged in test_model.c; here is what they are gradients of. A concatenation is a sum of two
+ * products, so a model that adds other tables must agree with it; rows of each block's own must reduce to the
+ * sum at the input when those of the later blocks are zero, and to the same rows for all when they are equal.
+ * Losses are compared, in double, of windows longer than L too.
  */
 #include "train/model.h"
 
@@ -117,7 +117,8 @@ static void a_concatenation_begins_as_the_sum(void **state)
     assert_true(distance(create("sinusoidal[dim=4:combine=concat]"), create("nope")) > 1e-3);
 }
 
-/* [e; p] W = e W_e + p W_p: the model that adds the tables E W_e and P W_p. Rows have 6 numbers, the model 16. */
+/* [e; p] W = e W_e + p W_p: the model that adds the tables E W_e and P W_p. Rows have 6 numbers, the model
+   16. */
 static void a_concatenation_is_the_sum_of_two_products(void **state)
 {
     int64_t   n, rows, width;
@@ -155,7 +156,8 @@ static void a_concatenation_costs_its_matrix_and_nothing_else(void **state)
 
 /* ---------------------------------------------------------------- in every block ------------ */
 
-/* A model whose blocks have rows of their own: block 0 those of `first`, block 1 those of `second`; NULL: zeros. */
+/* A model whose blocks have rows of their own: block 0 those of `first`, block 1 those of `second`; NULL:
+   zeros. */
 static pe_model *with_blocks(const char *first, const char *second)
 {
     pe_model         *m       = create("learned[rows=32:dim=32:inject=blocks]");
@@ -198,8 +200,8 @@ static void equal_rows_for_each_block_are_the_same_rows_for_all(void **state)
                          with_table("learned[rows=32:inject=blocks]", "p")) > 1e-3);
 }
 
-/* With block 0 silent, x enters block 1 as it left the embedding: rows of block 1 act as rows of block 0 would in a model
-   whose block 0 is silent as well. And it matters which block has which. */
+/* With block 0 silent, x enters block 1 as it left the embedding: rows of block 1 act as rows of block 0
+   would in a model whose block 0 is silent as well. And it matters which block has which. */
 static void each_block_gets_its_own_rows(void **state)
 {
     static const char *const silent[] = {"layer0.attention.out", "layer0.down"};
@@ -216,7 +218,8 @@ static void each_block_gets_its_own_rows(void **state)
     assert_true(distance(with_blocks(NULL, "p"), with_blocks("p", NULL)) > 1e-3);
 }
 
-/* With W = 0 and b = 0 a path stays where it starts: rows of a state per block, the same at every position. */
+/* With W = 0 and b = 0 a path stays where it starts: rows of a state per block, the same at every
+   position. */
 static void each_block_gets_its_own_state(void **state)
 {
     int64_t   n, many;
@@ -286,8 +289,8 @@ static void the_cosine_is_of_the_two_vectors_whose_sum_enters_the_first_block(vo
 
 /* ---------------------------------------------------------------- in place of the embedding - */
 
-/* A wave of frequency 0 and phase 0 is its amplitude, [r; 0]: the same as an embedding without positions. Its own
-   embedding is then not read, not trained and not counted. */
+/* A wave of frequency 0 and phase 0 is its amplitude, [r; 0]: the same as an embedding without positions. Its
+   own embedding is then not read, not trained and not counted. */
 static void rows_of_words_take_the_place_of_the_embedding(void **state)
 {
     int64_t   n, own, unread;

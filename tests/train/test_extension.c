@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Extension: rows of longer tables by hand, SPECs of ways, and whole extended runs, tiny: an untouched model reads as it
- * did, a length by itself is what it is by itself, and the numbers are the same on any number of workers.
+ * Extension: rows of longer tables by hand, SPECs of ways, and whole extended runs, tiny: an untouched model
+ * reads as it did, a length by itself is what it is by itself, and the numbers are the same on any number of
+ * workers.
  */
 #include "train/extension.h"
 #include "train/extension_run.h"
@@ -122,8 +123,9 @@ static void every_way_is_read_and_those_that_were_asked_for_are_tuned(void **sta
     pe_compare_free(c);
 }
 
-/* The families are trained as their encodings are: the same bits. What is untouched reads the windows that both have,
-   the first of all, alike; other frequencies do not; up to L dynamic ones are the trained ones, and beyond are not. */
+/* The families are trained as their encodings are: the same bits. What is untouched reads the windows that
+   both have, the first of all, alike; other frequencies do not; up to L dynamic ones are the trained ones,
+   and beyond are not. */
 static void a_model_that_is_left_alone_reads_as_it_did(void **state)
 {
     const pe_compare_config config = extended("brief");

@@ -58,7 +58,8 @@ static void add_setting(char *spec, size_t n, const char *pair)
     snprintf(end ? end : spec + strlen(spec), n - strlen(spec), "%s%s]", end ? ":" : "[", pair);
 }
 
-/* How rows enter: added, concatenated (rows of another width as well), in every block, there with rows of its own. */
+/* How rows enter: added, concatenated (rows of another width as well), in every block, there with rows of its
+   own. */
 enum { ADDED, CONCATENATED, CONCATENATED_WIDE, IN_BLOCKS, IN_BLOCKS_OWN, WAYS };
 
 static int has_setting(const posenc_encoding_info *info, const char *name)
@@ -69,7 +70,8 @@ static int has_setting(const posenc_encoding_info *info, const char *name)
     return 0;
 }
 
-/* The setting with which rows get another width: one state per block where there are states, else wider rows. */
+/* The setting with which rows get another width: one state per block where there are states, else wider
+   rows. */
 static void write_width(char pair[32], const posenc_encoding_info *info, int way)
 {
     if (way == IN_BLOCKS_OWN && has_setting(info, "states"))
@@ -159,8 +161,9 @@ static const unsigned char *const *text(void)
     return windows;
 }
 
-/* Away from the zeros and ones of the start, where products with a zero would hide a missing term. Small parameters keep
-   their sign and stay above half of themselves: an encoding may hold them within bounds, and a bound is a kink. */
+/* Away from the zeros and ones of the start, where products with a zero would hide a missing term. Small
+   parameters keep their sign and stay above half of themselves: an encoding may hold them within bounds, and
+   a bound is a kink. */
 static void stir(pe_model *m)
 {
     double *theta = m->theta;
@@ -194,7 +197,8 @@ static double quotient(pe_model *m, int64_t at)
     return (more - less) / (2 * step);
 }
 
-/* Among the elements whose stretch of WIDTH numbers is even (0), odd (1) or any (2), that with the largest gradient. */
+/* Among the elements whose stretch of WIDTH numbers is even (0), odd (1) or any (2), that with the largest
+   gradient. */
 static int64_t largest(const double *grad, const pe_weight *w, int parity)
 {
     int64_t best = -1;
@@ -204,8 +208,8 @@ static int64_t largest(const double *grad, const pe_weight *w, int parity)
     return best < 0 ? 0 : best;
 }
 
-/* The largest gradient, two at random, and the largest among stretches of the other parity: in rows that hold a stretch for
-   every block, that is another block's. */
+/* The largest gradient, two at random, and the largest among stretches of the other parity: in rows that hold
+   a stretch for every block, that is another block's. */
 static int64_t sample(const double *grad, const pe_weight *w, int which)
 {
     const int64_t best = largest(grad, w, 2);
@@ -274,7 +278,8 @@ static void gradients_are_difference_quotients_for_every_encoding(void **state)
         assert_true(tried[way] > 0);
 }
 
-/* Do parameters of encoding number i train, as it stands, and does it act at the input (1) or elsewhere (0)? */
+/* Do parameters of encoding number i train, as it stands, and does it act at the input (1) or elsewhere
+   (0)? */
 static int learns_at(int i, int at_input)
 {
     const posenc_encoding_info *info    = posenc_encoding_info_at(i);
@@ -316,7 +321,8 @@ static void gradients_are_difference_quotients_for_two_parts_joined(void **state
     pe_model_free(m);
 }
 
-/* Does the judge say no? 0 only where the specification has no meaning: a judge that says yes fails the test. */
+/* Does the judge say no? 0 only where the specification has no meaning: a judge that says yes fails the
+   test. */
 static int is_noticed(const char *spec, pe_gradient_term term)
 {
     const char *where = "";
@@ -508,7 +514,8 @@ static const unsigned char *hidden(void)
     return flags;
 }
 
-/* NULL where the registry says that the encoding has no meaning without a causal mask, or its size follows L. */
+/* NULL where the registry says that the encoding has no meaning without a causal mask, or its size follows
+   L. */
 static pe_model *both_ways(int i, char spec[512])
 {
     return spec_at(spec, 512, i, POSENC_MASK_NONE) ? create(spec, POSENC_F64, 0, 1) : NULL;
@@ -573,8 +580,8 @@ static void gradients_of_hidden_bytes_are_difference_quotients_for_every_encodin
     }
 }
 
-/* The model reads the symbol instead of a hidden byte: changing the byte changes its own loss alone. A byte that is
-   not hidden reaches predictions on both sides of it. */
+/* The model reads the symbol instead of a hidden byte: changing the byte changes its own loss alone. A byte
+   that is not hidden reaches predictions on both sides of it. */
 static void hidden_bytes_are_not_seen_and_others_are_from_both_sides(void **state)
 {
     (void)state;

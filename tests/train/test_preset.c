@@ -144,7 +144,8 @@ static void own_settings_override_those_for_a_small_model(void **state)
     assert_non_null(strstr(own, "scale=0.375"));
 }
 
-/* A room may want other settings where keys in the future count; whatever it says must be settings of its own. */
+/* A room may want other settings where keys in the future count; whatever it says must be settings of its
+   own. */
 static void a_mask_decides_which_settings_a_room_recommends(void **state)
 {
     int differing = 0;

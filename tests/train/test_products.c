@@ -2,8 +2,8 @@
 /*
  * test_products: the matrix products of the float model, against sums in double
  *
- * On every instruction set, for widths around multiples of a vector and depths around that of a piece. Tolerance: K + 1
- * roundings of sum |A||B|, as for the kernel (tests/kernels/test_product.c).
+ * On every instruction set, for widths around multiples of a vector and depths around that of a piece.
+ * Tolerance: K + 1 roundings of sum |A||B|, as for the kernel (tests/kernels/test_product.c).
  */
 #include "train/products.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A finished run as a line: the same bits come back, another configuration has another name, and a line that is not
- * what was written is none.
+ * A finished run as a line: the same bits come back, another configuration has another name, and a line that
+ * is not what was written is none.
  */
 #include "train/record.h"
 

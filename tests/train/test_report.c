@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report as a page: its elements are closed, in English it has no Chinese, and in Chinese no English sentence. Of a causal
- * and a bidirectional comparison, with one seed and two, with tasks, claims and models that are extended.
+ * The report as a page: its elements are closed, in English it has no Chinese, and in Chinese no English
+ * sentence. Of a causal and a bidirectional comparison, with one seed and two, with tasks, claims and models
+ * that are extended.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whole comparisons that are killed, interrupted, damaged and gone on with: they end with the numbers of one that was left
- * in peace, to the bit. Each runs in a process of its own, as killing needs one.
+ * Whole comparisons that are killed, interrupted, damaged and gone on with: they end with the numbers of one
+ * that was left in peace, to the bit. Each runs in a process of its own, as killing needs one.
  */
 #include "train/outcome.h"
 #include "train/resume.h"
@@ -108,8 +108,8 @@ typedef struct child {
     int   words;
 } child;
 
-/* Gnuplot has the pipe too: one that outlived the process that draws with it would keep finish() waiting, for which there is
-   an alarm. */
+/* Gnuplot has the pipe too: one that outlived the process that draws with it would keep finish() waiting, for
+   which there is an alarm. */
 static child start(const pe_compare_config *config, int patience)
 {
     int pipes[2];
@@ -229,15 +229,16 @@ static void wait_milliseconds(long n)
     nanosleep(&t, NULL);
 }
 
-/* Milliseconds until kill number i: at first wherever it falls, then later and later, as the pictures at the end are drawn in
-   one go and a busy machine takes long for them. */
+/* Milliseconds until kill number i: at first wherever it falls, then later and later, as the pictures at the
+   end are drawn in one go and a busy machine takes long for them. */
 static long patience_of(int i)
 {
     const long once = 5 + 37 * i % 200;
     return i < MANY_KILLS ? once : once << ((i - MANY_KILLS) / 2 < 12 ? (i - MANY_KILLS) / 2 : 12);
 }
 
-/* Checkpoints after every step, so most of the time is spent in writing them: that is where most kills fall. */
+/* Checkpoints after every step, so most of the time is spent in writing them: that is where most kills
+   fall. */
 static void kills_at_any_moment_change_no_bit(void **state)
 {
     const pe_compare_config config = config_of("out", 1);

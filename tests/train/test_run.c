@@ -314,8 +314,9 @@ static void held_out_windows_span_the_rest_and_predict_no_byte_twice(void **stat
     }
 }
 
-/* Before training tokens are random directions, so their mean |cos| with any rows is that of the width, within what the
-   19 letters and 16 positions of this text leave open; training then changes it. Without rows there is none. */
+/* Before training tokens are random directions, so their mean |cos| with any rows is that of the width,
+   within what the 19 letters and 16 positions of this text leave open; training then changes it. Without rows
+   there is none. */
 static void token_and_position_vectors_begin_as_random_directions(void **state)
 {
     static const char *const specs[] = {"sinusoidal", "sinusoidal[combine=concat]",

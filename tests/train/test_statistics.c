@@ -162,12 +162,14 @@ static void more_seeds_do_not_shrink_what_windows_leave_open(void **state)
         memcpy(all + s * WINDOWS, one, sizeof one);
     const pe_interval a = difference(one, zero, 1, WINDOWS, RESAMPLES),
                       b = difference(all, zero, SEEDS, WINDOWS, RESAMPLES);
-    /* means of ten equal numbers differ in their last bit, so that an end may be anywhere between two resamples */
+    /* means of ten equal numbers differ in their last bit, so that an end may be anywhere between two
+       resamples */
     assert_true(fabs((b.high - b.low) / (a.high - a.low) - 1) < 0.01);
 }
 
-/* Seeds that differ by 0.03, windows by 0.1, as runs of this size do: the truth must lie within as often as is said, also
-   for two and three seeds, where resampling them would hold it in half and three quarters of the trials. */
+/* Seeds that differ by 0.03, windows by 0.1, as runs of this size do: the truth must lie within as often as
+   is said, also for two and three seeds, where resampling them would hold it in half and three quarters of
+   the trials. */
 static void nineteen_of_twenty_hold_the_truth_for_few_seeds_too(void **state)
 {
     enum { TRIALS = 400, WINDOWS = 40, MOST = 5, FEW = 400 };
@@ -191,7 +193,8 @@ static void nineteen_of_twenty_hold_the_truth_for_few_seeds_too(void **state)
     }
 }
 
-/* Where windows agree the interval is that of the paired t-test: quantiles of t to six digits, as tables have them. */
+/* Where windows agree the interval is that of the paired t-test: quantiles of t to six digits, as tables have
+   them. */
 static void seeds_alone_give_the_interval_of_the_t_test(void **state)
 {
     static const double quantiles[] = {12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624};
@@ -213,8 +216,8 @@ static double cauchy_below(double x)
     return 0.5 + atan(x) / acos(-1.0);
 }
 
-/* Two windows, -1 and 1: resamples are -1, 0 and 1 in a quarter, a half and a quarter of the cases, or 1 % beside that with
-   20000 of them; errors of seeds from far below to far above. */
+/* Two windows, -1 and 1: resamples are -1, 0 and 1 in a quarter, a half and a quarter of the cases, or 1 %
+   beside that with 20000 of them; errors of seeds from far below to far above. */
 static void windows_and_seeds_mix_as_their_distributions_do(void **state)
 {
     const double zero[4] = {0};
@@ -231,7 +234,8 @@ static void windows_and_seeds_mix_as_their_distributions_do(void **state)
     }
 }
 
-/* Twenty bootstraps of the same two seeds: draws of t would make their widths differ by a quarter and more. */
+/* Twenty bootstraps of the same two seeds: draws of t would make their widths differ by a quarter and
+   more. */
 static void two_seeds_have_one_interval_whatever_the_resamples(void **state)
 {
     enum { WINDOWS = 40, TIMES = 20 };
@@ -355,7 +359,8 @@ static void random_directions_have_the_cosine_of_their_width(void **state)
     }
 }
 
-/* 0 of 10, 10 of 10 and 5 of 10 as in Brown, Cai and DasGupta 2001; ends are the roots of |p - rate| = z sqrt(p(1-p)/n). */
+/* 0 of 10, 10 of 10 and 5 of 10 as in Brown, Cai and DasGupta 2001; ends are the roots of |p - rate| = z
+   sqrt(p(1-p)/n). */
 static void wilson_intervals_hold_the_rates_that_are_z_deviations_away(void **state)
 {
     static const double z = 1.959963984540054;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DIR.partial: lines are there whole or not at all, one process at a time writes them, and nothing that is not ours is
- * removed.
+ * DIR.partial: lines are there whole or not at all, one process at a time writes them, and nothing that is
+ * not ours is removed.
  */
 #include "train/store.h"
 

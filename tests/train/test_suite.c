@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Suites: which tasks, rates and intervals by hand, ranks that are shared where they must be. And every check, about the
- * text and about tasks: results that satisfy all of them, then one falsification for each, which it must condemn.
+ * Suites: which tasks, rates and intervals by hand, ranks that are shared where they must be. And every
+ * check, about the text and about tasks: results that satisfy all of them, then one falsification for each,
+ * which it must condemn.
  */
 #include "train/extension.h"
 #include "train/extension_run.h"
@@ -374,8 +375,8 @@ static pe_compare *made_up(void)
     return c;
 }
 
-/* What is falsified: the rate of an encoding on a task at a length; task NULL: its loss on the text in a bucket;
-   length -1: its lowest loss in training. */
+/* What is falsified: the rate of an encoding on a task at a length; task NULL: its loss on the text in a
+   bucket; length -1: its lowest loss in training. */
 static const struct falsehood {
     int         number;
     const char *task, *encoding;
@@ -420,8 +421,8 @@ static const struct falsehood {
     {16, "count", "alibi", PE_TASK_2, 0.5},
 };
 
-/* Of encodings by themselves and of trained and extended models: what a permutation or a shift changes, or what one way of a
-   family has at a tuning. */
+/* Of encodings by themselves and of trained and extended models: what a permutation or a shift changes, or
+   what one way of a family has at a tuning. */
 static const struct lie {
     int         number;
     const char *encoding, *way; /* way NULL: a permutation (check 1) or a shift */
@@ -573,7 +574,8 @@ static void checks_are_given_in_the_order_of_their_numbers(void **state)
     pe_compare_free(c);
 }
 
-/* What is absolute must be trained before it shows; that differences alone are seen, and a bag is a bag, holds at once. */
+/* What is absolute must be trained before it shows; that differences alone are seen, and a bag is a bag,
+   holds at once. */
 static void few_steps_leave_theorems_alone(void **state)
 {
     pe_compare *c = made_up();
@@ -589,7 +591,8 @@ static void few_steps_leave_theorems_alone(void **state)
     pe_compare_free(c);
 }
 
-/* Fewer steps, another model, settings of the caller's, a run that is missing: nobody is judged by what he is not. */
+/* Fewer steps, another model, settings of the caller's, a run that is missing: nobody is judged by what he is
+   not. */
 static void checks_of_tasks_judge_only_what_they_were_made_for(void **state)
 {
     pe_compare *c = made_up();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model of symbols: targets at some places, fewer classes than bytes, any mask, lengths below the planned one, and
- * cells of a grid. Gradients are held against difference quotients for every encoding, as in test_model.c, and what
- * makes these models different is left out or changed once to see that it matters.
+ * A model of symbols: targets at some places, fewer classes than bytes, any mask, lengths below the planned
+ * one, and cells of a grid. Gradients are held against difference quotients for every encoding, as in
+ * test_model.c, and what makes these models different is left out or changed once to see that it matters.
  */
 #include "train/model.h"
 #include "train/task_run.h"
@@ -134,7 +134,8 @@ static int64_t largest(const double *grad, int64_t n)
     return best;
 }
 
-/* The largest |gradient - quotient| over what is allowed, at the largest gradient and others of every tensor. */
+/* The largest |gradient - quotient| over what is allowed, at the largest gradient and others of every
+   tensor. */
 static double verdict(pe_model *m, const pe_batch *batch, pe_gradient_term drop)
 {
     double worst = 0, loss, *grad = malloc((size_t)m->size * sizeof *grad);
@@ -197,8 +198,8 @@ static int is_asked(int64_t b, int64_t p)
            (b % 4 == 3 && p % 3 == 1);
 }
 
-/* Behind the last attention the rows that are asked go on together, in blocks: what a batch of several blocks has is the
-   mean over its answers of what its sequences have alone. */
+/* Behind the last attention the rows that are asked go on together, in blocks: what a batch of several blocks
+   has is the mean over its answers of what its sequences have alone. */
 static void a_batch_of_many_blocks_has_the_gradient_of_its_sequences(void **state)
 {
     enum { SEQUENCES = 96 };
@@ -358,8 +359,9 @@ static void cells_of_a_grid_have_rows_and_columns(void **state)
     }
 }
 
-/* What knows offsets of rows and columns alone gives a corner of 2 x 2 the same scores in a grid of any width: one
-   layer's answers depend on the cells, not on their numbers. Held against a plan of another largest grid. */
+/* What knows offsets of rows and columns alone gives a corner of 2 x 2 the same scores in a grid of any
+   width: one layer's answers depend on the cells, not on their numbers. Held against a plan of another
+   largest grid. */
 static void a_grid_is_read_the_same_whatever_the_largest_is(void **state)
 {
     static const char *const two[] = {"sinusoidal2d[height=4:width=4]", "sinusoidal2d[height=9:width=9]"};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tasks are what docs/experiments.md says: every answer is worked out again from the sequence, by another way than
- * the generator's, exactly the places are asked that should be, and what is drawn is drawn evenly.
+ * The tasks are what docs/experiments.md says: every answer is worked out again from the sequence, by another
+ * way than the generator's, exactly the places are asked that should be, and what is drawn is drawn evenly.
  */
 #include "train/task.h"
 
@@ -81,7 +81,8 @@ static const char *judge_needle(int64_t n, const unsigned char *x, const int16_t
     return y[n - 1] == mark[1] ? NULL : "the symbol behind MARK";
 }
 
-/* BOS s SEP t, each of t asked for at the token before it, then SEP; s and t are handed to the caller's eyes. */
+/* BOS s SEP t, each of t asked for at the token before it, then SEP; s and t are handed to the caller's
+   eyes. */
 static const char *judge_writing(int64_t n, const unsigned char *x, const int16_t *y)
 {
     if (x[0] != PE_BOS || x[n + 1] != PE_SEP || !are_symbols(x + 1, n) || !are_symbols(x + n + 2, n))
@@ -282,7 +283,8 @@ static void every_test_sequence_is_as_its_definition_says_at_every_length(void *
         }
 }
 
-/* A judge that says yes to everything would prove nothing: each must notice a wrong answer, a missing one, one more. */
+/* A judge that says yes to everything would prove nothing: each must notice a wrong answer, a missing one,
+   one more. */
 static void a_judge_notices_a_wrong_answer_a_missing_one_and_one_too_many(void **state)
 {
     (void)state;

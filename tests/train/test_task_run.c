@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs on tasks, small: every encoding on every task trains or says why not, runs are the same every time, what theory
- * says of equal tokens holds at every step, and what can be learned is.
+ * Runs on tasks, small: every encoding on every task trains or says why not, runs are the same every time,
+ * what theory says of equal tokens holds at every step, and what can be learned is.
  */
 #include "train/task_run.h"
 
@@ -258,8 +258,8 @@ static void what_acts_on_scores_alone_cannot_tell_equal_tokens_apart(void **stat
     }
 }
 
-/* Each by an encoding that can, above chance by far more than the draw of the sequences allows (the three of arithmetic
-   take thousands of steps). */
+/* Each by an encoding that can, above chance by far more than the draw of the sequences allows (the three of
+   arithmetic take thousands of steps). */
 static void models_learn_what_their_encoding_can_see(void **state)
 {
     static const struct {

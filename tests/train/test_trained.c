@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is measured of trained models, on tiny runs and on arrays by hand; and claims of introductions, on numbers that
- * are made up.
+ * What is measured of trained models, on tiny runs and on arrays by hand; and claims of introductions, on
+ * numbers that are made up.
  */
 #include "train/claims.h"
 #include "train/trained.h"
@@ -91,8 +91,8 @@ static void attention_weights_add_up_and_a_bias_holds_them_near(void **state)
     pe_compare_free(c);
 }
 
-/* A model that attends to nothing but the near past loses nothing by a short context: ALiBi with a steep slope. One whose
-   table ends is better off without the far one. */
+/* A model that attends to nothing but the near past loses nothing by a short context: ALiBi with a steep
+   slope. One whose table ends is better off without the far one. */
 static void the_gain_is_the_truncated_loss_less_the_whole(void **state)
 {
     const pe_compare_config config = tiny_compare("alibi,learned[sigma=3]");
@@ -111,7 +111,8 @@ static void the_gain_is_the_truncated_loss_less_the_whole(void **state)
 
 /* ---------------------------------------------------------------- claims -------------------- */
 
-/* Evidence is worth what its number is: pushed to either side of its limit it changes, and so does the claim. */
+/* Evidence is worth what its number is: pushed to either side of its limit it changes, and so does the
+   claim. */
 static void every_claim_about_an_encoding_by_itself_can_hold_and_not(void **state)
 {
     pe_compare_config config = tiny_compare("nope");

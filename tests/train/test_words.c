@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts in Chinese: the table agrees with itself, has all that the tool's tables say, and pages are translated by it. */
+/* Texts in Chinese: the table agrees with itself, has all that the tool's tables say, and pages are
+   translated by it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -8,14 +8,16 @@
  * Learns   r [vocab, dim], omega, theta [vocab, dim]
  * Source   Wang et al. 2020, arXiv:1912.12333, equation 6; iclr-complex-order/complex-order
  *
- * The only form in which moving a word by n multiplies it by something that depends on n alone and that stays bounded.
- * A position has two coordinates, (id of the word, P); a plain range has no words and shows word `word` alone. omega may be
- * shared by all words, by all channels of a word, or be a single number, which are three other models: with one omega
- * per channel and theta = 0 this is RoPE's turn, applied to the embedding. theta=zero was the authors' best.
+ * The only form in which moving a word by n multiplies it by something that depends on n alone and that stays
+ * bounded. A position has two coordinates, (id of the word, P); a plain range has no words and shows word
+ * `word` alone. omega may be shared by all words, by all channels of a word, or be a single number, which are
+ * three other models: with one omega per channel and theta = 0 this is RoPE's turn, applied to the embedding.
+ * theta=zero was the authors' best.
  *
- * The released programs differ from the paper and from each other: positions run backwards in text classification and from
- * 1 in language modelling (position_start=1), omega starts as 10000^(-2 floor(m/2)/dim) for all words in PyTorch, as
- * used here, and as id * 10000^(-2m/dim) in TensorFlow. Omega without channels starts as that of channel 0, which is 1.
+ * The released programs differ from the paper and from each other: positions run backwards in text
+ * classification and from 1 in language modelling (position_start=1), omega starts as 10000^(-2
+ * floor(m/2)/dim) for all words in PyTorch, as used here, and as id * 10000^(-2m/dim) in TensorFlow. Omega
+ * without channels starts as that of channel 0, which is 1.
  */
 #include "encodings/encoding.h"
 
@@ -190,7 +192,8 @@ static void rows(const pe_problem *p, const double *const par[], const double po
         }
 }
 
-/* dr += dre cos + dim sin;  dphi = r (dim cos - dre sin);  dtheta += dphi;  domega += (position_start + P) dphi */
+/* dr += dre cos + dim sin;  dphi = r (dim cos - dre sin);  dtheta += dphi;  domega += (position_start + P)
+   dphi */
 static void waves_back(const double *const par[], const waves *v, const double dre[], const double dim[],
                        double *const dpar[])
 {

@@ -7,16 +7,18 @@
  * Learns   W1, W2 [dim, dim+1], b1, b2 [dim]: the same for every position and state; y0 [states, dim]
  * Source   Liu, Yu, Dhillon, Hsieh 2020, arXiv:2003.09229; xuanqing94/FLOATER, flow_func_linear
  *
- * Parameters do not grow with the length, and rows exist for positions that training never saw. A row has `states` vectors
- * that share the dynamics and start apart: one per block of a model, or per q, k and v of a block.
+ * Parameters do not grow with the length, and rows exist for positions that training never saw. A row has
+ * `states` vectors that share the dynamics and start apart: one per block of a model, or per q, k and v of a
+ * block.
  *
- * Solvers land on positions: `substeps` steps of dt / substeps each, stages at t + c * step. torchdiffeq's "rk4", which
- * the authors ran, is the 3/8 rule, not the classical tableau. Their fork of it interpolates between steps from a state it
- * has overwritten, so a position may come out one step late; that is not repeated here. The gradient is exact for the
- * discrete solver: p is kept at positions, the steps between two of them are made again, and walked back stage by stage.
- * (The continuous adjoint is not: the kinks of max(., 0) limit the order of any solver, and it was seen 3 % off.)
- * solver=exact follows the equation itself: steps are halved until a step and its two halves agree to 1e-14, at a kink down
- * to some 1e-7 of dt, and doubled again behind it. It has no gradient.
+ * Solvers land on positions: `substeps` steps of dt / substeps each, stages at t + c * step. torchdiffeq's
+ * "rk4", which the authors ran, is the 3/8 rule, not the classical tableau. Their fork of it interpolates
+ * between steps from a state it has overwritten, so a position may come out one step late; that is not
+ * repeated here. The gradient is exact for the discrete solver: p is kept at positions, the steps between two
+ * of them are made again, and walked back stage by stage. (The continuous adjoint is not: the kinks of max(.,
+ * 0) limit the order of any solver, and it was seen 3 % off.) solver=exact follows the equation itself: steps
+ * are halved until a step and its two halves agree to 1e-14, at a kink down to some 1e-7 of dt, and doubled
+ * again behind it. It has no gradient.
  */
 #include "encodings/encoding.h"
 
@@ -132,9 +134,9 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
 enum { STAGES = 4 };
 
 /*
- * Vectors of a group are matrices [states, wide], a state per row, padded with zeros. The layers are there once more as the
- * products want them: `in` transposed [dim, wide] for the way forward, `out` [dim, wide] for the way back, where dW, dt
- * and db take up the sums of the group.
+ * Vectors of a group are matrices [states, wide], a state per row, padded with zeros. The layers are there
+ * once more as the products want them: `in` transposed [dim, wide] for the way forward, `out` [dim, wide] for
+ * the way back, where dW, dt and db take up the sums of the group.
  */
 typedef struct layer {
     double *in, *out, *time, *bias, *at; /* time, bias, at [wide]: the last column, b, and b at one time */
@@ -364,8 +366,8 @@ static double largest(const double x[], int64_t n)
     return most;
 }
 
-/* One step of length h and the same in two halves; the weighted difference, which takes their leading errors away, is
-   left in k->end, an estimate of the error returned. */
+/* One step of length h and the same in two halves; the weighted difference, which takes their leading errors
+   away, is left in k->end, an estimate of the error returned. */
 static double try_step(double t, double h, desk *k)
 {
     double error = 0;
@@ -382,8 +384,9 @@ static double try_step(double t, double h, desk *k)
 
 #define STEP_ERROR 1e-14 /* of a step, relative to the state where that is above 1 */
 
-/* The equation's own path from position i to i + 1. Times are counted in ticks, 2^-40 of dt, and steps are powers of two of
-   them at multiples of themselves: so the last one ends on the position. A state that has left the numbers is let go. */
+/* The equation's own path from position i to i + 1. Times are counted in ticks, 2^-40 of dt, and steps are
+   powers of two of them at multiples of themselves: so the last one ends on the position. A state that has
+   left the numbers is let go. */
 static void follow(int64_t i, desk *k)
 {
     const int64_t whole = INT64_C(1) << 40;
@@ -485,7 +488,8 @@ static double step_operations(const tableau *s, double d)
     return all;
 }
 
-/* From each position to the next, all states. solver=exact: three steps and their difference, which is the least. */
+/* From each position to the next, all states. solver=exact: three steps and their difference, which is the
+   least. */
 static double operations(const pe_problem *p)
 {
     const double d = p->set[DIM].real, steps = (double)(p->Lq - 1) * (double)states(p);

@@ -3,17 +3,20 @@
  * Learned: a table with one vector per position
  *
  * Place    input: y = x + table[row]
- * Formula  row = offset + s for the s-th token, or the row number the caller gives for it (posenc_positions_fairseq)
+ * Formula  row = offset + s for the s-th token,
+ *          or the row number the caller gives for it (posenc_positions_fairseq)
  * Learns   table [rows, dim]
- * Source   Gehring et al. 2017, arXiv:1705.03122; Devlin et al. 2019 (BERT), arXiv:1810.04805; Radford et al. 2018 (GPT)
+ * Source   Gehring et al. 2017, arXiv:1705.03122; Devlin et al. 2019 (BERT), arXiv:1810.04805; Radford et al.
+ *          2018 (GPT)
  *
- * The table ends: a position at or beyond `rows` is an error here, never a clamp, a wrap or uninitialised memory. Rows
- * that training never saw stay as they were born, so `sigma` decides what a model does beyond its training length.
- * Initial sigma in use: 0.02 (BERT, ViT, Hugging Face's GPT-2), 0.01 (OpenAI's GPT-2), dim^-0.5 (fairseq).
+ * The table ends: a position at or beyond `rows` is an error here, never a clamp, a wrap or uninitialised
+ * memory. Rows that training never saw stay as they were born, so `sigma` decides what a model does beyond
+ * its training length. Initial sigma in use: 0.02 (BERT, ViT, Hugging Face's GPT-2), 0.01 (OpenAI's GPT-2),
+ * dim^-0.5 (fairseq).
  *
- * Row padding_idx (fairseq, RoBERTa: 1) belongs to tokens that are no text: it starts as zero and gets no gradient, so it
- * stays what it is; a caller's table is read as it is brought. The first token of a text then uses row padding_idx + 1,
- * and a table for texts of L tokens has as many rows more.
+ * Row padding_idx (fairseq, RoBERTa: 1) belongs to tokens that are no text: it starts as zero and gets no
+ * gradient, so it stays what it is; a caller's table is read as it is brought. The first token of a text then
+ * uses row padding_idx + 1, and a table for texts of L tokens has as many rows more.
  */
 #include "encodings/encoding.h"
 

@@ -3,24 +3,27 @@
  * Learned, resized: a table trained on one grid of positions, read on another
  *
  * Place    input: y = x + (M table)[row]
- * Formula  M leaves the first prefix_rows rows alone; on the grid it is a product of one matrix per axis, M_h (x) M_w.
+ * Formula  M leaves the first prefix_rows rows alone; on the grid it is a product of one matrix per axis,
+ *          M_h (x) M_w.
  *          Cell o of n_out reads around src of n_in, r = n_in / n_out, with
  *            kind                            src                        weights
  *            linear                          max((o+1/2) r - 1/2, 0)    1-|x|
  *            linear_align_corners, bilinear_ o (n_in-1) / (n_out-1)     1-|x|
  *            bicubic                         (o+1/2) r - 1/2            Keys, A = -0.75, 4 taps
  *            bicubic_scale_factor            (o+1/2) r' - 1/2           the same, r' = n_in / (n_out + 0.1)
- *            bicubic_antialias               (o+1/2) r - 1/2            Keys, A = -0.5, stretched by max(r, 1), sum 1
+ *            bicubic_antialias               (o+1/2) r - 1/2
+ *            Keys, A = -0.5, stretched by max(r, 1), sum 1
  * Learns   table [prefix_rows + cells of grid_in, dim]
- * Source   Dosovitskiy et al. 2021 (ViT), arXiv:2010.11929, section 3.2; whose code: linear is torch's interpolate,
- *          bilinear_align_corners google-research/vision_transformer (scipy's zoom), bicubic DeiT, MAE and BEiT,
- *          bicubic_antialias timm, bicubic_scale_factor DINO and Hugging Face's ViT
+ * Source   Dosovitskiy et al. 2021 (ViT), arXiv:2010.11929, section 3.2; whose code: linear is torch's
+ *          interpolate, bilinear_align_corners google-research/vision_transformer (scipy's zoom), bicubic
+ *          DeiT, MAE and BEiT, bicubic_antialias timm, bicubic_scale_factor DINO and Hugging Face's ViT
  *
- * Five calls for "resize the position embedding", five results: A, the clamp at the border and the 0.1 all show. M is
- * linear, so what flows back is its transpose, and a model may train at a size other than the one its table has. Taps
- * beyond the border read the border's cell, so their weights add up there; antialiasing leaves them out and divides by
- * the sum of the rest. All kinds but bicubic_scale_factor are the identity where the grids are equal; the authors of
- * that one skip the call then: use `learned`. A row is made when it is asked for: no matrix is stored.
+ * Five calls for "resize the position embedding", five results: A, the clamp at the border and the 0.1 all
+ * show. M is linear, so what flows back is its transpose, and a model may train at a size other than the one
+ * its table has. Taps beyond the border read the border's cell, so their weights add up there; antialiasing
+ * leaves them out and divides by the sum of the rest. All kinds but bicubic_scale_factor are the identity
+ * where the grids are equal; the authors of that one skip the call then: use `learned`. A row is made when it
+ * is asked for: no matrix is stored.
  */
 #include "encodings/encoding.h"
 
@@ -58,7 +61,8 @@ static const posenc_example examples[] = {
     {0},
 };
 
-/* What a kind means: `more` cells in the step, Keys' cubic instead of a tent, corners on corners, widened when it shrinks. */
+/* What a kind means: `more` cells in the step, Keys' cubic instead of a tent, corners on corners, widened
+   when it shrinks. */
 static const struct {
     double A, more;
     int    cubic, corners, antialias;
@@ -242,8 +246,8 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
                  (int64_t)pos[s]);
 }
 
-/* A product and a sum for each cell that a cell of the new grid reads, and for each tap along an axis its weight: two for a
-   tent, some eight for a cubic. */
+/* A product and a sum for each cell that a cell of the new grid reads, and for each tap along an axis its
+   weight: two for a tent, some eight for a cubic. */
 static double operations(const pe_problem *p)
 {
     const int       kind = (int)p->set[KIND].integer;

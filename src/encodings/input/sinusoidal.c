@@ -4,8 +4,8 @@
  *
  * Place    input: y = x + a * p(P)
  * Formula  omega_k = base^(-k/N), k = 0 .. n-1; every frequency gives sin(P*omega_k) and cos(P*omega_k)
- * Learns   nothing; with scaled=yes the amplitude a, one number, at first dim^(-1/2) (x-transformers, whose table is that of
- *          preset=transformer_xl)
+ * Learns   nothing; with scaled=yes the amplitude a, one number, at first dim^(-1/2) (x-transformers, whose
+ *          table is that of preset=transformer_xl)
  * Source   Vaswani et al. 2017, arXiv:1706.03762, section 3.5; the presets name whose code
  *
  * One formula, six tables that are no copies of each other:
@@ -14,16 +14,19 @@
  *   t2t             dim/2 - 1  all sines, then all cosines       a zero channel at the end
  *   transformer_xl  dim/2      all sines, then all cosines       refused
  *   fairseq         as t2t; a range starts at row padding_idx + 1, and row padding_idx is zero
- *   marian          dim/2 - 1  all sines, then all cosines       once more the cosine of omega_0; N is then no integer
- *   tutorial003     dim/2      channel c has omega_c: sine where c is even, cosine where it is odd; row 0 is zero
- * The last is a program in a tutorial, kept with its fault: the exponent counts channels where the paper counts pairs, so
- * no sine has a cosine of its own frequency and no linear map takes row P to row P + t any more; frequencies fall to
- * base^-2 nearly. In the others the last frequencies of N = dim/2 and N = dim/2 - 1 differ by 3.5 % at dim = 512. Where N
- * is 0 the only frequency is 1. Angles are exact for positions up to 2^31 and for real positions (base/angle.h).
+ *   marian          dim/2 - 1  all sines, then all cosines       once more the cosine of omega_0; N is then
+ *                   no integer
+ *   tutorial003     dim/2      channel c has omega_c: sine where c is even, cosine where it is odd; row 0 is
+ *                   zero
+ * The last is a program in a tutorial, kept with its fault: the exponent counts channels where the paper
+ * counts pairs, so no sine has a cosine of its own frequency and no linear map takes row P to row P + t any
+ * more; frequencies fall to base^-2 nearly. In the others the last frequencies of N = dim/2 and N = dim/2 - 1
+ * differ by 3.5 % at dim = 512. Where N is 0 the only frequency is 1. Angles are exact for positions up to
+ * 2^31 and for real positions (base/angle.h).
  *
- * Why geometric, why sine and cosine? `spacing` keeps the first and the last frequency and spreads the others by
- * omega_last + (1 - omega_last) * (1 - k/(n-1))^e, e = 1 linear, 2 quadratic; channels=sin leaves the cosine channels
- * zero, with the same frequencies in the same places.
+ * Why geometric, why sine and cosine? `spacing` keeps the first and the last frequency and spreads the others
+ * by omega_last + (1 - omega_last) * (1 - k/(n-1))^e, e = 1 linear, 2 quadratic; channels=sin leaves the
+ * cosine channels zero, with the same frequencies in the same places.
  */
 #include "encodings/encoding.h"
 

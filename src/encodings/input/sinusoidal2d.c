@@ -3,27 +3,32 @@
  * Sinusoidal in two dimensions: row and column of an image patch, each as sines and cosines
  *
  * Place    input: y = x + p(h, w)
- * Formula  omega_k = base^(-k/N), k = 0 .. f-1, f = dim/4 cut to an integer; each coordinate gives f sines, f cosines
+ * Formula  omega_k = base^(-k/N), k = 0 .. f-1, f = dim/4 cut to an integer; each coordinate gives f sines,
+ *          f cosines
  * Learns   nothing
- * Source   tutorials and released code, by preset: wzlxjtu/PositionalEncoding2D, facebookresearch/mae (util/pos_embed.py),
- *          moco-v3 (vits.py), timm (layers/pos_embed_sincos.py), big_vision (models/vit.py), detr
- *          (models/position_encoding.py; Carion et al. 2020, arXiv:2005.12872)
+ * Source   tutorials and released code, by preset: wzlxjtu/PositionalEncoding2D, facebookresearch/mae
+ *          (util/pos_embed.py), moco-v3 (vits.py), timm (layers/pos_embed_sincos.py), big_vision
+ *          (models/vit.py), detr (models/position_encoding.py; Carion et al. 2020, arXiv:2005.12872)
  *
  * Incompatible tables go by this one name:
  *   preset            channels, f of each                 N      tokens of the grid
  *   hw_interleaved    (sin cos)(h), (sin cos)(w)          f      row by row
  *   wh_interleaved    (sin cos)(w), (sin cos)(h)          f      row by row
  *   mae               sin w, cos w, sin h, cos h          f      row by row
- *   mocov3            sin w, cos w, sin h, cos h          f      column by column: another table unless height = width
+ *   mocov3            sin w, cos w, sin h, cos h          f      column by column: another table unless
+ *                     height = width
  *   timm              sin h, sin w, cos h, cos w          f      row by row (timm_default is the same)
- *   timm_interleaved  sin h, cos h, sin w, cos w          f      row by row; in blocks, whatever the name says
+ *   timm_interleaved  sin h, cos h, sin w, cos w          f      row by row; in blocks, whatever the name
+ *                     says
  *   big_vision        sin w, cos w, sin h, cos h          f - 1  row by row; N = 0 leaves the frequency 1
- *   detr              as hw_interleaved; coordinates count pixels from 1, see normalize and posenc_positions_detr
- * In (sin cos) sine and cosine of a frequency stand side by side. Sources refuse a dim that 4 does not divide; here the
- * dim mod 4 channels at the end are zero.
+ *   detr              as hw_interleaved; coordinates count pixels from 1, see normalize and
+ *                     posenc_positions_detr
+ * In (sin cos) sine and cosine of a frequency stand side by side. Sources refuse a dim that 4 does not
+ * divide; here the dim mod 4 channels at the end are zero.
  *
- * Positions are coordinates (h, w), any real numbers, in an array [L,2]; height and width are then not asked. A range
- * numbers the tokens of the grid height x width, after prefix_rows zero rows (class tokens: MAE and MoCo v3 have 1).
+ * Positions are coordinates (h, w), any real numbers, in an array [L,2]; height and width are then not asked.
+ * A range numbers the tokens of the grid height x width, after prefix_rows zero rows (class tokens: MAE and
+ * MoCo v3 have 1).
  */
 #include "encodings/encoding.h"
 
@@ -62,8 +67,8 @@ enum {
     DETR
 }; /* ORDER range of preset */
 
-/* What a preset means: in units of f channels, where the sines and cosines of h and of w begin. Where they begin together
-   they stand side by side. */
+/* What a preset means: in units of f channels, where the sines and cosines of h and of w begin. Where they
+   begin together they stand side by side. */
 static const struct {
     int sine[2], cosine[2];
     int one_less; /* N = f - 1 */

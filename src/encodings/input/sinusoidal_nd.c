@@ -3,18 +3,21 @@
  * Sinusoidal in N dimensions: each axis of a grid has its own channels
  *
  * Place    input: y = x + p(P_1, .., P_N)
- * Formula  omega_k = base^(-k/D); axis a gives sin(P_a*omega_k) and cos(P_a*omega_k) to its own block of channels
+ * Formula  omega_k = base^(-k/D);
+ *          axis a gives sin(P_a*omega_k) and cos(P_a*omega_k) to its own block of channels
  * Learns   nothing
- * Source   tatp22/multidim-positional-encoding (torch_encodings.py); tensor2tensor: layers/common_attention.py,
- *          add_timing_signal_nd
+ * Source   tatp22/multidim-positional-encoding (torch_encodings.py); tensor2tensor:
+ *          layers/common_attention.py, add_timing_signal_nd
  *
  * Two rules for dividing dim channels among N axes:
  *   preset  frequencies m per axis      D      block of an axis             the rest
- *   tatp22  ceil(dim/(2N))              m      sin cos sin cos ...          cut off: the last axis may lose channels
- *   t2t     dim/(2N), an integer        m - 1  all sines, then all cosines  left over channels are zero; so are all,
+ *   tatp22  ceil(dim/(2N))              m      sin cos sin cos ...          cut off: the last axis may lose
+ *           channels
+ *   t2t     dim/(2N), an integer        m - 1  all sines, then all cosines  left over channels are zero; so
+ *           are all,
  *                                                                           where dim < 2N
- * With one frequency t2t divides by 0; the frequency is then 1. Positions are coordinates, any real numbers, in an array
- * [L,N]; a range numbers the tokens of the grid `shape`, the last axis fastest.
+ * With one frequency t2t divides by 0; the frequency is then 1. Positions are coordinates, any real numbers,
+ * in an array [L,N]; a range numbers the tokens of the grid `shape`, the last axis fastest.
  */
 #include "encodings/encoding.h"
 

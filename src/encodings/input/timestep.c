@@ -3,16 +3,18 @@
  * Time step: the noise level of a diffusion model as sines and cosines
  *
  * Place    input: y = x + p(t); t may be any real number
- * Formula  p(t)_k = sin(scale*t*omega_k), p(t)_{n+k} = cos(scale*t*omega_k), omega_k = max_period^(-k/(n - shift)),
+ * Formula  p(t)_k = sin(scale*t*omega_k), p(t)_{n+k} = cos(scale*t*omega_k),
+ *          omega_k = max_period^(-k/(n - shift)),
  *          n = dim/2 cut to an integer, k = 0 .. n-1; a zero channel at the end where dim is odd
  * Learns   nothing
  * Source   Ho et al. 2020 (DDPM), arXiv:2006.11239; Dhariwal and Nichol 2021 (ADM), arXiv:2105.05233;
  *          diffusers: models/embeddings.py, get_timestep_embedding
  *
- * Two families share this code: DDPM has sines first and shift 1; ADM, GLIDE and Stable Diffusion have cosines first
- * (flip_sin_to_cos) and shift 0. The flip swaps the halves before the zero channel is added, which so stays last.
- * A shift of n makes the denominator 0, where the source gives no number: the first frequency is then 1 and the others 0,
- * which is the limit from below. A shift beyond n would make frequencies grow without a bound and is refused.
+ * Two families share this code: DDPM has sines first and shift 1; ADM, GLIDE and Stable Diffusion have
+ * cosines first (flip_sin_to_cos) and shift 0. The flip swaps the halves before the zero channel is added,
+ * which so stays last. A shift of n makes the denominator 0, where the source gives no number: the first
+ * frequency is then 1 and the others 0, which is the limit from below. A shift beyond n would make
+ * frequencies grow without a bound and is refused.
  */
 #include "encodings/encoding.h"
 

@@ -3,26 +3,32 @@
  * RoPE: rotary position embedding, with everything that models have made of it
  *
  * Place    rotary: q and k are turned by their positions before their product
- * Formula  pair m of channels, (x, y) at position P: (x cos a - y sin a, y cos a + x sin a) * magnitude, a = P * w_m
+ * Formula  pair m of channels, (x, y) at position P: (x cos a - y sin a, y cos a + x sin a) * magnitude,
+ *          a = P * w_m
  *          w_m = base^(-2m/dim), m = 0 .. dim/2 - 1, or what `schedule` makes of it (engine/schedule.h)
  *          so q_i . k_j depends on content and on P(i) - P(j) alone
- *          with several axes pair m follows one coordinate of P, by `axis_rule` (engine/axes.h); of a matrix F all of
+ *          with several axes pair m follows one coordinate of P, by `axis_rule` (engine/axes.h);
+ *          of a matrix F all of
  *          them: a = sum_n P_n F[m,n]
- * Learns   nothing; freq_matrix [M,N] where axis_rule=matrix, [H,M,N] with per_head (a timm model has one for each layer)
- * Source   Su et al. 2021, arXiv:2104.09864, eq. 34; half-split pairing: EleutherAI/gpt-neox; schedules: Chen et al. 2023,
- *          arXiv:2306.15595 (linear), Peng et al. 2023, arXiv:2309.00071 (ntk, dynamic, yarn), Ding et al. 2024,
- *          arXiv:2402.13753 (longrope), Meta (llama3), Google (proportional); names as in huggingface/transformers
+ * Learns   nothing; freq_matrix [M,N] where axis_rule=matrix, [H,M,N] with per_head (a timm model has one for
+ *          each layer)
+ * Source   Su et al. 2021, arXiv:2104.09864, eq. 34; half-split pairing: EleutherAI/gpt-neox; schedules: Chen
+ *          et al. 2023, arXiv:2306.15595 (linear), Peng et al. 2023, arXiv:2309.00071 (ntk, dynamic, yarn),
+ *          Ding et al. 2024, arXiv:2402.13753 (longrope), Meta (llama3), Google (proportional); names as in
+ *          huggingface/transformers
  *
- * Which two channels make a pair is written in no model file, and a wrong guess runs without an error: `interleaved`
- * pairs neighbours (the paper, GPT-J, Llama as stored by Meta and in GGUF), `half` pairs m with m + dim/2 (GPT-NeoX,
- * Llama as stored by Hugging Face). Channels outside the block pass unchanged, without the magnitude. A temperature is
- * no rotation: it multiplies whole queries, passing channels too.
+ * Which two channels make a pair is written in no model file, and a wrong guess runs without an error:
+ * `interleaved` pairs neighbours (the paper, GPT-J, Llama as stored by Meta and in GGUF), `half` pairs m with
+ * m + dim/2 (GPT-NeoX, Llama as stored by Hugging Face). Channels outside the block pass unchanged, without
+ * the magnitude. A temperature is no rotation: it multiplies whole queries, passing channels too.
  *
- * Numbers  Angles are those of the exact product of position and frequency. Models were trained with less: angles=float32
- *          makes frequencies and products round as the common Python code does, angles=ggml as llama.cpp does; where the
- *          last bit of their power functions matters, inv_freq32 and theta_scale32 bring the peer's own numbers.
- * Lengths  dynamic and longrope follow `length`; without it the largest position of the run and one, as the peers do: then
- *          keys in a cache may carry other frequencies than the queries. posenc_rotary_reroute turns them anew.
+ * Numbers  Angles are those of the exact product of position and frequency. Models were trained with less:
+ *          angles=float32 makes frequencies and products round as the common Python code does, angles=ggml as
+ *          llama.cpp does; where the last bit of their power functions matters, inv_freq32 and theta_scale32
+ *          bring the peer's own numbers.
+ * Lengths  dynamic and longrope follow `length`; without it the largest position of the run and one, as the
+ *          peers do: then keys in a cache may carry other frequencies than the queries. posenc_rotary_reroute
+ *          turns them anew.
  */
 #include "rope.h"
 

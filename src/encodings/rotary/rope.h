@@ -2,8 +2,8 @@
 /*
  * rope.h: what the files of the room rope share
  *
- * rope.c is the room: essay, settings, parameters, examples. rope_check.c says which settings fit together, rope_turn.c makes
- * the rotation of them, its gradient and its parameters' first values.
+ * rope.c is the room: essay, settings, parameters, examples. rope_check.c says which settings fit together,
+ * rope_turn.c makes the rotation of them, its gradient and its parameters' first values.
  */
 #ifndef PE_ENCODINGS_ROTARY_ROPE_H
 #define PE_ENCODINGS_ROTARY_ROPE_H

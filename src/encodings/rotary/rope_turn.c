@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The rotation that rope's settings ask for, its gradient, and first values of its parameters. Contract: rope.h. */
+/* The rotation that rope's settings ask for, its gradient, and first values of its parameters. Contract:
+   rope.h. */
 #include "rope.h"
 
 #include <math.h>
@@ -195,8 +196,8 @@ int pe_rope_has(const pe_value *set, int index)
     }
 }
 
-/* timm's mixed frequencies: both axes turned by one random angle for each head, the second half of the pairs at right angles
-   to the first. With other numbers of coordinates pairs take turns. */
+/* timm's mixed frequencies: both axes turned by one random angle for each head, the second half of the pairs
+   at right angles to the first. With other numbers of coordinates pairs take turns. */
 static double matrix_at(const pe_problem *p, const pe_random *rng, int64_t i)
 {
     const int64_t M = p->set[DIM].integer / 2, N = p->set[AXES].integer, m = i / N % M, n = i % N,

@@ -3,7 +3,8 @@
  * xPos: rotary positions whose scores decay
  *
  * Place    rotary: q and k are turned, and scaled by opposite powers of their positions
- * Formula  q at P: rotate(q, P) * zeta_m^((P - center)/scale_base), k at P: rotate(k, P) * zeta_m^(-(P - center)/scale_base)
+ * Formula  q at P: rotate(q, P) * zeta_m^((P - center)/scale_base),
+ *          k at P: rotate(k, P) * zeta_m^(-(P - center)/scale_base)
  *          zeta_m = (2m/dim + gamma)/(1 + gamma), w_m = base^(-2m/dim), m = 0 .. dim/2 - 1
  *          so pair m of q_i . k_j is multiplied by zeta_m^(t/scale_base), which decays with t
  * Learns   nothing
@@ -11,10 +12,11 @@
  *
  * For keys in the future the factor grows without bound instead, so xPos is refused without a causal mask.
  *
- * Attention multiplies the pair by zeta^(t/scale_base) itself, whatever the positions and whatever `center`. Rotation alone
- * (posenc_rotate) has to give queries and keys a factor each: they depend on `center`, which torchscale puts in the middle
- * of the present sequence, so its keys change when the sequence grows; here it is a fixed number. Some 36 000 tokens from it
- * a factor leaves the range of float (with the standards): there rotate to F64, or put center into the middle.
+ * Attention multiplies the pair by zeta^(t/scale_base) itself, whatever the positions and whatever `center`.
+ * Rotation alone (posenc_rotate) has to give queries and keys a factor each: they depend on `center`, which
+ * torchscale puts in the middle of the present sequence, so its keys change when the sequence grows; here it
+ * is a fixed number. Some 36 000 tokens from it a factor leaves the range of float (with the standards):
+ * there rotate to F64, or put center into the middle.
  */
 #include "encodings/encoding.h"
 

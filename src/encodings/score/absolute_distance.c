@@ -4,17 +4,19 @@
  *
  * Place    score
  * Formula  S[h,i,j] = scale * q_i . k_j + table[x,h] / scale
- *          x = |dy| * columns + |dx|          on a grid, row by row: y = floor(P / columns), x = P mod columns
+ *          x = |dy| * columns + |dx|
+ *          on a grid, row by row: y = floor(P / columns), x = P mod columns
  *          x = |t|                            along a line, which is a grid of one column
  * Learns   table [rows*columns, H]
- * Source   Graham et al. 2021, arXiv:2104.01136 (LeViT), section 3.4 "attention bias"; lucidrains/vit-pytorch, levit.py
+ * Source   Graham et al. 2021, arXiv:2104.01136 (LeViT), section 3.4 "attention bias";
+ *          lucidrains/vit-pytorch, levit.py
  *
- * The direction is lost, and each distance has its own number: no buckets, nothing beyond the table; a run that goes
- * there is refused. Some tutorials show this code under the name of T5.
+ * The direction is lost, and each distance has its own number: no buckets, nothing beyond the table; a run
+ * that goes there is refused. Some tutorials show this code under the name of T5.
  *
- * That code adds the bias before it multiplies by 1/scale once more, so what reaches the softmax is table / scale:
- * sqrt(D) times the table. That changes nothing but what a learning rate and an initial size mean: divide=no adds the
- * table as it is.
+ * That code adds the bias before it multiplies by 1/scale once more, so what reaches the softmax is table /
+ * scale: sqrt(D) times the table. That changes nothing but what a learning rate and an initial size mean:
+ * divide=no adds the table as it is.
  */
 #include "encodings/encoding.h"
 

@@ -3,21 +3,23 @@
  * Complex-order attention: the score is the modulus of a complex product
  *
  * Place    score: queries and keys are complex numbers, D/2 of them
- * Formula  S[h,i,j] = scale * | q_i . k_j | (conjugate=no) or scale * | q_i . conj(k_j) | (yes)      scale = 1/sqrt(D/2)
- *          channels 0 .. D/2-1 are real parts, D/2 .. D-1 imaginary parts; values likewise, one weight for both
+ * Formula  S[h,i,j] = scale * | q_i . k_j | (conjugate=no) or scale * | q_i . conj(k_j) | (yes)
+ *          scale = 1/sqrt(D/2)
+ *          channels 0 .. D/2-1 are real parts, D/2 .. D-1 imaginary parts; values likewise,
+ *          one weight for both
  *          no:  Re = qr.kr - qi.ki, Im = qr.ki + qi.kr      yes: Re = qr.kr + qi.ki, Im = qi.kr - qr.ki
  * Learns   nothing
- * Source   Wang et al. 2020, arXiv:1912.12333; iclr-complex-order/complex-order, TEXT CLASSIFICATION/Transformer,
- *          attention_complex.py
+ * Source   Wang et al. 2020, arXiv:1912.12333; iclr-complex-order/complex-order, TEXT
+ *          CLASSIFICATION/Transformer, attention_complex.py
  *
- * It is the attention that the complex-order embedding is read with: a position is a phase. The authors' code multiplies
- * without conjugation, so phases add and a score depends on the sum of the positions, not on their difference; with
- * conjugation phases subtract. Even then the modulus sees the distance alone only if all dimensions turn at one
- * frequency, or nothing mixes them between the embedding and the score.
+ * It is the attention that the complex-order embedding is read with: a position is a phase. The authors' code
+ * multiplies without conjugation, so phases add and a score depends on the sum of the positions, not on their
+ * difference; with conjugation phases subtract. Even then the modulus sees the distance alone only if all
+ * dimensions turn at one frequency, or nothing mixes them between the embedding and the score.
  *
- * Each query goes in as two, q' for the real part of the product and q'' for the imaginary one, and the machine takes
- * the modulus of the two products. Where both are 0 no direction is known: the gradient is 0 (the authors' framework
- * gives NaN there).
+ * Each query goes in as two, q' for the real part of the product and q'' for the imaginary one, and the
+ * machine takes the modulus of the two products. Where both are 0 no direction is known: the gradient is 0
+ * (the authors' framework gives NaN there).
  */
 #include "encodings/encoding.h"
 

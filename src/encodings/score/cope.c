@@ -3,18 +3,22 @@
  * CoPE: contextual position encoding
  *
  * Place    score
- * Formula  S[h,i,j] = scale * ( q_i . k_j + e(p_ij) )     scaling=ram     (scale * q_i.k_j + e(p_ij): scaling=paper)
- *          p_ij     = min( sum_{k=j..} g_ik, npos - 1 )   over allowed keys k >= j;  g_ik = sigmoid(scale * q_i.k_k)
+ * Formula  S[h,i,j] = scale * ( q_i . k_j + e(p_ij) )     scaling=ram
+ *          (scale * q_i.k_j + e(p_ij): scaling=paper)
+ *          p_ij     = min( sum_{k=j..} g_ik, npos - 1 )
+ *          over allowed keys k >= j;  g_ik = sigmoid(scale * q_i.k_k)
  *          e(p)     = z[ceil p] (p - floor p) + z[floor p] (1 - (p - floor p)),  z[m] = q_i . E[m]
  * Learns   E [npos, D], shared by the heads; starts at zero
- * Source   Golovneva et al. 2024, arXiv:2405.18719; facebookresearch/RAM, projects/cope/src/cope/context_position.py
+ * Source   Golovneva et al. 2024, arXiv:2405.18719; facebookresearch/RAM,
+ *          projects/cope/src/cope/context_position.py
  *
- * Positions are counted, not given: each query counts the keys its gates let through, from itself backwards. The
- * authors' code scales e with the product, their paper's listing does not (z then meets the unscaled query); both
- * compute gates from the scaled product. Where p is an integer or clipped its gradient is zero.
+ * Positions are counted, not given: each query counts the keys its gates let through, from itself backwards.
+ * The authors' code scales e with the product, their paper's listing does not (z then meets the unscaled
+ * query); both compute gates from the scaled product. Where p is an integer or clipped its gradient is zero.
  *
- * The count at a key needs all gates to its right, so this is a hook that travels from right to left and carries one sum
- * per query; the backward comes back from the left with the total and carries the prefix sum of dp.
+ * The count at a key needs all gates to its right, so this is a hook that travels from right to left and
+ * carries one sum per query; the backward comes back from the left with the total and carries the prefix sum
+ * of dp.
  */
 #include "encodings/encoding.h"
 
@@ -57,7 +61,8 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
     return 0;
 }
 
-/* ---- E across: what queries meet is read along its rows, the last entry repeated for what lies beyond the table ---- */
+/* ---- E across: what queries meet is read along its rows, the last entry repeated for what lies beyond the
+   table ---- */
 
 static int64_t padded(int64_t n)
 {
@@ -90,8 +95,8 @@ static void turn_across_back(const pe_problem *p, const double *const par[], con
 }
 
 /*
- * A query with a run of keys. Counts change by less than one per key, so the run meets few entries of z: they are computed
- * first, and the loop over keys has nothing to decide.
+ * A query with a run of keys. Counts change by less than one per key, so the run meets few entries of z: they
+ * are computed first, and the loop over keys has nothing to decide.
  */
 enum { RUN = 64 };
 
@@ -137,7 +142,8 @@ static double factor_of(const pe_problem *p, const pe_tile *tile)
     return p->set[SCALING].integer == 0 ? tile->scale : 1;
 }
 
-/* Clipped at the end of the table; and at 0, for coming down, rounding may take a count that is all but 0 below it. */
+/* Clipped at the end of the table; and at 0, for coming down, rounding may take a count that is all but 0
+   below it. */
 static void place(walk *w, int64_t c)
 {
     const double last = (double)(w->npos - 1), p = w->count < 0 ? 0 : w->count < last ? w->count : last;
@@ -213,7 +219,8 @@ static void visit(const pe_problem *p, const double *const par[], const pe_tile 
     }
 }
 
-/* dq += dz E[m], dE[m] += dz q, once for each entry that the run met. What lies beyond the table is its last entry. */
+/* dq += dz E[m], dE[m] += dz q, once for each entry that the run met. What lies beyond the table is its last
+   entry. */
 static void entries_back(const walk *w, double dz[], double *dq, double *dE)
 {
     const int64_t there = w->npos - w->first, n = w->met < there ? w->met : there;
@@ -224,8 +231,8 @@ static void entries_back(const walk *w, double dz[], double *dq, double *dE)
         pe_multiply64(w->p, dE + w->first * w->D, w->D, dz, 1, n, w->q, w->D, n, w->D, 1);
 }
 
-/* Of a run, from the left: a gate counts for itself and every key to its left, whose dp are in `prefix` by then. dp is 0
-   where the count is a whole number or beyond the table. */
+/* Of a run, from the left: a gate counts for itself and every key to its left, whose dp are in `prefix` by
+   then. dp is 0 where the count is a whole number or beyond the table. */
 static void run_back(const walk *w, const double s[], const double dx[], double factor, double *prefix,
                      double ds[], double dz[RUN + 2])
 {
@@ -267,8 +274,8 @@ static void terms(const pe_problem *p, pe_terms *s)
          .visit = visit, .visit_back = visit_back, .content = 1, .state = STATE, .learns = 1 << E};
 }
 
-/* For each query and head what it makes of the entries of E it may need; for each pair its gate (three), the count, and the
-   mean of two entries (six). */
+/* For each query and head what it makes of the entries of E it may need; for each pair its gate (three), the
+   count, and the mean of two entries (six). */
 static double operations(const pe_problem *p)
 {
     const int64_t npos = p->set[NPOS].integer, met = npos < p->Lk + 1 ? npos : p->Lk + 1;

@@ -3,28 +3,32 @@
  * DeBERTa: content meets position, position meets content
  *
  * Place    score
- * Formula  S[h,i,j] = scale * ( q_i . k_j + q_i . pos_k[h,x] + k_j . pos_q[h,y] )      scale = 1/sqrt(D (1 + m))
+ * Formula  S[h,i,j] = scale * ( q_i . k_j + q_i . pos_k[h,x] + k_j . pos_q[h,y] )
+ *          scale = 1/sqrt(D (1 + m))
  *          x = clip(delta(P(i) - P(j)) + span, 0, 2 span - 1); delta: the distance, or its log bucket
  *          y = x (p2c_index=code), or the same of P(j) - P(i) (paper)      m = number of the two terms in use
  * Learns   projected=yes: pos_k, pos_q [H,2*span,D], as projected by the caller
- *          projected=no:  P [2*span,d_model], W_kr, W_qr [H*D,d_model]: pos_k[h,x] = P[x] . W_kr^T, rows hD .. hD+D-1;
+ *          projected=no:  P [2*span,d_model], W_kr, W_qr [H*D,d_model]: pos_k[h,x] = P[x] . W_kr^T, rows hD
+ *                         .. hD+D-1;
  *          biases: + b_kr, b_qr [H*D];  norm_rel_ebd=yes: P is LayerNorm(P) with ln_w, ln_b [d_model]
- * Source   He, Liu, Gao, Chen 2021, arXiv:2006.03654, section 3.1; microsoft/DeBERTa, disentangled_attention.py;
- *          He, Gao, Chen 2023, arXiv:2111.09543 (v3)
+ * Source   He, Liu, Gao, Chen 2021, arXiv:2006.03654, section 3.1; microsoft/DeBERTa,
+ *          disentangled_attention.py; He, Gao, Chen 2023, arXiv:2111.09543 (v3)
  *
- * Equation 4 of the paper gives the second term the opposite index, delta(j,i). All released code, Microsoft's and
- * Hugging Face's alike, ends with the same index in both terms, because it transposes what it gathered: checkpoints
- * are models of the code. As P is shared by the two terms, the two conventions are different models.
+ * Equation 4 of the paper gives the second term the opposite index, delta(j,i). All released code,
+ * Microsoft's and Hugging Face's alike, ends with the same index in both terms, because it transposes what it
+ * gathered: checkpoints are models of the code. As P is shared by the two terms, the two conventions are
+ * different models.
  *
- * v1 clips at span = max_relative_positions; v2 and v3 have log buckets: position_buckets on each side, so span is their
- * number, also where max_relative_positions is less. Microsoft limits the distance before it finds the bucket, Hugging Face does not; they differ in one row, at
- * the far end of the future: clip_first. The terms carry the same scale as the content, which counts them.
- * The model is an encoder; nothing forbids a causal mask.
+ * v1 clips at span = max_relative_positions; v2 and v3 have log buckets: position_buckets on each side, so
+ * span is their number, also where max_relative_positions is less. Microsoft limits the distance before it
+ * finds the bucket, Hugging Face does not; they differ in one row, at the far end of the future: clip_first.
+ * The terms carry the same scale as the content, which counts them. The model is an encoder; nothing forbids
+ * a causal mask.
  *
  * From P on (projected=no) the released models are: v1 biases=query; v2 and v3 biases=both norm_rel_ebd=yes
- * position_buckets=256. v2 and v3 share the projections of content with those of positions (share_att_key): whoever has
- * such a model brings the content's key projection as W_kr and b_kr, its query projection as W_qr and b_qr, and adds
- * their gradients to those of the content.
+ * position_buckets=256. v2 and v3 share the projections of content with those of positions (share_att_key):
+ * whoever has such a model brings the content's key projection as W_kr and b_kr, its query projection as W_qr
+ * and b_qr, and adds their gradients to those of the content.
  */
 #include "encodings/encoding.h"
 
@@ -198,7 +202,8 @@ static void make_normed(const pe_problem *p, const double *const par[], double n
     }
 }
 
-/* The row at `at`. With y = (x - mean) inverse: dx = inverse (g - mean(g) - y mean(g y)), g = ln_w dnormed. */
+/* The row at `at`. With y = (x - mean) inverse: dx = inverse (g - mean(g) - y mean(g y)), g = ln_w
+   dnormed. */
 static void row_back(const pe_problem *p, const double *const par[], int64_t at, const double dnormed[],
                      double *const dpar[])
 {
@@ -230,7 +235,8 @@ static void make_normed_back(const pe_problem *p, const double *const par[], con
 
 /* ---- projected rows ---- */
 
-/* to[D] += W v, rows of W and v of n numbers: sums of some rows at a time, which do not wait for one another. */
+/* to[D] += W v, rows of W and v of n numbers: sums of some rows at a time, which do not wait for one
+   another. */
 static void project(double *restrict to, const double *restrict w, const double *restrict v, int64_t D,
                     int64_t n)
 {
@@ -328,8 +334,8 @@ static void p2c_fold(const pe_problem *p, const double *const par[], int64_t h, 
     fold_side(p, par, &p2c, h, t0, n, drows, dpar);
 }
 
-/* The distance from which on all have the row of the last, in both directions; 0: the logarithm goes on growing within
-   the table (a span beyond the buckets, and no limit first). */
+/* The distance from which on all have the row of the last, in both directions; 0: the logarithm goes on
+   growing within the table (a span beyond the buckets, and no limit first). */
 static int64_t last_distance(const pe_problem *p)
 {
     const int64_t span = p->set[SPAN].integer, half = p->set[BUCKETS].integer / 2;

@@ -10,13 +10,14 @@
  * Learns   W1 [mlp_width,1], b1 [mlp_width], W2 [H,mlp_width], b2 [H], and two single numbers: c, L_mult
  * Source   Li et al. 2024, arXiv:2310.04418, section 3 and the listing in the appendix
  *
- * In a long text the distance is measured as a share of the way back to the beginning, so that the network only ever sees
- * numbers from 0 to 1, whatever the length; before the threshold it sees the distance itself. The bias depends on P(i)
- * too: moving all positions changes it. The paper is causal; |c y| makes future keys symmetric where no mask hides
- * them. All heads share the network but for its last layer. The bias is not multiplied by the scale.
+ * In a long text the distance is measured as a share of the way back to the beginning, so that the network
+ * only ever sees numbers from 0 to 1, whatever the length; before the threshold it sees the distance itself.
+ * The bias depends on P(i) too: moving all positions changes it. The paper is causal; |c y| makes future keys
+ * symmetric where no mask hides them. All heads share the network but for its last layer. The bias is not
+ * multiplied by the scale.
  *
- * At a kink the gradient is that of the authors' framework: 0 for max(0, 0) and |0|; at P(i) = limit, where max() may
- * take either, half of it goes to each.
+ * At a kink the gradient is that of the authors' framework: 0 for max(0, 0) and |0|; at P(i) = limit, where
+ * max() may take either, half of it goes to each.
  */
 #include "encodings/encoding.h"
 
@@ -45,8 +46,8 @@ static const posenc_param_info params[] = {
 };
 static_assert(PE_ROWS(params) == L_MULT + 1, "ORDER params");
 
-/* The examples' parameter values are 0, 1, 2, ... in memory order; c and L_mult are single numbers, so both are 0, psi
-   is 0, and what is left is b_h(0) = sum_k W2[h,k] * b1[k] + b2[h]. */
+/* The examples' parameter values are 0, 1, 2, ... in memory order; c and L_mult are single numbers, so both
+   are 0, psi is 0, and what is left is b_h(0) = sum_k W2[h,k] * b1[k] + b2[h]. */
 static const posenc_example examples[] = {
     {"H=1 mlp_width=3", 0, 4, 1, 5, "0*0 + 1*1 + 2*2 + 0"},
     {"H=2 mlp_width=3", 1, 2, 2, 15, "3*0 + 4*1 + 5*2 + 1"},
@@ -94,8 +95,9 @@ static measure measure_of(const pe_problem *p, const double *const par[], double
 
 /*
  * The network as what it is: a line on each piece between its knots. Hidden unit k is silent on one side of
- * x = -b1[k] / W1[k]; so b_h(x) = base + slope * x with numbers that change from piece to piece, and a pair costs a search
- * among the knots instead of the whole layer. Unit `order[m]` has the m-th knot; piece m ends there, and holds its end.
+ * x = -b1[k] / W1[k]; so b_h(x) = base + slope * x with numbers that change from piece to piece, and a pair
+ * costs a search among the knots instead of the whole layer. Unit `order[m]` has the m-th knot; piece m ends
+ * there, and holds its end.
  */
 enum { MOST_WIDTH = 1024 };
 
@@ -124,7 +126,8 @@ static void sort_knots(const pe_problem *p, const double *const par[], pieces *t
     }
 }
 
-/* From far left, where the units with falling input speak, to the right: each knot wakes a unit or silences it. */
+/* From far left, where the units with falling input speak, to the right: each knot wakes a unit or silences
+   it. */
 static void find_pieces(const pe_problem *p, const double *const par[], int64_t h, pieces *to)
 {
     const int64_t width = p->set[MLP_WIDTH].integer;
@@ -145,7 +148,8 @@ static void find_pieces(const pe_problem *p, const double *const par[], int64_t 
     }
 }
 
-/* How many knots lie left of x: its piece, found from that of a neighbour, for shares change little from key to key. */
+/* How many knots lie left of x: its piece, found from that of a neighbour, for shares change little from key
+   to key. */
 static int64_t piece_of(const pieces *in, int64_t near, double x)
 {
     while (near < in->count && in->knot[near] < x)
@@ -156,8 +160,9 @@ static int64_t piece_of(const pieces *in, int64_t near, double x)
 }
 
 /*
- * psi of the distances of a block of a tile, and backward its slope by c. Where positions step by one it depends on c - r
- * alone, so a block of 64 x 64 pairs costs 127 logarithms; otherwise a row is computed when it is asked for.
+ * psi of the distances of a block of a tile, and backward its slope by c. Where positions step by one it
+ * depends on c - r alone, so a block of 64 x 64 pairs costs 127 logarithms; otherwise a row is computed when
+ * it is asked for.
  */
 enum { BLOCK = 64 };
 
@@ -273,8 +278,8 @@ static void visit(const pe_problem *p, const double *const par[], const pe_tile 
         }
 }
 
-/* x = psi(c, t) / n, n = psi(c, far) + eps, far = max(P, |L_mult init_L|). `by_numerator` is the sum over the row of
-   dx * dpsi(t)/dc / n, `by_denominator` that of -dx * psi(t) / n^2. */
+/* x = psi(c, t) / n, n = psi(c, far) + eps, far = max(P, |L_mult init_L|). `by_numerator` is the sum over the
+   row of dx * dpsi(t)/dc / n, `by_denominator` that of -dx * psi(t) / n^2. */
 static void measure_back(const pe_problem *p, const double *const par[], const measure *m, double position,
                          double by_numerator, double by_denominator, double *const dpar[])
 {
@@ -330,8 +335,8 @@ static void terms(const pe_problem *p, pe_terms *s)
     s->hook  = (pe_tile_hook){.visit = visit, .visit_back = visit_back};
 }
 
-/* By the formula, though runs use the network's pieces: for each pair psi and its share (four) and the first layer, which
-   the heads share; for each head the second layer. For each query the denominator. */
+/* By the formula, though runs use the network's pieces: for each pair psi and its share (four) and the first
+   layer, which the heads share; for each head the second layer. For each query the denominator. */
 static double operations(const pe_problem *p)
 {
     const double width = p->set[MLP_WIDTH].real, H = (double)p->H, Lq = (double)p->Lq;

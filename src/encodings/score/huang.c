@@ -3,14 +3,15 @@
  * Huang M4: a vector for each distance that meets the query and the key
  *
  * Place    score
- * Formula  S[h,i,j] = scale * ( q_i . k_j + q_i . e[x] + k_j . e[x] )      x = P(i) - P(j) + max_positions - 1
+ * Formula  S[h,i,j] = scale * ( q_i . k_j + q_i . e[x] + k_j . e[x] )
+ *          x = P(i) - P(j) + max_positions - 1
  * Learns   dist = e [2*max_positions-1, D], one table for both products and all heads
- * Source   Huang, Liang, Xu, Xiang 2020, arXiv:2009.13658, section 3, method 4; Hugging Face, modeling_bert.py,
- *          position_embedding_type "relative_key_query"
+ * Source   Huang, Liang, Xu, Xiang 2020, arXiv:2009.13658, section 3, method 4; Hugging Face,
+ *          modeling_bert.py, position_embedding_type "relative_key_query"
  *
- * The sign is opposite to Shaw's: the rows ascend with the distance into the past. Nothing is clipped: a distance
- * beyond the table has no vector, and a run that needs one is refused. Without the last product it is Hugging Face's
- * "relative_key": key_term=no.
+ * The sign is opposite to Shaw's: the rows ascend with the distance into the past. Nothing is clipped: a
+ * distance beyond the table has no vector, and a run that needs one is refused. Without the last product it
+ * is Hugging Face's "relative_key": key_term=no.
  */
 #include "encodings/encoding.h"
 

@@ -9,11 +9,12 @@
  * Learns   p [H], a [H]
  * Source   Chi, Fan, Ramadge, Rudnicky 2022, arXiv:2205.09921, section 4; authors' code chijames/KERPLE
  *
- * A kernel of this family becomes positive definite when a constant is added, and the softmax does not see constants;
- * that holds for p, a > 0, and with the power for p <= 2. The authors' code therefore moves the parameters into
- * [0.01, ..) (p of the power into [0.01, 2]) before each use, and trains as if it had not: the move changes the
- * stored numbers, not the graph. Here the caller's numbers stay as they are, the limits act where they are used, and the
- * gradient passes through, so that a parameter beyond its limit can come back.
+ * A kernel of this family becomes positive definite when a constant is added, and the softmax does not see
+ * constants; that holds for p, a > 0, and with the power for p <= 2. The authors' code therefore moves the
+ * parameters into [0.01, ..) (p of the power into [0.01, 2]) before each use, and trains as if it had not:
+ * the move changes the stored numbers, not the graph. Here the caller's numbers stay as they are, the limits
+ * act where they are used, and the gradient passes through, so that a parameter beyond its limit can come
+ * back.
  *
  * ALiBi is kerple_power with p = 1. The derivative of |t|^p by p at t = 0 is taken as 0.
  */

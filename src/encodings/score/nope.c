@@ -7,8 +7,8 @@
  * Learns   nothing
  * Source   Haviv et al. 2022, arXiv:2203.16634; Kazemnejad et al. 2023, arXiv:2305.19466
  *
- * The baseline. With a causal mask a model can still read order from how many keys each query sees; without one,
- * attention is a bag of words: permuting the tokens permutes the outputs.
+ * The baseline. With a causal mask a model can still read order from how many keys each query sees; without
+ * one, attention is a bag of words: permuting the tokens permutes the outputs.
  */
 #include "encodings/encoding.h"
 

@@ -3,14 +3,15 @@
  * relative_table: a learned number for each signed distance
  *
  * Place    score
- * Formula  S[h,i,j] = scale * q_i . k_j + table[h,x]      x = clip(t, min_distance, max_distance) - min_distance
+ * Formula  S[h,i,j] = scale * q_i . k_j + table[h,x]
+ *          x = clip(t, min_distance, max_distance) - min_distance
  *          t = P(i) - P(j)
  * Learns   table [H,R], R = max_distance - min_distance + 1
  * Source   the plainest distance bias there is, as surveys write it: b_h(i - j); T5 without its buckets
  *
- * The rows ascend with t: row 0 is the far future, the last row the far past; distances beyond share the last row of their
- * side. The bias is not multiplied by the scale. Any bias by distance that somebody computed elsewhere can be put
- * into this table as it is.
+ * The rows ascend with t: row 0 is the far future, the last row the far past; distances beyond share the last
+ * row of their side. The bias is not multiplied by the scale. Any bias by distance that somebody computed
+ * elsewhere can be put into this table as it is.
  */
 #include "encodings/encoding.h"
 

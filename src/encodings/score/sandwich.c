@@ -6,14 +6,15 @@
  * Formula  S[h,i,j] = scale * q_i . k_j + b_h(t)                                     t = P(i) - P(j)
  *          b_h(t)   = ( sum_{i=1..d/2} cos(t * 10000^(-2i/d)) - d/2 ) / (8h/H)       d = d_bar, h = 1..H
  * Learns   nothing
- * Source   Chi, Fan, Rudnicky, Ramadge 2023, arXiv:2212.10356; NVIDIA/NeMo, sandwich_relative_position_embedding.py
+ * Source   Chi, Fan, Rudnicky, Ramadge 2023, arXiv:2212.10356; NVIDIA/NeMo,
+ *          sandwich_relative_position_embedding.py
  *
- * The product of the sinusoids of two positions is a sum of cosines of their distance: large where they are near, in
- * waves that fall off like a logarithm. Sandwich keeps that sum alone, less its value at t = 0, so that the bias is
- * never above 0, and divides it by a compression ratio that rises with the head.
+ * The product of the sinusoids of two positions is a sum of cosines of their distance: large where they are
+ * near, in waves that fall off like a logarithm. Sandwich keeps that sum alone, less its value at t = 0, so
+ * that the bias is never above 0, and divides it by a compression ratio that rises with the head.
  *
- * The sum begins at i = 1, not at 0: its fastest wave is 10000^(-2/d), its slowest exactly 1/10000. The paper keeps d_bar
- * apart from the width of a head; NeMo passes the width of a head: d_bar=D.
+ * The sum begins at i = 1, not at 0: its fastest wave is 10000^(-2/d), its slowest exactly 1/10000. The paper
+ * keeps d_bar apart from the width of a head; NeMo passes the width of a head: d_bar=D.
  */
 #include "encodings/encoding.h"
 
@@ -45,10 +46,11 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 }
 
 /*
- * cos(a + b) = cos a cos b - sin a sin b: runs of FINE distances, each from its start a by the same steps b. Summed over the
- * waves that is a product of matrices, starts by waves times waves by steps, and of exact angles a run and a wave need one
- * each; an exact angle for each distance and wave took longer than attention itself. A cosine is off by less than 1e-15.
- * (engine/ladder.h would make each cosine by itself, in float, and leave the sum over the waves to be done.)
+ * cos(a + b) = cos a cos b - sin a sin b: runs of FINE distances, each from its start a by the same steps b.
+ * Summed over the waves that is a product of matrices, starts by waves times waves by steps, and of exact
+ * angles a run and a wave need one each; an exact angle for each distance and wave took longer than attention
+ * itself. A cosine is off by less than 1e-15. (engine/ladder.h would make each cosine by itself, in float,
+ * and leave the sum over the waves to be done.)
  */
 enum { FINE = 64, RUNS = 16, WAVES = 32 };
 

@@ -3,25 +3,28 @@
  * Shaw: a vector for each clipped distance, beside the key and beside the value
  *
  * Place    score (its second table acts on the values, at place weight)
- * Formula  S[h,i,j] = scale * ( q_i . k_j + q_i . rk[x] )        x = clip(P(j) - P(i), min_distance, max_distance)
+ * Formula  S[h,i,j] = scale * ( q_i . k_j + q_i . rk[x] )
+ *          x = clip(P(j) - P(i), min_distance, max_distance)
  *          o[h,i]   = sum_j softmax(S)[i,j] * ( v_j + rv[x] )        - min_distance
- * Learns   rk [R,D], rv [R,Dv], R = max_distance - min_distance + 1; one pair of tables per head where per_head=yes
+ * Learns   rk [R,D], rv [R,Dv], R = max_distance - min_distance + 1; one pair of tables per head where
+ *          per_head=yes
  * Source   Shaw, Uszkoreit, Vaswani 2018, arXiv:1803.02155, section 3; tensorflow/tensor2tensor,
  *          layers/common_attention.py, dot_product_attention_relative
  *
- * The sign is the paper's: x rises with the key's position, row 0 is the far past. The scale covers both products,
- * because the authors multiply q by it first.
+ * The sign is the paper's: x rises with the key's position, row 0 is the far past. The scale covers both
+ * products, because the authors multiply q by it first.
  *
- * The paper has tables per head in its base model and tables that heads share in its big one; the code always shares:
- * per_head. Its ablation does well without rv: values=no. The two directions are clipped alike there; a causal model never
- * sees the future rows, and max_distance=0 leaves them out.
+ * The paper has tables per head in its base model and tables that heads share in its big one; the code always
+ * shares: per_head. Its ablation does well without rv: values=no. The two directions are clipped alike there;
+ * a causal model never sees the future rows, and max_distance=0 leaves them out.
  *
- * The authors' later code (dot_product_self_attention_relative_v2 and its kin, which skew a matrix of products) pads its
- * tables with zeros instead of repeating the last row: beyond=zero. Its max_relative_position rows end one earlier:
- * min_distance = 1 - max_relative_position.
+ * The authors' later code (dot_product_self_attention_relative_v2 and its kin, which skew a matrix of
+ * products) pads its tables with zeros instead of repeating the last row: beyond=zero. Its
+ * max_relative_position rows end one earlier: min_distance = 1 - max_relative_position.
  *
- * table=sinusoidal is NEZHA (arXiv:1909.00204): the same form with sinusoids in both tables, which are not trained. The
- * paper's are of the distance; the released code fills row x with those of x itself, from 0 on: sinusoid_of.
+ * table=sinusoidal is NEZHA (arXiv:1909.00204): the same form with sinusoids in both tables, which are not
+ * trained. The paper's are of the distance; the released code fills row x with those of x itself, from 0 on:
+ * sinusoid_of.
  */
 #include "encodings/encoding.h"
 

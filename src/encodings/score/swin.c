@@ -1,30 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Swin: a number for each offset on a window; learned one by one (swin), or by a small network, on unit vectors (swin_v2)
+ * Swin: a number for each offset on a window; learned one by one (swin), or by a small network, on unit
+ * vectors (swin_v2)
  *
  * Place    score; swin_v2 also makes unit vectors of queries and keys
  * Formula  swin     S[h,i,j] = scale * q_i . k_j + table[x,h]
  *          swin_v2  S[h,i,j] = scale * exp(min(logit_scale[h], max)) * cos(q_i, k_j) + 16 sigmoid(B[x,h])
  *                   B[x,h] = sum_m W2[h,m] max(0, W1[m,0] cy + W1[m,1] cx + b1[m])
- *                   c = sign(a) log2(1 + |a|)/3, a = 8 d/(w - 1) on each axis, w: the window, or that of the pretraining
- *          x = (dy + rows - 1) * (2 columns - 1) + dx + columns - 1          y = floor(P / columns), x = P mod columns
+ *                   c = sign(a) log2(1 + |a|)/3, a = 8 d/(w - 1) on each axis, w: the window,
+ *                   or that of the pretraining
+ *          x = (dy + rows - 1) * (2 columns - 1) + dx + columns - 1
+ *          y = floor(P / columns), x = P mod columns
  *          dy, dx = query less key
  * Learns   swin     table [(2 rows - 1)(2 columns - 1), H]
  *          swin_v2  W1 [mlp_width,2], b1 [mlp_width], W2 [H,mlp_width], logit_scale [H]
- * Source   Liu et al. 2021, arXiv:2103.14030, section 3.2; Liu et al. 2022, arXiv:2111.09883, sections 3.2 and 3.3;
- *          microsoft/Swin-Transformer, swin_transformer.py and swin_transformer_v2.py
+ * Source   Liu et al. 2021, arXiv:2103.14030, section 3.2; Liu et al. 2022, arXiv:2111.09883, sections 3.2
+ *          and 3.3; microsoft/Swin-Transformer, swin_transformer.py and swin_transformer_v2.py
  *
- * Attention stays within windows of rows x columns tokens, row by row; a batch item is one window, and its tokens
- * stand at 0 .. rows*columns-1. Both axes keep their direction. A pair further apart than the window is high has
- * no number, and a run that needs one is refused.
+ * Attention stays within windows of rows x columns tokens, row by row; a batch item is one window, and its
+ * tokens stand at 0 .. rows*columns-1. Both axes keep their direction. A pair further apart than the window
+ * is high has no number, and a run that needs one is refused.
  *
- * The mask of shifted windows (-100 in the authors' code) belongs to the caller: an explicit mask. The authors' truncated
- * normal is cut at +-2, a hundred deviations out: it is a normal. A window of one column is a table by signed distance.
+ * The mask of shifted windows (-100 in the authors' code) belongs to the caller: an explicit mask. The
+ * authors' truncated normal is cut at +-2, a hundred deviations out: it is a normal. A window of one column
+ * is a table by signed distance.
  *
- * swin_v2's network sees offsets as shares of the window that it was trained with, so another window at the same model
- * asks it for numbers nearby: name the old one in pretrained_window (0x0, or absent: it is this window). An axis of one
- * token has no share; its offset counts as 0. The network is run once per run, for each offset on the window. The
- * factor of the cosine is limited as the authors do it: beyond the limit it learns nothing.
+ * swin_v2's network sees offsets as shares of the window that it was trained with, so another window at the
+ * same model asks it for numbers nearby: name the old one in pretrained_window (0x0, or absent: it is this
+ * window). An axis of one token has no share; its offset counts as 0. The network is run once per run, for
+ * each offset on the window. The factor of the cosine is limited as the authors do it: beyond the limit it
+ * learns nothing.
  */
 #include "encodings/encoding.h"
 
@@ -61,8 +66,8 @@ static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_erro
         (long long)rows, (long long)columns, (long long)(rows * columns - 1));
 }
 
-/* Some keys of a tile: what each takes from where a query reads the table, and the least and the most of it. A pair beyond the
-   window is one that no mask allows: its number is ignored, so that any will do. */
+/* Some keys of a tile: what each takes from where a query reads the table, and the least and the most of it.
+   A pair beyond the window is one that no mask allows: its number is ignored, so that any will do. */
 enum { TOGETHER = 64 };
 typedef struct some_keys {
     int64_t first, count, step[TOGETHER], least, most;
@@ -231,7 +236,8 @@ static const posenc_param_info params_v2[] = {
 };
 static_assert(PE_ROWS(params_v2) == LOGIT_SCALE + 1, "ORDER params_v2");
 
-/* The examples' parameter values are 0, 1, 2, ... in memory order. On a window of 1x2, W1 = [0,1], b1 = 0 and W2 = 0. */
+/* The examples' parameter values are 0, 1, 2, ... in memory order. On a window of 1x2, W1 = [0,1], b1 = 0 and
+   W2 = 0. */
 static const posenc_example examples_v2[] = {
     {"H=1 window=1x2 mlp_width=1", 0, 1, 0, 8, "16 sigmoid(0)"},
     {"H=2 window=1x2 mlp_width=1", 1, 1, 0, 11.872771850141358, "offset (0,1): c = log2(9)/3, B = max(0, c)"},
@@ -385,7 +391,8 @@ static void unit_rows(const pe_problem *p, const double *const par[], pe_side si
     }
 }
 
-/* y = f x/|x|: dx = f (dy - (dy.x) x/|x|^2) / |x|; below eps the length is not divided by, and y is f x/eps. */
+/* y = f x/|x|: dx = f (dy - (dy.x) x/|x|^2) / |x|; below eps the length is not divided by, and y is f
+   x/eps. */
 static void unit_row_back(const pe_problem *p, double f, const double x[], const double dy[], double dx[],
                           double *dfactor)
 {
@@ -419,7 +426,8 @@ static void terms_v2(const pe_problem *p, pe_terms *s)
     s->prepare = (pe_preparation){.fill = unit_rows, .fold = unit_rows_back, .width = p->D, .sharp = 1};
 }
 
-/* The network for each offset of the window, and what it sees of an axis (five each); unit rows of queries and keys. */
+/* The network for each offset of the window, and what it sees of an axis (five each); unit rows of queries
+   and keys. */
 static double operations_v2(const pe_problem *p)
 {
     const double width = p->set[MLP_WIDTH].real, H = (double)p->H;

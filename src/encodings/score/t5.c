@@ -7,12 +7,12 @@
  * Learns   b [num_buckets, H], one number per distance class and head
  * Source   Raffel et al. 2020, arXiv:1910.10683, section 2.1; mesh-tensorflow, transformer_layers.py
  *
- * Small distances have a class each, larger ones share classes of logarithmic width, all beyond max_distance share the
- * last. bidirectional: one half of the classes for keys in the past, the other for keys in the future (class
- * num_buckets/2 is then never used); otherwise future keys all fall into class 0.
+ * Small distances have a class each, larger ones share classes of logarithmic width, all beyond max_distance
+ * share the last. bidirectional: one half of the classes for keys in the past, the other for keys in the
+ * future (class num_buckets/2 is then never used); otherwise future keys all fall into class 0.
  *
- * Why no 1/sqrt(D): T5 folds it into the initialisation of W_q. Set `scale` where the model does not. The bias is not
- * scaled. One table serves all layers of a stack in T5; sharing is the caller's affair.
+ * Why no 1/sqrt(D): T5 folds it into the initialisation of W_q. Set `scale` where the model does not. The
+ * bias is not scaled. One table serves all layers of a stack in T5; sharing is the caller's affair.
  */
 #include <math.h>
 
@@ -81,8 +81,8 @@ static int64_t first_of(const pe_problem *p, int64_t c)
     return c < m ? c : (int64_t)ceil((double)m * pow((double)p->set[MAX_DISTANCE].integer / (double)m, part));
 }
 
-/* The first distance behind t, at most `last`, that is not of t's class. On either side of 0 classes only rise or only fall, so
-   it is enough to look at both sides of where it should be. */
+/* The first distance behind t, at most `last`, that is not of t's class. On either side of 0 classes only
+   rise or only fall, so it is enough to look at both sides of where it should be. */
 static int64_t end_of_class(const pe_problem *p, int64_t t, int64_t last)
 {
     const int64_t N    = p->set[NUM_BUCKETS].integer / (p->set[BIDIRECTIONAL].integer ? 2 : 1);

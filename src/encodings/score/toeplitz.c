@@ -7,10 +7,10 @@
  * Learns   b [H, Lq+Lk-1], the caller's vector; its gradient is returned
  * Source   the primitive behind every bias by distance (docs/house.md); the rows ascend with the distance
  *
- * For an idea of one's own: compute any bias by distance in NumPy or PyTorch, hand it over as a vector of Lq + Lk - 1
- * numbers per head, and attention with it trains in linear memory: the gradient that comes back is one number per
- * distance. `first` is the distance of entry 0; as it stands it fits Lq queries at the end of Lk keys (a KV cache), and
- * so also Lq = Lk. A run that needs a distance outside the vector is refused.
+ * For an idea of one's own: compute any bias by distance in NumPy or PyTorch, hand it over as a vector of Lq
+ * + Lk - 1 numbers per head, and attention with it trains in linear memory: the gradient that comes back is
+ * one number per distance. `first` is the distance of entry 0; as it stands it fits Lq queries at the end of
+ * Lk keys (a KV cache), and so also Lq = Lk. A run that needs a distance outside the vector is refused.
  */
 #include "encodings/encoding.h"
 

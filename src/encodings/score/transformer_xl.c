@@ -7,14 +7,17 @@
  *          xlnet:   + scale * (q_i + us_h) . g_h[z]      z = 0 where i and j are of one segment, else 1
  *          r_h(t)   = sum_m R(t)[m] * Wr[m,h,:]
  *          R(t)     = [sin(t*omega_k) | cos(t*omega_k)], omega_k = 10000^(-2k/d_model), k < d_model/2
- * Learns   u_bias = u [H,D], v_bias = w [H,D], Wr [d_model,H,D]; xlnet also s_bias = us [H,D], seg_embed = g [2,H,D]
- * Source   Dai et al. 2019, arXiv:1901.02860, section 3.3; kimiyoung/transformer-xl, pytorch/mem_transformer.py
- *          Yang et al. 2019, arXiv:1906.08237, section 2.5; zihangdai/xlnet, modeling.py
+ * Learns   u_bias = u [H,D], v_bias = w [H,D], Wr [d_model,H,D]; xlnet also s_bias = us [H,D], seg_embed = g
+ *          [2,H,D]
+ * Source   Dai et al. 2019, arXiv:1901.02860, section 3.3; kimiyoung/transformer-xl,
+ *          pytorch/mem_transformer.py Yang et al. 2019, arXiv:1906.08237, section 2.5; zihangdai/xlnet,
+ *          modeling.py
  *
- * u is r_w_bias in the authors' code ("content"), w is r_r_bias ("position"). Wr is separate from the content's
- * W_k. clamp_len limits t from above only (distances in the future keep their own vectors); XLNet's limits both sides.
- * XLNet's segments are those of the run (q_segments, k_segments); without any, all tokens are of one. There is no gradient
- * into R, and r_h(t) does not depend on the content, so its gradient is summed over the batch before Wr sees it.
+ * u is r_w_bias in the authors' code ("content"), w is r_r_bias ("position"). Wr is separate from the
+ * content's W_k. clamp_len limits t from above only (distances in the future keep their own vectors); XLNet's
+ * limits both sides. XLNet's segments are those of the run (q_segments, k_segments); without any, all tokens
+ * are of one. There is no gradient into R, and r_h(t) does not depend on the content, so its gradient is
+ * summed over the batch before Wr sees it.
  */
 #include "encodings/encoding.h"
 
@@ -94,10 +97,10 @@ static pe_frequency omega(const pe_problem *p, int64_t k)
     return pe_frequency_of(pow(10000.0, -2.0 * (double)k / (double)p->set[D_MODEL].integer));
 }
 
-/* Sines and cosines of some channels at one distance after the other: exact at multiples of EXACT, turned on from there by
-   angle addition (EXACT roundings at most, far below what a float keeps). What a distance has does not depend on who came
-   before. The 12 KiB of rows meet as many rows of Wr. This is for those who ask in double; a ladder (engine/ladder.h) ends in
-   floats, and serves machines that do. */
+/* Sines and cosines of some channels at one distance after the other: exact at multiples of EXACT, turned on
+   from there by angle addition (EXACT roundings at most, far below what a float keeps). What a distance has
+   does not depend on who came before. The 12 KiB of rows meet as many rows of Wr. This is for those who ask
+   in double; a ladder (engine/ladder.h) ends in floats, and serves machines that do. */
 enum { EXACT = 64, DISTANCES = 24, CHANNELS = 32 };
 
 typedef struct waves {

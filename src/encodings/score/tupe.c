@@ -4,25 +4,29 @@
  *
  * Place    score: queries and keys get further channels; with relative=yes a bias by distance too
  * Formula  S[h,i,j] = scale * ( q_i . k_j + e[h,i,j] ) [ + table[bin(i,j),h] ]        scale = 1/sqrt(2 D)
- *          e = (p_i . Uq_h + bq_h) . (p_j . Uk_h + bk_h), but theta1_h where P(i) = 0, else theta2_h where P(j) = 0
+ *          e = (p_i . Uq_h + bq_h) . (p_j . Uk_h + bk_h), but theta1_h where P(i) = 0,
+ *          else theta2_h where P(j) = 0
  *          p_i = LayerNorm(pos[P(i) + 1]), theta1 = e of row 0 with itself, theta2 = e of row 1 with itself
- *          bin = T5's bucket of P(j) - P(i), but cls_to_others where P(i) = 0, else others_to_cls where P(j) = 0
+ *          bin = T5's bucket of P(j) - P(i), but cls_to_others where P(i) = 0,
+ *          else others_to_cls where P(j) = 0
  * Learns   pos [rows,d_model], ln_w, ln_b [d_model], Uq [H*D,d_model], bq [H*D], Uk [G*D,d_model], bk [G*D];
  *          relative=yes: table [num_buckets+1,H]
  * Source   Ke, He, Liu 2021, arXiv:2006.15595; guolinke/TUPE, fairseq/modules/transformer_sentence_encoder.py
  *
- * The word and its place are not added: each meets its like, so the sum of both products is scaled as one of 2 D
- * channels. That is what happens here to the letter: a query is prolonged by its position's projection, a key by
- * its own, and the machine sees a head of 2 D channels. The class token is prolonged by zeros, and a hook adds what
- * its pairs have instead: theta, made once per run, and the bin.
+ * The word and its place are not added: each meets its like, so the sum of both products is scaled as one of
+ * 2 D channels. That is what happens here to the letter: a query is prolonged by its position's projection, a
+ * key by its own, and the machine sees a head of 2 D channels. The class token is prolonged by zeros, and a
+ * hook adds what its pairs have instead: theta, made once per run, and the bin.
  *
- * Token t has row t + 1: rows 0 and 1 make the two numbers of the class token. (So row 1 serves theta2 and the token
- * at 0, whose own products are overridden; that is the authors' code.) cls=no: no token is special, and token t still
- * has row t + 1. The class token is who stands at position 0, whatever chunk of the queries a run brings.
+ * Token t has row t + 1: rows 0 and 1 make the two numbers of the class token. (So row 1 serves theta2 and
+ * the token at 0, whose own products are overridden; that is the authors' code.) cls=no: no token is special,
+ * and token t still has row t + 1. The class token is who stands at position 0, whatever chunk of the queries
+ * a run brings.
  *
- * The bias is not scaled. The bin `num_buckets/2` is one that T5 never gives. Projections and table are shared by all
- * layers of the authors' model, which makes the positional products once; here they cost D channels more per head. The
- * projections depend on positions alone, so that a run makes them once for all items of its batch.
+ * The bias is not scaled. The bin `num_buckets/2` is one that T5 never gives. Projections and table are
+ * shared by all layers of the authors' model, which makes the positional products once; here they cost D
+ * channels more per head. The projections depend on positions alone, so that a run makes them once for all
+ * items of its batch.
  */
 #include "encodings/encoding.h"
 
@@ -67,8 +71,8 @@ static const posenc_param_info params[] = {
 };
 static_assert(PE_ROWS(params) == TABLE + 1, "ORDER params");
 
-/* The examples' parameter values are 0, 1, 2, ... in memory order. A model of one channel is normalised to ln_b = 0, so
-   the products are those of bq and bk. */
+/* The examples' parameter values are 0, 1, 2, ... in memory order. A model of one channel is normalised to
+   ln_b = 0, so the products are those of bq and bk. */
 static const posenc_example examples[] = {
     {"H=1 D=2 d_model=1 L=4 cls=no", 0, 2, 1, 0.5, "(0,1).(0,1) / sqrt(4)"},
     {"H=2 D=2 d_model=1 L=4", 1, 3, 2, 6.5, "(2,3).(2,3) / sqrt(4)"},
@@ -141,7 +145,8 @@ static projection projection_of(pe_side side)
     return side == PE_QUERIES ? (projection){UQ, BQ} : (projection){UK, BK};
 }
 
-/* Channels of the model, channels of a head and positions at a time, since rooms have no memory of their own. */
+/* Channels of the model, channels of a head and positions at a time, since rooms have no memory of their
+   own. */
 enum { BLOCK = 64 };
 
 static int64_t block_width(const pe_problem *p, int64_t m0)
@@ -226,8 +231,8 @@ typedef struct cotangents {
     int64_t       step;
 } cotangents;
 
-/* With y = (x - mean) inverse: dx = inverse (g - mean(g) - y mean(g y)), g = ln_w d(normalised row). The first pass finds
-   both means. */
+/* With y = (x - mean) inverse: dx = inverse (g - mean(g) - y mean(g y)), g = ln_w d(normalised row). The
+   first pass finds both means. */
 static void normalise_back(const pe_problem *p, const double *const par[], const double *U,
                            const double pos[], const places *at, channels c, cotangents dto,
                            double *const dpar[])
@@ -427,8 +432,8 @@ static void fold(const pe_problem *p, const double *const par[], int64_t h, int6
         dpar[TABLE][bucket_at(p, t0 + i) * p->H + h] += db[i];
 }
 
-/* What a pair with the class token has: which theta and, with relative=yes, which bin. The row's rule wins where both
-   are it. */
+/* What a pair with the class token has: which theta and, with relative=yes, which bin. The row's rule wins
+   where both are it. */
 static int64_t which_theta(const pe_problem *p, const pe_tile *tile, int64_t r)
 {
     return (is_cls(p, tile->q_pos[r]) ? 0 : p->H) + tile->h;
@@ -486,8 +491,8 @@ static void terms(const pe_problem *p, pe_terms *s)
             .visit = visit, .visit_back = visit_back, .apart = is_cls, .learns = 1 << TABLE | 1 << THETAS};
 }
 
-/* Each position's row: mean, variance, normalisation, weight and bias, eight for each channel; and its two projections to
-   all heads. With a class token theta1 and theta2, products over the channels of a head. */
+/* Each position's row: mean, variance, normalisation, weight and bias, eight for each channel; and its two
+   projections to all heads. With a class token theta1 and theta2, products over the channels of a head. */
 static double operations(const pe_problem *p)
 {
     const double d = (double)p->d_model, D = (double)p->D, H = (double)p->H, G = (double)p->G;

@@ -4,17 +4,19 @@
  *
  * Place    weight
  * Formula  o[h,i]   = sum_j softmax(S)[i,j] * c[x,h] * v_j          x = P(j) - P(i) + index_offset
- *          S[h,i,j] = scale * q_i . k_j + table[x,h]                bias=table; or any score encoding: kerple_log+urpe
+ *          S[h,i,j] = scale * q_i . k_j + table[x,h]
+ *          bias=table; or any score encoding: kerple_log+urpe
  * Learns   c [rows,H]; table [rows,H] where bias=table
  * Source   Luo, Li, Zheng, Wang, He 2022, arXiv:2205.13401, section 4; lsj2408/URPE
  *
- * What acts inside the softmax leaves every row of weights summing to 1, so a sequence of equal vectors stays one
- * whatever the bias: such a Transformer is no universal approximator. The factor breaks that with one Toeplitz matrix
- * per head. The weights are not normalised again.
+ * What acts inside the softmax leaves every row of weights summing to 1, so a sequence of equal vectors stays
+ * one whatever the bias: such a Transformer is no universal approximator. The factor breaks that with one
+ * Toeplitz matrix per head. The weights are not normalised again.
  *
- * The rows ascend with the key's position, from index_offset tokens back; both tables are read at the same row. The
- * authors' code starts c at 1 only in its synthetic runs, elsewhere at N(0, 0.02): init. The standard is 1, with which
- * training begins with the plain encoding. Their table of biases is this one; beside a score encoding there is none.
+ * The rows ascend with the key's position, from index_offset tokens back; both tables are read at the same
+ * row. The authors' code starts c at 1 only in its synthetic runs, elsewhere at N(0, 0.02): init. The
+ * standard is 1, with which training begins with the plain encoding. Their table of biases is this one;
+ * beside a score encoding there is none.
  */
 #include "encodings/encoding.h"
 
