@@ -55,7 +55,7 @@ struct posenc_plan {
     pe_ladder             *turn_ladder, *waves; /* of turn and turn_keys, and of the input part; NULL: none */
     double                 waves_blank;         /* position of a zero row, NAN: none */
     int64_t                sizes[POSENC_PLACES][PE_MAX_PARAMS]; /* numbers in each parameter, 0 if absent */
-    int64_t                max_distances;
+    int64_t                max_distances, row_width;
     size_t                 bytes[3]; /* forward, backward, scores */
 };
 
@@ -67,6 +67,9 @@ void pe_resolve_words(const pe_chosen *part, pe_value set[PE_MAX_SETTINGS]);
 
 /* Settings of one part for these sizes, checked by the room. */
 posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dims *full, posenc_error *err);
+
+/* An expression of a room over its settings and the sizes. */
+double pe_number_of(const pe_resolved *r, const posenc_dims *full, const char *text);
 
 /* Which part owns parameter `index`, and its number there. NULL outside. */
 const pe_chosen *pe_param_owner(const posenc_encoding *e, int index, int *local);

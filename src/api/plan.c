@@ -116,6 +116,9 @@ static posenc_status resolve_parts(posenc_plan *plan, posenc_error *err)
         plan->parts[place].problem.set     = plan->parts[place].set; /* the struct was copied into the plan */
         plan->parts[place].problem.kernels = plan->kernels;
     }
+    if (plan->parts[POSENC_INPUT].room)
+        plan->row_width = (int64_t)pe_number_of(&plan->parts[POSENC_INPUT], &plan->dims,
+                                                plan->parts[POSENC_INPUT].room->width);
     return POSENC_OK;
 }
 
@@ -169,8 +172,8 @@ static posenc_status add_weight_terms(posenc_plan *plan, posenc_error *err)
                    {&plan->terms.B, &more.B, "vectors that meet the keys"},
                    {&plan->terms.r, &more.r, "vectors that join the values"}};
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        if (members[i].from->fill) {
-            if (members[i].to->fill)
+        if (pe_is_there(members[i].from)) {
+            if (pe_is_there(members[i].to))
                 return pe_fail(err, POSENC_UNSUPPORTED,
                                "plan: %s and %s both bring %s by distance; let one of them do without",
                                plan->parts[POSENC_SCORE].room->info.name, weight->room->info.name,
@@ -189,7 +192,11 @@ static posenc_status fill_terms(posenc_plan *plan, posenc_error *err)
     pe_value                   scale;
     plan->terms       = (pe_terms){.u = PE_NONE, .w = PE_NONE, .us = PE_NONE, .G = PE_NONE};
     plan->terms.scale = 1.0 / sqrt((double)plan->dims.D);
-    if (score->room)
+    if (score->room) {
+        plan->terms.bias = score->room->bias;
+        plan->terms.hook = score->room->hook;
+    }
+    if (score->room && score->room->terms)
         score->room->terms(&score->problem, &plan->terms);
     posenc_status status = add_weight_terms(plan, err);
     if (status)
