@@ -115,6 +115,21 @@ posenc_status pe_rotary_positions(const posenc_plan *plan, posenc_positions *pos
 /* The larger of `length` and the largest coordinate and one. */
 double pe_rotary_length(double length, const posenc_positions *pos, int64_t L);
 
+/* How runs that rotate open (rotate.c, reroute.c, angles.c). */
+
+/* Has the plan a rotary part? `who` opens the sentence, here and below. */
+posenc_status pe_rotary_start(const posenc_plan *plan, const char *who, posenc_error *err);
+
+/* A tensor of rows and, if `to` is not NULL, where they go; their names. */
+posenc_status pe_rotary_check_rows(const posenc_plan *plan, const posenc_tensor *from,
+                                   const posenc_tensor *to, int64_t heads, const char *const names[2],
+                                   posenc_error *err);
+
+/* Parameters, workspace, and the rotation made of them. */
+posenc_status pe_rotary_open(const posenc_plan *plan, const posenc_tensor *params, posenc_tensor *dparams,
+                             double length, const char *who, pe_numbers *numbers, pe_run_turn *turn,
+                             void *workspace, pe_arena *arena, posenc_error *err);
+
 /* One side of a run: x as it came and the cotangent of that. */
 typedef struct pe_turned_side {
     const posenc_tensor    *x, *dx;
