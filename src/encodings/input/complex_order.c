@@ -211,13 +211,6 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
         }
 }
 
-/* omega P + theta, its cosine and sine, both times r. */
-static double operations(const pe_problem *p)
-{
-    const int angle = p->set[THETA].integer == LEARNED ? 2 : 1;
-    return (double)p->Lq * (double)p->set[DIM].integer * (angle + 4);
-}
-
 const pe_encoding pe_complex_order = {
     .info =
         {
@@ -232,9 +225,10 @@ const pe_encoding pe_complex_order = {
             PE_SETTINGS(settings),
             PE_PARAMS(params),
         },
-    .model       = "sigma=0.5",
-    .examples    = examples,
-    .operations  = operations,
+    .model    = "sigma=0.5",
+    .examples = examples,
+    /* omega P + theta, its cosine and sine, both times r. */
+    .operations  = "Lq*dim*(6-theta)",
     .check       = check,
     .has         = has,
     .init        = init,

@@ -111,13 +111,6 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
     }
 }
 
-/* Rows beyond the table's are p_low + share (p_high - p_0). */
-static double operations(const pe_problem *p)
-{
-    const int64_t own = p->set[ROWS].integer, mixed = p->Lq > own ? p->Lq - own : 0;
-    return 3.0 * (double)mixed * (double)p->set[DIM].integer;
-}
-
 const pe_encoding pe_hierarchical = {
     .info =
         {
@@ -133,9 +126,10 @@ const pe_encoding pe_hierarchical = {
             PE_SETTINGS(settings),
             PE_PARAMS(params),
         },
-    .model      = "rows=L sigma=0.5",
-    .examples   = examples,
-    .operations = operations,
+    .model    = "rows=L sigma=0.5",
+    .examples = examples,
+    /* Rows beyond the table's are p_low + share (p_high - p_0). */
+    .operations = "3*(Lq-min(Lq,rows))*dim",
     .check      = check,
     .width      = "dim",
     .accept     = accept,

@@ -237,7 +237,7 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
 
 /* A product and a sum for each cell that a cell of the new grid reads, and for each tap along an axis its
    weight: two for a tent, some eight for a cubic. */
-static double operations(const pe_problem *p)
+static double count_operations(const pe_problem *p)
 {
     const int       kind = (int)p->set[KIND].integer;
     const pe_value *in = &p->set[GRID_IN], *out = &p->set[GRID_OUT];
@@ -270,13 +270,13 @@ const pe_encoding pe_learned_resize = {
             PE_SETTINGS(settings),
             PE_PARAMS(params),
         },
-    .model      = "grid_in=L grid_out=8*L sigma=0.5",
-    .examples   = examples,
-    .operations = operations,
-    .check      = check,
-    .width      = "dim",
-    .tokens     = "prefix_rows+grid_out",
-    .accept     = accept,
-    .rows       = rows,
-    .rows_back  = rows_back,
+    .model     = "grid_in=L grid_out=8*L sigma=0.5",
+    .examples  = examples,
+    .count     = count_operations,
+    .check     = check,
+    .width     = "dim",
+    .tokens    = "prefix_rows+grid_out",
+    .accept    = accept,
+    .rows      = rows,
+    .rows_back = rows_back,
 };

@@ -208,7 +208,7 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
 }
 
 /* An angle for each frequency, and what is made of it. */
-static double operations(const pe_problem *p)
+static double count_operations(const pe_problem *p)
 {
     double all = p->set[SCALED].integer ? (double)p->set[DIM].integer : 0;
     for (int64_t k = 0; k < count(p); k++)
@@ -230,14 +230,14 @@ const pe_encoding pe_sinusoidal = {
             PE_SETTINGS(settings),
             PE_PARAMS(params),
         },
-    .examples   = examples,
-    .operations = operations,
-    .check      = check,
-    .init       = init,
-    .has        = has,
-    .width      = "dim",
-    .first      = first,
-    .rows       = rows,
-    .waves      = plain_waves,
-    .rows_back  = rows_back,
+    .examples  = examples,
+    .count     = count_operations,
+    .check     = check,
+    .init      = init,
+    .has       = has,
+    .width     = "dim",
+    .first     = first,
+    .rows      = rows,
+    .waves     = plain_waves,
+    .rows_back = rows_back,
 };

@@ -35,7 +35,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/detr.h"
+#include "base/positions.h"
 #include "base/waves.h"
 
 enum { PRESET, HEIGHT, WIDTH, DIM, BASE, PREFIX_ROWS, NORMALIZE, EPS }; /* ORDER settings */
@@ -146,11 +146,6 @@ static void rows(const pe_problem *p, const double *const par[], const double po
     }
 }
 
-static double operations(const pe_problem *p)
-{
-    return pe_wave_operations(p->Lq, p->set[DIM].integer);
-}
-
 const pe_encoding pe_sinusoidal2d = {
     .info =
         {
@@ -166,7 +161,7 @@ const pe_encoding pe_sinusoidal2d = {
         },
     .model       = "height=L width=8",
     .examples    = examples,
-    .operations  = operations,
+    .operations  = "1.5*Lq*dim",
     .width       = "dim",
     .coordinates = coordinates,
     .tokens      = "prefix_rows+height*width",

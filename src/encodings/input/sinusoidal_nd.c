@@ -91,11 +91,6 @@ static void rows(const pe_problem *p, const double *const par[], const double po
     }
 }
 
-static double operations(const pe_problem *p)
-{
-    return pe_wave_operations(p->Lq, p->set[DIM].integer);
-}
-
 const pe_encoding pe_sinusoidal_nd = {
     .info =
         {
@@ -111,7 +106,7 @@ const pe_encoding pe_sinusoidal_nd = {
         },
     .model       = "shape=Lx8",
     .examples    = examples,
-    .operations  = operations,
+    .operations  = "1.5*Lq*dim",
     .check       = check,
     .width       = "dim",
     .coordinates = coordinates,

@@ -71,11 +71,6 @@ static void rows(const pe_problem *p, const double *const par[], const double po
     }
 }
 
-static double operations(const pe_problem *p)
-{
-    return pe_wave_operations(p->Lq, p->set[DIM].integer);
-}
-
 const pe_encoding pe_timestep = {
     .info =
         {
@@ -90,7 +85,7 @@ const pe_encoding pe_timestep = {
             PE_SETTINGS(settings),
         },
     .examples   = examples,
-    .operations = operations,
+    .operations = "1.5*Lq*dim",
     .check      = check,
     .width      = "dim",
     .rows       = rows,

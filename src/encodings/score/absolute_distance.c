@@ -160,13 +160,6 @@ static void terms(const pe_problem *p, pe_terms *s)
         s->hook = (pe_tile_hook){.visit = visit, .visit_back = visit_back};
 }
 
-/* The division by the scale, once for each number of the table. */
-static double operations(const pe_problem *p)
-{
-    const pe_value *grid = &p->set[GRID];
-    return p->set[DIVIDE].integer ? (double)p->H * (double)grid->items[0] * (double)grid->items[1] : 0;
-}
-
 const pe_encoding pe_absolute_distance = {
     .info =
         {
@@ -182,9 +175,10 @@ const pe_encoding pe_absolute_distance = {
             PE_SETTINGS(settings),
             PE_PARAMS(params),
         },
-    .model      = "grid=8*Lx1 sigma=0.1/sqrt(D)",
-    .examples   = examples,
-    .operations = operations,
+    .model    = "grid=8*Lx1 sigma=0.1/sqrt(D)",
+    .examples = examples,
+    /* The division by the scale, once for each number of the table. */
+    .operations = "divide*H*grid1*grid2",
     .check      = check,
     .terms      = terms,
     .reach      = reach,

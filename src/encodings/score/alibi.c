@@ -114,12 +114,6 @@ static void terms(const pe_problem *p, pe_terms *s)
         s->hook = (pe_tile_hook){.visit = visit, .visit_back = visit_back};
 }
 
-/* m |t| for each distance; key_shifted: for each key. */
-static double operations(const pe_problem *p)
-{
-    return (double)p->H * (double)(p->set[FORM].integer == 0 ? p->Lq + p->Lk - 1 : p->Lk);
-}
-
 const pe_encoding pe_alibi = {
     .info =
         {
@@ -134,8 +128,9 @@ const pe_encoding pe_alibi = {
             PE_SETTINGS(settings),
             PE_PARAMS(params),
         },
-    .examples   = examples,
-    .operations = operations,
+    .examples = examples,
+    /* m |t| for each distance; key_shifted: for each key. */
+    .operations = "H*(Lk+(1-form)*(Lq-1))",
     .init       = init,
     .trains     = trains,
     .terms      = terms,

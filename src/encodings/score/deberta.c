@@ -354,7 +354,7 @@ static void terms(const pe_problem *p, pe_terms *s)
 }
 
 /* projected=no: every row of P by both projections, for all heads. */
-static double operations(const pe_problem *p)
+static double count_operations(const pe_problem *p)
 {
     const int    sides = p->set[PROJECTED].integer ? 0 : has_c2p(p->set) + has_p2c(p->set);
     const double rows  = 2 * (double)p->set[SPAN].integer;
@@ -379,7 +379,7 @@ const pe_encoding pe_deberta = {
         },
     .model       = "max_relative_positions=floor(L/2) projected=no sigma=1/sqrt(d_model)",
     .examples    = examples,
-    .operations  = operations,
+    .count       = count_operations,
     .check       = check,
     .has         = has,
     .terms       = terms,

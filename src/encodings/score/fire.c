@@ -317,14 +317,6 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
     network_back(p, par, tile->h, &in, db, db_x, dpar);
 }
 
-/* By the formula, though runs use the network's pieces: for each pair psi and its share (four) and the first
-   layer, which the heads share; for each head the second layer. For each query the denominator. */
-static double operations(const pe_problem *p)
-{
-    const double width = p->set[MLP_WIDTH].real, H = (double)p->H, Lq = (double)p->Lq;
-    return Lq * (double)p->Lk * (4 + 3 * width + H * 2 * width) + Lq * 5;
-}
-
 const pe_encoding pe_fire = {
     .info =
         {
@@ -340,8 +332,10 @@ const pe_encoding pe_fire = {
             PE_SETTINGS(settings),
             PE_PARAMS(params),
         },
-    .model      = "init_L=L/2",
-    .examples   = examples,
-    .operations = operations,
+    .model    = "init_L=L/2",
+    .examples = examples,
+    /* By the formula, though runs use the network's pieces: for each pair psi and its share (four) and the
+       first layer, which the heads share; for each head the second layer. For each query the denominator. */
+    .operations = "Lq*Lk*(4+3*mlp_width+H*2*mlp_width)+5*Lq",
     .hook       = {.visit = visit, .visit_back = visit_back},
 };

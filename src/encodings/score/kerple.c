@@ -119,17 +119,6 @@ static void power_fold(const pe_problem *p, const double *const par[], int64_t h
         dpar[A][h] += by_a;
 }
 
-/* For each head and distance: p ln(1 + a |t|), four; a |t|^p, two. */
-static double log_operations(const pe_problem *p)
-{
-    return 4.0 * (double)p->H * (double)(p->Lq + p->Lk - 1);
-}
-
-static double power_operations(const pe_problem *p)
-{
-    return 2.0 * (double)p->H * (double)(p->Lq + p->Lk - 1);
-}
-
 const pe_encoding pe_kerple_log = {
     .info =
         {
@@ -143,8 +132,9 @@ const pe_encoding pe_kerple_log = {
             .by_distance = 1,
             PE_PARAMS(log_params),
         },
-    .examples   = log_examples,
-    .operations = log_operations,
+    .examples = log_examples,
+    /* For each head and distance: p ln(1 + a |t|), four; a |t|^p, two. */
+    .operations = "4*H*(Lq+Lk-1)",
     .bias       = {.fill = log_fill, .fold = log_fold},
 };
 
@@ -162,6 +152,6 @@ const pe_encoding pe_kerple_power = {
             PE_PARAMS(power_params),
         },
     .examples   = power_examples,
-    .operations = power_operations,
+    .operations = "2*H*(Lq+Lk-1)",
     .bias       = {.fill = power_fill, .fold = power_fold},
 };

@@ -413,17 +413,6 @@ static void terms_v2(const pe_problem *p, pe_terms *s)
     s->prepare = (pe_preparation){.fill = unit_rows, .fold = unit_rows_back, .width = p->D, .sharp = 1};
 }
 
-/* The network for each offset of the window, and what it sees of an axis (five each); unit rows of queries
-   and keys. */
-static double operations_v2(const pe_problem *p)
-{
-    const double width = p->set[MLP_WIDTH].real, H = (double)p->H;
-    const double down = (double)offsets(p, 0), across = (double)offsets(p, 1);
-    const double rows = H * (double)p->Lq + (double)(p->G * p->Lk);
-    return down * across * (5 * width + H * (2 * width + 4)) + 5 * (down + across) +
-           rows * (3 * (double)p->D + 2);
-}
-
 const pe_encoding pe_swin_v2 = {
     .info =
         {
@@ -441,9 +430,12 @@ const pe_encoding pe_swin_v2 = {
             PE_SETTINGS(settings_v2),
             PE_PARAMS(params_v2),
         },
-    .model       = "window=4*Lx2 pretrained_window=floor(L/2)x2 mlp_width=32 sigma=0.5",
-    .examples    = examples_v2,
-    .operations  = operations_v2,
+    .model    = "window=4*Lx2 pretrained_window=floor(L/2)x2 mlp_width=32 sigma=0.5",
+    .examples = examples_v2,
+    /* The network for each offset of the window, and what it sees of an axis (five each); unit rows of
+       queries and keys. */
+    .operations  = "(2*window1-1)*(2*window2-1)*(5*mlp_width+H*(2*mlp_width+4))+10*(window1+window2-1)+(H*Lq+"
+                   "G*Lk)*(3*D+2)",
     .check       = check_v2,
     .init        = init_v2,
     .terms       = terms_v2,

@@ -117,14 +117,6 @@ static void start_waves(const pe_problem *p, waves *w, int64_t first)
     }
 }
 
-static void jump(waves *w, int64_t t)
-{
-    for (int64_t k = 0; k < w->count; k++)
-        pe_cos_sin((double)t, w->frequency[k], &w->c[k], &w->s[k]);
-    w->at    = t;
-    w->known = 1;
-}
-
 /* One distance on: all channels, whose number the compiler knows. */
 static void step(waves *w)
 {
@@ -139,8 +131,12 @@ static void step(waves *w)
 static void follow(waves *w, int64_t t)
 {
     const int64_t start = t - (t % EXACT + EXACT) % EXACT;
-    if (!w->known || w->at > t || w->at < start)
-        jump(w, start);
+    if (!w->known || w->at > t || w->at < start) {
+        for (int64_t k = 0; k < w->count; k++)
+            pe_cos_sin((double)start, w->frequency[k], &w->c[k], &w->s[k]);
+        w->at    = start;
+        w->known = 1;
+    }
     while (w->at < t)
         step(w);
 }
@@ -238,13 +234,6 @@ static void terms(const pe_problem *p, pe_terms *s)
                             .param = WR};
 }
 
-/* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
-static double operations(const pe_problem *p)
-{
-    const double d = (double)p->set[D_MODEL].integer;
-    return (double)(p->Lq + p->Lk - 1) * (1.5 * d + 2 * d * (double)(p->H * p->D));
-}
-
 const pe_encoding pe_transformer_xl = {
     .info =
         {
@@ -260,9 +249,10 @@ const pe_encoding pe_transformer_xl = {
             PE_SETTINGS(settings),
             PE_PARAMS(params),
         },
-    .model      = "sigma=1/sqrt(d_model)",
-    .examples   = examples,
-    .operations = operations,
+    .model    = "sigma=1/sqrt(d_model)",
+    .examples = examples,
+    /* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
+    .operations = "(Lq+Lk-1)*(1.5*d_model+2*d_model*H*D)",
     .check      = check,
     .terms      = terms,
 };
@@ -301,9 +291,10 @@ const pe_encoding pe_xlnet = {
             PE_SETTINGS(settings),
             PE_PARAMS(xlnet_params),
         },
-    .model      = "sigma=1/sqrt(d_model)",
-    .examples   = xlnet_examples,
-    .operations = operations,
+    .model    = "sigma=1/sqrt(d_model)",
+    .examples = xlnet_examples,
+    /* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
+    .operations = "(Lq+Lk-1)*(1.5*d_model+2*d_model*H*D)",
     .check      = check,
     .terms      = xlnet_terms,
 };

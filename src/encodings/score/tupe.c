@@ -471,15 +471,6 @@ static void terms(const pe_problem *p, pe_terms *s)
             .visit = visit, .visit_back = visit_back, .apart = is_cls, .learns = 1 << TABLE | 1 << THETAS};
 }
 
-/* Each position's row: mean, variance, normalisation, weight and bias, eight for each channel; and its two
-   projections to all heads. With a class token theta1 and theta2, products over the channels of a head. */
-static double operations(const pe_problem *p)
-{
-    const double d = (double)p->d_model, D = (double)p->D, H = (double)p->H, G = (double)p->G;
-    const double rows = (double)p->Lq * (8 * d + 2 * d * H * D) + (double)p->Lk * 2 * d * G * D;
-    return rows + (p->set[CLS].integer ? 2 * H * 2 * D : 0);
-}
-
 const pe_encoding pe_tupe = {
     .info =
         {
@@ -495,9 +486,12 @@ const pe_encoding pe_tupe = {
             PE_SETTINGS(settings),
             PE_PARAMS(params),
         },
-    .model       = "rows=8*L+1 cls=no relative=yes max_distance=L+8 sigma=1/sqrt(d_model)",
-    .examples    = examples,
-    .operations  = operations,
+    .model    = "rows=8*L+1 cls=no relative=yes max_distance=L+8 sigma=1/sqrt(d_model)",
+    .examples = examples,
+    /* Each position's row: mean, variance, normalisation, weight and bias, eight for each channel; and its
+       two projections to all heads. With a class token theta1 and theta2, products over the channels of a
+       head. */
+    .operations  = "Lq*(8*d_model+2*d_model*H*D)+Lk*2*d_model*G*D+cls*4*H*D",
     .check       = check,
     .has         = has,
     .terms       = terms,
