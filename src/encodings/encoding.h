@@ -32,8 +32,8 @@
 #define PE_ROWS(table) ((int)(sizeof(table) / sizeof *(table)) - 1)
 
 /* A room's tables, for its door plate. */
-#define PE_SETTINGS(table) .settings = table, .setting_count = PE_ROWS(table)
-#define PE_PARAMS(table)   .params = table, .param_count = PE_ROWS(table)
+#define PE_SETTINGS(table) .info.settings = table, .info.setting_count = PE_ROWS(table)
+#define PE_PARAMS(table)   .info.params = table, .info.param_count = PE_ROWS(table)
 
 /* Where the queries and keys of one batch item stand, and how far apart those are that the masks by distance
    join. */

@@ -217,27 +217,24 @@ static double count_operations(const pe_problem *p)
 }
 
 const pe_encoding pe_sinusoidal = {
-    .info =
-        {
-            .name     = "sinusoidal",
-            .place    = POSENC_INPUT,
-            .title    = "sines and cosines of absolute positions",
-            .formula  = "ω_k = base^{−2 k / d}\n"
-                        "p_{2 k} = sin(P ω_k) , p_{2 k + 1} = cos(P ω_k)",
-            .paper    = "arXiv:1706.03762",
-            .models   = "Transformer, fairseq, Marian, Whisper's encoder",
-            .pictures = "heatmap,curves,similarity,similarity2d",
-            PE_SETTINGS(settings),
-            PE_PARAMS(params),
-        },
-    .examples  = examples,
-    .count     = count_operations,
-    .check     = check,
-    .init      = init,
-    .has       = has,
-    .width     = "dim",
-    .first     = first,
-    .rows      = rows,
-    .waves     = plain_waves,
-    .rows_back = rows_back,
+    .info.name     = "sinusoidal",
+    .info.place    = POSENC_INPUT,
+    .info.title    = "sines and cosines of absolute positions",
+    .info.formula  = "ω_k = base^{−2 k / d}\n"
+                     "p_{2 k} = sin(P ω_k) , p_{2 k + 1} = cos(P ω_k)",
+    .info.paper    = "arXiv:1706.03762",
+    .info.models   = "Transformer, fairseq, Marian, Whisper's encoder",
+    .info.pictures = "heatmap,curves,similarity,similarity2d",
+    .examples      = examples,
+    .count         = count_operations,
+    .check         = check,
+    .init          = init,
+    .has           = has,
+    .width         = "dim",
+    .first         = first,
+    .rows          = rows,
+    .waves         = plain_waves,
+    .rows_back     = rows_back,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

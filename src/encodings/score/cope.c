@@ -257,25 +257,20 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
 }
 
 const pe_encoding pe_cope = {
-    .info =
-        {
-            .name        = "cope",
-            .place       = POSENC_SCORE,
-            .title       = "contextual positions, counted by gates",
-            .formula     = "S_{h,i,j} = s (q_i · k_j + e(p_{i,j})) , "
-                           "p_{i,j} = min(∑_{k=j}^{i} g_{i,k} , n − 1)\n"
-                           "g_{i,k} = σ(s q_i · k_k) , e(p) = (p − ⌊ p ⌋) z_{⌈ p ⌉} + "
-                           "(1 − p + ⌊ p ⌋) z_{⌊ p ⌋} , z_m = q_i · E_m",
-            .paper       = "arXiv:2405.18719",
-            .models      = "research (FAIR)",
-            .pictures    = "",
-            .by_distance = 1,
-            .sees        = "how many keys the query lets through, by their content",
-            PE_SETTINGS(settings),
-            PE_PARAMS(params),
-        },
-    .model    = "npos=L",
-    .examples = examples,
+    .info.name        = "cope",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "contextual positions, counted by gates",
+    .info.formula     = "S_{h,i,j} = s (q_i · k_j + e(p_{i,j})) , "
+                        "p_{i,j} = min(∑_{k=j}^{i} g_{i,k} , n − 1)\n"
+                        "g_{i,k} = σ(s q_i · k_k) , e(p) = (p − ⌊ p ⌋) z_{⌈ p ⌉} + "
+                        "(1 − p + ⌊ p ⌋) z_{⌊ p ⌋} , z_m = q_i · E_m",
+    .info.paper       = "arXiv:2405.18719",
+    .info.models      = "research (FAIR)",
+    .info.pictures    = "",
+    .info.by_distance = 1,
+    .info.sees        = "how many keys the query lets through, by their content",
+    .model            = "npos=L",
+    .examples         = examples,
     /* For each query and head what it makes of the entries of E it may need; for each pair its gate (three),
        the count, and the mean of two entries (six). */
     .operations  = "H*Lq*(2*D*min(npos,Lk+1)+10*Lk)",
@@ -283,4 +278,6 @@ const pe_encoding pe_cope = {
     .derived     = across_count,
     .derive      = turn_across,
     .derive_back = turn_across_back,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

@@ -135,22 +135,19 @@ static void fill(const pe_problem *p, const double *const par[], int64_t h, int6
 }
 
 const pe_encoding pe_sandwich = {
-    .info =
-        {
-            .name        = "sandwich",
-            .place       = POSENC_SCORE,
-            .title       = "bias from the inner products of sinusoids",
-            .formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + "
-                           "frac{H}{8 h} (∑_{k=1}^{d/2} cos(t 10000^{−2 k / d}) − d / 2)",
-            .paper       = "arXiv:2212.10356",
-            .models      = "",
-            .pictures    = "bias,mass",
-            .by_distance = 1,
-            PE_SETTINGS(settings),
-        },
-    .examples = examples,
+    .info.name        = "sandwich",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "bias from the inner products of sinusoids",
+    .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + "
+                        "frac{H}{8 h} (∑_{k=1}^{d/2} cos(t 10000^{−2 k / d}) − d / 2)",
+    .info.paper       = "arXiv:2212.10356",
+    .info.models      = "",
+    .info.pictures    = "bias,mass",
+    .info.by_distance = 1,
+    .examples         = examples,
     /* For each distance the sum of cosines, three for each pair, which all heads share; each divides it. */
     .operations = "(Lq+Lk-1)*(1.5*d_bar+1+H)",
     .check      = check,
     .bias       = {.fill = fill},
+    PE_SETTINGS(settings),
 };

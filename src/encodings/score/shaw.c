@@ -137,24 +137,21 @@ static void terms(const pe_problem *p, pe_terms *s)
 }
 
 const pe_encoding pe_shaw = {
-    .info =
-        {
-            .name        = "shaw",
-            .place       = POSENC_SCORE,
-            .title       = "a vector per clipped distance, for keys and values",
-            .formula     = "S_{h,i,j} = frac{q_i · (k_j + a_x)}{sqrt{D}} , x = clip(−t , −K , K)\n"
-                           "o_i = ∑_j softmax(S)_{i,j} (v_j + b_x)",
-            .paper       = "arXiv:1803.02155",
-            .models      = "NEZHA",
-            .pictures    = "",
-            .by_distance = 1,
-            PE_SETTINGS(settings),
-            PE_PARAMS(params),
-        },
-    .model    = "max_relative=min(16,floor(L/2))",
-    .examples = examples,
-    .has      = has,
-    .trains   = trains,
-    .init     = init,
-    .terms    = terms,
+    .info.name        = "shaw",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "a vector per clipped distance, for keys and values",
+    .info.formula     = "S_{h,i,j} = frac{q_i · (k_j + a_x)}{sqrt{D}} , x = clip(−t , −K , K)\n"
+                        "o_i = ∑_j softmax(S)_{i,j} (v_j + b_x)",
+    .info.paper       = "arXiv:1803.02155",
+    .info.models      = "NEZHA",
+    .info.pictures    = "",
+    .info.by_distance = 1,
+    .model            = "max_relative=min(16,floor(L/2))",
+    .examples         = examples,
+    .has              = has,
+    .trains           = trains,
+    .init             = init,
+    .terms            = terms,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

@@ -472,22 +472,17 @@ static void terms(const pe_problem *p, pe_terms *s)
 }
 
 const pe_encoding pe_tupe = {
-    .info =
-        {
-            .name      = "tupe",
-            .place     = POSENC_SCORE,
-            .title     = "positions meet positions through their own projections",
-            .formula   = "S_{h,i,j} = frac{q_i · k_j + (U_q p_i) · (U_k p_j)}{sqrt{2 D}}",
-            .paper     = "arXiv:2006.15595",
-            .models    = "TUPE-A, TUPE-R",
-            .pictures  = "bias",
-            .scale     = "1/sqrt(2*D)",
-            .row_limit = "rows",
-            PE_SETTINGS(settings),
-            PE_PARAMS(params),
-        },
-    .model    = "rows=8*L+1 cls=no relative=yes max_distance=L+8 sigma=1/sqrt(d_model)",
-    .examples = examples,
+    .info.name      = "tupe",
+    .info.place     = POSENC_SCORE,
+    .info.title     = "positions meet positions through their own projections",
+    .info.formula   = "S_{h,i,j} = frac{q_i · k_j + (U_q p_i) · (U_k p_j)}{sqrt{2 D}}",
+    .info.paper     = "arXiv:2006.15595",
+    .info.models    = "TUPE-A, TUPE-R",
+    .info.pictures  = "bias",
+    .info.scale     = "1/sqrt(2*D)",
+    .info.row_limit = "rows",
+    .model          = "rows=8*L+1 cls=no relative=yes max_distance=L+8 sigma=1/sqrt(d_model)",
+    .examples       = examples,
     /* Each position's row: mean, variance, normalisation, weight and bias, eight for each channel; and its
        two projections to all heads. With a class token theta1 and theta2, products over the channels of a
        head. */
@@ -499,4 +494,6 @@ const pe_encoding pe_tupe = {
     .derived     = theta_count,
     .derive      = make_thetas,
     .derive_back = make_thetas_back,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };
