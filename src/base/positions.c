@@ -201,31 +201,22 @@ static posenc_status check_pair(const posenc_tensor *from, const posenc_tensor *
     return status;
 }
 
-/* pos[b,s] from how many of from[b,0..s] count, and whether this one does. */
-typedef int64_t position_rule(int64_t seen, int counts, int64_t padding_idx);
-
-static void number_rows(const posenc_tensor *from, int64_t not_counted, int64_t padding_idx,
-                        position_rule *rule, posenc_tensor *pos)
+/* pos[b,s] from how many of from[b,0..s] count, and whether this one does: behind padding_idx, which those
+   have that do not count; or from 0 on, with 1 for those (Hugging Face). */
+static void number_rows(const posenc_tensor *from, int64_t not_counted, const int64_t *padding_idx,
+                        posenc_tensor *pos)
 {
     for (int64_t b = 0; b < from->shape[0]; b++) {
         int64_t seen = 0;
         for (int64_t s = 0; s < from->shape[1]; s++) {
             const int counts = pe_integer_at(from, b * from->stride[0] + s * from->stride[1]) != not_counted;
             seen += counts;
-            ((int64_t *)pos->data)[b * pos->stride[0] + s * pos->stride[1]] = rule(seen, counts, padding_idx);
+            ((int64_t *)pos->data)[b * pos->stride[0] + s * pos->stride[1]] =
+                padding_idx ? (counts ? seen : 0) + *padding_idx
+                : counts    ? seen - 1
+                            : 1;
         }
     }
-}
-
-static int64_t fairseq_rule(int64_t seen, int counts, int64_t padding_idx)
-{
-    return (counts ? seen : 0) + padding_idx;
-}
-
-static int64_t hugging_face_rule(int64_t seen, int counts, int64_t padding_idx)
-{
-    (void)padding_idx;
-    return counts ? seen - 1 : 1;
 }
 
 posenc_status posenc_positions_fairseq(const posenc_tensor *tokens, int64_t padding_idx, posenc_tensor *pos,
@@ -236,7 +227,7 @@ posenc_status posenc_positions_fairseq(const posenc_tensor *tokens, int64_t padd
     const posenc_status status = check_pair(tokens, pos, "positions: tokens", err);
     if (status)
         return status;
-    number_rows(tokens, padding_idx, padding_idx, fairseq_rule, pos);
+    number_rows(tokens, padding_idx, &padding_idx, pos);
     return pe_done(err);
 }
 
@@ -247,7 +238,7 @@ posenc_status posenc_positions_from_mask(const posenc_tensor *mask, posenc_tenso
     const posenc_status status = check_pair(mask, pos, "positions: mask", err);
     if (status)
         return status;
-    number_rows(mask, 0, 0, hugging_face_rule, pos);
+    number_rows(mask, 0, NULL, pos);
     return pe_done(err);
 }
 

@@ -139,8 +139,14 @@ typedef struct pe_encoding {
                         double *const dpar[]);
     /* May a run ask for these positions and distances? NULL: any. */
     posenc_status (*reach)(const pe_problem *p, const pe_span *span, posenc_error *err);
-    /* weight: a setting "name=value" that takes the place of its standard beside a score part. NULL: none. */
+    /* weight: what a setting is beside a score part, in place of its standard. NULL: none. */
     const char *beside_score;
+    int         beside_setting;
 } pe_encoding;
+
+/* registry.c: the rows of encodings.def as an array. */
+int                pe_encoding_count(void);
+const pe_encoding *pe_encoding_at(int index);                         /* NULL outside */
+const pe_encoding *pe_encoding_find(const char *name, size_t length); /* NULL if unknown */
 
 #endif

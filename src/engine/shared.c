@@ -87,12 +87,11 @@ void pe_kept_lay_out(pe_tiles *T, pe_arena *arena)
     const int64_t       n = numbers(a, !arena->memory);
     if (!n)
         return;
-    double *kept  = pe_take_doubles(arena, n);
+    double *kept  = pe_take_zeros(arena, n);
     float  *added = pe_take_floats(arena, n + PE_LANES);
     if (!arena->memory)
         return;
     T->kept = kept;
-    memset(kept, 0, (size_t)n * sizeof *kept);
     pe_parallel_for(a->sizes.H, a->threads, keep_head, T);
     for (int64_t i = 0; i < n; i++)
         added[i] = (float)kept[i];
@@ -121,11 +120,8 @@ void pe_kept_add(const pe_tiles *T, pe_scratch *z, float *s, int64_t h, int64_t 
 
 double *pe_kept_sums(const pe_attention *a, pe_arena *arena)
 {
-    const int64_t n    = numbers(a, !arena->memory);
-    double       *sums = n ? pe_take_doubles(arena, n) : NULL;
-    if (sums)
-        memset(sums, 0, (size_t)n * sizeof *sums);
-    return sums;
+    const int64_t n = numbers(a, !arena->memory);
+    return n ? pe_take_zeros(arena, n) : NULL;
 }
 
 void pe_kept_sum(const pe_backward *w, const pe_pair *x, const float *dS)

@@ -25,8 +25,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/multiply.h"
-
 enum { NPOS, SCALING }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"npos", "integer", "L+1", "1..", "contextual positions in the table; larger counts use the last"},

@@ -37,7 +37,6 @@
 
 #include "base/moments.h"
 #include "engine/index.h"
-#include "engine/multiply.h"
 
 enum {
     MAX_RELATIVE,

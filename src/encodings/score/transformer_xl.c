@@ -25,7 +25,6 @@
 #include <string.h>
 
 #include "base/angle.h"
-#include "engine/multiply.h"
 
 enum { D_MODEL, CLAMP_LEN, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {

@@ -35,7 +35,6 @@
 
 #include "base/moments.h"
 #include "engine/index.h"
-#include "engine/multiply.h"
 
 enum { RELATIVE, NUM_BUCKETS, MAX_DISTANCE, CLS, CLS_BUCKETS, TABLE_ROWS, EPS, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
