@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * reference_head.h: what the files of the reference executor share
+ * reference.h: what the files of the reference executor share
  *
  * One head of one item in double: rows as the formula of terms.h reads them, members by distance as tables,
- * memory for rows under way. reference_head.c loads it, reference_scores.c computes rows of scores of it,
- * reference.c runs forward, reference_back.c backward.
+ * memory for rows under way. reference.c loads it, computes rows of scores of it and runs forward,
+ * reference_back.c backward.
  */
-#ifndef PE_ENGINE_REFERENCE_HEAD_H
-#define PE_ENGINE_REFERENCE_HEAD_H
+#ifndef PE_ENGINE_REFERENCE_H
+#define PE_ENGINE_REFERENCE_H
 
 #include "engine/attend.h"
 
@@ -34,13 +34,9 @@ enum { PE_ROW_SCORES, PE_ROW_OUTPUT, PE_ROW_PRODUCTS, PE_ROW_DPRODUCTS, PE_REFER
 /* Takes the memory; counts where the arena has none. */
 pe_reference_head pe_reference_lay_out(const pe_attention *a, pe_arena *arena, int backward);
 
-/* Everything of head h of item b; and its steps: coordinates of an item, rows of x->raw as queries of head h
-   or keys of key head h, all rows of a side turned forward or back, members by distance. */
+/* Everything of head h of item b; and its steps: all rows of a side turned forward or back, rows loaded. */
 void pe_reference_load(pe_reference_head *x, int64_t b, int64_t h);
-void pe_reference_positions(pe_reference_head *x, int64_t b);
-void pe_reference_prepare(const pe_reference_head *x, pe_side side, int64_t h);
 void pe_reference_turn(const pe_reference_head *x, pe_side side, int64_t h, double *rows, double sign);
-void pe_reference_tables(const pe_reference_head *x, int64_t h);
 void pe_reference_load_rows(double *to, const posenc_tensor *t, int64_t b, int64_t h, int64_t L,
                             int64_t width);
 
