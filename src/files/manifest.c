@@ -21,7 +21,6 @@
 #include <string.h>
 
 #include "files/bytes.h"
-#include "files/number.h"
 
 enum { LONGEST = 64 << 20 };
 
