@@ -219,7 +219,9 @@ static void choose_row(pe_config *c, const json_t *outer)
         return;
     }
     const json_t *value = pe_config_get(c->file, c->type->switch_key);
-    c->encoding = value && has_value(value, c->type->switch_value) ? c->type->switched : c->type->encoding;
+    c->encoding         = c->type->encoding ? c->type->encoding : "rope";
+    if (value && has_value(value, c->type->switch_value))
+        c->encoding = c->type->switched;
 }
 
 static void read_groups(pe_config *c)

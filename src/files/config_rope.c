@@ -251,7 +251,7 @@ static void find_score_scale(pe_config *c, const pe_rope_source *s, pe_rotation 
 static void find_layout(pe_config *c, pe_rotation *r)
 {
     const json_t *value = pe_config_get(c->file, c->type->layout_key);
-    r->layout           = c->type->layout;
+    r->layout           = c->type->layout ? c->type->layout : "half";
     r->layout_rule =
         c->is_unknown ? "as llama has it: a guess" : pe_print(c->m, "by the model type %s", c->type->name);
     r->inverse = c->type->inverse;

@@ -453,7 +453,7 @@ static int has_rope_keys(const reader *g)
 /* An architecture without a row is taken for a rotation where the file has keys of one. */
 static const architecture *find_row(reader *g)
 {
-    static const architecture guess = {.name = "llama", .encoding = "rope", .layout = "half"},
+    static const architecture guess = {.name = "llama", .layout = "half"},
                               none  = {.name = "", .encoding = "unknown"};
     for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++)
         if (pe_is(g->prefix, architectures[i].name))
@@ -479,10 +479,11 @@ static void read_model(reader *g)
     }
     g->prefix = info->type = type->text;
     g->row                 = find_row(g);
-    if (pe_is(g->row->encoding, "unknown"))
-        info->encoding = "unknown";
+    const char *encoding   = g->row->encoding ? g->row->encoding : "rope";
+    if (pe_is(encoding, "unknown"))
+        info->encoding = encoding;
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
-        if (pe_is(readers[i].word, g->row->encoding))
+        if (pe_is(readers[i].word, encoding))
             readers[i].read(g);
     info->layers        = whole(g, "block_count", PE_MODEL_DEEPEST, 0);
     info->max_positions = context(g);
