@@ -13,7 +13,7 @@
  *           column (syntax) or with the entry's number (content). Unknown keys beside these are
  *           documentation and are passed over.
  */
-#include "files/manifest.h"
+#include "files/arrays.h"
 
 #include <jansson.h>
 #include <math.h>

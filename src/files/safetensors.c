@@ -28,51 +28,34 @@ enum { PREFIX = 8, LONGEST_HEADER = 100000000, LONGEST_CHECKED = 16 << 20, MOST_
 
 /* ---------------------------------------------------------------- element types ------------- */
 
-/* In place, from the last element down: a wide element covers only narrow ones that are done. */
-static void widen_i4(void *data, int64_t n)
-{
-    for (int64_t i = n - 1; i >= 0; i--) {
-        int32_t x;
-        memcpy(&x, (const char *)data + i * (int64_t)sizeof x, sizeof x);
-        ((int64_t *)data)[i] = x;
-    }
-}
-
-static void truth(void *data, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        ((unsigned char *)data)[i] = ((unsigned char *)data)[i] != 0;
-}
-
 typedef struct type {
     const char  *name;
     int64_t      bits;
     int          is_held; /* by a posenc_tensor */
     posenc_dtype dtype;
-    void (*convert)(void *data, int64_t n); /* NULL: the elements are used as they are */
 } type;
 
 /* The last row is for those that are not known, whose size is not checked. */
 static const type types[] = {
-    {"F64", 64, 1, POSENC_F64, NULL},
-    {"F32", 32, 1, POSENC_F32, NULL},
-    {"F16", 16, 1, POSENC_F16, NULL},
-    {"BF16", 16, 1, POSENC_BF16, NULL},
-    {"I64", 64, 1, POSENC_I64, NULL},
-    {"I32", 32, 1, POSENC_I64, widen_i4},
-    {"U8", 8, 1, POSENC_U8, NULL},
-    {"BOOL", 8, 1, POSENC_U8, truth},
-    {.name = "U64", .bits = 64},
-    {.name = "C64", .bits = 64},
-    {.name = "U32", .bits = 32},
-    {.name = "I16", .bits = 16},
-    {.name = "U16", .bits = 16},
-    {.name = "I8", .bits = 8},
-    {.name = "F8_E4M3", .bits = 8},
-    {.name = "F8_E5M2", .bits = 8},
-    {.name = "F8_E8M0", .bits = 8},
-    {.name = "F4", .bits = 4},
-    {.name = NULL},
+    {"F64", 64, 1, POSENC_F64},
+    {"F32", 32, 1, POSENC_F32},
+    {"F16", 16, 1, POSENC_F16},
+    {"BF16", 16, 1, POSENC_BF16},
+    {"I64", 64, 1, POSENC_I64},
+    {"I32", 32, 1, POSENC_I64},
+    {"U8", 8, 1, POSENC_U8},
+    {"BOOL", 8, 1, POSENC_U8},
+    {"U64", 64, 0, 0},
+    {"C64", 64, 0, 0},
+    {"U32", 32, 0, 0},
+    {"I16", 16, 0, 0},
+    {"U16", 16, 0, 0},
+    {"I8", 8, 0, 0},
+    {"F8_E4M3", 8, 0, 0},
+    {"F8_E5M2", 8, 0, 0},
+    {"F8_E8M0", 8, 0, 0},
+    {"F4", 4, 0, 0},
+    {NULL, 0, 0, 0},
 };
 
 static const type *find_type(const char *name)
@@ -348,8 +331,10 @@ static posenc_status read_tensor(posenc_arrays *set, const entry *e, const pe_st
         return pe_file_fail(err, POSENC_MEMORY, s->origin, "no memory for its %lld elements",
                             (long long)e->count);
     const posenc_status status = pe_stream_read(tensor->data, e->end - e->begin, s, err);
-    if (!status && e->type->convert)
-        e->type->convert(tensor->data, e->count);
+    if (!status && !strcmp(e->type->name, "I32"))
+        pe_widen(tensor->data, tensor->data, e->count, sizeof(int32_t), 1);
+    if (!status && !strcmp(e->type->name, "BOOL"))
+        pe_truth(tensor->data, e->count);
     return status;
 }
 

@@ -11,7 +11,6 @@
 #define TESTS_FUZZ_TARGETS_H
 
 #include "files/arrays.h"
-#include "files/manifest.h"
 #include "files/model.h"
 #include "files/safetensors.h"
 
