@@ -3,8 +3,8 @@
  * targets.h: what a fuzzer throws its bytes at
  *
  * Each target parses bytes as a file that a stranger sent, and then touches all that came out, so
- * that a size which was believed too early is found by the sanitizer. Each fuzz_NAME.c beside this file is
- * the same target for libFuzzer; tests/files/test_fuzz_corpus.c runs them on
+ * that a size which was believed too early is found by the sanitizer. fuzz_files.c beside this file makes each
+ * of them a target for libFuzzer; tests/files/test_fuzz_corpus.c runs them on
  * the corpus and on changed copies of it, in every test run.
  */
 #ifndef TESTS_FUZZ_TARGETS_H
