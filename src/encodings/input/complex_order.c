@@ -234,6 +234,7 @@ const pe_encoding pe_complex_order = {
             .name          = "complex_order",
             .place         = POSENC_INPUT,
             .title         = "words as waves: complex-order embedding",
+            .formula       = "f(w , P)_m = r_{w,m} e^{i (ω_{w,m} P + θ_{w,m})}",
             .paper         = "arXiv:1912.12333",
             .models        = "research",
             .pictures      = "heatmap,curves,similarity",

@@ -505,6 +505,7 @@ const pe_encoding pe_floater = {
             .name          = "floater",
             .place         = POSENC_INPUT,
             .title         = "positions as the path of a learned differential equation",
+            .formula       = "frac{dp}{dt} = W_2 [ max(W_1 [ p ; t ] + b_1 , 0) ; t ] + b_2 , p(0) = y_0",
             .paper         = "arXiv:2003.09229",
             .models        = "research",
             .pictures      = "heatmap,curves,similarity",

@@ -135,6 +135,8 @@ const pe_encoding pe_hierarchical = {
             .name          = "hierarchical",
             .place         = POSENC_INPUT,
             .title         = "learned table extended to the square of its length",
+            .formula       = "u_k = frac{T_k − α T_0}{1 − α}\n"
+                             "p = α u_{⌊ P / n ⌋} + (1 − α) u_{P mod n}",
             .paper         = "kexue.fm/archives/7947",
             .models        = "bert4keras, Su's long BERT",
             .pictures      = "heatmap,curves,similarity",

@@ -118,6 +118,7 @@ const pe_encoding pe_learned = {
             .name          = "learned",
             .place         = POSENC_INPUT,
             .title         = "learned table of absolute positions",
+            .formula       = "p = T_{P} , T ∈ ℝ^{rows × d}",
             .paper         = "arXiv:1810.04805",
             .models        = "BERT, GPT-1, GPT-2, ALBERT, OPT, ViT",
             .pictures      = "heatmap,curves,similarity,similarity2d",

@@ -273,6 +273,7 @@ const pe_encoding pe_learned_resize = {
             .name          = "learned_resize",
             .place         = POSENC_INPUT,
             .title         = "learned table read on another grid",
+            .formula       = "p = M T , M = M_h ⊗ M_w",
             .paper         = "arXiv:2010.11929",
             .models        = "ViT, DeiT, MAE, BEiT, DINO, timm",
             .pictures      = "heatmap,curves,similarity,similarity2d",

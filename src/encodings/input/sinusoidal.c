@@ -227,6 +227,8 @@ const pe_encoding pe_sinusoidal = {
             .name          = "sinusoidal",
             .place         = POSENC_INPUT,
             .title         = "sines and cosines of absolute positions",
+            .formula       = "ω_k = base^{−2 k / d}\n"
+                             "p_{2 k} = sin(P ω_k) , p_{2 k + 1} = cos(P ω_k)",
             .paper         = "arXiv:1706.03762",
             .models        = "Transformer, fairseq, Marian, Whisper's encoder",
             .pictures      = "heatmap,curves,similarity,similarity2d",

@@ -167,6 +167,8 @@ const pe_encoding pe_sinusoidal2d = {
             .name          = "sinusoidal2d",
             .place         = POSENC_INPUT,
             .title         = "sines and cosines of the row and the column of an image patch",
+            .formula       = "ω_k = base^{−k / N} , k < ⌊ d / 4 ⌋\n"
+                             "p = [ sin(x ω) , cos(x ω) , sin(y ω) , cos(y ω) ]",
             .paper         = "arXiv:2005.12872",
             .models        = "MAE, MoCo v3, SimpleViT, DETR",
             .pictures      = "heatmap,curves,similarity,similarity2d",

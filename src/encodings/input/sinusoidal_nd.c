@@ -112,6 +112,8 @@ const pe_encoding pe_sinusoidal_nd = {
             .name          = "sinusoidal_nd",
             .place         = POSENC_INPUT,
             .title         = "sines and cosines of every axis of a grid",
+            .formula       = "ω_k = base^{−k / N}\n"
+                             "p = [ sin(P_1 ω) , cos(P_1 ω) , … , sin(P_n ω) , cos(P_n ω) ]",
             .paper         = "arXiv:1802.05751",
             .models        = "Image Transformer",
             .pictures      = "heatmap,curves,similarity,similarity2d",

@@ -87,6 +87,8 @@ const pe_encoding pe_timestep = {
             .name          = "timestep",
             .place         = POSENC_INPUT,
             .title         = "sines and cosines of a diffusion time step",
+            .formula       = "ω_k = period^{−k / (n − shift)} , n = ⌊ d / 2 ⌋\n"
+                             "p_k = sin(t ω_k) , p_{n + k} = cos(t ω_k)",
             .paper         = "arXiv:2006.11239",
             .models        = "DDPM, ADM, GLIDE, Stable Diffusion",
             .pictures      = "heatmap,curves,similarity",

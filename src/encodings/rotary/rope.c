@@ -179,6 +179,9 @@ const pe_encoding pe_rope = {
             .name          = "rope",
             .place         = POSENC_ROTARY,
             .title         = "rotary position embedding",
+            .formula       = "w_m = base^{−2 m / D}\n"
+                             "x_m′ = x_m cos(P w_m) − y_m sin(P w_m)\n"
+                             "y_m′ = y_m cos(P w_m) + x_m sin(P w_m)",
             .paper         = "arXiv:2104.09864",
             .models        = "GPT-J, GPT-NeoX, Llama, Mistral, Qwen, Gemma, most since 2022",
             .pictures      = "similarity,decay,mass,pair,wavelengths",

@@ -70,6 +70,8 @@ const pe_encoding pe_xpos = {
             .name          = "xpos",
             .place         = POSENC_ROTARY,
             .title         = "rotary positions with decay",
+            .formula       = "w_m = base^{−2 m / D} , ζ_m = frac{2 m / D + γ}{1 + γ}\n"
+                             "q_m′ = R(P w_m) q_m ζ_m^{P / scale} , k_m′ = R(P w_m) k_m ζ_m^{−P / scale}",
             .paper         = "arXiv:2212.10554",
             .models        = "RetNet, LeX",
             .pictures      = "similarity,decay,mass,pair,wavelengths",

@@ -190,6 +190,7 @@ const pe_encoding pe_absolute_distance = {
             .name          = "absolute_distance",
             .place         = POSENC_SCORE,
             .title         = "a learned bias per unsigned distance, 1-D or 2-D",
+            .formula       = "S_{h,i,j} = s q_i · k_j + frac{1}{s} T_{x,h} , x = columns | dy | + | dx |",
             .paper         = "arXiv:2104.01136",
             .models        = "LeViT",
             .pictures      = "bias,mass",

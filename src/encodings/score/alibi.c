@@ -135,6 +135,7 @@ const pe_encoding pe_alibi = {
             .name          = "alibi",
             .place         = POSENC_SCORE,
             .title         = "attention with linear biases",
+            .formula       = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} − m_h | t | , m_h = 2^{−8 h / H}",
             .paper         = "arXiv:2108.12409",
             .models        = "BLOOM, MPT",
             .pictures      = "bias,mass",

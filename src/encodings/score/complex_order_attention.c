@@ -110,6 +110,7 @@ const pe_encoding pe_complex_order_attention = {
             .name          = "complex_order_attention",
             .place         = POSENC_SCORE,
             .title         = "the modulus of a complex product",
+            .formula       = "S_{h,i,j} = frac{| q_i · k_j |}{sqrt{D / 2}} , q_i , k_j ∈ ℂ^{D / 2}",
             .paper         = "arXiv:1912.12333",
             .models        = "Complex-order Transformer",
             .pictures      = "",

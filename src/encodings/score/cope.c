@@ -288,6 +288,10 @@ const pe_encoding pe_cope = {
             .name          = "cope",
             .place         = POSENC_SCORE,
             .title         = "contextual positions, counted by gates",
+            .formula       = "S_{h,i,j} = s (q_i · k_j + e(p_{i,j})) , "
+                             "p_{i,j} = min(∑_{k=j}^{i} g_{i,k} , n − 1)\n"
+                             "g_{i,k} = σ(s q_i · k_k) , e(p) = (p − ⌊ p ⌋) z_{⌈ p ⌉} + "
+                             "(1 − p + ⌊ p ⌋) z_{⌊ p ⌋} , z_m = q_i · E_m",
             .paper         = "arXiv:2405.18719",
             .models        = "research (FAIR)",
             .pictures      = "",

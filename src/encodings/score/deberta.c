@@ -375,6 +375,8 @@ const pe_encoding pe_deberta = {
             .name          = "deberta",
             .place         = POSENC_SCORE,
             .title         = "disentangled attention: content and position meet both ways",
+            .formula       = "S_{h,i,j} = frac{q_i · k_j + q_i · a_{h,x} + k_j · b_{h,x}}{sqrt{3 D}}\n"
+                             "x = clip(δ(t) + span , 0 , 2 span − 1)",
             .paper         = "arXiv:2006.03654",
             .models        = "DeBERTa v1, v2, v3",
             .pictures      = "buckets",

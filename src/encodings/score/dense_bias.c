@@ -67,6 +67,7 @@ const pe_encoding pe_dense_bias = {
             .name          = "dense_bias",
             .place         = POSENC_SCORE,
             .title         = "the caller's bias for each pair",
+            .formula       = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + b_{h,i,j}",
             .paper         = "none: the caller's own",
             .models        = "for ideas of one's own",
             .pictures      = "bias,mass",

@@ -349,6 +349,9 @@ const pe_encoding pe_fire = {
             .name          = "fire",
             .place         = POSENC_SCORE,
             .title         = "a network of the distance relative to the query's position",
+            .formula       = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + f_h(x) , "
+                             "x = frac{ψ(t)}{ψ(max(P(i) , limit)) + ε}\n"
+                             "ψ(y) = ln(| c y | + 1) , f_h(x) = W_2 max(W_1 x + b_1 , 0) + b_2",
             .paper         = "arXiv:2310.04418",
             .models        = "",
             .pictures      = "bias,mass",

@@ -77,6 +77,7 @@ const pe_encoding pe_huang_m4 = {
             .name          = "huang_m4",
             .place         = POSENC_SCORE,
             .title         = "a vector per distance, for queries and keys",
+            .formula       = "S_{h,i,j} = frac{q_i · k_j + q_i · e_t + k_j · e_t}{sqrt{D}}",
             .paper         = "arXiv:2009.13658",
             .models        = "BERT with relative_key_query",
             .pictures      = "",

@@ -25,6 +25,7 @@ const pe_encoding pe_nope = {
             .name        = "nope",
             .place       = POSENC_SCORE,
             .title       = "no positional encoding",
+            .formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}}",
             .paper       = "arXiv:2305.19466",
             .models      = "Kazemnejad's NoPE; layers without rotation in SmolLM3, Llama 4",
             .pictures    = "",

@@ -84,6 +84,7 @@ const pe_encoding pe_relative_table = {
             .name          = "relative_table",
             .place         = POSENC_SCORE,
             .title         = "a learned bias per signed distance",
+            .formula       = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + T_{h , clip(t)}",
             .paper         = "arXiv:1910.10683",
             .models        = "",
             .pictures      = "bias,mass",

@@ -157,6 +157,8 @@ const pe_encoding pe_sandwich = {
             .name          = "sandwich",
             .place         = POSENC_SCORE,
             .title         = "bias from the inner products of sinusoids",
+            .formula       = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + "
+                             "frac{H}{8 h} (∑_{k=1}^{d/2} cos(t 10000^{−2 k / d}) − d / 2)",
             .paper         = "arXiv:2212.10356",
             .models        = "",
             .pictures      = "bias,mass",

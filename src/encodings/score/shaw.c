@@ -199,6 +199,8 @@ const pe_encoding pe_shaw = {
             .name          = "shaw",
             .place         = POSENC_SCORE,
             .title         = "a vector per clipped distance, for keys and values",
+            .formula       = "S_{h,i,j} = frac{q_i · (k_j + a_x)}{sqrt{D}} , x = clip(−t , −K , K)\n"
+                             "o_i = ∑_j softmax(S)_{i,j} (v_j + b_x)",
             .paper         = "arXiv:1803.02155",
             .models        = "NEZHA",
             .pictures      = "",

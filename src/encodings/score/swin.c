@@ -192,6 +192,8 @@ const pe_encoding pe_swin = {
             .name          = "swin",
             .place         = POSENC_SCORE,
             .title         = "a learned bias per offset on a window",
+            .formula       = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + T_{x,h}\n"
+                             "x = (dy + rows − 1) (2 columns − 1) + dx + columns − 1",
             .paper         = "arXiv:2103.14030",
             .models        = "Swin Transformer, BEiT",
             .pictures      = "bias",
@@ -443,6 +445,8 @@ const pe_encoding pe_swin_v2 = {
             .name          = "swin_v2",
             .place         = POSENC_SCORE,
             .title         = "cosine attention with a bias per offset from a network",
+            .formula       = "S_{h,i,j} = e^{min(τ_h , max)} cos(q_i , k_j) + 16 σ(B_{x,h})\n"
+                             "B_{x,h} = W_2 max(W_1 c + b_1 , 0) , c = sign(a) log_2(1 + | a |) / 3",
             .paper         = "arXiv:2111.09883",
             .models        = "Swin Transformer V2",
             .pictures      = "bias",

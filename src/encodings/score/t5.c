@@ -134,6 +134,7 @@ const pe_encoding pe_t5 = {
             .name          = "t5",
             .place         = POSENC_SCORE,
             .title         = "bucketed relative position bias",
+            .formula       = "S_{h,i,j} = s q_i · k_j + b_{bucket(−t) , h}",
             .paper         = "arXiv:1910.10683",
             .models        = "T5, mT5, UMT5, Flan-T5, LongT5",
             .pictures      = "bias,mass,buckets",

@@ -82,6 +82,7 @@ const pe_encoding pe_toeplitz = {
             .name          = "toeplitz",
             .place         = POSENC_SCORE,
             .title         = "the caller's bias for each distance",
+            .formula       = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + b_{h , t}",
             .paper         = "none: the caller's own",
             .models        = "for ideas of one's own",
             .pictures      = "bias,mass",

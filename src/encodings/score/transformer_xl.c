@@ -258,6 +258,8 @@ const pe_encoding pe_transformer_xl = {
             .name          = "transformer_xl",
             .place         = POSENC_SCORE,
             .title         = "relative positions by projected sinusoids",
+            .formula       = "S_{h,i,j} = frac{(q_i + u_h) · k_j + (q_i + w_h) · r_h(t)}{sqrt{D}}\n"
+                             "r_h(t) = W_h [ sin(t ω) , cos(t ω) ] , ω_k = 10000^{−2 k / d}",
             .paper         = "arXiv:1901.02860",
             .models        = "Transformer-XL",
             .pictures      = "bias,mass",
@@ -299,6 +301,9 @@ const pe_encoding pe_xlnet = {
             .name          = "xlnet",
             .place         = POSENC_SCORE,
             .title         = "Transformer-XL's terms and segments",
+            .formula       = "S_{h,i,j} = frac{(q_i + u_h) · k_j + (q_i + w_h) · r_h(t) + "
+                             "(q_i + s_h) · g_{h,z}}{sqrt{D}}\n"
+                             "r_h(t) = W_h [ sin(t ω) , cos(t ω) ] , ω_k = 10000^{−2 k / d}",
             .paper         = "arXiv:1906.08237",
             .models        = "XLNet",
             .pictures      = "bias,mass",

@@ -506,6 +506,7 @@ const pe_encoding pe_tupe = {
             .name          = "tupe",
             .place         = POSENC_SCORE,
             .title         = "positions meet positions through their own projections",
+            .formula       = "S_{h,i,j} = frac{q_i · k_j + (U_q p_i) · (U_k p_j)}{sqrt{2 D}}",
             .paper         = "arXiv:2006.15595",
             .models        = "TUPE-A, TUPE-R",
             .pictures      = "bias",

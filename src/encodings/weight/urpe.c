@@ -122,6 +122,7 @@ const pe_encoding pe_urpe = {
             .name          = "urpe",
             .place         = POSENC_WEIGHT,
             .title         = "a learned factor per distance after the softmax",
+            .formula       = "o_i = ∑_j softmax(S)_{i,j} c_{h,t} v_j",
             .paper         = "arXiv:2205.13401",
             .models        = "",
             .pictures      = "",
