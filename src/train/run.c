@@ -4,7 +4,7 @@
  *
  * Check (run_check.c), train `steps` batches of L (run_train.c), read held-out windows of 8 L
  * (run_evaluate.c), ask the trained model what else is wanted (run_sequel.c). What a run holds and how it is
- * kept on the way is in run_state.c, what it leaves behind in run_result.c. Here is the order.
+ * kept on the way, and what it leaves behind, is in run_state.c. Here is the order.
  *
  * Nothing here depends on the clock, on other runs or on the number of workers: the library is told to use
  * the calling thread alone, random numbers are named and not drawn in order, and sums have a fixed order. The
@@ -16,6 +16,8 @@
 #include "train/run_parts.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 int64_t pe_run_work(const pe_run_config *config)
 {
@@ -45,8 +47,19 @@ static posenc_status measure_first(pe_run_state *w, const pe_run_config *c, pose
 
 /* ---------------------------------------------------------------- the order ----------------- */
 
+static void copy_tensor(posenc_tensor *to, const posenc_tensor *from)
+{
+    size_t n = sizeof(float);
+    for (int32_t a = 0; a < from->ndim; a++)
+        n *= (size_t)from->shape[a];
+    memcpy(to->data, from->data, n);
+}
+
 static void copy_measures(pe_run_result *result, const pe_run_state *w)
 {
+    result->parameters          = pe_model_parameters(w->model);
+    result->encoding_parameters = pe_model_encoding_parameters(w->model);
+    snprintf(result->instructions, sizeof result->instructions, "%s", posenc_isa());
     result->cosine_before     = w->measures[PE_RUN_COSINE];
     result->train_seconds     = w->measures[PE_RUN_TRAIN_SECONDS];
     result->eval_seconds      = w->measures[PE_RUN_EVAL_SECONDS];
@@ -62,7 +75,7 @@ posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_
     if (!status)
         status = pe_run_state_create(&w, config, err);
     if (!status)
-        status = pe_run_result_create(result, config, w.model, err);
+        status = pe_run_result_create(result, config, err);
     if (!status)
         status = pe_run_go_on(&w, config, progress, result, err);
     if (!status)
@@ -77,9 +90,10 @@ posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_
         status = pe_run_measure_trained(&w, config, result, err);
     if (!status && !result->diverged)
         status = pe_run_follow(&w, config, progress, result, err);
-    if (!status)
-        status = pe_run_params_create(result, w.model, err);
-    copy_measures(result, &w);
+    if (w.model)
+        copy_measures(result, &w);
+    for (int i = 0; i < result->param_count && !status; i++)
+        copy_tensor(&result->params[i], &w.model->params[i]);
     pe_run_state_free(&w);
     return status;
 }

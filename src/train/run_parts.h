@@ -75,12 +75,4 @@ posenc_status pe_run_follow(pe_run_state *w, const pe_run_config *c, pe_run_prog
 /* Units of progress of the sequel, up to before its unit number `units`. */
 int64_t pe_run_sequel_work(const pe_run_config *c, int64_t units);
 
-/* ---------------------------------------------------------------- run_result.c -------------- */
-
-/* The arrays, and what is known before the first step. */
-posenc_status pe_run_result_create(pe_run_result *result, const pe_run_config *c, const pe_model *m,
-                                   posenc_error *err);
-/* Copies of the encoding's parameters as they are now. */
-posenc_status pe_run_params_create(pe_run_result *result, const pe_model *m, posenc_error *err);
-
 #endif
