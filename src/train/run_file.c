@@ -28,12 +28,17 @@ void pe_run_file_list(pe_run_file *k, const char *name, void *data, posenc_dtype
                        .tensor = posenc_tensor_contiguous(data, dtype, columns ? 2 : 1, shape)};
 }
 
+int64_t pe_elements(const posenc_tensor *t)
+{
+    int64_t n = 1;
+    for (int32_t a = 0; a < t->ndim; a++)
+        n *= t->shape[a];
+    return n;
+}
+
 size_t pe_run_file_bytes(const posenc_array *a)
 {
-    size_t bytes = posenc_dtype_size(a->tensor.dtype);
-    for (int32_t i = 0; i < a->tensor.ndim; i++)
-        bytes *= (size_t)a->tensor.shape[i];
-    return bytes;
+    return (size_t)pe_elements(&a->tensor) * posenc_dtype_size(a->tensor.dtype);
 }
 
 static int add(posenc_arrays *set, const char *prefix, const posenc_array *a)

@@ -22,9 +22,11 @@ typedef struct pe_run_file {
 } pe_run_file;
 
 /* One array more: [rows, columns], or [rows] where columns is 0. */
-void   pe_run_file_list(pe_run_file *k, const char *name, void *data, posenc_dtype dtype, int64_t rows,
-                        int64_t columns);
-size_t pe_run_file_bytes(const posenc_array *a);
+void pe_run_file_list(pe_run_file *k, const char *name, void *data, posenc_dtype dtype, int64_t rows,
+                      int64_t columns);
+/* How many numbers, and bytes. */
+int64_t pe_elements(const posenc_tensor *t);
+size_t  pe_run_file_bytes(const posenc_array *a);
 
 /* Adds copies to a set; 0 without memory. */
 int pe_run_file_add(posenc_arrays *set, const char *prefix, const pe_run_file *k);

@@ -245,9 +245,10 @@ void pe_task_list(pe_run_file *k, const pe_task_config *c, pe_task_result *r)
 posenc_status pe_task_run(const pe_task_config *config, pe_run_progress *progress, pe_task_result *result,
                           posenc_error *err)
 {
-    work w               = {0};
-    *result              = (pe_task_result){0};
-    posenc_status status = check(config, err);
+    pe_run_progress nobody = {0};
+    work            w      = {0};
+    *result                = (pe_task_result){0};
+    posenc_status status   = check(config, err);
     if (!status)
         status = work_create(&w, config, err);
     if (!status)
@@ -258,9 +259,9 @@ posenc_status pe_task_run(const pe_task_config *config, pe_run_progress *progres
         snprintf(result->instructions, sizeof result->instructions, "%s", posenc_isa());
     }
     if (!status)
-        status = train(&w, config, progress, result, err);
+        status = train(&w, config, progress ? progress : &nobody, result, err);
     if (!status && !result->diverged)
-        status = test(&w, config, progress, result, err);
+        status = test(&w, config, progress ? progress : &nobody, result, err);
     work_free(&w);
     return status;
 }

@@ -21,7 +21,7 @@ same peace two
 
 # SIGINT, and SIGTERM and SIGUSR1 of batch systems: what is finished is printed and written, and gone on with.
 for signal in INT TERM USR1; do
-    rm -rf out out.partial
+    rm -rf out out.partial err
     "$posenc" $options --threads 1 -o out text >printed 2>err &
     pid=$!
     await grep -q "^compare: 1 of" err # it is kept before it is told

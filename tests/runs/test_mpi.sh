@@ -35,7 +35,7 @@ expect 2 "unknown encoding" ranks 2 -o bad -e nosuch text
 
 # One process is killed, the first or another: the rest is kept, and the next start finishes it, with fewer processes.
 for which in 1 3; do
-    rm -rf out out.partial
+    rm -rf out out.partial err
     mpirun --oversubscribe -n 4 "$posenc" $options -o out text >/dev/null 2>err &
     pid=$!
     await grep -q "^compare: 1 of" err
@@ -49,7 +49,7 @@ for which in 1 3; do
 done
 
 # A batch system's warning, which mpirun passes on.
-rm -rf out out.partial
+rm -rf out out.partial err
 mpirun --oversubscribe -n 2 "$posenc" $options -o out text >/dev/null 2>err &
 pid=$!
 await grep -q "^compare: 1 of" err
