@@ -189,19 +189,12 @@ static posenc_status add_part(posenc_encoding *e, const char *text, size_t lengt
     return parse_pairs(e, part, bracket + 1, length - n - 2, err);
 }
 
-/* Length of the part at `spec`: up to a '+' outside brackets. */
-static size_t part_length(const char *spec)
-{
-    size_t n = 0;
-    for (int depth = 0; spec[n] && (depth || spec[n] != '+'); n++)
-        depth += (spec[n] == '[') - (spec[n] == ']');
-    return n;
-}
-
 static posenc_status parse_spec(posenc_encoding *e, const char *spec, posenc_error *err)
 {
     for (;;) {
-        const size_t        n = part_length(spec);
+        size_t n = 0; /* up to a '+' outside brackets */
+        for (int depth = 0; spec[n] && (depth || spec[n] != '+'); n++)
+            depth += (spec[n] == '[') - (spec[n] == ']');
         const posenc_status status =
             n ? add_part(e, spec, n, err)
               : pe_fail(err, POSENC_SETTING, "an encoding's name is missing; see posenc list");

@@ -182,11 +182,6 @@ static int64_t length_of(const pe_problem *p, pe_side side)
     return side == PE_KEYS ? p->Lk : p->Lq;
 }
 
-static int is_shared(const pe_attention *a)
-{
-    return pe_position_batches(&a->q_pos) == 1 && pe_position_batches(&a->k_pos) == 1;
-}
-
 /* Blocks of rows of one side, for tasks. */
 typedef struct side_run {
     const pe_tiles *T;
@@ -230,7 +225,7 @@ static void fill_block(void *context, int64_t index, int thread)
 void pe_beside_lay_out(pe_tiles *T, pe_arena *arena)
 {
     const pe_attention *a = T->a;
-    if (!pe_beside_size(a, PE_QUERIES) || (arena->memory && !is_shared(a)))
+    if (!pe_beside_size(a, PE_QUERIES) || (arena->memory && pe_position_pairs(&a->q_pos, &a->k_pos, 2) > 1))
         return;
     side_run run = {.T = T, .made = pe_take_doubles(arena, a->threads * ROWS * more(a))};
     for (run.side = PE_QUERIES; run.side <= PE_KEYS; run.side++) {

@@ -60,11 +60,6 @@ static void find_residue(const pe_backward *w, pe_kind kind, int64_t h)
         }
 }
 
-static double without_residue(const pe_backward *w, double x, int64_t d)
-{
-    return w->mass[d] > 0 ? x - w->total[d] * (fabs(x) / w->mass[d]) : x;
-}
-
 /* The same for a member that folds; one whose rows heads share folds the sums of all of them, with the
    last. */
 static double sum_to_fold(const pe_backward *w, const pe_by_distance *m, pe_kind kind, int64_t h, int64_t x,
@@ -93,8 +88,9 @@ static void fold_band(const pe_backward *w, pe_kind kind, int64_t h)
         const int64_t n = pe_smaller(most, end - r0);
         for (int64_t r = 0; r < n; r++)
             for (int64_t d = 0; d < width; d++) {
-                const double x                            = sum_to_fold(w, &m, kind, h, r0 + r, d);
-                chunk[(down ? n - 1 - r : r) * width + d] = is_score ? without_residue(w, x, d) : x;
+                const double x = sum_to_fold(w, &m, kind, h, r0 + r, d);
+                chunk[(down ? n - 1 - r : r) * width + d] =
+                    is_score && w->mass[d] > 0 ? x - w->total[d] * (fabs(x) / w->mass[d]) : x;
             }
         pe_member_fold(part, &m, width, h, pe_band_distance(&T->band, down ? r0 + n - 1 : r0), n, chunk);
     }
