@@ -241,6 +241,12 @@ static void print_one(const posenc_encoding_info *info)
     };
     const int scaled = standard_scale(info) != NULL;
     printf("%s: %s\n\n", info->name, info->title);
+    for (const char *line = or_dash(info->formula); *line; line += strspn(line, "\n")) {
+        const int n = (int)strcspn(line, "\n");
+        printf("  %.*s\n", n, line);
+        line += n;
+    }
+    putchar('\n');
     print_table(facts, (int)(sizeof facts / sizeof *facts) - !scaled, 2, 2, NARROW);
     print_settings("Settings (--set NAME=VALUE)", info->settings, info->setting_count);
     const int count = posenc_common_settings(&common);
@@ -307,12 +313,12 @@ static json_t *json_one(const posenc_encoding_info *info)
 {
     const posenc_setting_info *common;
     const int                  count = posenc_common_settings(&common);
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "name",
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "name",
                      info->name, "place", posenc_place_name(info->place), "title", text_or_null(info->title),
-                     "paper", text_or_null(info->paper), "models", text_or_null(info->models), "pictures",
-                     json_pictures(info->pictures), "by_distance", info->by_distance, "scores_see",
-                     what_scores_see(info), "causal_only", info->causal_only, "scale",
-                     text_or_null(standard_scale(info)), "settings",
+                     "formula", text_or_null(info->formula), "paper", text_or_null(info->paper), "models",
+                     text_or_null(info->models), "pictures", json_pictures(info->pictures), "by_distance",
+                     info->by_distance, "scores_see", what_scores_see(info), "causal_only", info->causal_only,
+                     "scale", text_or_null(standard_scale(info)), "settings",
                      json_settings(info->settings, info->setting_count), "common_settings",
                      json_settings(common, count), "params", json_params(info->params, info->param_count),
                      "examples", json_examples(info->name));
@@ -394,14 +400,13 @@ const cli_command cli_list = {
     .summary  = "list the encodings, or show everything about one",
     .synopsis = "[NAME] [--json] | rope --explain --config F [--layer N]",
     .details =
-        "Without NAME a table: where each encoding acts, what it learns, its paper, models that use it. With "
-        "NAME its settings with types, defaults and ranges, its parameters with shapes in the letters of the "
-        "library (H heads, D head width, d_model model width), and numbers worked out in its paper.\n\n"
+        "Without NAME a table: where each encoding acts, what it learns, its paper, models that use it. "
+        "With NAME its settings with types, defaults and ranges, its parameters with shapes in the letters "
+        "of the library (H heads, D head width, d_model model width), and numbers worked out in its "
+        "paper.\n\n"
         "With --explain every formula of a model's rotation is printed, as papers write it and with the "
-        "numbers of the "
-        "model's own file: channels, coordinates, frequencies, magnitude, scores, and what they come to "
-        "within its "
-        "context.",
+        "numbers of the model's own file: channels, coordinates, frequencies, magnitude, scores, and what "
+        "they come to within its context.",
     .options = options,
     .run     = run,
 };

@@ -241,8 +241,8 @@ static void explain_llama3(const view *v)
         return;
     }
     line(v, NULL,
-         "s_m = clip((r_m - low_freq_factor) / (high_freq_factor - low_freq_factor), 0, 1) = clip((r_m - %g) "
-         "/ %g, 0, 1)",
+         "s_m = clip((r_m - low_freq_factor) / (high_freq_factor - low_freq_factor), 0, 1) = clip((r_m - "
+         "%g) / %g, 0, 1)",
          low, high - low);
     line(v, "factor", "w'_m = w_m ((1 - s_m) / factor + s_m) = w_m ((1 - s_m) / %g + s_m)", v->factor);
     explain_regimes(v);
@@ -262,8 +262,8 @@ static void explain_proportional(const view *v)
 {
     const int64_t turning = v->M - count(v, is_still, 0);
     line(v, NULL,
-         "pairs span the whole head, and the first int(p dim / 2) = %lld of them turn: w'_m = w_m / factor = "
-         "w_m / %g",
+         "pairs span the whole head, and the first int(p dim / 2) = %lld of them turn: w'_m = w_m / factor "
+         "= w_m / %g",
          (long long)turning, v->factor);
     line(v, NULL, "the other %lld have w'_m = 0 and pass", (long long)(v->M - turning));
 }
@@ -347,8 +347,8 @@ static void explain_two_magnitudes(const view *v, double near, double far)
          v->first);
     line(v, "magnitude_long", "magnitude = %g beyond, for all tokens, those before too", far);
     line(v, NULL,
-         "queries and keys both have it, so the rotated part of a score grows by magnitude^2 = %.6g, beyond "
-         "by %.6g",
+         "queries and keys both have it, so the rotated part of a score grows by magnitude^2 = %.6g, "
+         "beyond by %.6g",
          near * near, far * far);
 }
 

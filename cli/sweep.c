@@ -69,7 +69,7 @@ static int measure_encoding(point *p, const posenc_encoding *e, const pe_subject
         return cli_failed("properties: there is no memory for a table");
     posenc_status status = pe_subject_create(&s, e, sizes, &err);
     if (!status)
-        status = pe_subject_table(s, table, &err);
+        status = pe_subject_rows(s, NULL, table, &err);
     if (!status)
         status = measure_table(p, table, sizes->length, sizes->width, &err);
     pe_subject_free(s);

@@ -116,27 +116,28 @@ posenc_status pe_subject_born(pe_subject *s, uint64_t seed, posenc_error *err);
    biases. */
 posenc_status pe_subject_awake(pe_subject *s, uint64_t seed, posenc_error *err);
 
-/* table [length, width]: the rows of its input part. UNSUPPORTED without one. */
-posenc_status pe_subject_table(pe_subject *s, double *table, posenc_error *err);
+/* table [length, width]: the rows of its input part at positions [length], or at 0, 1, ... where NULL.
+   UNSUPPORTED without one. */
+posenc_status pe_subject_rows(pe_subject *s, const double *positions, double *table, posenc_error *err);
 
 /* ---------------------------------------------------------------- properties ---------------- */
 
-/* Each adds what can be said of this subject: none adds anything where its place has no meaning. */
+/* Each adds what can be said of this subject: none adds anything where its place has no meaning. Afterwards
+   its parameters may be others than those it was born with (pe_subject_born). */
 posenc_status pe_measure_uniqueness(pe_subject *s, pe_findings *to, posenc_error *err);
 posenc_status pe_measure_relativity(pe_subject *s, pe_findings *to, posenc_error *err);
 posenc_status pe_measure_scores(pe_subject *s, pe_findings *to, posenc_error *err);
 posenc_status pe_measure_terms(pe_subject *s, pe_findings *to, posenc_error *err);
 posenc_status pe_measure_equivariance(pe_subject *s, pe_findings *to, posenc_error *err);
 posenc_status pe_measure_decay(pe_subject *s, pe_findings *to, posenc_error *err);
-/* time: 1 measures speed as well, whose number is another at each run. */
-posenc_status pe_measure_cost(pe_subject *s, int time, pe_findings *to, posenc_error *err);
+posenc_status pe_measure_cost(pe_subject *s, pe_findings *to, posenc_error *err);
 
 /* All of them, with the sizes that suit each: scores, terms and equivariance at `tokens`, all else at
    `length`. */
 typedef struct pe_survey {
     pe_subject_sizes sizes;
     int64_t          tokens;
-    int              time; /* as pe_measure_cost */
+    int              time; /* 1: speed is measured as well, whose number is another at each run */
 } pe_survey;
 
 /* As posenc_encoding_create. An encoding by itself whose standard settings hold too few positions, or use
@@ -181,12 +182,9 @@ double pe_spearman(const double *c, int64_t n);
 /* Share of the steps 1 .. n-1 with c[t] <= c[t-1]. */
 double pe_falling_share(const double *c, int64_t n);
 
-/* c [N]: the score of the last of N queries for the key t tokens back, head h, with the same q and k
-   everywhere. */
+/* What q and k are where they are the same everywhere. */
 typedef enum pe_content { PE_ONES, PE_UNIFORM, PE_NORMAL, PE_CONTENTS } pe_content;
 
-const char   *pe_content_name(pe_content content);
-posenc_status pe_score_profile(pe_subject *s, pe_content content, int64_t draw, int64_t h, double *c,
-                               posenc_error *err);
+const char *pe_content_name(pe_content content);
 
 #endif

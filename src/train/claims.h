@@ -35,7 +35,9 @@ pe_evidence pe_claim_evidence(const pe_compare *c, int claim, int i);
 pe_holds    pe_claim_judge(const pe_compare *c, int claim);
 const char *pe_holds_name(pe_holds holds);
 
-/* Measures the properties that claims speak of, into c->properties; a second or two. */
+/* What checks and claims need and nothing else does: permuted and permuted_causal of every outcome with
+   standard settings; where claims are asked for also the properties that they speak of, into c->properties: a
+   second or two. */
 posenc_status pe_claims_measure(pe_compare *c, posenc_error *err);
 
 /* The member "claims" of results.json; the part of the report, nothing where claims were not asked for. */

@@ -2,8 +2,8 @@
 /*
  * mathml.c: formulas that are written in a line, as MathML
  *
- * MathML is what browsers draw without a script, and nobody can read or write it. So formulas.def has them in
- * a notation that can be read, in UTF-8:
+ * MathML is what browsers draw without a script, and nobody can read or write it. So the rooms have their
+ * formulas (posenc_encoding_info) in a notation that can be read, in UTF-8:
  *
  *     abc, ω, 0.5      a name, upright if it has several letters; a number
  *     x_{h,i}^2        below and above; braces hold more than one thing, and are not shown
@@ -29,22 +29,6 @@ typedef struct reader {
     const char *at;
     int         is_broken;
 } reader;
-
-static const struct {
-    const char *name, *formula;
-} formulas[] = {
-#define FORMULA(name, formula) {name, formula},
-#include "train/formulas.def"
-#undef FORMULA
-};
-
-const char *pe_formula(const char *name)
-{
-    for (size_t i = 0; i < sizeof formulas / sizeof *formulas; i++)
-        if (!strcmp(formulas[i].name, name))
-            return formulas[i].formula;
-    return NULL;
-}
 
 static void list(reader *r, const char *tag);
 

@@ -50,7 +50,7 @@ static posenc_status check(const pe_model_config *c, posenc_error *err)
     return POSENC_OK;
 }
 
-static posenc_dims dims_of(const pe_model_config *c, int64_t B, int64_t length)
+posenc_dims pe_model_dims(const pe_model_config *c, int64_t B, int64_t length)
 {
     const int64_t D = c->d_model / c->heads;
     return (posenc_dims){.B       = B,
@@ -66,12 +66,12 @@ static posenc_dims dims_of(const pe_model_config *c, int64_t B, int64_t length)
 
 posenc_dims pe_short_dims(const pe_model *m)
 {
-    return dims_of(&m->config, m->config.batch, m->config.L);
+    return pe_model_dims(&m->config, m->config.batch, m->config.L);
 }
 
 posenc_dims pe_long_dims(const pe_model *m)
 {
-    return dims_of(&m->config, m->long_batch, m->config.longest);
+    return pe_model_dims(&m->config, m->long_batch, m->config.longest);
 }
 
 /* ---------------------------------------------------------------- plans --------------------- */

@@ -6,7 +6,7 @@
  * are tried on both sides, encodings of which the answer is a theorem get the right word, and the least
  * squares behind the residuals solve what they should.
  */
-#include "measure/measure.h"
+#include "measure/subject.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -16,8 +16,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#include "measure/linear.h"
 
 /* cmocka's assert_float_equal compares floats: too coarse here. */
 static void near(double x, double wanted, double error)
