@@ -52,7 +52,8 @@ static const cli_option options[] = {
     {0, "lang", "CODE", "language of report.html: en or zh (en)"},
     {0, "threads", "N", "runs at the same time (one per processor); changes no result"},
     {0, "resume", NULL, "go on with what an interrupted or killed call has left in DIR.partial"},
-    {0, "checkpoint", "S", "seconds between two checkpoints of a run (10)"},
+    {0, "checkpoint", "S", "seconds between two checkpoints of a run (10)", CLI_REAL,
+     offsetof(pe_compare_config, checkpoint_seconds), 0, MOST_SECONDS},
     {0, "dry-run", NULL, "say what would be trained and about how long it takes, and stop"},
     {0, "json", NULL, "print the results as JSON instead of a table"},
     {0, NULL, NULL, NULL},
@@ -203,8 +204,7 @@ static int read_config(const cli_args *args, pe_compare_config *config)
     config->task_seeds = seeds > 0 ? config->preset.seeds : 0;
     if (steps < 0 || seeds < 0 || cli_integer(args, "task-steps", 1, MOST_STEPS, &config->task_steps) < 0 ||
         cli_integer(args, "tune-steps", 1, MOST_STEPS, &config->tune_steps) < 0 ||
-        cli_integer(args, "threads", 1, MOST_THREADS, &config->workers) < 0 ||
-        cli_real(args, "checkpoint", 0, MOST_SECONDS, &config->checkpoint_seconds) < 0)
+        cli_integer(args, "threads", 1, MOST_THREADS, &config->workers) < 0 || cli_read(args, config))
         return CLI_USAGE;
     if ((config->combine && pe_combine_read(&ways, config->combine, &err)) ||
         (config->tasks && pe_compare_tasks_check(config->tasks, &err)) ||
