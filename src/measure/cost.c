@@ -163,7 +163,7 @@ posenc_status pe_measure_cost(pe_subject *s, pe_findings *to, posenc_error *err)
     if (!status) {
         const double more = (double)posenc_plan_workspace(with.plan, POSENC_FORWARD) -
                             (double)posenc_plan_workspace(without.plan, POSENC_FORWARD);
-        pe_find(to, PE_BYTES, more / (double)s->sizes.length, NAN, "%s", "");
+        pe_find(to, PE_WORKSPACE, more / (double)s->sizes.length, NAN, "%s", "");
     }
     if (!status && s->is_timed)
         status = find_speed(s, &with, &without, to, err);

@@ -3,7 +3,7 @@
  * measure.h: the one door of this folder: what an encoding does, in numbers
  *
  * A tutorial says "unique", "relative", "decays". Here each such word is a number with a formula
- * (docs/properties.md), and the word beside a number is computed from that number alone (pe_verdict): whoever
+ * (docs/properties.md), and the word beside a number is computed from that number alone (pe_word): whoever
  * doubts the word can look at the number, and whoever doubts the number can compute it again.
  *
  * A subject is an encoding made ready to be asked, in float64, through the public interface alone: its rows,
@@ -55,7 +55,7 @@ typedef enum pe_measure {
     PE_RESOLUTION,    /* xPos's attention resolution */
     PE_PARAMETERS,
     PE_OPERATIONS,
-    PE_BYTES,
+    PE_WORKSPACE,
     PE_SPEED,
     PE_MEASURES
 } pe_measure;
@@ -67,7 +67,7 @@ const char *pe_measure_unit(pe_measure m);
 
 /* The word for a number, by the rule of verdict.c; NULL for measures that claim nothing. NaN means "0/0":
    nothing is there to be judged. */
-const char *pe_verdict(pe_measure m, double value);
+const char *pe_word(pe_measure m, double value);
 
 enum { PE_MOST_FINDINGS = 64, PE_DETAIL = 64 };
 

@@ -21,7 +21,6 @@
  */
 #include "train/claims.h"
 
-#include "train/claims_properties.h"
 #include "train/extension.h"
 #include "train/fail.h"
 

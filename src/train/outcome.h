@@ -116,8 +116,6 @@ int pe_outcome_meets(const pe_outcome *o);
 int pe_outcome_sum_of(const pe_compare *c, int i);
 /* Indices of the complete outcomes, best at L first, then those that diverged; returns their count. */
 int pe_outcomes_order(const pe_compare *c, int order[]);
-/* Takes over what the runs measured of their trained models, once they have finished; outcome_trained.c. */
-posenc_status pe_outcome_take_trained(pe_outcome *o, int64_t seeds, posenc_error *err);
 /* The largest |shift|; NaN if none was measured. */
 double pe_outcome_largest_shift(const pe_outcome *o);
 /* The difference of two outcomes in a bucket, a - b. */
