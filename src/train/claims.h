@@ -38,8 +38,7 @@ const char *pe_holds_name(pe_holds holds);
 /* Measures the properties that claims speak of, into c->properties; a second or two. */
 posenc_status pe_claims_measure(pe_compare *c, posenc_error *err);
 
-/* The member "claims" of results.json; the part of the report, nothing where claims were not asked for. */
+/* The member "claims" of results.json. */
 json_t *pe_json_claims(const pe_compare *c);
-void    pe_report_claims(FILE *to, const pe_compare *c);
 
 #endif
