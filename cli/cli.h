@@ -10,10 +10,24 @@
 #define CLI_CLI_H
 
 #include <posenc/posenc.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Exit statuses of the tool. */
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INTERRUPTED = 130 };
+
+/* What an option's value is, and so where it goes: a flag or the number of a word an int (a flag 1), a whole
+   number an int64_t, a real one a double, text a const char *; REAL_TEXT is the text of a real number. What
+   is ASKED is not stored: the command asks for it by cli_value. */
+typedef enum cli_type {
+    CLI_ASKED,
+    CLI_FLAG,
+    CLI_TEXT,
+    CLI_WHOLE,
+    CLI_REAL,
+    CLI_REAL_TEXT,
+    CLI_WORD
+} cli_type;
 
 /* One option. `value` is the placeholder in the help ("F", "N"); NULL makes it a flag. letter 0 = none. */
 typedef struct cli_option {
@@ -21,6 +35,10 @@ typedef struct cli_option {
     const char *name;
     const char *value;
     const char *meaning;
+    cli_type    type;
+    size_t      at;        /* where the value goes in the command's struct (cli_read) */
+    int64_t     low, high; /* of a number; both 0: any */
+    const char *words;     /* "bhld|blhd" */
 } cli_option;
 
 typedef struct cli_args cli_args;
@@ -54,19 +72,16 @@ int cli_error(const posenc_error *err);
 /* "posenc: warning: ..." */
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Reads every option of the table that is given and has a type into the command's struct. CLI_DONE, or
+   CLI_USAGE after printing an error. */
+int cli_read(const cli_args *args, void *values);
+
 /* Whole numbers and reals from an option's value, with range check. Returns 0 if the option is absent, 1 if
  *x was set, -1 after printing an error (return CLI_USAGE then). */
 int cli_integer(const cli_args *args, const char *option, int64_t low, int64_t high, int64_t *x);
 int cli_real(const cli_args *args, const char *option, double low, double high, double *x);
 
-/* Which of the NULL-terminated words an option is, 0 if it was not given; -1 after printing an error. */
-int cli_choice(const cli_args *args, const char *option, const char *const *words);
-
 int cli_ends_with(const char *text, const char *end);
-
-/* Joins every --set NAME=VALUE into one settings text for posenc_encoding_create; free() it. NULL without
-   memory. */
-char *cli_settings(const cli_args *args);
 
 int cli_is_terminal(int fd); /* a terminal where escape sequences make sense */
 int cli_colour(int fd);      /* a terminal, NO_COLOR empty, TERM not dumb */

@@ -55,20 +55,17 @@ const cli_command cli_inspect = {
     .summary  = "say which encoding a model was trained with, from its own file",
     .synopsis = "FILE [--layer N] [--json]",
     .details  = "FILE is a config.json (Hugging Face, before and since transformers 5), a .gguf, or a "
-                ".safetensors with its "
-                "config.json beside it. What the file leaves out comes from the table of model types, by the "
-                "rules of "
-                "transformers 5.16; what has no clear meaning is refused in a sentence.\n\n"
-                "For each kind of layer: the encoding, its numbers with the rule that gave each, the SPEC for "
-                "the other "
-                "commands; for a rotation every frequency and wavelength, how many pairs never complete a "
-                "turn within the "
-                "context, where the magnitude acts, and the largest error that angles in float32 and bf16 "
-                "would make at the "
-                "model's context. Then the warnings: what in this file engines disagree about.\n\n"
+                ".safetensors with its config.json beside it. What the file leaves out comes from the "
+                "table of model types, by the rules of transformers 5.16; what has no clear meaning is "
+                "refused in a sentence.\n\n"
+                "For each kind of layer: the encoding, its numbers with the rule that gave each, the SPEC "
+                "for the other commands; for a rotation every frequency and wavelength, how many pairs "
+                "never complete a turn within the context, where the magnitude acts, and the largest error "
+                "that angles in float32 and bf16 would make at the model's context. Then the warnings: "
+                "what in this file engines disagree about.\n\n"
                 "--json prints one object: model_type, encoding, groups of layers that are alike, context, "
-                "warnings. Its "
-                "names and numbers are those of the file's meaning in float64, never rounded to float32.",
+                "warnings. Its names and numbers are those of the file's meaning in float64, never rounded "
+                "to float32.",
     .options  = options,
     .run      = run,
 };

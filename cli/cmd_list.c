@@ -400,14 +400,13 @@ const cli_command cli_list = {
     .summary  = "list the encodings, or show everything about one",
     .synopsis = "[NAME] [--json] | rope --explain --config F [--layer N]",
     .details =
-        "Without NAME a table: where each encoding acts, what it learns, its paper, models that use it. With "
-        "NAME its settings with types, defaults and ranges, its parameters with shapes in the letters of the "
-        "library (H heads, D head width, d_model model width), and numbers worked out in its paper.\n\n"
+        "Without NAME a table: where each encoding acts, what it learns, its paper, models that use it. "
+        "With NAME its settings with types, defaults and ranges, its parameters with shapes in the letters "
+        "of the library (H heads, D head width, d_model model width), and numbers worked out in its "
+        "paper.\n\n"
         "With --explain every formula of a model's rotation is printed, as papers write it and with the "
-        "numbers of the "
-        "model's own file: channels, coordinates, frequencies, magnitude, scores, and what they come to "
-        "within its "
-        "context.",
+        "numbers of the model's own file: channels, coordinates, frequencies, magnitude, scores, and what "
+        "they come to within its context.",
     .options = options,
     .run     = run,
 };

@@ -192,7 +192,7 @@ static int check_place(const cli_args *args, const request *r)
             !strcmp(r->kind->name, rows[i].kind))
             return cli_usage("plot: --%s says nothing to the %s of a %s encoding; leave it out",
                              rows[i].option, rows[i].kind, posenc_place_name(rows[i].place));
-    if (cli_value(args, "length") && !strcmp(r->kind->name, "bias") && pe_picture_is_map(r->subject.e))
+    if (cli_value(args, "length") && !strcmp(r->kind->name, "bias") && pe_picture_is_map(r->subject.p.e))
         return cli_usage(
             "plot: --length says nothing to a bias that is drawn as a map; set its rows and columns");
     return CLI_DONE;
@@ -316,14 +316,14 @@ static int choose_offer(request *r)
 {
     pe_offer  offers[PE_MOST_OFFERS];
     char      known[PE_MOST_OFFERS * (PE_KIND_LENGTH + 2)];
-    const int count = pe_picture_offers(r->subject.e, offers);
+    const int count = pe_picture_offers(r->subject.p.e, offers);
     for (int i = 0; i < count; i++)
         if (!strcmp(offers[i].kind, r->kind->name)) {
             r->offer = offers[i];
             return CLI_DONE;
         }
     join_offers(known, sizeof known, offers, count);
-    return cli_usage("plot: %s has no picture \"%s\"; it has: %s", posenc_encoding_spec(r->subject.e),
+    return cli_usage("plot: %s has no picture \"%s\"; it has: %s", posenc_encoding_spec(r->subject.p.e),
                      r->kind->name, known);
 }
 
@@ -378,10 +378,10 @@ static int fit_table(const cli_args *args, request *r)
 static int set_grid(const cli_args *args, request *r)
 {
     char                        grid[CLI_GRID_TEXT], other[CLI_GRID_TEXT];
-    const posenc_encoding_info *part = posenc_encoding_part(r->subject.e, POSENC_INPUT);
-    if (r->data.axes && cli_places_settings(&r->places, r->subject.e, other))
+    const posenc_encoding_info *part = posenc_encoding_part(r->subject.p.e, POSENC_INPUT);
+    if (r->data.axes && cli_places_settings(&r->places, r->subject.p.e, other))
         return CLI_USAGE;
-    cli_places_lists(&r->places, r->subject.e, grid);
+    cli_places_lists(&r->places, r->subject.p.e, grid);
     return part && grid[0] ? cli_subject_again(&r->subject, args, cli_at(args, 1), grid) : CLI_DONE;
 }
 
@@ -389,11 +389,11 @@ static int set_grid(const cli_args *args, request *r)
 static int fit_grid(const cli_args *args, request *r)
 {
     const posenc_dims dims = {.B = 1, .Lq = r->length, .Lk = r->length, .L = r->length, .d_model = r->dim};
-    if (r->rows || (r->length && pe_picture_axes(r->subject.e, &dims) < 2))
+    if (r->rows || (r->length && pe_picture_axes(r->subject.p.e, &dims) < 2))
         return CLI_DONE;
     if (cli_value(args, "length"))
         return cli_usage("plot: --length says nothing to %s, whose positions lie on a grid; give --grid HxW",
-                         posenc_encoding_spec(r->subject.e));
+                         posenc_encoding_spec(r->subject.p.e));
     r->rows   = GRID_ROWS;
     r->cols   = GRID_COLS;
     r->places = (cli_places){.command = "plot", .axes = 2, .grid = {GRID_ROWS, GRID_COLS}};
@@ -402,7 +402,7 @@ static int fit_grid(const cli_args *args, request *r)
 
 static void set_data(request *r)
 {
-    const posenc_encoding_info *part     = posenc_encoding_part(r->subject.e, r->offer.place);
+    const posenc_encoding_info *part     = posenc_encoding_part(r->subject.p.e, r->offer.place);
     const int                   is_input = r->offer.place == POSENC_INPUT;
     const int64_t               n        = r->rows ? r->rows * r->cols : r->length;
     /* a bias is drawn for keys in the future as well, up to the same distance */
@@ -464,7 +464,7 @@ static int make_subject(const cli_args *args, request *r)
     set_data(r);
     if (!table)
         status = cli_subject_params(&r->subject, &r->data.dims, r->seed);
-    r->data.params = r->subject.params.tensors;
+    r->data.params = r->subject.p.params;
     r->data.name   = r->subject.name[0] ? r->subject.name : NULL;
     r->data.origin = r->subject.origin[0] ? r->subject.origin : NULL;
     return status;
@@ -484,7 +484,7 @@ static int draw(const request *r)
 {
     posenc_error  err;
     pe_picture   *picture;
-    posenc_status status = pe_picture_create(&picture, r->subject.e, &r->offer, &r->data, &err);
+    posenc_status status = pe_picture_create(&picture, r->subject.p.e, &r->offer, &r->data, &err);
     if (status)
         return cli_error(&err);
     if (r->path)
@@ -521,7 +521,7 @@ static int make(const cli_args *args, request *r)
 
 static int run(const cli_args *args)
 {
-    request   r           = {0};
+    request   r           = {.subject.p = cli_problem_new("plot")};
     const int has_subject = cli_value(args, "table") || cli_value(args, "config");
     if (cli_count(args) != 2 - has_subject)
         return cli_usage(

@@ -142,8 +142,7 @@ static void put_magnitude(const posenc_model_group *g)
                       *first = posenc_model_fact(g, "original_length");
     if (m && far && first)
         printf("  the magnitude acts on cosine and sine: up to %lld tokens q and k are multiplied by %.6g, "
-               "their scores "
-               "by %.6g; beyond by %.6g and %.6g\n",
+               "their scores by %.6g; beyond by %.6g and %.6g\n",
                (long long)first->integer, m->real, m->real * m->real, far->real, far->real * far->real);
     else if (m && m->real != 1)
         printf(

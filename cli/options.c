@@ -225,41 +225,57 @@ int cli_real(const cli_args *args, const char *option, double low, double high, 
     return 1;
 }
 
-int cli_choice(const cli_args *args, const char *option, const char *const *words)
+/* The number of the word in "a|b|c"; -1 after printing that it is none of "a, b or c". */
+static int word_of(const cli_args *args, const cli_option *row, const char *text)
 {
-    const char *text = cli_value(args, option);
-    char        list[80];
-    size_t      used = 0;
-    for (int i = 0; words[i]; i++) {
-        if (!text || !strcmp(text, words[i]))
+    char   list[80] = "";
+    size_t used     = 0;
+    int    i        = 0;
+    for (const char *at = row->words, *next; at; at = next ? next + 1 : NULL, i++) {
+        const size_t n = strcspn(at, "|");
+        next           = at[n] ? at + n : NULL;
+        if (strlen(text) == n && !strncmp(at, text, n))
             return i;
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s",
-                                 i == 0         ? ""
-                                 : words[i + 1] ? ", "
-                                                : " or ",
-                                 words[i]);
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.*s",
+                                 !i     ? ""
+                                 : next ? ", "
+                                        : " or ",
+                                 (int)n, at);
     }
-    cli_usage("%s: --%s is \"%s\"; it must be %s", args->command->name, option, text, list);
+    cli_usage("%s: --%s is \"%s\"; it must be %s", args->command->name, row->name, text, list);
     return -1;
+}
+
+static int read_value(const cli_args *args, const cli_option *row, void *to)
+{
+    const char  *text = cli_value(args, row->name);
+    const double low  = row->low || row->high ? (double)row->low : -HUGE_VAL,
+                 high = row->low || row->high ? (double)row->high : HUGE_VAL;
+    double x;
+    if (!text)
+        return 0;
+    switch (row->type) {
+    case CLI_ASKED: return 0;
+    case CLI_FLAG: return *(int *)to = 1;
+    case CLI_WORD: return *(int *)to = word_of(args, row, text);
+    case CLI_WHOLE: return cli_integer(args, row->name, row->low, row->high, to);
+    case CLI_REAL: return cli_real(args, row->name, low, high, to);
+    case CLI_TEXT: *(const char **)to = text; return 0;
+    case CLI_REAL_TEXT: *(const char **)to = text; return cli_real(args, row->name, low, high, &x);
+    }
+    return -1;
+}
+
+int cli_read(const cli_args *args, void *values)
+{
+    for (const cli_option *row = args->command->options; row->name; row++)
+        if (read_value(args, row, (char *)values + row->at) < 0)
+            return CLI_USAGE;
+    return CLI_DONE;
 }
 
 int cli_ends_with(const char *text, const char *end)
 {
     const size_t n = strlen(text), m = strlen(end);
     return n >= m && !strcmp(text + n - m, end);
-}
-
-char *cli_settings(const cli_args *args)
-{
-    const int n    = cli_value_count(args, "set");
-    size_t    size = 1;
-    for (int i = 0; i < n; i++)
-        size += strlen(cli_value_at(args, "set", i)) + 1;
-    char *text = malloc(size), *to = text;
-    if (!text)
-        return NULL;
-    for (int i = 0; i < n; i++)
-        to += sprintf(to, i ? " %s" : "%s", cli_value_at(args, "set", i));
-    *to = 0;
-    return text;
 }

@@ -19,6 +19,7 @@ BELOW_THE_DOOR = ("base", "kernels", "engine", "encodings", "api")
 C_LIBRARY = set("""assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign
     stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype""".split())
 CLANG_FORMAT = 14
+COLUMNS = 110
 
 
 def sources(*folders):
@@ -156,6 +157,8 @@ def check_words():
         for number, line in enumerate(text, 1):
             if re.search(r"\b(TODO|FIXME|XXX)\b", line):
                 yield path, number, "work left for later; do it now, or open an issue and name it"
+            if len(line) > COLUMNS and not path.startswith(("src/", "cli/")):
+                yield path, number, f"{len(line)} columns; lines end at {COLUMNS}"
 
 
 def check_headers():

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "api/rotate.h"
+#include "api/objects.h"
 #include "base/positions.h"
 #include "base/tensor.h"
 

@@ -60,6 +60,13 @@ static int shape_lookup(void *context, const char *name, size_t length, double *
     return pe_size_by_name(s->full, name, length, value);
 }
 
+double pe_number_of(const pe_resolved *r, const posenc_dims *full, const char *text)
+{
+    double value = 0;
+    pe_evaluate(text, shape_lookup, &(shape_names){full, r}, &value);
+    return value;
+}
+
 /* "H if per_head": an axis that a flag calls for. Leaves the size alone in `piece`. */
 static int has_axis(const pe_resolved *r, char *piece)
 {
@@ -104,6 +111,55 @@ posenc_status posenc_param_shape(const posenc_encoding *e, const posenc_dims *di
     return pe_done(err);
 }
 
+/* What a parameter starts with, as `list` prints it. */
+typedef struct start {
+    enum { NUMBER, NORMAL, UNIFORM } kind;
+    double low, high; /* the number, the deviation of a normal: high */
+} start;
+
+/* "ones; init=normal: normal(0, sigma)": what holds where a setting is not that word, then where it is. */
+static void choose_start(char *text, size_t n, const char *init, const pe_resolved *r)
+{
+    const char  *other = strstr(init, "; "), *word = other ? strchr(other, '=') + 1 : NULL;
+    const size_t plain = other ? (size_t)(other - init) : strlen(init);
+    snprintf(text, n, "%.*s", (int)plain, init);
+    if (!other)
+        return;
+    const posenc_setting_info *table = r->room->info.settings;
+    const int                  index = pe_setting_index(table, other + 2, (size_t)(word - other) - 3);
+    if (r->set[index].integer == pe_word_index(table[index].range, word, strcspn(word, ":")))
+        snprintf(text, n, "%s", strstr(word, ": ") + 2);
+}
+
+/* What is neither drawn nor a number is "ones" or "zeros". */
+static start read_start(const char *init, shape_names *names)
+{
+    char  text[2 * PE_MAX_TEXT], low[PE_MAX_TEXT], high[PE_MAX_TEXT];
+    start s = {0};
+    choose_start(text, sizeof text, init, names->r);
+    if (sscanf(text, "normal(0, %63[^)])", high) == 1)
+        s.kind = NORMAL;
+    else if (sscanf(text, "uniform(%63[^,], %63[^\n]", low, high) == 2) {
+        s.kind                 = UNIFORM;
+        high[strlen(high) - 1] = '\0'; /* the bracket */
+        pe_evaluate(low, shape_lookup, names, &s.low);
+    } else
+        sscanf(text, "%63[^\n]", high);
+    s.high = !strcmp(high, "ones");
+    pe_evaluate(high, shape_lookup, names, &s.high);
+    return s;
+}
+
+static double draw(const start *s, pe_random *rng)
+{
+    if (s->kind == NORMAL)
+        return s->high * pe_normal(rng);
+    if (s->kind == NUMBER)
+        return s->high;
+    return s->low == -s->high ? s->high * (2 * pe_uniform(rng) - 1)
+                              : s->low + (s->high - s->low) * pe_uniform(rng);
+}
+
 static posenc_status init_one(const posenc_encoding *e, const posenc_dims *full, int index, posenc_tensor *to,
                               uint64_t seed, posenc_error *err)
 {
@@ -113,12 +169,15 @@ static posenc_status init_one(const posenc_encoding *e, const posenc_dims *full,
     posenc_status    status = pe_resolve(&r, part, full, err);
     if (status)
         return status;
+    shape_names names = {full, &r};
+    const start first =
+        part->room->init ? (start){0} : read_start(part->room->info.params[local].init, &names);
     char stream[2 * PE_MAX_NAME];
     snprintf(stream, sizeof stream, "%s.%s", part->room->info.name, part->room->info.params[local].name);
     pe_random    rng  = pe_random_stream(seed, stream);
     const size_t item = posenc_dtype_size(to->dtype);
     for (int64_t i = 0; i < pe_element_count(to); i++) {
-        const double x = part->room->init(&r.problem, local, &rng, i);
+        const double x = part->room->init ? part->room->init(&r.problem, local, &rng, i) : draw(&first, &rng);
         pe_store_double((char *)to->data + (size_t)i * item, to->dtype, 1, &x, 1);
     }
     return POSENC_OK;

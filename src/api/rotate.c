@@ -6,7 +6,7 @@
  * table serves all heads. The reference executor turns rows in double and rounds once; else F64 rows are
  * turned in double, others in float.
  */
-#include "api/rotate.h"
+#include "api/objects.h"
 #include "base/parallel.h"
 #include "base/positions.h"
 #include "base/tensor.h"
@@ -342,14 +342,6 @@ static void turn_side(const posenc_plan *plan, const pe_turn *turn, const side *
 
 /* ---- runs ---- */
 
-static int have_tables(const side sides[], int count)
-{
-    for (int i = 0; i < count; i++)
-        if (!sides[i].table)
-            return 0;
-    return 1;
-}
-
 /* The rotation of a run; where tables say all about angles the plan's own, whose pairs are those of every
    run. */
 static posenc_status open_rotation(const posenc_plan *plan, const posenc_rotate_io *io, const side sides[],
@@ -357,7 +349,7 @@ static posenc_status open_rotation(const posenc_plan *plan, const posenc_rotate_
                                    posenc_error *err)
 {
     pe_numbers numbers;
-    if (!have_tables(sides, count))
+    if (!sides[0].table || !sides[count - 1].table)
         return pe_rotary_open(plan, io->params, NULL, length_of(sides, count), "rotate", &numbers, turn,
                               workspace, arena, err);
     turn->queries = &plan->turn;
@@ -435,19 +427,15 @@ posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const
         return pe_fail(err, POSENC_ARGUMENT, "table: plan, pos and table must not be NULL");
     const int64_t    shape[3] = {-1, -1, posenc_rotary_width(plan, of)};
     posenc_positions pos      = pe_plain_positions(caller);
-    posenc_status    status   = pe_rotary_start(plan, "table", err);
-    if (!status)
-        status = check_heads(plan, "table", err);
-    if (!status)
-        status = pe_check_output(table, "table: table", 3, shape, err);
-    if (!status && (table->dtype != POSENC_F32 || table->stride[2] != 1))
-        status = pe_fail(err, POSENC_DTYPE, "table: table must be F32 with stride 1 on the last axis");
-    if (!status)
-        status = pe_rotary_positions(plan, &pos, "table: pos", table->shape[0], table->shape[1], err);
-    if (!status)
-        status = pe_rotary_open(plan, params, NULL, pe_rotary_length(0, &pos, table->shape[1]), "table",
-                                &numbers, &run, workspace, &arena, err);
-    if (status)
+    posenc_status    status;
+    if ((status = pe_rotary_start(plan, "table", err)) || (status = check_heads(plan, "table", err)) ||
+        (status = pe_check_output(table, "table: table", 3, shape, err)))
+        return status;
+    if (table->dtype != POSENC_F32 || table->stride[2] != 1)
+        return pe_fail(err, POSENC_DTYPE, "table: table must be F32 with stride 1 on the last axis");
+    if ((status = pe_rotary_positions(plan, &pos, "table: pos", table->shape[0], table->shape[1], err)) ||
+        (status = pe_rotary_open(plan, params, NULL, pe_rotary_length(0, &pos, table->shape[1]), "table",
+                                 &numbers, &run, workspace, &arena, err)))
         return status;
     make_table(plan, of == POSENC_KEYS ? run.keys : run.queries, &pos, table, arena);
     return pe_done(err);

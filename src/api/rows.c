@@ -21,10 +21,11 @@ static pe_extent extent_of(const pe_rows_run *r)
 }
 
 /* A range of token numbers, which the room turns into places. */
-static posenc_status check_tokens(const pe_resolved *part, const pe_extent *e, posenc_error *err)
+static posenc_status check_tokens(const posenc_plan *plan, const pe_extent *e, posenc_error *err)
 {
-    const int64_t tokens = part->room->tokens ? part->room->tokens(&part->problem) : INT64_C(1) << 53;
-    const char   *name   = part->room->info.name;
+    const pe_resolved *part = &plan->parts[POSENC_INPUT];
+    const char        *name = part->room->info.name, *text = part->room->tokens;
+    const int64_t      tokens = text ? (int64_t)pe_number_of(part, &plan->dims, text) : INT64_C(1) << 53;
     if (!e->whole || e->low < 0 || e->high >= (double)tokens)
         return pe_fail(err, POSENC_RANGE,
                        "rows: pos runs from %g to %g; %s numbers its tokens in whole numbers from 0 to %lld",
@@ -33,9 +34,10 @@ static posenc_status check_tokens(const pe_resolved *part, const pe_extent *e, p
 }
 
 /* Each first coordinate must be the id of a word. */
-static posenc_status check_ids(const pe_resolved *part, const pe_rows_run *r, posenc_error *err)
+static posenc_status check_ids(const posenc_plan *plan, const pe_rows_run *r, posenc_error *err)
 {
-    const int64_t ids = part->room->ids(&part->problem);
+    const pe_resolved *part = &plan->parts[POSENC_INPUT];
+    const int64_t      ids  = (int64_t)pe_number_of(part, &plan->dims, part->room->ids);
     for (int64_t b = 0; b < pe_position_batches(&r->pos); b++)
         for (int64_t s = 0; s < r->L; s++) {
             const double id = pe_position(&r->pos, b, s);
@@ -53,20 +55,19 @@ static posenc_status check_extent(const posenc_plan *plan, const pe_rows_run *r,
     const int          range = !r->pos.array.data;
     const pe_extent    e     = extent_of(r);
     if (range && r->locate)
-        return check_tokens(part, &e, err);
+        return check_tokens(plan, &e, err);
     if (range && r->N > 1)
         return pe_fail(err, POSENC_SHAPE,
                        "rows: pos is a range; a position of %s has %lld coordinates: give an array [L,%lld]",
                        part->room->info.name, (long long)r->N, (long long)r->N);
     if (part->room->ids)
-        return check_ids(part, r, err);
+        return check_ids(plan, r, err);
     return part->room->accept ? part->room->accept(&part->problem, e.low, e.high, e.whole, err) : POSENC_OK;
 }
 
 int64_t posenc_row_width(const posenc_plan *plan)
 {
-    const pe_resolved *part = &plan->parts[POSENC_INPUT];
-    return part->room ? part->room->width(&part->problem) : 0;
+    return plan->row_width;
 }
 
 /* Everything but tensors, which differ between the two directions. */

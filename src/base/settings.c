@@ -26,6 +26,17 @@ int pe_setting_index(const posenc_setting_info *table, const char *name, size_t 
     return -1;
 }
 
+int pe_next_setting(pe_setting_pair *pair, const char **at, const char *separators)
+{
+    const size_t n = strcspn(*at, separators), name = strcspn(*at, "=");
+    if (!**at)
+        return 0;
+    *pair = name < n ? (pe_setting_pair){*at, *at + name + 1, name, n - name - 1}
+                     : (pe_setting_pair){*at, NULL, n, 0};
+    *at += n + strspn(*at + n, separators);
+    return 1;
+}
+
 int pe_word_index(const char *range, const char *word, size_t length)
 {
     for (int index = 0;; index++) {

@@ -25,7 +25,6 @@
 #include "base/parallel.h"
 #include "base/tensor.h"
 #include "engine/roads.h"
-#include "engine/tile_rows.h"
 
 enum { QUERIES = PE_BF16_QUERIES, KEYS = 128, ROWS = 16 }; /* of a tile; rows that are loaded at once */
 

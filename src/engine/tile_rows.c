@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "base/tensor.h"
-#include "engine/beside.h"
-#include "engine/tile_rows.h"
+#include "engine/tiles.h"
 
 /* Sixteen floats at a time, for a call of memcpy costs more than a short row. */
 static inline void copy_floats(float *to, const float *from, int64_t n)

@@ -18,13 +18,7 @@
 #include "base/tensor.h"
 #include "engine/bf16.h"
 #include "engine/decode.h"
-#include "engine/groups.h"
-#include "engine/growth.h"
 #include "engine/roads.h"
-#include "engine/sharp.h"
-#include "engine/tile_rows.h"
-#include "engine/tile_scores.h"
-#include "engine/tiles_make.h"
 
 /* The keys and values of one (item, key head) pair, ready for products. */
 typedef struct packed_pair {

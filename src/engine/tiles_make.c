@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Sizes and scratch of a tiled run, and the tables of its rotation. Idea and contract: tiles.h. */
-#include "engine/tiles_make.h"
 
 #include "base/parallel.h"
-#include "engine/beside.h"
-#include "engine/growth.h"
-#include "engine/kept.h"
-#include "engine/sharp.h"
-#include "engine/tables.h"
+#include "engine/tiles.h"
 
 enum { BANDS = 8 }; /* products with distances of so many key tiles lie side by side before they are moved */
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/tensor.h"
-#include "engine/turn_angles.h"
 
 /* ---- geometry ---- */
 

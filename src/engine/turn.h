@@ -99,6 +99,17 @@ void pe_turn_channels(const pe_turn *turn, pe_layout layout, int64_t m, int64_t 
 void pe_turn_place(const pe_turn *turn, const posenc_positions *pos, int64_t b, int64_t s,
                    double at[PE_MAX_AXES]);
 
+/* ggml's running product, one for each coordinate; the first pair of a place starts it. */
+typedef struct pe_walk {
+    double  theta[PE_MAX_AXES];
+    int32_t index[PE_MAX_AXES];
+} pe_walk;
+
+/* Cosine and sine of pair m, magnitude, sense and rounding included. Pairs of a place come in ascending
+   order. */
+void pe_turn_pair(const pe_turn *turn, int64_t m, const double at[], pe_walk *walk, double *cosine,
+                  double *sine);
+
 /* angle[M] of a place in radians, not reduced, without sense: the product rounded to double. */
 void pe_turn_angles(const pe_turn *turn, const double at[], double angle[]);
 /* The factor on a whole row. */

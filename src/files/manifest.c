@@ -13,7 +13,7 @@
  *           column (syntax) or with the entry's number (content). Unknown keys beside these are
  *           documentation and are passed over.
  */
-#include "files/manifest.h"
+#include "files/arrays.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -21,7 +21,6 @@
 #include <string.h>
 
 #include "files/bytes.h"
-#include "files/number.h"
 
 enum { LONGEST = 64 << 20 };
 

@@ -81,13 +81,6 @@ static void bench_free(bench *x)
     posenc_encoding_free(x->e);
 }
 
-/* Numbers per row of the part at the input. */
-static int64_t width_of(const bench *x)
-{
-    const pe_resolved *part = &x->plan->parts[POSENC_INPUT];
-    return part->room->width(&part->problem);
-}
-
 /* ---- worked examples ---- */
 
 /* Sizes of "H=8 form=distance" go to dims, settings to the text. */
@@ -123,7 +116,7 @@ static void count_params(bench *x)
 
 static double row_value(bench *x, const posenc_example *example)
 {
-    const int64_t  width = width_of(x);
+    const int64_t  width = posenc_row_width(x->plan);
     array          y     = array_make(3, (int64_t[]){1, example->a + 1, width});
     posenc_tensor  to    = array_tensor(&y, 1);
     posenc_error   err;
@@ -408,8 +401,9 @@ static double rows_slope(bench *x, const array *dy, posenc_positions pos, array 
 
 static void compare_rows(bench *x, posenc_positions pos)
 {
-    array dy = array_make(3, (int64_t[]){2, small_dims.Lq, width_of(x)}), input = array_make(3, dy.shape);
-    array dx = array_make(3, dy.shape), dparams[CASE_PARAMS];
+    array dy         = array_make(3, (int64_t[]){2, small_dims.Lq, posenc_row_width(x->plan)}),
+          input      = array_make(3, dy.shape);
+    array         dx = array_make(3, dy.shape), dparams[CASE_PARAMS];
     posenc_tensor to[CASE_PARAMS];
     posenc_error  err;
     array_fill(&dy, 1, "dy", 1);
@@ -550,7 +544,7 @@ static void chunks_at_the_input(void)
     char spec[300];
     write_spec(spec, sizeof spec, &whole, 1);
     bench         x     = bench_make(spec, NULL, whole, posenc_options_default());
-    const int64_t width = width_of(&x);
+    const int64_t width = posenc_row_width(x.plan);
     array full = array_make(3, (int64_t[]){1, 15, width}), one = array_make(3, (int64_t[]){1, 1, width});
     rows_from(&x, 0, &full);
     for (int64_t s = 0; s < 15; s++) {

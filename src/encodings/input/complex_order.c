@@ -87,20 +87,10 @@ static int has(const pe_value *set, int index)
     return index != PHASE || set[THETA].integer == LEARNED;
 }
 
-static int64_t width(const pe_problem *p)
-{
-    return 2 * p->set[DIM].integer;
-}
-
 static int coordinates(const pe_value *set)
 {
     (void)set;
     return 2;
-}
-
-static int64_t ids(const pe_problem *p)
-{
-    return p->set[VOCAB].integer;
 }
 
 static void locate(const pe_problem *p, int64_t s, double at[])
@@ -231,18 +221,16 @@ static double operations(const pe_problem *p)
 const pe_encoding pe_complex_order = {
     .info =
         {
-            .name          = "complex_order",
-            .place         = POSENC_INPUT,
-            .title         = "words as waves: complex-order embedding",
-            .formula       = "f(w , P)_m = r_{w,m} e^{i (ω_{w,m} P + θ_{w,m})}",
-            .paper         = "arXiv:1912.12333",
-            .models        = "research",
-            .pictures      = "heatmap,curves,similarity",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = params,
-            .param_count   = PE_ROWS(params),
-            .by_word       = 1,
+            .name     = "complex_order",
+            .place    = POSENC_INPUT,
+            .title    = "words as waves: complex-order embedding",
+            .formula  = "f(w , P)_m = r_{w,m} e^{i (ω_{w,m} P + θ_{w,m})}",
+            .paper    = "arXiv:1912.12333",
+            .models   = "research",
+            .pictures = "heatmap,curves,similarity",
+            .by_word  = 1,
+            PE_SETTINGS(settings),
+            PE_PARAMS(params),
         },
     .model       = "sigma=0.5",
     .examples    = examples,
@@ -250,10 +238,10 @@ const pe_encoding pe_complex_order = {
     .check       = check,
     .has         = has,
     .init        = init,
-    .width       = width,
+    .width       = "2*dim",
     .coordinates = coordinates,
     .locate      = locate,
-    .ids         = ids,
+    .ids         = "vocab",
     .rows        = rows,
     .rows_back   = rows_back,
 };

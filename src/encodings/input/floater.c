@@ -117,18 +117,6 @@ static int trains(const pe_value *set, int index)
     return !no_gradient(set);
 }
 
-static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
-{
-    const double bound = sqrt(6 / (p->set[DIM].real + p->set[STATES].real));
-    (void)i;
-    switch (index) {
-    case W1:
-    case W2: return p->set[SIGMA].real * pe_normal(rng);
-    case Y0: return bound * (2 * pe_uniform(rng) - 1);
-    default: return 0;
-    }
-}
-
 /* ---- what a group of states works with ---- */
 
 enum { STAGES = 4 };
@@ -502,25 +490,22 @@ static double operations(const pe_problem *p)
 const pe_encoding pe_floater = {
     .info =
         {
-            .name          = "floater",
-            .place         = POSENC_INPUT,
-            .title         = "positions as the path of a learned differential equation",
-            .formula       = "frac{dp}{dt} = W_2 [ max(W_1 [ p ; t ] + b_1 , 0) ; t ] + b_2 , p(0) = y_0",
-            .paper         = "arXiv:2003.09229",
-            .models        = "research",
-            .pictures      = "heatmap,curves,similarity",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = params,
-            .param_count   = PE_ROWS(params),
+            .name     = "floater",
+            .place    = POSENC_INPUT,
+            .title    = "positions as the path of a learned differential equation",
+            .formula  = "frac{dp}{dt} = W_2 [ max(W_1 [ p ; t ] + b_1 , 0) ; t ] + b_2 , p(0) = y_0",
+            .paper    = "arXiv:2003.09229",
+            .models   = "research",
+            .pictures = "heatmap,curves,similarity",
+            PE_SETTINGS(settings),
+            PE_PARAMS(params),
         },
     .model       = "positions=8*L",
     .examples    = examples,
     .operations  = operations,
     .check       = check,
-    .init        = init,
     .trains      = trains,
-    .width       = width,
+    .width       = "states*dim",
     .accept      = accept,
     .sequence    = {positions, states, scratch, make, make_back},
     .no_gradient = no_gradient,

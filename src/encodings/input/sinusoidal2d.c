@@ -103,20 +103,10 @@ static const posenc_example examples[] = {
     {0},
 };
 
-static int64_t width(const pe_problem *p)
-{
-    return p->set[DIM].integer;
-}
-
 static int coordinates(const pe_value *set)
 {
     (void)set;
     return 2;
-}
-
-static int64_t tokens(const pe_problem *p)
-{
-    return p->set[PREFIX_ROWS].integer + p->set[HEIGHT].integer * p->set[WIDTH].integer;
 }
 
 /* Row or column `index` of `size`, as the preset counts it. */
@@ -164,23 +154,22 @@ static double operations(const pe_problem *p)
 const pe_encoding pe_sinusoidal2d = {
     .info =
         {
-            .name          = "sinusoidal2d",
-            .place         = POSENC_INPUT,
-            .title         = "sines and cosines of the row and the column of an image patch",
-            .formula       = "ω_k = base^{−k / N} , k < ⌊ d / 4 ⌋\n"
-                             "p = [ sin(x ω) , cos(x ω) , sin(y ω) , cos(y ω) ]",
-            .paper         = "arXiv:2005.12872",
-            .models        = "MAE, MoCo v3, SimpleViT, DETR",
-            .pictures      = "heatmap,curves,similarity,similarity2d",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
+            .name     = "sinusoidal2d",
+            .place    = POSENC_INPUT,
+            .title    = "sines and cosines of the row and the column of an image patch",
+            .formula  = "ω_k = base^{−k / N} , k < ⌊ d / 4 ⌋\n"
+                        "p = [ sin(x ω) , cos(x ω) , sin(y ω) , cos(y ω) ]",
+            .paper    = "arXiv:2005.12872",
+            .models   = "MAE, MoCo v3, SimpleViT, DETR",
+            .pictures = "heatmap,curves,similarity,similarity2d",
+            PE_SETTINGS(settings),
         },
     .model       = "height=L width=8",
     .examples    = examples,
     .operations  = operations,
-    .width       = width,
+    .width       = "dim",
     .coordinates = coordinates,
-    .tokens      = tokens,
+    .tokens      = "prefix_rows+height*width",
     .locate      = locate,
     .rows        = rows,
 };

@@ -176,20 +176,18 @@ static const char *no_gradient(const pe_value *set)
 const pe_encoding pe_rope = {
     .info =
         {
-            .name          = "rope",
-            .place         = POSENC_ROTARY,
-            .title         = "rotary position embedding",
-            .formula       = "w_m = base^{−2 m / D}\n"
-                             "x_m′ = x_m cos(P w_m) − y_m sin(P w_m)\n"
-                             "y_m′ = y_m cos(P w_m) + x_m sin(P w_m)",
-            .paper         = "arXiv:2104.09864",
-            .models        = "GPT-J, GPT-NeoX, Llama, Mistral, Qwen, Gemma, most since 2022",
-            .pictures      = "similarity,decay,mass,pair,wavelengths",
-            .settings      = pe_rope_settings,
-            .setting_count = PE_ROWS(pe_rope_settings),
-            .params        = params,
-            .param_count   = PE_ROWS(params),
-            .by_distance   = 1,
+            .name        = "rope",
+            .place       = POSENC_ROTARY,
+            .title       = "rotary position embedding",
+            .formula     = "w_m = base^{−2 m / D}\n"
+                           "x_m′ = x_m cos(P w_m) − y_m sin(P w_m)\n"
+                           "y_m′ = y_m cos(P w_m) + x_m sin(P w_m)",
+            .paper       = "arXiv:2104.09864",
+            .models      = "GPT-J, GPT-NeoX, Llama, Mistral, Qwen, Gemma, most since 2022",
+            .pictures    = "similarity,decay,mass,pair,wavelengths",
+            .by_distance = 1,
+            PE_SETTINGS(pe_rope_settings),
+            PE_PARAMS(params),
         },
     .examples    = examples,
     .check       = pe_rope_check,

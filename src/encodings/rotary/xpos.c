@@ -67,19 +67,18 @@ static void turn(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
 const pe_encoding pe_xpos = {
     .info =
         {
-            .name          = "xpos",
-            .place         = POSENC_ROTARY,
-            .title         = "rotary positions with decay",
-            .formula       = "w_m = base^{−2 m / D} , ζ_m = frac{2 m / D + γ}{1 + γ}\n"
-                             "q_m′ = R(P w_m) q_m ζ_m^{P / scale} , k_m′ = R(P w_m) k_m ζ_m^{−P / scale}",
-            .paper         = "arXiv:2212.10554",
-            .models        = "RetNet, LeX",
-            .pictures      = "similarity,decay,mass,pair,wavelengths",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .by_distance   = 1,
-            .causal_only   = 1,
-            .why_causal    = "its factors grow with the distance of keys in the future",
+            .name        = "xpos",
+            .place       = POSENC_ROTARY,
+            .title       = "rotary positions with decay",
+            .formula     = "w_m = base^{−2 m / D} , ζ_m = frac{2 m / D + γ}{1 + γ}\n"
+                           "q_m′ = R(P w_m) q_m ζ_m^{P / scale} , k_m′ = R(P w_m) k_m ζ_m^{−P / scale}",
+            .paper       = "arXiv:2212.10554",
+            .models      = "RetNet, LeX",
+            .pictures    = "similarity,decay,mass,pair,wavelengths",
+            .by_distance = 1,
+            .causal_only = 1,
+            .why_causal  = "its factors grow with the distance of keys in the future",
+            PE_SETTINGS(settings),
         },
     .examples = examples,
     .check    = check,

@@ -55,12 +55,6 @@ enum {
     STATE
 }; /* forward: gates to the right. backward: gates of this tile and to its right; sum of dp */
 
-static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
-{
-    (void)p, (void)index, (void)rng, (void)i;
-    return 0;
-}
-
 /* ---- E across: what queries meet is read along its rows, the last entry repeated for what lies beyond the
    table ---- */
 
@@ -267,13 +261,6 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
     }
 }
 
-static void terms(const pe_problem *p, pe_terms *s)
-{
-    s->scale = 1.0 / sqrt((double)p->D);
-    s->hook  = (pe_tile_hook){
-         .visit = visit, .visit_back = visit_back, .content = 1, .state = STATE, .learns = 1 << E};
-}
-
 /* For each query and head what it makes of the entries of E it may need; for each pair its gate (three), the
    count, and the mean of two entries (six). */
 static double operations(const pe_problem *p)
@@ -285,28 +272,25 @@ static double operations(const pe_problem *p)
 const pe_encoding pe_cope = {
     .info =
         {
-            .name          = "cope",
-            .place         = POSENC_SCORE,
-            .title         = "contextual positions, counted by gates",
-            .formula       = "S_{h,i,j} = s (q_i · k_j + e(p_{i,j})) , "
-                             "p_{i,j} = min(∑_{k=j}^{i} g_{i,k} , n − 1)\n"
-                             "g_{i,k} = σ(s q_i · k_k) , e(p) = (p − ⌊ p ⌋) z_{⌈ p ⌉} + "
-                             "(1 − p + ⌊ p ⌋) z_{⌊ p ⌋} , z_m = q_i · E_m",
-            .paper         = "arXiv:2405.18719",
-            .models        = "research (FAIR)",
-            .pictures      = "",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = params,
-            .param_count   = PE_ROWS(params),
-            .by_distance   = 1,
-            .sees          = "how many keys the query lets through, by their content",
+            .name        = "cope",
+            .place       = POSENC_SCORE,
+            .title       = "contextual positions, counted by gates",
+            .formula     = "S_{h,i,j} = s (q_i · k_j + e(p_{i,j})) , "
+                           "p_{i,j} = min(∑_{k=j}^{i} g_{i,k} , n − 1)\n"
+                           "g_{i,k} = σ(s q_i · k_k) , e(p) = (p − ⌊ p ⌋) z_{⌈ p ⌉} + "
+                           "(1 − p + ⌊ p ⌋) z_{⌊ p ⌋} , z_m = q_i · E_m",
+            .paper       = "arXiv:2405.18719",
+            .models      = "research (FAIR)",
+            .pictures    = "",
+            .by_distance = 1,
+            .sees        = "how many keys the query lets through, by their content",
+            PE_SETTINGS(settings),
+            PE_PARAMS(params),
         },
     .model       = "npos=L",
     .examples    = examples,
     .operations  = operations,
-    .init        = init,
-    .terms       = terms,
+    .hook        = {.visit = visit, .visit_back = visit_back, .content = 1, .state = STATE, .learns = 1 << E},
     .derived     = across_count,
     .derive      = turn_across,
     .derive_back = turn_across_back,

@@ -144,14 +144,6 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
                    (long long)(buckets->integer / 2 + 1));
 }
 
-static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
-{
-    (void)i;
-    if (index == LN_W)
-        return 1;
-    return index == LN_B || index == B_KR || index == B_QR ? 0 : p->set[SIGMA].real * pe_normal(rng);
-}
-
 static int64_t row_at(const pe_problem *p, int64_t t)
 {
     const int64_t span  = p->set[SPAN].integer;
@@ -372,27 +364,24 @@ static double operations(const pe_problem *p)
 const pe_encoding pe_deberta = {
     .info =
         {
-            .name          = "deberta",
-            .place         = POSENC_SCORE,
-            .title         = "disentangled attention: content and position meet both ways",
-            .formula       = "S_{h,i,j} = frac{q_i · k_j + q_i · a_{h,x} + k_j · b_{h,x}}{sqrt{3 D}}\n"
-                             "x = clip(δ(t) + span , 0 , 2 span − 1)",
-            .paper         = "arXiv:2006.03654",
-            .models        = "DeBERTa v1, v2, v3",
-            .pictures      = "buckets",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = params,
-            .param_count   = PE_ROWS(params),
-            .by_distance   = 1,
-            .scale         = "1/sqrt(D*(1+number of terms))",
+            .name        = "deberta",
+            .place       = POSENC_SCORE,
+            .title       = "disentangled attention: content and position meet both ways",
+            .formula     = "S_{h,i,j} = frac{q_i · k_j + q_i · a_{h,x} + k_j · b_{h,x}}{sqrt{3 D}}\n"
+                           "x = clip(δ(t) + span , 0 , 2 span − 1)",
+            .paper       = "arXiv:2006.03654",
+            .models      = "DeBERTa v1, v2, v3",
+            .pictures    = "buckets",
+            .by_distance = 1,
+            .scale       = "1/sqrt(D*(1+number of terms))",
+            PE_SETTINGS(settings),
+            PE_PARAMS(params),
         },
     .model       = "max_relative_positions=floor(L/2) projected=no sigma=1/sqrt(d_model)",
     .examples    = examples,
     .operations  = operations,
     .check       = check,
     .has         = has,
-    .init        = init,
     .terms       = terms,
     .derived     = normed_count,
     .derive      = make_normed,

@@ -53,12 +53,6 @@ static const posenc_example power_examples[] = {
     {0},
 };
 
-static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
-{
-    (void)p, (void)i;
-    return (index == P ? 2 : 1) * pe_uniform(rng);
-}
-
 static double at_least(double x)
 {
     return fmax(x, LEAST);
@@ -125,18 +119,6 @@ static void power_fold(const pe_problem *p, const double *const par[], int64_t h
         dpar[A][h] += by_a;
 }
 
-static void log_terms(const pe_problem *p, pe_terms *s)
-{
-    s->scale = 1.0 / sqrt((double)p->D);
-    s->bias  = (pe_by_distance){.fill = log_fill, .fold = log_fold};
-}
-
-static void power_terms(const pe_problem *p, pe_terms *s)
-{
-    s->scale = 1.0 / sqrt((double)p->D);
-    s->bias  = (pe_by_distance){.fill = power_fill, .fold = power_fold};
-}
-
 /* For each head and distance: p ln(1 + a |t|), four; a |t|^p, two. */
 static double log_operations(const pe_problem *p)
 {
@@ -158,14 +140,12 @@ const pe_encoding pe_kerple_log = {
             .paper       = "arXiv:2205.09921",
             .models      = "",
             .pictures    = "bias,mass",
-            .params      = log_params,
-            .param_count = PE_ROWS(log_params),
             .by_distance = 1,
+            PE_PARAMS(log_params),
         },
     .examples   = log_examples,
     .operations = log_operations,
-    .init       = init,
-    .terms      = log_terms,
+    .bias       = {.fill = log_fill, .fold = log_fold},
 };
 
 const pe_encoding pe_kerple_power = {
@@ -178,12 +158,10 @@ const pe_encoding pe_kerple_power = {
             .paper       = "arXiv:2205.09921",
             .models      = "",
             .pictures    = "bias,mass",
-            .params      = power_params,
-            .param_count = PE_ROWS(power_params),
             .by_distance = 1,
+            PE_PARAMS(power_params),
         },
     .examples   = power_examples,
     .operations = power_operations,
-    .init       = init,
-    .terms      = power_terms,
+    .bias       = {.fill = power_fill, .fold = power_fold},
 };

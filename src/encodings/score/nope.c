@@ -12,13 +12,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-
-static void terms(const pe_problem *p, pe_terms *s)
-{
-    s->scale = 1.0 / sqrt((double)p->D);
-}
-
 const pe_encoding pe_nope = {
     .info =
         {
@@ -32,5 +25,4 @@ const pe_encoding pe_nope = {
             .by_distance = 1,
             .sees        = "content alone",
         },
-    .terms = terms,
 };

@@ -138,12 +138,6 @@ static void fill(const pe_problem *p, const double *const par[], int64_t h, int6
         b[i] /= ratio;
 }
 
-static void terms(const pe_problem *p, pe_terms *s)
-{
-    s->scale = 1.0 / sqrt((double)p->D);
-    s->bias  = (pe_by_distance){.fill = fill};
-}
-
 /* For each distance the sum of cosines, three for each pair, which all heads share; each divides it. */
 static double operations(const pe_problem *p)
 {
@@ -154,20 +148,19 @@ static double operations(const pe_problem *p)
 const pe_encoding pe_sandwich = {
     .info =
         {
-            .name          = "sandwich",
-            .place         = POSENC_SCORE,
-            .title         = "bias from the inner products of sinusoids",
-            .formula       = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + "
-                             "frac{H}{8 h} (∑_{k=1}^{d/2} cos(t 10000^{−2 k / d}) − d / 2)",
-            .paper         = "arXiv:2212.10356",
-            .models        = "",
-            .pictures      = "bias,mass",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .by_distance   = 1,
+            .name        = "sandwich",
+            .place       = POSENC_SCORE,
+            .title       = "bias from the inner products of sinusoids",
+            .formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + "
+                           "frac{H}{8 h} (∑_{k=1}^{d/2} cos(t 10000^{−2 k / d}) − d / 2)",
+            .paper       = "arXiv:2212.10356",
+            .models      = "",
+            .pictures    = "bias,mass",
+            .by_distance = 1,
+            PE_SETTINGS(settings),
         },
     .examples   = examples,
     .operations = operations,
     .check      = check,
-    .terms      = terms,
+    .bias       = {.fill = fill},
 };

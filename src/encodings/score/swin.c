@@ -162,12 +162,6 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     return check_pair_of_numbers("swin", "window", &p->set[WINDOW], err);
 }
 
-static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
-{
-    (void)index, (void)i;
-    return p->set[SIGMA].real * pe_normal(rng);
-}
-
 static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
 {
     read_table(p, par[TABLE], tile, x);
@@ -180,35 +174,26 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
     add_to_table(p, dpar[TABLE], tile, dx);
 }
 
-static void terms(const pe_problem *p, pe_terms *s)
-{
-    s->scale = 1.0 / sqrt((double)p->D);
-    s->hook  = (pe_tile_hook){.visit = visit, .visit_back = visit_back};
-}
-
 const pe_encoding pe_swin = {
     .info =
         {
-            .name          = "swin",
-            .place         = POSENC_SCORE,
-            .title         = "a learned bias per offset on a window",
-            .formula       = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + T_{x,h}\n"
-                             "x = (dy + rows − 1) (2 columns − 1) + dx + columns − 1",
-            .paper         = "arXiv:2103.14030",
-            .models        = "Swin Transformer, BEiT",
-            .pictures      = "bias",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = params,
-            .param_count   = PE_ROWS(params),
-            .row_limit     = "window",
-            .at_length     = A_SQUARE,
+            .name      = "swin",
+            .place     = POSENC_SCORE,
+            .title     = "a learned bias per offset on a window",
+            .formula   = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + T_{x,h}\n"
+                         "x = (dy + rows − 1) (2 columns − 1) + dx + columns − 1",
+            .paper     = "arXiv:2103.14030",
+            .models    = "Swin Transformer, BEiT",
+            .pictures  = "bias",
+            .row_limit = "window",
+            .at_length = A_SQUARE,
+            PE_SETTINGS(settings),
+            PE_PARAMS(params),
         },
     .model    = "window=4*Lx2 sigma=0.1",
     .examples = examples,
     .check    = check,
-    .init     = init,
-    .terms    = terms,
+    .hook     = {.visit = visit, .visit_back = visit_back},
     .reach    = reach,
 };
 
@@ -442,21 +427,19 @@ static double operations_v2(const pe_problem *p)
 const pe_encoding pe_swin_v2 = {
     .info =
         {
-            .name          = "swin_v2",
-            .place         = POSENC_SCORE,
-            .title         = "cosine attention with a bias per offset from a network",
-            .formula       = "S_{h,i,j} = e^{min(τ_h , max)} cos(q_i , k_j) + 16 σ(B_{x,h})\n"
-                             "B_{x,h} = W_2 max(W_1 c + b_1 , 0) , c = sign(a) log_2(1 + | a |) / 3",
-            .paper         = "arXiv:2111.09883",
-            .models        = "Swin Transformer V2",
-            .pictures      = "bias",
-            .settings      = settings_v2,
-            .setting_count = PE_ROWS(settings_v2),
-            .params        = params_v2,
-            .param_count   = PE_ROWS(params_v2),
-            .row_limit     = "window",
-            .at_length     = A_SQUARE,
-            .scale         = "1, on unit vectors",
+            .name      = "swin_v2",
+            .place     = POSENC_SCORE,
+            .title     = "cosine attention with a bias per offset from a network",
+            .formula   = "S_{h,i,j} = e^{min(τ_h , max)} cos(q_i , k_j) + 16 σ(B_{x,h})\n"
+                         "B_{x,h} = W_2 max(W_1 c + b_1 , 0) , c = sign(a) log_2(1 + | a |) / 3",
+            .paper     = "arXiv:2111.09883",
+            .models    = "Swin Transformer V2",
+            .pictures  = "bias",
+            .row_limit = "window",
+            .at_length = A_SQUARE,
+            .scale     = "1, on unit vectors",
+            PE_SETTINGS(settings_v2),
+            PE_PARAMS(params_v2),
         },
     .model       = "window=4*Lx2 pretrained_window=floor(L/2)x2 mlp_width=32 sigma=0.5",
     .examples    = examples_v2,

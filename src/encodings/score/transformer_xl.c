@@ -70,12 +70,6 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     return POSENC_OK;
 }
 
-static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
-{
-    (void)i;
-    return index == WR || index == SEG_EMBED ? p->set[SIGMA].real * pe_normal(rng) : 0;
-}
-
 /* Which distances clamp_len limits. */
 typedef enum sides { ABOVE, BOTH } sides;
 
@@ -233,16 +227,15 @@ static void frequencies(const pe_problem *p, pe_frequency frequency[])
 
 static void terms(const pe_problem *p, pe_terms *s)
 {
-    s->scale = 1.0 / sqrt((double)p->D);
-    s->u     = U_BIAS;
-    s->w     = V_BIAS;
-    s->A     = (pe_by_distance){.fill  = fill,
-                                .fold  = fold,
-                                .waves = frequencies,
-                                .ranks = p->set[D_MODEL].integer,
-                                .least = INT64_MIN,
-                                .most  = most_of(p),
-                                .param = WR};
+    s->u = U_BIAS;
+    s->w = V_BIAS;
+    s->A = (pe_by_distance){.fill  = fill,
+                            .fold  = fold,
+                            .waves = frequencies,
+                            .ranks = p->set[D_MODEL].integer,
+                            .least = INT64_MIN,
+                            .most  = most_of(p),
+                            .param = WR};
 }
 
 /* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
@@ -255,25 +248,22 @@ static double operations(const pe_problem *p)
 const pe_encoding pe_transformer_xl = {
     .info =
         {
-            .name          = "transformer_xl",
-            .place         = POSENC_SCORE,
-            .title         = "relative positions by projected sinusoids",
-            .formula       = "S_{h,i,j} = frac{(q_i + u_h) · k_j + (q_i + w_h) · r_h(t)}{sqrt{D}}\n"
-                             "r_h(t) = W_h [ sin(t ω) , cos(t ω) ] , ω_k = 10000^{−2 k / d}",
-            .paper         = "arXiv:1901.02860",
-            .models        = "Transformer-XL",
-            .pictures      = "bias,mass",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = params,
-            .param_count   = PE_ROWS(params),
-            .by_distance   = 1,
+            .name        = "transformer_xl",
+            .place       = POSENC_SCORE,
+            .title       = "relative positions by projected sinusoids",
+            .formula     = "S_{h,i,j} = frac{(q_i + u_h) · k_j + (q_i + w_h) · r_h(t)}{sqrt{D}}\n"
+                           "r_h(t) = W_h [ sin(t ω) , cos(t ω) ] , ω_k = 10000^{−2 k / d}",
+            .paper       = "arXiv:1901.02860",
+            .models      = "Transformer-XL",
+            .pictures    = "bias,mass",
+            .by_distance = 1,
+            PE_SETTINGS(settings),
+            PE_PARAMS(params),
         },
     .model      = "sigma=1/sqrt(d_model)",
     .examples   = examples,
     .operations = operations,
     .check      = check,
-    .init       = init,
     .terms      = terms,
 };
 
@@ -298,25 +288,22 @@ static const posenc_example xlnet_examples[] = {
 const pe_encoding pe_xlnet = {
     .info =
         {
-            .name          = "xlnet",
-            .place         = POSENC_SCORE,
-            .title         = "Transformer-XL's terms and segments",
-            .formula       = "S_{h,i,j} = frac{(q_i + u_h) · k_j + (q_i + w_h) · r_h(t) + "
-                             "(q_i + s_h) · g_{h,z}}{sqrt{D}}\n"
-                             "r_h(t) = W_h [ sin(t ω) , cos(t ω) ] , ω_k = 10000^{−2 k / d}",
-            .paper         = "arXiv:1906.08237",
-            .models        = "XLNet",
-            .pictures      = "bias,mass",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = xlnet_params,
-            .param_count   = PE_ROWS(xlnet_params),
-            .by_distance   = 1,
+            .name        = "xlnet",
+            .place       = POSENC_SCORE,
+            .title       = "Transformer-XL's terms and segments",
+            .formula     = "S_{h,i,j} = frac{(q_i + u_h) · k_j + (q_i + w_h) · r_h(t) + "
+                           "(q_i + s_h) · g_{h,z}}{sqrt{D}}\n"
+                           "r_h(t) = W_h [ sin(t ω) , cos(t ω) ] , ω_k = 10000^{−2 k / d}",
+            .paper       = "arXiv:1906.08237",
+            .models      = "XLNet",
+            .pictures    = "bias,mass",
+            .by_distance = 1,
+            PE_SETTINGS(settings),
+            PE_PARAMS(xlnet_params),
         },
     .model      = "sigma=1/sqrt(d_model)",
     .examples   = xlnet_examples,
     .operations = operations,
     .check      = check,
-    .init       = init,
     .terms      = xlnet_terms,
 };

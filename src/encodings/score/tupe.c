@@ -108,14 +108,6 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     return POSENC_OK;
 }
 
-static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
-{
-    (void)i;
-    if (index == LN_W)
-        return 1;
-    return index == LN_B || index == BQ || index == BK ? 0 : p->set[SIGMA].real * pe_normal(rng);
-}
-
 static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_error *err)
 {
     const double low = fmin(span->q_low, span->k_low), high = fmax(span->q_high, span->k_high);
@@ -413,23 +405,11 @@ static void beside_back(const pe_problem *p, const double *const par[], pe_side 
 
 /* ---- relative=yes: a bias by distance; pairs with the class token have theta and their bin instead ---- */
 
-static int64_t bucket_at(const pe_problem *p, int64_t t)
-{
-    return pe_index_t5(-t, p->set[NUM_BUCKETS].integer, p->set[MAX_DISTANCE].integer, 1);
-}
-
-static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double b[])
+static void index_of(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int64_t rows[])
 {
     for (int64_t i = 0; i < n; i++)
-        b[i] = par[TABLE][bucket_at(p, t0 + i) * p->H + h];
-}
-
-static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                 const double db[], double *const dpar[])
-{
-    (void)par;
-    for (int64_t i = 0; dpar[TABLE] && i < n; i++)
-        dpar[TABLE][bucket_at(p, t0 + i) * p->H + h] += db[i];
+        rows[i] =
+            p->H * pe_index_t5(-(t0 + i), p->set[NUM_BUCKETS].integer, p->set[MAX_DISTANCE].integer, 1) + h;
 }
 
 /* What a pair with the class token has: which theta and, with relative=yes, which bin. The row's rule wins
@@ -485,7 +465,7 @@ static void terms(const pe_problem *p, pe_terms *s)
                                   .beside_back = beside_back,
                                   .width       = width(p)};
     if (is_relative(p->set))
-        s->bias = (pe_by_distance){.fill = fill, .fold = fold};
+        s->bias = (pe_by_distance){.index = index_of, .param = TABLE};
     if (p->set[CLS].integer)
         s->hook = (pe_tile_hook){
             .visit = visit, .visit_back = visit_back, .apart = is_cls, .learns = 1 << TABLE | 1 << THETAS};
@@ -503,26 +483,23 @@ static double operations(const pe_problem *p)
 const pe_encoding pe_tupe = {
     .info =
         {
-            .name          = "tupe",
-            .place         = POSENC_SCORE,
-            .title         = "positions meet positions through their own projections",
-            .formula       = "S_{h,i,j} = frac{q_i · k_j + (U_q p_i) · (U_k p_j)}{sqrt{2 D}}",
-            .paper         = "arXiv:2006.15595",
-            .models        = "TUPE-A, TUPE-R",
-            .pictures      = "bias",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = params,
-            .param_count   = PE_ROWS(params),
-            .scale         = "1/sqrt(2*D)",
-            .row_limit     = "rows",
+            .name      = "tupe",
+            .place     = POSENC_SCORE,
+            .title     = "positions meet positions through their own projections",
+            .formula   = "S_{h,i,j} = frac{q_i · k_j + (U_q p_i) · (U_k p_j)}{sqrt{2 D}}",
+            .paper     = "arXiv:2006.15595",
+            .models    = "TUPE-A, TUPE-R",
+            .pictures  = "bias",
+            .scale     = "1/sqrt(2*D)",
+            .row_limit = "rows",
+            PE_SETTINGS(settings),
+            PE_PARAMS(params),
         },
     .model       = "rows=8*L+1 cls=no relative=yes max_distance=L+8 sigma=1/sqrt(d_model)",
     .examples    = examples,
     .operations  = operations,
     .check       = check,
     .has         = has,
-    .init        = init,
     .terms       = terms,
     .reach       = reach,
     .derived     = theta_count,
