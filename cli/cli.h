@@ -12,6 +12,7 @@
 #include <posenc/posenc.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Exit statuses of the tool. */
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INTERRUPTED = 130 };
@@ -73,6 +74,7 @@ int         cli_count(const cli_args *args);
 const char *cli_at(const cli_args *args, int index);
 /* The words of the whole call, quoted for a shell: for "how to reproduce". */
 const char *cli_call(void);
+void        cli_print_word(FILE *to, const char *word); /* as a shell reads it back */
 
 /* Prints "posenc: error: ..." as one line to standard error and returns CLI_USAGE, for `return
    cli_usage(...)`. */
