@@ -65,7 +65,7 @@ int pe_task_check_count(void)
 
 static int counts(const pe_cell *cell, const claim *k)
 {
-    return cell->is_plain && cell->is_complete && cell->config.descent.steps >= k->steps;
+    return cell->is_plain && cell->is_complete && cell->config.steps >= k->steps;
 }
 
 /* Does claim k judge this cell? WRONG_OTHERS judges whom it does not name. */
@@ -172,7 +172,7 @@ static int is_trained_enough(const pe_suite *s, const claim *k)
     int tasks = 0;
     for (int t = 0; t < s->task_count; t++) {
         tasks += pe_task_size(s->tasks[t], PE_TASK_2) > 0 && !s->tasks[t]->grid;
-        if (pe_suite_cell(s, t, 0)->config.descent.steps < k->steps)
+        if (pe_suite_cell(s, t, 0)->config.steps < k->steps)
             return 0;
     }
     return tasks >= 8; /* the eight tasks over which the claim was measured */

@@ -220,7 +220,7 @@ static void one_task(FILE *to, const pe_suite *s, int task)
         to, "p",
         "It asks: %s %s, trained at %s for %lld steps of %lld sequences, %lld seed%s. Chance is "
         "%.3f, and white.%s",
-        t->asks, t->full ? "No mask" : "Causal", trained, (long long)first->config.descent.steps,
+        t->asks, t->full ? "No mask" : "Causal", trained, (long long)first->config.steps,
         (long long)first->config.batch, (long long)first->seeds, first->seeds == 1 ? "" : "s", t->chance,
         t->new_only ? " Beyond L only answers from place L on count: those before are as in training." : "");
     task_head(to, first);
@@ -235,7 +235,7 @@ void pe_report_tasks(FILE *to, const pe_suite *s)
 {
     if (!s->task_count || !s->label_count)
         return;
-    const pe_task_config *c = &s->cells[0].config;
+    const pe_run_config *c = &s->cells[0].config;
     fputs("<h2 id=tasks>Tasks</h2>\n", to);
     pe_html_element(to, "p",
                     "Sequences of tokens without a meaning, made by the tool, whose right answers are known: "

@@ -7,10 +7,10 @@
  * large it is. Rooms have different words for it (`shape`, `window` ...); the table below knows these words,
  * and no encoding. An encoding without any of them stands on a line: it is not asked about grids.
  */
-#include "train/task_run.h"
-
 #include "train/fail.h"
+#include "train/model.h"
 #include "train/preset.h"
+#include "train/run.h"
 
 #include <string.h>
 
@@ -103,14 +103,15 @@ static posenc_status give(char spec[LONGEST], const char *name, int64_t value, p
 }
 
 posenc_status pe_task_spec(char *complete, size_t n, pe_entry *entry, const char *label,
-                           const pe_task_config *config, posenc_error *err)
+                           const pe_run_config *config, posenc_error *err)
 {
-    const pe_task    *task    = config->task;
-    const posenc_dims dims    = pe_task_dims(config);
-    const int         mask    = task->full ? POSENC_MASK_NONE : POSENC_MASK_CAUSAL;
-    const int64_t     side[2] = {pe_task_largest(task, config->longest), task->L}; /* ORDER grid_of */
-    char              plain[LONGEST], placed[LONGEST];
-    posenc_status     status = pe_entry_take(plain, sizeof plain, entry, label, err);
+    const pe_task        *task    = config->task;
+    const pe_model_config model   = pe_run_model_config(config);
+    const posenc_dims     dims    = pe_model_dims(&model, 1, model.longest);
+    const int             mask    = task->full ? POSENC_MASK_NONE : POSENC_MASK_CAUSAL;
+    const int64_t         side[2] = {pe_task_largest(task, config->longest), task->L}; /* ORDER grid_of */
+    char                  plain[LONGEST], placed[LONGEST];
+    posenc_status         status = pe_entry_take(plain, sizeof plain, entry, label, err);
     if (!status && entry->inject == PE_IN_BLOCKS)
         status = give(plain, "states", config->layers, err);
     if (!status)
