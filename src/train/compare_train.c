@@ -16,7 +16,7 @@
 
 #include "train/claims.h"
 #include "train/crew.h"
-#include "train/descent.h"
+#include "train/optimiser.h"
 #include "train/extension.h"
 #include "train/fail.h"
 #include "train/job.h"

@@ -19,11 +19,11 @@
  * how far it is, what was measured. Everything else is named by the step, so the run that goes on from there
  * has the same bits.
  */
-#include "train/descent.h"
+#include "train/optimiser.h"
 #include "train/fail.h"
 #include "train/identity.h"
 #include "train/run_parts.h"
-#include "train/text_windows.h"
+#include "train/run.h"
 #include "train/trained.h"
 
 #include <math.h>

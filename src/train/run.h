@@ -106,9 +106,27 @@ typedef struct pe_run_result {
     void          *memory; /* of all arrays */
 } pe_run_result;
 
+/* ---------------------------------------------------------------- windows (text_windows.c) -- */
+
 /* How many windows of 8 L predictions fit into the held-out part: each takes 8 L + 1 bytes, and the
    last byte of one may be the first of the next. 0 if the text is too short. */
 int64_t pe_text_windows(const pe_text *text, int64_t L);
+
+/* windows[0 .. batch-1] point at L + 1 bytes each. train_size must exceed L. */
+void pe_text_batch(const unsigned char **windows, const pe_text *text, int64_t L, int64_t batch,
+                   uint64_t seed, int64_t step);
+
+/* Masked text: which bytes a model must not see. hidden[p] = 1 for those of n bytes whose draw (number first
+   + p of the stream named) is below PE_HIDDEN_SHARE, and in any case for the byte with the smallest draw, so
+   that no window is without a prediction. The stream names what the bytes are, never an encoding: all see the
+   same. */
+#define PE_HIDDEN_SHARE 0.15
+void pe_text_hide(unsigned char *hidden, int64_t n, uint64_t seed, const char *stream, int64_t first);
+
+/* Held-out window w of `count`: 8 L + 1 bytes. count is at most pe_text_windows(text, L). */
+const unsigned char *pe_text_window(const pe_text *text, int64_t L, int64_t count, int64_t w);
+
+/* ---------------------------------------------------------------- a run --------------------- */
 
 /* What its model is made of. */
 struct pe_model_config pe_run_model_config(const pe_run_config *config);

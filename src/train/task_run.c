@@ -10,7 +10,7 @@
  * match, and as each answer was given what should have been written before it, that is also what free writing
  * would have brought.
  */
-#include "train/descent.h"
+#include "train/optimiser.h"
 #include "train/fail.h"
 #include "train/run_parts.h"
 

@@ -5,7 +5,6 @@
  * which it must condemn.
  */
 #include "train/extension.h"
-#include "train/extension_run.h"
 #include "train/outcome.h"
 
 #include <math.h>
