@@ -8,6 +8,7 @@
  * encoding are measured again for each value of a setting (sweep.c). The formulas stand in
  * docs/properties.md.
  */
+#include "problem.h"
 #include "sweep.h"
 
 #include <math.h>
@@ -337,11 +338,9 @@ static int run(const cli_args *args)
     pe_survey survey;
     if (read_numbers(args, &survey))
         return CLI_USAGE;
-    char     *settings = cli_settings(args);
-    const int status   = settings ? survey_or_sweep(args, settings, &survey)
-                                  : cli_failed("properties: there is no memory for the settings");
-    free(settings);
-    return status;
+    cli_problem p = cli_problem_new("properties");
+    cli_said(&p, survey_or_sweep(args, cli_settings(&p, args), &survey));
+    return cli_problem_end(&p);
 }
 
 const cli_command cli_properties = {

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "problem.h"
+
 /* Of float64 and of float32 results; by_row says what a float32 factor is relative to. */
 static const struct {
     double factor[2];
@@ -21,28 +23,6 @@ static const double LEAST_SCALE = 1e-3; /* of a row, relative to its array */
    scale for a float32 result, which is a sum of numbers as large as the other gradients. */
 static const double ZERO = 1e-11;
 
-int64_t cli_element_count(const posenc_tensor *t)
-{
-    int64_t n = 1;
-    for (int32_t a = 0; a < t->ndim; a++)
-        n *= t->shape[a];
-    return n;
-}
-
-double cli_element(const posenc_tensor *t, int64_t i)
-{
-    switch (t->dtype) {
-    case POSENC_F64: return ((const double *)t->data)[i];
-    case POSENC_F32: return (double)((const float *)t->data)[i];
-    case POSENC_I64: return (double)((const int64_t *)t->data)[i];
-    case POSENC_U8: return ((const unsigned char *)t->data)[i];
-    case POSENC_F16:
-    case POSENC_BF16: break;
-    }
-    return NAN;
-}
-
-/* max |x|, infinities and NaN aside: they decide nothing about the others. */
 static double largest(const posenc_tensor *t, int64_t from, int64_t n)
 {
     double most = 0;
@@ -52,6 +32,11 @@ static double largest(const posenc_tensor *t, int64_t from, int64_t n)
             most = x;
     }
     return most;
+}
+
+double cli_largest(const posenc_tensor *t)
+{
+    return largest(t, 0, cli_element_count(t));
 }
 
 static double fraction(double got, double want, double allowed)
@@ -66,7 +51,7 @@ cli_measure cli_measure_array(const posenc_tensor *got, const posenc_tensor *wan
 {
     const int64_t n      = cli_element_count(want);
     const int64_t width  = want->ndim ? want->shape[want->ndim - 1] : 1;
-    const double  factor = rules[a->kind].factor[a->is_single], array = largest(want, 0, n);
+    const double  factor = rules[a->kind].factor[a->is_single], array = cli_largest(want);
     const double  least  = a->kind == CLI_GRADIENT && array <= ZERO ? a->others : LEAST_SCALE * array;
     const int     by_row = a->is_single && rules[a->kind].by_row;
     cli_measure   m      = {0, 0, 0, 0};

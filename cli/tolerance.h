@@ -43,8 +43,7 @@ typedef struct cli_measure {
 cli_measure cli_measure_array(const posenc_tensor *got, const posenc_tensor *want,
                               const cli_allowance *allowance);
 
-int64_t cli_element_count(const posenc_tensor *t);
-/* Element i of a contiguous F64, F32, I64 or U8 tensor. */
-double cli_element(const posenc_tensor *t, int64_t i);
+/* max |x|, infinities and NaN aside: they decide nothing about the others. */
+double cli_largest(const posenc_tensor *t);
 
 #endif

@@ -14,7 +14,7 @@
 #include <math.h>
 
 #include "base/parallel.h"
-#include "engine/growth.h"
+#include "engine/tiles.h"
 
 void pe_channel_growth(const pe_turn *grown, int64_t D, double growth[])
 {

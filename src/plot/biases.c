@@ -27,8 +27,8 @@ static const char *head_name(pe_sketch *s, int64_t h)
 static void check_heads(pe_sketch *s, int most)
 {
     if (s->data->dims.H > most)
-        pe_refuse(s, POSENC_ARGUMENT, "picture: %lld heads are too many; %s is drawn for at most %d",
-                  (long long)s->data->dims.H, s->part->name, most);
+        pe_plot_refuse(s, POSENC_ARGUMENT, "picture: %lld heads are too many; %s is drawn for at most %d",
+                       (long long)s->data->dims.H, s->part->name, most);
 }
 
 /* bias [H, Lq, Lk] of queries from q0 on and keys from 0 on. */
@@ -170,8 +170,8 @@ static void on_a_window(pe_sketch *s, int64_t rows, int64_t cols)
     const int64_t n = rows * cols;
     check_heads(s, MAPS_MOST);
     if (n > MOST_TOKENS)
-        pe_refuse(s, POSENC_ARGUMENT, "picture: a window of %lldx%lld is too large; at most %d tokens",
-                  (long long)rows, (long long)cols, MOST_TOKENS);
+        pe_plot_refuse(s, POSENC_ARGUMENT, "picture: a window of %lldx%lld is too large; at most %d tokens",
+                       (long long)rows, (long long)cols, MOST_TOKENS);
     s->what = pe_take_text(s, "bias by offset on a window of %lldx%lld", (long long)rows, (long long)cols);
     set_heads(s, n, rows, cols);
 }
@@ -183,9 +183,9 @@ static void of_two_positions(pe_sketch *s)
     const int64_t n = s->data->length;
     check_heads(s, MAPS_MOST);
     if (n > MOST_TOKENS)
-        pe_refuse(s, POSENC_ARGUMENT,
-                  "picture: length is %lld; a bias of every two positions is drawn for 2 to %d", (long long)n,
-                  MOST_TOKENS);
+        pe_plot_refuse(s, POSENC_ARGUMENT,
+                       "picture: length is %lld; a bias of every two positions is drawn for 2 to %d",
+                       (long long)n, MOST_TOKENS);
     s->what = "bias of every two positions";
     set_heads(s, n, 0, 0);
 }

@@ -32,8 +32,8 @@ static int64_t *read_classes(pe_sketch *s, const struct map *map, int64_t n)
     for (int i = 0; i < MOST_SETTINGS && map->settings[i]; i++) {
         pe_setting_text(s, map->settings[i], value);
         if (!value[0])
-            pe_refuse(s, POSENC_UNSUPPORTED, "picture: %s has classes only where %s is given; set it",
-                      s->part->name, map->settings[i]);
+            pe_plot_refuse(s, POSENC_UNSUPPORTED, "picture: %s has classes only where %s is given; set it",
+                           s->part->name, map->settings[i]);
         used += (size_t)snprintf(settings + used, sizeof settings - used, "%s%s=%s", used ? " " : "",
                                  map->settings[i], value);
     }
@@ -77,10 +77,10 @@ void pe_make_buckets(pe_sketch *s)
     while (map < end && strcmp(map->encoding, s->part->name) != 0)
         map++;
     if (map == end)
-        pe_refuse(s, POSENC_UNSUPPORTED, "picture: no map of classes is known for %s", s->part->name);
+        pe_plot_refuse(s, POSENC_UNSUPPORTED, "picture: no map of classes is known for %s", s->part->name);
     if (n > MOST_LENGTH)
-        pe_refuse(s, POSENC_ARGUMENT, "picture: length is %lld; classes are drawn for 2 to %d positions",
-                  (long long)n, MOST_LENGTH);
+        pe_plot_refuse(s, POSENC_ARGUMENT, "picture: length is %lld; classes are drawn for 2 to %d positions",
+                       (long long)n, MOST_LENGTH);
     const int64_t *classes = s->status ? NULL : read_classes(s, map, n);
     pe_figure     *panels  = pe_set_panels(s, s->figure, 2, 2);
     if (!panels)

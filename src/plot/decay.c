@@ -103,10 +103,11 @@ static pe_one_theta find_one_theta(pe_sketch *s)
     const double *w   = pe_read_frequencies(s, s->e, &one.M, &one.magnitude);
     one.theta         = w ? w[one.M / 2] : 0;
     if (s->data->thetas == PE_ONE_THETA && isnan(one.magnitude))
-        pe_refuse(s, POSENC_UNSUPPORTED,
-                  "picture: %s has a factor that changes with the position, which one theta would leave out; "
-                  "draw many thetas",
-                  s->part->name);
+        pe_plot_refuse(
+            s, POSENC_UNSUPPORTED,
+            "picture: %s has a factor that changes with the position, which one theta would leave out; "
+            "draw many thetas",
+            s->part->name);
     return one;
 }
 

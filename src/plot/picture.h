@@ -47,7 +47,7 @@ pe_maker pe_make_bias, pe_make_bias_mass;
 pe_maker pe_make_buckets;
 
 /* The picture cannot be made: one sentence, unless another came before. */
-void pe_refuse(pe_sketch *s, posenc_status status, const char *format, ...)
+void pe_plot_refuse(pe_sketch *s, posenc_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* `count` zeroed things of `size` bytes from the store. NULL, here and below: it failed. */

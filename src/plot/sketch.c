@@ -26,7 +26,7 @@ posenc_status pe_plot_no_memory(posenc_error *err)
     return pe_plot_fail(err, POSENC_MEMORY, "there is no memory for the picture; ask for a shorter length");
 }
 
-void pe_refuse(pe_sketch *s, posenc_status status, const char *format, ...)
+void pe_plot_refuse(pe_sketch *s, posenc_status status, const char *format, ...)
 {
     char    text[sizeof s->err->message];
     va_list list;
@@ -184,12 +184,12 @@ static posenc_positions place(pe_sketch *s)
 {
     const int N = pe_picture_axes(s->e, &s->data->dims), given = s->data->axes ? s->data->axes : 2;
     if (N > 1 && s->data->rows && N != given)
-        pe_refuse(s, POSENC_ARGUMENT,
-                  "picture: %s has %d coordinates and the grid %d axes; they must be as many", s->part->name,
-                  N, given);
+        pe_plot_refuse(s, POSENC_ARGUMENT,
+                       "picture: %s has %d coordinates and the grid %d axes; they must be as many",
+                       s->part->name, N, given);
     if (N > 1 && !s->data->rows)
-        pe_refuse(s, POSENC_ARGUMENT, "picture: %s has positions on a grid; give its rows and columns",
-                  s->part->name);
+        pe_plot_refuse(s, POSENC_ARGUMENT, "picture: %s has positions on a grid; give its rows and columns",
+                       s->part->name);
     return s->data->rows && !s->status ? place_on_grid(s) : posenc_positions_range(0, 1);
 }
 

@@ -182,9 +182,9 @@ double *pe_read_frequencies(pe_sketch *s, const posenc_encoding *e, int64_t *M, 
     for (int64_t m = 0; !s->status && m < *M; m++)
         w[m] = pairs[m].w;
     if (!s->status && isnan(w[0]))
-        pe_refuse(s, POSENC_UNSUPPORTED,
-                  "picture: the pairs of %s follow several coordinates at once; "
-                  "they have no frequency of their own",
-                  posenc_encoding_spec(e));
+        pe_plot_refuse(s, POSENC_UNSUPPORTED,
+                       "picture: the pairs of %s follow several coordinates at once; "
+                       "they have no frequency of their own",
+                       posenc_encoding_spec(e));
     return s->status ? NULL : w;
 }

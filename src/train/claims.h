@@ -48,8 +48,7 @@ posenc_status pe_properties_measure(double *values, posenc_error *err);
    has no meaning without a mask. Some milliseconds. */
 posenc_status pe_properties_permuted(double *both_ways, double *causal, const char *spec, posenc_error *err);
 
-/* The member "claims" of results.json; the part of the report, nothing where claims were not asked for. */
+/* The member "claims" of results.json. */
 json_t *pe_json_claims(const pe_compare *c);
-void    pe_report_claims(FILE *to, const pe_compare *c);
 
 #endif

@@ -76,7 +76,6 @@ struct pe_compare {
     double        wall_seconds;
 
     struct pe_store *store; /* DIR.partial; NULL without a directory */
-    char            *names; /* [runs, PE_RUN_NAME] */
     char            *notes; /* lines about what was taken over from there; NULL: none */
     char             warning[PE_LONGEST_WARNING], answer[PE_LONGEST_ANSWER], machine[PE_MACHINE];
 };

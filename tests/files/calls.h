@@ -6,6 +6,7 @@
 
 #include "cli.h"
 #include "options.h"
+#include "problem.h"
 #include "tolerance.h"
 
 #include <getopt.h>

@@ -25,7 +25,6 @@
 #include <string.h>
 
 #include "base/angle.h"
-#include "engine/multiply.h"
 
 enum { D_MODEL, CLAMP_LEN, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
@@ -68,12 +67,6 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
         return pe_fail(err, POSENC_SETTING, "d_model=%lld must be even: half sines, half cosines",
                        (long long)p->set[D_MODEL].integer);
     return POSENC_OK;
-}
-
-static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
-{
-    (void)i;
-    return index == WR || index == SEG_EMBED ? p->set[SIGMA].real * pe_normal(rng) : 0;
 }
 
 /* Which distances clamp_len limits. */
@@ -123,14 +116,6 @@ static void start_waves(const pe_problem *p, waves *w, int64_t first)
     }
 }
 
-static void jump(waves *w, int64_t t)
-{
-    for (int64_t k = 0; k < w->count; k++)
-        pe_cos_sin((double)t, w->frequency[k], &w->c[k], &w->s[k]);
-    w->at    = t;
-    w->known = 1;
-}
-
 /* One distance on: all channels, whose number the compiler knows. */
 static void step(waves *w)
 {
@@ -145,8 +130,12 @@ static void step(waves *w)
 static void follow(waves *w, int64_t t)
 {
     const int64_t start = t - (t % EXACT + EXACT) % EXACT;
-    if (!w->known || w->at > t || w->at < start)
-        jump(w, start);
+    if (!w->known || w->at > t || w->at < start) {
+        for (int64_t k = 0; k < w->count; k++)
+            pe_cos_sin((double)start, w->frequency[k], &w->c[k], &w->s[k]);
+        w->at    = start;
+        w->known = 1;
+    }
     while (w->at < t)
         step(w);
 }
@@ -233,46 +222,35 @@ static void frequencies(const pe_problem *p, pe_frequency frequency[])
 
 static void terms(const pe_problem *p, pe_terms *s)
 {
-    s->scale = 1.0 / sqrt((double)p->D);
-    s->u     = U_BIAS;
-    s->w     = V_BIAS;
-    s->A     = (pe_by_distance){.fill  = fill,
-                                .fold  = fold,
-                                .waves = frequencies,
-                                .ranks = p->set[D_MODEL].integer,
-                                .least = INT64_MIN,
-                                .most  = most_of(p),
-                                .param = WR};
-}
-
-/* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
-static double operations(const pe_problem *p)
-{
-    const double d = (double)p->set[D_MODEL].integer;
-    return (double)(p->Lq + p->Lk - 1) * (1.5 * d + 2 * d * (double)(p->H * p->D));
+    s->u = U_BIAS;
+    s->w = V_BIAS;
+    s->A = (pe_by_distance){.fill  = fill,
+                            .fold  = fold,
+                            .waves = frequencies,
+                            .ranks = p->set[D_MODEL].integer,
+                            .least = INT64_MIN,
+                            .most  = most_of(p),
+                            .param = WR};
 }
 
 const pe_encoding pe_transformer_xl = {
-    .info =
-        {
-            .name          = "transformer_xl",
-            .place         = POSENC_SCORE,
-            .title         = "relative positions by projected sinusoids",
-            .paper         = "arXiv:1901.02860",
-            .models        = "Transformer-XL",
-            .pictures      = "bias,mass",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = params,
-            .param_count   = PE_ROWS(params),
-            .by_distance   = 1,
-        },
-    .model      = "sigma=1/sqrt(d_model)",
-    .examples   = examples,
-    .operations = operations,
+    .info.name        = "transformer_xl",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "relative positions by projected sinusoids",
+    .info.formula     = "S_{h,i,j} = frac{(q_i + u_h) · k_j + (q_i + w_h) · r_h(t)}{sqrt{D}}\n"
+                        "r_h(t) = W_h [ sin(t ω) , cos(t ω) ] , ω_k = 10000^{−2 k / d}",
+    .info.paper       = "arXiv:1901.02860",
+    .info.models      = "Transformer-XL",
+    .info.pictures    = "bias,mass",
+    .info.by_distance = 1,
+    .model            = "sigma=1/sqrt(d_model)",
+    .examples         = examples,
+    /* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
+    .operations = "(Lq+Lk-1)*(1.5*d_model+2*d_model*H*D)",
     .check      = check,
-    .init       = init,
     .terms      = terms,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };
 
 static void xlnet_terms(const pe_problem *p, pe_terms *s)
@@ -294,24 +272,22 @@ static const posenc_example xlnet_examples[] = {
 };
 
 const pe_encoding pe_xlnet = {
-    .info =
-        {
-            .name          = "xlnet",
-            .place         = POSENC_SCORE,
-            .title         = "Transformer-XL's terms and segments",
-            .paper         = "arXiv:1906.08237",
-            .models        = "XLNet",
-            .pictures      = "bias,mass",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = xlnet_params,
-            .param_count   = PE_ROWS(xlnet_params),
-            .by_distance   = 1,
-        },
-    .model      = "sigma=1/sqrt(d_model)",
-    .examples   = xlnet_examples,
-    .operations = operations,
+    .info.name        = "xlnet",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "Transformer-XL's terms and segments",
+    .info.formula     = "S_{h,i,j} = frac{(q_i + u_h) · k_j + (q_i + w_h) · r_h(t) + "
+                        "(q_i + s_h) · g_{h,z}}{sqrt{D}}\n"
+                        "r_h(t) = W_h [ sin(t ω) , cos(t ω) ] , ω_k = 10000^{−2 k / d}",
+    .info.paper       = "arXiv:1906.08237",
+    .info.models      = "XLNet",
+    .info.pictures    = "bias,mass",
+    .info.by_distance = 1,
+    .model            = "sigma=1/sqrt(d_model)",
+    .examples         = xlnet_examples,
+    /* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
+    .operations = "(Lq+Lk-1)*(1.5*d_model+2*d_model*H*D)",
     .check      = check,
-    .init       = init,
     .terms      = xlnet_terms,
+    PE_SETTINGS(settings),
+    PE_PARAMS(xlnet_params),
 };
