@@ -18,9 +18,7 @@
 #ifndef PE_PLOT_PICTURE_H
 #define PE_PLOT_PICTURE_H
 
-#include "plot/plot.h"
-
-#include "plot/fail.h"
+#include "plot/draw.h"
 
 typedef struct pe_sketch {
     const posenc_encoding      *e;
