@@ -259,28 +259,16 @@ static void entries(pe_page *page, const pe_compare *c)
 
 static void checks(pe_page *page, const pe_compare *c)
 {
-    static const pe_column   heads[]   = {{"check", NULL, 0, 0},
-                                          {"expected", NULL, PE_WIDE, 0},
-                                          {"result", NULL, 1, 0},
-                                          {"found", NULL, PE_WIDE, 0}};
     static const char *const counted[] = {"passed", "failed", "not_applicable"}; /* ORDER pe_verdict */
-    pe_check_result          all[PE_MOST_CHECKS];
-    int                      counts[PE_NOT_APPLICABLE + 1] = {0};
-    const int                count                         = pe_checks_judge(all, c);
     pe_table                 t;
-    if (pe_table_open(&t, heads, 4, count, NULL))
+    if (pe_checks_table(c, &t, 1, NULL))
         return;
-    for (int i = 0; i < count; i++) {
-        const char *verdict = pe_verdict_name(all[i].verdict);
-        counts[all[i].verdict]++;
-        pe_table_set(&t, i, 0, "%d", all[i].number);
-        pe_table_text(&t, i, 1, all[i].claim);
-        pe_table_text(&t, i, 2, verdict);
-        pe_table_text(&t, i, 3, all[i].found);
-        pe_table_at(&t, i, 2)->kind = verdict;
+    for (pe_verdict v = PE_PASSED; v <= PE_NOT_APPLICABLE; v++) {
+        int count = 0;
+        for (int row = 0; row < t.row_count; row++)
+            count += pe_table_at(&t, row, 2)->kind == pe_verdict_name(v);
+        number(page, counted[v], count);
     }
-    for (int v = 0; v <= PE_NOT_APPLICABLE; v++)
-        number(page, counted[v], counts[v]);
     pe_page_part(page, "checks");
     pe_html_table(page->to, &t, "stack", 1);
     pe_table_free(&t);

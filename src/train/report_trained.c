@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * report_trained.c: properties of the trained models in results.json and in the report
+ * report_trained.c: what trained models do with positions, in the report
  *
  * One row per encoding, best at L first: how far it carries (extrapolation, break), what it makes of more
  * context (gain), how far back it looks (attention), and whether it notices where a text begins (shift). A
@@ -8,48 +8,8 @@
  */
 #include "train/report.h"
 
-#include "train/html.h"
-#include "train/results.h"
-
 #include <math.h>
 #include <stdlib.h>
-
-/* ---------------------------------------------------------------- JSON ---------------------- */
-
-static json_t *shifts_json(const pe_outcome *o)
-{
-    json_t *array = json_array();
-    for (int i = 0; i < PE_SHIFTS; i++)
-        json_array_append_new(array, json_pack("{s:I, s:o}", "first_position",
-                                               (json_int_t)pe_shift_at(o->config.L, i), "loss_change",
-                                               pe_json_number(o->shift[i])));
-    return array;
-}
-
-static json_t *weights_json(const double *x, int64_t n)
-{
-    json_t *array = json_array();
-    for (int64_t t = 0; x && t < n; t++)
-        json_array_append_new(array, pe_json_number(x[t]));
-    return array;
-}
-
-static json_t *distance_json(int64_t distance)
-{
-    return distance < 0 ? json_null() : json_integer(distance);
-}
-
-json_t *pe_json_trained(const pe_outcome *o)
-{
-    const int64_t L = o->config.L;
-    return json_pack("{s:o, s:o, s:{s:o, s:o, s:o, s:o}}", "shift", shifts_json(o),
-                     "gain_over_truncated_context", pe_json_interval(o->gain), "attention_weight",
-                     "holds_90_percent_at_L", distance_json(o->near_90), "holds_90_percent_at_8L",
-                     distance_json(o->far_90), "weight_by_distance_at_L", weights_json(o->near, L),
-                     "weight_by_distance_at_8L", weights_json(o->far, PE_REACH * L));
-}
-
-/* ---------------------------------------------------------------- report -------------------- */
 
 #define LEAST_SHIFT 1e-4 /* nats: what check 14 allows where nothing may change */
 
