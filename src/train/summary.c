@@ -153,13 +153,6 @@ static void add_notes(const pe_compare *c, pe_table *t)
     add_absent_notes(c, t);
 }
 
-/* Dashes where numbers would stand. */
-static void put_absent(const pe_absent *a, pe_table *t, int row)
-{
-    for (int k = 0; k < COUNT(columns); k++)
-        pe_table_set(t, row, k, "%s", k == 0 ? a->label : k == VERDICT_COLUMN ? "does not apply" : "-");
-}
-
 posenc_status pe_compare_table(const pe_compare *compare, pe_table *table, posenc_error *err)
 {
     int *order = malloc((size_t)compare->count * sizeof *order);
@@ -172,7 +165,11 @@ posenc_status pe_compare_table(const pe_compare *compare, pe_table *table, posen
     for (int row = 0; !status && row < count; row++)
         put_row(table, row, compare, &compare->outcomes[order[row]]);
     for (int i = 0; !status && i < compare->absent_count; i++)
-        put_absent(&compare->absent[i], table, count + i);
+        for (int k = 0; k < COUNT(columns); k++) /* dashes where numbers would stand */
+            pe_table_set(table, count + i, k, "%s",
+                         k == 0                ? compare->absent[i].label
+                         : k == VERDICT_COLUMN ? "does not apply"
+                                               : "-");
     if (!status)
         add_notes(compare, table);
     free(order);
