@@ -12,6 +12,7 @@
 #include <posenc/posenc.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Exit statuses of the tool. */
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INTERRUPTED = 130 };
@@ -73,6 +74,7 @@ int         cli_count(const cli_args *args);
 const char *cli_at(const cli_args *args, int index);
 /* The words of the whole call, quoted for a shell: for "how to reproduce". */
 const char *cli_call(void);
+void        cli_print_word(FILE *to, const char *word); /* as a shell reads it back */
 
 /* Prints "posenc: error: ..." as one line to standard error and returns CLI_USAGE, for `return
    cli_usage(...)`. */
@@ -94,6 +96,9 @@ int cli_read_as(const cli_args *args, const cli_option *row, void *to);
 int cli_integer(const cli_args *args, const char *option, int64_t low, int64_t high, int64_t *x);
 
 int cli_ends_with(const char *text, const char *end);
+/* x with the fewest digits, 15 at least, that read back as the same number. Returns text. */
+enum { CLI_DIGITS = 40 };
+const char *cli_real_text(char text[CLI_DIGITS], double x);
 
 int cli_is_terminal(int fd); /* a terminal where escape sequences make sense */
 int cli_colour(int fd);      /* a terminal, NO_COLOR empty, TERM not dumb */

@@ -136,26 +136,15 @@ static void compute(job *j)
 
 /* ---------------------------------------------------------------- output -------------------- */
 
-/* The fewest digits, 15 at least, that read back as the same number. */
-static void put_number(FILE *to, double x)
-{
-    char text[40];
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, x);
-        if (strtod(text, NULL) == x)
-            break;
-    }
-    fputs(text, to);
-}
-
 static void write_csv(job *j)
 {
+    char              text[CLI_DIGITS];
     posenc_whole_file file;
     const double     *y = j->results.items[0].tensor.data;
     if (posenc_whole_file_open(&file, j->output, &j->p.err))
         return;
     for (int64_t i = 0; i < j->places.length * j->width; i++) {
-        put_number(file.stream, y[i]);
+        fputs(cli_real_text(text, y[i]), file.stream);
         fputc((i + 1) % j->width ? ',' : '\n', file.stream);
     }
     posenc_whole_file_commit(&file, &j->p.err);
@@ -220,13 +209,11 @@ const cli_command cli_encode = {
         "NAME is an encoding at place input (posenc list), with settings in brackets or by --set. Rows are "
         "float64, [L, width].\n\n"
         "A grid's tokens come in the encoding's own order, after the rows of class tokens if prefix_rows "
-        "asks "
-        "for them. Where learned_resize is not told the grid of its table (grid_in), it is this one. Where "
-        "--positions are given, a table that ends is long enough for the largest of them, and the axes of "
-        "sinusoidal_nd are as many as its coordinates.\n\n"
+        "asks for them. Where learned_resize is not told the grid of its table (grid_in), it is this one. "
+        "Where --positions are given, a table that ends is long enough for the largest of them, and the axes "
+        "of sinusoidal_nd are as many as its coordinates.\n\n"
         "An .npy holds the rows; an .npz holds them as out_y, the positions that were given as in_pos, and "
-        "the "
-        "parameters as par_NAME, which --params reads; a .csv has a line for each row and no header.",
+        "the parameters as par_NAME, which --params reads; a .csv has a line for each row and no header.",
     .options = options,
     .run     = run,
 };
