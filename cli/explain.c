@@ -34,6 +34,7 @@ typedef struct view {
     posenc_plan              *plan;
     void                     *work;
     posenc_rotary_pair       *pairs, *late; /* of a short sequence, and of the whole context */
+    int                      *marks;        /* of the pairs: bits */
     int64_t                   M;
     double                    base, dim, factor;
     value                     values[MOST_VALUES];
@@ -54,8 +55,9 @@ static const struct {
     {NULL, "dim", "M = dim / 2 = {dim} / 2 = {M} pairs"},
     {"offset_dim", "offset_dim", "the first {offset_dim} channels pass unchanged"},
     {"rest", NULL, "the last {rest} channels pass unchanged"},
-    {NULL, "layout", "{layout}: pair m is channels {channels} of those that turn, so ({from 0}, {to 0}) to "
-                     "({from end}, {to end})"},
+    {NULL, "layout",
+     "{layout}: pair m is channels {channels} of those that turn, so ({from 0}, {to 0}) to ({from end}, "
+     "{to end})"},
 
     {"pairs 0", NULL, "\nWhich coordinate"},
     {"pairs 0", "sections", "positions have {axes} coordinates, dealt out by axis_rule = {axis_rule}"},
@@ -75,66 +77,78 @@ static const struct {
     {"ntk", "alpha", "base' = base alpha^(dim / (dim - 2)) = {base} * {alpha}^({dim}/{dim - 2}) = {base'}"},
     {"ntk", NULL, "w'_m = base'^(-2m/dim): w'_0 = w_0, w'_{end} = w_{end} / {alpha}"},
     {"dynamic", "max_length", "L = the present length, at least max_length = {max_length}"},
-    {"dynamic", "factor", "base' = base (factor L / max_length - (factor - 1))^(dim / (dim - 2)) = {base} "
-                          "({factor} L / {max_length} - {factor - 1})^({dim}/{dim - 2})"},
-    {"dynamic", NULL, "w'_m = base'^(-2m/dim); base' is {base} up to {max_length} tokens, {base' at 2} at "
-                      "{2 max}, {base' at 4} at {4 max}"},
-    {"yarn", "original_length", "c(r) = dim ln(original_length / (2 pi r)) / (2 ln base) = {dim} "
-                                "ln({original_length} / (2 pi r)) / {2 ln base}: the pair that turns r times"},
-    {"yarn", "truncate", "low = c(beta_fast) = c({beta_fast}) = {low}{rounded down}, high = c(beta_slow) = "
-                         "c({beta_slow}) = {high}{rounded up}"},
-    {"yarn", NULL, "ramp_m = clip((m - low) / (high - low), 0, 1) = clip((m - {ramp begins}) / {ramp's width}, 0, "
-                   "1)"},
-    {"plain ramp", "factor", "w'_m = w_m (1 - ramp_m) + w_m / factor ramp_m = w_m (1 - ramp_m) + w_m / {factor} "
-                             "ramp_m"},
-    {"extrapolation_factor", "extrapolation_factor", "a_m = extrapolation_factor (1 - ramp_m) = "
-                                                     "{extrapolation_factor} (1 - ramp_m): left alone"},
-    {"extrapolation_factor", "factor", "w'_m = w_m a_m + w_m / factor (1 - a_m) = w_m a_m + w_m / {factor} (1 - "
-                                       "a_m)"},
-    {"llama3", "original_length", "r_m = original_length w_m / (2 pi) = {original_length} w_m / (2 pi): turns "
-                                  "within the first context"},
-    {"step", "low_freq_factor", "high_freq_factor = {high_freq_factor} is not above low_freq_factor = "
-                                "{low_freq_factor}: no ramp, w'_m = w_m where r_m >= {low_freq_factor}"},
+    {"dynamic", "factor",
+     "base' = base (factor L / max_length - (factor - 1))^(dim / (dim - 2)) = {base} ({factor} L / "
+     "{max_length} - {factor - 1})^({dim}/{dim - 2})"},
+    {"dynamic", NULL,
+     "w'_m = base'^(-2m/dim); base' is {base} up to {max_length} tokens, {base' at 2} at {2 max}, {base' "
+     "at 4} at {4 max}"},
+    {"yarn", "original_length",
+     "c(r) = dim ln(original_length / (2 pi r)) / (2 ln base) = {dim} ln({original_length} / (2 pi r)) / "
+     "{2 ln base}: the pair that turns r times"},
+    {"yarn", "truncate",
+     "low = c(beta_fast) = c({beta_fast}) = {low}{rounded down}, high = c(beta_slow) = c({beta_slow}) = "
+     "{high}{rounded up}"},
+    {"yarn", NULL,
+     "ramp_m = clip((m - low) / (high - low), 0, 1) = clip((m - {ramp begins}) / {ramp's width}, 0, 1)"},
+    {"plain ramp", "factor",
+     "w'_m = w_m (1 - ramp_m) + w_m / factor ramp_m = w_m (1 - ramp_m) + w_m / {factor} ramp_m"},
+    {"extrapolation_factor", "extrapolation_factor",
+     "a_m = extrapolation_factor (1 - ramp_m) = {extrapolation_factor} (1 - ramp_m): left alone"},
+    {"extrapolation_factor", "factor",
+     "w'_m = w_m a_m + w_m / factor (1 - a_m) = w_m a_m + w_m / {factor} (1 - a_m)"},
+    {"llama3", "original_length",
+     "r_m = original_length w_m / (2 pi) = {original_length} w_m / (2 pi): turns within the first context"},
+    {"step", "low_freq_factor",
+     "high_freq_factor = {high_freq_factor} is not above low_freq_factor = {low_freq_factor}: no ramp, "
+     "w'_m = w_m where r_m >= {low_freq_factor}"},
     {"step", "factor", "and w'_m = w_m / factor = w_m / {factor} where r_m is less"},
-    {"bands", NULL, "s_m = clip((r_m - low_freq_factor) / (high_freq_factor - low_freq_factor), 0, 1) = "
-                    "clip((r_m - {low_freq_factor}) / {bands}, 0, 1)"},
+    {"bands", NULL,
+     "s_m = clip((r_m - low_freq_factor) / (high_freq_factor - low_freq_factor), 0, 1) = clip((r_m - "
+     "{low_freq_factor}) / {bands}, 0, 1)"},
     {"bands", "factor", "w'_m = w_m ((1 - s_m) / factor + s_m) = w_m ((1 - s_m) / {factor} + s_m)"},
     {"kept", NULL, "pairs with w' = w: {kept}; between: {between}; with w' = w / {factor}: {divided}"},
-    {"longrope", "original_length", "w'_m = w_m / short_factor_m while the sequence has at most original_length = "
-                                    "{original_length} tokens"},
+    {"longrope", "original_length",
+     "w'_m = w_m / short_factor_m while the sequence has at most original_length = {original_length} tokens"},
     {"longrope", NULL, "w'_m = w_m / long_factor_m beyond, for all tokens, those before too"},
-    {"longrope", NULL, "divisors of pairs 0 and {end}: short {short 0} and {short end}, long {long 0} and "
-                       "{long end}"},
-    {"proportional", NULL, "pairs span the whole head, and the first int(p dim / 2) = {turning} of them turn: "
-                           "w'_m = w_m / factor = w_m / {factor}"},
+    {"longrope", NULL,
+     "divisors of pairs 0 and {end}: short {short 0} and {short end}, long {long 0} and {long end}"},
+    {"proportional", NULL,
+     "pairs span the whole head, and the first int(p dim / 2) = {turning} of them turn: w'_m = w_m / "
+     "factor = w_m / {factor}"},
     {"proportional", NULL, "the other {still} have w'_m = 0 and pass"},
     {"freq_factors", "freq_factors", "each w'_m is divided by its own factor: pair {end} by {short end}"},
 
     {NULL, NULL, "\nHow long it becomes"},
-    {"two magnitudes", "magnitude", "magnitude = {magnitude} while the sequence has at most original_length = "
-                                    "{original_length} tokens"},
-    {"two magnitudes", "magnitude_long", "magnitude = {magnitude_long} beyond, for all tokens, those before too"},
-    {"two magnitudes", NULL, "queries and keys both have it, so the rotated part of a score grows by magnitude^2 "
-                             "= {magnitude^2}, beyond by {magnitude_long^2}"},
+    {"two magnitudes", "magnitude",
+     "magnitude = {magnitude} while the sequence has at most original_length = {original_length} tokens"},
+    {"two magnitudes", "magnitude_long",
+     "magnitude = {magnitude_long} beyond, for all tokens, those before too"},
+    {"two magnitudes", NULL,
+     "queries and keys both have it, so the rotated part of a score grows by magnitude^2 = {magnitude^2}, "
+     "beyond by {magnitude_long^2}"},
     {"by attention_factor", "magnitude", "magnitude = attention_factor = {by attention_factor}"},
-    {"by mscale", "magnitude", "magnitude = (0.1 mscale ln factor + 1) / (0.1 mscale_all_dim ln factor + 1) = "
-                               "{g mscale} / {g mscale_all_dim} = {magnitude}"},
+    {"by mscale", "magnitude",
+     "magnitude = (0.1 mscale ln factor + 1) / (0.1 mscale_all_dim ln factor + 1) = {g mscale} / {g "
+     "mscale_all_dim} = {magnitude}"},
     {"by yarn", "magnitude", "magnitude = 0.1 ln factor + 1 = 0.1 ln {factor} + 1 = {magnitude}"},
-    {"by longrope", "magnitude", "magnitude = sqrt(1 + ln factor / ln original_length) = sqrt(1 + ln {factor} / "
-                                 "ln {original_length}) = {magnitude}"},
+    {"by longrope", "magnitude",
+     "magnitude = sqrt(1 + ln factor / ln original_length) = sqrt(1 + ln {factor} / ln {original_length}) "
+     "= {magnitude}"},
     {"as it is", "magnitude", "magnitude = {magnitude}"},
-    {"grows", NULL, "queries and keys both have it, so the rotated part of a score grows by magnitude^2 = "
-                    "{magnitude^2}"},
+    {"grows", NULL,
+     "queries and keys both have it, so the rotated part of a score grows by magnitude^2 = {magnitude^2}"},
 
     {NULL, NULL, "\nWhat becomes of a score"},
     {"no scale", NULL, "the file does not tell the scale"},
     {"score_scale", "score_scale", "q.k is multiplied by score_scale = {score_scale}"},
-    {"temperature.length", "temperature.rule", "and the query at position P by 1 + {temperature.scale} ln(1 + "
-                                               "floor({position} / {temperature.length}))"},
+    {"temperature.length", "temperature.rule",
+     "and the query at position P by 1 + {temperature.scale} ln(1 + floor({position} / "
+     "{temperature.length}))"},
 
     {NULL, NULL, "\nWithin the context"},
-    {NULL, NULL, "wavelength of pair m = 2 pi / w'_m tokens: {wave 0} for pair 0, {slowest wave} for pair "
-                 "{slowest}"},
+    {NULL, NULL,
+     "wavelength of pair m = 2 pi / w'_m tokens: {wave 0} for pair 0, {slowest wave} for pair {slowest}"},
     {"context", NULL, "{never} of {M} pairs never complete a turn within {context} positions"},
     {"still", NULL, "{still} pairs do not turn at all"},
 };
@@ -197,23 +211,23 @@ static double setting(const view *v, const char *name)
 
 /* ---------------------------------------------------------------- pairs --------------------- */
 
-typedef int pair_test(const view *v, int64_t m, double wanted);
+/* What a pair is, as bits: alone, slowed by the whole factor, something between, or its coordinate. */
+enum { KEPT = 1, DIVIDED = 2, BETWEEN = 4 };
 
-/* "0-15, 40-63" of the pairs that `holds`; "none". */
-static void set_ranges(view *v, const char *name, pair_test *holds, double wanted)
+/* "0-15, 40-63" of the pairs that have the bit; "none". */
+static void set_ranges(view *v, const char *name, int bit)
 {
     char  *text = v->texts[v->text_count++];
     size_t used = 0;
     snprintf(text, CLI_LAYERS_TEXT, "none");
-    for (int64_t m = 0; m < v->M && used < CLI_LAYERS_TEXT - 24; m++) {
-        int64_t end = m;
-        if (!holds(v, m, wanted))
+    for (int64_t end, m = 0; m < v->M && used < CLI_LAYERS_TEXT - 24; m = end + 1) {
+        end = m;
+        if (!(v->marks[m] & bit))
             continue;
-        while (end + 1 < v->M && holds(v, end + 1, wanted))
+        while (end + 1 < v->M && v->marks[end + 1] & bit)
             end++;
         used += (size_t)snprintf(text + used, CLI_LAYERS_TEXT - used, end > m ? "%s%lld-%lld" : "%s%lld",
                                  used ? ", " : "", (long long)m, (long long)end);
-        m = end;
     }
     if (used >= CLI_LAYERS_TEXT - 24)
         snprintf(text + used, CLI_LAYERS_TEXT - used, ", ...");
@@ -223,46 +237,6 @@ static void set_ranges(view *v, const char *name, pair_test *holds, double wante
 static double unscaled(const view *v, int64_t m)
 {
     return pow(v->base, -2 * (double)m / v->dim);
-}
-
-static int is_near(double x, double y)
-{
-    return fabs(x - y) <= 1e-9 * fabs(y);
-}
-
-/* Is w'_m = w_m / wanted? */
-static int is_divided(const view *v, int64_t m, double wanted)
-{
-    return is_near(v->pairs[m].w * wanted, unscaled(v, m));
-}
-
-static int is_between(const view *v, int64_t m, double factor)
-{
-    return !is_divided(v, m, 1) && !is_divided(v, m, factor);
-}
-
-static int follows(const view *v, int64_t m, double coordinate)
-{
-    return v->pairs[m].coordinate == (int)coordinate;
-}
-
-static int is_longer(const view *v, int64_t m, double tokens)
-{
-    return v->late[m].w > 0 && TWO_PI / v->late[m].w > tokens;
-}
-
-static int is_still(const view *v, int64_t m, double unused)
-{
-    (void)unused;
-    return v->late[m].w == 0;
-}
-
-static int64_t count(const view *v, pair_test *holds, double wanted)
-{
-    int64_t n = 0;
-    for (int64_t m = 0; m < v->M; m++)
-        n += holds(v, m, wanted);
-    return n;
 }
 
 /* ---------------------------------------------------------------- what follows -------------- */
@@ -281,8 +255,10 @@ static void derive_channels(view *v)
     set(v, "to 0", (double)v->pairs[0].from[1]);
     set(v, "from end", (double)end->from[0]);
     set(v, "to end", (double)end->from[1]);
+    for (int64_t m = 0; m < v->M; m++)
+        v->marks[m] = 1 << v->pairs[m].coordinate;
     for (int n = 0; axes > 1 && n < axes; n++)
-        set_ranges(v, names[n], follows, n);
+        set_ranges(v, names[n], 1 << n);
     set_text(v, "sign", is(v, "direction", "inverse") ? "-" : "");
 }
 
@@ -308,13 +284,24 @@ static void derive_yarn(view *v)
     set(v, "plain ramp", isnan(number(v, "extrapolation_factor")));
 }
 
+static void derive_regimes(view *v)
+{
+    for (int64_t m = 0; m < v->M; m++) {
+        const double w = v->pairs[m].w, w0 = unscaled(v, m), near = 1e-9 * w0;
+        v->marks[m] = (fabs(w - w0) <= near ? KEPT : 0) | (fabs(w * v->factor - w0) <= near ? DIVIDED : 0);
+        v->marks[m] = v->marks[m] ? v->marks[m] : BETWEEN;
+    }
+    set_ranges(v, "kept", KEPT);
+    set_ranges(v, "between", BETWEEN);
+    set_ranges(v, "divided", DIVIDED);
+}
+
 static void derive_frequencies(view *v)
 {
     const char  *schedule = word(v, "schedule");
     const double power = v->dim / (v->dim - 2), max = number(v, "max_length"), f = v->factor,
-                 bands  = number(v, "high_freq_factor") - number(v, "low_freq_factor"),
-                 last   = unscaled(v, v->M - 1);
-    const int64_t still = count(v, is_still, 0);
+                 bands = number(v, "high_freq_factor") - number(v, "low_freq_factor"),
+                 last  = unscaled(v, v->M - 1);
     set(v, schedule, 1);
     set_text(v, "nothing more", strcmp(schedule, "default") ? "" : ": w'_m = w_m");
     set(v, "w 1", unscaled(v, 1));
@@ -330,17 +317,12 @@ static void derive_frequencies(view *v)
         derive_yarn(v);
     set(v, "bands", fmax(bands, 0));
     set(v, "step", bands <= 0);
-    if (!strcmp(schedule, "yarn") || !strcmp(schedule, "llama3")) {
-        set_ranges(v, "kept", is_divided, 1);
-        set_ranges(v, "between", is_between, f);
-        set_ranges(v, "divided", is_divided, f);
-    }
+    if (!strcmp(schedule, "yarn") || !strcmp(schedule, "llama3"))
+        derive_regimes(v);
     set(v, "short 0", unscaled(v, 0) / v->pairs[0].w);
     set(v, "short end", last / v->pairs[v->M - 1].w);
     set(v, "long 0", unscaled(v, 0) / v->late[0].w);
     set(v, "long end", last / v->late[v->M - 1].w);
-    set(v, "still", (double)still);
-    set(v, "turning", (double)(v->M - still));
 }
 
 static double g(double factor, double mu)
@@ -372,14 +354,20 @@ static void derive_magnitude(view *v)
 static void derive_context(view *v)
 {
     const double context = (double)v->config->info->max_positions;
-    int64_t      slowest = v->M - 1;
-    while (slowest > 0 && v->late[slowest].w == 0)
-        slowest--;
+    int64_t      slowest = 0;
+    double       never = 0, still = 0;
+    for (int64_t m = 0; m < v->M; m++) {
+        slowest = v->late[m].w != 0 ? m : slowest;
+        still += v->late[m].w == 0;
+        never += v->late[m].w > 0 && TWO_PI / v->late[m].w > context;
+    }
     set(v, "wave 0", TWO_PI / v->late[0].w);
     set(v, "slowest", (double)slowest);
     set(v, "slowest wave", TWO_PI / v->late[slowest].w);
     set(v, "context", context);
-    set(v, "never", (double)count(v, is_longer, context));
+    set(v, "never", never);
+    set(v, "still", still);
+    set(v, "turning", (double)v->M - still);
 }
 
 /* ---------------------------------------------------------------- all ----------------------- */
@@ -438,7 +426,8 @@ static int make_pairs(view *v)
                 params[i] = v->group->params[k].tensor;
     v->work  = aligned_alloc(64, (posenc_plan_workspace(v->plan, POSENC_FORWARD) + 64) / 64 * 64);
     v->pairs = calloc(2 * (size_t)v->M, sizeof *v->pairs);
-    if (!v->pairs || !v->work)
+    v->marks = calloc((size_t)v->M, sizeof *v->marks);
+    if (!v->pairs || !v->marks || !v->work)
         return cli_failed("list: there is no memory for %lld pairs", (long long)v->M);
     v->late = v->pairs + v->M;
     if (posenc_rotary_pairs(v->plan, params, 1, v->pairs, v->work, &err) ||
@@ -462,6 +451,7 @@ int cli_explain(const cli_config *config)
         print(&v);
     }
     free(v.pairs);
+    free(v.marks);
     free(v.work);
     posenc_plan_free(v.plan);
     posenc_encoding_free(v.e);
