@@ -15,13 +15,6 @@ static int put_name(char *to, size_t room, const char *name, size_t shown)
     return n <= shown ? snprintf(to, room, "%s: ", name) : snprintf(to, room, "...%s: ", name + n - shown);
 }
 
-static void one_line(char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            *text = '?';
-}
-
 posenc_status pe_file_fail_list(posenc_error *err, posenc_status status, pe_origin origin, const char *format,
                                 va_list list)
 {
@@ -32,7 +25,9 @@ posenc_status pe_file_fail_list(posenc_error *err, posenc_status status, pe_orig
     if (origin.member)
         used += (size_t)put_name(to + used, sizeof err->message - used, origin.member, MEMBER_SHOWN);
     vsnprintf(to + used, sizeof err->message - used, format, list);
-    one_line(to);
+    for (; *to; to++) /* one line */
+        if ((unsigned char)*to < 0x20 || *to == 0x7f)
+            *to = '?';
     err->status = status;
     return status;
 }

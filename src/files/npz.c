@@ -31,11 +31,6 @@ enum { MAX_MEMBERS = 1000000, DEFLATE_AT_MOST = 1032, SMALLEST_BLOCK = 1024 };
 
 static const char suffix[] = ".npy";
 
-static int ends_with_suffix(const char *name, size_t n)
-{
-    return n >= sizeof suffix && !strcmp(name + n - (sizeof suffix - 1), suffix);
-}
-
 static int leaves_archive(const char *name)
 {
     if (*name == '/' || *name == '\\' || strchr(name, ':'))
@@ -92,7 +87,8 @@ static posenc_status check_name(const char *name, pe_origin origin, posenc_error
     if (leaves_archive(name))
         return pe_file_fail(err, POSENC_FORMAT, origin,
                             "its name points outside the archive; use plain names");
-    if (!ends_with_suffix(name, strlen(name)))
+    const size_t n = strlen(name), end = sizeof suffix - 1;
+    if (n <= end || strcmp(name + n - end, suffix) != 0)
         return pe_file_fail(err, POSENC_FORMAT, origin,
                             "it is not named NAME.npy, as members of an .npz are");
     return POSENC_OK;

@@ -50,13 +50,6 @@ static void put_whole(FILE *to, const char *name, int64_t n)
         fprintf(to, ",%s=%lld", name, (long long)n);
 }
 
-static void put_sections(FILE *to, const pe_rotation *r)
-{
-    fprintf(to, ",axes=%d,axis_rule=%s,sections=", r->axes, r->axis_rule);
-    for (int a = 0; a < r->axes; a++)
-        fprintf(to, "%s%lld", a ? ":" : "", (long long)r->sections[a]);
-}
-
 /* Which numbers a schedule has: a bit each, the same for the SPEC and for the facts. */
 enum { FACTOR = 1, LENGTH = 2, BETAS = 4, BANDS = 8, MAX_LENGTH = 16, ALPHA = 32, LISTS = 64 };
 
@@ -151,7 +144,9 @@ static void put_spec(FILE *to, const pe_rotation *r)
     put_schedule(to, r);
     put_magnitude(to, r);
     if (r->axes > 1)
-        put_sections(to, r);
+        fprintf(to, ",axes=%d,axis_rule=%s", r->axes, r->axis_rule);
+    for (int a = 0; r->axes > 1 && a < r->axes; a++)
+        fprintf(to, "%s%lld", a ? ":" : ",sections=", (long long)r->sections[a]);
     fputs(r->inverse ? ",direction=inverse" : "", to);
     fputs(r->divisors ? ",freq_factors=yes" : "", to);
     put_temperature(to, r);
@@ -232,14 +227,6 @@ static posenc_status ask(question *q, double *w, const pe_rotation *r, double le
     return status;
 }
 
-static void close_question(question *q)
-{
-    free(q->pairs);
-    free(q->work);
-    posenc_plan_free(q->plan);
-    posenc_encoding_free(q->e);
-}
-
 /* Of a short sequence, and where there are two lists of a long one as well. */
 static numbers frequencies(posenc_model *m, const pe_rotation *r, const char *spec)
 {
@@ -254,7 +241,10 @@ static numbers frequencies(posenc_model *m, const pe_rotation *r, const char *sp
         status = ask(&q, n.w_long, r, 1 + (double)r->original_length);
     if (!status)
         status = posenc_rotary_frequencies(q.plan, NULL, &pairs, &n.magnitude, &q.why);
-    close_question(&q);
+    free(q.pairs);
+    free(q.work);
+    posenc_plan_free(q.plan);
+    posenc_encoding_free(q.e);
     if (status && !m->status)
         m->status = pe_file_fail(m->err, status == POSENC_MEMORY ? status : POSENC_FORMAT,
                                  (pe_origin){m->path, NULL}, "%s", q.why.message);
