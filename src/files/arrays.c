@@ -8,16 +8,12 @@
  * what is wrong with a spoilt .safetensors. A regular file is read where it lies; standard input and pipes
  * cannot be sought, which an archive needs, so they are read into memory first.
  */
-#include "files/arrays.h"
+#include "files/formats.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "files/bytes.h"
-#include "files/npy.h"
-#include "files/npz.h"
-#include "files/safetensors.h"
+#include <zip.h>
 
 /* ---------------------------------------------------------------- a set --------------------- */
 
@@ -109,12 +105,6 @@ static const char *stem(const char *path, size_t *length)
     return name;
 }
 
-static int ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && !strcmp(text + n - m, end);
-}
-
 static posenc_status read_npy(posenc_arrays *set, const pe_stream *stream, posenc_error *err)
 {
     posenc_arrays       read = {0};
@@ -143,7 +133,7 @@ static posenc_status read_plain(posenc_arrays *set, zip_source_t *source, const 
     const pe_stream stream = {source, source_read, source_reason, size, origin};
     const int       is_npy = !memcmp(magic, "\x93NUMPY", 6);
     posenc_status   status;
-    if (!is_npy && !pe_is_safetensors(magic) && !ends_with(path, ".safetensors"))
+    if (!is_npy && !pe_is_safetensors(magic) && !pe_ends_with(path, ".safetensors"))
         status = pe_file_fail(err, POSENC_FORMAT, origin,
                               "it is neither an .npy array, an .npz archive nor a .safetensors file");
     else if (zip_source_open(source))
@@ -235,9 +225,9 @@ static posenc_status write_npy(const posenc_arrays *set, FILE *stream, const cha
 
 posenc_status posenc_arrays_write(const posenc_arrays *set, const char *path, posenc_error *err)
 {
-    const int         is_npy = ends_with(path, ".npy");
+    const int         is_npy = pe_ends_with(path, ".npy");
     posenc_whole_file file;
-    if (!is_npy && !ends_with(path, ".npz") && strcmp(path, "-"))
+    if (!is_npy && !pe_ends_with(path, ".npz") && strcmp(path, "-"))
         return pe_file_fail(err, POSENC_ARGUMENT, (pe_origin){path, NULL},
                             "its name must end in .npz or .npy");
     posenc_status status = posenc_whole_file_open(&file, path, err);

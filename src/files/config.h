@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-#include "files/rotation.h"
+#include "files/model.h"
 
 /* What the class of a model type takes for granted: a row of model_types.def, where the columns are
  * explained. */

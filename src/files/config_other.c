@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "files/fail.h"
+#include "files/input.h"
 
 enum { MOST_ROWS = 1 << 30 };
 

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "files/fail.h"
+#include "files/input.h"
 
 enum {
     MOST_VALUES    = 1 << 16,

@@ -17,9 +17,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "files/fail.h"
+#include "files/input.h"
 #include "files/gguf.h"
-#include "files/rotation.h"
 
 typedef struct architecture {
     const char *name, *encoding, *layout, *axis_rule, *sections_layout;

@@ -16,14 +16,12 @@
  *           one place for every format.
  * Source    PKWARE APPNOTE 6.3.10; numpy/lib/npyio.py; Deutsch 1996, RFC 1951
  */
-#include "files/npz.h"
+#include "files/formats.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "files/arrays.h"
-#include "files/npy.h"
+#include <zip.h>
 
 enum { MAX_MEMBERS = 1000000, DEFLATE_AT_MOST = 1032, SMALLEST_BLOCK = 1024 };
 

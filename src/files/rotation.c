@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* rotation.c: a rotation becomes a SPEC, facts and frequencies: contract in rotation.h. */
-#include "files/rotation.h"
+#include "files/model.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "files/fail.h"
+#include "files/input.h"
 
 pe_rotation pe_rotation_none(void)
 {

@@ -25,7 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "files/fail.h"
+#include "files/input.h"
 
 enum { LONGEST_TAIL = 48, TRIES = 100 };
 
