@@ -2,7 +2,7 @@
 /*
  * config_schedule.c: where the numbers of a rotation stand in a config.json, and how its frequencies follow
  *
- * Only names, defaults and precedence stand here; frequencies and magnitudes are the library's (rotation.h).
+ * Only names, defaults and precedence stand here; frequencies and magnitudes are the library's (model.h).
  * Old       flat keys (rope_theta ...) and rope_scaling, a dictionary with `type`. New (5.0):
  * rope_parameters, a dictionary with `rope_type`, or one per layer type for the classes that need it. Where
  * both stand, rope_scaling replaces rope_parameters whole; for classes with dictionaries per layer type it
