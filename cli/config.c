@@ -8,14 +8,6 @@
 
 /* ---------------------------------------------------------------- words --------------------- */
 
-/* Where the run of neighbours ends that begins with number i of the group's layers. */
-static int64_t end_of_run(const posenc_model_group *group, int64_t i)
-{
-    while (i + 1 < group->layer_count && group->layers[i + 1] == group->layers[i] + 1)
-        i++;
-    return i;
-}
-
 const char *cli_config_layers(char *text, size_t room, const posenc_model_group *group)
 {
     enum { RANGE = 48 }; /* two numbers of 19 digits, and what stands between them */
@@ -32,7 +24,8 @@ const char *cli_config_layers(char *text, size_t room, const posenc_model_group 
             return text;
         }
         used += (size_t)snprintf(text + used, room - used, "%s %lld", i ? "," : "", (long long)first);
-        i = end_of_run(group, i);
+        while (i + 1 < n && layers[i + 1] == layers[i] + 1)
+            i++;
         if (layers[i] > first)
             used += (size_t)snprintf(text + used, room - used, "-%lld", (long long)layers[i]);
     }
@@ -46,11 +39,6 @@ static int is_rotary(const posenc_model_group *group)
 }
 
 /* ---------------------------------------------------------------- the choice ---------------- */
-
-static int refuse_none(const cli_config *c)
-{
-    return cli_usage("%s: no layer is rotated: its encoding is %s", c->path, c->info->encoding);
-}
 
 /* One line that lists what there is. */
 static int refuse_many(const cli_config *c)
@@ -100,7 +88,9 @@ static int choose(cli_config *c, const cli_args *args)
             c->group = posenc_model_group_at(c->model, i);
             count++;
         }
-    return count == 1 ? CLI_DONE : count ? refuse_many(c) : refuse_none(c);
+    if (!count)
+        return cli_usage("%s: no layer is rotated: its encoding is %s", c->path, c->info->encoding);
+    return count == 1 ? CLI_DONE : refuse_many(c);
 }
 
 int cli_config_read(cli_config *c, const cli_args *args)
