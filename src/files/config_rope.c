@@ -198,7 +198,7 @@ static void find_temperature(pe_config *c, const pe_rope_source *s, pe_rotation 
         return;
     r->temperature        = "ministral";
     r->temperature_scale  = pe_config_real(c, s->words, "llama_4_scaling_beta", 0);
-    r->temperature_length = r->original_length ? r->original_length : pe_config_context(c);
+    r->temperature_length = r->original_length ? r->original_length : pe_config_size(c, PE_CONTEXT);
     if (!r->temperature_length)
         pe_refuse(c->m, "original_max_position_embeddings is missing; llama_4_scaling_beta needs it");
 }

@@ -282,7 +282,7 @@ static int64_t given_length(pe_config *c, const pe_rope_source *s, pe_rotation *
 
 static void find_length(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
-    const int64_t context = pe_config_context(c), given = given_length(c, s, r);
+    const int64_t context = pe_config_size(c, PE_CONTEXT), given = given_length(c, s, r);
     const int     is_told = length_of(c, s->words) || (!takes_layers(c) && length_of(c, c->file));
     r->max_length         = context;
     r->original_length    = given;
