@@ -45,12 +45,8 @@ static int put_text(const char *text)
 /* A real keeps a mark that it is one: 10000.0. */
 static int put_real(double x)
 {
-    char text[40];
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, x);
-        if (strtod(text, NULL) == x)
-            break;
-    }
+    char text[CLI_DIGITS];
+    cli_real_text(text, x);
     return printf("%s%s", text, strpbrk(text, ".en") ? "" : ".0");
 }
 
@@ -254,20 +250,11 @@ static void put_turns(const posenc_fact *w, int64_t context)
     putchar('\n');
 }
 
-/* A fact as a number; NAN where there is none. */
-static double number(const posenc_model_group *g, const char *name)
-{
-    const posenc_fact *f = posenc_model_fact(g, name);
-    return !f || f->kind == POSENC_FACT_NONE ? NAN
-           : f->kind == POSENC_FACT_REAL     ? f->real
-                                             : (double)f->integer;
-}
-
 static void put_magnitude(const posenc_model_group *g)
 {
-    const double m = number(g, "magnitude"), far = number(g, "magnitude_long"),
-                 first = number(g, "original_length"), scale = number(g, "score_scale"),
-                 width = number(g, "head_dim"), extra = scale * sqrt(width);
+    const double m = cli_config_fact(g, "magnitude"), far = cli_config_fact(g, "magnitude_long"),
+                 first = cli_config_fact(g, "original_length"), scale = cli_config_fact(g, "score_scale"),
+                 width = cli_config_fact(g, "head_dim"), extra = scale * sqrt(width);
     if (!isnan(far) && !isnan(first))
         printf("  the magnitude acts on cosine and sine: up to %.0f tokens q and k are multiplied by %.6g, "
                "their scores by %.6g; beyond by %.6g and %.6g\n",

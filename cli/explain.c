@@ -167,13 +167,8 @@ static const value *find(const view *v, const char *name)
 /* A fact, or what follows from facts, as a number; NAN where there is none. */
 static double number(const view *v, const char *name)
 {
-    const value       *known = find(v, name);
-    const posenc_fact *f     = known ? NULL : posenc_model_fact(v->group, name);
-    if (known)
-        return known->x;
-    return !f || f->kind == POSENC_FACT_NONE ? NAN
-           : f->kind == POSENC_FACT_REAL     ? f->real
-                                             : (double)f->integer;
+    const value *known = find(v, name);
+    return known ? known->x : cli_config_fact(v->group, name);
 }
 
 static const char *word(const view *v, const char *name)

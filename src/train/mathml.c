@@ -42,9 +42,9 @@ static void put(reader *r, const char *markup)
 static void leaf(reader *r, const char *tag, size_t n)
 {
     if (r->to) {
-        char text[64];
-        snprintf(text, sizeof text, "%.*s", (int)n, r->at);
-        pe_html_element(r->to, tag, "%s", text);
+        fprintf(r->to, "<%s>", tag);
+        pe_html_escape(r->to, r->at, n);
+        fprintf(r->to, "</%.*s>\n", (int)strcspn(tag, " "), tag);
     }
     r->at += n;
 }
