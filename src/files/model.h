@@ -132,6 +132,9 @@ typedef struct pe_rotation {
 /* Everything absent, axes 1. */
 pe_rotation pe_rotation_none(void);
 
+/* Refuses a part that cannot turn: dim of head_dim. */
+void pe_check_widths(posenc_model *m, const pe_rotation *r);
+
 /* 0.1 mu ln s + 1 (1 for s <= 1), of which YaRN's magnitudes are made. */
 double pe_yarn_scale(double s, double mu);
 

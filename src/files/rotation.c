@@ -28,6 +28,14 @@ pe_rotation pe_rotation_none(void)
                          .axes             = 1};
 }
 
+void pe_check_widths(posenc_model *m, const pe_rotation *r)
+{
+    if (r->dim < 2 || r->dim % 2 || r->dim > r->head_dim)
+        pe_refuse(
+            m, "%lld channels of a head of %lld would rotate; it must be an even number from 2 to the width",
+            (long long)r->dim, (long long)r->head_dim);
+}
+
 double pe_yarn_scale(double s, double mu)
 {
     return s <= 1 ? 1 : 0.1 * mu * log(s) + 1;
