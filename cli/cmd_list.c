@@ -307,14 +307,6 @@ static json_t *json_one(const posenc_encoding_info *info)
                      "examples", json_examples(info->name));
 }
 
-static json_t *json_all(void)
-{
-    json_t *list = json_array();
-    for (int i = 0; i < posenc_encoding_count(); i++)
-        json_array_append_new(list, json_one(posenc_encoding_info_at(i)));
-    return list;
-}
-
 /* Takes the value over. A write that fails shows when standard output is closed. */
 static int print_json(json_t *value)
 {
@@ -358,8 +350,14 @@ static int run(const cli_args *args)
                          cli_at(args, 1));
     if (cli_value(args, "explain") || cli_value(args, "config") || cli_value(args, "layer"))
         return explain(args);
-    if (!name)
-        return json ? print_json(json_all()) : print_all();
+    if (!name && !json)
+        return print_all();
+    if (!name) {
+        json_t *list = json_array();
+        for (int i = 0; i < posenc_encoding_count(); i++)
+            json_array_append_new(list, json_one(posenc_encoding_info_at(i)));
+        return print_json(list);
+    }
 
     const posenc_encoding_info *info = posenc_encoding_find(name);
     if (!info)
