@@ -72,16 +72,9 @@ static int read_list(cli_places *p, const char *text, cli_problem *in)
     return cli_problem_status(in);
 }
 
-/* The array of that name, or the only one. */
-static posenc_tensor find_array(cli_problem *in)
-{
-    static const char *const names[] = {"pos", "in_pos", "positions", NULL};
-    const char *const        only[]  = {in->file.count == 1 ? in->file.items[0].name : "", NULL};
-    return in->file.count == 1 ? cli_find(in, only) : cli_need(in, names);
-}
-
 static int read_file(cli_places *p, const char *path, cli_problem *in)
 {
+    static const char *const names[] = {"pos", "in_pos", "positions", NULL};
     if (access(path, F_OK))
         cli_refuse(
             in,
@@ -89,7 +82,9 @@ static int read_file(cli_places *p, const char *path, cli_problem *in)
             "colons: 0:0,0:1), and there is no file of that name",
             path);
     cli_problem_read(in, path);
-    posenc_tensor t = find_array(in);
+    /* the array of such a name, or the only one */
+    const char *const only[] = {in->file.count == 1 ? in->file.items[0].name : "", NULL};
+    posenc_tensor     t      = in->file.count == 1 ? cli_find(in, only) : cli_need(in, names);
     if (!cli_stopped(in) && (t.ndim < 1 || t.ndim > 2 || t.shape[0] < 1 || t.shape[1] < 1))
         cli_refuse(in, "its positions have the shape %s; it must be [L], or [L,N] for N coordinates",
                    cli_shape_text(in, t.ndim, t.shape));
