@@ -15,13 +15,13 @@
 
 static double real_setting(const posenc_case *c, const char *name, double standard)
 {
-    const char *text = cli_find_setting(c, name);
+    const char *text = cli_case_setting(c, name);
     return text ? strtod(text, NULL) : standard;
 }
 
 static int setting_is(const posenc_case *c, const char *name, const char *word)
 {
-    const char  *text = cli_find_setting(c, name);
+    const char  *text = cli_case_setting(c, name);
     const size_t n    = strlen(word);
     return text && !strncmp(text, word, n) && (!text[n] || text[n] == ' ');
 }

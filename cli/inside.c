@@ -175,7 +175,7 @@ static void compare_positions(cli_trial *t, const posenc_attend_in *in)
 /* "2:3" or "2x3" of a setting; 0 if it is not given. */
 static int window_setting(const cli_trial *t, const char *name, int64_t window[2])
 {
-    const char *text = cli_find_setting(t->c, name);
+    const char *text = cli_case_setting(t->c, name);
     char       *end;
     if (!text)
         return 0;

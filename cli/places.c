@@ -116,14 +116,6 @@ int cli_places_read(cli_places *p, const cli_args *args, cli_problem *in)
     return status;
 }
 
-static int has_setting(const posenc_encoding_info *info, const char *name)
-{
-    for (int i = 0; i < info->setting_count; i++)
-        if (!strcmp(info->settings[i].name, name))
-            return 1;
-    return 0;
-}
-
 /* " shape=2x3x4" behind what stands there. */
 static void put_list(char text[CLI_GRID_TEXT], const char *name, const int64_t *sizes, int axes)
 {
@@ -150,7 +142,7 @@ void cli_places_lists(const cli_places *p, const posenc_encoding *e, char text[C
     const posenc_encoding_info *info    = posenc_encoding_part(e, POSENC_INPUT);
     text[0]                             = '\0';
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        if (p->axes && has_setting(info, lists[i]) && !(strstr(lists[i], "_in") && is_said(e, lists[i])))
+        if (p->axes && cli_find_setting(info, lists[i]) && !(strstr(lists[i], "_in") && is_said(e, lists[i])))
             put_list(text, lists[i], p->grid, p->axes);
 }
 
@@ -172,11 +164,11 @@ int cli_places_settings(cli_places *p, const posenc_encoding *e, char text[CLI_G
 {
     const posenc_encoding_info *info = posenc_encoding_part(e, POSENC_INPUT);
     cli_places_lists(p, e, text);
-    if (p->axes == 2 && has_setting(info, "height") && has_setting(info, "width"))
+    if (p->axes == 2 && cli_find_setting(info, "height") && cli_find_setting(info, "width"))
         snprintf(text, CLI_GRID_TEXT, "height=%lld width=%lld", (long long)p->grid[0], (long long)p->grid[1]);
     p->is_numbered = text[0] != '\0';
     if (p->list.data && p->list.shape[1] > 1 && p->list.shape[1] <= CLI_MAX_AXES &&
-        has_setting(info, "shape") && !is_said(e, "shape"))
+        cli_find_setting(info, "shape") && !is_said(e, "shape"))
         put_extent(p, text);
     if (p->axes && !p->is_numbered && p->axes != posenc_coordinates(e))
         return cli_usage("%s: a grid of %d axes is nothing to %s, whose positions have %d; give %s",
