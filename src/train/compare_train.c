@@ -264,8 +264,6 @@ static posenc_status measure_all(pe_compare *c, posenc_error *err)
     if (!status)
         status = pe_extension_measure(c->extension, err);
     if (!status)
-        status = pe_check_measure(c, err);
-    if (!status)
         status = pe_claims_measure(c, err);
     if (!status)
         pe_compare_answer_write(c);

@@ -112,7 +112,5 @@ pe_spot pe_extension_nothing_done(int way);
 
 /* The member "extension" of results.json. */
 json_t *pe_json_extension(const pe_extension *x);
-/* Its part of the report; nothing where nothing was extended. */
-void pe_report_extension(FILE *to, const pe_compare *c);
 
 #endif
