@@ -208,7 +208,7 @@ static void set_task(pe_page *page, const pe_cell *cell)
         pe_page_set(page, "sizes", "n = L = %lld", (long long)t->L);
     else
         pe_page_set(page, "sizes", "n from %lld to L = %lld", (long long)t->least, (long long)t->L);
-    pe_page_set(page, "task_steps", "%lld", (long long)cell->config.descent.steps);
+    pe_page_set(page, "task_steps", "%lld", (long long)cell->config.steps);
     pe_page_set(page, "task_batch", "%lld", (long long)cell->config.batch);
     pe_page_set(page, "task_seeds", "%s", pe_report_many(seeds, cell->seeds, "seed"));
     pe_page_set(page, "chance", "%.3f", t->chance);
@@ -219,7 +219,7 @@ void pe_report_tasks(pe_page *page, const pe_suite *s)
 {
     if (!s->task_count || !s->label_count)
         return;
-    const pe_task_config *c = &s->cells[0].config;
+    const pe_run_config *c = &s->cells[0].config;
     pe_page_set(page, "task_layers", "%lld", (long long)c->layers);
     pe_page_set(page, "task_width", "%lld", (long long)c->d_model);
     pe_page_set(page, "sequences", "%lld", (long long)c->sequences);
