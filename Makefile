@@ -9,17 +9,23 @@ DEMO   := build/demo
 TEXT   := build/kjv.txt
 
 .DEFAULT_GOAL := build
-.PHONY: help deps build demo test test-quick test-sanitize test-peers bench check format install clean
+.PHONY: help deps build demo test test-all test-release test-quick test-peers test-mpi test-sanitize test-coverage bench check \
+        format install clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z%<>-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
 
-deps: ## install the Debian packages of tools/packages.txt that are missing
+deps: ## install the Debian packages that the build needs (tools/packages.txt)
 	@tools/deps.sh
 
+# $(call built,PRESET): configures and builds. Where configuring fails for want of packages, one line says what mends it.
+built = mkdir -p build && if ! cmake --preset $(1) >/dev/null 2>build/configure.log; then \
+	tools/deps.sh --missing || cat build/configure.log >&2; exit 1; fi && $(2) cmake --build --preset $(1) -j $(JOBS)
+quietly := tools/quietly.sh
+tested   = $(quietly) ctest -j $(JOBS) --preset $(1)
+
 build: ## compile libraries and tool into build/default
-	@cmake --preset default >/dev/null
-	@cmake --build --preset default -j $(JOBS)
+	@$(call built,default)
 
 # deps first, also under make -j: the build needs what it installs.
 demo: deps ## compare seven encodings on a real text (a few minutes) and say where the report is
@@ -29,33 +35,48 @@ demo: deps ## compare seven encodings on a real text (a few minutes) and say whe
 	@build/default/posenc compare --preset quick -o $(DEMO) $(TEXT)
 	@echo "The report: $(DEMO)/report.html"
 
-test: ## everything: check, all tests, all tests again under ASan and UBSan, compare under mpirun
+test: ## house rules and all tests but the long ones (six minutes on two cores)
 	@tools/deps.sh --tests
-	@$(MAKE) --no-print-directory build
+	@$(call built,tests,$(quietly))
 	@$(MAKE) --no-print-directory check
-	@ctest --preset default -j $(JOBS)
-	@$(MAKE) --no-print-directory test-sanitize
+	@$(call tested,default) -LE '^long$$'
+
+test-all: test ## that; figures and instruction sets; mpirun; all tests under ASan and UBSan (half an hour)
+	@tools/deps.sh --all
+	@$(call tested,default) -L '^long$$'
 	@if command -v mpirun >/dev/null && command -v mpicc >/dev/null; then $(MAKE) --no-print-directory test-mpi; \
-	else echo "make test: Open MPI is missing, so compare under mpirun was not tested (docs/slurm.md)"; fi
+	else echo "make test-all: Open MPI is missing, so compare under mpirun was not tested (docs/slurm.md)"; fi
+	@$(MAKE) --no-print-directory test-sanitize
 
-test-quick: build ## the tests that take seconds, for the edit loop
-	@ctest --preset default -LE slow -j $(JOBS)
+test-release: test-all test-coverage test-peers ## all of that, lines counted, models of PyPI's programs
 
-test-%: build ## the tests whose name contains %, e.g. make test-alibi
-	@ctest --preset default -R '$*' --no-tests=error
+test-quick: ## the tests that take seconds, for the edit loop
+	@$(call built,tests,$(quietly))
+	@$(call tested,default) -LE '^(slow|long)$$'
+
+# An encoding has its own tests and those that ask every encoding (tests/CMakeLists.txt), and transcripts that name it.
+test-%: ## all that holds for an encoding, e.g. make test-alibi; else the tests whose name contains %
+	@$(call built,tests,$(quietly))
+	@if grep -q '[ ,]$*)$$' src/encodings/encodings.def; then \
+	$(call tested,default) -L '^($*|rooms)$$' && tests/cli/run.py --about $* build/default/posenc; \
+	else $(call tested,default) -R '$*'; fi
 
 test-peers: build ## model files made anew by transformers, gguf and safetensors (PyPI), and read
 	@tests/peers/run.sh build/default/posenc build/peers $(KEEP)
 
 test-mpi: ## compare under mpirun with 2 and 4 processes, one of them killed (needs libopenmpi-dev openmpi-bin)
-	@cmake --preset mpi >/dev/null
-	@cmake --build --preset mpi -j $(JOBS) --target posenc_tool
-	@ctest --preset mpi -R '^mpi/' --no-tests=error
+	@$(call built,mpi,$(quietly)) --target posenc_tool
+	@$(call tested,mpi) -R '^mpi/'
 
 test-sanitize: ## all tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	@cmake --preset sanitize >/dev/null
-	@cmake --build --preset sanitize -j $(JOBS)
-	@ctest --preset sanitize -j $(JOBS)
+	@$(call built,sanitize,$(quietly))
+	@$(call tested,sanitize)
+
+test-coverage: ## how many lines of each folder the tests of `make test` run
+	@$(call built,coverage,$(quietly))
+	@find build/coverage -name '*.gcda' -delete
+	@$(call tested,coverage) -LE '^long$$'
+	@tools/coverage.py build/coverage
 
 bench: build ## speed of the kernels against this machine's own limits (docs/performance.md)
 	@build/default/posenc bench

@@ -18,9 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "forms.h"
-#include "inferred.h"
-#include "inside.h"
+#include "trial.h"
 
 const cli_executor cli_executors[CLI_EXECUTORS] = {
     {"reference", POSENC_REFERENCE, POSENC_F64},
@@ -29,26 +27,23 @@ const cli_executor cli_executors[CLI_EXECUTORS] = {
 
 /* ---------------------------------------------------------------- other subjects ------------ */
 
-static posenc_status run_buckets(cli_trial *t)
+static void run_buckets(cli_trial *t)
 {
-    posenc_error         err;
+    cli_problem         *p   = &t->p;
     const posenc_tensor *rel = cli_trial_find(t, "in_rel");
     if (!rel)
-        return cli_trial_fail(t, "it has no array in_rel, which a table of index maps needs");
-    const posenc_tensor in = cli_trial_convert(t, POSENC_I64, rel);
-    for (int m = 0; m < t->c->map_count && !t->status; m++) {
-        const posenc_case_map *map = &t->c->maps[m];
-        posenc_tensor          out = cli_trial_make_like(t, POSENC_I64, rel);
-        char                   name[CLI_MAX_NAME];
-        snprintf(name, sizeof name, "out_%s", map->out);
+        cli_refuse(p, "it has no array in_rel, which a table of index maps needs");
+    const posenc_tensor in = cli_convert(p, POSENC_I64, rel);
+    for (int m = 0; m < t->c->map_count && !cli_stopped(p); m++) {
+        const posenc_case_map *map  = &t->c->maps[m];
+        const posenc_tensor    out  = cli_make_like(p, POSENC_I64, rel);
+        const char            *name = cli_text(p, "out_%s", map->out);
         if (!cli_trial_has(t, name))
-            return cli_trial_fail(t, "it has no array %.60s, which its settings promise", name);
-        if (!t->status &&
-            posenc_index_map(map->map, map->settings, in.data, cli_element_count(rel), out.data, &err))
-            return cli_trial_refused(t, &err);
+            cli_refuse(p, "it has no array %.60s, which its settings promise", name);
+        if (!cli_stopped(p))
+            posenc_index_map(map->map, map->settings, in.data, cli_element_count(rel), out.data, &p->err);
         cli_trial_compare(t, CLI_INDEX, name, &out, 0);
     }
-    return t->status;
 }
 
 /* Which parameter a table "<encoding>_<parameter>" means; -1 if no encoding has it. */
@@ -65,223 +60,135 @@ static int find_param(const posenc_encoding_info **info, const char *table)
     return -1;
 }
 
-/* What a parameter of `heads` heads starts as. */
-static posenc_status compare_initial(cli_trial *t, int param, int64_t heads)
+/* What a parameter starts as, for each number of heads. */
+static void run_initial(cli_trial *t)
 {
-    const posenc_dims dims = {.B = 1, .H = heads, .G = heads, .Lq = 1, .Lk = 1, .D = 2, .Dv = 2};
-    char              name[CLI_MAX_NAME];
-    snprintf(name, sizeof name, "out_H%lld", (long long)heads);
-    if (!cli_trial_has(t, name))
-        return cli_trial_fail(t, "it has no array %s, which its settings promise", name);
-    if (!cli_trial_initial(t, &dims, POSENC_F64, t->params))
-        cli_trial_compare(t, CLI_PREPARED, name, &t->params[param], 0);
-    return t->status;
-}
-
-static posenc_status run_initial(cli_trial *t)
-{
-    posenc_error                err;
-    posenc_encoding            *e = NULL;
+    cli_problem                *p = &t->p;
     const posenc_encoding_info *info;
     const int                   param = find_param(&info, t->c->table);
     if (param < 0)
-        return cli_trial_fail(
-            t, "settings: the table '%.60s' is unknown; there are buckets, swin and ENCODING_PARAMETER",
-            t->c->table);
-    if (posenc_encoding_create(&e, info->name, NULL, &err))
-        return cli_trial_refused(t, &err);
-    t->e = e;
-    for (int i = 0; i < t->c->head_count && !t->status; i++)
-        compare_initial(t, param, t->c->heads[i]);
-    t->e = NULL;
-    posenc_encoding_free(e);
-    return t->status;
+        cli_refuse(p,
+                   "settings: the table '%.60s' is unknown; there are buckets, swin and ENCODING_PARAMETER",
+                   t->c->table);
+    cli_encoding(p, info ? info->name : "", NULL);
+    for (int i = 0; i < t->c->head_count && !cli_stopped(p); i++) {
+        const int64_t heads = t->c->heads[i];
+        const char   *name  = cli_text(p, "out_H%lld", (long long)heads);
+        if (!cli_trial_has(t, name))
+            cli_refuse(p, "it has no array %s, which its settings promise", name);
+        p->dims = (posenc_dims){.B = 1, .H = heads, .G = heads, .Lq = 1, .Lk = 1, .D = 2, .Dv = 2};
+        const posenc_tensor *params = cli_initial(p, POSENC_F64);
+        if (params)
+            cli_trial_compare(t, CLI_PREPARED, name, &params[param], 0);
+    }
 }
 
-static posenc_status run_index_map(cli_trial *t)
+static void run_index_map(cli_trial *t)
 {
     if (!t->c->table)
-        return cli_trial_fail(t, "its settings name no `table`");
-    if (!strcmp(t->c->table, "swin"))
-        return cli_compare_windows(t);
-    return strcmp(t->c->table, "buckets") ? run_initial(t) : run_buckets(t);
-}
-
-static const struct {
-    const char *name;
-    posenc_status (*run)(cli_trial *t);
-} subjects[] = {{"index_map", run_index_map}};
-
-enum { SUBJECTS = sizeof subjects / sizeof *subjects };
-
-static int subject_index(const char *name)
-{
-    for (int i = 0; i < SUBJECTS; i++)
-        if (!strcmp(name, subjects[i].name))
-            return i;
-    return -1;
+        cli_refuse(&t->p, "its settings name no `table`");
+    else if (!strcmp(t->c->table, "swin"))
+        cli_compare_windows(t);
+    else if (!strcmp(t->c->table, "buckets"))
+        run_buckets(t);
+    else
+        run_initial(t);
 }
 
 int cli_is_subject(const char *name)
 {
-    return subject_index(name) >= 0;
+    return !strcmp(name, "index_map");
 }
 
 /* ---------------------------------------------------------------- a whole case -------------- */
 
-static posenc_status (*const by_place[POSENC_PLACES])(cli_trial *t) = {
+static void (*const by_place[POSENC_PLACES])(cli_trial *t) = {
     [POSENC_INPUT]  = cli_run_rows,
     [POSENC_ROTARY] = cli_run_rotation,
     [POSENC_SCORE]  = cli_run_attention,
     [POSENC_WEIGHT] = cli_run_attention,
 };
 
-static void close_trial(cli_trial *t)
-{
-    posenc_plan_free(t->plan);
-    t->plan = NULL;
-    posenc_arrays_free(&t->made);
-}
-
-static const posenc_tensor *case_param(void *context, const char *name)
-{
-    cli_trial *t = context;
-    char       prefixed[CLI_MAX_NAME];
-    snprintf(prefixed, sizeof prefixed, "par_%s", name);
-    const posenc_tensor *par = posenc_arrays_find(t->file, prefixed);
-    snprintf(prefixed, sizeof prefixed, "in_%s", name);
-    return par ? par : posenc_arrays_find(t->file, prefixed);
-}
-
-/* The case's encoding; a setting that its manifest leaves to the shape of a parameter is read there. */
-static posenc_status create_encoding(cli_trial *t, posenc_encoding **e, posenc_error *err)
-{
-    posenc_status status   = posenc_encoding_create(e, t->c->encoding, t->c->settings, err);
-    char         *settings = NULL;
-    if (status)
-        return status;
-    settings = cli_inferred_settings(*e, t->c->encoding, t->c->settings, case_param, t);
-    posenc_encoding_free(*e);
-    *e = NULL;
-    if (!settings)
-        return cli_trial_fail(t, "no memory for its settings");
-    status = posenc_encoding_create(e, t->c->encoding, settings, err);
-    free(settings);
-    return status;
-}
-
+/* Runs with each executor; a setting that the manifest leaves to the shape of a parameter is read there. */
 static void run_encoding(cli_trial *t)
 {
-    posenc_error                err;
-    posenc_encoding            *e    = NULL;
+    cli_problem                *p    = &t->p;
     const posenc_encoding_info *info = posenc_encoding_find(t->c->encoding);
-    if (!info) {
-        cli_trial_fail(t, "the encoding %.40s is unknown; the nearest is %s", t->c->encoding,
-                       posenc_encoding_nearest(t->c->encoding));
-        return;
-    }
-    if (create_encoding(t, &e, &err)) {
-        cli_trial_refused(t, &err);
-        return;
-    }
-    t->e = e;
-    for (int i = 0; i < CLI_EXECUTORS && !t->status; i++) {
+    if (!info)
+        cli_refuse(p, "the encoding %.40s is unknown; the nearest is %s", t->c->encoding,
+                   posenc_encoding_nearest(t->c->encoding));
+    cli_encoding(p, t->c->encoding, t->c->settings);
+    cli_infer(p, t->c->encoding, t->c->settings);
+    for (int i = 0; i < CLI_EXECUTORS && !cli_stopped(p); i++) {
         if (!(t->options->executors & 1u << i))
             continue;
         t->with = &cli_executors[i];
         (cli_trial_has(t, "in_v") ? cli_run_attention : by_place[info->place])(t);
-        close_trial(t);
+        posenc_plan_free(p->plan);
+        p->plan = NULL;
     }
-    posenc_encoding_free(e);
-}
-
-/* Every array that the manifest lists must be there. */
-static void check_complete(cli_trial *t)
-{
-    for (char **name = t->c->arrays; *name && !t->status; name++)
-        if (!cli_trial_has(t, *name))
-            cli_trial_fail(t, "the file lacks the array %.60s, which the manifest lists", *name);
 }
 
 /* An unused gradient or parameter means that the case was not understood; other arrays are only
    named. */
 static void check_used(cli_trial *t)
 {
-    size_t length = 0;
-    for (int i = 0; i < t->file->count && !t->status; i++) {
-        const char *name         = t->file->items[i].name;
+    cli_case_result *r      = t->result;
+    size_t           length = 0;
+    for (int i = 0; i < t->p.file.count && !cli_stopped(&t->p); i++) {
+        const char *name         = t->p.file.items[i].name;
         const int   is_parameter = !strncmp(name, "par_", 4), is_gradient = !strncmp(name, "g_", 2);
-        if (t->used[i])
+        if (t->p.used[i])
             continue;
-        if (is_parameter || is_gradient) {
-            cli_trial_fail(t, "%s has no %s for the array %.60s", t->c->encoding,
-                           is_parameter ? "parameter" : "gradient", name);
-            return;
-        }
-        if (length < sizeof t->result->unused)
-            length += (size_t)snprintf(t->result->unused + length, sizeof t->result->unused - length, "%s%s",
+        if (is_parameter || is_gradient)
+            cli_refuse(&t->p, "%s has no %s for the array %.60s", t->c->encoding,
+                       is_parameter ? "parameter" : "gradient", name);
+        else if (length < sizeof r->unused)
+            length += (size_t)snprintf(r->unused + length, sizeof r->unused - length, "%s%s",
                                        length ? " " : "", name);
     }
-    if (!t->status && t->result->compared == 0)
-        cli_trial_fail(t, "none of its arrays could be compared");
+    if (r->compared == 0)
+        cli_refuse(&t->p, "none of its arrays could be compared");
 }
 
-static void run_file(cli_trial *t)
+static void run_trial(cli_trial *t)
 {
-    const int s = subject_index(t->c->encoding);
-    check_complete(t);
-    if (t->status)
-        return;
-    if (s >= 0) {
-        subjects[s].run(t);
-        close_trial(t);
-    } else {
+    cli_problem *p = &t->p;
+    for (char **name = t->c->arrays; *name; name++)
+        if (!cli_trial_has(t, *name))
+            cli_refuse(p, "the file lacks the array %.60s, which the manifest lists", *name);
+    if (!cli_stopped(p) && cli_is_subject(t->c->encoding))
+        run_index_map(t);
+    else if (!cli_stopped(p))
         run_encoding(t);
-    }
     check_used(t);
+    if (cli_stopped(p))
+        snprintf(t->result->problem, sizeof t->result->problem, "%s",
+                 p->sentence[0] ? p->sentence : p->err.message);
+    t->result->passed = !t->result->problem[0];
+    posenc_plan_free(p->plan);
+    posenc_encoding_free(p->e);
+    posenc_arrays_free(&p->made);
 }
 
 void cli_case_run_arrays(cli_case_result *result, const posenc_arrays *file, const posenc_case *c,
                          const cli_case_options *options)
 {
+    cli_trial t = {.p = cli_problem_new(c->file), .c = c, .options = options, .result = result};
     *result     = (cli_case_result){0};
-    cli_trial t = {.c = c, .file = file, .options = options, .result = result};
-    t.used      = calloc((size_t)file->count + 1, 1);
-    if (t.used)
-        run_file(&t);
-    else
-        cli_trial_fail(&t, "no memory to run it");
-    free(t.used);
-    result->passed = !t.status && !result->problem[0];
-}
-
-/* The case's file beside the manifest; 0 with the reason in *err. */
-static int read_case(posenc_arrays *file, const char *dir, const char *name, posenc_error *err)
-{
-    const size_t room = strlen(dir) + strlen(name) + 2;
-    char        *path = strchr(name, '/') ? NULL : malloc(room);
-    if (!path) {
-        snprintf(err->message, sizeof err->message, "%s",
-                 strchr(name, '/') ? "its file name leaves the folder; name a file beside the manifest"
-                                   : "no memory for its file name");
-        return 0;
-    }
-    snprintf(path, room, "%s/%s", dir, name);
-    const posenc_status status = posenc_arrays_read(file, path, err);
-    free(path);
-    return !status;
+    t.p.file    = *file;
+    t.p.used    = cli_block(&t.p, (size_t)file->count);
+    run_trial(&t);
 }
 
 void cli_case_run(cli_case_result *result, const char *dir, const posenc_case *c,
                   const cli_case_options *options)
 {
-    posenc_arrays file = {0};
-    posenc_error  err;
-    if (read_case(&file, dir, c->file, &err)) {
-        cli_case_run_arrays(result, &file, c, options);
-        posenc_arrays_free(&file);
-        return;
-    }
-    *result = (cli_case_result){0};
-    snprintf(result->problem, sizeof result->problem, "%s", err.message);
+    cli_trial t = {.p = cli_problem_new(c->file), .c = c, .options = options, .result = result};
+    *result     = (cli_case_result){0};
+    if (strchr(c->file, '/'))
+        cli_refuse(&t.p, "its file name leaves the folder; name a file beside the manifest");
+    cli_problem_read(&t.p, cli_text(&t.p, "%s/%s", dir, c->file));
+    run_trial(&t);
+    posenc_arrays_free(&t.p.file);
 }

@@ -37,22 +37,34 @@ enum {
 static const cli_option options[] = {
     {'e', "encodings", "SPEC,...", "the encodings to compare instead of the preset's"},
     {0, "preset", "NAME", "quick, default, full or huge (default)"},
-    {0, "tasks", "NAME,...", "the synthetic tasks to train on as well, or none, instead of the preset's"},
+    {0, "tasks", "NAME,...", "the synthetic tasks to train on as well, or none, instead of the preset's",
+     CLI_TEXT, offsetof(pe_compare_config, tasks)},
     {0, "combine", "WAYS",
-     "for encodings at the input: add, concat, or add,concat for both side by side (add)"},
+     "for encodings at the input: add, concat, or add,concat for both side by side (add)", CLI_TEXT,
+     offsetof(pe_compare_config, combine)},
     {0, "extension", "HOW",
      "models read at up to 16 times their length: none, brief (tuned at twice), full, instead of the "
-     "preset's"},
-    {'o', "output", "DIR", "directory for the report and all numbers (" DEFAULT_DIRECTORY ")"},
-    {0, "bidirectional", NULL, "predict hidden bytes from both sides instead of the next byte"},
-    {0, "seeds", "N", "train every encoding from so many seeds"},
-    {0, "steps", "N", "train so many steps instead of the preset's, on the text and on every task"},
-    {0, "task-steps", "N", "train so many steps on every task, whatever the text has"},
-    {0, "tune-steps", "N", "train so many steps in each tuning of --extension (100)"},
+     "preset's",
+     CLI_TEXT, offsetof(pe_compare_config, extension)},
+    {'o', "output", "DIR", "directory for the report and all numbers (" DEFAULT_DIRECTORY ")", CLI_TEXT,
+     offsetof(pe_compare_config, directory)},
+    {0, "bidirectional", NULL, "predict hidden bytes from both sides instead of the next byte", CLI_FLAG,
+     offsetof(pe_compare_config, bidirectional)},
+    {0, "seeds", "N", "train every encoding from so many seeds", CLI_WHOLE,
+     offsetof(pe_compare_config, preset.seeds), 1, MOST_SEEDS},
+    {0, "steps", "N", "train so many steps instead of the preset's, on the text and on every task", CLI_WHOLE,
+     offsetof(pe_compare_config, preset.steps), 1, MOST_STEPS},
+    {0, "task-steps", "N", "train so many steps on every task, whatever the text has", CLI_WHOLE,
+     offsetof(pe_compare_config, task_steps), 1, MOST_STEPS},
+    {0, "tune-steps", "N", "train so many steps in each tuning of --extension (100)", CLI_WHOLE,
+     offsetof(pe_compare_config, tune_steps), 1, MOST_STEPS},
     {0, "lang", "CODE", "language of report.html: en or zh (en)"},
-    {0, "threads", "N", "runs at the same time (one per processor); changes no result"},
-    {0, "resume", NULL, "go on with what an interrupted or killed call has left in DIR.partial"},
-    {0, "checkpoint", "S", "seconds between two checkpoints of a run (10)"},
+    {0, "threads", "N", "runs at the same time (one per processor); changes no result", CLI_WHOLE,
+     offsetof(pe_compare_config, workers), 1, MOST_THREADS},
+    {0, "resume", NULL, "go on with what an interrupted or killed call has left in DIR.partial", CLI_FLAG,
+     offsetof(pe_compare_config, resume)},
+    {0, "checkpoint", "S", "seconds between two checkpoints of a run (10)", CLI_REAL,
+     offsetof(pe_compare_config, checkpoint_seconds), 0, MOST_SECONDS},
     {0, "dry-run", NULL, "say what would be trained and about how long it takes, and stop"},
     {0, "json", NULL, "print the results as JSON instead of a table"},
     {0, NULL, NULL, NULL},
@@ -172,66 +184,35 @@ static int check_list(const char *list)
     return status ? cli_error(&err) : CLI_DONE;
 }
 
-static int check_ways(const char *list)
-{
-    posenc_error err;
-    int          ways;
-    return list && pe_combine_read(&ways, list, &err) ? cli_usage("--%s", err.message) : CLI_DONE;
-}
-
-static int check_tasks(const char *list)
-{
-    posenc_error err;
-    return list && pe_compare_tasks_check(list, &err) ? cli_usage("--%s", err.message) : CLI_DONE;
-}
-
-static int check_extension(const char *word)
-{
-    posenc_error err;
-    return word && pe_compare_extension_check(word, &err) ? cli_usage("--%s", err.message) : CLI_DONE;
-}
-
-static int check_language(const char *word, pe_language *language)
-{
-    posenc_error err;
-    return word && pe_language_read(language, word, &err) ? cli_usage("--%s", err.message) : CLI_DONE;
-}
-
 static int read_config(const cli_args *args, pe_compare_config *config)
 {
     const char      *name = cli_value(args, "preset"), *list = cli_value(args, "encodings");
-    const char      *output = cli_value(args, "output");
+    const char      *language = cli_value(args, "lang");
+    int              ways;
+    posenc_error     err;
     const pe_preset *preset = pe_preset_find(name ? name : DEFAULT_PRESET);
     if (!preset)
         return unknown_preset(name);
-    config->preset    = *preset;
-    config->directory = output ? output : DEFAULT_DIRECTORY;
-    config->call      = cli_call();
-    config->resume    = cli_value(args, "resume") != NULL;
-
+    config->preset             = *preset;
+    config->directory          = DEFAULT_DIRECTORY;
+    config->call               = cli_call();
     config->checkpoint_seconds = CHECKPOINT_SECONDS;
-
-    config->bidirectional = cli_value(args, "bidirectional") != NULL;
-    config->combine       = cli_value(args, "combine");
-    config->tasks         = cli_value(args, "tasks");
-    config->extension     = cli_value(args, "extension");
+    if (cli_read(args, config))
+        return CLI_USAGE;
     if (list) {
         config->preset.extension      = NULL;
         config->preset.encodings      = list;
         config->preset.grid_encodings = NULL;
     }
-    const int steps    = cli_integer(args, "steps", 1, MOST_STEPS, &config->preset.steps);
-    const int seeds    = cli_integer(args, "seeds", 1, MOST_SEEDS, &config->preset.seeds);
-    config->task_steps = steps > 0 ? config->preset.steps : 0;
-    config->task_seeds = seeds > 0 ? config->preset.seeds : 0;
-    if (steps < 0 || seeds < 0 || cli_integer(args, "task-steps", 1, MOST_STEPS, &config->task_steps) < 0 ||
-        cli_integer(args, "tune-steps", 1, MOST_STEPS, &config->tune_steps) < 0 ||
-        cli_integer(args, "threads", 1, MOST_THREADS, &config->workers) < 0 ||
-        cli_real(args, "checkpoint", 0, MOST_SECONDS, &config->checkpoint_seconds) < 0)
-        return CLI_USAGE;
-    if (check_ways(config->combine) || check_tasks(config->tasks) || check_extension(config->extension) ||
-        check_language(cli_value(args, "lang"), &config->language))
-        return CLI_USAGE;
+    if (!config->task_steps && cli_value(args, "steps"))
+        config->task_steps = config->preset.steps;
+    if (cli_value(args, "seeds"))
+        config->task_seeds = config->preset.seeds;
+    if ((config->combine && pe_combine_read(&ways, config->combine, &err)) ||
+        (config->tasks && pe_compare_tasks_check(config->tasks, &err)) ||
+        (config->extension && pe_compare_extension_check(config->extension, &err)) ||
+        (language && pe_language_read(&config->language, language, &err)))
+        return cli_usage("--%s", err.message);
     return check_list(config->preset.encodings);
 }
 
@@ -284,54 +265,34 @@ static void show_progress(void *self, const pe_compare_state *state)
     fflush(stderr);
 }
 
-static void show_finished_task(const pe_compare_run *run, const pe_compare_state *state)
-{
-    char beyond[32] = "";
-    if (!isnan(run->accuracy_at_2L))
-        snprintf(beyond, sizeof beyond, ", %.2f at 2 L", run->accuracy_at_2L);
-    if (run->diverged)
-        fprintf(stderr, "compare: %d of %d: %s on %s, seed %" PRId64 ": diverged, %.0f s\n", state->finished,
-                state->runs, run->label, run->task, run->seed, run->seconds);
-    else
-        fprintf(stderr, "compare: %d of %d: %s on %s, seed %" PRId64 ": %.2f right at L%s, %.0f s\n",
-                state->finished, state->runs, run->label, run->task, run->seed, run->accuracy_at_L, beyond,
-                run->seconds);
-}
-
 static void show_finished(void *self, const pe_compare_run *run, const pe_compare_state *state)
 {
     (void)self;
     if (cli_is_terminal(STDERR_FILENO))
         fputs("\r\033[K", stderr);
-    if (run->task)
-        show_finished_task(run, state);
-    else if (run->diverged)
-        fprintf(stderr, "compare: %d of %d: %s, seed %" PRId64 ": diverged, %.0f s\n", state->finished,
-                state->runs, run->label, run->seed, run->seconds);
+    fprintf(stderr, "compare: %d of %d: %s%s%s, seed %" PRId64 ": ", state->finished, state->runs, run->label,
+            run->task ? " on " : "", run->task ? run->task : "", run->seed);
+    if (run->diverged)
+        fputs("diverged", stderr);
+    else if (run->task)
+        fprintf(stderr, "%.2f right at L", run->accuracy_at_L);
     else
-        fprintf(stderr,
-                "compare: %d of %d: %s, seed %" PRId64 ": %.3f nats per byte at L, %.3f at 8 L, %.0f s\n",
-                state->finished, state->runs, run->label, run->seed, run->loss_at_L, run->loss_at_8L,
-                run->seconds);
+        fprintf(stderr, "%.3f nats per byte at L, %.3f at 8 L", run->loss_at_L, run->loss_at_8L);
+    if (!run->diverged && run->task && !isnan(run->accuracy_at_2L))
+        fprintf(stderr, ", %.2f at 2 L", run->accuracy_at_2L);
+    fprintf(stderr, ", %.0f s\n", run->seconds);
 }
 
 /* ---------------------------------------------------------------- what came out ------------- */
 
-/* How rows of input encodings enter, if some do otherwise than usual. */
-static int print_entries(const pe_compare *c)
+static void print_part(pe_table *part, int is_wanted)
 {
-    posenc_error err;
-    pe_table     entries;
-    int          is_plain;
-    if (pe_compare_entries(c, &entries, &is_plain, &err))
-        return cli_error(&err);
-    if (is_plain)
-        pe_table_free(&entries);
-    else {
-        cli_print_table(&entries);
-        putchar('\n');
+    if (!is_wanted) {
+        pe_table_free(part);
+        return;
     }
-    return CLI_DONE;
+    cli_print_table(part);
+    putchar('\n');
 }
 
 /* Nothing where there are no tasks. */
@@ -342,24 +303,23 @@ static int print_tasks(const pe_compare *c,
     pe_table     tasks;
     if (make(c, &tasks, &err))
         return cli_error(&err);
-    if (tasks.row_count == 0)
-        pe_table_free(&tasks);
-    else {
-        cli_print_table(&tasks);
-        putchar('\n');
-    }
+    print_part(&tasks, tasks.row_count > 0);
     return CLI_DONE;
 }
 
 static int print_results(const pe_compare *c)
 {
     posenc_error err;
-    pe_table     results, checks;
+    pe_table     results, checks, entries;
+    int          is_plain;
     if (pe_compare_table(c, &results, &err) || pe_compare_checks(c, &checks, &err))
         return cli_error(&err);
-    cli_print_table(&results);
-    putchar('\n');
-    if (print_entries(c) || print_tasks(c, pe_compare_tasks) || print_tasks(c, pe_compare_extension))
+    print_part(&results, 1);
+    /* how rows of input encodings enter, if some do otherwise than usual */
+    if (pe_compare_entries(c, &entries, &is_plain, &err))
+        return cli_error(&err);
+    print_part(&entries, !is_plain);
+    if (print_tasks(c, pe_compare_tasks) || print_tasks(c, pe_compare_extension))
         return CLI_FAILED;
     cli_print_table(&checks);
     printf("\n%s\n", pe_compare_answer(c));
@@ -385,8 +345,7 @@ static int print_plan(pe_compare *c)
     char         text[32];
     if (pe_compare_plan(c, &plan, &err) || pe_compare_estimate(c, &seconds, &err))
         return cli_error(&err);
-    cli_print_table(&plan);
-    putchar('\n');
+    print_part(&plan, 1);
     if (print_tasks(c, pe_compare_task_plan))
         return CLI_FAILED;
     write_duration(text, sizeof text, seconds);
@@ -485,65 +444,46 @@ const cli_command cli_compare = {
     .name     = "compare",
     .summary  = "train a small model per encoding on your text and report which to take",
     .synopsis = "TEXT... [-e SPEC,...] [--tasks NAME,...|none] [--combine WAYS] [--extension HOW] [-o DIR] "
-                "[--preset NAME] [--seeds N] "
-                "[--steps N] [--bidirectional] [--resume]",
+                "[--preset NAME] [--seeds N] [--steps N] [--bidirectional] [--resume]",
     .details =
-        "Trains the same small Transformer once per encoding on the first nine tenths of the text (- "
-        "is standard "
-        "input; several files are joined) and measures the loss per byte on the rest, at positions up "
-        "to eight "
-        "times the length that was trained. Prints a table and writes a directory with report.html, "
-        "results.json, results.csv, curves.csv, tasks.csv and pictures. DIR may be new, empty, or an older "
-        "result, which "
-        "is replaced.\n\n"
+        "Trains the same small Transformer once per encoding on the first nine tenths of the text (- is "
+        "standard input; several files are joined) and measures the loss per byte on the rest, at "
+        "positions up to eight times the length that was trained. Prints a table and writes a directory "
+        "with report.html, results.json, results.csv, curves.csv, tasks.csv and pictures. DIR may be new, "
+        "empty, or an older result, which is replaced.\n\n"
         "Besides the text it makes up tasks, whose right answers are known: posid (where am I?), order "
-        "(which is "
-        "first?), shift (an exact distance back), needle (one thing far away), copy, reverse, sort, count, "
-        "parity, grid (rows and columns), addition, summation, lego. A model of two layers is trained on "
-        "short "
-        "sequences and asked about longer ones; the table gives the share of right answers at the trained "
-        "length, at twice and at four times it, and ranks the encodings beyond it. An encoding that cannot "
-        "do a "
-        "task is listed with the reason.\n\n"
-        "With --extension a model with rope and one with learned rows are trained as well and read at two to "
-        "sixteen "
-        "times their length in every way that needs no new model: other frequencies (linear, ntk, dynamic, "
-        "yarn, "
-        "another base), more rows (random, interpolated, hierarchical); brief tunes each for a hundred steps "
-        "at "
-        "twice the length, full at all four. The preset default does brief, full and huge do full; with -e "
-        "none "
-        "is done unless asked for.\n\n"
+        "(which is first?), shift (an exact distance back), needle (one thing far away), copy, reverse, "
+        "sort, count, parity, grid (rows and columns), addition, summation, lego. A model of two layers is "
+        "trained on short sequences and asked about longer ones; the table gives the share of right "
+        "answers at the trained length, at twice and at four times it, and ranks the encodings beyond it. "
+        "An encoding that cannot do a task is listed with the reason.\n\n"
+        "With --extension a model with rope and one with learned rows are trained as well and read at two "
+        "to sixteen times their length in every way that needs no new model: other frequencies (linear, "
+        "ntk, dynamic, yarn, another base), more rows (random, interpolated, hierarchical); brief tunes "
+        "each for a hundred steps at twice the length, full at all four. The preset default does brief, "
+        "full and huge do full; with -e none is done unless asked for.\n\n"
         "With --bidirectional the models see both sides of every byte, 15 % of the bytes are hidden from "
-        "them, and those are what they predict: what an encoder does. The windows are then read in "
-        "pieces of several lengths. An encoding that has no meaning in such a model (or in a causal one) "
-        "is listed with the reason.\n\n"
+        "them, and those are what they predict: what an encoder does. The windows are then read in pieces "
+        "of several lengths. An encoding that has no meaning in such a model (or in a causal one) is "
+        "listed with the reason.\n\n"
         "report.html is in English, or with --lang zh in Chinese; results.json and all else stay in "
         "English.\n\n"
-        "Each finished run is kept at once in DIR.partial, as a line of runs.jsonl, and each run under way "
-        "in a "
-        "checkpoint every S seconds. Ctrl-C prints and writes what is finished. Whatever ends the call, the "
-        "same "
-        "one with --resume goes on and ends with the same numbers, to the bit; without --resume it "
-        "refuses a DIR.partial that keeps something. With --resume a call that asks for more seeds or "
-        "encodings takes over what an older result DIR shares with it.\n\n"
+        "Each finished run is kept at once in DIR.partial, as an .npz file, and each run under way in a "
+        "checkpoint every S seconds. Ctrl-C prints and writes what is finished. Whatever ends the "
+        "call, the same one with --resume goes on and ends with the same numbers, to the bit; without "
+        "--resume it refuses a DIR.partial that keeps something. With --resume a call that asks for more "
+        "seeds or encodings takes over what an older result DIR shares with it.\n\n"
         "A build with MPI (docs/slurm.md) shares the runs among the processes of mpirun or srun, with the "
-        "same "
-        "numbers.\n\n"
-        "A SPEC is NAME, NAME[setting=value,...] or several joined by +. Settings that are not given "
-        "are those "
-        "that suit a model of this size. Step counts are fixed: the same command gives the same "
-        "table, however "
-        "many threads it has.\n\n"
+        "same numbers.\n\n"
+        "A SPEC is NAME, NAME[setting=value,...] or several joined by +. Settings that are not given are "
+        "those that suit a model of this size. Step counts are fixed: the same command gives the same "
+        "table, however many threads it has.\n\n"
         "Rows of an encoding at the input (posenc list) are added to the token's vector before the first "
-        "block. "
-        "Its SPEC may say otherwise: combine=concat for [token; row] times a learned matrix, which starts as "
-        "the "
-        "sum, and inject=blocks for rows that are added before every block, to each its own where a row "
-        "holds so "
-        "many numbers: sinusoidal[combine=concat]. "
-        "--combine says how for the SPECs that do not; --combine add,concat trains each of them "
-        "both ways. The table compares the two, with the mean |cos| between token and position vectors.",
+        "block. Its SPEC may say otherwise: combine=concat for [token; row] times a learned matrix, which "
+        "starts as the sum, and inject=blocks for rows that are added before every block, to each its own "
+        "where a row holds so many numbers: sinusoidal[combine=concat]. --combine says how for the SPECs "
+        "that do not; --combine add,concat trains each of them both ways. The table compares the two, with "
+        "the mean |cos| between token and position vectors.",
     .options = options,
     .run     = run,
 };

@@ -11,13 +11,13 @@
 
 #include "plot/plot.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "lists.h"
 #include "places.h"
 #include "subject.h"
 
@@ -36,6 +36,44 @@ enum {
     COLUMNS     = 80
 };
 
+/* Kinds of pictures: the sizes that each takes where nothing is said, and which it heeds of the options that
+   not all heed (`some`). */
+static const struct kind {
+    const char *name;
+    int64_t     length, longest, dim;
+    const char *heeds;
+} kinds[] = {
+    {"heatmap", 128, LONGEST, 64, "table length dim seed grid prefix-rows beside"},
+    {"curves", 128, LONGEST, 64, "table length dim seed grid prefix-rows channels"},
+    {"similarity", 128, LONGEST, 64, "table config layer length dim seed grid prefix-rows"},
+    {"similarity2d", 0, LONGEST, 128, "table dim seed grid prefix-rows points"},
+    {"decay", 1024, LONGEST, 128, "config layer length dim seed bases theta content draws"},
+    {"mass", 1024, LONGEST, 64, "config layer length dim heads seed content draws"},
+    {"pair", 8, LONGEST, 64, "config layer length dim pairs"},
+    {"wavelengths", 4096, ENDLESS, 128, "config layer length dim"},
+    {"bias", 128, LONGEST, 64, "length dim heads seed"},
+    {"buckets", 256, LONGEST, 64, "length"},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static const char *const some[] = {"table",  "config", "layer",       "length",  "dim",      "heads",
+                                   "seed",   "grid",   "prefix-rows", "points",  "channels", "pairs",
+                                   "beside", "bases",  "theta",       "content", "draws"};
+enum { SOME = sizeof some / sizeof *some };
+
+/* What was asked for. */
+typedef struct request {
+    const struct kind *kind;
+    const char        *path;
+    cli_subject        subject;
+    pe_offer           offer;
+    pe_picture_data    data;
+    int64_t            length, dim, heads, seed, draws, rows, cols, prefix; /* prefix -1: not said */
+    cli_places         places;                                              /* --grid */
+    cli_numbers        chosen, bases;
+    char               origin[2 * CLI_SUBJECT_TEXT];
+} request;
+
 static const cli_option options[] = {
     {0, "set", "NAME=VALUE", "a setting of the encoding (may be repeated); see posenc list NAME"},
     {0, "table", "F:NAME",
@@ -47,115 +85,78 @@ static const cli_option options[] = {
      "1024; pair: "
      "8); of wavelengths the context (4096)"},
     {0, "dim", "D",
-     "width of a vector (input: 64, similarity2d: 128) or of a head (64, decay, wavelengths: 128)"},
-    {0, "heads", "H", "heads of a bias (bias, mass: 8)"},
+     "width of a vector (input: 64, similarity2d: 128) or of a head (64, decay, wavelengths: 128)", CLI_WHOLE,
+     offsetof(request, dim), 1, WIDEST},
+    {0, "heads", "H", "heads of a bias (bias, mass: 8)", CLI_WHOLE, offsetof(request, heads), 1, MOST_HEADS},
     {0, "grid", "HxW",
      "positions on a grid of H rows and W columns (heatmap, curves, similarity: a grid of grids; "
      "similarity2d: 16x32); heatmap and curves take more axes, such as 2x3x4"},
     {0, "prefix-rows", "N",
      "rows of a table before its grid, where there are more than the 0 to 2 of class tokens (heatmap, "
      "curves, "
-     "similarity, similarity2d)"},
+     "similarity, similarity2d)",
+     CLI_WHOLE, offsetof(request, prefix), 0, INT32_MAX},
     {0, "points", "LIST",
-     "points ROWxCOLUMN of the grid, such as 4x6:8x16 (similarity2d; three on the diagonal)"},
-    {0, "channels", "LIST", "channels, such as 4:5:6:7 (curves)"},
-    {0, "pairs", "LIST", "pairs of channels, such as 0:8 (pair)"},
+     "points ROWxCOLUMN of the grid, such as 4x6:8x16 (similarity2d; three on the diagonal)", CLI_POINTS,
+     offsetof(request, chosen), 0, LONGEST_ROW},
+    {0, "channels", "LIST", "channels, such as 4:5:6:7 (curves)", CLI_WHOLES, offsetof(request, chosen), 0,
+     WIDEST - 1},
+    {0, "pairs", "LIST", "pairs of channels, such as 0:8 (pair)", CLI_WHOLES, offsetof(request, chosen), 0,
+     WIDEST - 1},
     {0, "beside", "binary", "draw the binary counter of the same positions beside it (heatmap)"},
-    {0, "bases", "LIST", "a panel for each base, such as 1e4:5e5:1e6 (decay)"},
+    {0, "bases", "LIST", "a panel for each base, such as 1e4:5e5:1e6 (decay)", CLI_REALS,
+     offsetof(request, bases), 1, (int64_t)1e18},
     {0, "theta", "one|many|both",
      "turn all pairs by one frequency, by the encoding's, or a panel each (decay: both)"},
     {0, "content", "LIST",
      "vectors: ones, uniform (U[0,1]), normal (N(0,1)) (decay, mass of a rotary encoding: all)"},
-    {0, "draws", "N", "draws of random vectors (decay, mass of a rotary encoding: 200)"},
-    {0, "seed", "N", "seed of random parameters and vectors (1)"},
+    {0, "draws", "N", "draws of random vectors (decay, mass of a rotary encoding: 200)", CLI_WHOLE,
+     offsetof(request, draws), 1, MOST_DRAWS},
+    {0, "seed", "N", "seed of random parameters and vectors (1)", CLI_WHOLE, offsetof(request, seed), 0,
+     INT64_MAX},
     {'o', "output", "F", "write F.png, F.svg or F.pdf instead of drawing in the terminal"},
     {0, NULL, NULL, NULL},
 };
 
-/* Sizes that a kind of picture takes where nothing is said; a table of positions can be drawn where
-   `of_table`. */
-static const struct kind {
-    const char *name;
-    int64_t     length, longest, dim;
-    int         of_table;
-} kinds[] = {
-    {"heatmap", 128, LONGEST, 64, 1},    {"curves", 128, LONGEST, 64, 1},
-    {"similarity", 128, LONGEST, 64, 1}, {"similarity2d", 0, LONGEST, 128, 1},
-    {"decay", 1024, LONGEST, 128, 0},    {"mass", 1024, LONGEST, 64, 0},
-    {"pair", 8, LONGEST, 64, 0},         {"wavelengths", 4096, ENDLESS, 128, 0},
-    {"bias", 128, LONGEST, 64, 0},       {"buckets", 256, LONGEST, 64, 0},
-};
-enum { KINDS = sizeof kinds / sizeof *kinds };
-
-/* Which kinds heed an option that not all heed. */
-static const struct {
-    const char *option, *kinds;
-} belongs[] = {
-    {"table", "heatmap, curves, similarity, similarity2d"},
-    {"config", "similarity, decay, mass, pair, wavelengths"},
-    {"layer", "similarity, decay, mass, pair, wavelengths"},
-    {"length", "heatmap, curves, similarity, decay, mass, pair, wavelengths, bias, buckets"},
-    {"dim", "heatmap, curves, similarity, similarity2d, decay, mass, pair, wavelengths, bias"},
-    {"heads", "mass, bias"},
-    {"seed", "heatmap, curves, similarity, similarity2d, decay, mass, bias"},
-    {"grid", "heatmap, curves, similarity, similarity2d"},
-    {"prefix-rows", "heatmap, curves, similarity, similarity2d"},
-    {"points", "similarity2d"},
-    {"channels", "curves"},
-    {"pairs", "pair"},
-    {"beside", "heatmap"},
-    {"bases", "decay"},
-    {"theta", "decay"},
-    {"content", "decay, mass"},
-    {"draws", "decay, mass"},
-};
-enum { BELONGS = sizeof belongs / sizeof *belongs };
-
-/* What was asked for. */
-typedef struct request {
-    const struct kind *kind;
-    const char        *path;
-    cli_subject        subject;
-    pe_offer           offer;
-    pe_picture_data    data;
-    int64_t            length, dim, heads, seed, draws, rows, cols, prefix; /* prefix -1: not said */
-    cli_places         places;                                              /* --grid */
-    int64_t            chosen[CLI_LIST_MOST];
-    double             bases[CLI_LIST_MOST];
-    char               origin[2 * CLI_SUBJECT_TEXT];
-} request;
-
 /* ---------------------------------------------------------------- what belongs together ----- */
 
-/* Is `word` one of a list of words with commas? */
-static int is_among(const char *list, const char *word)
+static int heeds(const struct kind *kind, const char *option)
 {
-    const size_t n = strlen(word);
-    for (const char *at = list; (at = strstr(at, word)); at += n)
-        if ((at == list || at[-1] == ' ') && (at[n] == ',' || !at[n]))
+    const size_t n = strlen(option);
+    for (const char *at = kind->heeds; (at = strstr(at, option)); at += n)
+        if ((at == kind->heeds || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
             return 1;
     return 0;
 }
 
-static int find_kind(request *r, const char *name)
+/* "heatmap, curves": the kinds that heed an option, or all where it is NULL. */
+static const char *join_kinds(char text[200], const char *option)
 {
-    char   known[200] = "";
-    size_t used       = 0;
-    for (int i = 0; i < KINDS; i++) {
-        if (!strcmp(kinds[i].name, name))
-            r->kind = &kinds[i];
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", kinds[i].name);
-    }
-    return r->kind ? CLI_DONE : cli_usage("plot: there is no picture \"%s\"; there are: %s", name, known);
+    size_t used = 0;
+    for (int i = 0; i < KINDS; i++)
+        if (!option || heeds(&kinds[i], option))
+            used += (size_t)snprintf(text + used, 200 - used, "%s%s", used ? ", " : "", kinds[i].name);
+    return text;
 }
 
-static int check_options(const cli_args *args, const request *r)
+static int find_kind(const cli_args *args, request *r)
+{
+    char known[200];
+    for (r->kind = kinds; r->kind < kinds + KINDS; r->kind++)
+        if (!strcmp(r->kind->name, cli_at(args, 0)))
+            return CLI_DONE;
+    return cli_usage("plot: there is no picture \"%s\"; there are: %s", cli_at(args, 0),
+                     join_kinds(known, NULL));
+}
+
+static int check_options(const cli_args *args, request *r)
 {
     static const char *const of_a_spec[] = {"set", "dim", "heads", "seed"};
-    for (int i = 0; i < BELONGS; i++)
-        if (cli_value(args, belongs[i].option) && !is_among(belongs[i].kinds, r->kind->name))
-            return cli_usage("plot: --%s says nothing to %s; it belongs to: %s", belongs[i].option,
-                             r->kind->name, belongs[i].kinds);
+    char                     known[200];
+    for (int i = 0; i < SOME; i++)
+        if (cli_value(args, some[i]) && !heeds(r->kind, some[i]))
+            return cli_usage("plot: --%s says nothing to %s; it belongs to: %s", some[i], r->kind->name,
+                             join_kinds(known, some[i]));
     for (size_t i = 0; cli_value(args, "table") && i < sizeof of_a_spec / sizeof *of_a_spec; i++)
         if (cli_value(args, of_a_spec[i]))
             return cli_usage("plot: --%s says nothing to a table; leave it out beside --table", of_a_spec[i]);
@@ -177,7 +178,7 @@ static int check_options(const cli_args *args, const request *r)
 
 /* What a kind heeds at one place and not at the other: mass of a bias draws no vectors, a rotation has no
    heads. */
-static int check_place(const cli_args *args, const request *r)
+static int check_place(const cli_args *args, request *r)
 {
     static const struct {
         const char  *option;
@@ -192,7 +193,7 @@ static int check_place(const cli_args *args, const request *r)
             !strcmp(r->kind->name, rows[i].kind))
             return cli_usage("plot: --%s says nothing to the %s of a %s encoding; leave it out",
                              rows[i].option, rows[i].kind, posenc_place_name(rows[i].place));
-    if (cli_value(args, "length") && !strcmp(r->kind->name, "bias") && pe_picture_is_map(r->subject.e))
+    if (cli_value(args, "length") && !strcmp(r->kind->name, "bias") && pe_picture_is_map(r->subject.p.e))
         return cli_usage(
             "plot: --length says nothing to a bias that is drawn as a map; set its rows and columns");
     return CLI_DONE;
@@ -207,9 +208,14 @@ static int read_grid(const cli_args *args, request *r)
     const int   is_flat = strstr(r->kind->name, "similarity") != NULL || !cross || !strchr(cross + 1, 'x');
     r->places           = (cli_places){.command = "plot"};
     if (is_flat) {
-        r->places.axes = cli_grid(args, "grid", LONGEST_ROW, &r->rows, &r->cols);
-        memcpy(r->places.grid, (const int64_t[2]){r->rows, r->cols}, 2 * sizeof *r->places.grid);
-        return r->places.axes < 0 ? CLI_USAGE : CLI_DONE;
+        const cli_option row  = {.name = "grid", .type = CLI_GRID, .low = 1, .high = LONGEST_ROW};
+        cli_numbers      grid = {0};
+        if (cli_read_as(args, &row, &grid) < 0)
+            return CLI_USAGE;
+        r->places.axes = grid.count;
+        r->rows = r->places.grid[0] = grid.whole[0];
+        r->cols = r->places.grid[1] = grid.whole[1];
+        return CLI_DONE;
     }
     if (cli_places_read_grid(&r->places, text))
         return CLI_USAGE;
@@ -231,33 +237,12 @@ static int read_numbers(const cli_args *args, request *r)
     r->dim    = r->kind->dim;
     r->heads  = HEADS;
     r->seed   = 1;
-    const struct {
-        const char *name;
-        int64_t     low, high, *to;
-    } rows[] = {{"length", 2, r->kind->longest, &r->length},
-                {"dim", 1, WIDEST, &r->dim},
-                {"heads", 1, MOST_HEADS, &r->heads},
-                {"draws", 1, MOST_DRAWS, &r->draws},
-                {"seed", 0, INT64_MAX, &r->seed},
-                {"prefix-rows", 0, INT32_MAX, &r->prefix}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (cli_integer(args, rows[i].name, rows[i].low, rows[i].high, rows[i].to) < 0)
-            return CLI_USAGE;
-    return read_grid(args, r);
-}
-
-static int read_lists(const cli_args *args, request *r)
-{
-    const int channels = cli_integers(args, "channels", 0, WIDEST - 1, r->chosen);
-    const int pairs    = channels ? 0 : cli_integers(args, "pairs", 0, WIDEST - 1, r->chosen);
-    const int points   = channels || pairs ? 0 : cli_points(args, "points", LONGEST_ROW, r->chosen);
-    const int bases    = cli_reals(args, "bases", 1, 1e18, r->bases);
-    if (channels < 0 || pairs < 0 || points < 0 || bases < 0)
+    if (cli_integer(args, "length", 2, r->kind->longest, &r->length) < 0 || cli_read(args, r))
         return CLI_USAGE;
-    r->data.chosen       = r->chosen;
-    r->data.chosen_count = channels + pairs + points;
-    r->data.bases        = r->bases;
-    r->data.base_count   = bases;
+    r->data.chosen       = r->chosen.whole;
+    r->data.chosen_count = r->chosen.count;
+    r->data.bases        = r->bases.real;
+    r->data.base_count   = r->bases.count;
     return CLI_DONE;
 }
 
@@ -290,40 +275,31 @@ static int read_choices(const cli_args *args, request *r)
                              *const contents[] = {"ones", "uniform", "normal", NULL};
     static const int theta_worth[] = {PE_ONE_THETA, PE_MANY_THETAS, PE_ONE_THETA | PE_MANY_THETAS},
                      one[] = {1}, content_worth[] = {PE_ONES, PE_UNIFORM, PE_NORMAL};
-    int status = read_words(args, "theta", thetas, theta_worth, &r->data.thetas);
-    if (!status)
-        status = read_words(args, "content", contents, content_worth, &r->data.contents);
-    if (!status)
-        status = read_words(args, "beside", beside, one, &r->data.beside_binary);
-    if (!status && r->data.thetas == PE_ONE_THETA && r->data.base_count)
-        status =
-            cli_usage("plot: --bases says nothing to --theta one; it is for the encoding's own frequencies");
-    return status;
+    if (read_words(args, "theta", thetas, theta_worth, &r->data.thetas) ||
+        read_words(args, "content", contents, content_worth, &r->data.contents) ||
+        read_words(args, "beside", beside, one, &r->data.beside_binary))
+        return CLI_USAGE;
+    return r->data.thetas == PE_ONE_THETA && r->data.base_count
+               ? cli_usage(
+                     "plot: --bases says nothing to --theta one; it is for the encoding's own frequencies")
+               : CLI_DONE;
 }
 
 /* ---------------------------------------------------------------- the subject --------------- */
 
-/* "heatmap, similarity", or "no pictures". */
-static void join_offers(char *text, size_t size, const pe_offer *offers, int count)
-{
-    size_t used = 0;
-    snprintf(text, size, "no pictures");
-    for (int i = 0; i < count && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", offers[i].kind);
-}
-
-static int choose_offer(request *r)
+static int choose_offer(const cli_args *args, request *r)
 {
     pe_offer  offers[PE_MOST_OFFERS];
-    char      known[PE_MOST_OFFERS * (PE_KIND_LENGTH + 2)];
-    const int count = pe_picture_offers(r->subject.e, offers);
-    for (int i = 0; i < count; i++)
-        if (!strcmp(offers[i].kind, r->kind->name)) {
-            r->offer = offers[i];
-            return CLI_DONE;
-        }
-    join_offers(known, sizeof known, offers, count);
-    return cli_usage("plot: %s has no picture \"%s\"; it has: %s", posenc_encoding_spec(r->subject.e),
+    char      known[PE_MOST_OFFERS * (PE_KIND_LENGTH + 2)] = "no pictures";
+    const int count                                        = pe_picture_offers(r->subject.p.e, offers);
+    size_t    used                                         = 0;
+    for (int i = 0; i < count; i++) {
+        r->offer = offers[i];
+        if (!strcmp(offers[i].kind, r->kind->name))
+            return check_place(args, r);
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", offers[i].kind);
+    }
+    return cli_usage("plot: %s has no picture \"%s\"; it has: %s", posenc_encoding_spec(r->subject.p.e),
                      r->kind->name, known);
 }
 
@@ -378,10 +354,10 @@ static int fit_table(const cli_args *args, request *r)
 static int set_grid(const cli_args *args, request *r)
 {
     char                        grid[CLI_GRID_TEXT], other[CLI_GRID_TEXT];
-    const posenc_encoding_info *part = posenc_encoding_part(r->subject.e, POSENC_INPUT);
-    if (r->data.axes && cli_places_settings(&r->places, r->subject.e, other))
+    const posenc_encoding_info *part = posenc_encoding_part(r->subject.p.e, POSENC_INPUT);
+    if (r->data.axes && cli_places_settings(&r->places, r->subject.p.e, other))
         return CLI_USAGE;
-    cli_places_lists(&r->places, r->subject.e, grid);
+    cli_places_lists(&r->places, r->subject.p.e, grid);
     return part && grid[0] ? cli_subject_again(&r->subject, args, cli_at(args, 1), grid) : CLI_DONE;
 }
 
@@ -389,11 +365,11 @@ static int set_grid(const cli_args *args, request *r)
 static int fit_grid(const cli_args *args, request *r)
 {
     const posenc_dims dims = {.B = 1, .Lq = r->length, .Lk = r->length, .L = r->length, .d_model = r->dim};
-    if (r->rows || (r->length && pe_picture_axes(r->subject.e, &dims) < 2))
+    if (r->rows || (r->length && pe_picture_axes(r->subject.p.e, &dims) < 2))
         return CLI_DONE;
     if (cli_value(args, "length"))
         return cli_usage("plot: --length says nothing to %s, whose positions lie on a grid; give --grid HxW",
-                         posenc_encoding_spec(r->subject.e));
+                         posenc_encoding_spec(r->subject.p.e));
     r->rows   = GRID_ROWS;
     r->cols   = GRID_COLS;
     r->places = (cli_places){.command = "plot", .axes = 2, .grid = {GRID_ROWS, GRID_COLS}};
@@ -402,7 +378,7 @@ static int fit_grid(const cli_args *args, request *r)
 
 static void set_data(request *r)
 {
-    const posenc_encoding_info *part     = posenc_encoding_part(r->subject.e, r->offer.place);
+    const posenc_encoding_info *part     = posenc_encoding_part(r->subject.p.e, r->offer.place);
     const int                   is_input = r->offer.place == POSENC_INPUT;
     const int64_t               n        = r->rows ? r->rows * r->cols : r->length;
     /* a bias is drawn for keys in the future as well, up to the same distance */
@@ -443,28 +419,24 @@ static int find_subject(const cli_args *args, request *r)
     return status ? status : fit_model(args, r);
 }
 
-static int make_subject(const cli_args *args, request *r)
+static int fit(const cli_args *args, request *r)
 {
-    const char *table  = cli_value(args, "table");
-    int         status = find_subject(args, r);
-    if (!status)
-        status = choose_offer(r);
-    if (!status)
-        status = check_place(args, r);
-    if (!status && table)
-        status = fit_table(args, r);
-    else if (!status && r->offer.place == POSENC_INPUT)
+    if (cli_value(args, "table"))
+        return fit_table(args, r);
+    int status = CLI_DONE;
+    if (r->offer.place == POSENC_INPUT)
         status = fit_grid(args, r);
-    else if (!status && r->offer.place == POSENC_ROTARY)
+    else if (r->offer.place == POSENC_ROTARY)
         status = cli_subject_at_length(&r->subject, r->length);
-    if (!status && !table && r->rows)
-        status = set_grid(args, r);
-    if (status)
-        return status;
+    return status || !r->rows ? status : set_grid(args, r);
+}
+
+static int take_params(const cli_args *args, request *r)
+{
     set_data(r);
-    if (!table)
-        status = cli_subject_params(&r->subject, &r->data.dims, r->seed);
-    r->data.params = r->subject.params.tensors;
+    const int status =
+        cli_value(args, "table") ? CLI_DONE : cli_subject_params(&r->subject, &r->data.dims, r->seed);
+    r->data.params = r->subject.p.params;
     r->data.name   = r->subject.name[0] ? r->subject.name : NULL;
     r->data.origin = r->subject.origin[0] ? r->subject.origin : NULL;
     return status;
@@ -480,11 +452,19 @@ static int terminal_columns(void)
     return COLUMNS;
 }
 
-static int draw(const request *r)
+static int check_path(const cli_args *args, request *r)
+{
+    posenc_error err;
+    r->path = cli_value(args, "output");
+    return r->path && pe_plot_path_check(r->path, &err) ? cli_error(&err) : CLI_DONE;
+}
+
+static int draw(const cli_args *args, request *r)
 {
     posenc_error  err;
     pe_picture   *picture;
-    posenc_status status = pe_picture_create(&picture, r->subject.e, &r->offer, &r->data, &err);
+    posenc_status status = pe_picture_create(&picture, r->subject.p.e, &r->offer, &r->data, &err);
+    (void)args;
     if (status)
         return cli_error(&err);
     if (r->path)
@@ -499,36 +479,22 @@ static int draw(const request *r)
     return CLI_DONE;
 }
 
-static int make(const cli_args *args, request *r)
-{
-    posenc_error err;
-    int          status = find_kind(r, cli_at(args, 0));
-    r->path             = cli_value(args, "output");
-    if (!status)
-        status = check_options(args, r);
-    if (!status)
-        status = read_numbers(args, r);
-    if (!status)
-        status = read_lists(args, r);
-    if (!status)
-        status = read_choices(args, r);
-    if (!status && r->path && pe_plot_path_check(r->path, &err))
-        status = cli_error(&err);
-    if (!status)
-        status = make_subject(args, r);
-    return status ? status : draw(r);
-}
-
 static int run(const cli_args *args)
 {
-    request   r           = {0};
+    request   r           = {.subject.p = cli_problem_new("plot")};
     const int has_subject = cli_value(args, "table") || cli_value(args, "config");
     if (cli_count(args) != 2 - has_subject)
         return cli_usage(
             has_subject ? "plot: beside --table or --config give a picture alone, e.g. posenc plot similarity"
                         : "plot: give a picture and an encoding, e.g. posenc plot heatmap NAME; try "
                           "posenc plot --help");
-    const int status = make(args, &r);
+    static int (*const steps[])(const cli_args *args,
+                                request        *r) = {find_kind,    check_options, read_numbers, read_grid,
+                                               read_choices, check_path,    find_subject, choose_offer,
+                                               fit,          take_params,   draw};
+    int status                              = CLI_DONE;
+    for (size_t i = 0; !status && i < sizeof steps / sizeof *steps; i++)
+        status = steps[i](args, &r);
     cli_subject_free(&r.subject);
     return status;
 }

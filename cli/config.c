@@ -137,19 +137,19 @@ static const posenc_tensor *find_param(const posenc_model_group *group, const ch
     return NULL;
 }
 
-int cli_config_params(const cli_config *c, cli_params *params, const posenc_encoding *e)
+int cli_config_params(const cli_config *c, cli_problem *p)
 {
-    for (int i = 0; i < params->count && c->group; i++) {
-        const posenc_tensor *must = &params->tensors[i], *t = find_param(c->group, posenc_param_name(e, i));
-        char                 is[CLI_SHAPE_TEXT], wanted[CLI_SHAPE_TEXT];
-        if (!t || !params->is_initial[i])
+    for (int i = 0; i < p->count && c->group; i++) {
+        const char          *name = posenc_param_name(p->e, i);
+        const posenc_tensor *must = &p->params[i], *t = find_param(c->group, name);
+        if (!t || !p->is_initial[i])
             continue;
         if (t->ndim != must->ndim || memcmp(t->shape, must->shape, (size_t)t->ndim * sizeof *t->shape))
-            return cli_usage("%s: its %s has the shape %s; with these settings it must be %s", c->path,
-                             posenc_param_name(e, i), cli_shape_text(is, t->ndim, t->shape),
-                             cli_shape_text(wanted, must->ndim, must->shape));
-        params->tensors[i]    = *t;
-        params->is_initial[i] = 0;
+            return cli_usage("%s: its %s has the shape %s; with these settings it must be %s", c->path, name,
+                             cli_shape_text(p, t->ndim, t->shape),
+                             cli_shape_text(p, must->ndim, must->shape));
+        p->params[i]     = *t;
+        p->is_initial[i] = 0;
     }
     return CLI_DONE;
 }

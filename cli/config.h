@@ -8,7 +8,7 @@
 #ifndef CLI_CONFIG_H
 #define CLI_CONFIG_H
 
-#include "params.h"
+#include "problem.h"
 
 #include <posenc/files.h>
 
@@ -38,6 +38,9 @@ void cli_config_warn(const cli_config *c);
 const char *cli_config_layers(char *text, size_t room, const posenc_model_group *group);
 
 /* The file's numbers in the place of parameters that are as they start. An exit status. */
-int cli_config_params(const cli_config *c, cli_params *params, const posenc_encoding *e);
+int cli_config_params(const cli_config *c, cli_problem *p);
+
+/* Every formula of the rotation with its numbers in place, to standard output. An exit status. */
+int cli_explain(const cli_config *c);
 
 #endif

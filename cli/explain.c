@@ -10,7 +10,7 @@
  *
  * One function per schedule, in a table: a schedule without a row is explained by its frequencies alone.
  */
-#include "explain.h"
+#include "config.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -23,10 +23,7 @@
 typedef struct view {
     const cli_config         *config;
     const posenc_model_group *group;
-    posenc_encoding          *e;
-    posenc_plan              *plan;
-    cli_inputs                made;
-    cli_params                params;
+    cli_problem               p;
     posenc_rotary_pair       *pairs, *late; /* of a short sequence, and of the whole context */
     int64_t                   M;
     double                    base, dim, factor, first;
@@ -244,8 +241,8 @@ static void explain_llama3(const view *v)
         return;
     }
     line(v, NULL,
-         "s_m = clip((r_m - low_freq_factor) / (high_freq_factor - low_freq_factor), 0, 1) = clip((r_m - %g) "
-         "/ %g, 0, 1)",
+         "s_m = clip((r_m - low_freq_factor) / (high_freq_factor - low_freq_factor), 0, 1) = clip((r_m - "
+         "%g) / %g, 0, 1)",
          low, high - low);
     line(v, "factor", "w'_m = w_m ((1 - s_m) / factor + s_m) = w_m ((1 - s_m) / %g + s_m)", v->factor);
     explain_regimes(v);
@@ -265,8 +262,8 @@ static void explain_proportional(const view *v)
 {
     const int64_t turning = v->M - count(v, is_still, 0);
     line(v, NULL,
-         "pairs span the whole head, and the first int(p dim / 2) = %lld of them turn: w'_m = w_m / factor = "
-         "w_m / %g",
+         "pairs span the whole head, and the first int(p dim / 2) = %lld of them turn: w'_m = w_m / factor "
+         "= w_m / %g",
          (long long)turning, v->factor);
     line(v, NULL, "the other %lld have w'_m = 0 and pass", (long long)(v->M - turning));
 }
@@ -350,8 +347,8 @@ static void explain_two_magnitudes(const view *v, double near, double far)
          v->first);
     line(v, "magnitude_long", "magnitude = %g beyond, for all tokens, those before too", far);
     line(v, NULL,
-         "queries and keys both have it, so the rotated part of a score grows by magnitude^2 = %.6g, beyond "
-         "by %.6g",
+         "queries and keys both have it, so the rotated part of a score grows by magnitude^2 = %.6g, "
+         "beyond by %.6g",
          near * near, far * far);
 }
 
@@ -420,32 +417,22 @@ static void explain_context(const view *v)
 
 /* ---------------------------------------------------------------- all ----------------------- */
 
-static int make_pairs(view *v)
+static void make_pairs(view *v)
 {
-    posenc_error      err;
-    const posenc_dims dims = {
-        .B = 1, .H = 1, .G = 1, .Lq = 2, .Lk = 2, .D = v->group->dims.D, .Dv = v->group->dims.D};
-    if (posenc_encoding_create(&v->e, v->group->spec, NULL, &err) ||
-        posenc_plan_create(&v->plan, v->e, &dims, NULL, &err))
-        return cli_error(&err);
-    v->made.path = v->config->path;
-    int status   = cli_params_make(&v->params, &v->made, v->e, &dims, POSENC_F64, 0);
-    if (!status)
-        status = cli_config_params(v->config, &v->params, v->e);
-    if (status)
-        return status;
-    void *work = cli_inputs_block(&v->made, posenc_plan_workspace(v->plan, POSENC_FORWARD));
-    if (posenc_rotary_frequencies(v->plan, NULL, &v->M, NULL, &err))
-        return cli_error(&err);
-    v->pairs = calloc(2 * (size_t)v->M, sizeof *v->pairs);
-    if (!v->pairs || !work)
-        return cli_failed("list: there is no memory for %lld pairs", (long long)v->M);
+    cli_problem *p = &v->p;
+    p->dims        = (posenc_dims){
+               .B = 1, .H = 1, .G = 1, .Lq = 2, .Lk = 2, .D = v->group->dims.D, .Dv = v->group->dims.D};
+    cli_encoding(p, v->group->spec, NULL);
+    cli_plan(p, POSENC_FORWARD);
+    cli_params(p, POSENC_F64);
+    if (cli_stopped(p) || posenc_rotary_frequencies(p->plan, NULL, &v->M, NULL, &p->err))
+        return;
+    cli_said(p, cli_config_params(v->config, p));
+    v->pairs           = cli_block(p, 2 * (size_t)v->M * sizeof *v->pairs);
     v->late            = v->pairs + v->M;
     const double whole = fmax((double)v->config->info->max_positions, 2 * v->first);
-    if (posenc_rotary_pairs(v->plan, v->params.tensors, 1, v->pairs, work, &err) ||
-        posenc_rotary_pairs(v->plan, v->params.tensors, isfinite(whole) ? whole : 1, v->late, work, &err))
-        return cli_error(&err);
-    return CLI_DONE;
+    if (!cli_stopped(p) && !posenc_rotary_pairs(p->plan, p->params, 1, v->pairs, p->work, &p->err))
+        posenc_rotary_pairs(p->plan, p->params, isfinite(whole) ? whole : 1, v->late, p->work, &p->err);
 }
 
 static void print(const view *v)
@@ -465,18 +452,13 @@ static void print(const view *v)
 
 int cli_explain(const cli_config *config)
 {
-    view v     = {.config = config, .group = config->group};
-    v.base     = real(&v, "base");
-    v.dim      = real(&v, "dim");
-    v.factor   = real(&v, "factor");
-    v.first    = real(&v, "original_length");
-    int status = make_pairs(&v);
-    if (!status)
+    view v   = {.config = config, .group = config->group, .p = cli_problem_new(config->path)};
+    v.base   = real(&v, "base");
+    v.dim    = real(&v, "dim");
+    v.factor = real(&v, "factor");
+    v.first  = real(&v, "original_length");
+    make_pairs(&v);
+    if (!cli_stopped(&v.p))
         print(&v);
-    free(v.pairs);
-    cli_params_free(&v.params);
-    cli_inputs_free(&v.made);
-    posenc_plan_free(v.plan);
-    posenc_encoding_free(v.e);
-    return status;
+    return cli_problem_end(&v.p);
 }

@@ -46,89 +46,65 @@ static int is_list(const char *text)
     return text[strspn(text, "0123456789+-.eE,:")] == '\0' && strpbrk(text, "0123456789");
 }
 
-/* Numbers of the list, and of its first position. */
-static void count_list(const char *text, int64_t *count, int64_t *first)
+/* Numbers joined by commas; those of one position, as many as in the first, by colons. */
+static int read_list(cli_places *p, const char *text, cli_problem *in)
 {
-    *count = 1;
-    *first = 1;
-    for (int in_first = 1; *text; text++) {
-        in_first = in_first && *text != ',';
-        *count += *text == ',' || *text == ':';
-        *first += in_first && *text == ':';
-    }
-}
-
-/* Number i of the list, and where it ends; NULL if there is none, or a position has another number of
-   coordinates. */
-static const char *read_number(const char *at, int64_t i, int64_t N, double *x)
-{
-    char *end;
-    *x                = strtod(at, &end);
-    const char follow = (i + 1) % N ? ':' : ',';
-    return end == at || !isfinite(*x) || (*end && *end != follow) ? NULL : end;
-}
-
-static int read_list(cli_places *p, const char *text, cli_inputs *in)
-{
-    int64_t count, N;
-    count_list(text, &count, &N);
+    int64_t count = 1, N = 1;
+    for (size_t i = 0; text[i]; i++)
+        count += text[i] == ',' || text[i] == ':';
+    for (size_t i = 0; text[i] && text[i] != ','; i++)
+        N += text[i] == ':';
     if (count % N == 0)
-        p->list = cli_inputs_make(in, POSENC_F64, 2, (const int64_t[2]){count / N, N});
+        p->list = cli_make(in, POSENC_F64, 2, (const int64_t[2]){count / N, N});
     const char *at = p->list.data ? text : NULL;
     for (int64_t i = 0; at && i < count; i++) {
-        at = read_number(at, i, N, (double *)p->list.data + i);
-        at = at && *at ? at + 1 : at;
+        char        *end;
+        const double x              = strtod(at, &end);
+        ((double *)p->list.data)[i] = x;
+        at = end == at || !isfinite(x) || (*end && *end != ((i + 1) % N ? ':' : ',')) ? NULL
+                                                                                      : end + (*end != 0);
     }
-    if (!at && !in->status)
-        in->status = cli_usage("encode: --positions is \"%s\"; it must be numbers joined by commas, each "
-                               "position with as many coordinates, joined by colons, or a file",
-                               text);
-    return in->status;
+    if (!at)
+        cli_refuse(in,
+                   "--positions is \"%s\"; it must be numbers joined by commas, each position with as many "
+                   "coordinates, joined by colons, or a file",
+                   text);
+    return cli_problem_status(in);
 }
 
 /* The array of that name, or the only one. */
-static posenc_tensor find_array(cli_inputs *in)
+static posenc_tensor find_array(cli_problem *in)
 {
     static const char *const names[] = {"pos", "in_pos", "positions", NULL};
     const char *const        only[]  = {in->file.count == 1 ? in->file.items[0].name : "", NULL};
-    return in->file.count == 1 ? cli_inputs_find(in, only) : cli_inputs_need(in, names);
+    return in->file.count == 1 ? cli_find(in, only) : cli_need(in, names);
 }
 
-static int read_file(cli_places *p, const char *path, cli_inputs *in)
+static int read_file(cli_places *p, const char *path, cli_problem *in)
 {
-    char is[CLI_SHAPE_TEXT];
     if (access(path, F_OK))
-        return cli_usage(
-            "encode: --positions is \"%s\", which is no list of numbers such as 0,1.5,7 (coordinates "
-            "joined by colons: 0:0,0:1), and there is no file of that name",
+        cli_refuse(
+            in,
+            "--positions is \"%s\", which is no list of numbers such as 0,1.5,7 (coordinates joined by "
+            "colons: 0:0,0:1), and there is no file of that name",
             path);
-    if (cli_inputs_read(in, path))
-        return in->status;
+    cli_problem_read(in, path);
     posenc_tensor t = find_array(in);
-    if (in->status)
-        return in->status;
-    if (t.ndim < 1 || t.ndim > 2 || t.shape[0] < 1 || t.shape[1] < 1)
-        return cli_inputs_fail(in,
-                               "its positions have the shape %s; it must be [L], or [L,N] for N coordinates",
-                               cli_shape_text(is, t.ndim, t.shape));
-    t       = cli_inputs_convert(in, POSENC_F64, &t);
+    if (!cli_stopped(in) && (t.ndim < 1 || t.ndim > 2 || t.shape[0] < 1 || t.shape[1] < 1))
+        cli_refuse(in, "its positions have the shape %s; it must be [L], or [L,N] for N coordinates",
+                   cli_shape_text(in, t.ndim, t.shape));
+    t = cli_convert(in, POSENC_F64, &t);
+    if (cli_stopped(in))
+        return cli_problem_status(in);
     p->list = posenc_tensor_contiguous(t.data, POSENC_F64, 2,
                                        (const int64_t[2]){t.shape[0], t.ndim == 2 ? t.shape[1] : 1});
-    cli_inputs_warn_unused(in, "par_"); /* an archive of encode has parameters too */
-    return in->status;
+    cli_warn_unused(in, "par_"); /* an archive of encode has parameters too */
+    return CLI_DONE;
 }
 
 /* ---------------------------------------------------------------- the three ------------------ */
 
-static void find_last(cli_places *p)
-{
-    p->last = 0;
-    for (int64_t i = 0; i < p->list.shape[0] * p->list.shape[1]; i++)
-        p->last = fmax(p->last, ((const double *)p->list.data)[i]);
-    p->length = p->list.shape[0];
-}
-
-int cli_places_read(cli_places *p, const cli_args *args, cli_inputs *in)
+int cli_places_read(cli_places *p, const cli_args *args, cli_problem *in)
 {
     const char *grid = cli_value(args, "grid"), *positions = cli_value(args, "positions");
     *p = (cli_places){.command = "encode"};
@@ -139,8 +115,9 @@ int cli_places_read(cli_places *p, const cli_args *args, cli_inputs *in)
     if (!positions)
         return cli_integer(args, "length", 1, LONGEST, &p->length) < 0 ? CLI_USAGE : CLI_DONE;
     const int status = is_list(positions) ? read_list(p, positions, in) : read_file(p, positions, in);
-    if (!status)
-        find_last(p);
+    for (int64_t i = 0; !status && i < cli_element_count(&p->list); i++)
+        p->last = fmax(p->last, ((const double *)p->list.data)[i]);
+    p->length = p->list.shape[0];
     return status;
 }
 
@@ -214,9 +191,9 @@ int cli_places_settings(cli_places *p, const posenc_encoding *e, char text[CLI_G
 }
 
 /* [L,N] of the grid's places, the last axis fastest. */
-static void list_grid(cli_places *p, cli_inputs *in)
+static void list_grid(cli_places *p, cli_problem *in)
 {
-    p->list = cli_inputs_make(in, POSENC_F64, 2, (const int64_t[2]){grid_tokens(p), p->axes});
+    p->list = cli_make(in, POSENC_F64, 2, (const int64_t[2]){grid_tokens(p), p->axes});
     for (int64_t s = 0; p->list.data && s < grid_tokens(p); s++) {
         int64_t rest = s;
         for (int a = p->axes - 1; a >= 0; a--) {
@@ -226,7 +203,7 @@ static void list_grid(cli_places *p, cli_inputs *in)
     }
 }
 
-int cli_places_positions(cli_places *p, const posenc_encoding *e, int64_t tokens, cli_inputs *in,
+int cli_places_positions(cli_places *p, const posenc_encoding *e, int64_t tokens, cli_problem *in,
                          posenc_positions *pos)
 {
     const int N = posenc_coordinates(e);
@@ -236,11 +213,11 @@ int cli_places_positions(cli_places *p, const posenc_encoding *e, int64_t tokens
         list_grid(p, in);
     *pos = posenc_positions_range(0, 1);
     if (!p->list.data)
-        return in->status;
+        return cli_problem_status(in);
     if (p->list.shape[1] != N)
         return cli_usage("encode: the positions have %lld coordinates each; those of %s have %d",
                          (long long)p->list.shape[1], posenc_encoding_spec(e), N);
     *pos = posenc_positions_array(
         posenc_tensor_contiguous(p->list.data, POSENC_F64, N > 1 ? 2 : 1, (const int64_t[2]){p->length, N}));
-    return in->status;
+    return cli_problem_status(in);
 }

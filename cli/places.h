@@ -16,7 +16,7 @@
 #ifndef CLI_PLACES_H
 #define CLI_PLACES_H
 
-#include "inputs.h"
+#include "problem.h"
 
 enum { CLI_MAX_AXES = 8, CLI_GRID_TEXT = 200 };
 
@@ -42,7 +42,7 @@ typedef struct cli_places {
 
 /* Exactly one of the options. What is made lives as long as `in`, which a file of positions fills. An exit
    status. */
-int cli_places_read(cli_places *places, const cli_args *args, cli_inputs *in);
+int cli_places_read(cli_places *places, const cli_args *args, cli_problem *in);
 
 /* The sizes of --grid alone, as many as there are. An exit status. */
 int cli_places_read_grid(cli_places *places, const char *text);
@@ -55,7 +55,7 @@ void cli_places_lists(const cli_places *places, const posenc_encoding *e, char t
 
 /* The positions of a run of e for these sizes, and its length. `tokens`: posenc_rows_tokens. An exit
    status. */
-int cli_places_positions(cli_places *places, const posenc_encoding *e, int64_t tokens, cli_inputs *in,
+int cli_places_positions(cli_places *places, const posenc_encoding *e, int64_t tokens, cli_problem *in,
                          posenc_positions *pos);
 
 #endif

@@ -10,20 +10,9 @@
 
 int cli_subject_again(cli_subject *s, const cli_args *args, const char *spec, const char *settings)
 {
-    posenc_error err;
-    char        *said = cli_settings(args), *all = said ? malloc(strlen(settings) + strlen(said) + 2) : NULL;
-    int          status = CLI_DONE;
-    posenc_encoding_free(s->e);
-    s->e = NULL;
-    if (!all)
-        status = cli_failed("plot: there is no memory for the settings");
-    else {
-        sprintf(all, "%s%s%s", settings, *settings && *said ? " " : "", said);
-        status = posenc_encoding_create(&s->e, spec, all, &err) ? cli_error(&err) : CLI_DONE;
-    }
-    free(said);
-    free(all);
-    return status;
+    const char *said = cli_settings(&s->p, args);
+    cli_encoding(&s->p, spec, cli_text(&s->p, "%s%s%s", settings, *settings && *said ? " " : "", said));
+    return cli_problem_status(&s->p);
 }
 
 int cli_subject_encoding(cli_subject *s, const cli_args *args, const char *spec)
@@ -34,17 +23,16 @@ int cli_subject_encoding(cli_subject *s, const cli_args *args, const char *spec)
 int cli_subject_params(cli_subject *s, const posenc_dims *dims, int64_t seed)
 {
     int trainable = 0;
-    s->file       = (cli_inputs){.path = "plot"};
-    if (cli_params_make(&s->params, &s->file, s->e, dims, POSENC_F64, seed))
-        return s->file.status;
-    const int status = cli_config_params(&s->config, &s->params, s->e);
-    for (int i = 0; i < s->params.count; i++)
-        trainable |= s->params.is_initial[i] && posenc_param_trainable(s->e, i);
-    if (status)
-        return status;
+    s->p.dims     = *dims;
+    s->p.seed     = seed;
+    cli_params(&s->p, POSENC_F64);
+    for (int i = 0; i < s->p.count; i++)
+        trainable |= s->p.is_initial[i] && posenc_param_trainable(s->p.e, i);
+    if (!cli_stopped(&s->p))
+        cli_said(&s->p, cli_config_params(&s->config, &s->p));
     if (trainable)
         snprintf(s->origin, sizeof s->origin, "untrained: initial parameters, seed %lld", (long long)seed);
-    return CLI_DONE;
+    return cli_problem_status(&s->p);
 }
 
 /* Follows its present length, and has not been told which that is? */
@@ -56,18 +44,14 @@ static int follows_length(const char *spec)
 
 int cli_subject_at_length(cli_subject *s, int64_t length)
 {
-    posenc_error     err;
-    char             setting[80];
-    posenc_encoding *fixed = NULL;
-    if (!follows_length(posenc_encoding_spec(s->e)))
+    cli_problem *p = &s->p;
+    if (!follows_length(posenc_encoding_spec(p->e)))
         return CLI_DONE;
-    snprintf(setting, sizeof setting, "%s.length=%lld", posenc_encoding_part(s->e, POSENC_ROTARY)->name,
-             (long long)length);
-    if (posenc_encoding_create(&fixed, posenc_encoding_spec(s->e), setting, &err))
-        return cli_error(&err);
-    posenc_encoding_free(s->e);
-    s->e = fixed;
-    return CLI_DONE;
+    const char *spec = cli_text(p, "%s", posenc_encoding_spec(p->e));
+    cli_encoding(p, spec,
+                 cli_text(p, "%s.length=%lld", posenc_encoding_part(p->e, POSENC_ROTARY)->name,
+                          (long long)length));
+    return cli_problem_status(p);
 }
 
 /* ---------------------------------------------------------------- a model ------------------- */
@@ -97,44 +81,40 @@ int cli_subject_config(cli_subject *s, const cli_args *args)
 /* The array of that name, or the only one where there is no name. */
 static int find_table(cli_subject *s, const char *name, posenc_tensor *table)
 {
-    const posenc_arrays *arrays     = &s->file.file;
+    const posenc_arrays *arrays     = &s->p.file;
     char                 known[160] = "";
     for (int i = 0; i < arrays->count; i++)
         if (name ? !strcmp(arrays->items[i].name, name) : arrays->count == 1) {
             const char *const it[] = {arrays->items[i].name, NULL};
-            *table                 = cli_inputs_find(&s->file, it);
+            *table                 = cli_find(&s->p, it);
             snprintf(s->name, sizeof s->name, "%s", it[0]);
-            return s->file.status;
+            return cli_problem_status(&s->p);
         }
     for (int i = 0; i < arrays->count && strlen(known) < 100; i++)
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s%.40s", i ? ", " : "",
                  arrays->items[i].name);
     if (!name)
-        return cli_inputs_fail(&s->file, "it has %d arrays; write which one, --table F:NAME: %s",
-                               arrays->count, known);
-    return cli_inputs_fail(&s->file, "it has no array %.60s; it has: %s", name, known);
+        cli_refuse(&s->p, "it has %d arrays; write which one, --table F:NAME: %s", arrays->count, known);
+    else
+        cli_refuse(&s->p, "it has no array %.60s; it has: %s", name, known);
+    return cli_problem_status(&s->p);
 }
 
 /* The encoding whose parameter the table is. */
 static int become_learned(cli_subject *s, const posenc_tensor *table)
 {
-    posenc_error  err;
-    char          settings[80], shape[CLI_SHAPE_TEXT];
-    posenc_tensor two = cli_with_axes(*table, 2);
+    cli_problem        *p   = &s->p;
+    const posenc_tensor two = cli_with_axes(*table, 2);
     if (two.ndim != 2 || !cli_is_float(two.dtype) || two.shape[0] < 2 || two.shape[1] < 1)
-        return cli_inputs_fail(&s->file,
-                               "%s has shape %s; a table of positions is [rows, width], real numbers",
-                               s->name, cli_shape_text(shape, table->ndim, table->shape));
-    s->rows           = two.shape[0];
-    s->width          = two.shape[1];
-    s->params.tensors = calloc(2, sizeof *s->params.tensors);
-    if (!s->params.tensors)
-        return cli_failed("plot: there is no memory for the table");
-    s->params.tensors[0] = cli_inputs_convert(&s->file, POSENC_F64, &two);
-    snprintf(settings, sizeof settings, "rows=%lld dim=%lld", (long long)s->rows, (long long)s->width);
-    if (!s->file.status && posenc_encoding_create(&s->e, "learned", settings, &err))
-        return cli_error(&err);
-    return s->file.status;
+        cli_refuse(p, "%s has shape %s; a table of positions is [rows, width], real numbers", s->name,
+                   cli_shape_text(p, table->ndim, table->shape));
+    s->rows   = two.shape[0];
+    s->width  = two.shape[1];
+    p->params = cli_block(p, sizeof *p->params);
+    if (p->params)
+        p->params[0] = cli_convert(p, POSENC_F64, &two);
+    cli_encoding(p, "learned", cli_text(p, "rows=%lld dim=%lld", (long long)s->rows, (long long)s->width));
+    return cli_problem_status(p);
 }
 
 /* A long text's end, which says more than its beginning. */
@@ -160,28 +140,22 @@ static void name_table(cli_subject *s, const char *path)
 int cli_subject_table(cli_subject *s, const char *source)
 {
     posenc_tensor table = {0};
-    char         *path  = strdup(source);
-    char         *colon = path ? strrchr(path, ':') : NULL;
-    int           status;
-    if (!path)
-        return cli_failed("plot: there is no memory for the name of a file");
+    const char   *colon = strrchr(source, ':'), *path = source;
     if (colon)
-        *colon = 0;
-    status = cli_inputs_read(&s->file, path);
+        path = cli_text(&s->p, "%.*s", (int)(colon - source), source);
+    cli_problem_read(&s->p, path);
+    int status = cli_problem_status(&s->p);
     if (!status)
         status = find_table(s, colon ? colon + 1 : NULL, &table);
     if (!status)
         status = become_learned(s, &table);
     name_table(s, path);
-    free(path);
-    s->file.path = source; /* `path` is gone; what is still to be said names what the caller wrote */
+    s->p.path = source; /* what is still to be said names what the caller wrote */
     return status;
 }
 
 void cli_subject_free(cli_subject *s)
 {
-    cli_params_free(&s->params);
-    posenc_encoding_free(s->e);
-    cli_inputs_free(&s->file);
+    cli_problem_end(&s->p);
     cli_config_free(&s->config);
 }

@@ -15,16 +15,14 @@
 enum { CLI_SUBJECT_TEXT = 120 };
 
 typedef struct cli_subject {
-    posenc_encoding *e;
-    cli_inputs       file; /* of a table; what is made lives there as well */
-    cli_params       params;
-    cli_config       config; /* of a model */
-    int64_t          rows, width;
-    char             name[CLI_SUBJECT_TEXT];   /* of a table or a model; "" for an encoding */
-    char             origin[CLI_SUBJECT_TEXT]; /* where trainable parameters come from; "" without */
+    cli_problem p;      /* with the file of a table */
+    cli_config  config; /* of a model */
+    int64_t     rows, width;
+    char        name[CLI_SUBJECT_TEXT];   /* of a table or a model; "" for an encoding */
+    char        origin[CLI_SUBJECT_TEXT]; /* where trainable parameters come from; "" without */
 } cli_subject;
 
-/* All return an exit status after printing what is wrong. Free in either case (a zeroed one is fine). */
+/* All return an exit status after printing what is wrong. Free in either case; s->p is a new problem. */
 
 /* SPEC with every --set of args; its parameters follow, once the sizes are known. */
 int cli_subject_encoding(cli_subject *s, const cli_args *args, const char *spec);

@@ -1,181 +1,168 @@
 /* SPDX-License-Identifier: MIT */
-/* Finding, making and measuring the arrays of a case: contract in trial.h. */
+/* Finding and measuring the arrays of a case: contract in trial.h. */
 #include "trial.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- arrays -------------------- */
 
-posenc_status cli_trial_fail(cli_trial *t, const char *format, ...)
-{
-    if (!t->status) { /* the first reason is the one to mend */
-        va_list list;
-        va_start(list, format);
-        vsnprintf(t->result->problem, sizeof t->result->problem, format, list);
-        va_end(list);
-    }
-    t->status = t->status ? t->status : POSENC_ARGUMENT;
-    return t->status;
-}
-
-posenc_status cli_trial_refused(cli_trial *t, const posenc_error *err)
-{
-    return cli_trial_fail(t, "%s", err->message);
-}
-
 const posenc_tensor *cli_trial_find(cli_trial *t, const char *name)
 {
-    for (int i = 0; i < t->file->count; i++)
-        if (!strcmp(t->file->items[i].name, name)) {
-            t->used[i] = 1;
-            return &t->file->items[i].tensor;
+    for (int i = 0; i < t->p.file.count; i++)
+        if (!strcmp(t->p.file.items[i].name, name)) {
+            t->p.used[i] = 1;
+            return &t->p.file.items[i].tensor;
         }
     return NULL;
 }
 
-static const posenc_tensor *find_joined(cli_trial *t, const char *prefix, const char *name)
-{
-    char joined[CLI_MAX_NAME];
-    snprintf(joined, sizeof joined, "%s%s", prefix, name);
-    return cli_trial_find(t, joined);
-}
-
 int cli_trial_has(const cli_trial *t, const char *name)
 {
-    return posenc_arrays_find(t->file, name) != NULL;
+    return posenc_arrays_find(&t->p.file, name) != NULL;
 }
 
-posenc_status cli_trial_need(cli_trial *t, const char *const *names)
+int cli_trial_need(cli_trial *t, const char *const *names)
 {
-    for (; *names && !t->status; names++)
+    for (; *names; names++)
         if (!cli_trial_has(t, *names))
-            cli_trial_fail(t, "it has no array %s, which a case of this form needs", *names);
-    return t->status;
-}
-
-posenc_tensor cli_trial_make(cli_trial *t, posenc_dtype dtype, int32_t ndim, const int64_t *shape)
-{
-    const posenc_tensor *added = posenc_arrays_add(&t->made, "", dtype, ndim, shape);
-    if (added)
-        return *added;
-    cli_trial_fail(t, "no memory for its arrays");
-    return (posenc_tensor){0};
-}
-
-posenc_tensor cli_trial_make_like(cli_trial *t, posenc_dtype dtype, const posenc_tensor *like)
-{
-    return like ? cli_trial_make(t, dtype, like->ndim, like->shape) : (posenc_tensor){0};
-}
-
-static void put(posenc_tensor *to, int64_t i, double x)
-{
-    switch (to->dtype) {
-    case POSENC_F64: ((double *)to->data)[i] = x; break;
-    case POSENC_F32: ((float *)to->data)[i] = (float)x; break;
-    case POSENC_I64: ((int64_t *)to->data)[i] = (int64_t)x; break;
-    case POSENC_U8: ((unsigned char *)to->data)[i] = x != 0; break;
-    case POSENC_F16:
-    case POSENC_BF16: break;
-    }
-}
-
-posenc_tensor cli_trial_convert(cli_trial *t, posenc_dtype dtype, const posenc_tensor *from)
-{
-    posenc_tensor to = cli_trial_make_like(t, dtype, from);
-    if (!to.data)
-        return to;
-    for (int64_t i = 0; i < cli_element_count(from); i++)
-        put(&to, i, cli_element(from, i));
-    return to;
+            cli_refuse(&t->p, "it has no array %s, which a case of this form needs", *names);
+    return !cli_stopped(&t->p);
 }
 
 posenc_tensor cli_trial_numbers(cli_trial *t, const char *name)
 {
-    return cli_trial_convert(t, t->with->dtype, cli_trial_find(t, name));
+    return cli_convert(&t->p, t->with->dtype, cli_trial_find(t, name));
 }
 
 posenc_positions cli_trial_positions(cli_trial *t, const char *name)
 {
     const posenc_tensor *array = cli_trial_find(t, name);
-    return posenc_positions_array(array->dtype == POSENC_I64 ? *array
-                                                             : cli_trial_convert(t, POSENC_F64, array));
+    return posenc_positions_array(
+        cli_convert(&t->p, array->dtype == POSENC_I64 ? POSENC_I64 : POSENC_F64, array));
 }
 
-void *cli_trial_workspace(cli_trial *t, const posenc_plan *plan, int runs)
+posenc_tensor cli_trial_make(cli_trial *t, int32_t ndim, const int64_t *shape)
 {
-    enum { ALIGNMENT = 64 };
-    const int64_t       bytes = (int64_t)posenc_plan_workspace(plan, runs) + ALIGNMENT;
-    const posenc_tensor block = cli_trial_make(t, POSENC_U8, 1, &bytes);
-    if (!block.data)
-        return NULL;
-    const uintptr_t at = (uintptr_t)block.data;
-    return (char *)block.data + (ALIGNMENT - at % ALIGNMENT) % ALIGNMENT;
+    return cli_make(&t->p, t->with->dtype, ndim, shape);
 }
 
-static void describe_shape(char *to, size_t room, const posenc_tensor *t)
+const char *cli_find_setting(const posenc_case *c, const char *name)
 {
-    int n = snprintf(to, room, "[");
-    for (int32_t a = 0; a < t->ndim; a++)
-        n += snprintf(to + n, room - (size_t)n, "%s%lld", a ? "," : "", (long long)t->shape[a]);
-    snprintf(to + n, room - (size_t)n, "]");
+    const size_t n = strlen(name);
+    for (const char *at = c->settings; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (!strncmp(at, name, n) && at[n] == '=')
+            return at + n + 1;
+    return NULL;
 }
 
-/* Equal but for leading axes of length 1, which carry no meaning in the cases ([L,d] is [1,L,d]).
- */
+/* ---------------------------------------------------------------- tolerances ---------------- */
+
+/* Of float64 and of float32 results; by_row says what a float32 factor is relative to. */
+static const struct {
+    double factor[2];
+    int    by_row;
+} rules[CLI_KINDS] = {
+    [CLI_OUTPUT] = {{1e-12, 2e-6}, 1}, [CLI_GRADIENT] = {{1e-11, 2e-5}, 1},
+    [CLI_SOLVED] = {{1e-10, 2e-6}, 1}, [CLI_PREPARED] = {{1e-12, 1e-12}, 0},
+    [CLI_INDEX] = {{0, 0}, 0},
+};
+
+static const double LEAST_SCALE = 1e-3; /* of a row, relative to its array */
+
+/* What a float64 gradient may be off by. An array whose references are all below is 0 - a number added to
+   every score of a row has no gradient, for example - and what the reference holds is its own rounding: no
+   scale for a float32 result, which is a sum of numbers as large as the other gradients. */
+static const double ZERO = 1e-11;
+
+static double largest(const posenc_tensor *t, int64_t from, int64_t n)
+{
+    double most = 0;
+    for (int64_t i = from; i < from + n; i++) {
+        const double x = fabs(cli_element(t, i));
+        if (isfinite(x) && x > most)
+            most = x;
+    }
+    return most;
+}
+
+double cli_largest(const posenc_tensor *t)
+{
+    return largest(t, 0, cli_element_count(t));
+}
+
+static double fraction(double got, double want, double allowed)
+{
+    if (got == want)
+        return 0;
+    const double error = fabs(got - want);
+    return isfinite(error) && allowed > 0 ? error / allowed : (double)INFINITY;
+}
+
+cli_measure cli_measure_array(const posenc_tensor *got, const posenc_tensor *want, const cli_allowance *a)
+{
+    const int64_t n      = cli_element_count(want);
+    const int64_t width  = want->ndim ? want->shape[want->ndim - 1] : 1;
+    const double  factor = rules[a->kind].factor[a->is_single], array = cli_largest(want);
+    const double  least  = a->kind == CLI_GRADIENT && array <= ZERO ? a->others : LEAST_SCALE * array;
+    const int     by_row = a->is_single && rules[a->kind].by_row;
+    cli_measure   m      = {0, 0, 0, 0};
+    for (int64_t row = 0; row * width < n; row++) {
+        const double most  = largest(want, row * width, width);
+        const double scale = fmax(most, least);
+        const double angle = (a->angles ? a->angles[row] : a->angle) * fmax(1, most);
+        for (int64_t i = row * width; i < (row + 1) * width; i++) {
+            const double x = cli_element(got, i), ref = cli_element(want, i);
+            const double allowed = factor * (by_row ? scale : fmax(1, fabs(ref))) + angle;
+            const double f       = fraction(x, ref, allowed);
+            if (f > m.worst || i == 0)
+                m = (cli_measure){f, i, x, ref};
+        }
+    }
+    return m;
+}
+
+/* ---------------------------------------------------------------- measuring ----------------- */
+
+/* Equal but for leading axes of length 1, which carry no meaning in the cases ([L,d] is [1,L,d]). */
 static int same_shape(const posenc_tensor *a, const posenc_tensor *b)
 {
-    int32_t i = a->ndim, j = b->ndim;
-    while (i > 0 && j > 0)
-        if (a->shape[--i] != b->shape[--j])
-            return 0;
-    while (i > 0)
-        if (a->shape[--i] != 1)
-            return 0;
-    while (j > 0)
-        if (b->shape[--j] != 1)
-            return 0;
-    return 1;
+    const posenc_tensor same = cli_with_axes(*a, b->ndim);
+    return same.ndim == b->ndim && !memcmp(same.shape, b->shape, (size_t)b->ndim * sizeof *b->shape);
 }
 
-static void describe_element(char *to, size_t room, const posenc_tensor *t, int64_t at)
+static const char *element_text(cli_trial *t, const posenc_tensor *array, int64_t at)
 {
-    posenc_tensor index = *t;
-    for (int32_t a = t->ndim - 1; a >= 0; a--) {
-        index.shape[a] = at % t->shape[a];
-        at /= t->shape[a];
+    int64_t index[POSENC_MAX_DIMS];
+    for (int32_t a = array->ndim - 1; a >= 0; a--) {
+        index[a] = at % array->shape[a];
+        at /= array->shape[a];
     }
-    describe_shape(to, room, &index);
+    return cli_shape_text(&t->p, array->ndim, index);
 }
 
 /* The new largest error, and which element shows it if it is too large. */
 static void keep(cli_trial *t, const char *name, const posenc_tensor *want, const cli_measure *m)
 {
     cli_case_result *r = t->result;
-    char             where[160];
-    r->worst    = m->worst;
-    r->executor = t->with ? t->with->name : NULL;
+    r->worst           = m->worst;
+    r->executor        = t->with ? t->with->name : NULL;
     snprintf(r->array, sizeof r->array, "%s", name);
-    if (m->worst <= 1)
-        return;
-    describe_element(where, sizeof where, want, m->at);
-    snprintf(r->problem, sizeof r->problem, "%.60s%s is %.17g instead of %.17g", name, where, m->got,
-             m->want);
+    if (m->worst > 1)
+        snprintf(r->problem, sizeof r->problem, "%.60s%s is %.17g instead of %.17g", name,
+                 element_text(t, want, m->at), m->got, m->want);
 }
 
 static void measure(cli_trial *t, const char *name, const posenc_tensor *got, const cli_allowance *allowance)
 {
-    const posenc_tensor *want = t->status ? NULL : cli_trial_find(t, name);
+    const posenc_tensor *want = cli_stopped(&t->p) ? NULL : cli_trial_find(t, name);
     if (!want)
         return;
     if (!same_shape(got, want)) {
-        char is[160], must[160];
-        describe_shape(is, sizeof is, want);
-        describe_shape(must, sizeof must, got);
-        cli_trial_fail(t, "%.60s has the shape %s but the encoding gives %s", name, is, must);
+        cli_refuse(&t->p, "%.60s has the shape %s but the encoding gives %s", name,
+                   cli_shape_text(&t->p, want->ndim, want->shape),
+                   cli_shape_text(&t->p, got->ndim, got->shape));
         return;
     }
     const cli_measure m = cli_measure_array(got, want, allowance);
@@ -188,22 +175,12 @@ static int is_single(const cli_trial *t)
     return t->with && t->with->dtype == POSENC_F32;
 }
 
-/* max |ref| over every g_* of the file. */
-static double largest_gradient(const cli_trial *t)
-{
-    double most = 0;
-    for (int i = 0; i < t->file->count; i++) {
-        const posenc_tensor *x = &t->file->items[i].tensor;
-        for (int64_t n = 0; !strncmp(t->file->items[i].name, "g_", 2) && n < cli_element_count(x); n++)
-            most = fabs(cli_element(x, n)) > most ? fabs(cli_element(x, n)) : most;
-    }
-    return most;
-}
-
 void cli_trial_compare(cli_trial *t, cli_kind kind, const char *name, const posenc_tensor *got, double angle)
 {
-    const cli_allowance allowance = {kind, is_single(t), angle, NULL,
-                                     kind == CLI_GRADIENT ? largest_gradient(t) : 0};
+    cli_allowance allowance = {kind, is_single(t), angle, NULL, 0};
+    for (int i = 0; kind == CLI_GRADIENT && i < t->p.file.count; i++)
+        if (!strncmp(t->p.file.items[i].name, "g_", 2))
+            allowance.others = fmax(allowance.others, cli_largest(&t->p.file.items[i].tensor));
     measure(t, name, got, &allowance);
 }
 
@@ -212,117 +189,61 @@ void cli_trial_compare_rows(cli_trial *t, const char *name, const posenc_tensor 
     measure(t, name, got, &(cli_allowance){CLI_OUTPUT, is_single(t), 0, angles, 0});
 }
 
-/* ---------------------------------------------------------------- settings ------------------ */
-
-const char *cli_find_setting(const posenc_case *c, const char *name)
+void cli_trial_compare_param_gradients(cli_trial *t, double angle)
 {
-    const size_t n = strlen(name);
-    for (const char *at = c->settings; *at; at += strcspn(at, " "), at += *at == ' ')
-        if (!strncmp(at, name, n) && at[n] == '=')
-            return at + n + 1;
-    return NULL;
-}
-
-double cli_real_setting(const posenc_case *c, const char *name, double standard)
-{
-    const char *text = cli_find_setting(c, name);
-    return text ? strtod(text, NULL) : standard;
-}
-
-int cli_setting_is(const posenc_case *c, const char *name, const char *word)
-{
-    const char  *text = cli_find_setting(c, name);
-    const size_t n    = strlen(word);
-    return text && !strncmp(text, word, n) && (!text[n] || text[n] == ' ');
+    for (int i = 0; i < t->p.count && !cli_stopped(&t->p); i++)
+        if (t->dparams[i].data)
+            cli_trial_compare(t, CLI_GRADIENT, cli_text(&t->p, "g_%s", posenc_param_name(t->p.e, i)),
+                              &t->dparams[i], angle);
 }
 
 /* ---------------------------------------------------------------- plan and parameters ------- */
 
-posenc_status cli_trial_plan(cli_trial *t, const posenc_dims *dims, int mask)
-{
-    posenc_error   err;
-    posenc_options options = posenc_options_default();
-    options.executor       = t->with->executor;
-    options.mask           = mask;
-    options.tile_q         = t->options->tile_q;
-    options.tile_k         = t->options->tile_k;
-    options.threads        = 1; /* cases are small, and the bits do not depend on it */
-    t->dims                = *dims;
-    if (!t->status && posenc_plan_create(&t->plan, t->e, dims, &options, &err))
-        return cli_trial_refused(t, &err);
-    return t->status;
-}
-
 /* Copies the file's par_<name>, or in_<name>, over the initial value of a parameter. */
-static void take_param(cli_trial *t, posenc_tensor *to, int i)
+static void take_param(cli_trial *t, posenc_tensor *to, const char *name)
 {
-    const char          *name = posenc_param_name(t->e, i);
-    const posenc_tensor *par = find_joined(t, "par_", name), *from = par ? par : find_joined(t, "in_", name);
-    char                 is[160], must[160];
-    if (!from)
-        return;
-    if (!same_shape(from, to)) {
-        describe_shape(is, sizeof is, from);
-        describe_shape(must, sizeof must, to);
-        cli_trial_fail(t, "par_%.60s has the shape %s; the settings ask for %s", name, is, must);
-        return;
-    }
-    for (int64_t n = 0; n < cli_element_count(from); n++)
-        put(to, n, cli_element(from, n));
-}
-
-posenc_status cli_trial_initial(cli_trial *t, const posenc_dims *dims, posenc_dtype dtype,
-                                posenc_tensor *params)
-{
-    posenc_error err;
-    const int    n = posenc_param_count(t->e);
-    if (n > CLI_MAX_PARAMS)
-        return cli_trial_fail(t, "its encoding has %d parameters; at most %d can be checked", n,
-                              CLI_MAX_PARAMS);
-    for (int i = 0; i < n && !t->status; i++) {
-        int32_t ndim;
-        int64_t shape[POSENC_MAX_DIMS];
-        if (posenc_param_shape(t->e, dims, i, &ndim, shape, &err))
-            return cli_trial_refused(t, &err);
-        params[i] = cli_trial_make(t, dtype, ndim, shape);
-    }
-    if (!t->status && posenc_param_init(t->e, dims, params, 0, &err))
-        return cli_trial_refused(t, &err);
-    return t->status;
+    const posenc_tensor *par  = cli_trial_find(t, cli_text(&t->p, "par_%s", name));
+    const posenc_tensor *from = par ? par : cli_trial_find(t, cli_text(&t->p, "in_%s", name));
+    if (from && !same_shape(from, to))
+        cli_refuse(&t->p, "par_%.60s has the shape %s; the settings ask for %s", name,
+                   cli_shape_text(&t->p, from->ndim, from->shape),
+                   cli_shape_text(&t->p, to->ndim, to->shape));
+    for (int64_t n = 0; from && !cli_stopped(&t->p) && n < cli_element_count(from); n++)
+        cli_put_element(to, n, cli_element(from, n));
 }
 
 /* Does parameter i belong to the rotary part? */
-static int is_rotary(const cli_trial *t, int i)
+static int is_rotary(const cli_problem *p, int i)
 {
-    const posenc_encoding_info *part = posenc_encoding_part(t->e, POSENC_ROTARY);
+    const posenc_encoding_info *part = posenc_encoding_part(p->e, POSENC_ROTARY);
     for (int n = 0; part && n < part->param_count; n++)
-        if (&part->params[n] == posenc_param_describe(t->e, i))
+        if (&part->params[n] == posenc_param_describe(p->e, i))
             return 1;
     return 0;
 }
 
-posenc_status cli_trial_params(cli_trial *t)
+int cli_trial_prepare(cli_trial *t, const posenc_dims *dims, int mask, int runs)
 {
-    memset(t->dparams, 0, sizeof t->dparams);
-    cli_trial_initial(t, &t->dims, t->with->dtype, t->params);
-    cli_trial_initial(t, &t->dims, POSENC_F64, t->exact);
-    for (int i = 0; i < posenc_param_count(t->e) && !t->status; i++) {
-        take_param(t, &t->params[i], i);
-        take_param(t, &t->exact[i], i);
-        if (find_joined(t, "g_", posenc_param_name(t->e, i)))
-            t->dparams[i] = cli_trial_make_like(t, t->with->dtype, &t->params[i]);
-        if (is_rotary(t, i))
-            t->params[i] = t->exact[i];
+    cli_problem *p      = &t->p;
+    p->dims             = *dims;
+    p->options.mask     = mask;
+    p->options.executor = t->with->executor;
+    p->options.tile_q   = t->options->tile_q;
+    p->options.tile_k   = t->options->tile_k;
+    p->options.threads  = 1; /* cases are small, and the bits do not depend on it */
+    cli_plan(p, runs);
+    p->params  = cli_initial(p, t->with->dtype);
+    t->exact   = cli_initial(p, POSENC_F64);
+    p->count   = cli_stopped(p) ? 0 : posenc_param_count(p->e);
+    t->dparams = cli_block(p, ((size_t)p->count + 1) * sizeof *t->dparams);
+    for (int i = 0; i < p->count && !cli_stopped(p); i++) {
+        const char *name = posenc_param_name(p->e, i);
+        take_param(t, &p->params[i], name);
+        take_param(t, &t->exact[i], name);
+        if (cli_trial_find(t, cli_text(p, "g_%s", name)))
+            t->dparams[i] = cli_make_like(p, t->with->dtype, &p->params[i]);
+        if (is_rotary(p, i))
+            p->params[i] = t->exact[i];
     }
-    return t->status;
-}
-
-void cli_trial_compare_param_gradients(cli_trial *t, double angle)
-{
-    char name[CLI_MAX_NAME];
-    for (int i = 0; i < posenc_param_count(t->e); i++)
-        if (t->dparams[i].data) {
-            snprintf(name, sizeof name, "g_%s", posenc_param_name(t->e, i));
-            cli_trial_compare(t, CLI_GRADIENT, name, &t->dparams[i], angle);
-        }
+    return !cli_stopped(p);
 }

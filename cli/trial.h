@@ -2,77 +2,93 @@
 /*
  * trial.h: one reference case with one executor, and the words its steps are written in
  *
- * A trial finds arrays of the case's file, makes arrays for the library to fill, and measures what
- * came out. Its status is sticky: after a failure the helpers return empty tensors and compare
- * nothing, so that a form of case (forms.c) may ask for all it needs and look once. The first
+ * A trial is a problem (problem.h) whose results are known: it finds arrays of the case's file, has the
+ * library fill others, and measures what came out. As a problem fails once and then does nothing, so a trial
+ * compares nothing after it: a form of case (forms.c) may ask for all it needs and look once. The first
  * reason becomes the problem of the result.
+ *
+ * How far an array may differ from its reference (docs/reference-cases.md):
+ *
  */
 #ifndef CLI_TRIAL_H
 #define CLI_TRIAL_H
 
 #include "cases.h"
-#include "tolerance.h"
+#include "problem.h"
 
-enum { CLI_MAX_PARAMS = 32, CLI_MAX_NAME = 128 };
+/* SOLVED is an output that approaches the solution of an equation, as its reference does. PREPARED is one
+   that the library computes in double whichever executor runs. */
+typedef enum cli_kind { CLI_OUTPUT, CLI_GRADIENT, CLI_SOLVED, CLI_PREPARED, CLI_INDEX, CLI_KINDS } cli_kind;
+
+/* `angles`, one per row, or `angle` for all rows: how far an angle may be off, in radians. What it
+   turns is as large as the row, so the allowance grows by angle * max(1, max |ref| of the row). */
+typedef struct cli_allowance {
+    cli_kind      kind;
+    int           is_single; /* computed in float32 */
+    double        angle;
+    const double *angles;
+    double        others; /* max |ref| of all gradients of the case: see ZERO in trial.c */
+} cli_allowance;
+
+typedef struct cli_measure {
+    double  worst; /* error / allowed */
+    int64_t at;    /* its element, counted in C order */
+    double  got, want;
+} cli_measure;
+
+/* Both contiguous, with equal numbers of elements; rows are those of want. */
+cli_measure cli_measure_array(const posenc_tensor *got, const posenc_tensor *want,
+                              const cli_allowance *allowance);
+
+/* max |x|, infinities and NaN aside: they decide nothing about the others. */
+double cli_largest(const posenc_tensor *t);
+
+/* ---------------------------------------------------------------- the trial ----------------- */
 
 typedef struct cli_trial {
+    cli_problem             p;
     const posenc_case      *c;
-    const posenc_arrays    *file;
-    unsigned char          *used; /* per array of the file: was it looked at */
-    posenc_arrays           made; /* everything allocated on the way */
     const cli_case_options *options;
     const cli_executor     *with; /* NULL: none runs (tables) */
     cli_case_result        *result;
-    posenc_status           status;
-
-    const posenc_encoding *e;
-    posenc_plan           *plan;
-    posenc_dims            dims;
-    posenc_tensor          params[CLI_MAX_PARAMS], dparams[CLI_MAX_PARAMS];
-    posenc_tensor exact[CLI_MAX_PARAMS]; /* the parameters in double, for what is made of them there */
+    posenc_tensor *exact, *dparams; /* p.params in double, for what is made of them there; gradients */
 } cli_trial;
-
-/* Both return the trial's status. */
-posenc_status cli_trial_fail(cli_trial *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-posenc_status cli_trial_refused(cli_trial *t, const posenc_error *err); /* the library's own sentence */
 
 /* The file's array of that name, or NULL; it counts as used from then on. `has` only looks. */
 const posenc_tensor *cli_trial_find(cli_trial *t, const char *name);
 int                  cli_trial_has(const cli_trial *t, const char *name);
-/* Fails where one of the NULL-terminated names is missing. */
-posenc_status cli_trial_need(cli_trial *t, const char *const *names);
-
-/* Zeroed tensors that live as long as the trial; no data after a failure, or where there is nothing
-   to be like. */
-posenc_tensor cli_trial_make(cli_trial *t, posenc_dtype dtype, int32_t ndim, const int64_t *shape);
-posenc_tensor cli_trial_make_like(cli_trial *t, posenc_dtype dtype, const posenc_tensor *like);
-posenc_tensor cli_trial_convert(cli_trial *t, posenc_dtype dtype, const posenc_tensor *from);
-/* An array of the file in the executor's numbers, and one as positions (whole numbers stay whole).
- */
+/* Fails where one of the NULL-terminated names is missing; whether nothing failed. */
+int cli_trial_need(cli_trial *t, const char *const *names);
+/* An array of the file in the executor's numbers, and one as positions (whole numbers stay whole). */
 posenc_tensor    cli_trial_numbers(cli_trial *t, const char *name);
 posenc_positions cli_trial_positions(cli_trial *t, const char *name);
-void            *cli_trial_workspace(cli_trial *t, const posenc_plan *plan, int runs);
+/* Zeroed, in the executor's numbers. */
+posenc_tensor cli_trial_make(cli_trial *t, int32_t ndim, const int64_t *shape);
 
-/* Makes t->plan for the trial's encoding and executor. */
-posenc_status cli_trial_plan(cli_trial *t, const posenc_dims *dims, int mask);
-/* All parameters as the encoding's source initialises them. */
-posenc_status cli_trial_initial(cli_trial *t, const posenc_dims *dims, posenc_dtype dtype,
-                                posenc_tensor *params);
-/* t->params and t->exact: initial values, then those of the file; t->dparams where the file has a gradient.
-   Frequencies of a rotation stay in double in both: angles are prepared there, whichever executor runs. */
-posenc_status cli_trial_params(cli_trial *t);
+/* Plan and workspace for the trial's encoding and executor. Parameters: initial values, then those of the
+   file; t->dparams where the file has a gradient. Frequencies of a rotation stay in double in both: angles
+   are prepared there, whichever executor runs. Returns whether nothing failed. */
+int cli_trial_prepare(cli_trial *t, const posenc_dims *dims, int mask, int runs);
 
 /* Measures an array against the file's of that name, if it has one; shapes may differ in leading
-   axes of length 1. `angle` as in cli_allowance. */
+   axes of length 1. `angle` as in cli_allowance, `angles` one per row (NULL: none). */
 void cli_trial_compare(cli_trial *t, cli_kind kind, const char *name, const posenc_tensor *got, double angle);
 void cli_trial_compare_rows(cli_trial *t, const char *name, const posenc_tensor *got, const double *angles);
 void cli_trial_compare_param_gradients(cli_trial *t, double angle);
 
 /* The text of a setting of the case, up to the next blank; NULL if its settings do not say it. */
 const char *cli_find_setting(const posenc_case *c, const char *name);
-/* A setting of the case as a number, or as a word; what the settings do not say is `standard`, and no
-   word. */
-double cli_real_setting(const posenc_case *c, const char *name, double standard);
-int    cli_setting_is(const posenc_case *c, const char *name, const char *word);
+
+/* The forms that a case can have, by what the library is asked to do (forms.c). */
+void cli_run_rows(cli_trial *t);      /* place input: out_y, or of words out_re and out_im */
+void cli_run_rotation(cli_trial *t);  /* place rotary: out_q, out_k */
+void cli_run_attention(cli_trial *t); /* places score and weight, and any case with in_v: out_o */
+
+/* Besides outputs some cases have what came between, found through the library's public calls (inside.c): the
+   vectors of each distance, all that is added to a score, positions that were counted, the tables that a
+   window determines. Every array of that kind that the attention case has. */
+void cli_compare_inside(cli_trial *t, const posenc_attend_in *in);
+/* index_map, table swin: out_index_RxC and out_coords_RxC of each window in the file. */
+void cli_compare_windows(cli_trial *t);
 
 #endif

@@ -269,9 +269,10 @@ static inline double largest(const array *a, const array *minus)
     return most;
 }
 
-/* Largest |narrow - wide| as a fraction of what is allowed; above 1 is a failure. */
-static inline double array_error(const array *got, const array *want, const array *const disturbed[DISTURBED],
-                                 double tolerance, double rest)
+/* Largest |narrow - wide| as a fraction of what is allowed, and where that is; above 1 is a failure. */
+static inline double array_error_at(const array *got, const array *want,
+                                    const array *const disturbed[DISTURBED], double tolerance, double rest,
+                                    int64_t *at)
 {
     const double  whole    = largest(want, NULL);
     double        inherent = 0, worst = 0;
@@ -285,13 +286,45 @@ static inline double array_error(const array *got, const array *want, const arra
                 scale = fmax(scale, fabs(want->wide[i]));
         for (int64_t i = row; i < row + width; i++) {
             const double g = (double)got->narrow[i], w = want->wide[i];
-            if (isinf(w) ? g != w : !isfinite(g))
+            if (isinf(w) ? g != w : !isfinite(g)) {
+                *at = i;
                 return INFINITY;
-            if (isfinite(w) && g != w)
-                worst = fmax(worst, fabs(g - w) / (tolerance * scale + 8 * inherent + rest));
+            }
+            const double e = isfinite(w) ? fabs(g - w) / (tolerance * scale + 8 * inherent + rest) : 0;
+            if (g != w && e > worst) {
+                worst = e;
+                *at   = i;
+            }
         }
     }
     return worst;
+}
+
+static inline double array_error(const array *got, const array *want, const array *const disturbed[DISTURBED],
+                                 double tolerance, double rest)
+{
+    int64_t at = 0;
+    return array_error_at(got, want, disturbed, tolerance, rest, &at);
+}
+
+/* Number i of an array in words, "head 1, query 5": the names of its axes stand between commas, H for head.
+ */
+static inline const char *array_place(const array *a, int64_t i, const char *axes)
+{
+    static char text[200];
+    int64_t     index[POSENC_MAX_DIMS] = {0};
+    size_t      n                      = 0;
+    for (int32_t d = a->ndim - 1; d >= 0; i /= a->shape[d--])
+        index[d] = i % a->shape[d];
+    *text = '\0';
+    for (int32_t d = 0; d < a->ndim && n < sizeof text; d++) {
+        const size_t length = strcspn(axes, ",");
+        const int    is_H   = *axes == 'H' && (length == 1 || axes[1] == ' ');
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%.*s %lld", d ? ", " : "", is_H ? 4 : (int)length,
+                              is_H ? "head" : axes, (long long)index[d]);
+        axes += length + (axes[length] == ',');
+    }
+    return text;
 }
 
 #endif

@@ -19,6 +19,7 @@ BELOW_THE_DOOR = ("base", "kernels", "engine", "encodings", "api")
 C_LIBRARY = set("""assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign
     stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype""".split())
 CLANG_FORMAT = 14
+COLUMNS = 110
 
 
 def sources(*folders):
@@ -156,6 +157,8 @@ def check_words():
         for number, line in enumerate(text, 1):
             if re.search(r"\b(TODO|FIXME|XXX)\b", line):
                 yield path, number, "work left for later; do it now, or open an issue and name it"
+            if len(line) > COLUMNS and not path.startswith(("src/", "cli/")):
+                yield path, number, f"{len(line)} columns; lines end at {COLUMNS}"
 
 
 def check_headers():
@@ -192,16 +195,71 @@ def check_format():
         seen.add(path)
 
 
+CATALOGUE = "src/train/zh.po"
+LITERAL = r'((?:"(?:[^"\\]|\\.)*"\s*)+)'
+PLACE = r"%[sdwt]"
+
+
+def literal(text):
+    """What the C literals beside each other say."""
+    return "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', text)).replace('\\"', '"')
+
+
+def catalogue():
+    """(line, msgid, msgstr) of every row of the report's translations."""
+    path = ROOT / CATALOGUE
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    for row in re.finditer(rf"^msgid {LITERAL}msgstr {LITERAL}", text, re.M):
+        if literal(row[1]):
+            yield text[:row.start()].count("\n") + 1, literal(row[1]), literal(row[2])
+
+
+def check_catalogue():
+    seen = set()
+    for number, english, said in catalogue():
+        places = len(re.findall(PLACE, english))
+        if {int(p, 16) for p in re.findall("%([1-9a-f])", said)} != set(range(1, places + 1)):
+            yield CATALOGUE, number, f"the places of \"{english}\" and \"{said}\" do not agree"
+        if english in seen or re.search(PLACE + PLACE, english):
+            yield CATALOGUE, number, f"\"{english}\" has another row, or two places side by side"
+        seen.add(english)
+
+
+def sentences():
+    """Texts of the report, \0 where a value stands: of its template, of rooms and tasks, of tables and formats."""
+    page = (ROOT / "src/train/report.html").read_text(encoding="utf-8")
+    page = re.sub(r"<!--.*?-->|<style>.*?</style>|<pre.*?</pre>|<dt translate.*?</dt>", "<>", page, flags=re.S)
+    for kept, dropped in ("#^", "^#"):
+        variant = re.sub(rf"\{{\{{\{dropped}\w+\}}\}}.*?\{{\{{/\}}\}}", "", page, flags=re.S)
+        variant = re.sub(rf"\{{\{{(\{kept}\w+|/)\}}\}}", "", variant)
+        yield from (re.sub(r"\{\{\w+\}\}", "\0", " ".join(t.split())) for t in re.findall(r">([^<>]+)<", variant))
+    asked = rf"\.(?:title|asks)\s*=\s*{LITERAL}|pe_html_element\([^\"]*\"[^\"]*\",\s*{LITERAL}"
+    for path in sources("src/encodings", "src/train"):
+        text = (ROOT / path).read_text(encoding="utf-8")
+        found = [literal(one or other) for one, other in re.findall(asked, text)]
+        if path.endswith(".def"):
+            found += [t for t in map(literal, re.findall(LITERAL, text)) if t.count(" ") > 2 and "=" not in t]
+        yield from (re.sub(r"%[-+.\d]*l*[a-z]", "\0", t).replace("%%", "%") for t in found)
+
+
+def missing_translations():
+    rows = [re.compile(re.sub(PLACE, "(.+)", re.escape(english)), re.S) for _, english, _ in catalogue()]
+    asked = (t for t in sentences() if re.search("[a-z]{3}", t) and not re.match(r"\w+ et al\. \d", t))
+    return {t for t in asked if rows and not any(r.fullmatch(t) for r in rows)}
+
+
 def main():
     if sys.argv[1:] == ["--format"]:
         result = clang_format("-i")
         sys.exit(result.returncode if result else 1)
     faults = [fault for check in (check_table, check_includes, check_circles, check_memory, check_rooms, check_words,
-                                  check_headers, check_format) for fault in check()]
+                                  check_catalogue, check_headers, check_format) for fault in check()]
     for path, number, sentence in faults:
         print(f"{path}:{number}: {sentence}", file=sys.stderr)
     if faults:
         sys.exit(f"check_house: {len(faults)} faults")
+    if missing_translations():
+        print(f"check_house: {CATALOGUE} lacks {len(missing_translations())} sentences, which stay in English")
     print(f"check_house: {len(sources('include', 'src', 'cli', 'examples', 'tests', 'bench'))} sources in order")
 
 

@@ -1,18 +1,27 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# deps.sh [--tests]: installs the Debian packages of tools/packages.txt that are missing, and does nothing else
+# deps.sh [--tests | --all | --missing]: installs the Debian packages of tools/packages.txt that are missing, and nothing else
 #
 # As root directly, else through sudo when that asks for no password. Where neither is allowed it prints the one line
 # to run and stops with status 1. The package lists are fetched only when they do not know a package, or when what
-# they point to is gone (an old image). With --tests also those marked by a ?, which one test each wants: where they
-# cannot be had, it says so and that test will be skipped.
+# they point to is gone (an old image). With --tests also what `make test` needs; with --all what one test each of `make
+# test-all` wants besides: where this cannot be had, it says so and that test will be skipped. With --missing it installs
+# nothing: it names in one line what the build lacks, or has status 1 if that is nothing.
 set -eu
 
-list=$(dirname "$0")/packages.txt
-packages=$(sed -e 's/#.*//' -e '/^?/d' "$list")
+# The packages of the list whose mark is one of these ("-" for none).
+marked() {
+    sed -e 's/#.*//' -e 's/^\([a-z]\)/- \1/' "$(dirname "$0")/packages.txt" | sed -n "s/^[$1] *//p"
+}
+
 wanted=
-[ "${1-}" != --tests ] || wanted=$(sed -n -e 's/#.*//' -e 's/^?//p' "$list")
+case ${1-} in
+--tests) packages=$(marked '>+-') ;;
+--all) packages=$(marked '>+-') wanted=$(marked '?') ;;
+--missing) packages=$(marked '-') ;;
+*) packages=$(marked '>-') ;;
+esac
 
 if ! command -v dpkg-query >/dev/null 2>&1; then
     echo "make deps: this is no Debian or Ubuntu system (no dpkg-query); install the counterparts of:" $packages >&2
@@ -29,6 +38,14 @@ missing_of() {
     done
 }
 
+missing=$(missing_of $packages)
+if [ "${1-}" = --missing ]; then
+    [ -n "$missing" ] || exit 1
+    case $missing in *" "*" "*) are=are ;; *) are=is ;; esac
+    echo "make:$missing $are missing; run: make deps" >&2
+    exit 0
+fi
+
 root=
 if [ "$(id -u)" = 0 ]; then
     root=env
@@ -43,7 +60,6 @@ install_all() {
     $apt $line || { $apt update && $apt $line; }
 }
 
-missing=$(missing_of $packages)
 if [ -n "$missing" ] && [ -z "$root" ]; then
     echo "make deps: packages are missing and may not be installed from here; run this and try again:" >&2
     echo "    sudo apt-get install -y --no-install-recommends$missing" >&2

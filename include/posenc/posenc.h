@@ -317,6 +317,9 @@ typedef struct posenc_encoding_info {
     const char *sees;      /* what scores see, where positions do not matter; NULL: distances or positions */
     int by_word; /* input: a row belongs to a word too and takes the place of its vector; positions are (id,
                     P) */
+    /* What it computes with standard settings, in the glossary's letters: lines in UTF-8 with frac{a}{b},
+       sqrt{a}, x_{h,i}^2. */
+    const char *formula;
 } posenc_encoding_info;
 
 /* The registry: the only list of encodings there is. */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "api/objects.h"
-#include "encodings/registry.h"
 
 static const posenc_setting_info common[] = {
     {"scale", "real", "", "",
@@ -103,15 +102,15 @@ posenc_status posenc_small_model_for(const char *name, const posenc_dims *dims, 
         return pe_fail(err, POSENC_ARGUMENT, "small model: dims and buf must not be NULL or empty");
     const posenc_dims full   = pe_full_dims(dims);
     const int         future = !(mask & POSENC_MASK_CAUSAL) && room->model_both;
+    const char       *at     = future ? room->model_both : room->model ? room->model : "";
     size_t            used   = 0;
     buf[0]                   = '\0';
-    for (const char *at = future ? room->model_both : room->model ? room->model : ""; *at;) {
-        const size_t               pair = strcspn(at, " "), name_length = strcspn(at, "=");
-        const int                  own = pe_setting_index(room->info.settings, at, name_length);
+    for (pe_setting_pair pair; pe_next_setting(&pair, &at, " ");) {
+        const int                  own = pe_setting_index(room->info.settings, pair.name, pair.name_length);
         const posenc_setting_info *row = own >= 0 ? &room->info.settings[own] : common;
         char                       text[PE_MAX_TEXT];
         pe_value                   value;
-        snprintf(text, sizeof text, "%.*s", (int)(pair - name_length - 1), at + name_length + 1);
+        snprintf(text, sizeof text, "%.*s", (int)pair.value_length, pair.value);
         const posenc_status status = pe_setting_resolve(&value, row, text, &full, name, err);
         if (status)
             return status;
@@ -126,7 +125,6 @@ posenc_status posenc_small_model_for(const char *name, const posenc_dims *dims, 
         if (used >= n)
             return pe_fail(err, POSENC_ARGUMENT,
                            "small model: buf has %zu bytes, too few for the settings of %s", n, name);
-        at += pair + (at[pair] == ' ');
     }
     return pe_done(err);
 }

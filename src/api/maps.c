@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* posenc_index_map: the integer maps of engine/index.h by name, with settings as text. */
+#include <stdio.h>
 #include <string.h>
 
 #include "api/objects.h"
@@ -55,30 +56,19 @@ static const struct {
 
 enum { MAPS = sizeof maps / sizeof *maps };
 
-/* The value of `name` in "a=1 b=2", or "" if it is not there. */
-static void find_text(const char *settings, const char *name, char to[PE_MAX_TEXT])
+/* Texts of "a=1 b=2" for the rows of a table. */
+static posenc_status read_texts(const posenc_setting_info *table, const char *map, const char *settings,
+                                pe_setting_text texts[], posenc_error *err)
 {
-    const size_t length = strlen(name);
-    to[0]               = '\0';
-    for (const char *at = settings; at && *at; at += strspn(at, " ,")) {
-        const size_t n = strcspn(at, " ,");
-        if (n > length && n - length - 1 < PE_MAX_TEXT && !strncmp(at, name, length) && at[length] == '=') {
-            memcpy(to, at + length + 1, n - length - 1);
-            to[n - length - 1] = '\0';
-        }
-        at += n;
-    }
-}
-
-/* Every "name=" of the text must be a row. */
-static posenc_status check_names(const posenc_setting_info *table, const char *map, const char *settings,
-                                 posenc_error *err)
-{
-    for (const char *at = settings; at && *at; at += strspn(at, " ,")) {
-        const size_t n = strcspn(at, " ,"), name = strcspn(at, "=");
-        if (name >= n || pe_setting_index(table, at, name) < 0)
-            return pe_fail(err, POSENC_SETTING, "index map %s has no setting '%.*s'", map, (int)n, at);
-        at += n;
+    pe_setting_pair pair;
+    while (settings && pe_next_setting(&pair, &settings, " ,")) {
+        const int    row = pair.value ? pe_setting_index(table, pair.name, pair.name_length) : -1;
+        const size_t n   = pair.value_length;
+        if (row < 0)
+            return pe_fail(err, POSENC_SETTING, "index map %s has no setting '%.*s'", map,
+                           (int)(pair.name_length + (pair.value ? n + 1 : 0)), pair.name);
+        if (n < PE_MAX_TEXT)
+            snprintf(texts[row].text, PE_MAX_TEXT, "%.*s", (int)n, pair.value);
     }
     return POSENC_OK;
 }
@@ -86,15 +76,13 @@ static posenc_status check_names(const posenc_setting_info *table, const char *m
 static posenc_status run_map(int m, const char *settings, const int64_t *rel, int64_t n, int64_t *out,
                              posenc_error *err)
 {
-    const posenc_dims none = {
-        0}; /* there are no sizes here: a text that names one has the value of 0, not of "later" */
-    pe_value      set[PE_MAX_SETTINGS];
-    posenc_status status = check_names(maps[m].settings, maps[m].name, settings, err);
-    for (int i = 0; !status && maps[m].settings[i].name; i++) {
-        char text[PE_MAX_TEXT];
-        find_text(settings, maps[m].settings[i].name, text);
-        status = pe_setting_resolve(&set[i], &maps[m].settings[i], text, &none, maps[m].name, err);
-    }
+    /* there are no sizes here: a text that names one has the value of 0, not of "later" */
+    const posenc_dims none = {0};
+    pe_value          set[PE_MAX_SETTINGS];
+    pe_setting_text   texts[PE_MAX_SETTINGS] = {{{0}}};
+    posenc_status     status = read_texts(maps[m].settings, maps[m].name, settings, texts, err);
+    for (int i = 0; !status && maps[m].settings[i].name; i++)
+        status = pe_setting_resolve(&set[i], &maps[m].settings[i], texts[i].text, &none, maps[m].name, err);
     if (!status)
         status = maps[m].check(set, err);
     for (int64_t i = 0; !status && i < n; i++)

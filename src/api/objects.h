@@ -55,7 +55,7 @@ struct posenc_plan {
     pe_ladder             *turn_ladder, *waves; /* of turn and turn_keys, and of the input part; NULL: none */
     double                 waves_blank;         /* position of a zero row, NAN: none */
     int64_t                sizes[POSENC_PLACES][PE_MAX_PARAMS]; /* numbers in each parameter, 0 if absent */
-    int64_t                max_distances;
+    int64_t                max_distances, row_width;
     size_t                 bytes[3]; /* forward, backward, scores */
 };
 
@@ -68,8 +68,8 @@ void pe_resolve_words(const pe_chosen *part, pe_value set[PE_MAX_SETTINGS]);
 /* Settings of one part for these sizes, checked by the room. */
 posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dims *full, posenc_error *err);
 
-/* Which part owns parameter `index`, and its number there. NULL outside. */
-const pe_chosen *pe_param_owner(const posenc_encoding *e, int index, int *local);
+/* An expression of a room over its settings and the sizes. */
+double pe_number_of(const pe_resolved *r, const posenc_dims *full, const char *text);
 
 /* What a run needs of the caller's parameters, by place and the room's own number: doubles and where
    gradients add; or, where a member by distance reads the parameter itself, the caller's tensors. */
@@ -111,6 +111,21 @@ posenc_status pe_rotary_positions(const posenc_plan *plan, posenc_positions *pos
                                   int64_t L, posenc_error *err);
 /* The larger of `length` and the largest coordinate and one. */
 double pe_rotary_length(double length, const posenc_positions *pos, int64_t L);
+
+/* How runs that rotate open (rotate.c, reroute.c, angles.c). */
+
+/* Has the plan a rotary part? `who` opens the sentence, here and below. */
+posenc_status pe_rotary_start(const posenc_plan *plan, const char *who, posenc_error *err);
+
+/* A tensor of rows and, if `to` is not NULL, where they go; their names. */
+posenc_status pe_rotary_check_rows(const posenc_plan *plan, const posenc_tensor *from,
+                                   const posenc_tensor *to, int64_t heads, const char *const names[2],
+                                   posenc_error *err);
+
+/* Parameters, workspace, and the rotation made of them. */
+posenc_status pe_rotary_open(const posenc_plan *plan, const posenc_tensor *params, posenc_tensor *dparams,
+                             double length, const char *who, pe_numbers *numbers, pe_run_turn *turn,
+                             void *workspace, pe_arena *arena, posenc_error *err);
 
 /* One side of a run: x as it came and the cotangent of that. */
 typedef struct pe_turned_side {

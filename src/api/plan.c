@@ -16,15 +16,6 @@
 #define LONGEST \
     ((int64_t)1 << 31) /* of B, H, G, Lq, Lk, D, Dv: products of three of them stay in range below */
 
-static posenc_status check_size(const char *name, int64_t size, int64_t least, int64_t most,
-                                posenc_error *err)
-{
-    if (size >= least && size <= most)
-        return POSENC_OK;
-    return pe_fail(err, POSENC_SHAPE, "plan: dims.%s is %lld; it must be from %lld to %lld", name,
-                   (long long)size, (long long)least, (long long)most);
-}
-
 static int attends(const posenc_plan *plan)
 {
     return plan->dims.D > 0;
@@ -40,11 +31,10 @@ static posenc_status check_dims(const posenc_dims *d, posenc_error *err)
                {"Lk", d->Lk, LONGEST}, {"D", d->D, 65536},
                {"Dv", d->Dv, 65536},   {"d_model", d->d_model, 1 << 24},
                {"L", d->L, LONGEST}};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        const posenc_status status = check_size(all[i].name, all[i].size, 0, all[i].most, err);
-        if (status)
-            return status;
-    }
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].size < 0 || all[i].size > all[i].most)
+            return pe_fail(err, POSENC_SHAPE, "plan: dims.%s is %lld; it must be from 0 to %lld", all[i].name,
+                           (long long)all[i].size, (long long)all[i].most);
     if ((d->D > 0) != (d->H > 0))
         return pe_fail(err, POSENC_SHAPE,
                        "plan: dims.H is %lld and dims.D is %lld; give both (attention) or neither (input)",
@@ -116,6 +106,9 @@ static posenc_status resolve_parts(posenc_plan *plan, posenc_error *err)
         plan->parts[place].problem.set     = plan->parts[place].set; /* the struct was copied into the plan */
         plan->parts[place].problem.kernels = plan->kernels;
     }
+    if (plan->parts[POSENC_INPUT].room)
+        plan->row_width = (int64_t)pe_number_of(&plan->parts[POSENC_INPUT], &plan->dims,
+                                                plan->parts[POSENC_INPUT].room->width);
     return POSENC_OK;
 }
 
@@ -169,8 +162,8 @@ static posenc_status add_weight_terms(posenc_plan *plan, posenc_error *err)
                    {&plan->terms.B, &more.B, "vectors that meet the keys"},
                    {&plan->terms.r, &more.r, "vectors that join the values"}};
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        if (members[i].from->fill) {
-            if (members[i].to->fill)
+        if (pe_is_there(members[i].from)) {
+            if (pe_is_there(members[i].to))
                 return pe_fail(err, POSENC_UNSUPPORTED,
                                "plan: %s and %s both bring %s by distance; let one of them do without",
                                plan->parts[POSENC_SCORE].room->info.name, weight->room->info.name,
@@ -189,7 +182,11 @@ static posenc_status fill_terms(posenc_plan *plan, posenc_error *err)
     pe_value                   scale;
     plan->terms       = (pe_terms){.u = PE_NONE, .w = PE_NONE, .us = PE_NONE, .G = PE_NONE};
     plan->terms.scale = 1.0 / sqrt((double)plan->dims.D);
-    if (score->room)
+    if (score->room) {
+        plan->terms.bias = score->room->bias;
+        plan->terms.hook = score->room->hook;
+    }
+    if (score->room && score->room->terms)
         score->room->terms(&score->problem, &plan->terms);
     posenc_status status = add_weight_terms(plan, err);
     if (status)
@@ -209,7 +206,8 @@ static void lay_out_turn(pe_turn *turn, pe_arena *memory, const pe_encoding *roo
     pe_turn_lay_out(turn, memory, p->D, room->axes ? room->axes(p) : 1, room->heads ? room->heads(p) : 1);
 }
 
-/* The rotation as far as it is known without a run; `memory` is laid out for it. */
+/* The rotation as far as it is known without a run; `memory` is laid out for it. Its ladder, if no run
+   changes that. */
 static void fill_turn(posenc_plan *plan, pe_arena *memory)
 {
     const pe_resolved  *rotary = &plan->parts[POSENC_ROTARY];
@@ -222,6 +220,8 @@ static void fill_turn(posenc_plan *plan, pe_arena *memory)
         plan->turn.growth = NULL;
     pe_turn_finish(&plan->turn);
     plan->turn_keys = pe_turn_for_keys(&plan->turn);
+    if (!(rotary->room->by_run && rotary->room->by_run(rotary->set)))
+        plan->turn_ladder = pe_turn_ladder_create(&plan->turn, plan->kernels);
 }
 
 /* The ladder of the input part, if that has waves; NULL too where there is no memory, as rows are made
@@ -242,15 +242,6 @@ static pe_ladder *waves_create(const posenc_plan *plan, double *blank)
     free(w);
     free(k);
     return ladder;
-}
-
-/* Ladders that no run changes. */
-static void make_ladders(posenc_plan *plan)
-{
-    const pe_resolved *rotary = &plan->parts[POSENC_ROTARY];
-    plan->waves               = waves_create(plan, &plan->waves_blank);
-    if (rotary->room && !(rotary->room->by_run && rotary->room->by_run(rotary->set)))
-        plan->turn_ladder = pe_turn_ladder_create(&plan->turn, plan->kernels);
 }
 
 static size_t larger(size_t a, size_t b)
@@ -275,23 +266,14 @@ static void count_bytes(posenc_plan *plan)
 
 static posenc_status prepare(posenc_plan *plan, pe_arena *memory, posenc_error *err)
 {
-    posenc_status status = check_dims(&plan->dims, err);
-    if (!status)
-        status = check_total(plan, err);
-    if (!status)
-        status = resolve_parts(plan, err);
-    if (!status)
-        status = check_options(plan, err);
-    if (!status)
-        status = find_sizes(plan, err);
-    if (!status)
-        status = find_derived(plan, err);
-    if (!status && attends(plan))
-        status = fill_terms(plan, err);
-    if (status)
+    posenc_status status;
+    if ((status = check_dims(&plan->dims, err)) || (status = check_total(plan, err)) ||
+        (status = resolve_parts(plan, err)) || (status = check_options(plan, err)) ||
+        (status = find_sizes(plan, err)) || (status = find_derived(plan, err)) ||
+        (attends(plan) && (status = fill_terms(plan, err))))
         return status;
     fill_turn(plan, memory);
-    make_ladders(plan);
+    plan->waves = waves_create(plan, &plan->waves_blank);
     count_bytes(plan);
     return POSENC_OK;
 }
@@ -353,9 +335,8 @@ posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e, c
     made->threads = pe_thread_count(made->options.threads);
     made->max_distances =
         made->options.max_distances > 0 ? made->options.max_distances : made->dims.Lq + made->dims.Lk;
-    posenc_status status = choose_kernels(made, err);
-    if (!status)
-        status = prepare(made, &memory, err);
+    const posenc_status failed = choose_kernels(made, err),
+                        status = failed ? failed : prepare(made, &memory, err);
     if (status) {
         free(made);
         return status;

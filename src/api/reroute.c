@@ -7,7 +7,7 @@
  * both lengths, in double, one key at a time. Only what is paired alike can be turned on, so that is checked
  * first.
  */
-#include "api/rotate.h"
+#include "api/objects.h"
 #include "base/parallel.h"
 #include "base/positions.h"
 #include "base/tensor.h"
@@ -52,27 +52,24 @@ static posenc_status check_reroute(const posenc_plan *from, const posenc_plan *t
                                    posenc_error *err)
 {
     static const char *const names[2] = {"reroute: k", "reroute: to_k"};
-    posenc_status            status   = pe_rotary_start(from, "reroute", err);
-    if (!status)
-        status = pe_rotary_start(to, "reroute", err);
-    if (!status && (from->dims.D != to->dims.D || from->dims.G != to->dims.G))
-        status = pe_fail(
+    const posenc_tensor     *k        = &w->io->k;
+    posenc_status            status;
+    if ((status = pe_rotary_start(from, "reroute", err)) || (status = pe_rotary_start(to, "reroute", err)))
+        return status;
+    if (from->dims.D != to->dims.D || from->dims.G != to->dims.G)
+        return pe_fail(
             err, POSENC_SHAPE,
             "reroute: the plans have %lld and %lld key heads of width %lld and %lld; they must be equal",
             (long long)from->dims.G, (long long)to->dims.G, (long long)from->dims.D, (long long)to->dims.D);
-    if (!status && !pairs_are_equal(&from->turn, &to->turn))
-        status =
-            pe_fail(err, POSENC_SHAPE,
-                    "reroute: the plans pair different channels; dim, offset_dim and layout must be equal");
-    if (!status)
-        status = pe_rotary_check_rows(to, &w->io->k, &w->io->to_k, to->dims.G, names, err);
-    if (!status)
-        status = pe_rotary_positions(from, &w->from_pos, "reroute: from_pos", w->io->k.shape[0],
-                                     w->io->k.shape[2], err);
-    if (!status)
-        status =
-            pe_rotary_positions(to, &w->to_pos, "reroute: to_pos", w->io->k.shape[0], w->io->k.shape[2], err);
-    return status;
+    if (!pairs_are_equal(&from->turn, &to->turn))
+        return pe_fail(
+            err, POSENC_SHAPE,
+            "reroute: the plans pair different channels; dim, offset_dim and layout must be equal");
+    if ((status = pe_rotary_check_rows(to, k, &w->io->to_k, to->dims.G, names, err)) ||
+        (status =
+             pe_rotary_positions(from, &w->from_pos, "reroute: from_pos", k->shape[0], k->shape[2], err)))
+        return status;
+    return pe_rotary_positions(to, &w->to_pos, "reroute: to_pos", k->shape[0], k->shape[2], err);
 }
 
 posenc_status posenc_rotary_reroute(const posenc_plan *from, const posenc_plan *to,

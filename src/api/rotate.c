@@ -6,7 +6,7 @@
  * table serves all heads. The reference executor turns rows in double and rounds once; else F64 rows are
  * turned in double, others in float.
  */
-#include "api/rotate.h"
+#include "api/objects.h"
 #include "base/parallel.h"
 #include "base/positions.h"
 #include "base/tensor.h"
@@ -59,16 +59,6 @@ static void lay_out(job *j, pe_arena *arena)
     j->wide   = pe_take_doubles(arena, threads * D);
 }
 
-static void lay_out_rungs(job *j, pe_arena *arena)
-{
-    j->rungs = pe_take(arena, (size_t)j->plan->threads * sizeof *j->rungs);
-    for (int i = 0; i < j->plan->threads; i++) {
-        const pe_rung rung = pe_rung_lay_out(2 * j->plan->turn.M, arena);
-        if (arena->memory)
-            j->rungs[i] = rung;
-    }
-}
-
 /* The plan's ladder, or where the rotation is one of this run its own, if n rows are worth it. */
 static void prepare_ladder(job *j, pe_ladder *own, int64_t n, pe_arena *arena)
 {
@@ -76,7 +66,7 @@ static void prepare_ladder(job *j, pe_ladder *own, int64_t n, pe_arena *arena)
     const int          has_it = plan->turn_ladder && (j->turn == &plan->turn || j->turn == &plan->turn_keys);
     if (n < (has_it ? PE_LEAST_RUN : PE_LADDER_ROWS) || !pe_turn_climbs(j->turn, j->pos))
         return;
-    lay_out_rungs(j, arena);
+    j->rungs  = pe_rungs_lay_out(plan->threads, 2 * plan->turn.M, arena);
     j->ladder = plan->turn_ladder;
     if (has_it)
         return;
@@ -103,7 +93,7 @@ size_t pe_rotate_bytes(const posenc_plan *plan, int backward)
     pe_numbers_load(&numbers, plan, ROTARY, NULL, NULL, &arena);
     pe_run_turn_make(&turn, plan, &numbers, 0, &arena);
     lay_out(&j, &arena);
-    lay_out_rungs(&j, &arena);
+    pe_rungs_lay_out(plan->threads, 2 * plan->turn.M, &arena);
     if (!plan->turn_ladder)
         pe_ladder_lay_out(2 * plan->turn.M, &arena);
     if (backward)
@@ -342,14 +332,6 @@ static void turn_side(const posenc_plan *plan, const pe_turn *turn, const side *
 
 /* ---- runs ---- */
 
-static int have_tables(const side sides[], int count)
-{
-    for (int i = 0; i < count; i++)
-        if (!sides[i].table)
-            return 0;
-    return 1;
-}
-
 /* The rotation of a run; where tables say all about angles the plan's own, whose pairs are those of every
    run. */
 static posenc_status open_rotation(const posenc_plan *plan, const posenc_rotate_io *io, const side sides[],
@@ -357,7 +339,7 @@ static posenc_status open_rotation(const posenc_plan *plan, const posenc_rotate_
                                    posenc_error *err)
 {
     pe_numbers numbers;
-    if (!have_tables(sides, count))
+    if (!sides[0].table || !sides[count - 1].table)
         return pe_rotary_open(plan, io->params, NULL, length_of(sides, count), "rotate", &numbers, turn,
                               workspace, arena, err);
     turn->queries = &plan->turn;
@@ -418,7 +400,7 @@ static void make_table(const posenc_plan *plan, const pe_turn *turn, const posen
                   bytes = rows * table->shape[2] * (int64_t)sizeof(float);
     pe_ladder own;
     table_job t = {.j = {.plan = plan, .turn = turn, .pos = pos}, .table = table};
-    t.stream    = pe_turn_streams(table, bytes, turn->M);
+    t.stream    = pe_ladder_streams(table, bytes, turn->M);
     t.j.blocks  = (table->shape[1] + ROWS - 1) / ROWS;
     prepare_ladder(&t.j, &own, rows, &arena);
     pe_parallel_for(table->shape[0] * t.j.blocks, bytes < TOO_FEW ? 1 : plan->threads, fill_rows, &t);
@@ -435,19 +417,15 @@ posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const
         return pe_fail(err, POSENC_ARGUMENT, "table: plan, pos and table must not be NULL");
     const int64_t    shape[3] = {-1, -1, posenc_rotary_width(plan, of)};
     posenc_positions pos      = pe_plain_positions(caller);
-    posenc_status    status   = pe_rotary_start(plan, "table", err);
-    if (!status)
-        status = check_heads(plan, "table", err);
-    if (!status)
-        status = pe_check_output(table, "table: table", 3, shape, err);
-    if (!status && (table->dtype != POSENC_F32 || table->stride[2] != 1))
-        status = pe_fail(err, POSENC_DTYPE, "table: table must be F32 with stride 1 on the last axis");
-    if (!status)
-        status = pe_rotary_positions(plan, &pos, "table: pos", table->shape[0], table->shape[1], err);
-    if (!status)
-        status = pe_rotary_open(plan, params, NULL, pe_rotary_length(0, &pos, table->shape[1]), "table",
-                                &numbers, &run, workspace, &arena, err);
-    if (status)
+    posenc_status    status;
+    if ((status = pe_rotary_start(plan, "table", err)) || (status = check_heads(plan, "table", err)) ||
+        (status = pe_check_output(table, "table: table", 3, shape, err)))
+        return status;
+    if (table->dtype != POSENC_F32 || table->stride[2] != 1)
+        return pe_fail(err, POSENC_DTYPE, "table: table must be F32 with stride 1 on the last axis");
+    if ((status = pe_rotary_positions(plan, &pos, "table: pos", table->shape[0], table->shape[1], err)) ||
+        (status = pe_rotary_open(plan, params, NULL, pe_rotary_length(0, &pos, table->shape[1]), "table",
+                                 &numbers, &run, workspace, &arena, err)))
         return status;
     make_table(plan, of == POSENC_KEYS ? run.keys : run.queries, &pos, table, arena);
     return pe_done(err);

@@ -35,6 +35,15 @@ typedef struct pe_setting_text {
 int pe_setting_count(const posenc_setting_info *table); /* table ends with a NULL name; may be NULL */
 int pe_setting_index(const posenc_setting_info *table, const char *name, size_t length); /* -1: none */
 
+/* The next "name=value" of a text, up to one of the separators or the end; *at moves behind it and the
+   separators that follow. Returns 0 at the end. Without "=" there is no value, and all is the name. */
+typedef struct pe_setting_pair {
+    const char *name, *value; /* neither ends where it ends: see the lengths */
+    size_t      name_length, value_length;
+} pe_setting_pair;
+
+int pe_next_setting(pe_setting_pair *pair, const char **at, const char *separators);
+
 /* Index of word in "a|b|c", or -1. */
 int pe_word_index(const char *range, const char *word, size_t length);
 
@@ -52,8 +61,8 @@ typedef struct pe_scope {
     int                        known;
 } pe_scope;
 
-/* A setting of the table as a number, absent ones infinite; "window1" is the first number of the list
-   `window`. */
+/* A setting of the table as a number, a word as its place in the range, absent ones infinite; "window1" is
+   the first number of the list `window`. */
 int pe_setting_by_name(const posenc_setting_info *table, const pe_value *set, const char *name, size_t length,
                        double *value);
 

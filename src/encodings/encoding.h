@@ -31,6 +31,10 @@
 /* Rows of a table that ends with {0}. */
 #define PE_ROWS(table) ((int)(sizeof(table) / sizeof *(table)) - 1)
 
+/* A room's tables, for its door plate. */
+#define PE_SETTINGS(table) .info.settings = table, .info.setting_count = PE_ROWS(table)
+#define PE_PARAMS(table)   .info.params = table, .info.param_count = PE_ROWS(table)
+
 /* Where the queries and keys of one batch item stand, and how far apart those are that the masks by distance
    join. */
 typedef struct pe_span {
@@ -54,7 +58,8 @@ typedef struct pe_encoding {
 
     /* Do settings and sizes fit together? NULL: always. */
     posenc_status (*check)(const pe_problem *p, posenc_error *err);
-    /* Number i (0, 1, 2, ... in memory order) of parameter `index` as the source initialises it. */
+    /* Number i (0, 1, 2, ... in memory order) of parameter `index` as the source initialises it. NULL: as the
+       table of parameters says: "zeros", "ones", a number, "normal(0, sigma)", "uniform(low, high)". */
     double (*init)(const pe_problem *p, int index, pe_random *rng, int64_t i);
     /* Do the settings (words and flags alone) call for parameter `index`? NULL: always. */
     int (*has)(const pe_value *set, int index);
@@ -64,24 +69,27 @@ typedef struct pe_encoding {
     /* What the room's own formulas cost in one run of Lq queries and Lk keys (of one batch item, all heads),
        forward: making rows, numbers by distance (each of Lq + Lk - 1 once), hooks, preparations, numbers made
        of parameters. One each for + - * / and max, one for a function (sin, exp, sqrt). What machines do with
-       these numbers is counted by posenc_plan_operations. NULL: none, numbers are looked up. */
-    double (*operations)(const pe_problem *p);
+       these numbers is counted by posenc_plan_operations. An expression over
+       settings (a word is its number, a flag 0 or 1) and sizes, or a count; NULL: none, numbers are looked
+       up. */
+    const char *operations;
+    double (*count)(const pe_problem *p);
 
     /* -- input -- */
-    /* Numbers per row. */
-    int64_t (*width)(const pe_problem *p);
+    /* Expressions over settings and sizes: numbers per row. */
+    const char *width;
     /* Coordinates of a position, from words, flags and lengths of lists. NULL: 1. */
     int (*coordinates)(const pe_value *set);
     /* How many tokens the rows of a grid are, those of class tokens included. NULL: it has none, a range may
        go on. */
-    int64_t (*tokens)(const pe_problem *p);
+    const char *tokens;
     /* Where token number s = 0, 1, ... of a range stands: at[coordinates], NAN for a token without a place
        (the zero row of a class token). NULL: a range is the position; of several coordinates it is
        refused. */
     void (*locate)(const pe_problem *p, int64_t s, double at[]);
     /* The first of several coordinates is no place but the id of a word, a whole number 0 .. ids-1; accept is
        not asked then. NULL: it is a place. */
-    int64_t (*ids)(const pe_problem *p);
+    const char *ids;
     /* What is added to positions that are given as a range (arrays are row numbers already). NULL: 0. */
     double (*first)(const pe_problem *p);
     /* May positions low .. high (`whole`: all are integers) be asked for, in any coordinate? NULL: any. */
@@ -118,6 +126,10 @@ typedef struct pe_encoding {
                       double *const dpar[]);
 
     /* -- score, weight -- */
+    /* Members that are the same whatever the settings; `terms` is asked for the others, and for the scale
+       where it is not 1/sqrt(D). NULL: there are none. */
+    pe_by_distance bias;
+    pe_tile_hook   hook;
     void (*terms)(const pe_problem *p, pe_terms *s);
     /* Numbers made of the parameters once per run, for hooks and preparations: par[param_count], and dpar
        there takes their cotangents. derive_back may overwrite `dmade`. NULL: none. */
@@ -127,8 +139,14 @@ typedef struct pe_encoding {
                         double *const dpar[]);
     /* May a run ask for these positions and distances? NULL: any. */
     posenc_status (*reach)(const pe_problem *p, const pe_span *span, posenc_error *err);
-    /* weight: a setting "name=value" that takes the place of its standard beside a score part. NULL: none. */
+    /* weight: what a setting is beside a score part, in place of its standard. NULL: none. */
     const char *beside_score;
+    int         beside_setting;
 } pe_encoding;
+
+/* registry.c: the rows of encodings.def as an array. */
+int                pe_encoding_count(void);
+const pe_encoding *pe_encoding_at(int index);                         /* NULL outside */
+const pe_encoding *pe_encoding_find(const char *name, size_t length); /* NULL if unknown */
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * back.h: what the files of the tiled backward share
  *
- * tiled_back.c goes through the batch and holds the formulas; back_pair.c does one pair of tiles,
- * back_distance.c its members by distance, back_fold.c takes the sums to parameters when all is done.
+ * tiled_back.c goes through the batch, holds the formulas and takes the sums to parameters when all is done;
+ * back_pair.c does one pair of tiles.
  */
 #ifndef PE_ENGINE_BACK_H
 #define PE_ENGINE_BACK_H
@@ -57,24 +57,6 @@ void pe_pair_back(const pe_backward *w, const pe_pair *x, pe_scratch *z);
    allowed. With `sums`, values, gate and r get theirs. */
 int pe_weights_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, int sums);
 
-/* dX = dY Z of a tile, and to += X^T Y of its keys, where queries and keys meet: back_pair.c. */
-void pe_seen_product(const pe_tiles *T, const pe_scratch *z, float *dX, const float *dY, int64_t stride,
-                     const float *Z, int64_t R, int64_t C, int64_t K);
-void pe_meeting_product(const pe_tiles *T, const pe_scratch *z, float *to, int64_t to_stride, const float *X,
-                        const float *Y, int64_t y_stride, int64_t R, int64_t C, int64_t width);
-
-/* Where products of the pair are added that are to reach dQ: dQ itself; or, where a vector added to q wants
-   its gradient in `sums`, rows that pe_query_sums then adds to both. */
-float *pe_query_rows(const pe_tiles *T, const pe_pair *x, const pe_scratch *z, const double *sums);
-void   pe_query_sums(const pe_tiles *T, const pe_pair *x, const pe_scratch *z, double *sums);
-
-/* back_distance.c: W (kept) and dW (from dO V^T) become the cotangent of the softmax's output; score terms by
-   distance, read along diagonals or looked up one by one. */
-void pe_values_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, float *W, float *dW,
-                    const float *dO, int sums);
-void pe_skewed_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, const float *dS);
-void pe_looked_up_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, const float *dS);
-
 /* x += f*y */
 static inline void pe_add_floats(float *x, float f, const float *y, int64_t n)
 {
@@ -82,14 +64,10 @@ static inline void pe_add_floats(float *x, float f, const float *y, int64_t n)
         x[i] += f * y[i];
 }
 
-/* kept.c: sums for a hook that is kept (NULL: it is not), the pair's share of them, and all of them to
+/* shared.c: sums for a hook that is kept (NULL: it is not), the pair's share of them, and all of them to
    parameters. */
 double *pe_kept_sums(const pe_attention *a, pe_arena *arena);
 void    pe_kept_sum(const pe_backward *w, const pe_pair *x, const float *dS);
 void    pe_kept_fold(const pe_backward *w);
-
-/* back_fold.c: one head after the other, as heads may share parameters and the order is part of the
-   result. */
-void pe_fold_parameters(const pe_backward *w);
 
 #endif

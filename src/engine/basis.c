@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
-#include "engine/basis.h"
+#include "engine/tiles.h"
 
 enum { MOST_RANKS = 4096 };   /* a wider basis would need more memory than the table itself */
 enum { HALF = PE_CHUNK / 2 }; /* distances s = 1/2, 3/2, ... from a centre */

@@ -17,7 +17,6 @@
  *
  * Source   Dao 2023, arXiv:2307.08691 (tiles of queries outside, weights in 16 bits)
  */
-#include "engine/bf16.h"
 
 #include <math.h>
 #include <string.h>
@@ -25,7 +24,6 @@
 #include "base/parallel.h"
 #include "base/tensor.h"
 #include "engine/roads.h"
-#include "engine/tile_rows.h"
 
 enum { QUERIES = PE_BF16_QUERIES, KEYS = 128, ROWS = 16 }; /* of a tile; rows that are loaded at once */
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/tensor.h"
-#include "engine/reference_head.h"
+#include "engine/reference.h"
 
 static double *cotangent_of(const pe_reference_head *x, pe_kind kind, int64_t i, int64_t j)
 {

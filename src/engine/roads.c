@@ -2,9 +2,6 @@
 /* Tables and turns for the roads beside the general one. Contract: roads.h. */
 #include "engine/roads.h"
 
-#include "engine/tables.h"
-#include "engine/tiles_make.h"
-
 int pe_road_may(const pe_attention *a)
 {
     const pe_terms *m = a->terms;

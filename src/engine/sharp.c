@@ -11,10 +11,7 @@
  */
 #include <math.h>
 
-#include "engine/sharp.h"
-#include "engine/tables.h"
-#include "engine/tile_rows.h"
-#include "engine/groups.h"
+#include "engine/tiles.h"
 
 int pe_is_sharp(const pe_tiles *T)
 {

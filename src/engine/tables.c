@@ -11,8 +11,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
-#include "engine/basis.h"
-#include "engine/tables.h"
+#include "engine/tiles.h"
 
 /* ---- bands: which row stands for which distance ---- */
 

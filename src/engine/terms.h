@@ -52,9 +52,12 @@ typedef struct pe_part {
    the cotangents over each of these distances. A row is one number (bias, gate), D numbers (A, B) or Dv
    numbers (r).
 
-   A member whose rows are just those of a parameter, one for each distance, gives `row` and the parameter
-   instead: such a table is as long as the positions, and is then neither copied nor summed in double. Its
-   heads share it.
+   A member whose rows are those of a parameter gives that parameter and `index` instead: which row of it each
+   of n distances has, -1 for a row of zeros. A bias may be `divided` by the scale. Rows that are made of the
+   parameter are loaded by the room, each once for the neighbours that share it, and their cotangents stored.
+
+   Where the parameter has one row for each distance, it gives `row`: such a table is as long as the
+   positions, and is then neither copied nor summed in double. Its heads share it.
 
    A member of vectors that are sinusoids of the distance times a parameter W [ranks,H,D] besides says
    `waves`: it writes their ranks/2 frequencies. A machine in float makes the sinusoids and multiplies them
@@ -68,13 +71,19 @@ typedef struct pe_by_distance {
                  double rows[]);
     void (*fold)(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
                  const double drows[], double *const dpar[]);
+    void (*index)(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int64_t rows[]);
+    int divided;
+    void (*load)(const pe_problem *p, const double *const par[], int param, int64_t h, int64_t row,
+                 double to[]);
+    void (*store)(const pe_problem *p, const double *const par[], int param, int64_t h, int64_t row,
+                  const double drow[], double *const dpar[]);
     int64_t (*row)(const pe_problem *p, int64_t t);
     void (*waves)(const pe_problem *p, pe_frequency frequency[]);
     int64_t ranks, least, most;
-    int     param; /* of row or of waves */
+    int     param; /* of index, of row or of waves */
     int     clipped;
     int64_t low, high;
-    /* bias: rows are slope(h) * |t|, so that a machine may do without a table. NULL: they are not. */
+    /* bias: rows are slope(h) * |t|, so that there is no fill and a machine may do without a table. */
     double (*slope)(const pe_problem *p, const double *const par[], int64_t h);
     pe_owner owner;
 } pe_by_distance;
@@ -176,15 +185,20 @@ typedef enum pe_kind { PE_BIAS, PE_GATE, PE_A, PE_B, PE_R, PE_KINDS } pe_kind;
 
 static inline pe_by_distance pe_member(const pe_terms *s, pe_kind kind)
 {
-    const pe_by_distance all[PE_KINDS] = {s->bias, s->gate, s->A, s->B, s->r};
-    return all[kind];
+    const pe_by_distance *all[PE_KINDS] = {&s->bias, &s->gate, &s->A, &s->B, &s->r};
+    return *all[kind];
 }
 
 /* Is there such a member? */
+static inline int pe_is_there(const pe_by_distance *m)
+{
+    return m->fill || m->index || m->slope || m->row;
+}
+
 static inline int pe_has(const pe_terms *s, pe_kind kind)
 {
-    const pe_by_distance m = pe_member(s, kind);
-    return m.fill || m.row;
+    const pe_by_distance *all[PE_KINDS] = {&s->bias, &s->gate, &s->A, &s->B, &s->r};
+    return pe_is_there(all[kind]);
 }
 
 /* Forms of a query; see pe_preparation. */
@@ -209,6 +223,22 @@ static inline int pe_is_scalar(pe_kind kind)
 static inline int64_t pe_member_width(const pe_problem *p, pe_kind kind)
 {
     return kind == PE_R ? p->Dv : kind == PE_A || kind == PE_B ? p->D : 1;
+}
+
+/* Products with a parameter, for rooms. The kernel takes whole vectors; a plain loop serves other widths:
+   C [R,columns] += A [R,K] B, A element (r,k) at a + r*a_row + k*a_col, rows of B and C at their strides. */
+static inline void pe_multiply64(const pe_problem *p, double *c, int64_t c_stride, const double *a,
+                                 int64_t a_row, int64_t a_col, const double *b, int64_t b_stride, int64_t R,
+                                 int64_t columns, int64_t K)
+{
+    if (columns % PE_LANES64 == 0) {
+        p->kernels->product64(c, c_stride, a, a_row, a_col, b, b_stride, R, columns, K, 1);
+        return;
+    }
+    for (int64_t r = 0; r < R; r++)
+        for (int64_t k = 0; k < K; k++)
+            for (int64_t d = 0; d < columns; d++)
+                c[r * c_stride + d] += a[r * a_row + k * a_col] * b[k * b_stride + d];
 }
 
 #endif

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "base/tensor.h"
-#include "engine/beside.h"
-#include "engine/tile_rows.h"
+#include "engine/tiles.h"
 
 /* Sixteen floats at a time, for a call of memcpy costs more than a short row. */
 static inline void copy_floats(float *to, const float *from, int64_t n)
@@ -77,11 +76,6 @@ static void turn(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_
     pe_turn_rows(rows, T->Dp, a->sizes.D, by, table, n, sign, a->kernels);
 }
 
-void pe_turn_back(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_t h, int64_t s0, int64_t n)
-{
-    turn(T, rows, side, b, h, s0, n, -1);
-}
-
 /* The caller's rows and their positions into z->raw and z->at. */
 static void load_raw(const pe_tiles *T, const pe_scratch *z, pe_side side, int64_t b, int64_t h, int64_t s0,
                      int64_t n)
@@ -135,21 +129,15 @@ static void load_prepared(const pe_tiles *T, const pe_scratch *z, float *to, flo
         }
 }
 
-static void load_beside(const pe_tiles *T, float *to, pe_side side, int64_t b, int64_t h, int64_t s0,
-                        int64_t n)
-{
-    pe_load_plain(to, T->Dp, tensor_of(T, side), b, h, s0, n, T->a->D);
-    pe_beside_load(T, to, side, h, s0, n);
-}
-
 void pe_load_turned(const pe_tiles *T, const pe_scratch *z, float *to, float *to2, pe_side side, int64_t b,
                     int64_t h, int64_t s0, int64_t n)
 {
     if (T->a->terms->prepare.fill && !T->beside[side])
         load_prepared(T, z, to, to2, side, b, h, s0, n);
-    else if (T->beside[side])
-        load_beside(T, to, side, b, h, s0, n);
-    else
+    else if (T->beside[side]) {
+        pe_load_plain(to, T->Dp, tensor_of(T, side), b, h, s0, n, T->a->D);
+        pe_beside_load(T, to, side, h, s0, n);
+    } else
         pe_load_plain(to, T->Dp, tensor_of(T, side), b, h, s0, n, T->a->sizes.D);
     turn(T, to, side, b, h, s0, n, 1);
     if (to2)
@@ -161,7 +149,7 @@ void pe_store_turned(const pe_tiles *T, float *rows, pe_side side, const posenc_
 {
     if (!to->data && !T->a->terms->prepare.fold)
         return;
-    pe_turn_back(T, rows, side, b, h, s0, n);
+    turn(T, rows, side, b, h, s0, n, -1);
     if (!T->a->terms->prepare.fold)
         pe_store_plain(to, b, h, s0, n, rows, T->Dp, T->a->sizes.D);
 }

@@ -99,6 +99,17 @@ void pe_turn_channels(const pe_turn *turn, pe_layout layout, int64_t m, int64_t 
 void pe_turn_place(const pe_turn *turn, const posenc_positions *pos, int64_t b, int64_t s,
                    double at[PE_MAX_AXES]);
 
+/* ggml's running product, one for each coordinate; the first pair of a place starts it. */
+typedef struct pe_walk {
+    double  theta[PE_MAX_AXES];
+    int32_t index[PE_MAX_AXES];
+} pe_walk;
+
+/* Cosine and sine of pair m, magnitude, sense and rounding included. Pairs of a place come in ascending
+   order. */
+void pe_turn_pair(const pe_turn *turn, int64_t m, const double at[], pe_walk *walk, double *cosine,
+                  double *sine);
+
 /* angle[M] of a place in radians, not reduced, without sense: the product rounded to double. */
 void pe_turn_angles(const pe_turn *turn, const double at[], double angle[]);
 /* The factor on a whole row. */
@@ -145,9 +156,6 @@ typedef struct pe_turned {
 int pe_turn_stores(const pe_turn *turn, posenc_dtype from, posenc_dtype to);
 /* What `far` and `stream` shall be, of rows that have so many bytes. */
 void pe_turn_aim(pe_turned *x, const pe_turn *turn, int64_t bytes);
-/* Is a table of that many bytes, whose blocks of M floats follow each other, better kept out of the
-   caches? */
-int pe_turn_streams(const posenc_tensor *table, int64_t bytes, int64_t M);
 /* Tokens s0 .. s0+n-1 of item b, by table rows `stride` apart. */
 void pe_turn_heads(const pe_turned *x, const pe_turn *turn, int64_t b, int64_t s0, int64_t n,
                    const float *table, int64_t stride, const pe_kernels *kernels);

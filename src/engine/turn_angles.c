@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Exact angles, and angles rounded as others round them. Contract: turn.h, turn_angles.h. */
-#include "engine/turn_angles.h"
-
+/* Exact angles, angles rounded as others round them, and tables of cosines and sines. Contract: turn.h. */
 #include <math.h>
 #include <string.h>
 
 #include "base/half.h"
+#include "engine/turn.h"
+
+enum { CHUNK = 64 }; /* pairs whose cosines are made together */
 
 /* The angle of a pair as a sum of products, which is the one thing that exact and rounded angles have in
    common: a rounded angle is itself times 1. */
@@ -130,11 +131,12 @@ double pe_turn_temperature(const pe_turn *turn, const double at[])
     return 1 + turn->temperature_scale * log(1 + fmax(floor(p / turn->temperature_length), 0));
 }
 
-void pe_turn_chunk(const pe_turn *turn, int64_t m, int64_t n, const double at[], pe_walk *walk,
-                   const pe_kernels *kernels, double cosine[], double sine[])
+/* Cosines and sines of n pairs from m on, as pe_turn_pair has them. */
+static void turn_chunk(const pe_turn *turn, int64_t m, int64_t n, const double at[], pe_walk *walk,
+                       const pe_kernels *kernels, double cosine[], double sine[])
 {
     const pe_frequency one = pe_frequency_of(1);
-    double             p[PE_TURN_CHUNK];
+    double             p[CHUNK];
     if (turn->is_matrix && turn->angles == PE_EXACT) {
         for (int64_t i = 0; i < n; i++)
             pe_turn_pair(turn, m + i, at, walk, &cosine[i], &sine[i]);
@@ -210,4 +212,99 @@ void pe_turn_slopes(double *dw, const pe_turn *turn, const double at[], double s
             if (turn->is_matrix || n == turn->axis[m])
                 dw[m * turn->axes + n] += at[n] * slope;
     }
+}
+
+/* ---- tables ---- */
+
+/* The pairs of block i into its part of a row: cosines, then sines. */
+static void fill_block(float *to, const pe_turn *turn, int i, const double at[], pe_walk *walk,
+                       const pe_kernels *kernels)
+{
+    const int64_t pairs = turn->start[i + 1] - turn->start[i];
+    for (int64_t m = 0; m < pairs; m += CHUNK) {
+        const int64_t n = pairs - m < CHUNK ? pairs - m : CHUNK;
+        double        cosine[CHUNK], sine[CHUNK];
+        turn_chunk(turn, turn->start[i] + m, n, at, walk, kernels, cosine, sine);
+        for (int64_t c = 0; c < n; c++) {
+            to[m + c]         = (float)cosine[c];
+            to[m + c + pairs] = (float)sine[c];
+        }
+    }
+}
+
+int pe_turn_climbs(const pe_turn *turn, const posenc_positions *pos)
+{
+    return turn->angles == PE_EXACT && !turn->is_matrix && !turn->growth && turn->blocks == 1 &&
+           (turn->table_type == PE_AS_F64 || turn->table_type == PE_AS_F32) &&
+           (turn->axes == 1 || !pos->array.data);
+}
+
+static pe_columns columns_of(const pe_turn *turn)
+{
+    return (pe_columns){.M = turn->M, .width = 2 * turn->M, .sine = turn->M, .step = 1};
+}
+
+void pe_turn_ladder(pe_ladder *ladder, const pe_turn *turn, const pe_kernels *kernels)
+{
+    const pe_columns columns = columns_of(turn);
+    pe_ladder_make(ladder, &columns, turn->k, turn->magnitude, turn->sense, kernels);
+}
+
+pe_ladder *pe_turn_ladder_create(const pe_turn *turn, const pe_kernels *kernels)
+{
+    const posenc_positions range   = posenc_positions_range(0, 1);
+    const pe_columns       columns = columns_of(turn);
+    if (turn->M == 0 || turn->heads > 1 || pe_turn_spoilt(turn) >= 0 || !pe_turn_climbs(turn, &range))
+        return NULL;
+    return pe_ladder_create(&columns, turn->k, turn->magnitude, turn->sense, kernels);
+}
+
+/* How many of n elements from s on stand at whole positions one after another. */
+static int64_t run_of(const posenc_positions *pos, int64_t b, int64_t s, int64_t n)
+{
+    const double p   = pe_position(pos, b, s);
+    int64_t      run = 0;
+    if (!pos->array.data && (pos->step == 0 || pos->step == 1))
+        return pe_ladder_reaches(p) && pe_ladder_reaches(p + (double)(n - 1)) ? n : 0;
+    while (run < n && pe_position(pos, b, s + run) == p + (double)run && pe_ladder_reaches(p + (double)run))
+        run++;
+    return run;
+}
+
+/* Cosines and sines alone; returns how many rows. Scattered positions have the very rounding of double. */
+static int64_t fill_some(float *table, int64_t stride, const pe_turn *turn, const posenc_positions *pos,
+                         int64_t b, int64_t s, int64_t n, const pe_ladder *ladder, pe_rung *rung, int stream,
+                         const pe_kernels *kernels)
+{
+    const int64_t run             = ladder ? run_of(pos, b, s, n) : 0;
+    double        at[PE_MAX_AXES] = {0};
+    pe_walk       walk;
+    if (run >= PE_LEAST_RUN) {
+        pe_ladder_rows(ladder, rung, table, stride, run, pe_position(pos, b, s), stream);
+        return run;
+    }
+    pe_turn_place(turn, pos, b, s, at);
+    for (int i = 0; i < turn->blocks; i++)
+        fill_block(table + 2 * turn->start[i], turn, i, at, &walk, kernels);
+    return 1;
+}
+
+void pe_turn_fill(float *table, int64_t stride, const pe_turn *turn, const posenc_positions *pos, int64_t b,
+                  int64_t s0, int64_t n, const pe_ladder *ladder, pe_rung *rung, int stream,
+                  const pe_kernels *kernels)
+{
+    for (int64_t s = 0; s < n;)
+        s +=
+            fill_some(table + s * stride, stride, turn, pos, b, s0 + s, n - s, ladder, rung, stream, kernels);
+    for (int64_t s = 0; turn->temperature != PE_NO_TEMPERATURE && s < n; s++) {
+        double at[PE_MAX_AXES] = {0};
+        pe_turn_place(turn, pos, b, s0 + s, at);
+        table[s * stride + 2 * turn->M] = (float)pe_turn_temperature(turn, at);
+    }
+}
+
+void pe_turn_table(float *table, const pe_turn *turn, const posenc_positions *pos, int64_t b, int64_t s0,
+                   int64_t n, const pe_kernels *kernels)
+{
+    pe_turn_fill(table, pe_turn_width(turn), turn, pos, b, s0, n, NULL, NULL, 0, kernels);
 }

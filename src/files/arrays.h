@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* arrays.h: what the parts of libposenc_files share about a set of named arrays (public face:
-   posenc/files.h). */
+/* arrays.h: sets of named arrays and lists of cases from bytes in memory (public face: posenc/files.h). */
 #ifndef PE_FILES_ARRAYS_H
 #define PE_FILES_ARRAYS_H
 
@@ -13,5 +12,9 @@ int pe_arrays_take(posenc_arrays *set, const char *name, size_t length, const po
 /* posenc_arrays_read on bytes in memory; `path` names them in sentences and an .npy's array. */
 posenc_status pe_arrays_parse(posenc_arrays *set, const void *bytes, size_t n, const char *path,
                               posenc_error *err);
+
+/* posenc_cases_read on bytes in memory; `path` names them in sentences. */
+posenc_status pe_cases_parse(posenc_cases *cases, const char *text, size_t n, const char *path,
+                             posenc_error *err);
 
 #endif

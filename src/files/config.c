@@ -3,18 +3,169 @@
  * config.c: a model's config.json: which object describes the language model, which row of the table it is
  *
  * The idea  A configuration leaves out what its class takes for granted, so a file means something only
- *           together with the table of model types (model_types.def). This file finds both; config_members.c
- *           answers questions about them, which config_rope.c, config_layers.c and config_other.c ask.
+ *           together with the table of model types (model_types.def). This file finds both and answers
+ *           questions about them, which config_rope.c, config_layers.c and config_other.c ask.
  * Nested    The language model of a composite model is an object of the file, under one of four names.
- * Strict    A key that stands twice, NaN, Infinity, a number out of range: refused in one line. Keys that say
- *           nothing about positions are passed over.
+ * Strict    A key that stands twice, NaN, Infinity, a number out of range: refused in one line. A key that is
+ *           absent or null has the value that the table or the asker gives. Keys that say nothing about
+ *           positions are passed over.
  * Source    transformers 5.16, configuration_utils.py and the configuration of each type
  */
 #include "files/config.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "files/fail.h"
+/* ---------------------------------------------------------------- the table ----------------- */
+
+#define MODEL(type, ...)        {.name = type, __VA_ARGS__},
+#define COMPOSITE(outer, inner) {.name = outer, .inside = inner},
+static const pe_model_type types[] = {
+#include "files/model_types.def"
+};
+
+static const pe_model_type *find_type(const char *name)
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (pe_is(name, types[i].name))
+            return &types[i];
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- members ------------------- */
+
+enum { SHOWN = 40 };
+
+const char *pe_config_shown(pe_config *c, const json_t *value)
+{
+    char       *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+    const char *kept = text ? pe_print(c->m, "%.*s%s", SHOWN, text, strlen(text) > SHOWN ? "..." : "") : "?";
+    free(text);
+    return kept;
+}
+
+const json_t *pe_config_get(const json_t *object, const char *key)
+{
+    const json_t *value = key ? json_object_get(object, key) : NULL;
+    return json_is_null(value) ? NULL : value;
+}
+
+double pe_config_real(pe_config *c, const json_t *object, const char *key, double fallback)
+{
+    const json_t *value = pe_config_get(object, key);
+    if (!value)
+        return fallback;
+    if (!json_is_number(value))
+        pe_refuse(c->m, "%s is %s; it must be a number", key, pe_config_shown(c, value));
+    return json_number_value(value);
+}
+
+int64_t pe_config_whole(pe_config *c, const json_t *object, const char *key, int64_t low, int64_t high,
+                        int64_t fallback)
+{
+    const json_t *value = pe_config_get(object, key);
+    if (!value)
+        return fallback;
+    const double x = json_number_value(value);
+    if (!json_is_number(value) || x != floor(x) || x < (double)low || x > (double)high) {
+        pe_refuse(c->m, "%s is %s; it must be a whole number from %lld to %lld", key,
+                  pe_config_shown(c, value), (long long)low, (long long)high);
+        return fallback;
+    }
+    return (int64_t)x;
+}
+
+int64_t pe_config_width(pe_config *c, const char *key, int64_t low, int64_t fallback)
+{
+    return pe_config_whole(c, c->file, key, low, PE_MODEL_WIDEST, fallback);
+}
+
+/* Numbers count as flags: 0 is no (Llama 4 has been seen with 4). */
+int pe_config_flag(pe_config *c, const json_t *object, const char *key, int fallback)
+{
+    const json_t *value = pe_config_get(object, key);
+    if (!value)
+        return fallback;
+    if (json_is_boolean(value))
+        return json_is_true(value);
+    if (!json_is_number(value))
+        pe_refuse(c->m, "%s is %s; it must be true or false", key, pe_config_shown(c, value));
+    return json_number_value(value) != 0;
+}
+
+const char *pe_config_word(pe_config *c, const json_t *object, const char *key)
+{
+    const json_t *value = pe_config_get(object, key);
+    if (value && !json_is_string(value))
+        pe_refuse(c->m, "%s is %s; it must be a text", key, pe_config_shown(c, value));
+    return json_string_value(value);
+}
+
+const json_t *pe_config_list(pe_config *c, const json_t *object, const char *key)
+{
+    const json_t *value = pe_config_get(object, key);
+    if (value && !json_is_array(value))
+        pe_refuse(c->m, "%s is %s; it must be a list", key, pe_config_shown(c, value));
+    return json_is_array(value) ? value : NULL;
+}
+
+/* ---------------------------------------------------------------- sizes --------------------- */
+
+static const int64_t widest_model = INT64_C(1) << 31, longest_context = INT64_C(1) << 53;
+
+static int64_t size_of(pe_config *c, const char *own, const char *common, int64_t high, int64_t standard)
+{
+    const char *key = pe_config_get(c->file, own) ? own : common;
+    return pe_config_whole(c, c->file, key, 1, high, c->is_unknown ? 0 : standard);
+}
+
+int64_t pe_config_hidden(pe_config *c)
+{
+    return size_of(c, c->type->hidden_key, "hidden_size", widest_model, c->type->hidden);
+}
+
+int64_t pe_config_heads(pe_config *c)
+{
+    return size_of(c, c->type->heads_key, "num_attention_heads", PE_MODEL_WIDEST, c->type->heads);
+}
+
+int64_t pe_config_depth(pe_config *c)
+{
+    return size_of(c, c->type->layers_key, "num_hidden_layers", PE_MODEL_DEEPEST, c->type->depth);
+}
+
+int64_t pe_config_context(pe_config *c)
+{
+    return size_of(c, c->type->context_key, "max_position_embeddings", longest_context, c->type->context);
+}
+
+int64_t pe_config_derived_width(pe_config *c)
+{
+    const int64_t hidden = pe_config_hidden(c), heads = pe_config_heads(c);
+    if (!hidden || !heads)
+        pe_refuse(c->m, "%s is missing, and the type %s has no size of its own for it",
+                  hidden ? "num_attention_heads" : "hidden_size",
+                  c->is_unknown ? "is not in the table and" : c->type->name);
+    else if (hidden % heads || hidden / heads > PE_MODEL_WIDEST)
+        pe_refuse(c->m,
+                  "hidden_size %lld is no multiple of %lld heads (up to %d wide), and head_dim is missing",
+                  (long long)hidden, (long long)heads, PE_MODEL_WIDEST);
+    return c->m->status ? 2 : hidden / heads;
+}
+
+posenc_dims pe_config_dims(pe_config *c)
+{
+    static const char *const names[] = {"num_key_value_heads", "n_head_kv", "num_kv_heads",
+                                        "multi_query_group_num"};
+    posenc_dims              dims    = {.H = pe_config_heads(c), .d_model = pe_config_hidden(c)};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!dims.G)
+            dims.G = pe_config_width(c, names[i], 1, 0);
+    return dims;
+}
+
+/* ---------------------------------------------------------------- which row ----------------- */
 
 static const json_t *language_model(const json_t *file)
 {
@@ -28,13 +179,10 @@ static const json_t *language_model(const json_t *file)
 /* The type that is read: the object's own, for a composite one that of its language model. */
 static const char *type_of(pe_config *c, const json_t *outer)
 {
-    const char *name = pe_config_word(c, c->file, "model_type");
-    if (!name)
-        name = pe_config_word(c, outer, "model_type");
-    if (!name || pe_model_type_find(name))
-        return name;
-    const char *inside = pe_model_type_inside(name);
-    return inside ? inside : pe_config_word(c, c->file, "model_type");
+    const char          *inner = pe_config_word(c, c->file, "model_type");
+    const char          *name  = inner ? inner : pe_config_word(c, outer, "model_type");
+    const pe_model_type *row   = find_type(name);
+    return !row ? inner : row->inside ? row->inside : name;
 }
 
 static int has_rope_keys(const json_t *file)
@@ -57,62 +205,60 @@ static int has_value(const json_t *value, const char *word)
 
 static void choose_row(pe_config *c, const json_t *outer)
 {
-    const char *name                  = type_of(c, outer);
-    pe_modelfile_info(c->model)->type = name ? pe_modelfile_text(c->model, "%s", name) : NULL;
-    c->type                           = name ? pe_model_type_find(name) : NULL;
+    const char *name = type_of(c, outer);
+    c->m->info.type  = name ? pe_print(c->m, "%s", name) : NULL;
+    c->type          = find_type(name);
     if (!c->type) {
-        c->type       = pe_model_type_find("llama");
+        c->type       = find_type("llama");
         c->is_unknown = 1;
         c->encoding   = has_rope_keys(c->file) ? "rope" : "unknown";
-        pe_modelfile_warn(c->model, "unknown-model-type", "%s is not in the table of model types: %s",
-                          name ? pe_modelfile_info(c->model)->type : "a file without model_type",
-                          strcmp(c->encoding, "rope") ? "its encoding is not known"
-                                                      : "it is read as a llama, which may be wrong");
+        pe_warn(c->m, "unknown-model-type", "%s is not in the table of model types: %s",
+                name ? name : "a file without model_type",
+                strcmp(c->encoding, "rope") ? "its encoding is not known"
+                                            : "it is read as a llama, which may be wrong");
         return;
     }
     const json_t *value = pe_config_get(c->file, c->type->switch_key);
-    c->encoding = value && has_value(value, c->type->switch_value) ? c->type->switched : c->type->encoding;
+    c->encoding         = c->type->encoding ? c->type->encoding : "rope";
+    if (value && has_value(value, c->type->switch_value))
+        c->encoding = c->type->switched;
 }
 
 static void read_groups(pe_config *c)
 {
-    posenc_model_info *info = pe_modelfile_info(c->model);
+    posenc_model_info *info = &c->m->info;
     info->layers            = pe_config_depth(c);
     if (!strcmp(c->encoding, "unknown") || !strcmp(c->encoding, "none"))
-        info->encoding = c->encoding, info->max_positions = pe_config_context(c);
+        info->encoding = c->encoding;
     else if (!strcmp(c->encoding, "rope"))
         pe_config_rope(c);
     else if (!strcmp(c->encoding, "nope"))
         pe_config_nope(c);
     else
         pe_config_other(c);
+    if (!info->max_positions && strcmp(c->encoding, "t5") != 0) /* T5 knows no end */
+        info->max_positions = pe_config_context(c);
 }
 
 posenc_status pe_config_parse(posenc_model **model, const char *text, size_t n, const char *path,
                               const char *format, posenc_error *err)
 {
     json_error_t why;
-    pe_config    c    = {.path = path, .err = err, .model = pe_modelfile_create(format)};
-    json_t      *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
-    if (!c.model)
-        pe_config_no_memory(&c);
-    else if (!root)
-        pe_config_refuse(&c, "it is not JSON as a configuration needs it: line %d, column %d: %.80s",
-                         why.line, why.column, why.text);
+    pe_config    c = {.m = pe_begin(format, path, err)};
+    if (!c.m)
+        return POSENC_MEMORY;
+    json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
+    if (!root)
+        pe_refuse(c.m, "it is not JSON as a configuration needs it: line %d, column %d: %.80s", why.line,
+                  why.column, why.text);
     else if (!json_is_object(root))
-        pe_config_refuse(&c, "it is JSON but no object; a configuration is { ... }");
-    if (!c.status) {
+        pe_refuse(c.m, "it is JSON but no object; a configuration is { ... }");
+    else {
         c.file = language_model(root);
         choose_row(&c, root);
-        if (!c.status)
+        if (!c.m->status)
             read_groups(&c);
     }
-    if (!c.status)
-        c.status = pe_modelfile_finish(c.model, path, err);
     json_decref(root);
-    if (c.status)
-        posenc_model_free(c.model);
-    else
-        *model = c.model;
-    return c.status;
+    return pe_finish(model, c.m);
 }

@@ -43,8 +43,8 @@ static word word_of(pe_config *c, const json_t *value)
         if (pe_is(json_string_value(value), words[i].name))
             return words[i].means;
     if (c->type->layers) /* without a rule the words change nothing */
-        pe_config_refuse(
-            c,
+        pe_refuse(
+            c->m,
             "layer_types has %s; known are full_attention, sliding_attention, linear_attention, mamba, conv",
             pe_config_shown(c, value));
     return FULL;
@@ -53,8 +53,8 @@ static word word_of(pe_config *c, const json_t *value)
 static void check_length(pe_config *c, const char *name, const json_t *list, int64_t depth)
 {
     if ((int64_t)json_array_size(list) != depth)
-        pe_config_refuse(c, "%s has %zu entries but the model has %lld layers; there must be one for each",
-                         name, json_array_size(list), (long long)depth);
+        pe_refuse(c->m, "%s has %zu entries but the model has %lld layers; there must be one for each", name,
+                  json_array_size(list), (long long)depth);
 }
 
 /* ---------------------------------------------------------------- words of a pattern -------- */
@@ -68,8 +68,8 @@ static int64_t every_of(pe_config *c)
     const char  *letters = json_string_value(value);
     const size_t n       = strlen(letters);
     if (!n || strspn(letters, "L") != n - 1 || letters[n - 1] != 'G')
-        pe_config_refuse(c, "%s is %s; it must be a number, or letters like LLLG", c->type->every_key,
-                         pe_config_shown(c, value));
+        pe_refuse(c->m, "%s is %s; it must be a number, or letters like LLLG", c->type->every_key,
+                  pe_config_shown(c, value));
     return n ? (int64_t)n : 1;
 }
 
@@ -95,11 +95,10 @@ static int is_listed(const json_t *list, int64_t i)
 static void ratio_words(pe_config *c, word *words, const json_t *ratios, int64_t depth)
 {
     check_length(c, "compress_ratios", ratios, depth);
-    for (int64_t i = 0; !c->status && i < depth; i++) {
+    for (int64_t i = 0; !c->m->status && i < depth; i++) {
         const json_t *value = json_array_get(ratios, (size_t)i);
         if (!json_is_integer(value))
-            pe_config_refuse(c, "compress_ratios has %s; it must hold whole numbers",
-                             pe_config_shown(c, value));
+            pe_refuse(c->m, "compress_ratios has %s; it must hold whole numbers", pe_config_shown(c, value));
         words[i] = json_integer_value(value) ? COMPRESSED : SLIDING;
     }
 }
@@ -114,7 +113,7 @@ static void pattern_words(pe_config *c, word *words, int64_t depth)
     if (ratios)
         ratio_words(c, words, ratios, depth);
     else
-        for (int64_t i = 0; !c->status && i < depth; i++)
+        for (int64_t i = 0; !c->m->status && i < depth; i++)
             if (pe_is(c->type->layers, "main-compress"))
                 words[i] = COMPRESSED;
             else if (indices && !c->type->every_key && other == LINEAR)
@@ -133,7 +132,7 @@ static void layer_words(pe_config *c, word *words, int64_t depth)
         return;
     }
     check_length(c, key, list, depth);
-    for (int64_t i = 0; !c->status && i < depth; i++)
+    for (int64_t i = 0; !c->m->status && i < depth; i++)
         words[i] = word_of(c, json_array_get(list, (size_t)i));
     if (pe_is(c->type->pattern, "every-and-last"))
         words[depth - 1] = FULL;
@@ -141,113 +140,67 @@ static void layer_words(pe_config *c, word *words, int64_t depth)
 
 /* ---------------------------------------------------------------- rules --------------------- */
 
-static char by_word(word w, char full, char sliding)
-{
-    return (char)(w == LINEAR ? PE_NO_ATTENTION : w == FULL ? full : sliding);
-}
-
-/* Without a rule windows may differ, and nothing else. */
-static void all(pe_config *c, char *kinds, const word *words, int64_t depth)
-{
-    (void)c;
-    for (int64_t i = 0; i < depth; i++)
-        kinds[i] = by_word(words[i], PE_FULL, PE_FULL);
-}
-
-static void per_type(pe_config *c, char *kinds, const word *words, int64_t depth)
-{
-    (void)c;
-    for (int64_t i = 0; i < depth; i++)
-        kinds[i] = by_word(words[i], PE_FULL, PE_LOCAL);
-}
-
-/* Sliding layers have the main rotation, every other the compressed one. */
-static void main_compress(pe_config *c, char *kinds, const word *words, int64_t depth)
-{
-    (void)c;
-    for (int64_t i = 0; i < depth; i++)
-        kinds[i] = words[i] == SLIDING ? PE_FULL : PE_LOCAL;
-}
-
-static void rope_on_sliding(pe_config *c, char *kinds, const word *words, int64_t depth)
-{
-    (void)c;
-    for (int64_t i = 0; i < depth; i++)
-        kinds[i] = by_word(words[i], PE_NOPE, PE_FULL);
-}
-
-/* EXAONE 4: sliding_window null, which is not the same as absent here, means that there are no windows. */
-static void rope_on_sliding_if_window(pe_config *c, char *kinds, const word *words, int64_t depth)
-{
-    if (json_is_null(json_object_get(c->file, "sliding_window")))
-        all(c, kinds, words, depth);
-    else
-        rope_on_sliding(c, kinds, words, depth);
-}
-
-static void no_rope_layers(pe_config *c, char *kinds, const word *words, int64_t depth)
+static void no_rope_layers(pe_config *c, char *kinds, int64_t depth)
 {
     const json_t *list  = pe_config_list(c, c->file, "no_rope_layers");
     const int64_t every = every_of(c);
-    (void)words;
     if (json_array_size(list))
         check_length(c, "no_rope_layers", list, depth);
-    for (int64_t i = 0; !c->status && i < depth; i++) {
+    for (int64_t i = 0; !c->m->status && i < depth; i++) {
         const json_t *value = json_array_get(list, (size_t)i);
         if (value && !json_is_integer(value) && !json_is_boolean(value))
-            pe_config_refuse(c, "no_rope_layers has %s; it must hold 1 (rotate) and 0",
-                             pe_config_shown(c, value));
+            pe_refuse(c->m, "no_rope_layers has %s; it must hold 1 (rotate) and 0",
+                      pe_config_shown(c, value));
         const int turns = value ? json_is_true(value) || json_integer_value(value) : (i + 1) % every != 0;
         kinds[i]        = turns ? PE_FULL : PE_NOPE;
     }
 }
 
 /* Mllama: layers that look at the image have no positions of the text. */
-static void no_cross(pe_config *c, char *kinds, const word *words, int64_t depth)
+static void no_cross(pe_config *c, char *kinds, int64_t depth)
 {
     const json_t *list = pe_config_list(c, c->file, "cross_attention_layers");
-    (void)words;
     for (int64_t i = 0; i < depth; i++) {
         const int is_cross = list ? is_listed(list, i) : i >= 3 && (i - 3) % 5 == 0 && i <= 38;
         kinds[i]           = is_cross ? PE_NO_ATTENTION : PE_FULL;
     }
 }
 
-typedef void rule_fn(pe_config *c, char *kinds, const word *words, int64_t depth);
-
-static rule_fn *rule_of(const char *name)
+/* The kinds of layers that are FULL, SLIDING, COMPRESSED, LINEAR. */
+static const char *kinds_of_words(const pe_config *c)
 {
-    static const struct {
-        const char *name;
-        rule_fn    *rule;
-    } rules[] = {
-        {"per-type", per_type},
-        {"main-compress", main_compress},
-        {"rope-on-sliding", rope_on_sliding},
-        {"rope-on-sliding-if-window", rope_on_sliding_if_window},
-        {"attention-only", all},
-        {"no-rope-layers", no_rope_layers},
-        {"no-cross", no_cross},
+    static const char *const rules[][2] = {
+        {"per-type", "fll-"},
+        {"main-compress", "lfll"}, /* sliding layers have the main rotation, every other the compressed one */
+        {"rope-on-sliding", "nff-"},
+        {"rope-on-sliding-if-window", "nff-"},
     };
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (pe_is(name, rules[i].name))
-            return rules[i].rule;
-    return all;
+    /* EXAONE 4: null, which is not the same as absent here, means that there are no windows. */
+    const int no_window = pe_is(c->type->layers, "rope-on-sliding-if-window") &&
+                          json_is_null(json_object_get(c->file, "sliding_window"));
+    for (size_t i = 0; !no_window && i < sizeof rules / sizeof *rules; i++)
+        if (pe_is(c->type->layers, rules[i][0]))
+            return rules[i][1];
+    return "fff-"; /* without a rule windows may differ, and nothing else */
 }
 
 char *pe_config_kinds(pe_config *c, int64_t *count)
 {
-    const int64_t depth = pe_config_depth(c);
+    const int64_t depth = *count = pe_config_depth(c);
     if (!depth)
-        pe_config_refuse(c, "num_hidden_layers is missing, and the table has none for this type");
-    char *kinds = pe_modelfile_take(c->model, (size_t)depth + 1);
-    word *words = pe_modelfile_take(c->model, ((size_t)depth + 1) * sizeof *words);
-    if (!kinds || !words)
-        pe_config_no_memory(c);
-    if (!c->status)
+        pe_refuse(c->m, "num_hidden_layers is missing, and the table has none for this type");
+    char *kinds = pe_keep(c->m, (size_t)depth + 1);
+    word *words = pe_keep(c->m, (size_t)depth * sizeof *words);
+    if (!c->m->status)
         layer_words(c, words, depth);
-    if (!c->status)
-        rule_of(c->type->layers)(c, kinds, words, depth);
-    *count = depth;
-    return c->status ? NULL : kinds;
+    if (c->m->status)
+        return NULL;
+    if (pe_is(c->type->layers, "no-rope-layers"))
+        no_rope_layers(c, kinds, depth);
+    else if (pe_is(c->type->layers, "no-cross"))
+        no_cross(c, kinds, depth);
+    else
+        for (int64_t i = 0; i < depth; i++)
+            kinds[i] = kinds_of_words(c)[words[i]];
+    return c->m->status ? NULL : kinds;
 }

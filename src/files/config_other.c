@@ -15,52 +15,23 @@
 #include <math.h>
 #include <string.h>
 
-#include "files/number.h"
-#include "files/rotation.h"
+#include "files/fail.h"
 
 enum { MOST_ROWS = 1 << 30 };
 
 /* The head width of these types is hidden / heads, T5's d_kv aside, which none of the numbers below needs. */
-static int64_t head_width(pe_config *c)
+static double usual_scale(pe_config *c)
 {
-    return pe_config_derived_width(c);
-}
-
-static double usual_scale(int64_t width)
-{
-    return 1 / sqrt((double)width);
-}
-
-static posenc_model_group *input_group(pe_config *c, const char *encoding, const char *stack)
-{
-    posenc_model_group *g = pe_modelfile_group(c->model, encoding);
-    g->is_input           = 1;
-    g->is_all             = 0;
-    g->stack              = stack;
-    g->dims               = pe_config_dims(c);
-    return g;
-}
-
-static void add_stack(pe_config *c, posenc_model_group *g)
-{
-    if (g->stack)
-        pe_fact_word(c->model, g, "stack", g->stack, NULL);
+    return 1 / sqrt((double)pe_config_derived_width(c));
 }
 
 /* ---------------------------------------------------------------- learned tables ------------ */
 
-static posenc_model_group *add_table(pe_config *c, int64_t rows, int64_t offset, const char *rule,
-                                     const char *stack)
+static void add_table(pe_config *c, int64_t rows, int64_t offset, const char *rule, const char *stack)
 {
-    posenc_model_group *g   = input_group(c, "learned", stack);
-    const int64_t       dim = pe_config_hidden(c);
-    g->spec = pe_modelfile_text(c->model, "learned[rows=%lld,dim=%lld,offset=%lld]", (long long)rows,
-                                (long long)dim, (long long)offset);
-    pe_fact_integer(c->model, g, "rows", rows, rule);
-    pe_fact_integer(c->model, g, "offset", offset, "row of the first token");
-    pe_fact_integer(c->model, g, "dim", dim, NULL);
-    add_stack(c, g);
-    return g;
+    const pe_learned table = {
+        .rows = rows, .offset = offset, .dim = pe_config_hidden(c), .rows_rule = rule, .stack = stack};
+    pe_learned_group(c->m, pe_config_dims(c), &table);
 }
 
 /* Padding and whatever comes before it have rows of their own inside the table. */
@@ -68,29 +39,28 @@ static void learned_inside(pe_config *c, int64_t context)
 {
     const int64_t offset = 1 + pe_config_whole(c, c->file, "pad_token_id", 0, MOST_ROWS, 1);
     if (offset >= context)
-        pe_config_refuse(
-            c, "max_position_embeddings is %lld, of which pad_token_id + 1 = %lld rows are no positions",
-            (long long)context, (long long)offset);
+        pe_refuse(c->m,
+                  "max_position_embeddings is %lld, of which pad_token_id + 1 = %lld rows are no positions",
+                  (long long)context, (long long)offset);
     add_table(c, context, offset, "max_position_embeddings, pad_token_id + 1 of them before the first token",
               NULL);
-    pe_modelfile_info(c->model)->max_positions = context - offset;
+    c->m->info.max_positions = context - offset;
 }
 
 static void learned(pe_config *c)
 {
     const int64_t context = pe_config_context(c);
     if (context > MOST_ROWS)
-        pe_config_refuse(c, "max_position_embeddings is %lld; a table of at most %d rows is believed",
-                         (long long)context, MOST_ROWS);
+        pe_refuse(c->m, "max_position_embeddings is %lld; a table of at most %d rows is believed",
+                  (long long)context, MOST_ROWS);
     if (!context)
-        pe_config_refuse(c, "max_position_embeddings is missing; a learned table needs it");
+        pe_refuse(c->m, "max_position_embeddings is missing; a learned table needs it");
     if (c->type->offset_inside) {
         learned_inside(c, context);
         return;
     }
     add_table(c, context + c->type->offset, c->type->offset,
               c->type->offset ? "max_position_embeddings + 2" : "max_position_embeddings", NULL);
-    pe_modelfile_info(c->model)->max_positions = context;
 }
 
 /* A number, or two of them for height and width. */
@@ -106,52 +76,51 @@ static void two_sizes(pe_config *c, const char *key, int64_t standard, int64_t s
         const json_t *item = json_array_get(value, i);
         size[i]            = json_integer_value(item);
         if (json_array_size(value) != 2 || !json_is_integer(item) || size[i] < 1 || size[i] > PE_MODEL_WIDEST)
-            pe_config_refuse(c, "%s is %s; it must be a number or two, [height, width]", key,
-                             pe_config_shown(c, value));
+            pe_refuse(c->m, "%s is %s; it must be a number or two, [height, width]", key,
+                      pe_config_shown(c, value));
     }
 }
 
 static void patches(pe_config *c)
 {
     int64_t image[2], patch[2];
+    double *grid = pe_keep(c->m, 2 * sizeof *grid);
     two_sizes(c, "image_size", c->type->image, image);
     two_sizes(c, "patch_size", c->type->patch, patch);
-    if (!c->status && (image[0] < patch[0] || image[1] < patch[1]))
-        pe_config_refuse(c, "image_size %lldx%lld holds no patch of %lldx%lld", (long long)image[0],
-                         (long long)image[1], (long long)patch[0], (long long)patch[1]);
-    if (c->status)
+    if (image[0] < patch[0] || image[1] < patch[1])
+        pe_refuse(c->m, "image_size %lldx%lld holds no patch of %lldx%lld", (long long)image[0],
+                  (long long)image[1], (long long)patch[0], (long long)patch[1]);
+    if (c->m->status)
         return;
-    const double        grid[2] = {(double)(image[0] / patch[0]), (double)(image[1] / patch[1])};
-    const int64_t       rows    = c->type->prefix_rows + (int64_t)grid[0] * (int64_t)grid[1];
-    posenc_model_group *g =
-        add_table(c, rows, 0, "prefix + one for each patch of image_size / patch_size", NULL);
-    pe_fact_integer(c->model, g, "prefix_rows", c->type->prefix_rows, "by the model type");
-    pe_fact_list(c->model, g, "grid", POSENC_FACT_INTEGERS, grid, 2, "image_size / patch_size");
-    pe_modelfile_info(c->model)->max_positions = rows;
+    for (int a = 0; a < 2; a++)
+        grid[a] = (double)(image[a] / patch[a]);
+    const int64_t rows = c->type->prefix_rows + (int64_t)grid[0] * (int64_t)grid[1];
+    add_table(c, rows, 0, "prefix + one for each patch of image_size / patch_size", NULL);
+    pe_fact_integer(c->m, "prefix_rows", c->type->prefix_rows, "by the model type");
+    pe_fact_list(c->m, "grid", POSENC_FACT_INTEGERS, grid, 2, "image_size / patch_size");
+    c->m->info.max_positions = rows;
 }
 
 /* ---------------------------------------------------------------- sinusoids ----------------- */
 
-static posenc_model_group *add_sinusoid(pe_config *c, const char *preset, int64_t offset, int64_t rows,
-                                        const char *stack)
+static void add_sinusoid(pe_config *c, const char *preset, int64_t offset, int64_t rows, const char *stack)
 {
-    posenc_model_group *g   = input_group(c, "sinusoidal", stack);
-    const int64_t       dim = pe_config_hidden(c);
-    g->spec = pe_modelfile_text(c->model, "sinusoidal[preset=%s,dim=%lld]", preset, (long long)dim);
-    pe_fact_word(c->model, g, "preset", preset, "by the model type");
+    const int64_t dim = pe_config_hidden(c);
+    pe_input_group(c->m, "sinusoidal", pe_config_dims(c), stack)->spec =
+        pe_print(c->m, "sinusoidal[preset=%s,dim=%lld]", preset, (long long)dim);
+    pe_fact_word(c->m, "preset", preset, "by the model type");
     if (rows)
-        pe_fact_integer(c->model, g, "rows", rows, "max_source_positions");
-    pe_fact_integer(c->model, g, "offset", offset, "position of the first token");
-    pe_fact_integer(c->model, g, "dim", dim, NULL);
-    pe_fact_real(c->model, g, "base", 10000, NULL);
-    add_stack(c, g);
-    return g;
+        pe_fact_integer(c->m, "rows", rows, "max_source_positions");
+    pe_fact_integer(c->m, "offset", offset, "position of the first token");
+    pe_fact_integer(c->m, "dim", dim, NULL);
+    pe_fact_real(c->m, "base", 10000, NULL);
+    if (stack)
+        pe_fact_word(c->m, "stack", stack, NULL);
 }
 
 static void sinusoidal(pe_config *c)
 {
     add_sinusoid(c, c->type->preset, c->type->offset, 0, NULL);
-    pe_modelfile_info(c->model)->max_positions = pe_config_context(c);
 }
 
 static void whisper(pe_config *c)
@@ -160,7 +129,7 @@ static void whisper(pe_config *c)
     const int64_t target = pe_config_whole(c, c->file, "max_target_positions", 1, MOST_ROWS, 448);
     add_sinusoid(c, "t2t", 0, source, "encoder");
     add_table(c, target, 0, "max_target_positions", "decoder");
-    pe_modelfile_info(c->model)->max_positions = target;
+    c->m->info.max_positions = target;
 }
 
 /* ---------------------------------------------------------------- T5 ------------------------ */
@@ -174,22 +143,22 @@ typedef struct buckets {
 
 static void add_buckets(pe_config *c, const buckets *b)
 {
-    posenc_model_group *g     = pe_modelfile_group(c->model, "t5");
+    posenc_model_group *g     = pe_group_add(c->m, "t5");
     const int64_t       heads = pe_config_heads(c);
     char                scale[PE_REAL_TEXT];
     pe_real_text(scale, b->score_scale);
     g->stack = b->stack;
     g->dims  = pe_config_dims(c);
-    g->spec  = pe_modelfile_text(c->model, "t5[num_buckets=%lld,max_distance=%lld,bidirectional=%s,scale=%s]",
-                                 (long long)b->count, (long long)b->distance, b->bidirectional ? "yes" : "no",
-                                 scale);
-    add_stack(c, g);
-    pe_fact_integer(c->model, g, "heads", heads, NULL);
-    pe_fact_integer(c->model, g, "num_buckets", b->count, "relative_attention_num_buckets");
-    pe_fact_integer(c->model, g, "max_distance", b->distance, "relative_attention_max_distance");
-    pe_fact_flag(c->model, g, "bidirectional", b->bidirectional, b->stack);
-    pe_fact_flag(c->model, g, "shared", !c->type->own_tables, "by the model type");
-    pe_fact_real(c->model, g, "score_scale", b->score_scale, "by the model type");
+    g->spec  = pe_print(c->m, "t5[num_buckets=%lld,max_distance=%lld,bidirectional=%s,scale=%s]",
+                        (long long)b->count, (long long)b->distance, b->bidirectional ? "yes" : "no", scale);
+    if (b->stack)
+        pe_fact_word(c->m, "stack", b->stack, NULL);
+    pe_fact_integer(c->m, "heads", heads, NULL);
+    pe_fact_integer(c->m, "num_buckets", b->count, "relative_attention_num_buckets");
+    pe_fact_integer(c->m, "max_distance", b->distance, "relative_attention_max_distance");
+    pe_fact_flag(c->m, "bidirectional", b->bidirectional, b->stack);
+    pe_fact_flag(c->m, "shared", !c->type->own_tables, "by the model type");
+    pe_fact_real(c->m, "score_scale", b->score_scale, "by the model type");
 }
 
 static int64_t bucket_count(pe_config *c)
@@ -215,7 +184,7 @@ static void mpnet(pe_config *c)
     const buckets b = {.count         = bucket_count(c),
                        .distance      = c->type->max_distance,
                        .bidirectional = 1,
-                       .score_scale   = usual_scale(head_width(c))};
+                       .score_scale   = usual_scale(c)};
     learned(c);
     add_buckets(c, &b);
 }
@@ -226,17 +195,17 @@ static void mpnet(pe_config *c)
 static const char *terms_of(pe_config *c, int *count)
 {
     const json_t *value = pe_config_get(c->file, "pos_att_type"), *item;
-    char  *words = pe_modelfile_text(c->model, "%s", json_is_string(value) ? json_string_value(value) : "");
-    size_t i;
+    char         *words = pe_print(c->m, "%s", json_is_string(value) ? json_string_value(value) : "");
+    size_t        i;
     if (value && !json_is_string(value) && !json_is_array(value))
-        pe_config_refuse(c, "pos_att_type is %s; it must be a list, or words joined by |",
-                         pe_config_shown(c, value));
+        pe_refuse(c->m, "pos_att_type is %s; it must be a list, or words joined by |",
+                  pe_config_shown(c, value));
     json_array_foreach(value, i, item)
     {
         if (!json_is_string(item))
-            pe_config_refuse(c, "pos_att_type has %s; it must hold c2p and p2c", pe_config_shown(c, item));
-        words = pe_modelfile_text(c->model, "%s%s%s", words, i ? "|" : "",
-                                  json_is_string(item) ? json_string_value(item) : "");
+            pe_refuse(c->m, "pos_att_type has %s; it must hold c2p and p2c", pe_config_shown(c, item));
+        words = pe_print(c->m, "%s%s%s", words, i ? "|" : "",
+                         json_is_string(item) ? json_string_value(item) : "");
     }
     *count = *words != '\0';
     for (char *at = words; *at; at++)
@@ -245,17 +214,8 @@ static const char *terms_of(pe_config *c, int *count)
     for (const char *at = words; *at; at += strcspn(at, " "), at += *at == ' ')
         if (strncmp(at, "c2p", strcspn(at, " ")) && strncmp(at, "p2c", strcspn(at, " ")) &&
             strncmp(at, "p2p", strcspn(at, " ")))
-            pe_config_refuse(c, "pos_att_type has %.20s; known are c2p, p2c, p2p", at);
+            pe_refuse(c->m, "pos_att_type has %.20s; known are c2p, p2c, p2p", at);
     return words;
-}
-
-/* As the setting has them: "c2p:p2c". */
-static const char *colons(pe_config *c, const char *terms)
-{
-    char *text = pe_modelfile_text(c->model, "%s", terms);
-    for (char *at = text; *at; at++)
-        *at = (char)(*at == ' ' ? ':' : *at);
-    return text;
 }
 
 static void add_deberta(pe_config *c)
@@ -266,27 +226,29 @@ static void add_deberta(pe_config *c)
     int64_t              distance = pe_config_whole(c, c->file, "max_relative_positions", low, high, -1);
     const int64_t        groups =
         c->type->log_buckets ? pe_config_whole(c, c->file, "position_buckets", low, high, -1) : -1;
-    const int64_t width = head_width(c);
+    const int64_t width = pe_config_derived_width(c);
     distance            = distance < 1 ? pe_config_context(c) : distance;
-    if (c->status)
+    if (c->m->status)
         return;
-    posenc_model_group *g = pe_modelfile_group(c->model, "deberta");
+    posenc_model_group *g = pe_group_add(c->m, "deberta");
     g->dims               = pe_config_dims(c);
     g->dims.D             = width;
-    g->spec = pe_modelfile_text(c->model, "deberta[max_relative_positions=%lld", (long long)distance);
+    g->spec               = pe_print(c->m, "deberta[max_relative_positions=%lld", (long long)distance);
     if (groups > 0)
-        g->spec = pe_modelfile_text(c->model, "%s,position_buckets=%lld", g->spec, (long long)groups);
-    g->spec = pe_modelfile_text(c->model, "%s,terms=%s]", g->spec, colons(c, terms));
-    pe_fact_integer(c->model, g, "heads", g->dims.H, NULL);
-    pe_fact_integer(c->model, g, "head_dim", width, "hidden_size / heads");
-    pe_fact_words(c->model, g, "terms", terms, "pos_att_type");
-    pe_fact_integer(c->model, g, "max_relative_positions", distance,
-                    "the file; below 1: max_position_embeddings");
+        g->spec = pe_print(c->m, "%s,position_buckets=%lld", g->spec, (long long)groups);
+    char *spec = pe_print(c->m, "%s,terms=%s]", g->spec, terms);
+    for (char *at = spec; *at; at++)
+        *at = (char)(*at == ' ' ? ':' : *at);
+    g->spec = spec;
+    pe_fact_integer(c->m, "heads", g->dims.H, NULL);
+    pe_fact_integer(c->m, "head_dim", width, "hidden_size / heads");
+    pe_fact(c->m, "terms", POSENC_FACT_WORDS, "pos_att_type")->text = terms;
+    pe_fact_integer(c->m, "max_relative_positions", distance, "the file; below 1: max_position_embeddings");
     if (groups > 0)
-        pe_fact_integer(c->model, g, "position_buckets", groups, NULL);
+        pe_fact_integer(c->m, "position_buckets", groups, NULL);
     else
-        pe_fact_none(c->model, g, "position_buckets", "each distance has its own row");
-    pe_fact_real(c->model, g, "score_scale", 1 / sqrt((double)width * (1 + count)),
+        pe_fact(c->m, "position_buckets", POSENC_FACT_NONE, "each distance has its own row");
+    pe_fact_real(c->m, "score_scale", 1 / sqrt((double)width * (1 + count)),
                  "1 / sqrt(head_dim (1 + terms))");
 }
 
@@ -300,44 +262,38 @@ static void deberta(pe_config *c)
         add_deberta(c);
     if (!has_input && !has_terms)
         pe_config_nope(c);
-    pe_modelfile_info(c->model)->max_positions = pe_config_context(c);
+    c->m->info.max_positions = pe_config_context(c);
 }
 
 static void xlnet(pe_config *c)
 {
     const char   *type  = pe_config_word(c, c->file, "attn_type");
-    const int64_t width = head_width(c);
+    const int64_t width = pe_config_derived_width(c);
     const int64_t clamp = pe_config_whole(c, c->file, "clamp_len", -MOST_ROWS, MOST_ROWS, -1);
     if (type && !pe_is(type, "bi") && !pe_is(type, "uni"))
-        pe_config_refuse(c, "attn_type is %.20s; it must be bi or uni", type);
-    if (c->status)
+        pe_refuse(c->m, "attn_type is %.20s; it must be bi or uni", type);
+    if (c->m->status)
         return;
-    posenc_model_group *g = pe_modelfile_group(c->model, "xlnet");
+    posenc_model_group *g = pe_group_add(c->m, "xlnet");
     g->dims               = pe_config_dims(c);
     g->dims.D             = width;
-    g->spec = clamp > 0 ? pe_modelfile_text(c->model, "xlnet[clamp_len=%lld]", (long long)clamp) : "xlnet";
-    pe_fact_integer(c->model, g, "heads", g->dims.H, NULL);
-    pe_fact_integer(c->model, g, "head_dim", width, "hidden_size / heads");
+    g->spec               = clamp > 0 ? pe_print(c->m, "xlnet[clamp_len=%lld]", (long long)clamp) : "xlnet";
+    pe_fact_integer(c->m, "heads", g->dims.H, NULL);
+    pe_fact_integer(c->m, "head_dim", width, "hidden_size / heads");
     if (clamp > 0)
-        pe_fact_integer(c->model, g, "clamp_len", clamp, NULL);
+        pe_fact_integer(c->m, "clamp_len", clamp, NULL);
     else
-        pe_fact_none(c->model, g, "clamp_len", "no distance is too far");
-    pe_fact_flag(c->model, g, "bidirectional", !pe_is(type, "uni"), "attn_type");
-    pe_fact_real(c->model, g, "score_scale", usual_scale(width), "1 / sqrt(head_dim)");
-    pe_modelfile_info(c->model)->max_positions = pe_config_context(c);
+        pe_fact(c->m, "clamp_len", POSENC_FACT_NONE, "no distance is too far");
+    pe_fact_flag(c->m, "bidirectional", !pe_is(type, "uni"), "attn_type");
+    pe_fact_real(c->m, "score_scale", usual_scale(c), "1 / sqrt(head_dim)");
 }
 
 /* ---------------------------------------------------------------- ALiBi --------------------- */
 
 static void alibi(pe_config *c)
 {
-    const int64_t width = head_width(c);
-    if (c->status)
-        return;
-    const double scale = usual_scale(width);
-    c->status = pe_alibi_group(c->model, pe_config_dims(c), width, 8, c->type->scaled_bias ? scale : 1,
-                               c->path, c->err);
-    pe_modelfile_info(c->model)->max_positions = pe_config_context(c);
+    const double scale = usual_scale(c);
+    pe_alibi_group(c->m, pe_config_dims(c), pe_config_derived_width(c), 8, c->type->scaled_bias ? scale : 1);
 }
 
 /* ---------------------------------------------------------------- which --------------------- */

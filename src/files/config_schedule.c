@@ -1,18 +1,249 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * config_schedule.c: how frequencies follow: names, keys, lengths and factors of the schedules
+ * config_schedule.c: where the numbers of a rotation stand in a config.json, and how its frequencies follow
  *
  * Only names, defaults and precedence stand here; frequencies and magnitudes are the library's (rotation.h).
- * Length    of pre-training: top level (and the class where it has one), dictionary, max_position_embeddings.
- * Surprise  beta_fast, beta_slow and mscale of 0 are absent, as null is; a null factor of yarn is the ratio
- *           of the lengths, a missing one is refused.
- * Source    transformers 5.16, modeling_rope_utils.py
+ * Old       flat keys (rope_theta ...) and rope_scaling, a dictionary with `type`. New (5.0):
+ * rope_parameters, a dictionary with `rope_type`, or one per layer type for the classes that need it. Where
+ * both stand, rope_scaling replaces rope_parameters whole; for classes with dictionaries per layer type it
+ * goes on top of those it is meant for. Base      dictionary, top level, class. Length    of pre-training:
+ * top level (and the class where it has one), dictionary, max_position_embeddings. Surprise  A class may
+ * bring a whole dictionary: a lone rope_theta beside it is then not read. beta_fast, beta_slow and mscale of
+ * 0 are absent, as null is; a null factor of yarn is the ratio of the lengths, a missing one is refused.
+ * Source    transformers 5.16, modeling_rope_utils.py and the classes of the types
  */
-#include "files/config_rope.h"
+#include "files/config.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Is word one of the blank-separated words of list (NULL: none)? */
+static int is_among(const char *list, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *at = list; at && n && (at = strstr(at, word)); at += n)
+        if ((at == list || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
+            return 1;
+    return 0;
+}
+
+/* Does the type have a dictionary per layer type? */
+static int takes_layers(const pe_config *c)
+{
+    return c->type->local_base > 0;
+}
+
+/* ---------------------------------------------------------------- which dictionaries --------- */
+
+/* "full_attention", or "main" for DeepSeek-V4. */
+static const char *label(const pe_config *c, int kind)
+{
+    const int compresses = pe_is(c->type->layers, "main-compress");
+    return kind == PE_SOURCE_FULL ? compresses ? "main" : "full_attention"
+           : compresses           ? "compress"
+                                  : "sliding_attention";
+}
+
+/* A dictionary of dictionaries? */
+static int is_layered(const json_t *object)
+{
+    const char *key;
+    json_t     *value;
+    json_object_foreach((json_t *)(uintptr_t)object, key, value) if (json_is_object(value)) return 1;
+    return 0;
+}
+
+static void check_form(pe_config *c, const json_t *scaling, const json_t *parameters)
+{
+    if (scaling && is_layered(scaling))
+        pe_refuse(c->m, "rope_scaling holds dictionaries; one per layer type belongs into rope_parameters");
+    else if (parameters && is_layered(parameters) && !takes_layers(c))
+        pe_refuse(c->m, "rope_parameters holds a dictionary per layer type, which the type %s does not take",
+                  c->is_unknown ? "(not in the table)" : c->type->name);
+    else if (parameters && !is_layered(parameters) && takes_layers(c))
+        pe_refuse(c->m, "rope_parameters is one dictionary; the type %s takes one per layer type (%s, %s)",
+                  c->type->name, label(c, PE_SOURCE_FULL), label(c, PE_SOURCE_LOCAL));
+    if (scaling && parameters && !json_equal(scaling, parameters))
+        pe_warn(c->m, "both-styles",
+                "rope_scaling and rope_parameters are both there and differ; rope_scaling %s",
+                takes_layers(c) ? "goes on top" : "replaces the other, base included");
+}
+
+/* The table writes ' for ". */
+static json_t *class_dictionary(pe_config *c)
+{
+    char *text = pe_print(c->m, "%s", c->type->rope_default ? c->type->rope_default : "{}");
+    for (char *at = text; *at; at++)
+        *at = (char)(*at == '\'' ? '"' : *at);
+    json_t *made = json_loads(text, 0, NULL);
+    if (!made)
+        pe_refuse_memory(c->m);
+    return made;
+}
+
+/* The dictionary of a layer type: the class's, or the file's; then rope_scaling on top. */
+static void layered_source(pe_config *c, pe_rope_source *s, int kind, const json_t *scaling,
+                           const json_t *parameters, const json_t *standard)
+{
+    const char   *to  = c->type->scaling ? c->type->scaling : "full";
+    const json_t *own = pe_config_get(parameters ? parameters : standard, label(c, kind));
+    s->words          = json_is_object(own) ? json_copy((json_t *)(uintptr_t)own) : json_object();
+    s->name           = parameters ? pe_print(c->m, "rope_parameters.%s", label(c, kind)) : "the class";
+    s->has_base       = parameters && pe_config_get(own, "rope_theta");
+    if (own && !json_is_object(own))
+        pe_refuse(c->m, "rope_parameters.%s is %s; it must be an object", label(c, kind),
+                  pe_config_shown(c, own));
+    if (!scaling || !(pe_is(to, "both") || pe_is(to, kind == PE_SOURCE_FULL ? "full" : "local")))
+        return;
+    s->name     = "rope_scaling";
+    s->has_base = s->has_base || pe_config_get(scaling, "rope_theta");
+    if (pe_config_get(scaling, "type") && !pe_config_get(scaling, "rope_type"))
+        json_object_del(s->words, "rope_type"); /* the one that is given counts */
+    json_object_update(s->words, (json_t *)(uintptr_t)scaling);
+}
+
+static void flat_source(pe_rope_source *s, const json_t *scaling, const json_t *parameters,
+                        const json_t *standard)
+{
+    const json_t *given = scaling ? scaling : parameters;
+    s->words            = json_copy((json_t *)(uintptr_t)(given ? given : standard));
+    s->name             = scaling ? "rope_scaling" : parameters ? "rope_parameters" : "the class";
+    s->has_base         = given && pe_config_get(given, "rope_theta");
+}
+
+static void find_bases(const pe_config *c, pe_rope_source *from)
+{
+    const pe_model_type *t         = c->type;
+    from[PE_SOURCE_FULL].base      = t->base;
+    from[PE_SOURCE_FULL].old       = t->old_base;
+    from[PE_SOURCE_FULL].base_key  = t->base_key ? t->base_key : "rope_theta";
+    from[PE_SOURCE_LOCAL].base     = t->local_base;
+    from[PE_SOURCE_LOCAL].old      = t->old_local_base;
+    from[PE_SOURCE_LOCAL].base_key = t->local_base_key;
+    if (c->is_unknown && !pe_config_get(c->file, "rope_theta"))
+        from[PE_SOURCE_FULL].base_key = "rotary_emb_base";
+}
+
+/* A dictionary of the file; NULL if absent or empty. The classes with a fixed base know none at all. */
+static const json_t *read_dictionary(pe_config *c, const char *key)
+{
+    const json_t *found = pe_config_get(c->file, key);
+    if (found && !json_is_object(found))
+        pe_refuse(c->m, "%s is %s; it must be an object", key, pe_config_shown(c, found));
+    if (!json_object_size(found))
+        return NULL;
+    if (c->type->fixed_base)
+        pe_warn(c->m, "unused-key", "%s is not read by the class %s, whose rotation is fixed", key,
+                c->type->name);
+    return c->type->fixed_base ? NULL : found;
+}
+
+/* "500000", or "1000000 and 10000" where full and sliding layers differ: what is taken where the file has no
+   base. */
+static const char *standards(pe_config *c, const pe_rope_source *from)
+{
+    double base[PE_SOURCES];
+    for (int kind = 0; kind < PE_SOURCES; kind++)
+        base[kind] = pe_config_real(c, from[kind].words, "rope_theta", from[kind].base);
+    if (!takes_layers(c) || base[PE_SOURCE_FULL] == base[PE_SOURCE_LOCAL])
+        return pe_print(c->m, "%.15g is", base[PE_SOURCE_FULL]);
+    return pe_print(c->m, "%.15g (%s) and %.15g (%s) are", base[PE_SOURCE_FULL], label(c, PE_SOURCE_FULL),
+                    base[PE_SOURCE_LOCAL], label(c, PE_SOURCE_LOCAL));
+}
+
+/* A base under a name that this class passes over. */
+static const char *unread_base(const pe_config *c)
+{
+    static const char *const names[] = {"rope_theta", "rotary_emb_base"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (pe_config_get(c->file, names[i]))
+            return names[i];
+    return NULL;
+}
+
+static void warn_of_standard(pe_config *c, const pe_rope_source *from)
+{
+    const char *unread = unread_base(c), *taken = standards(c, from);
+    if (c->is_unknown)
+        pe_warn(c->m, "base-default", "the file gives no base; %s the standard of llama", taken);
+    else if (unread)
+        pe_warn(c->m, "base-default", "the file gives %s, which the class %s does not read; %s its standard",
+                unread, c->type->name, taken);
+    else
+        pe_warn(c->m, "base-default", "the file gives no base; %s the standard of the class %s", taken,
+                c->type->name);
+}
+
+static void warn_of_base(pe_config *c, const pe_rope_source *from)
+{
+    double old = 0;
+    for (int kind = 0; kind < (takes_layers(c) ? PE_SOURCES : 1); kind++) {
+        const pe_rope_source *s = &from[kind];
+        if (c->type->fixed_base || s->has_base || pe_config_get(c->file, s->base_key))
+            return;
+        old = old != 0 ? old : s->old;
+    }
+    warn_of_standard(c, from);
+    if (old != 0)
+        pe_warn(c->m, "base-default-changed",
+                "the standard base of the class %s was another in transformers 4.57: %.15g", c->type->name,
+                old);
+}
+
+void pe_rope_find_sources(pe_config *c, pe_rope_source from[PE_SOURCES])
+{
+    const json_t *scaling    = read_dictionary(c, "rope_scaling"),
+                 *parameters = read_dictionary(c, "rope_parameters");
+    json_t *standard         = class_dictionary(c);
+    check_form(c, scaling, parameters);
+    for (int kind = 0; kind < PE_SOURCES; kind++) {
+        if (takes_layers(c))
+            layered_source(c, &from[kind], kind, scaling, parameters, standard);
+        else
+            flat_source(&from[kind], scaling, parameters, standard);
+        if (!from[kind].words)
+            pe_refuse_memory(c->m);
+    }
+    find_bases(c, from);
+    if (!scaling && !parameters && c->type->rope_default)
+        pe_warn(c->m, "schedule-default", "the file names no schedule; the class %s brings one",
+                c->type->name);
+    json_decref(standard);
+    warn_of_base(c, from);
+}
+
+/* ---------------------------------------------------------------- base ---------------------- */
+
+static const char *rule_of_class(pe_config *c, const pe_rope_source *s)
+{
+    if (s->old == 0)
+        return pe_print(c->m, "standard of the class %s", c->type->name);
+    return pe_print(c->m, "standard of the class %s (%.15g in transformers 4.57)", c->type->name, s->old);
+}
+
+void pe_rope_find_base(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+{
+    const char  *key = c->type->fixed_base ? NULL : s->base_key;
+    const double of_words =
+        c->type->fixed_base ? (double)NAN : pe_config_real(c, s->words, "rope_theta", (double)NAN);
+    const double of_file = key ? pe_config_real(c, c->file, key, (double)NAN) : (double)NAN;
+    r->base              = !isnan(of_words) ? of_words : !isnan(of_file) ? of_file : s->base;
+    r->base_rule         = !isnan(of_words)  ? pe_print(c->m, "rope_theta of %s", s->name)
+                           : !isnan(of_file) ? pe_print(c->m, "%s of the file", key)
+                           : c->is_unknown   ? "the usual standard"
+                                             : rule_of_class(c, s);
+    if (!isnan(of_words) && !isnan(of_file) && of_words != of_file)
+        pe_warn(c->m, "base-conflict", "rope_theta is %g in %s but %s is %g at top level; %g counts",
+                of_words, s->name, key, of_file, of_words);
+    if (c->type->ratio_key) {
+        r->base *= pe_config_real(c, c->file, c->type->ratio_key, 1);
+        r->base_rule = pe_print(c->m, "%g times %s", s->base, c->type->ratio_key);
+    }
+    if (!(r->base > 1 && isfinite(r->base)))
+        pe_refuse(c->m, "%s is %g; a base must be a finite number above 1",
+                  c->type->ratio_key ? c->type->ratio_key : "rope_theta", r->base);
+}
 
 int pe_rope_is_scaled(const pe_rotation *r)
 {
@@ -21,34 +252,20 @@ int pe_rope_is_scaled(const pe_rotation *r)
 
 /* ---------------------------------------------------------------- schedule ------------------ */
 
-static const pe_rope_schedule schedules[] = {
-    {"default", "", "", 0},
-    {"linear", "factor", "factor", 0},
-    {"dynamic", "factor", "factor", 0},
-    {"ntk", "alpha", "alpha factor", 0},
-    {"yarn", "", "factor beta_fast beta_slow attention_factor mscale mscale_all_dim truncate", 1},
-    {"longrope", "short_factor long_factor", "factor short_factor long_factor attention_factor", 1},
-    {"llama3", "factor low_freq_factor high_freq_factor", "factor low_freq_factor high_freq_factor", 1},
-    {"proportional", "", "factor", 0},
-};
-
-static const pe_rope_schedule *find_schedule(const char *name)
+/* Has it an original length? */
+static int has_length(const pe_rotation *r)
 {
-    for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++)
-        if (!strcmp(schedules[i].name, name) &&
-            strcmp(name, "ntk") != 0) /* a form of dynamic, no name in a file */
-            return &schedules[i];
-    return NULL;
+    return pe_is(r->schedule, "yarn") || pe_is(r->schedule, "longrope") || pe_is(r->schedule, "llama3");
 }
 
 /* The name that counts today. */
 static const char *todays_name(pe_config *c, const char *name)
 {
     static const char *const old[][2] = {{"su", "longrope"}, {"mrope", "default"}, {"yarn", "longrope"}};
-    const int                allowed  = pe_is_among(c->type->only, "longrope") ? 3 : 2;
+    const int                allowed  = is_among(c->type->only, "longrope") ? 3 : 2;
     for (int i = 0; i < allowed; i++)
         if (!strcmp(old[i][0], name)) {
-            pe_modelfile_warn(c->model, "renamed-type", "the rope type %s is read as %s", name, old[i][1]);
+            pe_warn(c->m, "renamed-type", "the rope type %s is read as %s", name, old[i][1]);
             return old[i][1];
         }
     return name;
@@ -63,34 +280,9 @@ static const char *given_name(pe_config *c, const pe_rope_source *s)
 {
     const char *new = pe_config_word(c, s->words, "rope_type"), *old = pe_config_word(c, s->words, "type");
     if (new &&old && strcmp(new, old) != 0 && !are_a_pair(old, new) && !are_a_pair(new, old))
-        pe_modelfile_warn(c->model, "type-conflict", "%s has type %s and rope_type %s; rope_type counts",
-                          s->name, old, new);
+        pe_warn(c->m, "type-conflict", "%s has type %s and rope_type %s; rope_type counts", s->name, old,
+                new);
     return new ? new : old ? old : "default";
-}
-
-const pe_rope_schedule *pe_rope_choose_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r)
-{
-    const char             *given  = given_name(c, s);
-    const char             *name   = todays_name(c, given);
-    const pe_rope_schedule *chosen = find_schedule(name);
-    if (!chosen)
-        pe_config_refuse(
-            c,
-            "the rope type %.60s is not known; known are default, linear, dynamic, yarn, longrope, llama3, "
-            "proportional",
-            given);
-    else if (c->type->only && !pe_is_among(c->type->only, name))
-        pe_config_refuse(c, "the rope type %s is not one that %s has: %s", name, c->type->name,
-                         c->type->only);
-    if (c->type->alpha && pe_is(name, "dynamic") && pe_config_real(c, s->words, "alpha", 0) != 0)
-        chosen = &schedules[3];
-    chosen           = chosen ? chosen : schedules;
-    r->schedule      = chosen->name;
-    r->schedule_rule = pe_is(chosen->name, "ntk") ? "type dynamic with alpha"
-                       : pe_config_get(s->words, "rope_type") || pe_config_get(s->words, "type")
-                           ? pe_modelfile_text(c->model, "rope type of %s", s->name)
-                           : "no schedule is named";
-    return chosen;
 }
 
 static void check_needs(pe_config *c, const pe_rope_source *s, const char *needs)
@@ -99,24 +291,7 @@ static void check_needs(pe_config *c, const pe_rope_source *s, const char *needs
     int  used = 0;
     for (const char *at = needs; at && sscanf(at, " %39s%n", word, &used) == 1; at += used)
         if (!pe_config_get(s->words, word))
-            pe_config_refuse(c, "%s is missing in %s; the rope type needs it", word, s->name);
-}
-
-void pe_rope_warn_of_unused_keys(pe_config *c, const pe_rope_source *s, const pe_rope_schedule *chosen)
-{
-    static const char always[] =
-        "rope_type type rope_theta partial_rotary_factor original_max_position_embeddings";
-    const char *key;
-    json_t     *value;
-    json_object_foreach(s->words, key, value)
-    {
-        const int is_read = pe_is_among(always, key) || pe_is_among(chosen->reads, key) ||
-                            pe_is_among(c->type->extra_keys, key) || pe_is_among(c->type->needs, key);
-        if (!is_read && !json_is_null(value))
-            pe_modelfile_warn(c->model, "unused-key",
-                              "%.60s in %s is read by nobody: the schedule %s has no such number", key,
-                              s->name, chosen->name);
-    }
+            pe_refuse(c->m, "%s is missing in %s; the rope type needs it", word, s->name);
 }
 
 /* ---------------------------------------------------------------- lengths and factors ------- */
@@ -130,43 +305,41 @@ static int64_t length_of(pe_config *c, const json_t *object)
 
 /* The original length as the file has it, 0 if it has none. That at top level is for schedules; a temperature
    beside another schedule has that of its dictionary. */
-static int64_t given_length(pe_config *c, const pe_rope_source *s, const pe_rope_schedule *chosen,
-                            pe_rotation *r)
+static int64_t given_length(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
     const int64_t of_words = length_of(c, s->words);
-    int64_t       of_file  = pe_rope_takes_layers(c) ? 0 : length_of(c, c->file);
+    int64_t       of_file  = takes_layers(c) ? 0 : length_of(c, c->file);
     r->length_rule         = of_file ? "the file, at top level" : s->name;
     if (!of_file && c->type->original_length)
         of_file = c->type->original_length, r->length_rule = "the class";
     if (of_words && of_file && of_words != of_file)
-        pe_modelfile_warn(c->model, "original-length-conflict",
-                          "%s is %lld in %s but %lld %s, which counts%s", length_key, (long long)of_words,
-                          s->name, (long long)of_file,
-                          pe_is(r->length_rule, "the class") ? "for the class" : "at top level",
-                          chosen->has_length ? "" : " for schedules that read it");
-    return of_file && (chosen->has_length || !of_words) ? of_file : of_words;
+        pe_warn(c->m, "original-length-conflict", "%s is %lld in %s but %lld %s, which counts%s", length_key,
+                (long long)of_words, s->name, (long long)of_file,
+                pe_is(r->length_rule, "the class") ? "for the class" : "at top level",
+                has_length(r) ? "" : " for schedules that read it");
+    return of_file && (has_length(r) || !of_words) ? of_file : of_words;
 }
 
-static void find_length(pe_config *c, const pe_rope_source *s, const pe_rope_schedule *chosen, pe_rotation *r)
+static void find_length(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
-    const int64_t context = pe_config_context(c), given = given_length(c, s, chosen, r);
-    const int     is_told = length_of(c, s->words) || (!pe_rope_takes_layers(c) && length_of(c, c->file));
+    const int64_t context = pe_config_context(c), given = given_length(c, s, r);
+    const int     is_told = length_of(c, s->words) || (!takes_layers(c) && length_of(c, c->file));
     r->max_length         = context;
     r->original_length    = given;
-    if (!chosen->has_length && is_told && strcmp(chosen->name, "ntk") != 0)
-        pe_modelfile_warn(c->model, "original-length-ignored",
-                          "%s is given, but the schedule %s does not read it", length_key, chosen->name);
-    if (pe_is(chosen->name, "dynamic") && !context)
-        pe_config_refuse(c, "max_position_embeddings is missing; the schedule dynamic needs it");
-    if (!chosen->has_length || given)
+    if (!has_length(r) && is_told && strcmp(r->schedule, "ntk") != 0)
+        pe_warn(c->m, "original-length-ignored", "%s is given, but the schedule %s does not read it",
+                length_key, r->schedule);
+    if (pe_is(r->schedule, "dynamic") && !context)
+        pe_refuse(c->m, "max_position_embeddings is missing; the schedule dynamic needs it");
+    if (!has_length(r) || given)
         return;
     if (!context)
-        pe_config_refuse(c, "%s and max_position_embeddings are missing; the schedule %s needs one of them",
-                         length_key, chosen->name);
+        pe_refuse(c->m, "%s and max_position_embeddings are missing; the schedule %s needs one of them",
+                  length_key, r->schedule);
     r->original_length = context;
     r->length_rule     = "max_position_embeddings";
-    pe_modelfile_warn(c->model, "original-length-missing",
-                      "%s is missing; max_position_embeddings %lld is taken", length_key, (long long)context);
+    pe_warn(c->m, "original-length-missing", "%s is missing; max_position_embeddings %lld is taken",
+            length_key, (long long)context);
 }
 
 /* How far the context was stretched, by its lengths. */
@@ -175,32 +348,28 @@ static double stretch(const pe_rotation *r)
     return r->max_length && r->original_length ? (double)r->max_length / (double)r->original_length : 1;
 }
 
-static void find_factor(pe_config *c, const pe_rope_source *s, const pe_rope_schedule *chosen, pe_rotation *r)
+static void find_factor(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
     r->factor      = pe_config_real(c, s->words, "factor", (double)NAN);
     r->factor_rule = s->name;
-    if (isnan(r->factor) && chosen->has_length) {
-        if (pe_is(chosen->name, "yarn") && !json_is_null(json_object_get(s->words, "factor")))
-            pe_config_refuse(c, "factor is missing in %s; the rope type yarn needs it", s->name);
-        else if (pe_is(chosen->name, "yarn"))
-            pe_modelfile_warn(c->model, "factor-inferred",
-                              "factor is null; max_position_embeddings / %s = %g is taken", length_key,
-                              stretch(r));
+    if (isnan(r->factor) && has_length(r)) {
+        if (pe_is(r->schedule, "yarn") && !json_is_null(json_object_get(s->words, "factor")))
+            pe_refuse(c->m, "factor is missing in %s; the rope type yarn needs it", s->name);
+        else if (pe_is(r->schedule, "yarn"))
+            pe_warn(c->m, "factor-inferred", "factor is null; max_position_embeddings / %s = %g is taken",
+                    length_key, stretch(r));
         r->factor      = stretch(r);
         r->factor_rule = "max_position_embeddings / original length";
-    } else if (!pe_is(chosen->name, "llama3") && chosen->has_length && r->factor != stretch(r) &&
-               stretch(r) != 1)
-        pe_modelfile_warn(
-            c->model, "factor-vs-max_position",
-            "factor is %g, but max_position_embeddings %lld / %lld is %g: one of the three is not meant",
-            r->factor, (long long)r->max_length, (long long)r->original_length, stretch(r));
+    } else if (!pe_is(r->schedule, "llama3") && has_length(r) && r->factor != stretch(r) && stretch(r) != 1)
+        pe_warn(c->m, "factor-vs-max_position",
+                "factor is %g, but max_position_embeddings %lld / %lld is %g: one of the three is not meant",
+                r->factor, (long long)r->max_length, (long long)r->original_length, stretch(r));
     if (isnan(r->factor))
         r->factor = 1, r->factor_rule = "the standard";
-    if (!c->status && !(r->factor > 0 && isfinite(r->factor)))
-        pe_config_refuse(c, "factor is %g; it must be a finite number above 0", r->factor);
+    if (!(r->factor > 0 && isfinite(r->factor)))
+        pe_refuse(c->m, "factor is %g; it must be a finite number above 0", r->factor);
     if (r->factor < 1)
-        pe_modelfile_warn(c->model, "factor-below-one", "factor is %g: it would shorten the context",
-                          r->factor);
+        pe_warn(c->m, "factor-below-one", "factor is %g: it would shorten the context", r->factor);
 }
 
 /* ---------------------------------------------------------------- numbers of the schedules --- */
@@ -210,7 +379,7 @@ static double beta(pe_config *c, const pe_rope_source *s, const char *key, doubl
 {
     const double x = pe_config_real(c, s->words, key, 0);
     if (x < 0)
-        pe_config_refuse(c, "%s is %g; it must be positive", key, x);
+        pe_refuse(c->m, "%s is %g; it must be positive", key, x);
     return x == 0 ? standard : x;
 }
 
@@ -219,15 +388,12 @@ static void warn_of_yarn(pe_config *c, const pe_rotation *r)
     const int has_scale = !isnan(r->mscale) && r->mscale != 0,
               has_all   = !isnan(r->mscale_all_dim) && r->mscale_all_dim != 0;
     if (r->beta_fast < r->beta_slow)
-        pe_modelfile_warn(c->model, "beta-order", "beta_fast %g lies below beta_slow %g", r->beta_fast,
-                          r->beta_slow);
+        pe_warn(c->m, "beta-order", "beta_fast %g lies below beta_slow %g", r->beta_fast, r->beta_slow);
     if (has_scale != has_all && isnan(r->attention_factor))
-        pe_modelfile_warn(c->model, "mscale-alone",
-                          "%s stands alone: transformers ignores it, DeepSeek's rule does not",
-                          has_scale ? "mscale" : "mscale_all_dim");
+        pe_warn(c->m, "mscale-alone", "%s stands alone: transformers ignores it, DeepSeek's rule does not",
+                has_scale ? "mscale" : "mscale_all_dim");
     if (!r->truncate)
-        pe_modelfile_warn(c->model, "truncate-false",
-                          "truncate is false: ggml, mlx-lm and others truncate all the same");
+        pe_warn(c->m, "truncate-false", "truncate is false: ggml, mlx-lm and others truncate all the same");
 }
 
 static const char *given_or_standard(const pe_rope_source *s, const char *key)
@@ -255,16 +421,16 @@ static void read_yarn(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 static const double *read_factors(pe_config *c, const pe_rope_source *s, const char *key, int64_t pairs)
 {
     const json_t *list = pe_config_list(c, s->words, key);
-    if (!c->status && (int64_t)json_array_size(list) != pairs)
-        pe_config_refuse(c, "%s has %zu numbers; it must have one for each of the %lld pairs that rotate",
-                         key, json_array_size(list), (long long)pairs);
-    double *x = c->status ? NULL : pe_modelfile_take(c->model, (size_t)pairs * sizeof *x);
+    if ((int64_t)json_array_size(list) != pairs)
+        pe_refuse(c->m, "%s has %zu numbers; it must have one for each of the %lld pairs that rotate", key,
+                  json_array_size(list), (long long)pairs);
+    double *x = c->m->status ? NULL : pe_keep(c->m, (size_t)pairs * sizeof *x);
     for (int64_t i = 0; x && i < pairs; i++) {
         const json_t *value = json_array_get(list, (size_t)i);
         x[i]                = json_number_value(value);
         if (!json_is_number(value) || !(x[i] > 0))
-            pe_config_refuse(c, "%s has %s at place %lld; it must hold positive numbers", key,
-                             pe_config_shown(c, value), (long long)i);
+            pe_refuse(c->m, "%s has %s at place %lld; it must hold positive numbers", key,
+                      pe_config_shown(c, value), (long long)i);
     }
     return x;
 }
@@ -283,23 +449,22 @@ static void read_llama3(pe_config *c, const pe_rope_source *s, pe_rotation *r)
     r->low_freq_factor  = pe_config_real(c, s->words, "low_freq_factor", 1);
     r->high_freq_factor = pe_config_real(c, s->words, "high_freq_factor", 4);
     if (!(r->low_freq_factor > 0 && r->high_freq_factor > 0))
-        pe_config_refuse(c, "low_freq_factor is %g and high_freq_factor %g; both must be above 0",
-                         r->low_freq_factor, r->high_freq_factor);
+        pe_refuse(c->m, "low_freq_factor is %g and high_freq_factor %g; both must be above 0",
+                  r->low_freq_factor, r->high_freq_factor);
     if (r->high_freq_factor <= r->low_freq_factor)
-        pe_modelfile_warn(c->model, "freq-factor-order",
-                          "high_freq_factor %g is not above low_freq_factor %g: a step, no ramp",
-                          r->high_freq_factor, r->low_freq_factor);
+        pe_warn(c->m, "freq-factor-order",
+                "high_freq_factor %g is not above low_freq_factor %g: a step, no ramp", r->high_freq_factor,
+                r->low_freq_factor);
     if (r->max_length && r->original_length >= r->max_length)
-        pe_modelfile_warn(c->model, "original-length-not-below-max",
-                          "%s %lld is not below max_position_embeddings %lld", length_key,
-                          (long long)r->original_length, (long long)r->max_length);
+        pe_warn(c->m, "original-length-not-below-max", "%s %lld is not below max_position_embeddings %lld",
+                length_key, (long long)r->original_length, (long long)r->max_length);
 }
 
 static void read_ntk(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
     r->alpha = pe_config_real(c, s->words, "alpha", 1);
     if (!(r->alpha > 0))
-        pe_config_refuse(c, "alpha is %g; it must be above 0", r->alpha);
+        pe_refuse(c->m, "alpha is %g; it must be above 0", r->alpha);
 }
 
 /* PhiMoE has a magnitude of its own for longrope, for either side of the original length; it wants both with
@@ -316,24 +481,83 @@ static void read_two_magnitudes(pe_config *c, const pe_rope_source *s, pe_rotati
     r->magnitude_rule = "short_mscale";
 }
 
-void pe_rope_read_schedule(pe_config *c, const pe_rope_source *s, const pe_rope_schedule *chosen,
-                           pe_rotation *r)
+/* ---------------------------------------------------------------- which schedule ------------ */
+
+/* Keys that a schedule reads of its dictionary; those in `needs` must be there. */
+typedef struct schedule {
+    const char *name, *needs, *reads;
+    void (*read)(pe_config *c, const pe_rope_source *s, pe_rotation *r);
+} schedule;
+
+static const schedule *find_schedule(const char *name)
 {
-    static const struct {
-        const char *name;
-        void (*read)(pe_config *c, const pe_rope_source *s, pe_rotation *r);
-    } readers[] = {
-        {"yarn", read_yarn}, {"longrope", read_longrope}, {"llama3", read_llama3}, {"ntk", read_ntk}};
-    r->source = s->name;
+    static const char     bands[]     = "factor low_freq_factor high_freq_factor";
+    static const schedule schedules[] = {
+        {"default", "", "", NULL},
+        {"linear", "factor", "factor", NULL},
+        {"dynamic", "factor", "factor", NULL},
+        {"ntk", "alpha", "alpha factor", read_ntk},
+        {"yarn", "", "factor beta_fast beta_slow attention_factor mscale mscale_all_dim truncate", read_yarn},
+        {"longrope", "short_factor long_factor", "factor short_factor long_factor attention_factor",
+         read_longrope},
+        {"llama3", bands, bands, read_llama3},
+        {"proportional", "", "factor", NULL},
+    };
+    for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++)
+        if (!strcmp(schedules[i].name, name))
+            return &schedules[i];
+    return NULL;
+}
+
+void pe_rope_choose_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+{
+    const char *given = given_name(c, s), *name = todays_name(c, given);
+    const int   is_known =
+        find_schedule(name) && strcmp(name, "ntk") != 0; /* a form of dynamic, no name in a file */
+    if (!is_known)
+        pe_refuse(
+            c->m,
+            "the rope type %.60s is not known; known are default, linear, dynamic, yarn, longrope, llama3, "
+            "proportional",
+            given);
+    else if (c->type->only && !is_among(c->type->only, name))
+        pe_refuse(c->m, "the rope type %s is not one that %s has: %s", name, c->type->name, c->type->only);
+    if (c->type->alpha && pe_is(name, "dynamic") && pe_config_real(c, s->words, "alpha", 0) != 0)
+        name = "ntk";
+    r->schedule      = is_known ? find_schedule(name)->name : "default";
+    r->schedule_rule = pe_is(name, "ntk") ? "type dynamic with alpha"
+                       : pe_config_get(s->words, "rope_type") || pe_config_get(s->words, "type")
+                           ? pe_print(c->m, "rope type of %s", s->name)
+                           : "no schedule is named";
+}
+
+void pe_rope_warn_of_unused_keys(pe_config *c, const pe_rope_source *s, const pe_rotation *r)
+{
+    static const char always[] =
+        "rope_type type rope_theta partial_rotary_factor original_max_position_embeddings";
+    const char *key, *reads = find_schedule(r->schedule)->reads;
+    json_t     *value;
+    json_object_foreach(s->words, key, value)
+    {
+        const int is_read = is_among(always, key) || is_among(reads, key) ||
+                            is_among(c->type->extra_keys, key) || is_among(c->type->needs, key);
+        if (!is_read && !json_is_null(value))
+            pe_warn(c->m, "unused-key", "%.60s in %s is read by nobody: the schedule %s has no such number",
+                    key, s->name, r->schedule);
+    }
+}
+
+void pe_rope_read_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+{
+    const schedule *chosen = find_schedule(r->schedule);
+    r->source              = s->name;
     check_needs(c, s, chosen->needs);
-    find_length(c, s, chosen, r);
-    if (pe_is_among(chosen->reads, "factor") && strcmp(chosen->name, "ntk") != 0)
-        find_factor(c, s, chosen, r);
-    if (!c->status && r->dim == 2 && (pe_is(chosen->name, "ntk") || pe_is(chosen->name, "dynamic")))
-        pe_config_refuse(c, "the schedule %s divides by zero where only 2 channels rotate", chosen->name);
-    for (size_t i = 0; !c->status && i < sizeof readers / sizeof *readers; i++)
-        if (pe_is(readers[i].name, chosen->name))
-            readers[i].read(c, s, r);
-    if (!c->status)
-        read_two_magnitudes(c, s, r);
+    find_length(c, s, r);
+    if (is_among(chosen->reads, "factor") && !pe_is(chosen->name, "ntk"))
+        find_factor(c, s, r);
+    if (r->dim == 2 && (pe_is(chosen->name, "ntk") || pe_is(chosen->name, "dynamic")))
+        pe_refuse(c->m, "the schedule %s divides by zero where only 2 channels rotate", chosen->name);
+    if (chosen->read)
+        chosen->read(c, s, r);
+    read_two_magnitudes(c, s, r);
 }

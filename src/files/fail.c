@@ -3,6 +3,7 @@
 #include "files/fail.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { PATH_SHOWN = 90, MEMBER_SHOWN = 40 };
@@ -57,4 +58,13 @@ posenc_status pe_file_done(posenc_error *err)
 const char *pe_file_reason(int number)
 {
     return number ? strerror(number) : "no reason given";
+}
+
+void pe_real_text(char text[PE_REAL_TEXT], double x)
+{
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, PE_REAL_TEXT, "%.*g", digits, x);
+        if (strtod(text, NULL) == x)
+            return;
+    }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fail.h: the one way to fail in this folder
+ * fail.h: the one way to fail in this folder, and reals as text
  *
  * The core has such a function behind its door, where nobody may reach. This one also takes where
  * the trouble lies, because a sentence about a file that does not name the file helps nobody:
@@ -35,5 +35,9 @@ posenc_status pe_file_done(posenc_error *err);
 
 /* The system's word for an errno, e.g. "No space left on device". */
 const char *pe_file_reason(int number);
+
+/* x with the fewest of 15 to 17 digits that read back as x. */
+enum { PE_REAL_TEXT = 40 };
+void pe_real_text(char text[PE_REAL_TEXT], double x);
 
 #endif

@@ -13,8 +13,7 @@
  */
 #include "files/gguf.h"
 
-#include <stdarg.h>
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,42 +33,22 @@ enum {
 /* ---------------------------------------------------------------- a cursor ------------------ */
 
 typedef struct cursor {
+    posenc_model    *model;
     const pe_source *source;
-    posenc_error    *err;
-    posenc_status    status;
     int64_t          at; /* of the next byte */
     int64_t          from, filled;
     int64_t          kept; /* numbers in lists so far */
-    unsigned char   *buffer;
+    unsigned char    buffer[BUFFER];
 } cursor;
-
-static void refuse(cursor *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void refuse(cursor *c, const char *format, ...)
-{
-    va_list values;
-    if (c->status)
-        return;
-    va_start(values, format);
-    c->status = pe_file_fail_list(c->err, POSENC_FORMAT, (pe_origin){c->source->path, NULL}, format, values);
-    va_end(values);
-}
-
-static void no_memory(cursor *c)
-{
-    if (!c->status)
-        c->status = pe_file_fail(c->err, POSENC_MEMORY, (pe_origin){c->source->path, NULL},
-                                 "no memory for its metadata");
-}
 
 /* Are n more bytes there? */
 static int has(cursor *c, uint64_t n, const char *what)
 {
     const uint64_t left = (uint64_t)(c->source->size - c->at);
-    if (c->status || n <= left)
-        return !c->status;
-    refuse(c, "%s needs %llu bytes but %llu are left: it is cut short", what, (unsigned long long)n,
-           (unsigned long long)left);
+    if (c->model->status || n <= left)
+        return !c->model->status;
+    pe_refuse(c->model, "%s needs %llu bytes but %llu are left: it is cut short", what, (unsigned long long)n,
+              (unsigned long long)left);
     return 0;
 }
 
@@ -79,9 +58,9 @@ static int fill(cursor *c)
     c->from            = c->at;
     c->filled          = c->source->read_at(c->source->from, c->buffer, left < BUFFER ? left : BUFFER, c->at);
     if (c->filled <= 0)
-        c->status = pe_file_fail(c->err, POSENC_FILE, (pe_origin){c->source->path, NULL},
-                                 "it cannot be read at byte %lld", (long long)c->at);
-    return !c->status;
+        c->model->status = pe_file_fail(c->model->err, POSENC_FILE, (pe_origin){c->source->path, NULL},
+                                        "it cannot be read at byte %lld", (long long)c->at);
+    return !c->model->status;
 }
 
 static void take(cursor *c, void *to, uint64_t n, const char *what)
@@ -111,7 +90,7 @@ static uint64_t take_number(cursor *c, int bytes, const char *what)
     take(c, p, (uint64_t)bytes, what);
     for (int i = bytes - 1; i >= 0; i--)
         x = x << 8 | p[i];
-    return c->status ? 0 : x;
+    return c->model->status ? 0 : x;
 }
 
 /* A text of at most `longest` bytes; with `optional` a longer one is walked over, and NULL. */
@@ -124,19 +103,15 @@ static char *take_text(cursor *c, uint64_t longest, int is_optional, const char 
         if (is_optional)
             skip(c, n, what);
         else
-            refuse(c, "%s has %llu bytes; at most %llu are read", what, (unsigned long long)n,
-                   (unsigned long long)longest);
+            pe_refuse(c->model, "%s has %llu bytes; at most %llu are read", what, (unsigned long long)n,
+                      (unsigned long long)longest);
         return NULL;
     }
-    char *text = malloc((size_t)n + 1);
-    if (!text) {
-        no_memory(c);
-        return NULL;
-    }
-    take(c, text, n, what);
-    text[n] = '\0';
-    if (!c->status && memchr(text, '\0', (size_t)n))
-        refuse(c, "%s has a byte 0 in its text", what);
+    char *text = pe_keep(c->model, (size_t)n + 1);
+    if (text)
+        take(c, text, n, what);
+    if (!c->model->status && memchr(text, '\0', (size_t)n))
+        pe_refuse(c->model, "%s has a byte 0 in its text", what);
     return text;
 }
 
@@ -173,15 +148,15 @@ static void skip_array(cursor *c, int depth)
 
 static void skip_items(cursor *c, uint32_t type, uint64_t n, int depth)
 {
-    if (c->status)
+    if (c->model->status)
         return;
     if (type >= TYPES || depth > DEEPEST)
-        refuse(c, "its metadata has a list of type %u, or lists in lists in lists", type);
+        pe_refuse(c->model, "its metadata has a list of type %u, or lists in lists in lists", type);
     else if (widths[type])
         skip(c, n > UINT64_MAX / 8 ? UINT64_MAX : n * (uint64_t)widths[type], "a list");
     else if (has(c, n > UINT64_MAX / 8 ? UINT64_MAX : 8 * n,
                  "a list")) { /* each item has a length at least */
-        for (uint64_t i = 0; !c->status && i < n; i++)
+        for (uint64_t i = 0; !c->model->status && i < n; i++)
             if (type == STRING)
                 skip(c, take_number(c, 8, "a text"), "a text");
             else
@@ -200,12 +175,8 @@ static void take_list(cursor *c, pe_gguf_value *v)
     }
     if (!has(c, n * (uint64_t)widths[type], v->key))
         return;
-    v->list = malloc((size_t)(n ? n : 1) * sizeof *v->list);
-    if (!v->list) {
-        no_memory(c);
-        return;
-    }
-    for (uint64_t i = 0; i < n; i++)
+    v->list = pe_keep(c->model, (size_t)n * sizeof *v->list);
+    for (uint64_t i = 0; v->list && i < n; i++)
         v->list[i] = number_of(take_number(c, widths[type], v->key), type);
     v->kind  = PE_GGUF_LIST;
     v->count = (int64_t)n;
@@ -215,11 +186,11 @@ static void take_list(cursor *c, pe_gguf_value *v)
 static void take_value(cursor *c, pe_gguf_value *v)
 {
     v->key = take_text(c, LONGEST_KEY, 0, "the name of a value");
-    if (c->status)
+    if (c->model->status)
         return;
     const uint32_t type = (uint32_t)take_number(c, 4, v->key);
     if (type >= TYPES)
-        refuse(c, "%.60s is of type %u, which GGUF does not have", v->key, type);
+        pe_refuse(c->model, "%.60s is of type %u, which GGUF does not have", v->key, type);
     else if (type == STRING) {
         v->text = take_text(c, LONGEST_TEXT, 1, v->key);
         v->kind = v->text ? PE_GGUF_TEXT : PE_GGUF_OTHER;
@@ -257,11 +228,11 @@ static uint64_t take_shape(cursor *c, pe_gguf_tensor *t)
     const uint32_t n        = (uint32_t)take_number(c, 4, t->name);
     uint64_t       elements = 1;
     if (n > 4)
-        refuse(c, "tensor %.60s has %u axes; GGUF has at most 4", t->name, n);
-    for (uint32_t a = 0; !c->status && a < n; a++) {
+        pe_refuse(c->model, "tensor %.60s has %u axes; GGUF has at most 4", t->name, n);
+    for (uint32_t a = 0; !c->model->status && a < n; a++) {
         const uint64_t size = take_number(c, 8, t->name);
         if (size > INT64_MAX / 512 / (elements ? elements : 1))
-            refuse(c, "the sizes of tensor %.60s overflow", t->name);
+            pe_refuse(c->model, "the sizes of tensor %.60s overflow", t->name);
         elements *= size;
         t->shape[a] = (int64_t)size;
     }
@@ -273,14 +244,14 @@ static uint64_t take_shape(cursor *c, pe_gguf_tensor *t)
 static uint64_t take_tensor(cursor *c, pe_gguf_tensor *t)
 {
     t->name = take_text(c, LONGEST_KEY, 0, "the name of a tensor");
-    if (c->status)
+    if (c->model->status)
         return 0;
     const uint64_t elements = take_shape(c, t);
     t->type                 = (uint32_t)take_number(c, 4, t->name);
     t->at                   = take_number(c, 8, t->name);
     if (t->at > INT64_MAX / 4)
-        refuse(c, "tensor %.60s begins at byte %llu of the data: it is cut short", t->name,
-               (unsigned long long)t->at);
+        pe_refuse(c->model, "tensor %.60s begins at byte %llu of the data: it is cut short", t->name,
+                  (unsigned long long)t->at);
     return t->at + bytes_of(t, elements);
 }
 
@@ -290,7 +261,7 @@ static int64_t alignment_of(cursor *c, const pe_gguf *g)
     const pe_gguf_value *v = pe_gguf_find(g, "general.alignment");
     const double         x = v && v->kind == PE_GGUF_NUMBER ? v->number : v ? 0 : 32;
     if (!(x >= 1 && x <= MOST_ALIGNMENT && ((uint32_t)x & ((uint32_t)x - 1)) == 0)) {
-        refuse(c, "general.alignment is no power of two from 1 to %d", MOST_ALIGNMENT);
+        pe_refuse(c->model, "general.alignment is no power of two from 1 to %d", MOST_ALIGNMENT);
         return 1;
     }
     return (int64_t)x;
@@ -302,47 +273,35 @@ static int by_name(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static void refuse_twins(cursor *c, pe_gguf *g)
-{
-    if (g->tensor_count)
-        qsort(g->tensors, (size_t)g->tensor_count, sizeof *g->tensors, by_name);
-    for (int64_t i = 1; i < g->tensor_count; i++)
-        if (!strcmp(g->tensors[i - 1].name, g->tensors[i].name))
-            refuse(c, "the tensor %.60s stands twice", g->tensors[i].name);
-}
-
-/* Tensors of the layers say nothing about positions: they are counted, not kept. */
+/* Tensors of the layers say nothing about positions: they are checked, not kept. */
 static void take_tensors(cursor *c, pe_gguf *g, uint64_t count)
 {
     const int64_t step = alignment_of(c, g);
     uint64_t      need = 0;
-    for (uint64_t i = 0; !c->status && i < count; i++) {
+    g->tensors         = pe_keep(c->model, (size_t)count * sizeof *g->tensors);
+    for (uint64_t i = 0; !c->model->status && i < count; i++) {
         pe_gguf_tensor one = {0};
         const uint64_t end = take_tensor(c, &one);
         need               = end > need ? end : need;
-        if (!c->status && one.at % (uint64_t)step)
-            refuse(c, "tensor %.60s begins at byte %llu of the data, no multiple of the alignment %lld",
-                   one.name, (unsigned long long)one.at, (long long)step);
-        if (c->status || !strncmp(one.name, "blk.", 4)) {
-            free(one.name);
-            continue;
-        }
-        pe_gguf_tensor *more = realloc(g->tensors, (size_t)(g->tensor_count + 1) * sizeof *more);
-        if (!more) {
-            free(one.name);
-            no_memory(c);
-            return;
-        }
-        g->tensors                    = more;
-        g->tensors[g->tensor_count++] = one;
+        if (!c->model->status && one.at % (uint64_t)step)
+            pe_refuse(c->model,
+                      "tensor %.60s begins at byte %llu of the data, no multiple of the alignment %lld",
+                      one.name, (unsigned long long)one.at, (long long)step);
+        if (!c->model->status && strncmp(one.name, "blk.", 4) != 0)
+            g->tensors[g->tensor_count++] = one;
     }
     const int64_t data = (c->at + step - 1) / step * step;
-    if (!c->status && count && need > (uint64_t)(c->source->size > data ? c->source->size - data : 0))
-        refuse(c, "its tensors need %llu bytes behind the header but %lld are there: it is cut short",
-               (unsigned long long)need, (long long)(c->source->size > data ? c->source->size - data : 0));
+    if (count && need > (uint64_t)(c->source->size > data ? c->source->size - data : 0))
+        pe_refuse(c->model,
+                  "its tensors need %llu bytes behind the header but %lld are there: it is cut short",
+                  (unsigned long long)need, (long long)(c->source->size > data ? c->source->size - data : 0));
     for (int64_t i = 0; i < g->tensor_count; i++)
         g->tensors[i].at += (uint64_t)data;
-    refuse_twins(c, g);
+    if (g->tensor_count)
+        qsort(g->tensors, (size_t)g->tensor_count, sizeof *g->tensors, by_name);
+    for (int64_t i = 1; i < g->tensor_count; i++)
+        if (!strcmp(g->tensors[i - 1].name, g->tensors[i].name))
+            pe_refuse(c->model, "the tensor %.60s stands twice", g->tensors[i].name);
 }
 
 /* ---------------------------------------------------------------- the file ------------------ */
@@ -355,69 +314,40 @@ static int by_key(const void *a, const void *b)
 
 static void take_values(cursor *c, pe_gguf *g, uint64_t count)
 {
-    g->values = calloc((size_t)count + 1, sizeof *g->values);
-    if (!g->values) {
-        no_memory(c);
-        return;
-    }
-    for (uint64_t i = 0; !c->status && i < count; i++)
+    g->values = pe_keep(c->model, (size_t)count * sizeof *g->values);
+    for (uint64_t i = 0; !c->model->status && i < count; i++)
         take_value(c, &g->values[g->value_count++]);
-    if (c->status)
+    if (c->model->status)
         return;
     qsort(g->values, (size_t)g->value_count, sizeof *g->values, by_key);
     for (int64_t i = 1; i < g->value_count; i++)
         if (!strcmp(g->values[i - 1].key, g->values[i].key))
-            refuse(c, "the key %.60s stands twice", g->values[i].key);
+            pe_refuse(c->model, "the key %.60s stands twice", g->values[i].key);
 }
 
-static void take_file(cursor *c, pe_gguf *g)
+void pe_gguf_read(pe_gguf *g)
 {
-    char magic[4] = "";
+    char   magic[4] = "";
+    cursor all, *c = &all;
+    all.model = g->model, all.source = g->source;
+    all.at = all.from = all.filled = all.kept = 0;
     take(c, magic, sizeof magic, "its magic");
     const uint32_t version = (uint32_t)take_number(c, 4, "its version");
-    if (!c->status && memcmp(magic, "GGUF", 4) != 0)
-        refuse(c, "it does not begin with GGUF, as such a file does");
-    if (!c->status && (version < 2 || version > 3))
-        refuse(c, "it is GGUF of version %u (big-endian, perhaps); 2 and 3 are read", version);
+    if (memcmp(magic, "GGUF", 4) != 0)
+        pe_refuse(c->model, "it does not begin with GGUF, as such a file does");
+    if (version < 2 || version > 3)
+        pe_refuse(c->model, "it is GGUF of version %u (big-endian, perhaps); 2 and 3 are read", version);
     const uint64_t tensors = take_number(c, 8, "its number of tensors"),
                    values  = take_number(c, 8, "its number of values");
     /* an entry has 24 bytes at least, a value 13 */
     if (values > MOST_VALUES || tensors > MOST_TENSORS || !has(c, values * 13, "its metadata") ||
         !has(c, tensors * 24, "its list of tensors"))
-        refuse(c, "it would have %llu values and %llu tensors; at most %d and %d are believed",
-               (unsigned long long)values, (unsigned long long)tensors, MOST_VALUES, MOST_TENSORS);
-    if (!c->status)
+        pe_refuse(c->model, "it would have %llu values and %llu tensors; at most %d and %d are believed",
+                  (unsigned long long)values, (unsigned long long)tensors, MOST_VALUES, MOST_TENSORS);
+    if (!c->model->status)
         take_values(c, g, values);
-    if (!c->status)
+    if (!c->model->status)
         take_tensors(c, g, tensors);
-}
-
-posenc_status pe_gguf_read(pe_gguf *g, const pe_source *source, posenc_error *err)
-{
-    cursor c = {.source = source, .err = err, .buffer = malloc(BUFFER)};
-    *g       = (pe_gguf){0};
-    if (c.buffer)
-        take_file(&c, g);
-    else
-        no_memory(&c);
-    free(c.buffer);
-    if (c.status)
-        pe_gguf_free(g);
-    return c.status;
-}
-
-void pe_gguf_free(pe_gguf *g)
-{
-    for (int64_t i = 0; i < g->value_count; i++) {
-        free(g->values[i].key);
-        free(g->values[i].text);
-        free(g->values[i].list);
-    }
-    for (int64_t i = 0; i < g->tensor_count; i++)
-        free(g->tensors[i].name);
-    free(g->values);
-    free(g->tensors);
-    *g = (pe_gguf){0};
 }
 
 const pe_gguf_value *pe_gguf_find(const pe_gguf *g, const char *key)
@@ -429,16 +359,17 @@ const pe_gguf_value *pe_gguf_find(const pe_gguf *g, const char *key)
 
 const pe_gguf_tensor *pe_gguf_tensor_of(const pe_gguf *g, const char *name)
 {
-    for (int64_t i = 0; i < g->tensor_count; i++)
-        if (!strcmp(g->tensors[i].name, name))
-            return &g->tensors[i];
-    return NULL;
+    const pe_gguf_tensor wanted = {.name = (char *)(uintptr_t)name};
+    return g->tensor_count
+               ? bsearch(&wanted, g->tensors, (size_t)g->tensor_count, sizeof *g->tensors, by_name)
+               : NULL;
 }
 
-posenc_status pe_gguf_floats(double *to, int64_t count, const pe_gguf_tensor *tensor, const pe_source *source,
-                             posenc_error *err)
+static posenc_status read_floats(double *to, int64_t count, const pe_gguf_tensor *tensor, const pe_gguf *g)
 {
-    const pe_origin origin = {source->path, tensor->name};
+    const pe_source *source = g->source;
+    const pe_origin  origin = {source->path, tensor->name};
+    posenc_error    *err    = g->model->err;
     if (tensor->type != 0)
         return pe_file_fail(err, POSENC_FORMAT, origin, "it is of type %u; it must be F32 (0)", tensor->type);
     if (tensor->ndim != 1 || tensor->shape[0] != count)
@@ -447,11 +378,22 @@ posenc_status pe_gguf_floats(double *to, int64_t count, const pe_gguf_tensor *te
                             (long long)tensor->shape[0], tensor->ndim, (long long)count);
     for (int64_t i = 0; i < count; i++) {
         unsigned char p[4];
-        uint64_t      bits;
         if (source->read_at(source->from, p, 4, (int64_t)tensor->at + 4 * i) != 4)
             return pe_file_fail(err, POSENC_FILE, origin, "it cannot be read");
-        bits  = (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24;
-        to[i] = number_of(bits, F32);
+        to[i] = number_of((uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24,
+                          F32);
     }
     return POSENC_OK;
+}
+
+const double *pe_gguf_floats(const pe_gguf *g, const pe_gguf_tensor *tensor, int64_t count)
+{
+    double *x = g->model->status ? NULL : pe_keep(g->model, (size_t)count * sizeof *x);
+    if (x)
+        g->model->status = read_floats(x, count, tensor, g);
+    for (int64_t i = 0; !g->model->status && i < count; i++)
+        if (!(x[i] > 0 && isfinite(x[i])))
+            pe_refuse(g->model, "%s holds %g at place %lld; it must hold finite numbers above 0",
+                      tensor->name, x[i], (long long)i);
+    return g->model->status ? NULL : x;
 }

@@ -4,11 +4,12 @@
  *
  * Values are kept as numbers or texts, lists of numbers up to a bound; what is too long to be about positions
  * (a vocabulary) is walked over. Everything is checked against the size of the file before it is believed.
+ * What is kept lives as long as the model, and what is wrong is refused there.
  */
 #ifndef PE_FILES_GGUF_H
 #define PE_FILES_GGUF_H
 
-#include "files/model_read.h"
+#include "files/model.h"
 
 typedef enum pe_gguf_kind {
     PE_GGUF_NUMBER,
@@ -36,20 +37,22 @@ typedef struct pe_gguf_tensor {
 } pe_gguf_tensor;
 
 typedef struct pe_gguf {
-    pe_gguf_value  *values; /* by key */
-    int64_t         value_count;
-    pe_gguf_tensor *tensors; /* those whose name has no "blk." */
-    int64_t         tensor_count;
+    posenc_model    *model;
+    const pe_source *source;
+    pe_gguf_value   *values; /* by key */
+    int64_t          value_count;
+    pe_gguf_tensor  *tensors; /* those whose name has no "blk.", by name */
+    int64_t          tensor_count;
 } pe_gguf;
 
-posenc_status pe_gguf_read(pe_gguf *g, const pe_source *source, posenc_error *err);
-void          pe_gguf_free(pe_gguf *g);
+/* Fills values and tensors. */
+void pe_gguf_read(pe_gguf *g);
 
 const pe_gguf_value  *pe_gguf_find(const pe_gguf *g, const char *key);
 const pe_gguf_tensor *pe_gguf_tensor_of(const pe_gguf *g, const char *name);
 
-/* The numbers of a float32 tensor as doubles, count of them; refuses another type or number. */
-posenc_status pe_gguf_floats(double *to, int64_t count, const pe_gguf_tensor *tensor, const pe_source *source,
-                             posenc_error *err);
+/* The numbers of a float32 tensor as doubles, count of them; refuses another type or number, and numbers that
+   are not finite and above 0. NULL after a refusal. */
+const double *pe_gguf_floats(const pe_gguf *g, const pe_gguf_tensor *tensor, int64_t count);
 
 #endif

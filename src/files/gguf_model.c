@@ -15,8 +15,6 @@
  * Source    llama.cpp, llama-model.cpp and llama-context.cpp; gguf-py, constants.py
  */
 #include <math.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "files/fail.h"
@@ -38,29 +36,14 @@ static const architecture architectures[] = {
 };
 
 typedef struct reader {
-    const pe_source    *source;
-    posenc_error       *err;
-    posenc_status       status;
     pe_gguf             file;
-    posenc_model       *model;
+    posenc_model       *m;
     int64_t             most_positions; /* 0: as context_length says */
     const char         *prefix;         /* the architecture, as the file has it */
     const architecture *row;
 } reader;
 
 /* ---------------------------------------------------------------- asking -------------------- */
-
-static void refuse(reader *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void refuse(reader *g, const char *format, ...)
-{
-    va_list values;
-    if (g->status)
-        return;
-    va_start(values, format);
-    g->status = pe_file_fail_list(g->err, POSENC_FORMAT, (pe_origin){g->source->path, NULL}, format, values);
-    va_end(values);
-}
 
 static const pe_gguf_value *find(const reader *g, const char *key)
 {
@@ -79,23 +62,24 @@ static double number(reader *g, const char *key, double fallback)
     for (int64_t i = 0; v->kind == PE_GGUF_LIST && i < v->count && x == 0; i++)
         x = v->list[i];
     if ((v->kind != PE_GGUF_NUMBER && v->kind != PE_GGUF_LIST) || !isfinite(x))
-        refuse(g, "%.60s.%s is no finite number", g->prefix, key);
+        pe_refuse(g->m, "%.60s.%s is no finite number", g->prefix, key);
     return x;
 }
 
 static int64_t whole(reader *g, const char *key, int64_t high, int64_t fallback)
 {
     const double x = number(g, key, (double)fallback);
-    if (!g->status && (x < 0 || x > (double)high || x != floor(x)))
-        refuse(g, "%.60s.%s is %g; it must be a whole number up to %lld", g->prefix, key, x, (long long)high);
-    return g->status ? fallback : (int64_t)x;
+    if (x < 0 || x > (double)high || x != floor(x))
+        pe_refuse(g->m, "%.60s.%s is %g; it must be a whole number up to %lld", g->prefix, key, x,
+                  (long long)high);
+    return g->m->status ? fallback : (int64_t)x;
 }
 
 static const char *word(reader *g, const char *key)
 {
     const pe_gguf_value *v = find(g, key);
     if (v && v->kind != PE_GGUF_TEXT)
-        refuse(g, "%.60s.%s is no text", g->prefix, key);
+        pe_refuse(g->m, "%.60s.%s is no text", g->prefix, key);
     return v ? v->text : NULL;
 }
 
@@ -114,7 +98,7 @@ static int64_t depth(reader *g)
 {
     const int64_t n = whole(g, "block_count", PE_MODEL_DEEPEST, 0);
     if (!n)
-        refuse(g, "%.60s.block_count is missing", g->prefix);
+        pe_refuse(g->m, "%.60s.block_count is missing", g->prefix);
     return n;
 }
 
@@ -134,39 +118,30 @@ static int64_t head_width(reader *g, const posenc_dims *dims, const char **rule)
     if (given)
         return given;
     if (!dims->H || !dims->d_model || dims->d_model % dims->H || dims->d_model / dims->H > PE_MODEL_WIDEST)
-        refuse(g, "embedding_length %lld is no multiple of %lld heads, and attention.key_length is missing",
-               (long long)dims->d_model, (long long)dims->H);
-    return g->status ? 2 : dims->d_model / dims->H;
+        pe_refuse(g->m,
+                  "embedding_length %lld is no multiple of %lld heads, and attention.key_length is missing",
+                  (long long)dims->d_model, (long long)dims->H);
+    return g->m->status ? 2 : dims->d_model / dims->H;
 }
 
 /* ---------------------------------------------------------------- frequencies --------------- */
 
+/* NULL where the file has no such tensor. */
 static const double *factors(reader *g, const char *name, int64_t pairs)
 {
     const pe_gguf_tensor *tensor = pe_gguf_tensor_of(&g->file, name);
-    if (!tensor || g->status)
-        return NULL;
-    double *x = pe_modelfile_take(g->model, (size_t)pairs * sizeof *x);
-    if (x)
-        g->status = pe_gguf_floats(x, pairs, tensor, g->source, g->err);
-    for (int64_t i = 0; x && !g->status && i < pairs; i++)
-        if (!(x[i] > 0 && isfinite(x[i])))
-            refuse(g, "%s holds %g at place %lld; it must hold finite numbers above 0", name, x[i],
-                   (long long)i);
-    return x;
+    return tensor ? pe_gguf_floats(&g->file, tensor, pairs) : NULL;
 }
 
 static void find_base(reader *g, pe_rotation *r, int is_local)
 {
     const char *key = is_local ? "rope.freq_base_swa" : "rope.freq_base";
     r->base         = number(g, key, 10000);
-    r->base_rule =
-        find(g, key) ? pe_modelfile_text(g->model, "%s of the file", key) : "the standard of llama.cpp";
-    if (!g->status && !(r->base > 1))
-        refuse(g, "%.60s.%s is %g; a base must be above 1", g->prefix, key, r->base);
+    r->base_rule    = find(g, key) ? pe_print(g->m, "%s of the file", key) : "the standard of llama.cpp";
+    if (!(r->base > 1))
+        pe_refuse(g->m, "%.60s.%s is %g; a base must be above 1", g->prefix, key, r->base);
     if (!find(g, "rope.freq_base"))
-        pe_modelfile_warn(g->model, "base-default",
-                          "the file gives no rope.freq_base; llama.cpp takes 10000");
+        pe_warn(g->m, "base-default", "the file gives no rope.freq_base; llama.cpp takes 10000");
 }
 
 static void find_widths(reader *g, pe_rotation *r, int is_local)
@@ -181,17 +156,18 @@ static void find_widths(reader *g, pe_rotation *r, int is_local)
     r->dim      = whole(g, key, PE_MODEL_WIDEST, r->head_dim);
     r->dim_rule = find(g, key) ? key : "the whole head";
     r->offset   = g->row->tail ? r->head_dim - r->dim : 0;
-    if (!g->status && (r->dim < 2 || r->dim % 2 || r->dim > r->head_dim))
-        refuse(g,
-               "%lld channels of a head of %lld would rotate; it must be an even number from 2 to the width",
-               (long long)r->dim, (long long)r->head_dim);
+    if (r->dim < 2 || r->dim % 2 || r->dim > r->head_dim)
+        pe_refuse(
+            g->m,
+            "%lld channels of a head of %lld would rotate; it must be an even number from 2 to the width",
+            (long long)r->dim, (long long)r->head_dim);
 }
 
 static double factor_of(reader *g)
 {
     const double f = number(g, "rope.scaling.factor", number(g, "rope.scale_linear", 0));
     if (f < 0)
-        refuse(g, "rope.scaling.factor is %g; it must be above 0, or 0 for none", f);
+        pe_refuse(g->m, "rope.scaling.factor is %g; it must be above 0, or 0 for none", f);
     return f == 0 ? 1 : f;
 }
 
@@ -203,25 +179,23 @@ static void find_original_length(reader *g, pe_rotation *r)
         return;
     r->original_length = context(g);
     r->length_rule     = "context_length";
-    pe_modelfile_warn(g->model, "original-length-missing",
-                      "rope.scaling.original_context_length is missing; context_length is taken");
+    pe_warn(g->m, "original-length-missing",
+            "rope.scaling.original_context_length is missing; context_length is taken");
     if (!r->original_length)
-        refuse(g, "context_length is missing; the schedule needs it");
+        pe_refuse(g->m, "context_length is missing; the schedule needs it");
 }
 
 static void warn_of_yarn(reader *g, const pe_rotation *r)
 {
     const double stretch = (double)context(g) / (double)r->original_length;
     if (context(g) && stretch != 1 && stretch != r->factor)
-        pe_modelfile_warn(g->model, "factor-vs-max_position",
-                          "rope.scaling.factor is %g, but context_length / original length is %g", r->factor,
-                          stretch);
+        pe_warn(g->m, "factor-vs-max_position",
+                "rope.scaling.factor is %g, but context_length / original length is %g", r->factor, stretch);
     if (r->beta_fast < r->beta_slow)
-        pe_modelfile_warn(g->model, "beta-order", "yarn_beta_fast %g lies below yarn_beta_slow %g",
-                          r->beta_fast, r->beta_slow);
+        pe_warn(g->m, "beta-order", "yarn_beta_fast %g lies below yarn_beta_slow %g", r->beta_fast,
+                r->beta_slow);
     if (pe_is(g->row->name, "gpt-oss"))
-        pe_modelfile_warn(g->model, "truncate-lost",
-                          "gpt-oss was trained without truncation, which GGUF cannot say");
+        pe_warn(g->m, "truncate-lost", "gpt-oss was trained without truncation, which GGUF cannot say");
 }
 
 /* What llama.cpp multiplies cosine and sine with, all its corrections netted. */
@@ -254,8 +228,6 @@ static void read_yarn(reader *g, pe_rotation *r, double attn_factor)
     r->extrapolation      = r->extrapolation < 0 ? 1 : r->extrapolation; /* -1: decide by the type */
     r->extrapolation_rule = "rope.scaling.yarn_ext_factor";
     find_original_length(g, r);
-    if (g->status)
-        return;
     warn_of_yarn(g, r);
     find_yarn_magnitude(g, r, attn_factor);
 }
@@ -266,8 +238,9 @@ static void read_longrope(reader *g, pe_rotation *r, double attn_factor)
     r->schedule_rule = "tensors rope_factors_long and rope_factors_short";
     r->short_factor  = factors(g, "rope_factors_short.weight", r->dim / 2);
     r->long_factor   = factors(g, "rope_factors_long.weight", r->dim / 2);
-    if (!g->status && (!r->short_factor || !r->long_factor))
-        refuse(g, "longrope needs both tensors, rope_factors_short.weight and rope_factors_long.weight");
+    if (!r->short_factor || !r->long_factor)
+        pe_refuse(g->m,
+                  "longrope needs both tensors, rope_factors_short.weight and rope_factors_long.weight");
     find_original_length(g, r);
     r->max_length     = context(g);
     r->magnitude      = attn_factor;
@@ -295,11 +268,9 @@ static void read_schedule(reader *g, pe_rotation *r)
                           pe_gguf_tensor_of(&g->file, "rope_factors_short.weight");
     if (type && !pe_is(type, "none") && !pe_is(type, "linear") && !pe_is(type, "yarn") &&
         !pe_is(type, "longrope"))
-        refuse(g, "rope.scaling.type is %.60s; known are none, linear, yarn, longrope", type);
-    if (!g->status && !(attn_factor > 0))
-        refuse(g, "rope.scaling.attn_factor is %g; it must be above 0", attn_factor);
-    if (g->status)
-        return;
+        pe_refuse(g->m, "rope.scaling.type is %.60s; known are none, linear, yarn, longrope", type);
+    if (!(attn_factor > 0))
+        pe_refuse(g->m, "rope.scaling.attn_factor is %g; it must be above 0", attn_factor);
     if (pe_is(type, "longrope") || (has_lists && !pe_is(type, "yarn")))
         read_longrope(g, r, attn_factor);
     else if (pe_is(type, "yarn"))
@@ -307,8 +278,8 @@ static void read_schedule(reader *g, pe_rotation *r)
     else
         read_linear(g, r, attn_factor, !pe_is(type, "none"));
     if (!isnan(r->factor) && r->factor < 1)
-        pe_modelfile_warn(g->model, "factor-below-one",
-                          "rope.scaling.factor is %g: it would shorten the context", r->factor);
+        pe_warn(g->m, "factor-below-one", "rope.scaling.factor is %g: it would shorten the context",
+                r->factor);
 }
 
 /* ---------------------------------------------------------------- axes, temperature --------- */
@@ -321,7 +292,7 @@ static void read_sections(reader *g, pe_rotation *r)
     if (!g->row->axis_rule || (!v && g->row->sections_layout))
         return;
     if (!v || v->kind != PE_GGUF_LIST || v->count < 3 || v->count > PE_ROTATION_AXES) {
-        refuse(g, "%.60s.rope.dimension_sections is missing, or no list of 3 or 4 numbers", g->prefix);
+        pe_refuse(g->m, "%.60s.rope.dimension_sections is missing, or no list of 3 or 4 numbers", g->prefix);
         return;
     }
     r->axes          = v->count == 4 && v->list[3] != 0 ? 4 : 3;
@@ -329,16 +300,16 @@ static void read_sections(reader *g, pe_rotation *r)
     r->sections_rule = "rope.dimension_sections";
     for (int a = 0; a < r->axes; a++) {
         if (!(v->list[a] >= 0 && v->list[a] <= PE_MODEL_WIDEST && v->list[a] == floor(v->list[a])))
-            refuse(g, "rope.dimension_sections holds %g; it must hold numbers of pairs", v->list[a]);
-        r->sections[a] = g->status ? 0 : (int64_t)v->list[a];
+            pe_refuse(g->m, "rope.dimension_sections holds %g; it must hold numbers of pairs", v->list[a]);
+        r->sections[a] = g->m->status ? 0 : (int64_t)v->list[a];
         sum += r->sections[a];
     }
-    if (!g->status && sum != r->dim / 2 && pe_is(r->axis_rule, "sections"))
-        refuse(g, "rope.dimension_sections sums to %lld; it must sum to the %lld pairs that rotate",
-               (long long)sum, (long long)r->dim / 2);
-    if (!g->status && sum != r->dim / 2)
-        pe_modelfile_warn(g->model, "sections-sum", "rope.dimension_sections sums to %lld of %lld pairs",
-                          (long long)sum, (long long)r->dim / 2);
+    if (sum != r->dim / 2 && pe_is(r->axis_rule, "sections"))
+        pe_refuse(g->m, "rope.dimension_sections sums to %lld; it must sum to the %lld pairs that rotate",
+                  (long long)sum, (long long)r->dim / 2);
+    if (sum != r->dim / 2)
+        pe_warn(g->m, "sections-sum", "rope.dimension_sections sums to %lld of %lld pairs", (long long)sum,
+                (long long)r->dim / 2);
 }
 
 static void read_temperature(reader *g, pe_rotation *r)
@@ -351,17 +322,15 @@ static void read_temperature(reader *g, pe_rotation *r)
     r->temperature_length = whole(g, "attention.temperature_length", longest,
                                   whole(g, "rope.scaling.original_context_length", longest, context(g)));
     if (!r->temperature_length)
-        refuse(g, "attention.temperature_length is missing");
+        pe_refuse(g->m, "attention.temperature_length is missing");
 }
 
 /* ---------------------------------------------------------------- layers -------------------- */
 
-enum { KIND_FULL = 'f', KIND_LOCAL = 'l', KIND_NOPE = 'n' };
-
 static int is_full(const reader *g, const pe_gguf_value *pattern, int64_t i, int64_t n)
 {
     const int64_t every = pattern && pattern->kind == PE_GGUF_NUMBER && pattern->number >= 1
-                              ? (int64_t)pattern->number
+                              ? (int64_t)fmin(pattern->number, PE_MODEL_DEEPEST + 1)
                               : g->row->every;
     if (pattern && pattern->kind == PE_GGUF_LIST && i < pattern->count)
         return pattern->list[i] == 0; /* 1: slides */
@@ -370,53 +339,42 @@ static int is_full(const reader *g, const pe_gguf_value *pattern, int64_t i, int
     return g->row->first ? i % every == 0 : (i + 1) % every == 0;
 }
 
-static char *kinds_of(reader *g, int64_t n)
+static const char *kinds_of(reader *g, int64_t n)
 {
     const pe_gguf_value *pattern = find(g, "attention.sliding_window_pattern");
-    char                *kinds   = pe_modelfile_take(g->model, (size_t)n + 1);
+    char                *kinds   = pe_keep(g->m, (size_t)n + 1);
     const int            no_window =
         pe_is(g->row->layers, "rope-on-sliding-if-window") && !find(g, "attention.sliding_window");
     for (int64_t i = 0; kinds && i < n; i++)
         if (!g->row->layers || no_window ||
             (is_full(g, pattern, i, n) && pe_is(g->row->layers, "local-base")))
-            kinds[i] = KIND_FULL;
+            kinds[i] = PE_FULL;
         else if (pe_is(g->row->layers, "local-base"))
-            kinds[i] = KIND_LOCAL;
+            kinds[i] = PE_LOCAL;
         else
-            kinds[i] = is_full(g, pattern, i, n) ? KIND_NOPE : KIND_FULL;
+            kinds[i] = is_full(g, pattern, i, n) ? PE_NOPE : PE_FULL;
     return kinds;
 }
 
-static pe_rotation read_rotation(reader *g, int is_local)
+static void add_rotation(reader *g, const char *kinds, int64_t n, char kind)
 {
-    pe_rotation r    = pe_rotation_none();
-    const int   axes = g->row->sections_layout && find(g, "rope.dimension_sections");
-    r.layout         = axes ? g->row->sections_layout : g->row->layout;
-    r.layout_rule    = pe_modelfile_text(g->model, "by the architecture %s", g->row->name);
+    pe_rotation r      = pe_rotation_none();
+    const int   axes   = g->row->sections_layout && find(g, "rope.dimension_sections"),
+              is_local = kind == PE_LOCAL;
+    r.layout           = axes ? g->row->sections_layout : g->row->layout;
+    r.layout_rule      = pe_print(g->m, "by the architecture %s", g->row->name);
     find_base(g, &r, is_local);
     find_widths(g, &r, is_local);
     r.score_scale = g->row->unknown_scale ? (double)NAN : 1 / sqrt((double)r.head_dim);
     r.score_rule  = g->row->unknown_scale ? "the loader's own, by size" : "1 / sqrt(head width)";
     r.magnitude   = 1;
-    if (!g->status && !is_local)
+    if (!is_local)
         read_schedule(g, &r);
-    if (!g->status && !(is_local && g->row->full_divisors))
+    if (!is_local || !g->row->full_divisors)
         r.divisors = factors(g, "rope_freqs.weight", r.dim / 2);
-    if (!g->status)
-        read_sections(g, &r);
-    if (!g->status)
-        read_temperature(g, &r);
-    return r;
-}
-
-static void add_rotation(reader *g, const char *kinds, int64_t n, char kind)
-{
-    posenc_model_group *group;
-    const pe_rotation   r = read_rotation(g, kind == KIND_LOCAL);
-    if (!g->status)
-        g->status = pe_rotation_group(g->model, &group, &r, g->source->path, g->err);
-    if (!g->status)
-        pe_modelfile_layers(g->model, group, kinds, n, kind);
+    read_sections(g, &r);
+    read_temperature(g, &r);
+    pe_rotation_group(g->m, &r, kinds, n, kind);
 }
 
 static void add_nope(reader *g, const char *kinds, int64_t n)
@@ -432,19 +390,18 @@ static void add_nope(reader *g, const char *kinds, int64_t n)
         r.temperature_scale  = number(g, "attention.temperature_scale", 0.1);
         r.temperature_length = whole(g, "attention.temperature_length", longest, 8192);
     }
-    if (!g->status)
-        pe_modelfile_layers(g->model, pe_nope_group(g->model, &r), kinds, n, KIND_NOPE);
+    pe_nope_group(g->m, &r, kinds, n);
 }
 
 static void rope(reader *g)
 {
     const int64_t n     = depth(g);
-    char         *kinds = g->status ? NULL : kinds_of(g, n);
-    if (kinds && strchr(kinds, KIND_FULL))
-        add_rotation(g, kinds, n, KIND_FULL);
-    if (!g->status && kinds && strchr(kinds, KIND_LOCAL))
-        add_rotation(g, kinds, n, KIND_LOCAL);
-    if (!g->status && kinds && strchr(kinds, KIND_NOPE))
+    const char   *kinds = kinds_of(g, n);
+    if (kinds && strchr(kinds, PE_FULL))
+        add_rotation(g, kinds, n, PE_FULL);
+    if (kinds && strchr(kinds, PE_LOCAL))
+        add_rotation(g, kinds, n, PE_LOCAL);
+    if (kinds && strchr(kinds, PE_NOPE))
         add_nope(g, kinds, n);
 }
 
@@ -453,11 +410,9 @@ static void rope(reader *g)
 static void nope(reader *g)
 {
     const int64_t n     = depth(g);
-    char         *kinds = g->status ? NULL : pe_modelfile_take(g->model, (size_t)n + 1);
-    if (kinds) {
-        memset(kinds, KIND_NOPE, (size_t)n);
-        add_nope(g, kinds, n);
-    }
+    char         *kinds = pe_keep(g->m, (size_t)n + 1);
+    if (kinds)
+        add_nope(g, memset(kinds, PE_NOPE, (size_t)n), n);
 }
 
 static void alibi(reader *g)
@@ -466,65 +421,47 @@ static void alibi(reader *g)
     const posenc_dims dims  = sizes(g);
     const int64_t     width = head_width(g, &dims, &rule);
     const double      most  = number(g, "attention.max_alibi_bias", 8);
-    if (!g->status && !(dims.H > 0 && most > 0))
-        refuse(g, "%.60s.attention.head_count is missing, or max_alibi_bias is not above 0", g->prefix);
-    if (!g->status)
-        g->status = pe_alibi_group(g->model, dims, width, most, 1, g->source->path, g->err);
+    if (!(dims.H > 0 && most > 0))
+        pe_refuse(g->m, "%.60s.attention.head_count is missing, or max_alibi_bias is not above 0", g->prefix);
+    pe_alibi_group(g->m, dims, width, most, 1);
 }
 
 static void learned(reader *g)
 {
     const pe_gguf_tensor *table = pe_gguf_tensor_of(&g->file, "position_embd.weight");
-    const int64_t         rows  = table && table->ndim == 2 ? table->shape[1] : context(g);
-    g->most_positions           = rows;
-    const int64_t dim           = table && table->ndim == 2 ? table->shape[0] : sizes(g).d_model;
+    const int             told  = table && table->ndim == 2;
+    const int64_t rows = told ? table->shape[1] : context(g), dim = told ? table->shape[0] : sizes(g).d_model;
+    const char   *rule = table ? "position_embd.weight" : "context_length, embedding_length";
+    g->most_positions  = rows;
     if (!rows || !dim)
-        refuse(g, "position_embd.weight is empty, or context_length or embedding_length is missing");
-    if (g->status)
-        return;
-    posenc_model_group *group = pe_modelfile_group(g->model, "learned");
-    const char         *rule  = table ? "position_embd.weight" : "context_length, embedding_length";
-    group->is_input           = 1;
-    group->is_all             = 0;
-    group->dims               = sizes(g);
-    group->spec =
-        pe_modelfile_text(g->model, "learned[rows=%lld,dim=%lld,offset=0]", (long long)rows, (long long)dim);
-    pe_fact_integer(g->model, group, "rows", rows, rule);
-    pe_fact_integer(g->model, group, "offset", 0, "row of the first token");
-    pe_fact_integer(g->model, group, "dim", dim, rule);
+        pe_refuse(g->m, "position_embd.weight is empty, or context_length or embedding_length is missing");
+    pe_learned_group(g->m, sizes(g),
+                     &(pe_learned){.rows = rows, .dim = dim, .rows_rule = rule, .dim_rule = rule});
 }
 
 /* ---------------------------------------------------------------- which --------------------- */
 
 static int has_rope_keys(const reader *g)
 {
-    char prefix[320];
-    snprintf(prefix, sizeof prefix, "%.300s.rope.", g->prefix);
+    const size_t n = strlen(g->prefix);
     for (int64_t i = 0; i < g->file.value_count; i++)
-        if (!strncmp(g->file.values[i].key, prefix, strlen(prefix)))
+        if (!strncmp(g->file.values[i].key, g->prefix, n) && !strncmp(g->file.values[i].key + n, ".rope.", 6))
             return 1;
     return 0;
 }
 
-static const architecture *find_row(const char *name)
+/* An architecture without a row is taken for a rotation where the file has keys of one. */
+static const architecture *find_row(reader *g)
 {
+    static const architecture guess = {.name = "llama", .layout = "half"},
+                              none  = {.name = "", .encoding = "unknown"};
     for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++)
-        if (pe_is(name, architectures[i].name))
+        if (pe_is(g->prefix, architectures[i].name))
             return &architectures[i];
-    return NULL;
-}
-
-static void unknown(reader *g)
-{
-    static const architecture guess = {.name = "llama", .encoding = "rope", .layout = "half"};
-    const int                 turns = has_rope_keys(g);
-    pe_modelfile_warn(g->model, "unknown-model-type", "%.60s is not in the table of architectures: %s",
-                      g->prefix, turns ? "half is a guess" : "its encoding is not known");
-    g->row = &guess;
-    if (turns)
-        rope(g);
-    else
-        pe_modelfile_info(g->model)->encoding = "unknown";
+    const int turns = has_rope_keys(g);
+    pe_warn(g->m, "unknown-model-type", "%.60s is not in the table of architectures: %s", g->prefix,
+            turns ? "half is a guess" : "its encoding is not known");
+    return turns ? &guess : &none;
 }
 
 static void read_model(reader *g)
@@ -534,19 +471,19 @@ static void read_model(reader *g)
         void (*read)(reader *g);
     } readers[]               = {{"rope", rope}, {"alibi", alibi}, {"learned", learned}, {"nope", nope}};
     const pe_gguf_value *type = pe_gguf_find(&g->file, "general.architecture");
-    posenc_model_info   *info = pe_modelfile_info(g->model);
+    posenc_model_info   *info = &g->m->info;
     if (!type || type->kind != PE_GGUF_TEXT) {
-        refuse(g, type ? "general.architecture is no text, or one of more than 4096 bytes"
-                       : "general.architecture is missing");
+        pe_refuse(g->m, type ? "general.architecture is no text, or one of more than 4096 bytes"
+                             : "general.architecture is missing");
         return;
     }
-    g->prefix  = type->text;
-    info->type = pe_modelfile_text(g->model, "%s", type->text);
-    g->row     = find_row(type->text);
-    if (!g->row)
-        unknown(g);
-    for (size_t i = 0; g->row && i < sizeof readers / sizeof *readers; i++)
-        if (pe_is(readers[i].word, g->row->encoding) && pe_is(g->row->name, type->text))
+    g->prefix = info->type = type->text;
+    g->row                 = find_row(g);
+    const char *encoding   = g->row->encoding ? g->row->encoding : "rope";
+    if (pe_is(encoding, "unknown"))
+        info->encoding = encoding;
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
+        if (pe_is(readers[i].word, encoding))
             readers[i].read(g);
     info->layers        = whole(g, "block_count", PE_MODEL_DEEPEST, 0);
     info->max_positions = context(g);
@@ -556,19 +493,12 @@ static void read_model(reader *g)
 
 posenc_status pe_gguf_model(posenc_model **model, const pe_source *source, posenc_error *err)
 {
-    reader g = {.source = source, .err = err, .model = pe_modelfile_create("gguf")};
-    if (!g.model)
-        return pe_file_fail(err, POSENC_MEMORY, (pe_origin){source->path, NULL},
-                            "no memory for what it says");
-    g.status = pe_gguf_read(&g.file, source, err);
-    if (!g.status)
+    reader g = {.m = pe_begin("gguf", source->path, err)};
+    if (!g.m)
+        return POSENC_MEMORY;
+    g.file = (pe_gguf){.model = g.m, .source = source};
+    pe_gguf_read(&g.file);
+    if (!g.m->status)
         read_model(&g);
-    if (!g.status)
-        g.status = pe_modelfile_finish(g.model, source->path, err);
-    pe_gguf_free(&g.file);
-    if (g.status)
-        posenc_model_free(g.model);
-    else
-        *model = g.model;
-    return g.status;
+    return pe_finish(model, g.m);
 }

@@ -10,41 +10,52 @@
 
 #include "files/fail.h"
 
-enum { MOST_WARNINGS = 64 };
-
-typedef struct piece {
-    struct piece *next;
-    max_align_t   bytes[];
+typedef struct pe_piece {
+    struct pe_piece *next;
+    max_align_t      bytes[];
 } piece;
-
-struct posenc_model {
-    posenc_model_info    info;
-    posenc_model_group   groups[PE_MODEL_GROUPS];
-    posenc_model_warning warnings[MOST_WARNINGS];
-    piece               *pieces;
-    int                  lacks_memory;
-};
 
 int pe_is(const char *a, const char *b)
 {
     return a && !strcmp(a, b);
 }
 
-/* ---------------------------------------------------------------- memory -------------------- */
+/* ---------------------------------------------------------------- failing, memory ------------ */
 
-posenc_model *pe_modelfile_create(const char *format)
+static const char no_memory[] = "no memory for what it says";
+
+posenc_model *pe_begin(const char *format, const char *path, posenc_error *err)
 {
     posenc_model *model = calloc(1, sizeof *model);
     if (model)
-        model->info.format = format;
+        *model = (posenc_model){.path = path, .err = err, .info.format = format};
+    else
+        pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, no_memory);
     return model;
 }
 
-void *pe_modelfile_take(posenc_model *model, size_t n)
+void pe_refuse(posenc_model *model, const char *format, ...)
+{
+    va_list values;
+    if (model->status)
+        return;
+    va_start(values, format);
+    model->status =
+        pe_file_fail_list(model->err, POSENC_FORMAT, (pe_origin){model->path, NULL}, format, values);
+    va_end(values);
+}
+
+void pe_refuse_memory(posenc_model *model)
+{
+    if (!model->status)
+        model->status = pe_file_fail(model->err, POSENC_MEMORY, (pe_origin){model->path, NULL}, no_memory);
+}
+
+void *pe_keep(posenc_model *model, size_t n)
 {
     piece *new = n < SIZE_MAX / 2 ? calloc(1, sizeof *new + n) : NULL;
     if (!new) {
-        model->lacks_memory = 1;
+        pe_refuse_memory(model);
         return NULL;
     }
     new->next     = model->pieces;
@@ -52,14 +63,14 @@ void *pe_modelfile_take(posenc_model *model, size_t n)
     return new->bytes;
 }
 
-char *pe_modelfile_text(posenc_model *model, const char *format, ...)
+char *pe_print(posenc_model *model, const char *format, ...)
 {
     static char none[] = "";
     va_list     values;
     va_start(values, format);
     const int n = vsnprintf(NULL, 0, format, values);
     va_end(values);
-    char *text = n < 0 ? NULL : pe_modelfile_take(model, (size_t)n + 1);
+    char *text = n < 0 ? NULL : pe_keep(model, (size_t)n + 1);
     if (!text)
         return none;
     va_start(values, format);
@@ -81,12 +92,7 @@ void posenc_model_free(posenc_model *model)
 
 /* ---------------------------------------------------------------- filling ------------------- */
 
-posenc_model_info *pe_modelfile_info(posenc_model *model)
-{
-    return &model->info;
-}
-
-void pe_modelfile_warn(posenc_model *model, const char *code, const char *format, ...)
+void pe_warn(posenc_model *model, const char *code, const char *format, ...)
 {
     va_list values;
     char    sentence[400];
@@ -96,27 +102,31 @@ void pe_modelfile_warn(posenc_model *model, const char *code, const char *format
     for (int i = 0; i < model->info.warning_count; i++)
         if (!strcmp(model->warnings[i].code, code) && !strcmp(model->warnings[i].sentence, sentence))
             return;
-    if (model->info.warning_count < MOST_WARNINGS)
+    if (model->info.warning_count < PE_MODEL_WARNINGS)
         model->warnings[model->info.warning_count++] =
-            (posenc_model_warning){code, pe_modelfile_text(model, "%s", sentence)};
+            (posenc_model_warning){code, pe_print(model, "%s", sentence)};
 }
 
-posenc_model_group *pe_modelfile_group(posenc_model *model, const char *encoding)
+static posenc_model_group *last_group(posenc_model *model)
 {
-    const int           n     = model->info.group_count;
-    posenc_model_group *group = &model->groups[n < PE_MODEL_GROUPS ? n : PE_MODEL_GROUPS - 1];
+    return &model->groups[model->info.group_count - 1];
+}
+
+posenc_model_group *pe_group_add(posenc_model *model, const char *encoding)
+{
+    model->info.group_count += model->info.group_count < PE_MODEL_GROUPS;
+    posenc_model_group *group = last_group(model);
     *group                    = (posenc_model_group){.encoding = encoding, .spec = encoding, .is_all = 1};
-    group->facts              = pe_modelfile_take(model, PE_MODEL_FACTS * sizeof *group->facts);
-    group->params             = pe_modelfile_take(model, PE_MODEL_PARAMS * sizeof *group->params);
-    model->info.group_count += n < PE_MODEL_GROUPS;
+    group->facts              = pe_keep(model, PE_MODEL_FACTS * sizeof *group->facts);
+    group->params             = pe_keep(model, PE_MODEL_PARAMS * sizeof *group->params);
     return group;
 }
 
-void pe_modelfile_layers(posenc_model *model, posenc_model_group *group, const char *kinds, int64_t count,
-                         char kind)
+void pe_layers(posenc_model *model, const char *kinds, int64_t count, char kind)
 {
-    int64_t *layers = pe_modelfile_take(model, (size_t)(count > 0 ? count : 1) * sizeof *layers);
-    int64_t  n      = 0;
+    posenc_model_group *group  = last_group(model);
+    int64_t            *layers = pe_keep(model, (size_t)count * sizeof *layers);
+    int64_t             n      = 0;
     for (int64_t i = 0; layers && i < count; i++)
         if (kinds[i] == kind)
             layers[n++] = i;
@@ -125,83 +135,58 @@ void pe_modelfile_layers(posenc_model *model, posenc_model_group *group, const c
     group->layer_count = n;
 }
 
-static double *copy_list(posenc_model *model, const double *values, int64_t count)
+void pe_param(posenc_model *model, const char *name, const double *values, int64_t count)
 {
-    double *copy = pe_modelfile_take(model, (size_t)(count > 0 ? count : 1) * sizeof *copy);
-    if (copy && count > 0)
-        memcpy(copy, values, (size_t)count * sizeof *copy);
-    return copy;
-}
-
-void pe_modelfile_param(posenc_model *model, posenc_model_group *group, const char *name,
-                        const double *values, int64_t count)
-{
-    posenc_array *params = (posenc_array *)(uintptr_t)group->params;
-    double       *copy   = copy_list(model, values, count);
-    if (!params || !copy || group->param_count == PE_MODEL_PARAMS)
+    posenc_model_group *group  = last_group(model);
+    posenc_array       *params = (posenc_array *)(uintptr_t)group->params;
+    if (!params || !values || group->param_count == PE_MODEL_PARAMS)
         return;
-    params[group->param_count].name     = pe_modelfile_text(model, "%s", name);
-    params[group->param_count++].tensor = posenc_tensor_contiguous(copy, POSENC_F64, 1, &count);
+    params[group->param_count].name = (char *)(uintptr_t)name;
+    params[group->param_count++].tensor =
+        posenc_tensor_contiguous((void *)(uintptr_t)values, POSENC_F64, 1, &count);
 }
 
 /* ---------------------------------------------------------------- facts --------------------- */
 
-static posenc_fact *add(posenc_model *model, posenc_model_group *group, const char *name,
-                        posenc_fact_kind kind, const char *rule)
+posenc_fact *pe_fact(posenc_model *model, const char *name, posenc_fact_kind kind, const char *rule)
 {
-    static posenc_fact lost;
-    posenc_fact       *facts = (posenc_fact *)(uintptr_t)group->facts;
+    static posenc_fact  lost;
+    posenc_model_group *group = last_group(model);
+    posenc_fact        *facts = (posenc_fact *)(uintptr_t)group->facts;
     if (!facts || group->fact_count == PE_MODEL_FACTS) {
-        model->lacks_memory = 1;
+        pe_refuse_memory(model);
         return &lost;
     }
-    posenc_fact *f = &facts[group->fact_count++];
-    *f = (posenc_fact){.name = name, .kind = kind, .rule = rule ? pe_modelfile_text(model, "%s", rule) : ""};
-    return f;
+    facts[group->fact_count] = (posenc_fact){.name = name, .kind = kind, .rule = rule ? rule : ""};
+    return &facts[group->fact_count++];
 }
 
-void pe_fact_none(posenc_model *model, posenc_model_group *group, const char *name, const char *rule)
+void pe_fact_flag(posenc_model *model, const char *name, int value, const char *rule)
 {
-    add(model, group, name, POSENC_FACT_NONE, rule);
+    pe_fact(model, name, POSENC_FACT_FLAG, rule)->integer = value != 0;
 }
 
-void pe_fact_flag(posenc_model *model, posenc_model_group *group, const char *name, int value,
-                  const char *rule)
+void pe_fact_integer(posenc_model *model, const char *name, int64_t value, const char *rule)
 {
-    add(model, group, name, POSENC_FACT_FLAG, rule)->integer = value != 0;
+    pe_fact(model, name, POSENC_FACT_INTEGER, rule)->integer = value;
 }
 
-void pe_fact_integer(posenc_model *model, posenc_model_group *group, const char *name, int64_t value,
-                     const char *rule)
+void pe_fact_real(posenc_model *model, const char *name, double value, const char *rule)
 {
-    add(model, group, name, POSENC_FACT_INTEGER, rule)->integer = value;
+    pe_fact(model, name, isnan(value) ? POSENC_FACT_NONE : POSENC_FACT_REAL, rule)->real = value;
 }
 
-void pe_fact_real(posenc_model *model, posenc_model_group *group, const char *name, double value,
-                  const char *rule)
+void pe_fact_word(posenc_model *model, const char *name, const char *value, const char *rule)
 {
-    add(model, group, name, isnan(value) ? POSENC_FACT_NONE : POSENC_FACT_REAL, rule)->real = value;
+    pe_fact(model, name, value ? POSENC_FACT_WORD : POSENC_FACT_NONE, rule)->text = value;
 }
 
-void pe_fact_word(posenc_model *model, posenc_model_group *group, const char *name, const char *value,
-                  const char *rule)
+void pe_fact_list(posenc_model *model, const char *name, posenc_fact_kind kind, const double *values,
+                  int64_t count, const char *rule)
 {
-    add(model, group, name, value ? POSENC_FACT_WORD : POSENC_FACT_NONE, rule)->text =
-        value ? pe_modelfile_text(model, "%s", value) : NULL;
-}
-
-void pe_fact_words(posenc_model *model, posenc_model_group *group, const char *name, const char *value,
-                   const char *rule)
-{
-    add(model, group, name, POSENC_FACT_WORDS, rule)->text = pe_modelfile_text(model, "%s", value);
-}
-
-void pe_fact_list(posenc_model *model, posenc_model_group *group, const char *name, posenc_fact_kind kind,
-                  const double *values, int64_t count, const char *rule)
-{
-    posenc_fact *f = add(model, group, name, kind, rule);
-    f->list        = copy_list(model, values, count);
-    f->count       = f->list ? count : 0;
+    posenc_fact *f = pe_fact(model, name, kind, rule);
+    f->list        = values;
+    f->count       = values ? count : 0;
 }
 
 /* ---------------------------------------------------------------- layers that are alike ----- */
@@ -246,7 +231,7 @@ static int are_alike(const posenc_model_group *a, const posenc_model_group *b)
 static void join_layers(posenc_model *model, posenc_model_group *a, const posenc_model_group *b)
 {
     const int64_t n      = a->layer_count + b->layer_count;
-    int64_t      *layers = pe_modelfile_take(model, (size_t)(n > 0 ? n : 1) * sizeof *layers);
+    int64_t      *layers = pe_keep(model, (size_t)n * sizeof *layers);
     for (int64_t i = 0, k = 0; layers && i + k < n;) {
         const int from_a = k == b->layer_count || (i < a->layer_count && a->layers[i] < b->layers[k]);
         layers[i + k]    = from_a ? a->layers[i] : b->layers[k];
@@ -263,7 +248,7 @@ static void join_rules(posenc_model *model, posenc_model_group *a, const posenc_
     posenc_fact *facts = (posenc_fact *)(uintptr_t)a->facts;
     for (int i = 0; i < a->fact_count; i++)
         if (strcmp(facts[i].rule, b->facts[i].rule) != 0)
-            facts[i].rule = pe_modelfile_text(model, "%s; %s", facts[i].rule, b->facts[i].rule);
+            facts[i].rule = pe_print(model, "%s; %s", facts[i].rule, b->facts[i].rule);
 }
 
 static void join_groups(posenc_model *model)
@@ -335,17 +320,22 @@ static int64_t original_length_of_all(const posenc_model *model)
     return found;
 }
 
-posenc_status pe_modelfile_finish(posenc_model *model, const char *path, posenc_error *err)
+posenc_status pe_finish(posenc_model **out, posenc_model *model)
 {
-    if (model->lacks_memory)
-        return pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory for what it says");
-    sort_groups(model);
-    join_groups(model);
-    if (!model->info.encoding)
-        model->info.encoding = encoding_of_all(model);
-    model->info.original_length = original_length_of_all(model);
-    qsort(model->warnings, (size_t)model->info.warning_count, sizeof *model->warnings, by_code);
-    return pe_file_done(err);
+    if (!model->status) {
+        sort_groups(model);
+        join_groups(model);
+        if (!model->info.encoding)
+            model->info.encoding = encoding_of_all(model);
+        model->info.original_length = original_length_of_all(model);
+        qsort(model->warnings, (size_t)model->info.warning_count, sizeof *model->warnings, by_code);
+    }
+    const posenc_status status = model->status ? model->status : pe_file_done(model->err);
+    if (status)
+        posenc_model_free(model);
+    else
+        *out = model;
+    return status;
 }
 
 /* ---------------------------------------------------------------- questions ----------------- */

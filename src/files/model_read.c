@@ -6,7 +6,7 @@
  * tensors do not say how they are rotated: the config.json beside it does. A configuration is small, so what
  * is larger is none. Standard input has no order but its own and is read whole.
  */
-#include "files/model_read.h"
+#include "files/model.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "files/bytes.h"
-#include "files/config.h"
 #include "files/safetensors.h"
 
 enum { LONGEST_CONFIG = 8 << 20, LONGEST_INPUT = 1 << 28, MAGIC = 16 };
@@ -25,11 +24,6 @@ static int64_t read_bytes_at(const void *from, void *to, int64_t n, int64_t at)
 {
     memcpy(to, (const char *)from + at, (size_t)n);
     return n;
-}
-
-pe_source pe_source_of_bytes(const void *bytes, int64_t n, const char *path)
-{
-    return (pe_source){bytes, read_bytes_at, n, path};
 }
 
 static int64_t read_file_at(const void *from, void *to, int64_t n, int64_t at)
@@ -43,6 +37,18 @@ static int64_t read_file_at(const void *from, void *to, int64_t n, int64_t at)
         done += got;
     }
     return done;
+}
+
+static int64_t read_front(void *from, void *to, uint64_t n)
+{
+    const size_t got = fread(to, 1, n, from);
+    return ferror(from) ? -1 : (int64_t)got;
+}
+
+static const char *last_reason(void *from)
+{
+    (void)from;
+    return pe_file_reason(errno);
 }
 
 /* ---------------------------------------------------------------- what it is ---------------- */
@@ -68,7 +74,7 @@ static int is_called(const char *path, const char *ending)
 posenc_status pe_modelfile_parse(posenc_model **model, const void *bytes, size_t n, const char *path,
                                  posenc_error *err)
 {
-    const pe_source source = pe_source_of_bytes(bytes, (int64_t)n, path);
+    const pe_source source = {bytes, read_bytes_at, (int64_t)n, path};
     if (is_gguf(bytes, n))
         return pe_gguf_model(model, &source, err);
     if (is_safetensors(bytes, n))
@@ -141,7 +147,8 @@ static posenc_status read_regular(posenc_model **model, FILE *stream, int64_t si
     if (is_gguf(first, (size_t)n) || is_called(path, ".gguf"))
         return pe_gguf_model(model, &source, err);
     if (is_safetensors(first, (size_t)n) || is_called(path, ".safetensors")) {
-        const posenc_status status = pe_safetensors_check(&source, err);
+        const pe_stream     whole  = {stream, read_front, last_reason, size, {path, NULL}};
+        const posenc_status status = pe_safetensors_check(&whole, err);
         return status ? status : read_beside(model, path, err);
     }
     return read_whole(model, stream, LONGEST_CONFIG, path, "config", err);

@@ -27,59 +27,35 @@
 
 enum { MAX_HEADER = 65536 };
 
-typedef void widener(void *to, const void *from, int64_t n);
-
-static void widen_i4(void *to, const void *from, int64_t n)
+void pe_widen(void *to, const void *from, int64_t n, int64_t size, int is_signed)
 {
-    for (int64_t i = 0; i < n; i++)
-        ((int64_t *)to)[i] = ((const int32_t *)from)[i];
+    const int left = 64 - 8 * (int)size;
+    for (int64_t i = n - 1; i >= 0; i--) {
+        uint64_t bits = 0;
+        memcpy(&bits, (const char *)from + i * size, (size_t)size);
+        ((int64_t *)to)[i] = is_signed ? (int64_t)(bits << left) >> left : (int64_t)bits;
+    }
 }
 
-static void widen_i2(void *to, const void *from, int64_t n)
+void pe_truth(void *data, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
-        ((int64_t *)to)[i] = ((const int16_t *)from)[i];
+        ((unsigned char *)data)[i] = ((unsigned char *)data)[i] != 0;
 }
 
-static void widen_i1(void *to, const void *from, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        ((int64_t *)to)[i] = ((const signed char *)from)[i];
-}
-
-static void widen_u4(void *to, const void *from, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        ((int64_t *)to)[i] = ((const uint32_t *)from)[i];
-}
-
-static void widen_u2(void *to, const void *from, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        ((int64_t *)to)[i] = ((const uint16_t *)from)[i];
-}
-
-static void truth(void *to, const void *from, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        ((unsigned char *)to)[i] = ((const unsigned char *)from)[i] != 0;
-}
-
-/* What stands behind the byte order in `descr`. widen NULL: the elements are used as they are. Of complex
-   numbers (c) dtype is that of a part. */
+/* What stands behind the byte order in `descr`. Of complex numbers (c) dtype is that of a part. Integers
+   narrower than their dtype are widened. */
 typedef struct type {
     char         code[4];
     posenc_dtype dtype;
     int64_t      size; /* in the file */
-    widener     *widen;
 } type;
 
 static const type types[] = {
-    {"f8", POSENC_F64, 8, NULL},     {"f4", POSENC_F32, 4, NULL},     {"f2", POSENC_F16, 2, NULL},
-    {"i8", POSENC_I64, 8, NULL},     {"i4", POSENC_I64, 4, widen_i4}, {"i2", POSENC_I64, 2, widen_i2},
-    {"i1", POSENC_I64, 1, widen_i1}, {"u4", POSENC_I64, 4, widen_u4}, {"u2", POSENC_I64, 2, widen_u2},
-    {"u1", POSENC_U8, 1, NULL},      {"b1", POSENC_U8, 1, truth},     {"c8", POSENC_F32, 8, NULL},
-    {"c16", POSENC_F64, 16, NULL},
+    {"f8", POSENC_F64, 8},   {"f4", POSENC_F32, 4}, {"f2", POSENC_F16, 2}, {"i8", POSENC_I64, 8},
+    {"i4", POSENC_I64, 4},   {"i2", POSENC_I64, 2}, {"i1", POSENC_I64, 1}, {"u4", POSENC_I64, 4},
+    {"u2", POSENC_I64, 2},   {"u1", POSENC_U8, 1},  {"b1", POSENC_U8, 1},  {"c8", POSENC_F32, 8},
+    {"c16", POSENC_F64, 16},
 };
 
 static int is_complex(const type *t)
@@ -367,17 +343,22 @@ static void turn(char *to, const char *from, const header *h)
     }
 }
 
-/* Replaces *data by what step makes of it; 0 without memory. */
-static int replaced(void **data, const header *h, int turning)
+/* Replaces *data by C order and a type that is computed with; 0 without memory. */
+static int convert(void **data, const header *h)
 {
-    const size_t item = turning ? (size_t)h->type->size : posenc_dtype_size(h->type->dtype);
-    void        *made = malloc((size_t)h->count * item + 1);
+    const int must_turn  = h->is_fortran && h->ndim > 1,
+              must_widen = h->type->dtype == POSENC_I64 && h->type->size < 8;
+    if (h->type->code[0] == 'b')
+        pe_truth(*data, h->count);
+    if (!must_turn && !must_widen)
+        return 1;
+    void *made = malloc((size_t)h->count * (must_widen ? sizeof(int64_t) : (size_t)h->type->size) + 1);
     if (!made)
         return 0;
-    if (turning)
+    if (must_turn)
         turn(made, *data, h);
-    else
-        h->type->widen(made, *data, h->count);
+    if (must_widen)
+        pe_widen(made, must_turn ? made : *data, h->count, h->type->size, h->type->code[0] == 'i');
     free(*data);
     *data = made;
     return 1;
@@ -408,8 +389,7 @@ posenc_status pe_npy_read(posenc_array *array, const pe_stream *stream, posenc_e
                             (long long)bytes);
     if ((status = pe_stream_read(data, bytes, stream, err)) || (status = read_end(stream, err)))
         goto failed;
-    if ((h.is_fortran && h.ndim > 1 && !replaced(&data, &h, 1)) ||
-        (h.type->widen && !replaced(&data, &h, 0))) {
+    if (!convert(&data, &h)) {
         status = pe_file_fail(err, POSENC_MEMORY, stream->origin, "no memory to convert its %lld elements",
                               (long long)h.count);
         goto failed;

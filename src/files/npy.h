@@ -37,6 +37,10 @@ enum { PE_NPY_HEADER = 320 };
 posenc_status pe_npy_header(char header[PE_NPY_HEADER], size_t *length, const posenc_array *array,
                             pe_origin origin, posenc_error *err);
 
+/* n integers of `size` bytes as int64, which may lie in the same place; n bytes as 0 and 1. */
+void pe_widen(void *to, const void *from, int64_t n, int64_t size, int is_signed);
+void pe_truth(void *data, int64_t n);
+
 /* Bytes of the data of a contiguous tensor. */
 size_t pe_tensor_bytes(const posenc_tensor *tensor);
 

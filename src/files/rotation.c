@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "files/fail.h"
-#include "files/number.h"
 
 pe_rotation pe_rotation_none(void)
 {
@@ -160,17 +159,18 @@ static void put_spec(FILE *to, const pe_rotation *r)
     fputc(']', to);
 }
 
-static const char *spec_text(posenc_model *model, const pe_rotation *r,
-                             void (*put)(FILE *, const pe_rotation *))
+static const char *spec_text(posenc_model *m, const pe_rotation *r, void (*put)(FILE *, const pe_rotation *))
 {
     char  *text = NULL;
     size_t size;
     FILE  *to = open_memstream(&text, &size);
     if (to)
         put(to, r), fclose(to);
-    const char *kept = text ? pe_modelfile_text(model, "%s", text) : NULL;
+    const char *kept = text ? pe_print(m, "%s", text) : "";
+    if (!text)
+        pe_refuse_memory(m);
     free(text);
-    return kept ? kept : "";
+    return kept;
 }
 
 /* ---------------------------------------------------------------- frequencies --------------- */
@@ -241,130 +241,130 @@ static void close_question(question *q)
 }
 
 /* Of a short sequence, and where there are two lists of a long one as well. */
-static posenc_status frequencies(numbers *n, posenc_model *model, const pe_rotation *r, const char *spec,
-                                 const char *path, posenc_error *err)
+static numbers frequencies(posenc_model *m, const pe_rotation *r, const char *spec)
 {
-    question     q     = {.why = {.message = "no memory for its frequencies"}};
-    int64_t      pairs = r->dim / 2;
-    const size_t size  = (size_t)pairs * sizeof *n->w;
-    n->w               = pe_modelfile_take(model, size);
-    n->w_long          = r->long_factor ? pe_modelfile_take(model, size) : NULL;
-    posenc_status status =
-        n->w && (n->w_long || !r->long_factor) ? open_question(&q, r, spec) : POSENC_MEMORY;
+    question      q      = {.why = {.message = "no memory for its frequencies"}};
+    int64_t       pairs  = r->dim / 2;
+    const size_t  size   = (size_t)pairs * sizeof(double);
+    numbers       n      = {pe_keep(m, size), r->long_factor ? pe_keep(m, size) : NULL, 1};
+    posenc_status status = m->status ? m->status : open_question(&q, r, spec);
     if (!status)
-        status = ask(&q, n->w, r, 1);
-    if (!status && n->w_long)
-        status = ask(&q, n->w_long, r, 1 + (double)r->original_length);
+        status = ask(&q, n.w, r, 1);
+    if (!status && n.w_long)
+        status = ask(&q, n.w_long, r, 1 + (double)r->original_length);
     if (!status)
-        status = posenc_rotary_frequencies(q.plan, NULL, &pairs, &n->magnitude, &q.why);
+        status = posenc_rotary_frequencies(q.plan, NULL, &pairs, &n.magnitude, &q.why);
     close_question(&q);
-    if (!status)
-        return POSENC_OK;
-    return pe_file_fail(err, status == POSENC_MEMORY ? status : POSENC_FORMAT, (pe_origin){path, NULL}, "%s",
-                        q.why.message);
+    if (status && !m->status)
+        m->status = pe_file_fail(m->err, status == POSENC_MEMORY ? status : POSENC_FORMAT,
+                                 (pe_origin){m->path, NULL}, "%s", q.why.message);
+    return n;
 }
 
 /* ---------------------------------------------------------------- facts --------------------- */
 
-static void add_schedule(posenc_model *m, posenc_model_group *g, const pe_rotation *r, const numbers *n)
+static void add_schedule(posenc_model *m, const pe_rotation *r, const numbers *n)
 {
     const int parts = parts_of(r->schedule);
-    pe_fact_word(m, g, "schedule", r->schedule, r->schedule_rule);
+    pe_fact_word(m, "schedule", r->schedule, r->schedule_rule);
     if (parts & FACTOR && !isnan(r->factor))
-        pe_fact_real(m, g, "factor", r->factor, r->factor_rule);
+        pe_fact_real(m, "factor", r->factor, r->factor_rule);
     if (parts & ALPHA)
-        pe_fact_real(m, g, "alpha", r->alpha, r->source);
+        pe_fact_real(m, "alpha", r->alpha, r->source);
     if (parts & MAX_LENGTH)
-        pe_fact_integer(m, g, "max_length", r->max_length, "max_position_embeddings");
+        pe_fact_integer(m, "max_length", r->max_length, "max_position_embeddings");
     if (parts & BANDS) {
-        pe_fact_real(m, g, "low_freq_factor", r->low_freq_factor, r->source);
-        pe_fact_real(m, g, "high_freq_factor", r->high_freq_factor, r->source);
+        pe_fact_real(m, "low_freq_factor", r->low_freq_factor, r->source);
+        pe_fact_real(m, "high_freq_factor", r->high_freq_factor, r->source);
     }
     if (parts & LENGTH)
-        pe_fact_integer(m, g, "original_length", r->original_length, r->length_rule);
+        pe_fact_integer(m, "original_length", r->original_length, r->length_rule);
     if (parts & BETAS) {
-        pe_fact_real(m, g, "beta_fast", r->beta_fast, r->fast_rule);
-        pe_fact_real(m, g, "beta_slow", r->beta_slow, r->slow_rule);
-        pe_fact_flag(m, g, "truncate", r->truncate, r->truncate_rule);
+        pe_fact_real(m, "beta_fast", r->beta_fast, r->fast_rule);
+        pe_fact_real(m, "beta_slow", r->beta_slow, r->slow_rule);
+        pe_fact_flag(m, "truncate", r->truncate, r->truncate_rule);
         if (r->extrapolation != 1)
-            pe_fact_real(m, g, "extrapolation_factor", r->extrapolation, r->extrapolation_rule);
+            pe_fact_real(m, "extrapolation_factor", r->extrapolation, r->extrapolation_rule);
     }
     if (r->inverse)
-        pe_fact_word(m, g, "direction", "inverse", "by the model type");
+        pe_fact_word(m, "direction", "inverse", "by the model type");
     if (r->divisors)
-        pe_fact_flag(m, g, "freq_factors", 1, "tensor rope_freqs.weight");
-    pe_fact_list(m, g, "inv_freq", POSENC_FACT_REALS, n->w, r->dim / 2,
+        pe_fact_flag(m, "freq_factors", 1, "tensor rope_freqs.weight");
+    pe_fact_list(m, "inv_freq", POSENC_FACT_REALS, n->w, r->dim / 2,
                  pe_is(r->schedule, "default") ? "base^(-2i/dim)" : "base^(-2i/dim), then the schedule");
     if (n->w_long)
-        pe_fact_list(m, g, "inv_freq_long", POSENC_FACT_REALS, n->w_long, r->dim / 2, NULL);
+        pe_fact_list(m, "inv_freq_long", POSENC_FACT_REALS, n->w_long, r->dim / 2, NULL);
 }
 
-static void add_axes(posenc_model *m, posenc_model_group *g, const pe_rotation *r)
+static void add_axes(posenc_model *m, const pe_rotation *r)
 {
-    double sections[PE_ROTATION_AXES];
-    pe_fact_integer(m, g, "axes", r->axes, r->axis_rule ? "time, height, width" : NULL);
-    pe_fact_word(m, g, "axis_rule", r->axis_rule, r->axis_rule ? "by the model type" : NULL);
-    for (int a = 0; a < r->axes; a++)
+    double *sections = pe_keep(m, PE_ROTATION_AXES * sizeof *sections);
+    pe_fact_integer(m, "axes", r->axes, r->axis_rule ? "time, height, width" : NULL);
+    pe_fact_word(m, "axis_rule", r->axis_rule, r->axis_rule ? "by the model type" : NULL);
+    for (int a = 0; sections && a < r->axes; a++)
         sections[a] = (double)r->sections[a];
     if (r->axes > 1)
-        pe_fact_list(m, g, "sections", POSENC_FACT_INTEGERS, sections, r->axes, r->sections_rule);
+        pe_fact_list(m, "sections", POSENC_FACT_INTEGERS, sections, r->axes, r->sections_rule);
     else
-        pe_fact_none(m, g, "sections", NULL);
+        pe_fact(m, "sections", POSENC_FACT_NONE, NULL);
 }
 
-static void add_temperature(posenc_model *m, posenc_model_group *g, const pe_rotation *r)
+static void add_temperature(posenc_model *m, const pe_rotation *r)
 {
     if (!r->temperature) {
-        pe_fact_none(m, g, "temperature", NULL);
+        pe_fact(m, "temperature", POSENC_FACT_NONE, NULL);
         return;
     }
-    pe_fact_word(m, g, "temperature.rule", r->temperature, "by the model type");
-    pe_fact_real(m, g, "temperature.scale", r->temperature_scale, NULL);
-    pe_fact_integer(m, g, "temperature.length", r->temperature_length, NULL);
+    pe_fact_word(m, "temperature.rule", r->temperature, "by the model type");
+    pe_fact_real(m, "temperature.scale", r->temperature_scale, NULL);
+    pe_fact_integer(m, "temperature.length", r->temperature_length, NULL);
 }
 
-static void add_facts(posenc_model *m, posenc_model_group *g, const pe_rotation *r, const numbers *n)
+static void add_facts(posenc_model *m, const pe_rotation *r, const numbers *n)
 {
-    pe_fact_word(m, g, "layout", r->layout, r->layout_rule);
-    pe_fact_integer(m, g, "dim", r->dim, r->dim_rule);
-    pe_fact_integer(m, g, "offset_dim", r->offset, r->offset ? "the last channels of a head" : NULL);
-    pe_fact_integer(m, g, "head_dim", r->head_dim, r->head_rule);
-    pe_fact_real(m, g, "base", r->base, r->base_rule);
-    add_schedule(m, g, r, n);
-    pe_fact_real(m, g, "magnitude", isnan(r->magnitude) ? n->magnitude : r->magnitude, r->magnitude_rule);
+    pe_fact_word(m, "layout", r->layout, r->layout_rule);
+    pe_fact_integer(m, "dim", r->dim, r->dim_rule);
+    pe_fact_integer(m, "offset_dim", r->offset, r->offset ? "the last channels of a head" : NULL);
+    pe_fact_integer(m, "head_dim", r->head_dim, r->head_rule);
+    pe_fact_real(m, "base", r->base, r->base_rule);
+    add_schedule(m, r, n);
+    pe_fact_real(m, "magnitude", isnan(r->magnitude) ? n->magnitude : r->magnitude, r->magnitude_rule);
     if (!isnan(r->magnitude_long))
-        pe_fact_real(m, g, "magnitude_long", r->magnitude_long, "long_mscale, beyond original_length");
-    pe_fact_real(m, g, "score_scale", r->score_scale, r->score_rule);
-    add_axes(m, g, r);
-    add_temperature(m, g, r);
+        pe_fact_real(m, "magnitude_long", r->magnitude_long, "long_mscale, beyond original_length");
+    pe_fact_real(m, "score_scale", r->score_scale, r->score_rule);
+    add_axes(m, r);
+    add_temperature(m, r);
 }
 
-static void add_params(posenc_model *m, posenc_model_group *g, const pe_rotation *r)
+static posenc_model_group *add_group(posenc_model *m, const char *encoding, posenc_dims dims, int64_t width)
 {
-    if (r->short_factor)
-        pe_modelfile_param(m, g, "short_factor", r->short_factor, r->dim / 2);
-    if (r->long_factor)
-        pe_modelfile_param(m, g, "long_factor", r->long_factor, r->dim / 2);
-    if (r->divisors)
-        pe_modelfile_param(m, g, "freq_factors", r->divisors, r->dim / 2);
+    posenc_model_group *g = pe_group_add(m, encoding);
+    g->dims               = dims;
+    g->dims.D             = width;
+    return g;
 }
 
-posenc_status pe_rotation_group(posenc_model *model, posenc_model_group **out, const pe_rotation *r,
-                                const char *path, posenc_error *err)
+posenc_model_group *pe_rotation_group(posenc_model *m, const pe_rotation *r, const char *kinds, int64_t depth,
+                                      char kind)
 {
-    numbers             n      = {0};
-    const char         *spec   = spec_text(model, r, put_spec);
-    const posenc_status failed = frequencies(&n, model, r, spec, path, err);
-    if (failed)
-        return failed;
-    posenc_model_group *g = pe_modelfile_group(model, "rope");
+    const int64_t pairs = r->dim / 2;
+    if (m->status)
+        return NULL;
+    const char   *spec = spec_text(m, r, put_spec);
+    const numbers n    = frequencies(m, r, spec);
+    if (m->status)
+        return NULL;
+    posenc_model_group *g = add_group(m, "rope", r->dims, r->head_dim);
     g->spec               = spec;
-    g->dims               = r->dims;
-    g->dims.D             = r->head_dim;
-    add_facts(model, g, r, &n);
-    add_params(model, g, r);
-    *out = g;
-    return POSENC_OK;
+    add_facts(m, r, &n);
+    if (r->short_factor)
+        pe_param(m, "short_factor", r->short_factor, pairs);
+    if (r->long_factor)
+        pe_param(m, "long_factor", r->long_factor, pairs);
+    if (r->divisors)
+        pe_param(m, "freq_factors", r->divisors, pairs);
+    pe_layers(m, kinds, depth, kind);
+    return g;
 }
 
 /* Without positions there is one thing that follows them all the same: a temperature. Then a rotation by no
@@ -384,19 +384,18 @@ static void put_nope_spec(FILE *to, const pe_rotation *r)
         pe_real_text(scale, r->score_scale), fprintf(to, "[scale=%s]", scale);
 }
 
-posenc_model_group *pe_nope_group(posenc_model *model, const pe_rotation *r)
+void pe_nope_group(posenc_model *m, const pe_rotation *r, const char *kinds, int64_t depth)
 {
     static const double still = 0;
-    posenc_model_group *g     = pe_modelfile_group(model, "nope");
-    g->spec                   = spec_text(model, r, put_nope_spec);
-    g->dims                   = r->dims;
-    g->dims.D                 = r->head_dim;
+    if (m->status)
+        return;
+    add_group(m, "nope", r->dims, r->head_dim)->spec = spec_text(m, r, put_nope_spec);
     if (r->temperature)
-        pe_modelfile_param(model, g, "inv_freq", &still, 1);
-    pe_fact_integer(model, g, "head_dim", r->head_dim, r->head_rule);
-    pe_fact_real(model, g, "score_scale", r->score_scale, r->score_rule);
-    add_temperature(model, g, r);
-    return g;
+        pe_param(m, "inv_freq", &still, 1);
+    pe_fact_integer(m, "head_dim", r->head_dim, r->head_rule);
+    pe_fact_real(m, "score_scale", r->score_scale, r->score_rule);
+    add_temperature(m, r);
+    pe_layers(m, kinds, depth, PE_NOPE);
 }
 
 /* ---------------------------------------------------------------- ALiBi --------------------- */
@@ -413,35 +412,54 @@ static posenc_status ask_slopes(double *slopes, const posenc_dims *dims, posenc_
     return status;
 }
 
-static void scale_list(double *to, const double *from, double by, int64_t n)
+void pe_alibi_group(posenc_model *m, posenc_dims dims, int64_t width, double most, double bias_scale)
 {
-    for (int64_t i = 0; i < n; i++)
-        to[i] = from[i] * by;
+    const size_t size   = (size_t)dims.H * sizeof(double);
+    double      *slopes = m->status ? NULL : pe_keep(m, size), *applied = slopes ? pe_keep(m, size) : NULL;
+    posenc_error why;
+    dims.D = width;
+    if (!applied)
+        return;
+    if (ask_slopes(slopes, &dims, &why)) {
+        pe_refuse(m, "%s", why.message);
+        return;
+    }
+    for (int64_t h = 0; h < dims.H; h++) {
+        slopes[h]  = most == 8 ? slopes[h] : pow(slopes[h], most / 8);
+        applied[h] = slopes[h] * bias_scale;
+    }
+    add_group(m, "alibi", dims, width);
+    pe_param(m, "slopes", applied, dims.H);
+    pe_fact_integer(m, "heads", dims.H, NULL);
+    pe_fact_integer(m, "head_dim", width, "hidden_size / heads");
+    pe_fact_list(m, "slopes", POSENC_FACT_REALS, slopes, dims.H, NULL);
+    pe_fact_real(m, "bias_scale", bias_scale,
+                 bias_scale == 1 ? NULL : "the bias is added before the scores are scaled");
+    pe_fact_real(m, "score_scale", 1 / sqrt((double)width), "1 / sqrt(head_dim)");
 }
 
-posenc_status pe_alibi_group(posenc_model *model, posenc_dims dims, int64_t width, double most,
-                             double bias_scale, const char *path, posenc_error *err)
+/* ---------------------------------------------------------------- at the input -------------- */
+
+posenc_model_group *pe_input_group(posenc_model *m, const char *encoding, posenc_dims dims, const char *stack)
 {
-    posenc_error why;
-    double      *slopes = pe_modelfile_take(model, (size_t)dims.H * sizeof *slopes),
-           *applied     = pe_modelfile_take(model, (size_t)dims.H * sizeof *slopes);
-    dims.D              = width;
-    if (!slopes || !applied)
-        return pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory for its slopes");
-    const posenc_status status = ask_slopes(slopes, &dims, &why);
-    if (status)
-        return pe_file_fail(err, POSENC_FORMAT, (pe_origin){path, NULL}, "%s", why.message);
-    for (int64_t h = 0; most != 8 && h < dims.H; h++)
-        slopes[h] = pow(slopes[h], most / 8);
-    scale_list(applied, slopes, bias_scale, dims.H);
-    posenc_model_group *g = pe_modelfile_group(model, "alibi");
-    g->dims               = dims;
-    pe_modelfile_param(model, g, "slopes", applied, dims.H);
-    pe_fact_integer(model, g, "heads", dims.H, NULL);
-    pe_fact_integer(model, g, "head_dim", width, "hidden_size / heads");
-    pe_fact_list(model, g, "slopes", POSENC_FACT_REALS, slopes, dims.H, NULL);
-    pe_fact_real(model, g, "bias_scale", bias_scale,
-                 bias_scale == 1 ? NULL : "the bias is added before the scores are scaled");
-    pe_fact_real(model, g, "score_scale", 1 / sqrt((double)width), "1 / sqrt(head_dim)");
-    return POSENC_OK;
+    posenc_model_group *g = add_group(m, encoding, dims, dims.D);
+    g->is_input           = 1;
+    g->is_all             = 0;
+    g->stack              = stack;
+    return g;
+}
+
+posenc_model_group *pe_learned_group(posenc_model *m, posenc_dims dims, const pe_learned *t)
+{
+    if (m->status)
+        return NULL;
+    posenc_model_group *g = pe_input_group(m, "learned", dims, t->stack);
+    g->spec = pe_print(m, "learned[rows=%lld,dim=%lld,offset=%lld]", (long long)t->rows, (long long)t->dim,
+                       (long long)t->offset);
+    pe_fact_integer(m, "rows", t->rows, t->rows_rule);
+    pe_fact_integer(m, "offset", t->offset, "row of the first token");
+    pe_fact_integer(m, "dim", t->dim, t->dim_rule);
+    if (t->stack)
+        pe_fact_word(m, "stack", t->stack, NULL);
+    return g;
 }

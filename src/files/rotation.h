@@ -4,7 +4,7 @@
  *
  * The readers fill a pe_rotation; pe_rotation_group turns it into a group: the SPEC, the facts, and the
  * frequencies and the magnitude that the library's own `rope` gives for that SPEC. So no schedule is written
- * here.
+ * here. Groups that both readers find and that are no rotation stand here as well.
  */
 #ifndef PE_FILES_ROTATION_H
 #define PE_FILES_ROTATION_H
@@ -48,16 +48,27 @@ pe_rotation pe_rotation_none(void);
 /* 0.1 mu ln s + 1 (1 for s <= 1), of which YaRN's magnitudes are made. */
 double pe_yarn_scale(double s, double mu);
 
-/* Adds the group; *out receives it. The SPEC that the library refuses is refused here with its sentence. */
-posenc_status pe_rotation_group(posenc_model *model, posenc_model_group **out, const pe_rotation *r,
-                                const char *path, posenc_error *err);
+/* What follows adds a group, or after a refusal nothing and gives NULL. */
 
-/* A group without positions; r gives width, score scale and temperature. */
-posenc_model_group *pe_nope_group(posenc_model *model, const pe_rotation *r);
+/* The layers of one kind. A SPEC that the library refuses is refused here with its sentence. */
+posenc_model_group *pe_rotation_group(posenc_model *m, const pe_rotation *r, const char *kinds, int64_t depth,
+                                      char kind);
 
-/* A group with ALiBi's slopes for these heads, 2^(-8/H) ... as the library has them, raised to most / 8 (8 is
-   the paper's); each times bias_scale is what the encoding takes. */
-posenc_status pe_alibi_group(posenc_model *model, posenc_dims dims, int64_t width, double most,
-                             double bias_scale, const char *path, posenc_error *err);
+/* The layers without positions; r gives width, score scale and temperature. */
+void pe_nope_group(posenc_model *m, const pe_rotation *r, const char *kinds, int64_t depth);
+
+/* ALiBi's slopes for these heads, 2^(-8/H) ... as the library has them, raised to most / 8 (8 is the
+   paper's); each times bias_scale is what the encoding takes. */
+void pe_alibi_group(posenc_model *m, posenc_dims dims, int64_t width, double most, double bias_scale);
+
+/* A learned table at the input. */
+typedef struct pe_learned {
+    int64_t     rows, offset, dim;
+    const char *rows_rule, *dim_rule, *stack;
+} pe_learned;
+
+posenc_model_group *pe_input_group(posenc_model *m, const char *encoding, posenc_dims dims,
+                                   const char *stack);
+posenc_model_group *pe_learned_group(posenc_model *m, posenc_dims dims, const pe_learned *table);
 
 #endif

@@ -12,8 +12,10 @@
  * Types     Those a posenc_tensor can hold (I32 and BOOL are converted); others, among them the 8-bit
  *           floats, are refused by their name, even where nobody would have asked for that tensor: a set
  *           that silently lacks one is worse.
- * Surprise  Since there are no holes, reading in the order of the offsets never seeks.
- * Source    huggingface/safetensors, README.md (format) and safetensors/src/tensor.rs (Metadata::validate)
+ * Checked   Whoever asks a checkpoint about positions wants no tensors: the header alone is read, they may
+ * have any type (fp8 checkpoints are common) and any size, and the rules are the same. Surprise  Since there
+ * are no holes, reading in the order of the offsets never seeks. Source    huggingface/safetensors, README.md
+ * (format) and safetensors/src/tensor.rs (Metadata::validate)
  */
 #include "files/safetensors.h"
 
@@ -22,45 +24,46 @@
 
 #include "files/arrays.h"
 
-enum { PREFIX = 8, LONGEST_HEADER = 100000000 };
+enum { PREFIX = 8, LONGEST_HEADER = 100000000, LONGEST_CHECKED = 16 << 20, MOST_AXES_CHECKED = 64 };
 
 /* ---------------------------------------------------------------- element types ------------- */
 
-/* In place, from the last element down: a wide element covers only narrow ones that are done. */
-static void widen_i4(void *data, int64_t n)
-{
-    for (int64_t i = n - 1; i >= 0; i--) {
-        int32_t x;
-        memcpy(&x, (const char *)data + i * (int64_t)sizeof x, sizeof x);
-        ((int64_t *)data)[i] = x;
-    }
-}
-
-static void truth(void *data, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        ((unsigned char *)data)[i] = ((unsigned char *)data)[i] != 0;
-}
-
 typedef struct type {
     const char  *name;
+    int64_t      bits;
+    int          is_held; /* by a posenc_tensor */
     posenc_dtype dtype;
-    int64_t      size;                      /* in the file */
-    void (*convert)(void *data, int64_t n); /* NULL: the elements are used as they are */
 } type;
 
+/* The last row is for those that are not known, whose size is not checked. */
 static const type types[] = {
-    {"F64", POSENC_F64, 8, NULL},   {"F32", POSENC_F32, 4, NULL},  {"F16", POSENC_F16, 2, NULL},
-    {"BF16", POSENC_BF16, 2, NULL}, {"I64", POSENC_I64, 8, NULL},  {"I32", POSENC_I64, 4, widen_i4},
-    {"U8", POSENC_U8, 1, NULL},     {"BOOL", POSENC_U8, 1, truth},
+    {"F64", 64, 1, POSENC_F64},
+    {"F32", 32, 1, POSENC_F32},
+    {"F16", 16, 1, POSENC_F16},
+    {"BF16", 16, 1, POSENC_BF16},
+    {"I64", 64, 1, POSENC_I64},
+    {"I32", 32, 1, POSENC_I64},
+    {"U8", 8, 1, POSENC_U8},
+    {"BOOL", 8, 1, POSENC_U8},
+    {"U64", 64, 0, 0},
+    {"C64", 64, 0, 0},
+    {"U32", 32, 0, 0},
+    {"I16", 16, 0, 0},
+    {"U16", 16, 0, 0},
+    {"I8", 8, 0, 0},
+    {"F8_E4M3", 8, 0, 0},
+    {"F8_E5M2", 8, 0, 0},
+    {"F8_E8M0", 8, 0, 0},
+    {"F4", 4, 0, 0},
+    {NULL, 0, 0, 0},
 };
 
 static const type *find_type(const char *name)
 {
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (!strcmp(types[i].name, name))
-            return &types[i];
-    return NULL;
+    const type *t = types;
+    while (t->name && strcmp(t->name, name) != 0)
+        t++;
+    return t;
 }
 
 /* ---------------------------------------------------------------- one tensor's entry -------- */
@@ -74,171 +77,181 @@ typedef struct entry {
     int64_t     begin, end;
 } entry;
 
-int pe_safetensors_size(const json_t *value, int64_t *size)
+typedef struct header {
+    const pe_stream *stream;
+    posenc_error    *err;
+    int              is_checked; /* any types and sizes; no tensor will be read */
+    json_t          *json;       /* owns the names */
+    entry           *entries;    /* sorted by offset */
+    size_t           count;
+} header;
+
+/* Where an entry is wrong; NULL: the header itself. */
+static pe_origin at(const header *h, const char *name)
 {
-    *size = json_is_integer(value) ? (int64_t)json_integer_value(value) : -1;
-    return *size >= 0 && *size <= INT64_MAX / 4;
+    return (pe_origin){h->stream->origin.path, name};
 }
 
-static posenc_status read_type(entry *e, const json_t *value, pe_origin origin, posenc_error *err)
+/* A whole number from 0. Every size, also a sum of sizes that pass, stays far below what overflows. */
+static int take_size(const json_t *value, int64_t *size)
+{
+    *size = json_is_integer(value) ? (int64_t)json_integer_value(value) : -1;
+    return *size >= 0 && *size <= INT64_MAX / 8;
+}
+
+static posenc_status read_type(const header *h, entry *e, const json_t *value)
 {
     const char *name = json_string_value(value);
     if (!name)
-        return pe_file_fail(err, POSENC_FORMAT, origin, "its entry has no \"dtype\" that is a text");
+        return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
+                            "its entry has no \"dtype\" that is a text");
     e->type = find_type(name);
-    if (!e->type)
+    if (!e->type->is_held && !h->is_checked)
         return pe_file_fail(
-            err, POSENC_FORMAT, origin,
+            h->err, POSENC_FORMAT, at(h, e->name),
             "its type is %.20s; F64, F32, F16, BF16, I64, I32, U8 and BOOL are read: convert it first", name);
     return POSENC_OK;
 }
 
 /* As in an .npy, the product must not overflow even where a size of 0 would hide it. */
-static posenc_status read_shape(entry *e, const json_t *list, pe_origin origin, posenc_error *err)
+static posenc_status read_shape(const header *h, entry *e, const json_t *list)
 {
-    size_t  i;
-    json_t *value;
-    int64_t product = 1;
+    const size_t  most_axes = h->is_checked ? MOST_AXES_CHECKED : POSENC_MAX_DIMS;
+    const int64_t most      = h->is_checked ? INT64_MAX / 256 : PE_MAX_BYTES / 8;
+    size_t        i;
+    json_t       *value;
+    int64_t       size, product = 1;
     if (!json_is_array(list))
-        return pe_file_fail(err, POSENC_FORMAT, origin, "its entry has no \"shape\" that is a list");
-    if (json_array_size(list) > POSENC_MAX_DIMS)
-        return pe_file_fail(err, POSENC_FORMAT, origin, "it has %zu axes; at most %d are read",
-                            json_array_size(list), POSENC_MAX_DIMS);
+        return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
+                            "its entry has no \"shape\" that is a list");
+    if (json_array_size(list) > most_axes)
+        return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name), "it has %zu axes; at most %zu are read",
+                            json_array_size(list), most_axes);
     e->ndim  = (int32_t)json_array_size(list);
     e->count = 1;
     json_array_foreach(list, i, value)
     {
-        if (!pe_safetensors_size(value, &e->shape[i]))
-            return pe_file_fail(err, POSENC_FORMAT, origin, "size %zu of its shape is no whole number from 0",
-                                i);
-        const int64_t size = e->shape[i] ? e->shape[i] : 1;
-        if (size > PE_MAX_BYTES / 8 / product)
-            return pe_file_fail(err, POSENC_FORMAT, origin,
+        if (!take_size(value, &size))
+            return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
+                                "size %zu of its shape is no whole number from 0", i);
+        if (size > most / product)
+            return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
                                 "its shape holds more than %lld elements, the most that are read",
-                                (long long)(PE_MAX_BYTES / 8));
-        product *= size;
-        e->count *= e->shape[i];
+                                (long long)most);
+        product *= size ? size : 1;
+        e->count *= size;
+        if (i < POSENC_MAX_DIMS)
+            e->shape[i] = size;
     }
     return POSENC_OK;
 }
 
-static posenc_status read_offsets(entry *e, const json_t *pair, pe_origin origin, posenc_error *err)
+static posenc_status read_offsets(const header *h, entry *e, const json_t *pair)
 {
-    if (json_array_size(pair) != 2 || !pe_safetensors_size(json_array_get(pair, 0), &e->begin) ||
-        !pe_safetensors_size(json_array_get(pair, 1), &e->end) || e->end < e->begin)
-        return pe_file_fail(err, POSENC_FORMAT, origin,
+    if (json_array_size(pair) != 2 || !take_size(json_array_get(pair, 0), &e->begin) ||
+        !take_size(json_array_get(pair, 1), &e->end) || e->end < e->begin)
+        return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
                             "its \"data_offsets\" are not two whole numbers [begin, end]");
-    const int64_t bytes = e->count * e->type->size;
-    if (e->end - e->begin != bytes)
-        return pe_file_fail(err, POSENC_FORMAT, origin,
+    const int64_t bits = e->count * e->type->bits;
+    if (e->type->bits && 8 * (e->end - e->begin) != bits)
+        return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
                             "its \"data_offsets\" hold %lld bytes but its shape and type ask for %lld",
-                            (long long)(e->end - e->begin), (long long)bytes);
+                            (long long)(e->end - e->begin), (long long)(bits + 7) / 8);
     return POSENC_OK;
 }
 
-static posenc_status read_entry(entry *e, const char *name, const json_t *object, const char *path,
-                                posenc_error *err)
+static posenc_status read_entry(const header *h, entry *e, const char *name, const json_t *object)
 {
-    const pe_origin origin = {path, name};
-    posenc_status   status;
+    posenc_status status;
     *e = (entry){.name = name};
     if (!json_is_object(object))
-        return pe_file_fail(err, POSENC_FORMAT, origin,
+        return pe_file_fail(h->err, POSENC_FORMAT, at(h, name),
                             "its entry is no object of dtype, shape and data_offsets");
-    if ((status = read_type(e, json_object_get(object, "dtype"), origin, err)) ||
-        (status = read_shape(e, json_object_get(object, "shape"), origin, err)))
+    if ((status = read_type(h, e, json_object_get(object, "dtype"))) ||
+        (status = read_shape(h, e, json_object_get(object, "shape"))))
         return status;
-    return read_offsets(e, json_object_get(object, "data_offsets"), origin, err);
+    return read_offsets(h, e, json_object_get(object, "data_offsets"));
 }
 
 /* ---------------------------------------------------------------- the header ---------------- */
 
 static const char metadata_key[] = "__metadata__";
 
-typedef struct header {
-    json_t *json;    /* owns the names */
-    entry  *entries; /* sorted by offset */
-    size_t  count;
-} header;
-
-static void free_header(header *h)
+static posenc_status check_metadata(const header *h, const json_t *object)
 {
-    free(h->entries);
-    json_decref(h->json);
-}
-
-static posenc_status check_metadata(const json_t *object, const char *path, posenc_error *err)
-{
-    const pe_origin origin = {path, metadata_key};
-    const char     *key;
-    json_t         *value;
+    const char *key;
+    json_t     *value;
     if (!json_is_object(object))
-        return pe_file_fail(err, POSENC_FORMAT, origin, "it is no object of texts");
-    json_object_foreach(
-        (json_t *)(uintptr_t)object, key,
-        value) if (!json_is_string(value)) return pe_file_fail(err, POSENC_FORMAT, origin,
-                                                               "the value of \"%.40s\" is no text", key);
+        return pe_file_fail(h->err, POSENC_FORMAT, at(h, metadata_key), "it is no object of texts");
+    json_object_foreach((json_t *)(uintptr_t)object, key, value)
+    {
+        if (!json_is_string(value))
+            return pe_file_fail(h->err, POSENC_FORMAT, at(h, metadata_key),
+                                "the value of \"%.40s\" is no text", key);
+    }
     return POSENC_OK;
 }
 
-/* Reads the length and the text of the header; *used is how many bytes that were. */
-static posenc_status read_text(char **text, int64_t *length, const pe_stream *s, posenc_error *err)
+/* Reads the length and the text of the header, which the caller frees. */
+static posenc_status read_text(const header *h, char **text, int64_t *length)
 {
-    unsigned char p[PREFIX];
-    uint64_t      n = 0;
-    posenc_status status;
+    const pe_stream *s       = h->stream;
+    const int        longest = h->is_checked ? LONGEST_CHECKED : LONGEST_HEADER;
+    unsigned char    p[PREFIX];
+    uint64_t         n = 0;
+    posenc_status    status;
     if (s->size < PREFIX)
-        return pe_file_fail(err, POSENC_FORMAT, s->origin,
+        return pe_file_fail(h->err, POSENC_FORMAT, s->origin,
                             "it has %lld bytes; a .safetensors file begins with 8 bytes of header length",
                             (long long)s->size);
-    if ((status = pe_stream_read(p, PREFIX, s, err)))
+    if ((status = pe_stream_read(p, PREFIX, s, h->err)))
         return status;
     for (int i = PREFIX - 1; i >= 0; i--)
         n = n << 8 | p[i];
-    if (n > LONGEST_HEADER)
-        return pe_file_fail(err, POSENC_FORMAT, s->origin,
-                            "its header would have %llu bytes; a .safetensors header has at most %d",
-                            (unsigned long long)n, LONGEST_HEADER);
+    if (n > (uint64_t)longest)
+        return pe_file_fail(h->err, POSENC_FORMAT, s->origin,
+                            "its header would have %llu bytes; %s header has at most %d",
+                            (unsigned long long)n, h->is_checked ? "one that is believed" : "a .safetensors",
+                            longest);
     if ((int64_t)n > s->size - PREFIX)
-        return pe_file_fail(err, POSENC_FORMAT, s->origin,
+        return pe_file_fail(h->err, POSENC_FORMAT, s->origin,
                             "its header has %lld bytes but only %lld follow: it is cut", (long long)n,
                             (long long)(s->size - PREFIX));
     *length = (int64_t)n;
     *text   = malloc((size_t)n + 1);
     if (!*text)
-        return pe_file_fail(err, POSENC_MEMORY, s->origin, "no memory for its header");
-    status = pe_stream_read(*text, *length, s, err);
-    if (!status && (n == 0 || **text != '{'))
-        status = pe_file_fail(err, POSENC_FORMAT, s->origin,
+        return pe_file_fail(h->err, POSENC_MEMORY, s->origin, "no memory for its header");
+    status = pe_stream_read(*text, *length, s, h->err);
+    if (!status && !h->is_checked && (n == 0 || **text != '{'))
+        status = pe_file_fail(h->err, POSENC_FORMAT, s->origin,
                               "its header does not begin with '{': it is no .safetensors file");
-    if (status)
-        free(*text);
     return status;
 }
 
-static posenc_status parse_text(header *h, const char *text, size_t length, const char *path,
-                                posenc_error *err)
+static posenc_status parse_text(header *h, const char *text, size_t length)
 {
     json_error_t why;
     h->json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
-    if (h->json)
-        return POSENC_OK;
-    return pe_file_fail(err, POSENC_FORMAT, (pe_origin){path, NULL}, "its header: line %d, column %d: %s",
-                        why.line, why.column, why.text);
+    if (!h->json)
+        return pe_file_fail(h->err, POSENC_FORMAT, h->stream->origin, "its header: line %d, column %d: %s",
+                            why.line, why.column, why.text);
+    return json_is_object(h->json)
+               ? POSENC_OK
+               : pe_file_fail(h->err, POSENC_FORMAT, h->stream->origin, "its header is no object");
 }
 
-static posenc_status read_entries(header *h, const char *path, posenc_error *err)
+static posenc_status read_entries(header *h)
 {
     const char   *name;
     json_t       *object;
     posenc_status status;
     h->entries = calloc(json_object_size(h->json) + 1, sizeof *h->entries);
     if (!h->entries)
-        return pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory for its header");
+        return pe_file_fail(h->err, POSENC_MEMORY, h->stream->origin, "no memory for its header");
     json_object_foreach(h->json, name, object)
     {
-        status = strcmp(name, metadata_key) ? read_entry(&h->entries[h->count++], name, object, path, err)
-                                            : check_metadata(object, path, err);
+        status = strcmp(name, metadata_key) ? read_entry(h, &h->entries[h->count++], name, object)
+                                            : check_metadata(h, object);
         if (status)
             return status;
     }
@@ -255,48 +268,58 @@ static int by_offset(const void *left, const void *right)
 }
 
 /* No holes, no overlaps, nothing behind the last, and no more than is read. */
-static posenc_status check_cover(const header *h, int64_t data, const char *path, posenc_error *err)
+static posenc_status check_cover(const header *h, int64_t data)
 {
-    const pe_origin whole  = {path, NULL};
-    int64_t         at     = 0;
-    int64_t         budget = PE_MAX_BYTES;
+    int64_t end    = 0;
+    int64_t budget = h->is_checked ? INT64_MAX : PE_MAX_BYTES;
     for (size_t i = 0; i < h->count; i++) {
-        const entry    *e      = &h->entries[i];
-        const pe_origin origin = {path, e->name};
-        const int64_t   bytes  = e->count * (int64_t)posenc_dtype_size(e->type->dtype);
-        if (e->begin != at)
+        const entry  *e     = &h->entries[i];
+        const int64_t bytes = h->is_checked ? 0 : e->count * (int64_t)posenc_dtype_size(e->type->dtype);
+        if (e->begin != end)
             return pe_file_fail(
-                err, POSENC_FORMAT, origin,
-                "its data begin at byte %lld but the tensor before ends at %lld: the file has "
-                "%s",
-                (long long)e->begin, (long long)at, e->begin > at ? "a hole" : "an overlap");
-        at = e->end;
+                h->err, POSENC_FORMAT, at(h, e->name),
+                "its data begin at byte %lld but the tensor before ends at %lld: the file has %s",
+                (long long)e->begin, (long long)end, e->begin > end ? "a hole" : "an overlap");
+        end = e->end;
         if (bytes > budget)
-            return pe_file_fail(err, POSENC_FORMAT, origin, "with it the tensors hold more than %lld bytes",
-                                (long long)PE_MAX_BYTES);
+            return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
+                                "with it the tensors hold more than %lld bytes", (long long)PE_MAX_BYTES);
         budget -= bytes;
     }
-    if (at != data)
-        return pe_file_fail(err, POSENC_FORMAT, whole,
-                            "its header asks for %lld bytes of data but %lld follow: it is %s", (long long)at,
-                            (long long)data, at > data ? "cut" : "longer than it should be");
+    if (end != data)
+        return pe_file_fail(h->err, POSENC_FORMAT, h->stream->origin,
+                            "its header asks for %lld bytes of data but %lld follow: it is %s",
+                            (long long)end, (long long)data, end > data ? "cut" : "longer than it should be");
     return POSENC_OK;
 }
 
-static posenc_status read_header(header *h, const pe_stream *s, posenc_error *err)
+/* What it took is freed by free_header, whatever comes out. */
+static posenc_status read_header(header *h)
 {
-    const char   *path   = s->origin.path;
     char         *text   = NULL;
     int64_t       length = 0;
-    posenc_status status = read_text(&text, &length, s, err);
-    if (status)
-        return status;
-    status = parse_text(h, text, (size_t)length, path, err);
+    posenc_status status = read_text(h, &text, &length);
+    if (!status)
+        status = parse_text(h, text, (size_t)length);
     free(text);
-    if (status || (status = read_entries(h, path, err)))
+    if (status || (status = read_entries(h)))
         return status;
     qsort(h->entries, h->count, sizeof *h->entries, by_offset);
-    return check_cover(h, s->size - PREFIX - length, path, err);
+    return check_cover(h, h->stream->size - PREFIX - length);
+}
+
+static void free_header(header *h)
+{
+    free(h->entries);
+    json_decref(h->json);
+}
+
+posenc_status pe_safetensors_check(const pe_stream *stream, posenc_error *err)
+{
+    header              h      = {.stream = stream, .err = err, .is_checked = 1};
+    const posenc_status status = read_header(&h);
+    free_header(&h);
+    return status;
 }
 
 /* ---------------------------------------------------------------- the data ------------------ */
@@ -308,8 +331,10 @@ static posenc_status read_tensor(posenc_arrays *set, const entry *e, const pe_st
         return pe_file_fail(err, POSENC_MEMORY, s->origin, "no memory for its %lld elements",
                             (long long)e->count);
     const posenc_status status = pe_stream_read(tensor->data, e->end - e->begin, s, err);
-    if (!status && e->type->convert)
-        e->type->convert(tensor->data, e->count);
+    if (!status && !strcmp(e->type->name, "I32"))
+        pe_widen(tensor->data, tensor->data, e->count, sizeof(int32_t), 1);
+    if (!status && !strcmp(e->type->name, "BOOL"))
+        pe_truth(tensor->data, e->count);
     return status;
 }
 
@@ -323,9 +348,9 @@ int pe_is_safetensors(const unsigned char first[PE_SAFETENSORS_MAGIC])
 
 posenc_status pe_safetensors_read(posenc_arrays *set, const pe_stream *stream, posenc_error *err)
 {
-    header        h      = {0};
+    header        h      = {.stream = stream, .err = err};
     posenc_arrays read   = {0};
-    posenc_status status = read_header(&h, stream, err);
+    posenc_status status = read_header(&h);
     for (size_t i = 0; !status && i < h.count; i++) {
         pe_stream s     = *stream;
         s.origin.member = h.entries[i].name;

@@ -20,12 +20,11 @@ enum { PE_SAFETENSORS_MAGIC = 9 };
 /* Do these first bytes begin such a file? Neither an .npy nor a zip archive looks like one. */
 int pe_is_safetensors(const unsigned char first[PE_SAFETENSORS_MAGIC]);
 
-/* A whole number from 0 of a header. Every size, also a sum of sizes that pass, stays far below what
-   overflows. */
-int pe_safetensors_size(const json_t *value, int64_t *size);
-
 /* Adds every tensor of the stream to set; F64, F32, F16, BF16, I64 and U8 as they are, I32 as I64, BOOL
    as U8. On failure set is as it was. */
 posenc_status pe_safetensors_read(posenc_arrays *set, const pe_stream *stream, posenc_error *err);
+
+/* Refuses what is no such file: the header alone is read, its tensors may have any type and size. */
+posenc_status pe_safetensors_check(const pe_stream *stream, posenc_error *err);
 
 #endif

@@ -2,7 +2,7 @@
 /* claims_report.c: what introductions say, in results.json and in the report. Contract: claims.h. */
 #include "train/claims.h"
 
-#include "train/html.h"
+#include "train/report.h"
 #include "train/results.h"
 
 #include <math.h>
@@ -41,59 +41,58 @@ static const char *class_of(pe_holds holds)
     return holds == PE_HOLDS ? "passed" : holds == PE_HOLDS_NOT ? "FAILED" : "note";
 }
 
-static void write_value(FILE *to, const pe_evidence *e)
+static void set_value(pe_table *t, int row, int column, const pe_evidence *e)
 {
-    if (isnan(e->value))
-        fputs("<td>-</td>", to);
-    else if (isnan(e->low))
-        fprintf(to, fabs(e->value) < 1000 ? "<td>%.3g</td>" : "<td>%.0f</td>",
-                fabs(e->value) < 1e-12 ? 0 : e->value);
+    if (isnan(e->value) || isnan(e->low))
+        pe_table_number(t, row, column, fabs(e->value) < 1000 ? "%.3g" : "%.0f",
+                        fabs(e->value) < 1e-12 ? 0 : e->value);
     else
-        fprintf(to, "<td>%+.3f<br><small>%+.3f to %+.3f</small></td>", e->value, e->low, e->high);
+        pe_table_set(t, row, column, "%+.3f\n%+.3f to %+.3f", e->value, e->low, e->high);
 }
 
-static void write_evidence(FILE *to, const pe_evidence *e)
+static void set_evidence(pe_table *t, int row, const pe_evidence *e)
 {
-    fputs("<td class=w>", to);
-    pe_html_text(to, e->words);
-    fputs("</td>", to);
-    write_value(to, e);
-    fprintf(to, "<td>at %s %.3g</td><td class=\"t %s\">%s</td></tr>\n", e->at_least ? "least" : "most",
-            e->limit, class_of(e->holds), pe_holds_name(e->holds));
+    pe_table_text(t, row, 2, e->words);
+    set_value(t, row, 3, e);
+    pe_table_set(t, row, 4, "at %s %.3g", e->at_least ? "least" : "most", e->limit);
+    pe_table_text(t, row, 5, pe_holds_name(e->holds));
+    pe_table_at(t, row, 5)->kind = class_of(e->holds);
 }
 
-static void write_claim(FILE *to, const pe_compare *c, int claim)
+/* A claim with its evidence, from that row on; returns the next. */
+static int set_claim(pe_table *t, int row, const pe_compare *c, int claim)
 {
-    const char    *tutorials;
-    int            count;
-    const char    *said    = pe_claim_said(claim, &tutorials, &count);
-    const pe_holds verdict = pe_claim_judge(c, claim);
-    fprintf(to, "<tr><td class=t rowspan=%d>%s</td><td class=w rowspan=%d>", count, tutorials, count);
-    pe_html_text(to, said);
-    fprintf(to, "<br><b class=\"%s\">%s</b></td>", class_of(verdict), pe_holds_name(verdict));
+    const char *tutorials, *said;
+    int         count;
+    char        text[1024];
+    said = pe_claim_said(claim, &tutorials, &count);
+    snprintf(text, sizeof text, "%s\n%s", said, pe_holds_name(pe_claim_judge(c, claim)));
+    pe_table_text(t, row, 0, tutorials);
+    pe_table_text(t, row, 1, text);
+    pe_table_at(t, row, 1)->kind = class_of(pe_claim_judge(c, claim));
     for (int i = 0; i < count; i++) {
-        const pe_evidence e = pe_claim_evidence(c, claim, i);
-        if (i)
-            fputs("<tr>", to);
-        write_evidence(to, &e);
+        const pe_evidence e              = pe_claim_evidence(c, claim, i);
+        pe_table_at(t, row + i, 0)->rows = pe_table_at(t, row + i, 1)->rows = i ? -1 : count;
+        set_evidence(t, row + i, &e);
     }
+    return row + count;
 }
 
-void pe_report_claims(FILE *to, const pe_compare *c)
+void pe_report_claims(pe_page *page, const pe_compare *c)
 {
-    if (!c->properties)
+    static const pe_column heads[] = {{"where", NULL, PE_TEXT, 0},    {"said", NULL, PE_WIDE, 0},
+                                      {"measured", NULL, PE_WIDE, 0}, {"found", NULL, 0, 0},
+                                      {"to hold", NULL, 0, 0},        {"verdict", NULL, PE_TEXT, 0}};
+    pe_table               t;
+    int                    rows = 0, count;
+    const char            *tutorials;
+    for (int k = 0; k < pe_claim_count(); k++, rows += count)
+        pe_claim_said(k, &tutorials, &count);
+    if (!c->properties || pe_table_open(&t, heads, 6, rows, NULL))
         return;
-    fputs(
-        "<h2 id=claims>What introductions say</h2>\n<p>Sentences of five introductions to positional "
-        "encodings "
-        "(000 to 004 of the project's errata), and what is measured of them here: numbers of the encodings "
-        "by "
-        "themselves, and of the models of this page. The limit is where this project draws the line for the "
-        "sentence's word.</p>\n<div class=wide><table class=stack><thead><tr><th scope=col class=t>where</th>"
-        "<th scope=col class=w>said</th><th scope=col class=w>measured</th><th scope=col>found</th>"
-        "<th scope=col>to hold</th><th scope=col class=t>verdict</th></tr></thead><tbody>\n",
-        to);
-    for (int k = 0; k < pe_claim_count(); k++)
-        write_claim(to, c, k);
-    fputs("</tbody></table></div>\n", to);
+    for (int k = 0, row = 0; k < pe_claim_count(); k++)
+        row = set_claim(&t, row, c, k);
+    pe_page_part(page, "claims");
+    pe_html_table(page->to, &t, "stack", 1);
+    pe_table_free(&t);
 }

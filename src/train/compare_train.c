@@ -5,7 +5,7 @@
  * A job is one encoding with one seed; workers take whole jobs, each single-threaded, so the results do not
  * depend on how many there are.
  *
- * A finished run is kept at once, and one under way now and then (resume.c). Several processes share the runs
+ * A finished run is kept at once, and one under way now and then (store.c). Several processes share the runs
  * by messages (crew.c): each trains with its own workers, number 0 keeps and measures.
  *
  * An interruption cancels the runs that are under way and keeps what is finished; an encoding counts when all
@@ -16,80 +16,60 @@
 
 #include "train/claims.h"
 #include "train/crew.h"
+#include "train/optimiser.h"
 #include "train/extension.h"
 #include "train/fail.h"
+#include "train/job.h"
 #include "train/model.h"
-#include "train/pool.h"
-#include "train/resume.h"
+#include "train/store.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
+#include <string.h>
 
 typedef struct training {
     pe_compare             *c;
     const pe_compare_watch *watch;
-    pe_crew                *crew;     /* the other processes */
     posenc_error           *errors;   /* [jobs] */
     int                    *reported; /* [jobs] */
-    atomic_llong            next;     /* number 0: the job to take, if it has not ended */
+    int64_t                 next;     /* number 0: the job to take, if it has not ended */
     double start, told, before;       /* clock; when progress was told; the fraction done at the start */
     int    finished;                  /* runs: those kept from before, and those that were reported */
     int    interrupted, failed;       /* a job's number + 1 */
-    int    stopped;                   /* 1: everybody has been told */
 } training;
-
-/* Units of progress of a run, and the cost of one (pe_model_cost). */
-static int64_t work_of(const pe_job *j)
-{
-    return j->cell ? pe_task_work(&j->cell->config) : pe_run_work(&j->outcome->config);
-}
-
-static double unit_of(const pe_compare *c, const pe_job *j)
-{
-    const pe_preset *p = &c->config.preset;
-    return j->cell ? pe_cell_unit(j->cell) : pe_model_cost(p->d_model, p->layers, PE_BYTES, p->batch * p->L);
-}
-
-static posenc_status train_on_text(const training *t, int64_t job, posenc_error *err)
-{
-    const pe_job  j           = pe_job_at(t->c, job);
-    pe_run_config config      = pe_job_config(&j);
-    char         *checkpoint  = t->c->store ? pe_resume_checkpoint(t->c, job) : NULL;
-    config.checkpoint         = checkpoint;
-    config.checkpoint_seconds = t->c->config.checkpoint_seconds;
-    if (t->c->store && !checkpoint)
-        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for a run of %.60s", j.outcome->label);
-    const posenc_status status = pe_run(&config, j.progress, &j.outcome->runs[j.seed], err);
-    free(checkpoint);
-    return status;
-}
 
 static void work(void *self, int64_t job)
 {
-    training    *t = self;
-    const pe_job j = pe_job_at(t->c, job);
-    if (j.cell)
-        pe_cell_train(j.cell, j.seed, &t->errors[job]);
+    training     *t             = self;
+    pe_job        j             = pe_job_at(t->c, job);
+    char         *path          = t->c->store ? pe_store_file(t->c->store, job) : NULL;
+    posenc_status status        = POSENC_OK;
+    j.config.checkpoint         = j.cell ? NULL : path; /* a run on a task is short */
+    j.config.checkpoint_seconds = t->c->config.checkpoint_seconds;
+    if (t->c->store && !path)
+        status =
+            pe_train_fail(&t->errors[job], POSENC_MEMORY, "compare: no memory for a run of %.60s", j.label);
     else
-        atomic_store(j.ended, 1 + (int)train_on_text(t, job, &t->errors[job]));
+        status = pe_run(&j.config, j.progress, j.result, &t->errors[job]);
+    free(path);
+    atomic_store(j.ended, 1 + (int)status);
 }
 
 /* Number 0: the next job that nobody has. */
-static int64_t take_next(void *self)
+static int64_t next(void *self)
 {
     training     *t     = self;
     const int64_t count = pe_job_count(t->c);
-    int64_t       job   = atomic_fetch_add(&t->next, 1);
-    while (job < count && pe_job_has_ended(t->c, job))
-        job = atomic_fetch_add(&t->next, 1);
-    return job < count ? job : -1;
+    while (t->next < count && pe_job_has_ended(t->c, t->next))
+        t->next++;
+    return t->next < count ? t->next++ : -1;
 }
 
-static int64_t take(void *self)
+/* The cost of a unit of progress. */
+static double unit_of(const pe_job *j)
 {
-    training *t = self;
-    return pe_ranks_here() ? pe_crew_take(t->crew) : take_next(t);
+    const pe_model_config m = pe_run_model_config(&j->config);
+    return pe_model_cost(m.d_model, m.layers, m.symbols ? m.classes : PE_BYTES, m.batch * m.L);
 }
 
 static pe_compare_state state_of(const training *t)
@@ -101,7 +81,7 @@ static pe_compare_state state_of(const training *t)
     double           done = 0, all = 0;
     for (int64_t job = 0; job < state.runs; job++) {
         const pe_job j     = pe_job_at(t->c, job);
-        const double total = (double)work_of(&j), unit = unit_of(t->c, &j);
+        const double total = (double)pe_run_work(&j.config), unit = unit_of(&j);
         const int    ended = atomic_load(j.ended) != 0;
         done += unit * (ended ? total : fmin((double)atomic_load(&j.progress->step), total));
         all += unit * total;
@@ -113,48 +93,36 @@ static pe_compare_state state_of(const training *t)
 }
 
 /* Mean of one run over a bucket. */
-static double run_loss(const pe_outcome *o, const pe_run_result *run, int bucket)
+static double run_loss(const pe_job *j, int bucket)
 {
-    const int64_t length = PE_REACH * o->config.L, first = pe_bucket_edge(o->config.L, bucket),
-                  end = pe_bucket_edge(o->config.L, bucket + 1);
+    const pe_run_config *c      = &j->config;
+    const int64_t        length = PE_REACH * c->L, first = pe_bucket_edge(c->L, bucket),
+                  end = pe_bucket_edge(c->L, bucket + 1);
     double sum        = 0;
-    for (int64_t w = 0; w < o->config.windows; w++)
+    for (int64_t w = 0; w < c->windows; w++)
         for (int64_t p = first; p < end; p++)
-            sum += (double)run->window_loss[w * length + p];
-    return sum / (double)(o->config.windows * (end - first));
+            sum += (double)j->result->window_loss[w * length + p];
+    return sum / (double)(c->windows * (end - first));
 }
 
-static pe_compare_run row_of_text(const pe_outcome *o, int64_t s)
+static pe_compare_run row_of(const pe_job *j)
 {
-    const pe_run_result *run = &o->runs[s];
-    return (pe_compare_run){.label          = o->label,
-                            .seed           = s + 1,
-                            .loss_at_L      = run_loss(o, run, PE_AT_L),
-                            .loss_at_8L     = run_loss(o, run, PE_AT_8L),
-                            .accuracy_at_L  = NAN,
-                            .accuracy_at_2L = NAN,
-                            .seconds        = run->train_seconds + run->eval_seconds,
-                            .diverged       = run->diverged};
-}
-
-static pe_compare_run row_of_task(const pe_cell *cell, int64_t s)
-{
-    const pe_task_result *run = &cell->runs[s];
-    return (pe_compare_run){.label          = cell->label,
-                            .task           = cell->task->name,
-                            .seed           = s + 1,
-                            .loss_at_L      = NAN,
-                            .loss_at_8L     = NAN,
-                            .accuracy_at_L  = pe_cell_accuracy(cell, s, PE_TASK_L),
-                            .accuracy_at_2L = pe_cell_accuracy(cell, s, PE_TASK_2),
-                            .seconds        = run->train_seconds + run->eval_seconds,
-                            .diverged       = run->diverged};
+    const pe_cell *cell = j->cell;
+    return (pe_compare_run){.label          = j->label,
+                            .task           = cell ? cell->task->name : NULL,
+                            .seed           = j->seed + 1,
+                            .loss_at_L      = cell ? NAN : run_loss(j, PE_AT_L),
+                            .loss_at_8L     = cell ? NAN : run_loss(j, PE_AT_8L),
+                            .accuracy_at_L  = cell ? pe_cell_accuracy(cell, j->seed, PE_TASK_L) : NAN,
+                            .accuracy_at_2L = cell ? pe_cell_accuracy(cell, j->seed, PE_TASK_2) : NAN,
+                            .seconds        = j->result->train_seconds + j->result->eval_seconds,
+                            .diverged       = j->result->diverged};
 }
 
 /* Counted here and not where runs end: two that end between two looks are reported as two numbers. */
 static void report_finished(training *t, const pe_job *j)
 {
-    const pe_compare_run row = j->cell ? row_of_task(j->cell, j->seed) : row_of_text(j->outcome, j->seed);
+    const pe_compare_run row = row_of(j);
     t->finished++;
     const pe_compare_state state = state_of(t);
     if (t->watch && t->watch->finished)
@@ -169,18 +137,18 @@ static void fail_with(training *t, int64_t job, const posenc_error *why)
     t->errors[job] = *why;
     t->failed      = (int)job + 1;
     if (pe_ranks_here())
-        pe_crew_tell_failed(t->crew, job, why);
+        pe_crew_tell(PE_NEWS_FAILED, job, why, sizeof *why);
 }
 
-static posenc_status send_line(const training *t, int64_t job, posenc_error *err)
+static posenc_status send(const pe_job *j, int64_t job, posenc_error *err)
 {
-    char               *line;
-    const pe_job        j      = pe_job_at(t->c, job);
-    const posenc_status status = pe_job_write(&line, &j, err);
-    if (!status)
-        pe_crew_tell_finished(t->crew, job, line);
-    free(line);
-    return status;
+    size_t n;
+    char  *bytes = pe_job_pack(j, &n);
+    if (!bytes)
+        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory to send a run");
+    pe_crew_tell(PE_NEWS_FINISHED, job, bytes, n);
+    free(bytes);
+    return POSENC_OK;
 }
 
 /* A finished run is kept, or sent to the process that keeps. */
@@ -190,9 +158,9 @@ static void deliver(training *t, int64_t job)
     posenc_status status = POSENC_OK;
     const pe_job  j      = pe_job_at(t->c, job);
     if (pe_ranks_here())
-        status = send_line(t, job, &err);
+        status = send(&j, job, &err);
     else if (t->c->store)
-        status = pe_resume_keep(t->c, job, &err);
+        status = pe_store_keep(t->c, job, &err);
     if (status)
         fail_with(t, job, &err);
     else
@@ -203,11 +171,6 @@ static void cancel_all(const pe_compare *c)
 {
     for (int64_t job = 0; job < pe_job_count(c); job++)
         atomic_store(&pe_job_at(c, job).progress->cancel, 1);
-}
-
-static int was_cancelled(const pe_job *j)
-{
-    return j->cell ? j->cell->runs[j->seed].cancelled : j->outcome->runs[j->seed].cancelled;
 }
 
 /* Looks for runs that have ended since the last time. */
@@ -221,7 +184,7 @@ static void look_for_ended(training *t)
         t->reported[job] = 1;
         if (ended == 1 + POSENC_OK)
             deliver(t, job);
-        else if (!was_cancelled(&j))
+        else if (!j.result->cancelled)
             fail_with(t, job, &t->errors[job]);
     }
 }
@@ -236,14 +199,13 @@ static void tell_progress(training *t)
         const pe_job  j    = pe_job_at(t->c, job);
         const int64_t step = atomic_load(&j.progress->step);
         if (step && !atomic_load(j.ended))
-            pe_crew_tell_advanced(t->crew, job, step);
+            pe_crew_tell(PE_NEWS_STEP, job, &step, sizeof step);
     }
 }
 
 static int watch(void *self)
 {
     training *t = self;
-    pe_crew_listen(t->crew);
     look_for_ended(t);
     tell_progress(t);
     const pe_compare_state state = state_of(t);
@@ -254,54 +216,33 @@ static int watch(void *self)
         t->watch->progress(t->watch->self, &state);
     if (t->interrupted || t->failed)
         cancel_all(t->c);
-    if ((t->interrupted || t->failed) && !t->stopped) {
-        t->stopped = 1;
-        pe_crew_tell_stop(t->crew);
-    }
     return t->interrupted || t->failed;
 }
 
 /* ---------------------------------------------------------------- other processes ----------- */
 
-static void take_over(void *self, int64_t job, const char *line)
+static void hear(void *self, pe_news news, int64_t job, const void *data, size_t n)
 {
     training    *t = self;
     posenc_error err;
+    int64_t      step;
     if (job < 0 || job >= pe_job_count(t->c))
         return;
-    if (pe_resume_take_over(t->c, job, line, &err))
+    const pe_job j = pe_job_at(t->c, job);
+    if (news == PE_NEWS_STEP && n == sizeof step) {
+        memcpy(&step, data, sizeof step);
+        atomic_store(&j.progress->step, step);
+    } else if (news == PE_NEWS_FAILED && n == sizeof err) {
+        memcpy(&err, data, sizeof err);
         fail_with(t, job, &err);
-}
-
-static void note_progress(void *self, int64_t job, int64_t step)
-{
-    training *t = self;
-    if (job >= 0 && job < pe_job_count(t->c))
-        atomic_store(&pe_job_at(t->c, job).progress->step, step);
-}
-
-static void note_failure(void *self, int64_t job, const posenc_error *err)
-{
-    training *t = self;
-    if (job >= 0 && job < pe_job_count(t->c))
-        fail_with(t, job, err);
+    } else if (news == PE_NEWS_FINISHED && !atomic_load(j.ended) && pe_job_unpack(&j, data, n, &err))
+        fail_with(t, job, &err);
 }
 
 static void note_stop(void *self)
 {
     training *t    = self;
     t->interrupted = 1;
-}
-
-/* Number 0 has no work left: it listens until the others have none. */
-static void wait_for_others(training *t)
-{
-    const struct timespec moment = {0, 50000000};
-    while (pe_crew_is_waiting(t->crew)) {
-        watch(t);
-        nanosleep(&moment, NULL);
-    }
-    watch(t);
 }
 
 /* Did every run end, unless somebody stopped them? */
@@ -328,8 +269,6 @@ static posenc_status measure_all(pe_compare *c, posenc_error *err)
     if (!status)
         status = pe_extension_measure(c->extension, err);
     if (!status)
-        status = pe_check_measure(c, err);
-    if (!status)
         status = pe_claims_measure(c, err);
     if (!status)
         pe_compare_answer_write(c);
@@ -338,19 +277,8 @@ static posenc_status measure_all(pe_compare *c, posenc_error *err)
 
 static posenc_status train_all(training *t, posenc_error *err)
 {
-    const pe_pool pool   = {.self    = t,
-                            .jobs    = pe_job_count(t->c),
-                            .workers = (int)t->c->workers,
-                            .work    = work,
-                            .watch   = watch,
-                            .take    = take};
-    posenc_status status = pe_pool_run(&pool, err);
-    if (status && pe_ranks_here() == 0)
-        pe_crew_tell_stop(t->crew);
-    if (pe_ranks_here())
-        pe_crew_leave(t->crew);
-    else
-        wait_for_others(t);
+    const pe_crew_calls calls  = {t, work, next, watch, hear, note_stop};
+    posenc_status       status = pe_crew_run(&calls, (int)t->c->workers, err);
     if (!status && t->failed) {
         status = t->errors[t->failed - 1].status;
         if (err)
@@ -361,21 +289,17 @@ static posenc_status train_all(training *t, posenc_error *err)
 
 static posenc_status training_create(training *t, posenc_error *err)
 {
-    const size_t        jobs  = (size_t)pe_job_count(t->c);
-    const pe_crew_calls calls = {t, take_next, take_over, note_progress, note_failure, note_stop};
-    t->errors                 = calloc(jobs, sizeof *t->errors);
-    t->reported               = calloc(jobs, sizeof *t->reported);
+    const size_t jobs = (size_t)pe_job_count(t->c);
+    t->errors         = calloc(jobs, sizeof *t->errors);
+    t->reported       = calloc(jobs, sizeof *t->reported);
     if (!t->errors || !t->reported)
         return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for %zu runs", jobs);
     for (size_t job = 0; job < jobs; job++) {
         t->reported[job] = pe_job_has_ended(t->c, (int64_t)job) != 0;
         t->finished += t->reported[job];
     }
-    t->before            = state_of(t).fraction;
-    posenc_status status = pe_crew_create(&t->crew, &calls, err);
-    if (!status && t->c->store)
-        status = pe_resume_open(t->c, err);
-    return status;
+    t->before = state_of(t).fraction;
+    return t->c->store ? pe_store_open(t->c, err) : POSENC_OK;
 }
 
 posenc_status pe_compare_train(pe_compare *compare, const pe_compare_watch *watcher, int *interrupted,
@@ -389,7 +313,6 @@ posenc_status pe_compare_train(pe_compare *compare, const pe_compare_watch *watc
     *interrupted          = t.interrupted;
     if (!status && pe_ranks_here() == 0)
         status = measure_all(compare, err);
-    pe_crew_free(t.crew);
     free(t.errors);
     free(t.reported);
     return status;

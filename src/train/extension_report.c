@@ -9,7 +9,7 @@
  */
 #include "train/extension.h"
 
-#include "train/html.h"
+#include "train/report.h"
 #include "train/results.h"
 
 #include <math.h>
@@ -140,79 +140,75 @@ posenc_status pe_compare_extension(const pe_compare *c, pe_table *table, posenc_
 
 /* ---------------------------------------------------------------- report -------------------- */
 
-static void loss_cell(FILE *to, const pe_extension *x, pe_spot s, int bucket)
+static void set_loss(pe_table *t, int row, int column, const pe_extension *x, pe_spot s, int bucket)
 {
     const double loss = pe_extension_loss(x, s.way, s.factor, s.tuning, bucket);
-    if (!isfinite(loss)) {
-        fputs("<td>-</td>", to);
+    pe_field    *cell = pe_table_at(t, row, column);
+    char         hint[128];
+    pe_table_number(t, row, column, "%.3f", isfinite(loss) ? loss : NAN);
+    if (is_nothing_done(s) || !isfinite(loss))
         return;
-    }
     const pe_interval d = pe_extension_difference(x, s, pe_extension_nothing_done(s.way), bucket);
-    const char *ground = d.high < 0 ? "#cfe3f5;color:#000" : d.low > 0 ? "#fbdcc4;color:#000" : "transparent";
-    if (is_nothing_done(s))
-        fprintf(to, "<td>%.3f</td>", loss);
-    else
-        fprintf(to,
-                "<td style=\"background:%s\" title=\"%+.3f (%+.3f to %+.3f) against nothing "
-                "done\">%.3f<br><small>%+.3f</small></td>",
-                ground, d.value, d.low, d.high, loss, d.value);
-}
-
-static void write_row(FILE *to, const pe_extension *x, pe_spot s)
-{
-    fputs("<tr><th scope=row class=t>", to);
-    pe_html_text(to, pe_way_at(s.way)->name);
-    fprintf(to, "</th><td class=t>%s</td>", pe_tuning_name(s.tuning));
-    for (int b = PE_AT_L; b < PE_FAR_BUCKETS; b++)
-        loss_cell(to, x, s, b);
-    fputs("</tr>\n", to);
+    snprintf(cell->ground, sizeof cell->ground, "%s",
+             d.high < 0  ? "#cfe3f5;color:#000"
+             : d.low > 0 ? "#fbdcc4;color:#000"
+                         : "transparent");
+    snprintf(hint, sizeof hint, "%+.3f (%+.3f to %+.3f) against nothing done", d.value, d.low, d.high);
+    cell->hint = strdup(hint);
+    pe_table_set(t, row, column, "%.3f\n%+.3f", loss, d.value);
 }
 
 static void write_factor(FILE *to, const pe_extension *x, const pe_extension_plan *p, int factor)
 {
-    fprintf(to,
-            "<details%s><summary>%s, factor %lld</summary><div class=wide><table class=heat><thead><tr>"
-            "<th scope=col class=t>read by</th><th scope=col class=t></th>",
-            factor ? "" : " open", p->family, (long long)pe_factor_at(factor));
+    pe_column heads[2 + PE_FAR_BUCKETS] = {{"read by", NULL, 1, 0}, {"", NULL, 1, 0}};
+    pe_table  t;
+    int       rows = 0;
     for (int b = PE_AT_L; b < PE_FAR_BUCKETS; b++)
-        fprintf(to, "<th scope=col>%s</th>", pe_far_bucket_name(b));
-    fputs("</tr></thead><tbody>\n", to);
-    for (int k = 0; k < p->way_count; k++)
-        for (int t = 0; t < PE_TUNINGS; t++)
-            if (pe_extension_has(x, p->ways[k], factor, t))
-                write_row(to, x, (pe_spot){p->ways[k], factor, t});
-    fputs("</tbody></table></div></details>\n", to);
-}
-
-static void write_family(FILE *to, const pe_extension *x, const pe_extension_plan *p)
-{
-    pe_html_element(to, "h3", "%s", p->family);
-    fputs("<dl>\n", to);
-    for (int k = 0; k < p->way_count; k++) {
-        pe_html_element(to, "dt", "%s", pe_way_at(p->ways[k])->name);
-        pe_html_element(to, "dd", "%s", pe_way_at(p->ways[k])->what);
+        heads[2 + b - PE_AT_L] = (pe_column){.head = pe_far_bucket_name(b)};
+    if (pe_table_open(&t, heads, 2 + PE_FAR_BUCKETS - PE_AT_L, p->way_count * PE_TUNINGS, NULL))
+        return;
+    for (int k = 0; k < p->way_count * PE_TUNINGS; k++) {
+        const pe_spot s = {p->ways[k / PE_TUNINGS], factor, k % PE_TUNINGS};
+        if (!pe_extension_has(x, s.way, s.factor, s.tuning))
+            continue;
+        pe_table_text(&t, rows, 0, pe_way_at(s.way)->name);
+        pe_table_text(&t, rows, 1, pe_tuning_name(s.tuning));
+        for (int b = PE_AT_L; b < PE_FAR_BUCKETS; b++)
+            set_loss(&t, rows, 2 + b - PE_AT_L, x, s, b);
+        rows++;
     }
-    fputs("</dl>\n", to);
-    for (int f = 0; f < PE_FACTORS; f++)
-        write_factor(to, x, p, f);
+    t.row_count = rows;
+    pe_html_table(to, &t, "heat", 1);
+    pe_table_free(&t);
 }
 
-void pe_report_extension(FILE *to, const pe_compare *c)
+static void write_family(pe_page *page, const pe_extension *x, const pe_extension_plan *p)
+{
+    pe_page_set(page, "family", "%s", p->family);
+    pe_page_part(page, "family");
+    for (int k = 0; k < p->way_count; k++) {
+        pe_html_element(page->to, "dt", "%s", pe_way_at(p->ways[k])->name);
+        pe_html_element(page->to, "dd", "%s", pe_way_at(p->ways[k])->what);
+    }
+    fputs("</dl>\n", page->to);
+    for (int f = 0; f < PE_FACTORS; f++) {
+        pe_page_set(page, "open", "%s", f ? "" : " open");
+        pe_page_set(page, "factor", "%lld", (long long)pe_factor_at(f));
+        pe_page_part(page, "factor");
+        write_factor(page->to, x, p, f);
+        fputs("</details>\n", page->to);
+    }
+}
+
+void pe_report_extension(pe_page *page, const pe_compare *c)
 {
     const pe_extension *x = c->extension;
     if (!is_measured(x))
         return;
-    fputs("<h2 id=extension>Reading further than trained</h2>\n", to);
-    pe_html_element(
-        to, "p",
-        "One model was trained at L = %lld and then read at up to 16 L in every way below, as it was "
-        "and, where it says tuned, after %lld more steps at factor times L (as many bytes per step, a "
-        "quarter of the learning rate). Nats per byte over %lld windows of %lld bytes; below each number "
-        "what doing it changed, in the same bytes, against the model as it was trained: blue where that "
-        "is below zero and orange where it is above, each by a paired 95 %% interval, which a pointer on "
-        "the cell shows.",
-        (long long)x->L, (long long)x->plans[0].steps, (long long)x->windows,
-        (long long)(PE_FURTHEST * x->L));
+    pe_page_set(page, "tune_steps", "%lld", (long long)x->plans[0].steps);
+    pe_page_set(page, "far_windows", "%lld", (long long)x->windows);
+    pe_page_set(page, "far_reach", "%lld", (long long)(PE_FURTHEST * x->L));
+    pe_page_part(page, "extension");
     for (int f = 0; f < x->count; f++)
-        write_family(to, x, &x->plans[f]);
+        write_family(page, x, &x->plans[f]);
 }

@@ -3,8 +3,11 @@
 #include "train/job.h"
 
 #include "train/extension.h"
-#include "train/record.h"
-#include "train/record_task.h"
+#include "train/fail.h"
+#include "train/identity.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 static int64_t text_jobs(const pe_compare *c)
 {
@@ -28,17 +31,23 @@ int64_t pe_job_count(const pe_compare *c)
 
 pe_job pe_job_at(const pe_compare *c, int64_t job)
 {
-    pe_job        j     = {.outcome = outcome_of(c, job)};
     const int64_t seeds = c->config.preset.seeds, on_text = text_jobs(c) + pe_extension_runs(c->extension);
+    pe_job        j = {.outcome = outcome_of(c, job), .seed = job % seeds};
     if (j.outcome) {
-        j.seed     = job % seeds;
+        j.label    = j.outcome->label;
+        j.config   = j.outcome->config;
+        j.result   = &j.outcome->runs[j.seed];
         j.progress = &j.outcome->progress[j.seed];
         j.ended    = &j.outcome->ended[j.seed];
     } else {
         j.cell     = pe_suite_run(c->suite, job - on_text, &j.seed);
+        j.label    = j.cell->label;
+        j.config   = j.cell->config;
+        j.result   = &j.cell->runs[j.seed];
         j.progress = &j.cell->progress[j.seed];
         j.ended    = &j.cell->ended[j.seed];
     }
+    j.config.seed = (uint64_t)j.seed + 1;
     return j;
 }
 
@@ -47,64 +56,96 @@ int pe_job_has_ended(const pe_compare *c, int64_t job)
     return atomic_load(pe_job_at(c, job).ended) != 0;
 }
 
-pe_run_config pe_job_config(const pe_job *job)
+/* ---------------------------------------------------------------- kept and sent ------------- */
+
+posenc_status pe_job_list(pe_run_file *k, const pe_job *job, posenc_error *err)
 {
-    pe_run_config config = job->outcome->config;
-    config.seed          = (uint64_t)job->seed + 1;
-    return config;
+    *k = (pe_run_file){.identity = pe_run_identity(&job->config), .is_finished = 1};
+    if (!k->identity)
+        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory to keep a run");
+    pe_run_list(k, &job->config, job->result);
+    return POSENC_OK;
 }
 
-pe_task_config pe_job_task(const pe_job *job)
+/* Arrays for a result that is not there yet. */
+static posenc_status make_room(pe_run_file *k, const pe_job *job, posenc_error *err)
 {
-    pe_task_config config = job->cell->config;
-    config.seed           = (uint64_t)job->seed + 1;
-    return config;
+    *k                         = (pe_run_file){0};
+    const posenc_status status = pe_run_result_create(job->result, &job->config, err);
+    return status ? status : pe_job_list(k, job, err);
 }
 
-char *pe_job_identity(const pe_job *job)
+/* More answers that are right than were asked for? */
+static posenc_status check_right(const pe_job *job, posenc_error *err)
 {
-    if (job->cell) {
-        const pe_task_config config = pe_job_task(job);
-        return pe_task_identity(&config);
+    const pe_run_config *c = &job->config;
+    for (int64_t i = 0; c->task && i < PE_TASK_LENGTHS * c->sequences; i++) {
+        const int     length = (int)(i / c->sequences);
+        const int64_t count  = job->result->right[i];
+        if (count < 0 || count > (pe_task_size(c->task, length) ? pe_task_asked(c->task, length) : 0))
+            return pe_train_fail(err, POSENC_FORMAT, "its right answers are not there");
     }
-    const pe_run_config config = pe_job_config(job);
-    return pe_run_identity(&config);
+    return POSENC_OK;
 }
 
-posenc_status pe_job_write(char **line, const pe_job *job, posenc_error *err)
+/* A result that was filled in has ended; half of one goes. */
+static posenc_status finish(pe_run_file *k, const pe_job *job, posenc_status status, posenc_error *err)
 {
-    if (job->cell) {
-        const pe_task_config config = pe_job_task(job);
-        return pe_task_record_write(line, job->cell->label, &config, &job->cell->runs[job->seed], err);
-    }
-    const pe_run_config config = pe_job_config(job);
-    return pe_record_write(line, job->outcome->label, &config, &job->outcome->runs[job->seed], err);
-}
-
-static posenc_status read_text(const pe_job *job, const char *line, posenc_error *err)
-{
-    const pe_run_config config = pe_job_config(job);
-    pe_run_result      *run    = &job->outcome->runs[job->seed];
-    const posenc_status status = pe_record_read(run, &config, line, err);
-    if (status)
-        pe_run_result_free(run);
-    return status;
-}
-
-static posenc_status read_task(const pe_job *job, const char *line, posenc_error *err)
-{
-    const pe_task_config config = pe_job_task(job);
-    pe_task_result      *run    = &job->cell->runs[job->seed];
-    const posenc_status  status = pe_task_record_read(run, &config, line, err);
-    if (status)
-        pe_task_result_free(run);
-    return status;
-}
-
-posenc_status pe_job_read(const pe_job *job, const char *line, posenc_error *err)
-{
-    const posenc_status status = job->cell ? read_task(job, line, err) : read_text(job, line, err);
+    free(k->identity);
     if (!status)
+        status = check_right(job, err);
+    if (status)
+        pe_run_result_free(job->result);
+    else
         atomic_store(job->ended, 1 + POSENC_OK);
     return status;
+}
+
+posenc_status pe_job_take(const pe_job *job, const posenc_arrays *set, const char *prefix, const char *path,
+                          posenc_error *err)
+{
+    pe_run_file   k;
+    posenc_status status = make_room(&k, job, err);
+    if (!status)
+        status = pe_run_file_take(&k, set, prefix, path, err);
+    return finish(&k, job, status, err);
+}
+
+static size_t packed_size(const pe_run_file *k)
+{
+    size_t n = strlen(k->identity) + 1;
+    for (int i = 0; i < k->count; i++)
+        n += pe_run_file_bytes(&k->arrays[i]);
+    return n;
+}
+
+char *pe_job_pack(const pe_job *job, size_t *n)
+{
+    pe_run_file k;
+    if (pe_job_list(&k, job, NULL))
+        return NULL;
+    char *bytes = malloc(*n = packed_size(&k)), *at = bytes;
+    if (bytes)
+        at = stpcpy(bytes, k.identity) + 1;
+    for (int i = 0; i < k.count && bytes; at += pe_run_file_bytes(&k.arrays[i++]))
+        memcpy(at, k.arrays[i].tensor.data, pe_run_file_bytes(&k.arrays[i]));
+    free(k.identity);
+    return bytes;
+}
+
+posenc_status pe_job_unpack(const pe_job *job, const char *bytes, size_t n, posenc_error *err)
+{
+    pe_run_file   k;
+    posenc_status status = make_room(&k, job, err);
+    const char   *at     = bytes;
+    if (!status && (n != packed_size(&k) || memcmp(bytes, k.identity, strlen(k.identity) + 1)))
+        status = pe_train_fail(
+            err, POSENC_FORMAT,
+            "compare: another process sent a run that it was not asked for; do all processes run "
+            "the same program?");
+    if (!status)
+        at += strlen(k.identity) + 1;
+    for (int i = 0; i < k.count && !status; at += pe_run_file_bytes(&k.arrays[i++]))
+        memcpy(k.arrays[i].tensor.data, at, pe_run_file_bytes(&k.arrays[i]));
+    return finish(&k, job, status, err);
 }

@@ -2,8 +2,8 @@
 /*
  * mathml.c: formulas that are written in a line, as MathML
  *
- * MathML is what browsers draw without a script, and nobody can read or write it. So formulas.def has them in
- * a notation that can be read, in UTF-8:
+ * MathML is what browsers draw without a script, and nobody can read or write it. So the rooms have their
+ * formulas (posenc_encoding_info) in a notation that can be read, in UTF-8:
  *
  *     abc, ω, 0.5      a name, upright if it has several letters; a number
  *     x_{h,i}^2        below and above; braces hold more than one thing, and are not shown
@@ -30,22 +30,6 @@ typedef struct reader {
     int         is_broken;
 } reader;
 
-static const struct {
-    const char *name, *formula;
-} formulas[] = {
-#define FORMULA(name, formula) {name, formula},
-#include "train/formulas.def"
-#undef FORMULA
-};
-
-const char *pe_formula(const char *name)
-{
-    for (size_t i = 0; i < sizeof formulas / sizeof *formulas; i++)
-        if (!strcmp(formulas[i].name, name))
-            return formulas[i].formula;
-    return NULL;
-}
-
 static void list(reader *r, const char *tag);
 
 static void put(reader *r, const char *markup)
@@ -58,9 +42,9 @@ static void put(reader *r, const char *markup)
 static void leaf(reader *r, const char *tag, size_t n)
 {
     if (r->to) {
-        char text[64];
-        snprintf(text, sizeof text, "%.*s", (int)n, r->at);
-        pe_html_element(r->to, tag, "%s", text);
+        fprintf(r->to, "<%s>", tag);
+        pe_html_escape(r->to, r->at, n);
+        fprintf(r->to, "</%.*s>\n", (int)strcspn(tag, " "), tag);
     }
     r->at += n;
 }

@@ -11,7 +11,4 @@
    written something of no use where it is not well formed. */
 int pe_mathml_write(FILE *to, const char *formula);
 
-/* The lines of an encoding's formula, by the name of the registry; NULL if formulas.def has none. */
-const char *pe_formula(const char *name);
-
 #endif

@@ -6,29 +6,33 @@
 #define PE_TRAIN_REPORT_H
 
 #include "train/gallery.h"
+#include "train/html.h"
 #include "train/outcome.h"
 
 /* One HTML file that needs nothing else: no network, no other file, readable without JavaScript and on paper.
    What could not be written the stream remembers. */
 void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g);
 
-/* The tasks, a part of it: report_tasks.c. Nothing where there are none. */
-void pe_report_tasks(FILE *to, const pe_suite *suite);
-
+/* Parts of it. The tasks, report_tasks.c; nothing where there are none. */
+void pe_report_tasks(pe_page *page, const pe_suite *suite);
+/* What trained models do with positions: report_trained.c. */
+void pe_report_trained(pe_page *page, const pe_compare *c, const pe_gallery *g);
+/* Models that are read further: extension_report.c. Nothing where nothing was extended. */
+void pe_report_extension(pe_page *page, const pe_compare *c);
 /* A card per encoding: formula, settings, papers, numbers, pictures; report_cards.c. */
 void pe_report_cards(FILE *to, const pe_compare *c, const pe_gallery *g);
-
 /* What papers found, beside what was found here; report_papers.c. */
-void pe_report_papers(FILE *to, const pe_compare *c);
+void pe_report_papers(pe_page *page, const pe_compare *c);
+/* What introductions say, beside what is measured; claims_report.c. Nothing where it was not asked for. */
+void pe_report_claims(pe_page *page, const pe_compare *c);
 
-/* Shared by all of them; report_page.c. The script comes once, before all figures. */
-void pe_report_style(FILE *to);
-void pe_report_script(FILE *to, const pe_gallery *g);
+/* Shared by them. The drawing of that name between two parts of the template, "NAME" and "NAME caption";
+   nothing where it was not measured. */
+void pe_report_drawing(pe_page *page, const pe_gallery *g, const char *name);
 void pe_report_figure(FILE *to, const pe_exhibit *x, const char *caption);
 /* "Su et al. 2021, arXiv:2104.09864": a link on its number. */
 void pe_report_paper(FILE *to, const char *source);
-
-/* What trained models do with positions: report_trained.c. */
-void pe_report_trained(FILE *to, const pe_compare *c, const pe_gallery *g);
+/* "1 seed", "3 seeds" */
+const char *pe_report_many(char text[48], int64_t n, const char *what);
 
 #endif

@@ -2,9 +2,8 @@
 /*
  * report_cards.c: a card per encoding: what it is, what it learned, what was measured of it
  *
- * Formula and papers come from the registry and formulas.def, settings and pictures from the trained model,
- * numbers from
- * the same outcomes as the tables. An encoding of two parts (rope+alibi) has the formulas of both.
+ * Formula and papers come from the registry, settings and pictures from the trained model, numbers from the
+ * same outcomes as the tables. An encoding of two parts (rope+alibi) has the formulas of both.
  */
 #include "train/report.h"
 
@@ -54,14 +53,10 @@ static void papers(FILE *to, const posenc_encoding_info *info)
 
 static void part(FILE *to, const posenc_encoding_info *info)
 {
-    const char *formula = pe_formula(info->name);
     pe_html_element(to, "h4", "%s", info->title);
-    if (formula) {
-        fputs("<div class=\"formula\">\n", to);
-        pe_mathml_write(to, formula);
-        fputs("</div>\n", to);
-    }
-    fputs("<dl class=\"card\">\n", to);
+    fputs("<div class=\"formula\">\n", to);
+    pe_mathml_write(to, info->formula);
+    fputs("</div>\n<dl class=\"card\">\n", to);
     fact(to, "place", posenc_place_name(info->place));
     papers(to, info);
     fputs("</dl>\n", to);

@@ -9,8 +9,6 @@
  */
 #include "train/report.h"
 
-#include "train/html.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -61,80 +59,70 @@ static int rows_of(const pe_compare *c, int paper)
     return count;
 }
 
-static void paper_head(FILE *to, const pe_compare *c, const anchor *p)
+enum { HERE = PE_BUCKETS - PE_AT_L, COLUMNS = 1 + LENGTHS + HERE };
+
+/* The paper's lengths and ours. */
+static void set_heads(pe_column heads[COLUMNS], char text[COLUMNS][24], const pe_compare *c, const anchor *p)
 {
-    fputs("<div class=\"wide\"><table><thead><tr><th rowspan=\"2\" class=\"t\"></th>", to);
-    fprintf(to, "<th colspan=\"%d\">", columns_of(p));
-    pe_html_text(to, p->unit);
-    fprintf(to, "</th><th colspan=\"%d\" class=\"ours\">", PE_BUCKETS - PE_AT_L);
-    pe_html_text(to, "here: nats per byte");
-    fputs("</th></tr>\n<tr>", to);
-    for (int k = 0; k < columns_of(p); k++)
-        fprintf(to, "<th>%lld</th>", (long long)p->lengths[k]);
-    for (int b = PE_AT_L; b < PE_BUCKETS; b++)
-        fprintf(to, "<th%s>%lld</th>", b == PE_AT_L ? " class=\"ours\"" : "",
-                (long long)pe_bucket_edge(c->config.preset.L, b + 1));
-    fputs("</tr></thead><tbody>\n", to);
+    const int n = columns_of(p);
+    heads[0]    = (pe_column){"", NULL, PE_TEXT | PE_NAMES, 0};
+    for (int k = 1; k <= n + HERE; k++) {
+        const int64_t length =
+            k <= n ? p->lengths[k - 1] : pe_bucket_edge(c->config.preset.L, PE_AT_L + k - n);
+        snprintf(text[k], sizeof text[k], "%lld", (long long)length);
+        heads[k] = (pe_column){text[k], NULL, k == n + 1 ? PE_OURS : 0, 0};
+    }
 }
 
-static void our_cell(FILE *to, const pe_outcome *o, int bucket)
+static void paper_row(pe_table *t, int row, const anchor *a, const anchor *p, const pe_outcome *o)
 {
-    fprintf(to, "<td%s>", bucket == PE_AT_L ? " class=\"ours\"" : "");
-    if (isfinite(o->loss[bucket]))
-        fprintf(to, "%.2f<br><small>x%.2f</small>", o->loss[bucket], o->loss[bucket] / o->loss[PE_AT_L]);
-    else
-        fputs("-", to);
-    fputs("</td>", to);
-}
-
-static void paper_row(FILE *to, const anchor *a, const anchor *p, const pe_outcome *o)
-{
-    fputs("<tr>", to);
-    if (*a->what)
-        pe_html_element(to, "th scope=\"row\" class=\"t\" translate=\"no\"", "%s: %s", a->encoding, a->what);
-    else
-        pe_html_element(to, "th scope=\"row\" class=\"t\" translate=\"no\"", "%s", a->encoding);
-    for (int k = 0; k < columns_of(p); k++)
-        pe_html_element(to, "td", "%s", *a->values[k] ? a->values[k] : "-");
-    for (int b = PE_AT_L; b < PE_BUCKETS; b++)
-        if (*a->what)
-            fputs("<td></td>", to);
+    const int n = columns_of(p);
+    pe_table_set(t, row, 0, *a->what ? "%s: %s" : "%s%s", a->encoding, a->what);
+    for (int k = 0; k < n; k++)
+        pe_table_text(t, row, 1 + k, *a->values[k] ? a->values[k] : "-");
+    for (int b = PE_AT_L; b < PE_BUCKETS && !*a->what; b++)
+        if (isfinite(o->loss[b]))
+            pe_table_set(t, row, 1 + n + b - PE_AT_L, "%.2f\nx%.2f", o->loss[b],
+                         o->loss[b] / o->loss[PE_AT_L]);
         else
-            our_cell(to, o, b);
-    fputs("</tr>\n", to);
+            pe_table_text(t, row, 1 + n + b - PE_AT_L, "-");
 }
 
 static void paper_table(FILE *to, const pe_compare *c, int paper)
 {
-    const anchor *p = &anchors[paper];
+    const anchor  *p        = &anchors[paper];
+    const pe_group groups[] = {{1, columns_of(p), p->unit}, {1 + columns_of(p), HERE, "here: nats per byte"}};
+    pe_column      heads[COLUMNS];
+    char           text[COLUMNS][24];
+    pe_table       t;
+    set_heads(heads, text, c, p);
+    if (pe_table_open(&t, heads, 1 + columns_of(p) + HERE, rows_of(c, paper), NULL))
+        return;
+    t.groups      = groups;
+    t.group_count = 2;
+    for (int i = paper + 1, row = 0; i < ANCHORS && !anchors[i].source; i++)
+        if (ours(c, &anchors[i]))
+            paper_row(&t, row++, &anchors[i], p, ours(c, &anchors[i]));
     fputs("<h3>", to);
     pe_report_paper(to, p->source);
     fputs("</h3>\n", to);
-    pe_html_element(to, "p class=\"note\"",
+    pe_html_element(to, "p class=note",
                     "Theirs: %s, %s, trained at %lld tokens. Here: %lld thousand parameters, trained at %lld "
                     "bytes.",
                     p->model, p->data, (long long)p->trained,
                     (long long)(c->outcomes[c->reference].runs[0].parameters / 1000),
                     (long long)c->config.preset.L);
-    paper_head(to, c, p);
-    for (int i = paper + 1; i < ANCHORS && !anchors[i].source; i++)
-        if (ours(c, &anchors[i]))
-            paper_row(to, &anchors[i], p, ours(c, &anchors[i]));
-    fputs("</tbody></table></div>\n", to);
+    pe_html_table(to, &t, "", 1);
+    pe_table_free(&t);
 }
 
 /* The papers measured the next token, so beside hidden bytes there is nothing to read. */
-void pe_report_papers(FILE *to, const pe_compare *c)
+void pe_report_papers(pe_page *page, const pe_compare *c)
 {
     if (c->config.bidirectional || c->reference < 0)
         return;
-    pe_html_element(to, "h2 id=\"papers\"", "%s", "What papers found");
-    pe_html_element(to, "p", "%s",
-                    "Large models beside the small ones of this page; lower is better. Perplexity per token "
-                    "and nats per byte cannot be compared with each other: what to compare is how a row goes "
-                    "on beyond the length that was trained. Below each number of ours is its ratio to that "
-                    "at L.");
+    pe_page_part(page, "papers");
     for (int i = 0; i < ANCHORS; i++)
         if (anchors[i].source && rows_of(c, i))
-            paper_table(to, c, i);
+            paper_table(page->to, c, i);
 }

@@ -9,12 +9,10 @@
  */
 #include "train/report.h"
 
-#include "train/html.h"
-
 #include <math.h>
 #include <string.h>
 
-enum { LINE = 256, NAMES = 1024 };
+enum { LINE = 256, NAMES = 1024, MOST_TASKS = 62 };
 
 /* ---------------------------------------------------------------- colours ------------------- */
 
@@ -27,28 +25,15 @@ static double shade_of(double accuracy, double chance)
     return fmin(1, fmax(0, (accuracy - chance) / (1 - chance)));
 }
 
-/* A cell whose ground says how right it is. At 0.7 black and white ink contrast alike, 4.6 to 1. */
-static void open_cell(FILE *to, double accuracy, double chance)
+/* The ground of a cell says how right it is. At 0.7 black and white ink contrast alike, 4.6 to 1. */
+static void set_ground(pe_field *cell, double accuracy, double chance)
 {
     const double s = shade_of(accuracy, chance);
-    int          rgb[3];
+    unsigned     rgb[3];
     for (int i = 0; i < 3; i++)
-        rgb[i] = (int)lround(light[i] + s * (dark[i] - light[i]));
-    fprintf(to, "<td style=\"background:#%02x%02x%02x;color:%s\">", (unsigned)rgb[0], (unsigned)rgb[1],
-            (unsigned)rgb[2], s > 0.7 ? "#fff" : "#000");
-}
-
-static void heat_cell(FILE *to, double accuracy, double chance, int rank, int shared)
-{
-    if (isnan(accuracy)) {
-        fputs("<td>-</td>", to);
-        return;
-    }
-    open_cell(to, accuracy, chance);
-    fprintf(to, "%.2f", accuracy);
-    if (rank)
-        fprintf(to, " <small>(%d%s)</small>", rank, shared ? "=" : "");
-    fputs("</td>", to);
+        rgb[i] = (unsigned)lround(light[i] + s * (dark[i] - light[i]));
+    snprintf(cell->ground, sizeof cell->ground, "#%02x%02x%02x;color:%s", rgb[0], rgb[1], rgb[2],
+             s > 0.7 ? "#fff" : "#000");
 }
 
 /* ---------------------------------------------------------------- at a glance --------------- */
@@ -78,41 +63,42 @@ static int has_two_seeds(const pe_suite *s)
     return 0;
 }
 
-/* Beyond L; at L where a task has no other length. */
-static void glance_cell(FILE *to, const pe_suite *s, int task, int label)
+/* Beyond L; at L where a task has no other. */
+static void glance_cell(pe_table *t, int row, int task, const pe_suite *s, int label)
 {
-    const pe_cell *cell = pe_suite_cell(s, task, label);
-    if (!cell->is_complete) {
-        fputs(cell->reason[0] ? "<td title=\"does not apply\">n/a</td>" : "<td>-</td>", to);
+    const pe_cell *cell  = pe_suite_cell(s, task, label);
+    const double   right = isnan(cell->beyond) ? cell->accuracy[PE_TASK_L].value : cell->beyond;
+    pe_field      *to    = pe_table_at(t, row, 1 + task);
+    if (!cell->is_complete || isnan(right)) {
+        pe_table_text(t, row, 1 + task, !cell->is_complete && cell->reason[0] ? "n/a" : "-");
+        to->hint = !cell->is_complete && cell->reason[0] ? strdup("does not apply") : NULL;
         return;
     }
-    heat_cell(to, isnan(cell->beyond) ? cell->accuracy[PE_TASK_L].value : cell->beyond, cell->task->chance,
-              cell->rank, cell->rank && is_shared(s, task, cell->rank));
+    set_ground(to, right, cell->task->chance);
+    pe_table_set(t, row, 1 + task, "%.2f", right);
+    if (cell->rank)
+        pe_table_set(t, row, 1 + task, "%.2f\t(%d%s)", right, cell->rank,
+                     is_shared(s, task, cell->rank) ? "=" : "");
 }
 
 static void glance(FILE *to, const pe_suite *s)
 {
-    fputs("<div class=wide><table class=heat><thead><tr><th scope=col class=t>encoding</th>", to);
-    for (int t = 0; t < s->task_count; t++) {
-        fprintf(to, "<th scope=col title=\"");
-        pe_html_text(to, s->tasks[t]->title);
-        fprintf(to, "\"><a href=#task-%s>%s</a></th>", s->tasks[t]->name, s->tasks[t]->name);
-    }
-    fputs("<th scope=col title=\"mean over tasks of 1 / rank beyond L\">1/rank</th></tr></thead><tbody>\n",
-          to);
+    pe_column heads[MOST_TASKS + 2] = {{"encoding", NULL, 1, 0}};
+    pe_table  t;
+    const int last = 1 + s->task_count;
+    heads[last]    = (pe_column){"1/rank", "mean over tasks of 1 / rank beyond L", 0, 0};
+    for (int i = 0; i < s->task_count; i++)
+        heads[1 + i] = (pe_column){s->tasks[i]->name, s->tasks[i]->title, PE_LINK, 0};
+    if (pe_table_open(&t, heads, last + 1, s->label_count, NULL))
+        return;
     for (int row = 0; row < s->label_count; row++) {
-        const int label = s->order[row];
-        fputs("<tr><th scope=row class=t>", to);
-        pe_html_text(to, s->labels[label]);
-        fputs("</th>", to);
-        for (int t = 0; t < s->task_count; t++)
-            glance_cell(to, s, t, label);
-        if (isnan(s->reciprocal[label]))
-            fputs("<td>-</td></tr>\n", to);
-        else
-            fprintf(to, "<td>%.2f</td></tr>\n", s->reciprocal[label]);
+        pe_table_text(&t, row, 0, s->labels[s->order[row]]);
+        for (int i = 0; i < s->task_count; i++)
+            glance_cell(&t, row, i, s, s->order[row]);
+        pe_table_number(&t, row, last, "%.2f", s->reciprocal[s->order[row]]);
     }
-    fputs("</tbody></table></div>\n", to);
+    pe_html_table(to, &t, "heat", 1);
+    pe_table_free(&t);
 }
 
 /* Is this label first, alone or not, in every task that has ranks? */
@@ -126,71 +112,81 @@ static int is_first_everywhere(const pe_suite *s, int label)
     return ranked > 0 && first == ranked;
 }
 
-/* What 1/rank is, and whether somebody is first everywhere: these data say so, or they do not. */
-static void ranks_note(FILE *to, const pe_suite *s)
+/* Whether somebody is first everywhere: these data say so, or they do not. */
+static void set_first(pe_page *page, const pe_suite *s)
 {
     char names[NAMES] = "";
     for (int row = 0; row < s->label_count; row++)
         if (is_first_everywhere(s, s->order[row]))
             snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.60s", names[0] ? ", " : "",
                      s->labels[s->order[row]]);
-    if (names[0])
-        pe_html_element(to, "p class=note",
-                        "1/rank is the mean over the tasks tested beyond L. First in each of these, alone or "
-                        "sharing the place: %s.",
-                        names);
-    else
-        pe_html_element(to, "p class=note",
-                        "1/rank is the mean over the tasks tested beyond L. No encoding is first in each of "
-                        "these, not even sharing the place.");
-    if (has_two_seeds(s))
-        pe_html_element(to, "p class=note",
-                        "Two seeds say little about a third: an interval is then 12.7 standard errors to "
-                        "either side, so that a wide difference may share a rank.");
+    pe_page_set(page, "first", "%s", names);
+    pe_page_set(page, "two_seeds", "%s", has_two_seeds(s) ? "yes" : "");
 }
 
 /* ---------------------------------------------------------------- one task ------------------ */
 
 /* Accuracy with its interval, and the share of sequences that are right as a whole. */
-static void length_cell(FILE *to, const pe_cell *cell, int length)
+static void length_cell(pe_table *t, int row, int column, const pe_cell *cell, int length)
 {
-    const pe_interval a = cell->accuracy[length], e = cell->exact[length];
+    const pe_interval a         = cell->accuracy[length];
+    char              all[LINE] = "";
+    if (pe_task_asked(cell->task, length) > 1)
+        snprintf(all, sizeof all, "; all %.2f", cell->exact[length].value);
     if (isnan(a.value)) {
-        fputs("<td>-</td>", to);
+        pe_table_text(t, row, column, "-");
         return;
     }
-    open_cell(to, a.value, cell->task->chance);
-    fprintf(to, "%.3f<br><small>%.2f to %.2f", a.value, a.low, a.high);
-    if (pe_task_asked(cell->task, length) > 1)
-        fprintf(to, "; all %.2f", e.value);
-    fputs("</small></td>", to);
+    set_ground(pe_table_at(t, row, column), a.value, cell->task->chance);
+    pe_table_set(t, row, column, "%.3f\n%.2f to %.2f%s", a.value, a.low, a.high, all);
 }
 
-static void task_head(FILE *to, const pe_cell *cell)
+/* A column per tested length, and their heads. */
+static int set_heads(pe_column heads[PE_TASK_LENGTHS + 2], char text[PE_TASK_LENGTHS][LINE],
+                     const pe_cell *cell)
 {
-    fputs("<div class=wide><table class=heat><thead><tr><th scope=col class=t>encoding</th>", to);
+    int n      = 0;
+    heads[n++] = (pe_column){"encoding", NULL, 1, 0};
     for (int i = 0; i <= cell->config.longest; i++)
-        if (pe_task_size(cell->task, i))
-            fprintf(to, "<th scope=col>%s<br><small>n = %lld</small></th>", pe_task_length_name(i),
-                    (long long)pe_task_size(cell->task, i));
-    fputs("<th scope=col>loss at L</th></tr></thead><tbody>\n", to);
+        if (pe_task_size(cell->task, i)) {
+            snprintf(text[i], LINE, "%s\nn = %lld", pe_task_length_name(i),
+                     (long long)pe_task_size(cell->task, i));
+            heads[n++] = (pe_column){.head = text[i]};
+        }
+    heads[n++] = (pe_column){.head = "loss at L"};
+    return n;
 }
 
-static void task_row(FILE *to, const pe_cell *cell)
+static void task_row(pe_table *t, int row, const pe_cell *cell)
 {
-    fputs("<tr><th scope=row class=t>", to);
-    pe_html_text(to, cell->label);
-    fputs("</th>", to);
+    int column = 1;
+    pe_table_text(t, row, 0, cell->label);
     for (int i = 0; i <= cell->config.longest; i++)
         if (pe_task_size(cell->task, i))
-            length_cell(to, cell, i);
+            length_cell(t, row, column++, cell, i);
     if (isnan(cell->loss[PE_TASK_L]))
-        fputs("<td>diverged</td></tr>\n", to);
+        pe_table_text(t, row, column, "diverged");
     else
-        fprintf(to, "<td>%.3f</td></tr>\n", cell->loss[PE_TASK_L]);
+        pe_table_set(t, row, column, "%.3f", cell->loss[PE_TASK_L]);
 }
 
-/* "a, b: why" for those that do not take part. */
+static void task_table(FILE *to, const pe_suite *s, int task)
+{
+    pe_column heads[PE_TASK_LENGTHS + 2];
+    char      text[PE_TASK_LENGTHS][LINE];
+    pe_table  t;
+    int       rows = 0;
+    if (pe_table_open(&t, heads, set_heads(heads, text, pe_suite_cell(s, task, 0)), s->label_count, NULL))
+        return;
+    for (int l = 0; l < s->label_count; l++)
+        if (pe_suite_cell(s, task, s->order[l])->is_complete)
+            task_row(&t, rows++, pe_suite_cell(s, task, s->order[l]));
+    t.row_count = rows;
+    pe_html_table(to, &t, "heat", 1);
+    pe_table_free(&t);
+}
+
+/* "a: why" for those that do not take part. */
 static void task_reasons(FILE *to, const pe_suite *s, int task)
 {
     for (int l = 0; l < s->label_count; l++) {
@@ -200,60 +196,41 @@ static void task_reasons(FILE *to, const pe_suite *s, int task)
     }
 }
 
-static void sizes(char text[LINE], const pe_task *task)
+static void set_task(pe_page *page, const pe_cell *cell)
 {
-    if (task->least == task->L)
-        snprintf(text, LINE, "n = L = %lld", (long long)task->L);
+    const pe_task *t = cell->task;
+    char           seeds[48];
+    pe_page_set(page, "task", "%s", t->name);
+    pe_page_set(page, "title", "%s", t->title);
+    pe_page_set(page, "asks", "%s", t->asks);
+    pe_page_set(page, "mask", "%s", t->full ? "No mask" : "Causal");
+    if (t->least == t->L)
+        pe_page_set(page, "sizes", "n = L = %lld", (long long)t->L);
     else
-        snprintf(text, LINE, "n from %lld to L = %lld", (long long)task->least, (long long)task->L);
+        pe_page_set(page, "sizes", "n from %lld to L = %lld", (long long)t->least, (long long)t->L);
+    pe_page_set(page, "task_steps", "%lld", (long long)cell->config.steps);
+    pe_page_set(page, "task_batch", "%lld", (long long)cell->config.batch);
+    pe_page_set(page, "task_seeds", "%s", pe_report_many(seeds, cell->seeds, "seed"));
+    pe_page_set(page, "chance", "%.3f", t->chance);
+    pe_page_set(page, "new_only", "%s", t->new_only ? "yes" : "");
 }
 
-static void one_task(FILE *to, const pe_suite *s, int task)
-{
-    const pe_cell *first = pe_suite_cell(s, task, 0);
-    const pe_task *t     = first->task;
-    char           trained[LINE], id[LINE];
-    snprintf(id, sizeof id, "h3 id=task-%s", t->name);
-    pe_html_element(to, id, "%s: %s", t->name, t->title);
-    sizes(trained, t);
-    pe_html_element(
-        to, "p",
-        "It asks: %s %s, trained at %s for %lld steps of %lld sequences, %lld seed%s. Chance is "
-        "%.3f, and white.%s",
-        t->asks, t->full ? "No mask" : "Causal", trained, (long long)first->config.descent.steps,
-        (long long)first->config.batch, (long long)first->seeds, first->seeds == 1 ? "" : "s", t->chance,
-        t->new_only ? " Beyond L only answers from place L on count: those before are as in training." : "");
-    task_head(to, first);
-    for (int l = 0; l < s->label_count; l++)
-        if (pe_suite_cell(s, task, s->order[l])->is_complete)
-            task_row(to, pe_suite_cell(s, task, s->order[l]));
-    fputs("</tbody></table></div>\n", to);
-    task_reasons(to, s, task);
-}
-
-void pe_report_tasks(FILE *to, const pe_suite *s)
+void pe_report_tasks(pe_page *page, const pe_suite *s)
 {
     if (!s->task_count || !s->label_count)
         return;
-    const pe_task_config *c = &s->cells[0].config;
-    fputs("<h2 id=tasks>Tasks</h2>\n", to);
-    pe_html_element(to, "p",
-                    "Sequences of tokens without a meaning, made by the tool, whose right answers are known: "
-                    "what a model "
-                    "(%lld layers, width %lld) can answer is its encoding's doing. Accuracy beyond the "
-                    "trained length L, the "
-                    "mean over the tested lengths (at L, where a task has no other), and behind it the rank; "
-                    "ranks are shared "
-                    "where the paired 95 %% interval contains zero. All encodings answered the same %lld "
-                    "sequences of each "
-                    "length.",
-                    (long long)c->layers, (long long)c->d_model, (long long)c->sequences);
-    glance(to, s);
-    ranks_note(to, s);
-    pe_html_element(
-        to, "p class=note",
-        "Below: the share of right answers, the 95 %% interval (Wilson, n = sequences: other sequences, "
-        "not other seeds), and \"all\", the share of sequences without a wrong answer.");
-    for (int t = 0; t < s->task_count; t++)
-        one_task(to, s, t);
+    const pe_run_config *c = &s->cells[0].config;
+    pe_page_set(page, "task_layers", "%lld", (long long)c->layers);
+    pe_page_set(page, "task_width", "%lld", (long long)c->d_model);
+    pe_page_set(page, "sequences", "%lld", (long long)c->sequences);
+    pe_page_part(page, "tasks");
+    glance(page->to, s);
+    set_first(page, s);
+    pe_page_part(page, "ranks");
+    for (int t = 0; t < s->task_count; t++) {
+        set_task(page, pe_suite_cell(s, t, 0));
+        pe_page_part(page, "task");
+        task_table(page->to, s, t);
+        task_reasons(page->to, s, t);
+    }
 }

@@ -53,113 +53,72 @@ json_t *pe_json_trained(const pe_outcome *o)
 
 #define LEAST_SHIFT 1e-4 /* nats: what check 14 allows where nothing may change */
 
-static void number(FILE *to, const char *format, double x)
-{
-    if (!isfinite(x)) {
-        fputs("<td>-</td>", to);
-        return;
-    }
-    fputs("<td>", to);
-    fprintf(to, format, x);
-    fputs("</td>", to);
-}
+enum { RATIOS = 1, CLASS = 4, BREAK, GAIN, NEAR, FAR, SHIFTS, COLUMNS = SHIFTS + PE_SHIFTS };
 
-static void distance(FILE *to, int64_t t)
+/* A dash where it was not measured. */
+static void distance(pe_table *t, int row, int column, int64_t distance)
 {
-    if (t < 0)
-        fputs("<td>-</td>", to);
-    else
-        fprintf(to, "<td>%lld</td>", (long long)t);
-}
-
-static void gain(FILE *to, pe_interval g)
-{
-    if (!isfinite(g.value))
-        fputs("<td>-</td>", to);
-    else
-        fprintf(to, "<td>%+.3f<br><small>%+.3f to %+.3f</small></td>", g.value, g.low, g.high);
+    pe_table_number(t, row, column, "%.0f", distance < 0 ? NAN : (double)distance);
 }
 
 /* Round-off of sums in float is no finding. */
-static void shift(FILE *to, double x)
+static void shift(pe_table *t, int row, int column, double x)
 {
     if (fabs(x) > 0 && fabs(x) < LEAST_SHIFT)
-        fprintf(to, "<td>&lt;%g</td>", LEAST_SHIFT);
+        pe_table_set(t, row, column, "<%g", LEAST_SHIFT);
     else
-        number(to, fabs(x) > 0 ? "%+.4f" : "%.0f", x);
+        pe_table_number(t, row, column, fabs(x) > 0 ? "%+.4f" : "%.0f", isfinite(x) ? x : NAN);
 }
 
-static void row(FILE *to, const pe_outcome *o)
+static void fill(pe_table *t, int row, const pe_outcome *o)
 {
-    fputs("<tr><th scope=row class=t>", to);
-    pe_html_text(to, o->label);
-    fputs("</th>", to);
+    pe_table_text(t, row, 0, o->label);
     for (int b = PE_AT_2L; b < PE_BUCKETS; b++)
-        number(to, "%.2f", o->ratio[b]);
-    fprintf(to, "<td class=t>%s</td>", o->verdict);
-    distance(to, o->break_position + 1);
-    gain(to, o->gain);
-    distance(to, o->near_90);
-    distance(to, o->far_90);
+        pe_table_number(t, row, RATIOS + b - PE_AT_2L, "%.2f", isfinite(o->ratio[b]) ? o->ratio[b] : NAN);
+    pe_table_text(t, row, CLASS, o->verdict);
+    distance(t, row, BREAK, o->break_position + 1);
+    if (isfinite(o->gain.value))
+        pe_table_set(t, row, GAIN, "%+.3f\n%+.3f to %+.3f", o->gain.value, o->gain.low, o->gain.high);
+    else
+        pe_table_text(t, row, GAIN, "-");
+    distance(t, row, NEAR, o->near_90);
+    distance(t, row, FAR, o->far_90);
     for (int i = 0; i < PE_SHIFTS; i++)
-        shift(to, o->shift[i]);
-    fputs("</tr>\n", to);
+        shift(t, row, SHIFTS + i, o->shift[i]);
 }
 
-static void head(FILE *to, int64_t L)
+void pe_report_trained(pe_page *page, const pe_compare *c, const pe_gallery *g)
 {
-    fputs("<div class=wide><table><thead><tr><th scope=col class=t rowspan=2>encoding</th>"
-          "<th scope=col colspan=4>loss beyond L / at L</th><th scope=col rowspan=2>breaks at</th>"
-          "<th scope=col rowspan=2>gain of 8 L over L</th><th scope=col colspan=2>90 % of the weight "
-          "within</th>",
-          to);
-    fprintf(to, "<th scope=col colspan=%d>change of loss from position</th></tr><tr>", PE_SHIFTS);
-    fputs("<th>E_2</th><th>E_4</th><th>E_8</th><th class=t>class</th><th>at L</th><th>at 8 L</th>", to);
-    for (int i = 0; i < PE_SHIFTS; i++)
-        fprintf(to, "<th>%lld</th>", (long long)pe_shift_at(L, i));
-    fputs("</tr></thead><tbody>\n", to);
-}
-
-static const char *const meanings[][2] = {
-    {"class", "extrapolates: E_8 at most 1.10; degrades: at most 1.40; breaks: above"},
-    {"breaks at", "the first position behind the last whose smoothed loss is within 0.1 nat of that at L"},
-    {"gain", "loss of the bytes from 4 L to 8 L when each is read behind L bytes of context at most, less "
-             "their loss in one "
-             "pass over 8 L, with its paired 95 % interval: above zero the encoding uses what lies further "
-             "back, near "
-             "zero it tolerates it, below it is harmed by it"},
-    {"90 % of the weight",
-     "the distance within which the attention of the last queries lies, mean over layers and heads, "
-     "of inputs of L and of 8 L bytes"},
-    {"change of loss", "the same bytes read at later positions: zero for what sees differences alone"},
-};
-
-static void attention(FILE *to, const pe_gallery *g)
-{
-    const pe_exhibit *x = pe_gallery_find(g, "attention");
-    if (x)
-        pe_report_figure(to, x,
-                         "Queries of the last L of 8 L bytes. A curve that is high on the left looks near by "
-                         "alone; one that still rises beyond the line uses what it was never trained on, or "
-                         "spreads over it.");
-}
-
-void pe_report_trained(FILE *to, const pe_compare *c, const pe_gallery *g)
-{
-    int      *order = c->config.bidirectional ? NULL : malloc((size_t)c->count * sizeof *order);
-    const int n     = order ? pe_outcomes_order(c, order) : 0;
-    if (n > 0) {
-        fputs("<h2 id=properties>What the trained models do with positions</h2>\n", to);
-        head(to, c->config.preset.L);
+    static const pe_group groups[]       = {{RATIOS, 4, "loss beyond L / at L"},
+                                            {NEAR, 2, "90 % of the weight within"},
+                                            {SHIFTS, PE_SHIFTS, "change of loss from position"}};
+    pe_column             heads[COLUMNS] = {{"encoding", NULL, 1, 0},
+                                            {"E_2", NULL, 0, 0},
+                                            {"E_4", NULL, 0, 0},
+                                            {"E_8", NULL, 0, 0},
+                                            {"class", NULL, 1, 0},
+                                            {"breaks at", NULL, 0, 0},
+                                            {"gain of 8 L over L", NULL, 0, 0},
+                                            {"at L", NULL, 0, 0},
+                                            {"at 8 L", NULL, 0, 0}};
+    char                  from[PE_SHIFTS][24];
+    pe_table              t;
+    int                  *order = c->config.bidirectional ? NULL : malloc((size_t)c->count * sizeof *order);
+    const int             n     = order ? pe_outcomes_order(c, order) : 0;
+    for (int i = 0; i < PE_SHIFTS; i++) {
+        snprintf(from[i], sizeof from[i], "%lld", (long long)pe_shift_at(c->config.preset.L, i));
+        heads[SHIFTS + i] = (pe_column){.head = from[i]};
+    }
+    if (n > 0 && !pe_table_open(&t, heads, COLUMNS, n, NULL)) {
+        t.groups      = groups;
+        t.group_count = sizeof groups / sizeof *groups;
         for (int i = 0; i < n; i++)
-            row(to, &c->outcomes[order[i]]);
-        fputs("</tbody></table></div>\n<details><summary>What the columns mean</summary><dl>\n", to);
-        for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
-            pe_html_element(to, "dt", "%s", meanings[i][0]);
-            pe_html_element(to, "dd", "%s", meanings[i][1]);
-        }
-        fputs("</dl></details>\n", to);
-        attention(to, g);
+            fill(&t, i, &c->outcomes[order[i]]);
+        pe_page_part(page, "trained");
+        pe_html_table(page->to, &t, "", 1);
+        pe_page_part(page, "trained columns");
+        pe_report_drawing(page, g, "attention");
+        pe_table_free(&t);
     }
     free(order);
 }

@@ -11,8 +11,8 @@
 #include "train/directory.h"
 #include "train/fail.h"
 #include "train/gallery.h"
+#include "train/job.h"
 #include "train/report.h"
-#include "train/resume.h"
 #include "train/store.h"
 
 #include <posenc/files.h>
@@ -77,23 +77,6 @@ static void write_task_table(FILE *to, const pe_compare *c, const pe_gallery *g)
     pe_csv_tasks(to, c->suite);
 }
 
-/* ---------------------------------------------------------------- runs ---------------------- */
-
-/* One line per finished run, as DIR.partial had them. */
-static void write_runs(FILE *to, const pe_compare *c, const pe_gallery *g)
-{
-    (void)g;
-    for (int64_t job = 0; job < pe_job_count(c); job++) {
-        char        *line;
-        const pe_job j = pe_job_at(c, job);
-        if (atomic_load(j.ended) != 1 + POSENC_OK)
-            continue;
-        if (!pe_job_write(&line, &j, NULL))
-            fprintf(to, "%s\n", line);
-        free(line);
-    }
-}
-
 /* ---------------------------------------------------------------- the directory ------------- */
 
 /* DIR/NAMEENDING, malloc'd. */
@@ -154,6 +137,14 @@ static posenc_status write_results(const pe_directory *d, const pe_compare *c, c
     return status;
 }
 
+static posenc_status write_runs(const pe_directory *d, const pe_compare *c, posenc_error *err)
+{
+    char               *path   = path_in(d, PE_RUNS_NAME, "", err);
+    const posenc_status status = path ? pe_store_write(path, c, err) : POSENC_MEMORY;
+    free(path);
+    return status;
+}
+
 /* The SVG is there already; the PNG is drawn. */
 static posenc_status write_picture(const pe_directory *d, const pe_exhibit *x, posenc_error *err)
 {
@@ -175,7 +166,7 @@ static posenc_status fill(const pe_directory *d, const pe_compare *c, const pe_g
     if (!status)
         status = write_file(d, "tasks.csv", c, g, write_task_table, err);
     if (!status)
-        status = write_file(d, PE_RUNS_NAME, c, g, write_runs, err);
+        status = write_runs(d, c, err);
     for (int i = 0; i < g->count && !status; i++)
         status = write_picture(d, &g->items[i], err);
     if (!status)

@@ -107,7 +107,7 @@ posenc_status pe_suite_table(const pe_suite *suite, pe_table *table, posenc_erro
 /* ---------------------------------------------------------------- plan ---------------------- */
 
 /* "8 16 24 32 64" */
-static void list_sizes(char *text, size_t n, const pe_task_config *c)
+static void list_sizes(char *text, size_t n, const pe_run_config *c)
 {
     size_t used = 0;
     text[0]     = 0;
@@ -142,7 +142,7 @@ posenc_status pe_suite_plan(const pe_suite *suite, pe_table *table, posenc_error
         else
             pe_table_set(table, t, 3, "%lld..%lld", (long long)task->least, (long long)task->L);
         pe_table_set(table, t, 4, "%s", sizes);
-        pe_table_set(table, t, 5, "%lld", (long long)cell->config.descent.steps);
+        pe_table_set(table, t, 5, "%lld", (long long)cell->config.steps);
         pe_table_set(table, t, 6, "%lld", (long long)cell->seeds);
         pe_table_set(table, t, 7, "%.3f", task->chance);
     }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * words.c: a text of the report in Chinese, by the table words.def
+ * words.c: a text of the report in Chinese, by the catalogue zh.po
  *
  * The report is made of numbers, names and sentences of many parts of the tool: checks, tasks, claims, the
  * registry, pictures, reasons of the library. None of them knows a language but English, which is also what
- * results.json and the terminal have. So the page is written in English, and this file recognises its texts:
- * a row of the table is a pattern with places for numbers, names, and further texts, which are translated in
- * turn. (A function that translates formats where they are filled in was the other way: it would stand in
- * forty places on three floors, and could not reach the library's.)
+ * results.json and the terminal have. So a text is looked up as it is written, numbers and names filled in: a
+ * row's msgid is a pattern with places for them, and for further texts, which are translated in turn. (To
+ * look up formats before they are filled in was the other way: it could not reach the library's sentences.)
  *
  * A row fits if its letters stand in the text in that order, from the first to the last, with something for
  * each place between. Where several do, the one with the most letters of its own says most about the text.
@@ -15,19 +14,18 @@
 #include "train/words.h"
 
 #include "train/fail.h"
+#include "train/html.h"
 
 #include <string.h>
 
-enum { PLACES = 16, TEXT = 4096, DEEPEST = 4 };
+enum { PLACES = 16, TEXT = 4096, DEEPEST = 5 };
 
 typedef struct row {
     const char *english, *chinese;
 } row;
 
 static const row rows[] = {
-#define WORDS(english, chinese) {english, chinese},
-#include "train/words.def"
-#undef WORDS
+#include "train/zh.inc"
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };
@@ -39,6 +37,8 @@ typedef struct fit {
     char        kind[PLACES];
     int         count;
 } fit;
+
+static _Thread_local pe_language spoken;
 
 const char *pe_language_code(pe_language language)
 {
@@ -54,15 +54,9 @@ posenc_status pe_language_read(pe_language *language, const char *word, posenc_e
     return pe_train_fail(err, POSENC_ARGUMENT, "lang: \"%.20s\" is not known; it must be en or zh", word);
 }
 
-int pe_words_count(void)
+void pe_words_speak(pe_language language)
 {
-    return ROWS;
-}
-
-void pe_words_at(int index, const char **english, const char **chinese)
-{
-    *english = rows[index].english;
-    *chinese = rows[index].chinese;
+    spoken = language;
 }
 
 /* ---------------------------------------------------------------- patterns ------------------ */
@@ -70,12 +64,6 @@ void pe_words_at(int index, const char **english, const char **chinese)
 static int is_place(const char *s)
 {
     return s[0] == '%' && s[1] && strchr("sdwt", s[1]);
-}
-
-/* The longest that place `kind` can take of text. */
-static size_t longest(const char *text, char kind)
-{
-    return kind == 'd' ? strspn(text, "+-0123456789.e") : kind == 'w' ? strcspn(text, " ") : strlen(text);
 }
 
 /* Does text fit the pattern from here on? A place takes as little as it can. */
@@ -86,10 +74,13 @@ static int fits(const char *pattern, const char *text, fit *f)
             return 0;
         else if (!*pattern)
             return 1;
-    const size_t most = longest(text, pattern[1]);
+    const char   kind = pattern[1];
+    const size_t most = kind == 'd'   ? strspn(text, "+-0123456789.e")
+                        : kind == 'w' ? strcspn(text, " ")
+                                      : strlen(text);
     const int    mine = f->count++;
     f->at[mine]       = text;
-    f->kind[mine]     = pattern[1];
+    f->kind[mine]     = kind;
     for (f->length[mine] = 1; f->length[mine] <= most; f->length[mine]++)
         if (fits(pattern + 2, text + f->length[mine], f))
             return 1;
@@ -114,7 +105,7 @@ static const row *find(const char *text, fit *best)
     for (const row *r = rows; r < rows + ROWS; r++) {
         fit          f = {.count = 0};
         const size_t n = own_letters(r->english);
-        if ((!found || n > most) && fits(r->english, text, &f)) {
+        if (n > most && fits(r->english, text, &f)) {
             found = r;
             most  = n;
             *best = f;
@@ -125,20 +116,7 @@ static const row *find(const char *text, fit *best)
 
 /* ---------------------------------------------------------------- translation --------------- */
 
-typedef struct writing {
-    char  *to;
-    size_t room, used;
-} writing;
-
-static void put(writing *w, const char *s, size_t n)
-{
-    n = n < w->room - 1 - w->used ? n : w->room - 1 - w->used;
-    memcpy(w->to + w->used, s, n);
-    w->used += n;
-    w->to[w->used] = 0;
-}
-
-/* Number of the place that a Chinese text names here, from 0: %1 .. %9, %a ..; -1: none. */
+/* A place named in a msgstr: %1 .. %9, %a ..; -1: none. */
 static int place_named(const char *s)
 {
     static const char names[] = "123456789abcdef";
@@ -146,37 +124,26 @@ static int place_named(const char *s)
     return at ? (int)(at - names) : -1;
 }
 
-static int translate(writing *w, const char *text, int depth);
-
-/* What stands at a place, translated where the pattern says so. */
-static void put_place(writing *w, const fit *f, int place, int depth)
+static void translate(FILE *to, const char *from, size_t n, int depth)
 {
-    char text[TEXT];
-    snprintf(text, sizeof text, "%.*s", (int)f->length[place], f->at[place]);
-    if (f->kind[place] != 's' || depth == DEEPEST || !translate(w, text, depth + 1))
-        put(w, f->at[place], f->length[place]);
-}
-
-static int translate(writing *w, const char *text, int depth)
-{
-    fit        f;
-    const row *r = find(text, &f);
+    char       text[TEXT];
+    fit        f = {.count = 0};
+    const row *r =
+        n < TEXT && depth < DEEPEST ? (snprintf(text, TEXT, "%.*s", (int)n, from), find(text, &f)) : NULL;
     if (!r)
-        return 0;
-    for (const char *s = r->chinese; *s; s++) {
+        pe_html_escape(to, from, n);
+    for (const char *s = r ? r->chinese : ""; *s; s++) {
         const int place = place_named(s);
-        if (place >= 0 && place < f.count)
-            put_place(w, &f, place, depth);
-        else
-            put(w, s, 1);
-        s += place >= 0 && place < f.count;
+        if (place < 0 || place >= f.count)
+            pe_html_escape(to, s, 1);
+        else {
+            translate(to, f.at[place], f.length[place], f.kind[place] == 's' ? depth + 1 : DEEPEST);
+            s++;
+        }
     }
-    return 1;
 }
 
-int pe_words_translate(char *chinese, size_t n, const char *english)
+void pe_words_write(FILE *to, const char *text, size_t n)
 {
-    writing w  = {chinese, n, 0};
-    chinese[0] = 0;
-    return translate(&w, english, 0);
+    translate(to, text, n, spoken == PE_ENGLISH ? DEEPEST : 0);
 }

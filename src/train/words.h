@@ -13,16 +13,10 @@
 /* "en", "zh"; NULL if there is no such one. */
 const char *pe_language_code(pe_language language);
 
-/* Number of rows of words.def, and one of them. */
-int  pe_words_count(void);
-void pe_words_at(int index, const char **english, const char **chinese);
+/* The language of the pages that this thread writes from now on. */
+void pe_words_speak(pe_language language);
 
-/* The Chinese of a text into chinese[n], cut if it is longer; 0 if no row fits it. */
-int pe_words_translate(char *chinese, size_t n, const char *english);
-
-/* A page in English, written with every text of it translated: what stands between two tags and what a
-   pointer shows (title="..."). Code, formulas, scripts and whatever is marked translate="no" stay as they
-   are, and so does a text without a translation. */
-void pe_words_page(FILE *to, const char *page, pe_language language);
+/* The first n bytes of a text in that language, as HTML; in English where no row of the catalogue fits. */
+void pe_words_write(FILE *to, const char *text, size_t n);
 
 #endif

@@ -180,9 +180,9 @@ static void rows_of_a_range_are_exact(void **state)
                 fail_msg("%s", err.message);
             for (int i = 0; i < 2 * BLOCK; i++) {
                 const int    r = i / 2, m = (i * 29 + start) % M;
-                const double p = first + r;
-                worst          = fmax(worst,
-                                      worst_of(1, &p, &s->pairs[m].w, s->narrow[r * D + m], s->narrow[r * D + M + m]));
+                const double p   = first + r;
+                const float *row = s->narrow + r * D;
+                worst            = fmax(worst, worst_of(1, &p, &s->pairs[m].w, row[m], row[M + m]));
             }
         }
         assert_exact(worst, bases[base]);

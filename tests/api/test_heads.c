@@ -81,8 +81,9 @@ static void turn(attention_case *c, int wide, int direction, int threads)
     assert_int_equal(posenc_rotary_heads(plan), c->dims.H); /* of one head: 1 either way */
     void                  *work = aligned_alloc(64, 2 * posenc_plan_workspace(plan, POSENC_FORWARD));
     const posenc_attend_in in   = case_in(c, wide, params);
-    const posenc_rotate_io io   = {
-          in.q, in.k, in.q_pos, in.k_pos, .to_q = in.q, .to_k = in.k, .direction = direction, .params = params};
+    posenc_rotate_io       io   = {in.q, in.k, in.q_pos, in.k_pos, .to_q = in.q, .to_k = in.k};
+    io.direction                = direction;
+    io.params                   = params;
     if (posenc_rotate(plan, &io, work, &err))
         case_stop("rotate", c, &err);
     const posenc_reroute_io moved = {.k           = in.k,

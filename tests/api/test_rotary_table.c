@@ -108,8 +108,8 @@ static void a_table_turns_as_its_positions_do(void **state)
             const posenc_positions pos   = posenc_positions_range(1000, 1);
             const size_t           bytes = (size_t)(B * H * L * D) * posenc_dtype_size(dtype);
             const posenc_tensor    x     = tensor(from, dtype, L, together);
-            posenc_rotate_io       io    = {
-                         .q = x, .to_q = tensor(plain, dtype, L, together), .q_pos = pos, .direction = direction};
+            const posenc_tensor    to    = tensor(plain, dtype, L, together);
+            posenc_rotate_io       io    = {.q = x, .to_q = to, .q_pos = pos, .direction = direction};
             fill(dtype);
             rotate(&s, io);
             io.to_q        = tensor(by_table, dtype, L, together);

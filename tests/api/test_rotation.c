@@ -326,9 +326,10 @@ static void long_runs_are_turned_in_blocks_that_change_no_bit(void **state)
                 posenc_plan_create(&plan, e, &d, &options, &err))
                 fail_msg("%s", err.message);
             void            *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
-            posenc_rotate_io io   = {.q     = posenc_tensor_contiguous(from, POSENC_F32, 4, all),
-                                     .to_q  = posenc_tensor_contiguous(narrow[threads - 1], POSENC_F32, 4, all),
-                                     .q_pos = posenc_positions_range(1000, 1),
+            float           *to   = narrow[threads - 1];
+            posenc_rotate_io io   = {.q         = posenc_tensor_contiguous(from, POSENC_F32, 4, all),
+                                     .to_q      = posenc_tensor_contiguous(to, POSENC_F32, 4, all),
+                                     .q_pos     = posenc_positions_range(1000, 1),
                                      .direction = 1};
             assert_int_equal(posenc_rotate(plan, &io, work, &err), POSENC_OK);
             io.q    = posenc_tensor_contiguous(exact, POSENC_F64, 4, all);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_machines: the tiled executor against the reference, for every encoding of the registry
+ * test_machines [NAME]: the tiled executor against the reference, for every encoding of the registry
  *
  * Encodings come from the registry with the settings of a small model, and some combinations beside them;
- * shapes, masks, positions and tile sizes from the tables below. Every output and every gradient must agree
- * within DESIGN's float32 tolerance, and must have the same bits for any number of threads.
+ * with NAME only that encoding, and the combinations that begin with it; shapes, masks, positions and tile
+ * sizes from the tables below. Every output and every gradient must agree within DESIGN's float32 tolerance,
+ * and must have the same bits for any number of threads.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,6 +42,15 @@ enum {
     MASKS  = sizeof masks / sizeof *masks,
     TILES  = sizeof tiles / sizeof *tiles
 };
+
+static const char *only; /* the encoding asked for, or NULL: all */
+
+/* Does SPEC begin with the encoding that is asked for? */
+static int is_asked(const char *spec)
+{
+    const size_t n = only ? strlen(only) : 0;
+    return n == 0 || (!strncmp(spec, only, n) && (spec[n] == '\0' || strchr("[+", spec[n])));
+}
 
 /* "name[small settings]" of registry entry i, or of the combinations after it; 0 when there are no more. An
    encoding at the input does not act in attention. */
@@ -125,16 +135,17 @@ static void compare(const attention_case *c, const attention_result *want,
 {
     attention_result got = case_run(c, 0);
     struct {
-        const char *name;
+        const char *name, *axes;
         size_t      offset;
         double      tolerance;
-    } all[5 + CASE_PARAMS] = {{"o", MEMBER(o), 2e-6},
-                              {"lse", MEMBER(lse), 2e-6},
-                              {"dq", MEMBER(dq), 2e-5},
-                              {"dk", MEMBER(dk), 2e-5},
-                              {"dv", MEMBER(dv), 2e-5}};
+    } all[5 + CASE_PARAMS] = {{"o", "item,head,query,channel", MEMBER(o), 2e-6},
+                              {"lse", "item,head,query", MEMBER(lse), 2e-6},
+                              {"dq", "item,head,query,channel", MEMBER(dq), 2e-5},
+                              {"dk", "item,head,key,channel", MEMBER(dk), 2e-5},
+                              {"dv", "item,head,key,channel", MEMBER(dv), 2e-5}};
     for (int i = 0; i < c->param_count; i++) {
         all[5 + i].name      = posenc_param_name(c->e, i);
+        all[5 + i].axes      = posenc_param_describe(c->e, i)->shape;
         all[5 + i].offset    = MEMBER(dparams) + (size_t)i * sizeof(array);
         all[5 + i].tolerance = 2e-5;
     }
@@ -144,11 +155,15 @@ static void compare(const attention_case *c, const attention_result *want,
             disturbed[n] = member(&near[n], all[i].offset);
         const double weight = i < 2 ? 0 : i < 5 ? 1 : steepness(c, i - 5);
         const double rest   = weight * 0x1p-20 * largest(&c->dout, NULL) * largest(&c->v, NULL);
-        const double e      = array_error(member(&got, all[i].offset), member(want, all[i].offset), disturbed,
-                                          all[i].tolerance, rest);
+        const array *made = member(&got, all[i].offset), *right = member(want, all[i].offset);
+        int64_t      at = 0;
+        const double e  = array_error_at(made, right, disturbed, all[i].tolerance, rest, &at);
         if (!(e <= 1))
-            fail_msg("%s, %s: %s is off by %.3g of what is allowed", posenc_encoding_spec(c->e), how,
-                     all[i].name, e);
+            fail_msg(
+                "%s, %s: %s%s, tiled executor against reference: %s: %.9g against %.9g, %.3g times what is "
+                "allowed",
+                posenc_encoding_spec(c->e), how, i < 5 ? "" : "gradient of ", all[i].name,
+                array_place(right, at, all[i].axes), (double)made->narrow[at], right->wide[at], e);
     }
     result_free(&got);
 }
@@ -214,6 +229,8 @@ static void tiled_agrees_with_reference_on_ranges(void **state)
         for (int s = 0; s < SHAPES; s++) {
             if (!spec_at(i, &shapes[s], spec, sizeof spec))
                 return;
+            if (!is_asked(spec))
+                continue;
             for (int m = 0; m < MASKS; m++) {
                 if (is_skipped(&shapes[s], m, i + s))
                     continue;
@@ -252,6 +269,8 @@ static void tiled_agrees_with_reference_on_long_rows(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (!is_asked(rows[i].spec))
+            continue;
         attention_case c = case_make(rows[i].spec, rows[i].dims, 7000 + i);
         c.options.mask   = rows[i].mask;
         compare_tiles(&c, (int)i, "long rows");
@@ -277,6 +296,8 @@ static void tiled_agrees_with_reference_on_arrays(void **state)
             const posenc_dims *d = &shapes[s];
             if (!spec_at(i, d, spec, sizeof spec))
                 return;
+            if (!is_asked(spec))
+                continue;
             int64_t *q = malloc((size_t)(d->B * d->Lq) * sizeof *q),
                     *k = malloc((size_t)(d->B * d->Lk) * sizeof *k);
             for (int64_t b = 0; b < d->B; b++) {
@@ -313,6 +334,8 @@ static void tiled_agrees_with_reference_on_steps(void **state)
                 .B = 2, .H = 2, .G = 1, .Lq = 37, .Lk = 41, .D = 8, .Dv = 8, .d_model = 16, .L = 64};
             if (!spec_at(i, &d, spec, sizeof spec))
                 return;
+            if (!is_asked(spec))
+                continue;
             attention_case c        = case_make(spec, d, (uint64_t)(9000 + i));
             const double   up       = lift(c.e);
             c.q_pos                 = posenc_positions_range(5 + up, steps[s]);
@@ -338,6 +361,8 @@ static void bits_are_the_same_for_any_number_of_threads(void **state)
         for (int s = 2; s < 5; s += 2) {
             if (!spec_at(i, &shapes[s], spec, sizeof spec))
                 return;
+            if (!is_asked(spec))
+                continue;
             attention_case c     = case_make(spec, shapes[s], (uint64_t)(500 + i));
             c.options.mask       = POSENC_MASK_CAUSAL;
             c.options.threads    = 1;
@@ -360,8 +385,9 @@ static void bits_are_the_same_for_any_number_of_threads(void **state)
         }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    only                            = argc > 1 ? argv[1] : NULL;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiled_agrees_with_reference_on_ranges),
         cmocka_unit_test(tiled_agrees_with_reference_on_long_rows),

@@ -6,7 +6,8 @@
 
 #include "cli.h"
 #include "options.h"
-#include "tolerance.h"
+#include "problem.h"
+#include "trial.h"
 
 #include <getopt.h>
 #include <math.h>

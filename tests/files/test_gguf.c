@@ -3,9 +3,9 @@
  * Reading GGUF: what the keys mean, and that a file which lies about itself is refused
  *
  * Files are put together here, value by value; whole ones as gguf-py writes them are compared by
- * tests/cli/inspect.
+ * tests/cli/inspect.txt.
  */
-#include "files/model_read.h"
+#include "files/model.h"
 
 #include "scratch.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The manifest reader: settings become text that the library reads, and whatever else is refused
    with its place. */
-#include "files/manifest.h"
+#include "files/arrays.h"
 
 #include <math.h>
 

@@ -3,10 +3,10 @@
  * Reading models: every warning and every refusal of configurations by a file that shows that one thing, and
  * what the groups hold
  *
- * The agreement of whole files with reference cases is shown by tests/cli/inspect. Here a file is a line of
- * JSON, with ' for ". SMALL stands for the sizes of a model whose heads are 16 wide.
+ * The agreement of whole files with reference cases is shown by tests/cli/inspect.txt. Here a file is a line
+ * of JSON, with ' for ". SMALL stands for the sizes of a model whose heads are 16 wide.
  */
-#include "files/model_read.h"
+#include "files/model.h"
 
 #include "scratch.h"
 

@@ -125,8 +125,10 @@ static void the_files_of_the_original_are_read(void **state)
 static void tensors_come_in_the_order_of_their_data(void **state)
 {
     static const char          header[] = "{\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[1,3]},"
-                                          "\"none\":{\"dtype\":\"F64\",\"shape\":[0,4],\"data_offsets\":[1,1]},"
-                                          "\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1],\"extra\":1}}";
+                                          "\"none\":{\"dtype\":\"F64\",\"shape\":[0,4],"
+                                          "\"data_offsets\":[1,1]},"
+                                          "\"a\":{\"dtype\":\"U8\",\"shape\":[],"
+                                          "\"data_offsets\":[0,1],\"extra\":1}}";
     static const unsigned char data[]   = {5, 6, 7};
     const bytes                b        = file_of(header, data, sizeof data);
     (void)state;

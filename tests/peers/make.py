@@ -82,7 +82,7 @@ def model(model_type, groups, max_positions, original_length=None, encoding="rop
 
 
 def write_expected(folder, ending, expected):
-    """By file, without the ending that they share; as tests/cli/inspect/agree.py reads it."""
+    """By file, without the ending that they share; as tests/cli/agree.py reads it."""
     with open(os.path.join(folder, "ending.txt"), "w") as to:
         to.write(ending + "\n")
     with open(os.path.join(folder, "expected.json"), "w") as to:

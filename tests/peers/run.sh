@@ -38,5 +38,5 @@ mkdir -p "$build/bin"
 ln -sf "$posenc" "$build/bin/posenc"
 for folder in "$files"/*/; do
     printf '%s: ' "$(basename "$folder")"
-    PATH=$build/bin:$PATH python3 "$here/../cli/inspect/agree.py" "$folder" "$(cat "$folder/ending.txt")"
+    PATH=$build/bin:$PATH python3 "$here/../cli/agree.py" "$folder" "$(cat "$folder/ending.txt")"
 done

@@ -51,11 +51,6 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     return POSENC_OK;
 }
 
-static int64_t width(const pe_problem *p)
-{
-    return p->set[DIM].integer;
-}
-
 static posenc_status accept(const pe_problem *p, double low, double high, int whole, posenc_error *err)
 {
     const double n = (double)p->set[ROWS].integer;
@@ -71,12 +66,6 @@ static posenc_status accept(const pe_problem *p, double low, double high, int wh
                        "rows^2 - 1 = %.0f",
                        high, n, n * n - 1);
     return POSENC_OK;
-}
-
-static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
-{
-    (void)index, (void)i;
-    return p->set[SIGMA].real * pe_normal(rng);
 }
 
 /* q = (alpha p_high + (1 - alpha) p_low - alpha p_0) / (1 - alpha): the three rows of one position, by
@@ -122,35 +111,25 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
     }
 }
 
-/* Rows beyond the table's are p_low + share (p_high - p_0). */
-static double operations(const pe_problem *p)
-{
-    const int64_t own = p->set[ROWS].integer, mixed = p->Lq > own ? p->Lq - own : 0;
-    return 3.0 * (double)mixed * (double)width(p);
-}
-
 const pe_encoding pe_hierarchical = {
-    .info =
-        {
-            .name          = "hierarchical",
-            .place         = POSENC_INPUT,
-            .title         = "learned table extended to the square of its length",
-            .paper         = "kexue.fm/archives/7947",
-            .models        = "bert4keras, Su's long BERT",
-            .pictures      = "heatmap,curves,similarity",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = params,
-            .param_count   = PE_ROWS(params),
-            .at_length     = "rows=floor(sqrt(Lk-1))+1",
-        },
-    .model      = "rows=L sigma=0.5",
-    .examples   = examples,
-    .operations = operations,
+    .info.name      = "hierarchical",
+    .info.place     = POSENC_INPUT,
+    .info.title     = "learned table extended to the square of its length",
+    .info.formula   = "u_k = frac{T_k − α T_0}{1 − α}\n"
+                      "p = α u_{⌊ P / n ⌋} + (1 − α) u_{P mod n}",
+    .info.paper     = "kexue.fm/archives/7947",
+    .info.models    = "bert4keras, Su's long BERT",
+    .info.pictures  = "heatmap,curves,similarity",
+    .info.at_length = "rows=floor(sqrt(Lk-1))+1",
+    .model          = "rows=L sigma=0.5",
+    .examples       = examples,
+    /* Rows beyond the table's are p_low + share (p_high - p_0). */
+    .operations = "3*(Lq-min(Lq,rows))*dim",
     .check      = check,
-    .init       = init,
-    .width      = width,
+    .width      = "dim",
     .accept     = accept,
     .rows       = rows,
     .rows_back  = rows_back,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

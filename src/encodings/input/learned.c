@@ -56,11 +56,6 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     return POSENC_OK;
 }
 
-static int64_t width(const pe_problem *p)
-{
-    return p->set[DIM].integer;
-}
-
 static int is_padding(const pe_problem *p, int64_t row)
 {
     return row == p->set[PADDING_IDX].integer; /* -1 is no row */
@@ -113,27 +108,23 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
 }
 
 const pe_encoding pe_learned = {
-    .info =
-        {
-            .name          = "learned",
-            .place         = POSENC_INPUT,
-            .title         = "learned table of absolute positions",
-            .paper         = "arXiv:1810.04805",
-            .models        = "BERT, GPT-1, GPT-2, ALBERT, OPT, ViT",
-            .pictures      = "heatmap,curves,similarity,similarity2d",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = params,
-            .param_count   = PE_ROWS(params),
-            .row_limit     = "rows",
-        },
-    .model     = "rows=8*L sigma=0.5",
-    .examples  = examples,
-    .check     = check,
-    .init      = init,
-    .width     = width,
-    .first     = first,
-    .accept    = accept,
-    .rows      = rows,
-    .rows_back = rows_back,
+    .info.name      = "learned",
+    .info.place     = POSENC_INPUT,
+    .info.title     = "learned table of absolute positions",
+    .info.formula   = "p = T_{P} , T ∈ ℝ^{rows × d}",
+    .info.paper     = "arXiv:1810.04805",
+    .info.models    = "BERT, GPT-1, GPT-2, ALBERT, OPT, ViT",
+    .info.pictures  = "heatmap,curves,similarity,similarity2d",
+    .info.row_limit = "rows",
+    .model          = "rows=8*L sigma=0.5",
+    .examples       = examples,
+    .check          = check,
+    .init           = init,
+    .width          = "dim",
+    .first          = first,
+    .accept         = accept,
+    .rows           = rows,
+    .rows_back      = rows_back,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

@@ -90,11 +90,6 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     return POSENC_OK;
 }
 
-static int64_t width(const pe_problem *p)
-{
-    return p->set[DIM].integer;
-}
-
 static int64_t rows_out(const pe_problem *p)
 {
     return p->set[PREFIX_ROWS].integer + (int64_t)p->set[GRID_OUT].real;
@@ -113,12 +108,6 @@ static posenc_status accept(const pe_problem *p, double low, double high, int wh
                        "learned_resize: position %.0f is outside the table; its rows run from 0 to %lld",
                        high, (long long)rows_out(p) - 1);
     return POSENC_OK;
-}
-
-static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
-{
-    (void)index, (void)i;
-    return p->set[SIGMA].real * pe_normal(rng);
 }
 
 /* ---- one axis: the cells first .. first+count-1 that cell o reads, and with what weight ---- */
@@ -248,7 +237,7 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
 
 /* A product and a sum for each cell that a cell of the new grid reads, and for each tap along an axis its
    weight: two for a tent, some eight for a cubic. */
-static double operations(const pe_problem *p)
+static double count_operations(const pe_problem *p)
 {
     const int       kind = (int)p->set[KIND].integer;
     const pe_value *in = &p->set[GRID_IN], *out = &p->set[GRID_OUT];
@@ -262,34 +251,29 @@ static double operations(const pe_problem *p)
             cells *= (double)n;
             taps += (double)n;
         }
-        all += 2 * cells * (double)width(p) + taps * (kinds[kind].cubic ? 8 : 2);
+        all += 2 * cells * (double)p->set[DIM].integer + taps * (kinds[kind].cubic ? 8 : 2);
     }
     return all;
 }
 
 const pe_encoding pe_learned_resize = {
-    .info =
-        {
-            .name          = "learned_resize",
-            .place         = POSENC_INPUT,
-            .title         = "learned table read on another grid",
-            .paper         = "arXiv:2010.11929",
-            .models        = "ViT, DeiT, MAE, BEiT, DINO, timm",
-            .pictures      = "heatmap,curves,similarity,similarity2d",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = params,
-            .param_count   = PE_ROWS(params),
-            .row_limit     = "grid_out",
-        },
-    .model      = "grid_in=L grid_out=8*L sigma=0.5",
-    .examples   = examples,
-    .operations = operations,
-    .check      = check,
-    .init       = init,
-    .width      = width,
-    .tokens     = rows_out,
-    .accept     = accept,
-    .rows       = rows,
-    .rows_back  = rows_back,
+    .info.name      = "learned_resize",
+    .info.place     = POSENC_INPUT,
+    .info.title     = "learned table read on another grid",
+    .info.formula   = "p = M T , M = M_h ⊗ M_w",
+    .info.paper     = "arXiv:2010.11929",
+    .info.models    = "ViT, DeiT, MAE, BEiT, DINO, timm",
+    .info.pictures  = "heatmap,curves,similarity,similarity2d",
+    .info.row_limit = "grid_out",
+    .model          = "grid_in=L grid_out=8*L sigma=0.5",
+    .examples       = examples,
+    .count          = count_operations,
+    .check          = check,
+    .width          = "dim",
+    .tokens         = "prefix_rows+grid_out",
+    .accept         = accept,
+    .rows           = rows,
+    .rows_back      = rows_back,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

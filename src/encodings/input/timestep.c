@@ -58,11 +58,6 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     return POSENC_OK;
 }
 
-static int64_t width(const pe_problem *p)
-{
-    return p->set[DIM].integer;
-}
-
 static void rows(const pe_problem *p, const double *const par[], const double pos[], int64_t n, double out[])
 {
     const int64_t  dim = p->set[DIM].integer, half = dim / 2, flip = p->set[FLIP].integer;
@@ -76,26 +71,19 @@ static void rows(const pe_problem *p, const double *const par[], const double po
     }
 }
 
-static double operations(const pe_problem *p)
-{
-    return pe_wave_operations(p->Lq, p->set[DIM].integer);
-}
-
 const pe_encoding pe_timestep = {
-    .info =
-        {
-            .name          = "timestep",
-            .place         = POSENC_INPUT,
-            .title         = "sines and cosines of a diffusion time step",
-            .paper         = "arXiv:2006.11239",
-            .models        = "DDPM, ADM, GLIDE, Stable Diffusion",
-            .pictures      = "heatmap,curves,similarity",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-        },
-    .examples   = examples,
-    .operations = operations,
-    .check      = check,
-    .width      = width,
-    .rows       = rows,
+    .info.name     = "timestep",
+    .info.place    = POSENC_INPUT,
+    .info.title    = "sines and cosines of a diffusion time step",
+    .info.formula  = "ω_k = period^{−k / (n − shift)} , n = ⌊ d / 2 ⌋\n"
+                     "p_k = sin(t ω_k) , p_{n + k} = cos(t ω_k)",
+    .info.paper    = "arXiv:2006.11239",
+    .info.models   = "DDPM, ADM, GLIDE, Stable Diffusion",
+    .info.pictures = "heatmap,curves,similarity",
+    .examples      = examples,
+    .operations    = "1.5*Lq*dim",
+    .check         = check,
+    .width         = "dim",
+    .rows          = rows,
+    PE_SETTINGS(settings),
 };

@@ -20,8 +20,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-
 #include "engine/index.h"
 
 enum { GRID, DIVIDE, SIGMA }; /* ORDER settings */
@@ -55,12 +53,6 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     return pe_fail(err, POSENC_SETTING,
                    "absolute_distance: grid has %d numbers; give rows and columns, such as 14x14",
                    p->set[GRID].count);
-}
-
-static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
-{
-    (void)index, (void)i;
-    return p->set[SIGMA].real * pe_normal(rng);
 }
 
 static int64_t magnitude(int64_t x)
@@ -97,18 +89,10 @@ static int64_t number_at(const pe_problem *p, int64_t h, int64_t dy, int64_t dx)
     return pe_index_clip(x, 0, p->set[GRID].items[0] * p->set[GRID].items[1] - 1) * p->H + h;
 }
 
-static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double b[])
+static void index_of(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int64_t rows[])
 {
     for (int64_t i = 0; i < n; i++)
-        b[i] = par[TABLE][number_at(p, h, t0 + i, 0)] * factor(p);
-}
-
-static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                 const double db[], double *const dpar[])
-{
-    (void)par;
-    for (int64_t i = 0; dpar[TABLE] && i < n; i++)
-        dpar[TABLE][number_at(p, h, t0 + i, 0)] += db[i] * factor(p);
+        rows[i] = number_at(p, h, t0 + i, 0);
 }
 
 /* Rows and columns of some keys of a tile, which all its queries meet. */
@@ -170,41 +154,29 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
 
 static void terms(const pe_problem *p, pe_terms *s)
 {
-    s->scale = 1.0 / sqrt((double)p->D);
     if (p->set[GRID].items[1] == 1)
-        s->bias = (pe_by_distance){.fill = fill, .fold = fold};
+        s->bias = (pe_by_distance){.index = index_of, .param = TABLE, .divided = p->set[DIVIDE].integer == 1};
     else
         s->hook = (pe_tile_hook){.visit = visit, .visit_back = visit_back};
 }
 
-/* The division by the scale, once for each number of the table. */
-static double operations(const pe_problem *p)
-{
-    const pe_value *grid = &p->set[GRID];
-    return p->set[DIVIDE].integer ? (double)p->H * (double)grid->items[0] * (double)grid->items[1] : 0;
-}
-
 const pe_encoding pe_absolute_distance = {
-    .info =
-        {
-            .name          = "absolute_distance",
-            .place         = POSENC_SCORE,
-            .title         = "a learned bias per unsigned distance, 1-D or 2-D",
-            .paper         = "arXiv:2104.01136",
-            .models        = "LeViT",
-            .pictures      = "bias,mass",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = params,
-            .param_count   = PE_ROWS(params),
-            .by_distance   = 1,
-            .row_limit     = "grid",
-        },
-    .model      = "grid=8*Lx1 sigma=0.1/sqrt(D)",
-    .examples   = examples,
-    .operations = operations,
+    .info.name        = "absolute_distance",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "a learned bias per unsigned distance, 1-D or 2-D",
+    .info.formula     = "S_{h,i,j} = s q_i · k_j + frac{1}{s} T_{x,h} , x = columns | dy | + | dx |",
+    .info.paper       = "arXiv:2104.01136",
+    .info.models      = "LeViT",
+    .info.pictures    = "bias,mass",
+    .info.by_distance = 1,
+    .info.row_limit   = "grid",
+    .model            = "grid=8*Lx1 sigma=0.1/sqrt(D)",
+    .examples         = examples,
+    /* The division by the scale, once for each number of the table. */
+    .operations = "divide*H*grid1*grid2",
     .check      = check,
-    .init       = init,
     .terms      = terms,
     .reach      = reach,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

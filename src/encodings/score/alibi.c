@@ -67,15 +67,7 @@ static int trains(const pe_value *set, int index)
     return set[LEARNED].integer == 1;
 }
 
-/* b[i] = b_h(t0 + i), i = 0 .. n-1 */
-static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double b[])
-{
-    (void)p;
-    for (int64_t i = 0; i < n; i++)
-        b[i] = -par[SLOPES][h] * fabs((double)(t0 + i));
-}
-
-/* The same as a factor of |t|. */
+/* b_h(t) as a factor of |t| */
 static double bias_slope(const pe_problem *p, const double *const par[], int64_t h)
 {
     (void)p;
@@ -116,37 +108,27 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
 
 static void terms(const pe_problem *p, pe_terms *s)
 {
-    s->scale = 1.0 / sqrt((double)p->D);
     if (p->set[FORM].integer == 0)
-        s->bias = (pe_by_distance){.fill = fill, .fold = fold, .slope = bias_slope};
+        s->bias = (pe_by_distance){.slope = bias_slope, .fold = fold};
     else
         s->hook = (pe_tile_hook){.visit = visit, .visit_back = visit_back};
 }
 
-/* m |t| for each distance; key_shifted: for each key. */
-static double operations(const pe_problem *p)
-{
-    return (double)p->H * (double)(p->set[FORM].integer == 0 ? p->Lq + p->Lk - 1 : p->Lk);
-}
-
 const pe_encoding pe_alibi = {
-    .info =
-        {
-            .name          = "alibi",
-            .place         = POSENC_SCORE,
-            .title         = "attention with linear biases",
-            .paper         = "arXiv:2108.12409",
-            .models        = "BLOOM, MPT",
-            .pictures      = "bias,mass",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = params,
-            .param_count   = PE_ROWS(params),
-            .by_distance   = 1,
-        },
-    .examples   = examples,
-    .operations = operations,
+    .info.name        = "alibi",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "attention with linear biases",
+    .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} − m_h | t | , m_h = 2^{−8 h / H}",
+    .info.paper       = "arXiv:2108.12409",
+    .info.models      = "BLOOM, MPT",
+    .info.pictures    = "bias,mass",
+    .info.by_distance = 1,
+    .examples         = examples,
+    /* m |t| for each distance; key_shifted: for each key. */
+    .operations = "H*(Lk+(1-form)*(Lq-1))",
     .init       = init,
     .trains     = trains,
     .terms      = terms,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

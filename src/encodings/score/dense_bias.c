@@ -42,12 +42,6 @@ static int has(const pe_value *set, int index)
     return set[HEADS].integer == (index == SHARED);
 }
 
-static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
-{
-    (void)p, (void)index, (void)rng, (void)i;
-    return 0;
-}
-
 static int64_t matrix(const pe_problem *p, int64_t h)
 {
     return p->set[HEADS].integer ? 0 : h;
@@ -55,30 +49,24 @@ static int64_t matrix(const pe_problem *p, int64_t h)
 
 static void terms(const pe_problem *p, pe_terms *s)
 {
-    s->scale = 1.0 / sqrt((double)p->D);
     s->pairs = (pe_by_pair){.matrix = matrix,
                             .param  = p->set[HEADS].integer ? SHARED : OWN,
                             .shared = p->set[HEADS].integer != 0};
 }
 
 const pe_encoding pe_dense_bias = {
-    .info =
-        {
-            .name          = "dense_bias",
-            .place         = POSENC_SCORE,
-            .title         = "the caller's bias for each pair",
-            .paper         = "none: the caller's own",
-            .models        = "for ideas of one's own",
-            .pictures      = "bias,mass",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = params,
-            .param_count   = PE_ROWS(params),
-            .by_distance   = 1, /* positions do not matter at all, so moving them changes nothing */
-            .sees          = "the places of query and key in their tensors",
-        },
-    .examples = examples,
-    .has      = has,
-    .init     = init,
-    .terms    = terms,
+    .info.name        = "dense_bias",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "the caller's bias for each pair",
+    .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + b_{h,i,j}",
+    .info.paper       = "none: the caller's own",
+    .info.models      = "for ideas of one's own",
+    .info.pictures    = "bias,mass",
+    .info.by_distance = 1, /* positions do not matter at all, so moving them changes nothing */
+    .info.sees        = "the places of query and key in their tensors",
+    .examples         = examples,
+    .has              = has,
+    .terms            = terms,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

@@ -40,12 +40,6 @@ static const posenc_example examples[] = {
     {0},
 };
 
-static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
-{
-    (void)index, (void)i;
-    return p->set[SIGMA].real * pe_normal(rng);
-}
-
 static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_error *err)
 {
     const int64_t M = p->set[MAX_POSITIONS].integer;
@@ -65,31 +59,25 @@ static int64_t row_at(const pe_problem *p, int64_t t)
 
 static void terms(const pe_problem *p, pe_terms *s)
 {
-    s->scale = 1.0 / sqrt((double)p->D);
-    s->A     = (pe_by_distance){.row = row_at, .param = DIST};
+    s->A = (pe_by_distance){.row = row_at, .param = DIST};
     if (p->set[KEY_TERM].integer)
         s->B = s->A;
 }
 
 const pe_encoding pe_huang_m4 = {
-    .info =
-        {
-            .name          = "huang_m4",
-            .place         = POSENC_SCORE,
-            .title         = "a vector per distance, for queries and keys",
-            .paper         = "arXiv:2009.13658",
-            .models        = "BERT with relative_key_query",
-            .pictures      = "",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = params,
-            .param_count   = PE_ROWS(params),
-            .by_distance   = 1,
-            .row_limit     = "max_positions",
-        },
-    .model    = "max_positions=8*L sigma=1/sqrt(D)",
-    .examples = examples,
-    .init     = init,
-    .terms    = terms,
-    .reach    = reach,
+    .info.name        = "huang_m4",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "a vector per distance, for queries and keys",
+    .info.formula     = "S_{h,i,j} = frac{q_i · k_j + q_i · e_t + k_j · e_t}{sqrt{D}}",
+    .info.paper       = "arXiv:2009.13658",
+    .info.models      = "BERT with relative_key_query",
+    .info.pictures    = "",
+    .info.by_distance = 1,
+    .info.row_limit   = "max_positions",
+    .model            = "max_positions=8*L sigma=1/sqrt(D)",
+    .examples         = examples,
+    .terms            = terms,
+    .reach            = reach,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

@@ -53,12 +53,6 @@ static const posenc_example power_examples[] = {
     {0},
 };
 
-static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
-{
-    (void)p, (void)i;
-    return (index == P ? 2 : 1) * pe_uniform(rng);
-}
-
 static double at_least(double x)
 {
     return fmax(x, LEAST);
@@ -125,63 +119,33 @@ static void power_fold(const pe_problem *p, const double *const par[], int64_t h
         dpar[A][h] += by_a;
 }
 
-static void log_terms(const pe_problem *p, pe_terms *s)
-{
-    s->scale = 1.0 / sqrt((double)p->D);
-    s->bias  = (pe_by_distance){.fill = log_fill, .fold = log_fold};
-}
-
-static void power_terms(const pe_problem *p, pe_terms *s)
-{
-    s->scale = 1.0 / sqrt((double)p->D);
-    s->bias  = (pe_by_distance){.fill = power_fill, .fold = power_fold};
-}
-
-/* For each head and distance: p ln(1 + a |t|), four; a |t|^p, two. */
-static double log_operations(const pe_problem *p)
-{
-    return 4.0 * (double)p->H * (double)(p->Lq + p->Lk - 1);
-}
-
-static double power_operations(const pe_problem *p)
-{
-    return 2.0 * (double)p->H * (double)(p->Lq + p->Lk - 1);
-}
-
 const pe_encoding pe_kerple_log = {
-    .info =
-        {
-            .name        = "kerple_log",
-            .place       = POSENC_SCORE,
-            .title       = "logarithmic kernel bias with learned strength and bend",
-            .paper       = "arXiv:2205.09921",
-            .models      = "",
-            .pictures    = "bias,mass",
-            .params      = log_params,
-            .param_count = PE_ROWS(log_params),
-            .by_distance = 1,
-        },
-    .examples   = log_examples,
-    .operations = log_operations,
-    .init       = init,
-    .terms      = log_terms,
+    .info.name        = "kerple_log",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "logarithmic kernel bias with learned strength and bend",
+    .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} − p_h ln(1 + a_h | t |)",
+    .info.paper       = "arXiv:2205.09921",
+    .info.models      = "",
+    .info.pictures    = "bias,mass",
+    .info.by_distance = 1,
+    .examples         = log_examples,
+    /* For each head and distance: p ln(1 + a |t|), four; a |t|^p, two. */
+    .operations = "4*H*(Lq+Lk-1)",
+    .bias       = {.fill = log_fill, .fold = log_fold},
+    PE_PARAMS(log_params),
 };
 
 const pe_encoding pe_kerple_power = {
-    .info =
-        {
-            .name        = "kerple_power",
-            .place       = POSENC_SCORE,
-            .title       = "power kernel bias with learned factor and power",
-            .paper       = "arXiv:2205.09921",
-            .models      = "",
-            .pictures    = "bias,mass",
-            .params      = power_params,
-            .param_count = PE_ROWS(power_params),
-            .by_distance = 1,
-        },
-    .examples   = power_examples,
-    .operations = power_operations,
-    .init       = init,
-    .terms      = power_terms,
+    .info.name        = "kerple_power",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "power kernel bias with learned factor and power",
+    .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} − a_h | t |^{p_h}",
+    .info.paper       = "arXiv:2205.09921",
+    .info.models      = "",
+    .info.pictures    = "bias,mass",
+    .info.by_distance = 1,
+    .examples         = power_examples,
+    .operations       = "2*H*(Lq+Lk-1)",
+    .bias             = {.fill = power_fill, .fold = power_fold},
+    PE_PARAMS(power_params),
 };

@@ -12,24 +12,14 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-
-static void terms(const pe_problem *p, pe_terms *s)
-{
-    s->scale = 1.0 / sqrt((double)p->D);
-}
-
 const pe_encoding pe_nope = {
-    .info =
-        {
-            .name        = "nope",
-            .place       = POSENC_SCORE,
-            .title       = "no positional encoding",
-            .paper       = "arXiv:2305.19466",
-            .models      = "Kazemnejad's NoPE; layers without rotation in SmolLM3, Llama 4",
-            .pictures    = "",
-            .by_distance = 1,
-            .sees        = "content alone",
-        },
-    .terms = terms,
+    .info.name        = "nope",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "no positional encoding",
+    .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}}",
+    .info.paper       = "arXiv:2305.19466",
+    .info.models      = "Kazemnejad's NoPE; layers without rotation in SmolLM3, Llama 4",
+    .info.pictures    = "",
+    .info.by_distance = 1,
+    .info.sees        = "content alone",
 };

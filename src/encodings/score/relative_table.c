@@ -15,8 +15,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-
 #include "engine/index.h"
 
 enum { MAX_RELATIVE, MIN_DISTANCE, MAX_DISTANCE, SIGMA }; /* ORDER settings */
@@ -46,56 +44,26 @@ static const posenc_example examples[] = {
     {0},
 };
 
-static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
-{
-    (void)index, (void)i;
-    return p->set[SIGMA].real * pe_normal(rng);
-}
-
-static int64_t number_at(const pe_problem *p, int64_t h, int64_t t)
+static void index_of(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int64_t rows[])
 {
     const int64_t low = p->set[MIN_DISTANCE].integer, high = p->set[MAX_DISTANCE].integer;
-    return h * (high - low + 1) + pe_index_clip(t, low, high) - low;
-}
-
-static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double b[])
-{
     for (int64_t i = 0; i < n; i++)
-        b[i] = par[TABLE][number_at(p, h, t0 + i)];
-}
-
-static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                 const double db[], double *const dpar[])
-{
-    (void)par;
-    for (int64_t i = 0; dpar[TABLE] && i < n; i++)
-        dpar[TABLE][number_at(p, h, t0 + i)] += db[i];
-}
-
-static void terms(const pe_problem *p, pe_terms *s)
-{
-    s->scale = 1.0 / sqrt((double)p->D);
-    s->bias  = (pe_by_distance){.fill = fill, .fold = fold};
+        rows[i] = h * (high - low + 1) + pe_index_clip(t0 + i, low, high) - low;
 }
 
 const pe_encoding pe_relative_table = {
-    .info =
-        {
-            .name          = "relative_table",
-            .place         = POSENC_SCORE,
-            .title         = "a learned bias per signed distance",
-            .paper         = "arXiv:1910.10683",
-            .models        = "",
-            .pictures      = "bias,mass",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = params,
-            .param_count   = PE_ROWS(params),
-            .by_distance   = 1,
-        },
-    .model      = "max_relative=floor(L/2) min_distance=0 sigma=0.1",
-    .model_both = "max_relative=floor(L/2) sigma=0.1",
-    .examples   = examples,
-    .init       = init,
-    .terms      = terms,
+    .info.name        = "relative_table",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "a learned bias per signed distance",
+    .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + T_{h , clip(t)}",
+    .info.paper       = "arXiv:1910.10683",
+    .info.models      = "",
+    .info.pictures    = "bias,mass",
+    .info.by_distance = 1,
+    .model            = "max_relative=floor(L/2) min_distance=0 sigma=0.1",
+    .model_both       = "max_relative=floor(L/2) sigma=0.1",
+    .examples         = examples,
+    .bias             = {.index = index_of, .param = TABLE},
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

@@ -29,7 +29,6 @@
 #include "encodings/encoding.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/angle.h"
 #include "engine/index.h"
@@ -94,12 +93,6 @@ static int64_t rows_of(const pe_problem *p)
     return p->set[MAX_DISTANCE].integer - p->set[MIN_DISTANCE].integer + 1;
 }
 
-static int64_t row_at(const pe_problem *p, int64_t t)
-{
-    return pe_index_clip(-t, p->set[MIN_DISTANCE].integer, p->set[MAX_DISTANCE].integer) -
-           p->set[MIN_DISTANCE].integer;
-}
-
 /* Does a distance have no row (beyond=zero)? */
 static int is_beyond(const pe_problem *p, int64_t t)
 {
@@ -124,94 +117,41 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
     return sinusoid(p->set[SINUSOID_OF].integer ? row : row + p->set[MIN_DISTANCE].integer, i % width, width);
 }
 
-/* Where the table of head h begins. */
-static int64_t start(const pe_problem *p, int64_t h, int64_t width)
+static void index_of(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int64_t rows[])
 {
-    return p->set[PER_HEAD].integer ? h * rows_of(p) * width : 0;
-}
-
-static void copy_rows(const pe_problem *p, const double *table, int64_t t0, int64_t n, int64_t width,
-                      double rows[])
-{
+    const int64_t first = p->set[PER_HEAD].integer ? h * rows_of(p) : 0, low = p->set[MIN_DISTANCE].integer;
     for (int64_t i = 0; i < n; i++)
-        if (is_beyond(p, t0 + i))
-            memset(rows + i * width, 0, (size_t)width * sizeof *rows);
-        else
-            memcpy(rows + i * width, table + row_at(p, t0 + i) * width, (size_t)width * sizeof *rows);
-}
-
-/* The adjoint: distances that share a row add. */
-static void add_rows(const pe_problem *p, double *dtable, int64_t t0, int64_t n, int64_t width,
-                     const double drows[])
-{
-    for (int64_t i = 0; i < n; i++) {
-        double *to = dtable + row_at(p, t0 + i) * width;
-        if (is_beyond(p, t0 + i))
-            continue;
-        for (int64_t d = 0; d < width; d++)
-            to[d] += drows[i * width + d];
-    }
-}
-
-static void key_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                     double rows[])
-{
-    copy_rows(p, par[RK] + start(p, h, p->D), t0, n, p->D, rows);
-}
-
-static void key_fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                     const double drows[], double *const dpar[])
-{
-    (void)par;
-    if (dpar[RK])
-        add_rows(p, dpar[RK] + start(p, h, p->D), t0, n, p->D, drows);
-}
-
-static void value_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                       double rows[])
-{
-    copy_rows(p, par[RV] + start(p, h, p->Dv), t0, n, p->Dv, rows);
-}
-
-static void value_fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                       const double drows[], double *const dpar[])
-{
-    (void)par;
-    if (dpar[RV])
-        add_rows(p, dpar[RV] + start(p, h, p->Dv), t0, n, p->Dv, drows);
+        rows[i] = is_beyond(p, t0 + i)
+                      ? -1
+                      : first + pe_index_clip(-t0 - i, low, p->set[MAX_DISTANCE].integer) - low;
 }
 
 static void terms(const pe_problem *p, pe_terms *s)
 {
-    s->scale = 1.0 / sqrt((double)p->D);
     /* distances: the signs of the settings turned round; rows of zeros are one row further out */
     const int64_t zeros = p->set[BEYOND].integer, low = -p->set[MAX_DISTANCE].integer - zeros,
                   high = -p->set[MIN_DISTANCE].integer + zeros;
-    s->A = (pe_by_distance){.fill = key_fill, .fold = key_fold, .clipped = 1, .low = low, .high = high};
+    s->A = (pe_by_distance){.index = index_of, .param = RK, .clipped = 1, .low = low, .high = high};
     if (p->set[VALUES].integer)
-        s->r =
-            (pe_by_distance){.fill = value_fill, .fold = value_fold, .clipped = 1, .low = low, .high = high};
+        s->r = (pe_by_distance){.index = index_of, .param = RV, .clipped = 1, .low = low, .high = high};
 }
 
 const pe_encoding pe_shaw = {
-    .info =
-        {
-            .name          = "shaw",
-            .place         = POSENC_SCORE,
-            .title         = "a vector per clipped distance, for keys and values",
-            .paper         = "arXiv:1803.02155",
-            .models        = "NEZHA",
-            .pictures      = "",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = params,
-            .param_count   = PE_ROWS(params),
-            .by_distance   = 1,
-        },
-    .model    = "max_relative=min(16,floor(L/2))",
-    .examples = examples,
-    .has      = has,
-    .trains   = trains,
-    .init     = init,
-    .terms    = terms,
+    .info.name        = "shaw",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "a vector per clipped distance, for keys and values",
+    .info.formula     = "S_{h,i,j} = frac{q_i · (k_j + a_x)}{sqrt{D}} , x = clip(−t , −K , K)\n"
+                        "o_i = ∑_j softmax(S)_{i,j} (v_j + b_x)",
+    .info.paper       = "arXiv:1803.02155",
+    .info.models      = "NEZHA",
+    .info.pictures    = "",
+    .info.by_distance = 1,
+    .model            = "max_relative=min(16,floor(L/2))",
+    .examples         = examples,
+    .has              = has,
+    .trains           = trains,
+    .init             = init,
+    .terms            = terms,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

@@ -104,10 +104,19 @@ static void meet(const pe_problem *p, const pe_tile *tile, int64_t r, const some
         at[c] = pe_index_clip(at[c], 0, last);
 }
 
-/* Both read a table [offsets, H]: swin its parameter, swin_v2 what its network gave. */
-static void read_table(const pe_problem *p, const double table[], const pe_tile *tile, double x[])
+/* Both read a table [offsets, H]: swin its parameter, swin_v2 what its network gave, behind its parameters.
+ */
+enum { TABLE = 0, BIAS = 4 };
+
+static int table_of(const double *const par[])
 {
-    int64_t at[TOGETHER];
+    return par[BIAS] ? BIAS : TABLE;
+}
+
+static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
+{
+    const double *table = par[table_of(par)];
+    int64_t       at[TOGETHER];
     for (int64_t first = 0; first < tile->cols; first += TOGETHER) {
         const some_keys keys = keys_from(p, tile, first);
         for (int64_t r = 0; r < tile->rows; r++) {
@@ -118,8 +127,10 @@ static void read_table(const pe_problem *p, const double table[], const pe_tile 
     }
 }
 
-static void add_to_table(const pe_problem *p, double dtable[], const pe_tile *tile, const double dx[])
+static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
+                       double *const dpar[])
 {
+    double *dtable = dpar[table_of(par)];
     int64_t at[TOGETHER];
     for (int64_t first = 0; dtable && first < tile->cols; first += TOGETHER) {
         const some_keys keys = keys_from(p, tile, first);
@@ -141,7 +152,6 @@ static const posenc_setting_info settings[] = {
 };
 static_assert(PE_ROWS(settings) == SIGMA + 1, "ORDER settings");
 
-enum { TABLE }; /* ORDER params */
 static const posenc_param_info params[] = {
     {"table", "(2*window1-1)*(2*window2-1),H", "normal(0, sigma)",
      "what an offset adds to the scores of a head", 1},
@@ -162,52 +172,24 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     return check_pair_of_numbers("swin", "window", &p->set[WINDOW], err);
 }
 
-static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
-{
-    (void)index, (void)i;
-    return p->set[SIGMA].real * pe_normal(rng);
-}
-
-static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
-{
-    read_table(p, par[TABLE], tile, x);
-}
-
-static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
-                       double *const dpar[])
-{
-    (void)par;
-    add_to_table(p, dpar[TABLE], tile, dx);
-}
-
-static void terms(const pe_problem *p, pe_terms *s)
-{
-    s->scale = 1.0 / sqrt((double)p->D);
-    s->hook  = (pe_tile_hook){.visit = visit, .visit_back = visit_back};
-}
-
 const pe_encoding pe_swin = {
-    .info =
-        {
-            .name          = "swin",
-            .place         = POSENC_SCORE,
-            .title         = "a learned bias per offset on a window",
-            .paper         = "arXiv:2103.14030",
-            .models        = "Swin Transformer, BEiT",
-            .pictures      = "bias",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = params,
-            .param_count   = PE_ROWS(params),
-            .row_limit     = "window",
-            .at_length     = A_SQUARE,
-        },
-    .model    = "window=4*Lx2 sigma=0.1",
-    .examples = examples,
-    .check    = check,
-    .init     = init,
-    .terms    = terms,
-    .reach    = reach,
+    .info.name      = "swin",
+    .info.place     = POSENC_SCORE,
+    .info.title     = "a learned bias per offset on a window",
+    .info.formula   = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + T_{x,h}\n"
+                      "x = (dy + rows − 1) (2 columns − 1) + dx + columns − 1",
+    .info.paper     = "arXiv:2103.14030",
+    .info.models    = "Swin Transformer, BEiT",
+    .info.pictures  = "bias",
+    .info.row_limit = "window",
+    .info.at_length = A_SQUARE,
+    .model          = "window=4*Lx2 sigma=0.1",
+    .examples       = examples,
+    .check          = check,
+    .hook           = {.visit = visit, .visit_back = visit_back},
+    .reach          = reach,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };
 
 /* ---- swin_v2 ---- */
@@ -226,7 +208,7 @@ static const posenc_setting_info settings_v2[] = {
 static_assert(PE_ROWS(settings_v2) == SIGMA_V2 + 1, "ORDER settings_v2");
 
 /* BIAS is made of the others: what an offset adds to the scores of a head [offsets, H]. */
-enum { W1, B1, W2, LOGIT_SCALE, BIAS }; /* ORDER params_v2 */
+enum { W1, B1, W2, LOGIT_SCALE }; /* ORDER params_v2 */
 static const posenc_param_info params_v2[] = {
     {"W1", "mlp_width,2", "normal(0, sigma)", "first layer, of the offset along rows and columns", 1},
     {"b1", "mlp_width", "zeros", "its bias", 1},
@@ -234,7 +216,7 @@ static const posenc_param_info params_v2[] = {
     {"logit_scale", "H", "ln(10)", "logarithm of the factor of the cosine", 1},
     {0},
 };
-static_assert(PE_ROWS(params_v2) == LOGIT_SCALE + 1, "ORDER params_v2");
+static_assert(PE_ROWS(params_v2) == LOGIT_SCALE + 1 && BIAS == LOGIT_SCALE + 1, "ORDER params_v2");
 
 /* The examples' parameter values are 0, 1, 2, ... in memory order. On a window of 1x2, W1 = [0,1], b1 = 0 and
    W2 = 0. */
@@ -352,18 +334,6 @@ static void make_bias_back(const pe_problem *p, const double *const par[], const
     }
 }
 
-static void visit_v2(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
-{
-    read_table(p, par[BIAS], tile, x);
-}
-
-static void visit_v2_back(const pe_problem *p, const double *const par[], const pe_tile *tile,
-                          const double dx[], double *const dpar[])
-{
-    (void)par;
-    add_to_table(p, dpar[BIAS], tile, dx);
-}
-
 /* ---- swin_v2: unit vectors; the queries carry the factor ---- */
 
 static double factor(const pe_problem *p, const double *const par[], pe_side side, int64_t h)
@@ -422,41 +392,28 @@ static void unit_rows_back(const pe_problem *p, const double *const par[], pe_si
 static void terms_v2(const pe_problem *p, pe_terms *s)
 {
     s->scale   = 1;
-    s->hook    = (pe_tile_hook){.visit = visit_v2, .visit_back = visit_v2_back, .learns = 1 << BIAS};
+    s->hook    = (pe_tile_hook){.visit = visit, .visit_back = visit_back, .learns = 1 << BIAS};
     s->prepare = (pe_preparation){.fill = unit_rows, .fold = unit_rows_back, .width = p->D, .sharp = 1};
 }
 
-/* The network for each offset of the window, and what it sees of an axis (five each); unit rows of queries
-   and keys. */
-static double operations_v2(const pe_problem *p)
-{
-    const double width = p->set[MLP_WIDTH].real, H = (double)p->H;
-    const double down = (double)offsets(p, 0), across = (double)offsets(p, 1);
-    const double rows = H * (double)p->Lq + (double)(p->G * p->Lk);
-    return down * across * (5 * width + H * (2 * width + 4)) + 5 * (down + across) +
-           rows * (3 * (double)p->D + 2);
-}
-
 const pe_encoding pe_swin_v2 = {
-    .info =
-        {
-            .name          = "swin_v2",
-            .place         = POSENC_SCORE,
-            .title         = "cosine attention with a bias per offset from a network",
-            .paper         = "arXiv:2111.09883",
-            .models        = "Swin Transformer V2",
-            .pictures      = "bias",
-            .settings      = settings_v2,
-            .setting_count = PE_ROWS(settings_v2),
-            .params        = params_v2,
-            .param_count   = PE_ROWS(params_v2),
-            .row_limit     = "window",
-            .at_length     = A_SQUARE,
-            .scale         = "1, on unit vectors",
-        },
-    .model       = "window=4*Lx2 pretrained_window=floor(L/2)x2 mlp_width=32 sigma=0.5",
-    .examples    = examples_v2,
-    .operations  = operations_v2,
+    .info.name      = "swin_v2",
+    .info.place     = POSENC_SCORE,
+    .info.title     = "cosine attention with a bias per offset from a network",
+    .info.formula   = "S_{h,i,j} = e^{min(τ_h , max)} cos(q_i , k_j) + 16 σ(B_{x,h})\n"
+                      "B_{x,h} = W_2 max(W_1 c + b_1 , 0) , c = sign(a) log_2(1 + | a |) / 3",
+    .info.paper     = "arXiv:2111.09883",
+    .info.models    = "Swin Transformer V2",
+    .info.pictures  = "bias",
+    .info.row_limit = "window",
+    .info.at_length = A_SQUARE,
+    .info.scale     = "1, on unit vectors",
+    .model          = "window=4*Lx2 pretrained_window=floor(L/2)x2 mlp_width=32 sigma=0.5",
+    .examples       = examples_v2,
+    /* The network for each offset of the window, and what it sees of an axis (five each); unit rows of
+       queries and keys. */
+    .operations  = "(2*window1-1)*(2*window2-1)*(5*mlp_width+H*(2*mlp_width+4))+10*(window1+window2-1)+(H*Lq+"
+                   "G*Lk)*(3*D+2)",
     .check       = check_v2,
     .init        = init_v2,
     .terms       = terms_v2,
@@ -464,4 +421,6 @@ const pe_encoding pe_swin_v2 = {
     .derived     = bias_count,
     .derive      = make_bias,
     .derive_back = make_bias_back,
+    PE_SETTINGS(settings_v2),
+    PE_PARAMS(params_v2),
 };

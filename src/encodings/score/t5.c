@@ -67,12 +67,6 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     return POSENC_OK;
 }
 
-static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
-{
-    (void)index, (void)i;
-    return p->set[SIGMA].real * pe_normal(rng);
-}
-
 /* About where class c begins, as a distance: see pe_index_t5. */
 static int64_t first_of(const pe_problem *p, int64_t c)
 {
@@ -98,58 +92,44 @@ static int64_t end_of_class(const pe_problem *p, int64_t t, int64_t last)
     return end;
 }
 
-/* Distances of a class lie side by side and are filled together: a logarithm is not taken for each. */
-static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double b[])
+/* Distances of a class lie side by side and are found together: a logarithm is not taken for each. */
+static void index_of(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int64_t rows[])
 {
     for (int64_t i = 0; i < n;) {
-        const double  here = par[TABLE][bucket(p, t0 + i) * p->H + h];
-        const int64_t end  = end_of_class(p, t0 + i, t0 + n) - t0;
+        const int64_t here = bucket(p, t0 + i) * p->H + h, end = end_of_class(p, t0 + i, t0 + n) - t0;
         while (i < end)
-            b[i++] = here;
+            rows[i++] = here;
     }
-}
-
-static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                 const double db[], double *const dpar[])
-{
-    (void)par;
-    for (int64_t i = 0; dpar[TABLE] && i < n; i++)
-        dpar[TABLE][bucket(p, t0 + i) * p->H + h] += db[i];
 }
 
 static void terms(const pe_problem *p, pe_terms *s)
 {
     const int64_t far = p->set[MAX_DISTANCE].integer;
     s->scale          = 1;
-    s->bias           = (pe_by_distance){.fill    = fill,
-                                         .fold    = fold,
+    s->bias           = (pe_by_distance){.index   = index_of,
+                                         .param   = TABLE,
                                          .clipped = 1,
                                          .low     = p->set[BIDIRECTIONAL].integer ? -far : 0,
                                          .high    = far};
 }
 
 const pe_encoding pe_t5 = {
-    .info =
-        {
-            .name          = "t5",
-            .place         = POSENC_SCORE,
-            .title         = "bucketed relative position bias",
-            .paper         = "arXiv:1910.10683",
-            .models        = "T5, mT5, UMT5, Flan-T5, LongT5",
-            .pictures      = "bias,mass,buckets",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = params,
-            .param_count   = PE_ROWS(params),
-            .by_distance   = 1,
-            .scale         = "1",
-        },
+    .info.name        = "t5",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "bucketed relative position bias",
+    .info.formula     = "S_{h,i,j} = s q_i · k_j + b_{bucket(−t) , h}",
+    .info.paper       = "arXiv:1910.10683",
+    .info.models      = "T5, mT5, UMT5, Flan-T5, LongT5",
+    .info.pictures    = "bias,mass,buckets",
+    .info.by_distance = 1,
+    .info.scale       = "1",
     .model =
         "max_distance=floor(L/2) num_buckets=min(32,floor(L/2)) bidirectional=no sigma=0.1 scale=1/sqrt(D)",
     .model_both =
         "max_distance=floor(L/2) num_buckets=min(32,floor(L/2)) bidirectional=yes sigma=0.1 scale=1/sqrt(D)",
     .examples = examples,
     .check    = check,
-    .init     = init,
     .terms    = terms,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

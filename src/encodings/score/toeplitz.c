@@ -14,8 +14,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-
 enum { FIRST, COUNT }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"first", "integer", "1-Lq", "", "distance P(i) - P(j) of entry 0"},
@@ -38,12 +36,6 @@ static const posenc_example examples[] = {
     {0},
 };
 
-static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
-{
-    (void)p, (void)index, (void)rng, (void)i;
-    return 0;
-}
-
 static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_error *err)
 {
     const int64_t first = p->set[FIRST].integer, last = first + p->set[COUNT].integer - 1;
@@ -55,45 +47,25 @@ static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_erro
         (long long)span->t_low, (long long)span->t_high, (long long)first, (long long)last);
 }
 
-static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double b[])
+static void index_of(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int64_t rows[])
 {
-    const double *row = par[B] + h * p->set[COUNT].integer - p->set[FIRST].integer;
     for (int64_t i = 0; i < n; i++)
-        b[i] = row[t0 + i];
-}
-
-static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                 const double db[], double *const dpar[])
-{
-    (void)par;
-    for (int64_t i = 0; dpar[B] && i < n; i++)
-        dpar[B][h * p->set[COUNT].integer - p->set[FIRST].integer + t0 + i] += db[i];
-}
-
-static void terms(const pe_problem *p, pe_terms *s)
-{
-    s->scale = 1.0 / sqrt((double)p->D);
-    s->bias  = (pe_by_distance){.fill = fill, .fold = fold};
+        rows[i] = h * p->set[COUNT].integer + t0 + i - p->set[FIRST].integer;
 }
 
 const pe_encoding pe_toeplitz = {
-    .info =
-        {
-            .name          = "toeplitz",
-            .place         = POSENC_SCORE,
-            .title         = "the caller's bias for each distance",
-            .paper         = "none: the caller's own",
-            .models        = "for ideas of one's own",
-            .pictures      = "bias,mass",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = params,
-            .param_count   = PE_ROWS(params),
-            .by_distance   = 1,
-        },
-    .model    = "first=1-8*L count=16*L-1",
-    .examples = examples,
-    .init     = init,
-    .reach    = reach,
-    .terms    = terms,
+    .info.name        = "toeplitz",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "the caller's bias for each distance",
+    .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + b_{h , t}",
+    .info.paper       = "none: the caller's own",
+    .info.models      = "for ideas of one's own",
+    .info.pictures    = "bias,mass",
+    .info.by_distance = 1,
+    .model            = "first=1-8*L count=16*L-1",
+    .examples         = examples,
+    .reach            = reach,
+    .bias             = {.index = index_of, .param = B},
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

@@ -25,7 +25,6 @@
 #include <string.h>
 
 #include "base/angle.h"
-#include "engine/multiply.h"
 
 enum { D_MODEL, CLAMP_LEN, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
@@ -70,26 +69,18 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     return POSENC_OK;
 }
 
-static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
-{
-    (void)i;
-    return index == WR || index == SEG_EMBED ? p->set[SIGMA].real * pe_normal(rng) : 0;
-}
-
-/* Which distances clamp_len limits. */
-typedef enum sides { ABOVE, BOTH } sides;
-
 static int64_t most_of(const pe_problem *p)
 {
     return p->set[CLAMP_LEN].given ? p->set[CLAMP_LEN].integer : INT64_MAX;
 }
 
-static double limited(const pe_problem *p, int64_t t, sides clamped)
+/* XLNet, which has segments, limits both sides. */
+static double limited(const pe_problem *p, const double *const par[], int64_t t)
 {
     const int64_t most = most_of(p);
     if (t > most)
         return (double)most;
-    return clamped == BOTH && t < -most ? (double)-most : (double)t;
+    return par[SEG_EMBED] && t < -most ? (double)-most : (double)t;
 }
 
 static pe_frequency omega(const pe_problem *p, int64_t k)
@@ -123,14 +114,6 @@ static void start_waves(const pe_problem *p, waves *w, int64_t first)
     }
 }
 
-static void jump(waves *w, int64_t t)
-{
-    for (int64_t k = 0; k < w->count; k++)
-        pe_cos_sin((double)t, w->frequency[k], &w->c[k], &w->s[k]);
-    w->at    = t;
-    w->known = 1;
-}
-
 /* One distance on: all channels, whose number the compiler knows. */
 static void step(waves *w)
 {
@@ -145,18 +128,23 @@ static void step(waves *w)
 static void follow(waves *w, int64_t t)
 {
     const int64_t start = t - (t % EXACT + EXACT) % EXACT;
-    if (!w->known || w->at > t || w->at < start)
-        jump(w, start);
+    if (!w->known || w->at > t || w->at < start) {
+        for (int64_t k = 0; k < w->count; k++)
+            pe_cos_sin((double)start, w->frequency[k], &w->c[k], &w->s[k]);
+        w->at    = start;
+        w->known = 1;
+    }
     while (w->at < t)
         step(w);
 }
 
 /* The next of n distances from t0 + i on; returns how many. */
-static int64_t turn_waves(const pe_problem *p, waves *w, int64_t t0, int64_t i, int64_t n, sides clamped)
+static int64_t turn_waves(const pe_problem *p, const double *const par[], waves *w, int64_t t0, int64_t i,
+                          int64_t n)
 {
     const int64_t rows = n - i < DISTANCES ? n - i : DISTANCES;
     for (int64_t r = 0; r < rows; r++) {
-        follow(w, (int64_t)limited(p, t0 + i + r, clamped));
+        follow(w, (int64_t)limited(p, par, t0 + i + r));
         memcpy(w->rows[0][r], w->s, sizeof w->s);
         memcpy(w->rows[1][r], w->c, sizeof w->c);
     }
@@ -164,8 +152,8 @@ static int64_t turn_waves(const pe_problem *p, waves *w, int64_t t0, int64_t i, 
 }
 
 /* rows[i,:] = r_h(t0 + i) */
-static void project(const pe_problem *p, const double *Wr, int64_t h, int64_t t0, int64_t n, sides clamped,
-                    double rows[])
+static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                 double rows[])
 {
     const int64_t half = p->set[D_MODEL].integer / 2, D = p->D, row = p->H * D;
     waves         w;
@@ -173,55 +161,29 @@ static void project(const pe_problem *p, const double *Wr, int64_t h, int64_t t0
     for (int64_t k = 0; k < half; k += w.count) {
         start_waves(p, &w, k);
         for (int64_t i = 0, m; i < n; i += m) {
-            m = turn_waves(p, &w, t0, i, n, clamped);
+            m = turn_waves(p, par, &w, t0, i, n);
             for (int half_of = 0; half_of < 2; half_of++)
                 pe_multiply64(p, rows + i * D, D, w.rows[half_of][0], CHANNELS, 1,
-                              Wr + (k + half_of * half) * row + h * D, row, m, D, w.count);
+                              par[WR] + (k + half_of * half) * row + h * D, row, m, D, w.count);
         }
     }
 }
 
 /* dWr[m,h,:] += sum_i R(t0 + i)[m] * drows[i,:] */
-static void project_back(const pe_problem *p, double *dWr, int64_t h, int64_t t0, int64_t n, sides clamped,
-                         const double drows[])
-{
-    const int64_t half = p->set[D_MODEL].integer / 2, D = p->D, row = p->H * D;
-    waves         w;
-    for (int64_t k = 0; dWr && k < half; k += w.count) {
-        start_waves(p, &w, k);
-        for (int64_t i = 0, m; i < n; i += m) {
-            m = turn_waves(p, &w, t0, i, n, clamped);
-            for (int half_of = 0; half_of < 2; half_of++)
-                pe_multiply64(p, dWr + (k + half_of * half) * row + h * D, row, w.rows[half_of][0], 1,
-                              CHANNELS, drows + i * D, D, w.count, D, m);
-        }
-    }
-}
-
-static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                 double rows[])
-{
-    project(p, par[WR], h, t0, n, ABOVE, rows);
-}
-
 static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
                  const double drows[], double *const dpar[])
 {
-    (void)par;
-    project_back(p, dpar[WR], h, t0, n, ABOVE, drows);
-}
-
-static void xlnet_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                       double rows[])
-{
-    project(p, par[WR], h, t0, n, BOTH, rows);
-}
-
-static void xlnet_fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                       const double drows[], double *const dpar[])
-{
-    (void)par;
-    project_back(p, dpar[WR], h, t0, n, BOTH, drows);
+    const int64_t half = p->set[D_MODEL].integer / 2, D = p->D, row = p->H * D;
+    waves         w;
+    for (int64_t k = 0; dpar[WR] && k < half; k += w.count) {
+        start_waves(p, &w, k);
+        for (int64_t i = 0, m; i < n; i += m) {
+            m = turn_waves(p, par, &w, t0, i, n);
+            for (int half_of = 0; half_of < 2; half_of++)
+                pe_multiply64(p, dpar[WR] + (k + half_of * half) * row + h * D, row, w.rows[half_of][0], 1,
+                              CHANNELS, drows + i * D, D, w.count, D, m);
+        }
+    }
 }
 
 /* For machines in float, which make the sinusoids themselves. */
@@ -233,46 +195,35 @@ static void frequencies(const pe_problem *p, pe_frequency frequency[])
 
 static void terms(const pe_problem *p, pe_terms *s)
 {
-    s->scale = 1.0 / sqrt((double)p->D);
-    s->u     = U_BIAS;
-    s->w     = V_BIAS;
-    s->A     = (pe_by_distance){.fill  = fill,
-                                .fold  = fold,
-                                .waves = frequencies,
-                                .ranks = p->set[D_MODEL].integer,
-                                .least = INT64_MIN,
-                                .most  = most_of(p),
-                                .param = WR};
-}
-
-/* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
-static double operations(const pe_problem *p)
-{
-    const double d = (double)p->set[D_MODEL].integer;
-    return (double)(p->Lq + p->Lk - 1) * (1.5 * d + 2 * d * (double)(p->H * p->D));
+    s->u = U_BIAS;
+    s->w = V_BIAS;
+    s->A = (pe_by_distance){.fill  = fill,
+                            .fold  = fold,
+                            .waves = frequencies,
+                            .ranks = p->set[D_MODEL].integer,
+                            .least = INT64_MIN,
+                            .most  = most_of(p),
+                            .param = WR};
 }
 
 const pe_encoding pe_transformer_xl = {
-    .info =
-        {
-            .name          = "transformer_xl",
-            .place         = POSENC_SCORE,
-            .title         = "relative positions by projected sinusoids",
-            .paper         = "arXiv:1901.02860",
-            .models        = "Transformer-XL",
-            .pictures      = "bias,mass",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = params,
-            .param_count   = PE_ROWS(params),
-            .by_distance   = 1,
-        },
-    .model      = "sigma=1/sqrt(d_model)",
-    .examples   = examples,
-    .operations = operations,
+    .info.name        = "transformer_xl",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "relative positions by projected sinusoids",
+    .info.formula     = "S_{h,i,j} = frac{(q_i + u_h) · k_j + (q_i + w_h) · r_h(t)}{sqrt{D}}\n"
+                        "r_h(t) = W_h [ sin(t ω) , cos(t ω) ] , ω_k = 10000^{−2 k / d}",
+    .info.paper       = "arXiv:1901.02860",
+    .info.models      = "Transformer-XL",
+    .info.pictures    = "bias,mass",
+    .info.by_distance = 1,
+    .model            = "sigma=1/sqrt(d_model)",
+    .examples         = examples,
+    /* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
+    .operations = "(Lq+Lk-1)*(1.5*d_model+2*d_model*H*D)",
     .check      = check,
-    .init       = init,
     .terms      = terms,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };
 
 static void xlnet_terms(const pe_problem *p, pe_terms *s)
@@ -280,8 +231,6 @@ static void xlnet_terms(const pe_problem *p, pe_terms *s)
     terms(p, s);
     s->us      = S_BIAS;
     s->G       = SEG_EMBED;
-    s->A.fill  = xlnet_fill;
-    s->A.fold  = xlnet_fold;
     s->A.least = p->set[CLAMP_LEN].given ? -s->A.most : INT64_MIN;
 }
 
@@ -294,24 +243,22 @@ static const posenc_example xlnet_examples[] = {
 };
 
 const pe_encoding pe_xlnet = {
-    .info =
-        {
-            .name          = "xlnet",
-            .place         = POSENC_SCORE,
-            .title         = "Transformer-XL's terms and segments",
-            .paper         = "arXiv:1906.08237",
-            .models        = "XLNet",
-            .pictures      = "bias,mass",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = xlnet_params,
-            .param_count   = PE_ROWS(xlnet_params),
-            .by_distance   = 1,
-        },
-    .model      = "sigma=1/sqrt(d_model)",
-    .examples   = xlnet_examples,
-    .operations = operations,
+    .info.name        = "xlnet",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "Transformer-XL's terms and segments",
+    .info.formula     = "S_{h,i,j} = frac{(q_i + u_h) · k_j + (q_i + w_h) · r_h(t) + "
+                        "(q_i + s_h) · g_{h,z}}{sqrt{D}}\n"
+                        "r_h(t) = W_h [ sin(t ω) , cos(t ω) ] , ω_k = 10000^{−2 k / d}",
+    .info.paper       = "arXiv:1906.08237",
+    .info.models      = "XLNet",
+    .info.pictures    = "bias,mass",
+    .info.by_distance = 1,
+    .model            = "sigma=1/sqrt(d_model)",
+    .examples         = xlnet_examples,
+    /* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
+    .operations = "(Lq+Lk-1)*(1.5*d_model+2*d_model*H*D)",
     .check      = check,
-    .init       = init,
     .terms      = xlnet_terms,
+    PE_SETTINGS(settings),
+    PE_PARAMS(xlnet_params),
 };

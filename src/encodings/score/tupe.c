@@ -35,7 +35,6 @@
 
 #include "base/moments.h"
 #include "engine/index.h"
-#include "engine/multiply.h"
 
 enum { RELATIVE, NUM_BUCKETS, MAX_DISTANCE, CLS, CLS_BUCKETS, TABLE_ROWS, EPS, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
@@ -106,14 +105,6 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
             return pe_fail(err, POSENC_SETTING, "tupe: cls_buckets has bin %lld; the last one is %lld",
                            (long long)p->set[CLS_BUCKETS].items[i], (long long)buckets);
     return POSENC_OK;
-}
-
-static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
-{
-    (void)i;
-    if (index == LN_W)
-        return 1;
-    return index == LN_B || index == BQ || index == BK ? 0 : p->set[SIGMA].real * pe_normal(rng);
 }
 
 static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_error *err)
@@ -413,23 +404,11 @@ static void beside_back(const pe_problem *p, const double *const par[], pe_side 
 
 /* ---- relative=yes: a bias by distance; pairs with the class token have theta and their bin instead ---- */
 
-static int64_t bucket_at(const pe_problem *p, int64_t t)
-{
-    return pe_index_t5(-t, p->set[NUM_BUCKETS].integer, p->set[MAX_DISTANCE].integer, 1);
-}
-
-static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n, double b[])
+static void index_of(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int64_t rows[])
 {
     for (int64_t i = 0; i < n; i++)
-        b[i] = par[TABLE][bucket_at(p, t0 + i) * p->H + h];
-}
-
-static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                 const double db[], double *const dpar[])
-{
-    (void)par;
-    for (int64_t i = 0; dpar[TABLE] && i < n; i++)
-        dpar[TABLE][bucket_at(p, t0 + i) * p->H + h] += db[i];
+        rows[i] =
+            p->H * pe_index_t5(-(t0 + i), p->set[NUM_BUCKETS].integer, p->set[MAX_DISTANCE].integer, 1) + h;
 }
 
 /* What a pair with the class token has: which theta and, with relative=yes, which bin. The row's rule wins
@@ -485,46 +464,35 @@ static void terms(const pe_problem *p, pe_terms *s)
                                   .beside_back = beside_back,
                                   .width       = width(p)};
     if (is_relative(p->set))
-        s->bias = (pe_by_distance){.fill = fill, .fold = fold};
+        s->bias = (pe_by_distance){.index = index_of, .param = TABLE};
     if (p->set[CLS].integer)
         s->hook = (pe_tile_hook){
             .visit = visit, .visit_back = visit_back, .apart = is_cls, .learns = 1 << TABLE | 1 << THETAS};
 }
 
-/* Each position's row: mean, variance, normalisation, weight and bias, eight for each channel; and its two
-   projections to all heads. With a class token theta1 and theta2, products over the channels of a head. */
-static double operations(const pe_problem *p)
-{
-    const double d = (double)p->d_model, D = (double)p->D, H = (double)p->H, G = (double)p->G;
-    const double rows = (double)p->Lq * (8 * d + 2 * d * H * D) + (double)p->Lk * 2 * d * G * D;
-    return rows + (p->set[CLS].integer ? 2 * H * 2 * D : 0);
-}
-
 const pe_encoding pe_tupe = {
-    .info =
-        {
-            .name          = "tupe",
-            .place         = POSENC_SCORE,
-            .title         = "positions meet positions through their own projections",
-            .paper         = "arXiv:2006.15595",
-            .models        = "TUPE-A, TUPE-R",
-            .pictures      = "bias",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = params,
-            .param_count   = PE_ROWS(params),
-            .scale         = "1/sqrt(2*D)",
-            .row_limit     = "rows",
-        },
-    .model       = "rows=8*L+1 cls=no relative=yes max_distance=L+8 sigma=1/sqrt(d_model)",
-    .examples    = examples,
-    .operations  = operations,
+    .info.name      = "tupe",
+    .info.place     = POSENC_SCORE,
+    .info.title     = "positions meet positions through their own projections",
+    .info.formula   = "S_{h,i,j} = frac{q_i · k_j + (U_q p_i) · (U_k p_j)}{sqrt{2 D}}",
+    .info.paper     = "arXiv:2006.15595",
+    .info.models    = "TUPE-A, TUPE-R",
+    .info.pictures  = "bias",
+    .info.scale     = "1/sqrt(2*D)",
+    .info.row_limit = "rows",
+    .model          = "rows=8*L+1 cls=no relative=yes max_distance=L+8 sigma=1/sqrt(d_model)",
+    .examples       = examples,
+    /* Each position's row: mean, variance, normalisation, weight and bias, eight for each channel; and its
+       two projections to all heads. With a class token theta1 and theta2, products over the channels of a
+       head. */
+    .operations  = "Lq*(8*d_model+2*d_model*H*D)+Lk*2*d_model*G*D+cls*4*H*D",
     .check       = check,
     .has         = has,
-    .init        = init,
     .terms       = terms,
     .reach       = reach,
     .derived     = theta_count,
     .derive      = make_thetas,
     .derive_back = make_thetas_back,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

@@ -56,12 +56,6 @@ static int has(const pe_value *set, int index)
     return index != TABLE || set[BIAS].integer == 0;
 }
 
-static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
-{
-    (void)i;
-    return index == TABLE || p->set[INIT].integer ? p->set[SIGMA].real * pe_normal(rng) : 1;
-}
-
 static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_error *err)
 {
     const int64_t offset = p->set[INDEX_OFFSET].integer, rows = p->set[ROWS].integer;
@@ -74,69 +68,37 @@ static posenc_status reach(const pe_problem *p, const pe_span *span, posenc_erro
                    (long long)(rows - 1 - offset));
 }
 
-static int64_t number_at(const pe_problem *p, int64_t h, int64_t t)
-{
-    return pe_index_clip(p->set[INDEX_OFFSET].integer - t, 0, p->set[ROWS].integer - 1) * p->H + h;
-}
-
-static void bias_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                      double b[])
+static void index_of(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int64_t rows[])
 {
     for (int64_t i = 0; i < n; i++)
-        b[i] = par[TABLE][number_at(p, h, t0 + i)];
-}
-
-static void bias_fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                      const double db[], double *const dpar[])
-{
-    (void)par;
-    for (int64_t i = 0; dpar[TABLE] && i < n; i++)
-        dpar[TABLE][number_at(p, h, t0 + i)] += db[i];
-}
-
-static void gate_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                      double c[])
-{
-    for (int64_t i = 0; i < n; i++)
-        c[i] = par[C][number_at(p, h, t0 + i)];
-}
-
-static void gate_fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                      const double dc[], double *const dpar[])
-{
-    (void)par;
-    for (int64_t i = 0; dpar[C] && i < n; i++)
-        dpar[C][number_at(p, h, t0 + i)] += dc[i];
+        rows[i] =
+            pe_index_clip(p->set[INDEX_OFFSET].integer - t0 - i, 0, p->set[ROWS].integer - 1) * p->H + h;
 }
 
 static void terms(const pe_problem *p, pe_terms *s)
 {
-    s->gate = (pe_by_distance){.fill = gate_fill, .fold = gate_fold};
+    s->gate = (pe_by_distance){.index = index_of, .param = C};
     if (p->set[BIAS].integer == 0)
-        s->bias = (pe_by_distance){.fill = bias_fill, .fold = bias_fold};
+        s->bias = (pe_by_distance){.index = index_of, .param = TABLE};
 }
 
 const pe_encoding pe_urpe = {
-    .info =
-        {
-            .name          = "urpe",
-            .place         = POSENC_WEIGHT,
-            .title         = "a learned factor per distance after the softmax",
-            .paper         = "arXiv:2205.13401",
-            .models        = "",
-            .pictures      = "",
-            .settings      = settings,
-            .setting_count = PE_ROWS(settings),
-            .params        = params,
-            .param_count   = PE_ROWS(params),
-            .by_distance   = 1,
-            .row_limit     = "index_offset",
-        },
-    .model        = "index_offset=8*L-1",
-    .beside_score = "bias=none",
-    .examples     = examples,
-    .has          = has,
-    .init         = init,
-    .terms        = terms,
-    .reach        = reach,
+    .info.name        = "urpe",
+    .info.place       = POSENC_WEIGHT,
+    .info.title       = "a learned factor per distance after the softmax",
+    .info.formula     = "o_i = ∑_j softmax(S)_{i,j} c_{h,t} v_j",
+    .info.paper       = "arXiv:2205.13401",
+    .info.models      = "",
+    .info.pictures    = "",
+    .info.by_distance = 1,
+    .info.row_limit   = "index_offset",
+    .model            = "index_offset=8*L-1",
+    .beside_score     = "none",
+    .beside_setting   = BIAS,
+    .examples         = examples,
+    .has              = has,
+    .terms            = terms,
+    .reach            = reach,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+#
+# Data that is no C, made ready to be included by it
+#
+# posenc_catalogue(FROM TO): the pairs of a catalogue in gettext's format (.po) as rows {msgid, msgstr}: its strings are
+# written as C's are. posenc_bytes(FROM TO): any file, byte by byte. A change of FROM configures again.
+function(posenc_catalogue from to)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${from})
+  file(READ ${from} rows)
+  string(REGEX REPLACE "(^|\n)#[^\n]*" "" rows "${rows}")
+  string(REPLACE "\nmsgid " "\n}, {" rows "${rows}")
+  string(REPLACE "\nmsgstr " "\n, " rows "${rows}")
+  file(CONFIGURE OUTPUT ${to} CONTENT "{\"\", \"\"${rows}},\n" @ONLY)
+endfunction()
+
+function(posenc_bytes from to)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${from})
+  file(READ ${from} bytes HEX)
+  string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
+  file(CONFIGURE OUTPUT ${to} CONTENT "${bytes}\n" @ONLY)
+endfunction()

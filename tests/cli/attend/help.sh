@@ -1,1 +1,0 @@
-posenc attend --help | head -n 1

@@ -1,1 +1,0 @@
-posenc attend alibi -o out.npz

@@ -1,1 +1,0 @@
-posenc attend alibi -i "$SOURCE/tests/golden/nope__bidir.npz"

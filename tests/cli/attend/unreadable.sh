@@ -1,1 +1,0 @@
-posenc attend alibi -i missing.safetensors -o out.npz; status=$?; ls; exit $status

@@ -1,1 +1,0 @@
-posenc bench G8

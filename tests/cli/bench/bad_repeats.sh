@@ -1,1 +1,0 @@
-posenc bench --repeats 0

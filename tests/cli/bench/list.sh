@@ -1,1 +1,0 @@
-posenc bench --goal G3,G17 --list

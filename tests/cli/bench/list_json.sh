@@ -1,1 +1,0 @@
-posenc bench --goal G10 --list --json

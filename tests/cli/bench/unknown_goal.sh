@@ -1,1 +1,0 @@
-posenc bench --goal G8,G5

@@ -1,1 +1,0 @@
-posenc compare --checkpoint often text.txt

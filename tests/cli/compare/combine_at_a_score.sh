@@ -1,1 +1,0 @@
-posenc compare -e 'nope,t5[combine=concat]' -o out text.txt

@@ -1,1 +1,0 @@
-posenc compare --combine sum -o out text.txt

@@ -1,1 +1,0 @@
-posenc compare -e 'sinusoidal[combine=joined]' -o out text.txt

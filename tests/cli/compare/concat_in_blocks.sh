@@ -1,1 +1,0 @@
-posenc compare -e 'learned[combine=concat:inject=blocks]' -o out text.txt

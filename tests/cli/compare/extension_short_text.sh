@@ -1,2 +1,0 @@
-seq 2000 >text.txt
-posenc compare -e rope --tasks none --extension brief -o out text.txt

@@ -1,1 +1,0 @@
-posenc compare --extension far -o out text.txt

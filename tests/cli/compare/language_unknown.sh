@@ -1,1 +1,0 @@
-posenc compare --lang fr -o out text.txt

@@ -1,1 +1,0 @@
-posenc compare -e alibbi -o out text.txt

@@ -1,1 +1,0 @@
-posenc compare --preset quikc -o out text.txt

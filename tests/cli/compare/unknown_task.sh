@@ -1,1 +1,0 @@
-posenc compare --tasks order,sudoku -o out text.txt

@@ -1,1 +1,0 @@
-posenc compare -o out missing.txt; status=$?; ls; exit $status

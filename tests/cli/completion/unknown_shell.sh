@@ -1,1 +1,0 @@
-posenc completion tcsh

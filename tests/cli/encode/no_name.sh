@@ -1,1 +1,0 @@
-posenc encode --length 3 --dim 4

@@ -1,1 +1,0 @@
-posenc encode sinusoidal --length 3; posenc encode sinusoidal --length 3 --dim 0

@@ -1,1 +1,0 @@
-posenc encode sinusodial --dim 4 --length 3

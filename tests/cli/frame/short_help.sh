@@ -1,1 +1,0 @@
-posenc -h >a; posenc --help >b; cmp a b

@@ -1,1 +1,0 @@
-POSENC_ISA=plain posenc --version; POSENC_ISA=plain posenc list --version

@@ -1,1 +1,0 @@
-posenc help list >a; posenc list --help >b; cmp a b

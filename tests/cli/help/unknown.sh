@@ -1,1 +1,0 @@
-posenc help lst

@@ -1,1 +1,0 @@
-posenc inspect nowhere.json

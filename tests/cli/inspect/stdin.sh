@@ -1,1 +1,0 @@
-posenc inspect - <"$SOURCE/tests/golden/configs/gpt2.json"

@@ -1,2 +1,0 @@
-# After -- a word is an argument, whatever it looks like.
-posenc list -- --json

@@ -1,1 +1,0 @@
-posenc list rope --explain --config "$SOURCE/tests/golden/peers/gguf/llama32.gguf"

@@ -1,2 +1,0 @@
-# A range that is longer than a terminal is wide wraps, and meanings stand below.
-posenc list sinusoidal2d

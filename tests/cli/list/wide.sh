@@ -1,1 +1,0 @@
-posenc list rope | sed -n "/^  schedule/,/^  factor/p"

@@ -1,1 +1,0 @@
-posenc plot heatmap sinusoidal --length 16 --dim 8 --beside binary

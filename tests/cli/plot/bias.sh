@@ -1,1 +1,0 @@
-posenc plot bias alibi --heads 2 --length 32

@@ -1,1 +1,0 @@
-posenc plot buckets t5 --length 64

@@ -1,1 +1,0 @@
-posenc plot decay rope --length 200 --draws 50

@@ -1,1 +1,0 @@
-posenc plot heatmap sinusoidal --length 24 --dim 16

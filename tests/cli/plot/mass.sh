@@ -1,1 +1,0 @@
-posenc plot mass alibi --heads 4

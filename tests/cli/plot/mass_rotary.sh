@@ -1,1 +1,0 @@
-posenc plot mass rope --length 128 --draws 20

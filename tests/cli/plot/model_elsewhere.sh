@@ -1,1 +1,0 @@
-posenc plot heatmap --config "$SOURCE/tests/golden/peers/transformers5/llama31.json"

@@ -1,1 +1,0 @@
-posenc plot wavelengths --config "$SOURCE/tests/golden/peers/transformers5/bloom.json"

@@ -1,1 +1,0 @@
-posenc plot pair rope --pairs 0 --length 5

@@ -1,1 +1,0 @@
-posenc plot similarity sinusoidal --length 24 --dim 32

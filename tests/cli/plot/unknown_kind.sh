@@ -1,1 +1,0 @@
-posenc plot heat sinusoidal

@@ -1,1 +1,0 @@
-posenc plot heatmap alibi

@@ -1,1 +1,0 @@
-posenc plot bias alibi --set fom=distance

@@ -1,1 +1,0 @@
-posenc plot wavelengths rope --length 2048 --dim 32

@@ -1,1 +1,0 @@
-posenc plot wavelengths --config "$SOURCE/tests/golden/peers/gguf/llama32.gguf" --length 8192

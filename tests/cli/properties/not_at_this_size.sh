@@ -1,1 +1,0 @@
-posenc properties swin --set window=7x7

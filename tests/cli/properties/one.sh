@@ -1,1 +1,0 @@
-posenc properties sinusoidal --tokens 16 --draws 4

@@ -1,1 +1,0 @@
-posenc properties sinusoidal --set dim=8

@@ -1,1 +1,0 @@
-posenc properties --sweep base=100

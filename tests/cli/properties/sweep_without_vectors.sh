@@ -1,1 +1,0 @@
-posenc properties alibi --sweep learned=yes,no

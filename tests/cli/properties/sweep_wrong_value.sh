@@ -1,1 +1,0 @@
-posenc properties sinusoidal --sweep base=100,1

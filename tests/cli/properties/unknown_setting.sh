@@ -1,1 +1,0 @@
-posenc properties sinusoidal --set bse=5

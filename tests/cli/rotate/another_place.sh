@@ -1,1 +1,0 @@
-posenc rotate alibi -i in.npz -o out.npz

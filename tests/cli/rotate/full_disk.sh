@@ -1,1 +1,0 @@
-posenc rotate -i "$SOURCE/tests/golden/rope/rope__defaults.npz" -o - >/dev/full

@@ -1,1 +1,0 @@
-posenc rotate -o out.npz

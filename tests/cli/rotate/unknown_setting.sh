@@ -1,1 +1,0 @@
-posenc rotate --set bass=1e4 -i in.npz -o out.npz

@@ -1,1 +1,0 @@
-posenc verify "$SOURCE/tests/golden" -e alibbi
