@@ -42,6 +42,7 @@ test: ## house rules and all tests but the long ones (six minutes on two cores)
 	@$(call tested,default) -LE '^long$$'
 
 test-all: test ## that; figures and instruction sets; mpirun; all tests under ASan and UBSan (half an hour)
+	@tools/deps.sh --all
 	@$(call tested,default) -L '^long$$'
 	@if command -v mpirun >/dev/null && command -v mpicc >/dev/null; then $(MAKE) --no-print-directory test-mpi; \
 	else echo "make test-all: Open MPI is missing, so compare under mpirun was not tested (docs/slurm.md)"; fi

@@ -12,22 +12,35 @@
 #include <posenc/posenc.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Exit statuses of the tool. */
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INTERRUPTED = 130 };
 
 /* What an option's value is, and so where it goes: a flag or the number of a word an int (a flag 1), a whole
-   number an int64_t, a real one a double, text a const char *; REAL_TEXT is the text of a real number. What
-   is ASKED is not stored: the command asks for it by cli_value. */
+   number an int64_t, a real one a double, text a const char *; REAL_TEXT is the text of any real number.
+   Lists of numbers (4:8), points (4x6:8x16: y, x, y, x) and a grid (16x32) are a cli_numbers. What is ASKED
+   is not stored: the command asks for it by cli_value. */
 typedef enum cli_type {
     CLI_ASKED,
     CLI_FLAG,
     CLI_TEXT,
+    CLI_WORD,
     CLI_WHOLE,
     CLI_REAL,
     CLI_REAL_TEXT,
-    CLI_WORD
+    CLI_WHOLES,
+    CLI_REALS,
+    CLI_POINTS,
+    CLI_GRID
 } cli_type;
+
+enum { CLI_LIST_MOST = 32 };
+typedef struct cli_numbers {
+    int     count;
+    int64_t whole[CLI_LIST_MOST];
+    double  real[CLI_LIST_MOST];
+} cli_numbers;
 
 /* One option. `value` is the placeholder in the help ("F", "N"); NULL makes it a flag. letter 0 = none. */
 typedef struct cli_option {
@@ -37,7 +50,7 @@ typedef struct cli_option {
     const char *meaning;
     cli_type    type;
     size_t      at;        /* where the value goes in the command's struct (cli_read) */
-    int64_t     low, high; /* of a number; both 0: any */
+    int64_t     low, high; /* of each number */
     const char *words;     /* "bhld|blhd" */
 } cli_option;
 
@@ -61,6 +74,7 @@ int         cli_count(const cli_args *args);
 const char *cli_at(const cli_args *args, int index);
 /* The words of the whole call, quoted for a shell: for "how to reproduce". */
 const char *cli_call(void);
+void        cli_print_word(FILE *to, const char *word); /* as a shell reads it back */
 
 /* Prints "posenc: error: ..." as one line to standard error and returns CLI_USAGE, for `return
    cli_usage(...)`. */
@@ -76,10 +90,10 @@ void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
    CLI_USAGE after printing an error. */
 int cli_read(const cli_args *args, void *values);
 
-/* Whole numbers and reals from an option's value, with range check. Returns 0 if the option is absent, 1 if
- *x was set, -1 after printing an error (return CLI_USAGE then). */
+/* One option by a row that need not be in a table. 0 if it is absent, 1 if *to was set, -1 after printing an
+   error. */
+int cli_read_as(const cli_args *args, const cli_option *row, void *to);
 int cli_integer(const cli_args *args, const char *option, int64_t low, int64_t high, int64_t *x);
-int cli_real(const cli_args *args, const char *option, double low, double high, double *x);
 
 int cli_ends_with(const char *text, const char *end);
 

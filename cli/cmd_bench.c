@@ -30,7 +30,8 @@ static const cli_option options[] = {
     {0, "goal", "G1,G2,...", "only the rows of these goals (see --list)"},
     {0, "long", NULL, "G17 too: sequences of a million tokens, for minutes"},
     {0, "repeats", "N", "turns of a kernel and its limit, at most (31)"},
-    {0, "seconds", "S", "time for each row, beyond its first seven turns (1)"},
+    {0, "seconds", "S", "time for each row, beyond its first seven turns (1)", CLI_REAL,
+     offsetof(pe_bench_effort, seconds), 0, 3600},
     {0, "threads", "N", "threads of every kernel and of its limit (1)"},
     {0, "list", NULL, "print the rows and what is wanted of them, measure nothing"},
     {0, "json", NULL, "print the rows as one JSON array"},
@@ -204,8 +205,7 @@ static int read_effort(const cli_args *args, pe_bench_effort *effort)
     *effort = (pe_bench_effort){.seconds = SECONDS};
     if (cli_count(args))
         return cli_usage("bench: \"%s\" is one word too many; goals are chosen by --goal", cli_at(args, 0));
-    if (cli_integer(args, "repeats", 1, MOST_REPEATS, &repeats) < 0 ||
-        cli_real(args, "seconds", 0, 3600, &effort->seconds) < 0 ||
+    if (cli_integer(args, "repeats", 1, MOST_REPEATS, &repeats) < 0 || cli_read(args, effort) ||
         cli_integer(args, "threads", 1, MOST_THREADS, &threads) < 0)
         return CLI_USAGE;
     effort->repeats = (int)repeats;

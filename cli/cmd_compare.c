@@ -52,7 +52,8 @@ static const cli_option options[] = {
     {0, "lang", "CODE", "language of report.html: en or zh (en)"},
     {0, "threads", "N", "runs at the same time (one per processor); changes no result"},
     {0, "resume", NULL, "go on with what an interrupted or killed call has left in DIR.partial"},
-    {0, "checkpoint", "S", "seconds between two checkpoints of a run (10)"},
+    {0, "checkpoint", "S", "seconds between two checkpoints of a run (10)", CLI_REAL,
+     offsetof(pe_compare_config, checkpoint_seconds), 0, MOST_SECONDS},
     {0, "dry-run", NULL, "say what would be trained and about how long it takes, and stop"},
     {0, "json", NULL, "print the results as JSON instead of a table"},
     {0, NULL, NULL, NULL},
@@ -203,8 +204,7 @@ static int read_config(const cli_args *args, pe_compare_config *config)
     config->task_seeds = seeds > 0 ? config->preset.seeds : 0;
     if (steps < 0 || seeds < 0 || cli_integer(args, "task-steps", 1, MOST_STEPS, &config->task_steps) < 0 ||
         cli_integer(args, "tune-steps", 1, MOST_STEPS, &config->tune_steps) < 0 ||
-        cli_integer(args, "threads", 1, MOST_THREADS, &config->workers) < 0 ||
-        cli_real(args, "checkpoint", 0, MOST_SECONDS, &config->checkpoint_seconds) < 0)
+        cli_integer(args, "threads", 1, MOST_THREADS, &config->workers) < 0 || cli_read(args, config))
         return CLI_USAGE;
     if ((config->combine && pe_combine_read(&ways, config->combine, &err)) ||
         (config->tasks && pe_compare_tasks_check(config->tasks, &err)) ||
@@ -466,8 +466,8 @@ const cli_command cli_compare = {
         "listed with the reason.\n\n"
         "report.html is in English, or with --lang zh in Chinese; results.json and all else stay in "
         "English.\n\n"
-        "Each finished run is kept at once in DIR.partial, as a line of runs.jsonl, and each run under way "
-        "in a checkpoint every S seconds. Ctrl-C prints and writes what is finished. Whatever ends the "
+        "Each finished run is kept at once in DIR.partial, as an .npz file, and each run under way in a "
+        "checkpoint every S seconds. Ctrl-C prints and writes what is finished. Whatever ends the "
         "call, the same one with --resume goes on and ends with the same numbers, to the bit; without "
         "--resume it refuses a DIR.partial that keeps something. With --resume a call that asks for more "
         "seeds or encodings takes over what an older result DIR shares with it.\n\n"

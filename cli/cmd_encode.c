@@ -220,13 +220,11 @@ const cli_command cli_encode = {
         "NAME is an encoding at place input (posenc list), with settings in brackets or by --set. Rows are "
         "float64, [L, width].\n\n"
         "A grid's tokens come in the encoding's own order, after the rows of class tokens if prefix_rows "
-        "asks "
-        "for them. Where learned_resize is not told the grid of its table (grid_in), it is this one. Where "
-        "--positions are given, a table that ends is long enough for the largest of them, and the axes of "
-        "sinusoidal_nd are as many as its coordinates.\n\n"
+        "asks for them. Where learned_resize is not told the grid of its table (grid_in), it is this one. "
+        "Where --positions are given, a table that ends is long enough for the largest of them, and the axes "
+        "of sinusoidal_nd are as many as its coordinates.\n\n"
         "An .npy holds the rows; an .npz holds them as out_y, the positions that were given as in_pos, and "
-        "the "
-        "parameters as par_NAME, which --params reads; a .csv has a line for each row and no header.",
+        "the parameters as par_NAME, which --params reads; a .csv has a line for each row and no header.",
     .options = options,
     .run     = run,
 };

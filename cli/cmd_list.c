@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "explain.h"
+#include "config.h"
 
-enum { WIDTH = 100, NARROW = 80, LEAST_PROSE = 30, INDENT = 2, COLUMNS = 5, CELL = 64 };
+enum { WIDTH = 100, NARROW = 80, LEAST_PROSE = 30, INDENT = 2, COLUMNS = 5, CELL = 64, MOST_ROWS = 256 };
 
 /* A row of a table; NULL ends it early. The last cell of the longest rows is prose and wraps. */
 typedef struct row {
@@ -84,10 +84,14 @@ static void print_row_above_prose(const row *rows, int count, int r, int columns
     cli_wrap(prose, strlen(prose), below, below, NARROW);
 }
 
-/* A table with prose in its last column; below each row where beside it there is no room. */
-static void print_prose_table(const row *rows, int count, int columns)
+/* A table with prose in its last column, below each row where beside it there is no room; nothing where it
+   has no row but its head. */
+static void print_section(const char *title, const row *rows, int count, int columns)
 {
     int before = INDENT;
+    if (count < 2)
+        return;
+    printf("\n%s\n", title);
     for (int c = 0; c < columns - 1; c++)
         before += cell_width(rows, count, c) + 2;
     if (before + LEAST_PROSE <= NARROW)
@@ -125,24 +129,16 @@ enum { FEW = 3 }; /* names of parameters in a row of the table */
 
 static int print_all(void)
 {
-    const int  count          = posenc_encoding_count();
-    row *const rows           = calloc((size_t)count + 1, sizeof *rows);
-    char(*const learns)[CELL] = calloc((size_t)count + 1, sizeof *learns);
-    if (!rows || !learns) {
-        free(rows);
-        free(learns);
-        return cli_failed("list: there is no memory for a table of %d encodings", count);
-    }
-    rows[0] = (row){{"ENCODING", "PLACE", "LEARNS", "PAPER", "MODELS"}};
-    for (int i = 0; i < count; i++) {
+    row  rows[MOST_ROWS] = {{{"ENCODING", "PLACE", "LEARNS", "PAPER", "MODELS"}}};
+    char learns[MOST_ROWS][CELL];
+    int  n = 1;
+    for (int i = 0; i < posenc_encoding_count() && n < MOST_ROWS; i++, n++) {
         const posenc_encoding_info *info = posenc_encoding_info_at(i);
-        what_it_learns(info, FEW, learns[i]);
-        rows[i + 1] = (row){{info->name, posenc_place_name(info->place), learns[i], or_dash(info->paper),
-                             or_dash(info->models)}};
+        what_it_learns(info, FEW, learns[n]);
+        rows[n] = (row){{info->name, posenc_place_name(info->place), learns[n], or_dash(info->paper),
+                         or_dash(info->models)}};
     }
-    print_table(rows, count + 1, COLUMNS, 0, WIDTH);
-    free(rows);
-    free(learns);
+    print_table(rows, n, COLUMNS, 0, WIDTH);
     return CLI_DONE;
 }
 
@@ -164,34 +160,24 @@ static const char *standard_scale(const posenc_encoding_info *info)
     return info->scale ? info->scale : "1/sqrt(D)";
 }
 
-enum { MOST_ROWS = 64 };
-
 static void print_settings(const char *head, const posenc_setting_info *settings, int count)
 {
-    row rows[MOST_ROWS];
-    if (!count)
-        return;
-    count = count < MOST_ROWS ? count : MOST_ROWS - 1;
-    printf("\n%s\n", head);
-    rows[0] = (row){{"NAME", "TYPE", "DEFAULT", "RANGE", "MEANING"}};
-    for (int i = 0; i < count; i++)
-        rows[i + 1] = (row){{settings[i].name, settings[i].type, or_dash(settings[i].standard),
-                             or_dash(settings[i].range), settings[i].meaning}};
-    print_prose_table(rows, count + 1, 5);
+    row rows[MOST_ROWS] = {{{"NAME", "TYPE", "DEFAULT", "RANGE", "MEANING"}}};
+    int n               = 1;
+    for (int i = 0; i < count && n < MOST_ROWS; i++)
+        rows[n++] = (row){{settings[i].name, settings[i].type, or_dash(settings[i].standard),
+                           or_dash(settings[i].range), settings[i].meaning}};
+    print_section(head, rows, n, 5);
 }
 
 static void print_params(const posenc_param_info *params, int count)
 {
-    row rows[MOST_ROWS];
-    if (!count)
-        return;
-    count = count < MOST_ROWS ? count : MOST_ROWS - 1;
-    puts("\nParameters");
-    rows[0] = (row){{"NAME", "SHAPE", "INITIALLY", "TRAINED", "MEANING"}};
-    for (int i = 0; i < count; i++)
-        rows[i + 1] = (row){{params[i].name, *params[i].shape ? params[i].shape : "one number",
-                             params[i].init, params[i].trainable ? "yes" : "no", params[i].meaning}};
-    print_prose_table(rows, count + 1, 5);
+    row rows[MOST_ROWS] = {{{"NAME", "SHAPE", "INITIALLY", "TRAINED", "MEANING"}}};
+    int n               = 1;
+    for (int i = 0; i < count && n < MOST_ROWS; i++)
+        rows[n++] = (row){{params[i].name, *params[i].shape ? params[i].shape : "one number", params[i].init,
+                           params[i].trainable ? "yes" : "no", params[i].meaning}};
+    print_section("Parameters", rows, n, 5);
 }
 
 /* What a value of a worked example is, by the place: the meaning of (a, b, c) that posenc.h states. */
@@ -208,20 +194,17 @@ static void example_subject(posenc_place place, const posenc_example *e, char te
 static void print_examples(const posenc_encoding_info *info)
 {
     const posenc_example *examples;
-    row                   rows[MOST_ROWS];
+    row                   rows[MOST_ROWS] = {{{"SETTINGS", "AT", "VALUE", "SOURCE"}}};
     char                  subjects[MOST_ROWS][CELL], values[MOST_ROWS][CELL];
-    int                   count = posenc_examples(info->name, &examples);
-    if (count <= 0)
-        return;
-    count = count < MOST_ROWS ? count : MOST_ROWS - 1;
-    puts("\nWorked examples");
-    rows[0] = (row){{"SETTINGS", "AT", "VALUE", "SOURCE"}};
-    for (int i = 0; i < count; i++) {
-        example_subject(info->place, &examples[i], subjects[i]);
-        snprintf(values[i], CELL, "%.15g", examples[i].value);
-        rows[i + 1] = (row){{or_dash(examples[i].settings), subjects[i], values[i], examples[i].source}};
+    const int             count = posenc_examples(info->name, &examples);
+    int                   n     = 1;
+    for (int i = 0; i < count && n < MOST_ROWS; i++, n++) {
+        const posenc_example *e = &examples[i];
+        example_subject(info->place, e, subjects[n]);
+        snprintf(values[n], CELL, "%.15g", e->value);
+        rows[n] = (row){{or_dash(e->settings), subjects[n], values[n], e->source}};
     }
-    print_prose_table(rows, count + 1, 4);
+    print_section("Worked examples", rows, n, 4);
 }
 
 static void print_one(const posenc_encoding_info *info)

@@ -11,13 +11,13 @@
 
 #include "plot/plot.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "lists.h"
 #include "places.h"
 #include "subject.h"
 
@@ -34,42 +34,6 @@ enum {
     MOST_PREFIX = 2, /* class and distillation tokens: rows before a table's grid that need no word */
     MOST_GRID   = 1 << 16,
     COLUMNS     = 80
-};
-
-static const cli_option options[] = {
-    {0, "set", "NAME=VALUE", "a setting of the encoding (may be repeated); see posenc list NAME"},
-    {0, "table", "F:NAME",
-     "instead of a SPEC a table of positions: array NAME of a .safetensors, .npz or .npy (heatmap, curves, "
-     "similarity, similarity2d)"},
-    CLI_CONFIG_OPTIONS,
-    {0, "length", "N",
-     "positions or distances to draw (heatmap, curves, similarity, bias: 128; buckets: 256; decay, mass: "
-     "1024; pair: "
-     "8); of wavelengths the context (4096)"},
-    {0, "dim", "D",
-     "width of a vector (input: 64, similarity2d: 128) or of a head (64, decay, wavelengths: 128)"},
-    {0, "heads", "H", "heads of a bias (bias, mass: 8)"},
-    {0, "grid", "HxW",
-     "positions on a grid of H rows and W columns (heatmap, curves, similarity: a grid of grids; "
-     "similarity2d: 16x32); heatmap and curves take more axes, such as 2x3x4"},
-    {0, "prefix-rows", "N",
-     "rows of a table before its grid, where there are more than the 0 to 2 of class tokens (heatmap, "
-     "curves, "
-     "similarity, similarity2d)"},
-    {0, "points", "LIST",
-     "points ROWxCOLUMN of the grid, such as 4x6:8x16 (similarity2d; three on the diagonal)"},
-    {0, "channels", "LIST", "channels, such as 4:5:6:7 (curves)"},
-    {0, "pairs", "LIST", "pairs of channels, such as 0:8 (pair)"},
-    {0, "beside", "binary", "draw the binary counter of the same positions beside it (heatmap)"},
-    {0, "bases", "LIST", "a panel for each base, such as 1e4:5e5:1e6 (decay)"},
-    {0, "theta", "one|many|both",
-     "turn all pairs by one frequency, by the encoding's, or a panel each (decay: both)"},
-    {0, "content", "LIST",
-     "vectors: ones, uniform (U[0,1]), normal (N(0,1)) (decay, mass of a rotary encoding: all)"},
-    {0, "draws", "N", "draws of random vectors (decay, mass of a rotary encoding: 200)"},
-    {0, "seed", "N", "seed of random parameters and vectors (1)"},
-    {'o', "output", "F", "write F.png, F.svg or F.pdf instead of drawing in the terminal"},
-    {0, NULL, NULL, NULL},
 };
 
 /* Sizes that a kind of picture takes where nothing is said; a table of positions can be drawn where
@@ -120,10 +84,53 @@ typedef struct request {
     pe_picture_data    data;
     int64_t            length, dim, heads, seed, draws, rows, cols, prefix; /* prefix -1: not said */
     cli_places         places;                                              /* --grid */
-    int64_t            chosen[CLI_LIST_MOST];
-    double             bases[CLI_LIST_MOST];
+    cli_numbers        chosen, bases;
     char               origin[2 * CLI_SUBJECT_TEXT];
 } request;
+
+static const cli_option options[] = {
+    {0, "set", "NAME=VALUE", "a setting of the encoding (may be repeated); see posenc list NAME"},
+    {0, "table", "F:NAME",
+     "instead of a SPEC a table of positions: array NAME of a .safetensors, .npz or .npy (heatmap, curves, "
+     "similarity, similarity2d)"},
+    CLI_CONFIG_OPTIONS,
+    {0, "length", "N",
+     "positions or distances to draw (heatmap, curves, similarity, bias: 128; buckets: 256; decay, mass: "
+     "1024; pair: "
+     "8); of wavelengths the context (4096)"},
+    {0, "dim", "D",
+     "width of a vector (input: 64, similarity2d: 128) or of a head (64, decay, wavelengths: 128)", CLI_WHOLE,
+     offsetof(request, dim), 1, WIDEST},
+    {0, "heads", "H", "heads of a bias (bias, mass: 8)", CLI_WHOLE, offsetof(request, heads), 1, MOST_HEADS},
+    {0, "grid", "HxW",
+     "positions on a grid of H rows and W columns (heatmap, curves, similarity: a grid of grids; "
+     "similarity2d: 16x32); heatmap and curves take more axes, such as 2x3x4"},
+    {0, "prefix-rows", "N",
+     "rows of a table before its grid, where there are more than the 0 to 2 of class tokens (heatmap, "
+     "curves, "
+     "similarity, similarity2d)",
+     CLI_WHOLE, offsetof(request, prefix), 0, INT32_MAX},
+    {0, "points", "LIST",
+     "points ROWxCOLUMN of the grid, such as 4x6:8x16 (similarity2d; three on the diagonal)", CLI_POINTS,
+     offsetof(request, chosen), 0, LONGEST_ROW},
+    {0, "channels", "LIST", "channels, such as 4:5:6:7 (curves)", CLI_WHOLES, offsetof(request, chosen), 0,
+     WIDEST - 1},
+    {0, "pairs", "LIST", "pairs of channels, such as 0:8 (pair)", CLI_WHOLES, offsetof(request, chosen), 0,
+     WIDEST - 1},
+    {0, "beside", "binary", "draw the binary counter of the same positions beside it (heatmap)"},
+    {0, "bases", "LIST", "a panel for each base, such as 1e4:5e5:1e6 (decay)", CLI_REALS,
+     offsetof(request, bases), 1, (int64_t)1e18},
+    {0, "theta", "one|many|both",
+     "turn all pairs by one frequency, by the encoding's, or a panel each (decay: both)"},
+    {0, "content", "LIST",
+     "vectors: ones, uniform (U[0,1]), normal (N(0,1)) (decay, mass of a rotary encoding: all)"},
+    {0, "draws", "N", "draws of random vectors (decay, mass of a rotary encoding: 200)", CLI_WHOLE,
+     offsetof(request, draws), 1, MOST_DRAWS},
+    {0, "seed", "N", "seed of random parameters and vectors (1)", CLI_WHOLE, offsetof(request, seed), 0,
+     INT64_MAX},
+    {'o', "output", "F", "write F.png, F.svg or F.pdf instead of drawing in the terminal"},
+    {0, NULL, NULL, NULL},
+};
 
 /* ---------------------------------------------------------------- what belongs together ----- */
 
@@ -207,9 +214,14 @@ static int read_grid(const cli_args *args, request *r)
     const int   is_flat = strstr(r->kind->name, "similarity") != NULL || !cross || !strchr(cross + 1, 'x');
     r->places           = (cli_places){.command = "plot"};
     if (is_flat) {
-        r->places.axes = cli_grid(args, "grid", LONGEST_ROW, &r->rows, &r->cols);
-        memcpy(r->places.grid, (const int64_t[2]){r->rows, r->cols}, 2 * sizeof *r->places.grid);
-        return r->places.axes < 0 ? CLI_USAGE : CLI_DONE;
+        const cli_option row  = {.name = "grid", .type = CLI_GRID, .low = 1, .high = LONGEST_ROW};
+        cli_numbers      grid = {0};
+        if (cli_read_as(args, &row, &grid) < 0)
+            return CLI_USAGE;
+        r->places.axes = grid.count;
+        r->rows = r->places.grid[0] = grid.whole[0];
+        r->cols = r->places.grid[1] = grid.whole[1];
+        return CLI_DONE;
     }
     if (cli_places_read_grid(&r->places, text))
         return CLI_USAGE;
@@ -231,34 +243,13 @@ static int read_numbers(const cli_args *args, request *r)
     r->dim    = r->kind->dim;
     r->heads  = HEADS;
     r->seed   = 1;
-    const struct {
-        const char *name;
-        int64_t     low, high, *to;
-    } rows[] = {{"length", 2, r->kind->longest, &r->length},
-                {"dim", 1, WIDEST, &r->dim},
-                {"heads", 1, MOST_HEADS, &r->heads},
-                {"draws", 1, MOST_DRAWS, &r->draws},
-                {"seed", 0, INT64_MAX, &r->seed},
-                {"prefix-rows", 0, INT32_MAX, &r->prefix}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (cli_integer(args, rows[i].name, rows[i].low, rows[i].high, rows[i].to) < 0)
-            return CLI_USAGE;
-    return read_grid(args, r);
-}
-
-static int read_lists(const cli_args *args, request *r)
-{
-    const int channels = cli_integers(args, "channels", 0, WIDEST - 1, r->chosen);
-    const int pairs    = channels ? 0 : cli_integers(args, "pairs", 0, WIDEST - 1, r->chosen);
-    const int points   = channels || pairs ? 0 : cli_points(args, "points", LONGEST_ROW, r->chosen);
-    const int bases    = cli_reals(args, "bases", 1, 1e18, r->bases);
-    if (channels < 0 || pairs < 0 || points < 0 || bases < 0)
+    if (cli_integer(args, "length", 2, r->kind->longest, &r->length) < 0 || cli_read(args, r))
         return CLI_USAGE;
-    r->data.chosen       = r->chosen;
-    r->data.chosen_count = channels + pairs + points;
-    r->data.bases        = r->bases;
-    r->data.base_count   = bases;
-    return CLI_DONE;
+    r->data.chosen       = r->chosen.whole;
+    r->data.chosen_count = r->chosen.count;
+    r->data.bases        = r->bases.real;
+    r->data.base_count   = r->bases.count;
+    return read_grid(args, r);
 }
 
 /* Words of a list, each worth a bit: their sum in *bits, 0 if the option is absent. */
@@ -508,8 +499,6 @@ static int make(const cli_args *args, request *r)
         status = check_options(args, r);
     if (!status)
         status = read_numbers(args, r);
-    if (!status)
-        status = read_lists(args, r);
     if (!status)
         status = read_choices(args, r);
     if (!status && r->path && pe_plot_path_check(r->path, &err))

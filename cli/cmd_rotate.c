@@ -324,21 +324,16 @@ const cli_command cli_rotate = {
     .synopsis = "[SPEC | --config F [--layer N]] -i F -o F [--set K=V]... [--inverse] [--offset N]",
     .details =
         "SPEC is a rotary encoding, rope if none is given, with settings in brackets or by --set. --config "
-        "takes the "
-        "rotation that a model was trained with from its own file; --set overrides parts of it.\n\n"
+        "takes the rotation that a model was trained with from its own file; --set overrides parts of it.\n\n"
         "The input holds q, k or both: [B,H,L,D], [H,L,D] or [L,D], float64, float32, float16, bfloat16, or "
         "complex numbers (complex64, complex128), each of which is a pair. It may hold positions, pos for "
-        "both "
-        "or q_pos and k_pos: [L], [B,L], or [B,L,N] of N coordinates, whole or real; without them tokens are "
-        "numbered from --offset on. Frequencies and factors that the settings ask for (posenc list rope) are "
-        "arrays of "
-        "their names. The names of reference cases are understood too: in_q, in_k, in_pos, par_inv_freq; "
-        "where there are none, out_q and out_k of a former call are read. The array of an .npy is q, unless "
-        "the file "
-        "is named k.npy.\n\n"
+        "both or q_pos and k_pos: [L], [B,L], or [B,L,N] of N coordinates, whole or real; without them "
+        "tokens are numbered from --offset on. Frequencies and factors that the settings ask for (posenc "
+        "list rope) are arrays of their names. The names of reference cases are understood too: in_q, in_k, "
+        "in_pos, par_inv_freq; where there are none, out_q and out_k of a former call are read. The array of "
+        "an .npy is q, unless the file is named k.npy.\n\n"
         "The output holds out_q and out_k in the same shapes and types; bfloat16, for which NumPy has no "
-        "type, "
-        "becomes float32.",
+        "type, becomes float32.",
     .options = options,
     .run     = run,
 };

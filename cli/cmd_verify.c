@@ -16,27 +16,29 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cases.h"
 
+typedef struct request {
+    const cli_args  *args;
+    const char      *dir, *file;
+    int              json;
+    cli_case_options run;
+} request;
+
 static const cli_option options[] = {
     {'e', "encodings", "NAME,...", "run and count the cases of these encodings only"},
     {0, "executor", "NAME", "reference (float64), tiled (float32) or both (the standard)"},
     {0, "tile", "QxK",
      "queries and keys of a tile of the tiled executor, e.g. 1x1; 0 is the library's choice"},
-    {0, "case", "FILE", "run and count the case of this file only"},
-    {0, "json", NULL, "print one JSON object instead of lines"},
+    {0, "case", "FILE", "run and count the case of this file only", CLI_TEXT, offsetof(request, file)},
+    {0, "json", NULL, "print one JSON object instead of lines", CLI_FLAG, offsetof(request, json)},
     {0},
 };
-
-typedef struct request {
-    const cli_args  *args;
-    const char      *dir;
-    cli_case_options run;
-} request;
 
 /* ---------------------------------------------------------------- the arguments ------------- */
 
@@ -68,18 +70,14 @@ static int read_tile(request *r)
     return CLI_DONE;
 }
 
-/* Is name[0 .. length-1] an item of the list "a,b,c"? */
+/* Is `name` an item of the list "a,b,c"? */
 static int is_listed(const char *list, const char *name)
 {
     const size_t length = strlen(name);
-    for (;; list++) {
-        const size_t n = strcspn(list, ",");
-        if (n == length && !memcmp(list, name, n))
+    for (; list; list = strchr(list, ','), list += list != NULL)
+        if (strcspn(list, ",") == length && !memcmp(list, name, length))
             return 1;
-        list += n;
-        if (!*list)
-            return 0;
-    }
+    return 0;
 }
 
 /* Is the word something that a case can be for: an encoding, another subject, or a name of the
@@ -111,44 +109,27 @@ static int check_names(const request *r, const posenc_cases *cases)
 
 static int is_wanted(const request *r, const posenc_case *c)
 {
-    const int   lists = cli_value_count(r->args, "encodings");
-    const char *file  = cli_value(r->args, "case");
-    int         found = lists == 0;
+    const int lists = cli_value_count(r->args, "encodings");
+    int       found = lists == 0;
     for (int v = 0; v < lists; v++)
         found = found || is_listed(cli_value_at(r->args, "encodings", v), c->encoding);
-    return found && (!file || !strcmp(file, c->file));
+    return found && (!r->file || !strcmp(r->file, c->file));
 }
 
 /* ---------------------------------------------------------------- lines --------------------- */
-
-/* A word that a shell reads back as it is. */
-static void print_word(const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+./:,@%";
-    const int         quoted  = !*word || word[strspn(word, plain)];
-    if (quoted)
-        putchar('\'');
-    for (; *word; word++)
-        if (*word == '\'')
-            fputs("'\\''", stdout);
-        else
-            putchar(*word);
-    if (quoted)
-        putchar('\'');
-}
 
 static void print_option(const char *option, const char *value)
 {
     if (!value)
         return;
     printf(" %s ", option);
-    print_word(value);
+    cli_print_word(stdout, value);
 }
 
 static void print_again(const request *r, const posenc_case *c)
 {
     fputs("      again: posenc verify ", stdout);
-    print_word(r->dir);
+    cli_print_word(stdout, r->dir);
     print_option("-e", c->encoding);
     print_option("--case", c->file);
     print_option("--executor", cli_value(r->args, "executor"));
@@ -207,8 +188,8 @@ static int print_json(const char *dir, json_t *list, int passed, int total)
 
 static int nothing_to_run(const request *r)
 {
-    const char *names = cli_value(r->args, "encodings"), *file = cli_value(r->args, "case");
-    if (!cli_value(r->args, "json"))
+    const char *names = cli_value(r->args, "encodings"), *file = r->file;
+    if (!r->json)
         puts("0 of 0 cases pass");
     return cli_usage("%s has no case%s%s%s%s; no case is no proof", r->dir, names ? " of " : "",
                      names ? names : "", file ? " in the file " : "", file ? file : "");
@@ -216,7 +197,7 @@ static int nothing_to_run(const request *r)
 
 static int run_cases(const request *r, const posenc_cases *cases)
 {
-    json_t *list   = cli_value(r->args, "json") ? json_array() : NULL;
+    json_t *list   = r->json ? json_array() : NULL;
     int     passed = 0, total = 0;
     for (int i = 0; i < cases->count; i++) {
         const posenc_case *c = &cases->items[i];
@@ -235,13 +216,10 @@ static int run_cases(const request *r, const posenc_cases *cases)
         json_decref(list);
         return nothing_to_run(r);
     }
-    if (list) {
-        const int status = print_json(r->dir, list, passed, total);
-        if (status)
-            return status;
-    } else {
+    if (list && print_json(r->dir, list, passed, total))
+        return CLI_FAILED;
+    if (!list)
         printf("%d of %d cases pass\n", passed, total);
-    }
     return passed == total ? CLI_DONE : CLI_FAILED;
 }
 
@@ -252,18 +230,13 @@ static int run(const cli_args *args)
     posenc_error err;
     if (cli_count(args) != 1)
         return cli_usage("verify: give one folder with a manifest.json, not %d arguments", cli_count(args));
-    r.dir      = cli_at(args, 0);
-    int status = read_executor(&r);
-    if (!status)
-        status = read_tile(&r);
-    if (status)
-        return status;
+    r.dir = cli_at(args, 0);
+    if (read_executor(&r) || read_tile(&r) || cli_read(args, &r))
+        return CLI_USAGE;
     if (posenc_cases_read(&cases, r.dir, &err))
         return cli_usage("%s",
                          err.message); /* the folder is an argument: 2 even where the disk is at fault */
-    status = check_names(&r, &cases);
-    if (!status)
-        status = run_cases(&r, &cases);
+    const int status = check_names(&r, &cases) ? CLI_USAGE : run_cases(&r, &cases);
     posenc_cases_free(&cases);
     return status;
 }
@@ -274,17 +247,15 @@ const cli_command cli_verify = {
     .synopsis = "DIR [-e NAME,...] [--executor reference|tiled|both] [--tile QxK] [--case FILE] [--json]",
     .details =
         "Runs every case that DIR/manifest.json lists (not those of its subfolders): the library computes "
-        "what the "
-        "case's arrays ask for, forward and backward, and each result is held against the reference.\n\n"
+        "what the case's arrays ask for, forward and backward, and each result is held against the "
+        "reference.\n\n"
         "A line shows the largest error of its case as a fraction of what is allowed (1 is the limit), the "
-        "array "
-        "that had it and the executor. Allowed are in float64 1e-12 * max(1, |reference|), 1e-11 for "
-        "gradients, 1e-10 for the solution of an equation; in "
-        "float32 2e-6 of the largest number in the row, 2e-5 for gradients; whole numbers must be equal.\n\n"
+        "array that had it and the executor. Allowed are in float64 1e-12 * max(1, |reference|), 1e-11 for "
+        "gradients, 1e-10 for the solution of an equation; in float32 2e-6 of the largest number in the row, "
+        "2e-5 for gradients; whole numbers must be equal.\n\n"
         "The last line is \"N of M cases pass\". Exit status 1 if one fails: an unknown encoding or setting "
-        "and a "
-        "missing file fail that case. Exit status 2 if DIR has no readable manifest or no case was left to "
-        "run.",
+        "and a missing file fail that case. Exit status 2 if DIR has no readable manifest or no case was "
+        "left to run.",
     .options = options,
     .run     = run,
 };

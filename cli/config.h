@@ -40,4 +40,7 @@ const char *cli_config_layers(char *text, size_t room, const posenc_model_group 
 /* The file's numbers in the place of parameters that are as they start. An exit status. */
 int cli_config_params(const cli_config *c, cli_problem *p);
 
+/* Every formula of the rotation with its numbers in place, to standard output. An exit status. */
+int cli_explain(const cli_config *c);
+
 #endif

@@ -10,7 +10,7 @@
  *
  * One function per schedule, in a table: a schedule without a row is explained by its frequencies alone.
  */
-#include "explain.h"
+#include "config.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -18,12 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int print_version(void)
-{
-    printf("posenc %s (%s)\n", posenc_version(), posenc_isa());
-    return CLI_DONE;
-}
-
 static int run_command(const cli_command *command, int argc, char **argv)
 {
     cli_args args;
@@ -31,11 +25,17 @@ static int run_command(const cli_command *command, int argc, char **argv)
     if (status == CLI_DONE && args.help)
         cli_print_help(command);
     else if (status == CLI_DONE && args.version)
-        status = print_version();
+        printf("posenc %s (%s)\n", posenc_version(), posenc_isa());
     else if (status == CLI_DONE)
         status = command->run(&args);
     free(args.given);
     return status;
+}
+
+static int refuse_options(const cli_args *args)
+{
+    (void)args;
+    return cli_usage("the command comes first: posenc COMMAND [OPTION]...; try posenc --help");
 }
 
 /* A run on another instruction set than the one asked for would be worse than none. */
@@ -55,23 +55,13 @@ static int check_isa(void)
 
 static int run(int argc, char **argv)
 {
-    static const cli_command tool = {.name = "", .summary = ""};
+    static const cli_command tool = {.name = "", .summary = "", .run = refuse_options};
     if (check_isa())
         return CLI_USAGE;
     if (argc < 2)
         return cli_usage("a command is missing; try posenc --help");
-    if (argv[1][0] == '-') {
-        cli_args  args;
-        const int status = cli_parse(&args, &tool, argc, argv);
-        free(args.given);
-        if (status != CLI_DONE)
-            return status;
-        if (args.help)
-            return cli_print_help(NULL), CLI_DONE;
-        if (args.version)
-            return print_version();
-        return cli_usage("the command comes first: posenc COMMAND [OPTION]...; try posenc --help");
-    }
+    if (argv[1][0] == '-')
+        return run_command(&tool, argc, argv);
     const cli_command *command = cli_find_command(cli_commands, argv[1]);
     if (!command)
         command = cli_find_command(cli_page_commands, argv[1]);

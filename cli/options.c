@@ -192,86 +192,143 @@ const char *cli_at(const cli_args *args, int index)
     return index >= 0 && index < args->count ? args->words[index] : NULL;
 }
 
-int cli_integer(const cli_args *args, const char *option, int64_t low, int64_t high, int64_t *x)
+/* ---------------------------------------------------------------- values -------------------- */
+
+/* A bound of a real number; scales have none. */
+static double bound(const cli_option *row, int64_t end, double none)
 {
-    const char *text = cli_value(args, option);
-    char       *end;
-    if (!text)
-        return 0;
-    errno             = 0;
-    const long long n = strtoll(text, &end, 10);
-    if (end == text || *end || errno || n < low || n > high) {
-        cli_usage("%s: --%s is \"%s\"; it must be a whole number from %lld to %lld", args->command->name,
-                  option, text, (long long)low, (long long)high);
-        return -1;
-    }
-    *x = n;
-    return 1;
+    return row->type == CLI_REAL_TEXT ? none : (double)end;
 }
 
-int cli_real(const cli_args *args, const char *option, double low, double high, double *x)
+/* What a value of this option must be. */
+static void describe(char to[160], const cli_option *row)
 {
-    const char *text = cli_value(args, option);
-    char       *end;
-    if (!text)
-        return 0;
-    const double n = strtod(text, &end);
-    if (end == text || *end || !(n >= low && n <= high)) {
-        cli_usage("%s: --%s is \"%s\"; it must be a number from %g to %g", args->command->name, option, text,
-                  low, high);
-        return -1;
-    }
-    *x = n;
-    return 1;
-}
-
-/* The number of the word in "a|b|c"; -1 after printing that it is none of "a, b or c". */
-static int word_of(const cli_args *args, const cli_option *row, const char *text)
-{
-    char   list[80] = "";
-    size_t used     = 0;
-    int    i        = 0;
-    for (const char *at = row->words, *next; at; at = next ? next + 1 : NULL, i++) {
-        const size_t n = strcspn(at, "|");
-        next           = at[n] ? at + n : NULL;
-        if (strlen(text) == n && !strncmp(at, text, n))
-            return i;
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%.*s",
-                                 !i     ? ""
-                                 : next ? ", "
-                                        : " or ",
-                                 (int)n, at);
-    }
-    cli_usage("%s: --%s is \"%s\"; it must be %s", args->command->name, row->name, text, list);
-    return -1;
-}
-
-static int read_value(const cli_args *args, const cli_option *row, void *to)
-{
-    const char  *text = cli_value(args, row->name);
-    const double low  = row->low || row->high ? (double)row->low : -HUGE_VAL,
-                 high = row->low || row->high ? (double)row->high : HUGE_VAL;
-    double x;
-    if (!text)
-        return 0;
+    const long long low = row->low, high = row->high;
+    const double    least = bound(row, low, -HUGE_VAL), most = bound(row, high, HUGE_VAL);
+    const size_t    room = 160;
+    size_t          used = 0;
+    *to                  = 0;
     switch (row->type) {
-    case CLI_ASKED: return 0;
-    case CLI_FLAG: return *(int *)to = 1;
-    case CLI_WORD: return *(int *)to = word_of(args, row, text);
-    case CLI_WHOLE: return cli_integer(args, row->name, row->low, row->high, to);
-    case CLI_REAL: return cli_real(args, row->name, low, high, to);
-    case CLI_TEXT: *(const char **)to = text; return 0;
-    case CLI_REAL_TEXT: *(const char **)to = text; return cli_real(args, row->name, low, high, &x);
+    case CLI_WHOLE: snprintf(to, room, "a whole number from %lld to %lld", low, high); break;
+    case CLI_REAL:
+    case CLI_REAL_TEXT: snprintf(to, room, "a number from %g to %g", least, most); break;
+    case CLI_WHOLES:
+        snprintf(to, room, "up to %d whole numbers from %lld to %lld, such as 4:8", CLI_LIST_MOST, low, high);
+        break;
+    case CLI_REALS:
+        snprintf(to, room, "up to %d numbers from %g to %g, such as 1e4:5e5", CLI_LIST_MOST, least, most);
+        break;
+    case CLI_POINTS:
+        snprintf(to, room, "up to %d points ROWxCOLUMN, such as 4x6:8x16", CLI_LIST_MOST / 2);
+        break;
+    case CLI_GRID: snprintf(to, room, "ROWSxCOLUMNS, each from 1 to %lld, such as 16x32", high); break;
+    case CLI_WORD:
+        for (const char *at = row->words; at; at = strchr(at, '|'), at += at != NULL) {
+            const int n = (int)strcspn(at, "|");
+            used += (size_t)snprintf(to + used, room - used, "%s%.*s",
+                                     at == row->words ? ""
+                                     : at[n]          ? ", "
+                                                      : " or ",
+                                     n, at);
+        }
+        break;
+    case CLI_ASKED:
+    case CLI_FLAG:
+    case CLI_TEXT: break;
+    }
+}
+
+/* Reads one number at *text and steps behind it; whether there is one within bounds. */
+static int next_number(const char **text, const cli_option *row, int64_t *whole, double *real)
+{
+    char *end;
+    int   fits;
+    errno = 0;
+    if (row->type == CLI_REAL || row->type == CLI_REAL_TEXT || row->type == CLI_REALS) {
+        *real = strtod(*text, &end);
+        fits  = *real >= bound(row, row->low, -HUGE_VAL) && *real <= bound(row, row->high, HUGE_VAL);
+    } else {
+        *whole = strtoll(*text, &end, 10);
+        fits   = !errno && *whole >= row->low && *whole <= row->high;
+    }
+    fits  = fits && end != *text;
+    *text = end;
+    return fits;
+}
+
+/* Numbers with ':' (as in settings) or ',' between them; points and grids are two with an x between them. */
+static int read_list(const cli_option *row, const char *text, cli_numbers *list)
+{
+    const int paired = row->type == CLI_POINTS || row->type == CLI_GRID;
+    const int most   = row->type == CLI_GRID ? 2 : CLI_LIST_MOST;
+    for (int n = 0; n < most; n++, text++) {
+        const int is_first = paired && n % 2 == 0; /* of a pair */
+        if (!next_number(&text, row, &list->whole[n], &list->real[n]))
+            return -1;
+        list->count = n + 1;
+        if (!*text && !is_first)
+            return 1;
+        if (is_first ? *text != 'x' : !*text || !strchr(":,", *text))
+            return -1;
     }
     return -1;
+}
+
+static int read_word(const cli_option *row, const char *text, int *number)
+{
+    const char *at = row->words;
+    for (*number = 0; at; ++*number, at = strchr(at, '|'), at += at != NULL)
+        if (strlen(text) == strcspn(at, "|") && !strncmp(at, text, strlen(text)))
+            return 1;
+    return -1;
+}
+
+/* 1 or -1. */
+static int read_value(const cli_option *row, const char *text, void *to)
+{
+    int64_t whole;
+    double  real;
+    switch (row->type) {
+    case CLI_WHOLE: return next_number(&text, row, to, &real) && !*text ? 1 : -1;
+    case CLI_REAL: return next_number(&text, row, &whole, to) && !*text ? 1 : -1;
+    case CLI_WHOLES:
+    case CLI_REALS:
+    case CLI_POINTS:
+    case CLI_GRID: return read_list(row, text, to);
+    case CLI_WORD: return read_word(row, text, to);
+    case CLI_FLAG: return *(int *)to = 1;
+    case CLI_REAL_TEXT:
+    case CLI_TEXT:
+        *(const char **)to = text;
+        return row->type == CLI_TEXT || (next_number(&text, row, &whole, &real) && !*text) ? 1 : -1;
+    case CLI_ASKED: break;
+    }
+    return 1;
+}
+
+int cli_read_as(const cli_args *args, const cli_option *row, void *to)
+{
+    const char *text = cli_value(args, row->name);
+    char        must[160];
+    const int   found = text ? read_value(row, text, to) : 0;
+    if (found < 0) {
+        describe(must, row);
+        cli_usage("%s: --%s is \"%s\"; it must be %s", args->command->name, row->name, text, must);
+    }
+    return found;
 }
 
 int cli_read(const cli_args *args, void *values)
 {
     for (const cli_option *row = args->command->options; row->name; row++)
-        if (read_value(args, row, (char *)values + row->at) < 0)
+        if (cli_read_as(args, row, (char *)values + row->at) < 0)
             return CLI_USAGE;
     return CLI_DONE;
+}
+
+int cli_integer(const cli_args *args, const char *option, int64_t low, int64_t high, int64_t *x)
+{
+    return cli_read_as(args, &(cli_option){.name = option, .type = CLI_WHOLE, .low = low, .high = high}, x);
 }
 
 int cli_ends_with(const char *text, const char *end)

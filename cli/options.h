@@ -50,7 +50,7 @@ const char *cli_nearest(const char *word, const char *const *candidates, int cou
    pass `width` starts a new line, indented. */
 void cli_wrap(const char *text, size_t length, int at, int indent, int width);
 
-/* Help of one command, or with NULL of the tool, to standard output. */
+/* Help of one command, or with NULL or a nameless one of the tool, to standard output. */
 void cli_print_help(const cli_command *command);
 
 /* Keeps the words of the whole call for cli_call(). 0, or -1 without memory. */

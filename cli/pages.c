@@ -103,17 +103,15 @@ static void help_command(const cli_command *c)
 
 static const char introduction[] =
     "posenc knows the positional encodings of Transformers: it lists them, checks them against reference "
-    "cases, "
-    "draws them, and trains the same small model with each to compare them on your own text.";
+    "cases, draws them, and trains the same small model with each to compare them on your own text.";
 
 static const char conventions[] =
     "Data goes to standard output or to the file of -o; messages go to standard error. `-` as a file is "
-    "standard input "
-    "or output, `--` ends the options. An output file is written whole or not at all.";
+    "standard input or output, `--` ends the options. An output file is written whole or not at all.";
 
 void cli_print_help(const cli_command *command)
 {
-    if (command) {
+    if (command && *command->name) {
         help_command(command);
         return;
     }
@@ -196,9 +194,8 @@ static const struct {
      "0 done; 1 it failed, or verify found a difference; 2 the arguments or the input are unusable; "
      "130 interrupted, and what was finished is kept and printed."},
     {"ENVIRONMENT", "NO_COLOR, if not empty, and TERM=dumb switch colours off. POSENC_ISA (plain, avx2, "
-                    "avx512, avx512bf16, neon) forces "
-                    "an instruction set, for tests; one that the processor has not is refused. "
-                    "OMP_NUM_THREADS limits the threads of one run."},
+                    "avx512, avx512bf16, neon) forces an instruction set, for tests; one that the processor "
+                    "has not is refused. OMP_NUM_THREADS limits the threads of one run."},
     {"EXAMPLES", "posenc list alibi\n.br\nposenc compare \\-o report book.txt\n.br\nposenc plot bias alibi "
                  "\\-o alibi.svg"},
 };

@@ -69,7 +69,7 @@ static int measure_encoding(point *p, const posenc_encoding *e, const pe_subject
         return cli_failed("properties: there is no memory for a table");
     posenc_status status = pe_subject_create(&s, e, sizes, &err);
     if (!status)
-        status = pe_subject_table(s, table, &err);
+        status = pe_subject_rows(s, NULL, table, &err);
     if (!status)
         status = measure_table(p, table, sizes->length, sizes->width, &err);
     pe_subject_free(s);
@@ -115,8 +115,8 @@ static int set_row(pe_table *table, int row, const sweep *s, const pe_subject_si
     share_text(shares[SHIFTS], p->tau);
     int made = pe_table_set(table, row, 0, "%s=%s", s->name, p->value) &&
                pe_table_set(table, row, 1, "%.4f", p->nearest.distance) &&
-               pe_table_set(table, row, 2, "%s", pe_verdict(PE_NEAREST, p->nearest.distance)) &&
-               pe_table_set(table, row, 7, "%s", pe_verdict(PE_SHIFT, p->r[0])) &&
+               pe_table_set(table, row, 2, "%s", pe_word(PE_NEAREST, p->nearest.distance)) &&
+               pe_table_set(table, row, 7, "%s", pe_word(PE_SHIFT, p->r[0])) &&
                pe_table_set(table, row, 8, "%lld of %lld", (long long)p->idle, (long long)sizes->width);
     for (int k = 0; made && k <= SHIFTS; k++)
         made = pe_table_set(table, row, k + 3, "%s", shares[k]);
@@ -150,13 +150,13 @@ static void add_sweep(json_t *list, const sweep *s)
 {
     for (int i = 0; i < s->count; i++) {
         const point *p = &s->points[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:f, s:s, s:[o,o,o], s:s, s:o, s:I}", "setting",
-                                              s->name, "value", p->value, "nearest", p->nearest.distance,
-                                              "nearest_verdict", pe_verdict(PE_NEAREST, p->nearest.distance),
-                                              "shift_residuals", cli_json_real(p->r[0]),
-                                              cli_json_real(p->r[1]), cli_json_real(p->r[2]), "shift_verdict",
-                                              pe_verdict(PE_SHIFT, p->r[0]), "tau", cli_json_real(p->tau),
-                                              "idle_channels", (json_int_t)p->idle));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:f, s:s, s:[o,o,o], s:s, s:o, s:I}", "setting", s->name,
+                                        "value", p->value, "nearest", p->nearest.distance, "nearest_verdict",
+                                        pe_word(PE_NEAREST, p->nearest.distance), "shift_residuals",
+                                        cli_json_real(p->r[0]), cli_json_real(p->r[1]),
+                                        cli_json_real(p->r[2]), "shift_verdict", pe_word(PE_SHIFT, p->r[0]),
+                                        "tau", cli_json_real(p->tau), "idle_channels", (json_int_t)p->idle));
     }
 }
 

@@ -77,46 +77,35 @@ int cli_colour(int fd)
 
 static char *call;
 
-/* Letters, digits and what no shell reads; anything else wants quotes. */
-static int is_plain(const char *word)
+/* Letters, digits and what no shell reads; anything else wants quotes, and as a quote cannot stand inside
+   quotes, it stands between two pairs of them: 'it'\''s'. */
+void cli_print_word(FILE *to, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+./:,@%";
-    return *word && word[strspn(word, plain)] == 0;
-}
-
-/* 'it'\''s': a quote cannot stand inside quotes, so it stands between two pairs of them. Returns the end. */
-static char *quote(char *to, const char *word)
-{
-    *to++ = '\'';
-    for (; *word; word++) {
-        if (*word == '\'') {
-            memcpy(to, "'\\''", 4);
-            to += 4;
-        } else
-            *to++ = *word;
-    }
-    *to++ = '\'';
-    return to;
+    const int         quoted  = !*word || word[strspn(word, plain)];
+    if (quoted)
+        fputc('\'', to);
+    for (; *word; word++)
+        if (*word == '\'')
+            fputs("'\\''", to);
+        else
+            fputc(*word, to);
+    if (quoted)
+        fputc('\'', to);
 }
 
 int cli_remember_call(int argc, char **argv)
 {
-    size_t size = sizeof "posenc";
-    for (int i = 1; i < argc; i++)
-        size += 4 * strlen(argv[i]) + 3;
-    call = malloc(size);
-    if (!call)
+    size_t size;
+    FILE  *to = open_memstream(&call, &size);
+    if (!to)
         return -1;
-    char *to = call + sprintf(call, "posenc");
+    fputs("posenc", to);
     for (int i = 1; i < argc; i++) {
-        *to++ = ' ';
-        if (is_plain(argv[i]))
-            to += sprintf(to, "%s", argv[i]);
-        else
-            to = quote(to, argv[i]);
+        fputc(' ', to);
+        cli_print_word(to, argv[i]);
     }
-    *to = 0;
-    return 0;
+    return fclose(to) ? -1 : 0;
 }
 
 const char *cli_call(void)

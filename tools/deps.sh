@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# deps.sh [--tests | --missing]: installs the Debian packages of tools/packages.txt that are missing, and nothing else
+# deps.sh [--tests | --all | --missing]: installs the Debian packages of tools/packages.txt that are missing, and nothing else
 #
 # As root directly, else through sudo when that asks for no password. Where neither is allowed it prints the one line
 # to run and stops with status 1. The package lists are fetched only when they do not know a package, or when what
-# they point to is gone (an old image). With --tests also what the tests need, and what one test each wants: where this
-# cannot be had, it says so and that test will be skipped. With --missing it installs nothing: it names in one line what
-# the build lacks, or has status 1 if that is nothing.
+# they point to is gone (an old image). With --tests also what `make test` needs; with --all what one test each of `make
+# test-all` wants besides: where this cannot be had, it says so and that test will be skipped. With --missing it installs
+# nothing: it names in one line what the build lacks, or has status 1 if that is nothing.
 set -eu
 
 # The packages of the list whose mark is one of these ("-" for none).
@@ -17,7 +17,8 @@ marked() {
 
 wanted=
 case ${1-} in
---tests) packages=$(marked '>+-') wanted=$(marked '?') ;;
+--tests) packages=$(marked '>+-') ;;
+--all) packages=$(marked '>+-') wanted=$(marked '?') ;;
 --missing) packages=$(marked '-') ;;
 *) packages=$(marked '>-') ;;
 esac

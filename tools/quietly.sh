@@ -8,5 +8,6 @@
 exec 4>&1
 status=$({ { "$@" 3>&- 4>&-; echo $? >&3; } 2>&1 | sed -u -E \
     -e '/^\[[0-9]+\/[0-9]+\] |^ninja: no work to do|^Test project /d' \
+    -e '/^ok +[a-z0-9_]+ .* (tiled|reference)$/d' \
     -e '/^ *Start +[0-9]+: |^ *[0-9]+\/[0-9]+ Test +#[0-9]+: .*(Passed +|\*\*\*Skipped +)[0-9.]+ sec$/d' >&4; } 3>&1)
 exit "$status"

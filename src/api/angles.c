@@ -13,12 +13,6 @@
 #include "base/positions.h"
 #include "base/tensor.h"
 
-/* Are the frequencies known without parameters? */
-static int is_known(const pe_turn *turn)
-{
-    return turn->M == 0 || !isnan(turn->w[0]);
-}
-
 posenc_status posenc_rotary_frequencies(const posenc_plan *plan, double *w, int64_t *pairs, double *magnitude,
                                         posenc_error *err)
 {
@@ -27,7 +21,7 @@ posenc_status posenc_rotary_frequencies(const posenc_plan *plan, double *w, int6
     const posenc_status status = pe_rotary_start(plan, "frequencies", err);
     if (status)
         return status;
-    if (w && !is_known(&plan->turn))
+    if (w && plan->turn.M > 0 && isnan(plan->turn.w[0])) /* not known without parameters */
         return pe_fail(err, POSENC_UNSUPPORTED,
                        "frequencies: those of %s are parameters; posenc_rotary_pairs takes them",
                        plan->e->spec);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "api/objects.h"
-#include "encodings/registry.h"
 
 static const posenc_setting_info common[] = {
     {"scale", "real", "", "",

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* encoding.c: an encoding and sizes: its parts, and their settings as numbers */
+/* encoding.c: an encoding and sizes: its parts, their settings as numbers, its parameters and their first
+ * values */
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "api/objects.h"
+#include "base/expression.h"
+#include "base/tensor.h"
 
 void pe_resolve_words(const pe_chosen *part, pe_value set[PE_MAX_SETTINGS])
 {
@@ -39,13 +44,6 @@ posenc_dims pe_full_dims(const posenc_dims *dims)
     return d;
 }
 
-/* Where no plan says which; a POSENC_ISA that does not run here is refused when a plan is made. */
-static const pe_kernels *any_kernels(void)
-{
-    const pe_kernels *chosen = pe_kernels_choose();
-    return chosen ? chosen : pe_kernels_at(0);
-}
-
 posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dims *full, posenc_error *err)
 {
     const posenc_encoding_info *info = &part->room->info;
@@ -57,8 +55,10 @@ posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dim
         if (status)
             return status;
     }
+    /* where no plan says which; a POSENC_ISA that does not run here is refused when a plan is made */
+    const pe_kernels *chosen = pe_kernels_choose(), *kernels = chosen ? chosen : pe_kernels_at(0);
     r->problem = (pe_problem){full->B,  full->H,       full->G, full->Lq, full->Lk, full->D,
-                              full->Dv, full->d_model, full->L, r->set,   NAN,      any_kernels()};
+                              full->Dv, full->d_model, full->L, r->set,   NAN,      kernels};
     return part->room->check ? part->room->check(&r->problem, err) : POSENC_OK;
 }
 
@@ -76,5 +76,207 @@ posenc_status posenc_rows_tokens(const posenc_encoding *e, const posenc_dims *di
     if (status)
         return status;
     *tokens = part->room->tokens ? (int64_t)pe_number_of(&r, &full, part->room->tokens) : 0;
+    return pe_done(err);
+}
+
+/* ---- parameters: which there are, their shapes for given sizes, and their first values ---- */
+
+int posenc_param_count(const posenc_encoding *e)
+{
+    return e->param_count;
+}
+
+const pe_chosen *pe_param_owner(const posenc_encoding *e, int index, int *local)
+{
+    if (index < 0 || index >= e->param_count)
+        return NULL;
+    *local = e->params[index].local;
+    return &e->parts[e->params[index].place];
+}
+
+const posenc_param_info *posenc_param_describe(const posenc_encoding *e, int index)
+{
+    int              local = 0;
+    const pe_chosen *part  = pe_param_owner(e, index, &local);
+    return part ? &part->room->info.params[local] : NULL;
+}
+
+const char *posenc_param_name(const posenc_encoding *e, int index)
+{
+    return index >= 0 && index < e->param_count ? e->names[index] : NULL;
+}
+
+int posenc_param_trainable(const posenc_encoding *e, int index)
+{
+    int              local = 0;
+    const pe_chosen *part  = pe_param_owner(e, index, &local);
+    pe_value         set[PE_MAX_SETTINGS];
+    if (!part)
+        return 0;
+    if (!part->room->trains)
+        return part->room->info.params[local].trainable;
+    pe_resolve_words(part, set);
+    return part->room->trains(set, local);
+}
+
+typedef struct shape_names {
+    const posenc_dims *full;
+    const pe_resolved *r;
+} shape_names;
+
+static int shape_lookup(void *context, const char *name, size_t length, double *value)
+{
+    const shape_names *s = context;
+    if (pe_setting_by_name(s->r->room->info.settings, s->r->set, name, length, value))
+        return isfinite(*value);
+    return pe_size_by_name(s->full, name, length, value);
+}
+
+double pe_number_of(const pe_resolved *r, const posenc_dims *full, const char *text)
+{
+    double value = 0;
+    pe_evaluate(text, shape_lookup, &(shape_names){full, r}, &value);
+    return value;
+}
+
+/* "H if per_head": an axis that a flag calls for. Leaves the size alone in `piece`. */
+static int has_axis(const pe_resolved *r, char *piece)
+{
+    char *condition = strstr(piece, " if ");
+    if (!condition)
+        return 1;
+    const char *flag  = condition + strlen(" if ");
+    const int   index = pe_setting_index(r->room->info.settings, flag, strlen(flag));
+    *condition        = '\0';
+    return index >= 0 && r->set[index].integer == 1;
+}
+
+posenc_status posenc_param_shape(const posenc_encoding *e, const posenc_dims *dims, int index, int32_t *ndim,
+                                 int64_t shape[POSENC_MAX_DIMS], posenc_error *err)
+{
+    int              local = 0;
+    pe_resolved      r;
+    const pe_chosen *part = e ? pe_param_owner(e, index, &local) : NULL;
+    if (!part || !dims)
+        return pe_fail(err, POSENC_ARGUMENT, "parameter: this encoding has no parameter number %d", index);
+    const posenc_dims   full   = pe_full_dims(dims);
+    const posenc_status status = pe_resolve(&r, part, &full, err);
+    if (status)
+        return status;
+    shape_names names = {&full, &r};
+    *ndim             = 0;
+    double total      = 1;
+    for (const char *at = part->room->info.params[local].shape; *at;) {
+        char         piece[PE_MAX_TEXT];
+        double       size;
+        const size_t n = strcspn(at, ",");
+        snprintf(piece, sizeof piece, "%.*s", (int)n, at);
+        at += n + (at[n] == ',');
+        if (!has_axis(&r, piece))
+            continue;
+        if (!pe_evaluate(piece, shape_lookup, &names, &size) || !(size >= 1) || (total *= size) > 0x1p40)
+            return pe_fail(err, POSENC_SHAPE,
+                           "parameter %s: its axis '%s' is missing, below 1 or too large for these sizes",
+                           e->names[index], piece);
+        shape[(*ndim)++] = (int64_t)size;
+    }
+    return pe_done(err);
+}
+
+/* What a parameter starts with, as `list` prints it. */
+typedef struct start {
+    enum { NUMBER, NORMAL, UNIFORM } kind;
+    double low, high; /* the number, the deviation of a normal: high */
+} start;
+
+/* "ones; init=normal: normal(0, sigma)": what holds where a setting is not that word, then where it is. */
+static void choose_start(char *text, size_t n, const char *init, const pe_resolved *r)
+{
+    const char  *other = strstr(init, "; "), *word = other ? strchr(other, '=') + 1 : NULL;
+    const size_t plain = other ? (size_t)(other - init) : strlen(init);
+    snprintf(text, n, "%.*s", (int)plain, init);
+    if (!other)
+        return;
+    const posenc_setting_info *table = r->room->info.settings;
+    const int                  index = pe_setting_index(table, other + 2, (size_t)(word - other) - 3);
+    if (r->set[index].integer == pe_word_index(table[index].range, word, strcspn(word, ":")))
+        snprintf(text, n, "%s", strstr(word, ": ") + 2);
+}
+
+/* What is neither drawn nor a number is "ones" or "zeros". */
+static start read_start(const char *init, shape_names *names)
+{
+    char  text[2 * PE_MAX_TEXT], low[PE_MAX_TEXT], high[PE_MAX_TEXT];
+    start s = {0};
+    choose_start(text, sizeof text, init, names->r);
+    if (sscanf(text, "normal(0, %63[^)])", high) == 1)
+        s.kind = NORMAL;
+    else if (sscanf(text, "uniform(%63[^,], %63[^\n]", low, high) == 2) {
+        s.kind                 = UNIFORM;
+        high[strlen(high) - 1] = '\0'; /* the bracket */
+        pe_evaluate(low, shape_lookup, names, &s.low);
+    } else
+        sscanf(text, "%63[^\n]", high);
+    s.high = !strcmp(high, "ones");
+    pe_evaluate(high, shape_lookup, names, &s.high);
+    return s;
+}
+
+static double draw(const start *s, pe_random *rng)
+{
+    if (s->kind == NORMAL)
+        return s->high * pe_normal(rng);
+    if (s->kind == NUMBER)
+        return s->high;
+    return s->low == -s->high ? s->high * (2 * pe_uniform(rng) - 1)
+                              : s->low + (s->high - s->low) * pe_uniform(rng);
+}
+
+static posenc_status init_one(const posenc_encoding *e, const posenc_dims *full, int index, posenc_tensor *to,
+                              uint64_t seed, posenc_error *err)
+{
+    int              local = 0;
+    pe_resolved      r;
+    const pe_chosen *part   = pe_param_owner(e, index, &local);
+    posenc_status    status = pe_resolve(&r, part, full, err);
+    if (status)
+        return status;
+    shape_names names = {full, &r};
+    const start first =
+        part->room->init ? (start){0} : read_start(part->room->info.params[local].init, &names);
+    char stream[2 * PE_MAX_NAME];
+    snprintf(stream, sizeof stream, "%s.%s", part->room->info.name, part->room->info.params[local].name);
+    pe_random    rng  = pe_random_stream(seed, stream);
+    const size_t item = posenc_dtype_size(to->dtype);
+    for (int64_t i = 0; i < pe_element_count(to); i++) {
+        const double x = part->room->init ? part->room->init(&r.problem, local, &rng, i) : draw(&first, &rng);
+        pe_store_double((char *)to->data + (size_t)i * item, to->dtype, 1, &x, 1);
+    }
+    return POSENC_OK;
+}
+
+posenc_status posenc_param_init(const posenc_encoding *e, const posenc_dims *dims, posenc_tensor *params,
+                                uint64_t seed, posenc_error *err)
+{
+    if (!e || !dims || (!params && e->param_count))
+        return pe_fail(err, POSENC_ARGUMENT, "parameters: e, dims and params must not be NULL");
+    const posenc_dims full = pe_full_dims(dims);
+    for (int i = 0; i < e->param_count; i++) {
+        int32_t       ndim;
+        int64_t       shape[POSENC_MAX_DIMS];
+        posenc_status status = posenc_param_shape(e, dims, i, &ndim, shape, err);
+        if (!status)
+            status = pe_check_tensor(&params[i], e->names[i], ndim, shape, err);
+        if (!status && (!pe_is_contiguous(&params[i]) ||
+                        (params[i].dtype != POSENC_F32 && params[i].dtype != POSENC_F64)))
+            status = pe_fail(err, POSENC_DTYPE, "parameter %s must be contiguous F32 or F64", e->names[i]);
+        if (status)
+            return status;
+    }
+    for (int i = 0; i < e->param_count; i++) {
+        const posenc_status status = init_one(e, &full, i, &params[i], seed, err);
+        if (status)
+            return status;
+    }
     return pe_done(err);
 }

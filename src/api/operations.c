@@ -2,11 +2,11 @@
 /*
  * operations.c: what an encoding costs, counted from its formulas
  *
- * Two halves. A room counts what its own formulas cost (pe_encoding.operations): a row of sines, the steps of
- * a solver, a network of the distance. Here the machines' half is counted from the same members that they
- * read: adding rows, turning pairs, meeting a table by distance, adding a bias. Queries meet a table of R
- * rows with R products each, however many keys there are; a table without an end has a row for each key that
- * a query sees.
+ * Two halves. A room counts what its own formulas cost (pe_encoding.operations, or .count): a row of sines,
+ * the steps of a solver, a network of the distance. Here the machines' half is counted from the same members
+ * that they read: adding rows, turning pairs, meeting a table by distance, adding a bias. Queries meet a
+ * table of R rows with R products each, however many keys there are; a table without an end has a row for
+ * each key that a query sees.
  *
  * It is a count of the formulas, not of instructions: a machine may do with less (fire's network is a broken
  * line to it), and a function counts as one operation, though a sine takes longer than a sum.
@@ -30,7 +30,9 @@ static double rooms(const posenc_plan *plan)
     for (int place = 0; place < POSENC_PLACES; place++) {
         const pe_resolved *part = &plan->parts[place];
         if (part->room && part->room->operations)
-            sum += part->room->operations(&part->problem);
+            sum += pe_number_of(part, &plan->dims, part->room->operations);
+        if (part->room && part->room->count)
+            sum += part->room->count(&part->problem);
     }
     return sum;
 }

@@ -59,16 +59,6 @@ static void lay_out(job *j, pe_arena *arena)
     j->wide   = pe_take_doubles(arena, threads * D);
 }
 
-static void lay_out_rungs(job *j, pe_arena *arena)
-{
-    j->rungs = pe_take(arena, (size_t)j->plan->threads * sizeof *j->rungs);
-    for (int i = 0; i < j->plan->threads; i++) {
-        const pe_rung rung = pe_rung_lay_out(2 * j->plan->turn.M, arena);
-        if (arena->memory)
-            j->rungs[i] = rung;
-    }
-}
-
 /* The plan's ladder, or where the rotation is one of this run its own, if n rows are worth it. */
 static void prepare_ladder(job *j, pe_ladder *own, int64_t n, pe_arena *arena)
 {
@@ -76,7 +66,7 @@ static void prepare_ladder(job *j, pe_ladder *own, int64_t n, pe_arena *arena)
     const int          has_it = plan->turn_ladder && (j->turn == &plan->turn || j->turn == &plan->turn_keys);
     if (n < (has_it ? PE_LEAST_RUN : PE_LADDER_ROWS) || !pe_turn_climbs(j->turn, j->pos))
         return;
-    lay_out_rungs(j, arena);
+    j->rungs  = pe_rungs_lay_out(plan->threads, 2 * plan->turn.M, arena);
     j->ladder = plan->turn_ladder;
     if (has_it)
         return;
@@ -103,7 +93,7 @@ size_t pe_rotate_bytes(const posenc_plan *plan, int backward)
     pe_numbers_load(&numbers, plan, ROTARY, NULL, NULL, &arena);
     pe_run_turn_make(&turn, plan, &numbers, 0, &arena);
     lay_out(&j, &arena);
-    lay_out_rungs(&j, &arena);
+    pe_rungs_lay_out(plan->threads, 2 * plan->turn.M, &arena);
     if (!plan->turn_ladder)
         pe_ladder_lay_out(2 * plan->turn.M, &arena);
     if (backward)
@@ -410,7 +400,7 @@ static void make_table(const posenc_plan *plan, const pe_turn *turn, const posen
                   bytes = rows * table->shape[2] * (int64_t)sizeof(float);
     pe_ladder own;
     table_job t = {.j = {.plan = plan, .turn = turn, .pos = pos}, .table = table};
-    t.stream    = pe_turn_streams(table, bytes, turn->M);
+    t.stream    = pe_ladder_streams(table, bytes, turn->M);
     t.j.blocks  = (table->shape[1] + ROWS - 1) / ROWS;
     prepare_ladder(&t.j, &own, rows, &arena);
     pe_parallel_for(table->shape[0] * t.j.blocks, bytes < TOO_FEW ? 1 : plan->threads, fill_rows, &t);

@@ -83,7 +83,6 @@ static pe_rows_run make_run(const posenc_plan *plan)
     r.rows_back             = part->room->rows_back;
     r.waves                 = plan->waves;
     r.blank                 = plan->waves_blank;
-    r.kernels               = plan->kernels;
     r.sequence              = part->room->sequence;
     r.threads               = plan->threads;
     r.kernels               = plan->kernels;
@@ -104,10 +103,13 @@ size_t pe_rows_bytes(const posenc_plan *plan, int backward)
     return arena.used;
 }
 
-static posenc_status check_run(const posenc_plan *plan, pe_rows_run *r, const posenc_tensor *main,
+static posenc_status start_run(const posenc_plan *plan, pe_rows_run *r, const posenc_tensor *main,
                                const char *name, const posenc_rows_in *in, const posenc_tensor *dparams,
                                posenc_error *err)
 {
+    if (!plan->parts[POSENC_INPUT].room)
+        return pe_fail(err, POSENC_UNSUPPORTED, "rows: %s has no part at place input", plan->e->spec);
+    *r                   = make_run(plan);
     const int64_t any[3] = {-1, -1, r->width};
     posenc_status status = pe_check_output(main, name, 3, any, err);
     if (status)
@@ -117,10 +119,10 @@ static posenc_status check_run(const posenc_plan *plan, pe_rows_run *r, const po
     r->pos = pe_positions_view(&in->pos, r->N);
     if (!in->pos.array.data)
         r->pos = posenc_positions_range(in->pos.start, in->pos.step);
-    status = pe_positions_check(&r->pos, "rows: pos", r->B, r->L, r->N, err);
-    if (!status)
-        status = check_extent(plan, r, err);
-    return status ? status : pe_numbers_check(plan, 1 << POSENC_INPUT, in->params, dparams, "rows", err);
+    if ((status = pe_positions_check(&r->pos, "rows: pos", r->B, r->L, r->N, err)) ||
+        (status = check_extent(plan, r, err)))
+        return status;
+    return pe_numbers_check(plan, 1 << POSENC_INPUT, in->params, dparams, "rows", err);
 }
 
 /* Gradients of the input part that are asked for, though its settings have none. */
@@ -135,38 +137,34 @@ static posenc_status check_gradient(const posenc_plan *plan, const posenc_tensor
     return POSENC_OK;
 }
 
-static posenc_status needs_input(const posenc_plan *plan, posenc_error *err)
+/* Parameters in double, and where their gradients add. */
+static void load(pe_rows_run *r, pe_numbers *numbers, const posenc_plan *plan, const posenc_rows_in *in,
+                 posenc_tensor *dparams, pe_arena *arena)
 {
-    if (plan->parts[POSENC_INPUT].room)
-        return POSENC_OK;
-    return pe_fail(err, POSENC_UNSUPPORTED, "rows: %s has no part at place input", plan->e->spec);
+    pe_numbers_load(numbers, plan, 1 << POSENC_INPUT, in->params, dparams, arena);
+    r->part = pe_part_of(plan, POSENC_INPUT, numbers, dparams != NULL);
 }
 
 posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, posenc_tensor *y,
                           void *workspace, posenc_error *err)
 {
+    pe_arena      arena = {workspace, 0};
+    pe_numbers    numbers;
+    pe_rows_run   r;
+    posenc_status status;
     if (!plan || !in || !y)
         return pe_fail(err, POSENC_ARGUMENT, "rows: plan, in and y must not be NULL");
-    posenc_status status = needs_input(plan, err);
-    if (status)
+    if ((status = start_run(plan, &r, y, "rows: y", in, NULL, err)) ||
+        (in->x.data && (status = pe_check_tensor(&in->x, "rows: x", 3, y->shape, err))))
         return status;
-    pe_rows_run r = make_run(plan);
-    status        = check_run(plan, &r, y, "rows: y", in, NULL, err);
-    if (!status && in->x.data)
-        status = pe_check_tensor(&in->x, "rows: x", 3, y->shape, err);
-    if (!status && in->x.data && !pe_is_float(in->x.dtype))
-        status = pe_fail(err, POSENC_DTYPE, "rows: x is %s; it must be F32, F64, F16 or BF16",
-                         pe_dtype_name(in->x.dtype));
-    if (!status)
-        status = pe_check_workspace(workspace, "rows", err);
-    if (status)
+    if (in->x.data && !pe_is_float(in->x.dtype))
+        return pe_fail(err, POSENC_DTYPE, "rows: x is %s; it must be F32, F64, F16 or BF16",
+                       pe_dtype_name(in->x.dtype));
+    if ((status = pe_check_workspace(workspace, "rows", err)))
         return status;
-    pe_arena   arena = {workspace, 0};
-    pe_numbers numbers;
-    pe_numbers_load(&numbers, plan, 1 << POSENC_INPUT, in->params, NULL, &arena);
-    r.part = pe_part_of(plan, POSENC_INPUT, &numbers, 0);
-    r.x    = in->x;
-    r.y    = *y;
+    load(&r, &numbers, plan, in, NULL, &arena);
+    r.x = in->x;
+    r.y = *y;
     pe_rows_forward(&r, &arena);
     return pe_done(err);
 }
@@ -174,27 +172,20 @@ posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, pos
 posenc_status posenc_rows_backward(const posenc_plan *plan, const posenc_rows_in *in,
                                    const posenc_rows_grad *grad, void *workspace, posenc_error *err)
 {
+    pe_arena      arena = {workspace, 0};
+    pe_numbers    numbers;
+    pe_rows_run   r;
+    posenc_status status;
     if (!plan || !in || !grad)
         return pe_fail(err, POSENC_ARGUMENT, "rows: plan, in and grad must not be NULL");
-    posenc_status status = needs_input(plan, err);
-    if (status)
+    if ((status = start_run(plan, &r, &grad->dy, "rows: dy", in, grad->dparams, err)) ||
+        (grad->dx.data && (status = pe_check_output(&grad->dx, "rows: dx", 3, grad->dy.shape, err))) ||
+        (status = check_gradient(plan, grad->dparams, err)) ||
+        (status = pe_check_workspace(workspace, "rows", err)))
         return status;
-    pe_rows_run r = make_run(plan);
-    status        = check_run(plan, &r, &grad->dy, "rows: dy", in, grad->dparams, err);
-    if (!status && grad->dx.data)
-        status = pe_check_output(&grad->dx, "rows: dx", 3, grad->dy.shape, err);
-    if (!status)
-        status = check_gradient(plan, grad->dparams, err);
-    if (!status)
-        status = pe_check_workspace(workspace, "rows", err);
-    if (status)
-        return status;
-    pe_arena   arena = {workspace, 0};
-    pe_numbers numbers;
-    pe_numbers_load(&numbers, plan, 1 << POSENC_INPUT, in->params, grad->dparams, &arena);
-    r.part = pe_part_of(plan, POSENC_INPUT, &numbers, grad->dparams != NULL);
-    r.x    = grad->dy;
-    r.y    = grad->dx;
+    load(&r, &numbers, plan, in, grad->dparams, &arena);
+    r.x = grad->dy;
+    r.y = grad->dx;
     pe_rows_backward(&r, &arena);
     pe_numbers_add(&numbers, plan, grad->dparams);
     return pe_done(err);

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "api/objects.h"
-#include "encodings/registry.h"
 
 /* The settings that every encoding has. */
 static const posenc_setting_info *common_settings(void)
@@ -189,19 +188,12 @@ static posenc_status add_part(posenc_encoding *e, const char *text, size_t lengt
     return parse_pairs(e, part, bracket + 1, length - n - 2, err);
 }
 
-/* Length of the part at `spec`: up to a '+' outside brackets. */
-static size_t part_length(const char *spec)
-{
-    size_t n = 0;
-    for (int depth = 0; spec[n] && (depth || spec[n] != '+'); n++)
-        depth += (spec[n] == '[') - (spec[n] == ']');
-    return n;
-}
-
 static posenc_status parse_spec(posenc_encoding *e, const char *spec, posenc_error *err)
 {
     for (;;) {
-        const size_t        n = part_length(spec);
+        size_t n = 0; /* up to a '+' outside brackets */
+        for (int depth = 0; spec[n] && (depth || spec[n] != '+'); n++)
+            depth += (spec[n] == '[') - (spec[n] == ']');
         const posenc_status status =
             n ? add_part(e, spec, n, err)
               : pe_fail(err, POSENC_SETTING, "an encoding's name is missing; see posenc list");
@@ -245,15 +237,10 @@ static void append(char *to, const char *text)
     snprintf(to + used, PE_MAX_SPEC - used, "%s", text);
 }
 
-/* What a setting is where nothing is said: its standard, or what the weight part implies beside a score
-   part. */
-static const char *standard_of(const posenc_encoding *e, const pe_chosen *part,
-                               const posenc_setting_info *row)
+/* Beside a score part the weight part's own standard holds, where the user said nothing. */
+static int has_implied(const posenc_encoding *e, const pe_chosen *part)
 {
-    const char  *pair = part->room->beside_score;
-    const size_t n    = strlen(row->name);
-    const int    is   = pair && e->parts[POSENC_SCORE].room && !strncmp(pair, row->name, n) && pair[n] == '=';
-    return is ? pair + n + 1 : row->standard;
+    return part->room && part->room->beside_score && e->parts[POSENC_SCORE].room;
 }
 
 static void print_spec(posenc_encoding *e)
@@ -267,10 +254,11 @@ static void print_spec(posenc_encoding *e)
         append(e->spec, part->room->info.name);
         int open = 0;
         for (int i = 0; i <= part->room->info.setting_count; i++) {
-            const int                  own  = i < part->room->info.setting_count;
-            const char                *text = own ? part->text[i].text : written ? "" : e->scale.text;
-            const posenc_setting_info *row  = own ? &part->room->info.settings[i] : common_settings();
-            if (!*text || !strcmp(text, standard_of(e, part, row)))
+            const int                  own     = i < part->room->info.setting_count;
+            const char                *text    = own ? part->text[i].text : written ? "" : e->scale.text;
+            const posenc_setting_info *row     = own ? &part->room->info.settings[i] : common_settings();
+            const int                  implied = i == part->room->beside_setting && has_implied(e, part);
+            if (!*text || !strcmp(text, implied ? part->room->beside_score : row->standard))
                 continue;
             append(e->spec, open++ ? ":" : "[");
             append(e->spec, row->name);
@@ -280,19 +268,6 @@ static void print_spec(posenc_encoding *e)
         append(e->spec, open ? "]" : "");
         written++;
     }
-}
-
-/* Beside a score part the weight part's own standard holds, where the user said nothing. */
-static void take_implied(posenc_encoding *e)
-{
-    pe_chosen *weight = &e->parts[POSENC_WEIGHT];
-    if (!weight->room || !weight->room->beside_score || !e->parts[POSENC_SCORE].room)
-        return;
-    const char      *pair = weight->room->beside_score;
-    const size_t     n    = strcspn(pair, "=");
-    pe_setting_text *slot = &weight->text[pe_setting_index(weight->room->info.settings, pair, n)];
-    if (!*slot->text)
-        snprintf(slot->text, sizeof slot->text, "%s", pair + n + 1);
 }
 
 posenc_status posenc_encoding_create(posenc_encoding **e, const char *spec, const char *settings,
@@ -308,7 +283,10 @@ posenc_status posenc_encoding_create(posenc_encoding **e, const char *spec, cons
     if (!status && settings)
         status = parse_pairs(made, NULL, settings, strlen(settings), err);
     if (!status) {
-        take_implied(made);
+        pe_chosen *weight = &made->parts[POSENC_WEIGHT];
+        if (has_implied(made, weight) && !*weight->text[weight->room->beside_setting].text)
+            snprintf(weight->text[weight->room->beside_setting].text, PE_MAX_TEXT, "%s",
+                     weight->room->beside_score);
         status = name_params(made, err);
     }
     if (status) {

@@ -85,20 +85,13 @@ double pe_rotary_length(double length, const posenc_positions *pos, int64_t L)
 
 /* ---- gradients of parameters ---- */
 
-static int has_params(const posenc_plan *plan)
+/* Are there rotary parameters, of which a gradient is wanted (dparams NULL: in whatever way)? */
+static int has_params(const posenc_plan *plan, const posenc_tensor *dparams)
 {
+    int has = 0;
     for (int i = 0; i < plan->e->param_count; i++)
-        if (plan->e->params[i].place == POSENC_ROTARY)
-            return 1;
-    return 0;
-}
-
-static int wants_slopes(const posenc_plan *plan, const posenc_tensor *dparams)
-{
-    for (int i = 0; dparams && i < plan->e->param_count; i++)
-        if (plan->e->params[i].place == POSENC_ROTARY && dparams[i].data)
-            return 1;
-    return 0;
+        has |= plan->e->params[i].place == POSENC_ROTARY && (!dparams || dparams[i].data);
+    return has;
 }
 
 posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tensor *dparams,
@@ -106,7 +99,7 @@ posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tenso
                                      posenc_error *err)
 {
     const pe_resolved *rotary = rotary_of(plan);
-    if (!wants_slopes(plan, dparams))
+    if (!dparams || !has_params(plan, dparams))
         return POSENC_OK;
     const char *name = rotary->room->info.name, *reason = rotary->room->no_gradient(rotary->set);
     if (reason)
@@ -158,14 +151,6 @@ static void sum_elements(void *context, int64_t index, int thread)
     }
 }
 
-static int is_wanted(const posenc_plan *plan, const pe_numbers *n)
-{
-    for (int i = 0; i < rotary_of(plan)->room->info.param_count; i++)
-        if (n->dpar[POSENC_ROTARY][i])
-            return 1;
-    return 0;
-}
-
 void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, double length, double sign,
                       const pe_turned_side sides[2], pe_arena *arena)
 {
@@ -173,12 +158,15 @@ void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, double lengt
     const pe_rotary_run run    = {n->par[POSENC_ROTARY], length};
     const pe_turn      *turn   = &plan->turn;
     slopes              w      = {.plan = plan, .count = turn->heads * turn->M * turn->axes, .sign = sign};
-    if (!has_params(plan))
+    if (!has_params(plan, NULL))
         return;
     double *total = pe_take_doubles(arena, w.count);
     w.sums        = pe_take_doubles(arena, SUMS * w.count);
     w.rows        = pe_take_doubles(arena, plan->threads * 2 * plan->dims.D);
-    if (!arena->memory || !is_wanted(plan, n))
+    int wanted    = 0;
+    for (int i = 0; i < rotary->room->info.param_count; i++)
+        wanted |= n->dpar[POSENC_ROTARY][i] != NULL;
+    if (!arena->memory || !wanted)
         return;
     memset(total, 0, (size_t)w.count * sizeof *total);
     for (int i = 0; i < 2; i++) {

@@ -50,11 +50,6 @@ static posenc_status check_shape(const posenc_positions *p, const char *who, int
     return POSENC_OK;
 }
 
-static int is_position(double x)
-{
-    return isfinite(x) && fabs(x) <= 0x1p53;
-}
-
 posenc_status pe_positions_check(const posenc_positions *p, const char *who, int64_t B, int64_t L, int64_t N,
                                  posenc_error *err)
 {
@@ -76,7 +71,7 @@ posenc_status pe_positions_check(const posenc_positions *p, const char *who, int
         return status;
     for (int64_t b = 0; b < pe_position_batches(p); b++)
         for (int64_t i = 0; i < L * N; i++)
-            if (!is_position(pe_coordinate(p, b, i / N, i % N)))
+            if (!(fabs(pe_coordinate(p, b, i / N, i % N)) <= 0x1p53))
                 return pe_fail(err, POSENC_RANGE, "%s[%lld,%lld] is not a finite number below 2^53", who,
                                (long long)b, (long long)(i / N));
     return POSENC_OK;
@@ -206,31 +201,22 @@ static posenc_status check_pair(const posenc_tensor *from, const posenc_tensor *
     return status;
 }
 
-/* pos[b,s] from how many of from[b,0..s] count, and whether this one does. */
-typedef int64_t position_rule(int64_t seen, int counts, int64_t padding_idx);
-
-static void number_rows(const posenc_tensor *from, int64_t not_counted, int64_t padding_idx,
-                        position_rule *rule, posenc_tensor *pos)
+/* pos[b,s] from how many of from[b,0..s] count, and whether this one does: behind padding_idx, which those
+   have that do not count; or from 0 on, with 1 for those (Hugging Face). */
+static void number_rows(const posenc_tensor *from, int64_t not_counted, const int64_t *padding_idx,
+                        posenc_tensor *pos)
 {
     for (int64_t b = 0; b < from->shape[0]; b++) {
         int64_t seen = 0;
         for (int64_t s = 0; s < from->shape[1]; s++) {
             const int counts = pe_integer_at(from, b * from->stride[0] + s * from->stride[1]) != not_counted;
             seen += counts;
-            ((int64_t *)pos->data)[b * pos->stride[0] + s * pos->stride[1]] = rule(seen, counts, padding_idx);
+            ((int64_t *)pos->data)[b * pos->stride[0] + s * pos->stride[1]] =
+                padding_idx ? (counts ? seen : 0) + *padding_idx
+                : counts    ? seen - 1
+                            : 1;
         }
     }
-}
-
-static int64_t fairseq_rule(int64_t seen, int counts, int64_t padding_idx)
-{
-    return (counts ? seen : 0) + padding_idx;
-}
-
-static int64_t hugging_face_rule(int64_t seen, int counts, int64_t padding_idx)
-{
-    (void)padding_idx;
-    return counts ? seen - 1 : 1;
 }
 
 posenc_status posenc_positions_fairseq(const posenc_tensor *tokens, int64_t padding_idx, posenc_tensor *pos,
@@ -241,7 +227,7 @@ posenc_status posenc_positions_fairseq(const posenc_tensor *tokens, int64_t padd
     const posenc_status status = check_pair(tokens, pos, "positions: tokens", err);
     if (status)
         return status;
-    number_rows(tokens, padding_idx, padding_idx, fairseq_rule, pos);
+    number_rows(tokens, padding_idx, &padding_idx, pos);
     return pe_done(err);
 }
 
@@ -252,6 +238,69 @@ posenc_status posenc_positions_from_mask(const posenc_tensor *mask, posenc_tenso
     const posenc_status status = check_pair(mask, pos, "positions: mask", err);
     if (status)
         return status;
-    number_rows(mask, 0, 0, hugging_face_rule, pos);
+    number_rows(mask, 0, NULL, pos);
+    return pe_done(err);
+}
+
+/* ---- DETR's coordinates from a mask ---- */
+
+#define TWO_PI 6.283185307179586
+
+double pe_detr_coordinate(double count, double last, int normalize, double eps)
+{
+    return normalize ? count / (last + eps) * TWO_PI : count;
+}
+
+/* One line of n pixels along axis `axis` (1: down a column, 2: along a row), from offset `from` on:
+   coordinate number axis - 1 of each. */
+static void count_line(const posenc_tensor *valid, int axis, int64_t from, double *pos, int64_t step,
+                       int normalize, double eps)
+{
+    const int64_t n    = valid->shape[axis];
+    int64_t       seen = 0, last = 0;
+    for (int64_t i = 0; i < n; i++)
+        last += pe_integer_at(valid, from + i * valid->stride[axis]) != 0;
+    for (int64_t i = 0; i < n; i++) {
+        seen += pe_integer_at(valid, from + i * valid->stride[axis]) != 0;
+        pos[i * step] = pe_detr_coordinate((double)seen, (double)last, normalize, eps);
+    }
+}
+
+static posenc_status check_detr(const posenc_tensor *valid, double eps, const posenc_tensor *pos,
+                                posenc_error *err)
+{
+    const int64_t any[3] = {-1, -1, -1};
+    posenc_status status = pe_check_tensor(valid, "positions: valid", 3, any, err);
+    if (status)
+        return status;
+    const int64_t shape[3] = {valid->shape[0], valid->shape[1] * valid->shape[2], 2};
+    status                 = pe_check_tensor(pos, "positions: pos", 3, shape, err);
+    if (!status && valid->dtype != POSENC_U8 && valid->dtype != POSENC_I64)
+        status = pe_fail(err, POSENC_DTYPE, "positions: valid is %s; it must be U8 or I64",
+                         pe_dtype_name(valid->dtype));
+    if (!status && (pos->dtype != POSENC_F64 || !pe_is_contiguous(pos)))
+        status = pe_fail(err, POSENC_DTYPE, "positions: pos must be contiguous F64");
+    if (!status && !(eps > 0 && isfinite(eps)))
+        status = pe_fail(err, POSENC_ARGUMENT, "positions: eps is %g; it must be a number above 0", eps);
+    return status;
+}
+
+posenc_status posenc_positions_detr(const posenc_tensor *valid, int normalize, double eps, posenc_tensor *pos,
+                                    posenc_error *err)
+{
+    if (!valid || !pos)
+        return pe_fail(err, POSENC_ARGUMENT, "positions: valid and pos must not be NULL");
+    const posenc_status status = check_detr(valid, eps, pos, err);
+    if (status)
+        return status;
+    const int64_t h = valid->shape[1], w = valid->shape[2];
+    for (int64_t b = 0; b < valid->shape[0]; b++) {
+        double       *item = (double *)pos->data + b * h * w * 2;
+        const int64_t from = b * valid->stride[0];
+        for (int64_t x = 0; x < w; x++)
+            count_line(valid, 1, from + x * valid->stride[2], item + 2 * x, 2 * w, normalize, eps);
+        for (int64_t y = 0; y < h; y++)
+            count_line(valid, 2, from + y * valid->stride[1], item + 2 * y * w + 1, 2, normalize, eps);
+    }
     return pe_done(err);
 }

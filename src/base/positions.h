@@ -60,4 +60,9 @@ typedef struct pe_distances {
 void pe_distances_find(pe_distances *d, const posenc_positions *q_pos, const posenc_positions *k_pos,
                        int64_t B, int64_t Lq, int64_t Lk, pe_reach reach);
 
+/* Coordinate of a pixel by DETR's rule, which counts the pixels that are there (posenc_positions_detr), with
+   `count` valid ones up to it, itself counted, in a line that has `last` of them: `normalize` makes it a
+   share of 2 pi; `eps` keeps a line without any at 0. */
+double pe_detr_coordinate(double count, double last, int normalize, double eps);
+
 #endif

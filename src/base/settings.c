@@ -71,7 +71,8 @@ int pe_setting_by_name(const posenc_setting_info *table, const pe_value *set, co
 {
     const int own = pe_setting_index(table, name, length);
     if (own >= 0) {
-        *value = set[own].given ? set[own].real : INFINITY;
+        const double number = strchr("wf", *table[own].type) ? (double)set[own].integer : set[own].real;
+        *value              = set[own].given ? number : INFINITY;
         return 1;
     }
     const int item = length > 1 ? name[length - 1] - '1' : -1,
@@ -233,12 +234,6 @@ posenc_status pe_setting_resolve_in(pe_value *value, const posenc_setting_info *
     return POSENC_OK;
 }
 
-static int smallest(int a, int b, int c)
-{
-    const int ab = a < b ? a : b;
-    return ab < c ? ab : c;
-}
-
 int pe_edit_distance(const char *a, const char *b)
 {
     enum { MAX = 40 };
@@ -252,7 +247,9 @@ int pe_edit_distance(const char *a, const char *b)
                 d[i][j] = (int)(i + j);
                 continue;
             }
-            d[i][j] = smallest(d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+            const int edit = (d[i - 1][j] < d[i][j - 1] ? d[i - 1][j] : d[i][j - 1]) + 1,
+                      same = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            d[i][j]        = edit < same ? edit : same;
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
                 d[i - 2][j - 2] + 1 < d[i][j])
                 d[i][j] = d[i - 2][j - 2] + 1;

@@ -61,8 +61,8 @@ typedef struct pe_scope {
     int                        known;
 } pe_scope;
 
-/* A setting of the table as a number, absent ones infinite; "window1" is the first number of the list
-   `window`. */
+/* A setting of the table as a number, a word as its place in the range, absent ones infinite; "window1" is
+   the first number of the list `window`. */
 int pe_setting_by_name(const posenc_setting_info *table, const pe_value *set, const char *name, size_t length,
                        double *value);
 

@@ -38,10 +38,4 @@ void pe_wave_fill(const pe_waves *x, double w, int64_t sine, int64_t cosine, dou
 /* The sum over all rows of dout * wave in these channels: the gradient of `size`. */
 double pe_wave_fold(const pe_waves *x, double w, int64_t sine, int64_t cosine, const double dout[]);
 
-/* Operations of n rows of `channels` channels: for each pair of them an angle, its sine and its cosine. */
-static inline double pe_wave_operations(int64_t n, int64_t channels)
-{
-    return 1.5 * (double)n * (double)channels;
-}
-
 #endif

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum { PE_ALIGN = 64 };
 
@@ -34,6 +35,13 @@ static inline double *pe_take_doubles(pe_arena *arena, int64_t n)
 static inline float *pe_take_floats(pe_arena *arena, int64_t n)
 {
     return (float *)pe_take(arena, (size_t)n * sizeof(float));
+}
+
+/* The same, all 0. */
+static inline double *pe_take_zeros(pe_arena *arena, int64_t n)
+{
+    double *x = pe_take_doubles(arena, n);
+    return x ? memset(x, 0, (size_t)n * sizeof *x) : NULL;
 }
 
 #endif

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "base/parallel.h"
-#include "bench/limits_dot.h"
 
 extern const pe_limit_loops pe_limit_loops_plain;
 #ifdef POSENC_X86
@@ -166,14 +165,10 @@ static void one_slice(void *context, int64_t index, int thread)
     const int64_t  n    = p->n / STEP * (index + 1) / p->threads * STEP - from;
     float *const x = p->x ? p->x + p->offset + from : NULL, *const y = p->y ? p->y + p->offset + from : NULL;
     (void)thread;
-    switch (p->kind) {
-    case PE_PASS_IN_PLACE: p->loops->in_place(x, n, p->way); break;
-    case PE_PASS_COPY: p->loops->copy(y, x, n, p->way); break;
-    case PE_PASS_MEMCPY: memcpy(y, x, (size_t)n * sizeof *x); break;
-    case PE_PASS_STORE: p->loops->store(y, n, p->way); break;
-    case PE_PASS_READ: sink = p->loops->read(x, n, p->way); break;
-    case PE_PASS_KINDS: break;
-    }
+    if (p->kind == PE_PASS_MEMCPY)
+        memcpy(y, x, (size_t)n * sizeof *x);
+    else
+        sink = p->loops->pass(p->kind, p->kind == PE_PASS_IN_PLACE ? x : y, x, n, p->way);
 }
 
 static void run_pass(void *context)

@@ -45,10 +45,9 @@ typedef struct pe_limit_loops {
     int         lanes, chains; /* floats of a vector; chains of `multiply_add` */
     /* One after the other n times, `chains` multiply-adds of `lanes` each. */
     float (*multiply_add)(int64_t n);
-    void (*in_place)(float *x, int64_t n, pe_pass_way way);
-    void (*copy)(float *y, const float *x, int64_t n, pe_pass_way way);
-    void (*store)(float *y, int64_t n, pe_pass_way way);
-    float (*read)(const float *x, int64_t n, pe_pass_way way);
+    /* Any pass but MEMCPY: reads x, writes y; the same buffer IN_PLACE. READ returns what its sums come to.
+     */
+    float (*pass)(pe_pass_kind kind, float *y, const float *x, int64_t n, pe_pass_way way);
 } pe_limit_loops;
 
 /* Those of an instruction set, or of the best that there are loops for here (a NULL or unknown name). */
@@ -65,7 +64,10 @@ typedef struct pe_peak {
 
 /* The float32 multiply-add limit of an instruction set. */
 pe_timed pe_multiply_add_limit(pe_peak *peak, const char *isa, int threads);
-/* The limit of bfloat16 dot products; 0 where this processor has none. */
+/* n rounds of independent bfloat16 dot products of so many operations (x86 with AVX512-BF16). */
+float               pe_dot_product_loop(int64_t n);
+extern const double pe_dot_product_operations;
+/* Their limit; 0 where this processor has none. */
 int      pe_has_dot_products(void);
 pe_timed pe_dot_product_limit(pe_peak *peak, int threads);
 /* Dependent additions of whole numbers, one per cycle: work per second is the clock. */

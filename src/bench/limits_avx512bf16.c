@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The limit of bfloat16 dot products: independent vdpbf16ps, 64 operations each. */
+/* limits_avx512bf16.c: the limit of bfloat16 dot products: independent vdpbf16ps, 64 operations each. */
 #include <immintrin.h>
 
-#include "bench/limits_dot.h"
+#include "bench/limits.h"
 
 enum { CHAINS = 16 };
 

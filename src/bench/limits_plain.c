@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loops of limits.h in portable C, which has no fused multiply-add and no store around the caches
+ * limits_plain.c: the loops of limits.h in portable C, which has no fused multiply-add and no store around
+ * the caches
  *
  * Its multiply-add is a product and a sum that waits for it, six or seven cycles together: 14 chains and
  * their two numbers fill the 16 registers of the oldest processors, and reach some 0.95 of two of each a
@@ -8,15 +9,8 @@
  */
 #include "kernels/vec_plain.h"
 
-#define LIMITS pe_limit_loops_plain
-#define ISA    "plain"
-
 enum { CHAINS = 14 };
 
-static inline void stream(float *to, vec x)
-{
-    vstore(to, x);
-}
-
-#include "bench/limits_fma.inc"
+#define LIMITS pe_limit_loops_plain
+#define ISA    "plain"
 #include "bench/limits.inc"

@@ -32,8 +32,8 @@
 #define PE_ROWS(table) ((int)(sizeof(table) / sizeof *(table)) - 1)
 
 /* A room's tables, for its door plate. */
-#define PE_SETTINGS(table) .settings = table, .setting_count = PE_ROWS(table)
-#define PE_PARAMS(table)   .params = table, .param_count = PE_ROWS(table)
+#define PE_SETTINGS(table) .info.settings = table, .info.setting_count = PE_ROWS(table)
+#define PE_PARAMS(table)   .info.params = table, .info.param_count = PE_ROWS(table)
 
 /* Where the queries and keys of one batch item stand, and how far apart those are that the masks by distance
    join. */
@@ -69,8 +69,11 @@ typedef struct pe_encoding {
     /* What the room's own formulas cost in one run of Lq queries and Lk keys (of one batch item, all heads),
        forward: making rows, numbers by distance (each of Lq + Lk - 1 once), hooks, preparations, numbers made
        of parameters. One each for + - * / and max, one for a function (sin, exp, sqrt). What machines do with
-       these numbers is counted by posenc_plan_operations. NULL: none, numbers are looked up. */
-    double (*operations)(const pe_problem *p);
+       these numbers is counted by posenc_plan_operations. An expression over
+       settings (a word is its number, a flag 0 or 1) and sizes, or a count; NULL: none, numbers are looked
+       up. */
+    const char *operations;
+    double (*count)(const pe_problem *p);
 
     /* -- input -- */
     /* Expressions over settings and sizes: numbers per row. */
@@ -136,8 +139,14 @@ typedef struct pe_encoding {
                         double *const dpar[]);
     /* May a run ask for these positions and distances? NULL: any. */
     posenc_status (*reach)(const pe_problem *p, const pe_span *span, posenc_error *err);
-    /* weight: a setting "name=value" that takes the place of its standard beside a score part. NULL: none. */
+    /* weight: what a setting is beside a score part, in place of its standard. NULL: none. */
     const char *beside_score;
+    int         beside_setting;
 } pe_encoding;
+
+/* registry.c: the rows of encodings.def as an array. */
+int                pe_encoding_count(void);
+const pe_encoding *pe_encoding_at(int index);                         /* NULL outside */
+const pe_encoding *pe_encoding_find(const char *name, size_t length); /* NULL if unknown */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The registry: the only place that sees every room, and it sees only their door plates. */
-#include "encodings/registry.h"
+#include "encodings/encoding.h"
 
 #include <string.h>
 

@@ -17,7 +17,6 @@
  *
  * Source   Dao 2023, arXiv:2307.08691 (tiles of queries outside, weights in 16 bits)
  */
-#include "engine/bf16.h"
 
 #include <math.h>
 #include <string.h>

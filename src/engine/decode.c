@@ -25,7 +25,6 @@
 
 #include "base/parallel.h"
 #include "base/tensor.h"
-#include "engine/decode.h"
 #include "engine/roads.h"
 
 enum {

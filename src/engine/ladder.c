@@ -12,11 +12,6 @@ enum { CHUNK = 64, EXACT = 8, COARSE = PE_STEP * PE_MIDDLE };
 
 #define AMID (PE_STEP / 2 - 0.5) /* where the base of a block stands in it */
 
-static int64_t padded_of(int64_t width)
-{
-    return (width + PE_LANES - 1) / PE_LANES * PE_LANES;
-}
-
 /* A row has a pair for one float at least. */
 static double *take_row(int64_t width, pe_arena *arena)
 {
@@ -25,7 +20,7 @@ static double *take_row(int64_t width, pe_arena *arena)
 
 pe_ladder pe_ladder_lay_out(int64_t width, pe_arena *arena)
 {
-    pe_ladder ladder = {.padded = padded_of(width)};
+    pe_ladder ladder = {.padded = pe_padded(width)};
     ladder.fine      = pe_take_doubles(arena, 3 * ladder.padded);
     ladder.middle    = pe_take_doubles(arena, PE_MIDDLE * 2 * ladder.padded);
     ladder.row       = take_row(width, arena);
@@ -35,9 +30,20 @@ pe_ladder pe_ladder_lay_out(int64_t width, pe_arena *arena)
 pe_rung pe_rung_lay_out(int64_t width, pe_arena *arena)
 {
     pe_rung rung = {.coarse_at = NOWHERE};
-    rung.coarse  = pe_take_doubles(arena, 2 * padded_of(width));
+    rung.coarse  = pe_take_doubles(arena, 2 * pe_padded(width));
     rung.row     = take_row(width, arena);
     return rung;
+}
+
+pe_rung *pe_rungs_lay_out(int threads, int64_t width, pe_arena *arena)
+{
+    pe_rung *rungs = pe_take(arena, (size_t)threads * sizeof *rungs);
+    for (int i = 0; i < threads; i++) {
+        const pe_rung rung = pe_rung_lay_out(width, arena);
+        if (arena->memory)
+            rungs[i] = rung;
+    }
+    return rungs;
 }
 
 /* Exact cosines, then sines, of all pairs. */
@@ -168,6 +174,12 @@ pe_ladder *pe_ladder_create(const pe_columns *columns, const pe_frequency *k, do
     memcpy(own, k, bytes);
     pe_ladder_make(ladder, columns, own, factor, sense, kernels);
     return ladder;
+}
+
+int pe_ladder_streams(const posenc_tensor *table, int64_t bytes, int64_t M)
+{
+    const int64_t all = table->stride[0] | table->stride[1] | M;
+    return bytes > PE_BEYOND && (uintptr_t)table->data % 64 == 0 && all * (int64_t)sizeof(float) % 64 == 0;
 }
 
 int pe_ladder_reaches(double position)

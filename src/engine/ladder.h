@@ -24,6 +24,8 @@
 #ifndef PE_ENGINE_LADDER_H
 #define PE_ENGINE_LADDER_H
 
+#include <posenc/posenc.h>
+
 #include "base/angle.h"
 #include "base/workspace.h"
 #include "kernels/kernels.h"
@@ -57,9 +59,17 @@ typedef struct pe_rung {
 /* Fewer rows than this are made sooner one by one than by a ladder. */
 enum { PE_LADDER_ROWS = 128 };
 
+enum { PE_BEYOND = 32 << 20 /* bytes: more than the last cache holds */ };
+
+static inline int64_t pe_padded(int64_t n)
+{
+    return (n + PE_LANES - 1) / PE_LANES * PE_LANES;
+}
+
 /* Memory for rows of `width` floats, and for a thread; both count on an arena without memory. */
 pe_ladder pe_ladder_lay_out(int64_t width, pe_arena *arena);
 pe_rung   pe_rung_lay_out(int64_t width, pe_arena *arena);
+pe_rung  *pe_rungs_lay_out(int threads, int64_t width, pe_arena *arena);
 
 /* Makes the rows that serve everywhere. */
 void pe_ladder_make(pe_ladder *ladder, const pe_columns *columns, const pe_frequency *k, double factor,
@@ -68,6 +78,10 @@ void pe_ladder_make(pe_ladder *ladder, const pe_columns *columns, const pe_frequ
 /* A ladder that keeps its memory and its frequencies, until free(); NULL where there is no memory. */
 pe_ladder *pe_ladder_create(const pe_columns *columns, const pe_frequency *k, double factor, double sense,
                             const pe_kernels *kernels);
+
+/* Is a table of that many bytes, whose blocks of M floats follow each other, better kept out of the caches?
+ */
+int pe_ladder_streams(const posenc_tensor *table, int64_t bytes, int64_t M);
 
 /* May this position be climbed to? Whole, and below 2^31. */
 int pe_ladder_reaches(double position);

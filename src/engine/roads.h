@@ -34,4 +34,22 @@ double pe_bias_near(const pe_attention *a);
 /* What was taken from the bias of a head before it was rounded: lse gets it back. */
 double pe_bias_taken(const pe_tiles *T, int64_t h);
 
+/* ---- decode.c: at most PE_DECODE_QUERIES queries against a long cache, forward ---- */
+
+enum { PE_DECODE_QUERIES = 8 };
+
+/* Of terms that these roads know. On an arena without memory it only counts, for PE_DECODE_QUERIES queries at
+   most. */
+void pe_decode_forward(const pe_attention *a, pe_arena *arena);
+
+/* ---- bf16.c: where q, k and v are stored in bf16 and the processor multiplies pairs of them, forward ----
+ */
+
+/* May a run of this plan take this road, if its tensors are bf16? And does this one? */
+int pe_bf16_may(const pe_attention *a);
+int pe_bf16_does(const pe_attention *a);
+
+/* On an arena without memory it only counts. */
+void pe_bf16_forward(const pe_attention *a, pe_arena *arena);
+
 #endif

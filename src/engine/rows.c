@@ -106,9 +106,8 @@ static void forward_block(void *context, int64_t index, int thread)
 /* ---- waves: rows of a range, without an x, made by a ladder ---- */
 
 enum {
-    WAVE_ROWS = 1024,    /* of one task */
-    TOO_FEW   = 1 << 19, /* bytes: made before a second thread is awake */
-    BEYOND    = 32 << 20 /* bytes: more than the last cache holds */
+    WAVE_ROWS = 1024,   /* of one task */
+    TOO_FEW   = 1 << 19 /* bytes: made before a second thread is awake */
 };
 
 typedef struct wave_job {
@@ -125,13 +124,6 @@ static int is_waves(const pe_rows_run *r)
     return r->waves && !r->x.data && !r->locate && !p->array.data && (p->step == 0 || p->step == 1) &&
            r->y.dtype == POSENC_F32 && r->y.stride[2] == 1 && r->B * r->L >= PE_LADDER_ROWS &&
            pe_ladder_reaches(p->start + r->first) && pe_ladder_reaches(p->start + r->first + (double)r->L);
-}
-
-/* Whole lines of a cache for rows and for both halves of each? */
-static int is_in_lines(const posenc_tensor *y, int64_t M)
-{
-    return (uintptr_t)y->data % 64 == 0 &&
-           (y->stride[0] | y->stride[1] | M) * (int64_t)sizeof(float) % 64 == 0;
 }
 
 static void fill_waves(void *context, int64_t index, int thread)
@@ -152,15 +144,10 @@ static void make_waves(const pe_rows_run *r, pe_arena *arena)
 {
     wave_job j = {.r = r, .start = r->pos.start + r->first, .blocks = (r->L + WAVE_ROWS - 1) / WAVE_ROWS};
     const int64_t bytes = r->B * r->L * r->width * (int64_t)sizeof(float);
-    j.rungs             = pe_take(arena, (size_t)r->threads * sizeof *j.rungs);
-    for (int i = 0; i < r->threads; i++) {
-        const pe_rung rung = pe_rung_lay_out(r->width, arena);
-        if (arena->memory)
-            j.rungs[i] = rung;
-    }
+    j.rungs             = pe_rungs_lay_out(r->threads, r->width, arena);
     if (!arena->memory)
         return;
-    j.stream = bytes > BEYOND && is_in_lines(&r->y, r->waves->columns.M);
+    j.stream = pe_ladder_streams(&r->y, bytes, r->waves->columns.M);
     pe_parallel_for(r->B * j.blocks, bytes < TOO_FEW ? 1 : r->threads, fill_waves, &j);
 }
 

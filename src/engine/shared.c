@@ -87,12 +87,11 @@ void pe_kept_lay_out(pe_tiles *T, pe_arena *arena)
     const int64_t       n = numbers(a, !arena->memory);
     if (!n)
         return;
-    double *kept  = pe_take_doubles(arena, n);
+    double *kept  = pe_take_zeros(arena, n);
     float  *added = pe_take_floats(arena, n + PE_LANES);
     if (!arena->memory)
         return;
     T->kept = kept;
-    memset(kept, 0, (size_t)n * sizeof *kept);
     pe_parallel_for(a->sizes.H, a->threads, keep_head, T);
     for (int64_t i = 0; i < n; i++)
         added[i] = (float)kept[i];
@@ -121,11 +120,8 @@ void pe_kept_add(const pe_tiles *T, pe_scratch *z, float *s, int64_t h, int64_t 
 
 double *pe_kept_sums(const pe_attention *a, pe_arena *arena)
 {
-    const int64_t n    = numbers(a, !arena->memory);
-    double       *sums = n ? pe_take_doubles(arena, n) : NULL;
-    if (sums)
-        memset(sums, 0, (size_t)n * sizeof *sums);
-    return sums;
+    const int64_t n = numbers(a, !arena->memory);
+    return n ? pe_take_zeros(arena, n) : NULL;
 }
 
 void pe_kept_sum(const pe_backward *w, const pe_pair *x, const float *dS)
@@ -182,11 +178,6 @@ static int64_t length_of(const pe_problem *p, pe_side side)
     return side == PE_KEYS ? p->Lk : p->Lq;
 }
 
-static int is_shared(const pe_attention *a)
-{
-    return pe_position_batches(&a->q_pos) == 1 && pe_position_batches(&a->k_pos) == 1;
-}
-
 /* Blocks of rows of one side, for tasks. */
 typedef struct side_run {
     const pe_tiles *T;
@@ -230,7 +221,7 @@ static void fill_block(void *context, int64_t index, int thread)
 void pe_beside_lay_out(pe_tiles *T, pe_arena *arena)
 {
     const pe_attention *a = T->a;
-    if (!pe_beside_size(a, PE_QUERIES) || (arena->memory && !is_shared(a)))
+    if (!pe_beside_size(a, PE_QUERIES) || (arena->memory && pe_position_pairs(&a->q_pos, &a->k_pos, 2) > 1))
         return;
     side_run run = {.T = T, .made = pe_take_doubles(arena, a->threads * ROWS * more(a))};
     for (run.side = PE_QUERIES; run.side <= PE_KEYS; run.side++) {

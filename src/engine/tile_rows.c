@@ -134,21 +134,15 @@ static void load_prepared(const pe_tiles *T, const pe_scratch *z, float *to, flo
         }
 }
 
-static void load_beside(const pe_tiles *T, float *to, pe_side side, int64_t b, int64_t h, int64_t s0,
-                        int64_t n)
-{
-    pe_load_plain(to, T->Dp, tensor_of(T, side), b, h, s0, n, T->a->D);
-    pe_beside_load(T, to, side, h, s0, n);
-}
-
 void pe_load_turned(const pe_tiles *T, const pe_scratch *z, float *to, float *to2, pe_side side, int64_t b,
                     int64_t h, int64_t s0, int64_t n)
 {
     if (T->a->terms->prepare.fill && !T->beside[side])
         load_prepared(T, z, to, to2, side, b, h, s0, n);
-    else if (T->beside[side])
-        load_beside(T, to, side, b, h, s0, n);
-    else
+    else if (T->beside[side]) {
+        pe_load_plain(to, T->Dp, tensor_of(T, side), b, h, s0, n, T->a->D);
+        pe_beside_load(T, to, side, h, s0, n);
+    } else
         pe_load_plain(to, T->Dp, tensor_of(T, side), b, h, s0, n, T->a->sizes.D);
     turn(T, to, side, b, h, s0, n, 1);
     if (to2)

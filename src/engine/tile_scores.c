@@ -248,19 +248,13 @@ static void mask_segments(const pe_tiles *T, pe_scratch *z, int64_t R, int64_t C
                 z->extra[r * T->Bcp + c] = -INFINITY;
 }
 
-/* Do the tokens of all items stand at the same places? */
-static int places_are_shared(const pe_attention *a)
-{
-    return pe_position_batches(&a->q_pos) == 1 && pe_position_batches(&a->k_pos) == 1 &&
-           !pe_segments_known(a);
-}
-
 void pe_load_places(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t R, int64_t C)
 {
     const pe_attention *a = T->a;
     if (z->placed[0] == z->i0 && z->placed[1] == z->j0)
         return;
-    z->placed[0] = places_are_shared(a) ? z->i0 : -1;
+    z->placed[0] =
+        pe_position_pairs(&a->q_pos, &a->k_pos, 2) == 1 && !pe_segments_known(a) ? z->i0 : -1; /* shared */
     z->placed[1] = z->j0;
     for (int64_t r = 0; r < R; r++) {
         z->q_pos[r] = pe_position(&a->q_pos, b, z->i0 + r);

@@ -16,8 +16,6 @@
 
 #include "base/parallel.h"
 #include "base/tensor.h"
-#include "engine/bf16.h"
-#include "engine/decode.h"
 #include "engine/roads.h"
 
 /* The keys and values of one (item, key head) pair, ready for products. */
@@ -64,13 +62,6 @@ static int keys_serve(const pe_tiles *T)
     return a->k.dtype == POSENC_F32 && !a->turn && !a->terms->prepare.fill && !a->grown;
 }
 
-static void pack_values(const pe_tiles *T, packed_pair *x, int64_t b, int64_t g, int64_t j0, int64_t C)
-{
-    const posenc_tensor *v = &T->a->v;
-    if (v->data && !values_serve(T))
-        pe_load_plain(x->V + j0 * T->Dvp, T->Dvp, v, b, g, j0, C, T->a->sizes.Dv);
-}
-
 /* The keys of tile J transposed, and its values. */
 static void pack_tile(void *context, int64_t index, int thread)
 {
@@ -87,7 +78,8 @@ static void pack_tile(void *context, int64_t index, int thread)
         pe_call_rows(&T->a->k, b + 1, g, j0, C, T->a->D);
         pe_call_rows(&T->a->v, b + 1, g, j0, C, p->Dv);
     }
-    pack_values(T, x, b, g, j0, C);
+    if (T->a->v.data && !values_serve(T))
+        pe_load_plain(x->V + j0 * T->Dvp, T->Dvp, &T->a->v, b, g, j0, C, p->Dv);
     if (keys_serve(T)) {
         T->a->kernels->transpose(Kt, T->Bcp, pe_row(&T->a->k, b, g, j0), T->a->k.stride[2], C, p->D);
         return;

@@ -60,11 +60,6 @@ static void find_residue(const pe_backward *w, pe_kind kind, int64_t h)
         }
 }
 
-static double without_residue(const pe_backward *w, double x, int64_t d)
-{
-    return w->mass[d] > 0 ? x - w->total[d] * (fabs(x) / w->mass[d]) : x;
-}
-
 /* The same for a member that folds; one whose rows heads share folds the sums of all of them, with the
    last. */
 static double sum_to_fold(const pe_backward *w, const pe_by_distance *m, pe_kind kind, int64_t h, int64_t x,
@@ -93,8 +88,9 @@ static void fold_band(const pe_backward *w, pe_kind kind, int64_t h)
         const int64_t n = pe_smaller(most, end - r0);
         for (int64_t r = 0; r < n; r++)
             for (int64_t d = 0; d < width; d++) {
-                const double x                            = sum_to_fold(w, &m, kind, h, r0 + r, d);
-                chunk[(down ? n - 1 - r : r) * width + d] = is_score ? without_residue(w, x, d) : x;
+                const double x = sum_to_fold(w, &m, kind, h, r0 + r, d);
+                chunk[(down ? n - 1 - r : r) * width + d] =
+                    is_score && w->mass[d] > 0 ? x - w->total[d] * (fabs(x) / w->mass[d]) : x;
             }
         pe_member_fold(part, &m, width, h, pe_band_distance(&T->band, down ? r0 + n - 1 : r0), n, chunk);
     }
@@ -201,7 +197,7 @@ static void lay_out_item(pe_backward *w, pe_arena *arena)
     w->dK                  = pe_take_floats(arena, T->a->terms->prepare.fold ? p->G * p->Lk * T->Dp : 0);
     w->state               = pe_take_doubles(arena, T->a->terms->hook.state ? rows * PE_HOOK_STATE : 0);
     for (pe_side side = PE_QUERIES; side <= PE_KEYS; side++)
-        w->dbeside[side] = pe_take_doubles(arena, pe_beside_size(T->a, side));
+        w->dbeside[side] = pe_take_zeros(arena, pe_beside_size(T->a, side));
     w->moments = pe_take_doubles(arena, 2 * rows); /* a plan for long rows serves short ones too */
 }
 
@@ -217,18 +213,16 @@ static void lay_out_sums(pe_backward *w, pe_arena *arena)
             continue;
         }
         const int64_t size = w->wants[kind] ? n * T->by[kind].count * T->by[kind].row : 0;
-        w->dby1[kind]      = pe_take_doubles(arena, pe_is_scalar(kind) ? size : 0);
+        w->dby1[kind]      = pe_take_zeros(arena, pe_is_scalar(kind) ? size : 0);
         w->dby[kind]       = pe_take_floats(arena, pe_is_scalar(kind) ? 0 : size);
-        if (arena->memory && pe_is_scalar(kind))
-            memset(w->dby1[kind], 0, (size_t)size * sizeof(double));
-        else if (arena->memory)
+        if (arena->memory && !pe_is_scalar(kind))
             memset(w->dby[kind], 0, (size_t)size * sizeof(float));
     }
-    w->du    = pe_take_doubles(arena, n * p->D);
-    w->dw    = pe_take_doubles(arena, n * p->D);
-    w->dus   = pe_take_doubles(arena, n * p->D);
-    w->dG    = pe_take_doubles(arena, w->wants_G ? n * 2 * p->D : 0);
-    w->hook  = pe_take_doubles(arena, tasks * w->hook_count);
+    w->du    = pe_take_zeros(arena, n * p->D);
+    w->dw    = pe_take_zeros(arena, n * p->D);
+    w->dus   = pe_take_zeros(arena, n * p->D);
+    w->dG    = pe_take_zeros(arena, w->wants_G ? n * 2 * p->D : 0);
+    w->hook  = pe_take_zeros(arena, tasks * w->hook_count);
     w->total = pe_take_doubles(arena, p->D);
     w->mass  = pe_take_doubles(arena, p->D);
     w->dkept = w->wants_hook ? pe_kept_sums(T->a, arena) : NULL;
@@ -236,13 +230,6 @@ static void lay_out_sums(pe_backward *w, pe_arena *arena)
         pe_take(arena, (size_t)(w->wants_hook ? tasks * PE_HOOK_PARAMS : 0) * sizeof(double *));
     if (!arena->memory)
         return;
-    for (pe_side side = PE_QUERIES; side <= PE_KEYS; side++)
-        memset(w->dbeside[side], 0, (size_t)pe_beside_size(T->a, side) * sizeof(double));
-    memset(w->du, 0, (size_t)(n * p->D) * sizeof(double));
-    memset(w->dw, 0, (size_t)(n * p->D) * sizeof(double));
-    memset(w->dus, 0, (size_t)(n * p->D) * sizeof(double));
-    memset(w->dG, 0, (size_t)(w->wants_G ? n * 2 * p->D : 0) * sizeof(double));
-    memset(w->hook, 0, (size_t)(tasks * w->hook_count) * sizeof(double));
     double *at = w->hook;
     for (int64_t task = 0; w->wants_hook && task < tasks; task++)
         for (int i = 0; i < part->count; i++) {

@@ -17,11 +17,6 @@
 #include "engine/attend.h"
 #include "engine/ladder.h"
 
-static inline int64_t pe_padded(int64_t n)
-{
-    return (n + PE_LANES - 1) / PE_LANES * PE_LANES;
-}
-
 static inline int64_t pe_larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;

@@ -123,12 +123,7 @@ static void fill_table(turn_table t, const pe_attention *a, int64_t batches, pe_
     pe_ladder ladder     = pe_ladder_lay_out(use_ladder ? 2 * t.by->M : 0, arena);
     t.kernels            = a->kernels;
     t.blocks             = (t.L + TABLE_ROWS - 1) / TABLE_ROWS;
-    t.rungs              = pe_take(arena, (size_t)a->threads * sizeof *t.rungs);
-    for (int i = 0; i < a->threads; i++) {
-        const pe_rung rung = pe_rung_lay_out(use_ladder ? 2 * t.by->M : 0, arena);
-        if (arena->memory)
-            t.rungs[i] = rung;
-    }
+    t.rungs              = pe_rungs_lay_out(a->threads, use_ladder ? 2 * t.by->M : 0, arena);
     if (!arena->memory)
         return;
     if (use_ladder && pe_turn_climbs(t.by, t.pos)) {
@@ -138,16 +133,12 @@ static void fill_table(turn_table t, const pe_attention *a, int64_t batches, pe_
     pe_parallel_for(batches * t.by->heads * t.blocks, a->threads, fill_rows, &t);
 }
 
-static int same_positions(const posenc_positions *x, const posenc_positions *y)
-{
-    return !x->array.data && !y->array.data && x->start == y->start && x->step == y->step;
-}
-
 /* Do keys turn as the queries of the same rows do? */
 static int is_one_table(const pe_attention *a)
 {
-    return a->sizes.Lq == a->sizes.Lk && same_positions(&a->q_turn, &a->k_turn) && !a->turn->growth &&
-           a->turn->temperature == PE_NO_TEMPERATURE;
+    const posenc_positions *x = &a->q_turn, *y = &a->k_turn;
+    return a->sizes.Lq == a->sizes.Lk && !x->array.data && !y->array.data && x->start == y->start &&
+           x->step == y->step && !a->turn->growth && a->turn->temperature == PE_NO_TEMPERATURE;
 }
 
 void pe_turns_make(pe_tiles *T, pe_arena *arena, int keys)

@@ -213,8 +213,6 @@ void pe_turn_rows(float *x, int64_t stride, int64_t width, const pe_turn *turn, 
 
 /* ---- rows where they lie ---- */
 
-enum { BEYOND = 32 << 20 /* bytes: what the last cache holds */ };
-
 int pe_turn_stores(const pe_turn *turn, posenc_dtype from, posenc_dtype to)
 {
     return from == to && (from == POSENC_F32 || from == POSENC_F16 || from == POSENC_BF16) &&
@@ -235,13 +233,7 @@ static int is_in_lines(const posenc_tensor *x, const pe_turn *turn)
 void pe_turn_aim(pe_turned *x, const pe_turn *turn, int64_t bytes)
 {
     x->far    = pe_rotation_ahead((int64_t)posenc_dtype_size(x->from->dtype), bytes);
-    x->stream = bytes > BEYOND && x->to->data != x->from->data && is_in_lines(x->to, turn);
-}
-
-int pe_turn_streams(const posenc_tensor *table, int64_t bytes, int64_t M)
-{
-    const int64_t all = table->stride[0] | table->stride[1] | M;
-    return bytes > BEYOND && (uintptr_t)table->data % 64 == 0 && all * (int64_t)sizeof(float) % 64 == 0;
+    x->stream = bytes > PE_BEYOND && x->to->data != x->from->data && is_in_lines(x->to, turn);
 }
 
 /* Channels outside the rotated block of a result that lies elsewhere. */

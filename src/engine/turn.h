@@ -156,9 +156,6 @@ typedef struct pe_turned {
 int pe_turn_stores(const pe_turn *turn, posenc_dtype from, posenc_dtype to);
 /* What `far` and `stream` shall be, of rows that have so many bytes. */
 void pe_turn_aim(pe_turned *x, const pe_turn *turn, int64_t bytes);
-/* Is a table of that many bytes, whose blocks of M floats follow each other, better kept out of the
-   caches? */
-int pe_turn_streams(const posenc_tensor *table, int64_t bytes, int64_t M);
 /* Tokens s0 .. s0+n-1 of item b, by table rows `stride` apart. */
 void pe_turn_heads(const pe_turned *x, const pe_turn *turn, int64_t b, int64_t s0, int64_t n,
                    const float *table, int64_t stride, const pe_kernels *kernels);

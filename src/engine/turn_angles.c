@@ -232,13 +232,6 @@ static void fill_block(float *to, const pe_turn *turn, int i, const double at[],
     }
 }
 
-static void fill_row(float *row, const pe_turn *turn, const double at[], const pe_kernels *kernels)
-{
-    pe_walk walk;
-    for (int i = 0; i < turn->blocks; i++)
-        fill_block(row + 2 * turn->start[i], turn, i, at, &walk, kernels);
-}
-
 int pe_turn_climbs(const pe_turn *turn, const posenc_positions *pos)
 {
     return turn->angles == PE_EXACT && !turn->is_matrix && !turn->growth && turn->blocks == 1 &&
@@ -285,12 +278,14 @@ static int64_t fill_some(float *table, int64_t stride, const pe_turn *turn, cons
 {
     const int64_t run             = ladder ? run_of(pos, b, s, n) : 0;
     double        at[PE_MAX_AXES] = {0};
+    pe_walk       walk;
     if (run >= PE_LEAST_RUN) {
         pe_ladder_rows(ladder, rung, table, stride, run, pe_position(pos, b, s), stream);
         return run;
     }
     pe_turn_place(turn, pos, b, s, at);
-    fill_row(table, turn, at, kernels);
+    for (int i = 0; i < turn->blocks; i++)
+        fill_block(table + 2 * turn->start[i], turn, i, at, &walk, kernels);
     return 1;
 }
 

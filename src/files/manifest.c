@@ -32,32 +32,22 @@ static int is_plain(const char *word)
            strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-") == strlen(word);
 }
 
-static void put_real(FILE *to, double x)
-{
-    char text[PE_REAL_TEXT];
-    pe_real_text(text, x);
-    fputs(text, to);
-}
-
-static void put_json(FILE *to, const json_t *value)
-{
-    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
-    fputs(text ? text : "\"\"", to);
-    free(text);
-}
-
 static void put_scalar(FILE *to, const json_t *value)
 {
+    char real[PE_REAL_TEXT];
     if (json_is_boolean(value))
         fputs(json_is_true(value) ? "yes" : "no", to);
     else if (json_is_integer(value))
         fprintf(to, "%lld", (long long)json_integer_value(value));
     else if (json_is_real(value))
-        put_real(to, json_real_value(value));
+        pe_real_text(real, json_real_value(value)), fputs(real, to);
     else if (json_is_string(value) && is_plain(json_string_value(value)))
         fputs(json_string_value(value), to);
-    else
-        put_json(to, value);
+    else {
+        char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+        fputs(text ? text : "\"\"", to);
+        free(text);
+    }
 }
 
 static void put_value(FILE *to, const json_t *value)
@@ -76,34 +66,48 @@ static void put_value(FILE *to, const json_t *value)
     }
 }
 
-static int is_listed(const char *const *names, const char *name)
+/* ---------------------------------------------------------------- entries ------------------- */
+
+/* The first refusal sticks, and only the end asks. */
+typedef struct reader {
+    const char   *path;
+    size_t        entry;
+    posenc_error *err;
+    posenc_status status;
+    posenc_cases  cases;
+} reader;
+
+static void wrong(reader *r, const char *what, const char *must)
 {
-    for (; *names; names++)
-        if (!strcmp(*names, name))
-            return 1;
-    return 0;
+    if (!r->status)
+        r->status = pe_file_fail(r->err, POSENC_FORMAT, (pe_origin){r->path, NULL},
+                                 "entry %zu: %s must be %s", r->entry, what, must);
 }
 
-/* "name=value name=value ..." of an object but for some names; NULL without memory. */
-static char *settings_text(const json_t *object, const char *const *without)
+/* Memory that could not be had is a refusal; returns it all the same. */
+static void *had(reader *r, void *memory)
+{
+    if (!memory && !r->status)
+        r->status =
+            pe_file_fail(r->err, POSENC_MEMORY, (pe_origin){r->path, NULL}, "no memory for its entries");
+    return memory;
+}
+
+/* "name=value name=value ..." of an object but for two names. */
+static char *settings_text(reader *r, const json_t *object, const char *without, const char *and_without)
 {
     char       *text = NULL;
     size_t      size;
     const char *key, *between = "";
     json_t     *value;
-    FILE       *to = open_memstream(&text, &size);
+    FILE       *to = had(r, open_memstream(&text, &size));
     if (!to)
         return NULL;
     json_object_foreach((json_t *)(uintptr_t)object, key, value)
     {
-        if (json_is_null(value) || is_listed(without, key))
+        if (json_is_null(value) || !strcmp(key, without) || !strcmp(key, and_without))
             continue;
-        fputs(between, to);
-        if (is_plain(key))
-            fputs(key, to);
-        else
-            fputs("\"\"", to);
-        fputc('=', to);
+        fprintf(to, "%s%s=", between, is_plain(key) ? key : "\"\"");
         put_value(to, value);
         between = " ";
     }
@@ -111,170 +115,104 @@ static char *settings_text(const json_t *object, const char *const *without)
     if (!fclose(to) && !failed)
         return text;
     free(text);
-    return NULL;
+    return had(r, NULL);
 }
 
-/* ---------------------------------------------------------------- entries ------------------- */
-
-typedef struct place {
-    const char   *path;
-    size_t        entry;
-    posenc_error *err;
-} place;
-
-static posenc_status wrong(const place *at, const char *what, const char *must)
-{
-    return pe_file_fail(at->err, POSENC_FORMAT, (pe_origin){at->path, NULL}, "entry %zu: %s must be %s",
-                        at->entry, what, must);
-}
-
-static posenc_status no_memory(const place *at)
-{
-    return pe_file_fail(at->err, POSENC_MEMORY, (pe_origin){at->path, NULL}, "no memory for its entries");
-}
-
-static posenc_status take_text(char **text, const json_t *object, const char *name, const place *at)
+static char *take_text(reader *r, const json_t *object, const char *name)
 {
     const char *found = json_string_value(json_object_get(object, name));
     if (!found)
-        return wrong(at, name, "a text");
-    *text = strdup(found);
-    return *text ? POSENC_OK : no_memory(at);
+        wrong(r, name, "a text");
+    return found ? had(r, strdup(found)) : NULL;
 }
 
-static posenc_status take_maps(posenc_case *c, const json_t *list, const place *at)
-{
-    static const char *const apart[] = {"out", "map", NULL};
-    const size_t             n       = json_array_size(list);
-    c->maps                          = calloc(n + 1, sizeof *c->maps);
-    if (!c->maps)
-        return no_memory(at);
-    for (size_t i = 0; i < n; i++) {
-        const json_t    *item = json_array_get(list, i);
-        posenc_case_map *map  = &c->maps[c->map_count++];
-        posenc_status    status;
-        if ((status = take_text(&map->out, item, "out", at)) ||
-            (status = take_text(&map->map, item, "map", at)))
-            return status;
-        map->settings = settings_text(item, apart);
-        if (!map->settings)
-            return no_memory(at);
-    }
-    return POSENC_OK;
-}
-
-static posenc_status take_heads(posenc_case *c, const json_t *list, const place *at)
+static void take_maps(reader *r, posenc_case *c, const json_t *list)
 {
     const size_t n = json_array_size(list);
-    c->heads       = calloc(n + 1, sizeof *c->heads);
-    if (!c->heads)
-        return no_memory(at);
-    for (size_t i = 0; i < n; i++) {
+    c->maps        = had(r, calloc(n + 1, sizeof *c->maps));
+    for (size_t i = 0; !r->status && i < n; i++) {
+        const json_t    *item = json_array_get(list, i);
+        posenc_case_map *map  = &c->maps[c->map_count++];
+        map->out              = take_text(r, item, "out");
+        map->map              = take_text(r, item, "map");
+        map->settings         = settings_text(r, item, "out", "map");
+    }
+}
+
+static void take_heads(reader *r, posenc_case *c, const json_t *list)
+{
+    const size_t n = json_array_size(list);
+    c->heads       = had(r, calloc(n + 1, sizeof *c->heads));
+    for (size_t i = 0; !r->status && i < n; i++) {
         const json_t *item = json_array_get(list, i);
         if (!json_is_integer(item) || json_integer_value(item) < 1)
-            return wrong(at, "heads", "a list of whole numbers from 1");
+            wrong(r, "heads", "a list of whole numbers from 1");
         c->heads[c->head_count++] = json_integer_value(item);
     }
-    return POSENC_OK;
 }
 
-/* What the run and the subjects need apart from the settings text. */
-static posenc_status take_apart(posenc_case *c, const json_t *settings, const place *at)
-{
-    const json_t *causal = json_object_get(settings, "causal"),
-                 *offset = json_object_get(settings, "q_offset");
-    const json_t *scale = json_object_get(settings, "scale"), *table = json_object_get(settings, "table");
-    posenc_status status;
-    if (causal && !json_is_boolean(causal) && !json_is_null(causal))
-        return wrong(at, "causal", "true or false");
-    if (offset && !json_is_integer(offset) && !json_is_null(offset))
-        return wrong(at, "q_offset", "a whole number");
-    c->causal   = json_is_true(causal);
-    c->q_offset = json_integer_value(offset);
-    c->scale    = json_is_number(scale) ? json_number_value(scale) : (double)NAN;
-    if (json_is_string(table) && (status = take_text(&c->table, settings, "table", at)))
-        return status;
-    if ((status = take_maps(c, json_object_get(settings, "maps"), at)))
-        return status;
-    return take_heads(c, json_object_get(settings, "heads"), at);
-}
-
-static posenc_status take_arrays(posenc_case *c, const json_t *arrays, const place *at)
+static void take_arrays(reader *r, posenc_case *c, const json_t *arrays)
 {
     const char *name;
     json_t     *unused;
     int         n = 0;
     if (arrays && !json_is_object(arrays))
-        return wrong(at, "arrays", "an object, by name");
-    c->arrays = calloc(json_object_size(arrays) + 1, sizeof *c->arrays);
-    if (!c->arrays)
-        return no_memory(at);
-    json_object_foreach((json_t *)(uintptr_t)arrays, name, unused)
-    {
-        c->arrays[n] = strdup(name);
-        if (!c->arrays[n++])
-            return no_memory(at);
-    }
-    return POSENC_OK;
+        wrong(r, "arrays", "an object, by name");
+    c->arrays = had(r, calloc(json_object_size(arrays) + 1, sizeof *c->arrays));
+    if (c->arrays)
+        json_object_foreach((json_t *)(uintptr_t)arrays, name, unused) c->arrays[n++] = had(r, strdup(name));
 }
 
-static posenc_status take_entry(posenc_case *c, const json_t *entry, const place *at)
+static void take_entry(reader *r, posenc_case *c, const json_t *entry)
 {
-    static const char *const of_the_run[] = {"causal", "q_offset", NULL};
-    const json_t            *settings     = json_object_get(entry, "settings");
-    posenc_status            status;
-    if ((status = take_text(&c->file, entry, "file", at)) ||
-        (status = take_text(&c->encoding, entry, "encoding", at)))
-        return status;
+    const json_t *settings = json_object_get(entry, "settings"),
+                 *causal   = json_object_get(settings, "causal"),
+                 *offset = json_object_get(settings, "q_offset"), *scale = json_object_get(settings, "scale");
+    c->file     = take_text(r, entry, "file");
+    c->encoding = take_text(r, entry, "encoding");
     if (!json_is_object(settings))
-        return wrong(at, "settings", "an object, {} where there are none");
-    c->settings  = settings_text(settings, of_the_run);
-    c->raw       = json_dumps(settings, JSON_COMPACT);
+        wrong(r, "settings", "an object, {} where there are none");
+    c->settings  = settings_text(r, settings, "causal", "q_offset");
+    c->raw       = had(r, json_dumps(settings, JSON_COMPACT));
     c->angle_ulp = json_number_value(
         json_object_get(json_object_get(entry, "details"), "angle_change_per_frequency_ulp"));
-    if (!c->settings || !c->raw)
-        return no_memory(at);
-    if ((status = take_arrays(c, json_object_get(entry, "arrays"), at)))
-        return status;
-    return take_apart(c, settings, at);
-}
-
-static posenc_status take_entries(posenc_cases *cases, const json_t *root, place *at)
-{
-    const json_t *entries = json_object_get(root, "entries");
-    const size_t  n       = json_array_size(entries);
-    if (!json_is_array(entries))
-        return pe_file_fail(at->err, POSENC_FORMAT, (pe_origin){at->path, NULL}, "it has no list `entries`");
-    cases->items = calloc(n + 1, sizeof *cases->items);
-    if (!cases->items)
-        return no_memory(at);
-    for (size_t i = 0; i < n; i++) {
-        at->entry = i + 1;
-        const posenc_status status =
-            take_entry(&cases->items[cases->count++], json_array_get(entries, i), at);
-        if (status)
-            return status;
-    }
-    return POSENC_OK;
+    take_arrays(r, c, json_object_get(entry, "arrays"));
+    if (causal && !json_is_boolean(causal) && !json_is_null(causal))
+        wrong(r, "causal", "true or false");
+    if (offset && !json_is_integer(offset) && !json_is_null(offset))
+        wrong(r, "q_offset", "a whole number");
+    c->causal   = json_is_true(causal);
+    c->q_offset = json_integer_value(offset);
+    c->scale    = json_is_number(scale) ? json_number_value(scale) : (double)NAN;
+    if (json_is_string(json_object_get(settings, "table")))
+        c->table = take_text(r, settings, "table");
+    take_maps(r, c, json_object_get(settings, "maps"));
+    take_heads(r, c, json_object_get(settings, "heads"));
 }
 
 posenc_status pe_cases_parse(posenc_cases *cases, const char *text, size_t n, const char *path,
                              posenc_error *err)
 {
-    place        at   = {path, 0, err};
-    posenc_cases read = {0};
+    reader       r = {.path = path, .err = err};
     json_error_t trouble;
-    json_t      *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &trouble);
+    json_t      *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &trouble),
+           *entries   = json_object_get(root, "entries"), *entry;
     if (!root)
         return pe_file_fail(err, POSENC_FORMAT, (pe_origin){path, NULL}, "line %d, column %d: %.80s",
                             trouble.line, trouble.column, trouble.text);
-    const posenc_status status = take_entries(&read, root, &at);
+    if (!json_is_array(entries))
+        r.status = pe_file_fail(err, POSENC_FORMAT, (pe_origin){path, NULL}, "it has no list `entries`");
+    r.cases.items = had(&r, calloc(json_array_size(entries) + 1, sizeof *r.cases.items));
+    for (size_t i = 0; !r.status && (entry = json_array_get(entries, i)); i++) {
+        r.entry = i + 1;
+        take_entry(&r, &r.cases.items[r.cases.count++], entry);
+    }
     json_decref(root);
-    if (status)
-        posenc_cases_free(&read);
+    if (r.status)
+        posenc_cases_free(&r.cases);
     else
-        *cases = read;
-    return status;
+        *cases = r.cases;
+    return r.status;
 }
 
 posenc_status posenc_cases_read(posenc_cases *cases, const char *dir, posenc_error *err)

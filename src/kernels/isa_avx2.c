@@ -1,25 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Every kernel for one instruction set: the only file that is compiled with its flags, and it holds no other
-   code. */
-#define PE_KERNELS pe_kernels_avx2
-#define PE_ISA     "avx2"
-
-#include <math.h>
-#include <stddef.h>
-#include <string.h>
-
-#include "base/quarter.h"
-#include "kernels/kernels.h"
+/* isa_avx2.c: every kernel for this instruction set. */
 #include "kernels/vec_avx2.h"
 
-#include "kernels/product.inc"
-#include "kernels/product64.inc"
-#include "kernels/attend.inc"
-#include "kernels/rotate.inc"
-#include "kernels/cosines.inc"
-#include "kernels/layers.inc"
-#include "kernels/waves.inc"
-#include "kernels/decode.inc"
-#include "kernels/sigmoids.inc"
-#include "kernels/logs.inc"
+#define PE_KERNELS pe_kernels_avx2
+#define PE_ISA     "avx2"
 #include "kernels/table.inc"

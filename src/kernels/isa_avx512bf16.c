@@ -1,28 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Every kernel for one instruction set: the only file that is compiled with its flags, and it holds no other
-   code. */
+/* isa_avx512bf16.c: every kernel for this instruction set. */
+#include "kernels/vec_avx512.h"
+
 #define PE_KERNELS      pe_kernels_avx512bf16
 #define PE_KERNELS_BF16 pe_bf16_kernels_avx512
 #define PE_ISA          "avx512bf16"
-
-#include <math.h>
-#include <stddef.h>
-
-#include "base/half.h"
-#include "base/quarter.h"
-#include "kernels/kernels.h"
-#include "kernels/vec_avx512.h"
-
-#include "kernels/product.inc"
-#include "kernels/product64.inc"
-#include "kernels/attend.inc"
-#include "kernels/rotate.inc"
-#include "kernels/cosines.inc"
-#include "kernels/layers.inc"
-#include "kernels/waves.inc"
-#include "kernels/decode.inc"
-#include "kernels/bf16.inc"
-#include "kernels/decode_pairs.inc"
-#include "kernels/sigmoids.inc"
-#include "kernels/logs.inc"
 #include "kernels/table.inc"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* vec_avx2.h: the vector layer on AVX2 with FMA, eight floats. Meanings: vec_plain.h. */
+/* vec_avx2.h: the vector layer on AVX2 with FMA, eight floats. Meanings: vec_all.h. */
 #ifndef PE_KERNELS_VEC_H
 #define PE_KERNELS_VEC_H
 
@@ -10,41 +10,18 @@
 enum { VL = 8, BLOCK_VECS = 2, BLOCK_ROWS = 6, ROWS_OF_3 = 4, ROWS_OF_2 = 6, ROWS_OF_1 = 12 };
 
 typedef __m256  vec;
-typedef __m256i ivec;
+typedef __m256i ivec, wvec;
+typedef __m128i hvec;
+typedef __m256d dvec;
 
-static inline vec vload(const float *p)
-{
-    return _mm256_loadu_ps(p);
-}
+#define KEEP(x) __asm__("" : "+x"(x))
+enum { FUSES = 1 };
 
-static inline void vstore(float *p, vec x)
-{
-    _mm256_storeu_ps(p, x);
-}
+#include "kernels/vec_all.h"
 
 static inline vec vset(float x)
 {
     return _mm256_set1_ps(x);
-}
-
-static inline vec vadd(vec a, vec b)
-{
-    return _mm256_add_ps(a, b);
-}
-
-static inline vec vsub(vec a, vec b)
-{
-    return _mm256_sub_ps(a, b);
-}
-
-static inline vec vmul(vec a, vec b)
-{
-    return _mm256_mul_ps(a, b);
-}
-
-static inline vec vdiv(vec a, vec b)
-{
-    return _mm256_div_ps(a, b);
 }
 
 static inline vec vfma(vec a, vec b, vec c)
@@ -55,11 +32,6 @@ static inline vec vfma(vec a, vec b, vec c)
 static inline vec vfms(vec a, vec b, vec c)
 {
     return _mm256_fmsub_ps(a, b, c);
-}
-
-static inline float fma_of_one(float a, float b, float c)
-{
-    return __builtin_fmaf(a, b, c);
 }
 
 static inline vec vmax(vec a, vec b)
@@ -75,20 +47,9 @@ static inline vec vwhere_lanes(int32_t first, int32_t low, int32_t high, vec a, 
     return _mm256_blendv_ps(b, a, _mm256_castsi256_ps(_mm256_andnot_si256(under, fits)));
 }
 
-static inline vec vcut(vec t)
-{
-    return vmax(vset(-127.0f), t);
-}
-
 static inline vec vfraction(vec t)
 {
     return _mm256_sub_ps(t, _mm256_round_ps(t, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
-}
-
-static inline vec vscale2(vec x, vec k)
-{
-    const ivec power = _mm256_slli_epi32(_mm256_castps_si256(_mm256_add_ps(k, vset(0x1.8p23f + 127))), 23);
-    return _mm256_mul_ps(x, _mm256_castsi256_ps(power));
 }
 
 static inline vec vmax_positive(vec a, vec b)
@@ -155,30 +116,20 @@ static inline vec vnegate_even(vec x)
 /* Four by two queries and keys of cache_scores: 8 sums, 2 keys, a query. */
 enum { DECODE_ROWS = 4, DECODE_KEYS = 2, VALUE_ROWS = 2, VALUE_ALSO = 0, VALUE_VECS = 4 };
 
-static inline vec vload_bf16(const uint16_t *p)
-{
-    return _mm256_castsi256_ps(
-        _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)p)), 16));
-}
-
-static inline void vload_bf16_two(const uint16_t *p, vec *even, vec *odd)
-{
-    const __m256i x = _mm256_loadu_si256((const void *)p);
-    *even           = _mm256_castsi256_ps(_mm256_slli_epi32(x, 16));
-    *odd            = _mm256_castsi256_ps(_mm256_and_si256(x, _mm256_set1_epi32((int)0xffff0000)));
-}
-
-/* Fours of floats: of two vectors the even ones and the odd ones, their halves in order. */
+/* x holds of each half two numbers of a, two of b. */
 static inline vec halves_in_order(vec x)
 {
     return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(x), 0xD8));
 }
 
-static inline void vpart(vec *a, vec *b)
+static inline vec veven(vec a, vec b)
 {
-    const vec x = *a, y = *b;
-    *a = halves_in_order(_mm256_shuffle_ps(x, y, 0x88));
-    *b = halves_in_order(_mm256_shuffle_ps(x, y, 0xDD));
+    return halves_in_order(_mm256_shuffle_ps(a, b, 0x88));
+}
+
+static inline vec vodd(vec a, vec b)
+{
+    return halves_in_order(_mm256_shuffle_ps(a, b, 0xDD));
 }
 
 static inline void vunite(vec *a, vec *b)
@@ -186,23 +137,6 @@ static inline void vunite(vec *a, vec *b)
     const vec low = _mm256_unpacklo_ps(*a, *b), high = _mm256_unpackhi_ps(*a, *b);
     *a = _mm256_permute2f128_ps(low, high, 0x20);
     *b = _mm256_permute2f128_ps(low, high, 0x31);
-}
-
-static inline vec vload_f16(const uint16_t *p)
-{
-    return _mm256_cvtph_ps(_mm_loadu_si128((const void *)p));
-}
-
-static inline void vsums(const vec x[], int rows, int keys, float *to, int64_t stride)
-{
-    for (int i = 0; i < rows * keys; i++)
-        to[i / keys * stride + i % keys] = vhsum(x[i]);
-}
-
-static inline vec vkeep(vec x)
-{
-    __asm__("" : "+x"(x));
-    return x;
 }
 
 /* ---- parts of a vector, and stores past the caches ---- */
@@ -239,18 +173,6 @@ static inline void vfence(void)
 
 /* ---- 16-bit floats ---- */
 
-typedef __m128i hvec;
-
-static inline hvec hload(const uint16_t *p)
-{
-    return _mm_loadu_si128((const __m128i *)p);
-}
-
-static inline void hstore(uint16_t *p, hvec h)
-{
-    _mm_storeu_si128((__m128i *)p, h);
-}
-
 static inline void hstream(uint16_t *p, hvec h)
 {
     _mm_stream_si128((__m128i *)p, h);
@@ -268,35 +190,7 @@ static inline hvec vto_f16(vec x)
 
 static inline vec vfrom_bf16(hvec h)
 {
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));
-}
-
-static inline ivec round_bf16(vec x)
-{
-    const ivec bits  = _mm256_castps_si256(x);
-    const ivec odd   = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
-    const ivec up    = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
-    const ivec quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
-    return _mm256_castps_si256(_mm256_blendv_ps(_mm256_castsi256_ps(up), _mm256_castsi256_ps(quiet),
-                                                _mm256_cmp_ps(x, x, _CMP_UNORD_Q)));
-}
-
-static inline hvec vto_bf16(vec x)
-{
-    const ivec h = _mm256_srli_epi32(round_bf16(x), 16);
-    return _mm_packus_epi32(_mm256_castsi256_si128(h), _mm256_extracti128_si256(h, 1));
-}
-
-typedef ivec wvec; /* two bf16 in each lane */
-
-static inline wvec iload(const uint16_t *p)
-{
-    return _mm256_loadu_si256((const __m256i *)p);
-}
-
-static inline void istore(uint16_t *p, wvec w)
-{
-    _mm256_storeu_si256((__m256i *)p, w);
+    return (vec)((uvec)_mm256_cvtepu16_epi32(h) << 16);
 }
 
 static inline void istream(uint16_t *p, wvec w)
@@ -304,14 +198,17 @@ static inline void istream(uint16_t *p, wvec w)
     _mm256_stream_si256((__m256i *)p, w);
 }
 
-static inline vec vfrom_low(wvec w)
+static inline hvec vto_bf16(vec x)
 {
-    return _mm256_castsi256_ps(_mm256_slli_epi32(w, 16));
+    const uvec quiet = (uvec)x | 0x400000, bits = round_word(x);
+    const ivec h =
+        (ivec)((uvec)_mm256_blendv_ps((vec)bits, (vec)quiet, _mm256_cmp_ps(x, x, _CMP_UNORD_Q)) >> 16);
+    return _mm_packus_epi32(_mm256_castsi256_si128(h), _mm256_extracti128_si256(h, 1));
 }
 
-static inline vec vfrom_high(wvec w)
+static inline wvec vto_words(vec low, vec high)
 {
-    return _mm256_castsi256_ps(_mm256_and_si256(w, _mm256_set1_epi32((int)0xffff0000u)));
+    return _mm256_blend_epi16((ivec)(round_word(low) >> 16), (ivec)round_word(high), 0xAA);
 }
 
 static inline int vany_nan(vec x)
@@ -326,43 +223,7 @@ static inline vec vshort_nan(vec x)
     return _mm256_blendv_ps(x, upper, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
 }
 
-static inline ivec round_word(vec x)
-{
-    const ivec bits = _mm256_castps_si256(x);
-    const ivec odd  = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
-    return _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
-}
-
-static inline wvec vto_words(vec low, vec high)
-{
-    return _mm256_blend_epi16(_mm256_srli_epi32(round_word(low), 16), round_word(high), 0xAA);
-}
-
-static inline vec veven(vec a, vec b)
-{
-    const vec x = _mm256_shuffle_ps(a, b, 0x88); /* of each half: two of a, two of b */
-    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(x), 0xD8));
-}
-
-static inline vec vodd(vec a, vec b)
-{
-    const vec x = _mm256_shuffle_ps(a, b, 0xDD);
-    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(x), 0xD8));
-}
-
 /* ---- doubles ---- */
-
-typedef __m256d dvec;
-
-static inline dvec dload(const double *p)
-{
-    return _mm256_loadu_pd(p);
-}
-
-static inline void dstore(double *p, dvec x)
-{
-    _mm256_storeu_pd(p, x);
-}
 
 static inline dvec dwiden(const float *p)
 {
@@ -372,17 +233,6 @@ static inline dvec dwiden(const float *p)
 static inline dvec dset(double x)
 {
     return _mm256_set1_pd(x);
-}
-
-static inline dvec dkeep(dvec x)
-{
-    __asm__("" : "+x"(x));
-    return x;
-}
-
-static inline dvec dmul(dvec a, dvec b)
-{
-    return _mm256_mul_pd(a, b);
 }
 
 static inline dvec dfma(dvec a, dvec b, dvec c)

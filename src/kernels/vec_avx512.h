@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* vec_avx512.h: the vector layer on AVX-512 F, BW, VL, DQ, sixteen floats. Meanings: vec_plain.h. */
+/* vec_avx512.h: the vector layer on AVX-512 F, BW, VL, DQ, sixteen floats. Meanings: vec_all.h. */
 #ifndef PE_KERNELS_VEC_H
 #define PE_KERNELS_VEC_H
 
@@ -10,41 +10,18 @@
 enum { VL = 16, BLOCK_VECS = 4, BLOCK_ROWS = 6, ROWS_OF_3 = 8, ROWS_OF_2 = 12, ROWS_OF_1 = 16 };
 
 typedef __m512  vec;
-typedef __m512i ivec;
+typedef __m512i ivec, wvec;
+typedef __m256i hvec;
+typedef __m512d dvec;
 
-static inline vec vload(const float *p)
-{
-    return _mm512_loadu_ps(p);
-}
+#define KEEP(x) __asm__("" : "+v"(x))
+enum { FUSES = 1 };
 
-static inline void vstore(float *p, vec x)
-{
-    _mm512_storeu_ps(p, x);
-}
+#include "kernels/vec_all.h"
 
 static inline vec vset(float x)
 {
     return _mm512_set1_ps(x);
-}
-
-static inline vec vadd(vec a, vec b)
-{
-    return _mm512_add_ps(a, b);
-}
-
-static inline vec vsub(vec a, vec b)
-{
-    return _mm512_sub_ps(a, b);
-}
-
-static inline vec vmul(vec a, vec b)
-{
-    return _mm512_mul_ps(a, b);
-}
-
-static inline vec vdiv(vec a, vec b)
-{
-    return _mm512_div_ps(a, b);
 }
 
 static inline vec vfma(vec a, vec b, vec c)
@@ -55,11 +32,6 @@ static inline vec vfma(vec a, vec b, vec c)
 static inline vec vfms(vec a, vec b, vec c)
 {
     return _mm512_fmsub_ps(a, b, c);
-}
-
-static inline float fma_of_one(float a, float b, float c)
-{
-    return __builtin_fmaf(a, b, c);
 }
 
 static inline vec vmax(vec a, vec b)
@@ -156,38 +128,12 @@ static inline vec vnegate_even(vec x)
 /* Four by four queries and keys of cache_scores: 16 sums, 4 keys, a query. */
 enum { DECODE_ROWS = 4, DECODE_KEYS = 4, VALUE_ROWS = 3, VALUE_ALSO = 1, VALUE_VECS = 8 };
 
-static inline vec vload_bf16(const uint16_t *p)
-{
-    const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)p));
-    return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
-}
-
-static inline void vload_bf16_two(const uint16_t *p, vec *even, vec *odd)
-{
-    const __m512i x = _mm512_loadu_si512((const void *)p);
-    *even           = _mm512_castsi512_ps(_mm512_slli_epi32(x, 16));
-    *odd            = _mm512_castsi512_ps(_mm512_and_si512(x, _mm512_set1_epi32((int)0xffff0000)));
-}
-
-static inline void vpart(vec *a, vec *b)
-{
-    const ivec even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    const vec  x = *a, y = *b;
-    *a = _mm512_permutex2var_ps(x, even, y);
-    *b = _mm512_permutex2var_ps(x, _mm512_add_epi32(even, _mm512_set1_epi32(1)), y);
-}
-
 static inline void vunite(vec *a, vec *b)
 {
     const ivec low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
     const vec  x = *a, y = *b;
     *a = _mm512_permutex2var_ps(x, low, y);
     *b = _mm512_permutex2var_ps(x, _mm512_add_epi32(low, _mm512_set1_epi32(8)), y);
-}
-
-static inline vec vload_f16(const uint16_t *p)
-{
-    return _mm512_cvtph_ps(_mm256_loadu_si256((const void *)p));
 }
 
 /* Lanes of a and b summed by twos, side by side. */
@@ -231,12 +177,6 @@ static inline void vsums(const vec x[], int rows, int keys, float *to, int64_t s
     store_quarters(to, stride, all);
 }
 
-static inline vec vkeep(vec x)
-{
-    __asm__("" : "+v"(x));
-    return x;
-}
-
 /* ---- parts of a vector, and stores past the caches ---- */
 
 static inline vec vload_part(const float *p, int64_t n)
@@ -266,18 +206,6 @@ static inline void vfence(void)
 
 /* ---- 16-bit floats ---- */
 
-typedef __m256i hvec;
-
-static inline hvec hload(const uint16_t *p)
-{
-    return _mm256_loadu_si256((const __m256i *)p);
-}
-
-static inline void hstore(uint16_t *p, hvec h)
-{
-    _mm256_storeu_si256((__m256i *)p, h);
-}
-
 static inline void hstream(uint16_t *p, hvec h)
 {
     _mm256_stream_si256((__m256i *)p, h);
@@ -295,7 +223,7 @@ static inline hvec vto_f16(vec x)
 
 static inline vec vfrom_bf16(hvec h)
 {
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
+    return (vec)((uvec)_mm512_cvtepu16_epi32(h) << 16);
 }
 
 /* Rounded to the upper half of each lane; the lower half is what is left over. */
@@ -313,31 +241,9 @@ static inline hvec vto_bf16(vec x)
     return _mm512_cvtepi32_epi16(_mm512_srli_epi32(round_bf16(x), 16));
 }
 
-typedef ivec wvec; /* two bf16 in each lane */
-
-static inline wvec iload(const uint16_t *p)
-{
-    return _mm512_loadu_si512(p);
-}
-
-static inline void istore(uint16_t *p, wvec w)
-{
-    _mm512_storeu_si512(p, w);
-}
-
 static inline void istream(uint16_t *p, wvec w)
 {
     _mm512_stream_si512((void *)p, w);
-}
-
-static inline vec vfrom_low(wvec w)
-{
-    return _mm512_castsi512_ps(_mm512_slli_epi32(w, 16));
-}
-
-static inline vec vfrom_high(wvec w)
-{
-    return _mm512_castsi512_ps(_mm512_and_si512(w, _mm512_set1_epi32((int)0xffff0000u)));
 }
 
 static inline int vany_nan(vec x)
@@ -380,18 +286,6 @@ static inline vec vodd(vec a, vec b)
 
 /* ---- doubles ---- */
 
-typedef __m512d dvec;
-
-static inline dvec dload(const double *p)
-{
-    return _mm512_loadu_pd(p);
-}
-
-static inline void dstore(double *p, dvec x)
-{
-    _mm512_storeu_pd(p, x);
-}
-
 static inline dvec dwiden(const float *p)
 {
     return _mm512_cvtps_pd(_mm256_loadu_ps(p));
@@ -400,17 +294,6 @@ static inline dvec dwiden(const float *p)
 static inline dvec dset(double x)
 {
     return _mm512_set1_pd(x);
-}
-
-static inline dvec dkeep(dvec x)
-{
-    __asm__("" : "+v"(x));
-    return x;
-}
-
-static inline dvec dmul(dvec a, dvec b)
-{
-    return _mm512_mul_pd(a, b);
 }
 
 static inline dvec dfma(dvec a, dvec b, dvec c)

@@ -1,9 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* vec_narrow.h: floats as narrowing leaves them (vec_four.h), where that is a vector like any other. */
+/* vec_narrow.h: what layers narrower than AVX-512 share, below their own. Meanings: vec_all.h. */
 #ifndef PE_KERNELS_VEC_NARROW_H
 #define PE_KERNELS_VEC_NARROW_H
 
-typedef vec nvec;
+static inline vec vcut(vec t)
+{
+    return vmax(vset(-127.0f), t);
+}
+
+static inline vec vscale2(vec x, vec k)
+{
+    return x * (vec)((uvec)(k + vset(0x1.8p23f + 127)) << 23); /* k + 127: the last bits, then the exponent */
+}
+
+static inline void vsums(const vec x[], int rows, int keys, float *to, int64_t stride)
+{
+    for (int i = 0; i < rows * keys; i++)
+        to[i / keys * stride + i % keys] = vhsum(x[i]);
+}
+
+typedef vec nvec; /* what narrowing leaves is a vector like any other */
 
 static inline nvec nnarrow(dvec low, dvec high)
 {

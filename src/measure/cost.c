@@ -13,9 +13,6 @@
  * needs both ends of that to agree (verdict.c). It is measured only when asked for, because it is another
  * number at each run.
  */
-#include "measure/measure.h"
-
-#include "measure/linear.h"
 #include "measure/subject.h"
 
 #include <math.h>
@@ -51,7 +48,6 @@ typedef struct timed {
     posenc_tensor     y;
     int               is_input;
     void             *work;
-    float            *block;
     double            seconds; /* the shortest of a turn */
 } timed;
 
@@ -60,7 +56,6 @@ static void close_timed(timed *t)
     posenc_plan_free(t->plan);
     posenc_encoding_free(t->own);
     free(t->work);
-    free(t->block);
 }
 
 static posenc_status open_plan(timed *t, const pe_subject *s, const posenc_encoding *e, posenc_error *err)
@@ -73,26 +68,26 @@ static posenc_status open_plan(timed *t, const pe_subject *s, const posenc_encod
     return posenc_plan_create(&t->plan, e, &s->dims, &options, err);
 }
 
-static posenc_status fill_timed(timed *t, const pe_subject *s, posenc_error *err)
+static posenc_status fill_timed(timed *t, pe_subject *s, posenc_error *err)
 {
     const int64_t H = s->dims.H, D = s->dims.D, N = s->sizes.length, d = s->dims.d_model, n = H * N * D;
     const int64_t shape[4] = {1, H, N, D}, rows[3] = {1, N, d};
     const size_t  bytes = posenc_plan_workspace(t->plan, POSENC_FORWARD);
     t->work             = aligned_alloc(ALIGNMENT, bytes + ALIGNMENT);
-    t->block            = malloc((size_t)(4 * n + 2 * N * d) * sizeof *t->block);
-    if (!t->work || !t->block)
+    float *block        = pe_subject_take(s, 4 * n + 2 * N * d, sizeof *block);
+    if (!t->work || !block)
         return pe_measure_no_memory(err, "timing");
     for (int64_t i = 0; i < 4 * n + 2 * N * d; i++)
-        t->block[i] = (float)posenc_random_normal(s->sizes.seed, "timing", (uint64_t)i);
-    t->in       = (posenc_attend_in){.q      = posenc_tensor_contiguous(t->block, POSENC_F32, 4, shape),
-                                     .k      = posenc_tensor_contiguous(t->block + n, POSENC_F32, 4, shape),
-                                     .v      = posenc_tensor_contiguous(t->block + 2 * n, POSENC_F32, 4, shape),
+        block[i] = (float)posenc_random_normal(s->sizes.seed, "timing", (uint64_t)i);
+    t->in       = (posenc_attend_in){.q      = posenc_tensor_contiguous(block, POSENC_F32, 4, shape),
+                                     .k      = posenc_tensor_contiguous(block + n, POSENC_F32, 4, shape),
+                                     .v      = posenc_tensor_contiguous(block + 2 * n, POSENC_F32, 4, shape),
                                      .params = s->params};
-    t->out.o    = posenc_tensor_contiguous(t->block + 3 * n, POSENC_F32, 4, shape);
-    t->rows     = (posenc_rows_in){.x      = posenc_tensor_contiguous(t->block + 4 * n, POSENC_F32, 3, rows),
+    t->out.o    = posenc_tensor_contiguous(block + 3 * n, POSENC_F32, 4, shape);
+    t->rows     = (posenc_rows_in){.x      = posenc_tensor_contiguous(block + 4 * n, POSENC_F32, 3, rows),
                                    .pos    = s->positions,
                                    .params = s->params};
-    t->y        = posenc_tensor_contiguous(t->block + 4 * n + N * d, POSENC_F32, 3, rows);
+    t->y        = posenc_tensor_contiguous(block + 4 * n + N * d, POSENC_F32, 3, rows);
     t->in.q_pos = t->in.k_pos = s->positions;
     return POSENC_OK;
 }
@@ -121,25 +116,17 @@ static int compare_ratios(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* One turn: both run alternately, and the shortest time of each counts. */
-static posenc_status take_turn(timed *with, timed *without, posenc_error *err)
-{
-    posenc_status status = POSENC_OK;
-    with->seconds = without->seconds = INFINITY;
-    for (int run = 0; !status && run < RUNS; run++) {
-        status = run_once(with, err);
-        if (!status)
-            status = run_once(without, err);
-    }
-    return status;
-}
-
+/* In a turn both run alternately, and the shortest time of each counts. */
 static posenc_status time_both(timed *with, timed *without, double ratios[TURNS], posenc_error *err)
 {
     posenc_status status = POSENC_OK;
-    for (int turn = 0; !status && turn < TURNS; turn++) {
-        status       = take_turn(with, without, err);
-        ratios[turn] = without->seconds / with->seconds;
+    for (int run = 0; !status && run < TURNS * RUNS; run++) {
+        if (run % RUNS == 0)
+            with->seconds = without->seconds = INFINITY;
+        status = run_once(with, err);
+        if (!status)
+            status = run_once(without, err);
+        ratios[run / RUNS] = without->seconds / with->seconds;
     }
     return status;
 }
@@ -162,7 +149,7 @@ static posenc_status find_speed(pe_subject *s, timed *with, timed *without, pe_f
     return status;
 }
 
-posenc_status pe_measure_cost(pe_subject *s, int time, pe_findings *to, posenc_error *err)
+posenc_status pe_measure_cost(pe_subject *s, pe_findings *to, posenc_error *err)
 {
     timed         with = {0}, without = {0};
     posenc_status status = posenc_encoding_create(&without.own, BASELINE, NULL, err);
@@ -176,9 +163,9 @@ posenc_status pe_measure_cost(pe_subject *s, int time, pe_findings *to, posenc_e
     if (!status) {
         const double more = (double)posenc_plan_workspace(with.plan, POSENC_FORWARD) -
                             (double)posenc_plan_workspace(without.plan, POSENC_FORWARD);
-        pe_find(to, PE_BYTES, more / (double)s->sizes.length, NAN, "%s", "");
+        pe_find(to, PE_WORKSPACE, more / (double)s->sizes.length, NAN, "%s", "");
     }
-    if (!status && time)
+    if (!status && s->is_timed)
         status = find_speed(s, &with, &without, to, err);
     close_timed(&with);
     close_timed(&without);

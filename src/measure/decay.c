@@ -16,10 +16,6 @@
  * Attention resolution, R = sum_n e^s(n) (e^s(n) - e^s(n+1)) / (sum_n e^s(n))^2, s the mean score of U[0,1]
  * contents: Sun et al. 2022, arXiv:2212.10554, section 2.2.
  */
-#include "measure/measure.h"
-
-#include "measure/linear.h"
-#include "measure/moments.h"
 #include "measure/subject.h"
 
 #include <math.h>
@@ -207,12 +203,11 @@ static posenc_status find_mass(const pe_subject *s, pe_findings *to, posenc_erro
     if (!far)
         return POSENC_OK;
     const int64_t N = far->sizes.length, H = far->dims.H;
-    double       *bias   = malloc((size_t)(H * N) * sizeof *bias);
+    double       *bias   = pe_subject_take(far, H * N, sizeof *bias);
     posenc_status status = bias ? pe_subject_bias(far, bias, NULL) : pe_measure_no_memory(err, "biases");
     for (int64_t h = 0; !status && h < H && h < 8; h++)
         pe_find(to, PE_MASS, mass_distance(bias + h * N, N), NAN, "head %lld, context %lld", (long long)h,
                 (long long)N);
-    free(bias);
     pe_subject_free(far);
     return status == POSENC_MEMORY ? status : POSENC_OK;
 }
@@ -239,12 +234,11 @@ static posenc_status find_resolution(const pe_subject *s, int64_t factor, pe_fin
     if (!far)
         return POSENC_OK;
     const int64_t N = far->sizes.length, H = far->dims.H;
-    double       *room = malloc((size_t)((H + 1) * N) * sizeof *room);
+    double       *room = pe_subject_take(far, (H + 1) * N, sizeof *room);
     posenc_status status =
         room ? mean_scores(far, room, room + N, NULL) : pe_measure_no_memory(err, "scores");
     if (!status)
         pe_find(to, PE_RESOLUTION, resolution(room, N), NAN, "length %lld", (long long)N);
-    free(room);
     pe_subject_free(far);
     return status == POSENC_MEMORY ? status : POSENC_OK;
 }
@@ -254,12 +248,11 @@ static posenc_status find_resolution(const pe_subject *s, int64_t factor, pe_fin
 /* The mean dot product of every offset, as a profile. */
 static posenc_status find_products(pe_subject *s, pe_findings *to, posenc_error *err)
 {
-    const int64_t all = s->sizes.length, d = s->dims.d_model, N = all < MOST_POSITIONS ? all : MOST_POSITIONS;
-    double       *table = malloc((size_t)(all * d + N) * sizeof *table), *c = table + all * d;
-    shape         of = {0};
-    if (!table)
-        return pe_measure_no_memory(err, "a table");
-    const posenc_status status = pe_subject_rows(s, NULL, table, err);
+    const int64_t d = s->dims.d_model,
+                  N = s->sizes.length < MOST_POSITIONS ? s->sizes.length : MOST_POSITIONS;
+    double       *table, *c = pe_subject_take(s, N, sizeof *c);
+    shape         of     = {0};
+    posenc_status status = c ? pe_subject_take_table(s, &table, err) : pe_measure_no_memory(err, "a table");
     for (int64_t t = 0; !status && t < N / 2; t++) {
         c[t] = 0;
         for (int64_t i = 0; i < (N - t) * d; i++)
@@ -271,20 +264,23 @@ static posenc_status find_products(pe_subject *s, pe_findings *to, posenc_error 
         find_shape(&of, "p_i . p_j", to);
         find_marks(c, N / 2, c[0], "p_i . p_j", to);
     }
-    free(table);
     return status;
 }
 
-static posenc_status find_scores(pe_subject *s, double *bias, double *c, pe_findings *to, posenc_error *err)
+static posenc_status find_scores(pe_subject *s, pe_findings *to, posenc_error *err)
 {
+    const int64_t n    = s->dims.H * s->sizes.length;
+    double       *bias = pe_subject_take(s, 2 * n, sizeof *bias), *c = bias + n;
     int           is_biased, moves;
+    if (!bias)
+        return pe_measure_no_memory(err, "biases");
     posenc_status status = pe_score_kinds(s, bias, c, &is_biased, &moves, err);
     for (int content = 0; !status && moves && content < PE_CONTENTS; content++)
         status = find_content(s, (pe_content)content, c, to, err);
-    if (!status && is_biased)
+    if (!status && is_biased) {
         find_bias(s, bias, c, to);
-    if (!status && is_biased)
         status = find_mass(s, to, err);
+    }
     for (int64_t factor = 1; !status && (moves || is_biased) && factor <= 2; factor++)
         status = find_resolution(s, factor, to, err);
     return status;
@@ -292,18 +288,10 @@ static posenc_status find_scores(pe_subject *s, double *bias, double *c, pe_find
 
 posenc_status pe_measure_decay(pe_subject *s, pe_findings *to, posenc_error *err)
 {
-    const int64_t N = s->sizes.length, H = s->dims.H;
     posenc_status status = POSENC_OK;
     if (s->coordinates > 1)
         return POSENC_OK;
     if (pe_subject_has(s, POSENC_INPUT))
         status = find_products(s, to, err);
-    if (status || !pe_subject_attends(s))
-        return status;
-    double *bias = malloc((size_t)(2 * H * N) * sizeof *bias);
-    if (!bias)
-        return pe_measure_no_memory(err, "biases");
-    status = find_scores(s, bias, bias + H * N, to, err);
-    free(bias);
-    return status;
+    return status || !pe_subject_attends(s) ? status : find_scores(s, to, err);
 }

@@ -12,9 +12,6 @@
  *
  * A causal mask breaks the symmetry by itself: the same measure under the mask is the second number.
  */
-#include "measure/measure.h"
-
-#include "measure/linear.h"
 #include "measure/subject.h"
 
 #include <math.h>
@@ -23,17 +20,15 @@
 typedef struct room {
     double  *x, *moved, *y, *W, *q, *k, *v, *o, *o_moved;
     int64_t *order; /* token i of the moved sequence was token order[i] */
-    double  *block;
 } room;
 
-static int make_room(room *r, const pe_subject *s)
+static int make_room(room *r, pe_subject *s)
 {
     const int64_t N = s->sizes.length, d = s->dims.d_model, all = s->dims.H * s->dims.D;
     const int64_t sizes[] = {N * d, N * d, N * d, d * all, N * all, N * all, N * all, N * all, N * all};
     double      **parts[] = {&r->x, &r->moved, &r->y, &r->W, &r->q, &r->k, &r->v, &r->o, &r->o_moved};
-    r->block              = pe_carve(parts, sizes, sizeof sizes / sizeof *sizes);
-    r->order              = malloc((size_t)N * sizeof *r->order);
-    return r->block && r->order;
+    r->order              = pe_subject_take(s, N, sizeof *r->order);
+    return r->order && pe_subject_take_all(s, parts, sizes, sizeof sizes / sizeof *sizes);
 }
 
 /* Fisher and Yates: every order is as likely as any other. */
@@ -103,18 +98,12 @@ static posenc_status find(pe_subject *s, room *r, int causal, pe_findings *to, p
 
 posenc_status pe_measure_equivariance(pe_subject *s, pe_findings *to, posenc_error *err)
 {
-    room          r;
-    posenc_status status = make_room(&r, s) ? POSENC_OK : pe_measure_no_memory(err, "a layer");
-    if (!status) {
-        draw(s, &r);
-        status = pe_subject_awake(s, s->sizes.seed, err);
-    }
+    room r;
+    if (!make_room(&r, s))
+        return pe_measure_no_memory(err, "a layer");
+    draw(s, &r);
+    posenc_status status = pe_subject_awake(s, s->sizes.seed, err);
     if (!status && !s->causal_only)
         status = find(s, &r, 0, to, err);
-    if (!status)
-        status = find(s, &r, 1, to, err);
-    free(r.block);
-    free(r.order);
-    const posenc_status again = pe_subject_born(s, s->sizes.seed, err);
-    return status ? status : again;
+    return status ? status : find(s, &r, 1, to, err);
 }

@@ -8,7 +8,7 @@
  *
  * Source: Golub, Van Loan, Matrix Computations, section 8.6.3; Demmel, Veselic 1992.
  */
-#include "measure/linear.h"
+#include "measure/subject.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * measure.h: the one door of this folder: what an encoding does, in numbers
  *
  * A tutorial says "unique", "relative", "decays". Here each such word is a number with a formula
- * (docs/properties.md), and the word beside a number is computed from that number alone (pe_verdict): whoever
+ * (docs/properties.md), and the word beside a number is computed from that number alone (pe_word): whoever
  * doubts the word can look at the number, and whoever doubts the number can compute it again.
  *
  * A subject is an encoding made ready to be asked, in float64, through the public interface alone: its rows,
@@ -55,7 +55,7 @@ typedef enum pe_measure {
     PE_RESOLUTION,    /* xPos's attention resolution */
     PE_PARAMETERS,
     PE_OPERATIONS,
-    PE_BYTES,
+    PE_WORKSPACE,
     PE_SPEED,
     PE_MEASURES
 } pe_measure;
@@ -67,7 +67,7 @@ const char *pe_measure_unit(pe_measure m);
 
 /* The word for a number, by the rule of verdict.c; NULL for measures that claim nothing. NaN means "0/0":
    nothing is there to be judged. */
-const char *pe_verdict(pe_measure m, double value);
+const char *pe_word(pe_measure m, double value);
 
 enum { PE_MOST_FINDINGS = 64, PE_DETAIL = 64 };
 
@@ -116,27 +116,28 @@ posenc_status pe_subject_born(pe_subject *s, uint64_t seed, posenc_error *err);
    biases. */
 posenc_status pe_subject_awake(pe_subject *s, uint64_t seed, posenc_error *err);
 
-/* table [length, width]: the rows of its input part. UNSUPPORTED without one. */
-posenc_status pe_subject_table(pe_subject *s, double *table, posenc_error *err);
+/* table [length, width]: the rows of its input part at positions [length], or at 0, 1, ... where NULL.
+   UNSUPPORTED without one. */
+posenc_status pe_subject_rows(pe_subject *s, const double *positions, double *table, posenc_error *err);
 
 /* ---------------------------------------------------------------- properties ---------------- */
 
-/* Each adds what can be said of this subject: none adds anything where its place has no meaning. */
+/* Each adds what can be said of this subject: none adds anything where its place has no meaning. Afterwards
+   its parameters may be others than those it was born with (pe_subject_born). */
 posenc_status pe_measure_uniqueness(pe_subject *s, pe_findings *to, posenc_error *err);
 posenc_status pe_measure_relativity(pe_subject *s, pe_findings *to, posenc_error *err);
 posenc_status pe_measure_scores(pe_subject *s, pe_findings *to, posenc_error *err);
 posenc_status pe_measure_terms(pe_subject *s, pe_findings *to, posenc_error *err);
 posenc_status pe_measure_equivariance(pe_subject *s, pe_findings *to, posenc_error *err);
 posenc_status pe_measure_decay(pe_subject *s, pe_findings *to, posenc_error *err);
-/* time: 1 measures speed as well, whose number is another at each run. */
-posenc_status pe_measure_cost(pe_subject *s, int time, pe_findings *to, posenc_error *err);
+posenc_status pe_measure_cost(pe_subject *s, pe_findings *to, posenc_error *err);
 
 /* All of them, with the sizes that suit each: scores, terms and equivariance at `tokens`, all else at
    `length`. */
 typedef struct pe_survey {
     pe_subject_sizes sizes;
     int64_t          tokens;
-    int              time; /* as pe_measure_cost */
+    int              time; /* 1: speed is measured as well, whose number is another at each run */
 } pe_survey;
 
 /* As posenc_encoding_create. An encoding by itself whose standard settings hold too few positions, or use
@@ -181,12 +182,9 @@ double pe_spearman(const double *c, int64_t n);
 /* Share of the steps 1 .. n-1 with c[t] <= c[t-1]. */
 double pe_falling_share(const double *c, int64_t n);
 
-/* c [N]: the score of the last of N queries for the key t tokens back, head h, with the same q and k
-   everywhere. */
+/* What q and k are where they are the same everywhere. */
 typedef enum pe_content { PE_ONES, PE_UNIFORM, PE_NORMAL, PE_CONTENTS } pe_content;
 
-const char   *pe_content_name(pe_content content);
-posenc_status pe_score_profile(pe_subject *s, pe_content content, int64_t draw, int64_t h, double *c,
-                               posenc_error *err);
+const char *pe_content_name(pe_content content);
 
 #endif

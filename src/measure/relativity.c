@@ -10,9 +10,6 @@
  * tau: of the variance of all dot products p_i . p_j, i > j, the share that is left within the offsets i - j:
  * 0 where the product is a function of the offset.
  */
-#include "measure/measure.h"
-
-#include "measure/linear.h"
 #include "measure/subject.h"
 
 #include <math.h>
@@ -57,23 +54,18 @@ posenc_status pe_shift_residual(double *r, const double *table, int64_t N, int64
     *r = NAN;
     if (N - k < 4 * d)
         return POSENC_OK;
-    double *a = malloc((size_t)(even * d) * sizeof *a), *b = malloc((size_t)(even * d) * sizeof *b);
-    double *M = malloc((size_t)(d * d) * sizeof *M);
-
-    posenc_status status = a && b && M ? POSENC_OK : pe_measure_no_memory(err, "half a table");
-    if (!status) {
-        every_other(a, table, 0, even, d);
-        every_other(b, table, k, even, d);
-        status = pe_least_squares(M, a, b, even, d, d, CUT, err);
-    }
+    double *a = malloc((size_t)((2 * even + d) * d) * sizeof *a), *b = a + even * d, *M = b + even * d;
+    if (!a)
+        return pe_measure_no_memory(err, "half a table");
+    every_other(a, table, 0, even, d);
+    every_other(b, table, k, even, d);
+    const posenc_status status = pe_least_squares(M, a, b, even, d, d, CUT, err);
     if (!status) {
         every_other(a, table, 1, odd, d);
         every_other(b, table, 1 + k, odd, d);
         *r = residual(a, b, M, odd, d);
     }
     free(a);
-    free(b);
-    free(M);
     return status;
 }
 
@@ -118,33 +110,21 @@ int64_t pe_idle_channels(const double *table, int64_t N, int64_t d)
     return idle;
 }
 
-static posenc_status find(const double *table, int64_t N, int64_t d, pe_findings *to, posenc_error *err)
-{
-    double tau;
-    for (int o = 0; o < OFFSETS; o++) {
-        double              r;
-        const posenc_status status = pe_shift_residual(&r, table, N, d, offsets[o], err);
-        if (status)
-            return status;
-        pe_find(to, PE_SHIFT, r, NAN, "k = %lld", (long long)offsets[o]);
-    }
-    const posenc_status status = pe_offset_share(&tau, table, N, d, err);
-    if (!status)
-        pe_find(to, PE_OFFSET_SHARE, tau, NAN, "%s", "");
-    return status;
-}
-
 posenc_status pe_measure_relativity(pe_subject *s, pe_findings *to, posenc_error *err)
 {
     const int64_t N = s->sizes.length, d = s->dims.d_model;
+    double       *table, r, tau;
     if (!pe_subject_has(s, POSENC_INPUT) || s->coordinates > 1)
         return POSENC_OK;
-    double *table = malloc((size_t)(N * d) * sizeof *table);
-    if (!table)
-        return pe_measure_no_memory(err, "a table");
-    posenc_status status = pe_subject_rows(s, NULL, table, err);
+    posenc_status status = pe_subject_take_table(s, &table, err);
+    for (int o = 0; !status && o < OFFSETS; o++) {
+        status = pe_shift_residual(&r, table, N, d, offsets[o], err);
+        if (!status)
+            pe_find(to, PE_SHIFT, r, NAN, "k = %lld", (long long)offsets[o]);
+    }
     if (!status)
-        status = find(table, N, d, to, err);
-    free(table);
+        status = pe_offset_share(&tau, table, N, d, err);
+    if (!status)
+        pe_find(to, PE_OFFSET_SHARE, tau, NAN, "%s", "");
     return status;
 }

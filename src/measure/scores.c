@@ -10,9 +10,6 @@
  * Direction: the mean score of each offset, s(t), split into an even and an odd part; the odd share of their
  * squares.
  */
-#include "measure/measure.h"
-
-#include "measure/linear.h"
 #include "measure/subject.h"
 
 #include <math.h>
@@ -71,16 +68,14 @@ static void split(const double *profile, int64_t N, double *odd, double *even)
 /* Room for one draw. */
 typedef struct draw {
     double *x, *y, *Wq, *Wk, *q, *k, *S, *profile;
-    double *block;
 } draw;
 
-static int make_room(draw *r, const pe_subject *s)
+static int make_room(draw *r, pe_subject *s)
 {
     const int64_t N = s->sizes.length, d = s->dims.d_model, all = s->dims.H * s->dims.D;
     const int64_t sizes[] = {N * d, N * d, d * all, d * all, N * all, N * all, s->dims.H * N * N, 2 * N};
     double      **parts[] = {&r->x, &r->y, &r->Wq, &r->Wk, &r->q, &r->k, &r->S, &r->profile};
-    r->block              = pe_carve(parts, sizes, sizeof sizes / sizeof *sizes);
-    return r->block != NULL;
+    return pe_subject_take_all(s, parts, sizes, sizeof sizes / sizeof *sizes);
 }
 
 /* to [H,N,D] = y W; where nothing is added at the input all rows of y are the same token: one is projected
@@ -152,10 +147,8 @@ posenc_status pe_measure_scores(pe_subject *s, pe_findings *to, posenc_error *er
     posenc_status status = POSENC_OK;
     for (int64_t i = 0; !status && i < s->sizes.draws; i++)
         status = add_draw(s, &r, i, &all, &squares, err);
-    free(r.block);
-    const posenc_status again = pe_subject_born(s, s->sizes.seed, err);
-    if (status || again)
-        return status ? status : again;
+    if (status)
+        return status;
     pe_find(to, PE_SCORES, share(all.within, all.total, squares), NAN, "%lld draws",
             (long long)s->sizes.draws);
     if (!s->causal_only)

@@ -2,14 +2,19 @@
 /*
  * subject.c: an encoding made ready to be asked
  *
- * Everything is allocated in pe_subject_create, so that asking cannot fail for want of memory. The workspace
- * is that of the larger plan.
+ * What asking needs is allocated in pe_subject_create; the workspace is that of the larger plan. Arrays for
+ * answers come from a store, a chain of blocks that is given back after each property.
+ *
+ * Profiles are scores against distance, for contents that are the same at every position: one query stands at
+ * the last position, one key at every position up to it, so that the score is a function of the position
+ * alone, and c(t) is that of the key t tokens back. Encodings that see more than the distance (fire) are
+ * measured as the last query sees them.
  */
 #include "measure/subject.h"
 
-#include "measure/linear.h"
-
 #include <math.h>
+#include <stdalign.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +93,8 @@ static posenc_status make_workspace(pe_subject *s, posenc_error *err)
     const size_t other = posenc_plan_workspace(s->causal, POSENC_FORWARD | POSENC_SCORES);
     const size_t bytes = one > other ? one : other;
     s->work            = bytes ? aligned_alloc(ALIGNMENT, bytes) : NULL;
-    return bytes && !s->work ? pe_measure_no_memory(err, "a workspace") : POSENC_OK;
+    s->content         = malloc((size_t)(2 * s->dims.H * s->dims.D) * sizeof *s->content);
+    return (bytes && !s->work) || !s->content ? pe_measure_no_memory(err, "a workspace") : POSENC_OK;
 }
 
 static int64_t elements(const posenc_tensor *t)
@@ -154,6 +160,8 @@ void pe_subject_free(pe_subject *s)
     posenc_plan_free(s->plan);
     posenc_plan_free(s->causal);
     free(s->work);
+    free(s->content);
+    pe_subject_give_back(s);
     free(s);
 }
 
@@ -212,6 +220,7 @@ static posenc_tensor numbers(const double *x, int32_t ndim, const int64_t *shape
     return posenc_tensor_contiguous((void *)(uintptr_t)x, POSENC_F64, ndim, shape);
 }
 
+/* y = x + the rows of positions, or the rows alone where x is NULL. */
 static posenc_status rows(pe_subject *s, const double *x, posenc_positions positions, double *y,
                           posenc_error *err)
 {
@@ -225,15 +234,15 @@ static posenc_status rows(pe_subject *s, const double *x, posenc_positions posit
 
 posenc_status pe_subject_rows(pe_subject *s, const double *positions, double *table, posenc_error *err)
 {
-    if (!positions)
-        return rows(s, NULL, s->positions, table, err);
-    const int64_t shape[1] = {s->sizes.length};
-    return rows(s, NULL, posenc_positions_array(numbers(positions, 1, shape)), table, err);
+    return rows(s, NULL,
+                positions ? posenc_positions_array(numbers(positions, 1, &s->sizes.length)) : s->positions,
+                table, err);
 }
 
-posenc_status pe_subject_table(pe_subject *s, double *table, posenc_error *err)
+posenc_status pe_subject_take_table(pe_subject *s, double **table, posenc_error *err)
 {
-    return pe_subject_rows(s, NULL, table, err);
+    *table = pe_subject_take(s, s->sizes.length * s->dims.d_model, sizeof **table);
+    return *table ? rows(s, NULL, s->positions, *table, err) : pe_measure_no_memory(err, "a table");
 }
 
 posenc_status pe_subject_embed(pe_subject *s, const double *x, double *y, posenc_error *err)
@@ -276,15 +285,6 @@ posenc_status pe_subject_scores(pe_subject *s, const double *q, const double *k,
     return posenc_scores(s->plan, &in, &to, s->work, err);
 }
 
-posenc_status pe_subject_last_scores(pe_subject *s, const double *q, const double *k, double *S,
-                                     posenc_error *err)
-{
-    const int64_t    shape[4] = {1, s->dims.H, 1, s->sizes.length};
-    posenc_attend_in in       = scores_of(s, q, 1, k, 1);
-    posenc_tensor    to       = numbers(S, 4, shape);
-    return posenc_scores(s->plan, &in, &to, s->work, err);
-}
-
 posenc_status pe_subject_attend(pe_subject *s, int causal, const double *q, const double *k, const double *v,
                                 double *o, posenc_error *err)
 {
@@ -297,15 +297,56 @@ posenc_status pe_subject_attend(pe_subject *s, int causal, const double *q, cons
 
 /* ---------------------------------------------------------------- what all properties use --- */
 
-double *pe_carve(double **const parts[], const int64_t sizes[], size_t count)
+typedef struct block {
+    struct block *next;
+    alignas(max_align_t) char bytes[];
+} block;
+
+void *pe_subject_take(pe_subject *s, int64_t count, size_t size)
 {
-    int64_t sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += sizes[i];
-    double *const block = malloc((size_t)sum * sizeof *block), *at = block;
-    for (size_t i = 0; block && i < count; at += sizes[i], i++)
-        *parts[i] = at;
-    return block;
+    block *made = malloc(sizeof *made + (size_t)count * size);
+    if (!made)
+        return NULL;
+    made->next = s->store;
+    s->store   = made;
+    return made->bytes;
+}
+
+void pe_subject_give_back(pe_subject *s)
+{
+    for (block *at = s->store, *next; at; at = next) {
+        next = at->next;
+        free(at);
+    }
+    s->store = NULL;
+}
+
+int pe_subject_take_all(pe_subject *s, double **const parts[], const int64_t sizes[], size_t count)
+{
+    size_t i = 0;
+    while (i < count && (*parts[i] = pe_subject_take(s, sizes[i], sizeof **parts[i])))
+        i++;
+    return i == count;
+}
+
+void pe_moments_add(pe_moments *m, double x)
+{
+    if (isnan(x))
+        return;
+    m->sum += x;
+    m->squares += x * x;
+    m->count++;
+}
+
+double pe_moments_mean(const pe_moments *m)
+{
+    return m->count ? m->sum / (double)m->count : (double)NAN;
+}
+
+double pe_moments_spread(const pe_moments *m)
+{
+    const double mean = pe_moments_mean(m), n = (double)m->count;
+    return m->count < 2 ? (double)NAN : sqrt(fmax(0, m->squares / n - mean * mean) * n / (n - 1));
 }
 
 int pe_all_zero(const double *x, int64_t n)
@@ -331,4 +372,68 @@ void pe_project(double *to, const double *y, const double *W, const posenc_dims 
             for (int64_t c = 0; c < d; c++)
                 for (int64_t m = 0; m < D; m++)
                     to[(h * N + i) * D + m] += y[i * d + c] * W[c * all + h * D + m];
+}
+
+/* ---------------------------------------------------------------- profiles ------------------ */
+
+const char *pe_content_name(pe_content content)
+{
+    static const char *const names[] = {"q = k = ones", "q, k ~ U[0,1]", "q, k ~ N(0, I)"};
+    return names[content];
+}
+
+static void fill(double *x, int64_t n, pe_content content, const pe_subject *s, const char *name,
+                 int64_t draw)
+{
+    if (content == PE_NORMAL)
+        pe_draw_normal(x, n, 1, s, name, draw);
+    else
+        for (int64_t i = 0; i < n; i++)
+            x[i] =
+                content == PE_ONES ? 1 : posenc_random_uniform(s->sizes.seed, name, (uint64_t)(draw * n + i));
+}
+
+posenc_status pe_subject_profiles(pe_subject *s, pe_content content, int64_t draw, double *c,
+                                  posenc_error *err)
+{
+    const int64_t n = s->dims.H * s->dims.D, N = s->sizes.length, shape[4] = {1, s->dims.H, 1, N};
+    fill(s->content, n, content, s, "query", draw);
+    fill(s->content + n, n, content, s, "key", draw);
+    posenc_attend_in    in     = scores_of(s, s->content, 1, s->content + n, 1);
+    posenc_tensor       to     = numbers(c, 4, shape);
+    const posenc_status status = posenc_scores(s->plan, &in, &to, s->work, err);
+    /* the scores come by key: distance 0 is the last */
+    for (int64_t h = 0; !status && h < s->dims.H; h++)
+        for (int64_t t = 0; t < N - 1 - t; t++) {
+            const double kept    = c[h * N + t];
+            c[h * N + t]         = c[h * N + N - 1 - t];
+            c[h * N + N - 1 - t] = kept;
+        }
+    return status;
+}
+
+/* Do scores c [H,N] of a drawn content change along the keys by more than the bias [H,N] does? */
+static int content_moves(const double *c, const double *bias, int64_t H, int64_t N)
+{
+    double size = 0, change = 0;
+    for (int64_t h = 0; h < H; h++)
+        for (int64_t t = 0; t < N; t++) {
+            const double here  = c[h * N + t] - bias[h * N + N - 1 - t],
+                         first = c[h * N] - bias[h * N + N - 1];
+            size               = fmax(size, fabs(c[h * N + t]) + fabs(bias[h * N + N - 1 - t]));
+            change             = fmax(change, fabs(here - first));
+        }
+    return change > 1e-12 * size;
+}
+
+posenc_status pe_score_kinds(pe_subject *s, double *bias, double *c, int *is_biased, int *moves,
+                             posenc_error *err)
+{
+    const int64_t N = s->sizes.length, H = s->dims.H;
+    posenc_status status = pe_subject_bias(s, bias, err);
+    if (!status)
+        status = pe_subject_profiles(s, PE_NORMAL, 0, c, err);
+    *is_biased = !status && !pe_all_zero(bias, H * N);
+    *moves     = !status && content_moves(c, bias, H, N);
+    return status;
 }

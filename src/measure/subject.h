@@ -23,18 +23,20 @@ struct pe_subject {
     posenc_plan           *plan;   /* without a mask, unless the encoding needs one */
     posenc_plan           *causal; /* under a causal mask */
     void                  *work;
-    int                    causal_only;
+    int                    causal_only, is_timed; /* pe_survey.time */
     int              drawn; /* born as zeros throughout, parameters are from N(0,1); see pe_subject_born */
     int              coordinates; /* of a position: 2 and more where a range numbers the tokens of a grid */
     posenc_positions positions;   /* of all N */
+    double          *content;     /* [2, H, D]: room for a query and a key */
+    void            *store;       /* see pe_subject_take */
 };
 
 int pe_subject_has(const pe_subject *s, posenc_place place);
 /* Does any part act in attention: rotary, score or weight? */
 int pe_subject_attends(const pe_subject *s);
 
-/* table [N, d_model] at positions [N], or at the subject's own where NULL. */
-posenc_status pe_subject_rows(pe_subject *s, const double *positions, double *table, posenc_error *err);
+/* The rows of all positions, [N, d_model], from the store. */
+posenc_status pe_subject_take_table(pe_subject *s, double **table, posenc_error *err);
 /* y [N, d_model] = x + table, or x where there is no input part. */
 posenc_status pe_subject_embed(pe_subject *s, const double *x, double *y, posenc_error *err);
 /* bias [H, N]: of the last position's query for every key. */
@@ -42,9 +44,6 @@ posenc_status pe_subject_bias(pe_subject *s, double *bias, posenc_error *err);
 /* S [H,N,N] of q and k [H,N,D]. */
 posenc_status pe_subject_scores(pe_subject *s, const double *q, const double *k, double *S,
                                 posenc_error *err);
-/* The scores S [H,N] of the last position's query, q and k [H,D] the same everywhere. */
-posenc_status pe_subject_last_scores(pe_subject *s, const double *q, const double *k, double *S,
-                                     posenc_error *err);
 /* o [H,N,D] of q, k, v [H,N,D], with or without a causal mask. */
 posenc_status pe_subject_attend(pe_subject *s, int causal, const double *q, const double *k, const double *v,
                                 double *o, posenc_error *err);
@@ -57,13 +56,34 @@ posenc_status pe_subject_profiles(pe_subject *s, pe_content content, int64_t dra
 posenc_status pe_score_kinds(pe_subject *s, double *bias, double *c, int *is_biased, int *moves,
                              posenc_error *err);
 
-/* One block for several arrays: *parts[i] points to sizes[i] numbers in it. NULL without memory; free()
-   it. */
-double *pe_carve(double **const parts[], const int64_t sizes[], size_t count);
-int     pe_all_zero(const double *x, int64_t n);
+/* `count` things of `size` bytes, until pe_subject_give_back or the end of the subject; NULL without memory.
+ */
+void *pe_subject_take(pe_subject *s, int64_t count, size_t size);
+void  pe_subject_give_back(pe_subject *s);
+/* The same for several arrays: *parts[i] points to sizes[i] numbers. 0 without memory. */
+int pe_subject_take_all(pe_subject *s, double **const parts[], const int64_t sizes[], size_t count);
+int pe_all_zero(const double *x, int64_t n);
 /* x[i] = sigma * normal number i of draw `draw` of the stream `name`. */
 void pe_draw_normal(double *x, int64_t n, double sigma, const pe_subject *s, const char *name, int64_t draw);
 /* to [H,N,D] = y [N,d_model] times W [d_model, H*D] */
 void pe_project(double *to, const double *y, const double *W, const posenc_dims *dims, int64_t N);
+
+/* Mean and standard deviation of numbers that come one by one; NaN ones are left out. */
+typedef struct pe_moments {
+    double  sum, squares;
+    int64_t count;
+} pe_moments;
+
+void   pe_moments_add(pe_moments *m, double x);
+double pe_moments_mean(const pe_moments *m);   /* NaN of none */
+double pe_moments_spread(const pe_moments *m); /* of a sample; NaN of fewer than two */
+
+/* X [n,c] with the least |A X - B|, among those the shortest: A [m,n], B [m,c], row-major, m >= n. Singular
+   values below cut * the largest count as 0. MEMORY alone. linear.c */
+posenc_status pe_least_squares(double *X, const double *A, const double *B, int64_t m, int64_t n, int64_t c,
+                               double cut, posenc_error *err);
+
+/* "measure: there is no memory for WHAT" */
+posenc_status pe_measure_no_memory(posenc_error *err, const char *what);
 
 #endif

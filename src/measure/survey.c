@@ -5,29 +5,11 @@
  * Two subjects, because the properties need different sizes: a table's vectors and a score's decay want many
  * positions, what is quadratic in them wants few. The order of the findings is that of the report.
  */
-#include "measure/measure.h"
+#include "measure/subject.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "measure/linear.h"
-#include "measure/subject.h"
-
-typedef posenc_status property(pe_subject *s, pe_findings *to, posenc_error *err);
-
-static posenc_status run(const posenc_encoding *e, const pe_subject_sizes *sizes, property *const list[],
-                         pe_findings *to, posenc_error *err)
-{
-    pe_subject   *s;
-    posenc_status status = pe_subject_create(&s, e, sizes, err);
-    for (int i = 0; !status && list[i]; i++)
-        status = list[i](s, to, err);
-    if (!status)
-        to->drawn |= s->drawn;
-    pe_subject_free(s);
-    return status;
-}
 
 /* What an encoding by itself would like to be set to; NULL: nothing, or it has been said already. */
 static const char *wish_of(const posenc_encoding *e)
@@ -66,31 +48,34 @@ posenc_status pe_measure_encoding(posenc_encoding **e, const char *spec, const c
     return again;
 }
 
-static posenc_status with_time(pe_subject *s, pe_findings *to, posenc_error *err)
-{
-    return pe_measure_cost(s, 1, to, err);
-}
-
-static posenc_status without_time(pe_subject *s, pe_findings *to, posenc_error *err)
-{
-    return pe_measure_cost(s, 0, to, err);
-}
-
 posenc_status pe_measure_all(const posenc_encoding *e, const pe_survey *survey, pe_findings *to,
                              posenc_error *err)
 {
-    property *const first[]  = {pe_measure_uniqueness, pe_measure_relativity, NULL};
-    property *const second[] = {pe_measure_scores, pe_measure_terms, pe_measure_equivariance, NULL};
-    property *const third[]  = {pe_measure_decay, NULL};
-    property *const last[]   = {survey->time ? with_time : without_time, NULL};
-
-    pe_subject_sizes few = survey->sizes;
-    few.length           = survey->tokens;
+    static const struct {
+        posenc_status (*measure)(pe_subject *s, pe_findings *to, posenc_error *err);
+        int is_quadratic;
+    } properties[] = {{pe_measure_uniqueness, 0}, {pe_measure_relativity, 0},   {pe_measure_scores, 1},
+                      {pe_measure_terms, 1},      {pe_measure_equivariance, 1}, {pe_measure_decay, 0},
+                      {pe_measure_cost, 0}};
+    pe_subject_sizes sizes[2]    = {survey->sizes, survey->sizes};
+    pe_subject      *subjects[2] = {NULL};
+    posenc_status    status      = POSENC_OK;
+    sizes[1].length              = survey->tokens;
     to->count = to->drawn = 0;
-    posenc_status status  = run(e, &survey->sizes, first, to, err);
+    for (int k = 0; !status && k < 2; k++)
+        status = pe_subject_create(&subjects[k], e, &sizes[k], err);
     if (!status)
-        status = run(e, &few, second, to, err);
+        subjects[0]->is_timed = survey->time;
+    for (size_t i = 0; !status && i < sizeof properties / sizeof *properties; i++) {
+        pe_subject *s = subjects[properties[i].is_quadratic];
+        status        = properties[i].measure(s, to, err);
+        pe_subject_give_back(s);
+        if (!status)
+            status = pe_subject_born(s, survey->sizes.seed, err);
+    }
     if (!status)
-        status = run(e, &survey->sizes, third, to, err);
-    return status ? status : run(e, &survey->sizes, last, to, err);
+        to->drawn = subjects[0]->drawn | subjects[1]->drawn;
+    pe_subject_free(subjects[0]);
+    pe_subject_free(subjects[1]);
+    return status;
 }

@@ -14,10 +14,6 @@
  * Only for an input encoding alone: beside a part that acts in attention the score is no longer these four
  * products.
  */
-#include "measure/measure.h"
-
-#include "measure/linear.h"
-#include "measure/moments.h"
 #include "measure/subject.h"
 
 #include <math.h>
@@ -33,10 +29,9 @@ typedef struct side {
 typedef struct room {
     double *x, *p, *y, *W, *part, *sum, *S;
     side    q, k;
-    double *block;
 } room;
 
-static int make_room(room *r, const pe_subject *s)
+static int make_room(room *r, pe_subject *s)
 {
     const int64_t N = s->sizes.length, d = s->dims.d_model, pairs = s->dims.H * N * N;
     const int64_t sizes[] = {N * d, N * d, N * d, d * d, N * d, N * d, N * d,
@@ -44,8 +39,7 @@ static int make_room(room *r, const pe_subject *s)
     double      **parts[] = {&r->x,          &r->p,      &r->y,         &r->W,          &r->q.content,
                              &r->q.position, &r->q.both, &r->k.content, &r->k.position, &r->k.both,
                              &r->part,       &r->sum,    &r->S};
-    r->block              = pe_carve(parts, sizes, sizeof sizes / sizeof *sizes);
-    return r->block != NULL;
+    return pe_subject_take_all(s, parts, sizes, sizeof sizes / sizeof *sizes);
 }
 
 static void project_side(room *r, side *to, const pe_subject *s, const char *name, int64_t draw)
@@ -130,10 +124,8 @@ posenc_status pe_measure_terms(pe_subject *s, pe_findings *to, posenc_error *err
         return pe_measure_no_memory(err, "the terms of scores");
     for (int64_t draw = 0; !status && draw < s->sizes.draws; draw++)
         status = add_draw(s, &r, draw, &all, err);
-    free(r.block);
-    const posenc_status again = pe_subject_born(s, s->sizes.seed, err);
-    if (status || again)
-        return status ? status : again;
+    if (status)
+        return status;
     for (int t = 0; t < TERMS; t++)
         pe_find(to, (pe_measure)(PE_CONTENT_CONTENT + t), pe_moments_mean(&all.loud[t]),
                 pe_moments_spread(&all.loud[t]), "%lld draws", (long long)s->sizes.draws);

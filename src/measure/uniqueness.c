@@ -16,9 +16,6 @@
  * both at its clip; T5 has the first at its last class of one member and the second where its last class
  * begins.
  */
-#include "measure/measure.h"
-
-#include "measure/linear.h"
 #include "measure/subject.h"
 
 #include <math.h>
@@ -107,20 +104,14 @@ int64_t pe_distinct_rows(const double *table, int64_t N, int64_t d)
     return count;
 }
 
-static posenc_status find_table(pe_subject *s, double *table, pe_findings *to, posenc_error *err)
+/* Adds the share of the rows that are still distinct once rounded. */
+static posenc_status find_distinct(const pe_subject *s, const double *table, pe_measure m, pe_findings *to,
+                                   posenc_error *err)
 {
-    const int64_t N = s->sizes.length, d = s->dims.d_model;
-    posenc_status status = pe_subject_rows(s, NULL, table, err);
-    if (status)
-        return status;
-    const pe_pair pair     = pe_nearest_pair(table, N, d);
-    const int64_t distinct = pe_distinct_rows(table, N, d);
+    const int64_t N = s->sizes.length, distinct = pe_distinct_rows(table, N, s->dims.d_model);
     if (distinct < 0)
         return pe_measure_no_memory(err, "the rows in order");
-    pe_find(to, PE_NEAREST, pair.distance, NAN, "positions %lld and %lld", (long long)pair.first,
-            (long long)pair.second);
-    pe_find(to, PE_DISTINCT, (double)distinct / (double)N, NAN, "%lld of %lld", (long long)distinct,
-            (long long)N);
+    pe_find(to, m, (double)distinct / (double)N, NAN, "%lld of %lld", (long long)distinct, (long long)N);
     return POSENC_OK;
 }
 
@@ -129,23 +120,28 @@ static posenc_status find_table(pe_subject *s, double *table, pe_findings *to, p
 static posenc_status find_rounded(pe_subject *s, double *table, pe_findings *to, posenc_error *err)
 {
     const int64_t N         = s->sizes.length;
-    double       *positions = malloc((size_t)N * sizeof *positions);
+    double       *positions = pe_subject_take(s, N, sizeof *positions);
     if (!positions)
         return pe_measure_no_memory(err, "positions");
     for (int64_t i = 0; i < N; i++)
         positions[i] = pe_round_bf16((double)i);
     const posenc_status status = pe_subject_rows(s, positions, table, err);
-    free(positions);
-    if (status == POSENC_RANGE)
-        return POSENC_OK;
+    if (status)
+        return status == POSENC_RANGE ? POSENC_OK : status;
+    return find_distinct(s, table, PE_DISTINCT_BF16, to, err);
+}
+
+static posenc_status find_table(pe_subject *s, pe_findings *to, posenc_error *err)
+{
+    double       *table;
+    posenc_status status = pe_subject_take_table(s, &table, err);
     if (status)
         return status;
-    const int64_t distinct = pe_distinct_rows(table, N, s->dims.d_model);
-    if (distinct < 0)
-        return pe_measure_no_memory(err, "the rows in order");
-    pe_find(to, PE_DISTINCT_BF16, (double)distinct / (double)N, NAN, "%lld of %lld", (long long)distinct,
-            (long long)N);
-    return POSENC_OK;
+    const pe_pair pair = pe_nearest_pair(table, s->sizes.length, s->dims.d_model);
+    pe_find(to, PE_NEAREST, pair.distance, NAN, "positions %lld and %lld", (long long)pair.first,
+            (long long)pair.second);
+    status = find_distinct(s, table, PE_DISTINCT, to, err);
+    return status || s->coordinates > 1 ? status : find_rounded(s, table, to, err);
 }
 
 /* max over the heads of |v(s) - v(t)|; c [H,N] */
@@ -193,27 +189,17 @@ static void find_gaps(const double *c, int64_t H, int64_t N, pe_findings *to)
 static posenc_status find_distances(pe_subject *s, pe_findings *to, posenc_error *err)
 {
     const int64_t N = s->sizes.length, H = s->dims.H;
-    double       *c = malloc((size_t)(H * N) * sizeof *c);
+    double       *c = pe_subject_take(s, H * N, sizeof *c);
     if (!c)
         return pe_measure_no_memory(err, "scores");
     const posenc_status status = pe_subject_profiles(s, PE_NORMAL, 0, c, err);
     if (!status)
         find_gaps(c, H, N, to);
-    free(c);
     return status;
 }
 
 posenc_status pe_measure_uniqueness(pe_subject *s, pe_findings *to, posenc_error *err)
 {
-    posenc_status status = POSENC_OK;
-    if (pe_subject_has(s, POSENC_INPUT)) {
-        double *table = malloc((size_t)(s->sizes.length * s->dims.d_model) * sizeof *table);
-        if (!table)
-            return pe_measure_no_memory(err, "a table");
-        status = find_table(s, table, to, err);
-        if (!status && s->coordinates == 1)
-            status = find_rounded(s, table, to, err);
-        free(table);
-    }
+    const posenc_status status = pe_subject_has(s, POSENC_INPUT) ? find_table(s, to, err) : POSENC_OK;
     return status || !pe_subject_attends(s) ? status : find_distances(s, to, err);
 }

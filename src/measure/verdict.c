@@ -80,7 +80,7 @@ const char *pe_measure_unit(pe_measure m)
     return measures[m].unit;
 }
 
-const char *pe_verdict(pe_measure m, double value)
+const char *pe_word(pe_measure m, double value)
 {
     const step *at = measures[m].steps;
     if (isnan(value))
@@ -94,9 +94,9 @@ const char *pe_verdict(pe_measure m, double value)
 static const char *word_of(const pe_finding *f)
 {
     if (f->measure != PE_SPEED)
-        return pe_verdict(f->measure, f->value);
-    const char *low = pe_verdict(f->measure, f->value - f->spread);
-    return low == pe_verdict(f->measure, f->value + f->spread) ? low : pe_verdict(f->measure, NAN);
+        return pe_word(f->measure, f->value);
+    const char *low = pe_word(f->measure, f->value - f->spread);
+    return low == pe_word(f->measure, f->value + f->spread) ? low : pe_word(f->measure, NAN);
 }
 
 void pe_find(pe_findings *to, pe_measure m, double value, double spread, const char *detail, ...)

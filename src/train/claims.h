@@ -35,8 +35,18 @@ pe_evidence pe_claim_evidence(const pe_compare *c, int claim, int i);
 pe_holds    pe_claim_judge(const pe_compare *c, int claim);
 const char *pe_holds_name(pe_holds holds);
 
-/* Measures the properties that claims speak of, into c->properties; a second or two. */
+/* What checks and claims need and nothing else does: permuted and permuted_causal of every outcome with
+   standard settings; where claims are asked for also the properties that they speak of, into c->properties: a
+   second or two. */
 posenc_status pe_claims_measure(pe_compare *c, posenc_error *err);
+
+/* Of encodings by themselves: claims_properties.c. values [pe_property_count] of the rows PROPERTY of
+   claims.def, by their order; NaN for a row whose encoding has no such finding. */
+int           pe_property_count(void);
+posenc_status pe_properties_measure(double *values, posenc_error *err);
+/* max |f(Px) - P f(x)| without a mask and under a causal one; the first is left as it was where the encoding
+   has no meaning without a mask. Some milliseconds. */
+posenc_status pe_properties_permuted(double *both_ways, double *causal, const char *spec, posenc_error *err);
 
 /* The member "claims" of results.json. */
 json_t *pe_json_claims(const pe_compare *c);

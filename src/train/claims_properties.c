@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * claims_properties.c: properties of encodings as they are born, for sentences and checks about them.
- * Contract: claims_properties.h.
  *
  * Each SPEC is surveyed once, with the sizes of `posenc properties`, so that this command prints the same
  * numbers.
  */
-#include "train/claims_properties.h"
+#include "train/claims.h"
 
 #include "measure/measure.h"
 #include "train/fail.h"

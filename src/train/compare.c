@@ -10,18 +10,19 @@
 
 #include "base/parallel.h"
 #include "plot/plot.h"
+#include "train/crew.h"
 #include "train/directory.h"
 #include "train/extension.h"
 #include "train/fail.h"
-#include "train/record.h"
-#include "train/resume.h"
+#include "train/identity.h"
+#include "train/job.h"
 #include "train/store.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { RESAMPLES = 2000, HELD_OUT_PART = 10, PROBE_STEPS = 4, PROBE_WINDOWS = 8, MOST_WORKERS = 1024 };
+enum { RESAMPLES = 2000, HELD_OUT_PART = 10, PROBE_STEPS = 4, PROBE_WINDOWS = 8 };
 #define BOOTSTRAP_SEED 1
 
 /* ---------------------------------------------------------------- checks -------------------- */
@@ -34,7 +35,7 @@ static posenc_status check_numbers(const pe_compare_config *config, posenc_error
         int64_t     value, low, high;
     } rows[] = {{"the number of steps", p->steps, 1, 100000000},
                 {"the number of seeds", p->seeds, 1, 1000},
-                {"the number of threads", config->workers, 0, MOST_WORKERS},
+                {"the number of threads", config->workers, 0, PE_MOST_WORKERS},
                 {"L", p->L, PE_SHORTEST_L, 65536},
                 {"the width", p->d_model, 1, 65536},
                 {"the number of heads", p->heads, 1, p->d_model},
@@ -141,7 +142,7 @@ static posenc_status check_and_set(pe_compare *c, posenc_error *err)
     if (!status && c->config.directory && pe_ranks_here() == 0)
         status = pe_plot_ready(err);
     if (!status && c->config.directory)
-        status = pe_resume_read(c, err);
+        status = pe_store_look(c, err);
     if (!status)
         status = pe_bootstrap_create(&c->bootstrap, c->config.preset.seeds, c->windows, RESAMPLES,
                                      BOOTSTRAP_SEED, err);
@@ -180,7 +181,6 @@ void pe_compare_free(pe_compare *compare)
     pe_extension_free(compare->extension);
     free(compare->properties);
     pe_store_free(compare->store);
-    free(compare->names);
     free(compare->notes);
     pe_bootstrap_free(compare->bootstrap);
     free(compare);

@@ -5,7 +5,7 @@
  * A job is one encoding with one seed; workers take whole jobs, each single-threaded, so the results do not
  * depend on how many there are.
  *
- * A finished run is kept at once, and one under way now and then (resume.c). Several processes share the runs
+ * A finished run is kept at once, and one under way now and then (store.c). Several processes share the runs
  * by messages (crew.c): each trains with its own workers, number 0 keeps and measures.
  *
  * An interruption cancels the runs that are under way and keeps what is finished; an encoding counts when all
@@ -18,25 +18,23 @@
 #include "train/crew.h"
 #include "train/extension.h"
 #include "train/fail.h"
+#include "train/job.h"
 #include "train/model.h"
-#include "train/pool.h"
-#include "train/resume.h"
+#include "train/store.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
+#include <string.h>
 
 typedef struct training {
     pe_compare             *c;
     const pe_compare_watch *watch;
-    pe_crew                *crew;     /* the other processes */
     posenc_error           *errors;   /* [jobs] */
     int                    *reported; /* [jobs] */
-    atomic_llong            next;     /* number 0: the job to take, if it has not ended */
+    int64_t                 next;     /* number 0: the job to take, if it has not ended */
     double start, told, before;       /* clock; when progress was told; the fraction done at the start */
     int    finished;                  /* runs: those kept from before, and those that were reported */
     int    interrupted, failed;       /* a job's number + 1 */
-    int    stopped;                   /* 1: everybody has been told */
 } training;
 
 /* Units of progress of a run, and the cost of one (pe_model_cost). */
@@ -51,45 +49,27 @@ static double unit_of(const pe_compare *c, const pe_job *j)
     return j->cell ? pe_cell_unit(j->cell) : pe_model_cost(p->d_model, p->layers, PE_BYTES, p->batch * p->L);
 }
 
-static posenc_status train_on_text(const training *t, int64_t job, posenc_error *err)
-{
-    const pe_job  j           = pe_job_at(t->c, job);
-    pe_run_config config      = pe_job_config(&j);
-    char         *checkpoint  = t->c->store ? pe_resume_checkpoint(t->c, job) : NULL;
-    config.checkpoint         = checkpoint;
-    config.checkpoint_seconds = t->c->config.checkpoint_seconds;
-    if (t->c->store && !checkpoint)
-        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for a run of %.60s", j.outcome->label);
-    const posenc_status status = pe_run(&config, j.progress, &j.outcome->runs[j.seed], err);
-    free(checkpoint);
-    return status;
-}
-
 static void work(void *self, int64_t job)
 {
-    training    *t = self;
-    const pe_job j = pe_job_at(t->c, job);
-    if (j.cell)
-        pe_cell_train(j.cell, j.seed, &t->errors[job]);
+    training    *t          = self;
+    const pe_job j          = pe_job_at(t->c, job);
+    char        *checkpoint = t->c->store ? pe_store_file(t->c->store, job) : NULL;
+    if (!t->c->store || checkpoint)
+        pe_job_do(&j, checkpoint, t->c->config.checkpoint_seconds, &t->errors[job]);
     else
-        atomic_store(j.ended, 1 + (int)train_on_text(t, job, &t->errors[job]));
+        atomic_store(j.ended, 1 + (int)pe_train_fail(&t->errors[job], POSENC_MEMORY,
+                                                     "compare: no memory for run %lld", (long long)job));
+    free(checkpoint);
 }
 
 /* Number 0: the next job that nobody has. */
-static int64_t take_next(void *self)
+static int64_t next(void *self)
 {
     training     *t     = self;
     const int64_t count = pe_job_count(t->c);
-    int64_t       job   = atomic_fetch_add(&t->next, 1);
-    while (job < count && pe_job_has_ended(t->c, job))
-        job = atomic_fetch_add(&t->next, 1);
-    return job < count ? job : -1;
-}
-
-static int64_t take(void *self)
-{
-    training *t = self;
-    return pe_ranks_here() ? pe_crew_take(t->crew) : take_next(t);
+    while (t->next < count && pe_job_has_ended(t->c, t->next))
+        t->next++;
+    return t->next < count ? t->next++ : -1;
 }
 
 static pe_compare_state state_of(const training *t)
@@ -169,18 +149,18 @@ static void fail_with(training *t, int64_t job, const posenc_error *why)
     t->errors[job] = *why;
     t->failed      = (int)job + 1;
     if (pe_ranks_here())
-        pe_crew_tell_failed(t->crew, job, why);
+        pe_crew_tell(PE_NEWS_FAILED, job, why, sizeof *why);
 }
 
-static posenc_status send_line(const training *t, int64_t job, posenc_error *err)
+static posenc_status send(const pe_job *j, int64_t job, posenc_error *err)
 {
-    char               *line;
-    const pe_job        j      = pe_job_at(t->c, job);
-    const posenc_status status = pe_job_write(&line, &j, err);
-    if (!status)
-        pe_crew_tell_finished(t->crew, job, line);
-    free(line);
-    return status;
+    size_t n;
+    char  *bytes = pe_job_pack(j, &n);
+    if (!bytes)
+        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory to send a run");
+    pe_crew_tell(PE_NEWS_FINISHED, job, bytes, n);
+    free(bytes);
+    return POSENC_OK;
 }
 
 /* A finished run is kept, or sent to the process that keeps. */
@@ -190,9 +170,9 @@ static void deliver(training *t, int64_t job)
     posenc_status status = POSENC_OK;
     const pe_job  j      = pe_job_at(t->c, job);
     if (pe_ranks_here())
-        status = send_line(t, job, &err);
+        status = send(&j, job, &err);
     else if (t->c->store)
-        status = pe_resume_keep(t->c, job, &err);
+        status = pe_store_keep(t->c, job, &err);
     if (status)
         fail_with(t, job, &err);
     else
@@ -236,14 +216,13 @@ static void tell_progress(training *t)
         const pe_job  j    = pe_job_at(t->c, job);
         const int64_t step = atomic_load(&j.progress->step);
         if (step && !atomic_load(j.ended))
-            pe_crew_tell_advanced(t->crew, job, step);
+            pe_crew_tell(PE_NEWS_STEP, job, &step, sizeof step);
     }
 }
 
 static int watch(void *self)
 {
     training *t = self;
-    pe_crew_listen(t->crew);
     look_for_ended(t);
     tell_progress(t);
     const pe_compare_state state = state_of(t);
@@ -254,54 +233,33 @@ static int watch(void *self)
         t->watch->progress(t->watch->self, &state);
     if (t->interrupted || t->failed)
         cancel_all(t->c);
-    if ((t->interrupted || t->failed) && !t->stopped) {
-        t->stopped = 1;
-        pe_crew_tell_stop(t->crew);
-    }
     return t->interrupted || t->failed;
 }
 
 /* ---------------------------------------------------------------- other processes ----------- */
 
-static void take_over(void *self, int64_t job, const char *line)
+static void hear(void *self, pe_news news, int64_t job, const void *data, size_t n)
 {
     training    *t = self;
     posenc_error err;
+    int64_t      step;
     if (job < 0 || job >= pe_job_count(t->c))
         return;
-    if (pe_resume_take_over(t->c, job, line, &err))
+    const pe_job j = pe_job_at(t->c, job);
+    if (news == PE_NEWS_STEP && n == sizeof step) {
+        memcpy(&step, data, sizeof step);
+        atomic_store(&j.progress->step, step);
+    } else if (news == PE_NEWS_FAILED && n == sizeof err) {
+        memcpy(&err, data, sizeof err);
         fail_with(t, job, &err);
-}
-
-static void note_progress(void *self, int64_t job, int64_t step)
-{
-    training *t = self;
-    if (job >= 0 && job < pe_job_count(t->c))
-        atomic_store(&pe_job_at(t->c, job).progress->step, step);
-}
-
-static void note_failure(void *self, int64_t job, const posenc_error *err)
-{
-    training *t = self;
-    if (job >= 0 && job < pe_job_count(t->c))
-        fail_with(t, job, err);
+    } else if (news == PE_NEWS_FINISHED && !atomic_load(j.ended) && pe_job_unpack(&j, data, n, &err))
+        fail_with(t, job, &err);
 }
 
 static void note_stop(void *self)
 {
     training *t    = self;
     t->interrupted = 1;
-}
-
-/* Number 0 has no work left: it listens until the others have none. */
-static void wait_for_others(training *t)
-{
-    const struct timespec moment = {0, 50000000};
-    while (pe_crew_is_waiting(t->crew)) {
-        watch(t);
-        nanosleep(&moment, NULL);
-    }
-    watch(t);
 }
 
 /* Did every run end, unless somebody stopped them? */
@@ -328,8 +286,6 @@ static posenc_status measure_all(pe_compare *c, posenc_error *err)
     if (!status)
         status = pe_extension_measure(c->extension, err);
     if (!status)
-        status = pe_check_measure(c, err);
-    if (!status)
         status = pe_claims_measure(c, err);
     if (!status)
         pe_compare_answer_write(c);
@@ -338,19 +294,8 @@ static posenc_status measure_all(pe_compare *c, posenc_error *err)
 
 static posenc_status train_all(training *t, posenc_error *err)
 {
-    const pe_pool pool   = {.self    = t,
-                            .jobs    = pe_job_count(t->c),
-                            .workers = (int)t->c->workers,
-                            .work    = work,
-                            .watch   = watch,
-                            .take    = take};
-    posenc_status status = pe_pool_run(&pool, err);
-    if (status && pe_ranks_here() == 0)
-        pe_crew_tell_stop(t->crew);
-    if (pe_ranks_here())
-        pe_crew_leave(t->crew);
-    else
-        wait_for_others(t);
+    const pe_crew_calls calls  = {t, work, next, watch, hear, note_stop};
+    posenc_status       status = pe_crew_run(&calls, (int)t->c->workers, err);
     if (!status && t->failed) {
         status = t->errors[t->failed - 1].status;
         if (err)
@@ -361,21 +306,17 @@ static posenc_status train_all(training *t, posenc_error *err)
 
 static posenc_status training_create(training *t, posenc_error *err)
 {
-    const size_t        jobs  = (size_t)pe_job_count(t->c);
-    const pe_crew_calls calls = {t, take_next, take_over, note_progress, note_failure, note_stop};
-    t->errors                 = calloc(jobs, sizeof *t->errors);
-    t->reported               = calloc(jobs, sizeof *t->reported);
+    const size_t jobs = (size_t)pe_job_count(t->c);
+    t->errors         = calloc(jobs, sizeof *t->errors);
+    t->reported       = calloc(jobs, sizeof *t->reported);
     if (!t->errors || !t->reported)
         return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for %zu runs", jobs);
     for (size_t job = 0; job < jobs; job++) {
         t->reported[job] = pe_job_has_ended(t->c, (int64_t)job) != 0;
         t->finished += t->reported[job];
     }
-    t->before            = state_of(t).fraction;
-    posenc_status status = pe_crew_create(&t->crew, &calls, err);
-    if (!status && t->c->store)
-        status = pe_resume_open(t->c, err);
-    return status;
+    t->before = state_of(t).fraction;
+    return t->c->store ? pe_store_open(t->c, err) : POSENC_OK;
 }
 
 posenc_status pe_compare_train(pe_compare *compare, const pe_compare_watch *watcher, int *interrupted,
@@ -389,7 +330,6 @@ posenc_status pe_compare_train(pe_compare *compare, const pe_compare_watch *watc
     *interrupted          = t.interrupted;
     if (!status && pe_ranks_here() == 0)
         status = measure_all(compare, err);
-    pe_crew_free(t.crew);
     free(t.errors);
     free(t.reported);
     return status;

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * crew.c: the messages between processes that share a comparison
+ * crew.c: a counter, some threads, one who watches, and messages between processes
  *
- *     to number 0      ASK   a worker is free            from number 0   JOB   take this run; -1: none is
- *                      left
- *                      STEP  so far is this run                          STOP  end what you do
- *                      LINE  this run is finished
- *                      FAIL  this run failed
- *                      STOP  I was told to stop
- *                      BYE   I have ended
+ * Jobs are independent and long (a training run), so a free worker takes the next number and nothing else is
+ * shared. A worker that wants a job leaves a wish. The calling thread does no work: it wakes for every wish
+ * and ten times a second, lays a number into a small box for each, and watches, so that progress, a signal or
+ * a cancelled run need no further thread. Number 0 takes the numbers from its counter; another process asks
+ * for them, as only this one thread may speak:
  *
- * A message is a number and bytes. Numbers of runs mean the same everywhere, because every process has
- * checked the same configuration; number 0 compares the identity in a LINE all the same.
+ *     to number 0      ASK   a worker is free            from number 0   JOB   take this one; -1: none is
+ * left STOP  I was told to stop                          STOP  end what you do BYE   I have ended and news
+ * (crew.h)
  *
- * Workers are threads and only the main thread may speak, so a worker that wants a run leaves a wish; the
- * main thread, which looks ten times a second, asks for it and lays the answer into a small box.
+ * A message is a number and bytes. Numbers mean the same everywhere, because every process has checked the
+ * same configuration. If fewer threads can be started than asked for, those that run do all the work.
  */
 #include "train/crew.h"
 
@@ -24,48 +23,26 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-typedef enum message { ASK, JOB, STEP, LINE, FAIL, STOP, BYE } message;
+enum { ASK = PE_NEWS, JOB, STOP, BYE, NANOSECONDS = 1000000000, PERIOD = NANOSECONDS / 10 };
 
-enum { NONE_LEFT = -1, MOST_WORKERS = 1024 };
+typedef struct crew {
+    const pe_crew_calls *calls;
+    int                  others;     /* number 0: processes that have not said BYE */
+    int                  is_stopped; /* everybody has been told */
+    pthread_mutex_t      lock;       /* of all that follows */
+    pthread_cond_t       changed;
+    int                  active; /* workers that have not ended */
+    int                  wishes; /* workers that wait and nobody has asked for */
+    int                  is_closed;
+    int64_t              box[PE_MOST_WORKERS]; /* [boxed] jobs for those who wait */
+    int                  boxed;
+} crew;
 
-struct pe_crew {
-    pe_crew_calls   calls;
-    int             others; /* number 0: processes that have not said BYE */
-    pthread_mutex_t lock;   /* of all that follows */
-    pthread_cond_t  changed;
-    int             wishes;            /* workers that wait and nobody has asked for */
-    int64_t         box[MOST_WORKERS]; /* [boxed] runs that have arrived */
-    int             boxed;
-    int             is_empty, is_stopped; /* number 0 has no more; nobody shall begin anything */
-};
+/* ---------------------------------------------------------------- messages ------------------ */
 
-posenc_status pe_crew_create(pe_crew **crew, const pe_crew_calls *calls, posenc_error *err)
-{
-    pe_crew *c = calloc(1, sizeof *c);
-    *crew      = c;
-    if (!c)
-        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory to talk to other processes");
-    c->calls  = *calls;
-    c->others = pe_ranks_here() == 0 ? pe_ranks_count() - 1 : 0;
-    pthread_mutex_init(&c->lock, NULL);
-    pthread_cond_init(&c->changed, NULL);
-    return POSENC_OK;
-}
-
-void pe_crew_free(pe_crew *crew)
-{
-    if (!crew)
-        return;
-    pthread_cond_destroy(&crew->changed);
-    pthread_mutex_destroy(&crew->lock);
-    free(crew);
-}
-
-/* ---------------------------------------------------------------- sending ------------------- */
-
-/* A number, then bytes. */
-static void send_with(int to, message kind, int64_t number, const void *data, size_t n)
+static void send(int to, int kind, int64_t number, const void *data, size_t n)
 {
     char *whole = malloc(sizeof number + n);
     if (!whole)
@@ -73,141 +50,176 @@ static void send_with(int to, message kind, int64_t number, const void *data, si
     memcpy(whole, &number, sizeof number);
     if (n)
         memcpy(whole + sizeof number, data, n);
-    pe_ranks_send(to, (int)kind, whole, sizeof number + n);
+    pe_ranks_send(to, kind, whole, sizeof number + n);
     free(whole);
 }
 
-static void send_number(int to, message kind, int64_t number)
+void pe_crew_tell(pe_news news, int64_t job, const void *data, size_t n)
 {
-    send_with(to, kind, number, NULL, 0);
+    send(0, (int)news, job, data, n);
 }
 
-void pe_crew_tell_finished(pe_crew *crew, int64_t job, const char *line)
-{
-    (void)crew;
-    send_with(0, LINE, job, line, strlen(line));
-}
+/* ---------------------------------------------------------------- the box ------------------- */
 
-void pe_crew_tell_advanced(pe_crew *crew, int64_t job, int64_t step)
-{
-    (void)crew;
-    send_with(0, STEP, job, &step, sizeof step);
-}
-
-void pe_crew_tell_failed(pe_crew *crew, int64_t job, const posenc_error *err)
-{
-    (void)crew;
-    send_with(0, FAIL, job, err, sizeof *err);
-}
-
-static void end_taking(pe_crew *c)
-{
-    pthread_mutex_lock(&c->lock);
-    c->is_stopped = 1;
-    pthread_cond_broadcast(&c->changed);
-    pthread_mutex_unlock(&c->lock);
-}
-
-void pe_crew_tell_stop(pe_crew *crew)
-{
-    end_taking(crew);
-    if (pe_ranks_here())
-        send_number(0, STOP, 0);
-    else
-        for (int r = 1; r < pe_ranks_count(); r++)
-            send_number(r, STOP, 0);
-}
-
-void pe_crew_leave(pe_crew *crew)
-{
-    end_taking(crew);
-    send_number(0, BYE, 0);
-}
-
-int pe_crew_is_waiting(const pe_crew *crew)
-{
-    return crew->others > 0;
-}
-
-/* ---------------------------------------------------------------- workers ------------------- */
-
-int64_t pe_crew_take(pe_crew *crew)
-{
-    pthread_mutex_lock(&crew->lock);
-    crew->wishes++;
-    while (!crew->is_stopped && !crew->is_empty && crew->boxed == 0)
-        pthread_cond_wait(&crew->changed, &crew->lock);
-    const int64_t job = crew->is_stopped || crew->boxed == 0 ? NONE_LEFT : crew->box[--crew->boxed];
-    pthread_mutex_unlock(&crew->lock);
-    return job;
-}
-
-/* There are as many answers as there were wishes, and no more workers than the box has room for. */
-static void put_in_box(pe_crew *c, int64_t job)
+/* There are as many jobs as there were wishes, and no more workers than the box has room for. -1 closes it.
+ */
+static void put(crew *c, int64_t job)
 {
     pthread_mutex_lock(&c->lock);
     if (job < 0)
-        c->is_empty = 1;
-    else if (c->boxed < MOST_WORKERS)
+        c->is_closed = 1;
+    else
         c->box[c->boxed++] = job;
     pthread_cond_broadcast(&c->changed);
     pthread_mutex_unlock(&c->lock);
 }
 
-static void ask_for_wishes(pe_crew *c)
+/* Nobody shall begin anything more. */
+static void stop(crew *c)
+{
+    c->is_stopped = 1;
+    pthread_mutex_lock(&c->lock);
+    c->boxed = 0;
+    pthread_mutex_unlock(&c->lock);
+    put(c, -1);
+}
+
+/* A job, or -1. */
+static int64_t take(crew *c)
 {
     pthread_mutex_lock(&c->lock);
-    const int wishes = c->is_stopped ? 0 : c->wishes;
+    c->wishes++;
+    pthread_cond_broadcast(&c->changed);
+    while (!c->is_closed && c->boxed == 0)
+        pthread_cond_wait(&c->changed, &c->lock);
+    const int64_t job = c->boxed ? c->box[--c->boxed] : -1;
+    pthread_mutex_unlock(&c->lock);
+    return job;
+}
+
+static void *worker(void *at)
+{
+    crew *c = at;
+    for (int64_t job = take(c); job >= 0; job = take(c))
+        c->calls->work(c->calls->self, job);
+    pthread_mutex_lock(&c->lock);
+    c->active--;
+    pthread_cond_broadcast(&c->changed);
+    pthread_mutex_unlock(&c->lock);
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- the one who watches ------- */
+
+/* Until there is a wish, a worker has ended, or a tenth of a second has passed. */
+static void wait_a_moment(crew *c)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until); /* what pthread_cond_timedwait reads unless told otherwise */
+    until.tv_nsec += PERIOD;
+    until.tv_sec += until.tv_nsec / NANOSECONDS;
+    until.tv_nsec %= NANOSECONDS;
+    pthread_mutex_lock(&c->lock);
+    for (const int active = c->active; (c->wishes == 0 || c->is_closed) && c->active == active;)
+        if (pthread_cond_timedwait(&c->changed, &c->lock, &until))
+            break;
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void grant_wishes(crew *c)
+{
+    pthread_mutex_lock(&c->lock);
+    const int wishes = c->is_closed ? 0 : c->wishes;
     c->wishes        = 0;
     pthread_mutex_unlock(&c->lock);
     for (int i = 0; i < wishes; i++)
-        send_number(0, ASK, 0);
+        if (pe_ranks_here())
+            send(0, ASK, 0, NULL, 0);
+        else
+            put(c, c->calls->next(c->calls->self));
 }
 
-/* ---------------------------------------------------------------- listening ----------------- */
-
-static void answer(pe_crew *c, int from, message kind, int64_t number, const char *rest, size_t n)
+static void answer(crew *c, int from, int kind, int64_t number, const char *rest, size_t n)
 {
-    const pe_crew_calls *call = &c->calls;
-    posenc_error         err;
-    int64_t              step;
-    switch (kind) {
-    case ASK: send_number(from, JOB, call->take(call->self)); break;
-    case JOB: put_in_box(c, number); break;
-    case LINE: call->finished(call->self, number, rest); break;
-    case BYE: c->others--; break;
-    case STOP:
-        end_taking(c);
+    const pe_crew_calls *call = c->calls;
+    if (kind == ASK)
+        send(from, JOB, c->is_stopped ? -1 : call->next(call->self), NULL, 0);
+    else if (kind == JOB && !c->is_stopped)
+        put(c, number);
+    else if (kind == STOP) {
+        stop(c);
         call->stop(call->self);
-        break;
-    case STEP:
-        if (n == sizeof step) {
-            memcpy(&step, rest, sizeof step);
-            call->advanced(call->self, number, step);
-        }
-        break;
-    case FAIL:
-        if (n == sizeof err) {
-            memcpy(&err, rest, sizeof err);
-            call->failed(call->self, number, &err);
-        }
-        break;
-    }
+    } else if (kind == BYE)
+        c->others--;
+    else if (kind < PE_NEWS)
+        call->hear(call->self, (pe_news)kind, number, rest, n);
 }
 
-void pe_crew_listen(pe_crew *crew)
+static void listen(crew *c)
 {
     int     from, kind;
     void   *data;
     size_t  n;
     int64_t number;
-    if (pe_ranks_here())
-        ask_for_wishes(crew);
     while (pe_ranks_receive(&from, &kind, &data, &n)) {
         if (n >= sizeof number) {
             memcpy(&number, data, sizeof number);
-            answer(crew, from, (message)kind, number, (char *)data + sizeof number, n - sizeof number);
+            answer(c, from, kind, number, (char *)data + sizeof number, n - sizeof number);
         }
         free(data);
     }
+}
+
+/* The first who stops tells number 0, which tells everybody. */
+static void tell_stop(crew *c)
+{
+    stop(c);
+    if (pe_ranks_here())
+        send(0, STOP, 0, NULL, 0);
+    else
+        for (int r = 1; r < pe_ranks_count(); r++)
+            send(r, STOP, 0, NULL, 0);
+}
+
+static void look_after(crew *c)
+{
+    int is_told = 0, is_over = 0;
+    while (!is_over) {
+        wait_a_moment(c);
+        grant_wishes(c);
+        listen(c);
+        pthread_mutex_lock(&c->lock);
+        is_over = c->active == 0 && c->others == 0;
+        pthread_mutex_unlock(&c->lock);
+        if (c->calls->watch(c->calls->self) && !is_told) {
+            is_told = 1;
+            tell_stop(c);
+        }
+    }
+    if (pe_ranks_here())
+        send(0, BYE, 0, NULL, 0);
+}
+
+posenc_status pe_crew_run(const pe_crew_calls *calls, int workers, posenc_error *err)
+{
+    crew      c = {.calls = calls, .others = pe_ranks_here() ? 0 : pe_ranks_count() - 1, .active = workers};
+    pthread_t threads[PE_MOST_WORKERS];
+    int       started = 0;
+    pthread_mutex_init(&c.lock, NULL);
+    pthread_cond_init(&c.changed, NULL);
+    while (started < workers && !pthread_create(&threads[started], NULL, worker, &c))
+        started++;
+    pthread_mutex_lock(&c.lock);
+    c.active -= workers - started;
+    pthread_mutex_unlock(&c.lock);
+    if (started == 0 && workers > 0)
+        tell_stop(&c);
+    look_after(&c);
+    for (int i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    pthread_cond_destroy(&c.changed);
+    pthread_mutex_destroy(&c.lock);
+    return started > 0 || workers == 0
+               ? POSENC_OK
+               : pe_train_fail(err, POSENC_MEMORY, "no worker thread could be started");
 }

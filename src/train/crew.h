@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * crew.h: who takes which run, when several processes (ranks.h) work on one comparison
+ * crew.h: who does which job: threads of this process, and of others (ranks.h)
  *
- * Number 0 hands out runs, to itself and to whoever asks, and gathers finished ones as lines (record.h). The
- * others ask whenever a worker of theirs is free. Which process does which run changes no number.
+ * One queue: number 0 counts, and whoever has a free worker asks. A job depends on its number alone, so which
+ * worker of which process does it changes no number.
  */
 #ifndef PE_TRAIN_CREW_H
 #define PE_TRAIN_CREW_H
@@ -11,38 +11,32 @@
 #include <posenc/posenc.h>
 #include <stdint.h>
 
-/* What the comparison does when a message comes. Called from pe_crew_listen alone, on the main thread. */
+enum { PE_MOST_WORKERS = 1024 };
+
+/* What a process may tell number 0 about a job: it has come so far (int64_t), it is finished (as pe_job_pack
+   has it), it has failed (posenc_error). */
+typedef enum pe_news { PE_NEWS_STEP, PE_NEWS_FINISHED, PE_NEWS_FAILED, PE_NEWS } pe_news;
+
+/* All but `work` are called on the thread that called pe_crew_run. */
 typedef struct pe_crew_calls {
     void *self;
-    /* Number 0: the next run for somebody else, or -1 if none is left. */
-    int64_t (*take)(void *self);
-    /* Number 0: another process has finished a run (its line), has come so far with it, or has failed. */
-    void (*finished)(void *self, int64_t job, const char *line);
-    void (*advanced)(void *self, int64_t job, int64_t step);
-    void (*failed)(void *self, int64_t job, const posenc_error *err);
-    /* Everybody: the comparison is being stopped. */
+    /* Does a job, on a worker's thread. */
+    void (*work)(void *self, int64_t job);
+    /* Number 0: the next job that nobody has, or -1. */
+    int64_t (*next)(void *self);
+    /* At least ten times a second, and once at the end. Nonzero: hand out no further job, here or elsewhere
+       (the caller tells the running ones himself). */
+    int (*watch)(void *self);
+    /* Number 0: another process has told something. NULL where there is none. */
+    void (*hear)(void *self, pe_news news, int64_t job, const void *data, size_t n);
+    /* Another process stops everything. */
     void (*stop)(void *self);
 } pe_crew_calls;
 
-typedef struct pe_crew pe_crew;
-
-/* MEMORY at worst. */
-posenc_status pe_crew_create(pe_crew **crew, const pe_crew_calls *calls, posenc_error *err);
-void          pe_crew_free(pe_crew *crew); /* NULL is fine */
-
-/* Answers what has arrived. */
-void pe_crew_listen(pe_crew *crew);
-/* The next run for a worker of a process other than number 0; waits for it, -1 at the end. Any thread. */
-int64_t pe_crew_take(pe_crew *crew);
-/* To number 0. */
-void pe_crew_tell_finished(pe_crew *crew, int64_t job, const char *line);
-void pe_crew_tell_advanced(pe_crew *crew, int64_t job, int64_t step);
-void pe_crew_tell_failed(pe_crew *crew, int64_t job, const posenc_error *err);
-/* From number 0, or to it: stop. */
-void pe_crew_tell_stop(pe_crew *crew);
-/* A process other than number 0 has done all it will do. */
-void pe_crew_leave(pe_crew *crew);
-/* Number 0: are others still at work? */
-int pe_crew_is_waiting(const pe_crew *crew);
+/* Returns when every job that was handed out has ended, at number 0 also those of the others. MEMORY if no
+   thread could be started. */
+posenc_status pe_crew_run(const pe_crew_calls *calls, int workers, posenc_error *err);
+/* From a process other than number 0, in watch. */
+void pe_crew_tell(pe_news news, int64_t job, const void *data, size_t n);
 
 #endif

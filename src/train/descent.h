@@ -20,7 +20,7 @@ posenc_status pe_descent_step(pe_model *model, pe_optimiser *optimiser, const pe
                               const pe_descent *descent, int64_t step, double *loss, int *finite,
                               posenc_error *err);
 
-/* Counts one unit of work; nonzero if somebody asked to stop. progress may be NULL. */
+/* Counts one unit of work; nonzero if somebody asked to stop. */
 int pe_advance(pe_run_progress *progress);
 /* What a run then returns. */
 posenc_status pe_run_cancelled(int *cancelled, posenc_error *err);

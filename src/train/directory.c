@@ -42,7 +42,7 @@ static int is_dot(const char *name)
     return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
-static char *joined(const char *a, const char *between, const char *b)
+char *pe_joined(const char *a, const char *between, const char *b)
 {
     char *text = malloc(strlen(a) + strlen(between) + strlen(b) + 1);
     if (text)
@@ -53,7 +53,7 @@ static char *joined(const char *a, const char *between, const char *b)
 /* "files" of the results.json in that directory, or NULL if there is none that compare wrote. */
 static json_t *read_list(const char *path)
 {
-    char       *name   = joined(path, "/", PE_RESULTS_NAME);
+    char       *name   = pe_joined(path, "/", PE_RESULTS_NAME);
     json_t     *json   = name ? json_load_file(name, 0, NULL) : NULL;
     json_t     *files  = json_incref(json_object_get(json, "files"));
     const char *format = json_string_value(json_object_get(json, "format"));
@@ -134,7 +134,7 @@ static posenc_status name_temporary(pe_directory *d, const char *path, posenc_er
     char tail[TAIL];
     snprintf(tail, sizeof tail, TEMPORARY "%ld", (long)getpid());
     d->path      = pe_directory_trimmed(path);
-    d->temporary = d->path ? joined(d->path, tail, "") : NULL;
+    d->temporary = d->path ? pe_joined(d->path, tail, "") : NULL;
     if (d->temporary)
         return POSENC_OK;
     free(d->path);
@@ -188,7 +188,7 @@ static void remove_flat(const char *path)
 {
     DIR *dir = opendir(path);
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
-        char *name = is_dot(entry->d_name) ? NULL : joined(path, "/", entry->d_name);
+        char *name = is_dot(entry->d_name) ? NULL : pe_joined(path, "/", entry->d_name);
         if (name)
             unlink(name);
         free(name);
@@ -216,11 +216,11 @@ static void sweep_one(const char *path, const char *base, int aside)
 static void sweep(const char *folder, const char *base)
 {
     DIR  *dir   = opendir(folder);
-    char *whole = joined(folder, "/", base);
+    char *whole = pe_joined(folder, "/", base);
     for (const struct dirent *entry; dir && whole && (entry = readdir(dir));) {
         const int aside = is_left_over(entry->d_name, base, ASIDE);
         char     *path =
-            aside || is_left_over(entry->d_name, base, "") ? joined(folder, "/", entry->d_name) : NULL;
+            aside || is_left_over(entry->d_name, base, "") ? pe_joined(folder, "/", entry->d_name) : NULL;
         if (path)
             sweep_one(path, whole, aside);
         free(path);
@@ -270,7 +270,7 @@ static int replace(const pe_directory *d, const char *aside)
 
 posenc_status pe_directory_commit(pe_directory *d, posenc_error *err)
 {
-    char         *aside  = joined(d->temporary, "", ASIDE);
+    char         *aside  = pe_joined(d->temporary, "", ASIDE);
     posenc_status status = POSENC_OK;
     if (!aside)
         status = pe_train_fail(err, POSENC_MEMORY, "%.100s: there is no memory for its name", d->path);

@@ -27,6 +27,9 @@ void pe_directory_sweep(const char *path);
    memory. */
 char *pe_directory_trimmed(const char *path);
 
+/* Three texts one behind the other; malloc'd, NULL without memory. */
+char *pe_joined(const char *a, const char *b, const char *c);
+
 /* The name under which results are kept; it lists the files of its directory in "files". */
 #define PE_RESULTS_NAME   "results.json"
 #define PE_RESULTS_FORMAT "posenc compare results"

@@ -309,7 +309,7 @@ static posenc_tensor *layer_params(const pe_outcome *o, int layer)
     const int      n      = posenc_param_count(o->e);
     posenc_tensor *params = calloc((size_t)n + 1, sizeof *params);
     for (int i = 0; params && i < n; i++)
-        params[i] = o->runs[0].params[layer * n + i].tensor;
+        params[i] = o->runs[0].params[layer * n + i];
     return params;
 }
 

@@ -3,8 +3,11 @@
 #include "train/job.h"
 
 #include "train/extension.h"
-#include "train/record.h"
-#include "train/record_task.h"
+#include "train/fail.h"
+#include "train/identity.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 static int64_t text_jobs(const pe_compare *c)
 {
@@ -47,14 +50,14 @@ int pe_job_has_ended(const pe_compare *c, int64_t job)
     return atomic_load(pe_job_at(c, job).ended) != 0;
 }
 
-pe_run_config pe_job_config(const pe_job *job)
+static pe_run_config text_config(const pe_job *job)
 {
     pe_run_config config = job->outcome->config;
     config.seed          = (uint64_t)job->seed + 1;
     return config;
 }
 
-pe_task_config pe_job_task(const pe_job *job)
+static pe_task_config task_config(const pe_job *job)
 {
     pe_task_config config = job->cell->config;
     config.seed           = (uint64_t)job->seed + 1;
@@ -64,47 +67,133 @@ pe_task_config pe_job_task(const pe_job *job)
 char *pe_job_identity(const pe_job *job)
 {
     if (job->cell) {
-        const pe_task_config config = pe_job_task(job);
+        const pe_task_config config = task_config(job);
         return pe_task_identity(&config);
     }
-    const pe_run_config config = pe_job_config(job);
+    const pe_run_config config = text_config(job);
     return pe_run_identity(&config);
 }
 
-posenc_status pe_job_write(char **line, const pe_job *job, posenc_error *err)
+void pe_job_do(const pe_job *job, const char *checkpoint, double checkpoint_seconds, posenc_error *err)
 {
+    posenc_status status;
     if (job->cell) {
-        const pe_task_config config = pe_job_task(job);
-        return pe_task_record_write(line, job->cell->label, &config, &job->cell->runs[job->seed], err);
+        const pe_task_config config = task_config(job);
+        status                      = pe_task_run(&config, job->progress, &job->cell->runs[job->seed], err);
+    } else {
+        pe_run_config config      = text_config(job);
+        config.checkpoint         = checkpoint;
+        config.checkpoint_seconds = checkpoint_seconds;
+        status                    = pe_run(&config, job->progress, &job->outcome->runs[job->seed], err);
     }
-    const pe_run_config config = pe_job_config(job);
-    return pe_record_write(line, job->outcome->label, &config, &job->outcome->runs[job->seed], err);
+    atomic_store(job->ended, 1 + (int)status);
 }
 
-static posenc_status read_text(const pe_job *job, const char *line, posenc_error *err)
+/* ---------------------------------------------------------------- kept and sent ------------- */
+
+posenc_status pe_job_list(pe_run_file *k, const pe_job *job, posenc_error *err)
 {
-    const pe_run_config config = pe_job_config(job);
-    pe_run_result      *run    = &job->outcome->runs[job->seed];
-    const posenc_status status = pe_record_read(run, &config, line, err);
-    if (status)
-        pe_run_result_free(run);
-    return status;
+    *k = (pe_run_file){.identity = pe_job_identity(job), .is_finished = 1};
+    if (!k->identity)
+        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory to keep a run");
+    if (job->cell) {
+        const pe_task_config config = task_config(job);
+        pe_task_list(k, &config, &job->cell->runs[job->seed]);
+    } else {
+        const pe_run_config config = text_config(job);
+        pe_run_list(k, &config, &job->outcome->runs[job->seed]);
+    }
+    return POSENC_OK;
 }
 
-static posenc_status read_task(const pe_job *job, const char *line, posenc_error *err)
+/* Arrays for a result that is not there yet. */
+static posenc_status make_room(pe_run_file *k, const pe_job *job, posenc_error *err)
 {
-    const pe_task_config config = pe_job_task(job);
-    pe_task_result      *run    = &job->cell->runs[job->seed];
-    const posenc_status  status = pe_task_record_read(run, &config, line, err);
-    if (status)
-        pe_task_result_free(run);
-    return status;
+    posenc_status status;
+    *k = (pe_run_file){0};
+    if (job->cell) {
+        const pe_task_config config = task_config(job);
+        status                      = pe_task_result_create(&job->cell->runs[job->seed], &config, err);
+    } else {
+        const pe_run_config config = text_config(job);
+        status                     = pe_run_result_create(&job->outcome->runs[job->seed], &config, err);
+    }
+    return status ? status : pe_job_list(k, job, err);
 }
 
-posenc_status pe_job_read(const pe_job *job, const char *line, posenc_error *err)
+/* More answers that are right than were asked for? */
+static posenc_status check_right(const pe_job *job, posenc_error *err)
 {
-    const posenc_status status = job->cell ? read_task(job, line, err) : read_text(job, line, err);
+    const pe_cell *cell = job->cell;
+    for (int64_t i = 0; cell && i < PE_TASK_LENGTHS * cell->config.sequences; i++) {
+        const int     length = (int)(i / cell->config.sequences);
+        const int64_t count  = cell->runs[job->seed].right[i];
+        if (count < 0 || count > (pe_task_size(cell->task, length) ? pe_task_asked(cell->task, length) : 0))
+            return pe_train_fail(err, POSENC_FORMAT, "its right answers are not there");
+    }
+    return POSENC_OK;
+}
+
+/* A result that was filled in has ended; half of one goes. */
+static posenc_status finish(pe_run_file *k, const pe_job *job, posenc_status status, posenc_error *err)
+{
+    free(k->identity);
+    if (!status)
+        status = check_right(job, err);
     if (!status)
         atomic_store(job->ended, 1 + POSENC_OK);
+    else if (job->cell)
+        pe_task_result_free(&job->cell->runs[job->seed]);
+    else
+        pe_run_result_free(&job->outcome->runs[job->seed]);
     return status;
+}
+
+posenc_status pe_job_take(const pe_job *job, const posenc_arrays *set, const char *prefix, const char *path,
+                          posenc_error *err)
+{
+    pe_run_file   k;
+    posenc_status status = make_room(&k, job, err);
+    if (!status)
+        status = pe_run_file_take(&k, set, prefix, path, err);
+    return finish(&k, job, status, err);
+}
+
+static size_t packed_size(const pe_run_file *k)
+{
+    size_t n = strlen(k->identity) + 1;
+    for (int i = 0; i < k->count; i++)
+        n += pe_run_file_bytes(&k->arrays[i]);
+    return n;
+}
+
+char *pe_job_pack(const pe_job *job, size_t *n)
+{
+    pe_run_file k;
+    if (pe_job_list(&k, job, NULL))
+        return NULL;
+    char *bytes = malloc(*n = packed_size(&k)), *at = bytes;
+    if (bytes)
+        at = stpcpy(bytes, k.identity) + 1;
+    for (int i = 0; i < k.count && bytes; at += pe_run_file_bytes(&k.arrays[i++]))
+        memcpy(at, k.arrays[i].tensor.data, pe_run_file_bytes(&k.arrays[i]));
+    free(k.identity);
+    return bytes;
+}
+
+posenc_status pe_job_unpack(const pe_job *job, const char *bytes, size_t n, posenc_error *err)
+{
+    pe_run_file   k;
+    posenc_status status = make_room(&k, job, err);
+    const char   *at     = bytes;
+    if (!status && (n != packed_size(&k) || memcmp(bytes, k.identity, strlen(k.identity) + 1)))
+        status = pe_train_fail(
+            err, POSENC_FORMAT,
+            "compare: another process sent a run that it was not asked for; do all processes run "
+            "the same program?");
+    if (!status)
+        at += strlen(k.identity) + 1;
+    for (int i = 0; i < k.count && !status; at += pe_run_file_bytes(&k.arrays[i++]))
+        memcpy(k.arrays[i].tensor.data, at, pe_run_file_bytes(&k.arrays[i]));
+    return finish(&k, job, status, err);
 }

@@ -23,15 +23,21 @@ int64_t pe_job_count(const pe_compare *c);
 pe_job  pe_job_at(const pe_compare *c, int64_t job);
 /* Is there a result, or an error? */
 int pe_job_has_ended(const pe_compare *c, int64_t job);
-/* Its whole configuration, without a checkpoint: of a run on the text, and on a task. */
-pe_run_config  pe_job_config(const pe_job *job);
-pe_task_config pe_job_task(const pe_job *job);
 
-/* The identity of a run (record.h); malloc'd, NULL without memory. */
+/* The identity of a run (identity.h); malloc'd, NULL without memory. */
 char *pe_job_identity(const pe_job *job);
-/* A finished run as one line; malloc'd. */
-posenc_status pe_job_write(char **line, const pe_job *job, posenc_error *err);
-/* Its result from that line, whose identity must be that of the run; it has then ended. */
-posenc_status pe_job_read(const pe_job *job, const char *line, posenc_error *err);
+/* Does it, on a worker's thread; checkpoint: NULL, or the file that keeps a run on the text while it goes on.
+ */
+void pe_job_do(const pe_job *job, const char *checkpoint, double checkpoint_seconds, posenc_error *err);
+
+/* A finished run as arrays; free its identity. MEMORY. */
+posenc_status pe_job_list(pe_run_file *kept, const pe_job *job, posenc_error *err);
+/* Its result from a set of arrays (run_file.h), whose identity must be that of the run; it has then ended. */
+posenc_status pe_job_take(const pe_job *job, const posenc_arrays *set, const char *prefix, const char *path,
+                          posenc_error *err);
+
+/* The same as bytes, for another process with the same configuration; malloc'd, NULL without memory. */
+char         *pe_job_pack(const pe_job *job, size_t *n);
+posenc_status pe_job_unpack(const pe_job *job, const char *bytes, size_t n, posenc_error *err);
 
 #endif

@@ -2,8 +2,9 @@
 /*
  * model.c: a model from its configuration, and its calls
  *
- * Everything that is decided once per run and involves no arithmetic on activations: sizes, plans, and the
- * order in which the parts of model_parts.h are made.
+ * Everything that is decided once per run and involves no arithmetic on activations: sizes, plans, and one
+ * block for parameters, gradients, activations and buffers: the same function counts its size and lays it
+ * out. Which tensors there are, and what they begin with, is in model_table.c.
  */
 #include "train/model_parts.h"
 
@@ -12,6 +13,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { ALIGNMENT = 64 };
 
 posenc_status pe_model_no_memory(posenc_error *err)
 {
@@ -50,7 +53,7 @@ static posenc_status check(const pe_model_config *c, posenc_error *err)
     return POSENC_OK;
 }
 
-static posenc_dims dims_of(const pe_model_config *c, int64_t B, int64_t length)
+posenc_dims pe_model_dims(const pe_model_config *c, int64_t B, int64_t length)
 {
     const int64_t D = c->d_model / c->heads;
     return (posenc_dims){.B       = B,
@@ -66,12 +69,12 @@ static posenc_dims dims_of(const pe_model_config *c, int64_t B, int64_t length)
 
 posenc_dims pe_short_dims(const pe_model *m)
 {
-    return dims_of(&m->config, m->config.batch, m->config.L);
+    return pe_model_dims(&m->config, m->config.batch, m->config.L);
 }
 
 posenc_dims pe_long_dims(const pe_model *m)
 {
-    return dims_of(&m->config, m->long_batch, m->config.longest);
+    return pe_model_dims(&m->config, m->long_batch, m->config.longest);
 }
 
 /* ---------------------------------------------------------------- plans --------------------- */
@@ -100,6 +103,110 @@ static posenc_status plans_create(pe_model *m, posenc_error *err)
     options.threads           = 1;
     posenc_status status      = posenc_plan_create(&m->short_plan, m->encoding, &shorter, &options, err);
     return status ? status : posenc_plan_create(&m->long_plan, m->encoding, &longer, &options, err);
+}
+
+/* ---------------------------------------------------------------- memory -------------------- */
+
+static size_t align_bytes(size_t n)
+{
+    return (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* Tokens that the buffers hold. */
+static int64_t capacity(const pe_model *m)
+{
+    const int64_t a = m->config.batch * m->config.L, b = m->long_batch * m->config.longest;
+    return a > b ? a : b;
+}
+
+static size_t workspace_bytes(const pe_model *m)
+{
+    const size_t a = posenc_plan_workspace(m->short_plan, POSENC_FORWARD | POSENC_BACKWARD);
+    const size_t b = posenc_plan_workspace(m->long_plan, POSENC_FORWARD);
+    return a > b ? a : b;
+}
+
+/* Takes `bytes` from the block. With base NULL it only counts. */
+static void *take(char *base, size_t *used, size_t bytes)
+{
+    char *p = base ? base + *used : NULL;
+    *used += align_bytes(bytes);
+    return p;
+}
+
+/* Of the matrices that are transposed at one time: a layer's after attention (d, 4d and 4d rows of d), the
+   output, or W of rows that are concatenated. */
+static int64_t turned_elements(const pe_model *m)
+{
+    const int64_t d = m->config.d_model, layer = (1 + 2 * PE_MLP_WIDTH) * d, mixer = d + m->row_width;
+    const int64_t output = m->classes > mixer ? m->classes : mixer;
+    return (layer > output ? layer : output) * d;
+}
+
+/* Lays the buffers out in `base` and returns their size; with base NULL only the size. */
+static size_t lay_out(pe_model *m, char *base)
+{
+    const size_t e = posenc_dtype_size(m->config.dtype), n = (size_t)capacity(m),
+                 d    = (size_t)m->config.d_model;
+    const size_t wide = PE_MLP_WIDTH * d > PE_BYTES ? PE_MLP_WIDTH * d : PE_BYTES;
+    size_t       used = 0;
+    m->theta          = take(base, &used, (size_t)m->size * e);
+    m->grad           = take(base, &used, (size_t)m->size * e);
+    m->workspace      = take(base, &used, workspace_bytes(m));
+    for (int64_t l = 0; l < m->config.layers; l++) {
+        pe_layer_memory *y = &m->layers[l];
+        y->unit1           = take(base, &used, n * d * e);
+        y->scale1          = take(base, &used, n * e);
+        y->qkv             = take(base, &used, 3 * n * d * e);
+        y->o               = take(base, &used, n * d * e);
+        y->lse             = take(base, &used, n * (size_t)m->config.heads * e);
+        y->unit2           = take(base, &used, n * d * e);
+        y->scale2          = take(base, &used, n * e);
+        y->hidden          = take(base, &used, PE_MLP_WIDTH * n * d * e);
+    }
+    m->x      = take(base, &used, n * d * e);
+    m->dx     = take(base, &used, n * d * e);
+    m->spare  = take(base, &used, n * d * e);
+    m->dqkv   = take(base, &used, 3 * n * d * e);
+    m->rows   = take(base, &used, PE_BLOCK_ROWS * d * e);
+    m->unit   = take(base, &used, PE_BLOCK_ROWS * d * e);
+    m->wide   = take(base, &used, PE_BLOCK_ROWS * wide * e);
+    m->active = take(base, &used, PE_BLOCK_ROWS * PE_MLP_WIDTH * d * e);
+    m->turned = take(base, &used, (size_t)turned_elements(m) * e);
+    m->scale  = take(base, &used, PE_BLOCK_ROWS * e);
+    m->losses = take(base, &used, n * sizeof(double));
+    m->asked  = take(base, &used, n * sizeof *m->asked);
+    if (m->has_rows) {
+        const size_t rows = (size_t)m->config.longest;
+        m->table          = take(base, &used, rows * (size_t)m->row_width * e);
+        m->dtable         = take(base, &used, rows * (size_t)m->row_width * e);
+        m->meeting        = take(base, &used, rows * d * e);
+    }
+    if (m->by_word)
+        m->places = take(base, &used, 2 * n * sizeof *m->places);
+    if (m->config.grid) {
+        m->cells   = take(base, &used, 2 * (size_t)m->config.longest * sizeof *m->cells);
+        m->numbers = take(base, &used, (size_t)m->config.longest * sizeof *m->numbers);
+    }
+    if (m->config.symbols)
+        m->right = take(base, &used, n);
+    return used + PE_LANES * e; /* products read so far beyond the last array */
+}
+
+static posenc_status memory_create(pe_model *m, posenc_error *err)
+{
+    m->layers = calloc((size_t)m->config.layers, sizeof *m->layers);
+    if (!m->layers)
+        return pe_model_no_memory(err);
+    const size_t bytes = lay_out(m, NULL);
+    m->memory          = aligned_alloc(ALIGNMENT, bytes);
+    if (!m->memory)
+        return pe_model_no_memory(err);
+    /* Touches every page now, so that the first steps are not slower than the others. */
+    memset(m->memory, 0, bytes);
+    lay_out(m, m->memory);
+    pe_model_connect(m);
+    return POSENC_OK;
 }
 
 /* ---------------------------------------------------------------- rows of any length -------- */
@@ -134,6 +241,15 @@ static posenc_status check_rows_length_free(pe_model *m, posenc_error *err)
 
 /* ---------------------------------------------------------------- the model's own calls ----- */
 
+/* The embedding of a bidirectional model of bytes has one row more, the mask symbol's. It is the last, so
+   that all others start from the numbers that they have in any model. */
+static void count_symbols(pe_model *m)
+{
+    const pe_model_config *c = &m->config;
+    m->symbols               = c->symbols ? c->symbols : PE_BYTES + (c->bidirectional ? 1 : 0);
+    m->classes               = c->symbols ? c->classes : PE_BYTES;
+}
+
 posenc_status pe_model_create(pe_model **model, const pe_model_config *config, posenc_error *err)
 {
     *model      = NULL;
@@ -144,7 +260,7 @@ posenc_status pe_model_create(pe_model **model, const pe_model_config *config, p
     if (m->config.longest == 0)
         m->config.longest = m->config.L;
     posenc_status status = check(&m->config, err);
-    pe_count_symbols(m);
+    count_symbols(m);
     if (!status) {
         m->kernels            = pe_kernels_choose();
         m->math               = config->dtype == POSENC_F64 ? &pe_model_math_f64 : &pe_model_math_f32;
@@ -161,7 +277,7 @@ posenc_status pe_model_create(pe_model **model, const pe_model_config *config, p
     if (!status)
         status = pe_model_table_create(m, err);
     if (!status)
-        status = pe_model_memory_create(m, err);
+        status = memory_create(m, err);
     if (!status)
         status = pe_model_start(m, err);
     if (!status)

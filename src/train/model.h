@@ -194,6 +194,9 @@ struct pe_model {
     int64_t first; /* the position of a window's first symbol, 0 unless somebody moves it; not on grids */
 };
 
+/* What plans are made for: so many windows of that length. */
+posenc_dims pe_model_dims(const pe_model_config *config, int64_t B, int64_t length);
+
 posenc_status pe_model_create(pe_model **model, const pe_model_config *config, posenc_error *err);
 void          pe_model_free(pe_model *model); /* NULL is fine */
 

@@ -5,34 +5,52 @@
  * A recipe per tensor says its shape in units of d and how it starts; the encoding's own tensors follow, one
  * set per layer, but for the part at the place input, which has one set for the whole model wherever its rows
  * enter. Rows that are concatenated bring the matrix that projects them, which counts as theirs.
+ *
+ * What surprises: the numbers that shared tensors begin with depend on the run's seed and the tensor's name
+ * alone, so two models with different encodings start from the same numbers, and the difference of their
+ * losses is the encoding's.
+ *
+ * Source: initialisation as in GPT-2 (Radford et al. 2019) with the residual projections scaled by 1/sqrt(2
+ * layers), in units where a token has variance one (Vaswani et al. 2017, section 3.4).
  */
 #include "train/model_parts.h"
 
 #include "train/fail.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ALIGNED_ELEMENTS = 16 };
 
+typedef enum start { ZEROS, ONES, UNIT, FAN_IN, RESIDUAL, SMALL } start;
+
+/* A tensor [rows, columns]; rows 0: a vector. Sizes in units of d; negative: minus a plain number. */
+typedef struct recipe {
+    const char *name;
+    int64_t     rows, columns;
+    start       start;
+    int         decays;
+} recipe;
+
 // clang-format off
-const pe_recipe pe_layer_recipes[] = { /* ORDER pe_layer_weight */
-    {"norm1.gain",    0, 1,            PE_START_ONES,     0},
-    {"norm1.bias",    0, 1,            PE_START_ZEROS,    0},
-    {"qkv",           1, 3,            PE_START_FAN_IN,   1},
-    {"attention.out", 1, 1,            PE_START_RESIDUAL, 1},
-    {"norm2.gain",    0, 1,            PE_START_ONES,     0},
-    {"norm2.bias",    0, 1,            PE_START_ZEROS,    0},
-    {"up",            1, PE_MLP_WIDTH, PE_START_FAN_IN,   1},
-    {"up.bias",       0, PE_MLP_WIDTH, PE_START_ZEROS,    0},
-    {"down",          PE_MLP_WIDTH, 1, PE_START_RESIDUAL, 1},
-    {"down.bias",     0, 1,            PE_START_ZEROS,    0},
+static const recipe layer_recipes[PE_LAYER_WEIGHTS] = { /* ORDER pe_layer_weight */
+    {"norm1.gain",    0, 1,            ONES,     0},
+    {"norm1.bias",    0, 1,            ZEROS,    0},
+    {"qkv",           1, 3,            FAN_IN,   1},
+    {"attention.out", 1, 1,            RESIDUAL, 1},
+    {"norm2.gain",    0, 1,            ONES,     0},
+    {"norm2.bias",    0, 1,            ZEROS,    0},
+    {"up",            1, PE_MLP_WIDTH, FAN_IN,   1},
+    {"up.bias",       0, PE_MLP_WIDTH, ZEROS,    0},
+    {"down",          PE_MLP_WIDTH, 1, RESIDUAL, 1},
+    {"down.bias",     0, 1,            ZEROS,    0},
 };
-const pe_recipe pe_model_recipes[] = { /* ORDER pe_model_weight */
-    {"embedding",  -PE_BYTES, 1, PE_START_UNIT,  0},
-    {"final.gain", 0, 1,         PE_START_ONES,  0},
-    {"final.bias", 0, 1,         PE_START_ZEROS, 0},
-    {"output",     1, -PE_BYTES, PE_START_SMALL, 1},
+static const recipe model_recipes[PE_MODEL_WEIGHTS] = { /* ORDER pe_model_weight */
+    {"embedding",  -PE_BYTES, 1, UNIT,  0},
+    {"final.gain", 0, 1,         ONES,  0},
+    {"final.bias", 0, 1,         ZEROS, 0},
+    {"output",     1, -PE_BYTES, SMALL, 1},
 };
 // clang-format on
 
@@ -41,7 +59,8 @@ static int64_t align_elements(int64_t n)
     return (n + ALIGNED_ELEMENTS - 1) / ALIGNED_ELEMENTS * ALIGNED_ELEMENTS;
 }
 
-int pe_is_of_rows(const pe_model *m, int i)
+/* Does parameter i of the encoding belong to the part at the place input? */
+static int is_of_rows(const pe_model *m, int i)
 {
     const posenc_encoding_info *input = posenc_encoding_part(m->encoding, POSENC_INPUT);
     if (!input)
@@ -64,33 +83,25 @@ static pe_weight *add_weight(pe_model *m, int64_t count, int decays, int trains)
     return w;
 }
 
-int64_t pe_extent(int64_t units, int64_t d)
+/* A recipe's size, in a model of width d. */
+static int64_t extent(int64_t units, int64_t d)
 {
     return units < 0 ? -units : units * d;
 }
 
-/* The embedding of a bidirectional model of bytes has one row more, the mask symbol's. It is the last, so
-   that all others start from the numbers that they have in any model. */
-void pe_count_symbols(pe_model *m)
+static int64_t rows_of(const pe_model *m, const recipe *r)
 {
-    const pe_model_config *c = &m->config;
-    m->symbols               = c->symbols ? c->symbols : PE_BYTES + (c->bidirectional ? 1 : 0);
-    m->classes               = c->symbols ? c->classes : PE_BYTES;
-}
-
-static int64_t rows_of(const pe_model *m, const pe_recipe *r)
-{
-    if (r == &pe_model_recipes[PE_EMBEDDING])
+    if (r == &model_recipes[PE_EMBEDDING])
         return m->symbols;
-    return r->rows ? pe_extent(r->rows, m->config.d_model) : 1;
+    return r->rows ? extent(r->rows, m->config.d_model) : 1;
 }
 
-static int64_t columns_of(const pe_model *m, const pe_recipe *r)
+static int64_t columns_of(const pe_model *m, const recipe *r)
 {
-    return r == &pe_model_recipes[PE_OUTPUT] ? m->classes : pe_extent(r->columns, m->config.d_model);
+    return r == &model_recipes[PE_OUTPUT] ? m->classes : extent(r->columns, m->config.d_model);
 }
 
-static void add_recipe(pe_model *m, const pe_recipe *r, const char *prefix)
+static void add_recipe(pe_model *m, const recipe *r, const char *prefix)
 {
     pe_weight *w = add_weight(m, rows_of(m, r) * columns_of(m, r), r->decays, 1);
     snprintf(w->name, sizeof w->name, "%s%s", prefix, r->name);
@@ -103,10 +114,10 @@ static void add_recipes(pe_model *m)
     for (int64_t l = 0; l < m->config.layers; l++) {
         snprintf(prefix, sizeof prefix, "layer%lld.", (long long)l);
         for (int i = 0; i < PE_LAYER_WEIGHTS; i++)
-            add_recipe(m, &pe_layer_recipes[i], prefix);
+            add_recipe(m, &layer_recipes[i], prefix);
     }
     for (int i = 0; i < PE_MODEL_WEIGHTS; i++)
-        add_recipe(m, &pe_model_recipes[i], "");
+        add_recipe(m, &model_recipes[i], "");
     m->weights[layers_end + PE_EMBEDDING].trains = !m->by_word;
 }
 
@@ -117,7 +128,7 @@ static posenc_status add_parameter(pe_model *m, int64_t l, int i, posenc_error *
     posenc_tensor    *t    = &m->params[l * m->param_count + i];
     int64_t           shape[POSENC_MAX_DIMS];
     int32_t           ndim    = 0;
-    const int         is_rows = pe_is_of_rows(m, i);
+    const int         is_rows = is_of_rows(m, i);
     if (is_rows && l > 0) {
         *t = m->params[i];
         return POSENC_OK;
@@ -236,4 +247,110 @@ posenc_status pe_model_table_create(pe_model *m, posenc_error *err)
                 return status;
         }
     return POSENC_OK;
+}
+
+/* ---------------------------------------------------------------- where they lie ------------ */
+
+static void *element(const pe_model *m, void *array, int64_t index)
+{
+    return (char *)array + (size_t)index * posenc_dtype_size(m->config.dtype);
+}
+
+/* Points the encoding's tensors into theta and grad. A gradient is asked for where it trains and
+   where it arises: rows from posenc_rows_backward, all else from posenc_attend_backward. */
+void pe_model_connect(pe_model *m)
+{
+    int which = m->encoding_weight + m->has_mixer;
+    for (int64_t l = 0; l < m->config.layers; l++)
+        for (int i = 0; i < m->param_count; i++) {
+            const int64_t at      = l * m->param_count + i;
+            const int     is_rows = is_of_rows(m, i);
+            if (is_rows && l > 0) {
+                m->params[at]        = m->params[i];
+                m->layer_dparams[at] = m->layer_dparams[i];
+                continue;
+            }
+            const pe_weight *w   = &m->weights[which++];
+            m->params[at].data   = element(m, m->theta, w->offset);
+            posenc_tensor wanted = m->params[at], unwanted = m->params[at];
+            wanted.data          = w->trains ? element(m, m->grad, w->offset) : NULL;
+            unwanted.data        = NULL;
+            m->layer_dparams[at] = is_rows ? unwanted : wanted;
+            if (l == 0)
+                m->rows_dparams[i] = is_rows ? wanted : unwanted;
+        }
+}
+
+/* ---------------------------------------------------------------- what they begin with ------ */
+
+static void put(pe_model *m, int64_t index, double value)
+{
+    if (m->config.dtype == POSENC_F64)
+        ((double *)m->theta)[index] = value;
+    else
+        ((float *)m->theta)[index] = (float)value;
+}
+
+/* Standard deviation of a tensor; fan_in = its rows. */
+static double sigma_of(const pe_model *m, start how, int64_t fan_in)
+{
+    switch (how) {
+    case ZEROS:
+    case ONES: return 0;
+    case UNIT: return 1;
+    case SMALL: return 0.02;
+    case FAN_IN: return 1 / sqrt((double)fan_in);
+    case RESIDUAL: return 1 / sqrt((double)fan_in * 2 * (double)m->config.layers);
+    }
+    return 0;
+}
+
+static void start_weight(pe_model *m, const pe_weight *w, const recipe *r)
+{
+    const double mean = r->start == ONES, sigma = sigma_of(m, r->start, extent(r->rows, m->config.d_model));
+    for (int64_t i = 0; i < w->count; i++)
+        put(m, w->offset + i,
+            mean + (sigma > 0 ? sigma * posenc_random_normal(m->config.seed, w->name, (uint64_t)i) : 0));
+}
+
+/* W = [I; I], cut to the rows that it has: the model begins as the one that adds, token half and position
+   half alike, and so as paired with it as two models can be. Training may then leave the sum. */
+static void start_mixer(pe_model *m)
+{
+    const int64_t d = m->config.d_model, at = m->weights[m->encoding_weight].offset;
+    for (int64_t i = 0; i < d; i++)
+        put(m, at + i * d + i, 1);
+    for (int64_t i = 0; i < d && i < m->row_width; i++)
+        put(m, at + (d + i) * d + i, 1);
+}
+
+/* A seed for layer l of a run: one step of splitmix64 (Steele et al. 2014), so that neighbours
+   share nothing. */
+static uint64_t layer_seed(uint64_t seed, int64_t l)
+{
+    uint64_t z = seed + ((uint64_t)l + 1) * 0x9e3779b97f4a7c15u;
+    z          = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z          = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+posenc_status pe_model_start(pe_model *m, posenc_error *err)
+{
+    const pe_weight *w = m->weights;
+    for (int64_t l = 0; l < m->config.layers; l++)
+        for (int i = 0; i < PE_LAYER_WEIGHTS; i++)
+            start_weight(m, w++, &layer_recipes[i]);
+    for (int i = 0; i < PE_MODEL_WEIGHTS; i++)
+        start_weight(m, w++, &model_recipes[i]);
+    if (m->has_mixer)
+        start_mixer(m);
+    if (m->param_count == 0)
+        return POSENC_OK;
+    /* Downwards, so that what all layers share ends as layer 0's seed has it. */
+    const posenc_dims dims   = pe_short_dims(m);
+    posenc_status     status = POSENC_OK;
+    for (int64_t l = m->config.layers - 1; l >= 0 && !status; l--)
+        status = posenc_param_init(m->encoding, &dims, m->params + l * m->param_count,
+                                   layer_seed(m->config.seed, l), err);
+    return status;
 }

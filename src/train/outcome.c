@@ -24,6 +24,7 @@
 #include <string.h>
 
 #define BREAK_NATS 0.1
+#define SHARE      0.9 /* of the attention's weight */
 enum { SMOOTH_PART = 8, TRAINING_PART = 20 };
 
 /* Classes by E_8. */
@@ -157,6 +158,55 @@ static posenc_status measure_training(pe_outcome *o, int64_t seeds, posenc_error
     return POSENC_OK;
 }
 
+/* What runs measured of their trained models (trained.h). Weights are averaged over seeds. Of the shifts that
+   of the seed stands there which notices it most: a claim of zero must hold for each. Losses with a truncated
+   context stay apart by seed and window, as their differences are paired. */
+static int allocate_trained(pe_outcome *o, int64_t seeds)
+{
+    const pe_run_config *c = &o->config;
+    free(o->near); /* measured again: tests do that */
+    free(o->far);
+    free(o->truncated);
+    o->near      = calloc((size_t)c->L, sizeof *o->near);
+    o->far       = calloc((size_t)(PE_REACH * c->L), sizeof *o->far);
+    o->truncated = malloc((size_t)(seeds * c->windows) * sizeof *o->truncated);
+    return o->near && o->far && o->truncated;
+}
+
+static void take_shift(pe_outcome *o, const float *shift)
+{
+    for (int i = 0; i < PE_SHIFTS; i++)
+        if (!(fabs((double)shift[i]) <= fabs(o->shift[i])))
+            o->shift[i] = (double)shift[i];
+}
+
+static void take_seed(pe_outcome *o, int64_t s, int64_t seeds)
+{
+    const pe_run_config    *c       = &o->config;
+    const pe_trained_layout at      = pe_trained_lay_out(c);
+    const float            *numbers = o->runs[s].trained;
+    take_shift(o, numbers + at.shift);
+    for (int64_t t = 0; t < c->L; t++)
+        o->near[t] += (double)numbers[at.near + t] / (double)seeds;
+    for (int64_t t = 0; t < PE_REACH * c->L; t++)
+        o->far[t] += (double)numbers[at.far + t] / (double)seeds;
+    for (int64_t w = 0; w < c->windows; w++)
+        o->truncated[s * c->windows + w] = (double)numbers[at.truncated + w];
+}
+
+static posenc_status take_trained(pe_outcome *o, int64_t seeds, posenc_error *err)
+{
+    if (!allocate_trained(o, seeds))
+        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for the trained models of %s", o->label);
+    for (int i = 0; i < PE_SHIFTS; i++)
+        o->shift[i] = 0;
+    for (int64_t s = 0; s < seeds; s++)
+        take_seed(o, s, seeds);
+    o->near_90 = pe_mass_distance(o->near, o->config.L, SHARE);
+    o->far_90  = pe_mass_distance(o->far, PE_REACH * o->config.L, SHARE);
+    return POSENC_OK;
+}
+
 static const char *class_of(const pe_outcome *o)
 {
     int i = 0;
@@ -176,7 +226,7 @@ posenc_status pe_outcome_measure(pe_outcome *o, int64_t seeds, posenc_error *err
     if (!status)
         status = measure_training(o, seeds, err);
     if (!status)
-        status = pe_outcome_take_trained(o, seeds, err);
+        status = take_trained(o, seeds, err);
     for (int64_t s = 0; s < seeds; s++) {
         o->diverged |= o->runs[s].diverged;
         o->cosine_before += o->runs[s].cosine_before / (double)seeds;
@@ -206,6 +256,15 @@ void pe_outcome_free(pe_outcome *o, int64_t seeds)
     free(o->far);
     free(o->truncated);
     posenc_encoding_free(o->e);
+}
+
+double pe_outcome_largest_shift(const pe_outcome *o)
+{
+    double largest = NAN;
+    for (int i = 0; i < PE_SHIFTS; i++)
+        if (!isnan(o->shift[i]))
+            largest = isnan(largest) ? fabs(o->shift[i]) : fmax(largest, fabs(o->shift[i]));
+    return largest;
 }
 
 /* ---------------------------------------------------------------- among encodings ----------- */

@@ -44,7 +44,7 @@ typedef struct pe_outcome {
     int64_t     near_90, far_90; /* distance that holds 90 % of it; -1: not measured */
     double     *truncated;       /* [seeds, windows] loss of the last bucket with a context of L */
     pe_interval gain;            /* truncated - loss in that bucket; set by the comparison */
-    /* max |f(Px) - P f(x)| of the encoding by itself: pe_check_measure */
+    /* max |f(Px) - P f(x)| of the encoding by itself: pe_claims_measure */
     double permuted, permuted_causal;
     /* Set by the comparison of all outcomes. */
     pe_interval difference[PE_BUCKETS]; /* to the reference encoding */
@@ -76,7 +76,6 @@ struct pe_compare {
     double        wall_seconds;
 
     struct pe_store *store; /* DIR.partial; NULL without a directory */
-    char            *names; /* [runs, PE_RUN_NAME] */
     char            *notes; /* lines about what was taken over from there; NULL: none */
     char             warning[PE_LONGEST_WARNING], answer[PE_LONGEST_ANSWER], machine[PE_MACHINE];
 };
@@ -117,8 +116,6 @@ int pe_outcome_meets(const pe_outcome *o);
 int pe_outcome_sum_of(const pe_compare *c, int i);
 /* Indices of the complete outcomes, best at L first, then those that diverged; returns their count. */
 int pe_outcomes_order(const pe_compare *c, int order[]);
-/* Takes over what the runs measured of their trained models, once they have finished; outcome_trained.c. */
-posenc_status pe_outcome_take_trained(pe_outcome *o, int64_t seeds, posenc_error *err);
 /* The largest |shift|; NaN if none was measured. */
 double pe_outcome_largest_shift(const pe_outcome *o);
 /* The difference of two outcomes in a bucket, a - b. */
@@ -136,30 +133,10 @@ typedef struct pe_check_result {
 
 enum { PE_MOST_CHECKS = 64 };
 
-/* What checks need and nothing else does: permuted and permuted_causal of every outcome with standard
-   settings. */
-posenc_status pe_check_measure(pe_compare *c, posenc_error *err);
-/* The claims about the text, then those about encodings and trained and extended models, then those about
-   tasks. */
-int  pe_check_count(void);
-void pe_check_judge(pe_check_result *result, const pe_compare *c, int index);
-/* All of them, in the order of their numbers; returns their count. */
+/* All checks, in the order of their numbers; returns their count. claims.c */
 int         pe_checks_judge(pe_check_result results[PE_MOST_CHECKS], const pe_compare *c);
 const char *pe_verdict_name(pe_verdict verdict);
-
-/* Those about trained and extended models alone: checks_trained.c. */
-int  pe_trained_check_count(void);
-void pe_trained_check_judge(pe_check_result *result, const pe_compare *c, int index);
-/* Is it one of the names of a list, "a,b"? */
-int pe_check_lists(const char *list, const char *name);
 /* The complete outcome with the standard settings of that encoding, or -1. */
 int pe_check_find(const pe_compare *c, const char *name);
-/* Why claims about losses on the text cannot be judged here, or NULL. */
-const char *pe_check_reason(const pe_compare *c);
-/* Those about tasks alone: checks_tasks.c. */
-int  pe_task_check_count(void);
-void pe_task_check_judge(pe_check_result *result, const pe_compare *c, int index);
-/* Is the model of this comparison that of its preset, for which the thresholds are? */
-int pe_is_standard_model(const pe_preset *p);
 
 #endif

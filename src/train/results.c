@@ -11,8 +11,8 @@
 #include "train/directory.h"
 #include "train/fail.h"
 #include "train/gallery.h"
+#include "train/job.h"
 #include "train/report.h"
-#include "train/resume.h"
 #include "train/store.h"
 
 #include <math.h>
@@ -120,23 +120,6 @@ static void write_task_table(FILE *to, const pe_compare *c, const pe_gallery *g)
             write_task_run(to, &suite->cells[i], s);
 }
 
-/* ---------------------------------------------------------------- runs ---------------------- */
-
-/* One line per finished run, as DIR.partial had them. */
-static void write_runs(FILE *to, const pe_compare *c, const pe_gallery *g)
-{
-    (void)g;
-    for (int64_t job = 0; job < pe_job_count(c); job++) {
-        char        *line;
-        const pe_job j = pe_job_at(c, job);
-        if (atomic_load(j.ended) != 1 + POSENC_OK)
-            continue;
-        if (!pe_job_write(&line, &j, NULL))
-            fprintf(to, "%s\n", line);
-        free(line);
-    }
-}
-
 /* ---------------------------------------------------------------- the directory ------------- */
 
 /* Files that are written into a directory until one fails. */
@@ -178,6 +161,14 @@ static void put_file(output *o, const char *name, const char *ending, const char
     o->status = posenc_whole_file_commit(&file, o->err);
 }
 
+static void put_runs(output *o)
+{
+    char *path = path_in(o, PE_RUNS_NAME, "");
+    if (path)
+        o->status = pe_store_write(path, o->c, o->err);
+    free(path);
+}
+
 /* The SVG is there already; the PNG is drawn. */
 static void put_picture(output *o, const pe_exhibit *x)
 {
@@ -198,7 +189,7 @@ static posenc_status fill(const pe_directory *d, const pe_compare *c, const pe_g
     put_file(&o, "results.csv", "", NULL, write_bucket_table);
     put_file(&o, "curves.csv", "", NULL, write_curve_table);
     put_file(&o, "tasks.csv", "", NULL, write_task_table);
-    put_file(&o, PE_RUNS_NAME, "", NULL, write_runs);
+    put_runs(&o);
     for (int i = 0; i < g->count; i++)
         put_picture(&o, &g->items[i]);
     put_file(&o, "report.html", "", NULL, pe_report_write);

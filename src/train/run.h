@@ -15,6 +15,9 @@
 #include <stdint.h>
 
 #include "train/entry.h"
+#include "train/run_file.h"
+
+enum { PE_ISA = 16 };
 
 /* Text as bytes: the first part is trained on, the last tenth is held out in windows of 8 L. */
 typedef struct pe_text {
@@ -68,16 +71,6 @@ typedef struct pe_run_progress {
     atomic_int   cancel; /* 1: stop at the next step, with status UNSUPPORTED and cancelled = 1 */
 } pe_run_progress;
 
-/* A parameter of the encoding after training, for the pictures. The list of a result goes layer by
-   layer: with n = posenc_param_count(e) it holds layers * n entries, and entry l * n + i is
-   parameter i of layer l, so that the n tensors of one layer, in order, are what posenc_bias and
-   its like take. The part at the place input belongs to the whole model: its entries are equal in
-   every layer. Fixed parameters are listed as well. */
-typedef struct pe_run_param {
-    char         *name;   /* posenc_param_name(e, i) */
-    posenc_tensor tensor; /* F32, owned */
-} pe_run_param;
-
 typedef struct pe_run_result {
     float *train_loss;  /* [steps] nats per byte of each batch; NaN where the run stopped before */
     float *window_loss; /* [windows, 8 L] nats of each held-out byte, by position; NaN if not evaluated.
@@ -88,14 +81,21 @@ typedef struct pe_run_result {
     /* Mean |cos| between the vectors of tokens and of positions (pe_model_cosine), bytes weighted as the
        training part of the text has them: before the first step and after the last. NaN without an input
        encoding. */
-    double cosine_before, cosine_after;
-    double train_seconds, eval_seconds, tokens_per_second; /* throughput from the second hundred of steps */
-    float *trained; /* [pe_trained_count] what trained.h measured; NULL: nothing */
-    float *sequel;  /* [sequel->count]; NULL without one */
-    int    cancelled;
-    int    diverged; /* a loss that is not finite: training stopped there */
-    pe_run_param *params;
-    int           param_count;
+    double  cosine_before, cosine_after;
+    double  train_seconds, eval_seconds, tokens_per_second; /* throughput from the second hundred of steps */
+    char    instructions[PE_ISA];                           /* posenc_isa() where it was done */
+    float  *trained;                                        /* [pe_trained_count] what trained.h measured */
+    float  *sequel;                                         /* [sequel->count]; NULL without one */
+    int     cancelled;
+    uint8_t diverged; /* a loss that is not finite: training stopped there */
+    /* The encoding's parameters after training, for the pictures; NaN before the end. Layer by layer: with n
+       = posenc_param_count(e) there are layers * n tensors, and number l * n + i is parameter i of layer l,
+       so that the n tensors of one layer are what posenc_bias and its like take. The part at the place input
+       belongs to the whole model: its tensors are equal in every layer. Fixed parameters are listed as well.
+     */
+    posenc_tensor *params; /* F32, one behind the other */
+    int            param_count;
+    void          *memory; /* of all arrays */
 } pe_run_result;
 
 /* How many windows of 8 L predictions fit into the held-out part: each takes 8 L + 1 bytes, and the
@@ -112,5 +112,11 @@ int64_t pe_run_work(const pe_run_config *config);
 posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_run_result *result,
                      posenc_error *err);
 void          pe_run_result_free(pe_run_result *result);
+
+/* The arrays of a result, NaN, as the configuration alone says how many there are; the encoding must be one
+   that the model takes. */
+posenc_status pe_run_result_create(pe_run_result *result, const pe_run_config *config, posenc_error *err);
+/* Everything in it as arrays of a file. */
+void pe_run_list(pe_run_file *kept, const pe_run_config *config, pe_run_result *result);
 
 #endif

@@ -60,10 +60,10 @@ int64_t pe_run_evaluation_calls(const pe_run_config *c)
 
 /* ---------------------------------------------------------------- one pass ------------------ */
 
-static posenc_status evaluate_causal(pe_run_state *w, const pe_run_config *c, pe_run_progress *progress,
-                                     pe_run_result *result, posenc_error *err)
+static posenc_status evaluate_causal(pe_run_state *w, posenc_error *err)
 {
-    const int64_t length = PE_REACH * c->L, per_pass = windows_per_pass(c);
+    const pe_run_config *c      = w->config;
+    const int64_t        length = PE_REACH * c->L, per_pass = windows_per_pass(c);
     for (int64_t first = w->marks[PE_RUN_UNIT] * per_pass; first < c->windows; first += per_pass) {
         const int64_t count = c->windows - first < per_pass ? c->windows - first : per_pass;
         for (int64_t i = 0; i < count; i++)
@@ -71,9 +71,9 @@ static posenc_status evaluate_causal(pe_run_state *w, const pe_run_config *c, pe
         const pe_batch batch  = {.windows = w->windows, .B = count, .length = length};
         posenc_status  status = pe_model_losses(w->model, w->losses, &batch, err);
         for (int64_t i = 0; !status && i < count * length; i++)
-            result->window_loss[first * length + i] = (float)w->losses[i];
+            w->result->window_loss[first * length + i] = (float)w->losses[i];
         if (!status)
-            status = pe_run_pass(w, c, progress, result, PE_RUN_UNIT, err);
+            status = pe_run_pass(w, PE_RUN_UNIT, err);
         if (status)
             return status;
     }
@@ -84,12 +84,13 @@ static posenc_status evaluate_causal(pe_run_state *w, const pe_run_config *c, pe
 
 /* Reads pieces first .. first + count - 1 of one length and adds up the losses of their hidden bytes, by
    window. Pieces lie in the order of the windows, so hidden bytes are found by position alone. */
-static posenc_status read_pieces(pe_run_state *w, const pe_run_config *c, int64_t length, int64_t first,
-                                 int64_t count, posenc_error *err)
+static posenc_status read_pieces(pe_run_state *w, int64_t length, int64_t first, int64_t count,
+                                 posenc_error *err)
 {
-    const int64_t  per_window = PE_REACH * c->L / length;
-    const pe_batch batch      = {
-             .windows = w->windows, .hidden = w->hidden + first * length, .B = count, .length = length};
+    const pe_run_config *c          = w->config;
+    const int64_t        per_window = PE_REACH * c->L / length;
+    const pe_batch       batch      = {
+                   .windows = w->windows, .hidden = w->hidden + first * length, .B = count, .length = length};
     for (int64_t i = 0; i < count; i++)
         w->windows[i] = pe_text_window(c->text, c->L, c->windows, (first + i) / per_window) +
                         (first + i) % per_window * length;
@@ -101,18 +102,19 @@ static posenc_status read_pieces(pe_run_state *w, const pe_run_config *c, int64_
 }
 
 /* Column p of every window from `begin` to before `end` receives the mean over its hidden bytes. */
-static void write_means(pe_run_result *result, const pe_run_state *w, const pe_run_config *c, int64_t begin,
-                        int64_t end)
+static void write_means(pe_run_state *w, int64_t begin, int64_t end)
 {
+    const pe_run_config *c = w->config;
     for (int64_t i = 0; i < c->windows; i++)
         for (int64_t p = begin; p < end; p++)
-            result->window_loss[i * PE_REACH * c->L + p] = (float)(w->sums[i] / (double)w->counts[i]);
+            w->result->window_loss[i * PE_REACH * c->L + p] = (float)(w->sums[i] / (double)w->counts[i]);
 }
 
 /* The same for all lengths: which bytes of the held-out windows are hidden, and how many of each. */
-static void hide_windows(pe_run_state *w, const pe_run_config *c)
+static void hide_windows(pe_run_state *w)
 {
-    const int64_t length = PE_REACH * c->L;
+    const pe_run_config *c      = w->config;
+    const int64_t        length = PE_REACH * c->L;
     for (int64_t i = 0; i < c->windows; i++) {
         pe_text_hide(w->hidden + i * length, length, HELD_OUT_SEED, "hidden.held-out", i * length);
         w->counts[i] = 0;
@@ -122,35 +124,34 @@ static void hide_windows(pe_run_state *w, const pe_run_config *c)
 }
 
 /* Reads the windows in pieces of one length, but for the calls that a checkpoint has done already. */
-static posenc_status evaluate_length(pe_run_state *w, const pe_run_config *c, int l, int64_t done,
-                                     pe_run_progress *progress, pe_run_result *result, posenc_error *err)
+static posenc_status evaluate_length(pe_run_state *w, int l, int64_t done, posenc_error *err)
 {
-    const int64_t length = piece_length(c, l), all = piece_count(c, l), most = pieces_per_call(c, l);
+    const pe_run_config *c      = w->config;
+    const int64_t        length = piece_length(c, l), all = piece_count(c, l), most = pieces_per_call(c, l);
     if (done == 0)
         memset(w->sums, 0, (size_t)c->windows * sizeof *w->sums);
     for (int64_t first = done * most; first < all; first += most) {
         const int64_t count  = all - first < most ? all - first : most;
-        posenc_status status = read_pieces(w, c, length, first, count, err);
+        posenc_status status = read_pieces(w, length, first, count, err);
         if (!status && first + count == all)
-            write_means(result, w, c, l ? piece_length(c, l - 1) : 0, length);
+            write_means(w, l ? piece_length(c, l - 1) : 0, length);
         if (!status)
-            status = pe_run_pass(w, c, progress, result, PE_RUN_UNIT, err);
+            status = pe_run_pass(w, PE_RUN_UNIT, err);
         if (status)
             return status;
     }
     return POSENC_OK;
 }
 
-static posenc_status evaluate_bidirectional(pe_run_state *w, const pe_run_config *c,
-                                            pe_run_progress *progress, pe_run_result *result,
-                                            posenc_error *err)
+static posenc_status evaluate_bidirectional(pe_run_state *w, posenc_error *err)
 {
-    const int64_t done  = w->marks[PE_RUN_UNIT];
-    int64_t       units = 0;
-    hide_windows(w, c);
+    const pe_run_config *c     = w->config;
+    const int64_t        done  = w->marks[PE_RUN_UNIT];
+    int64_t              units = 0;
+    hide_windows(w);
     for (int l = 0; l < LENGTHS; l++) {
         const int64_t       before = done > units ? done - units : 0;
-        const posenc_status status = evaluate_length(w, c, l, before, progress, result, err);
+        const posenc_status status = evaluate_length(w, l, before, err);
         if (status)
             return status;
         units += calls(piece_count(c, l), pieces_per_call(c, l));
@@ -158,10 +159,8 @@ static posenc_status evaluate_bidirectional(pe_run_state *w, const pe_run_config
     return POSENC_OK;
 }
 
-posenc_status pe_run_evaluate(pe_run_state *w, const pe_run_config *c, pe_run_progress *progress,
-                              pe_run_result *result, posenc_error *err)
+posenc_status pe_run_evaluate(pe_run_state *w, posenc_error *err)
 {
     w->since = pe_clock() - w->measures[PE_RUN_EVAL_SECONDS];
-    return c->bidirectional ? evaluate_bidirectional(w, c, progress, result, err)
-                            : evaluate_causal(w, c, progress, result, err);
+    return w->config->bidirectional ? evaluate_bidirectional(w, err) : evaluate_causal(w, err);
 }

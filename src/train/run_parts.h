@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * run_parts.h: what the stages of a run share
- *
- * run.c has the order. Each stage goes on from where the marks of the state say that an earlier start has
- * come, and returns OK at once if there is nothing left to do.
- */
+/* run_parts.h: what the stages of a run share */
 #ifndef PE_TRAIN_RUN_PARTS_H
 #define PE_TRAIN_RUN_PARTS_H
 
@@ -20,6 +15,9 @@ enum { PE_RUN_TRAIN_SECONDS, PE_RUN_EVAL_SECONDS, PE_RUN_RATE, PE_RUN_COSINE, PE
 
 /* What one run holds. */
 typedef struct pe_run_state {
+    const pe_run_config  *config;
+    pe_run_progress      *progress; /* NULL: nobody looks */
+    pe_run_result        *result;
     pe_model             *model;
     pe_optimiser         *optimiser;
     const unsigned char **windows; /* [batch] */
@@ -35,52 +33,15 @@ typedef struct pe_run_state {
     double  kept;  /* when the last checkpoint was written */
 } pe_run_state;
 
-/* ---------------------------------------------------------------- run_check.c --------------- */
+pe_model_config pe_run_model_config(const pe_run_config *c);
 
-posenc_status pe_run_check(const pe_run_config *c, posenc_error *err);
-
-/* ---------------------------------------------------------------- run_state.c --------------- */
-
-/* Model, optimiser and buffers. w is zeros before, and is freed whatever the status. */
-posenc_status pe_run_state_create(pe_run_state *w, const pe_run_config *c, posenc_error *err);
-void          pe_run_state_free(pe_run_state *w);
-
-/* Goes on from the checkpoint, if there is one. */
-posenc_status pe_run_go_on(pe_run_state *w, const pe_run_config *c, pe_run_progress *progress,
-                           pe_run_result *result, posenc_error *err);
-/* Writes a checkpoint. */
-posenc_status pe_run_keep(pe_run_state *w, const pe_run_config *c, const pe_run_result *result,
-                          posenc_error *err);
 /* After each unit of work, which it adds to that mark: counts it for progress, writes a checkpoint if it is
    time to, and stops with result->cancelled if somebody asked to. */
-posenc_status pe_run_pass(pe_run_state *w, const pe_run_config *c, pe_run_progress *progress,
-                          pe_run_result *result, int mark, posenc_error *err);
+posenc_status pe_run_pass(pe_run_state *w, int mark, posenc_error *err);
 
-/* ---------------------------------------------------------------- stages -------------------- */
-
-/* Until the last step, or until it diverges. */
-posenc_status pe_run_train(pe_run_state *w, const pe_run_config *c, pe_run_progress *progress,
-                           pe_run_result *result, posenc_error *err);
 /* result->window_loss. */
-posenc_status pe_run_evaluate(pe_run_state *w, const pe_run_config *c, pe_run_progress *progress,
-                              pe_run_result *result, posenc_error *err);
+posenc_status pe_run_evaluate(pe_run_state *w, posenc_error *err);
 /* How many units that takes. */
 int64_t pe_run_evaluation_calls(const pe_run_config *c);
-/* What the trained model does, where that was asked for: result->trained. */
-posenc_status pe_run_measure_trained(pe_run_state *w, const pe_run_config *c, pe_run_result *result,
-                                     posenc_error *err);
-/* The sequel, if there is one: result->sequel. */
-posenc_status pe_run_follow(pe_run_state *w, const pe_run_config *c, pe_run_progress *progress,
-                            pe_run_result *result, posenc_error *err);
-/* Units of progress of the sequel, up to before its unit number `units`. */
-int64_t pe_run_sequel_work(const pe_run_config *c, int64_t units);
-
-/* ---------------------------------------------------------------- run_result.c -------------- */
-
-/* The arrays, and what is known before the first step. */
-posenc_status pe_run_result_create(pe_run_result *result, const pe_run_config *c, const pe_model *m,
-                                   posenc_error *err);
-/* Copies of the encoding's parameters as they are now. */
-posenc_status pe_run_params_create(pe_run_result *result, const pe_model *m, posenc_error *err);
 
 #endif

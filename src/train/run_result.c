@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * run_result.c: the arrays of a result, and copies of what the encoding has learnt
+ * run_result.c: the arrays of a result
  *
- * Arrays begin as NaN: what was not measured, as the run diverged or was stopped before, must not look like a
- * number. Parameters are copied, layer by layer, because the model goes with the run.
+ * They begin as NaN: what was not measured, as the run diverged or was stopped before, must not look like a
+ * number.
  */
 #include "train/fail.h"
 #include "train/run_parts.h"
@@ -11,75 +11,84 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-/* An array of n NaNs: what was not measured must not look like a number. */
-static float *unmeasured_create(int64_t n)
+/* The tensors of all layers, without data. */
+static posenc_status params_create(pe_run_result *result, const pe_run_config *c, posenc_error *err)
 {
-    float *a = malloc((size_t)n * sizeof *a);
-    for (int64_t i = 0; a && i < n; i++)
-        a[i] = NAN;
-    return a;
+    const pe_model_config config = pe_run_model_config(c);
+    const posenc_dims     dims   = pe_model_dims(&config, c->batch, c->L);
+    posenc_encoding      *e      = NULL;
+    posenc_status         status = posenc_encoding_create(&e, c->spec, NULL, err);
+    const int             n      = status ? 0 : posenc_param_count(e);
+    result->params               = calloc((size_t)(c->layers * n) + 1, sizeof *result->params);
+    result->param_count          = (int)c->layers * n;
+    for (int i = 0; i < result->param_count && result->params && !status; i++) {
+        int64_t shape[POSENC_MAX_DIMS];
+        int32_t ndim;
+        status = posenc_param_shape(e, &dims, i % n, &ndim, shape, err);
+        if (!status)
+            result->params[i] = posenc_tensor_contiguous(NULL, POSENC_F32, ndim, shape);
+    }
+    posenc_encoding_free(e);
+    return status;
 }
 
-posenc_status pe_run_result_create(pe_run_result *result, const pe_run_config *c, const pe_model *m,
-                                   posenc_error *err)
+posenc_status pe_run_result_create(pe_run_result *result, const pe_run_config *c, posenc_error *err)
 {
-    result->train_loss          = unmeasured_create(c->steps);
-    result->window_loss         = unmeasured_create(c->windows * PE_REACH * c->L);
-    result->trained             = unmeasured_create(pe_trained_count(c));
-    result->sequel              = c->sequel ? unmeasured_create(c->sequel->count) : NULL;
-    result->params              = calloc((size_t)(c->layers * m->param_count) + 1, sizeof *result->params);
-    result->parameters          = pe_model_parameters(m);
-    result->encoding_parameters = pe_model_encoding_parameters(m);
-    result->cosine_before = result->cosine_after = NAN;
-    if (!result->train_loss || !result->window_loss || !result->params || !result->trained ||
-        (c->sequel && !result->sequel))
+    *result               = (pe_run_result){.cosine_before = NAN, .cosine_after = NAN};
+    const int64_t windows = c->windows * PE_REACH * c->L, trained = pe_trained_count(c);
+    const int64_t sequel   = c->sequel ? c->sequel->count : 0;
+    posenc_status status   = params_create(result, c, err);
+    int64_t       n        = c->steps + windows + trained + sequel;
+    const int     is_there = result->params != NULL;
+    for (int i = 0; is_there && i < result->param_count; i++)
+        n += pe_elements(&result->params[i]);
+    if (status)
+        return status;
+    float *at = result->memory = is_there ? malloc((size_t)n * sizeof *at) : NULL;
+    if (!at)
         return pe_train_fail(err, POSENC_MEMORY, "run: no memory for the losses of %lld windows",
                              (long long)c->windows);
+    for (int64_t i = 0; i < n; i++)
+        at[i] = NAN;
+    result->train_loss  = at;
+    result->window_loss = result->train_loss + c->steps;
+    result->trained     = result->window_loss + windows;
+    result->sequel      = c->sequel ? result->trained + trained : NULL;
+    at                  = result->trained + trained + sequel;
+    for (int i = 0; i < result->param_count; at += pe_elements(&result->params[i++]))
+        result->params[i].data = at;
     return POSENC_OK;
 }
 
-static int copy_create(pe_run_param *to, const char *name, const posenc_tensor *from)
+void pe_run_list(pe_run_file *k, const pe_run_config *c, pe_run_result *r)
 {
-    size_t n = 1;
-    for (int32_t a = 0; a < from->ndim; a++)
-        n *= (size_t)from->shape[a];
-    to->tensor      = *from;
-    to->tensor.data = malloc(n * sizeof(float) + 1);
-    to->name        = malloc(strlen(name) + 1);
-    if (!to->tensor.data || !to->name)
-        return 0;
-    memcpy(to->tensor.data, from->data, n * sizeof(float));
-    strcpy(to->name, name);
-    return 1;
-}
-
-posenc_status pe_run_params_create(pe_run_result *result, const pe_model *m, posenc_error *err)
-{
-    const int64_t n = m->config.layers * m->param_count;
-    for (int64_t i = 0; i < n; i++) {
-        const char *name = posenc_param_name(m->encoding, (int)(i % m->param_count));
-        result->param_count++;
-        if (!copy_create(&result->params[i], name, &m->params[i]))
-            return pe_train_fail(err, POSENC_MEMORY,
-                                 "run: no memory for a copy of the encoding's parameters");
-    }
-    return POSENC_OK;
+    int64_t per_layer = 0;
+    for (int i = 0; i < r->param_count / (int)c->layers; i++)
+        per_layer += pe_elements(&r->params[i]);
+    pe_run_file_list(k, "diverged", &r->diverged, POSENC_U8, 1, 0);
+    pe_run_file_list(k, "train_loss", r->train_loss, POSENC_F32, c->steps, 0);
+    pe_run_file_list(k, "window_loss", r->window_loss, POSENC_F32, c->windows, PE_REACH * c->L);
+    pe_run_file_list(k, "cosine_before", &r->cosine_before, POSENC_F64, 1, 0);
+    pe_run_file_list(k, "cosine_after", &r->cosine_after, POSENC_F64, 1, 0);
+    pe_run_file_list(k, "parameters", &r->parameters, POSENC_I64, 1, 0);
+    pe_run_file_list(k, "encoding_parameters", &r->encoding_parameters, POSENC_I64, 1, 0);
+    pe_run_file_list(k, "trained", r->trained, POSENC_F32, pe_trained_count(c), 0);
+    pe_run_file_list(k, "time.train_seconds", &r->train_seconds, POSENC_F64, 1, 0);
+    pe_run_file_list(k, "time.eval_seconds", &r->eval_seconds, POSENC_F64, 1, 0);
+    pe_run_file_list(k, "time.bytes_per_second", &r->tokens_per_second, POSENC_F64, 1, 0);
+    pe_run_file_list(k, "time.instructions", r->instructions, POSENC_U8, PE_ISA, 0);
+    if (per_layer)
+        pe_run_file_list(k, "params", r->params->data, POSENC_F32, c->layers, per_layer);
+    if (c->sequel)
+        pe_run_file_list(k, "sequel", r->sequel, POSENC_F32, c->sequel->count, 0);
 }
 
 void pe_run_result_free(pe_run_result *result)
 {
     if (!result)
         return;
-    for (int i = 0; i < result->param_count; i++) {
-        free(result->params[i].name);
-        free(result->params[i].tensor.data);
-    }
     free(result->params);
-    free(result->train_loss);
-    free(result->window_loss);
-    free(result->trained);
-    free(result->sequel);
+    free(result->memory);
     *result = (pe_run_result){0};
 }

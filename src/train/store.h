@@ -1,49 +1,41 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * store.h: DIR.partial, which keeps what a comparison has done while it goes on
+ * store.h: what a comparison has done, kept while it goes on and afterwards
  *
- *     DIR.partial/runs.jsonl     one line per finished run (record.h)
- *     DIR.partial/<name>.npz     the checkpoint of a run that is under way (checkpoint.h); name: pe_run_name
+ *     DIR.partial/<name>.npz     a run (run_file.h), under way or finished; name: pe_run_name
  *     DIR.partial/lock           held by the process at work
+ *     DIR/runs.npz               all finished runs of a result
  *
- * The directory is made when training begins and removed when the result DIR is in place; whatever ends the
- * process in between leaves it. Nothing here knows what a line says.
+ * DIR.partial is made when training begins and removed when the result DIR is in place; whatever ends the
+ * process in between leaves it.
  */
 #ifndef PE_TRAIN_STORE_H
 #define PE_TRAIN_STORE_H
 
-#include <posenc/posenc.h>
+#include "train/outcome.h"
 
-#define PE_RUNS_NAME "runs.jsonl"
+#define PE_RUNS_NAME "runs.npz"
 
 typedef struct pe_store pe_store;
 
-/* Of the result directory `directory`; touches nothing. NULL without memory. */
-pe_store   *pe_store_create(const char *directory);
-void        pe_store_free(pe_store *store); /* closes, and unlocks; NULL is fine */
-const char *pe_store_path(const pe_store *store);
-/* DIR.partial/NAME.npz, malloc'd. */
-char *pe_store_checkpoint(const pe_store *store, const char *name);
+/* Names all runs in c->store, and looks at DIR.partial: without config.resume it must hold nothing, with it
+   everything there must belong to this comparison. Finished runs are taken over, from an older result DIR
+   where DIR.partial has none; what is damaged is noted in c->notes and left aside. Writes nothing. ARGUMENT
+   with the mend. */
+posenc_status pe_store_look(pe_compare *c, posenc_error *err);
+void          pe_store_free(pe_store *store); /* closes, and unlocks; NULL is fine */
 
-/* Calls `line` for every whole line of runs.jsonl in DIR.partial (is_partial 1), or in an older result DIR,
-   until it returns something else than OK; number counts from 1. *cut = 1 if the last line has no end: it was
-   being written when the process ended. FILE if it cannot be read; no file is no line. */
-typedef posenc_status pe_store_line(void *self, const char *line, int64_t number, posenc_error *err);
-posenc_status pe_store_lines(const pe_store *store, int is_partial, pe_store_line *line, void *self, int *cut,
-                             posenc_error *err);
-/* Calls `name` for every checkpoint. */
-typedef posenc_status pe_store_name(void *self, const char *name, posenc_error *err);
-posenc_status pe_store_checkpoints(const pe_store *store, pe_store_name *name, void *self, posenc_error *err);
-
-/* Makes the directory if it is not there; nothing is locked or opened. FILE if it cannot be made. */
-posenc_status pe_store_make(const pe_store *store, posenc_error *err);
-/* The same, locks it, cuts an unfinished line off and removes what half-written checkpoints have left.
-   ARGUMENT if another process works there. */
-posenc_status pe_store_open(pe_store *store, posenc_error *err);
-/* Adds a line: on the disk when this returns OK, and not at all otherwise. */
-posenc_status pe_store_append(pe_store *store, const char *line, posenc_error *err);
-/* Removes the checkpoint of that name, if there is one. */
-void pe_store_forget(const pe_store *store, const char *name);
+/* Makes DIR.partial if it is not there and locks it, removes what half-written files have left and what is
+   damaged. ARGUMENT if another process works there. (Of several processes the first alone locks and cleans.)
+ */
+posenc_status pe_store_open(pe_compare *c, posenc_error *err);
+/* The file of a run; malloc'd. */
+char *pe_store_file(const pe_store *store, int64_t job);
+/* Keeps a finished run in the place of its checkpoint: on the disk when this returns OK, and the checkpoint
+ * otherwise. */
+posenc_status pe_store_keep(const pe_compare *c, int64_t job, posenc_error *err);
+/* All finished runs in one archive. */
+posenc_status pe_store_write(const char *path, const pe_compare *c, posenc_error *err);
 /* Removes what belongs to it, and the directory if nothing else is in it. */
 void pe_store_remove(pe_store *store);
 

@@ -299,14 +299,6 @@ pe_cell *pe_suite_run(const pe_suite *suite, int64_t run, int64_t *seed)
     return cell;
 }
 
-void pe_cell_train(pe_cell *cell, int64_t seed, posenc_error *err)
-{
-    pe_task_config config      = cell->config;
-    config.seed                = (uint64_t)seed + 1;
-    const posenc_status status = pe_task_run(&config, &cell->progress[seed], &cell->runs[seed], err);
-    atomic_store(&cell->ended[seed], 1 + (int)status);
-}
-
 double pe_cell_unit(const pe_cell *cell)
 {
     const pe_task_config *c = &cell->config;

@@ -75,8 +75,6 @@ const pe_cell *pe_suite_find(const pe_suite *suite, const char *task, const char
 int64_t pe_suite_runs(const pe_suite *suite);
 /* The cell of a run, and which of its seeds it is, from 0. */
 pe_cell *pe_suite_run(const pe_suite *suite, int64_t run, int64_t *seed);
-/* Does it; called on a worker's thread. */
-void pe_cell_train(pe_cell *cell, int64_t seed, posenc_error *err);
 /* Of one finished run: the share of answers that are right, and of sequences all of whose are. */
 double pe_cell_accuracy(const pe_cell *cell, int64_t seed, int length);
 double pe_cell_exact(const pe_cell *cell, int64_t seed, int length);

@@ -28,16 +28,16 @@ static posenc_status no_memory(posenc_error *err)
 
 /* ---------------------------------------------------------------- rates --------------------- */
 
-static const uint16_t *right_of(const pe_cell *cell, int64_t seed, int length)
+static const int64_t *right_of(const pe_cell *cell, int64_t seed, int length)
 {
     return cell->runs[seed].right + length * cell->config.sequences;
 }
 
 double pe_cell_accuracy(const pe_cell *cell, int64_t seed, int length)
 {
-    const int64_t   n     = cell->config.sequences;
-    const uint16_t *right = right_of(cell, seed, length);
-    int64_t         sum   = 0;
+    const int64_t  n     = cell->config.sequences;
+    const int64_t *right = right_of(cell, seed, length);
+    int64_t        sum   = 0;
     if (cell->runs[seed].diverged || !pe_task_size(cell->task, length))
         return NAN;
     for (int64_t i = 0; i < n; i++)
@@ -47,9 +47,9 @@ double pe_cell_accuracy(const pe_cell *cell, int64_t seed, int length)
 
 double pe_cell_exact(const pe_cell *cell, int64_t seed, int length)
 {
-    const int64_t   n = cell->config.sequences, asked = pe_task_asked(cell->task, length);
-    const uint16_t *right = right_of(cell, seed, length);
-    int64_t         all   = 0;
+    const int64_t  n = cell->config.sequences, asked = pe_task_asked(cell->task, length);
+    const int64_t *right = right_of(cell, seed, length);
+    int64_t        all   = 0;
     if (cell->runs[seed].diverged)
         return NAN;
     for (int64_t i = 0; i < n; i++)
@@ -90,7 +90,7 @@ static void measure_beyond(pe_cell *cell)
         double share = 0;
         for (int i = PE_TASK_L + 1; i < PE_TASK_LENGTHS; i++)
             if (is_tested(cell, i))
-                share += right_of(cell, r / n, i)[r % n] / (double)pe_task_asked(cell->task, i);
+                share += (double)right_of(cell, r / n, i)[r % n] / (double)pe_task_asked(cell->task, i);
         cell->errors[r] = 1 - share / lengths;
         sum += cell->errors[r];
     }

@@ -158,7 +158,7 @@ int64_t pe_task_work(const pe_task_config *c)
 
 /* Sequences first .. first + count - 1 of a length: adds up the losses, and counts what was right in each. */
 static posenc_status test_some(work *w, const pe_task_config *c, int length, int64_t first, int64_t count,
-                               double *sum, uint16_t *right, posenc_error *err)
+                               double *sum, int64_t *right, posenc_error *err)
 {
     pe_task_test(c->task, length, first, count, w->symbols, w->targets);
     const pe_batch      batch  = batch_of(w, c->task, pe_task_size(c->task, length), count);
@@ -216,36 +216,52 @@ static posenc_status check(const pe_task_config *c, posenc_error *err)
     return POSENC_OK;
 }
 
-static posenc_status result_create(pe_task_result *result, const pe_task_config *c, const pe_model *m,
-                                   posenc_error *err)
+posenc_status pe_task_result_create(pe_task_result *result, const pe_task_config *c, posenc_error *err)
 {
-    result->right               = calloc((size_t)(PE_TASK_LENGTHS * c->sequences), sizeof *result->right);
-    result->parameters          = pe_model_parameters(m);
-    result->encoding_parameters = pe_model_encoding_parameters(m);
-    result->lowest_loss         = INFINITY;
-    result->last_loss           = NAN;
+    *result = (pe_task_result){.lowest_loss = INFINITY, .last_loss = NAN};
     for (int i = 0; i < PE_TASK_LENGTHS; i++)
         result->loss[i] = NAN;
+    result->right = calloc((size_t)(PE_TASK_LENGTHS * c->sequences), sizeof *result->right);
     return result->right
                ? POSENC_OK
                : pe_train_fail(err, POSENC_MEMORY, "task %s: no memory for the answers of %lld sequences",
                                c->task->name, (long long)c->sequences);
 }
 
+void pe_task_list(pe_run_file *k, const pe_task_config *c, pe_task_result *r)
+{
+    pe_run_file_list(k, "diverged", &r->diverged, POSENC_U8, 1, 0);
+    pe_run_file_list(k, "right", r->right, POSENC_I64, PE_TASK_LENGTHS, c->sequences);
+    pe_run_file_list(k, "loss", r->loss, POSENC_F64, PE_TASK_LENGTHS, 0);
+    pe_run_file_list(k, "lowest_loss", &r->lowest_loss, POSENC_F64, 1, 0);
+    pe_run_file_list(k, "last_loss", &r->last_loss, POSENC_F64, 1, 0);
+    pe_run_file_list(k, "parameters", &r->parameters, POSENC_I64, 1, 0);
+    pe_run_file_list(k, "encoding_parameters", &r->encoding_parameters, POSENC_I64, 1, 0);
+    pe_run_file_list(k, "time.train_seconds", &r->train_seconds, POSENC_F64, 1, 0);
+    pe_run_file_list(k, "time.eval_seconds", &r->eval_seconds, POSENC_F64, 1, 0);
+    pe_run_file_list(k, "time.instructions", r->instructions, POSENC_U8, PE_ISA, 0);
+}
+
 posenc_status pe_task_run(const pe_task_config *config, pe_run_progress *progress, pe_task_result *result,
                           posenc_error *err)
 {
-    work w               = {0};
-    *result              = (pe_task_result){0};
-    posenc_status status = check(config, err);
+    pe_run_progress nobody = {0};
+    work            w      = {0};
+    *result                = (pe_task_result){0};
+    posenc_status status   = check(config, err);
     if (!status)
         status = work_create(&w, config, err);
     if (!status)
-        status = result_create(result, config, w.model, err);
+        status = pe_task_result_create(result, config, err);
+    if (!status) {
+        result->parameters          = pe_model_parameters(w.model);
+        result->encoding_parameters = pe_model_encoding_parameters(w.model);
+        snprintf(result->instructions, sizeof result->instructions, "%s", posenc_isa());
+    }
     if (!status)
-        status = train(&w, config, progress, result, err);
+        status = train(&w, config, progress ? progress : &nobody, result, err);
     if (!status && !result->diverged)
-        status = test(&w, config, progress, result, err);
+        status = test(&w, config, progress ? progress : &nobody, result, err);
     work_free(&w);
     return status;
 }

@@ -25,13 +25,14 @@ typedef struct pe_task_config {
 } pe_task_config;
 
 typedef struct pe_task_result {
-    uint16_t *right; /* [PE_TASK_LENGTHS, sequences] answers of each test sequence that were right */
-    double    loss[PE_TASK_LENGTHS];  /* nats per answer; NaN where not tested */
-    double    lowest_loss, last_loss; /* of the batches of training */
-    int64_t   parameters, encoding_parameters;
-    double    train_seconds, eval_seconds;
-    int       cancelled;
-    int       diverged; /* a loss that is not finite: training stopped there, nothing was tested */
+    int64_t *right; /* [PE_TASK_LENGTHS, sequences] answers of each test sequence that were right */
+    double   loss[PE_TASK_LENGTHS];  /* nats per answer; NaN where not tested */
+    double   lowest_loss, last_loss; /* of the batches of training */
+    int64_t  parameters, encoding_parameters;
+    double   train_seconds, eval_seconds;
+    int      cancelled;
+    char     instructions[PE_ISA];
+    uint8_t  diverged; /* a loss that is not finite: training stopped there, nothing was tested */
 } pe_task_result;
 
 /* The sizes of the model and of its longest sequence, as posenc_small_model_for takes them. */
@@ -50,5 +51,9 @@ int64_t pe_task_work(const pe_task_config *config);
 posenc_status pe_task_run(const pe_task_config *config, pe_run_progress *progress, pe_task_result *result,
                           posenc_error *err);
 void          pe_task_result_free(pe_task_result *result);
+
+/* The arrays of a result before anything is known; and everything in it as arrays of a file. */
+posenc_status pe_task_result_create(pe_task_result *result, const pe_task_config *config, posenc_error *err);
+void          pe_task_list(pe_run_file *kept, const pe_task_config *config, pe_task_result *result);
 
 #endif

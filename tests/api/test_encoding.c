@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "encodings/registry.h"
+#include "encodings/encoding.h"
 
 static posenc_encoding *create(const char *spec, const char *settings)
 {

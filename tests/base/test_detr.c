@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/detr.h"
+#include "base/positions.h"
 
 #include <posenc/posenc.h>
 

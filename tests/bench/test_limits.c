@@ -39,7 +39,7 @@ static void for_all(void (*check)(const pe_limit_loops *loops, pe_pass_way way))
 static void check_in_place(const pe_limit_loops *loops, pe_pass_way way)
 {
     float *x = numbers();
-    loops->in_place(x, N, way);
+    loops->pass(PE_PASS_IN_PLACE, x, x, N, way);
     for (int i = 0; i < N + BEYOND; i++)
         assert_true(x[i] == (float)(i < N ? -(1 + i) : 1 + i));
     free(x);
@@ -56,7 +56,7 @@ static void check_copy(const pe_limit_loops *loops, pe_pass_way way)
     float *x = numbers(), *y = numbers();
     for (int i = 0; i < N; i++)
         x[i] = -x[i];
-    loops->copy(y, x, N, way);
+    loops->pass(PE_PASS_COPY, y, x, N, way);
     for (int i = 0; i < N + BEYOND; i++)
         assert_true(y[i] == (float)(i < N ? -(1 + i) : 1 + i));
     free(x);
@@ -72,7 +72,7 @@ static void a_copy_copies_every_number_and_none_beyond(void **state)
 static void check_store(const pe_limit_loops *loops, pe_pass_way way)
 {
     float *y = numbers();
-    loops->store(y, N, way);
+    loops->pass(PE_PASS_STORE, y, NULL, N, way);
     for (int i = 0; i < N + BEYOND; i++)
         assert_true(i < N ? y[i] > 0 && y[i] < 1 : y[i] == (float)(1 + i));
     free(y);
@@ -87,10 +87,10 @@ static void a_store_writes_every_number_none_of_them_zero(void **state)
 static void check_read(const pe_limit_loops *loops, pe_pass_way way)
 {
     float      *x   = numbers();
-    const float all = loops->read(x, N, way);
+    const float all = loops->pass(PE_PASS_READ, NULL, x, N, way);
     for (int i = 0; i < N; i += loops->lanes) { /* what comes back is the sum of the first lane */
         x[i] += 1 << 20;
-        assert_true(loops->read(x, N, way) != all);
+        assert_true(loops->pass(PE_PASS_READ, NULL, x, N, way) != all);
         x[i] -= 1 << 20;
     }
     free(x);

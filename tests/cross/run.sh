@@ -4,7 +4,7 @@
 # run.sh SOURCE_DIR BUILD_DIR CMAKE [TEST.c...]: the library for 64-bit ARM, and its kernels' tests under an emulator
 #
 # Needs Debian's cross compiler (gcc-aarch64-linux-gnu, libc6-dev-arm64-cross) and qemu-user; tools/packages.txt names them and
-# `make test` installs them. Where they cannot be had the test is skipped (status 77) and says so. The core is built by CMake, with
+# `make test-all` installs them. Where they cannot be had the test is skipped (status 77) and says so. The core is built by CMake, with
 # all warnings as errors; each test of tests/kernels becomes a static program, with cmocka.h beside this file in cmocka's
 # place, and must say that "neon" is what it ran on.
 set -eu

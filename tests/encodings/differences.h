@@ -39,7 +39,8 @@ static inline double slope_at(attention_case *c, array *x, int64_t i)
 }
 
 /* Samples of one tensor: evenly spread, and the place of its largest gradient. */
-static inline void compare_tensor(attention_case *c, array *x, const array *dx, const char *name)
+static inline void compare_tensor(attention_case *c, array *x, const array *dx, const char *name,
+                                  const char *axes)
 {
     /* a quotient of losses near 10 carries 2e-9 of rounding */
     const double  scale = fmax(largest(dx, NULL), 1e-2);
@@ -49,8 +50,11 @@ static inline void compare_tensor(attention_case *c, array *x, const array *dx, 
             continue;
         const double slope = slope_at(c, x, i);
         if (!(fabs(slope - dx->wide[i]) <= TOLERANCE * scale))
-            fail_msg("%s, mask %d: d%s[%d] is %.12g, the slope is %.12g", posenc_encoding_spec(c->e),
-                     c->options.mask, name, (int)i, dx->wide[i], slope);
+            fail_msg("%s, mask %d, backward of the reference against finite differences of its forward: "
+                     "gradient of "
+                     "%s at %s: %.12g against %.12g",
+                     posenc_encoding_spec(c->e), c->options.mask, name, array_place(dx, i, axes), dx->wide[i],
+                     slope);
     }
 }
 
@@ -74,11 +78,12 @@ static inline void compare_gradients(const char *spec, posenc_dims dims, int mas
     c.options.threads = 1;
     keep_away_from_zero(&c);
     attention_result r = case_run(&c, 1);
-    compare_tensor(&c, &c.q, &r.dq, "q");
-    compare_tensor(&c, &c.k, &r.dk, "k");
-    compare_tensor(&c, &c.v, &r.dv, "v");
+    compare_tensor(&c, &c.q, &r.dq, "q", "item,head,query,channel");
+    compare_tensor(&c, &c.k, &r.dk, "k", "item,head,key,channel");
+    compare_tensor(&c, &c.v, &r.dv, "v", "item,head,key,channel");
     for (int i = 0; i < c.param_count; i++)
-        compare_tensor(&c, &c.params[i], &r.dparams[i], posenc_param_name(c.e, i));
+        compare_tensor(&c, &c.params[i], &r.dparams[i], posenc_param_name(c.e, i),
+                       posenc_param_describe(c.e, i)->shape);
     result_free(&r);
     case_free(&c);
 }

@@ -11,7 +11,7 @@
  *                   b)" keep to its interval and reach beyond its middle on both sides, "zeros" be zero;
  *                   anything else must not depend on the seed. No parameter shares its numbers with another.
  * Gradients         against finite differences (differences.h), with the settings of a small model and with
- *                   standards.
+ *                   standards: what each member folds back alone, at each head and distance, then whole runs.
  * Decoding          a chunk of queries at its offset is the same as within the full pass, with the same plan:
  *                   the same bits from the reference, DESIGN's float tolerance on both sides, 4e-6 of the
  *                   row, from the tiled.
@@ -163,6 +163,19 @@ static double bias_value(bench *x, const posenc_example *example)
 static double (*const value_at[POSENC_PLACES])(bench *, const posenc_example *) = {row_value, frequency_value,
                                                                                    bias_value, bias_value};
 
+static const char *const made_by[POSENC_PLACES] = {"rows", "frequencies", "scores", "factors"};
+
+static const char *example_place(const posenc_example *x, char text[64])
+{
+    if (info->place == POSENC_INPUT)
+        snprintf(text, 64, "row %d, channel %d", (int)x->a, (int)x->b);
+    else if (info->place == POSENC_ROTARY)
+        snprintf(text, 64, "pair %d", (int)x->a);
+    else
+        snprintf(text, 64, "head %d, query %d, key %d", (int)x->a, (int)x->b, (int)x->c);
+    return text;
+}
+
 static void worked_examples_come_out(void **state)
 {
     const posenc_example *examples;
@@ -171,7 +184,7 @@ static void worked_examples_come_out(void **state)
     for (int i = 0; i < count; i++) {
         const posenc_example *x    = &examples[i];
         posenc_dims           dims = {.B = 1, .Lq = x->a + 1, .Lk = x->a + 1, .d_model = 4};
-        char                  settings[256];
+        char                  settings[256], where[64];
         if (acts_in_attention())
             dims = (posenc_dims){.B = 1, .H = 1, .D = 4, .Lq = x->b + 1, .Lk = x->c + 1};
         split(x->settings, &dims, settings, sizeof settings);
@@ -182,8 +195,8 @@ static void worked_examples_come_out(void **state)
                      posenc_place_name(info->place));
         const double got = value_at[info->place](&b, x);
         if (!(fabs(got - x->value) <= 1e-14 * (x->value == 0 ? 1 : fabs(x->value))))
-            fail_msg("%s, %s: (%d,%d,%d) is %.17g, the source says %.17g (%s)", info->name, x->settings,
-                     (int)x->a, (int)x->b, (int)x->c, got, x->value, x->source);
+            fail_msg("%s, %s: its %s against its example: %s: %.17g against %.17g (%s)", info->name,
+                     x->settings, made_by[info->place], example_place(x, where), got, x->value, x->source);
         bench_free(&b);
     }
 }
@@ -373,6 +386,233 @@ static void write_spec(char *spec, size_t n, const posenc_dims *dims, int is_sma
     snprintf(spec, n, "%s%s%s%s", info->name, *small ? "[" : "", small, *small ? "]" : "");
 }
 
+/* ---- adjoints: what each member of the score's terms folds back, before any machine calls it ---- */
+
+enum { FEW = 12, MOST_OUTPUTS = 4096 };
+
+/* A member at one head: `outputs` numbers that its parameters make, and the adjoint that turns a cotangent of
+   one of them into gradients. What a hook gives is compared with what it gives to the first key: what all
+   keys of a query have alike vanishes in the softmax, and a room may leave it out. */
+typedef struct member {
+    const pe_encoding *room;
+    const pe_problem  *p;
+    int                param_count; /* of the room, and the numbers made of them */
+    pe_by_distance     m;           /* or, where that is empty, the hook on `tile` */
+    pe_tile_hook       hook;
+    pe_tile            tile;
+    int64_t            h, t0, outputs, width; /* numbers at one distance; of a hook: keys */
+    const double      *par[CASE_PARAMS];
+    double            *dpar[CASE_PARAMS];
+    const char        *forward, *backward;
+} member;
+
+static const char *param_name(const member *x, int local)
+{
+    return local < x->room->info.param_count ? x->room->info.params[local].name
+                                             : "what is made of the parameters";
+}
+
+static const char *param_axes(const member *x, int local)
+{
+    return local < x->room->info.param_count ? x->room->info.params[local].shape : "number";
+}
+
+static void make_outputs(const member *x, double to[])
+{
+    if (x->m.fill)
+        x->m.fill(x->p, x->par, x->h, x->t0, x->outputs / x->width, to);
+    else
+        x->hook.visit(x->p, x->par, &x->tile, to);
+}
+
+static void fold_one(const member *x, int64_t output, double cotangents[])
+{
+    memset(cotangents, 0, (size_t)x->outputs * sizeof *cotangents);
+    cotangents[output] = 1;
+    if (x->hook.visit)
+        cotangents[output / x->width * x->width] -= 1;
+    if (x->m.fill)
+        x->m.fold(x->p, x->par, x->h, x->t0, x->outputs / x->width, cotangents, x->dpar);
+    else
+        x->hook.visit_back(x->p, x->par, &x->tile, cotangents, x->dpar);
+}
+
+static void output_text(const member *x, int64_t output, char text[64])
+{
+    const int64_t row = output / x->width, column = output % x->width;
+    if (x->hook.visit)
+        snprintf(text, 64, "P(i) = %g, P(j) = %g", x->tile.q_pos[row], x->tile.k_pos[column]);
+    else if (x->width == 1)
+        snprintf(text, 64, "t = %lld", (long long)(x->t0 + row));
+    else
+        snprintf(text, 64, "t = %lld, channel %lld", (long long)(x->t0 + row), (long long)column);
+}
+
+/* Number n of parameter `local`: moving it moves the outputs as the adjoint says. */
+static void compare_number(const member *x, array *numbers, const array *gradients, int local, int64_t n)
+{
+    static double above[MOST_OUTPUTS], below[MOST_OUTPUTS];
+    const double  start = numbers->wide[n];
+    numbers->wide[n]    = start + STEP;
+    make_outputs(x, above);
+    numbers->wide[n] = start - STEP;
+    make_outputs(x, below);
+    numbers->wide[n] = start;
+    for (int64_t output = 0; output < x->outputs; output++) {
+        const int64_t first = output / x->width * x->width;
+        const double  base  = x->hook.visit ? above[first] - below[first] : 0,
+                     slope  = (above[output] - below[output] - base) / (2 * STEP),
+                     got    = gradients->wide[output * numbers->count + n];
+        char where[64];
+        output_text(x, output, where);
+        if (!(fabs(slope - got) <= TOLERANCE * fmax(1, fabs(slope))))
+            fail_msg("%s: %s against finite differences of %s: head %lld, %s, %s at %s: %.9g against %.9g",
+                     info->name, x->backward, x->forward, (long long)x->h, where, param_name(x, local),
+                     array_place(numbers, n, param_axes(x, local)), got, slope);
+    }
+}
+
+/* numbers[local] are the parameters of the room, as x->par. */
+static void compare_adjoint(member *x, array *const numbers[])
+{
+    static double cotangents[MOST_OUTPUTS];
+    array         gradients[CASE_PARAMS];
+    assert_in_range(x->outputs, 1, MOST_OUTPUTS);
+    for (int i = 0; i < x->param_count; i++)
+        if (numbers[i])
+            gradients[i] = array_make(2, (int64_t[]){x->outputs, numbers[i]->count});
+    for (int64_t output = 0; output < x->outputs; output++) {
+        for (int i = 0; i < x->param_count; i++)
+            x->dpar[i] = numbers[i] ? gradients[i].wide + output * numbers[i]->count : NULL;
+        fold_one(x, output, cotangents);
+    }
+    for (int i = 0; i < x->param_count; i++) {
+        for (int64_t n = 0; numbers[i] && n < numbers[i]->count; n++)
+            compare_number(x, numbers[i], &gradients[i], i, n);
+        if (numbers[i])
+            array_free(&gradients[i]);
+    }
+}
+
+static void compare_members(member x, const pe_terms *terms, array *const numbers[])
+{
+    static const char *const        forward[PE_KINDS] = {"fill", "fill of the gate", "fill of A", "fill of B",
+                                                         "fill of r"},
+                             *const backward[PE_KINDS] = {"fold", "fold of the gate", "fold of A",
+                                                          "fold of B", "fold of r"};
+    const int64_t                   D                  = terms->prepare.fill ? terms->prepare.width : x.p->D,
+                  widths[PE_KINDS]                     = {1, 1, D, D, x.p->Dv};
+    for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
+        x.m = pe_member(terms, kind);
+        if (!x.m.fill || !x.m.fold)
+            continue;
+        x.width      = widths[kind];
+        x.t0         = info->causal_only ? 0 : 1 - small_dims.Lq;
+        x.forward    = forward[kind];
+        x.backward   = backward[kind];
+        int64_t last = small_dims.Lq - 1;
+        if (x.m.clipped && x.t0 < x.m.low)
+            x.t0 = x.m.low;
+        if (x.m.clipped && last > x.m.high)
+            last = x.m.high;
+        x.outputs = (last - x.t0 + 1) * x.width;
+        compare_adjoint(&x, numbers);
+    }
+}
+
+/* A hook that sees no content is compared; of any other only what `learns` says of it, on numbers that mean
+ * nothing. */
+static void compare_hook(member x, const pe_terms *terms, array *const numbers[])
+{
+    double q_pos[FEW], k_pos[FEW], q[FEW * FEW], s[FEW * FEW], dx[FEW * FEW],
+        ds[FEW * FEW] = {0}, dq[FEW * FEW] = {0}, state[FEW * PE_HOOK_STATE] = {0};
+    const int64_t D = terms->prepare.fill ? terms->prepare.width : x.p->D;
+    assert_true(D <= FEW);
+    for (int i = 0; i < FEW; i++)
+        q_pos[i] = k_pos[i] = i;
+    for (int i = 0; i < FEW * FEW; i++) {
+        q[i]  = posenc_random_normal(1, "q", (uint64_t)i);
+        s[i]  = i % x.p->Lk > i / x.p->Lk ? -INFINITY : posenc_random_normal(1, "s", (uint64_t)i);
+        dx[i] = i % x.p->Lk > i / x.p->Lk ? 0 : posenc_random_normal(1, "dx", (uint64_t)i);
+    }
+    x.m        = (pe_by_distance){0};
+    x.hook     = terms->hook;
+    x.width    = x.p->Lk;
+    x.outputs  = x.p->Lq * x.p->Lk;
+    x.forward  = "visit";
+    x.backward = "visit_back";
+    x.tile     = (pe_tile){.h      = x.h,
+                           .rows   = x.p->Lq,
+                           .cols   = x.p->Lk,
+                           .stride = x.p->Lk,
+                           .q_pos  = q_pos,
+                           .k_pos  = k_pos,
+                           .scale  = terms->scale,
+                           .q      = q,
+                           .s      = s,
+                           .state  = state,
+                           .ds     = ds,
+                           .dq     = dq};
+    if (!x.hook.content && !x.hook.state)
+        compare_adjoint(&x, numbers);
+    array gradients[CASE_PARAMS];
+    for (int i = 0; i < x.param_count; i++) {
+        gradients[i] = array_make(1, (int64_t[]){numbers[i] ? numbers[i]->count : 0});
+        x.dpar[i]    = numbers[i] ? gradients[i].wide : NULL;
+    }
+    make_outputs(&x, (double[FEW * FEW]){0});
+    x.hook.visit_back(x.p, x.par, &x.tile, dx, x.dpar);
+    for (int i = 0; i < x.param_count; i++) {
+        if (x.hook.learns && !(x.hook.learns >> i & 1) && largest(&gradients[i], NULL) > 0)
+            fail_msg("%s: visit_back adds to the gradient of %s, which .learns does not name: machines would "
+                     "drop it",
+                     info->name, param_name(&x, i));
+        array_free(&gradients[i]);
+    }
+}
+
+static void what_is_folded_back_is_the_slope_of_what_was_filled_in(void **state)
+{
+    (void)state;
+    if (!acts_in_attention())
+        skip();
+    for (int is_small = 0; is_small < 2; is_small++) {
+        char         spec[300];
+        posenc_plan *plan;
+        posenc_error err;
+        array       *numbers[CASE_PARAMS] = {0};
+        write_spec(spec, sizeof spec, &small_dims, is_small);
+        attention_case c = case_make(spec, small_dims, 5);
+        keep_away_from_zero(&c);
+        if (info->causal_only)
+            c.options.mask = POSENC_MASK_CAUSAL;
+        if (posenc_plan_create(&plan, c.e, &c.dims, &c.options, &err))
+            fail_msg("%s", err.message);
+        member x      = {.room = plan->parts[info->place].room, .p = &plan->parts[info->place].problem};
+        array  made   = array_make(1, (int64_t[]){x.room->derived ? x.room->derived(x.p) : 0});
+        x.param_count = x.room->info.param_count;
+        for (int i = 0; i < c.param_count; i++) {
+            numbers[c.e->params[i].local] = &c.params[i];
+            x.par[c.e->params[i].local]   = c.params[i].wide;
+        }
+        if (made.count > 0) {
+            x.room->derive(x.p, x.par, made.wide);
+            numbers[x.param_count] = &made;
+            x.par[x.param_count++] = made.wide;
+        }
+        for (x.h = 0; x.h < small_dims.H; x.h++) {
+            compare_members(x, &plan->terms, numbers);
+            if (plan->terms.hook.visit_back)
+                compare_hook(x, &plan->terms, numbers);
+        }
+        array_free(&made);
+        posenc_plan_free(plan);
+        case_free(&c);
+    }
+}
+
+/* ---- gradients of whole runs ---- */
+
 static double rows_loss(bench *x, const array *dy, posenc_positions pos, array *input)
 {
     array                y   = array_make(3, dy->shape);
@@ -388,15 +628,35 @@ static double rows_loss(bench *x, const array *dy, posenc_positions pos, array *
     return sum;
 }
 
-static double rows_slope(bench *x, const array *dy, posenc_positions pos, array *input, double *at)
+typedef struct compared { /* what a loss of rows depends on */
+    bench           *x;
+    const array     *dy;
+    posenc_positions pos;
+    array           *input;
+} compared;
+
+static double rows_slope(const compared *c, double *at)
 {
     const double start = *at;
     *at                = start + STEP;
-    const double above = rows_loss(x, dy, pos, input);
+    const double above = rows_loss(c->x, c->dy, c->pos, c->input);
     *at                = start - STEP;
-    const double below = rows_loss(x, dy, pos, input);
+    const double below = rows_loss(c->x, c->dy, c->pos, c->input);
     *at                = start;
     return (above - below) / (2 * STEP);
+}
+
+static void compare_slopes(const compared *c, array *numbers, const array *gradient, const char *name,
+                           const char *axes)
+{
+    for (int64_t i = 0; i < gradient->count; i++) {
+        const double slope = rows_slope(c, &numbers->wide[i]);
+        if (!(fabs(slope - gradient->wide[i]) <= TOLERANCE))
+            fail_msg(
+                "%s: rows_back against finite differences of rows: gradient of %s at %s: %.12g against %.12g",
+                posenc_encoding_spec(c->x->e), name, array_place(gradient, i, axes), gradient->wide[i],
+                slope);
+    }
 }
 
 static void compare_rows(bench *x, posenc_positions pos)
@@ -417,12 +677,11 @@ static void compare_rows(bench *x, posenc_positions pos)
     const posenc_rows_grad grad = {.dy = array_tensor(&dy, 1), .dx = array_tensor(&dx, 1), .dparams = to};
     if (posenc_rows_backward(x->plan, &in, &grad, x->work, &err))
         fail_msg("%s", err.message);
-    for (int64_t i = 0; i < dx.count; i++)
-        assert_true(fabs(rows_slope(x, &dy, pos, &input, &input.wide[i]) - dx.wide[i]) <= TOLERANCE);
+    const compared by_rows = {x, &dy, pos, &input};
+    compare_slopes(&by_rows, &input, &dx, "x", "item,row,channel");
     for (int p = 0; p < posenc_param_count(x->e); p++) {
-        for (int64_t i = 0; i < dparams[p].count; i++)
-            assert_true(fabs(rows_slope(x, &dy, pos, &input, &x->numbers[p].wide[i]) - dparams[p].wide[i]) <=
-                        TOLERANCE);
+        compare_slopes(&by_rows, &x->numbers[p], &dparams[p], posenc_param_name(x->e, p),
+                       posenc_param_describe(x->e, p)->shape);
         array_free(&dparams[p]);
     }
     array_free(&dy), array_free(&input), array_free(&dx);
@@ -589,6 +848,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(parameters_in_float_are_those_in_double_rounded),
         cmocka_unit_test(no_two_parameters_share_their_numbers),
         cmocka_unit_test(another_part_of_a_combination_changes_no_number),
+        cmocka_unit_test(what_is_folded_back_is_the_slope_of_what_was_filled_in),
         cmocka_unit_test(gradients_are_the_slopes_of_the_loss),
         cmocka_unit_test(a_chunk_at_its_offset_is_a_part_of_the_full_pass),
     };

@@ -22,7 +22,6 @@
 
 #include <cmocka.h>
 
-#include "measure/linear.h"
 #include "measure/subject.h"
 
 enum { N = 512, WIDTH = 64, DRAWS = 200, SEEDS = 3, TEXT = 32 };
@@ -61,11 +60,6 @@ static pe_finding find(const pe_findings *f, pe_measure m, const char *of)
             return f->rows[i];
     fail_msg("there is no finding \"%s\" of \"%s\"", pe_measure_title(m), of);
     return (pe_finding){0};
-}
-
-static posenc_status cost(pe_subject *s, pe_findings *to, posenc_error *err)
-{
-    return pe_measure_cost(s, 0, to, err);
 }
 
 /* All that a property says of an encoding. */
@@ -141,15 +135,13 @@ static pe_finding ask_made(void (*make)(double *, int64_t), int64_t d, property 
 
 /* ---------------------------------------------------------------- deterministic figures ----- */
 
-#define U           pe_measure_uniqueness, PE_NEAREST, "positions"
-#define R(k)        pe_measure_relativity, PE_SHIFT, "k = " #k
-#define TAU         pe_measure_relativity, PE_OFFSET_SHARE, ""
-#define COST(m)     cost, m, ""
-#define ETA         pe_measure_scores, PE_SCORES, ""
-#define DIRECTION   pe_measure_scores, PE_DIRECTION, ""
-#define AT(t)       pe_measure_decay, PE_AT_DISTANCE, "ones, t = " #t
-#define TREND(of)   pe_measure_decay, PE_TREND, of
-#define FALLING(of) pe_measure_decay, PE_FALLING, of
+#define U            pe_measure_uniqueness, PE_NEAREST, "positions"
+#define R(k)         pe_measure_relativity, PE_SHIFT, "k = " #k
+#define TAU          pe_measure_relativity, PE_OFFSET_SHARE, ""
+#define COST(m)      cost, m, ""
+#define ETA          pe_measure_scores, PE_SCORES, ""
+#define DIRECTION    pe_measure_scores, PE_DIRECTION, ""
+#define DECAY(m, of) pe_measure_decay, m, of
 
 /* clang-format off */
 static const struct figure {
@@ -315,7 +307,7 @@ static int64_t idle(const char *spec, int64_t length, int64_t width)
     pe_subject      *s     = subject(e, (pe_subject_sizes){length, width, 1, 1, 1});
     double          *table = malloc((size_t)(length * width) * sizeof *table);
     assert_non_null(table);
-    assert_int_equal(pe_subject_table(s, table, NULL), POSENC_OK);
+    assert_int_equal(pe_subject_rows(s, NULL, table, NULL), POSENC_OK);
     const int64_t count = pe_idle_channels(table, length, width);
     free(table);
     pe_subject_free(s);
@@ -344,7 +336,7 @@ static void bf16_keeps_all_rows_of_a_long_table_apart(void **state)
     pe_subject      *s      = subject(e, (pe_subject_sizes){length, WIDTH, 1, 1, 1});
     double          *table  = malloc((size_t)(length * WIDTH) * sizeof *table);
     assert_non_null(table);
-    assert_int_equal(pe_subject_table(s, table, NULL), POSENC_OK);
+    assert_int_equal(pe_subject_rows(s, NULL, table, NULL), POSENC_OK);
     assert_int_equal(pe_distinct_rows(table, length, WIDTH), length);
     free(table);
     pe_subject_free(s);

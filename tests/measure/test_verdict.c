@@ -6,7 +6,7 @@
  * are tried on both sides, encodings of which the answer is a theorem get the right word, and the least
  * squares behind the residuals solve what they should.
  */
-#include "measure/measure.h"
+#include "measure/subject.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -16,8 +16,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-#include "measure/linear.h"
 
 /* cmocka's assert_float_equal compares floats: too coarse here. */
 static void near(double x, double wanted, double error)
@@ -143,8 +141,8 @@ static void a_limit_parts_words(void **state)
         {PE_DIRECTION, 1e-20, "past like future", "past unlike future"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        assert_string_equal(pe_verdict(rows[i].m, rows[i].at), rows[i].up_to);
-        assert_string_equal(pe_verdict(rows[i].m, rows[i].at + 1e-12 + fabs(rows[i].at) * 1e-9),
+        assert_string_equal(pe_word(rows[i].m, rows[i].at), rows[i].up_to);
+        assert_string_equal(pe_word(rows[i].m, rows[i].at + 1e-12 + fabs(rows[i].at) * 1e-9),
                             rows[i].above);
     }
 }
@@ -152,8 +150,8 @@ static void a_limit_parts_words(void **state)
 static void a_number_that_is_none_has_a_word_of_its_own(void **state)
 {
     (void)state;
-    assert_string_equal(pe_verdict(PE_SCORES, NAN), "no position in the scores");
-    assert_string_equal(pe_verdict(PE_SHIFT, NAN), "too short");
+    assert_string_equal(pe_word(PE_SCORES, NAN), "no position in the scores");
+    assert_string_equal(pe_word(PE_SHIFT, NAN), "too short");
 }
 
 /* What is a theorem: none is blind, a mask is not; every other encoding of these sees order. Outputs are
@@ -308,7 +306,7 @@ static void parameters_and_bytes_are_those_of_the_encoding(void **state)
 {
     (void)state;
     const pe_findings none = survey_of("nope"), alibi = survey_of("alibi"), t5 = survey_of("t5");
-    near(first(&none, PE_BYTES)->value, 0, 0);
+    near(first(&none, PE_WORKSPACE)->value, 0, 0);
     near(first(&alibi, PE_OPERATIONS)->value, 96 * 4 + 4 * 191 / 96.0, 1e-12);
     near(first(&t5, PE_PARAMETERS)->value, 32 * 4, 0);
     near(first(&alibi, PE_PARAMETERS)->value, 0, 0);

@@ -29,12 +29,12 @@ expect() {
     grep -q -e "$words" err || fail "does not say \"$words\": $*"
 }
 
-# await FILE [BYTES]: until it has so many bytes, or a minute has passed.
+# await COMMAND...: until it succeeds, or a minute has passed.
 await() {
     n=0
-    until [ "$(cat "$1" 2>/dev/null | wc -c)" -ge "${2-1}" ]; do
+    until "$@" 2>/dev/null; do
         n=$((n + 1))
-        [ $n -lt 1200 ] || fail "$1 did not come"
+        [ $n -lt 1200 ] || fail "did not come: $*"
         sleep 0.05
     done
 }

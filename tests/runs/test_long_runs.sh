@@ -21,10 +21,10 @@ same peace two
 
 # SIGINT, and SIGTERM and SIGUSR1 of batch systems: what is finished is printed and written, and gone on with.
 for signal in INT TERM USR1; do
-    rm -rf out out.partial
+    rm -rf out out.partial err
     "$posenc" $options --threads 1 -o out text >printed 2>err &
     pid=$!
-    await out.partial/runs.jsonl 1000
+    await grep -q "^compare: 1 of" err # it is kept before it is told
     kill -$signal $pid
     status=0
     wait $pid || status=$?
@@ -42,7 +42,7 @@ done
 rm -rf out
 "$posenc" $options -o out text >/dev/null 2>&1 & # not by the function: it is this process that is killed
 pid=$!
-await out.partial/lock 0
+await [ -e out.partial/lock ]
 sleep 1
 kill -9 $pid 2>/dev/null || :
 wait $pid 2>/dev/null || :

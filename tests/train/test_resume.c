@@ -4,7 +4,9 @@
  * that was left in peace, to the bit. Each runs in a process of its own, as killing needs one.
  */
 #include "train/outcome.h"
-#include "train/resume.h"
+#include "train/identity.h"
+#include "train/run_file.h"
+#include "train/store.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -30,7 +32,7 @@ enum { STEPS = 100 };
 enum { MOST_STARTS = 100, MANY_KILLS = 30, SENTENCE = 2048, PATIENCE = 900 };
 
 static char  folder[] = "/tmp/posenc-resume-XXXXXX";
-static char *peace; /* runs.jsonl of a comparison that was left in peace, without times, sorted */
+static char *peace; /* the runs of a comparison that was left in peace, without times, sorted */
 
 static pe_compare_config config_of(const char *directory, int resume)
 {
@@ -144,42 +146,68 @@ static int compare(const pe_compare_config *config, int patience, char words[SEN
 
 /* ---------------------------------------------------------------- numbers ------------------- */
 
-static int ascending(const void *a, const void *b)
+enum { MOST_LINES = 1024, LINE = 64 };
+
+typedef struct lines {
+    char text[MOST_LINES][LINE];
+    int  count;
+} lines;
+
+/* A line for every array of finished runs, but for the times: its name, and a fingerprint of its numbers. */
+static void add_lines(lines *all, const char *path, const char *prefix)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    posenc_arrays set = {0};
+    int           is_finished;
+    char         *identity = NULL;
+    assert_int_equal(posenc_arrays_read(&set, path, NULL), POSENC_OK);
+    if (*prefix)
+        identity = pe_run_file_identity(&set, "", &is_finished);
+    for (int i = 0; i < set.count && (!*prefix || is_finished); i++) {
+        const posenc_array *a = &set.items[i];
+        assert_true(all->count < MOST_LINES);
+        if (!strstr(a->name, "time."))
+            snprintf(all->text[all->count++], LINE, "%s%s %016llx", prefix, a->name,
+                     (unsigned long long)pe_fingerprint(a->tensor.data, pe_run_file_bytes(a)));
+    }
+    free(identity);
+    posenc_arrays_free(&set);
 }
 
-/* Every line of a runs.jsonl without its times (and without the check over them), sorted and joined. */
+static int ascending_lines(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* Those of a result, or of the finished runs in out.partial; sorted and joined. */
 static char *numbers_of(const char *directory)
 {
-    char   path[64], *line = NULL, *lines[16], *all = calloc(1, 1 << 22);
-    size_t room  = 0;
-    int    count = 0;
-    snprintf(path, sizeof path, "%s/runs.jsonl", directory);
-    FILE *from = fopen(path, "r");
-    assert_non_null(from);
-    while (getline(&line, &room, from) > 0 && count < 16) {
-        json_t *json = json_loads(line, 0, NULL);
-        assert_non_null(json);
-        tiny_remove_times(json);
-        json_object_del(json, "check");
-        lines[count++] = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17));
-        json_decref(json);
-    }
-    qsort(lines, (size_t)count, sizeof *lines, ascending);
-    for (int i = 0; i < count; i++) {
-        strcat(strcat(all, lines[i]), "\n");
-        free(lines[i]);
-    }
-    free(line);
-    fclose(from);
-    return all;
+    static lines all;
+    char         path[300], prefix[32];
+    all.count = 0;
+    snprintf(path, sizeof path, "%s/" PE_RUNS_NAME, directory);
+    DIR *dir = opendir(directory);
+    assert_non_null(dir);
+    if (access(path, F_OK) == 0)
+        add_lines(&all, path, "");
+    else
+        for (const struct dirent *entry; (entry = readdir(dir));)
+            if (strlen(entry->d_name) == 20 && !strcmp(entry->d_name + 16, ".npz")) {
+                snprintf(path, sizeof path, "%s/%.20s", directory, entry->d_name);
+                snprintf(prefix, sizeof prefix, "%.16s/", entry->d_name);
+                add_lines(&all, path, prefix);
+            }
+    closedir(dir);
+    qsort(all.text, (size_t)all.count, sizeof *all.text, ascending_lines);
+    char *joined = calloc((size_t)all.count + 1, LINE + 1);
+    for (int i = 0; i < all.count; i++)
+        strcat(strcat(joined, all.text[i]), "\n");
+    return joined;
 }
 
 static void assert_as_in_peace(const char *directory)
 {
     char *found = numbers_of(directory);
-    assert_true(strlen(found) > 10000);
+    assert_true(strlen(found) > 1000);
     if (strcmp(found, peace)) /* too long to print */
         fail_msg("%s has other numbers than the comparison that was left in peace", directory);
     free(found);
@@ -285,17 +313,38 @@ static off_t size_of(const char *path)
     return about.st_size;
 }
 
+/* The first file of out.partial that keeps a run, finished or begun; an empty path if there is none. */
+static void find_run(char path[300], int wants_finished)
+{
+    DIR *dir = opendir("out.partial");
+    path[0]  = 0;
+    for (const struct dirent *entry; dir && !path[0] && (entry = readdir(dir));) {
+        posenc_arrays set = {0};
+        int           is_finished;
+        char          found[300];
+        snprintf(found, sizeof found, "out.partial/%.200s", entry->d_name);
+        if (!strstr(found, ".npz") || posenc_arrays_read(&set, found, NULL))
+            continue;
+        free(pe_run_file_identity(&set, "", &is_finished));
+        if (is_finished == wants_finished)
+            strcpy(path, found);
+        posenc_arrays_free(&set);
+    }
+    if (dir)
+        closedir(dir);
+}
+
 /* Leaves out.partial with one run finished at least, and others begun. */
 static void leave_something(void)
 {
     pe_compare_config config = config_of("out", 0);
     int               tries  = 0;
-    char              words[SENTENCE];
+    char              words[SENTENCE], path[300];
     config.workers = 1;
     do {
         remove_all();
         assert_true(tries++ < 5);
-    } while (compare(&config, 1, words) != 130 || size_of("out.partial/runs.jsonl") == 0);
+    } while (compare(&config, 1, words) != 130 || (find_run(path, 1), !path[0]));
 }
 
 static void expect(const pe_compare_config *config, int status, const char *word)
@@ -345,29 +394,15 @@ static void another_comparison_is_refused_and_what_is_kept_stays(void **state)
     remove_all();
 }
 
-/* The first entry of out.partial whose name ends so. */
-static void find_entry(char path[300], const char *ending)
-{
-    DIR *dir = opendir("out.partial");
-    path[0]  = 0;
-    for (const struct dirent *entry; dir && !path[0] && (entry = readdir(dir));) {
-        const size_t n = strlen(entry->d_name), tail = strlen(ending);
-        if (n > tail && !strcmp(entry->d_name + n - tail, ending))
-            snprintf(path, 300, "out.partial/%s", entry->d_name);
-    }
-    if (dir)
-        closedir(dir);
-}
-
-static void a_damaged_checkpoint_is_left_aside_with_a_sentence(void **state)
+/* As a kill in the middle of writing cannot leave it; a finished run (1) or a checkpoint (0). */
+static void cut_short(int finished)
 {
     const pe_compare_config config = config_of("out", 1);
     char                    path[300];
-    (void)state;
     for (int part = 0; part < 3; part++) {
         do
             leave_something();
-        while (find_entry(path, ".npz"), !path[0]);
+        while (find_run(path, finished), !path[0]);
         assert_int_equal(truncate(path, part * size_of(path) / 3), 0);
         expect(&config, POSENC_OK, "is damaged and is left aside");
         assert_as_in_peace("out");
@@ -375,30 +410,32 @@ static void a_damaged_checkpoint_is_left_aside_with_a_sentence(void **state)
     remove_all();
 }
 
-/* As a kill in the middle of writing leaves it. */
-static void a_line_cut_short_is_left_aside_with_a_sentence(void **state)
+static void a_checkpoint_cut_short_is_left_aside_with_a_sentence(void **state)
 {
-    const pe_compare_config config = config_of("out", 1);
     (void)state;
-    for (int part = 1; part < 4; part++) {
-        leave_something();
-        assert_int_equal(truncate("out.partial/runs.jsonl", part * size_of("out.partial/runs.jsonl") / 4), 0);
-        expect(&config, POSENC_OK, "was cut short and is left aside");
-        assert_as_in_peace("out");
-    }
-    remove_all();
+    cut_short(0);
 }
 
-static void a_line_that_was_changed_is_left_aside_with_a_sentence(void **state)
+static void a_finished_run_cut_short_is_left_aside_with_a_sentence(void **state)
+{
+    (void)state;
+    cut_short(1);
+}
+
+static void a_run_that_was_changed_is_left_aside_with_a_sentence(void **state)
 {
     const pe_compare_config config = config_of("out", 1);
+    char                    path[300];
     (void)state;
     leave_something();
-    FILE *file = fopen("out.partial/runs.jsonl", "r+");
+    find_run(path, 1);
+    FILE *file = fopen(path, "r+");
     assert_int_equal(fseek(file, 3000, SEEK_SET), 0);
-    fputc('#', file);
+    const int was = fgetc(file);
+    assert_int_equal(fseek(file, 3000, SEEK_SET), 0);
+    fputc(was ^ 1, file);
     fclose(file);
-    expect(&config, POSENC_OK, "line 1 of runs.jsonl is left aside");
+    expect(&config, POSENC_OK, "is damaged and is left aside");
     assert_as_in_peace("out");
     remove_all();
 }
@@ -455,7 +492,9 @@ static void runs_on_tasks_are_taken_over_too(void **state)
     remove_all();
     config = tasks_of("out", 0);
     compare(&config, 9, words);
-    assert_int_equal(access("out.partial/runs.jsonl", F_OK), 0);
+    char path[300];
+    find_run(path, 1);
+    assert_true(path[0]);
     config            = tasks_of("out", 1);
     config.task_steps = 3 * STEPS + 1;
     expect(&config, POSENC_ARGUMENT, "steps is 300 there and 301 here");
@@ -485,9 +524,9 @@ int main(void)
         cmocka_unit_test(an_interruption_is_gone_on_with),
         cmocka_unit_test(without_resume_nothing_is_thrown_away),
         cmocka_unit_test(another_comparison_is_refused_and_what_is_kept_stays),
-        cmocka_unit_test(a_damaged_checkpoint_is_left_aside_with_a_sentence),
-        cmocka_unit_test(a_line_cut_short_is_left_aside_with_a_sentence),
-        cmocka_unit_test(a_line_that_was_changed_is_left_aside_with_a_sentence),
+        cmocka_unit_test(a_checkpoint_cut_short_is_left_aside_with_a_sentence),
+        cmocka_unit_test(a_finished_run_cut_short_is_left_aside_with_a_sentence),
+        cmocka_unit_test(a_run_that_was_changed_is_left_aside_with_a_sentence),
         cmocka_unit_test(a_result_grows_by_seeds_and_encodings),
         cmocka_unit_test(runs_on_tasks_are_taken_over_too),
     };

@@ -207,8 +207,11 @@ static void the_parameters_come_back_layer_by_layer(void **state)
         if (pe_run(&config, NULL, &result, NULL) == POSENC_OK) {
             const int n = posenc_param_count(e);
             assert_int_equal(result.param_count, 2 * n);
-            for (int p = 0; p < 2 * n; p++)
-                assert_string_equal(result.params[p].name, posenc_param_name(e, p % n));
+            for (int p = 0; p < n; p++) {
+                const posenc_tensor *first = &result.params[p], *second = &result.params[n + p];
+                assert_int_equal(first->ndim, second->ndim);
+                assert_memory_equal(first->shape, second->shape, (size_t)first->ndim * sizeof *first->shape);
+            }
         }
         pe_run_result_free(&result);
         posenc_encoding_free(e);

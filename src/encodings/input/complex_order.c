@@ -211,30 +211,19 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
         }
 }
 
-/* omega P + theta, its cosine and sine, both times r. */
-static double operations(const pe_problem *p)
-{
-    const int angle = p->set[THETA].integer == LEARNED ? 2 : 1;
-    return (double)p->Lq * (double)p->set[DIM].integer * (angle + 4);
-}
-
 const pe_encoding pe_complex_order = {
-    .info =
-        {
-            .name     = "complex_order",
-            .place    = POSENC_INPUT,
-            .title    = "words as waves: complex-order embedding",
-            .formula  = "f(w , P)_m = r_{w,m} e^{i (ω_{w,m} P + θ_{w,m})}",
-            .paper    = "arXiv:1912.12333",
-            .models   = "research",
-            .pictures = "heatmap,curves,similarity",
-            .by_word  = 1,
-            PE_SETTINGS(settings),
-            PE_PARAMS(params),
-        },
-    .model       = "sigma=0.5",
-    .examples    = examples,
-    .operations  = operations,
+    .info.name     = "complex_order",
+    .info.place    = POSENC_INPUT,
+    .info.title    = "words as waves: complex-order embedding",
+    .info.formula  = "f(w , P)_m = r_{w,m} e^{i (ω_{w,m} P + θ_{w,m})}",
+    .info.paper    = "arXiv:1912.12333",
+    .info.models   = "research",
+    .info.pictures = "heatmap,curves,similarity",
+    .info.by_word  = 1,
+    .model         = "sigma=0.5",
+    .examples      = examples,
+    /* omega P + theta, its cosine and sine, both times r. */
+    .operations  = "Lq*dim*(6-theta)",
     .check       = check,
     .has         = has,
     .init        = init,
@@ -244,4 +233,6 @@ const pe_encoding pe_complex_order = {
     .ids         = "vocab",
     .rows        = rows,
     .rows_back   = rows_back,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

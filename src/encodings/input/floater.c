@@ -213,17 +213,11 @@ static void add_scaled(double *restrict to, double factor, const double *restric
         to[i] += factor * x[i];
 }
 
-/* Rows of a table's row, which has no padding, and back. */
+/* Rows of a table's row, which has no padding. */
 static void load(const desk *k, double to[], const double row[])
 {
     for (int64_t s = 0; s < k->states; s++)
         copy(to + s * k->wide, row + s * k->d, k->d);
-}
-
-static void store(const desk *k, double row[], const double from[])
-{
-    for (int64_t s = 0; s < k->states; s++)
-        copy(row + s * k->d, from + s * k->wide, k->d);
 }
 
 /* ---- the dynamics and their adjoint ---- */
@@ -346,14 +340,6 @@ static void step_back(const tableau *s, double t, double h, const double y[], de
 
 /* ---- from position to position ---- */
 
-static double largest(const double x[], int64_t n)
-{
-    double most = 0;
-    for (int64_t i = 0; i < n; i++)
-        most = fmax(most, fabs(x[i]));
-    return most;
-}
-
 /* One step of length h and the same in two halves; the weighted difference, which takes their leading errors
    away, is left in k->end, an estimate of the error returned. */
 static double try_step(double t, double h, desk *k)
@@ -381,9 +367,13 @@ static void follow(int64_t i, desk *k)
     const double  dt    = k->p->set[DT].real;
     int64_t       size  = whole;
     for (int64_t at = 0; at < whole;) {
-        const double t     = ((double)i + (double)at / (double)whole) * dt,
-                     h     = dt * ((double)size / (double)whole);
-        const double error = try_step(t, h, k), allowed = STEP_ERROR * fmax(1, largest(k->y, k->size));
+        const double t       = ((double)i + (double)at / (double)whole) * dt,
+                     h       = dt * ((double)size / (double)whole);
+        const double error   = try_step(t, h, k);
+        double       largest = 1;
+        for (int64_t x = 0; x < k->size; x++)
+            largest = fmax(largest, fabs(k->y[x]));
+        const double allowed = STEP_ERROR * largest;
         if (error > allowed && size > 1) {
             size /= 2;
             continue;
@@ -419,7 +409,8 @@ static void make_rows(const pe_problem *p, const double *const par[], const pe_l
             follow(i - 1, &k);
         else if (i > 0)
             march(i - 1, &k, NULL);
-        store(&k, at, k.y);
+        for (int64_t s = 0; s < k.states; s++)
+            copy(at + s * k.d, k.y + s * k.wide, k.d);
     }
 }
 
@@ -458,16 +449,10 @@ static void make_back(const pe_problem *p, const double *const par[], const pe_l
         add_scaled(dpar[Y0] + (group->first + s) * k.d, 1, k.dp + s * k.wide, k.d);
 }
 
-/* The two layers and the maximum between them. */
-static double evaluation(double d)
-{
-    return 2 * (2 * d * (d + 1)) + d;
-}
-
 /* One step of a solver: its stages, and the sums of their slopes that begin and end them. */
 static double step_operations(const tableau *s, double d)
 {
-    double all = s->stages * evaluation(d);
+    double all = s->stages * (2 * (2 * d * (d + 1)) + d); /* the two layers and the maximum between them */
     for (int j = 0; j < s->stages; j++) {
         all += s->b[j] != 0 ? 2 * d : 0;
         for (int l = 0; l < j; l++)
@@ -478,7 +463,7 @@ static double step_operations(const tableau *s, double d)
 
 /* From each position to the next, all states. solver=exact: three steps and their difference, which is the
    least. */
-static double operations(const pe_problem *p)
+static double count_operations(const pe_problem *p)
 {
     const double d = p->set[DIM].real, steps = (double)(p->Lq - 1) * (double)states(p);
     const int    is_exact = p->set[SOLVER].integer == EXACT;
@@ -488,25 +473,22 @@ static double operations(const pe_problem *p)
 }
 
 const pe_encoding pe_floater = {
-    .info =
-        {
-            .name     = "floater",
-            .place    = POSENC_INPUT,
-            .title    = "positions as the path of a learned differential equation",
-            .formula  = "frac{dp}{dt} = W_2 [ max(W_1 [ p ; t ] + b_1 , 0) ; t ] + b_2 , p(0) = y_0",
-            .paper    = "arXiv:2003.09229",
-            .models   = "research",
-            .pictures = "heatmap,curves,similarity",
-            PE_SETTINGS(settings),
-            PE_PARAMS(params),
-        },
-    .model       = "positions=8*L",
-    .examples    = examples,
-    .operations  = operations,
-    .check       = check,
-    .trains      = trains,
-    .width       = "states*dim",
-    .accept      = accept,
-    .sequence    = {positions, states, scratch, make, make_back},
-    .no_gradient = no_gradient,
+    .info.name     = "floater",
+    .info.place    = POSENC_INPUT,
+    .info.title    = "positions as the path of a learned differential equation",
+    .info.formula  = "frac{dp}{dt} = W_2 [ max(W_1 [ p ; t ] + b_1 , 0) ; t ] + b_2 , p(0) = y_0",
+    .info.paper    = "arXiv:2003.09229",
+    .info.models   = "research",
+    .info.pictures = "heatmap,curves,similarity",
+    .model         = "positions=8*L",
+    .examples      = examples,
+    .count         = count_operations,
+    .check         = check,
+    .trains        = trains,
+    .width         = "states*dim",
+    .accept        = accept,
+    .sequence      = {positions, states, scratch, make, make_back},
+    .no_gradient   = no_gradient,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

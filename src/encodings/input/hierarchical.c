@@ -111,34 +111,25 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
     }
 }
 
-/* Rows beyond the table's are p_low + share (p_high - p_0). */
-static double operations(const pe_problem *p)
-{
-    const int64_t own = p->set[ROWS].integer, mixed = p->Lq > own ? p->Lq - own : 0;
-    return 3.0 * (double)mixed * (double)p->set[DIM].integer;
-}
-
 const pe_encoding pe_hierarchical = {
-    .info =
-        {
-            .name      = "hierarchical",
-            .place     = POSENC_INPUT,
-            .title     = "learned table extended to the square of its length",
-            .formula   = "u_k = frac{T_k − α T_0}{1 − α}\n"
-                         "p = α u_{⌊ P / n ⌋} + (1 − α) u_{P mod n}",
-            .paper     = "kexue.fm/archives/7947",
-            .models    = "bert4keras, Su's long BERT",
-            .pictures  = "heatmap,curves,similarity",
-            .at_length = "rows=floor(sqrt(Lk-1))+1",
-            PE_SETTINGS(settings),
-            PE_PARAMS(params),
-        },
-    .model      = "rows=L sigma=0.5",
-    .examples   = examples,
-    .operations = operations,
+    .info.name      = "hierarchical",
+    .info.place     = POSENC_INPUT,
+    .info.title     = "learned table extended to the square of its length",
+    .info.formula   = "u_k = frac{T_k − α T_0}{1 − α}\n"
+                      "p = α u_{⌊ P / n ⌋} + (1 − α) u_{P mod n}",
+    .info.paper     = "kexue.fm/archives/7947",
+    .info.models    = "bert4keras, Su's long BERT",
+    .info.pictures  = "heatmap,curves,similarity",
+    .info.at_length = "rows=floor(sqrt(Lk-1))+1",
+    .model          = "rows=L sigma=0.5",
+    .examples       = examples,
+    /* Rows beyond the table's are p_low + share (p_high - p_0). */
+    .operations = "3*(Lq-min(Lq,rows))*dim",
     .check      = check,
     .width      = "dim",
     .accept     = accept,
     .rows       = rows,
     .rows_back  = rows_back,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

@@ -237,7 +237,7 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
 
 /* A product and a sum for each cell that a cell of the new grid reads, and for each tap along an axis its
    weight: two for a tent, some eight for a cubic. */
-static double operations(const pe_problem *p)
+static double count_operations(const pe_problem *p)
 {
     const int       kind = (int)p->set[KIND].integer;
     const pe_value *in = &p->set[GRID_IN], *out = &p->set[GRID_OUT];
@@ -257,26 +257,23 @@ static double operations(const pe_problem *p)
 }
 
 const pe_encoding pe_learned_resize = {
-    .info =
-        {
-            .name      = "learned_resize",
-            .place     = POSENC_INPUT,
-            .title     = "learned table read on another grid",
-            .formula   = "p = M T , M = M_h ⊗ M_w",
-            .paper     = "arXiv:2010.11929",
-            .models    = "ViT, DeiT, MAE, BEiT, DINO, timm",
-            .pictures  = "heatmap,curves,similarity,similarity2d",
-            .row_limit = "grid_out",
-            PE_SETTINGS(settings),
-            PE_PARAMS(params),
-        },
-    .model      = "grid_in=L grid_out=8*L sigma=0.5",
-    .examples   = examples,
-    .operations = operations,
-    .check      = check,
-    .width      = "dim",
-    .tokens     = "prefix_rows+grid_out",
-    .accept     = accept,
-    .rows       = rows,
-    .rows_back  = rows_back,
+    .info.name      = "learned_resize",
+    .info.place     = POSENC_INPUT,
+    .info.title     = "learned table read on another grid",
+    .info.formula   = "p = M T , M = M_h ⊗ M_w",
+    .info.paper     = "arXiv:2010.11929",
+    .info.models    = "ViT, DeiT, MAE, BEiT, DINO, timm",
+    .info.pictures  = "heatmap,curves,similarity,similarity2d",
+    .info.row_limit = "grid_out",
+    .model          = "grid_in=L grid_out=8*L sigma=0.5",
+    .examples       = examples,
+    .count          = count_operations,
+    .check          = check,
+    .width          = "dim",
+    .tokens         = "prefix_rows+grid_out",
+    .accept         = accept,
+    .rows           = rows,
+    .rows_back      = rows_back,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

@@ -208,7 +208,7 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
 }
 
 /* An angle for each frequency, and what is made of it. */
-static double operations(const pe_problem *p)
+static double count_operations(const pe_problem *p)
 {
     double all = p->set[SCALED].integer ? (double)p->set[DIM].integer : 0;
     for (int64_t k = 0; k < count(p); k++)
@@ -217,27 +217,24 @@ static double operations(const pe_problem *p)
 }
 
 const pe_encoding pe_sinusoidal = {
-    .info =
-        {
-            .name     = "sinusoidal",
-            .place    = POSENC_INPUT,
-            .title    = "sines and cosines of absolute positions",
-            .formula  = "ω_k = base^{−2 k / d}\n"
-                        "p_{2 k} = sin(P ω_k) , p_{2 k + 1} = cos(P ω_k)",
-            .paper    = "arXiv:1706.03762",
-            .models   = "Transformer, fairseq, Marian, Whisper's encoder",
-            .pictures = "heatmap,curves,similarity,similarity2d",
-            PE_SETTINGS(settings),
-            PE_PARAMS(params),
-        },
-    .examples   = examples,
-    .operations = operations,
-    .check      = check,
-    .init       = init,
-    .has        = has,
-    .width      = "dim",
-    .first      = first,
-    .rows       = rows,
-    .waves      = plain_waves,
-    .rows_back  = rows_back,
+    .info.name     = "sinusoidal",
+    .info.place    = POSENC_INPUT,
+    .info.title    = "sines and cosines of absolute positions",
+    .info.formula  = "ω_k = base^{−2 k / d}\n"
+                     "p_{2 k} = sin(P ω_k) , p_{2 k + 1} = cos(P ω_k)",
+    .info.paper    = "arXiv:1706.03762",
+    .info.models   = "Transformer, fairseq, Marian, Whisper's encoder",
+    .info.pictures = "heatmap,curves,similarity,similarity2d",
+    .examples      = examples,
+    .count         = count_operations,
+    .check         = check,
+    .init          = init,
+    .has           = has,
+    .width         = "dim",
+    .first         = first,
+    .rows          = rows,
+    .waves         = plain_waves,
+    .rows_back     = rows_back,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

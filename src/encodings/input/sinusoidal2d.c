@@ -35,7 +35,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/detr.h"
+#include "base/positions.h"
 #include "base/waves.h"
 
 enum { PRESET, HEIGHT, WIDTH, DIM, BASE, PREFIX_ROWS, NORMALIZE, EPS }; /* ORDER settings */
@@ -146,30 +146,22 @@ static void rows(const pe_problem *p, const double *const par[], const double po
     }
 }
 
-static double operations(const pe_problem *p)
-{
-    return pe_wave_operations(p->Lq, p->set[DIM].integer);
-}
-
 const pe_encoding pe_sinusoidal2d = {
-    .info =
-        {
-            .name     = "sinusoidal2d",
-            .place    = POSENC_INPUT,
-            .title    = "sines and cosines of the row and the column of an image patch",
-            .formula  = "ω_k = base^{−k / N} , k < ⌊ d / 4 ⌋\n"
-                        "p = [ sin(x ω) , cos(x ω) , sin(y ω) , cos(y ω) ]",
-            .paper    = "arXiv:2005.12872",
-            .models   = "MAE, MoCo v3, SimpleViT, DETR",
-            .pictures = "heatmap,curves,similarity,similarity2d",
-            PE_SETTINGS(settings),
-        },
-    .model       = "height=L width=8",
-    .examples    = examples,
-    .operations  = operations,
-    .width       = "dim",
-    .coordinates = coordinates,
-    .tokens      = "prefix_rows+height*width",
-    .locate      = locate,
-    .rows        = rows,
+    .info.name     = "sinusoidal2d",
+    .info.place    = POSENC_INPUT,
+    .info.title    = "sines and cosines of the row and the column of an image patch",
+    .info.formula  = "ω_k = base^{−k / N} , k < ⌊ d / 4 ⌋\n"
+                     "p = [ sin(x ω) , cos(x ω) , sin(y ω) , cos(y ω) ]",
+    .info.paper    = "arXiv:2005.12872",
+    .info.models   = "MAE, MoCo v3, SimpleViT, DETR",
+    .info.pictures = "heatmap,curves,similarity,similarity2d",
+    .model         = "height=L width=8",
+    .examples      = examples,
+    .operations    = "1.5*Lq*dim",
+    .width         = "dim",
+    .coordinates   = coordinates,
+    .tokens        = "prefix_rows+height*width",
+    .locate        = locate,
+    .rows          = rows,
+    PE_SETTINGS(settings),
 };

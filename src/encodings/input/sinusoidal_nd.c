@@ -91,31 +91,23 @@ static void rows(const pe_problem *p, const double *const par[], const double po
     }
 }
 
-static double operations(const pe_problem *p)
-{
-    return pe_wave_operations(p->Lq, p->set[DIM].integer);
-}
-
 const pe_encoding pe_sinusoidal_nd = {
-    .info =
-        {
-            .name     = "sinusoidal_nd",
-            .place    = POSENC_INPUT,
-            .title    = "sines and cosines of every axis of a grid",
-            .formula  = "ω_k = base^{−k / N}\n"
-                        "p = [ sin(P_1 ω) , cos(P_1 ω) , … , sin(P_n ω) , cos(P_n ω) ]",
-            .paper    = "arXiv:1802.05751",
-            .models   = "Image Transformer",
-            .pictures = "heatmap,curves,similarity,similarity2d",
-            PE_SETTINGS(settings),
-        },
-    .model       = "shape=Lx8",
-    .examples    = examples,
-    .operations  = operations,
-    .check       = check,
-    .width       = "dim",
-    .coordinates = coordinates,
-    .tokens      = "shape",
-    .locate      = locate,
-    .rows        = rows,
+    .info.name     = "sinusoidal_nd",
+    .info.place    = POSENC_INPUT,
+    .info.title    = "sines and cosines of every axis of a grid",
+    .info.formula  = "ω_k = base^{−k / N}\n"
+                     "p = [ sin(P_1 ω) , cos(P_1 ω) , … , sin(P_n ω) , cos(P_n ω) ]",
+    .info.paper    = "arXiv:1802.05751",
+    .info.models   = "Image Transformer",
+    .info.pictures = "heatmap,curves,similarity,similarity2d",
+    .model         = "shape=Lx8",
+    .examples      = examples,
+    .operations    = "1.5*Lq*dim",
+    .check         = check,
+    .width         = "dim",
+    .coordinates   = coordinates,
+    .tokens        = "shape",
+    .locate        = locate,
+    .rows          = rows,
+    PE_SETTINGS(settings),
 };

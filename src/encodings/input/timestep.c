@@ -71,27 +71,19 @@ static void rows(const pe_problem *p, const double *const par[], const double po
     }
 }
 
-static double operations(const pe_problem *p)
-{
-    return pe_wave_operations(p->Lq, p->set[DIM].integer);
-}
-
 const pe_encoding pe_timestep = {
-    .info =
-        {
-            .name     = "timestep",
-            .place    = POSENC_INPUT,
-            .title    = "sines and cosines of a diffusion time step",
-            .formula  = "ω_k = period^{−k / (n − shift)} , n = ⌊ d / 2 ⌋\n"
-                        "p_k = sin(t ω_k) , p_{n + k} = cos(t ω_k)",
-            .paper    = "arXiv:2006.11239",
-            .models   = "DDPM, ADM, GLIDE, Stable Diffusion",
-            .pictures = "heatmap,curves,similarity",
-            PE_SETTINGS(settings),
-        },
-    .examples   = examples,
-    .operations = operations,
-    .check      = check,
-    .width      = "dim",
-    .rows       = rows,
+    .info.name     = "timestep",
+    .info.place    = POSENC_INPUT,
+    .info.title    = "sines and cosines of a diffusion time step",
+    .info.formula  = "ω_k = period^{−k / (n − shift)} , n = ⌊ d / 2 ⌋\n"
+                     "p_k = sin(t ω_k) , p_{n + k} = cos(t ω_k)",
+    .info.paper    = "arXiv:2006.11239",
+    .info.models   = "DDPM, ADM, GLIDE, Stable Diffusion",
+    .info.pictures = "heatmap,curves,similarity",
+    .examples      = examples,
+    .operations    = "1.5*Lq*dim",
+    .check         = check,
+    .width         = "dim",
+    .rows          = rows,
+    PE_SETTINGS(settings),
 };

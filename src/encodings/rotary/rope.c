@@ -174,29 +174,26 @@ static const char *no_gradient(const pe_value *set)
 }
 
 const pe_encoding pe_rope = {
-    .info =
-        {
-            .name        = "rope",
-            .place       = POSENC_ROTARY,
-            .title       = "rotary position embedding",
-            .formula     = "w_m = base^{−2 m / D}\n"
-                           "x_m′ = x_m cos(P w_m) − y_m sin(P w_m)\n"
-                           "y_m′ = y_m cos(P w_m) + x_m sin(P w_m)",
-            .paper       = "arXiv:2104.09864",
-            .models      = "GPT-J, GPT-NeoX, Llama, Mistral, Qwen, Gemma, most since 2022",
-            .pictures    = "similarity,decay,mass,pair,wavelengths",
-            .by_distance = 1,
-            PE_SETTINGS(pe_rope_settings),
-            PE_PARAMS(params),
-        },
-    .examples    = examples,
-    .check       = pe_rope_check,
-    .init        = pe_rope_init,
-    .has         = pe_rope_has,
-    .no_gradient = no_gradient,
-    .axes        = coordinates,
-    .heads       = pe_rope_heads,
-    .turn        = pe_rope_turn,
-    .by_run      = by_run,
-    .turn_back   = pe_rope_turn_back,
+    .info.name        = "rope",
+    .info.place       = POSENC_ROTARY,
+    .info.title       = "rotary position embedding",
+    .info.formula     = "w_m = base^{−2 m / D}\n"
+                        "x_m′ = x_m cos(P w_m) − y_m sin(P w_m)\n"
+                        "y_m′ = y_m cos(P w_m) + x_m sin(P w_m)",
+    .info.paper       = "arXiv:2104.09864",
+    .info.models      = "GPT-J, GPT-NeoX, Llama, Mistral, Qwen, Gemma, most since 2022",
+    .info.pictures    = "similarity,decay,mass,pair,wavelengths",
+    .info.by_distance = 1,
+    .examples         = examples,
+    .check            = pe_rope_check,
+    .init             = pe_rope_init,
+    .has              = pe_rope_has,
+    .no_gradient      = no_gradient,
+    .axes             = coordinates,
+    .heads            = pe_rope_heads,
+    .turn             = pe_rope_turn,
+    .by_run           = by_run,
+    .turn_back        = pe_rope_turn_back,
+    PE_SETTINGS(pe_rope_settings),
+    PE_PARAMS(params),
 };

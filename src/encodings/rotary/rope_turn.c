@@ -75,11 +75,6 @@ pe_frequencies pe_rope_frequencies(const pe_problem *p, const pe_rotary_run *run
 
 /* ---- the rotation ---- */
 
-static double rounded_to(int64_t type, double w)
-{
-    return type == PE_AS_F64 ? w : type == PE_AS_F32 ? (double)(float)w : pe_rounded_to_bf16(w);
-}
-
 /* A block for each coordinate, where pairs stay within it. */
 static void set_blocks(const pe_axes *x, pe_turn *t)
 {
@@ -126,7 +121,7 @@ static void set_frequencies(const pe_problem *p, const pe_rotary_run *run, pe_tu
         const double  w = !t->is_matrix ? frequency_of(p, &f, run, &x, t, m)
                           : matrix      ? matrix[i] / (factors ? factors[m] : 1)
                                         : NAN;
-        t->w[i]         = rounded_to(type, w);
+        t->w[i] = type == PE_AS_F64 ? w : type == PE_AS_F32 ? (double)(float)w : pe_rounded_to_bf16(w);
     }
 }
 
@@ -210,39 +205,21 @@ static double matrix_at(const pe_problem *p, const pe_random *rng, int64_t i)
     return pow(base, -4.0 * (double)(m % half) / dim) * (n == 0 ? cos(angle) : sin(angle));
 }
 
-static double initial(const pe_problem *p, int64_t m)
-{
-    const pe_rotary_run none = {NULL, 0};
-    pe_frequencies      f    = pe_rope_frequencies(p, &none);
-    f.schedule               = PE_DEFAULT;
-    f.single                 = 0;
-    return pe_frequency_at(&f, m, m, p->set[DIM].integer, 1);
-}
-
-/* What angles=float32 has by itself as long as the sequence is short. */
-static double single_at(const pe_problem *p, int64_t m)
-{
-    const pe_rotary_run  none = {NULL, 0};
-    const pe_frequencies f    = pe_rope_frequencies(p, &none);
-    return f.schedule == PE_EXPLICIT ? (double)(float)initial(p, m)
-                                     : pe_frequency_at(&f, m, m, p->set[DIM].integer, 1);
-}
-
-static double step_at_first(const pe_problem *p)
-{
-    const pe_rotary_run  none = {NULL, 0};
-    const pe_frequencies f    = pe_rope_frequencies(p, &none);
-    const pe_axes        x    = pe_rope_axes(p);
-    return pe_ggml_step(&f, pe_axis_width(&x, 0));
-}
-
 double pe_rope_init(const pe_problem *p, int index, pe_random *rng, int64_t i)
 {
+    const pe_rotary_run none = {NULL, 0};
+    const int64_t       dim  = p->set[DIM].integer;
+    const pe_axes       x    = pe_rope_axes(p);
+    pe_frequencies      f = pe_rope_frequencies(p, &none), plain = f;
+    plain.schedule = PE_DEFAULT;
+    plain.single   = 0;
     switch (index) {
-    case INV_FREQ: return initial(p, i);
+    case INV_FREQ: return pe_frequency_at(&plain, i, i, dim, 1);
     case FREQ_MATRIX: return matrix_at(p, rng, i);
-    case THETA_SCALE32: return step_at_first(p);
-    case INV_FREQ32: return single_at(p, i);
+    case THETA_SCALE32: return pe_ggml_step(&f, pe_axis_width(&x, 0));
+    case INV_FREQ32: /* what angles=float32 has by itself as long as the sequence is short */
+        return f.schedule == PE_EXPLICIT ? (double)(float)pe_frequency_at(&plain, i, i, dim, 1)
+                                         : pe_frequency_at(&f, i, i, dim, 1);
     default: return 1;
     }
 }

@@ -65,23 +65,20 @@ static void turn(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
 }
 
 const pe_encoding pe_xpos = {
-    .info =
-        {
-            .name        = "xpos",
-            .place       = POSENC_ROTARY,
-            .title       = "rotary positions with decay",
-            .formula     = "w_m = base^{−2 m / D} , ζ_m = frac{2 m / D + γ}{1 + γ}\n"
-                           "q_m′ = R(P w_m) q_m ζ_m^{P / scale} , k_m′ = R(P w_m) k_m ζ_m^{−P / scale}",
-            .paper       = "arXiv:2212.10554",
-            .models      = "RetNet, LeX",
-            .pictures    = "similarity,decay,mass,pair,wavelengths",
-            .by_distance = 1,
-            .causal_only = 1,
-            .why_causal  = "its factors grow with the distance of keys in the future",
-            PE_SETTINGS(settings),
-        },
-    .examples = examples,
-    .check    = check,
-    .turn     = turn,
-    .grows    = 1,
+    .info.name        = "xpos",
+    .info.place       = POSENC_ROTARY,
+    .info.title       = "rotary positions with decay",
+    .info.formula     = "w_m = base^{−2 m / D} , ζ_m = frac{2 m / D + γ}{1 + γ}\n"
+                        "q_m′ = R(P w_m) q_m ζ_m^{P / scale} , k_m′ = R(P w_m) k_m ζ_m^{−P / scale}",
+    .info.paper       = "arXiv:2212.10554",
+    .info.models      = "RetNet, LeX",
+    .info.pictures    = "similarity,decay,mass,pair,wavelengths",
+    .info.by_distance = 1,
+    .info.causal_only = 1,
+    .info.why_causal  = "its factors grow with the distance of keys in the future",
+    .examples         = examples,
+    .check            = check,
+    .turn             = turn,
+    .grows            = 1,
+    PE_SETTINGS(settings),
 };

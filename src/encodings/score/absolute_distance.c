@@ -160,32 +160,23 @@ static void terms(const pe_problem *p, pe_terms *s)
         s->hook = (pe_tile_hook){.visit = visit, .visit_back = visit_back};
 }
 
-/* The division by the scale, once for each number of the table. */
-static double operations(const pe_problem *p)
-{
-    const pe_value *grid = &p->set[GRID];
-    return p->set[DIVIDE].integer ? (double)p->H * (double)grid->items[0] * (double)grid->items[1] : 0;
-}
-
 const pe_encoding pe_absolute_distance = {
-    .info =
-        {
-            .name        = "absolute_distance",
-            .place       = POSENC_SCORE,
-            .title       = "a learned bias per unsigned distance, 1-D or 2-D",
-            .formula     = "S_{h,i,j} = s q_i · k_j + frac{1}{s} T_{x,h} , x = columns | dy | + | dx |",
-            .paper       = "arXiv:2104.01136",
-            .models      = "LeViT",
-            .pictures    = "bias,mass",
-            .by_distance = 1,
-            .row_limit   = "grid",
-            PE_SETTINGS(settings),
-            PE_PARAMS(params),
-        },
-    .model      = "grid=8*Lx1 sigma=0.1/sqrt(D)",
-    .examples   = examples,
-    .operations = operations,
+    .info.name        = "absolute_distance",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "a learned bias per unsigned distance, 1-D or 2-D",
+    .info.formula     = "S_{h,i,j} = s q_i · k_j + frac{1}{s} T_{x,h} , x = columns | dy | + | dx |",
+    .info.paper       = "arXiv:2104.01136",
+    .info.models      = "LeViT",
+    .info.pictures    = "bias,mass",
+    .info.by_distance = 1,
+    .info.row_limit   = "grid",
+    .model            = "grid=8*Lx1 sigma=0.1/sqrt(D)",
+    .examples         = examples,
+    /* The division by the scale, once for each number of the table. */
+    .operations = "divide*H*grid1*grid2",
     .check      = check,
     .terms      = terms,
     .reach      = reach,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

@@ -114,29 +114,21 @@ static void terms(const pe_problem *p, pe_terms *s)
         s->hook = (pe_tile_hook){.visit = visit, .visit_back = visit_back};
 }
 
-/* m |t| for each distance; key_shifted: for each key. */
-static double operations(const pe_problem *p)
-{
-    return (double)p->H * (double)(p->set[FORM].integer == 0 ? p->Lq + p->Lk - 1 : p->Lk);
-}
-
 const pe_encoding pe_alibi = {
-    .info =
-        {
-            .name        = "alibi",
-            .place       = POSENC_SCORE,
-            .title       = "attention with linear biases",
-            .formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} − m_h | t | , m_h = 2^{−8 h / H}",
-            .paper       = "arXiv:2108.12409",
-            .models      = "BLOOM, MPT",
-            .pictures    = "bias,mass",
-            .by_distance = 1,
-            PE_SETTINGS(settings),
-            PE_PARAMS(params),
-        },
-    .examples   = examples,
-    .operations = operations,
+    .info.name        = "alibi",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "attention with linear biases",
+    .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} − m_h | t | , m_h = 2^{−8 h / H}",
+    .info.paper       = "arXiv:2108.12409",
+    .info.models      = "BLOOM, MPT",
+    .info.pictures    = "bias,mass",
+    .info.by_distance = 1,
+    .examples         = examples,
+    /* m |t| for each distance; key_shifted: for each key. */
+    .operations = "H*(Lk+(1-form)*(Lq-1))",
     .init       = init,
     .trains     = trains,
     .terms      = terms,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

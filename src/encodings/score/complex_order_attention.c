@@ -105,21 +105,18 @@ static void terms(const pe_problem *p, pe_terms *s)
 }
 
 const pe_encoding pe_complex_order_attention = {
-    .info =
-        {
-            .name        = "complex_order_attention",
-            .place       = POSENC_SCORE,
-            .title       = "the modulus of a complex product",
-            .formula     = "S_{h,i,j} = frac{| q_i · k_j |}{sqrt{D / 2}} , q_i , k_j ∈ ℂ^{D / 2}",
-            .paper       = "arXiv:1912.12333",
-            .models      = "Complex-order Transformer",
-            .pictures    = "",
-            .by_distance = 1,
-            .scale       = "1/sqrt(D/2)",
-            .sees        = "content alone: its own phases have the positions",
-            PE_SETTINGS(settings),
-        },
-    .examples = examples,
-    .check    = check,
-    .terms    = terms,
+    .info.name        = "complex_order_attention",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "the modulus of a complex product",
+    .info.formula     = "S_{h,i,j} = frac{| q_i · k_j |}{sqrt{D / 2}} , q_i , k_j ∈ ℂ^{D / 2}",
+    .info.paper       = "arXiv:1912.12333",
+    .info.models      = "Complex-order Transformer",
+    .info.pictures    = "",
+    .info.by_distance = 1,
+    .info.scale       = "1/sqrt(D/2)",
+    .info.sees        = "content alone: its own phases have the positions",
+    .examples         = examples,
+    .check            = check,
+    .terms            = terms,
+    PE_SETTINGS(settings),
 };

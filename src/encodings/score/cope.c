@@ -25,8 +25,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/multiply.h"
-
 enum { NPOS, SCALING }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"npos", "integer", "L+1", "1..", "contextual positions in the table; larger counts use the last"},
@@ -145,16 +143,11 @@ static void place(walk *w, int64_t c)
     w->above[c] = p - (double)w->entry[c];
 }
 
-static void find_gates(walk *w, const double *s, int64_t n)
-{
-    w->p->kernels->sigmoids(w->gates, s, n);
-}
-
 /* Gates and places of keys s[0..n-1]. Forward from the right, upwards; backward from the left, downwards. */
 static void count_run(walk *w, const double *s, int64_t n, int backward)
 {
     w->n = n;
-    find_gates(w, s, n);
+    w->p->kernels->sigmoids(w->gates, s, n);
     for (int64_t c = 0; backward && c < n; c++) {
         place(w, c);
         w->count -= w->gates[c];
@@ -261,37 +254,28 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
     }
 }
 
-/* For each query and head what it makes of the entries of E it may need; for each pair its gate (three), the
-   count, and the mean of two entries (six). */
-static double operations(const pe_problem *p)
-{
-    const int64_t npos = p->set[NPOS].integer, met = npos < p->Lk + 1 ? npos : p->Lk + 1;
-    return (double)p->H * (double)p->Lq * (2 * (double)p->D * (double)met + 10 * (double)p->Lk);
-}
-
 const pe_encoding pe_cope = {
-    .info =
-        {
-            .name        = "cope",
-            .place       = POSENC_SCORE,
-            .title       = "contextual positions, counted by gates",
-            .formula     = "S_{h,i,j} = s (q_i · k_j + e(p_{i,j})) , "
-                           "p_{i,j} = min(∑_{k=j}^{i} g_{i,k} , n − 1)\n"
-                           "g_{i,k} = σ(s q_i · k_k) , e(p) = (p − ⌊ p ⌋) z_{⌈ p ⌉} + "
-                           "(1 − p + ⌊ p ⌋) z_{⌊ p ⌋} , z_m = q_i · E_m",
-            .paper       = "arXiv:2405.18719",
-            .models      = "research (FAIR)",
-            .pictures    = "",
-            .by_distance = 1,
-            .sees        = "how many keys the query lets through, by their content",
-            PE_SETTINGS(settings),
-            PE_PARAMS(params),
-        },
-    .model       = "npos=L",
-    .examples    = examples,
-    .operations  = operations,
+    .info.name        = "cope",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "contextual positions, counted by gates",
+    .info.formula     = "S_{h,i,j} = s (q_i · k_j + e(p_{i,j})) , "
+                        "p_{i,j} = min(∑_{k=j}^{i} g_{i,k} , n − 1)\n"
+                        "g_{i,k} = σ(s q_i · k_k) , e(p) = (p − ⌊ p ⌋) z_{⌈ p ⌉} + "
+                        "(1 − p + ⌊ p ⌋) z_{⌊ p ⌋} , z_m = q_i · E_m",
+    .info.paper       = "arXiv:2405.18719",
+    .info.models      = "research (FAIR)",
+    .info.pictures    = "",
+    .info.by_distance = 1,
+    .info.sees        = "how many keys the query lets through, by their content",
+    .model            = "npos=L",
+    .examples         = examples,
+    /* For each query and head what it makes of the entries of E it may need; for each pair its gate (three),
+       the count, and the mean of two entries (six). */
+    .operations  = "H*Lq*(2*D*min(npos,Lk+1)+10*Lk)",
     .hook        = {.visit = visit, .visit_back = visit_back, .content = 1, .state = STATE, .learns = 1 << E},
     .derived     = across_count,
     .derive      = turn_across,
     .derive_back = turn_across_back,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

@@ -37,7 +37,6 @@
 
 #include "base/moments.h"
 #include "engine/index.h"
-#include "engine/multiply.h"
 
 enum {
     MAX_RELATIVE,
@@ -354,7 +353,7 @@ static void terms(const pe_problem *p, pe_terms *s)
 }
 
 /* projected=no: every row of P by both projections, for all heads. */
-static double operations(const pe_problem *p)
+static double count_operations(const pe_problem *p)
 {
     const int    sides = p->set[PROJECTED].integer ? 0 : has_c2p(p->set) + has_p2c(p->set);
     const double rows  = 2 * (double)p->set[SPAN].integer;
@@ -362,28 +361,25 @@ static double operations(const pe_problem *p)
 }
 
 const pe_encoding pe_deberta = {
-    .info =
-        {
-            .name        = "deberta",
-            .place       = POSENC_SCORE,
-            .title       = "disentangled attention: content and position meet both ways",
-            .formula     = "S_{h,i,j} = frac{q_i · k_j + q_i · a_{h,x} + k_j · b_{h,x}}{sqrt{3 D}}\n"
-                           "x = clip(δ(t) + span , 0 , 2 span − 1)",
-            .paper       = "arXiv:2006.03654",
-            .models      = "DeBERTa v1, v2, v3",
-            .pictures    = "buckets",
-            .by_distance = 1,
-            .scale       = "1/sqrt(D*(1+number of terms))",
-            PE_SETTINGS(settings),
-            PE_PARAMS(params),
-        },
-    .model       = "max_relative_positions=floor(L/2) projected=no sigma=1/sqrt(d_model)",
-    .examples    = examples,
-    .operations  = operations,
-    .check       = check,
-    .has         = has,
-    .terms       = terms,
-    .derived     = normed_count,
-    .derive      = make_normed,
-    .derive_back = make_normed_back,
+    .info.name        = "deberta",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "disentangled attention: content and position meet both ways",
+    .info.formula     = "S_{h,i,j} = frac{q_i · k_j + q_i · a_{h,x} + k_j · b_{h,x}}{sqrt{3 D}}\n"
+                        "x = clip(δ(t) + span , 0 , 2 span − 1)",
+    .info.paper       = "arXiv:2006.03654",
+    .info.models      = "DeBERTa v1, v2, v3",
+    .info.pictures    = "buckets",
+    .info.by_distance = 1,
+    .info.scale       = "1/sqrt(D*(1+number of terms))",
+    .model            = "max_relative_positions=floor(L/2) projected=no sigma=1/sqrt(d_model)",
+    .examples         = examples,
+    .count            = count_operations,
+    .check            = check,
+    .has              = has,
+    .terms            = terms,
+    .derived          = normed_count,
+    .derive           = make_normed,
+    .derive_back      = make_normed_back,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

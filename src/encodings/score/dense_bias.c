@@ -55,21 +55,18 @@ static void terms(const pe_problem *p, pe_terms *s)
 }
 
 const pe_encoding pe_dense_bias = {
-    .info =
-        {
-            .name        = "dense_bias",
-            .place       = POSENC_SCORE,
-            .title       = "the caller's bias for each pair",
-            .formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + b_{h,i,j}",
-            .paper       = "none: the caller's own",
-            .models      = "for ideas of one's own",
-            .pictures    = "bias,mass",
-            .by_distance = 1, /* positions do not matter at all, so moving them changes nothing */
-            .sees        = "the places of query and key in their tensors",
-            PE_SETTINGS(settings),
-            PE_PARAMS(params),
-        },
-    .examples = examples,
-    .has      = has,
-    .terms    = terms,
+    .info.name        = "dense_bias",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "the caller's bias for each pair",
+    .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + b_{h,i,j}",
+    .info.paper       = "none: the caller's own",
+    .info.models      = "for ideas of one's own",
+    .info.pictures    = "bias,mass",
+    .info.by_distance = 1, /* positions do not matter at all, so moving them changes nothing */
+    .info.sees        = "the places of query and key in their tensors",
+    .examples         = examples,
+    .has              = has,
+    .terms            = terms,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

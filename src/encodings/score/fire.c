@@ -317,31 +317,22 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
     network_back(p, par, tile->h, &in, db, db_x, dpar);
 }
 
-/* By the formula, though runs use the network's pieces: for each pair psi and its share (four) and the first
-   layer, which the heads share; for each head the second layer. For each query the denominator. */
-static double operations(const pe_problem *p)
-{
-    const double width = p->set[MLP_WIDTH].real, H = (double)p->H, Lq = (double)p->Lq;
-    return Lq * (double)p->Lk * (4 + 3 * width + H * 2 * width) + Lq * 5;
-}
-
 const pe_encoding pe_fire = {
-    .info =
-        {
-            .name     = "fire",
-            .place    = POSENC_SCORE,
-            .title    = "a network of the distance relative to the query's position",
-            .formula  = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + f_h(x) , "
-                        "x = frac{ψ(t)}{ψ(max(P(i) , limit)) + ε}\n"
-                        "ψ(y) = ln(| c y | + 1) , f_h(x) = W_2 max(W_1 x + b_1 , 0) + b_2",
-            .paper    = "arXiv:2310.04418",
-            .models   = "",
-            .pictures = "bias,mass",
-            PE_SETTINGS(settings),
-            PE_PARAMS(params),
-        },
-    .model      = "init_L=L/2",
-    .examples   = examples,
-    .operations = operations,
+    .info.name     = "fire",
+    .info.place    = POSENC_SCORE,
+    .info.title    = "a network of the distance relative to the query's position",
+    .info.formula  = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + f_h(x) , "
+                     "x = frac{ψ(t)}{ψ(max(P(i) , limit)) + ε}\n"
+                     "ψ(y) = ln(| c y | + 1) , f_h(x) = W_2 max(W_1 x + b_1 , 0) + b_2",
+    .info.paper    = "arXiv:2310.04418",
+    .info.models   = "",
+    .info.pictures = "bias,mass",
+    .model         = "init_L=L/2",
+    .examples      = examples,
+    /* By the formula, though runs use the network's pieces: for each pair psi and its share (four) and the
+       first layer, which the heads share; for each head the second layer. For each query the denominator. */
+    .operations = "Lq*Lk*(4+3*mlp_width+H*2*mlp_width)+5*Lq",
     .hook       = {.visit = visit, .visit_back = visit_back},
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

@@ -65,22 +65,19 @@ static void terms(const pe_problem *p, pe_terms *s)
 }
 
 const pe_encoding pe_huang_m4 = {
-    .info =
-        {
-            .name        = "huang_m4",
-            .place       = POSENC_SCORE,
-            .title       = "a vector per distance, for queries and keys",
-            .formula     = "S_{h,i,j} = frac{q_i · k_j + q_i · e_t + k_j · e_t}{sqrt{D}}",
-            .paper       = "arXiv:2009.13658",
-            .models      = "BERT with relative_key_query",
-            .pictures    = "",
-            .by_distance = 1,
-            .row_limit   = "max_positions",
-            PE_SETTINGS(settings),
-            PE_PARAMS(params),
-        },
-    .model    = "max_positions=8*L sigma=1/sqrt(D)",
-    .examples = examples,
-    .terms    = terms,
-    .reach    = reach,
+    .info.name        = "huang_m4",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "a vector per distance, for queries and keys",
+    .info.formula     = "S_{h,i,j} = frac{q_i · k_j + q_i · e_t + k_j · e_t}{sqrt{D}}",
+    .info.paper       = "arXiv:2009.13658",
+    .info.models      = "BERT with relative_key_query",
+    .info.pictures    = "",
+    .info.by_distance = 1,
+    .info.row_limit   = "max_positions",
+    .model            = "max_positions=8*L sigma=1/sqrt(D)",
+    .examples         = examples,
+    .terms            = terms,
+    .reach            = reach,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

@@ -119,49 +119,33 @@ static void power_fold(const pe_problem *p, const double *const par[], int64_t h
         dpar[A][h] += by_a;
 }
 
-/* For each head and distance: p ln(1 + a |t|), four; a |t|^p, two. */
-static double log_operations(const pe_problem *p)
-{
-    return 4.0 * (double)p->H * (double)(p->Lq + p->Lk - 1);
-}
-
-static double power_operations(const pe_problem *p)
-{
-    return 2.0 * (double)p->H * (double)(p->Lq + p->Lk - 1);
-}
-
 const pe_encoding pe_kerple_log = {
-    .info =
-        {
-            .name        = "kerple_log",
-            .place       = POSENC_SCORE,
-            .title       = "logarithmic kernel bias with learned strength and bend",
-            .formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} − p_h ln(1 + a_h | t |)",
-            .paper       = "arXiv:2205.09921",
-            .models      = "",
-            .pictures    = "bias,mass",
-            .by_distance = 1,
-            PE_PARAMS(log_params),
-        },
-    .examples   = log_examples,
-    .operations = log_operations,
+    .info.name        = "kerple_log",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "logarithmic kernel bias with learned strength and bend",
+    .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} − p_h ln(1 + a_h | t |)",
+    .info.paper       = "arXiv:2205.09921",
+    .info.models      = "",
+    .info.pictures    = "bias,mass",
+    .info.by_distance = 1,
+    .examples         = log_examples,
+    /* For each head and distance: p ln(1 + a |t|), four; a |t|^p, two. */
+    .operations = "4*H*(Lq+Lk-1)",
     .bias       = {.fill = log_fill, .fold = log_fold},
+    PE_PARAMS(log_params),
 };
 
 const pe_encoding pe_kerple_power = {
-    .info =
-        {
-            .name        = "kerple_power",
-            .place       = POSENC_SCORE,
-            .title       = "power kernel bias with learned factor and power",
-            .formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} − a_h | t |^{p_h}",
-            .paper       = "arXiv:2205.09921",
-            .models      = "",
-            .pictures    = "bias,mass",
-            .by_distance = 1,
-            PE_PARAMS(power_params),
-        },
-    .examples   = power_examples,
-    .operations = power_operations,
-    .bias       = {.fill = power_fill, .fold = power_fold},
+    .info.name        = "kerple_power",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "power kernel bias with learned factor and power",
+    .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} − a_h | t |^{p_h}",
+    .info.paper       = "arXiv:2205.09921",
+    .info.models      = "",
+    .info.pictures    = "bias,mass",
+    .info.by_distance = 1,
+    .examples         = power_examples,
+    .operations       = "2*H*(Lq+Lk-1)",
+    .bias             = {.fill = power_fill, .fold = power_fold},
+    PE_PARAMS(power_params),
 };

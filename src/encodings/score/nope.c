@@ -13,16 +13,13 @@
 #include "encodings/encoding.h"
 
 const pe_encoding pe_nope = {
-    .info =
-        {
-            .name        = "nope",
-            .place       = POSENC_SCORE,
-            .title       = "no positional encoding",
-            .formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}}",
-            .paper       = "arXiv:2305.19466",
-            .models      = "Kazemnejad's NoPE; layers without rotation in SmolLM3, Llama 4",
-            .pictures    = "",
-            .by_distance = 1,
-            .sees        = "content alone",
-        },
+    .info.name        = "nope",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "no positional encoding",
+    .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}}",
+    .info.paper       = "arXiv:2305.19466",
+    .info.models      = "Kazemnejad's NoPE; layers without rotation in SmolLM3, Llama 4",
+    .info.pictures    = "",
+    .info.by_distance = 1,
+    .info.sees        = "content alone",
 };

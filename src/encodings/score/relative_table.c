@@ -52,21 +52,18 @@ static void index_of(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int6
 }
 
 const pe_encoding pe_relative_table = {
-    .info =
-        {
-            .name        = "relative_table",
-            .place       = POSENC_SCORE,
-            .title       = "a learned bias per signed distance",
-            .formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + T_{h , clip(t)}",
-            .paper       = "arXiv:1910.10683",
-            .models      = "",
-            .pictures    = "bias,mass",
-            .by_distance = 1,
-            PE_SETTINGS(settings),
-            PE_PARAMS(params),
-        },
-    .model      = "max_relative=floor(L/2) min_distance=0 sigma=0.1",
-    .model_both = "max_relative=floor(L/2) sigma=0.1",
-    .examples   = examples,
-    .bias       = {.index = index_of, .param = TABLE},
+    .info.name        = "relative_table",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "a learned bias per signed distance",
+    .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + T_{h , clip(t)}",
+    .info.paper       = "arXiv:1910.10683",
+    .info.models      = "",
+    .info.pictures    = "bias,mass",
+    .info.by_distance = 1,
+    .model            = "max_relative=floor(L/2) min_distance=0 sigma=0.1",
+    .model_both       = "max_relative=floor(L/2) sigma=0.1",
+    .examples         = examples,
+    .bias             = {.index = index_of, .param = TABLE},
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

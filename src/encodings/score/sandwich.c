@@ -62,11 +62,6 @@ typedef struct waves {
         at_sine[WAVES][RUNS]; /* of the starts; sines with the sign of the formula */
 } waves;
 
-static pe_frequency frequency(const pe_problem *p, int64_t wave)
-{
-    return pe_frequency_of(pow(10000.0, -2 * (double)wave / (double)p->set[D_BAR].integer));
-}
-
 static void start_waves(const pe_problem *p, waves *w, int64_t first, int with_steps)
 {
     const int64_t left = p->set[D_BAR].integer / 2 - first + 1;
@@ -75,9 +70,10 @@ static void start_waves(const pe_problem *p, waves *w, int64_t first, int with_s
         steps[i] = (double)i;
     w->count = left < WAVES ? left : WAVES;
     for (int64_t k = 0; k < w->count; k++) {
-        const pe_frequency omega = frequency(p, first + k);
-        w->k[k][0]               = omega.k_hi;
-        w->k[k][1]               = omega.k_lo;
+        const pe_frequency omega =
+            pe_frequency_of(pow(10000.0, -2 * (double)(first + k) / (double)p->set[D_BAR].integer));
+        w->k[k][0] = omega.k_hi;
+        w->k[k][1] = omega.k_lo;
         if (with_steps)
             p->kernels->cosines(steps, w->k[k], 0, w->cosines[k], w->sines[k], FINE);
     }
@@ -138,29 +134,20 @@ static void fill(const pe_problem *p, const double *const par[], int64_t h, int6
         b[i] /= ratio;
 }
 
-/* For each distance the sum of cosines, three for each pair, which all heads share; each divides it. */
-static double operations(const pe_problem *p)
-{
-    const double pairs = (double)(p->set[D_BAR].integer / 2);
-    return (double)(p->Lq + p->Lk - 1) * (3 * pairs + 1 + (double)p->H);
-}
-
 const pe_encoding pe_sandwich = {
-    .info =
-        {
-            .name        = "sandwich",
-            .place       = POSENC_SCORE,
-            .title       = "bias from the inner products of sinusoids",
-            .formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + "
-                           "frac{H}{8 h} (∑_{k=1}^{d/2} cos(t 10000^{−2 k / d}) − d / 2)",
-            .paper       = "arXiv:2212.10356",
-            .models      = "",
-            .pictures    = "bias,mass",
-            .by_distance = 1,
-            PE_SETTINGS(settings),
-        },
-    .examples   = examples,
-    .operations = operations,
+    .info.name        = "sandwich",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "bias from the inner products of sinusoids",
+    .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + "
+                        "frac{H}{8 h} (∑_{k=1}^{d/2} cos(t 10000^{−2 k / d}) − d / 2)",
+    .info.paper       = "arXiv:2212.10356",
+    .info.models      = "",
+    .info.pictures    = "bias,mass",
+    .info.by_distance = 1,
+    .examples         = examples,
+    /* For each distance the sum of cosines, three for each pair, which all heads share; each divides it. */
+    .operations = "(Lq+Lk-1)*(1.5*d_bar+1+H)",
     .check      = check,
     .bias       = {.fill = fill},
+    PE_SETTINGS(settings),
 };

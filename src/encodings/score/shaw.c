@@ -93,12 +93,6 @@ static int64_t rows_of(const pe_problem *p)
     return p->set[MAX_DISTANCE].integer - p->set[MIN_DISTANCE].integer + 1;
 }
 
-static int64_t row_at(const pe_problem *p, int64_t t)
-{
-    return pe_index_clip(-t, p->set[MIN_DISTANCE].integer, p->set[MAX_DISTANCE].integer) -
-           p->set[MIN_DISTANCE].integer;
-}
-
 /* Does a distance have no row (beyond=zero)? */
 static int is_beyond(const pe_problem *p, int64_t t)
 {
@@ -125,9 +119,11 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
 
 static void index_of(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int64_t rows[])
 {
-    const int64_t first = p->set[PER_HEAD].integer ? h * rows_of(p) : 0;
+    const int64_t first = p->set[PER_HEAD].integer ? h * rows_of(p) : 0, low = p->set[MIN_DISTANCE].integer;
     for (int64_t i = 0; i < n; i++)
-        rows[i] = is_beyond(p, t0 + i) ? -1 : first + row_at(p, t0 + i);
+        rows[i] = is_beyond(p, t0 + i)
+                      ? -1
+                      : first + pe_index_clip(-t0 - i, low, p->set[MAX_DISTANCE].integer) - low;
 }
 
 static void terms(const pe_problem *p, pe_terms *s)
@@ -141,24 +137,21 @@ static void terms(const pe_problem *p, pe_terms *s)
 }
 
 const pe_encoding pe_shaw = {
-    .info =
-        {
-            .name        = "shaw",
-            .place       = POSENC_SCORE,
-            .title       = "a vector per clipped distance, for keys and values",
-            .formula     = "S_{h,i,j} = frac{q_i · (k_j + a_x)}{sqrt{D}} , x = clip(−t , −K , K)\n"
-                           "o_i = ∑_j softmax(S)_{i,j} (v_j + b_x)",
-            .paper       = "arXiv:1803.02155",
-            .models      = "NEZHA",
-            .pictures    = "",
-            .by_distance = 1,
-            PE_SETTINGS(settings),
-            PE_PARAMS(params),
-        },
-    .model    = "max_relative=min(16,floor(L/2))",
-    .examples = examples,
-    .has      = has,
-    .trains   = trains,
-    .init     = init,
-    .terms    = terms,
+    .info.name        = "shaw",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "a vector per clipped distance, for keys and values",
+    .info.formula     = "S_{h,i,j} = frac{q_i · (k_j + a_x)}{sqrt{D}} , x = clip(−t , −K , K)\n"
+                        "o_i = ∑_j softmax(S)_{i,j} (v_j + b_x)",
+    .info.paper       = "arXiv:1803.02155",
+    .info.models      = "NEZHA",
+    .info.pictures    = "",
+    .info.by_distance = 1,
+    .model            = "max_relative=min(16,floor(L/2))",
+    .examples         = examples,
+    .has              = has,
+    .trains           = trains,
+    .init             = init,
+    .terms            = terms,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

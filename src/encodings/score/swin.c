@@ -175,26 +175,23 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
 }
 
 const pe_encoding pe_swin = {
-    .info =
-        {
-            .name      = "swin",
-            .place     = POSENC_SCORE,
-            .title     = "a learned bias per offset on a window",
-            .formula   = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + T_{x,h}\n"
-                         "x = (dy + rows − 1) (2 columns − 1) + dx + columns − 1",
-            .paper     = "arXiv:2103.14030",
-            .models    = "Swin Transformer, BEiT",
-            .pictures  = "bias",
-            .row_limit = "window",
-            .at_length = A_SQUARE,
-            PE_SETTINGS(settings),
-            PE_PARAMS(params),
-        },
-    .model    = "window=4*Lx2 sigma=0.1",
-    .examples = examples,
-    .check    = check,
-    .hook     = {.visit = visit, .visit_back = visit_back},
-    .reach    = reach,
+    .info.name      = "swin",
+    .info.place     = POSENC_SCORE,
+    .info.title     = "a learned bias per offset on a window",
+    .info.formula   = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + T_{x,h}\n"
+                      "x = (dy + rows − 1) (2 columns − 1) + dx + columns − 1",
+    .info.paper     = "arXiv:2103.14030",
+    .info.models    = "Swin Transformer, BEiT",
+    .info.pictures  = "bias",
+    .info.row_limit = "window",
+    .info.at_length = A_SQUARE,
+    .model          = "window=4*Lx2 sigma=0.1",
+    .examples       = examples,
+    .check          = check,
+    .hook           = {.visit = visit, .visit_back = visit_back},
+    .reach          = reach,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };
 
 /* ---- swin_v2 ---- */
@@ -413,37 +410,24 @@ static void terms_v2(const pe_problem *p, pe_terms *s)
     s->prepare = (pe_preparation){.fill = unit_rows, .fold = unit_rows_back, .width = p->D, .sharp = 1};
 }
 
-/* The network for each offset of the window, and what it sees of an axis (five each); unit rows of queries
-   and keys. */
-static double operations_v2(const pe_problem *p)
-{
-    const double width = p->set[MLP_WIDTH].real, H = (double)p->H;
-    const double down = (double)offsets(p, 0), across = (double)offsets(p, 1);
-    const double rows = H * (double)p->Lq + (double)(p->G * p->Lk);
-    return down * across * (5 * width + H * (2 * width + 4)) + 5 * (down + across) +
-           rows * (3 * (double)p->D + 2);
-}
-
 const pe_encoding pe_swin_v2 = {
-    .info =
-        {
-            .name      = "swin_v2",
-            .place     = POSENC_SCORE,
-            .title     = "cosine attention with a bias per offset from a network",
-            .formula   = "S_{h,i,j} = e^{min(τ_h , max)} cos(q_i , k_j) + 16 σ(B_{x,h})\n"
-                         "B_{x,h} = W_2 max(W_1 c + b_1 , 0) , c = sign(a) log_2(1 + | a |) / 3",
-            .paper     = "arXiv:2111.09883",
-            .models    = "Swin Transformer V2",
-            .pictures  = "bias",
-            .row_limit = "window",
-            .at_length = A_SQUARE,
-            .scale     = "1, on unit vectors",
-            PE_SETTINGS(settings_v2),
-            PE_PARAMS(params_v2),
-        },
-    .model       = "window=4*Lx2 pretrained_window=floor(L/2)x2 mlp_width=32 sigma=0.5",
-    .examples    = examples_v2,
-    .operations  = operations_v2,
+    .info.name      = "swin_v2",
+    .info.place     = POSENC_SCORE,
+    .info.title     = "cosine attention with a bias per offset from a network",
+    .info.formula   = "S_{h,i,j} = e^{min(τ_h , max)} cos(q_i , k_j) + 16 σ(B_{x,h})\n"
+                      "B_{x,h} = W_2 max(W_1 c + b_1 , 0) , c = sign(a) log_2(1 + | a |) / 3",
+    .info.paper     = "arXiv:2111.09883",
+    .info.models    = "Swin Transformer V2",
+    .info.pictures  = "bias",
+    .info.row_limit = "window",
+    .info.at_length = A_SQUARE,
+    .info.scale     = "1, on unit vectors",
+    .model          = "window=4*Lx2 pretrained_window=floor(L/2)x2 mlp_width=32 sigma=0.5",
+    .examples       = examples_v2,
+    /* The network for each offset of the window, and what it sees of an axis (five each); unit rows of
+       queries and keys. */
+    .operations  = "(2*window1-1)*(2*window2-1)*(5*mlp_width+H*(2*mlp_width+4))+10*(window1+window2-1)+(H*Lq+"
+                   "G*Lk)*(3*D+2)",
     .check       = check_v2,
     .init        = init_v2,
     .terms       = terms_v2,
@@ -451,4 +435,6 @@ const pe_encoding pe_swin_v2 = {
     .derived     = bias_count,
     .derive      = make_bias,
     .derive_back = make_bias_back,
+    PE_SETTINGS(settings_v2),
+    PE_PARAMS(params_v2),
 };

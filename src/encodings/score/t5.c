@@ -114,20 +114,15 @@ static void terms(const pe_problem *p, pe_terms *s)
 }
 
 const pe_encoding pe_t5 = {
-    .info =
-        {
-            .name        = "t5",
-            .place       = POSENC_SCORE,
-            .title       = "bucketed relative position bias",
-            .formula     = "S_{h,i,j} = s q_i · k_j + b_{bucket(−t) , h}",
-            .paper       = "arXiv:1910.10683",
-            .models      = "T5, mT5, UMT5, Flan-T5, LongT5",
-            .pictures    = "bias,mass,buckets",
-            .by_distance = 1,
-            .scale       = "1",
-            PE_SETTINGS(settings),
-            PE_PARAMS(params),
-        },
+    .info.name        = "t5",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "bucketed relative position bias",
+    .info.formula     = "S_{h,i,j} = s q_i · k_j + b_{bucket(−t) , h}",
+    .info.paper       = "arXiv:1910.10683",
+    .info.models      = "T5, mT5, UMT5, Flan-T5, LongT5",
+    .info.pictures    = "bias,mass,buckets",
+    .info.by_distance = 1,
+    .info.scale       = "1",
     .model =
         "max_distance=floor(L/2) num_buckets=min(32,floor(L/2)) bidirectional=no sigma=0.1 scale=1/sqrt(D)",
     .model_both =
@@ -135,4 +130,6 @@ const pe_encoding pe_t5 = {
     .examples = examples,
     .check    = check,
     .terms    = terms,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

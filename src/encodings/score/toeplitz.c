@@ -54,21 +54,18 @@ static void index_of(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int6
 }
 
 const pe_encoding pe_toeplitz = {
-    .info =
-        {
-            .name        = "toeplitz",
-            .place       = POSENC_SCORE,
-            .title       = "the caller's bias for each distance",
-            .formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + b_{h , t}",
-            .paper       = "none: the caller's own",
-            .models      = "for ideas of one's own",
-            .pictures    = "bias,mass",
-            .by_distance = 1,
-            PE_SETTINGS(settings),
-            PE_PARAMS(params),
-        },
-    .model    = "first=1-8*L count=16*L-1",
-    .examples = examples,
-    .reach    = reach,
-    .bias     = {.index = index_of, .param = B},
+    .info.name        = "toeplitz",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "the caller's bias for each distance",
+    .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + b_{h , t}",
+    .info.paper       = "none: the caller's own",
+    .info.models      = "for ideas of one's own",
+    .info.pictures    = "bias,mass",
+    .info.by_distance = 1,
+    .model            = "first=1-8*L count=16*L-1",
+    .examples         = examples,
+    .reach            = reach,
+    .bias             = {.index = index_of, .param = B},
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

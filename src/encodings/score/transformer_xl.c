@@ -25,7 +25,6 @@
 #include <string.h>
 
 #include "base/angle.h"
-#include "engine/multiply.h"
 
 enum { D_MODEL, CLAMP_LEN, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
@@ -117,14 +116,6 @@ static void start_waves(const pe_problem *p, waves *w, int64_t first)
     }
 }
 
-static void jump(waves *w, int64_t t)
-{
-    for (int64_t k = 0; k < w->count; k++)
-        pe_cos_sin((double)t, w->frequency[k], &w->c[k], &w->s[k]);
-    w->at    = t;
-    w->known = 1;
-}
-
 /* One distance on: all channels, whose number the compiler knows. */
 static void step(waves *w)
 {
@@ -139,8 +130,12 @@ static void step(waves *w)
 static void follow(waves *w, int64_t t)
 {
     const int64_t start = t - (t % EXACT + EXACT) % EXACT;
-    if (!w->known || w->at > t || w->at < start)
-        jump(w, start);
+    if (!w->known || w->at > t || w->at < start) {
+        for (int64_t k = 0; k < w->count; k++)
+            pe_cos_sin((double)start, w->frequency[k], &w->c[k], &w->s[k]);
+        w->at    = start;
+        w->known = 1;
+    }
     while (w->at < t)
         step(w);
 }
@@ -238,33 +233,24 @@ static void terms(const pe_problem *p, pe_terms *s)
                             .param = WR};
 }
 
-/* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
-static double operations(const pe_problem *p)
-{
-    const double d = (double)p->set[D_MODEL].integer;
-    return (double)(p->Lq + p->Lk - 1) * (1.5 * d + 2 * d * (double)(p->H * p->D));
-}
-
 const pe_encoding pe_transformer_xl = {
-    .info =
-        {
-            .name        = "transformer_xl",
-            .place       = POSENC_SCORE,
-            .title       = "relative positions by projected sinusoids",
-            .formula     = "S_{h,i,j} = frac{(q_i + u_h) · k_j + (q_i + w_h) · r_h(t)}{sqrt{D}}\n"
-                           "r_h(t) = W_h [ sin(t ω) , cos(t ω) ] , ω_k = 10000^{−2 k / d}",
-            .paper       = "arXiv:1901.02860",
-            .models      = "Transformer-XL",
-            .pictures    = "bias,mass",
-            .by_distance = 1,
-            PE_SETTINGS(settings),
-            PE_PARAMS(params),
-        },
-    .model      = "sigma=1/sqrt(d_model)",
-    .examples   = examples,
-    .operations = operations,
+    .info.name        = "transformer_xl",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "relative positions by projected sinusoids",
+    .info.formula     = "S_{h,i,j} = frac{(q_i + u_h) · k_j + (q_i + w_h) · r_h(t)}{sqrt{D}}\n"
+                        "r_h(t) = W_h [ sin(t ω) , cos(t ω) ] , ω_k = 10000^{−2 k / d}",
+    .info.paper       = "arXiv:1901.02860",
+    .info.models      = "Transformer-XL",
+    .info.pictures    = "bias,mass",
+    .info.by_distance = 1,
+    .model            = "sigma=1/sqrt(d_model)",
+    .examples         = examples,
+    /* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
+    .operations = "(Lq+Lk-1)*(1.5*d_model+2*d_model*H*D)",
     .check      = check,
     .terms      = terms,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };
 
 static void xlnet_terms(const pe_problem *p, pe_terms *s)
@@ -286,24 +272,22 @@ static const posenc_example xlnet_examples[] = {
 };
 
 const pe_encoding pe_xlnet = {
-    .info =
-        {
-            .name        = "xlnet",
-            .place       = POSENC_SCORE,
-            .title       = "Transformer-XL's terms and segments",
-            .formula     = "S_{h,i,j} = frac{(q_i + u_h) · k_j + (q_i + w_h) · r_h(t) + "
-                           "(q_i + s_h) · g_{h,z}}{sqrt{D}}\n"
-                           "r_h(t) = W_h [ sin(t ω) , cos(t ω) ] , ω_k = 10000^{−2 k / d}",
-            .paper       = "arXiv:1906.08237",
-            .models      = "XLNet",
-            .pictures    = "bias,mass",
-            .by_distance = 1,
-            PE_SETTINGS(settings),
-            PE_PARAMS(xlnet_params),
-        },
-    .model      = "sigma=1/sqrt(d_model)",
-    .examples   = xlnet_examples,
-    .operations = operations,
+    .info.name        = "xlnet",
+    .info.place       = POSENC_SCORE,
+    .info.title       = "Transformer-XL's terms and segments",
+    .info.formula     = "S_{h,i,j} = frac{(q_i + u_h) · k_j + (q_i + w_h) · r_h(t) + "
+                        "(q_i + s_h) · g_{h,z}}{sqrt{D}}\n"
+                        "r_h(t) = W_h [ sin(t ω) , cos(t ω) ] , ω_k = 10000^{−2 k / d}",
+    .info.paper       = "arXiv:1906.08237",
+    .info.models      = "XLNet",
+    .info.pictures    = "bias,mass",
+    .info.by_distance = 1,
+    .model            = "sigma=1/sqrt(d_model)",
+    .examples         = xlnet_examples,
+    /* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
+    .operations = "(Lq+Lk-1)*(1.5*d_model+2*d_model*H*D)",
     .check      = check,
     .terms      = xlnet_terms,
+    PE_SETTINGS(settings),
+    PE_PARAMS(xlnet_params),
 };

@@ -35,7 +35,6 @@
 
 #include "base/moments.h"
 #include "engine/index.h"
-#include "engine/multiply.h"
 
 enum { RELATIVE, NUM_BUCKETS, MAX_DISTANCE, CLS, CLS_BUCKETS, TABLE_ROWS, EPS, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
@@ -471,33 +470,22 @@ static void terms(const pe_problem *p, pe_terms *s)
             .visit = visit, .visit_back = visit_back, .apart = is_cls, .learns = 1 << TABLE | 1 << THETAS};
 }
 
-/* Each position's row: mean, variance, normalisation, weight and bias, eight for each channel; and its two
-   projections to all heads. With a class token theta1 and theta2, products over the channels of a head. */
-static double operations(const pe_problem *p)
-{
-    const double d = (double)p->d_model, D = (double)p->D, H = (double)p->H, G = (double)p->G;
-    const double rows = (double)p->Lq * (8 * d + 2 * d * H * D) + (double)p->Lk * 2 * d * G * D;
-    return rows + (p->set[CLS].integer ? 2 * H * 2 * D : 0);
-}
-
 const pe_encoding pe_tupe = {
-    .info =
-        {
-            .name      = "tupe",
-            .place     = POSENC_SCORE,
-            .title     = "positions meet positions through their own projections",
-            .formula   = "S_{h,i,j} = frac{q_i · k_j + (U_q p_i) · (U_k p_j)}{sqrt{2 D}}",
-            .paper     = "arXiv:2006.15595",
-            .models    = "TUPE-A, TUPE-R",
-            .pictures  = "bias",
-            .scale     = "1/sqrt(2*D)",
-            .row_limit = "rows",
-            PE_SETTINGS(settings),
-            PE_PARAMS(params),
-        },
-    .model       = "rows=8*L+1 cls=no relative=yes max_distance=L+8 sigma=1/sqrt(d_model)",
-    .examples    = examples,
-    .operations  = operations,
+    .info.name      = "tupe",
+    .info.place     = POSENC_SCORE,
+    .info.title     = "positions meet positions through their own projections",
+    .info.formula   = "S_{h,i,j} = frac{q_i · k_j + (U_q p_i) · (U_k p_j)}{sqrt{2 D}}",
+    .info.paper     = "arXiv:2006.15595",
+    .info.models    = "TUPE-A, TUPE-R",
+    .info.pictures  = "bias",
+    .info.scale     = "1/sqrt(2*D)",
+    .info.row_limit = "rows",
+    .model          = "rows=8*L+1 cls=no relative=yes max_distance=L+8 sigma=1/sqrt(d_model)",
+    .examples       = examples,
+    /* Each position's row: mean, variance, normalisation, weight and bias, eight for each channel; and its
+       two projections to all heads. With a class token theta1 and theta2, products over the channels of a
+       head. */
+    .operations  = "Lq*(8*d_model+2*d_model*H*D)+Lk*2*d_model*G*D+cls*4*H*D",
     .check       = check,
     .has         = has,
     .terms       = terms,
@@ -505,4 +493,6 @@ const pe_encoding pe_tupe = {
     .derived     = theta_count,
     .derive      = make_thetas,
     .derive_back = make_thetas_back,
+    PE_SETTINGS(settings),
+    PE_PARAMS(params),
 };

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A finished run as a line: the same bits come back, another configuration has another name, and a line that
- * is not what was written is none.
+ * A finished run as named arrays: the same bits come back, another configuration has another identity, and
+ * what is not whole is not taken.
  */
-#include "train/record.h"
+#include "train/identity.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,30 +26,36 @@ static void run(pe_run_result *result, const pe_run_config *config)
         fail_msg("%s", err.message);
 }
 
-static char *line_of(const pe_run_config *config, const pe_run_result *result)
+/* Everything in a result as arrays; free the identity. */
+static pe_run_file file_of(const pe_run_config *config, pe_run_result *result)
 {
-    char *line;
-    assert_int_equal(pe_record_write(&line, "a label", config, result, NULL), POSENC_OK);
-    assert_null(strchr(line, '\n'));
-    return line;
+    pe_run_file f = {.identity = pe_run_identity(config), .is_finished = 1};
+    pe_run_list(&f, config, result);
+    return f;
 }
 
 static void assert_comes_back(const pe_run_config *config)
 {
-    pe_run_result  there, back;
-    pe_record_head head;
+    pe_run_result there, back;
+    posenc_arrays set = {0};
+    int           is_finished;
     run(&there, config);
-    char *line = line_of(config, &there), *identity = pe_run_identity(config);
-    assert_int_equal(pe_record_read(&back, config, line, NULL), POSENC_OK);
+    assert_int_equal(pe_run_result_create(&back, config, NULL), POSENC_OK);
+    pe_run_file from = file_of(config, &there), to = file_of(config, &back);
+    assert_true(pe_run_file_add(&set, "it/", &from));
+    assert_int_equal(pe_run_file_take(&to, &set, "it/", "here", NULL), POSENC_OK);
     tiny_assert_same(&there, &back);
     assert_true(there.train_seconds == back.train_seconds && there.eval_seconds == back.eval_seconds &&
                 there.tokens_per_second == back.tokens_per_second);
-    assert_int_equal(pe_record_head_read(&head, line, NULL), POSENC_OK);
-    assert_string_equal(head.identity, identity);
-    assert_string_equal(head.label, "a label");
-    pe_record_head_free(&head);
+    assert_string_equal(back.instructions, posenc_isa());
+    char *identity = pe_run_file_identity(&set, "it/", &is_finished);
+    assert_string_equal(identity, from.identity);
+    assert_true(is_finished);
+    assert_null(pe_run_file_identity(&set, "", &is_finished));
     free(identity);
-    free(line);
+    free(from.identity);
+    free(to.identity);
+    posenc_arrays_free(&set);
     pe_run_result_free(&there);
     pe_run_result_free(&back);
 }
@@ -77,56 +82,42 @@ static void a_run_that_diverged_comes_back_too(void **state)
     assert_comes_back(&config);
 }
 
-/* A line is read by others as well: what they need is there in plain numbers. */
-static void a_line_is_json_with_hash_curves_and_times(void **state)
+/* Another run, an array less, or one of another size: nothing is taken. */
+static void what_is_not_whole_is_refused(void **state)
 {
-    const pe_run_config config = tiny_run("alibi");
-    pe_run_result       result;
-    char                name[PE_RUN_NAME];
-    (void)state;
-    run(&result, &config);
-    char   *line = line_of(&config, &result), *identity = pe_run_identity(&config);
-    json_t *json = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
-    pe_run_name(name, identity);
-    assert_string_equal(json_string_value(json_object_get(json, "run")), name);
-    assert_int_equal(json_array_size(json_object_get(json, "curve")), 8 * TINY_RUN_LENGTH);
-    assert_int_equal(json_array_size(json_object_get(json, "training")), TINY_STEPS);
-    double first = 0;
-    for (int w = 0; w < TINY_WINDOWS; w++)
-        first += (double)result.window_loss[w * 8 * TINY_RUN_LENGTH] / TINY_WINDOWS;
-    assert_true(fabs(json_real_value(json_array_get(json_object_get(json, "curve"), 0)) - first) < 1e-12);
-    assert_true((float)json_real_value(json_array_get(json_object_get(json, "training"), 3)) ==
-                result.train_loss[3]);
-    assert_true(json_real_value(json_object_get(json_object_get(json, "time"), "train_seconds")) ==
-                result.train_seconds);
-    json_decref(json);
-    free(identity);
-    free(line);
-    pe_run_result_free(&result);
-}
-
-/* A byte changed anywhere, or the end missing: no line. */
-static void a_line_that_was_changed_is_refused(void **state)
-{
-    const pe_run_config config = tiny_run("t5");
+    const pe_run_config config = tiny_run("t5"), other = tiny_run("alibi");
+    pe_run_config       shorter = config;
     pe_run_result       result, back;
     posenc_error        err;
     (void)state;
     run(&result, &config);
-    char        *line = line_of(&config, &result);
-    const size_t n    = strlen(line);
-    for (size_t at = 0; at < n; at += 1 + n / 300) {
-        const char was = line[at];
-        line[at]       = was == 'x' ? 'y' : 'x';
-        assert_int_equal(pe_record_read(&back, &config, line, &err), POSENC_FORMAT);
-        assert_non_null(strstr(err.message, "no whole line"));
-        line[at] = 0;
-        assert_int_equal(pe_record_read(&back, &config, line, &err), POSENC_FORMAT);
-        line[at] = was;
+    shorter.windows--;
+    pe_run_file from = file_of(&config, &result);
+    for (int i = 0; i < from.count; i++) {
+        posenc_arrays set  = {0};
+        pe_run_file   less = from;
+        less.arrays[i]     = less.arrays[--less.count];
+        assert_true(pe_run_file_add(&set, "", &less));
+        assert_int_equal(pe_run_file_take(&from, &set, "", "here", &err), POSENC_FORMAT);
+        assert_non_null(strstr(err.message, "is missing or has another size"));
+        posenc_arrays_free(&set);
     }
-    assert_int_equal(pe_record_read(&back, &config, line, &err), POSENC_OK);
+    posenc_arrays set = {0};
+    assert_true(pe_run_file_add(&set, "", &from));
+    assert_int_equal(pe_run_result_create(&back, &shorter, NULL), POSENC_OK);
+    char *identity = from.identity;
+    from           = file_of(&shorter, &back);
+    free(from.identity);
+    from.identity = identity;
+    assert_int_equal(pe_run_file_take(&from, &set, "", "here", &err), POSENC_FORMAT);
+    assert_true(isnan(back.train_loss[0]));
+    free(from.identity);
+    from.identity = pe_run_identity(&other);
+    assert_int_equal(pe_run_file_take(&from, &set, "", "here", &err), POSENC_ARGUMENT);
+    assert_non_null(strstr(err.message, "another run"));
+    free(from.identity);
+    posenc_arrays_free(&set);
     pe_run_result_free(&back);
-    free(line);
     pe_run_result_free(&result);
 }
 
@@ -185,8 +176,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_comes_back_bit_for_bit),
         cmocka_unit_test(a_run_that_diverged_comes_back_too),
-        cmocka_unit_test(a_line_is_json_with_hash_curves_and_times),
-        cmocka_unit_test(a_line_that_was_changed_is_refused),
+        cmocka_unit_test(what_is_not_whole_is_refused),
         cmocka_unit_test(every_member_of_the_configuration_has_its_say),
     };
     return cmocka_run_group_tests(tests, tiny_run_write_text, NULL);

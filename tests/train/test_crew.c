@@ -2,7 +2,7 @@
 /*
  * Workers: that every job is done once, whoever does it, and that a word stops the rest.
  */
-#include "train/pool.h"
+#include "train/crew.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +16,7 @@ enum { JOBS = 200 };
 typedef struct board {
     atomic_int done[JOBS];
     atomic_int total;
+    int64_t    given, jobs;
     int        watched;
     atomic_int stop;
 } board;
@@ -25,6 +26,12 @@ static void work(void *self, int64_t job)
     board *b = self;
     atomic_fetch_add(&b->done[job], 1);
     atomic_fetch_add(&b->total, 1);
+}
+
+static int64_t next(void *self)
+{
+    board *b = self;
+    return b->given < b->jobs ? b->given++ : -1;
 }
 
 static int watch(void *self)
@@ -38,9 +45,9 @@ static void every_job_is_done_once_by_any_number_of_workers(void **state)
 {
     (void)state;
     for (int workers = 1; workers <= 5; workers++) {
-        board         b    = {0};
-        const pe_pool pool = {&b, JOBS, workers, work, watch, NULL};
-        assert_int_equal(pe_pool_run(&pool, NULL), POSENC_OK);
+        board               b     = {.jobs = JOBS};
+        const pe_crew_calls calls = {.self = &b, .work = work, .next = next, .watch = watch};
+        assert_int_equal(pe_crew_run(&calls, workers, NULL), POSENC_OK);
         for (int i = 0; i < JOBS; i++)
             assert_int_equal(atomic_load(&b.done[i]), 1);
         assert_true(b.watched >= 1);
@@ -65,19 +72,19 @@ static int watch_and_stop(void *self)
 
 static void a_word_of_the_watcher_ends_it(void **state)
 {
-    board         b    = {0};
-    const pe_pool pool = {&b, JOBS, 2, work_slowly, watch_and_stop, NULL};
+    board               b     = {.jobs = JOBS};
+    const pe_crew_calls calls = {.self = &b, .work = work_slowly, .next = next, .watch = watch_and_stop};
     (void)state;
-    assert_int_equal(pe_pool_run(&pool, NULL), POSENC_OK);
+    assert_int_equal(pe_crew_run(&calls, 2, NULL), POSENC_OK);
     assert_true(atomic_load(&b.total) < JOBS);
 }
 
 static void no_jobs_are_no_error(void **state)
 {
-    board         b    = {0};
-    const pe_pool pool = {&b, 0, 2, work, NULL, NULL};
+    board               b     = {0};
+    const pe_crew_calls calls = {.self = &b, .work = work, .next = next, .watch = watch};
     (void)state;
-    assert_int_equal(pe_pool_run(&pool, NULL), POSENC_OK);
+    assert_int_equal(pe_crew_run(&calls, 2, NULL), POSENC_OK);
     assert_int_equal(atomic_load(&b.total), 0);
 }
 
