@@ -129,14 +129,6 @@ static void run_encoding(cli_trial *t)
     }
 }
 
-/* Every array that the manifest lists must be there. */
-static void check_complete(cli_trial *t)
-{
-    for (char **name = t->c->arrays; *name; name++)
-        if (!cli_trial_has(t, *name))
-            cli_refuse(&t->p, "the file lacks the array %.60s, which the manifest lists", *name);
-}
-
 /* An unused gradient or parameter means that the case was not understood; other arrays are only
    named. */
 static void check_used(cli_trial *t)
@@ -162,7 +154,9 @@ static void check_used(cli_trial *t)
 static void run_trial(cli_trial *t)
 {
     cli_problem *p = &t->p;
-    check_complete(t);
+    for (char **name = t->c->arrays; *name; name++)
+        if (!cli_trial_has(t, *name))
+            cli_refuse(p, "the file lacks the array %.60s, which the manifest lists", *name);
     if (!cli_stopped(p) && cli_is_subject(t->c->encoding))
         run_index_map(t);
     else if (!cli_stopped(p))

@@ -96,6 +96,9 @@ int cli_read_as(const cli_args *args, const cli_option *row, void *to);
 int cli_integer(const cli_args *args, const char *option, int64_t low, int64_t high, int64_t *x);
 
 int cli_ends_with(const char *text, const char *end);
+/* x with the fewest digits, 15 at least, that read back as the same number. Returns text. */
+enum { CLI_DIGITS = 40 };
+const char *cli_real_text(char text[CLI_DIGITS], double x);
 
 int cli_is_terminal(int fd); /* a terminal where escape sequences make sense */
 int cli_colour(int fd);      /* a terminal, NO_COLOR empty, TERM not dumb */

@@ -37,21 +37,32 @@ enum {
 static const cli_option options[] = {
     {'e', "encodings", "SPEC,...", "the encodings to compare instead of the preset's"},
     {0, "preset", "NAME", "quick, default, full or huge (default)"},
-    {0, "tasks", "NAME,...", "the synthetic tasks to train on as well, or none, instead of the preset's"},
+    {0, "tasks", "NAME,...", "the synthetic tasks to train on as well, or none, instead of the preset's",
+     CLI_TEXT, offsetof(pe_compare_config, tasks)},
     {0, "combine", "WAYS",
-     "for encodings at the input: add, concat, or add,concat for both side by side (add)"},
+     "for encodings at the input: add, concat, or add,concat for both side by side (add)", CLI_TEXT,
+     offsetof(pe_compare_config, combine)},
     {0, "extension", "HOW",
      "models read at up to 16 times their length: none, brief (tuned at twice), full, instead of the "
-     "preset's"},
-    {'o', "output", "DIR", "directory for the report and all numbers (" DEFAULT_DIRECTORY ")"},
-    {0, "bidirectional", NULL, "predict hidden bytes from both sides instead of the next byte"},
-    {0, "seeds", "N", "train every encoding from so many seeds"},
-    {0, "steps", "N", "train so many steps instead of the preset's, on the text and on every task"},
-    {0, "task-steps", "N", "train so many steps on every task, whatever the text has"},
-    {0, "tune-steps", "N", "train so many steps in each tuning of --extension (100)"},
+     "preset's",
+     CLI_TEXT, offsetof(pe_compare_config, extension)},
+    {'o', "output", "DIR", "directory for the report and all numbers (" DEFAULT_DIRECTORY ")", CLI_TEXT,
+     offsetof(pe_compare_config, directory)},
+    {0, "bidirectional", NULL, "predict hidden bytes from both sides instead of the next byte", CLI_FLAG,
+     offsetof(pe_compare_config, bidirectional)},
+    {0, "seeds", "N", "train every encoding from so many seeds", CLI_WHOLE,
+     offsetof(pe_compare_config, preset.seeds), 1, MOST_SEEDS},
+    {0, "steps", "N", "train so many steps instead of the preset's, on the text and on every task", CLI_WHOLE,
+     offsetof(pe_compare_config, preset.steps), 1, MOST_STEPS},
+    {0, "task-steps", "N", "train so many steps on every task, whatever the text has", CLI_WHOLE,
+     offsetof(pe_compare_config, task_steps), 1, MOST_STEPS},
+    {0, "tune-steps", "N", "train so many steps in each tuning of --extension (100)", CLI_WHOLE,
+     offsetof(pe_compare_config, tune_steps), 1, MOST_STEPS},
     {0, "lang", "CODE", "language of report.html: en or zh (en)"},
-    {0, "threads", "N", "runs at the same time (one per processor); changes no result"},
-    {0, "resume", NULL, "go on with what an interrupted or killed call has left in DIR.partial"},
+    {0, "threads", "N", "runs at the same time (one per processor); changes no result", CLI_WHOLE,
+     offsetof(pe_compare_config, workers), 1, MOST_THREADS},
+    {0, "resume", NULL, "go on with what an interrupted or killed call has left in DIR.partial", CLI_FLAG,
+     offsetof(pe_compare_config, resume)},
     {0, "checkpoint", "S", "seconds between two checkpoints of a run (10)", CLI_REAL,
      offsetof(pe_compare_config, checkpoint_seconds), 0, MOST_SECONDS},
     {0, "dry-run", NULL, "say what would be trained and about how long it takes, and stop"},
@@ -176,36 +187,27 @@ static int check_list(const char *list)
 static int read_config(const cli_args *args, pe_compare_config *config)
 {
     const char      *name = cli_value(args, "preset"), *list = cli_value(args, "encodings");
-    const char      *output = cli_value(args, "output"), *language = cli_value(args, "lang");
+    const char      *language = cli_value(args, "lang");
     int              ways;
     posenc_error     err;
     const pe_preset *preset = pe_preset_find(name ? name : DEFAULT_PRESET);
     if (!preset)
         return unknown_preset(name);
-    config->preset    = *preset;
-    config->directory = output ? output : DEFAULT_DIRECTORY;
-    config->call      = cli_call();
-    config->resume    = cli_value(args, "resume") != NULL;
-
+    config->preset             = *preset;
+    config->directory          = DEFAULT_DIRECTORY;
+    config->call               = cli_call();
     config->checkpoint_seconds = CHECKPOINT_SECONDS;
-
-    config->bidirectional = cli_value(args, "bidirectional") != NULL;
-    config->combine       = cli_value(args, "combine");
-    config->tasks         = cli_value(args, "tasks");
-    config->extension     = cli_value(args, "extension");
+    if (cli_read(args, config))
+        return CLI_USAGE;
     if (list) {
         config->preset.extension      = NULL;
         config->preset.encodings      = list;
         config->preset.grid_encodings = NULL;
     }
-    const int steps    = cli_integer(args, "steps", 1, MOST_STEPS, &config->preset.steps);
-    const int seeds    = cli_integer(args, "seeds", 1, MOST_SEEDS, &config->preset.seeds);
-    config->task_steps = steps > 0 ? config->preset.steps : 0;
-    config->task_seeds = seeds > 0 ? config->preset.seeds : 0;
-    if (steps < 0 || seeds < 0 || cli_integer(args, "task-steps", 1, MOST_STEPS, &config->task_steps) < 0 ||
-        cli_integer(args, "tune-steps", 1, MOST_STEPS, &config->tune_steps) < 0 ||
-        cli_integer(args, "threads", 1, MOST_THREADS, &config->workers) < 0 || cli_read(args, config))
-        return CLI_USAGE;
+    if (!config->task_steps && cli_value(args, "steps"))
+        config->task_steps = config->preset.steps;
+    if (cli_value(args, "seeds"))
+        config->task_seeds = config->preset.seeds;
     if ((config->combine && pe_combine_read(&ways, config->combine, &err)) ||
         (config->tasks && pe_compare_tasks_check(config->tasks, &err)) ||
         (config->extension && pe_compare_extension_check(config->extension, &err)) ||

@@ -136,26 +136,15 @@ static void compute(job *j)
 
 /* ---------------------------------------------------------------- output -------------------- */
 
-/* The fewest digits, 15 at least, that read back as the same number. */
-static void put_number(FILE *to, double x)
-{
-    char text[40];
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, x);
-        if (strtod(text, NULL) == x)
-            break;
-    }
-    fputs(text, to);
-}
-
 static void write_csv(job *j)
 {
+    char              text[CLI_DIGITS];
     posenc_whole_file file;
     const double     *y = j->results.items[0].tensor.data;
     if (posenc_whole_file_open(&file, j->output, &j->p.err))
         return;
     for (int64_t i = 0; i < j->places.length * j->width; i++) {
-        put_number(file.stream, y[i]);
+        fputs(cli_real_text(text, y[i]), file.stream);
         fputc((i + 1) % j->width ? ',' : '\n', file.stream);
     }
     posenc_whole_file_commit(&file, &j->p.err);

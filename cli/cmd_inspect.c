@@ -45,12 +45,8 @@ static int put_text(const char *text)
 /* A real keeps a mark that it is one: 10000.0. */
 static int put_real(double x)
 {
-    char text[40];
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, x);
-        if (strtod(text, NULL) == x)
-            break;
-    }
+    char text[CLI_DIGITS];
+    cli_real_text(text, x);
     return printf("%s%s", text, strpbrk(text, ".en") ? "" : ".0");
 }
 

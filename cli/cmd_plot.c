@@ -36,44 +36,30 @@ enum {
     COLUMNS     = 80
 };
 
-/* Sizes that a kind of picture takes where nothing is said; a table of positions can be drawn where
-   `of_table`. */
+/* Kinds of pictures: the sizes that each takes where nothing is said, and which it heeds of the options that
+   not all heed (`some`). */
 static const struct kind {
     const char *name;
     int64_t     length, longest, dim;
-    int         of_table;
+    const char *heeds;
 } kinds[] = {
-    {"heatmap", 128, LONGEST, 64, 1},    {"curves", 128, LONGEST, 64, 1},
-    {"similarity", 128, LONGEST, 64, 1}, {"similarity2d", 0, LONGEST, 128, 1},
-    {"decay", 1024, LONGEST, 128, 0},    {"mass", 1024, LONGEST, 64, 0},
-    {"pair", 8, LONGEST, 64, 0},         {"wavelengths", 4096, ENDLESS, 128, 0},
-    {"bias", 128, LONGEST, 64, 0},       {"buckets", 256, LONGEST, 64, 0},
+    {"heatmap", 128, LONGEST, 64, "table length dim seed grid prefix-rows beside"},
+    {"curves", 128, LONGEST, 64, "table length dim seed grid prefix-rows channels"},
+    {"similarity", 128, LONGEST, 64, "table config layer length dim seed grid prefix-rows"},
+    {"similarity2d", 0, LONGEST, 128, "table dim seed grid prefix-rows points"},
+    {"decay", 1024, LONGEST, 128, "config layer length dim seed bases theta content draws"},
+    {"mass", 1024, LONGEST, 64, "config layer length dim heads seed content draws"},
+    {"pair", 8, LONGEST, 64, "config layer length dim pairs"},
+    {"wavelengths", 4096, ENDLESS, 128, "config layer length dim"},
+    {"bias", 128, LONGEST, 64, "length dim heads seed"},
+    {"buckets", 256, LONGEST, 64, "length"},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* Which kinds heed an option that not all heed. */
-static const struct {
-    const char *option, *kinds;
-} belongs[] = {
-    {"table", "heatmap, curves, similarity, similarity2d"},
-    {"config", "similarity, decay, mass, pair, wavelengths"},
-    {"layer", "similarity, decay, mass, pair, wavelengths"},
-    {"length", "heatmap, curves, similarity, decay, mass, pair, wavelengths, bias, buckets"},
-    {"dim", "heatmap, curves, similarity, similarity2d, decay, mass, pair, wavelengths, bias"},
-    {"heads", "mass, bias"},
-    {"seed", "heatmap, curves, similarity, similarity2d, decay, mass, bias"},
-    {"grid", "heatmap, curves, similarity, similarity2d"},
-    {"prefix-rows", "heatmap, curves, similarity, similarity2d"},
-    {"points", "similarity2d"},
-    {"channels", "curves"},
-    {"pairs", "pair"},
-    {"beside", "heatmap"},
-    {"bases", "decay"},
-    {"theta", "decay"},
-    {"content", "decay, mass"},
-    {"draws", "decay, mass"},
-};
-enum { BELONGS = sizeof belongs / sizeof *belongs };
+static const char *const some[] = {"table",  "config", "layer",       "length",  "dim",      "heads",
+                                   "seed",   "grid",   "prefix-rows", "points",  "channels", "pairs",
+                                   "beside", "bases",  "theta",       "content", "draws"};
+enum { SOME = sizeof some / sizeof *some };
 
 /* What was asked for. */
 typedef struct request {
@@ -134,35 +120,43 @@ static const cli_option options[] = {
 
 /* ---------------------------------------------------------------- what belongs together ----- */
 
-/* Is `word` one of a list of words with commas? */
-static int is_among(const char *list, const char *word)
+static int heeds(const struct kind *kind, const char *option)
 {
-    const size_t n = strlen(word);
-    for (const char *at = list; (at = strstr(at, word)); at += n)
-        if ((at == list || at[-1] == ' ') && (at[n] == ',' || !at[n]))
+    const size_t n = strlen(option);
+    for (const char *at = kind->heeds; (at = strstr(at, option)); at += n)
+        if ((at == kind->heeds || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
             return 1;
     return 0;
 }
 
-static int find_kind(request *r, const char *name)
+/* "heatmap, curves": the kinds that heed an option, or all where it is NULL. */
+static const char *join_kinds(char text[200], const char *option)
 {
-    char   known[200] = "";
-    size_t used       = 0;
-    for (int i = 0; i < KINDS; i++) {
-        if (!strcmp(kinds[i].name, name))
-            r->kind = &kinds[i];
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", kinds[i].name);
-    }
-    return r->kind ? CLI_DONE : cli_usage("plot: there is no picture \"%s\"; there are: %s", name, known);
+    size_t used = 0;
+    for (int i = 0; i < KINDS; i++)
+        if (!option || heeds(&kinds[i], option))
+            used += (size_t)snprintf(text + used, 200 - used, "%s%s", used ? ", " : "", kinds[i].name);
+    return text;
 }
 
-static int check_options(const cli_args *args, const request *r)
+static int find_kind(const cli_args *args, request *r)
+{
+    char known[200];
+    for (r->kind = kinds; r->kind < kinds + KINDS; r->kind++)
+        if (!strcmp(r->kind->name, cli_at(args, 0)))
+            return CLI_DONE;
+    return cli_usage("plot: there is no picture \"%s\"; there are: %s", cli_at(args, 0),
+                     join_kinds(known, NULL));
+}
+
+static int check_options(const cli_args *args, request *r)
 {
     static const char *const of_a_spec[] = {"set", "dim", "heads", "seed"};
-    for (int i = 0; i < BELONGS; i++)
-        if (cli_value(args, belongs[i].option) && !is_among(belongs[i].kinds, r->kind->name))
-            return cli_usage("plot: --%s says nothing to %s; it belongs to: %s", belongs[i].option,
-                             r->kind->name, belongs[i].kinds);
+    char                     known[200];
+    for (int i = 0; i < SOME; i++)
+        if (cli_value(args, some[i]) && !heeds(r->kind, some[i]))
+            return cli_usage("plot: --%s says nothing to %s; it belongs to: %s", some[i], r->kind->name,
+                             join_kinds(known, some[i]));
     for (size_t i = 0; cli_value(args, "table") && i < sizeof of_a_spec / sizeof *of_a_spec; i++)
         if (cli_value(args, of_a_spec[i]))
             return cli_usage("plot: --%s says nothing to a table; leave it out beside --table", of_a_spec[i]);
@@ -184,7 +178,7 @@ static int check_options(const cli_args *args, const request *r)
 
 /* What a kind heeds at one place and not at the other: mass of a bias draws no vectors, a rotation has no
    heads. */
-static int check_place(const cli_args *args, const request *r)
+static int check_place(const cli_args *args, request *r)
 {
     static const struct {
         const char  *option;
@@ -249,7 +243,7 @@ static int read_numbers(const cli_args *args, request *r)
     r->data.chosen_count = r->chosen.count;
     r->data.bases        = r->bases.real;
     r->data.base_count   = r->bases.count;
-    return read_grid(args, r);
+    return CLI_DONE;
 }
 
 /* Words of a list, each worth a bit: their sum in *bits, 0 if the option is absent. */
@@ -281,39 +275,30 @@ static int read_choices(const cli_args *args, request *r)
                              *const contents[] = {"ones", "uniform", "normal", NULL};
     static const int theta_worth[] = {PE_ONE_THETA, PE_MANY_THETAS, PE_ONE_THETA | PE_MANY_THETAS},
                      one[] = {1}, content_worth[] = {PE_ONES, PE_UNIFORM, PE_NORMAL};
-    int status = read_words(args, "theta", thetas, theta_worth, &r->data.thetas);
-    if (!status)
-        status = read_words(args, "content", contents, content_worth, &r->data.contents);
-    if (!status)
-        status = read_words(args, "beside", beside, one, &r->data.beside_binary);
-    if (!status && r->data.thetas == PE_ONE_THETA && r->data.base_count)
-        status =
-            cli_usage("plot: --bases says nothing to --theta one; it is for the encoding's own frequencies");
-    return status;
+    if (read_words(args, "theta", thetas, theta_worth, &r->data.thetas) ||
+        read_words(args, "content", contents, content_worth, &r->data.contents) ||
+        read_words(args, "beside", beside, one, &r->data.beside_binary))
+        return CLI_USAGE;
+    return r->data.thetas == PE_ONE_THETA && r->data.base_count
+               ? cli_usage(
+                     "plot: --bases says nothing to --theta one; it is for the encoding's own frequencies")
+               : CLI_DONE;
 }
 
 /* ---------------------------------------------------------------- the subject --------------- */
 
-/* "heatmap, similarity", or "no pictures". */
-static void join_offers(char *text, size_t size, const pe_offer *offers, int count)
-{
-    size_t used = 0;
-    snprintf(text, size, "no pictures");
-    for (int i = 0; i < count && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", offers[i].kind);
-}
-
-static int choose_offer(request *r)
+static int choose_offer(const cli_args *args, request *r)
 {
     pe_offer  offers[PE_MOST_OFFERS];
-    char      known[PE_MOST_OFFERS * (PE_KIND_LENGTH + 2)];
-    const int count = pe_picture_offers(r->subject.p.e, offers);
-    for (int i = 0; i < count; i++)
-        if (!strcmp(offers[i].kind, r->kind->name)) {
-            r->offer = offers[i];
-            return CLI_DONE;
-        }
-    join_offers(known, sizeof known, offers, count);
+    char      known[PE_MOST_OFFERS * (PE_KIND_LENGTH + 2)] = "no pictures";
+    const int count                                        = pe_picture_offers(r->subject.p.e, offers);
+    size_t    used                                         = 0;
+    for (int i = 0; i < count; i++) {
+        r->offer = offers[i];
+        if (!strcmp(offers[i].kind, r->kind->name))
+            return check_place(args, r);
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", offers[i].kind);
+    }
     return cli_usage("plot: %s has no picture \"%s\"; it has: %s", posenc_encoding_spec(r->subject.p.e),
                      r->kind->name, known);
 }
@@ -434,27 +419,23 @@ static int find_subject(const cli_args *args, request *r)
     return status ? status : fit_model(args, r);
 }
 
-static int make_subject(const cli_args *args, request *r)
+static int fit(const cli_args *args, request *r)
 {
-    const char *table  = cli_value(args, "table");
-    int         status = find_subject(args, r);
-    if (!status)
-        status = choose_offer(r);
-    if (!status)
-        status = check_place(args, r);
-    if (!status && table)
-        status = fit_table(args, r);
-    else if (!status && r->offer.place == POSENC_INPUT)
+    if (cli_value(args, "table"))
+        return fit_table(args, r);
+    int status = CLI_DONE;
+    if (r->offer.place == POSENC_INPUT)
         status = fit_grid(args, r);
-    else if (!status && r->offer.place == POSENC_ROTARY)
+    else if (r->offer.place == POSENC_ROTARY)
         status = cli_subject_at_length(&r->subject, r->length);
-    if (!status && !table && r->rows)
-        status = set_grid(args, r);
-    if (status)
-        return status;
+    return status || !r->rows ? status : set_grid(args, r);
+}
+
+static int take_params(const cli_args *args, request *r)
+{
     set_data(r);
-    if (!table)
-        status = cli_subject_params(&r->subject, &r->data.dims, r->seed);
+    const int status =
+        cli_value(args, "table") ? CLI_DONE : cli_subject_params(&r->subject, &r->data.dims, r->seed);
     r->data.params = r->subject.p.params;
     r->data.name   = r->subject.name[0] ? r->subject.name : NULL;
     r->data.origin = r->subject.origin[0] ? r->subject.origin : NULL;
@@ -471,11 +452,19 @@ static int terminal_columns(void)
     return COLUMNS;
 }
 
-static int draw(const request *r)
+static int check_path(const cli_args *args, request *r)
+{
+    posenc_error err;
+    r->path = cli_value(args, "output");
+    return r->path && pe_plot_path_check(r->path, &err) ? cli_error(&err) : CLI_DONE;
+}
+
+static int draw(const cli_args *args, request *r)
 {
     posenc_error  err;
     pe_picture   *picture;
     posenc_status status = pe_picture_create(&picture, r->subject.p.e, &r->offer, &r->data, &err);
+    (void)args;
     if (status)
         return cli_error(&err);
     if (r->path)
@@ -490,24 +479,6 @@ static int draw(const request *r)
     return CLI_DONE;
 }
 
-static int make(const cli_args *args, request *r)
-{
-    posenc_error err;
-    int          status = find_kind(r, cli_at(args, 0));
-    r->path             = cli_value(args, "output");
-    if (!status)
-        status = check_options(args, r);
-    if (!status)
-        status = read_numbers(args, r);
-    if (!status)
-        status = read_choices(args, r);
-    if (!status && r->path && pe_plot_path_check(r->path, &err))
-        status = cli_error(&err);
-    if (!status)
-        status = make_subject(args, r);
-    return status ? status : draw(r);
-}
-
 static int run(const cli_args *args)
 {
     request   r           = {.subject.p = cli_problem_new("plot")};
@@ -517,7 +488,13 @@ static int run(const cli_args *args)
             has_subject ? "plot: beside --table or --config give a picture alone, e.g. posenc plot similarity"
                         : "plot: give a picture and an encoding, e.g. posenc plot heatmap NAME; try "
                           "posenc plot --help");
-    const int status = make(args, &r);
+    static int (*const steps[])(const cli_args *args,
+                                request        *r) = {find_kind,    check_options, read_numbers, read_grid,
+                                               read_choices, check_path,    find_subject, choose_offer,
+                                               fit,          take_params,   draw};
+    int status                              = CLI_DONE;
+    for (size_t i = 0; !status && i < sizeof steps / sizeof *steps; i++)
+        status = steps[i](args, &r);
     cli_subject_free(&r.subject);
     return status;
 }

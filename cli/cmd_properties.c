@@ -12,6 +12,7 @@
 #include "sweep.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,14 +35,20 @@ enum {
 
 static const cli_option options[] = {
     {0, "set", "NAME=VALUE", "a setting of the encoding (may be repeated); see posenc list NAME"},
-    {0, "length", "N", "positions of tables, distances of scores (512)"},
-    {0, "tokens", "N", "tokens where the work is quadratic: eta, terms, equivariance (64)"},
-    {0, "dim", "D", "width of a vector (input) or of a head (64)"},
-    {0, "heads", "H", "heads (4)"},
-    {0, "draws", "N", "draws of content, matrices and initial parameters (20)"},
-    {0, "seed", "N", "seed of everything drawn (1)"},
+    {0, "length", "N", "positions of tables, distances of scores (512)", CLI_WHOLE,
+     offsetof(pe_survey, sizes.length), 2, LONGEST},
+    {0, "tokens", "N", "tokens where the work is quadratic: eta, terms, equivariance (64)", CLI_WHOLE,
+     offsetof(pe_survey, tokens), 2, MOST_TOKENS},
+    {0, "dim", "D", "width of a vector (input) or of a head (64)", CLI_WHOLE,
+     offsetof(pe_survey, sizes.width), 1, WIDEST},
+    {0, "heads", "H", "heads (4)", CLI_WHOLE, offsetof(pe_survey, sizes.heads), 1, MOST_HEADS},
+    {0, "draws", "N", "draws of content, matrices and initial parameters (20)", CLI_WHOLE,
+     offsetof(pe_survey, sizes.draws), 1, MOST_DRAWS},
+    {0, "seed", "N", "seed of everything drawn (1)", CLI_WHOLE, offsetof(pe_survey, sizes.seed), 0,
+     INT64_MAX / 2},
     {0, "sweep", "NAME=V,V,...", "measure the vectors again for each value of a setting (may be repeated)"},
-    {0, "time", NULL, "measure the speed too; its number is another at each run"},
+    {0, "time", NULL, "measure the speed too; its number is another at each run", CLI_FLAG,
+     offsetof(pe_survey, time)},
     {0, "json", NULL, "print every number as JSON"},
     {0, NULL, NULL, NULL},
 };
@@ -54,26 +61,6 @@ typedef struct subject {
     pe_findings  findings;
     posenc_error err;
 } subject;
-
-static int read_numbers(const cli_args *args, pe_survey *survey)
-{
-    int64_t seed = 1;
-    *survey      = (pe_survey){.sizes  = {.length = LENGTH, .width = WIDTH, .heads = HEADS, .draws = DRAWS},
-                               .tokens = TOKENS,
-                               .time   = cli_value(args, "time") != NULL};
-    const struct {
-        const char *name;
-        int64_t     low, high, *to;
-    } rows[] = {
-        {"length", 2, LONGEST, &survey->sizes.length},  {"tokens", 2, MOST_TOKENS, &survey->tokens},
-        {"dim", 1, WIDEST, &survey->sizes.width},       {"heads", 1, MOST_HEADS, &survey->sizes.heads},
-        {"draws", 1, MOST_DRAWS, &survey->sizes.draws}, {"seed", 0, INT64_MAX / 2, &seed}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (cli_integer(args, rows[i].name, rows[i].low, rows[i].high, rows[i].to) < 0)
-            return CLI_USAGE;
-    survey->sizes.seed = (uint64_t)seed;
-    return CLI_DONE;
-}
 
 static void describe(subject *s, const posenc_encoding *e)
 {
@@ -335,8 +322,10 @@ static int survey_or_sweep(const cli_args *args, const char *settings, const pe_
 
 static int run(const cli_args *args)
 {
-    pe_survey survey;
-    if (read_numbers(args, &survey))
+    pe_survey survey = {
+        .sizes  = {.length = LENGTH, .width = WIDTH, .heads = HEADS, .draws = DRAWS, .seed = 1},
+        .tokens = TOKENS};
+    if (cli_read(args, &survey))
         return CLI_USAGE;
     cli_problem p = cli_problem_new("properties");
     cli_said(&p, survey_or_sweep(args, cli_settings(&p, args), &survey));

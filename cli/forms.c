@@ -89,67 +89,18 @@ static void compare_whole(cli_trial *t, cli_kind kind, const char *name, const p
 
 /* ---------------------------------------------------------------- place input --------------- */
 
-/* The arrays that say where rows stand, and how many axes each has if it does so for every item of a batch:
+/* An array that says where rows stand, and how many axes it has if it does so for every item of a batch:
    `axes` for one coordinate, where several count one more. */
-static const struct {
+typedef struct position_array {
     const char *name;
     int         axes, has_coordinates;
-} places[] = {{"in_tokens", 2, 0},
-              {"in_mask_true_is_padding", 3, 0},
-              {"in_ids", 2, 1},
-              {"in_pos", 2, 1},
-              {"in_t", 2, 1}};
-
-/* Which of them the case has; -1: none. */
-static int find_place(const cli_trial *t)
-{
-    for (int i = 0; i < (int)(sizeof places / sizeof *places); i++)
-        if (cli_trial_has(t, places[i].name))
-            return i;
-    return -1;
-}
-
-/* Items of the batch. All other axes but the last are a sequence, or a grid whose tokens are one. */
-static int64_t batch_of(cli_trial *t, const posenc_tensor *x)
-{
-    const int place = find_place(t);
-    if (x)
-        return x->ndim == 3 ? x->shape[0] : 1;
-    if (place < 0)
-        return 1;
-    const posenc_tensor *at   = cli_trial_find(t, places[place].name);
-    const int            more = places[place].has_coordinates && posenc_coordinates(t->p.e) > 1;
-    return at->ndim == places[place].axes + more ? at->shape[0] : 1;
-}
-
-/* [B,L,d] of in_x or out_y. */
-static void rows_shape(cli_trial *t, int64_t shape[3], const posenc_tensor *x, const posenc_tensor *y)
-{
-    const posenc_tensor *like = x ? x : y;
-    shape[0]                  = batch_of(t, x);
-    shape[2]                  = like->ndim ? like->shape[like->ndim - 1] : 1;
-    shape[1]                  = shape[0] * shape[2] > 0 ? cli_element_count(like) / (shape[0] * shape[2]) : 0;
-}
-
-/* A row may be several vectors, as many as there are states: then they are one axis of the case's arrays. */
-static void join_states(const cli_trial *t, int64_t shape[3])
-{
-    const int64_t width = posenc_row_width(t->p.plan), all = shape[1] * shape[2];
-    if (width > 0 && all % width == 0) {
-        shape[1] = all / width;
-        shape[2] = width;
-    }
-}
-
-static posenc_tensor as_rows(posenc_tensor t, const int64_t shape[3])
-{
-    return t.data ? posenc_tensor_contiguous(t.data, t.dtype, 3, shape) : t;
-}
+    posenc_positions (*positions)(cli_trial *t, const char *name);
+} position_array;
 
 /* fairseq's rule numbers the tokens; the numbers are compared as well. */
-static posenc_positions token_positions(cli_trial *t)
+static posenc_positions token_positions(cli_trial *t, const char *name)
 {
-    const posenc_tensor *tokens = cli_trial_find(t, "in_tokens");
+    const posenc_tensor *tokens = cli_trial_find(t, name);
     posenc_tensor        pos    = cli_make_like(&t->p, POSENC_I64, tokens);
     if (!cli_stopped(&t->p))
         posenc_positions_fairseq(tokens, (int64_t)real_setting(t->c, "padding_idx", 1), &pos, &t->p.err);
@@ -158,9 +109,9 @@ static posenc_positions token_positions(cli_trial *t)
 }
 
 /* DETR's rule counts the pixels that are no padding. */
-static posenc_positions mask_positions(cli_trial *t)
+static posenc_positions mask_positions(cli_trial *t, const char *name)
 {
-    const posenc_tensor *mask = cli_trial_find(t, "in_mask_true_is_padding");
+    const posenc_tensor *mask = cli_trial_find(t, name);
     if (mask->ndim != 3) {
         cli_refuse(&t->p, "in_mask_true_is_padding has %d axes; it must be [B,h,w]", (int)mask->ndim);
         return posenc_positions_range(0, 1);
@@ -176,16 +127,46 @@ static posenc_positions mask_positions(cli_trial *t)
     return posenc_positions_array(pos);
 }
 
-static posenc_positions row_positions(cli_trial *t)
+static const position_array position_arrays[] = {{"in_tokens", 2, 0, token_positions},
+                                                 {"in_mask_true_is_padding", 3, 0, mask_positions},
+                                                 {"in_ids", 2, 1, cli_trial_positions},
+                                                 {"in_pos", 2, 1, cli_trial_positions},
+                                                 {"in_t", 2, 1, cli_trial_positions}};
+
+/* Which of them the case has, or NULL. */
+static const position_array *find_place(const cli_trial *t)
 {
-    const int place = find_place(t);
-    if (place < 0)
-        return posenc_positions_range(0, 1);
-    if (!strcmp(places[place].name, "in_tokens"))
-        return token_positions(t);
-    if (!strcmp(places[place].name, "in_mask_true_is_padding"))
-        return mask_positions(t);
-    return cli_trial_positions(t, places[place].name);
+    for (size_t i = 0; i < sizeof position_arrays / sizeof *position_arrays; i++)
+        if (cli_trial_has(t, position_arrays[i].name))
+            return &position_arrays[i];
+    return NULL;
+}
+
+/* Items of the batch. All other axes but the last are a sequence, or a grid whose tokens are one. */
+static int64_t batch_of(cli_trial *t, const posenc_tensor *x)
+{
+    const position_array *where = find_place(t);
+    if (x)
+        return x->ndim == 3 ? x->shape[0] : 1;
+    if (!where)
+        return 1;
+    const posenc_tensor *at   = cli_trial_find(t, where->name);
+    const int            more = where->has_coordinates && posenc_coordinates(t->p.e) > 1;
+    return at->ndim == where->axes + more ? at->shape[0] : 1;
+}
+
+/* [B,L,d] of in_x or out_y. */
+static void rows_shape(cli_trial *t, int64_t shape[3], const posenc_tensor *x, const posenc_tensor *y)
+{
+    const posenc_tensor *like = x ? x : y;
+    shape[0]                  = batch_of(t, x);
+    shape[2]                  = like->ndim ? like->shape[like->ndim - 1] : 1;
+    shape[1]                  = shape[0] * shape[2] > 0 ? cli_element_count(like) / (shape[0] * shape[2]) : 0;
+}
+
+static posenc_tensor as_rows(posenc_tensor t, const int64_t shape[3])
+{
+    return t.data ? posenc_tensor_contiguous(t.data, t.dtype, 3, shape) : t;
 }
 
 /* How far the angle of each row may be off. A frequency of a table that learns nothing is at most 1, times
@@ -247,9 +228,15 @@ static void run_vectors(cli_trial *t)
     const posenc_dims dims = {.B = shape[0], .Lq = shape[1], .Lk = shape[1], .d_model = shape[2]};
     if (!cli_trial_prepare(t, &dims, POSENC_MASK_NONE, POSENC_FORWARD | POSENC_BACKWARD))
         return;
-    join_states(t, shape);
+    const int64_t width = posenc_row_width(t->p.plan), all = shape[1] * shape[2];
+    if (width > 0 && all % width == 0) { /* a row may be several vectors, one axis of the case's arrays */
+        shape[1] = all / width;
+        shape[2] = width;
+    }
 
-    posenc_rows_in in = {.pos = row_positions(t), .params = t->p.params};
+    const position_array *where = find_place(t);
+    posenc_rows_in in = {.pos    = where ? where->positions(t, where->name) : posenc_positions_range(0, 1),
+                         .params = t->p.params};
     posenc_tensor  y  = cli_trial_make(t, 3, shape);
     if (x)
         in.x = as_rows(cli_trial_numbers(t, "in_x"), shape);
@@ -353,15 +340,6 @@ static posenc_rotate_io turn(cli_trial *t, posenc_positions q_pos, posenc_positi
     return io;
 }
 
-/* The present length: one more than the largest coordinate of the whole batch. */
-static double present_length(const posenc_tensor *pos)
-{
-    double most = -1;
-    for (int64_t i = 0; i < cli_element_count(pos); i++)
-        most = fmax(most, cli_element(pos, i));
-    return most + 1;
-}
-
 /* The parameter of that name as the encoding has it, or NULL. */
 static const posenc_tensor *exact_param(const cli_trial *t, const char *name)
 {
@@ -395,8 +373,11 @@ static int64_t compare_frequencies(cli_trial *t, const posenc_tensor *pos)
     posenc_tensor       w     = cli_make(p, POSENC_F64, 1, &M);
     const posenc_tensor m     = posenc_tensor_contiguous(&magnitude, POSENC_F64, 0, NULL);
     posenc_rotary_pair *pairs = cli_block(p, (size_t)M * sizeof *pairs);
+    double last = -1; /* the present length is one more than the largest coordinate of the batch */
+    for (int64_t i = 0; i < cli_element_count(pos); i++)
+        last = fmax(last, cli_element(pos, i));
     if (!cli_stopped(p))
-        posenc_rotary_pairs(p->plan, p->params, present_length(pos), pairs, p->work, &p->err);
+        posenc_rotary_pairs(p->plan, p->params, last + 1, pairs, p->work, &p->err);
     for (int64_t i = 0; !cli_stopped(p) && i < M; i++)
         cli_put_element(&w, i, pairs[i].w);
     cli_trial_compare(t, CLI_PREPARED, "out_inv_freq", matrix ? matrix : &w, 0);

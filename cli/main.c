@@ -5,7 +5,7 @@
  *     posenc COMMAND [OPTION]... [ARGUMENT]...
  *
  * The commands are the rows of commands.def, each in its own file cmd_<name>.c with a table of its options.
- * This file finds the command (commands.c), lets options.c read the rest and runs it. Two further commands,
+ * This file finds the command (pages.c), lets options.c read the rest and runs it. Two further commands,
  * `help` and `completion` (pages.c), print what the tables say: a man page and a shell completion that cannot
  * fall behind.
  *

@@ -23,7 +23,7 @@ const cli_option cli_common_options[] = {
     {0, NULL, NULL, NULL},
 };
 
-/* A long option is reported as FIRST_LONG + its place, above every letter. */
+/* A long option without a letter is reported as FIRST_LONG + its place, above every letter. */
 enum { FIRST_LONG = UCHAR_MAX + 1, MOST_OPTIONS = 64, LONGEST_WORD = 64 };
 
 /* A command's options and the common ones in getopt's shape. */
@@ -32,30 +32,27 @@ typedef struct tables {
     struct option     longs[MOST_OPTIONS + 1];
     char              letters[2 + 2 * MOST_OPTIONS];
     int               count;
-    const char       *command, *colon, *space; /* "list", ": ", " "; empty before any command is known */
+    char              before[32], help[64]; /* "list: " and "try posenc list --help" */
 } tables;
 
 static void add_rows(tables *t, const cli_option *rows)
 {
     char *letter = t->letters + strlen(t->letters);
     for (; rows && rows->name && t->count < MOST_OPTIONS; rows++) {
-        const int has_value = rows->value ? required_argument : no_argument;
-        t->longs[t->count]  = (struct option){rows->name, has_value, NULL, FIRST_LONG + t->count};
+        t->longs[t->count]  = (struct option){rows->name, rows->value ? required_argument : no_argument, NULL,
+                                             rows->letter ? rows->letter : FIRST_LONG + t->count};
         t->rows[t->count++] = rows;
-        if (!rows->letter)
-            continue;
-        *letter++ = rows->letter;
-        if (rows->value)
+        if (rows->letter)
+            *letter++ = rows->letter;
+        if (rows->letter && rows->value)
             *letter++ = ':';
     }
 }
 
 static const cli_option *row_of(const tables *t, int code)
 {
-    if (code >= FIRST_LONG)
-        return code - FIRST_LONG < t->count ? t->rows[code - FIRST_LONG] : NULL;
     for (int i = 0; i < t->count; i++)
-        if (code && t->rows[i]->letter == code)
+        if (code && t->longs[i].val == code)
             return t->rows[i];
     return NULL;
 }
@@ -106,16 +103,14 @@ static int refuse_unknown(const tables *t, char *const *argv)
     const char *names[MOST_OPTIONS];
     char        word[LONGEST_WORD + 1];
     if (optopt)
-        return cli_usage("%s%sthere is no option -%c; try posenc%s%s --help", t->command, t->colon, optopt,
-                         t->space, t->command);
+        return cli_usage("%sthere is no option -%c; %s", t->before, optopt, t->help);
     for (int i = 0; i < t->count; i++)
         names[i] = t->rows[i]->name;
     snprintf(word, sizeof word, "%s", argv[optind - 1] + 2);
     word[strcspn(word, "=")] = 0;
     const char *near         = cli_nearest(word, names, t->count);
-    return cli_usage("%s%sthere is no option --%s%s%s%s; try posenc%s%s --help", t->command, t->colon, word,
-                     near ? " (did you mean --" : "", near ? near : "", near ? "?)" : "", t->space,
-                     t->command);
+    return cli_usage("%sthere is no option --%s%s%s%s; %s", t->before, word, near ? " (did you mean --" : "",
+                     near ? near : "", near ? "?)" : "", t->help);
 }
 
 /* getopt says ':' for a missing value, and '?' with the option for a value too many, without one for a
@@ -124,20 +119,20 @@ static int refuse(const tables *t, char *const *argv, int code)
 {
     const cli_option *row = row_of(t, optopt);
     if (code == ':')
-        return cli_usage("%s%soption --%s needs a value: --%s %s", t->command, t->colon, row->name, row->name,
-                         row->value);
+        return cli_usage("%soption --%s needs a value: --%s %s", t->before, row->name, row->name, row->value);
     if (row)
-        return cli_usage("%s%soption --%s takes no value; leave it out", t->command, t->colon, row->name);
+        return cli_usage("%soption --%s takes no value; leave it out", t->before, row->name);
     return refuse_unknown(t, argv);
 }
 
 int cli_parse(cli_args *args, const cli_command *command, int argc, char **argv)
 {
     const int named = command->name[0] != 0;
-    tables    t     = {
-               .letters = ":", .command = command->name, .colon = named ? ": " : "", .space = named ? " " : ""};
-    int at = 0, code;
-    *args  = (cli_args){.command = command};
+    tables    t     = {.letters = ":"};
+    int       at    = 0, code;
+    snprintf(t.before, sizeof t.before, "%s%s", command->name, named ? ": " : "");
+    snprintf(t.help, sizeof t.help, "try posenc%s%s --help", named ? " " : "", command->name);
+    *args = (cli_args){.command = command};
     add_rows(&t, command->options);
     add_rows(&t, cli_common_options);
     args->given = calloc((size_t)argc + 1, sizeof *args->given);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pages.c: what the tool says about itself: --help, the man page, the completion for bash
+ * pages.c: the table of commands, and what the tool says about itself: --help, the man page, the completion
+ * for bash
  *
- * All three are printed from the same tables that options.c parses by, and from the registry of encodings, so
+ * The pages are printed from the same tables that options.c parses by, and from the registry of encodings, so
  * none can fall behind. The build calls `posenc help --man` and `posenc completion bash` and installs what
  * they print.
  *
@@ -15,6 +16,41 @@
 #include <string.h>
 
 enum { WIDTH = 80, LONGEST_LEFT = 26 };
+
+/* ---------------------------------------------------------------- the commands -------------- */
+
+#define COMMAND(name) extern const cli_command cli_##name;
+#include "commands.def"
+#undef COMMAND
+
+#define COMMAND(name) &cli_##name,
+const cli_command *const cli_commands[] = {
+#include "commands.def"
+    NULL,
+};
+#undef COMMAND
+
+const cli_command *cli_find_command(const cli_command *const list[], const char *name)
+{
+    for (; *list; list++)
+        if (!strcmp((*list)->name, name))
+            return *list;
+    return NULL;
+}
+
+int cli_unknown_command(const char *word)
+{
+    const char *names[sizeof cli_commands / sizeof *cli_commands];
+    int         count = 0;
+    for (; cli_commands[count]; count++)
+        names[count] = cli_commands[count]->name;
+    const char *near = cli_nearest(word, names, count);
+    return near
+               ? cli_usage("there is no command \"%s\" (did you mean \"%s\"?); try posenc --help", word, near)
+               : cli_usage("there is no command \"%s\"; try posenc --help", word);
+}
+
+/* ---------------------------------------------------------------- paragraphs ---------------- */
 
 void cli_wrap(const char *text, size_t length, int at, int indent, int width)
 {

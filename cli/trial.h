@@ -6,13 +6,44 @@
  * library fill others, and measures what came out. As a problem fails once and then does nothing, so a trial
  * compares nothing after it: a form of case (forms.c) may ask for all it needs and look once. The first
  * reason becomes the problem of the result.
+ *
+ * How far an array may differ from its reference (docs/reference-cases.md):
+ *
  */
 #ifndef CLI_TRIAL_H
 #define CLI_TRIAL_H
 
 #include "cases.h"
 #include "problem.h"
-#include "tolerance.h"
+
+/* SOLVED is an output that approaches the solution of an equation, as its reference does. PREPARED is one
+   that the library computes in double whichever executor runs. */
+typedef enum cli_kind { CLI_OUTPUT, CLI_GRADIENT, CLI_SOLVED, CLI_PREPARED, CLI_INDEX, CLI_KINDS } cli_kind;
+
+/* `angles`, one per row, or `angle` for all rows: how far an angle may be off, in radians. What it
+   turns is as large as the row, so the allowance grows by angle * max(1, max |ref| of the row). */
+typedef struct cli_allowance {
+    cli_kind      kind;
+    int           is_single; /* computed in float32 */
+    double        angle;
+    const double *angles;
+    double        others; /* max |ref| of all gradients of the case: see ZERO in trial.c */
+} cli_allowance;
+
+typedef struct cli_measure {
+    double  worst; /* error / allowed */
+    int64_t at;    /* its element, counted in C order */
+    double  got, want;
+} cli_measure;
+
+/* Both contiguous, with equal numbers of elements; rows are those of want. */
+cli_measure cli_measure_array(const posenc_tensor *got, const posenc_tensor *want,
+                              const cli_allowance *allowance);
+
+/* max |x|, infinities and NaN aside: they decide nothing about the others. */
+double cli_largest(const posenc_tensor *t);
+
+/* ---------------------------------------------------------------- the trial ----------------- */
 
 typedef struct cli_trial {
     cli_problem             p;

@@ -86,7 +86,8 @@ int posenc_param_count(const posenc_encoding *e)
     return e->param_count;
 }
 
-const pe_chosen *pe_param_owner(const posenc_encoding *e, int index, int *local)
+/* Which part owns parameter `index`, and its number there. NULL outside. */
+static const pe_chosen *owner_of(const posenc_encoding *e, int index, int *local)
 {
     if (index < 0 || index >= e->param_count)
         return NULL;
@@ -97,7 +98,7 @@ const pe_chosen *pe_param_owner(const posenc_encoding *e, int index, int *local)
 const posenc_param_info *posenc_param_describe(const posenc_encoding *e, int index)
 {
     int              local = 0;
-    const pe_chosen *part  = pe_param_owner(e, index, &local);
+    const pe_chosen *part  = owner_of(e, index, &local);
     return part ? &part->room->info.params[local] : NULL;
 }
 
@@ -109,7 +110,7 @@ const char *posenc_param_name(const posenc_encoding *e, int index)
 int posenc_param_trainable(const posenc_encoding *e, int index)
 {
     int              local = 0;
-    const pe_chosen *part  = pe_param_owner(e, index, &local);
+    const pe_chosen *part  = owner_of(e, index, &local);
     pe_value         set[PE_MAX_SETTINGS];
     if (!part)
         return 0;
@@ -156,7 +157,7 @@ posenc_status posenc_param_shape(const posenc_encoding *e, const posenc_dims *di
 {
     int              local = 0;
     pe_resolved      r;
-    const pe_chosen *part = e ? pe_param_owner(e, index, &local) : NULL;
+    const pe_chosen *part = e ? owner_of(e, index, &local) : NULL;
     if (!part || !dims)
         return pe_fail(err, POSENC_ARGUMENT, "parameter: this encoding has no parameter number %d", index);
     const posenc_dims   full   = pe_full_dims(dims);
@@ -237,7 +238,7 @@ static posenc_status init_one(const posenc_encoding *e, const posenc_dims *full,
 {
     int              local = 0;
     pe_resolved      r;
-    const pe_chosen *part   = pe_param_owner(e, index, &local);
+    const pe_chosen *part   = owner_of(e, index, &local);
     posenc_status    status = pe_resolve(&r, part, full, err);
     if (status)
         return status;

@@ -71,9 +71,6 @@ posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dim
 /* An expression of a room over its settings and the sizes. */
 double pe_number_of(const pe_resolved *r, const posenc_dims *full, const char *text);
 
-/* Which part owns parameter `index`, and its number there. NULL outside. */
-const pe_chosen *pe_param_owner(const posenc_encoding *e, int index, int *local);
-
 /* What a run needs of the caller's parameters, by place and the room's own number: doubles and where
    gradients add; or, where a member by distance reads the parameter itself, the caller's tensors. */
 typedef struct pe_numbers {

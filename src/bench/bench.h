@@ -10,9 +10,10 @@
  *     limits.h    loops that do nothing but reach a limit, for each instruction set; limits.c finds the best
  *                 of them
  *     timing.h    limit, kernel, limit, kernel ...: the ratio of two speeds, median and quartiles
- *     machine.c   the limits against the clock and against another machine        goal `limits`
- *     rotation.c  G1 to G4, G6      tables.c  G7      attention.c  G8 to G11, G14, G17 to G20
- *     growth.c    G12, and the memory of G17          training.c   G15            floater.c  FLOATER
+ *     problem.h   one problem made from a case, and memory to measure on
+ *     measure.c   the limits against the clock, and kernels against them: goal `limits`, G1 to G11, G14, G17
+ * to G20, FLOATER growth.c    G12, and the memory of G17          training.c   G15 cases.c     the table of
+ * all rows
  *
  * Everything goes through the public interface, as a user's program would, except the table of G6 (kernels.h)
  * and the training step of G15 (train/speed.h). Goals, units and rules: docs/performance.md.
@@ -40,13 +41,25 @@ typedef struct pe_bench_figure {
     double value, q1, q3, limit; /* NaN: there is none */
 } pe_bench_figure;
 
-/* What attention and rotation are asked to do; each measuring function reads what it needs. */
+/* What is run: attention; rows, at the input; a table of them, or of a rotation; a rotation in place, to
+   another place, or in place by a finished table. */
+typedef enum pe_bench_verb {
+    PE_ATTEND,
+    PE_ROWS,
+    PE_TABLE,
+    PE_TURN,
+    PE_TURN_AWAY,
+    PE_TURN_BY_TABLE
+} pe_bench_verb;
+
+/* Each measuring function reads what it needs. */
 typedef struct pe_bench_shape {
-    const char  *spec;
-    int64_t      H, G, Lq, Lk, D, window;
-    int          mask, backward, threads; /* threads: 0 as the effort says */
-    posenc_dtype dtype;
-    int          kind; /* which of a function's variants: its own enum */
+    const char   *spec;
+    pe_bench_verb verb;
+    int64_t       H, G, Lq, Lk, D, window;
+    int           mask, backward;
+    posenc_dtype  dtype;
+    int           kind; /* of pass (pe_pass_kind), or of training step */
 } pe_bench_shape;
 
 typedef struct pe_bench_case pe_bench_case;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cases.c: the list of all rows, which of them somebody asked for, and what a measured one means
+ * cases.c: the table of all rows, which of them somebody asked for, and what a measured one means
  *
  * The list depends on nothing but this program: machines that can do less have the same rows, some of which
- * say why they hold no figure. The order is that of the goals' numbers, and within a goal that in which its
- * file adds them.
+ * say why they hold no figure. The order is that of the goals' numbers, and within a goal that of the
+ * tables below.
  */
 #include "bench/cases.h"
 
@@ -15,6 +15,11 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "bench/limits.h"
+
+#define COUNT(rows) (sizeof(rows) / sizeof *(rows))
+
+enum { CHANNELS = 128 };
 
 void pe_add_case(pe_case_list *to, const char *goal, pe_bench_case c, const char *format, ...)
 {
@@ -36,15 +41,395 @@ void pe_add_case(pe_case_list *to, const char *goal, pe_bench_case c, const char
     to->rows[to->count++] = c;
 }
 
-const char *pe_mask_word(int mask)
-{
-    return mask & POSENC_MASK_CAUSAL ? "causal" : mask & POSENC_MASK_WINDOW ? "window" : "both ways";
-}
-
-const char *pe_dtype_word(posenc_dtype dtype)
+static const char *dtype_word(posenc_dtype dtype)
 {
     return dtype == POSENC_BF16 ? "bf16" : dtype == POSENC_F16 ? "f16" : "f32";
 }
+
+/* ---------------------------------------------------------------- what is measured ----------- */
+
+/* Kinds of figures: what measures them, in what, and how a goal is meant; `of` ends the names of attention's
+   rows. */
+enum {
+    PEAK,
+    PASS,
+    READ,
+    PLAIN,
+    WIDE,
+    THREADS,
+    SECONDS,
+    OVERHEAD,
+    FLIGHT,
+    GROWTH,
+    MEGABYTES,
+    CLOCK,
+    UNITS,
+    BANDWIDTH
+};
+
+// clang-format off
+static const struct {
+    pe_bench_fn   *measure;
+    const char    *unit;
+    pe_bench_sense sense;
+    const char    *of;
+} kinds[] = {
+    [PEAK]      = {pe_measure_peak,       "GFLOP/s", PE_AT_LEAST, "of the multiply-add peak"},
+    [PASS]      = {pe_measure_pass,       "GB/s",    PE_AT_LEAST, NULL},
+    [READ]      = {pe_measure_read,       "GB/s",    PE_AT_LEAST, NULL},
+    [PLAIN]     = {pe_measure_over_plain, "ms",      PE_AT_MOST,  "time over plain, at most"},
+    [WIDE]      = {pe_measure_over_float, "ms",      PE_AT_LEAST, "speed over f32"},
+    [THREADS]   = {pe_measure_threads,    "ms",      PE_AT_LEAST, "two threads over one"},
+    [SECONDS]   = {pe_measure_seconds,    "s",       PE_STATED,   NULL},
+    [OVERHEAD]  = {pe_measure_overhead,   "ns",      PE_AT_MOST,  NULL},
+    [FLIGHT]    = {pe_measure_in_flight,  "GB/s",    PE_AT_LEAST, NULL},
+    [GROWTH]    = {pe_measure_growth,     "MiB",     PE_AT_MOST,  NULL},
+    [MEGABYTES] = {pe_measure_megabytes,  "MiB",     PE_AT_MOST,  NULL},
+    [CLOCK]     = {pe_measure_clock,      "GHz",     PE_STATED,   NULL},
+    [UNITS]     = {pe_measure_units,      "GFLOP/s", PE_NEAR_ONE, NULL},
+    [BANDWIDTH] = {pe_measure_bandwidth,  "GB/s",    PE_STATED,   NULL},
+};
+// clang-format on
+
+/* A case of that kind. wanted 0: stated. */
+static pe_bench_case of_kind(int kind, double wanted, pe_bench_shape shape)
+{
+    return (pe_bench_case){.unit    = kinds[kind].unit,
+                           .wanted  = wanted,
+                           .sense   = wanted > 0 ? kinds[kind].sense : PE_STATED,
+                           .measure = kinds[kind].measure,
+                           .shape   = shape};
+}
+
+/* ---------------------------------------------------------------- goal limits ---------------- */
+
+/* What was seen: on a Zen 5 guest (measure.c). plain has no multiply-add that is fused, so no goal. */
+static const struct {
+    const char *isa;
+    double      wanted, seen;
+} arithmetic[] = {{"plain", 0, 0}, {"avx2", 0.97, 136}, {"avx512", 0.97, 272}, {"neon", 0.97, 0}};
+
+static const struct {
+    const char *name;
+    int64_t     bytes;
+    double      seen[PE_PASS_KINDS]; /* ORDER pe_pass_kind */
+} sizes[] = {{"16 KiB", 16 << 10, {545, 543, 331, 274, 507}},
+             {"256 KiB", 256 << 10, {390, 259, 267, 202, 201}},
+             {"4 MiB", 4 << 20, {223, 116, 112, 104, 124}},
+             {"256 MiB", 256 << 20, {58.5, 52.7, 39.5, 41.6, 40.3}}};
+
+static void add_limits(pe_case_list *to)
+{
+    pe_add_case(to, "limits", of_kind(CLOCK, 0, (pe_bench_shape){0}),
+                "clock, by dependent additions (4.04 to 4.23 seen on a Zen 5 guest)");
+    for (size_t i = 0; i < COUNT(arithmetic); i++) {
+        char          seen[48] = "";
+        pe_bench_case c        = of_kind(UNITS, arithmetic[i].wanted, (pe_bench_shape){.dtype = POSENC_F32});
+        c.isa                  = arithmetic[i].isa;
+        c.wanted               = 0.97;
+        if (arithmetic[i].seen > 0)
+            snprintf(seen, sizeof seen, " (%.0f seen on a Zen 5 guest)", arithmetic[i].seen);
+        pe_add_case(to, "limits", c, "multiply-adds f32 %s, of 2 x width x clock x units%s", c.isa, seen);
+    }
+    pe_add_case(to, "limits", of_kind(UNITS, 0.97, (pe_bench_shape){.dtype = POSENC_BF16}),
+                "dot products bf16, of 4 x width x clock x units (545 seen on a Zen 5 guest)");
+    for (size_t s = 0; s < COUNT(sizes); s++)
+        for (int kind = 0; kind < PE_PASS_KINDS; kind++)
+            pe_add_case(to, "limits",
+                        of_kind(BANDWIDTH, 0, (pe_bench_shape){.kind = kind, .Lk = sizes[s].bytes}),
+                        "%s, %s (%g seen on a Zen 5 guest)", pe_pass_kind_name((pe_pass_kind)kind),
+                        sizes[s].name, sizes[s].seen[kind]);
+}
+
+/* ---------------------------------------------------------------- rotation and tables -------- */
+
+static const char in_place[] = ", of in-place read-modify-write",
+                  in_l2[]    = ", in L2, of in-place read-modify-write";
+
+// clang-format off
+static const struct {
+    const char   *goal, *what, *of;
+    int           kind;
+    double        wanted;
+    pe_bench_verb verb;
+    posenc_dtype  dtype;
+    pe_pass_kind  pass;
+    int64_t       L, H; /* 0: both large sizes */
+} turns[] = {
+    {"G1", "rope in place",     in_place,      PASS, 0.95, PE_TURN,      POSENC_F32,  PE_PASS_IN_PLACE, 0, 0},
+    {"G1", "rope in place",     ", of memcpy", PASS, 1.45, PE_TURN,      POSENC_F32,  PE_PASS_MEMCPY,   0, 0},
+    {"G2", "rope in place",     in_place,      PASS, 0.90, PE_TURN,      POSENC_BF16, PE_PASS_IN_PLACE, 0, 0},
+    {"G2", "rope in place",     in_place,      PASS, 0.90, PE_TURN,      POSENC_F16,  PE_PASS_IN_PLACE, 0, 0},
+    {"G4", "rope out of place", ", of memcpy", PASS, 1.2,  PE_TURN_AWAY, POSENC_F32,  PE_PASS_MEMCPY,   0, 0},
+    {"G6", "cos and sin in flight", ", of the table's speed", FLIGHT, 0.95, PE_TURN, POSENC_F32, 0, 0, 0},
+    {"G3", "rope in place by a table", in_l2, PASS, 0.85, PE_TURN_BY_TABLE, POSENC_F32,
+     PE_PASS_IN_PLACE, 8, 32},
+    {"G3", "rope in place from positions", in_l2, PASS, 0, PE_TURN, POSENC_F32, PE_PASS_IN_PLACE, 8, 32},
+    {"G3", "overhead of a call of rope by a table", ", in ns beyond the work", OVERHEAD, 50, PE_TURN_BY_TABLE,
+     POSENC_F32, 0, 8, 1},
+    {"G3", "overhead of a call of rope from positions", ", in ns beyond the work", OVERHEAD, 0, PE_TURN,
+     POSENC_F32, 0, 8, 1},
+    {"G6", "cos and sin in flight", ", in L2, of the table's speed", FLIGHT, 0, PE_TURN, POSENC_F32, 0, 8,
+     32},
+};
+// clang-format on
+
+/* Of row i of the table. */
+static void add_turn(pe_case_list *to, size_t i, int is_half, int64_t L, int64_t H)
+{
+    const pe_bench_shape shape = {.spec  = is_half ? "rope[layout=half]" : "rope",
+                                  .verb  = turns[i].verb,
+                                  .H     = H,
+                                  .Lq    = L,
+                                  .Lk    = L,
+                                  .D     = CHANNELS,
+                                  .dtype = turns[i].dtype,
+                                  .kind  = turns[i].pass};
+    pe_add_case(to, turns[i].goal, of_kind(turns[i].kind, turns[i].wanted, shape), "%s %s %s, %d x %d x %d%s",
+                turns[i].what, dtype_word(shape.dtype), is_half ? "half" : "interleaved", (int)L, (int)H,
+                CHANNELS, turns[i].of);
+}
+
+static void add_turns(pe_case_list *to)
+{
+    static const int64_t large[2][2] = {{4096, 32}, {32768, 8}}; /* L, H */
+    for (int is_half = 1; is_half >= 0; is_half--) {
+        for (int s = 0; s < 2; s++)
+            for (size_t i = 0; i < COUNT(turns); i++)
+                if (!turns[i].L)
+                    add_turn(to, i, is_half, large[s][0], large[s][1]);
+    }
+    for (int is_half = 1; is_half >= 0; is_half--)
+        for (size_t i = 0; i < COUNT(turns); i++)
+            if (turns[i].L)
+                add_turn(to, i, is_half, turns[i].L, turns[i].H);
+}
+
+static void add_tables(pe_case_list *to)
+{
+    for (int i = 0; i < 4; i++) {
+        const int            in_cache = i % 2, L = in_cache ? 4096 : 262144;
+        const pe_bench_shape shape = {.spec = i < 2 ? "sinusoidal" : "rope",
+                                      .verb = PE_TABLE,
+                                      .H    = 1,
+                                      .Lq   = L,
+                                      .Lk   = L,
+                                      .D    = CHANNELS,
+                                      .kind = PE_PASS_STORE};
+        pe_add_case(to, "G7", of_kind(PASS, in_cache ? 0.55 : 0.90, shape),
+                    "%s table f32, %d x %d, %s, of the best store", i < 2 ? "sinusoidal" : "rotary", L,
+                    CHANNELS, in_cache ? "in cache" : "out of cache");
+    }
+}
+
+/* ---------------------------------------------------------------- attention ------------------ */
+
+enum { BOTH_WAYS = POSENC_MASK_NONE, CAUSAL = POSENC_MASK_CAUSAL };
+
+// clang-format off
+static const struct {
+    const char  *goal, *spec;
+    int          kind;
+    double       wanted;
+    int64_t      H, L, D;
+    int          mask, backward;
+    posenc_dtype dtype;
+    const char  *isa;
+} squares[] = {
+    {"G8",  "nope", PEAK, 0.82, 8, 4096,  64, BOTH_WAYS, 0, POSENC_F32, NULL},
+    {"G8",  "nope", PEAK, 0.82, 2, 8192,  64, BOTH_WAYS, 0, POSENC_F32, NULL},
+    {"G8",  "nope", PEAK, 0.82, 8, 4096,  64, CAUSAL,    0, POSENC_F32, NULL},
+    {"G8",  "nope", PEAK, 0.82, 2, 8192,  64, CAUSAL,    0, POSENC_F32, NULL},
+    {"G8",  "nope", PEAK, 0.87, 8, 4096, 128, BOTH_WAYS, 0, POSENC_F32, NULL},
+    {"G8",  "nope", PEAK, 0.87, 2, 8192, 128, BOTH_WAYS, 0, POSENC_F32, NULL},
+    {"G8",  "nope", PEAK, 0.87, 8, 4096, 128, CAUSAL,    0, POSENC_F32, NULL},
+    {"G8",  "nope", PEAK, 0.87, 2, 8192, 128, CAUSAL,    0, POSENC_F32, NULL},
+    {"G9",  "nope", PEAK, 0.82, 8, 1024,  64, BOTH_WAYS, 0, POSENC_F32, NULL},
+    {"G9",  "nope", PEAK, 0.72, 8, 1024,  64, CAUSAL,    0, POSENC_F32, NULL},
+    {"G9",  "nope", PEAK, 0.82, 8, 1024, 128, BOTH_WAYS, 0, POSENC_F32, NULL},
+    {"G9",  "nope", PEAK, 0.72, 8, 1024, 128, CAUSAL,    0, POSENC_F32, NULL},
+    {"G10", "nope", PEAK, 0.72, 2, 4096,  64, BOTH_WAYS, 0, POSENC_F32, "avx2"},
+    {"G10", "nope", PEAK, 0.72, 2, 4096,  64, CAUSAL,    0, POSENC_F32, "avx2"},
+    {"G10", "nope", PEAK, 0.72, 2, 4096, 128, BOTH_WAYS, 0, POSENC_F32, "avx2"},
+    {"G10", "nope", PEAK, 0.72, 2, 4096, 128, CAUSAL,    0, POSENC_F32, "avx2"},
+    {"G14", "nope", THREADS, 1.85, 8, 4096, 64, BOTH_WAYS, 0, POSENC_F32, NULL},
+    {"G14", "nope", THREADS, 1.85, 8, 4096, 64, CAUSAL,    0, POSENC_F32, NULL},
+    {"G14", "nope", THREADS, 1.85, 8, 4096, 64, CAUSAL,    1, POSENC_F32, NULL},
+    {"G18", "nope", PEAK, 0.65, 2, 4096, 64, CAUSAL, 1, POSENC_F32, NULL},
+    /* gradients of a bias by distance: backward over backward without one */
+    {"G18", "alibi[learned=yes]", PLAIN, 1.05, 2, 4096, 64, CAUSAL, 1, POSENC_F32, NULL},
+    {"G18", "t5",                 PLAIN, 1.05, 2, 4096, 64, CAUSAL, 1, POSENC_F32, NULL},
+    {"G18", "kerple_log",         PLAIN, 1.05, 2, 4096, 64, CAUSAL, 1, POSENC_F32, NULL},
+    {"G18", "kerple_power",       PLAIN, 1.05, 2, 4096, 64, CAUSAL, 1, POSENC_F32, NULL},
+    {"G18", "toeplitz",           PLAIN, 1.05, 2, 4096, 64, CAUSAL, 1, POSENC_F32, NULL},
+    {"G18", "relative_table",     PLAIN, 1.05, 2, 4096, 64, CAUSAL, 1, POSENC_F32, NULL},
+    {"G19", "nope", WIDE, 1.4, 2, 4096,  64, BOTH_WAYS, 0, POSENC_BF16, "avx512bf16"},
+    {"G19", "nope", WIDE, 1.4, 2, 4096,  64, CAUSAL,    0, POSENC_BF16, "avx512bf16"},
+    {"G19", "nope", WIDE, 1.4, 2, 4096, 128, BOTH_WAYS, 0, POSENC_BF16, "avx512bf16"},
+    {"G19", "nope", WIDE, 1.4, 2, 4096, 128, CAUSAL,    0, POSENC_BF16, "avx512bf16"},
+};
+
+/* What each may cost. 0: stated, for its hook or its second product has a limit of its own
+   (docs/performance.md). */
+static const struct {
+    const char *spec;
+    double      wanted;
+} encodings[] = {
+    {"alibi", 1.03},        {"t5", 1.03},         {"kerple_log", 1.03},     {"kerple_power", 1.03},
+    {"sandwich", 1.03},     {"toeplitz", 1.03},   {"relative_table", 1.03}, {"dense_bias", 1.08},
+    {"transformer_xl", 1.55}, {"shaw[values=no]", 1.55}, {"deberta", 2.1},  {"urpe", 1.05},
+    {"cope", 0},            {"fire", 0},          {"shaw", 0},
+};
+// clang-format on
+
+static void add_square(pe_case_list *to, const char *goal, int kind, double wanted, const char *isa,
+                       pe_bench_shape s)
+{
+    const int     is_plain = kind == PLAIN, names_isa = isa && s.dtype == POSENC_F32;
+    pe_bench_case c = of_kind(kind, wanted, s);
+    c.isa           = isa;
+    c.processors    = kind == THREADS ? 2 : 0;
+    pe_add_case(to, goal, c, "%s %s %s%s%s, D %d, L %d, %s, %s", is_plain ? s.spec : "attention",
+                s.backward ? "backward" : "forward", dtype_word(s.dtype), names_isa ? " " : "",
+                names_isa ? isa : "", (int)s.D, (int)s.Lk,
+                s.mask & POSENC_MASK_CAUSAL ? "causal" : "both ways",
+                is_plain && !(wanted > 0) ? "time over plain" : kinds[kind].of);
+}
+
+static void add_over_plain(pe_case_list *to, const char *spec, double wanted, int mask)
+{
+    add_square(to, "G11", PLAIN, wanted, NULL,
+               (pe_bench_shape){
+                   .spec = spec, .H = 2, .Lq = 4096, .Lk = 4096, .D = 64, .mask = mask, .dtype = POSENC_F32});
+}
+
+static int is_named(const char *name)
+{
+    for (size_t i = 0; i < COUNT(encodings); i++)
+        if (!strcmp(encodings[i].spec, name))
+            return 1;
+    return !strcmp(name, "nope");
+}
+
+static void add_squares(pe_case_list *to)
+{
+    for (size_t i = 0; i < COUNT(squares); i++)
+        add_square(to, squares[i].goal, squares[i].kind, squares[i].wanted, squares[i].isa,
+                   (pe_bench_shape){.spec     = squares[i].spec,
+                                    .H        = squares[i].H,
+                                    .Lq       = squares[i].L,
+                                    .Lk       = squares[i].L,
+                                    .D        = squares[i].D,
+                                    .mask     = squares[i].mask,
+                                    .backward = squares[i].backward,
+                                    .dtype    = squares[i].dtype});
+    for (size_t i = 0; i < COUNT(encodings); i++) {
+        add_over_plain(to, encodings[i].spec, encodings[i].wanted, BOTH_WAYS);
+        add_over_plain(to, encodings[i].spec, encodings[i].wanted, CAUSAL);
+    }
+    for (int i = 0; i < posenc_encoding_count(); i++) { /* every other one that acts in attention, stated */
+        const posenc_encoding_info *info = posenc_encoding_info_at(i);
+        if (info->place != POSENC_INPUT && !is_named(info->name))
+            add_over_plain(to, info->name, 0, CAUSAL);
+    }
+}
+
+static void add_decoding(pe_case_list *to)
+{
+    static const struct {
+        const char  *spec;
+        posenc_dtype dtype;
+        double       wanted;
+    } rows[] = {
+        {"nope", POSENC_F32, 0.85},  {"alibi", POSENC_F32, 0.85},  {"t5", POSENC_F32, 0.85},
+        {"nope", POSENC_BF16, 0.85}, {"alibi", POSENC_BF16, 0.85}, {"t5", POSENC_BF16, 0.85},
+        {"rope", POSENC_F32, 0}, /* a cache of keys as they came: all are turned on their way */
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const pe_bench_shape s = {.spec  = rows[i].spec,
+                                  .H     = 32,
+                                  .G     = 8,
+                                  .Lq    = 1,
+                                  .Lk    = 32768,
+                                  .D     = 128,
+                                  .mask  = CAUSAL,
+                                  .dtype = rows[i].dtype};
+        pe_add_case(to, "G20", of_kind(READ, rows[i].wanted, s),
+                    "one token against %d keys, heads 32/8, D 128, %s, %s, of read bandwidth", (int)s.Lk,
+                    s.spec, dtype_word(s.dtype));
+    }
+}
+
+static void add_floater(pe_case_list *to)
+{
+    for (int i = 0; i < 4; i++) {
+        const pe_bench_shape s = {.spec =
+                                      i < 2 ? "floater[positions=512]" : "floater[positions=512:states=16]",
+                                  .verb     = PE_ROWS,
+                                  .H        = 1,
+                                  .Lq       = 512,
+                                  .Lk       = 512,
+                                  .D        = CHANNELS,
+                                  .backward = i % 2};
+        pe_add_case(to, "FLOATER", of_kind(PEAK, 0, s), "rows %s f32, 512 x %d, %s, of the multiply-add peak",
+                    s.backward ? "backward" : "forward", CHANNELS, i < 2 ? "one state" : "16 states");
+    }
+}
+
+/* ---------------------------------------------------------------- memory --------------------- */
+
+/* Is a parameter a matrix of the caller's, with a number for each pair? It is short then, for it is an
+   input. */
+static int is_dense(const posenc_encoding_info *info)
+{
+    for (int p = 0; p < info->param_count; p++)
+        if (strstr(info->params[p].shape, "Lq,Lk"))
+            return 1;
+    return 0;
+}
+
+static void add_growth(pe_case_list *to)
+{
+    for (int i = 0; i < 2 * posenc_encoding_count(); i++) {
+        const posenc_encoding_info *info = posenc_encoding_info_at(i / 2);
+        const int                   L    = is_dense(info) ? 2048 : 4096;
+        const pe_bench_shape        s    = {.spec     = info->name,
+                                            .verb     = info->place == POSENC_INPUT ? PE_ROWS : PE_ATTEND,
+                                            .H        = 1,
+                                            .Lq       = L,
+                                            .Lk       = L,
+                                            .D        = 64,
+                                            .mask     = CAUSAL,
+                                            .backward = i % 2,
+                                            .dtype    = POSENC_F32};
+        pe_add_case(to, "G12", of_kind(GROWTH, 2.1, s), "%s %s, memory at L %d over that at L %d, at most",
+                    s.spec, s.backward ? "backward" : "forward", 2 * L, L);
+    }
+}
+
+/* Linear here means: no more than what it reads, which is q, k and v. A matrix of Lq x Lk bits would be 128
+   and 8 GiB. */
+static void add_long(pe_case_list *to)
+{
+    for (int i = 0; i < 4; i++) {
+        const int            in_full = i % 2, L = in_full ? 262144 : 1048576;
+        const pe_bench_shape s = {.spec   = "alibi",
+                                  .H      = 1,
+                                  .Lq     = L,
+                                  .Lk     = L,
+                                  .D      = 64,
+                                  .window = in_full ? 0 : 4096,
+                                  .mask   = in_full ? CAUSAL : CAUSAL | POSENC_MASK_WINDOW,
+                                  .dtype  = POSENC_F32};
+        pe_bench_case c = i < 2 ? of_kind(SECONDS, 0, s) : of_kind(MEGABYTES, 3.0 * L * 64 * 4 / 1048576, s);
+        c.is_long       = 1;
+        pe_add_case(to, "G17", c, "one head with alibi, D 64, L %d, causal, %s: %s", L,
+                    in_full ? "in full" : "window 4096",
+                    i < 2 ? "seconds" : "MiB beyond inputs and outputs, at most those of q, k, v");
+    }
+}
+
+/* ---------------------------------------------------------------- the list ------------------- */
 
 /* "limits" before "G1" before "G2" before "G10"; words without a number last. */
 static int rank(const char *goal)
@@ -52,7 +437,7 @@ static int rank(const char *goal)
     return !strcmp(goal, "limits") ? 0 : goal[0] == 'G' ? atoi(goal + 1) : 1000;
 }
 
-/* Stable, which qsort is not: rows of one goal keep the order of their file. */
+/* Stable, which qsort is not: rows of one goal keep their order. */
 static void sort_by_goal(pe_bench_case *rows, int count)
 {
     for (int i = 1; i < count; i++)
@@ -65,12 +450,12 @@ static void sort_by_goal(pe_bench_case *rows, int count)
 
 posenc_status pe_bench_cases(pe_bench_case **cases, int *count, posenc_error *err)
 {
-    static void (*const files[])(pe_case_list *) = {pe_machine_cases,   pe_rotation_cases, pe_table_cases,
-                                                    pe_attention_cases, pe_growth_cases,   pe_training_cases,
-                                                    pe_floater_cases};
-    pe_case_list list                            = {0};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        files[i](&list);
+    static void (*const families[])(pe_case_list *) = {add_limits,  add_turns,         add_tables,
+                                                       add_squares, add_decoding,      add_long,
+                                                       add_growth,  pe_training_cases, add_floater};
+    pe_case_list list                               = {0};
+    for (size_t i = 0; i < COUNT(families); i++)
+        families[i](&list);
     *cases = list.rows;
     *count = list.count;
     if (!list.is_full) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cases.h: the list of cases while it is made: each file of goals adds its own rows. */
+/* cases.h: the list of cases while it is made, and what measures them. */
 #ifndef PE_BENCH_CASES_H
 #define PE_BENCH_CASES_H
 
@@ -14,17 +14,12 @@ typedef struct pe_case_list {
 void pe_add_case(pe_case_list *to, const char *goal, pe_bench_case c, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* "causal", "both ways"; "half", "interleaved"; "f32", "bf16": words of names. */
-const char *pe_mask_word(int mask);
-const char *pe_dtype_word(posenc_dtype dtype);
-
-/* One per file of goals, called in this order. */
-void pe_machine_cases(pe_case_list *to);
-void pe_rotation_cases(pe_case_list *to);
-void pe_table_cases(pe_case_list *to);
-void pe_attention_cases(pe_case_list *to);
-void pe_growth_cases(pe_case_list *to);
+/* The rows of G15. */
 void pe_training_cases(pe_case_list *to);
-void pe_floater_cases(pe_case_list *to);
+
+/* measure.c and growth.c */
+pe_bench_fn pe_measure_clock, pe_measure_units, pe_measure_bandwidth, pe_measure_peak, pe_measure_pass,
+    pe_measure_read, pe_measure_over_plain, pe_measure_over_float, pe_measure_threads, pe_measure_seconds,
+    pe_measure_overhead, pe_measure_in_flight, pe_measure_growth, pe_measure_megabytes;
 
 #endif

@@ -47,19 +47,14 @@ static void fill_row(const pe_tiles *T, double distance, float to[])
 }
 
 /* The position of the middle of a tile. */
-static double center_of(const posenc_positions *pos, int64_t b, int64_t s0, int64_t n)
-{
-    return pe_position(pos, b, s0 + n / 2);
-}
-
 static double query_center(const pe_tiles *T, int64_t b, int64_t i0)
 {
-    return center_of(&T->a->q_pos, b, i0, pe_smaller(T->Br, T->a->sizes.Lq - i0));
+    return pe_position(&T->a->q_pos, b, i0 + pe_smaller(T->Br, T->a->sizes.Lq - i0) / 2);
 }
 
 static double key_center(const pe_tiles *T, int64_t b, int64_t j0)
 {
-    return center_of(&T->a->k_pos, b, j0, pe_smaller(T->Bc, T->a->sizes.Lk - j0));
+    return pe_position(&T->a->k_pos, b, j0 + pe_smaller(T->Bc, T->a->sizes.Lk - j0) / 2);
 }
 
 /* The factors of the keys of one tile of one item. */

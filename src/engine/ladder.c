@@ -12,18 +12,12 @@ enum { CHUNK = 64, EXACT = 8, COARSE = PE_STEP * PE_MIDDLE };
 
 #define AMID (PE_STEP / 2 - 0.5) /* where the base of a block stands in it */
 
-/* A row has a pair for one float at least. */
-static double *take_row(int64_t width, pe_arena *arena)
-{
-    return pe_take_doubles(arena, 2 * width);
-}
-
 pe_ladder pe_ladder_lay_out(int64_t width, pe_arena *arena)
 {
     pe_ladder ladder = {.padded = pe_padded(width)};
     ladder.fine      = pe_take_doubles(arena, 3 * ladder.padded);
     ladder.middle    = pe_take_doubles(arena, PE_MIDDLE * 2 * ladder.padded);
-    ladder.row       = take_row(width, arena);
+    ladder.row       = pe_take_doubles(arena, 2 * width); /* a row has a pair for one float at least */
     return ladder;
 }
 
@@ -31,7 +25,7 @@ pe_rung pe_rung_lay_out(int64_t width, pe_arena *arena)
 {
     pe_rung rung = {.coarse_at = NOWHERE};
     rung.coarse  = pe_take_doubles(arena, 2 * pe_padded(width));
-    rung.row     = take_row(width, arena);
+    rung.row     = pe_take_doubles(arena, 2 * width); /* a row has a pair for one float at least */
     return rung;
 }
 

@@ -35,11 +35,15 @@ static void read_rows(const pe_part *part, const pe_by_distance *m, int64_t widt
     const size_t  size = (size_t)width * sizeof *to;
     int64_t       row[TOGETHER];
     m->index(part->p, h, t0, n, row);
-    for (int64_t i = 0; i < n && width == 1; i++)
+    for (int64_t i = 0; i < n && width == 1 && !m->load; i++)
         to[i] = from[row[i]] * factor;
-    for (int64_t i = 0; i < n && width > 1; i++)
+    for (int64_t i = 0; i < n && (width > 1 || m->load); i++)
         if (row[i] < 0)
             memset(to + i * width, 0, size);
+        else if (m->load && i > 0 && row[i] == row[i - 1])
+            memcpy(to + i * width, to + (i - 1) * width, size);
+        else if (m->load)
+            m->load(part->p, part->par, m->param, h, row[i], to + i * width);
         else
             memcpy(to + i * width, from + row[i] * width, size);
 }
@@ -51,7 +55,9 @@ static void add_rows(const pe_part *part, const pe_by_distance *m, int64_t width
     double *const to = part->dpar[m->param], factor = factor_of(part, m);
     int64_t       row[TOGETHER];
     m->index(part->p, h, t0, n, row);
-    for (int64_t i = 0; to && i < n; i++)
+    for (int64_t i = 0; m->store && i < n; i++)
+        m->store(part->p, part->par, m->param, h, row[i], drows + i * width, part->dpar);
+    for (int64_t i = 0; to && !m->store && i < n; i++)
         for (int64_t d = 0; row[i] >= 0 && d < width; d++)
             to[row[i] * width + d] += drows[i * width + d] * factor;
 }

@@ -36,7 +36,8 @@ int64_t pe_query_width(const pe_attention *a)
     return pe_forms(a->terms) * a->sizes.D;
 }
 
-int64_t pe_raw_size(const pe_attention *a)
+/* Rows to prepare at once, in numbers of the caller's; 0: rows are taken as they are. */
+static int64_t raw_size(const pe_attention *a)
 {
     const pe_problem *p = &a->sizes;
     return a->terms->prepare.fill ? (p->Lq > p->Lk ? p->Lq : p->Lk) * a->D : 0;
@@ -49,7 +50,7 @@ pe_reference_head pe_reference_lay_out(const pe_attention *a, pe_arena *arena, i
     x.growth            = pe_take_doubles(arena, a->grown ? (1 + a->threads) * p->D : 0);
     if (a->grown && arena->memory)
         pe_channel_growth(a->grown, p->D, x.growth);
-    x.raw   = pe_take_doubles(arena, pe_raw_size(a));
+    x.raw   = pe_take_doubles(arena, raw_size(a));
     x.Q     = pe_take_doubles(arena, p->Lq * pe_query_width(a));
     x.K     = pe_take_doubles(arena, p->Lk * p->D);
     x.V     = pe_take_doubles(arena, p->Lk * p->Dv);
@@ -60,7 +61,7 @@ pe_reference_head pe_reference_lay_out(const pe_attention *a, pe_arena *arena, i
     x.rows  = pe_take_doubles(arena, PE_REFERENCE_ROWS * a->threads * longest_row(p));
     x.state = pe_take_doubles(arena, PE_HOOK_STATE * a->threads);
     if (backward) {
-        x.draw = pe_take_doubles(arena, pe_raw_size(a));
+        x.draw = pe_take_doubles(arena, raw_size(a));
         x.dQ   = pe_take_doubles(arena, p->Lq * pe_query_width(a));
         x.dK   = pe_take_doubles(arena, p->Lk * p->D);
         x.dV   = pe_take_doubles(arena, p->Lk * p->Dv);
@@ -365,7 +366,7 @@ void pe_attend_bias(const pe_attention *a, const posenc_tensor *bias, pe_arena *
         return;
     memset(x.Q, 0, (size_t)(p->Lq * pe_query_width(a)) * sizeof(double));
     memset(x.K, 0, (size_t)(p->Lk * p->D) * sizeof(double));
-    memset(x.raw, 0, (size_t)pe_raw_size(a) * sizeof(double));
+    memset(x.raw, 0, (size_t)raw_size(a) * sizeof(double));
     reference_positions(&x, 0);
     for (int64_t h = 0; h < p->H; h++) {
         x.h = h;

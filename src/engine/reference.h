@@ -42,8 +42,6 @@ void pe_reference_load_rows(double *to, const posenc_tensor *t, int64_t b, int64
 
 /* Numbers per prepared query: more than sizes.D where it has two forms. */
 int64_t pe_query_width(const pe_attention *a);
-/* Rows to prepare at once, in numbers of the caller's; 0: rows are taken as they are. */
-int64_t pe_raw_size(const pe_attention *a);
 /* A row of this thread. */
 double *pe_reference_row(const pe_reference_head *x, int thread, int which);
 /* The row of a member for pair (i,j); NULL where there is no such member. */

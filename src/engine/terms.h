@@ -53,7 +53,8 @@ typedef struct pe_part {
    numbers (r).
 
    A member whose rows are those of a parameter gives that parameter and `index` instead: which row of it each
-   of n distances has, -1 for a row of zeros. A bias may be `divided` by the scale.
+   of n distances has, -1 for a row of zeros. A bias may be `divided` by the scale. Rows that are made of the
+   parameter are loaded by the room, each once for the neighbours that share it, and their cotangents stored.
 
    Where the parameter has one row for each distance, it gives `row`: such a table is as long as the
    positions, and is then neither copied nor summed in double. Its heads share it.
@@ -72,6 +73,10 @@ typedef struct pe_by_distance {
                  const double drows[], double *const dpar[]);
     void (*index)(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int64_t rows[]);
     int divided;
+    void (*load)(const pe_problem *p, const double *const par[], int param, int64_t h, int64_t row,
+                 double to[]);
+    void (*store)(const pe_problem *p, const double *const par[], int param, int64_t h, int64_t row,
+                  const double drow[], double *const dpar[]);
     int64_t (*row)(const pe_problem *p, int64_t t);
     void (*waves)(const pe_problem *p, pe_frequency frequency[]);
     int64_t ranks, least, most;

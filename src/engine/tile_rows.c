@@ -76,11 +76,6 @@ static void turn(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_
     pe_turn_rows(rows, T->Dp, a->sizes.D, by, table, n, sign, a->kernels);
 }
 
-void pe_turn_back(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_t h, int64_t s0, int64_t n)
-{
-    turn(T, rows, side, b, h, s0, n, -1);
-}
-
 /* The caller's rows and their positions into z->raw and z->at. */
 static void load_raw(const pe_tiles *T, const pe_scratch *z, pe_side side, int64_t b, int64_t h, int64_t s0,
                      int64_t n)
@@ -154,7 +149,7 @@ void pe_store_turned(const pe_tiles *T, float *rows, pe_side side, const posenc_
 {
     if (!to->data && !T->a->terms->prepare.fold)
         return;
-    pe_turn_back(T, rows, side, b, h, s0, n);
+    turn(T, rows, side, b, h, s0, n, -1);
     if (!T->a->terms->prepare.fold)
         pe_store_plain(to, b, h, s0, n, rows, T->Dp, T->a->sizes.D);
 }

@@ -319,8 +319,6 @@ void pe_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b,
 void pe_call_rows(const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n, int64_t width);
 void pe_store_plain(const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n, const float *from,
                     int64_t stride, int64_t width);
-/* Cotangents of n rows, of one form, turned back in place. */
-void pe_turn_back(const pe_tiles *T, float *rows, pe_side side, int64_t b, int64_t h, int64_t s0, int64_t n);
 /* Turned back and written to dq or dk; rows that were prepared are not written: pe_fold_prepared does it. */
 void pe_store_turned(const pe_tiles *T, float *rows, pe_side side, const posenc_tensor *to, int64_t b,
                      int64_t h, int64_t s0, int64_t n);

@@ -24,95 +24,82 @@ static const char *head_name(pe_sketch *s, int64_t h)
     return pe_take_text(s, "head %lld", (long long)h + 1);
 }
 
-static posenc_status check_heads(const pe_sketch *s, int most, posenc_error *err)
+static void check_heads(pe_sketch *s, int most)
 {
-    if (s->data->dims.H <= most)
-        return POSENC_OK;
-    return pe_plot_fail(err, POSENC_ARGUMENT, "picture: %lld heads are too many; %s is drawn for at most %d",
-                        (long long)s->data->dims.H, s->part->name, most);
+    if (s->data->dims.H > most)
+        pe_plot_refuse(s, POSENC_ARGUMENT, "picture: %lld heads are too many; %s is drawn for at most %d",
+                       (long long)s->data->dims.H, s->part->name, most);
 }
 
 /* bias [H, Lq, Lk] of queries from q0 on and keys from 0 on. */
-static posenc_status read_bias(pe_sketch *s, int64_t q0, int64_t Lq, int64_t Lk, double **bias,
-                               posenc_error *err)
+static double *read_bias(pe_sketch *s, int64_t q0, int64_t Lq, int64_t Lk)
 {
     const int64_t H = s->data->dims.H, shape[3] = {H, Lq, Lk}, most = q0 + Lq > Lk ? q0 + Lq : Lk;
     posenc_dims   dims = s->data->dims;
     dims.B             = 1;
-    dims.Lq = dims.Lk    = dims.Lk > most ? dims.Lk : most;
-    posenc_status status = pe_prepare(s, s->e, &dims, POSENC_SCORES, err);
-    *bias                = status ? NULL : pe_take_numbers(s, H * Lq * Lk);
-    if (status || !*bias)
-        return status ? status : pe_plot_no_memory(err);
-    posenc_tensor          out = posenc_tensor_contiguous(*bias, POSENC_F64, 3, shape);
+    dims.Lq = dims.Lk = dims.Lk > most ? dims.Lk : most;
+    double *bias      = pe_prepare(s, s->e, &dims, POSENC_SCORES) ? pe_take_numbers(s, H * Lq * Lk) : NULL;
+    if (!bias)
+        return NULL;
+    posenc_tensor          out = posenc_tensor_contiguous(bias, POSENC_F64, 3, shape);
     const posenc_attend_in in  = {.q_pos  = posenc_positions_range((double)q0, 1),
                                   .k_pos  = posenc_positions_range(0, 1),
                                   .params = s->data->params};
-    return posenc_bias(s->plan, &in, &out, s->work, err);
+    s->status                  = posenc_bias(s->plan, &in, &out, s->work, s->err);
+    return s->status ? NULL : bias;
 }
 
 /* ---------------------------------------------------------------- on a line ----------------- */
 
-/* Bias [H, n] of distances N-1, N-2, ... in tokens: one query at N-1 and keys from 0 on. */
-static posenc_status read_line(pe_sketch *s, int64_t n, double **bias, posenc_error *err)
-{
-    return read_bias(s, s->data->length - 1, 1, n, bias, err);
-}
-
-/* The same where positions end with N-1: keys in the future belong to a query at 0. */
-static posenc_status read_two_lines(pe_sketch *s, int64_t n, double **bias, posenc_error *err)
+/* Bias [H, n] of distances N-1, N-2, ... in tokens, where positions end with N-1: keys in the future belong
+   to a query at 0. */
+static double *read_two_lines(pe_sketch *s, int64_t n)
 {
     const int64_t H = s->data->dims.H, N = s->data->length;
-    double       *past, *future;
-    posenc_status status = read_bias(s, N - 1, 1, N, &past, err);
-    if (!status)
-        status = read_bias(s, 0, 1, N, &future, err);
-    *bias = status ? NULL : pe_take_numbers(s, H * n);
-    if (!*bias)
-        return status ? status : pe_plot_no_memory(err);
-    for (int64_t k = 0; k < H * n; k++) {
+    const double *past = read_bias(s, N - 1, 1, N), *future = read_bias(s, 0, 1, N);
+    double       *bias = pe_take_numbers(s, H * n);
+    for (int64_t k = 0; bias && k < H * n; k++) {
         const int64_t h = k / n, j = k % n;
-        (*bias)[k] = j < N ? past[h * N + j] : future[h * N + j - N + 1];
+        bias[k] = j < N ? past[h * N + j] : future[h * N + j - N + 1];
     }
-    return POSENC_OK;
+    return bias;
 }
 
-static posenc_status on_a_line(pe_sketch *s, posenc_error *err)
+/* Elsewhere one query at N-1, and keys from 0 on. */
+static void on_a_line(pe_sketch *s)
 {
     const int64_t H = s->data->dims.H, N = s->data->length, n = s->data->causal ? N : 2 * N - 1;
-    double       *bias;
-    posenc_status status = check_heads(s, HEADS_MOST, err);
-    if (!status)
-        status = (s->part->row_limit ? read_two_lines : read_line)(s, n, &bias, err);
-    if (status)
-        return status;
-    double   *x      = pe_take_range(s, (double)(N - 1), -1, n);
-    pe_curve *curves = x ? pe_set_curves(s, s->figure, x, bias, n, (int)H) : NULL;
-    if (!curves)
-        return pe_plot_no_memory(err);
-    for (int h = 0; h < (int)H; h++)
+    check_heads(s, HEADS_MOST);
+    const double *bias = s->part->row_limit ? read_two_lines(s, n) : read_bias(s, N - 1, 1, n);
+    pe_curve *curves = pe_set_curves(s, s->figure, pe_take_range(s, (double)(N - 1), -1, n), bias, n, (int)H);
+    for (int h = 0; curves && h < (int)H; h++)
         curves[h].name = head_name(s, h);
     s->figure->ordered = H > 1;
-    s->figure->x_label = "distance t (tokens), positive = the key lies in the past";
-    s->figure->y_label = "bias added to the score";
-    return POSENC_OK;
+    pe_set_labels(s->figure, "distance t (tokens), positive = the key lies in the past",
+                  "bias added to the score", NULL);
 }
 
 /* ---------------------------------------------------------------- on a window --------------- */
 
-/* Rows and columns of the window that bounds the room's positions, if it has columns. */
-static int has_window(const pe_sketch *s, int64_t *rows, int64_t *cols)
+/* What bounds the room's positions: 1 a limit of positions one by one, 2 a window of rows and columns, 0
+ * neither. */
+static int axes_of_limit(const pe_sketch *s, int64_t *rows, int64_t *cols)
 {
     char      text[PE_SETTING_LENGTH];
-    long long r, c;
+    long long r = 0, c = 0;
     if (!s->part->row_limit)
         return 0;
     pe_setting_text(s, s->part->row_limit, text);
-    if (sscanf(text, "%lldx%lld", &r, &c) != 2 || c < 2)
-        return 0;
-    *rows = r;
-    *cols = c;
-    return 1;
+    const int axes = sscanf(text, "%lldx%lld", &r, &c);
+    *rows          = r;
+    *cols          = c;
+    return axes == 2 ? 2 : 1;
+}
+
+/* Does it have columns? */
+static int has_window(const pe_sketch *s, int64_t *rows, int64_t *cols)
+{
+    return axes_of_limit(s, rows, cols) == 2 && *cols >= 2;
 }
 
 int pe_picture_is_map(const posenc_encoding *e)
@@ -122,42 +109,22 @@ int pe_picture_is_map(const posenc_encoding *e)
     return s.part && has_window(&s, &rows, &cols);
 }
 
-static void label_map(pe_figure *f)
-{
-    f->square_cells = 1;
-    f->x_label      = "columns from key to query";
-    f->y_label      = "rows from key to query";
-    f->value_label  = "bias";
-}
-
 /* Offset (dy, dx) = query less key stands at (dy + rows - 1, dx + cols - 1). bias [n, n] of one head. */
-static posenc_status set_map(pe_sketch *s, pe_figure *f, const double *bias, int64_t rows, int64_t cols,
-                             posenc_error *err)
+static void set_map(pe_sketch *s, pe_figure *f, const double *bias, int64_t rows, int64_t cols)
 {
     const int64_t height = 2 * rows - 1, width = 2 * cols - 1, n = rows * cols;
     double       *values = pe_take_numbers(s, height * width);
     if (!values)
-        return pe_plot_no_memory(err);
+        return;
     for (int64_t k = 0; k < height * width; k++) {
         const int64_t dy = k / width - rows + 1, dx = k % width - cols + 1;
         const int64_t query = (dy > 0 ? dy : 0) * cols + (dx > 0 ? dx : 0), key = query - dy * cols - dx;
         values[k] = bias[query * n + key];
     }
     pe_set_grid(f, values, height, width);
-    label_map(f);
+    pe_set_labels(f, "columns from key to query", "rows from key to query", "bias");
     f->x0 = (double)(1 - cols);
     f->y0 = (double)(1 - rows);
-    return POSENC_OK;
-}
-
-/* Row i is query i, column j key j. */
-static void set_matrix(pe_figure *f, const double *bias, int64_t n)
-{
-    pe_set_grid(f, bias, n, n);
-    f->square_cells = 1;
-    f->x_label      = "key (position)";
-    f->y_label      = "query (position)";
-    f->value_label  = "bias";
 }
 
 /* One range of colours for all heads: centred at zero, where there is something on both sides of it. */
@@ -177,75 +144,62 @@ static void share_scale(pe_figure *panels, int count)
     }
 }
 
-/* A panel per head of bias [H, n, n]: a map of offsets, or, without rows, the matrix itself. */
-static posenc_status set_heads(pe_sketch *s, const double *bias, int64_t n, int64_t rows, int64_t cols,
-                               posenc_error *err)
+/* A panel per head: a map of offsets, or, without rows, the matrix itself, whose row i is query i, column j
+ * key j. */
+static void set_heads(pe_sketch *s, int64_t n, int64_t rows, int64_t cols)
 {
     const int     H      = (int)s->data->dims.H;
-    posenc_status status = POSENC_OK;
+    const double *bias   = read_bias(s, 0, n, n);
     pe_figure    *panels = pe_set_panels(s, s->figure, H, H < MAP_COLUMNS ? H : MAP_COLUMNS);
-    if (!panels)
-        return pe_plot_no_memory(err);
-    for (int h = 0; h < H && !status; h++) {
+    for (int h = 0; panels && h < H; h++) {
         if (rows)
-            status = set_map(s, &panels[h], bias + h * n * n, rows, cols, err);
-        else
-            set_matrix(&panels[h], bias + h * n * n, n);
-        panels[h].title = head_name(s, h);
+            set_map(s, &panels[h], bias + h * n * n, rows, cols);
+        else {
+            pe_set_grid(&panels[h], bias + h * n * n, n, n);
+            pe_set_labels(&panels[h], "key (position)", "query (position)", "bias");
+        }
+        panels[h].square_cells = 1;
+        panels[h].title        = head_name(s, h);
     }
-    if (!status)
+    if (!s->status)
         share_scale(panels, H);
-    return status;
 }
 
-static posenc_status on_a_window(pe_sketch *s, int64_t rows, int64_t cols, posenc_error *err)
+static void on_a_window(pe_sketch *s, int64_t rows, int64_t cols)
 {
     const int64_t n = rows * cols;
-    double       *bias;
-    posenc_status status = check_heads(s, MAPS_MOST, err);
-    if (!status && n > MOST_TOKENS)
-        return pe_plot_fail(err, POSENC_ARGUMENT,
-                            "picture: a window of %lldx%lld is too large; at most %d tokens", (long long)rows,
-                            (long long)cols, MOST_TOKENS);
-    if (!status)
-        status = read_bias(s, 0, n, n, &bias, err);
+    check_heads(s, MAPS_MOST);
+    if (n > MOST_TOKENS)
+        pe_plot_refuse(s, POSENC_ARGUMENT, "picture: a window of %lldx%lld is too large; at most %d tokens",
+                       (long long)rows, (long long)cols, MOST_TOKENS);
     s->what = pe_take_text(s, "bias by offset on a window of %lldx%lld", (long long)rows, (long long)cols);
-    return status ? status : set_heads(s, bias, n, rows, cols, err);
+    set_heads(s, n, rows, cols);
 }
 
 /* ---------------------------------------------------------------- of two positions ---------- */
 
-/* Does the room know positions one by one, up to a limit, and not by their distance (tupe)? */
-static int is_absolute(const pe_sketch *s)
-{
-    char text[PE_SETTING_LENGTH];
-    if (s->part->by_distance || !s->part->row_limit)
-        return 0;
-    pe_setting_text(s, s->part->row_limit, text);
-    return !strchr(text, 'x');
-}
-
-static posenc_status of_two_positions(pe_sketch *s, posenc_error *err)
+static void of_two_positions(pe_sketch *s)
 {
     const int64_t n = s->data->length;
-    double       *bias;
-    posenc_status status = check_heads(s, MAPS_MOST, err);
-    if (!status && n > MOST_TOKENS)
-        return pe_plot_fail(err, POSENC_ARGUMENT,
-                            "picture: length is %lld; a bias of every two positions is drawn for 2 to %d",
-                            (long long)n, MOST_TOKENS);
-    if (!status)
-        status = read_bias(s, 0, n, n, &bias, err);
+    check_heads(s, MAPS_MOST);
+    if (n > MOST_TOKENS)
+        pe_plot_refuse(s, POSENC_ARGUMENT,
+                       "picture: length is %lld; a bias of every two positions is drawn for 2 to %d",
+                       (long long)n, MOST_TOKENS);
     s->what = "bias of every two positions";
-    return status ? status : set_heads(s, bias, n, 0, 0, err);
+    set_heads(s, n, 0, 0);
 }
 
-posenc_status pe_make_bias(pe_sketch *s, posenc_error *err)
+/* A room that knows positions one by one, up to a limit, and not by their distance, is tupe. */
+void pe_make_bias(pe_sketch *s)
 {
     int64_t rows, cols;
     if (has_window(s, &rows, &cols))
-        return on_a_window(s, rows, cols, err);
-    return is_absolute(s) ? of_two_positions(s, err) : on_a_line(s, err);
+        on_a_window(s, rows, cols);
+    else if (!s->part->by_distance && axes_of_limit(s, &rows, &cols) == 1)
+        of_two_positions(s);
+    else
+        on_a_line(s);
 }
 
 /* ---------------------------------------------------------------- mass ---------------------- */
@@ -263,48 +217,38 @@ void pe_share_within(double *scores, int64_t n)
         scores[i] /= sum;
 }
 
-/* Number of nearest keys that have the part together. */
-static int64_t reaches(const double *shares, int64_t n, double part)
-{
-    int64_t count = 1;
-    while (count < n && shares[count - 1] < part)
-        count++;
-    return count;
-}
-
 pe_curve *pe_draw_mass(pe_sketch *s, const double *shares, const char *const *names, int count, int64_t n)
 {
     pe_figure *f      = s->figure;
-    double    *x      = pe_take_range(s, 1, 1, n);
-    pe_curve  *curves = x ? pe_set_curves(s, f, x, shares, n, count) : NULL;
-    for (int k = 0; curves && k < count; k++)
-        curves[k].name =
-            pe_take_text(s, "%s: 90 %% in %lld", names[k], (long long)reaches(shares + k * n, n, 0.9));
+    pe_curve  *curves = pe_set_curves(s, f, pe_take_range(s, 1, 1, n), shares, n, count);
+    for (int k = 0; curves && k < count; k++) {
+        int64_t nearest = 1;
+        while (nearest < n && shares[k * n + nearest - 1] < 0.9)
+            nearest++;
+        curves[k].name = pe_take_text(s, "%s: 90 %% in %lld", names[k], (long long)nearest);
+    }
     f->ordered = count > 1;
     f->log_x   = 1;
     f->low     = 0;
     f->high    = 1;
-    f->x_label = pe_take_text(s, "nearest keys, the query's own first (of %lld, log scale)", (long long)n);
-    f->y_label = "their share of the attention";
+    pe_set_labels(f,
+                  pe_take_text(s, "nearest keys, the query's own first (of %lld, log scale)", (long long)n),
+                  "their share of the attention", NULL);
     return curves;
 }
 
-posenc_status pe_make_bias_mass(pe_sketch *s, posenc_error *err)
+void pe_make_bias_mass(pe_sketch *s)
 {
     const int64_t H = s->data->dims.H, n = s->data->length;
-    double       *bias;
     const char   *names[HEADS_MOST];
-    posenc_status status = check_heads(s, HEADS_MOST, err);
-    if (!status)
-        status = read_bias(s, n - 1, 1, n, &bias, err);
-    double *shares = status ? NULL : pe_take_numbers(s, H * n);
-    if (!shares)
-        return status ? status : pe_plot_no_memory(err);
-    for (int64_t h = 0; h < H; h++) {
+    check_heads(s, HEADS_MOST);
+    const double *bias   = read_bias(s, n - 1, 1, n);
+    double       *shares = pe_take_numbers(s, H * n);
+    for (int64_t h = 0; shares && h < H; h++) {
         names[h] = head_name(s, h);
         for (int64_t t = 0; t < n; t++)
             shares[h * n + t] = bias[h * n + n - 1 - t];
         pe_share_within(shares + h * n, n);
     }
-    return pe_draw_mass(s, shares, names, (int)H, n) ? POSENC_OK : pe_plot_no_memory(err);
+    pe_draw_mass(s, shares, names, (int)H, n);
 }

@@ -9,7 +9,7 @@
  *
  * Source  viridis: Smith and van der Walt, matplotlib 1.5, CC0. Blue-white-red: ColorBrewer's RdBu, reversed.
  */
-#include "plot/colours.h"
+#include "plot/draw.h"
 
 #include <math.h>
 

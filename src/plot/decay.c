@@ -44,101 +44,71 @@ static void name_bands(pe_sketch *s, const char *what)
 /* ---------------------------------------------------------------- decay --------------------- */
 
 /* One panel: every content, turned by e, or by one theta where e is NULL. */
-static posenc_status set_scores(pe_sketch *s, pe_figure *f, const posenc_encoding *e, const pe_one_theta *one,
-                                posenc_error *err)
+static void set_scores(pe_sketch *s, pe_figure *f, const posenc_encoding *e, const pe_one_theta *one)
 {
     const int64_t n      = s->data->length;
     double       *x      = pe_take_range(s, 0, 1, n);
-    pe_curve     *curves = x ? pe_set_curves(s, f, x, x, n, content_count(s)) : NULL;
-    posenc_status status = curves ? POSENC_OK : pe_plot_no_memory(err);
-    for (int c = 0, k = 0; c < PE_CONTENTS && !status; c++) {
-        pe_trial t;
+    pe_curve     *curves = pe_set_curves(s, f, x, x, n, content_count(s));
+    for (int c = 0, k = 0; c < PE_CONTENTS && !s->status; c++) {
         if (!(wanted_contents(s) & pe_contents[c].flag))
             continue;
-        status = pe_draw_vectors(s, &pe_contents[c], &t, err);
-        if (!status && e)
-            status = pe_score(s, e, &t, err);
-        else if (!status)
+        pe_trial t = pe_draw_vectors(s, &pe_contents[c]);
+        if (e)
+            pe_score(s, e, &t);
+        else if (!s->status)
             pe_score_with_one_theta(&t, one);
-        if (!status)
-            status = pe_summarise(s, &t, &curves[k], err);
+        pe_summarise(s, &t, &curves[k]);
         curves[k++].name = pe_contents[c].name;
     }
-    f->x_label    = "distance t (tokens), the key lies in the past";
-    f->y_label    = "score q.k / D";
+    pe_set_labels(f, "distance t (tokens), the key lies in the past", "score q.k / D", NULL);
     f->marks      = s->marks;
     f->mark_count = s->mark_count;
-    return status;
 }
 
-posenc_status pe_make_turn_similarity(pe_sketch *s, posenc_error *err)
+void pe_make_turn_similarity(pe_sketch *s)
 {
-    pe_picture_data ones   = *s->data;
-    pe_sketch       sketch = *s;
-    posenc_status   status;
-    ones.contents      = PE_ONES;
-    sketch.data        = &ones;
-    status             = set_scores(&sketch, s->figure, s->e, NULL, err);
-    s->plan            = sketch.plan;
-    s->work            = sketch.work;
+    const pe_picture_data *data = s->data;
+    pe_picture_data        ones = *data;
+    ones.contents               = PE_ONES;
+    s->data                     = &ones;
+    set_scores(s, s->figure, s->e, NULL);
+    s->data            = data;
     s->figure->y_label = "score of two ones-vectors, q.k / D";
-    return status;
 }
 
-/* The encoding of the sketch with another base; its own where there is none to set. */
-static posenc_status with_base(pe_sketch *s, double base, posenc_encoding **e, posenc_error *err)
+/* Turned by the encoding's own frequencies, or with base number `index`, written as people write bases: 5e5.
+ */
+static void set_many_thetas(pe_sketch *s, pe_figure *f, int index)
 {
     char setting[80];
-    snprintf(setting, sizeof setting, "%s.base=%.17g", s->part->name, base);
-    return posenc_encoding_create(e, posenc_encoding_spec(s->e), setting, err);
-}
-
-/* 500000 is 5e5, as people write bases. */
-static const char *short_number(pe_sketch *s, double x)
-{
-    const int    power = x > 0 ? (int)floor(log10(x) + 1e-9) : 0;
-    const double digit = x / pow(10, power);
-    return power < 4 ? pe_take_text(s, "%g", x) : pe_take_text(s, "%.4ge%d", digit, power);
-}
-
-static posenc_status set_many_thetas(pe_sketch *s, pe_figure *f, int index, posenc_error *err)
-{
-    posenc_encoding *other = NULL;
-    posenc_status    status;
+    f->title = "many thetas: the encoding's own";
     if (!s->data->base_count) {
-        f->title = "many thetas: the encoding's own";
-        return set_scores(s, f, s->e, NULL, err);
+        set_scores(s, f, s->e, NULL);
+        return;
     }
-    status   = with_base(s, s->data->bases[index], &other, err);
-    f->title = pe_take_text(s, "many thetas, base %s", short_number(s, s->data->bases[index]));
-    if (!status)
-        status = set_scores(s, f, other, NULL, err);
-    posenc_plan_free(s->plan); /* it may not outlive its encoding */
-    s->plan = NULL;
-    posenc_encoding_free(other);
-    return status;
+    const double base  = s->data->bases[index];
+    const int    power = base > 0 ? (int)floor(log10(base) + 1e-9) : 0;
+    f->title           = power < 4 ? pe_take_text(s, "many thetas, base %g", base)
+                                   : pe_take_text(s, "many thetas, base %.4ge%d", base / pow(10, power), power);
+    snprintf(setting, sizeof setting, "%s.base=%.17g", s->part->name, base);
+    posenc_encoding *other = pe_alter(s, setting);
+    set_scores(s, f, other, NULL);
+    pe_forget(s, other);
 }
 
 /* The middle one of the encoding's own. A factor of NAN: there is none to draw. */
-static posenc_status find_one_theta(pe_sketch *s, pe_one_theta *one, posenc_error *err)
+static pe_one_theta find_one_theta(pe_sketch *s)
 {
-    double       *w;
-    posenc_status status = pe_read_frequencies(s, s->e, &w, &one->M, &one->magnitude, err);
-    one->theta           = status ? 0 : w[one->M / 2];
-    if (!status && s->data->thetas == PE_ONE_THETA && isnan(one->magnitude))
-        return pe_plot_fail(
-            err, POSENC_UNSUPPORTED,
+    pe_one_theta  one = {.magnitude = NAN};
+    const double *w   = pe_read_frequencies(s, s->e, &one.M, &one.magnitude);
+    one.theta         = w ? w[one.M / 2] : 0;
+    if (s->data->thetas == PE_ONE_THETA && isnan(one.magnitude))
+        pe_plot_refuse(
+            s, POSENC_UNSUPPORTED,
             "picture: %s has a factor that changes with the position, which one theta would leave out; "
             "draw many thetas",
             s->part->name);
-    return status;
-}
-
-static posenc_status set_one_theta(pe_sketch *s, pe_figure *f, const pe_one_theta *one, posenc_error *err)
-{
-    f->title =
-        pe_take_text(s, "one theta: %.3g for all pairs, wavelength %.4g", one->theta, PE_TWO_PI / one->theta);
-    return set_scores(s, f, NULL, one, err);
+    return one;
 }
 
 static void share_range(pe_figure *panels, int count)
@@ -157,63 +127,57 @@ static void share_range(pe_figure *panels, int count)
     }
 }
 
-posenc_status pe_make_decay(pe_sketch *s, posenc_error *err)
+void pe_make_decay(pe_sketch *s)
 {
-    const int     thetas = s->data->thetas ? s->data->thetas : PE_MANY_THETAS | PE_ONE_THETA;
-    const int     many   = thetas & PE_MANY_THETAS ? s->data->base_count ? s->data->base_count : 1 : 0;
-    pe_one_theta  one    = {.magnitude = NAN};
-    posenc_status status = thetas & PE_ONE_THETA ? find_one_theta(s, &one, err) : POSENC_OK;
-    const int     count  = many + !isnan(one.magnitude);
-    pe_figure    *panels = status ? NULL : pe_set_panels(s, s->figure, count, count < 2 ? 1 : 2);
-    if (!panels)
-        return status ? status : pe_plot_no_memory(err);
-    for (int k = 0; !status && k < count; k++)
-        status = k < many ? set_many_thetas(s, &panels[k], k, err) : set_one_theta(s, &panels[k], &one, err);
-    if (!status && many)
+    const int          thetas = s->data->thetas ? s->data->thetas : PE_MANY_THETAS | PE_ONE_THETA;
+    const int          many   = thetas & PE_MANY_THETAS ? s->data->base_count ? s->data->base_count : 1 : 0;
+    const pe_one_theta one    = thetas & PE_ONE_THETA ? find_one_theta(s) : (pe_one_theta){.magnitude = NAN};
+    const int          count  = many + !isnan(one.magnitude);
+    pe_figure         *panels = pe_set_panels(s, s->figure, count, count < 2 ? 1 : 2);
+    for (int k = 0; panels && k < many; k++)
+        set_many_thetas(s, &panels[k], k);
+    if (panels && many < count) {
+        panels[many].title = pe_take_text(s, "one theta: %.3g for all pairs, wavelength %.4g", one.theta,
+                                          PE_TWO_PI / one.theta);
+        set_scores(s, &panels[many], NULL, &one);
+    }
+    if (!s->status && many)
         share_range(panels, many);
     name_bands(s, "scores of turned vectors by distance");
     if (thetas & PE_ONE_THETA && isnan(one.magnitude))
         s->what = pe_take_text(
             s, "%s\none theta is left out: it has no place for a factor that changes with the position",
             s->what);
-    return status;
 }
 
 /* ---------------------------------------------------------------- mass ---------------------- */
 
-posenc_status pe_make_turn_mass(pe_sketch *s, posenc_error *err)
+void pe_make_turn_mass(pe_sketch *s)
 {
     const int64_t n      = s->data->length;
     const int     count  = content_count(s);
     double       *shares = pe_take_numbers(s, count * n);
     pe_curve      curves[PE_CONTENTS];
     const char   *names[PE_CONTENTS];
-    posenc_status status = shares ? POSENC_OK : pe_plot_no_memory(err);
-    for (int c = 0, k = 0; c < PE_CONTENTS && !status; c++) {
-        pe_trial t;
+    for (int c = 0, k = 0; c < PE_CONTENTS && !s->status; c++) {
         if (!(wanted_contents(s) & pe_contents[c].flag))
             continue;
-        status = pe_draw_vectors(s, &pe_contents[c], &t, err);
-        if (!status)
-            status = pe_score(s, s->e, &t, err);
-        for (int64_t i = 0; !status && i < t.R * n; i++)
+        pe_trial t = pe_draw_vectors(s, &pe_contents[c]);
+        pe_score(s, s->e, &t);
+        for (int64_t i = 0; !s->status && i < t.R * n; i++)
             t.scores[i] *= sqrt((double)t.D); /* q.k / D becomes q.k / sqrt(D) */
-        for (int64_t r = 0; !status && r < t.R; r++)
+        for (int64_t r = 0; !s->status && r < t.R; r++)
             pe_share_within(t.scores + r * n, n);
-        if (!status)
-            status = pe_summarise(s, &t, &curves[k], err);
-        if (!status)
+        pe_summarise(s, &t, &curves[k]);
+        if (!s->status)
             memcpy(shares + k * n, curves[k].y, (size_t)n * sizeof *shares);
         names[k++] = pe_contents[c].name;
     }
-    pe_curve *drawn = status ? NULL : pe_draw_mass(s, shares, names, count, n);
-    if (!drawn)
-        return status ? status : pe_plot_no_memory(err);
-    for (int k = 0; k < count; k++) {
+    pe_curve *drawn = s->status ? NULL : pe_draw_mass(s, shares, names, count, n);
+    for (int k = 0; drawn && k < count; k++) {
         drawn[k].low  = curves[k].low;
         drawn[k].high = curves[k].high;
     }
     s->figure->ordered = 0;
     name_bands(s, s->what);
-    return POSENC_OK;
 }

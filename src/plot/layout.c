@@ -6,13 +6,15 @@
  *            cell and every line between two small maps is seen as wide as its neighbour; frames follow from
  *            cells, panes from frames, the page from panes, and texts are broken where the page ends. Maps
  *            too wide to stand side by side stand below each other.
- * Surprises  Where a grid is so long and thin that whole square cells would make a page nobody opens, the
- *            thin side is drawn wider than the cells want. Only maps without lines inside (a matrix of a
- *            thousand positions) may have fewer pixels than cells.
+ * Texts      Nobody asks gnuplot how wide a text came out, so it is estimated from the letters, in em, after
+ * a wide font (DejaVu Sans), from a table of classes of letters: other fonts leave room. Surprises  Where a
+ * grid is so long and thin that whole square cells would make a page nobody opens, the thin side is drawn
+ * wider than the cells want. Only maps without lines inside (a matrix of a thousand positions) may have fewer
+ * pixels than cells.
  */
 #include "plot/layout.h"
 
-#include "plot/colours.h"
+#include "plot/draw.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -37,6 +39,83 @@ enum {
 };
 
 #define BESIDE_KEY 0.78 /* of a page's width: as much as lies around the middle of such a plot */
+
+/* ---------------------------------------------------------------- texts --------------------- */
+
+/* DejaVu Sans, rounded up; what is in no row is UNLISTED. The bytes behind the first of a letter in UTF-8
+   have no width. */
+static const struct {
+    const char *letters;
+    double      width;
+} classes[] = {
+    {" .,ijlI|'", 0.32}, {":;/\\!ft()[]-\"", 0.40}, {"rszc?", 0.55},
+    {"m%@wMW", 0.96},    {"+=<>~#", 0.84},          {"ABCDEFGHKNOPQRTUVXYZ&", 0.74},
+};
+#define UNLISTED   0.64
+#define FOREIGN    1.0
+#define MOST_LINES 12
+
+static double width_of(char c)
+{
+    if ((unsigned char)c >= 0x80)
+        return (c & 0xC0) == 0x80 ? 0 : FOREIGN;
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        if (strchr(classes[i].letters, c))
+            return classes[i].width;
+    return UNLISTED;
+}
+
+double pe_text_width(const char *text, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n && text[i]; i++)
+        sum += width_of(text[i]);
+    return sum;
+}
+
+/* Bytes of the next line, without the blank or break behind it. */
+static size_t line_length(const char *text, double width)
+{
+    const size_t whole = strcspn(text, "\n");
+    size_t       fits = 0, blank = 0, joint = 0, within = 0;
+    double       used = 0;
+    while (fits < whole && (used += width_of(text[fits])) <= width) {
+        if (text[fits] == ' ')
+            blank = fits;
+        if (strchr(":,/+", text[fits]))
+            joint = fits + 1;
+        if (text[fits] == '_')
+            within = fits + 1;
+        fits++;
+    }
+    if (fits == whole)
+        return whole;
+    while (fits > 1 && ((unsigned char)text[fits] & 0xC0) == 0x80) /* not within a letter */
+        fits--;
+    if (text[fits] == ' ')
+        return fits;
+    return blank ? blank : joint ? joint : within ? within : fits ? fits : 1;
+}
+
+int pe_text_wrap(const char *text, double width, char to[PE_WRAPPED])
+{
+    size_t used  = 0;
+    int    lines = 0;
+    to[0]        = 0;
+    while (text && *text && lines < MOST_LINES) {
+        const size_t n = line_length(text, width), room = PE_WRAPPED - used - 2;
+        if (lines++)
+            to[used++] = '\n';
+        memcpy(to + used, text, n < room ? n : room);
+        used += n < room ? n : room;
+        to[used] = 0;
+        if (n >= room)
+            break;
+        text += n;
+        text += *text == ' ' || *text == '\n';
+    }
+    return lines;
+}
 
 /* ---------------------------------------------------------------- ticks --------------------- */
 

@@ -11,7 +11,17 @@
 
 #include "plot/plot.h"
 
-#include "plot/text.h"
+#include <stddef.h>
+
+enum { PE_WRAPPED = 600 };
+
+/* Of the first n bytes, in em. */
+double pe_text_width(const char *text, size_t n);
+
+/* The text with a line break wherever a line would pass `width` em: at blanks, or behind ':' ',' '/' '+' of a
+   long word, or behind '_', or, if there is none of these, anywhere. Breaks of its own stay. Returns the
+   number of lines. */
+int pe_text_wrap(const char *text, double width, char to[PE_WRAPPED]);
 
 /* Heights of letters, "em", as plot.c sets the fonts, and of lines. */
 enum { PE_EM = 17, PE_TITLE_EM = 22, PE_TEXT_LINE = 21, PE_TITLE_LINE = 27 };

@@ -105,26 +105,15 @@ static int heads_differ(const posenc_encoding *e, const posenc_encoding_info *pa
     return 0;
 }
 
-static posenc_status make(pe_picture *made, const struct kind *kind, pe_sketch *s, posenc_error *err)
-{
-    made->mark                 = (pe_mark){s->data->mark, s->data->mark_label};
-    s->marks                   = &made->mark;
-    s->mark_count              = s->data->mark > 0;
-    s->figure                  = &made->figure;
-    s->what                    = kind->what;
-    s->store                   = &made->blocks;
-    const posenc_status status = kind->make(s, err);
-    set_title(s, made);
-    posenc_plan_free(s->plan);
-    free(s->work);
-    return status;
-}
-
 posenc_status pe_picture_create(pe_picture **picture, const posenc_encoding *e, const pe_offer *offer,
                                 const pe_picture_data *data, posenc_error *err)
 {
     const struct kind *kind = find_kind(offer);
-    pe_sketch          s    = {.e = e, .part = posenc_encoding_part(e, offer->place), .data = data};
+    pe_sketch          s    = {.e          = e,
+                               .part       = posenc_encoding_part(e, offer->place),
+                               .data       = data,
+                               .mark_count = data->mark > 0,
+                               .err        = err};
     *picture                = NULL;
     if (!kind || !s.part)
         return pe_plot_fail(err, POSENC_ARGUMENT, "picture: %s has no %s at place %s",
@@ -141,13 +130,20 @@ posenc_status pe_picture_create(pe_picture **picture, const posenc_encoding *e, 
     pe_picture *made = calloc(1, sizeof *made);
     if (!made)
         return pe_plot_no_memory(err);
-    const posenc_status status = make(made, kind, &s, err);
-    if (status) {
+    made->mark = (pe_mark){data->mark, data->mark_label};
+    s.marks    = &made->mark;
+    s.figure   = &made->figure;
+    s.what     = kind->what;
+    s.store    = &made->blocks;
+    kind->make(&s);
+    set_title(&s, made);
+    posenc_plan_free(s.plan);
+    free(s.work);
+    if (s.status)
         pe_picture_free(made);
-        return status;
-    }
-    *picture = made;
-    return POSENC_OK;
+    else
+        *picture = made;
+    return s.status;
 }
 
 const pe_figure *pe_picture_figure(const pe_picture *picture)

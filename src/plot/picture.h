@@ -11,14 +11,14 @@
  *   buckets.c     score    buckets
  *
  * A maker computes its numbers through the public door and fills the picture's figure. What it takes from the
- * picture's store lives as long as the picture; nothing is given back before.
+ * picture's store lives as long as the picture; nothing is given back before. Whatever fails on the way sets
+ * the sketch's status; from then on nothing is given any more (NULL), and only who began the picture asks
+ * why.
  */
 #ifndef PE_PLOT_PICTURE_H
 #define PE_PLOT_PICTURE_H
 
-#include "plot/plot.h"
-
-#include "plot/fail.h"
+#include "plot/draw.h"
 
 typedef struct pe_sketch {
     const posenc_encoding      *e;
@@ -32,9 +32,11 @@ typedef struct pe_sketch {
     void          *store; /* see pe_take */
     posenc_plan   *plan;
     void          *work;
+    posenc_status  status; /* of the first failure, and its words */
+    posenc_error  *err;
 } pe_sketch;
 
-typedef posenc_status pe_maker(pe_sketch *s, posenc_error *err);
+typedef void pe_maker(pe_sketch *s);
 
 pe_maker pe_make_heatmap, pe_make_channels;
 pe_maker pe_make_row_similarity, pe_make_similarity2d;
@@ -42,9 +44,15 @@ pe_maker pe_make_turn_similarity, pe_make_decay, pe_make_turn_mass, pe_make_pair
 pe_maker pe_make_bias, pe_make_bias_mass;
 pe_maker pe_make_buckets;
 
-/* `count` zeroed things of `size` bytes from the store; NULL without memory. */
+/* The picture cannot be made: one sentence, unless another came before. */
+void pe_plot_refuse(pe_sketch *s, posenc_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* `count` zeroed things of `size` bytes from the store. NULL, here and below: it failed. */
 void   *pe_take(pe_sketch *s, int64_t count, size_t size);
 double *pe_take_numbers(pe_sketch *s, int64_t count);
+/* x, x + step, ... */
+double *pe_take_range(pe_sketch *s, double start, double step, int64_t n);
 /* A text from the store, never NULL. */
 const char *pe_take_text(pe_sketch *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -53,17 +61,21 @@ void pe_give_back(void *blocks);
 
 posenc_status pe_plot_no_memory(posenc_error *err);
 
-/* A plan of `e` for sizes and a workspace for its runs, in s->plan and s->work; what stood there is freed. */
-posenc_status pe_prepare(pe_sketch *s, const posenc_encoding *e, const posenc_dims *dims, int runs,
-                         posenc_error *err);
+/* A plan of `e` for sizes and a workspace for its runs, in s->plan and s->work; what stood there is freed.
+   Whether there is one. */
+int pe_prepare(pe_sketch *s, const posenc_encoding *e, const posenc_dims *dims, int runs);
+/* The encoding of the sketch with other settings: valid until pe_forget, which gives the plan back too. */
+posenc_encoding *pe_alter(pe_sketch *s, const char *settings);
+void             pe_forget(pe_sketch *s, posenc_encoding *other);
 
-/* The rows of the positions to draw, [n, width]: a line from 0 on, or the grid data->rows x data->cols. */
+/* The rows of the positions to draw, [n, width]: a line from 0 on, or the grid data->rows x data->cols. rows
+   NULL: it failed. */
 typedef struct pe_row_set {
     const double *rows;
     int64_t       n, width;
 } pe_row_set;
 
-posenc_status pe_read_rows(pe_sketch *s, pe_row_set *set, posenc_error *err);
+pe_row_set pe_read_rows(pe_sketch *s);
 
 /* What the part's setting is, as the SPEC says it or else its standard; "" if there is no such setting. */
 enum { PE_SETTING_LENGTH = 64 };
@@ -74,17 +86,15 @@ double pe_product(const double *a, const double *b, int64_t n);
 
 /* Makes f a grid of values [rows, cols]; its scale is signed if a value is negative. */
 void pe_set_grid(pe_figure *f, const double *values, int64_t rows, int64_t cols);
-/* Makes f a set of `count` curves [count, n] over one x, unnamed; returns them, NULL without memory. */
+/* Makes f a set of `count` curves [count, n] over one x, unnamed. */
 pe_curve *pe_set_curves(pe_sketch *s, pe_figure *f, const double *x, const double *y, int64_t n, int count);
-/* Makes f a set of `count` panels; returns them, NULL without memory. columns 0: up to three, and four in a
-   square. */
+/* Makes f a set of `count` panels. columns 0: up to three, and four in a square. */
 pe_figure *pe_set_panels(pe_sketch *s, pe_figure *f, int count, int columns);
-/* x, x + step, ...; NULL without memory. */
-double *pe_take_range(pe_sketch *s, double start, double step, int64_t n);
+void       pe_set_labels(pe_figure *f, const char *x, const char *y, const char *value);
 
 /* Scores by distance [n] become the share of the attention that the 1, 2, ... n nearest keys have. */
 void pe_share_within(double *scores, int64_t n);
-/* Makes the figure `count` such shares [count, n], named after where they reach 90 %; NULL without memory. */
+/* Makes the figure `count` such shares [count, n], named after where they reach 90 %. */
 pe_curve *pe_draw_mass(pe_sketch *s, const double *shares, const char *const *names, int count, int64_t n);
 
 #endif

@@ -12,9 +12,8 @@
  *            becomes 'one' ."\n". 'two'. `noenhanced` keeps '_' and '^' what they are. A value that is not
  *            finite is written as NaN, which breaks a line and leaves a hole in a grid.
  */
-#include "plot/gnuplot.h"
+#include "plot/draw.h"
 
-#include "plot/colours.h"
 #include "plot/layout.h"
 
 #include <math.h>

@@ -30,25 +30,22 @@ static double cosine(const cosines *c, int64_t i, int64_t j)
     return size > 0 ? pe_product(c->set.rows + i * width, c->set.rows + j * width, width) / size : NAN;
 }
 
-static posenc_status read_cosines(pe_sketch *s, cosines *c, posenc_error *err)
+static cosines read_cosines(pe_sketch *s)
 {
-    const posenc_status status = pe_read_rows(s, &c->set, err);
-    double             *norms  = status ? NULL : pe_take_numbers(s, c->set.n);
-    c->norms                   = norms;
-    if (status || !norms)
-        return status ? status : pe_plot_no_memory(err);
-    for (int64_t i = 0; i < c->set.n; i++) {
-        const double *row = c->set.rows + i * c->set.width;
-        norms[i]          = sqrt(pe_product(row, row, c->set.width));
+    cosines c     = {.set = pe_read_rows(s)};
+    double *norms = pe_take_numbers(s, c.set.n);
+    for (int64_t i = 0; norms && i < c.set.n; i++) {
+        const double *row = c.set.rows + i * c.set.width;
+        norms[i]          = sqrt(pe_product(row, row, c.set.width));
     }
-    return POSENC_OK;
+    c.norms = norms;
+    return c;
 }
 
-static void label_map(pe_figure *f)
+static void set_map(pe_figure *f, const double *values, int64_t rows, int64_t cols)
 {
-    f->x_label      = "column";
-    f->y_label      = "row";
-    f->value_label  = "cosine";
+    pe_set_grid(f, values, rows, cols);
+    pe_set_labels(f, "column", "row", "cosine");
     f->square_cells = 1;
 }
 
@@ -75,50 +72,46 @@ static void measure_profile(const double *values, int64_t n, double *mean, doubl
     }
 }
 
-static posenc_status set_profile(pe_sketch *s, pe_figure *f, const double *values, int64_t n,
-                                 posenc_error *err)
+static void set_profile(pe_sketch *s, pe_figure *f, const double *values, int64_t n)
 {
-    double   *x = pe_take_range(s, 0, 1, n), *y = pe_take_numbers(s, 3 * n);
-    pe_curve *curve = x && y ? pe_set_curves(s, f, x, y, n, 1) : NULL;
+    double   *y     = pe_take_numbers(s, 3 * n);
+    pe_curve *curve = pe_set_curves(s, f, pe_take_range(s, 0, 1, n), y, n, 1);
     if (!curve)
-        return pe_plot_no_memory(err);
+        return;
     measure_profile(values, n, y, y + n, y + 2 * n);
-    curve->low    = y + n;
-    curve->high   = y + 2 * n;
-    curve->name   = "mean, least to largest";
-    f->title      = "profile: mean, and least to largest";
-    f->x_label    = "distance (tokens)";
-    f->y_label    = "cosine of the two vectors";
-    f->marks      = s->marks;
-    f->mark_count = s->mark_count;
-    return POSENC_OK;
+    curve->low  = y + n;
+    curve->high = y + 2 * n;
+    curve->name = "mean, least to largest";
+    pe_set_labels(f, "distance (tokens)", "cosine of the two vectors", NULL);
+    f->title = "profile: mean, and least to largest";
 }
 
-static posenc_status set_matrix(pe_sketch *s, pe_figure *f, const cosines *c, posenc_error *err)
+static void set_matrix(pe_sketch *s, pe_figure *f, const cosines *c)
 {
     const int64_t n      = c->set.n;
     double       *values = pe_take_numbers(s, n * n);
     if (!values)
-        return pe_plot_no_memory(err);
+        return;
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j <= i; j++)
             values[i * n + j] = values[j * n + i] = cosine(c, i, j);
     pe_set_grid(f, values, n, n);
+    pe_set_labels(f, "position (tokens)", "position (tokens)", "cosine of the two vectors");
     f->title        = "every two positions";
-    f->x_label      = "position (tokens)";
-    f->y_label      = "position (tokens)";
-    f->value_label  = "cosine of the two vectors";
     f->square_cells = 1;
-    f->marks        = s->marks;
-    f->mark_count   = s->mark_count;
-    return POSENC_OK;
 }
 
-static posenc_status on_a_line(pe_sketch *s, const cosines *c, posenc_error *err)
+static void on_a_line(pe_sketch *s, const cosines *c)
 {
-    pe_figure    *panels = pe_set_panels(s, s->figure, 2, 2);
-    posenc_status status = panels ? set_matrix(s, &panels[0], c, err) : pe_plot_no_memory(err);
-    return status ? status : set_profile(s, &panels[1], panels[0].values, c->set.n, err);
+    pe_figure *panels = pe_set_panels(s, s->figure, 2, 2);
+    if (!panels)
+        return;
+    set_matrix(s, &panels[0], c);
+    set_profile(s, &panels[1], panels[0].values, c->set.n);
+    for (int k = 0; k < 2; k++) {
+        panels[k].marks      = s->marks;
+        panels[k].mark_count = s->mark_count;
+    }
 }
 
 /* ---------------------------------------------------------------- on a grid ----------------- */
@@ -137,23 +130,22 @@ static void fill_mosaic(const cosines *c, int64_t rows, int64_t cols, double *va
 }
 
 /* The axes count cells: 0 in the middle of the first. */
-static posenc_status on_a_grid(pe_sketch *s, const cosines *c, posenc_error *err)
+static void on_a_grid(pe_sketch *s, const cosines *c)
 {
     const int64_t rows = s->data->rows, cols = s->data->cols;
     const int64_t height = rows * (rows + 1) - 1, width = cols * (cols + 1) - 1;
-    double       *values = pe_take_numbers(s, height * width);
-    pe_figure    *f      = s->figure;
+    pe_figure    *f = s->figure;
     if (height > MOST_CELLS || width > MOST_CELLS)
-        return pe_plot_fail(
-            err, POSENC_ARGUMENT,
+        pe_plot_refuse(
+            s, POSENC_ARGUMENT,
             "picture: a grid of grids of %lldx%lld has %lld cells on a side; at most %d are drawn: take "
             "a squarer or smaller grid, or similarity2d",
             (long long)rows, (long long)cols, (long long)(height > width ? height : width), MOST_CELLS);
+    double *values = pe_take_numbers(s, height * width);
     if (!values)
-        return pe_plot_no_memory(err);
+        return;
     fill_mosaic(c, rows, cols, values);
-    pe_set_grid(f, values, height, width);
-    label_map(f);
+    set_map(f, values, height, width);
     f->whole_cells = 1;
     f->x_label     = "column of the position that a small map belongs to";
     f->y_label     = "row of that position";
@@ -161,21 +153,17 @@ static posenc_status on_a_grid(pe_sketch *s, const cosines *c, posenc_error *err
     f->dy          = 1.0 / (double)(rows + 1);
     f->x0          = -(double)(cols - 1) / 2 * f->dx;
     f->y0          = -(double)(rows - 1) / 2 * f->dy;
-    return POSENC_OK;
 }
 
-posenc_status pe_make_row_similarity(pe_sketch *s, posenc_error *err)
+void pe_make_row_similarity(pe_sketch *s)
 {
     const int64_t n = s->data->rows ? s->data->rows * s->data->cols : s->data->length;
-    cosines       c;
     if (n > MOST_POSITIONS)
-        return pe_plot_fail(err, POSENC_ARGUMENT,
-                            "picture: a similarity of %lld positions is too large; at most %d are drawn",
-                            (long long)n, MOST_POSITIONS);
-    const posenc_status status = read_cosines(s, &c, err);
-    if (status)
-        return status;
-    return s->data->rows ? on_a_grid(s, &c, err) : on_a_line(s, &c, err);
+        pe_plot_refuse(s, POSENC_ARGUMENT,
+                       "picture: a similarity of %lld positions is too large; at most %d are drawn",
+                       (long long)n, MOST_POSITIONS);
+    const cosines c = read_cosines(s);
+    (s->data->rows ? on_a_grid : on_a_line)(s, &c);
 }
 
 /* ---------------------------------------------------------------- from chosen points -------- */
@@ -190,28 +178,25 @@ static int64_t chosen(const pe_sketch *s, int point, int axis)
     return (int64_t)(parts[point] * (double)size);
 }
 
-static posenc_status set_map(pe_sketch *s, pe_figure *f, const cosines *c, int point, posenc_error *err)
+static void set_similarity_to(pe_sketch *s, pe_figure *f, const cosines *c, int point)
 {
     const int64_t rows = s->data->rows, cols = s->data->cols, y = chosen(s, point, 0),
-                  x  = chosen(s, point, 1);
+                  x = chosen(s, point, 1);
+    if (y < 0 || y >= rows || x < 0 || x >= cols)
+        pe_plot_refuse(s, POSENC_ARGUMENT,
+                       "picture: point %lldx%lld is outside the grid; rows are 0 to %lld, columns 0 to %lld",
+                       (long long)y, (long long)x, (long long)rows - 1, (long long)cols - 1);
     pe_point *cross  = pe_take(s, 1, sizeof *cross);
     double   *values = pe_take_numbers(s, rows * cols);
-    if (y < 0 || y >= rows || x < 0 || x >= cols)
-        return pe_plot_fail(
-            err, POSENC_ARGUMENT,
-            "picture: point %lldx%lld is outside the grid; rows are 0 to %lld, columns 0 to %lld",
-            (long long)y, (long long)x, (long long)rows - 1, (long long)cols - 1);
-    if (!values || !cross)
-        return pe_plot_no_memory(err);
+    if (!values)
+        return;
     for (int64_t i = 0; i < rows * cols; i++)
         values[i] = cosine(c, y * cols + x, i);
-    pe_set_grid(f, values, rows, cols);
-    label_map(f);
+    set_map(f, values, rows, cols);
     *cross         = (pe_point){(double)x, (double)y};
     f->points      = cross;
     f->point_count = 1;
     f->title       = pe_take_text(s, "to row %lld, column %lld", (long long)y, (long long)x);
-    return POSENC_OK;
 }
 
 /* One range of colours for all maps: a reader compares them. */
@@ -228,20 +213,15 @@ static void share_scale(pe_figure *panels, int count)
     }
 }
 
-posenc_status pe_make_similarity2d(pe_sketch *s, posenc_error *err)
+void pe_make_similarity2d(pe_sketch *s)
 {
-    const int     count = s->data->chosen_count ? s->data->chosen_count / 2 : POINTS;
-    cosines       c;
-    posenc_status status = POSENC_OK;
+    const int count = s->data->chosen_count ? s->data->chosen_count / 2 : POINTS;
     if (!s->data->rows)
-        return pe_plot_fail(err, POSENC_ARGUMENT, "picture: similarity2d needs a grid of rows and columns");
-    status            = read_cosines(s, &c, err);
-    pe_figure *panels = pe_set_panels(s, s->figure, count, 0);
-    if (!status && !panels)
-        status = pe_plot_no_memory(err);
-    for (int k = 0; !status && k < count; k++)
-        status = set_map(s, &panels[k], &c, k, err);
-    if (!status)
+        pe_plot_refuse(s, POSENC_ARGUMENT, "picture: similarity2d needs a grid of rows and columns");
+    const cosines c      = read_cosines(s);
+    pe_figure    *panels = pe_set_panels(s, s->figure, count, 0);
+    for (int k = 0; panels && k < count; k++)
+        set_similarity_to(s, &panels[k], &c, k);
+    if (!s->status)
         share_scale(panels, count);
-    return status;
 }

@@ -26,12 +26,29 @@ posenc_status pe_plot_no_memory(posenc_error *err)
     return pe_plot_fail(err, POSENC_MEMORY, "there is no memory for the picture; ask for a shorter length");
 }
 
+void pe_plot_refuse(pe_sketch *s, posenc_status status, const char *format, ...)
+{
+    char    text[sizeof s->err->message];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    if (!s->status)
+        s->status = pe_plot_fail(s->err, status, "%s", text);
+}
+
+static block *take_block(pe_sketch *s, int64_t count, size_t size)
+{
+    const int is_countable = count >= 0 && (uint64_t)count <= (SIZE_MAX - sizeof(block)) / size;
+    block    *made = s->status || !is_countable ? NULL : calloc(1, sizeof(block) + (size_t)count * size);
+    if (!made && !s->status)
+        s->status = pe_plot_no_memory(s->err);
+    return made;
+}
+
 void *pe_take(pe_sketch *s, int64_t count, size_t size)
 {
-    block **first = s->store;
-    if (count < 0 || (uint64_t)count > (SIZE_MAX - sizeof(block)) / size)
-        return NULL;
-    block *made = calloc(1, sizeof *made + (size_t)count * size);
+    block **first = s->store, *made = take_block(s, count, size);
     if (!made)
         return NULL;
     made->next = *first;
@@ -73,21 +90,38 @@ const char *pe_take_text(pe_sketch *s, const char *format, ...)
 
 /* ---------------------------------------------------------------- plans and rows ------------ */
 
-posenc_status pe_prepare(pe_sketch *s, const posenc_encoding *e, const posenc_dims *dims, int runs,
-                         posenc_error *err)
+int pe_prepare(pe_sketch *s, const posenc_encoding *e, const posenc_dims *dims, int runs)
 {
     posenc_options options = posenc_options_default();
     options.threads        = 1;
     posenc_plan_free(s->plan);
     free(s->work);
-    s->plan                    = NULL;
-    s->work                    = NULL;
-    const posenc_status status = posenc_plan_create(&s->plan, e, dims, &options, err);
-    if (status)
-        return status;
+    s->plan = NULL;
+    s->work = NULL;
+    if (!s->status)
+        s->status = posenc_plan_create(&s->plan, e, dims, &options, s->err);
+    if (s->status)
+        return 0;
     const size_t bytes = posenc_plan_workspace(s->plan, runs);
     s->work            = aligned_alloc(ALIGNMENT, bytes ? bytes : ALIGNMENT);
-    return s->work ? POSENC_OK : pe_plot_no_memory(err);
+    if (!s->work)
+        s->status = pe_plot_no_memory(s->err);
+    return s->work != NULL;
+}
+
+posenc_encoding *pe_alter(pe_sketch *s, const char *settings)
+{
+    posenc_encoding *other = NULL;
+    if (!s->status)
+        s->status = posenc_encoding_create(&other, posenc_encoding_spec(s->e), settings, s->err);
+    return other;
+}
+
+void pe_forget(pe_sketch *s, posenc_encoding *other)
+{
+    posenc_plan_free(s->plan); /* it may not outlive its encoding */
+    s->plan = NULL;
+    posenc_encoding_free(other);
 }
 
 int pe_picture_axes(const posenc_encoding *e, const posenc_dims *dims)
@@ -112,83 +146,68 @@ static void count_tokens(const pe_picture_data *d, double *at)
 }
 
 /* The same by DETR's rule, which counts pixels from 1, and may make them shares of 2 pi. */
-static posenc_status count_pixels(pe_sketch *s, posenc_tensor *pos, posenc_error *err)
+static void count_pixels(pe_sketch *s, posenc_tensor *pos)
 {
-    const pe_picture_data *d        = s->data;
-    const int64_t          image[3] = {1, d->rows, d->cols};
-    char                   normalize[PE_SETTING_LENGTH], eps[PE_SETTING_LENGTH];
-    unsigned char         *valid = pe_take(s, d->rows * d->cols, 1);
+    const int64_t  image[3] = {1, s->data->rows, s->data->cols}, n = s->data->rows * s->data->cols;
+    char           normalize[PE_SETTING_LENGTH], eps[PE_SETTING_LENGTH];
+    unsigned char *valid = pe_take(s, n, 1);
     if (!valid)
-        return pe_plot_no_memory(err);
-    memset(valid, 1, (size_t)(d->rows * d->cols));
+        return;
+    memset(valid, 1, (size_t)n);
     pe_setting_text(s, "normalize", normalize);
     pe_setting_text(s, "eps", eps);
     const posenc_tensor mask = posenc_tensor_contiguous(valid, POSENC_U8, 3, image);
-    return posenc_positions_detr(&mask, !strcmp(normalize, "yes"), strtod(eps, NULL), pos, err);
+    s->status = posenc_positions_detr(&mask, !strcmp(normalize, "yes"), strtod(eps, NULL), pos, s->err);
 }
 
-/* The number of the grid's first token: rows of a table may come before it. */
-static double first_token(const pe_sketch *s)
-{
-    char prefix[PE_SETTING_LENGTH];
-    pe_setting_text(s, "prefix_rows", prefix);
-    return (double)s->data->first + strtod(prefix, NULL);
-}
-
-/* Positions of a grid, row by row: numbers from the first token's on, or coordinates where the encoding wants
-   them. */
-static posenc_status place_on_grid(pe_sketch *s, posenc_positions *pos, posenc_error *err)
+/* Positions of a grid, row by row: numbers from the first token's on, as rows of a table may come before it,
+   or coordinates where the encoding wants them. */
+static posenc_positions place_on_grid(pe_sketch *s)
 {
     const int64_t shape[3] = {1, s->data->rows * s->data->cols, s->data->axes ? s->data->axes : 2};
-    char          preset[PE_SETTING_LENGTH];
-    posenc_status status = POSENC_OK;
-    *pos                 = posenc_positions_range(first_token(s), 1);
-    if (pe_picture_axes(s->e, &s->data->dims) == 1)
-        return POSENC_OK;
-    double *at = pe_take_numbers(s, shape[1] * shape[2]);
-    if (!at)
-        return pe_plot_no_memory(err);
-    *pos = posenc_positions_array(posenc_tensor_contiguous(at, POSENC_F64, 3, shape));
-    pe_setting_text(s, "preset", preset);
-    if (!strcmp(preset, "detr"))
-        status = count_pixels(s, &pos->array, err);
-    else
+    char          text[PE_SETTING_LENGTH];
+    if (pe_picture_axes(s->e, &s->data->dims) == 1) {
+        pe_setting_text(s, "prefix_rows", text);
+        return posenc_positions_range((double)s->data->first + strtod(text, NULL), 1);
+    }
+    double          *at  = pe_take_numbers(s, shape[1] * shape[2]);
+    posenc_positions pos = posenc_positions_array(posenc_tensor_contiguous(at, POSENC_F64, 3, shape));
+    pe_setting_text(s, "preset", text);
+    if (!strcmp(text, "detr"))
+        count_pixels(s, &pos.array);
+    else if (at)
         count_tokens(s->data, at);
-    return status;
+    return pos;
 }
 
-static posenc_status place(pe_sketch *s, posenc_positions *pos, posenc_error *err)
+static posenc_positions place(pe_sketch *s)
 {
     const int N = pe_picture_axes(s->e, &s->data->dims), given = s->data->axes ? s->data->axes : 2;
     if (N > 1 && s->data->rows && N != given)
-        return pe_plot_fail(err, POSENC_ARGUMENT,
-                            "picture: %s has %d coordinates and the grid %d axes; they must be as many",
-                            s->part->name, N, given);
+        pe_plot_refuse(s, POSENC_ARGUMENT,
+                       "picture: %s has %d coordinates and the grid %d axes; they must be as many",
+                       s->part->name, N, given);
     if (N > 1 && !s->data->rows)
-        return pe_plot_fail(err, POSENC_ARGUMENT,
-                            "picture: %s has positions on a grid; give its rows and columns", s->part->name);
-    *pos = posenc_positions_range(0, 1);
-    return s->data->rows ? place_on_grid(s, pos, err) : POSENC_OK;
+        pe_plot_refuse(s, POSENC_ARGUMENT, "picture: %s has positions on a grid; give its rows and columns",
+                       s->part->name);
+    return s->data->rows && !s->status ? place_on_grid(s) : posenc_positions_range(0, 1);
 }
 
-posenc_status pe_read_rows(pe_sketch *s, pe_row_set *set, posenc_error *err)
+pe_row_set pe_read_rows(pe_sketch *s)
 {
-    posenc_dims    dims   = s->data->dims;
-    posenc_rows_in in     = {.params = s->data->params};
-    posenc_status  status = place(s, &in.pos, err);
-    set->n                = s->data->rows ? s->data->rows * s->data->cols : s->data->length;
-    dims.B                = 1;
-    dims.Lq = dims.Lk = dims.Lk > set->n ? dims.Lk : set->n;
-    if (!status)
-        status = pe_prepare(s, s->e, &dims, POSENC_FORWARD, err);
-    set->width   = status ? 0 : posenc_row_width(s->plan);
-    double *rows = status ? NULL : pe_take_numbers(s, set->n * set->width);
-    set->rows    = rows;
-    if (status || !rows)
-        return status ? status : pe_plot_no_memory(err);
-    const int64_t shape[3] = {1, set->n, set->width};
+    posenc_dims    dims = s->data->dims;
+    posenc_rows_in in   = {.params = s->data->params, .pos = place(s)};
+    const int64_t  n    = s->data->rows ? s->data->rows * s->data->cols : s->data->length;
+    dims.B              = 1;
+    dims.Lq = dims.Lk = dims.Lk > n ? dims.Lk : n;
+    if (!pe_prepare(s, s->e, &dims, POSENC_FORWARD))
+        return (pe_row_set){0};
+    const int64_t shape[3] = {1, n, posenc_row_width(s->plan)};
+    double       *rows     = pe_take_numbers(s, n * shape[2]);
     posenc_tensor y        = posenc_tensor_contiguous(rows, POSENC_F64, 3, shape);
-    return posenc_rows(s->plan, &in, &y, s->work, err);
+    if (rows)
+        s->status = posenc_rows(s->plan, &in, &y, s->work, s->err);
+    return (pe_row_set){s->status ? NULL : rows, n, shape[2]};
 }
 
 /* "name[a=1:b=2]+other[...]": where the part's own brackets begin; lists inside have ':' between numbers. */
@@ -247,7 +266,7 @@ void pe_set_grid(pe_figure *f, const double *values, int64_t rows, int64_t cols)
 
 pe_curve *pe_set_curves(pe_sketch *s, pe_figure *f, const double *x, const double *y, int64_t n, int count)
 {
-    pe_curve *curves = pe_take(s, count, sizeof *curves);
+    pe_curve *curves = x && y ? pe_take(s, count, sizeof *curves) : NULL;
     f->kind          = PE_CURVES;
     f->curves        = curves;
     f->curve_count   = curves ? count : 0;
@@ -264,4 +283,11 @@ pe_figure *pe_set_panels(pe_sketch *s, pe_figure *f, int count, int columns)
     f->panel_count    = panels ? count : 0;
     f->panel_columns  = columns ? columns : count == 4 ? 2 : count < 3 ? count : 3;
     return panels;
+}
+
+void pe_set_labels(pe_figure *f, const char *x, const char *y, const char *value)
+{
+    f->x_label     = x;
+    f->y_label     = y;
+    f->value_label = value;
 }

@@ -70,60 +70,53 @@ static const char *position_label(const pe_sketch *s)
     return s->data->rows ? "position on the grid, row by row" : "position (tokens)";
 }
 
-static posenc_status set_table(pe_sketch *s, pe_figure *f, const pe_row_set *set, posenc_error *err)
+static void set_table(pe_sketch *s, pe_figure *f, const pe_row_set *set)
 {
     double *values = pe_take_numbers(s, set->n * set->width);
     if (!values)
-        return pe_plot_no_memory(err);
+        return;
     for (int64_t c = 0; c < set->width; c++)
         for (int64_t i = 0; i < set->n; i++)
             values[c * set->n + i] = set->rows[i * set->width + c];
     pe_set_grid(f, values, set->width, set->n);
-    f->x_label     = position_label(s);
-    f->y_label     = "channel";
-    f->value_label = "value";
+    pe_set_labels(f, position_label(s), "channel", "value");
     set_wavelengths(s, f, set);
-    return POSENC_OK;
 }
 
 /* Digit r of position i, the lowest in row 0; it comes again after 2^(r+1) positions. */
-static posenc_status set_binary(pe_sketch *s, pe_figure *f, int64_t n, posenc_error *err)
+static void set_binary(pe_sketch *s, pe_figure *f, int64_t n)
 {
     int64_t digits = 1;
     while ((int64_t)1 << digits < n)
         digits++;
     double  *values = pe_take_numbers(s, digits * n);
     pe_tick *ticks  = pe_take(s, digits, sizeof *ticks);
-    if (!values || !ticks)
-        return pe_plot_no_memory(err);
-    for (int64_t r = 0; r < digits; r++)
+    for (int64_t r = 0; ticks && r < digits; r++) {
         for (int64_t i = 0; i < n; i++)
             values[r * n + i] = (double)(i >> r & 1);
-    for (int64_t r = 0; r < digits; r++)
         ticks[r] = (pe_tick){(double)r, pe_take_text(s, "%lld", 2LL << r)};
+    }
+    if (s->status)
+        return;
     pe_set_grid(f, values, digits, n);
+    pe_set_labels(f, "position (tokens)", "binary digit, the lowest above", "digit");
     f->title        = "binary counter";
-    f->x_label      = "position (tokens)";
-    f->y_label      = "binary digit, the lowest above";
-    f->value_label  = "digit";
     f->second_label = "period of the digit (tokens)";
     f->ticks        = ticks;
     f->tick_count   = (int)digits;
-    return POSENC_OK;
 }
 
-posenc_status pe_make_heatmap(pe_sketch *s, posenc_error *err)
+void pe_make_heatmap(pe_sketch *s)
 {
-    pe_row_set    set;
-    posenc_status status = pe_read_rows(s, &set, err);
-    if (status || !s->data->beside_binary)
-        return status ? status : set_table(s, s->figure, &set, err);
-    pe_figure *panels = pe_set_panels(s, s->figure, 2, 2);
-    if (!panels)
-        return pe_plot_no_memory(err);
-    status          = set_table(s, &panels[0], &set, err);
+    const pe_row_set set    = pe_read_rows(s);
+    pe_figure       *panels = s->data->beside_binary ? pe_set_panels(s, s->figure, 2, 2) : s->figure;
+    if (s->status)
+        return;
+    set_table(s, panels, &set);
+    if (!s->data->beside_binary)
+        return;
     panels[0].title = s->part->name;
-    return status ? status : set_binary(s, &panels[1], set.n, err);
+    set_binary(s, &panels[1], set.n);
 }
 
 /* ---------------------------------------------------------------- curves -------------------- */
@@ -134,16 +127,6 @@ static int64_t channel(const pe_sketch *s, const pe_row_set *set, int k)
     return s->data->chosen_count ? s->data->chosen[k] : k * set->width / 8;
 }
 
-static posenc_status check_channels(const pe_sketch *s, const pe_row_set *set, int count, posenc_error *err)
-{
-    for (int k = 0; k < count; k++)
-        if (channel(s, set, k) < 0 || channel(s, set, k) >= set->width)
-            return pe_plot_fail(err, POSENC_ARGUMENT,
-                                "picture: channel %lld is chosen; the vectors have channels 0 to %lld",
-                                (long long)channel(s, set, k), (long long)set->width - 1);
-    return POSENC_OK;
-}
-
 static const char *channel_name(pe_sketch *s, const pe_row_set *set, int64_t c)
 {
     const double length = wavelength(set, c);
@@ -152,26 +135,22 @@ static const char *channel_name(pe_sketch *s, const pe_row_set *set, int64_t c)
     return pe_take_text(s, "channel %lld, wavelength %s", (long long)c, wavelength_text(s, length));
 }
 
-posenc_status pe_make_channels(pe_sketch *s, posenc_error *err)
+void pe_make_channels(pe_sketch *s)
 {
-    pe_row_set    set;
-    posenc_status status = pe_read_rows(s, &set, err);
-    const int     count  = s->data->chosen_count ? s->data->chosen_count : set.width < 8 ? 1 : CHANNELS;
-    if (!status)
-        status = check_channels(s, &set, count, err);
-    if (status)
-        return status;
-    double   *x = pe_take_range(s, 0, 1, set.n), *y = pe_take_numbers(s, count * set.n);
-    pe_curve *curves = x && y ? pe_set_curves(s, s->figure, x, y, set.n, count) : NULL;
-    if (!curves)
-        return pe_plot_no_memory(err);
-    for (int k = 0; k < count; k++) {
+    const pe_row_set set   = pe_read_rows(s);
+    const int        count = s->data->chosen_count ? s->data->chosen_count : set.width < 8 ? 1 : CHANNELS;
+    for (int k = 0; k < count; k++)
+        if (channel(s, &set, k) < 0 || channel(s, &set, k) >= set.width)
+            pe_plot_refuse(s, POSENC_ARGUMENT,
+                           "picture: channel %lld is chosen; the vectors have channels 0 to %lld",
+                           (long long)channel(s, &set, k), (long long)set.width - 1);
+    double   *y      = pe_take_numbers(s, count * set.n);
+    pe_curve *curves = pe_set_curves(s, s->figure, pe_take_range(s, 0, 1, set.n), y, set.n, count);
+    for (int k = 0; curves && k < count; k++) {
         const int64_t c = channel(s, &set, k);
         for (int64_t i = 0; i < set.n; i++)
             y[k * set.n + i] = set.rows[i * set.width + c];
         curves[k].name = channel_name(s, &set, c);
     }
-    s->figure->x_label = position_label(s);
-    s->figure->y_label = "value";
-    return POSENC_OK;
+    pe_set_labels(s->figure, position_label(s), "value", NULL);
 }

@@ -12,23 +12,190 @@
  * Surprises  The picture is never wider than asked, labels included. What is no number is grey, or '|'
  *            without colour. A band is a dimmer colour, or dots.
  */
-#include "plot/plot.h"
-
-#include "plot/canvas.h"
-#include "plot/colours.h"
-#include "plot/fail.h"
+#include "plot/draw.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MARGIN = 9, LEAST_COLUMNS = 20, MOST_COLUMNS = 1000, SHADES = 10, LETTERS = 26 };
 
 static const char shades[SHADES + 1] = " .:-=+*#%@";
 
+/* ---------------------------------------------------------------- pixels -------------------- */
+
+/* `value` in [0,1] or NaN for nothing (grid); `curve` and `band` = index + 1, 0 for nothing (curves). */
+typedef struct canvas {
+    int     width, height, per_cell; /* pixels, and how many of them one above the other share a character */
+    double *value;
+    int    *curve, *band;
+} canvas;
+
+/* What the axes span, in drawn units (logarithms where the axis is logarithmic). */
+typedef struct span {
+    double x0, x1, y0, y1;
+} span;
+
+/* Whether there was memory; free in either case. */
+static int create_canvas(canvas *c, int width, int cells_high, int colour)
+{
+    *c = (canvas){.width = width, .height = cells_high * (colour ? 2 : 1), .per_cell = colour ? 2 : 1};
+    const size_t count = (size_t)c->width * (size_t)c->height;
+    c->value           = malloc(count * sizeof *c->value);
+    c->curve           = calloc(count, sizeof *c->curve);
+    c->band            = calloc(count, sizeof *c->band);
+    for (size_t i = 0; c->value && i < count; i++)
+        c->value[i] = NAN;
+    return c->value && c->curve && c->band;
+}
+
+static void free_canvas(canvas *c)
+{
+    free(c->value);
+    free(c->curve);
+    free(c->band);
+}
+
+/* ---------------------------------------------------------------- drawing into pixels ------- */
+
+static double mean_of_box(const pe_figure *f, int64_t r0, int64_t r1, int64_t c0, int64_t c1)
+{
+    double  sum = 0;
+    int64_t n   = 0;
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t c = c0; c < c1; c++)
+            if (isfinite(f->values[r * f->cols + c])) {
+                sum += f->values[r * f->cols + c];
+                n++;
+            }
+    return n ? sum / (double)n : NAN;
+}
+
+/* The source cells [*first, *end) that pixel i of `pixels` stands for; at least one. */
+static void source_cells(int i, int pixels, int64_t cells, int64_t *first, int64_t *end)
+{
+    *first = (int64_t)i * cells / pixels;
+    *end   = ((int64_t)i + 1) * cells / pixels;
+    if (*end <= *first)
+        *end = *first + 1;
+}
+
+/* Neighbouring source cells that fall onto one pixel are averaged, so that a fine pattern fades instead of
+   beating with the pixels. */
+static void draw_grid(canvas *c, const pe_figure *f, double low, double high)
+{
+    for (int y = 0; y < c->height; y++)
+        for (int x = 0; x < c->width; x++) {
+            int64_t r0, r1, c0, c1;
+            source_cells(y, c->height, f->rows, &r0, &r1);
+            source_cells(x, c->width, f->cols, &c0, &c1);
+            c->value[y * c->width + x] = (mean_of_box(f, r0, r1, c0, c1) - low) / (high - low);
+        }
+}
+
+/* As the axis has it. */
+static double on_axis(double v, int is_log)
+{
+    return is_log ? log2(v) : v;
+}
+
+static span span_of(const pe_figure *f)
+{
+    span s = {INFINITY, -INFINITY, INFINITY, -INFINITY};
+    for (int k = 0; k < f->curve_count; k++)
+        for (int64_t i = 0; i < f->curves[k].n; i++) {
+            const double x = on_axis(f->curves[k].x[i], f->log_x), y = on_axis(f->curves[k].y[i], f->log_y);
+            if (!isfinite(x) || !isfinite(y))
+                continue;
+            const double low  = f->curves[k].low ? on_axis(f->curves[k].low[i], f->log_y) : y;
+            const double high = f->curves[k].high ? on_axis(f->curves[k].high[i], f->log_y) : y;
+            s                 = (span){fmin(s.x0, x), fmax(s.x1, x), fmin(s.y0, low), fmax(s.y1, high)};
+        }
+    if (f->low < f->high)
+        s.y0 = on_axis(f->low, f->log_y), s.y1 = on_axis(f->high, f->log_y);
+    if (!(s.x0 < s.x1))
+        s.x0 = isfinite(s.x0) ? s.x0 - 0.5 : 0, s.x1 = s.x0 + 1;
+    if (!(s.y0 < s.y1))
+        s.y0 = isfinite(s.y0) ? s.y0 - 0.5 : 0, s.y1 = s.y0 + 1;
+    return s;
+}
+
+/* A straight piece, in parts of the canvas; steps fine enough to leave no hole. */
+static void line(canvas *c, const double from[2], const double to[2], int curve)
+{
+    const double dx = (to[0] - from[0]) * c->width, dy = (to[1] - from[1]) * c->height;
+    const int    n = 1 + (int)ceil(fmax(fabs(dx), fabs(dy)));
+    for (int i = 0; i <= n; i++) {
+        const double x = from[0] + (to[0] - from[0]) * i / n, y = from[1] + (to[1] - from[1]) * i / n;
+        const int    column = (int)lround(x * (c->width - 1)), row = (int)lround((1 - y) * (c->height - 1));
+        if (column >= 0 && column < c->width && row >= 0 && row < c->height)
+            c->curve[row * c->width + column] = curve + 1;
+    }
+}
+
+/* Round circles stay round: as many pixels to the right as up, where a character is twice as high as wide. */
+static void draw_arrows(canvas *c, const pe_figure *f, const span *s)
+{
+    for (int k = f->curve_count - 1; k >= 0; k--) {
+        const double from[2] = {-s->x0 / (s->x1 - s->x0), -s->y0 / (s->y1 - s->y0)};
+        const double to[2]   = {(f->curves[k].x[0] - s->x0) / (s->x1 - s->x0),
+                                (f->curves[k].y[0] - s->y0) / (s->y1 - s->y0)};
+        line(c, from, to, k);
+    }
+}
+
+/* Everything between low and high at x, all in parts of the canvas. */
+static void column(canvas *c, double x, double low, double high, int curve)
+{
+    const int at = (int)lround(x * (c->width - 1));
+    for (int y = 0; y < c->height; y++) {
+        const double here = 1 - (double)y / (c->height > 1 ? c->height - 1 : 1);
+        if (at >= 0 && at < c->width && here >= low && here <= high)
+            c->band[y * c->width + at] = curve + 1;
+    }
+}
+
+/* Columns between two samples are interpolated. */
+static void draw_band(canvas *c, const pe_figure *f, const span *s, int k)
+{
+    const pe_curve *curve = &f->curves[k];
+    const double    wide = s->x1 - s->x0, high = s->y1 - s->y0;
+    for (int64_t i = 0; curve->low && curve->high && i + 1 < curve->n; i++) {
+        const double x0 = (on_axis(curve->x[i], f->log_x) - s->x0) / wide;
+        const double x1 = (on_axis(curve->x[i + 1], f->log_x) - s->x0) / wide;
+        const int    n  = 1 + (int)ceil(fabs(x1 - x0) * c->width);
+        for (int step = 0; step <= n; step++) {
+            const double part = (double)step / n;
+            const double low  = curve->low[i] + part * (curve->low[i + 1] - curve->low[i]);
+            const double top  = curve->high[i] + part * (curve->high[i + 1] - curve->high[i]);
+            column(c, x0 + part * (x1 - x0), (on_axis(low, f->log_y) - s->y0) / high,
+                   (on_axis(top, f->log_y) - s->y0) / high, k);
+        }
+    }
+}
+
+static void draw_curves(canvas *c, const pe_figure *f, const span *s)
+{
+    for (int k = 0; k < f->curve_count; k++)
+        draw_band(c, f, s, k);
+    for (int k = 0; k < f->curve_count; k++) {
+        double before[2] = {NAN, NAN};
+        for (int64_t i = 0; i < f->curves[k].n; i++) {
+            const double now[2] = {(on_axis(f->curves[k].x[i], f->log_x) - s->x0) / (s->x1 - s->x0),
+                                   (on_axis(f->curves[k].y[i], f->log_y) - s->y0) / (s->y1 - s->y0)};
+            const int    stands = isfinite(now[0]) && isfinite(now[1]);
+            if (stands)
+                line(c, isfinite(before[0]) && f->curves[k].style != PE_DOTS ? before : now, now, k);
+            before[0] = stands ? now[0] : NAN;
+            before[1] = now[1];
+        }
+    }
+}
+
 /* ---------------------------------------------------------------- printing ------------------ */
 
 /* Whether pixel (x,y) is painted, and how. */
-static int pixel_colour(const pe_canvas *c, const pe_figure *f, int x, int y, pe_rgb *colour)
+static int pixel_colour(const canvas *c, const pe_figure *f, int x, int y, pe_rgb *colour)
 {
     const int i = y * c->width + x;
     if (f->kind == PE_GRID) {
@@ -46,7 +213,7 @@ static int pixel_colour(const pe_canvas *c, const pe_figure *f, int x, int y, pe
     return 1;
 }
 
-static void print_coloured_cell(FILE *to, const pe_canvas *c, const pe_figure *f, int x, int row)
+static void print_coloured_cell(FILE *to, const canvas *c, const pe_figure *f, int x, int row)
 {
     pe_rgb    above = {0, 0, 0}, below = {0, 0, 0};
     const int up = pixel_colour(c, f, x, 2 * row, &above), down = pixel_colour(c, f, x, 2 * row + 1, &below);
@@ -66,7 +233,7 @@ static char letter(int curve)
     return (char)('a' + curve % LETTERS);
 }
 
-static void print_plain_cell(FILE *to, const pe_canvas *c, const pe_figure *f, int x, int row)
+static void print_plain_cell(FILE *to, const canvas *c, const pe_figure *f, int x, int row)
 {
     const int i = row * c->width + x;
     if (f->kind != PE_GRID)
@@ -106,7 +273,7 @@ static int second_width(const pe_figure *f)
     return widest;
 }
 
-static void print_cells(FILE *to, const pe_canvas *c, const pe_figure *f, double top, double bottom)
+static void print_cells(FILE *to, const canvas *c, const pe_figure *f, double top, double bottom)
 {
     const int rows = c->height / c->per_cell;
     for (int row = 0; row < rows; row++) {
@@ -190,29 +357,29 @@ static void print_heading(FILE *to, const pe_figure *f, int ends)
     fputs(used || *second ? "\n" : "", to);
 }
 
-static void print_grid(FILE *to, pe_canvas *c, const pe_figure *f, int columns, int colour)
+static void print_grid(FILE *to, canvas *c, const pe_figure *f, int columns, int colour)
 {
     double low, high;
     pe_value_range(f, &low, &high);
-    pe_canvas_grid(c, f, low, high);
+    draw_grid(c, f, low, high);
     print_heading(to, f, MARGIN + c->width + second_width(f));
     print_cells(to, c, f, f->y0, f->y0 + f->dy * (double)(f->rows - 1));
     print_x_axis(to, c->width, f->x0, f->x0 + f->dx * (double)(f->cols - 1), f->x_label);
     print_scale(to, f, low, high, columns - MARGIN - 24, colour);
 }
 
-static double undrawn(double v, int is_log)
+static double off_axis(double v, int is_log)
 {
     return is_log ? exp2(v) : v;
 }
 
-static void print_curves(FILE *to, pe_canvas *c, const pe_figure *f, int columns, int colour)
+static void print_curves(FILE *to, canvas *c, const pe_figure *f, int columns, int colour)
 {
-    const pe_span s = f->kind == PE_ARROWS ? (pe_span){f->low, f->high, f->low, f->high} : pe_canvas_span(f);
-    (f->kind == PE_ARROWS ? pe_canvas_arrows : pe_canvas_curves)(c, f, &s);
+    const span s = f->kind == PE_ARROWS ? (span){f->low, f->high, f->low, f->high} : span_of(f);
+    (f->kind == PE_ARROWS ? draw_arrows : draw_curves)(c, f, &s);
     print_heading(to, f, columns);
-    print_cells(to, c, f, undrawn(s.y1, f->log_y), undrawn(s.y0, f->log_y));
-    print_x_axis(to, c->width, undrawn(s.x0, f->log_x), undrawn(s.x1, f->log_x), f->x_label);
+    print_cells(to, c, f, off_axis(s.y1, f->log_y), off_axis(s.y0, f->log_y));
+    print_x_axis(to, c->width, off_axis(s.x0, f->log_x), off_axis(s.x1, f->log_x), f->x_label);
     print_names(to, f, columns, colour);
 }
 
@@ -247,14 +414,14 @@ static int canvas_width(const pe_figure *f, int columns)
 
 static posenc_status print_figure(FILE *to, const pe_figure *f, int columns, int colour, posenc_error *err)
 {
-    pe_canvas c;
+    canvas    c;
     const int width = canvas_width(f, columns);
-    if (!pe_canvas_create(&c, width, cells_high(f, width), colour)) {
-        pe_canvas_free(&c);
+    if (!create_canvas(&c, width, cells_high(f, width), colour)) {
+        free_canvas(&c);
         return pe_plot_fail(err, POSENC_MEMORY, "there is no memory for a picture of %d columns", columns);
     }
     (f->kind == PE_GRID ? print_grid : print_curves)(to, &c, f, columns, colour);
-    pe_canvas_free(&c);
+    free_canvas(&c);
     return POSENC_OK;
 }
 

@@ -12,8 +12,8 @@ enum { PE_CONTENTS = 3 };
 
 typedef struct pe_content {
     const char *name;
-    int         flag, random;
-    double (*draw)(uint64_t seed, const char *stream, uint64_t index);
+    int         flag;
+    double (*draw)(uint64_t seed, const char *stream, uint64_t index); /* NULL: ones */
 } pe_content;
 
 /* ones, U[0,1], N(0,1) */
@@ -29,25 +29,25 @@ typedef struct pe_trial {
 /* How many the data asks for. */
 int64_t pe_draws(const pe_sketch *s);
 /* R = 1 of ones, else as many draws as the data asks for. */
-posenc_status pe_draw_vectors(pe_sketch *s, const pe_content *content, pe_trial *t, posenc_error *err);
+pe_trial pe_draw_vectors(pe_sketch *s, const pe_content *content);
+
 /* Scores as e turns the vectors; as one frequency for M pairs turns them, made longer by a factor. */
 typedef struct pe_one_theta {
     double  theta, magnitude;
     int64_t M;
 } pe_one_theta;
 
-posenc_status pe_score(pe_sketch *s, const posenc_encoding *e, pe_trial *t, posenc_error *err);
-void          pe_score_with_one_theta(pe_trial *t, const pe_one_theta *one);
+void pe_score(pe_sketch *s, const posenc_encoding *e, pe_trial *t);
+void pe_score_with_one_theta(pe_trial *t, const pe_one_theta *one);
 
 /* What the R draws come to: curve->y their mean, low and high the quantiles 0.1 and 0.9 of a random
    content. */
-posenc_status pe_summarise(pe_sketch *s, const pe_trial *t, pe_curve *curve, posenc_error *err);
+void pe_summarise(pe_sketch *s, const pe_trial *t, pe_curve *curve);
 
-/* Sizes of a run that turns R heads at n positions. */
-posenc_dims pe_turning_dims(const pe_sketch *s, int64_t R, int64_t n);
+/* Turns q [R, n, D] in place to positions first, first + 1, ... */
+void pe_turn(pe_sketch *s, double *q, int64_t R, int64_t n, double first);
 /* The frequencies of an encoding with the parameters of the picture, [*M], at its length, and the factor on
-   cosine and sine (NULL: not wanted), NAN where it changes with the position. UNSUPPORTED for a matrix. */
-posenc_status pe_read_frequencies(pe_sketch *s, const posenc_encoding *e, double **w, int64_t *M,
-                                  double *magnitude, posenc_error *err);
+   cosine and sine (NULL: not wanted), NAN where it changes with the position. It fails for a matrix. */
+double *pe_read_frequencies(pe_sketch *s, const posenc_encoding *e, int64_t *M, double *magnitude);
 
 #endif

@@ -29,29 +29,25 @@ typedef struct waves {
     int64_t M;
 } waves;
 
-static posenc_status read_waves(pe_sketch *s, const posenc_encoding *e, waves *made, posenc_error *err)
+static waves read_waves(pe_sketch *s, const posenc_encoding *e)
 {
-    const posenc_status status = pe_read_frequencies(s, e, &made->length, &made->M, NULL, err);
-    for (int64_t m = 0; !status && m < made->M; m++)
-        made->length[m] = made->length[m] > 0 ? PE_TWO_PI / made->length[m] : NAN;
-    return status;
+    waves made;
+    made.length = pe_read_frequencies(s, e, &made.M, NULL);
+    for (int64_t m = 0; made.length && m < made.M; m++)
+        made.length[m] = made.length[m] > 0 ? PE_TWO_PI / made.length[m] : NAN;
+    return made;
 }
 
 /* ---------------------------------------------------------------- before scaling ------------ */
 
-static int is_one_of(const char *word, const char *const *words)
-{
-    for (; *words; words++)
-        if (!strcmp(word, *words))
-            return 1;
-    return 0;
-}
-
 /* Does the schedule change what the base gives? */
 static int is_scaled(const char *schedule)
 {
-    static const char *const own[] = {"", "default", "explicit", "period", "pixel", NULL};
-    return !is_one_of(schedule, own);
+    static const char *const own[] = {"", "default", "explicit", "period", "pixel"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (!strcmp(schedule, own[i]))
+            return 0;
+    return 1;
 }
 
 /* What would leave the frequencies as the base gives them; "" where they are so, or have no base. */
@@ -67,20 +63,16 @@ static void unscaling(const pe_sketch *s, char settings[2 * PE_SETTING_LENGTH])
         snprintf(settings + strlen(settings), PE_SETTING_LENGTH, "%s.freq_factors=no", s->part->name);
 }
 
-static posenc_status read_unscaled(pe_sketch *s, waves *before, posenc_error *err)
+static waves read_unscaled(pe_sketch *s)
 {
-    char             settings[2 * PE_SETTING_LENGTH];
-    posenc_encoding *plain = NULL;
+    char settings[2 * PE_SETTING_LENGTH];
     unscaling(s, settings);
     if (!settings[0])
-        return read_waves(s, s->e, before, err);
-    posenc_status status = posenc_encoding_create(&plain, posenc_encoding_spec(s->e), settings, err);
-    if (!status)
-        status = read_waves(s, plain, before, err);
-    posenc_plan_free(s->plan); /* it may not outlive its encoding */
-    s->plan = NULL;
-    posenc_encoding_free(plain);
-    return status;
+        return read_waves(s, s->e);
+    posenc_encoding *plain = pe_alter(s, settings);
+    const waves      made  = read_waves(s, plain);
+    pe_forget(s, plain);
+    return made;
 }
 
 /* ---------------------------------------------------------------- what is drawn ------------- */
@@ -99,34 +91,8 @@ static double first_context(const pe_sketch *s)
     return number(s, "original_length", number(s, "max_length", (double)s->data->length));
 }
 
-/* 0 many turns, 1 some, 2 less than one. */
-static int regime(double turns, double fast, double slow)
-{
-    return turns >= fast ? 0 : turns >= slow ? 1 : 2;
-}
-
-/* The pairs of one regime; none: no curve. */
-static posenc_status add_regime(pe_sketch *s, pe_curve *curves, const waves *now, const char *regimes,
-                                int which, const char *name, posenc_error *err)
-{
-    pe_figure *f = s->figure;
-    double    *x = pe_take_numbers(s, 2 * now->M), *y = x ? x + now->M : NULL;
-    int64_t    n = 0;
-    if (!x)
-        return pe_plot_no_memory(err);
-    for (int64_t m = 0; m < now->M; m++)
-        if (regimes[m] == which && isfinite(now->length[m])) {
-            x[n]   = (double)m;
-            y[n++] = now->length[m];
-        }
-    if (n)
-        curves[f->curve_count++] =
-            (pe_curve){.name = name, .x = x, .y = y, .n = n, .style = PE_DOTS, .hue = which + 1};
-    return POSENC_OK;
-}
-
-static posenc_status add_regimes(pe_sketch *s, pe_curve *curves, const waves *now, const waves *before,
-                                 posenc_error *err)
+/* The pairs of each regime: 0 many turns, 1 some, 2 less than one; none: no curve. */
+static void add_regimes(pe_sketch *s, pe_curve *curves, const waves *now, const waves *before)
 {
     const double first = first_context(s), fast = number(s, "beta_fast", 32),
                  slow                = number(s, "beta_slow", 1);
@@ -134,34 +100,34 @@ static posenc_status add_regimes(pe_sketch *s, pe_curve *curves, const waves *no
                                         pe_take_text(s, "%g to %g turns", slow, fast),
                                         slow == 1 ? "no whole turn"
                                                   : pe_take_text(s, "fewer than %g turns", slow)};
-    char             *regimes        = pe_take(s, now->M, 1);
-    posenc_status     status         = regimes ? POSENC_OK : pe_plot_no_memory(err);
-    for (int64_t m = 0; !status && m < now->M; m++)
-        regimes[m] = (char)regime(first / before->length[m], fast, slow);
-    for (int r = 0; !status && r < REGIMES; r++)
-        status = add_regime(s, curves, now, regimes, r, names[r], err);
-    return status;
+    for (int r = 0; r < REGIMES; r++) {
+        double *x = pe_take_numbers(s, 2 * now->M), *y = x ? x + now->M : NULL;
+        int64_t n = 0;
+        for (int64_t m = 0; x && m < now->M; m++) {
+            const double turns = first / before->length[m];
+            if ((turns >= fast ? 0 : turns >= slow ? 1 : 2) == r && isfinite(now->length[m])) {
+                x[n]   = (double)m;
+                y[n++] = now->length[m];
+            }
+        }
+        if (n)
+            curves[s->figure->curve_count++] =
+                (pe_curve){.name = names[r], .x = x, .y = y, .n = n, .style = PE_DOTS, .hue = r + 1};
+    }
 }
 
-static posenc_status add_rule(pe_figure *f, pe_curve *curves, const double *x, const double *y, int64_t n,
-                              const char *name, posenc_error *err)
+static void add_rule(pe_sketch *s, pe_curve *curves, const double *x, const double *y, int64_t n,
+                     const char *name)
 {
-    if (!x || !y)
-        return pe_plot_no_memory(err);
-    curves[f->curve_count++] = (pe_curve){.name = name, .x = x, .y = y, .n = n, .style = PE_RULE};
-    return POSENC_OK;
+    if (!s->status)
+        curves[s->figure->curve_count++] = (pe_curve){.name = name, .x = x, .y = y, .n = n, .style = PE_RULE};
 }
 
 /* A flat line from the first pair to the last. */
-static posenc_status add_context(pe_sketch *s, pe_figure *f, pe_curve *curves, int64_t M, double tokens,
-                                 const char *name, posenc_error *err)
+static void add_context(pe_sketch *s, pe_curve *curves, int64_t M, double tokens, const char *name)
 {
-    double *x = pe_take_numbers(s, 2), *y = pe_take_numbers(s, 2);
-    if (x && y) {
-        x[1] = (double)(M - 1);
-        y[0] = y[1] = tokens;
-    }
-    return add_rule(f, curves, x, y, 2, pe_take_text(s, "%s %.0f", name, tokens), err);
+    add_rule(s, curves, pe_take_range(s, 0, (double)(M - 1), 2), pe_take_range(s, tokens, 0, 2), 2,
+             pe_take_text(s, "%s %.0f", name, tokens));
 }
 
 static int differ(const waves *a, const waves *b)
@@ -188,30 +154,24 @@ static void name_them(pe_sketch *s, const waves *now)
     s->unlearned = 1;
 }
 
-posenc_status pe_make_wavelengths(pe_sketch *s, posenc_error *err)
+void pe_make_wavelengths(pe_sketch *s)
 {
-    waves         now = {0}, before = {0};
-    pe_figure    *f      = s->figure;
-    pe_curve     *curves = pe_take(s, REGIMES + MOST_RULES, sizeof *curves);
-    posenc_status status = curves ? read_unscaled(s, &before, err) : pe_plot_no_memory(err);
-    if (!status)
-        status = read_waves(s, s->e, &now, err);
+    pe_figure   *f      = s->figure;
+    pe_curve    *curves = pe_take(s, REGIMES + MOST_RULES, sizeof *curves);
+    const waves  before = read_unscaled(s), now = read_waves(s, s->e);
     const double first = first_context(s), present = (double)s->data->length;
-    f->kind    = PE_CURVES;
-    f->curves  = curves;
-    f->log_y   = 1;
-    f->x_label = "pair of channels";
-    f->y_label = "wavelength (tokens per turn)";
+    if (s->status)
+        return;
+    f->kind   = PE_CURVES;
+    f->curves = curves;
+    f->log_y  = 1;
+    pe_set_labels(f, "pair of channels", "wavelength (tokens per turn)", NULL);
     /* what dots are held against lies below them */
-    if (!status && differ(&now, &before))
-        status = add_rule(f, curves, pe_take_range(s, 0, 1, before.M), before.length, before.M,
-                          "before scaling", err);
-    if (!status && first != present)
-        status = add_context(s, f, curves, now.M, first, "first context", err);
-    if (!status)
-        status = add_context(s, f, curves, now.M, present, "context", err);
-    if (!status)
-        status = add_regimes(s, curves, &now, &before, err);
+    if (differ(&now, &before))
+        add_rule(s, curves, pe_take_range(s, 0, 1, before.M), before.length, before.M, "before scaling");
+    if (first != present)
+        add_context(s, curves, now.M, first, "first context");
+    add_context(s, curves, now.M, present, "context");
+    add_regimes(s, curves, &now, &before);
     name_them(s, &now);
-    return status;
 }

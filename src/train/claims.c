@@ -258,7 +258,7 @@ static pe_interval of_reading(const pe_compare *c, const row *r)
 
 static int counts(const pe_cell *cell, const row *r)
 {
-    return cell->is_plain && cell->is_complete && cell->config.descent.steps >= r->steps;
+    return cell->is_plain && cell->is_complete && cell->config.steps >= r->steps;
 }
 
 /* The lowest of the upper ends of own - other's exact matches. */
@@ -314,7 +314,7 @@ static int has_all_tasks(const pe_suite *s, const row *r)
     int tasks = 0;
     for (int t = 0; t < s->task_count; t++) {
         tasks += pe_task_size(s->tasks[t], PE_TASK_2) > 0 && !s->tasks[t]->grid;
-        if (pe_suite_cell(s, t, 0)->config.descent.steps < r->steps)
+        if (pe_suite_cell(s, t, 0)->config.steps < r->steps)
             return 0;
     }
     return tasks >= TASKS_OF_LAST;

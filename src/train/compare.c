@@ -206,22 +206,25 @@ int pe_compare_finished(const pe_compare *compare)
 
 /* ---------------------------------------------------------------- estimate ------------------ */
 
-/* A few steps and a batch of windows, scaled up; a unit of a sequel takes about as long as a step. */
-static posenc_status probe(const pe_outcome *o, double *seconds, posenc_error *err)
+/* A few steps and a batch of windows or sequences, scaled up; a unit of a sequel takes about as long as a
+ * step. */
+static posenc_status probe(const pe_job *j, double *seconds, posenc_error *err)
 {
     pe_run_result result;
-    pe_run_config config  = o->config;
+    pe_run_config config  = j->config;
     config.sequel         = NULL;
-    const int64_t further = pe_run_work(&o->config) - pe_run_work(&config);
-    const int64_t steps   = smaller(PROBE_STEPS, config.steps);
-    config.steps          = steps;
-    config.windows        = smaller(PROBE_WINDOWS, o->config.windows);
-    config.seed           = 1;
+    const int64_t further = pe_run_work(&j->config) - pe_run_work(&config);
+    config.steps          = smaller(PROBE_STEPS, config.steps);
+    config.windows        = smaller(PROBE_WINDOWS, config.windows);
+    config.sequences      = config.batch;
     config.measures       = 0;
+    config.seed           = 1;
 
     const posenc_status status = pe_run(&config, NULL, &result, err);
-    *seconds                   = result.train_seconds / (double)steps * (double)(o->config.steps + further) +
-               result.eval_seconds / (double)config.windows * (double)o->config.windows;
+    const double        read   = j->cell ? (double)j->config.sequences / (double)config.sequences
+                                         : (double)j->config.windows / (double)config.windows;
+    *seconds = result.train_seconds / (double)config.steps * (double)(j->config.steps + further) +
+               result.eval_seconds * read;
     pe_run_result_free(&result);
     return status;
 }
@@ -237,7 +240,7 @@ posenc_status pe_compare_estimate(pe_compare *compare, double *seconds, posenc_e
         if (atomic_load(j.ended))
             continue;
         if (what != probed) /* the other seeds take as long */
-            status = j.cell ? pe_cell_estimate(j.cell, &one, err) : probe(j.outcome, &one, err);
+            status = probe(&j, &one, err);
         if (status)
             return status;
         probed = what;

@@ -16,6 +16,7 @@
 
 #include "train/claims.h"
 #include "train/crew.h"
+#include "train/optimiser.h"
 #include "train/extension.h"
 #include "train/fail.h"
 #include "train/job.h"
@@ -37,29 +38,21 @@ typedef struct training {
     int    interrupted, failed;       /* a job's number + 1 */
 } training;
 
-/* Units of progress of a run, and the cost of one (pe_model_cost). */
-static int64_t work_of(const pe_job *j)
-{
-    return j->cell ? pe_task_work(&j->cell->config) : pe_run_work(&j->outcome->config);
-}
-
-static double unit_of(const pe_compare *c, const pe_job *j)
-{
-    const pe_preset *p = &c->config.preset;
-    return j->cell ? pe_cell_unit(j->cell) : pe_model_cost(p->d_model, p->layers, PE_BYTES, p->batch * p->L);
-}
-
 static void work(void *self, int64_t job)
 {
-    training    *t          = self;
-    const pe_job j          = pe_job_at(t->c, job);
-    char        *checkpoint = t->c->store ? pe_store_file(t->c->store, job) : NULL;
-    if (!t->c->store || checkpoint)
-        pe_job_do(&j, checkpoint, t->c->config.checkpoint_seconds, &t->errors[job]);
+    training     *t             = self;
+    pe_job        j             = pe_job_at(t->c, job);
+    char         *path          = t->c->store ? pe_store_file(t->c->store, job) : NULL;
+    posenc_status status        = POSENC_OK;
+    j.config.checkpoint         = j.cell ? NULL : path; /* a run on a task is short */
+    j.config.checkpoint_seconds = t->c->config.checkpoint_seconds;
+    if (t->c->store && !path)
+        status =
+            pe_train_fail(&t->errors[job], POSENC_MEMORY, "compare: no memory for a run of %.60s", j.label);
     else
-        atomic_store(j.ended, 1 + (int)pe_train_fail(&t->errors[job], POSENC_MEMORY,
-                                                     "compare: no memory for run %lld", (long long)job));
-    free(checkpoint);
+        status = pe_run(&j.config, j.progress, j.result, &t->errors[job]);
+    free(path);
+    atomic_store(j.ended, 1 + (int)status);
 }
 
 /* Number 0: the next job that nobody has. */
@@ -72,6 +65,13 @@ static int64_t next(void *self)
     return t->next < count ? t->next++ : -1;
 }
 
+/* The cost of a unit of progress. */
+static double unit_of(const pe_job *j)
+{
+    const pe_model_config m = pe_run_model_config(&j->config);
+    return pe_model_cost(m.d_model, m.layers, m.symbols ? m.classes : PE_BYTES, m.batch * m.L);
+}
+
 static pe_compare_state state_of(const training *t)
 {
     pe_compare_state state = {.runs     = (int)pe_job_count(t->c),
@@ -81,7 +81,7 @@ static pe_compare_state state_of(const training *t)
     double           done = 0, all = 0;
     for (int64_t job = 0; job < state.runs; job++) {
         const pe_job j     = pe_job_at(t->c, job);
-        const double total = (double)work_of(&j), unit = unit_of(t->c, &j);
+        const double total = (double)pe_run_work(&j.config), unit = unit_of(&j);
         const int    ended = atomic_load(j.ended) != 0;
         done += unit * (ended ? total : fmin((double)atomic_load(&j.progress->step), total));
         all += unit * total;
@@ -93,48 +93,36 @@ static pe_compare_state state_of(const training *t)
 }
 
 /* Mean of one run over a bucket. */
-static double run_loss(const pe_outcome *o, const pe_run_result *run, int bucket)
+static double run_loss(const pe_job *j, int bucket)
 {
-    const int64_t length = PE_REACH * o->config.L, first = pe_bucket_edge(o->config.L, bucket),
-                  end = pe_bucket_edge(o->config.L, bucket + 1);
+    const pe_run_config *c      = &j->config;
+    const int64_t        length = PE_REACH * c->L, first = pe_bucket_edge(c->L, bucket),
+                  end = pe_bucket_edge(c->L, bucket + 1);
     double sum        = 0;
-    for (int64_t w = 0; w < o->config.windows; w++)
+    for (int64_t w = 0; w < c->windows; w++)
         for (int64_t p = first; p < end; p++)
-            sum += (double)run->window_loss[w * length + p];
-    return sum / (double)(o->config.windows * (end - first));
+            sum += (double)j->result->window_loss[w * length + p];
+    return sum / (double)(c->windows * (end - first));
 }
 
-static pe_compare_run row_of_text(const pe_outcome *o, int64_t s)
+static pe_compare_run row_of(const pe_job *j)
 {
-    const pe_run_result *run = &o->runs[s];
-    return (pe_compare_run){.label          = o->label,
-                            .seed           = s + 1,
-                            .loss_at_L      = run_loss(o, run, PE_AT_L),
-                            .loss_at_8L     = run_loss(o, run, PE_AT_8L),
-                            .accuracy_at_L  = NAN,
-                            .accuracy_at_2L = NAN,
-                            .seconds        = run->train_seconds + run->eval_seconds,
-                            .diverged       = run->diverged};
-}
-
-static pe_compare_run row_of_task(const pe_cell *cell, int64_t s)
-{
-    const pe_task_result *run = &cell->runs[s];
-    return (pe_compare_run){.label          = cell->label,
-                            .task           = cell->task->name,
-                            .seed           = s + 1,
-                            .loss_at_L      = NAN,
-                            .loss_at_8L     = NAN,
-                            .accuracy_at_L  = pe_cell_accuracy(cell, s, PE_TASK_L),
-                            .accuracy_at_2L = pe_cell_accuracy(cell, s, PE_TASK_2),
-                            .seconds        = run->train_seconds + run->eval_seconds,
-                            .diverged       = run->diverged};
+    const pe_cell *cell = j->cell;
+    return (pe_compare_run){.label          = j->label,
+                            .task           = cell ? cell->task->name : NULL,
+                            .seed           = j->seed + 1,
+                            .loss_at_L      = cell ? NAN : run_loss(j, PE_AT_L),
+                            .loss_at_8L     = cell ? NAN : run_loss(j, PE_AT_8L),
+                            .accuracy_at_L  = cell ? pe_cell_accuracy(cell, j->seed, PE_TASK_L) : NAN,
+                            .accuracy_at_2L = cell ? pe_cell_accuracy(cell, j->seed, PE_TASK_2) : NAN,
+                            .seconds        = j->result->train_seconds + j->result->eval_seconds,
+                            .diverged       = j->result->diverged};
 }
 
 /* Counted here and not where runs end: two that end between two looks are reported as two numbers. */
 static void report_finished(training *t, const pe_job *j)
 {
-    const pe_compare_run row = j->cell ? row_of_task(j->cell, j->seed) : row_of_text(j->outcome, j->seed);
+    const pe_compare_run row = row_of(j);
     t->finished++;
     const pe_compare_state state = state_of(t);
     if (t->watch && t->watch->finished)
@@ -185,11 +173,6 @@ static void cancel_all(const pe_compare *c)
         atomic_store(&pe_job_at(c, job).progress->cancel, 1);
 }
 
-static int was_cancelled(const pe_job *j)
-{
-    return j->cell ? j->cell->runs[j->seed].cancelled : j->outcome->runs[j->seed].cancelled;
-}
-
 /* Looks for runs that have ended since the last time. */
 static void look_for_ended(training *t)
 {
@@ -201,7 +184,7 @@ static void look_for_ended(training *t)
         t->reported[job] = 1;
         if (ended == 1 + POSENC_OK)
             deliver(t, job);
-        else if (!was_cancelled(&j))
+        else if (!j.result->cancelled)
             fail_with(t, job, &t->errors[job]);
     }
 }

@@ -61,4 +61,44 @@ posenc_status pe_entry_give(char *given, size_t n, const char *spec, const char 
 /* The ways of combining in "add", "concat" or "add,concat": bits 1 << pe_combine. */
 posenc_status pe_combine_read(int *ways, const char *list, posenc_error *err);
 
+/* ---------------------------------------------------------------- SPECs as text ------------- */
+
+/* Copies the first SPEC of `list` into spec and returns where the next one starts, or NULL if it was the
+   last. A comma inside brackets belongs to the SPEC. ARGUMENT in *status for an empty SPEC or one of n bytes
+   or more. */
+const char *pe_spec_next(char *spec, size_t n, const char *list, posenc_status *status, posenc_error *err);
+
+/* Writes spec with every part's settings for a small model under a mask (posenc_small_model_for), which the
+   spec's own settings override: "t5[num_buckets=16]" becomes "t5[max_distance=32 ... num_buckets=16]". */
+posenc_status pe_spec_complete(char *complete, size_t n, const char *spec, const posenc_dims *dims, int mask,
+                               posenc_error *err);
+
+/* Text that is put together in an array of `room`; that it did not fit is asked at the end. */
+typedef struct pe_spec_text {
+    char  *to;
+    size_t room, used;
+    int    is_full;
+} pe_spec_text;
+
+/* A stretch of a SPEC, and a part of it: its name, and what stands between its brackets, if it has any. */
+typedef struct pe_piece {
+    const char *at;
+    size_t      length;
+} pe_piece;
+typedef struct pe_spec_part {
+    char        name[64];
+    const char *bracket; /* NULL: none */
+    pe_piece    whole, inside;
+} pe_spec_part;
+
+pe_spec_text pe_spec_begin(char *to, size_t room);
+void         pe_spec_put(pe_spec_text *t, const char *from, size_t length);
+/* A part with settings before its own, which override them. */
+void         pe_spec_put_with(pe_spec_text *t, const pe_spec_part *p, const char *given, const char *between);
+pe_spec_part pe_spec_first(const char *spec);
+/* The next part, a '+' before it in the text; 0 if there is none. */
+int pe_spec_further(pe_spec_text *t, pe_spec_part *p);
+/* Did all of spec fit? */
+posenc_status pe_spec_end(const pe_spec_text *t, const char *spec, posenc_error *err);
+
 #endif

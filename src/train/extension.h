@@ -76,6 +76,19 @@ typedef struct pe_extension {
     double *means; /* [ways, factors, tunings, far buckets, seeds, windows]; NaN where nothing was read */
 } pe_extension;
 
+/* The sequel of a plan, which must outlive it. */
+pe_run_sequel pe_extension_sequel(pe_extension_plan *plan);
+
+/* The SPEC of a way with the settings of its room for a small model; dims: of the model, L its training
+   length. */
+posenc_status pe_way_spec(char spec[PE_LONGEST_SPEC], const pe_way *way, int64_t factor,
+                          const posenc_dims *dims, posenc_error *err);
+
+/* Where the losses [windows] of the way that is number `way` of its plan begin, of so many windows each. */
+int64_t pe_extension_at(const pe_extension_plan *plan, int way, int factor, int tuning, int bucket);
+/* Is it tuned at that factor? */
+int pe_extension_tunes(const pe_extension_plan *plan, int factor);
+
 /* Whatever the comparison's configuration asks for, its text and sizes known. ARGUMENT where that was asked
    for by name and has no meaning. */
 posenc_status pe_extension_create(pe_extension **x, const pe_compare *c, posenc_error *err);

@@ -16,12 +16,12 @@
  *            extended table too.
  * Same       A way that is untuned the same for every f is read once and copied.
  */
-#include "train/extension_run.h"
+#include "train/extension.h"
 
-#include "train/descent.h"
+#include "train/optimiser.h"
 #include "train/fail.h"
 #include "train/model.h"
-#include "train/text_windows.h"
+#include "train/run.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -25,34 +25,10 @@ uint64_t pe_fingerprint(const void *bytes, size_t n)
     return hash;
 }
 
-/* What runs on the text and on tasks have in common. */
-static json_t *common_json(const char *spec, const pe_entry *entry, uint64_t seed, int64_t d_model,
-                           int64_t layers, int64_t heads, int64_t batch, const pe_descent *d)
+static void add_text(json_t *json, const pe_run_config *c)
 {
-    return json_pack("{s:i, s:s, s:s, s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}",
-                     "identity", IDENTITY_FORMAT, "version", posenc_version(), "encoding", spec, "seed",
-                     (json_int_t)seed, "combine", pe_combine_name(entry->combine), "inject",
-                     pe_inject_name(entry->inject), "d_model", (json_int_t)d_model, "layers",
-                     (json_int_t)layers, "heads", (json_int_t)heads, "batch", (json_int_t)batch, "steps",
-                     (json_int_t)d->steps, "warmup", (json_int_t)d->warmup, "learning_rate", d->learning_rate,
-                     "weight_decay", d->weight_decay, "clip", d->clip);
-}
-
-/* The object as text, and released. */
-static char *text_of(json_t *json)
-{
-    char *text = json ? json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(DIGITS)) : NULL;
-    json_decref(json);
-    return text;
-}
-
-char *pe_run_identity(const pe_run_config *c)
-{
-    const pe_descent descent = {c->steps, c->warmup, c->learning_rate, c->weight_decay, c->clip};
-    const pe_text   *t       = c->text;
-    const uint64_t   print   = c->fingerprint ? c->fingerprint : pe_fingerprint(t->bytes, (size_t)t->size);
-    json_t          *json =
-        common_json(c->spec, &c->entry, c->seed, c->d_model, c->layers, c->heads, c->batch, &descent);
+    const pe_text *t     = c->text;
+    const uint64_t print = c->fingerprint ? c->fingerprint : pe_fingerprint(t->bytes, (size_t)t->size);
     json_object_set_new(json, "trains", json_string(c->bidirectional ? "masked bytes" : "next byte"));
     json_object_set_new(json, "L", json_integer(c->L));
     json_object_set_new(json, "windows", json_integer(c->windows));
@@ -62,17 +38,29 @@ char *pe_run_identity(const pe_run_config *c)
                                   json_sprintf("%016" PRIx64, print)));
     if (c->sequel)
         json_object_set_new(json, "sequel", json_string(c->sequel->name));
-    return text_of(json);
 }
 
-char *pe_task_identity(const pe_task_config *c)
+static void add_task(json_t *json, const pe_run_config *c)
 {
-    json_t *json =
-        common_json(c->spec, &c->entry, c->seed, c->d_model, c->layers, c->heads, c->batch, &c->descent);
     json_object_set_new(json, "task", json_string(c->task->name));
     json_object_set_new(json, "sequences", json_integer(c->sequences));
     json_object_set_new(json, "longest", json_string(pe_task_length_name(c->longest)));
-    return text_of(json);
+}
+
+char *pe_run_identity(const pe_run_config *c)
+{
+    json_t *json =
+        json_pack("{s:i, s:s, s:s, s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "identity",
+                  IDENTITY_FORMAT, "version", posenc_version(), "encoding", c->spec, "seed",
+                  (json_int_t)c->seed, "combine", pe_combine_name(c->entry.combine), "inject",
+                  pe_inject_name(c->entry.inject), "d_model", (json_int_t)c->d_model, "layers",
+                  (json_int_t)c->layers, "heads", (json_int_t)c->heads, "batch", (json_int_t)c->batch,
+                  "steps", (json_int_t)c->steps, "warmup", (json_int_t)c->warmup, "learning_rate",
+                  c->learning_rate, "weight_decay", c->weight_decay, "clip", c->clip);
+    (c->task ? add_task : add_text)(json, c);
+    char *text = json ? json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(DIGITS)) : NULL;
+    json_decref(json);
+    return text;
 }
 
 void pe_run_name(char name[PE_RUN_NAME], const char *identity)

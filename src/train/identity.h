@@ -9,7 +9,7 @@
 #ifndef PE_TRAIN_IDENTITY_H
 #define PE_TRAIN_IDENTITY_H
 
-#include "train/task_run.h"
+#include "train/run.h"
 
 /* 16 hexadecimal digits: the fingerprint of an identity, which names its file. */
 enum { PE_RUN_NAME = 17 };
@@ -17,9 +17,8 @@ enum { PE_RUN_NAME = 17 };
 /* FNV-1a over n bytes. */
 uint64_t pe_fingerprint(const void *bytes, size_t n);
 
-/* Of a run on the text, and on a task; malloc'd, NULL without memory. */
+/* Malloc'd, NULL without memory. */
 char *pe_run_identity(const pe_run_config *config);
-char *pe_task_identity(const pe_task_config *config);
 void  pe_run_name(char name[PE_RUN_NAME], const char *identity);
 
 /* In which member the identities differ that should be the same ("steps is 20 there and 30 here"); empty if

@@ -31,17 +31,23 @@ int64_t pe_job_count(const pe_compare *c)
 
 pe_job pe_job_at(const pe_compare *c, int64_t job)
 {
-    pe_job        j     = {.outcome = outcome_of(c, job)};
     const int64_t seeds = c->config.preset.seeds, on_text = text_jobs(c) + pe_extension_runs(c->extension);
+    pe_job        j = {.outcome = outcome_of(c, job), .seed = job % seeds};
     if (j.outcome) {
-        j.seed     = job % seeds;
+        j.label    = j.outcome->label;
+        j.config   = j.outcome->config;
+        j.result   = &j.outcome->runs[j.seed];
         j.progress = &j.outcome->progress[j.seed];
         j.ended    = &j.outcome->ended[j.seed];
     } else {
         j.cell     = pe_suite_run(c->suite, job - on_text, &j.seed);
+        j.label    = j.cell->label;
+        j.config   = j.cell->config;
+        j.result   = &j.cell->runs[j.seed];
         j.progress = &j.cell->progress[j.seed];
         j.ended    = &j.cell->ended[j.seed];
     }
+    j.config.seed = (uint64_t)j.seed + 1;
     return j;
 }
 
@@ -50,85 +56,33 @@ int pe_job_has_ended(const pe_compare *c, int64_t job)
     return atomic_load(pe_job_at(c, job).ended) != 0;
 }
 
-static pe_run_config text_config(const pe_job *job)
-{
-    pe_run_config config = job->outcome->config;
-    config.seed          = (uint64_t)job->seed + 1;
-    return config;
-}
-
-static pe_task_config task_config(const pe_job *job)
-{
-    pe_task_config config = job->cell->config;
-    config.seed           = (uint64_t)job->seed + 1;
-    return config;
-}
-
-char *pe_job_identity(const pe_job *job)
-{
-    if (job->cell) {
-        const pe_task_config config = task_config(job);
-        return pe_task_identity(&config);
-    }
-    const pe_run_config config = text_config(job);
-    return pe_run_identity(&config);
-}
-
-void pe_job_do(const pe_job *job, const char *checkpoint, double checkpoint_seconds, posenc_error *err)
-{
-    posenc_status status;
-    if (job->cell) {
-        const pe_task_config config = task_config(job);
-        status                      = pe_task_run(&config, job->progress, &job->cell->runs[job->seed], err);
-    } else {
-        pe_run_config config      = text_config(job);
-        config.checkpoint         = checkpoint;
-        config.checkpoint_seconds = checkpoint_seconds;
-        status                    = pe_run(&config, job->progress, &job->outcome->runs[job->seed], err);
-    }
-    atomic_store(job->ended, 1 + (int)status);
-}
-
 /* ---------------------------------------------------------------- kept and sent ------------- */
 
 posenc_status pe_job_list(pe_run_file *k, const pe_job *job, posenc_error *err)
 {
-    *k = (pe_run_file){.identity = pe_job_identity(job), .is_finished = 1};
+    *k = (pe_run_file){.identity = pe_run_identity(&job->config), .is_finished = 1};
     if (!k->identity)
         return pe_train_fail(err, POSENC_MEMORY, "compare: no memory to keep a run");
-    if (job->cell) {
-        const pe_task_config config = task_config(job);
-        pe_task_list(k, &config, &job->cell->runs[job->seed]);
-    } else {
-        const pe_run_config config = text_config(job);
-        pe_run_list(k, &config, &job->outcome->runs[job->seed]);
-    }
+    pe_run_list(k, &job->config, job->result);
     return POSENC_OK;
 }
 
 /* Arrays for a result that is not there yet. */
 static posenc_status make_room(pe_run_file *k, const pe_job *job, posenc_error *err)
 {
-    posenc_status status;
-    *k = (pe_run_file){0};
-    if (job->cell) {
-        const pe_task_config config = task_config(job);
-        status                      = pe_task_result_create(&job->cell->runs[job->seed], &config, err);
-    } else {
-        const pe_run_config config = text_config(job);
-        status                     = pe_run_result_create(&job->outcome->runs[job->seed], &config, err);
-    }
+    *k                         = (pe_run_file){0};
+    const posenc_status status = pe_run_result_create(job->result, &job->config, err);
     return status ? status : pe_job_list(k, job, err);
 }
 
 /* More answers that are right than were asked for? */
 static posenc_status check_right(const pe_job *job, posenc_error *err)
 {
-    const pe_cell *cell = job->cell;
-    for (int64_t i = 0; cell && i < PE_TASK_LENGTHS * cell->config.sequences; i++) {
-        const int     length = (int)(i / cell->config.sequences);
-        const int64_t count  = cell->runs[job->seed].right[i];
-        if (count < 0 || count > (pe_task_size(cell->task, length) ? pe_task_asked(cell->task, length) : 0))
+    const pe_run_config *c = &job->config;
+    for (int64_t i = 0; c->task && i < PE_TASK_LENGTHS * c->sequences; i++) {
+        const int     length = (int)(i / c->sequences);
+        const int64_t count  = job->result->right[i];
+        if (count < 0 || count > (pe_task_size(c->task, length) ? pe_task_asked(c->task, length) : 0))
             return pe_train_fail(err, POSENC_FORMAT, "its right answers are not there");
     }
     return POSENC_OK;
@@ -140,12 +94,10 @@ static posenc_status finish(pe_run_file *k, const pe_job *job, posenc_status sta
     free(k->identity);
     if (!status)
         status = check_right(job, err);
-    if (!status)
-        atomic_store(job->ended, 1 + POSENC_OK);
-    else if (job->cell)
-        pe_task_result_free(&job->cell->runs[job->seed]);
+    if (status)
+        pe_run_result_free(job->result);
     else
-        pe_run_result_free(&job->outcome->runs[job->seed]);
+        atomic_store(job->ended, 1 + POSENC_OK);
     return status;
 }
 

@@ -14,7 +14,10 @@
 typedef struct pe_job {
     pe_outcome      *outcome; /* NULL: a run on a task */
     pe_cell         *cell;    /* NULL: a run on the text */
-    int64_t          seed;    /* from 0 */
+    const char      *label;
+    int64_t          seed;   /* from 0 */
+    pe_run_config    config; /* whole, but for a checkpoint */
+    pe_run_result   *result;
     pe_run_progress *progress;
     atomic_int      *ended;
 } pe_job;
@@ -23,12 +26,6 @@ int64_t pe_job_count(const pe_compare *c);
 pe_job  pe_job_at(const pe_compare *c, int64_t job);
 /* Is there a result, or an error? */
 int pe_job_has_ended(const pe_compare *c, int64_t job);
-
-/* The identity of a run (identity.h); malloc'd, NULL without memory. */
-char *pe_job_identity(const pe_job *job);
-/* Does it, on a worker's thread; checkpoint: NULL, or the file that keeps a run on the text while it goes on.
- */
-void pe_job_do(const pe_job *job, const char *checkpoint, double checkpoint_seconds, posenc_error *err);
 
 /* A finished run as arrays; free its identity. MEMORY. */
 posenc_status pe_job_list(pe_run_file *kept, const pe_job *job, posenc_error *err);

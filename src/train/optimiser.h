@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * optimiser.h: AdamW with a learning-rate schedule and gradient clipping
+ * optimiser.h: AdamW with a learning-rate schedule and gradient clipping, and one step of training
  *
  * Per element, with g the clipped gradient and t counting steps from 1:
  *
@@ -19,6 +19,7 @@
 #define PE_TRAIN_OPTIMISER_H
 
 #include "train/model.h"
+#include "train/run.h"
 
 typedef struct pe_optimiser pe_optimiser;
 
@@ -41,5 +42,27 @@ double pe_learning_rate(double peak, int64_t step, int64_t warmup, int64_t steps
    nothing has changed. */
 double pe_optimiser_step(pe_optimiser *o, float *theta, const float *grad, const pe_weight *weights,
                          int count, double rate, double decay, double clip);
+
+/* ---------------------------------------------------------------- a step -------------------- */
+
+/* How the weights move: docs/experiments.md, section 4. */
+typedef struct pe_descent {
+    int64_t steps, warmup;
+    double  learning_rate, weight_decay, clip;
+} pe_descent;
+
+/* Step number `step` on a batch. *loss is the batch's before it; *finite = 0 if that or the gradient was not
+   a number, and then nothing was changed. */
+posenc_status pe_descent_step(pe_model *model, pe_optimiser *optimiser, const pe_batch *batch,
+                              const pe_descent *descent, int64_t step, double *loss, int *finite,
+                              posenc_error *err);
+
+/* Counts one unit of work; nonzero if somebody asked to stop. */
+int pe_advance(pe_run_progress *progress);
+/* What a run then returns. */
+posenc_status pe_run_cancelled(int *cancelled, posenc_error *err);
+
+/* Seconds since some moment, by a clock that never goes back. */
+double pe_clock(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * preset.h: what `compare` trains when nothing else is said, and lists of specifications
+ * preset.h: what `compare` trains when nothing else is said
  */
 #ifndef PE_TRAIN_PRESET_H
 #define PE_TRAIN_PRESET_H
@@ -35,20 +35,5 @@ typedef struct pe_preset {
 /* The preset of that name, or NULL; number `index`, or NULL beyond the last. */
 const pe_preset *pe_preset_find(const char *name);
 const pe_preset *pe_preset_at(int index);
-
-/* Copies the first SPEC of `list` into spec and returns where the next one starts, or NULL if it was the
-   last. A comma inside brackets belongs to the SPEC. ARGUMENT in *status for an empty SPEC or one of n bytes
-   or more. */
-const char *pe_spec_next(char *spec, size_t n, const char *list, posenc_status *status, posenc_error *err);
-
-/* Writes spec with every part's settings for a small model under a mask (posenc_small_model_for), which the
-   spec's own settings override: "t5[num_buckets=16]" becomes "t5[max_distance=32 ... num_buckets=16]". */
-posenc_status pe_spec_complete(char *complete, size_t n, const char *spec, const posenc_dims *dims, int mask,
-                               posenc_error *err);
-
-/* Length of text up to the first `end` outside brackets. */
-size_t pe_spec_length(const char *text, char end);
-/* Appends `length` characters to a string in an array of n; 0, and nothing is changed, if they do not fit. */
-int pe_spec_append(char *to, size_t n, const char *text, size_t length);
 
 #endif

@@ -192,9 +192,9 @@ static json_t *cell_json(const pe_cell *cell)
 
 static json_t *task_json(const pe_suite *suite, int index)
 {
-    const pe_task        *task  = suite->tasks[index];
-    const pe_task_config *c     = &pe_suite_cell(suite, index, 0)->config;
-    json_t               *cells = json_array();
+    const pe_task       *task  = suite->tasks[index];
+    const pe_run_config *c     = &pe_suite_cell(suite, index, 0)->config;
+    json_t              *cells = json_array();
     for (int l = 0; l < suite->label_count; l++) {
         json_t *cell = cell_json(pe_suite_cell(suite, index, suite->order[l]));
         if (cell)
@@ -203,7 +203,7 @@ static json_t *task_json(const pe_suite *suite, int index)
     return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:o}", "task", task->name,
                      "title", task->title, "attention", task->full ? "full" : "causal", "L",
                      (json_int_t)task->L, "least_n", (json_int_t)task->least, "tokens_at_L",
-                     (json_int_t)pe_task_trained_tokens(task), "steps", (json_int_t)c->descent.steps, "batch",
+                     (json_int_t)pe_task_trained_tokens(task), "steps", (json_int_t)c->steps, "batch",
                      (json_int_t)c->batch, "layers", (json_int_t)c->layers, "sequences",
                      (json_int_t)c->sequences, "chance", task->chance, "encodings", cells);
 }

@@ -19,11 +19,11 @@
  * how far it is, what was measured. Everything else is named by the step, so the run that goes on from there
  * has the same bits.
  */
-#include "train/descent.h"
+#include "train/optimiser.h"
 #include "train/fail.h"
 #include "train/identity.h"
 #include "train/run_parts.h"
-#include "train/text_windows.h"
+#include "train/run.h"
 #include "train/trained.h"
 
 #include <math.h>
@@ -82,6 +82,8 @@ static posenc_status check_text(const pe_run_config *c, posenc_error *err)
    and all windows of 8 L that are held out. What a model can be made of is model.c's to refuse. */
 static posenc_status check(const pe_run_config *c, posenc_error *err)
 {
+    if (c->task)
+        return pe_task_check(c, err);
     const posenc_status status = check_numbers(c, err);
     return status ? status : check_text(c, err);
 }
@@ -90,18 +92,28 @@ static posenc_status check(const pe_run_config *c, posenc_error *err)
 
 pe_model_config pe_run_model_config(const pe_run_config *c)
 {
-    return (pe_model_config){.spec    = c->spec,
-                             .L       = c->L,
-                             .longest = PE_REACH * c->L,
-                             .d_model = c->d_model,
-                             .layers  = c->layers,
-                             .heads   = c->heads,
-                             .batch   = c->batch,
-                             .seed    = c->seed,
-                             .dtype   = POSENC_F32,
+    const pe_task  *task = c->task;
+    pe_model_config m    = {.spec    = c->spec,
+                            .L       = c->L,
+                            .longest = PE_REACH * c->L,
+                            .d_model = c->d_model,
+                            .layers  = c->layers,
+                            .heads   = c->heads,
+                            .batch   = c->batch,
+                            .seed    = c->seed,
+                            .dtype   = POSENC_F32,
 
-                             .bidirectional = c->bidirectional,
-                             .entry         = c->entry};
+                            .bidirectional = c->bidirectional,
+                            .entry         = c->entry};
+    if (task) {
+        m.L             = pe_task_trained_tokens(task);
+        m.longest       = pe_task_tested_tokens(task, c->longest);
+        m.bidirectional = task->full;
+        m.symbols       = task->symbols;
+        m.classes       = task->classes;
+        m.grid          = task->grid ? pe_task_largest(task, c->longest) : 0;
+    }
+    return m;
 }
 
 static int64_t larger(int64_t a, int64_t b)
@@ -111,14 +123,20 @@ static int64_t larger(int64_t a, int64_t b)
 
 static int allocate(pe_run_state *w, const pe_run_config *c)
 {
-    const int64_t rows = larger(c->batch, w->model->long_batch), length = PE_REACH * c->L;
-    const int64_t tokens = larger(c->batch * c->L, w->model->long_batch * length);
+    const pe_model *m    = w->model;
+    const int64_t   rows = larger(c->batch, m->long_batch),
+                  tokens = larger(c->batch * m->config.L, m->long_batch * m->config.longest);
     w->windows           = malloc((size_t)rows * sizeof *w->windows);
     w->losses            = malloc((size_t)tokens * sizeof *w->losses);
-    w->sums              = calloc((size_t)c->windows, sizeof *w->sums);
-    w->counts            = malloc((size_t)c->windows * sizeof *w->counts);
+    if (c->task) {
+        w->symbols = malloc((size_t)tokens * sizeof *w->symbols);
+        w->targets = malloc((size_t)tokens * sizeof *w->targets);
+        return w->windows && w->losses && w->symbols && w->targets;
+    }
+    w->sums   = calloc((size_t)c->windows, sizeof *w->sums);
+    w->counts = malloc((size_t)c->windows * sizeof *w->counts);
     if (c->bidirectional)
-        w->hidden = malloc((size_t)larger(tokens, c->windows * length));
+        w->hidden = malloc((size_t)larger(tokens, c->windows * PE_REACH * c->L));
     if (c->checkpoint)
         w->identity = pe_run_identity(c);
     return w->windows && w->losses && w->sums && w->counts && (w->hidden || !c->bidirectional) &&
@@ -149,6 +167,8 @@ static void state_free(pe_run_state *w)
     free(w->hidden);
     free(w->sums);
     free(w->counts);
+    free(w->symbols);
+    free(w->targets);
     free(w->identity);
 }
 
@@ -166,6 +186,8 @@ static int64_t sequel_work(const pe_run_config *c, int64_t units)
 int64_t pe_run_work(const pe_run_config *config)
 {
     const int64_t units = config->sequel ? config->sequel->units : 0;
+    if (config->task)
+        return config->steps + pe_task_evaluation_calls(config);
     return config->steps + pe_run_evaluation_calls(config) + sequel_work(config, units);
 }
 
@@ -235,22 +257,31 @@ posenc_status pe_run_pass(pe_run_state *w, int mark, posenc_error *err)
 
 /* ---------------------------------------------------------------- training ------------------ */
 
-/* One step; *finite = 0 if its loss or gradient was not, and then nothing was changed. */
-static posenc_status train_step(pe_run_state *w, int64_t step, int *finite, posenc_error *err)
+static pe_batch next_batch(pe_run_state *w, int64_t step)
 {
-    double               loss;
-    const pe_run_config *c       = w->config;
-    const pe_descent     descent = {c->steps, c->warmup, c->learning_rate, c->weight_decay, c->clip};
-    const pe_batch       batch = {.windows = w->windows, .hidden = w->hidden, .B = c->batch, .length = c->L};
+    const pe_run_config *c = w->config;
+    if (c->task)
+        return pe_task_next_batch(w, step);
     pe_text_batch(w->windows, c->text, c->L, c->batch, c->seed, step);
     for (int64_t r = 0; w->hidden && r < c->batch; r++)
         pe_text_hide(w->hidden + r * c->L, c->L, c->seed, "hidden", (step * c->batch + r) * c->L);
-    const posenc_status status =
-        pe_descent_step(w->model, w->optimiser, &batch, &descent, step, &loss, finite, err);
-    if (!status)
-        w->result->train_loss[step] =
-            isnan(loss) ? NAN : (float)loss; /* processors differ in the sign of a NaN */
-    return status;
+    return (pe_batch){.windows = w->windows, .hidden = w->hidden, .B = c->batch, .length = c->L};
+}
+
+/* One step; *finite = 0 if its loss or gradient was not, and then nothing was changed. */
+static posenc_status train_step(pe_run_state *w, int64_t step, int *finite, posenc_error *err)
+{
+    const pe_run_config *c       = w->config;
+    pe_run_result       *r       = w->result;
+    const pe_descent     descent = {c->steps, c->warmup, c->learning_rate, c->weight_decay, c->clip};
+    const pe_batch       batch   = next_batch(w, step);
+    const posenc_status  status =
+        pe_descent_step(w->model, w->optimiser, &batch, &descent, step, &r->last_loss, finite, err);
+    if (status)
+        return status;
+    r->train_loss[step] = isnan(r->last_loss) ? NAN : (float)r->last_loss; /* NaN has no sign in files */
+    r->lowest_loss      = fmin(r->lowest_loss, r->last_loss);
+    return POSENC_OK;
 }
 
 /* Throughput of the steps from `first` on, which began at `warm`. */
@@ -354,8 +385,11 @@ static posenc_status measure_last(pe_run_state *w, posenc_error *err)
 
 /* ---------------------------------------------------------------- the order ----------------- */
 
-static posenc_status (*const stages[])(pe_run_state *w, posenc_error *err) = {
-    go_on, measure_first, train, measure_last, pe_run_evaluate, measure_trained, follow};
+typedef posenc_status stage(pe_run_state *w, posenc_error *err);
+
+static stage *const on_text[] = {go_on,           measure_first,   train,  measure_last,
+                                 pe_run_evaluate, measure_trained, follow, NULL};
+static stage *const on_task[] = {train, pe_task_evaluate, NULL};
 
 static void copy_measures(pe_run_result *result, const pe_run_state *w)
 {
@@ -385,8 +419,8 @@ posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_
         status = state_create(&w, config, err);
     if (!status)
         status = pe_run_result_create(result, config, err);
-    for (size_t i = 0; i < sizeof stages / sizeof *stages && !status && !result->diverged; i++)
-        status = stages[i](&w, err);
+    for (stage *const *next = config->task ? on_task : on_text; *next && !status && !result->diverged; next++)
+        status = (*next)(&w, err);
     if (!status)
         copy_measures(result, &w);
     state_free(&w);

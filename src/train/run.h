@@ -2,9 +2,9 @@
 /*
  * run.h: one training run of `compare`, from a configuration to numbers
  *
- * A run is one encoding, one seed, one thread: it depends on nothing but its configuration and the
- * text, so workers may take runs in any order and on any number of threads. The model, optimiser and
- * initialisation are those of docs/experiments.md.
+ * A run is one encoding on the text or on a task, one seed, one thread: it depends on nothing but its
+ * configuration and the text, so workers may take runs in any order and on any number of threads. The model,
+ * optimiser and initialisation are those of docs/experiments.md.
  */
 #ifndef PE_TRAIN_RUN_H
 #define PE_TRAIN_RUN_H
@@ -16,6 +16,7 @@
 
 #include "train/entry.h"
 #include "train/run_file.h"
+#include "train/task.h"
 
 enum { PE_ISA = 16 };
 
@@ -55,10 +56,13 @@ typedef struct pe_run_config {
     int            bidirectional; /* 1: hidden bytes from both sides instead of the next byte */
     pe_entry       entry;         /* how rows of an input encoding enter */
     uint64_t       seed;
-    const pe_text *text;
+    const pe_text *text;  /* NULL: it is a run on a task */
     uint64_t fingerprint; /* of the bytes of the text (pe_fingerprint), or 0: whoever needs it works it out */
     const pe_run_sequel *sequel;   /* NULL: none */
     int                  measures; /* 1: the trained model is measured too (trained.h), if it is causal */
+    const pe_task *task; /* NULL: it is a run on the text; else text, L, windows, sequel and measures are 0 */
+    int64_t        sequences; /* of each tested length */
+    int            longest;   /* tested: PE_TASK_4 ... */
     /* Not part of what decides the numbers: a file ending in .npz that keeps the run while it goes on, or
        NULL. If it exists the run continues from there, bit for bit. */
     const char *checkpoint;
@@ -81,13 +85,17 @@ typedef struct pe_run_result {
     /* Mean |cos| between the vectors of tokens and of positions (pe_model_cosine), bytes weighted as the
        training part of the text has them: before the first step and after the last. NaN without an input
        encoding. */
-    double  cosine_before, cosine_after;
-    double  train_seconds, eval_seconds, tokens_per_second; /* throughput from the second hundred of steps */
-    char    instructions[PE_ISA];                           /* posenc_isa() where it was done */
-    float  *trained;                                        /* [pe_trained_count] what trained.h measured */
-    float  *sequel;                                         /* [sequel->count]; NULL without one */
-    int     cancelled;
-    uint8_t diverged; /* a loss that is not finite: training stopped there */
+    double cosine_before, cosine_after;
+    double train_seconds, eval_seconds, tokens_per_second; /* throughput from the second hundred of steps */
+    char   instructions[PE_ISA];                           /* posenc_isa() where it was done */
+    float *trained;                                        /* [pe_trained_count] what trained.h measured */
+    float *sequel;                                         /* [sequel->count]; NULL without one */
+    /* On a task: answers of each test sequence that were right [PE_TASK_LENGTHS, sequences], nats per answer,
+       NaN where not tested; of the batches of training. */
+    int64_t *right;
+    double   loss[PE_TASK_LENGTHS], lowest_loss, last_loss;
+    int      cancelled;
+    uint8_t  diverged; /* a loss that is not finite: training stopped there */
     /* The encoding's parameters after training, for the pictures; NaN before the end. Layer by layer: with n
        = posenc_param_count(e) there are layers * n tensors, and number l * n + i is parameter i of layer l,
        so that the n tensors of one layer are what posenc_bias and its like take. The part at the place input
@@ -98,9 +106,30 @@ typedef struct pe_run_result {
     void          *memory; /* of all arrays */
 } pe_run_result;
 
+/* ---------------------------------------------------------------- windows (text_windows.c) -- */
+
 /* How many windows of 8 L predictions fit into the held-out part: each takes 8 L + 1 bytes, and the
    last byte of one may be the first of the next. 0 if the text is too short. */
 int64_t pe_text_windows(const pe_text *text, int64_t L);
+
+/* windows[0 .. batch-1] point at L + 1 bytes each. train_size must exceed L. */
+void pe_text_batch(const unsigned char **windows, const pe_text *text, int64_t L, int64_t batch,
+                   uint64_t seed, int64_t step);
+
+/* Masked text: which bytes a model must not see. hidden[p] = 1 for those of n bytes whose draw (number first
+   + p of the stream named) is below PE_HIDDEN_SHARE, and in any case for the byte with the smallest draw, so
+   that no window is without a prediction. The stream names what the bytes are, never an encoding: all see the
+   same. */
+#define PE_HIDDEN_SHARE 0.15
+void pe_text_hide(unsigned char *hidden, int64_t n, uint64_t seed, const char *stream, int64_t first);
+
+/* Held-out window w of `count`: 8 L + 1 bytes. count is at most pe_text_windows(text, L). */
+const unsigned char *pe_text_window(const pe_text *text, int64_t L, int64_t count, int64_t w);
+
+/* ---------------------------------------------------------------- a run --------------------- */
+
+/* What its model is made of. */
+struct pe_model_config pe_run_model_config(const pe_run_config *config);
 
 /* How many units of progress->step the whole run takes (for time left). */
 int64_t pe_run_work(const pe_run_config *config);
@@ -118,5 +147,13 @@ void          pe_run_result_free(pe_run_result *result);
 posenc_status pe_run_result_create(pe_run_result *result, const pe_run_config *config, posenc_error *err);
 /* Everything in it as arrays of a file. */
 void pe_run_list(pe_run_file *kept, const pe_run_config *config, pe_run_result *result);
+
+/* ---------------------------------------------------------------- tasks (task_spec.c) ------- */
+
+/* A SPEC of `compare` as it was asked for, divided for the task of config: complete [n] receives the
+   library's SPEC with the settings of its rooms, *entry how rows enter. UNSUPPORTED, with a sentence, for
+   encodings that have no meaning in it. */
+posenc_status pe_task_spec(char *complete, size_t n, pe_entry *entry, const char *label,
+                           const pe_run_config *config, posenc_error *err);
 
 #endif

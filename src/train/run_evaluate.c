@@ -10,9 +10,9 @@
  * A unit of this stage is one call of the model, on as many windows or pieces as fill the buffers of a
  * training step.
  */
-#include "train/descent.h"
+#include "train/optimiser.h"
 #include "train/run_parts.h"
-#include "train/text_windows.h"
+#include "train/run.h"
 
 #include <string.h>
 

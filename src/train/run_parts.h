@@ -20,11 +20,14 @@ typedef struct pe_run_state {
     pe_run_result        *result;
     pe_model             *model;
     pe_optimiser         *optimiser;
-    const unsigned char **windows; /* [batch] */
+    const unsigned char **windows; /* [rows of one pass] */
     double               *losses;  /* [tokens of one pass] */
     unsigned char        *hidden;  /* [tokens of a batch, or of all held-out windows]; NULL: next byte */
     double               *sums;    /* [windows] */
     int64_t              *counts;  /* [windows] hidden bytes */
+
+    unsigned char *symbols; /* of tasks: [tokens of one pass] */
+    int16_t       *targets; /* the same */
 
     char   *identity; /* of its checkpoints; NULL: there are none */
     int64_t marks[PE_RUN_MARKS];
@@ -32,8 +35,6 @@ typedef struct pe_run_state {
     double  since; /* when the present stage began, less what it had taken before */
     double  kept;  /* when the last checkpoint was written */
 } pe_run_state;
-
-pe_model_config pe_run_model_config(const pe_run_config *c);
 
 /* After each unit of work, which it adds to that mark: counts it for progress, writes a checkpoint if it is
    time to, and stops with result->cancelled if somebody asked to. */
@@ -43,5 +44,11 @@ posenc_status pe_run_pass(pe_run_state *w, int mark, posenc_error *err);
 posenc_status pe_run_evaluate(pe_run_state *w, posenc_error *err);
 /* How many units that takes. */
 int64_t pe_run_evaluation_calls(const pe_run_config *c);
+
+/* The same of tasks, result->right and result->loss; and the batch of a step of training. */
+posenc_status pe_task_check(const pe_run_config *c, posenc_error *err);
+posenc_status pe_task_evaluate(pe_run_state *w, posenc_error *err);
+int64_t       pe_task_evaluation_calls(const pe_run_config *c);
+pe_batch      pe_task_next_batch(pe_run_state *w, int64_t step);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "train/descent.h"
+#include "train/optimiser.h"
 #include "train/fail.h"
 
 struct pe_speed {

@@ -71,7 +71,7 @@ static posenc_status create(pe_compare *c, posenc_error *err)
     int enough = s && s->path && s->older && s->names;
     for (int64_t job = 0; job < count && enough; job++) {
         const pe_job j        = pe_job_at(c, job);
-        char        *identity = pe_job_identity(&j);
+        char        *identity = pe_run_identity(&j.config);
         enough                = identity != NULL;
         if (enough)
             pe_run_name(s->names[job], identity);
@@ -175,7 +175,7 @@ static char *kin_of(const pe_compare *c, const char *identity)
         char         task[64];
         snprintf(task, sizeof task, "\"task\":\"%.40s\"", j.cell ? j.cell->task->name : "");
         if (j.cell ? strstr(identity, task) != NULL : !strstr(identity, "\"task\":"))
-            return pe_job_identity(&j);
+            return pe_run_identity(&j.config);
     }
     return NULL;
 }
@@ -202,7 +202,7 @@ static int has_identity(const pe_compare *c, int64_t job, const char *name, cons
     if (strcmp(c->store->names[job], name) != 0)
         return 0;
     const pe_job j    = pe_job_at(c, job);
-    char        *mine = pe_job_identity(&j);
+    char        *mine = pe_run_identity(&j.config);
     const int    same = mine && !strcmp(mine, identity);
     free(mine);
     return same;

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROBE_STEPS = 4, NAME = 64 };
+enum { NAME = 64 };
 
 static posenc_status no_memory(posenc_error *err)
 {
@@ -99,33 +99,33 @@ static int64_t first_given(int64_t a, int64_t b, int64_t c)
     return a ? a : b ? b : c;
 }
 
-static pe_task_config config_of(const pe_suite_config *c, const pe_task *task)
+static pe_run_config config_of(const pe_suite_config *c, const pe_task *task)
 {
     const pe_preset *p = c->preset;
-    return (pe_task_config){.task      = task,
-                            .d_model   = p->d_model,
-                            .layers    = p->task_layers,
-                            .heads     = p->heads,
-                            .batch     = p->task_batch,
-                            .sequences = p->sequences,
-                            .longest   = p->longest,
-                            .descent   = {.steps  = first_given(c->steps, row_of(p, task).steps, task->steps),
-                                          .warmup = p->warmup,
-                                          .learning_rate = p->learning_rate,
-                                          .weight_decay  = p->weight_decay,
-                                          .clip          = p->clip}};
+    return (pe_run_config){.task          = task,
+                           .d_model       = p->d_model,
+                           .layers        = p->task_layers,
+                           .heads         = p->heads,
+                           .batch         = p->task_batch,
+                           .sequences     = p->sequences,
+                           .longest       = p->longest,
+                           .steps         = first_given(c->steps, row_of(p, task).steps, task->steps),
+                           .warmup        = p->warmup,
+                           .learning_rate = p->learning_rate,
+                           .weight_decay  = p->weight_decay,
+                           .clip          = p->clip};
 }
 
 /* One step of one sequence, and one sequence of every length: finds what has no meaning, in hundredths of a
    second. */
 static posenc_status try_out(const pe_cell *cell, posenc_error *err)
 {
-    pe_task_result result;
-    pe_task_config config = cell->config;
-    config.descent.steps = config.batch = config.sequences = 1;
-    config.seed                                            = 1;
-    const posenc_status status                             = pe_task_run(&config, NULL, &result, err);
-    pe_task_result_free(&result);
+    pe_run_result result;
+    pe_run_config config = cell->config;
+    config.steps = config.batch = config.sequences = 1;
+    config.seed                                    = 1;
+    const posenc_status status                     = pe_run(&config, NULL, &result, err);
+    pe_run_result_free(&result);
     return status;
 }
 
@@ -243,7 +243,7 @@ posenc_status pe_suite_create(pe_suite **suite, const pe_suite_config *config, p
 static void cell_free(pe_cell *cell)
 {
     for (int64_t s = 0; cell->runs && s < cell->seeds; s++)
-        pe_task_result_free(&cell->runs[s]);
+        pe_run_result_free(&cell->runs[s]);
     free(cell->runs);
     free(cell->progress);
     free(cell->ended);
@@ -297,25 +297,4 @@ pe_cell *pe_suite_run(const pe_suite *suite, int64_t run, int64_t *seed)
         run -= cell->runs ? cell->seeds : 0;
     *seed = run;
     return cell;
-}
-
-double pe_cell_unit(const pe_cell *cell)
-{
-    const pe_task_config *c = &cell->config;
-    return pe_model_cost(c->d_model, c->layers, cell->task->classes,
-                         c->batch * pe_task_trained_tokens(cell->task));
-}
-
-posenc_status pe_cell_estimate(const pe_cell *cell, double *seconds, posenc_error *err)
-{
-    pe_task_result result;
-    pe_task_config config      = cell->config;
-    config.descent.steps       = PROBE_STEPS < config.descent.steps ? PROBE_STEPS : config.descent.steps;
-    config.sequences           = config.batch;
-    config.seed                = 1;
-    const posenc_status status = pe_task_run(&config, NULL, &result, err);
-    *seconds = result.train_seconds / (double)config.descent.steps * (double)cell->config.descent.steps +
-               result.eval_seconds / (double)config.sequences * (double)cell->config.sequences;
-    pe_task_result_free(&result);
-    return status;
 }

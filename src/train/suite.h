@@ -11,7 +11,7 @@
 #include "train/preset.h"
 #include "train/statistics.h"
 #include "train/table.h"
-#include "train/task_run.h"
+#include "train/run.h"
 
 enum { PE_CELL_TEXT = 1024 };
 
@@ -22,9 +22,9 @@ typedef struct pe_cell {
     char             spec[PE_CELL_TEXT];   /* complete */
     char             reason[PE_CELL_TEXT]; /* why it does not take part; "" if it does */
     int              is_unasked;           /* it stands here for other tasks: that needs no note */
-    pe_task_config   config;               /* but for the seed, of every run */
+    pe_run_config    config;               /* but for the seed, of every run */
     int64_t          seeds;
-    pe_task_result  *runs;     /* [seeds] */
+    pe_run_result   *runs;     /* [seeds] */
     pe_run_progress *progress; /* [seeds] */
     atomic_int      *ended;    /* [seeds] 1 + the run's status, or 0 while there is no result */
 
@@ -78,11 +78,6 @@ pe_cell *pe_suite_run(const pe_suite *suite, int64_t run, int64_t *seed);
 /* Of one finished run: the share of answers that are right, and of sequences all of whose are. */
 double pe_cell_accuracy(const pe_cell *cell, int64_t seed, int length);
 double pe_cell_exact(const pe_cell *cell, int64_t seed, int length);
-/* The cost of a unit of progress, in multiplications. */
-double pe_cell_unit(const pe_cell *cell);
-/* Seconds that one run would take, from a few steps. */
-posenc_status pe_cell_estimate(const pe_cell *cell, double *seconds, posenc_error *err);
-
 /* Rates, ranks and the order of the rows, of what has finished. */
 posenc_status pe_suite_measure(pe_suite *suite, posenc_error *err);
 /* a - b of two complete cells of one task: share of wrong answers beyond L, paired. */

@@ -110,7 +110,7 @@ posenc_status pe_suite_table(const pe_suite *suite, pe_table *table, posenc_erro
 /* ---------------------------------------------------------------- plan ---------------------- */
 
 /* "8 16 24 32 64" */
-static void list_sizes(char *text, size_t n, const pe_task_config *c)
+static void list_sizes(char *text, size_t n, const pe_run_config *c)
 {
     size_t used = 0;
     text[0]     = 0;
@@ -146,7 +146,7 @@ posenc_status pe_compare_task_plan(const pe_compare *compare, pe_table *table, p
         else
             pe_table_set(table, t, 3, "%lld..%lld", (long long)task->least, (long long)task->L);
         pe_table_set(table, t, 4, "%s", sizes);
-        pe_table_set(table, t, 5, "%lld", (long long)cell->config.descent.steps);
+        pe_table_set(table, t, 5, "%lld", (long long)cell->config.steps);
         pe_table_set(table, t, 6, "%lld", (long long)cell->seeds);
         pe_table_set(table, t, 7, "%.3f", task->chance);
     }
@@ -356,7 +356,7 @@ static void set_task(pe_page *page, const pe_cell *cell)
         pe_page_set(page, "sizes", "n = L = %lld", (long long)t->L);
     else
         pe_page_set(page, "sizes", "n from %lld to L = %lld", (long long)t->least, (long long)t->L);
-    pe_page_set(page, "task_steps", "%lld", (long long)cell->config.descent.steps);
+    pe_page_set(page, "task_steps", "%lld", (long long)cell->config.steps);
     pe_page_set(page, "task_batch", "%lld", (long long)cell->config.batch);
     pe_page_set(page, "task_seeds", "%s", pe_report_many(seeds, cell->seeds, "seed"));
     pe_page_set(page, "chance", "%.3f", t->chance);
@@ -367,7 +367,7 @@ void pe_report_tasks(pe_page *page, const pe_suite *s)
 {
     if (!s->task_count || !s->label_count)
         return;
-    const pe_task_config *c = &s->cells[0].config;
+    const pe_run_config *c = &s->cells[0].config;
     pe_page_set(page, "task_layers", "%lld", (long long)c->layers);
     pe_page_set(page, "task_width", "%lld", (long long)c->d_model);
     pe_page_set(page, "sequences", "%lld", (long long)c->sequences);

@@ -7,10 +7,9 @@
  * large it is. Rooms have different words for it (`shape`, `window` ...); the table below knows these words,
  * and no encoding. An encoding without any of them stands on a line: it is not asked about grids.
  */
-#include "train/task_run.h"
-
 #include "train/fail.h"
-#include "train/preset.h"
+#include "train/model.h"
+#include "train/run.h"
 
 #include <string.h>
 
@@ -38,7 +37,7 @@ static int has_setting(const posenc_encoding_info *info, const char *name)
 /* The settings of a grid that an encoding has: "height=16:width=16". */
 static void write_grid(char *text, size_t n, const posenc_encoding_info *info, const int64_t side[2])
 {
-    text[0] = 0;
+    pe_spec_text t = pe_spec_begin(text, n);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         char          value[64], pair[128];
         const int64_t s = side[words[i].of];
@@ -46,50 +45,26 @@ static void write_grid(char *text, size_t n, const posenc_encoding_info *info, c
             continue;
         snprintf(value, sizeof value, words[i].format, (long long)s, (long long)s);
         snprintf(pair, sizeof pair, "%s%s=%s", text[0] ? ":" : "", words[i].setting, value);
-        pe_spec_append(text, n, pair, strlen(pair));
+        pe_spec_put(&t, pair, strlen(pair));
     }
-}
-
-static posenc_status too_long(const char *spec, posenc_error *err)
-{
-    return pe_train_fail(err, POSENC_ARGUMENT, "%.40s: this specification is too long", spec);
-}
-
-/* One part of a SPEC with the settings of the grid before its own, which override them. */
-static int append_part(char *to, size_t n, const char *part, size_t length, const int64_t side[2], int *knows)
-{
-    const char  *bracket = memchr(part, '[', length);
-    const size_t name    = bracket ? (size_t)(bracket - part) : length;
-    char         word[64], grid[256];
-    snprintf(word, sizeof word, "%.*s", (int)(name < sizeof word ? name : sizeof word - 1), part);
-    write_grid(grid, sizeof grid, posenc_encoding_find(word), side);
-    *knows |= grid[0] != 0;
-    if (!grid[0])
-        return pe_spec_append(to, n, part, length);
-    return pe_spec_append(to, n, part, name) && pe_spec_append(to, n, "[", 1) &&
-           pe_spec_append(to, n, grid, strlen(grid)) && pe_spec_append(to, n, bracket ? ":" : "]", 1) &&
-           (!bracket || pe_spec_append(to, n, bracket + 1, length - name - 1));
 }
 
 /* spec, whose parts know rows and columns. */
 static posenc_status give_grid(char *to, size_t n, const char *spec, const int64_t side[2], posenc_error *err)
 {
-    int knows = 0;
-    to[0]     = 0;
-    for (const char *at = spec;; at++) {
-        const size_t length = pe_spec_length(at, '+');
-        if (!append_part(to, n, at, length, side, &knows))
-            return too_long(spec, err);
-        at += length;
-        if (!*at)
-            break;
-        if (!pe_spec_append(to, n, "+", 1))
-            return too_long(spec, err);
-    }
-    return knows ? POSENC_OK
-                 : pe_train_fail(
-                       err, POSENC_UNSUPPORTED,
-                       "task: its positions stand on a line, and cells of a grid have rows and columns");
+    pe_spec_text t     = pe_spec_begin(to, n);
+    pe_spec_part p     = pe_spec_first(spec);
+    int          knows = 0;
+    do {
+        char grid[256];
+        write_grid(grid, sizeof grid, posenc_encoding_find(p.name), side);
+        pe_spec_put_with(&t, &p, grid, ":");
+        knows |= grid[0] != 0;
+    } while (pe_spec_further(&t, &p));
+    if (t.is_full || knows)
+        return pe_spec_end(&t, spec, err);
+    return pe_train_fail(err, POSENC_UNSUPPORTED,
+                         "task: its positions stand on a line, and cells of a grid have rows and columns");
 }
 
 /* pe_entry_give in place. */
@@ -103,14 +78,15 @@ static posenc_status give(char spec[LONGEST], const char *name, int64_t value, p
 }
 
 posenc_status pe_task_spec(char *complete, size_t n, pe_entry *entry, const char *label,
-                           const pe_task_config *config, posenc_error *err)
+                           const pe_run_config *config, posenc_error *err)
 {
-    const pe_task    *task    = config->task;
-    const posenc_dims dims    = pe_task_dims(config);
-    const int         mask    = task->full ? POSENC_MASK_NONE : POSENC_MASK_CAUSAL;
-    const int64_t     side[2] = {pe_task_largest(task, config->longest), task->L}; /* ORDER grid_of */
-    char              plain[LONGEST], placed[LONGEST];
-    posenc_status     status = pe_entry_take(plain, sizeof plain, entry, label, err);
+    const pe_task        *task    = config->task;
+    const pe_model_config model   = pe_run_model_config(config);
+    const posenc_dims     dims    = pe_model_dims(&model, 1, model.longest);
+    const int             mask    = task->full ? POSENC_MASK_NONE : POSENC_MASK_CAUSAL;
+    const int64_t         side[2] = {pe_task_largest(task, config->longest), task->L}; /* ORDER grid_of */
+    char                  plain[LONGEST], placed[LONGEST];
+    posenc_status         status = pe_entry_take(plain, sizeof plain, entry, label, err);
     if (!status && entry->inject == PE_IN_BLOCKS)
         status = give(plain, "states", config->layers, err);
     if (!status)

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * text_windows.c: random windows to train on, evenly spread windows to evaluate on
+ * text_windows.c: which bytes a run sees: random windows to train on, evenly spread windows to evaluate on
+ *
+ * A window is length + 1 bytes, of which the first `length` are read and the last `length` predicted.
+ * Training windows are drawn from the front of the text, each from a random number of its own that is
+ * named by seed, step and row: every encoding sees the same batches, in whatever order its run draws
+ * other numbers. Held-out windows stand evenly spread over the rest and do not depend on the seed.
  *
  * Window w of n starts at floor(w (size - 8 L - 1) / (n - 1)) of a held-out part of `size` bytes, so
  * that the first stands at its front and the last at its end. As n windows of 8 L predictions fit,
  * neighbours are at least 8 L apart: no byte is predicted twice.
  */
-#include "train/text_windows.h"
+#include "train/run.h"
 
 void pe_text_batch(const unsigned char **windows, const pe_text *text, int64_t L, int64_t batch,
                    uint64_t seed, int64_t step)

@@ -20,7 +20,7 @@
 
 #include "train/fail.h"
 #include "train/statistics.h"
-#include "train/text_windows.h"
+#include "train/run.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "cli.h"
 #include "options.h"
 #include "problem.h"
-#include "tolerance.h"
+#include "trial.h"
 
 #include <getopt.h>
 #include <math.h>

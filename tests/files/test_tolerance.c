@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The tolerances of the reference cases, number by number. */
-#include "tolerance.h"
+#include "trial.h"
 
 #include <math.h>
 

@@ -3,9 +3,9 @@
  * targets.h: what a fuzzer throws its bytes at
  *
  * Each target parses bytes as a file that a stranger sent, and then touches all that came out, so
- * that a size which was believed too early is found by the sanitizer. fuzz_files.c beside this file makes each
- * of them a target for libFuzzer; tests/files/test_fuzz_corpus.c runs them on
- * the corpus and on changed copies of it, in every test run.
+ * that a size which was believed too early is found by the sanitizer. fuzz_files.c beside this file makes
+ * each of them a target for libFuzzer; tests/files/test_fuzz_corpus.c runs them on the corpus and on changed
+ * copies of it, in every test run.
  */
 #ifndef TESTS_FUZZ_TARGETS_H
 #define TESTS_FUZZ_TARGETS_H

@@ -135,13 +135,15 @@ static pe_finding ask_made(void (*make)(double *, int64_t), int64_t d, property 
 
 /* ---------------------------------------------------------------- deterministic figures ----- */
 
-#define U            pe_measure_uniqueness, PE_NEAREST, "positions"
-#define R(k)         pe_measure_relativity, PE_SHIFT, "k = " #k
-#define TAU          pe_measure_relativity, PE_OFFSET_SHARE, ""
-#define COST(m)      cost, m, ""
-#define ETA          pe_measure_scores, PE_SCORES, ""
-#define DIRECTION    pe_measure_scores, PE_DIRECTION, ""
-#define DECAY(m, of) pe_measure_decay, m, of
+#define U           pe_measure_uniqueness, PE_NEAREST, "positions"
+#define R(k)        pe_measure_relativity, PE_SHIFT, "k = " #k
+#define TAU         pe_measure_relativity, PE_OFFSET_SHARE, ""
+#define COST(m)     pe_measure_cost, m, ""
+#define ETA         pe_measure_scores, PE_SCORES, ""
+#define DIRECTION   pe_measure_scores, PE_DIRECTION, ""
+#define AT(t)       pe_measure_decay, PE_AT_DISTANCE, "ones, t = " #t
+#define TREND(of)   pe_measure_decay, PE_TREND, of
+#define FALLING(of) pe_measure_decay, PE_FALLING, of
 
 /* clang-format off */
 static const struct figure {

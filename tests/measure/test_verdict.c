@@ -142,8 +142,7 @@ static void a_limit_parts_words(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         assert_string_equal(pe_word(rows[i].m, rows[i].at), rows[i].up_to);
-        assert_string_equal(pe_word(rows[i].m, rows[i].at + 1e-12 + fabs(rows[i].at) * 1e-9),
-                            rows[i].above);
+        assert_string_equal(pe_word(rows[i].m, rows[i].at + 1e-12 + fabs(rows[i].at) * 1e-9), rows[i].above);
     }
 }
 

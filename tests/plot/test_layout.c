@@ -6,7 +6,7 @@
  */
 #include "plot/layout.h"
 
-#include "plot/gnuplot.h"
+#include "plot/draw.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -3,8 +3,7 @@
  * Figures: that files are what their ending says, that nothing in a text can harm, that the terminal's
  * picture fits.
  */
-#include "plot/colours.h"
-#include "plot/plot.h"
+#include "plot/draw.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -5,9 +5,8 @@
  * workers.
  */
 #include "train/extension.h"
-#include "train/extension_run.h"
 #include "train/model.h"
-#include "train/text_windows.h"
+#include "train/run.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -2,6 +2,7 @@
 /*
  * Presets, lists of specifications, and what a small model's settings make of them.
  */
+#include "train/entry.h"
 #include "train/preset.h"
 #include "train/task.h"
 

@@ -5,7 +5,6 @@
  */
 #include "train/run.h"
 #include "train/statistics.h"
-#include "train/text_windows.h"
 
 #include <math.h>
 #include <pthread.h>

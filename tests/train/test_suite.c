@@ -5,7 +5,6 @@
  * which it must condemn.
  */
 #include "train/extension.h"
-#include "train/extension_run.h"
 #include "train/outcome.h"
 
 #include <math.h>
@@ -26,8 +25,8 @@ enum { SEQUENCES = 200 };
 static void finish(pe_cell *cell)
 {
     for (int64_t s = 0; s < cell->seeds; s++) {
-        pe_task_result_free(&cell->runs[s]);
-        cell->runs[s].right = calloc((size_t)(PE_TASK_LENGTHS * cell->config.sequences), sizeof(uint16_t));
+        pe_run_result_free(&cell->runs[s]);
+        cell->runs[s].right = calloc((size_t)(PE_TASK_LENGTHS * cell->config.sequences), sizeof(int64_t));
         assert_non_null(cell->runs[s].right);
         atomic_store(&cell->ended[s], 1 + POSENC_OK);
     }
@@ -39,7 +38,7 @@ static void set_rate(pe_cell *cell, int64_t seed, int length, double rate)
     const int64_t n = cell->config.sequences;
     for (int64_t i = 0; i < n && pe_task_size(cell->task, length); i++)
         cell->runs[seed].right[length * n + i] =
-            (uint16_t)((double)i < rate * (double)n ? pe_task_asked(cell->task, length) : 0);
+            ((double)i < rate * (double)n ? pe_task_asked(cell->task, length) : 0);
 }
 
 static pe_preset preset_of_tasks(void)
@@ -176,7 +175,7 @@ static void ranks_are_shared_where_the_sequences_cannot_tell(void **state)
         for (int k = 0; k < 2; k++) {
             pe_cell *cell                                = pe_suite_cell(s, 0, 2);
             cell->runs[0].right[i * SEQUENCES + k]       = 0;
-            cell->runs[0].right[i * SEQUENCES + 190 + k] = (uint16_t)pe_task_asked(cell->task, i);
+            cell->runs[0].right[i * SEQUENCES + 190 + k] = pe_task_asked(cell->task, i);
         }
     assert_int_equal(pe_suite_measure(s, NULL), POSENC_OK);
     for (int l = 0; l < 4; l++)
@@ -262,9 +261,7 @@ static double good_shift(const char *label)
 static void fill_shift(pe_outcome *o, double shift)
 {
     const pe_trained_layout at = pe_trained_lay_out(&o->config);
-    free(o->runs[0].trained);
-    o->runs[0].trained = calloc((size_t)at.count, sizeof(float));
-    assert_non_null(o->runs[0].trained);
+    memset(o->runs[0].trained, 0, (size_t)at.count * sizeof(float));
     for (int i = 0; i < PE_SHIFTS; i++)
         o->runs[0].trained[at.shift + i] = (float)(i % 2 ? shift : -shift / 2);
 }
@@ -282,12 +279,10 @@ static void fill_permuted(pe_outcome *o, int is_causal, double value)
 
 static void fill_outcome(pe_outcome *o)
 {
-    const size_t n = (size_t)(o->config.windows * PE_REACH * o->config.L);
-    double       loss[PE_BUCKETS];
-    o->runs[0].window_loss = malloc(n * sizeof(float));
-    o->runs[0].train_loss  = calloc((size_t)o->config.steps, sizeof(float));
-    assert_non_null(o->runs[0].window_loss);
-    assert_non_null(o->runs[0].train_loss);
+    double loss[PE_BUCKETS];
+    pe_run_result_free(&o->runs[0]);
+    assert_int_equal(pe_run_result_create(&o->runs[0], &o->config, NULL), POSENC_OK);
+    memset(o->runs[0].train_loss, 0, (size_t)o->config.steps * sizeof(float));
     good_losses(loss, o->label);
     fill_losses(o, loss);
     fill_shift(o, good_shift(o->label));
@@ -313,9 +308,9 @@ static void fill_reading(const pe_extension_plan *p, float *numbers, int k, int 
 
 static void fill_family(const pe_extension_plan *p, pe_outcome *o)
 {
-    free(o->runs[0].sequel);
-    o->runs[0].sequel = calloc((size_t)o->config.sequel->count, sizeof(float));
-    assert_non_null(o->runs[0].sequel);
+    pe_run_result_free(&o->runs[0]);
+    assert_int_equal(pe_run_result_create(&o->runs[0], &o->config, NULL), POSENC_OK);
+    memset(o->runs[0].sequel, 0, (size_t)o->config.sequel->count * sizeof(float));
     for (int k = 0; k < p->way_count; k++) {
         const struct reading *r = &good_readings[p->ways[k]];
         assert_string_equal(r->way, pe_way_at(p->ways[k])->name);
@@ -606,7 +601,7 @@ static void checks_of_tasks_judge_only_what_they_were_made_for(void **state)
     int         count;
     (void)state;
     for (int i = 0; i < c->suite->task_count * c->suite->label_count; i++)
-        c->suite->cells[i].config.descent.steps = 250;
+        c->suite->cells[i].config.steps = 250;
     measure(c);
     const pe_check_result *all = judged(c, &count);
     for (const pe_check_result *r = all; r < all + count; r++) {

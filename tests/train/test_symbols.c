@@ -5,7 +5,7 @@
  * test_model.c, and what makes these models different is left out or changed once to see that it matters.
  */
 #include "train/model.h"
-#include "train/task_run.h"
+#include "train/run.h"
 
 #include <math.h>
 #include <setjmp.h>

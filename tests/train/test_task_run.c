@@ -3,7 +3,7 @@
  * Runs on tasks, small: every encoding on every task trains or says why not, runs are the same every time,
  * what theory says of equal tokens holds at every step, and what can be learned is.
  */
-#include "train/task_run.h"
+#include "train/run.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -17,44 +17,48 @@
 
 enum { SEQUENCES = 20 };
 
-static pe_task_config tiny(const char *task)
+static pe_run_config tiny(const char *task)
 {
-    return (pe_task_config){.task      = pe_task_find(task),
-                            .d_model   = 16,
-                            .layers    = 2,
-                            .heads     = 2,
-                            .batch     = 4,
-                            .sequences = SEQUENCES,
-                            .longest   = PE_TASK_4,
-                            .seed      = 1,
-                            .descent   = {3, 2, 5e-3, 0.01, 1}};
+    return (pe_run_config){.task          = pe_task_find(task),
+                           .d_model       = 16,
+                           .layers        = 2,
+                           .heads         = 2,
+                           .batch         = 4,
+                           .sequences     = SEQUENCES,
+                           .longest       = PE_TASK_4,
+                           .seed          = 1,
+                           .steps         = 3,
+                           .warmup        = 2,
+                           .learning_rate = 5e-3,
+                           .weight_decay  = 0.01,
+                           .clip          = 1};
 }
 
 /* Runs label on the task of c with its settings; returns the status of whichever step refused. */
-static posenc_status run(pe_task_config *c, const char *label, pe_run_progress *progress,
-                         pe_task_result *result, posenc_error *err)
+static posenc_status run(pe_run_config *c, const char *label, pe_run_progress *progress,
+                         pe_run_result *result, posenc_error *err)
 {
     char spec[1024];
-    *result              = (pe_task_result){0};
+    *result              = (pe_run_result){0};
     posenc_status status = pe_task_spec(spec, sizeof spec, &c->entry, label, c, err);
     c->spec              = spec;
     if (!status)
-        status = pe_task_run(c, progress, result, err);
+        status = pe_run(c, progress, result, err);
     c->spec = NULL;
     return status;
 }
 
-static pe_task_result trained(pe_task_config *c, const char *label)
+static pe_run_result trained(pe_run_config *c, const char *label)
 {
-    pe_task_result result;
-    posenc_error   err;
+    pe_run_result result;
+    posenc_error  err;
     if (run(c, label, NULL, &result, &err))
         fail_msg("%s on %s: %s", label, c->task->name, err.message);
     return result;
 }
 
 /* Share of right answers at a length. */
-static double accuracy(const pe_task_config *c, const pe_task_result *r, int length)
+static double accuracy(const pe_run_config *c, const pe_run_result *r, int length)
 {
     int64_t sum = 0;
     for (int64_t i = 0; i < c->sequences; i++)
@@ -64,7 +68,7 @@ static double accuracy(const pe_task_config *c, const pe_task_result *r, int len
 
 /* ---------------------------------------------------------------- all on all ---------------- */
 
-static void assert_sound(const pe_task_config *c, const pe_task_result *r)
+static void assert_sound(const pe_run_config *c, const pe_run_result *r)
 {
     assert_true(isfinite(r->lowest_loss) && r->lowest_loss <= r->last_loss);
     assert_true(r->parameters > 0 && !r->cancelled && !r->diverged);
@@ -83,8 +87,8 @@ static void every_encoding_runs_on_every_task_or_says_why_not(void **state)
     for (int t = 0; pe_task_at(t); t++)
         for (int i = 0; i < posenc_encoding_count(); i++) {
             const posenc_encoding_info *info = posenc_encoding_info_at(i);
-            pe_task_config              c    = tiny(pe_task_at(t)->name);
-            pe_task_result              r;
+            pe_run_config               c    = tiny(pe_task_at(t)->name);
+            pe_run_result               r;
             posenc_error                err;
             const posenc_status         status = run(&c, info->name, NULL, &r, &err);
             if (!status)
@@ -97,7 +101,7 @@ static void every_encoding_runs_on_every_task_or_says_why_not(void **state)
                 assert_int_equal(status == POSENC_OK, !c.task->full);
             on_grid += !status && c.task->grid;
             on_line += !status && !c.task->grid;
-            pe_task_result_free(&r);
+            pe_run_result_free(&r);
         }
     assert_true(on_grid >= 6); /* sinusoids of two coordinates, distances and windows */
     assert_true(on_line >= 12 * (posenc_encoding_count() - 4));
@@ -107,9 +111,9 @@ static void every_encoding_runs_on_every_task_or_says_why_not(void **state)
 
 static void assert_spec(const char *task, const char *label, const char *part)
 {
-    pe_task_config c = tiny(task);
-    char           spec[1024];
-    posenc_error   err;
+    pe_run_config c = tiny(task);
+    char          spec[1024];
+    posenc_error  err;
     if (pe_task_spec(spec, sizeof spec, &c.entry, label, &c, &err))
         fail_msg("%s", err.message);
     if (!strstr(spec, part))
@@ -132,19 +136,19 @@ static void settings_are_those_for_the_length_the_mask_and_the_symbols_of_the_ta
     assert_spec("grid", "swin_v2+sinusoidal_nd", "shape=16x16");
 }
 
-static void refuse(pe_task_config c, const char *label, posenc_status status, const char *word)
+static void refuse(pe_run_config c, const char *label, posenc_status status, const char *word)
 {
-    pe_task_result r;
-    posenc_error   err = {0};
+    pe_run_result r;
+    posenc_error  err = {0};
     assert_int_equal(run(&c, label, NULL, &r, &err), status);
     if (!strstr(err.message, word))
         fail_msg("\"%s\" does not say \"%s\"", err.message, word);
-    pe_task_result_free(&r);
+    pe_run_result_free(&r);
 }
 
 static void what_has_no_meaning_is_refused_with_a_sentence(void **state)
 {
-    pe_task_config c = tiny("shift");
+    pe_run_config c = tiny("shift");
     (void)state;
     c.sequences = 0;
     refuse(c, "nope", POSENC_ARGUMENT, "sequences 0");
@@ -159,20 +163,20 @@ static void what_has_no_meaning_is_refused_with_a_sentence(void **state)
 /* ---------------------------------------------------------------- the same every time ------- */
 
 typedef struct job {
-    pe_task_result result;
-    posenc_status  status;
+    pe_run_result result;
+    posenc_status status;
 } job;
 
 static void *work(void *of)
 {
-    job           *j = of;
-    pe_task_config c = tiny("needle");
-    c.descent.steps  = 30;
-    j->status        = run(&c, "rope+urpe", NULL, &j->result, NULL);
+    job          *j = of;
+    pe_run_config c = tiny("needle");
+    c.steps         = 30;
+    j->status       = run(&c, "rope+urpe", NULL, &j->result, NULL);
     return NULL;
 }
 
-static void assert_same(const pe_task_result *a, const pe_task_result *b)
+static void assert_same(const pe_run_result *a, const pe_run_result *b)
 {
     assert_memory_equal(a->right, b->right, PE_TASK_LENGTHS * SEQUENCES * sizeof *a->right);
     assert_memory_equal(a->loss, b->loss, (PE_TASK_4 + 1) * sizeof *a->loss);
@@ -193,41 +197,40 @@ static void two_runs_at_once_equal_one_alone_bit_for_bit(void **state)
         assert_same(&jobs[i].result, &jobs[2].result);
     }
     for (int i = 0; i < 3; i++)
-        pe_task_result_free(&jobs[i].result);
+        pe_run_result_free(&jobs[i].result);
 }
 
 /* Tests come in portions of what fits the buffers of a batch; a batch of another size cuts them otherwise. */
 static void test_sequences_do_not_depend_on_how_many_are_read_at_once(void **state)
 {
-    pe_task_config few = tiny("sort"), many = tiny("sort");
+    pe_run_config few = tiny("sort"), many = tiny("sort");
     (void)state;
-    few.descent.learning_rate = many.descent.learning_rate =
-        0; /* nothing is learned: the batch does not matter */
-    many.batch       = 7;
-    pe_task_result a = trained(&few, "alibi"), b = trained(&many, "alibi");
+    few.learning_rate = many.learning_rate = 0; /* nothing is learned: the batch does not matter */
+    many.batch                             = 7;
+    pe_run_result a = trained(&few, "alibi"), b = trained(&many, "alibi");
     assert_memory_equal(a.right, b.right, PE_TASK_LENGTHS * SEQUENCES * sizeof *a.right);
     for (int i = 0; i <= PE_TASK_4; i++)
         assert_true(fabs(a.loss[i] - b.loss[i]) < 1e-6);
-    pe_task_result_free(&a);
-    pe_task_result_free(&b);
+    pe_run_result_free(&a);
+    pe_run_result_free(&b);
 }
 
 static void a_run_stops_where_it_is_told_to(void **state)
 {
-    pe_task_config  c        = tiny("shift");
+    pe_run_config   c        = tiny("shift");
     pe_run_progress progress = {0};
-    pe_task_result  r;
+    pe_run_result   r;
     posenc_error    err;
     (void)state;
     progress.cancel = 1;
     assert_int_equal(run(&c, "nope", &progress, &r, &err), POSENC_UNSUPPORTED);
     assert_true(r.cancelled && atomic_load(&progress.step) == 1);
-    pe_task_result_free(&r);
+    pe_run_result_free(&r);
     progress.cancel = 0;
     atomic_store(&progress.step, 0);
     assert_int_equal(run(&c, "nope", &progress, &r, &err), POSENC_OK);
-    assert_int_equal(atomic_load(&progress.step), pe_task_work(&c));
-    pe_task_result_free(&r);
+    assert_int_equal(atomic_load(&progress.step), pe_run_work(&c));
+    pe_run_result_free(&r);
 }
 
 /* ---------------------------------------------------------------- what can be learned ------- */
@@ -240,21 +243,21 @@ static void what_acts_on_scores_alone_cannot_tell_equal_tokens_apart(void **stat
     static const char *const see[]   = {"learned", "sinusoidal"};
     (void)state;
     for (size_t i = 0; i < sizeof blind / sizeof *blind; i++) {
-        pe_task_config c = tiny("posid");
-        c.descent.steps  = 60;
-        pe_task_result r = trained(&c, blind[i]);
+        pe_run_config c = tiny("posid");
+        c.steps         = 60;
+        pe_run_result r = trained(&c, blind[i]);
         if (!(r.lowest_loss >= log(16) - 1e-4))
             fail_msg("%s had a batch with loss %.6f", blind[i], r.lowest_loss);
         assert_true(accuracy(&c, &r, PE_TASK_L) <= 1.0 / 16 + 0.02);
-        pe_task_result_free(&r);
+        pe_run_result_free(&r);
     }
     for (size_t i = 0; i < sizeof see / sizeof *see; i++) {
-        pe_task_config c = tiny("posid");
-        c.descent.steps  = 200;
-        pe_task_result r = trained(&c, see[i]);
+        pe_run_config c = tiny("posid");
+        c.steps         = 200;
+        pe_run_result r = trained(&c, see[i]);
         if (!(accuracy(&c, &r, PE_TASK_L) > 0.9))
             fail_msg("%s has %.3f right", see[i], accuracy(&c, &r, PE_TASK_L));
-        pe_task_result_free(&r);
+        pe_run_result_free(&r);
     }
 }
 
@@ -273,17 +276,17 @@ static void models_learn_what_their_encoding_can_see(void **state)
                 {"grid", "swin_v2", 400, 0.5}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        pe_task_config c = tiny(rows[i].task);
-        c.descent.steps  = rows[i].steps;
-        c.descent.warmup = 20;
-        c.d_model        = 32;
-        c.batch          = 32;
-        c.sequences      = 100;
-        pe_task_result r = trained(&c, rows[i].encoding);
+        pe_run_config c = tiny(rows[i].task);
+        c.steps         = rows[i].steps;
+        c.warmup        = 20;
+        c.d_model       = 32;
+        c.batch         = 32;
+        c.sequences     = 100;
+        pe_run_result r = trained(&c, rows[i].encoding);
         if (!(accuracy(&c, &r, PE_TASK_L) >= rows[i].least))
             fail_msg("%s on %s: %.3f right at L, loss %.3f", rows[i].encoding, rows[i].task,
                      accuracy(&c, &r, PE_TASK_L), r.last_loss);
-        pe_task_result_free(&r);
+        pe_run_result_free(&r);
     }
 }
 

@@ -153,18 +153,19 @@ static int64_t row_at(const pe_problem *p, int64_t t)
     return pe_index_clip(delta, -span, span - 1) + span;
 }
 
-static int64_t key_row_at(const pe_problem *p, int64_t t)
+static void query_index(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int64_t rows[])
 {
-    return row_at(p, p->set[P2C_INDEX].integer == 0 ? t : -t);
+    (void)h;
+    for (int64_t i = 0; i < n; i++)
+        rows[i] = row_at(p, t0 + i);
 }
 
-/* One of the two tables: where it lies, and how it is projected. */
-typedef struct side {
-    int table, projection, bias;
-    int64_t (*row_at)(const pe_problem *p, int64_t t);
-} side;
-
-static const side c2p = {POS_K, W_KR, B_KR, row_at}, p2c = {POS_Q, W_QR, B_QR, key_row_at};
+static void key_index(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int64_t rows[])
+{
+    (void)h;
+    for (int64_t i = 0; i < n; i++)
+        rows[i] = row_at(p, p->set[P2C_INDEX].integer == 0 ? t0 + i : -(t0 + i));
+}
 
 /* Which table the projections see: P, or what the normalisation makes of it. */
 static int seen(const pe_problem *p)
@@ -246,83 +247,51 @@ static void project(double *restrict to, const double *restrict w, const double 
     }
 }
 
+/* How one of the two tables is projected. */
+typedef struct side {
+    int projection, bias;
+} side;
+
+static side side_of(int table)
+{
+    return table == POS_K ? (side){W_KR, B_KR} : (side){W_QR, B_QR};
+}
+
 /* to = row x of the projected table of head h */
-static void load_row(const pe_problem *p, const double *const par[], const side *s, int64_t h, int64_t x,
+static void load_row(const pe_problem *p, const double *const par[], int table, int64_t h, int64_t x,
                      double to[])
 {
     const int64_t D = p->D, d_model = p->d_model, span = p->set[SPAN].integer;
+    const side    s = side_of(table);
     if (p->set[PROJECTED].integer) {
-        memcpy(to, par[s->table] + (h * 2 * span + x) * D, (size_t)D * sizeof *to);
+        memcpy(to, par[table] + (h * 2 * span + x) * D, (size_t)D * sizeof *to);
         return;
     }
     for (int64_t d = 0; d < D; d++)
-        to[d] = has(p->set, s->bias) ? par[s->bias][h * D + d] : 0;
-    project(to, par[s->projection] + h * D * d_model, par[seen(p)] + x * d_model, D, d_model);
+        to[d] = has(p->set, s.bias) ? par[s.bias][h * D + d] : 0;
+    project(to, par[s.projection] + h * D * d_model, par[seen(p)] + x * d_model, D, d_model);
 }
 
 /* to[d] = sum_m W[hD+d,m] * P[x,m] + b[hD+d] */
-static void store_row(const pe_problem *p, const double *const par[], const side *s, int64_t h, int64_t x,
+static void store_row(const pe_problem *p, const double *const par[], int table, int64_t h, int64_t x,
                       const double drow[], double *const dpar[])
 {
     const int64_t D = p->D, d_model = p->d_model, span = p->set[SPAN].integer;
-    double       *dtable = dpar[s->table];
+    const side    s      = side_of(table);
+    double       *dtable = dpar[table];
     if (p->set[PROJECTED].integer) {
         for (int64_t d = 0; dtable && d < D; d++)
             dtable[(h * 2 * span + x) * D + d] += drow[d];
         return;
     }
-    double       *dseen = dpar[seen(p)], *dw = dpar[s->projection], *db = dpar[s->bias];
-    const double *row = par[seen(p)] + x * d_model, *w = par[s->projection] + h * D * d_model;
+    double       *dseen = dpar[seen(p)], *dw = dpar[s.projection], *db = dpar[s.bias];
+    const double *row = par[seen(p)] + x * d_model, *w = par[s.projection] + h * D * d_model;
     for (int64_t d = 0; db && d < D; d++)
         db[h * D + d] += drow[d];
     if (dseen)
         pe_multiply64(p, dseen + x * d_model, d_model, drow, D, 1, w, d_model, 1, d_model, D);
     if (dw)
         pe_multiply64(p, dw + h * D * d_model, d_model, drow, 1, 1, row, d_model, D, d_model, 1);
-}
-
-/* Neighbours beyond the limit share a row: it is projected once. */
-static void fill_side(const pe_problem *p, const double *const par[], const side *s, int64_t h, int64_t t0,
-                      int64_t n, double rows[])
-{
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t x = s->row_at(p, t0 + i);
-        if (i > 0 && x == s->row_at(p, t0 + i - 1))
-            memcpy(rows + i * p->D, rows + (i - 1) * p->D, (size_t)p->D * sizeof *rows);
-        else
-            load_row(p, par, s, h, x, rows + i * p->D);
-    }
-}
-
-static void fold_side(const pe_problem *p, const double *const par[], const side *s, int64_t h, int64_t t0,
-                      int64_t n, const double drows[], double *const dpar[])
-{
-    for (int64_t i = 0; i < n; i++)
-        store_row(p, par, s, h, s->row_at(p, t0 + i), drows + i * p->D, dpar);
-}
-
-static void c2p_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                     double rows[])
-{
-    fill_side(p, par, &c2p, h, t0, n, rows);
-}
-
-static void c2p_fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                     const double drows[], double *const dpar[])
-{
-    fold_side(p, par, &c2p, h, t0, n, drows, dpar);
-}
-
-static void p2c_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                     double rows[])
-{
-    fill_side(p, par, &p2c, h, t0, n, rows);
-}
-
-static void p2c_fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                     const double drows[], double *const dpar[])
-{
-    fold_side(p, par, &p2c, h, t0, n, drows, dpar);
 }
 
 /* The distance from which on all have the row of the last, in both directions; 0: the logarithm goes on
@@ -338,17 +307,18 @@ static int64_t last_distance(const pe_problem *p)
 static void terms(const pe_problem *p, pe_terms *s)
 {
     const int64_t        last = last_distance(p);
-    const pe_by_distance ends = {.clipped = last > 0, .low = -last, .high = last};
-    s->scale                  = 1.0 / sqrt((double)p->D * (1 + has_c2p(p->set) + has_p2c(p->set)));
+    const pe_by_distance ends = {
+        .load = load_row, .store = store_row, .clipped = last > 0, .low = -last, .high = last};
+    s->scale = 1.0 / sqrt((double)p->D * (1 + has_c2p(p->set) + has_p2c(p->set)));
     if (has_c2p(p->set)) {
-        s->A      = ends;
-        s->A.fill = c2p_fill;
-        s->A.fold = c2p_fold;
+        s->A       = ends;
+        s->A.index = query_index;
+        s->A.param = POS_K;
     }
     if (has_p2c(p->set)) {
-        s->B      = ends;
-        s->B.fill = p2c_fill;
-        s->B.fold = p2c_fold;
+        s->B       = ends;
+        s->B.index = key_index;
+        s->B.param = POS_Q;
     }
 }
 

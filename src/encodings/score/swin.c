@@ -104,10 +104,19 @@ static void meet(const pe_problem *p, const pe_tile *tile, int64_t r, const some
         at[c] = pe_index_clip(at[c], 0, last);
 }
 
-/* Both read a table [offsets, H]: swin its parameter, swin_v2 what its network gave. */
-static void read_table(const pe_problem *p, const double table[], const pe_tile *tile, double x[])
+/* Both read a table [offsets, H]: swin its parameter, swin_v2 what its network gave, behind its parameters.
+ */
+enum { TABLE = 0, BIAS = 4 };
+
+static int table_of(const double *const par[])
 {
-    int64_t at[TOGETHER];
+    return par[BIAS] ? BIAS : TABLE;
+}
+
+static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
+{
+    const double *table = par[table_of(par)];
+    int64_t       at[TOGETHER];
     for (int64_t first = 0; first < tile->cols; first += TOGETHER) {
         const some_keys keys = keys_from(p, tile, first);
         for (int64_t r = 0; r < tile->rows; r++) {
@@ -118,8 +127,10 @@ static void read_table(const pe_problem *p, const double table[], const pe_tile 
     }
 }
 
-static void add_to_table(const pe_problem *p, double dtable[], const pe_tile *tile, const double dx[])
+static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
+                       double *const dpar[])
 {
+    double *dtable = dpar[table_of(par)];
     int64_t at[TOGETHER];
     for (int64_t first = 0; dtable && first < tile->cols; first += TOGETHER) {
         const some_keys keys = keys_from(p, tile, first);
@@ -141,7 +152,6 @@ static const posenc_setting_info settings[] = {
 };
 static_assert(PE_ROWS(settings) == SIGMA + 1, "ORDER settings");
 
-enum { TABLE }; /* ORDER params */
 static const posenc_param_info params[] = {
     {"table", "(2*window1-1)*(2*window2-1),H", "normal(0, sigma)",
      "what an offset adds to the scores of a head", 1},
@@ -160,18 +170,6 @@ static const posenc_example examples[] = {
 static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     return check_pair_of_numbers("swin", "window", &p->set[WINDOW], err);
-}
-
-static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
-{
-    read_table(p, par[TABLE], tile, x);
-}
-
-static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
-                       double *const dpar[])
-{
-    (void)par;
-    add_to_table(p, dpar[TABLE], tile, dx);
 }
 
 const pe_encoding pe_swin = {
@@ -210,7 +208,7 @@ static const posenc_setting_info settings_v2[] = {
 static_assert(PE_ROWS(settings_v2) == SIGMA_V2 + 1, "ORDER settings_v2");
 
 /* BIAS is made of the others: what an offset adds to the scores of a head [offsets, H]. */
-enum { W1, B1, W2, LOGIT_SCALE, BIAS }; /* ORDER params_v2 */
+enum { W1, B1, W2, LOGIT_SCALE }; /* ORDER params_v2 */
 static const posenc_param_info params_v2[] = {
     {"W1", "mlp_width,2", "normal(0, sigma)", "first layer, of the offset along rows and columns", 1},
     {"b1", "mlp_width", "zeros", "its bias", 1},
@@ -218,7 +216,7 @@ static const posenc_param_info params_v2[] = {
     {"logit_scale", "H", "ln(10)", "logarithm of the factor of the cosine", 1},
     {0},
 };
-static_assert(PE_ROWS(params_v2) == LOGIT_SCALE + 1, "ORDER params_v2");
+static_assert(PE_ROWS(params_v2) == LOGIT_SCALE + 1 && BIAS == LOGIT_SCALE + 1, "ORDER params_v2");
 
 /* The examples' parameter values are 0, 1, 2, ... in memory order. On a window of 1x2, W1 = [0,1], b1 = 0 and
    W2 = 0. */
@@ -336,18 +334,6 @@ static void make_bias_back(const pe_problem *p, const double *const par[], const
     }
 }
 
-static void visit_v2(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
-{
-    read_table(p, par[BIAS], tile, x);
-}
-
-static void visit_v2_back(const pe_problem *p, const double *const par[], const pe_tile *tile,
-                          const double dx[], double *const dpar[])
-{
-    (void)par;
-    add_to_table(p, dpar[BIAS], tile, dx);
-}
-
 /* ---- swin_v2: unit vectors; the queries carry the factor ---- */
 
 static double factor(const pe_problem *p, const double *const par[], pe_side side, int64_t h)
@@ -406,7 +392,7 @@ static void unit_rows_back(const pe_problem *p, const double *const par[], pe_si
 static void terms_v2(const pe_problem *p, pe_terms *s)
 {
     s->scale   = 1;
-    s->hook    = (pe_tile_hook){.visit = visit_v2, .visit_back = visit_v2_back, .learns = 1 << BIAS};
+    s->hook    = (pe_tile_hook){.visit = visit, .visit_back = visit_back, .learns = 1 << BIAS};
     s->prepare = (pe_preparation){.fill = unit_rows, .fold = unit_rows_back, .width = p->D, .sharp = 1};
 }
 

@@ -69,20 +69,18 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     return POSENC_OK;
 }
 
-/* Which distances clamp_len limits. */
-typedef enum sides { ABOVE, BOTH } sides;
-
 static int64_t most_of(const pe_problem *p)
 {
     return p->set[CLAMP_LEN].given ? p->set[CLAMP_LEN].integer : INT64_MAX;
 }
 
-static double limited(const pe_problem *p, int64_t t, sides clamped)
+/* XLNet, which has segments, limits both sides. */
+static double limited(const pe_problem *p, const double *const par[], int64_t t)
 {
     const int64_t most = most_of(p);
     if (t > most)
         return (double)most;
-    return clamped == BOTH && t < -most ? (double)-most : (double)t;
+    return par[SEG_EMBED] && t < -most ? (double)-most : (double)t;
 }
 
 static pe_frequency omega(const pe_problem *p, int64_t k)
@@ -141,11 +139,12 @@ static void follow(waves *w, int64_t t)
 }
 
 /* The next of n distances from t0 + i on; returns how many. */
-static int64_t turn_waves(const pe_problem *p, waves *w, int64_t t0, int64_t i, int64_t n, sides clamped)
+static int64_t turn_waves(const pe_problem *p, const double *const par[], waves *w, int64_t t0, int64_t i,
+                          int64_t n)
 {
     const int64_t rows = n - i < DISTANCES ? n - i : DISTANCES;
     for (int64_t r = 0; r < rows; r++) {
-        follow(w, (int64_t)limited(p, t0 + i + r, clamped));
+        follow(w, (int64_t)limited(p, par, t0 + i + r));
         memcpy(w->rows[0][r], w->s, sizeof w->s);
         memcpy(w->rows[1][r], w->c, sizeof w->c);
     }
@@ -153,8 +152,8 @@ static int64_t turn_waves(const pe_problem *p, waves *w, int64_t t0, int64_t i, 
 }
 
 /* rows[i,:] = r_h(t0 + i) */
-static void project(const pe_problem *p, const double *Wr, int64_t h, int64_t t0, int64_t n, sides clamped,
-                    double rows[])
+static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
+                 double rows[])
 {
     const int64_t half = p->set[D_MODEL].integer / 2, D = p->D, row = p->H * D;
     waves         w;
@@ -162,55 +161,29 @@ static void project(const pe_problem *p, const double *Wr, int64_t h, int64_t t0
     for (int64_t k = 0; k < half; k += w.count) {
         start_waves(p, &w, k);
         for (int64_t i = 0, m; i < n; i += m) {
-            m = turn_waves(p, &w, t0, i, n, clamped);
+            m = turn_waves(p, par, &w, t0, i, n);
             for (int half_of = 0; half_of < 2; half_of++)
                 pe_multiply64(p, rows + i * D, D, w.rows[half_of][0], CHANNELS, 1,
-                              Wr + (k + half_of * half) * row + h * D, row, m, D, w.count);
+                              par[WR] + (k + half_of * half) * row + h * D, row, m, D, w.count);
         }
     }
 }
 
 /* dWr[m,h,:] += sum_i R(t0 + i)[m] * drows[i,:] */
-static void project_back(const pe_problem *p, double *dWr, int64_t h, int64_t t0, int64_t n, sides clamped,
-                         const double drows[])
-{
-    const int64_t half = p->set[D_MODEL].integer / 2, D = p->D, row = p->H * D;
-    waves         w;
-    for (int64_t k = 0; dWr && k < half; k += w.count) {
-        start_waves(p, &w, k);
-        for (int64_t i = 0, m; i < n; i += m) {
-            m = turn_waves(p, &w, t0, i, n, clamped);
-            for (int half_of = 0; half_of < 2; half_of++)
-                pe_multiply64(p, dWr + (k + half_of * half) * row + h * D, row, w.rows[half_of][0], 1,
-                              CHANNELS, drows + i * D, D, w.count, D, m);
-        }
-    }
-}
-
-static void fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                 double rows[])
-{
-    project(p, par[WR], h, t0, n, ABOVE, rows);
-}
-
 static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
                  const double drows[], double *const dpar[])
 {
-    (void)par;
-    project_back(p, dpar[WR], h, t0, n, ABOVE, drows);
-}
-
-static void xlnet_fill(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                       double rows[])
-{
-    project(p, par[WR], h, t0, n, BOTH, rows);
-}
-
-static void xlnet_fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
-                       const double drows[], double *const dpar[])
-{
-    (void)par;
-    project_back(p, dpar[WR], h, t0, n, BOTH, drows);
+    const int64_t half = p->set[D_MODEL].integer / 2, D = p->D, row = p->H * D;
+    waves         w;
+    for (int64_t k = 0; dpar[WR] && k < half; k += w.count) {
+        start_waves(p, &w, k);
+        for (int64_t i = 0, m; i < n; i += m) {
+            m = turn_waves(p, par, &w, t0, i, n);
+            for (int half_of = 0; half_of < 2; half_of++)
+                pe_multiply64(p, dpar[WR] + (k + half_of * half) * row + h * D, row, w.rows[half_of][0], 1,
+                              CHANNELS, drows + i * D, D, w.count, D, m);
+        }
+    }
 }
 
 /* For machines in float, which make the sinusoids themselves. */
@@ -258,8 +231,6 @@ static void xlnet_terms(const pe_problem *p, pe_terms *s)
     terms(p, s);
     s->us      = S_BIAS;
     s->G       = SEG_EMBED;
-    s->A.fill  = xlnet_fill;
-    s->A.fold  = xlnet_fold;
     s->A.least = p->set[CLAMP_LEN].given ? -s->A.most : INT64_MIN;
 }
 
