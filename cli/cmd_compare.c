@@ -213,30 +213,10 @@ static int read_config(const cli_args *args, pe_compare_config *config)
 
 /* ---------------------------------------------------------------- while it runs ------------- */
 
-static volatile sig_atomic_t stop;
-
-static void on_signal(int number)
-{
-    (void)number;
-    stop = 1;
-}
-
-/* Once: the second Ctrl-C finds the system's own answer. */
-static void catch_interrupt(void)
-{
-    static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1};
-    struct sigaction action    = {0};
-    action.sa_handler          = on_signal;
-    action.sa_flags            = (int)SA_RESETHAND;
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        sigaction(numbers[i], &action, NULL);
-}
-
 static int interrupted(void *self)
 {
     (void)self;
-    return stop;
+    return cli_interrupted;
 }
 
 /* "1:05", "2:03:00" */
@@ -358,7 +338,9 @@ static int train(const cli_args *args, pe_compare *c, const char *directory)
     const pe_compare_watch watch       = {.interrupted = interrupted,
                                           .progress    = on_terminal ? show_progress : NULL,
                                           .finished    = show_finished};
-    catch_interrupt();
+    cli_heed(SIGINT);
+    cli_heed(SIGTERM);
+    cli_heed(SIGUSR1);
     const posenc_status status = pe_compare_train(c, &watch, &was_interrupted, &err);
     if (on_terminal)
         fputs("\r\033[K", stderr);

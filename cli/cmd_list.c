@@ -307,15 +307,12 @@ static json_t *json_one(const posenc_encoding_info *info)
                      "examples", json_examples(info->name));
 }
 
-/* Takes the value over. A write that fails shows when standard output is closed. */
-static int print_json(json_t *value)
+static json_t *json_all(void)
 {
-    if (!value)
-        return cli_failed("list: there is no memory for the list as JSON");
-    json_dumpf(value, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(value);
-    return CLI_DONE;
+    json_t *list = json_array();
+    for (int i = 0; i < posenc_encoding_count(); i++)
+        json_array_append_new(list, json_one(posenc_encoding_info_at(i)));
+    return list;
 }
 
 /* ---------------------------------------------------------------- the command ---------------- */
@@ -350,21 +347,15 @@ static int run(const cli_args *args)
                          cli_at(args, 1));
     if (cli_value(args, "explain") || cli_value(args, "config") || cli_value(args, "layer"))
         return explain(args);
-    if (!name && !json)
-        return print_all();
-    if (!name) {
-        json_t *list = json_array();
-        for (int i = 0; i < posenc_encoding_count(); i++)
-            json_array_append_new(list, json_one(posenc_encoding_info_at(i)));
-        return print_json(list);
-    }
+    if (!name)
+        return json ? cli_print_json(json_all(), 0) : print_all();
 
     const posenc_encoding_info *info = posenc_encoding_find(name);
     if (!info)
         return cli_usage("list: there is no encoding \"%s\"; did you mean \"%s\"?", name,
                          posenc_encoding_nearest(name));
     if (json)
-        return print_json(json_one(info));
+        return cli_print_json(json_one(info), 0);
     print_one(info);
     return CLI_DONE;
 }
@@ -381,10 +372,9 @@ const cli_command cli_list = {
     .summary  = "list the encodings, or show everything about one",
     .synopsis = "[NAME] [--json] | rope --explain --config F [--layer N]",
     .details =
-        "Without NAME a table: where each encoding acts, what it learns, its paper, models that use it. "
-        "With NAME its settings with types, defaults and ranges, its parameters with shapes in the letters "
-        "of the library (H heads, D head width, d_model model width), and numbers worked out in its "
-        "paper.\n\n"
+        "Without NAME a table: where each encoding acts, what it learns, its paper, models that use it. With "
+        "NAME its settings with types, defaults and ranges, its parameters with shapes in the letters of the "
+        "library (H heads, D head width, d_model model width), and numbers worked out in its paper.\n\n"
         "With --explain every formula of a model's rotation is printed, as papers write it and with the "
         "numbers of the model's own file: channels, coordinates, frequencies, magnitude, scores, and what "
         "they come to within its context.",
