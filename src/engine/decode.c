@@ -162,7 +162,7 @@ static int are_rounded(const pe_attention *a)
 }
 
 /* On an arena without memory it only counts. */
-static decoder decoder_lay_out(const pe_attention *a, pe_arena *arena)
+static decoder lay_out(const pe_attention *a, pe_arena *arena)
 {
     const pe_problem *p = &a->sizes;
     decoder           x = {.a = a, .group = p->H / p->G};
@@ -193,7 +193,7 @@ static decoder decoder_lay_out(const pe_attention *a, pe_arena *arena)
 }
 
 /* Cosines and sines of steps, for keys that are turned. */
-static void decoder_make_ladder(decoder *x)
+static void make_ladder(decoder *x)
 {
     const pe_attention *a = x->a;
     x->climbs             = has_ladder(x) && pe_turn_climbs(a->turn_keys, &a->k_turn);
@@ -204,7 +204,7 @@ static void decoder_make_ladder(decoder *x)
 /* ---- queries ---- */
 
 /* Q, and Q16 where it is wanted. */
-static void decoder_load_queries(const decoder *x)
+static void load_queries(const decoder *x)
 {
     const pe_attention *a = x->a;
     const pe_problem   *p = &a->sizes;
@@ -561,11 +561,11 @@ void pe_decode_forward(const pe_attention *a, pe_arena *arena)
 {
     pe_attention few = *a;
     few.sizes.Lq     = pe_smaller(few.sizes.Lq, PE_DECODE_QUERIES);
-    decoder x        = decoder_lay_out(arena->memory ? a : &few, arena);
+    decoder x        = lay_out(arena->memory ? a : &few, arena);
     if (!arena->memory)
         return;
-    decoder_make_ladder(&x);
-    decoder_load_queries(&x);
+    make_ladder(&x);
+    load_queries(&x);
     pe_parallel_for(a->sizes.B * (a->sizes.G / x.together) * x.chunks, a->threads, visit_chunk, &x);
     pe_parallel_for(a->sizes.B * a->sizes.H * a->sizes.Lq, a->threads, join_row, &x);
 }
