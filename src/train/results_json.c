@@ -192,9 +192,9 @@ static json_t *cell_json(const pe_cell *cell)
 
 static json_t *task_json(const pe_suite *suite, int index)
 {
-    const pe_task        *task  = suite->tasks[index];
+    const pe_task       *task  = suite->tasks[index];
     const pe_run_config *c     = &pe_suite_cell(suite, index, 0)->config;
-    json_t               *cells = json_array();
+    json_t              *cells = json_array();
     for (int l = 0; l < suite->label_count; l++) {
         json_t *cell = cell_json(pe_suite_cell(suite, index, suite->order[l]));
         if (cell)
