@@ -47,11 +47,6 @@ static int is_rotary(const posenc_model_group *group)
 
 /* ---------------------------------------------------------------- the choice ---------------- */
 
-static int refuse_none(const cli_config *c)
-{
-    return cli_usage("%s: no layer is rotated: its encoding is %s", c->path, c->info->encoding);
-}
-
 /* One line that lists what there is. */
 static int refuse_many(const cli_config *c)
 {
@@ -100,7 +95,10 @@ static int choose(cli_config *c, const cli_args *args)
             c->group = posenc_model_group_at(c->model, i);
             count++;
         }
-    return count == 1 ? CLI_DONE : count ? refuse_many(c) : refuse_none(c);
+    if (count > 1)
+        return refuse_many(c);
+    return count ? CLI_DONE
+                 : cli_usage("%s: no layer is rotated: its encoding is %s", c->path, c->info->encoding);
 }
 
 int cli_config_read(cli_config *c, const cli_args *args)
