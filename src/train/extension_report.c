@@ -81,12 +81,6 @@ json_t *pe_json_extension(const pe_extension *x)
 
 /* ---------------------------------------------------------------- terminal ------------------ */
 
-/* The bucket that ends at f L. */
-static int bucket_of(int factor)
-{
-    return PE_AT_2L + factor;
-}
-
 static int is_measured(const pe_extension *x)
 {
     return x && x->count && x->means;
@@ -95,7 +89,7 @@ static int is_measured(const pe_extension *x)
 /* Loss and, in brackets, what doing it changed; a dash where it was not read. */
 static void put_loss(pe_table *t, int row, int column, const pe_extension *x, pe_spot s)
 {
-    const int    bucket = bucket_of(s.factor);
+    const int    bucket = PE_AT_2L + s.factor; /* that ends at f L */
     const double loss   = pe_extension_loss(x, s.way, s.factor, s.tuning, bucket);
     if (!isfinite(loss)) {
         pe_table_set(t, row, column, "-");
@@ -115,13 +109,10 @@ posenc_status pe_compare_extension(const pe_compare *c, pe_table *table, posenc_
         {"4 L", "in [2 L, 4 L) with factor 4", 0, 0},
         {"8 L", "in [4 L, 8 L) with factor 8", 0, 0},
         {"16 L", "in [8 L, 16 L) with factor 16", 0, 0}};
-    const pe_extension *x    = c->extension;
-    const int           rows = is_measured(x) ? PE_TUNINGS * pe_way_count() : 0;
-    if (!pe_table_create(table, heads, sizeof heads / sizeof *heads, rows)) {
-        pe_table_free(table);
-        return err ? (err->status = POSENC_MEMORY) : POSENC_MEMORY;
-    }
-    for (int row = 0; row < rows; row++) {
+    const pe_extension *x      = c->extension;
+    const int           rows   = is_measured(x) ? PE_TUNINGS * pe_way_count() : 0;
+    const posenc_status status = pe_table_open(table, heads, sizeof heads / sizeof *heads, rows, err);
+    for (int row = 0; row < rows && !status; row++) {
         const int way = row / PE_TUNINGS, tuning = row % PE_TUNINGS;
         pe_table_set(table, row, 0, "%s", pe_way_at(way)->family);
         pe_table_set(table, row, 1, "%s", pe_way_at(way)->name);
@@ -129,13 +120,13 @@ posenc_status pe_compare_extension(const pe_compare *c, pe_table *table, posenc_
         for (int f = 0; f < PE_FACTORS; f++)
             put_loss(table, row, 3 + f, x, (pe_spot){way, f, tuning});
     }
-    if (rows)
+    if (rows && !status)
         pe_table_note(
             table,
             "Read further: nats per byte in the second half of that length, read with that factor. "
             "Behind a number - and + say that the "
             "paired 95 %% interval lies below and above what nothing done has; a dash alone: not read.");
-    return POSENC_OK;
+    return status;
 }
 
 /* ---------------------------------------------------------------- report -------------------- */

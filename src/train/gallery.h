@@ -40,8 +40,4 @@ void          pe_gallery_free(pe_gallery *g);
 /* "loss" by position, "length", "training", "attention"; NULL where it was not measured. */
 const pe_exhibit *pe_gallery_find(const pe_gallery *g, const char *name);
 
-/* Adds those curves, a line per outcome of order [count]: gallery_lines.c. */
-posenc_status pe_gallery_lines(pe_gallery *g, const pe_compare *c, const int *order, int count,
-                               posenc_error *err);
-
 #endif

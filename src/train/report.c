@@ -138,7 +138,9 @@ const char *pe_report_many(char text[48], int64_t n, const char *what)
     return text;
 }
 
-void pe_report_drawing(pe_page *page, const pe_gallery *g, const char *name)
+/* The drawing of that name between two parts of the template, "NAME" and "NAME caption"; nothing where it was
+   not measured. */
+static void draw(pe_page *page, const pe_gallery *g, const char *name)
 {
     const pe_exhibit *x = pe_gallery_find(g, name);
     char              caption[64];
@@ -257,30 +259,96 @@ static void entries(pe_page *page, const pe_compare *c)
     pe_table_free(&t);
 }
 
+/* ---------------------------------------------------------------- trained models ------------ */
+
+#define LEAST_SHIFT 1e-4 /* nats: what check 14 allows where nothing may change */
+
+enum { RATIOS = 1, CLASS = 4, BREAK, GAIN, NEAR, FAR, SHIFTS, COLUMNS = SHIFTS + PE_SHIFTS };
+
+/* A dash where it was not measured. */
+static void distance(pe_table *t, int row, int column, int64_t distance)
+{
+    pe_table_number(t, row, column, "%.0f", distance < 0 ? NAN : (double)distance);
+}
+
+/* Round-off of sums in float is no finding. */
+static void shift(pe_table *t, int row, int column, double x)
+{
+    if (fabs(x) > 0 && fabs(x) < LEAST_SHIFT)
+        pe_table_set(t, row, column, "<%g", LEAST_SHIFT);
+    else
+        pe_table_number(t, row, column, fabs(x) > 0 ? "%+.4f" : "%.0f", isfinite(x) ? x : NAN);
+}
+
+static void put_trained(pe_table *t, int row, const pe_outcome *o)
+{
+    pe_table_text(t, row, 0, o->label);
+    for (int b = PE_AT_2L; b < PE_BUCKETS; b++)
+        pe_table_number(t, row, RATIOS + b - PE_AT_2L, "%.2f", isfinite(o->ratio[b]) ? o->ratio[b] : NAN);
+    pe_table_text(t, row, CLASS, o->verdict);
+    distance(t, row, BREAK, o->break_position + 1);
+    if (isfinite(o->gain.value))
+        pe_table_set(t, row, GAIN, "%+.3f\n%+.3f to %+.3f", o->gain.value, o->gain.low, o->gain.high);
+    else
+        pe_table_text(t, row, GAIN, "-");
+    distance(t, row, NEAR, o->near_90);
+    distance(t, row, FAR, o->far_90);
+    for (int i = 0; i < PE_SHIFTS; i++)
+        shift(t, row, SHIFTS + i, o->shift[i]);
+}
+
+/* One row per encoding, best at L first: how far it carries (extrapolation, break), what it makes of more
+   context (gain), how far back it looks (attention), and whether it notices where a text begins (shift). */
+static void trained(pe_page *page, const pe_compare *c, const pe_gallery *g)
+{
+    static const pe_group groups[]       = {{RATIOS, 4, "loss beyond L / at L"},
+                                            {NEAR, 2, "90 % of the weight within"},
+                                            {SHIFTS, PE_SHIFTS, "change of loss from position"}};
+    pe_column             heads[COLUMNS] = {{"encoding", NULL, 1, 0},
+                                            {"E_2", NULL, 0, 0},
+                                            {"E_4", NULL, 0, 0},
+                                            {"E_8", NULL, 0, 0},
+                                            {"class", NULL, 1, 0},
+                                            {"breaks at", NULL, 0, 0},
+                                            {"gain of 8 L over L", NULL, 0, 0},
+                                            {"at L", NULL, 0, 0},
+                                            {"at 8 L", NULL, 0, 0}};
+    char                  from[PE_SHIFTS][24];
+    pe_table              t;
+    int                  *order = c->config.bidirectional ? NULL : malloc((size_t)c->count * sizeof *order);
+    const int             n     = order ? pe_outcomes_order(c, order) : 0;
+    for (int i = 0; i < PE_SHIFTS; i++) {
+        snprintf(from[i], sizeof from[i], "%lld", (long long)pe_shift_at(c->config.preset.L, i));
+        heads[SHIFTS + i] = (pe_column){.head = from[i]};
+    }
+    if (n > 0 && !pe_table_open(&t, heads, COLUMNS, n, NULL)) {
+        t.groups      = groups;
+        t.group_count = sizeof groups / sizeof *groups;
+        for (int i = 0; i < n; i++)
+            put_trained(&t, i, &c->outcomes[order[i]]);
+        pe_page_part(page, "trained");
+        pe_html_table(page->to, &t, "", 1);
+        pe_page_part(page, "trained columns");
+        draw(page, g, "attention");
+        pe_table_free(&t);
+    }
+    free(order);
+}
+
+/* ---------------------------------------------------------------- the page ------------------ */
+
 static void checks(pe_page *page, const pe_compare *c)
 {
-    static const pe_column   heads[]   = {{"check", NULL, 0, 0},
-                                          {"expected", NULL, PE_WIDE, 0},
-                                          {"result", NULL, 1, 0},
-                                          {"found", NULL, PE_WIDE, 0}};
     static const char *const counted[] = {"passed", "failed", "not_applicable"}; /* ORDER pe_verdict */
-    pe_check_result          all[PE_MOST_CHECKS];
-    int                      counts[PE_NOT_APPLICABLE + 1] = {0};
-    const int                count                         = pe_checks_judge(all, c);
     pe_table                 t;
-    if (pe_table_open(&t, heads, 4, count, NULL))
+    if (pe_checks_table(c, &t, 1, NULL))
         return;
-    for (int i = 0; i < count; i++) {
-        const char *verdict = pe_verdict_name(all[i].verdict);
-        counts[all[i].verdict]++;
-        pe_table_set(&t, i, 0, "%d", all[i].number);
-        pe_table_text(&t, i, 1, all[i].claim);
-        pe_table_text(&t, i, 2, verdict);
-        pe_table_text(&t, i, 3, all[i].found);
-        pe_table_at(&t, i, 2)->kind = verdict;
+    for (pe_verdict v = PE_PASSED; v <= PE_NOT_APPLICABLE; v++) {
+        int count = 0;
+        for (int row = 0; row < t.row_count; row++)
+            count += pe_table_at(&t, row, 2)->kind == pe_verdict_name(v);
+        number(page, counted[v], count);
     }
-    for (int v = 0; v <= PE_NOT_APPLICABLE; v++)
-        number(page, counted[v], counts[v]);
     pe_page_part(page, "checks");
     pe_html_table(page->to, &t, "stack", 1);
     pe_table_free(&t);
@@ -297,10 +365,10 @@ void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g)
     pe_page_part(&page, "run");
     results(&page, c);
     entries(&page, c);
-    pe_report_drawing(&page, g, "length");
-    pe_report_drawing(&page, g, "loss");
-    pe_report_drawing(&page, g, "training");
-    pe_report_trained(&page, c, g);
+    draw(&page, g, "length");
+    draw(&page, g, "loss");
+    draw(&page, g, "training");
+    trained(&page, c, g);
     pe_report_tasks(&page, c->suite);
     pe_report_extension(&page, c);
     checks(&page, c);

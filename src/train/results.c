@@ -15,11 +15,33 @@
 #include "train/report.h"
 #include "train/store.h"
 
+#include <math.h>
 #include <posenc/files.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- tables -------------------- */
+
+/* Between quotes. */
+static void csv_field(FILE *to, const char *text)
+{
+    fputc('"', to);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', to);
+        fputc(*text, to);
+    }
+    fputc('"', to);
+}
+
+/* Behind a comma; nothing for what is no number. */
+static void csv_value(FILE *to, double x)
+{
+    if (isfinite(x))
+        fprintf(to, ",%.9g", x);
+    else
+        fputc(',', to);
+}
 
 /* For each run of each finished encoding. */
 static void for_runs(FILE *to, const pe_compare *c,
@@ -35,10 +57,10 @@ static void write_buckets(FILE *to, const pe_outcome *o, int64_t s)
     for (int b = 0; b < PE_BUCKETS; b++) {
         int64_t     first;
         const char *name = pe_outcome_bucket(o, b, &first);
-        pe_csv_field(to, o->label);
+        csv_field(to, o->label);
         fprintf(to, ",%lld,%s,%lld,%lld", (long long)s + 1, name, (long long)first,
                 (long long)pe_bucket_edge(o->config.L, b + 1));
-        pe_csv_value(to, pe_mean(o->window_means[b] + s * o->config.windows, o->config.windows));
+        csv_value(to, pe_mean(o->window_means[b] + s * o->config.windows, o->config.windows));
         fprintf(to, ",%d\n", o->untrained_beyond && b > PE_AT_L);
     }
 }
@@ -50,9 +72,26 @@ static void write_curve(FILE *to, const pe_outcome *o, int64_t s)
         double sum = 0;
         for (int64_t w = 0; w < o->config.windows; w++)
             sum += (double)o->runs[s].window_loss[w * length + p];
-        pe_csv_field(to, o->label);
+        csv_field(to, o->label);
         fprintf(to, ",%lld,%lld", (long long)s + 1, (long long)p);
-        pe_csv_value(to, sum / (double)o->config.windows);
+        csv_value(to, sum / (double)o->config.windows);
+        fputc('\n', to);
+    }
+}
+
+static void write_task_run(FILE *to, const pe_cell *cell, int64_t s)
+{
+    for (int i = 0; i <= cell->config.longest; i++) {
+        if (!pe_task_size(cell->task, i))
+            continue;
+        csv_field(to, cell->task->name);
+        fputc(',', to);
+        csv_field(to, cell->label);
+        fprintf(to, ",%lld,%s,%lld", (long long)s + 1, pe_task_length_name(i),
+                (long long)pe_task_size(cell->task, i));
+        csv_value(to, pe_cell_accuracy(cell, s, i));
+        csv_value(to, pe_cell_exact(cell, s, i));
+        csv_value(to, cell->runs[s].loss[i]);
         fputc('\n', to);
     }
 }
@@ -73,105 +112,88 @@ static void write_curve_table(FILE *to, const pe_compare *c, const pe_gallery *g
 
 static void write_task_table(FILE *to, const pe_compare *c, const pe_gallery *g)
 {
+    const pe_suite *suite = c->suite;
     (void)g;
-    pe_csv_tasks(to, c->suite);
+    fputs("task,encoding,seed,length,n,accuracy,exact_match,loss\n", to);
+    for (int i = 0; i < suite->task_count * suite->label_count; i++)
+        for (int64_t s = 0; suite->cells[i].is_complete && s < suite->cells[i].seeds; s++)
+            write_task_run(to, &suite->cells[i], s);
 }
 
 /* ---------------------------------------------------------------- the directory ------------- */
 
-/* DIR/NAMEENDING, malloc'd. */
-static char *path_in(const pe_directory *d, const char *name, const char *ending, posenc_error *err)
+/* Files that are written into a directory until one fails. */
+typedef struct output {
+    const pe_directory *d;
+    const pe_compare   *c;
+    const pe_gallery   *g;
+    posenc_status       status;
+    posenc_error       *err;
+} output;
+
+/* DIR/NAMEENDING, malloc'd; NULL where something has failed. */
+static char *path_in(output *o, const char *name, const char *ending)
 {
-    const size_t size = strlen(d->temporary) + strlen(name) + strlen(ending) + 2;
-    char        *path = malloc(size);
+    const size_t size = strlen(o->d->temporary) + strlen(name) + strlen(ending) + 2;
+    char        *path = o->status ? NULL : malloc(size);
     if (path)
-        snprintf(path, size, "%s/%s%s", d->temporary, name, ending);
-    else
-        pe_train_fail(err, POSENC_MEMORY, "compare: no memory to write %s%s", name, ending);
+        snprintf(path, size, "%s/%s%s", o->d->temporary, name, ending);
+    else if (!o->status)
+        o->status = pe_train_fail(o->err, POSENC_MEMORY, "compare: no memory to write %s%s", name, ending);
     return path;
 }
 
-static posenc_status open_file(posenc_whole_file *file, const pe_directory *d, const char *name,
-                               const char *ending, posenc_error *err)
+/* A text, or what `write` writes where there is none. */
+static void put_file(output *o, const char *name, const char *ending, const char *text,
+                     void (*write)(FILE *to, const pe_compare *c, const pe_gallery *g))
 {
-    char *path = path_in(d, name, ending, err);
-    if (!path)
-        return POSENC_MEMORY;
-    const posenc_status status = posenc_whole_file_open(file, path, err);
+    posenc_whole_file file;
+    char             *path = path_in(o, name, ending);
+    if (path)
+        o->status = posenc_whole_file_open(&file, path, o->err);
     free(path);
-    return status;
+    if (o->status)
+        return;
+    if (text)
+        fputs(text, file.stream);
+    else
+        write(file.stream, o->c, o->g);
+    o->status = posenc_whole_file_commit(&file, o->err);
 }
 
-static posenc_status write_text(const pe_directory *d, const char *name, const char *ending, const char *text,
-                                posenc_error *err)
+static void put_runs(output *o)
 {
-    posenc_whole_file   file;
-    const posenc_status status = open_file(&file, d, name, ending, err);
-    if (status)
-        return status;
-    fputs(text, file.stream);
-    return posenc_whole_file_commit(&file, err);
-}
-
-static posenc_status write_file(const pe_directory *d, const char *name, const pe_compare *c,
-                                const pe_gallery *g,
-                                void (*write)(FILE *to, const pe_compare *c, const pe_gallery *g),
-                                posenc_error *err)
-{
-    posenc_whole_file   file;
-    const posenc_status status = open_file(&file, d, name, "", err);
-    if (status)
-        return status;
-    write(file.stream, c, g);
-    return posenc_whole_file_commit(&file, err);
-}
-
-static posenc_status write_results(const pe_directory *d, const pe_compare *c, const pe_gallery *g,
-                                   posenc_error *err)
-{
-    char         *text;
-    posenc_status status = pe_results_json(c, g, &text, err);
-    if (!status)
-        status = write_text(d, PE_RESULTS_NAME, "", text, err);
-    free(text);
-    return status;
-}
-
-static posenc_status write_runs(const pe_directory *d, const pe_compare *c, posenc_error *err)
-{
-    char               *path   = path_in(d, PE_RUNS_NAME, "", err);
-    const posenc_status status = path ? pe_store_write(path, c, err) : POSENC_MEMORY;
+    char *path = path_in(o, PE_RUNS_NAME, "");
+    if (path)
+        o->status = pe_store_write(path, o->c, o->err);
     free(path);
-    return status;
 }
 
 /* The SVG is there already; the PNG is drawn. */
-static posenc_status write_picture(const pe_directory *d, const pe_exhibit *x, posenc_error *err)
+static void put_picture(output *o, const pe_exhibit *x)
 {
-    posenc_status status = write_text(d, x->name, ".svg", x->svg, err);
-    char         *path   = status ? NULL : path_in(d, x->name, ".png", err);
-    if (!status)
-        status = path ? pe_plot_file(x->figure, path, err) : POSENC_MEMORY;
+    put_file(o, x->name, ".svg", x->svg, NULL);
+    char *path = path_in(o, x->name, ".png");
+    if (path)
+        o->status = pe_plot_file(x->figure, path, o->err);
     free(path);
-    return status;
 }
 
 static posenc_status fill(const pe_directory *d, const pe_compare *c, const pe_gallery *g, posenc_error *err)
 {
-    posenc_status status = write_results(d, c, g, err);
-    if (!status)
-        status = write_file(d, "results.csv", c, g, write_bucket_table, err);
-    if (!status)
-        status = write_file(d, "curves.csv", c, g, write_curve_table, err);
-    if (!status)
-        status = write_file(d, "tasks.csv", c, g, write_task_table, err);
-    if (!status)
-        status = write_runs(d, c, err);
-    for (int i = 0; i < g->count && !status; i++)
-        status = write_picture(d, &g->items[i], err);
-    if (!status)
-        status = write_file(d, "report.html", c, g, pe_report_write, err);
-    return status;
+    output o    = {d, c, g, POSENC_OK, err};
+    char  *text = NULL;
+    o.status    = pe_results_json(c, g, &text, err);
+    put_file(&o, PE_RESULTS_NAME, "", text, NULL);
+    free(text);
+    put_file(&o, "results.csv", "", NULL, write_bucket_table);
+    put_file(&o, "curves.csv", "", NULL, write_curve_table);
+    put_file(&o, "tasks.csv", "", NULL, write_task_table);
+    put_runs(&o);
+    for (int i = 0; i < g->count; i++)
+        put_picture(&o, &g->items[i]);
+    put_file(&o, "report.html", "", NULL, pe_report_write);
+    return o.status;
 }
 
 /* Has every run ended well? */

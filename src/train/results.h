@@ -18,16 +18,4 @@ posenc_status pe_results_json(const pe_compare *c, const pe_gallery *g, char **t
 json_t *pe_json_number(double x);
 json_t *pe_json_interval(pe_interval d);
 
-/* The member "tasks": every task with its definition in numbers, and every encoding on it. */
-json_t *pe_json_tasks(const pe_suite *suite);
-
-/* The member "trained" of an encoding: its trained models. */
-json_t *pe_json_trained(const pe_outcome *o);
-
-/* tasks.csv: a row per task, encoding, seed and length. */
-void pe_csv_tasks(FILE *to, const pe_suite *suite);
-/* A field between quotes; a number behind a comma, nothing for what is no number. */
-void pe_csv_field(FILE *to, const char *text);
-void pe_csv_value(FILE *to, double x);
-
 #endif

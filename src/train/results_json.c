@@ -14,9 +14,21 @@
 #include "train/fail.h"
 #include "train/store.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { DIGITS = 9, FIXED_FILES = 6 };
+
+json_t *pe_json_number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+json_t *pe_json_interval(pe_interval d)
+{
+    return json_pack("{s:o, s:o, s:o}", "value", pe_json_number(d.value), "low", pe_json_number(d.low),
+                     "high", pe_json_number(d.high));
+}
 
 static json_t *numbers(const double *x, int64_t n)
 {
@@ -94,6 +106,32 @@ static json_t *to_sum_json(const pe_compare *c, const pe_outcome *o)
     return array;
 }
 
+/* A number that was not measured is null. */
+static json_t *shifts_json(const pe_outcome *o)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < PE_SHIFTS; i++)
+        json_array_append_new(array, json_pack("{s:I, s:o}", "first_position",
+                                               (json_int_t)pe_shift_at(o->config.L, i), "loss_change",
+                                               pe_json_number(o->shift[i])));
+    return array;
+}
+
+static json_t *distance_json(int64_t distance)
+{
+    return distance < 0 ? json_null() : json_integer(distance);
+}
+
+static json_t *trained_json(const pe_outcome *o)
+{
+    const int64_t L = o->config.L;
+    return json_pack("{s:o, s:o, s:{s:o, s:o, s:o, s:o}}", "shift", shifts_json(o),
+                     "gain_over_truncated_context", pe_json_interval(o->gain), "attention_weight",
+                     "holds_90_percent_at_L", distance_json(o->near_90), "holds_90_percent_at_8L",
+                     distance_json(o->far_90), "weight_by_distance_at_L", numbers(o->near, L),
+                     "weight_by_distance_at_8L", numbers(o->far, PE_REACH * L));
+}
+
 static json_t *outcome_json(const pe_compare *c, const pe_outcome *o)
 {
     json_t *json =
@@ -105,11 +143,80 @@ static json_t *outcome_json(const pe_compare *c, const pe_outcome *o)
     json_object_set_new(json, "to_sum", to_sum_json(c, o));
     json_object_set_new(json, "buckets", buckets_json(c, o));
     json_object_set_new(json, "runs", runs_json(c, o));
-    json_object_set_new(json, "trained", c->config.bidirectional ? json_null() : pe_json_trained(o));
+    json_object_set_new(json, "trained", c->config.bidirectional ? json_null() : trained_json(o));
     json_object_set_new(json, "curve", numbers(o->curve, PE_REACH * o->config.L));
     json_object_set_new(json, "training", numbers(o->training, o->config.steps));
     return json;
 }
+
+/* ---------------------------------------------------------------- tasks --------------------- */
+
+/* A task says what was asked and at which sizes; below it stands every encoding, with rates, their intervals
+   and the loss at each length, or with the reason why it does not take part. Seeds stand apart, so that their
+   spread is seen. */
+static json_t *length_json(const pe_cell *cell, int length)
+{
+    json_t *seeds = json_array();
+    for (int64_t s = 0; s < cell->seeds; s++)
+        json_array_append_new(seeds, pe_json_number(pe_cell_accuracy(cell, s, length)));
+    return json_pack("{s:s, s:I, s:o, s:o, s:o, s:o}", "length", pe_task_length_name(length), "n",
+                     (json_int_t)pe_task_size(cell->task, length), "accuracy",
+                     pe_json_interval(cell->accuracy[length]), "exact_match",
+                     pe_json_interval(cell->exact[length]), "loss", pe_json_number(cell->loss[length]),
+                     "accuracy_by_seed", seeds);
+}
+
+static json_t *lengths_json(const pe_cell *cell)
+{
+    json_t *array = json_array();
+    for (int i = 0; i <= cell->config.longest; i++)
+        if (pe_task_size(cell->task, i))
+            json_array_append_new(array, length_json(cell, i));
+    return array;
+}
+
+/* Why it does not take part; or what came out; or nothing, where it did not finish. */
+static json_t *cell_json(const pe_cell *cell)
+{
+    if (cell->reason[0])
+        return json_pack("{s:s, s:s}", "encoding", cell->label, "does_not_apply", cell->reason);
+    if (!cell->is_complete)
+        return NULL;
+    return json_pack("{s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:i, s:o, s:{s:f}}", "encoding", cell->label,
+                     "spec", cell->spec, "diverged", cell->diverged, "parameters",
+                     (json_int_t)cell->runs[0].parameters, "encoding_parameters",
+                     (json_int_t)cell->runs[0].encoding_parameters, "lowest_training_loss",
+                     pe_json_number(cell->lowest_loss), "beyond_L", pe_json_number(cell->beyond), "rank",
+                     cell->rank, "lengths", lengths_json(cell), "time", "seconds", cell->seconds);
+}
+
+static json_t *task_json(const pe_suite *suite, int index)
+{
+    const pe_task       *task  = suite->tasks[index];
+    const pe_run_config *c     = &pe_suite_cell(suite, index, 0)->config;
+    json_t              *cells = json_array();
+    for (int l = 0; l < suite->label_count; l++) {
+        json_t *cell = cell_json(pe_suite_cell(suite, index, suite->order[l]));
+        if (cell)
+            json_array_append_new(cells, cell);
+    }
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:o}", "task", task->name,
+                     "title", task->title, "attention", task->full ? "full" : "causal", "L",
+                     (json_int_t)task->L, "least_n", (json_int_t)task->least, "tokens_at_L",
+                     (json_int_t)pe_task_trained_tokens(task), "steps", (json_int_t)c->steps, "batch",
+                     (json_int_t)c->batch, "layers", (json_int_t)c->layers, "sequences",
+                     (json_int_t)c->sequences, "chance", task->chance, "encodings", cells);
+}
+
+static json_t *tasks_json(const pe_suite *suite)
+{
+    json_t *array = json_array();
+    for (int t = 0; suite->label_count && t < suite->task_count; t++)
+        json_array_append_new(array, task_json(suite, t));
+    return array;
+}
+
+/* ---------------------------------------------------------------- the file ------------------ */
 
 static json_t *checks_json(const pe_compare *c)
 {
@@ -171,7 +278,7 @@ static json_t *results_json(const pe_compare *c, const pe_gallery *g)
                         c->reference >= 0 ? json_string(c->outcomes[c->reference].label) : json_null());
     json_object_set_new(json, "encodings", encodings_json(c));
     json_object_set_new(json, "does_not_apply", absent_json(c));
-    json_object_set_new(json, "tasks", pe_json_tasks(c->suite));
+    json_object_set_new(json, "tasks", tasks_json(c->suite));
     json_object_set_new(json, "extension", pe_json_extension(c->extension));
     json_object_set_new(json, "claims", pe_json_claims(c));
     json_object_set_new(json, "checks", checks_json(c));

@@ -89,7 +89,5 @@ posenc_status pe_suite_exact_difference(const pe_cell *a, const pe_cell *b, int 
 
 /* A row per encoding, a column per task. No rows where there are no tasks. */
 posenc_status pe_suite_table(const pe_suite *suite, pe_table *table, posenc_error *err);
-/* What would be, or was, trained: a row per task. */
-posenc_status pe_suite_plan(const pe_suite *suite, pe_table *table, posenc_error *err);
 
 #endif

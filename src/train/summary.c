@@ -7,7 +7,7 @@
  * do we. A star marks cells that were measured with rows of a table that no training step ever reached.
  */
 #include "train/extension.h"
-#include "train/outcome.h"
+#include "train/report.h"
 
 #include "train/fail.h"
 
@@ -21,104 +21,8 @@
 
 #define SEED_NATS 0.05 /* by so much differences change with the seed: docs/experiments.md, section 8 */
 
-/* A cell of a row: the outcome's, in the bucket that the column is about. */
-typedef struct spot {
-    pe_table         *table;
-    int               row, column;
-    const pe_compare *c;
-    const pe_outcome *o;
-    int               bucket;
-} spot;
-
-#define PUT(s, ...) pe_table_set((s)->table, (s)->row, (s)->column, __VA_ARGS__)
-
-static void put_number(const spot *s, const char *format, double x)
-{
-    char text[64];
-    snprintf(text, sizeof text, format, x);
-    PUT(s, "%s", isnan(x) ? "-" : text);
-}
-
-static void label(const spot *s)
-{
-    PUT(s, "%s", s->o->label);
-}
-
-static void loss(const spot *s)
-{
-    put_number(s, s->o->untrained_beyond && s->bucket > PE_AT_L ? "%.3f*" : "%.3f", s->o->loss[s->bucket]);
-}
-
-static void ratio(const spot *s)
-{
-    put_number(s, "%.2f", s->o->ratio[s->bucket]);
-}
-
-static void verdict(const spot *s)
-{
-    PUT(s, "%s", s->o->verdict);
-}
-
-static void difference(const spot *s)
-{
-    const pe_interval d = s->o->difference[s->bucket];
-    if (isnan(d.value))
-        PUT(s, "-");
-    else if (s->o == &s->c->outcomes[s->c->reference])
-        PUT(s, "reference");
-    else
-        PUT(s, "%+.3f (%+.3f to %+.3f)", d.value, d.low, d.high);
-}
-
-/* "2=" where others have the same. */
-static void rank(const spot *s)
-{
-    int shared = 0;
-    for (int i = 0; i < s->c->count; i++)
-        shared += s->c->outcomes[i].rank[s->bucket] == s->o->rank[s->bucket];
-    if (s->o->rank[s->bucket])
-        PUT(s, "%d%s", s->o->rank[s->bucket], shared > 1 ? "=" : "");
-    else
-        PUT(s, "-");
-}
-
-static void break_position(const spot *s)
-{
-    const int64_t end = PE_REACH * s->o->config.L;
-    if (s->o->diverged)
-        PUT(s, "-");
-    else
-        PUT(s, "%s%lld", s->o->break_position + 1 >= end ? ">=" : "", (long long)s->o->break_position + 1);
-}
-
-static void parameters(const spot *s)
-{
-    PUT(s, "%lld", (long long)s->o->runs[0].parameters);
-}
-
-static void own_parameters(const spot *s)
-{
-    PUT(s, "%lld", (long long)s->o->runs[0].encoding_parameters);
-}
-
-static void cosine(const spot *s)
-{
-    put_number(s, "%.3f", s->o->cosine_after);
-}
-
-static void throughput(const spot *s)
-{
-    const double rate = s->o->runs[0].tokens_per_second;
-    put_number(s, "%.0f", rate > 0 ? rate / 1000 : NAN);
-}
-
-static void seconds(const spot *s)
-{
-    put_number(s, "%.0f", s->o->seconds);
-}
-
 /* clang-format off */
-static const pe_column columns[] = { /* ORDER cells */
+static const pe_column columns[] = { /* ORDER put_row */
 #define FIRST_COLUMNS {"encoding", "as it was asked for; settings below", 1, 0}
     FIRST_COLUMNS,
     {"0..L/2", "nats per byte where at most half of the training length is known", 0, 1},
@@ -144,7 +48,7 @@ static const pe_column columns[] = { /* ORDER cells */
     LAST_COLUMNS("L/2..L"),
 };
 
-static const pe_column masked_columns[] = { /* ORDER cells */
+static const pe_column masked_columns[] = { /* ORDER put_row */
     FIRST_COLUMNS,
     {"L/2", "nats per hidden byte of windows read in pieces of L/2", 0, 1},
     {"L", "nats per hidden byte of the same windows read in pieces of the training length L", 0, 0},
@@ -156,18 +60,57 @@ static const pe_column masked_columns[] = { /* ORDER cells */
 
 enum { VERDICT_COLUMN = 9 };
 
-static const struct {
-    void (*write)(const spot *s);
-    int bucket;
-} cells[] = { /* ORDER columns */
-    {label, 0}, {loss, PE_AT_HALF}, {loss, PE_AT_L}, {loss, PE_AT_2L}, {loss, PE_AT_4L}, {loss, PE_AT_8L},
-    {ratio, PE_AT_2L}, {ratio, PE_AT_4L}, {ratio, PE_AT_8L}, {verdict, 0}, {break_position, 0},
-    {difference, PE_AT_L}, {difference, PE_AT_8L}, {rank, PE_AT_L}, {rank, PE_AT_8L}, {parameters, 0},
-    {own_parameters, 0}, {cosine, 0}, {throughput, 0}, {seconds, 0},
-};
 /* clang-format on */
-static_assert(COUNT(columns) == COUNT(cells), "ORDER columns, cells");
-static_assert(COUNT(masked_columns) == COUNT(cells), "ORDER masked_columns, cells");
+static_assert(COUNT(columns) == COUNT(masked_columns), "ORDER columns, masked_columns");
+
+static void put_difference(pe_table *t, int row, int column, const pe_compare *c, const pe_outcome *o,
+                           int bucket)
+{
+    const pe_interval d = o->difference[bucket];
+    if (isnan(d.value))
+        pe_table_set(t, row, column, "-");
+    else if (o == &c->outcomes[c->reference])
+        pe_table_set(t, row, column, "reference");
+    else
+        pe_table_set(t, row, column, "%+.3f (%+.3f to %+.3f)", d.value, d.low, d.high);
+}
+
+/* "2=" where others have the same. */
+static void put_rank(pe_table *t, int row, int column, const pe_compare *c, const pe_outcome *o, int bucket)
+{
+    int shared = 0;
+    for (int i = 0; i < c->count; i++)
+        shared += c->outcomes[i].rank[bucket] == o->rank[bucket];
+    if (o->rank[bucket])
+        pe_table_set(t, row, column, "%d%s", o->rank[bucket], shared > 1 ? "=" : "");
+    else
+        pe_table_set(t, row, column, "-");
+}
+
+static void put_row(pe_table *t, int row, const pe_compare *c, const pe_outcome *o)
+{
+    const int64_t        broken = o->break_position + 1, end = PE_REACH * o->config.L;
+    const pe_run_result *first = &o->runs[0];
+    int                  k     = 0; /* ORDER columns */
+    pe_table_set(t, row, k++, "%s", o->label);
+    for (int b = 0; b < PE_BUCKETS; b++)
+        pe_table_number(t, row, k++, o->untrained_beyond && b > PE_AT_L ? "%.3f*" : "%.3f", o->loss[b]);
+    for (int b = PE_AT_2L; b < PE_BUCKETS; b++)
+        pe_table_number(t, row, k++, "%.2f", o->ratio[b]);
+    pe_table_set(t, row, k++, "%s", o->verdict);
+    pe_table_number(t, row, k++, broken >= end ? ">=%.0f" : "%.0f", o->diverged ? NAN : (double)broken);
+    put_difference(t, row, k++, c, o, PE_AT_L);
+    put_difference(t, row, k++, c, o, PE_AT_8L);
+    put_rank(t, row, k++, c, o, PE_AT_L);
+    put_rank(t, row, k++, c, o, PE_AT_8L);
+    pe_table_set(t, row, k++, "%lld", (long long)first->parameters);
+    pe_table_set(t, row, k++, "%lld", (long long)first->encoding_parameters);
+    pe_table_number(t, row, k++, "%.3f", o->cosine_after);
+    pe_table_number(t, row, k++, "%.0f",
+                    first->tokens_per_second > 0 ? first->tokens_per_second / 1000 : NAN);
+    pe_table_number(t, row, k++, "%.0f", o->seconds);
+    assert(k == COUNT(columns));
+}
 
 /* Why encodings are missing that were asked for. */
 static void add_absent_notes(const pe_compare *c, pe_table *t)
@@ -210,13 +153,6 @@ static void add_notes(const pe_compare *c, pe_table *t)
     add_absent_notes(c, t);
 }
 
-/* Dashes where numbers would stand. */
-static void put_absent(const pe_absent *a, pe_table *t, int row)
-{
-    for (int k = 0; k < COUNT(columns); k++)
-        pe_table_set(t, row, k, "%s", k == 0 ? a->label : k == VERDICT_COLUMN ? "does not apply" : "-");
-}
-
 posenc_status pe_compare_table(const pe_compare *compare, pe_table *table, posenc_error *err)
 {
     int *order = malloc((size_t)compare->count * sizeof *order);
@@ -227,12 +163,13 @@ posenc_status pe_compare_table(const pe_compare *compare, pe_table *table, posen
     const posenc_status status =
         pe_table_open(table, heads, COUNT(columns), count + compare->absent_count, err);
     for (int row = 0; !status && row < count; row++)
-        for (int k = 0; k < COUNT(columns); k++) {
-            const spot s = {table, row, k, compare, &compare->outcomes[order[row]], cells[k].bucket};
-            cells[k].write(&s);
-        }
+        put_row(table, row, compare, &compare->outcomes[order[row]]);
     for (int i = 0; !status && i < compare->absent_count; i++)
-        put_absent(&compare->absent[i], table, count + i);
+        for (int k = 0; k < COUNT(columns); k++) /* dashes where numbers would stand */
+            pe_table_set(table, count + i, k, "%s",
+                         k == 0                ? compare->absent[i].label
+                         : k == VERDICT_COLUMN ? "does not apply"
+                                               : "-");
     if (!status)
         add_notes(compare, table);
     free(order);
@@ -245,14 +182,14 @@ enum {
     SHOWN_CLAIM = 120
 }; /* letters: one that names all encodings would make every line of the table as long */
 
-posenc_status pe_compare_checks(const pe_compare *compare, pe_table *table, posenc_error *err)
+posenc_status pe_checks_table(const pe_compare *c, pe_table *table, int whole, posenc_error *err)
 {
     static const pe_column heads[] = {{"check", "number in docs/experiments.md", 0, 0},
-                                      {"expected", "what must hold on an ordinary text", 1, 0},
-                                      {"result", "passed, FAILED or not applicable", 1, 0},
-                                      {"found", "what was measured, or why it cannot be judged", 1, 0}};
+                                      {"expected", "what must hold on an ordinary text", PE_WIDE, 0},
+                                      {"result", "passed, FAILED or not applicable", PE_TEXT, 0},
+                                      {"found", "what was measured, or why it cannot be judged", PE_WIDE, 0}};
     pe_check_result        all[PE_MOST_CHECKS];
-    const int              count  = pe_checks_judge(all, compare);
+    const int              count  = pe_checks_judge(all, c);
     const posenc_status    status = pe_table_open(table, heads, COUNT(heads), count, err);
     for (int i = 0; !status && i < count; i++) {
         const pe_check_result *r = &all[i];
@@ -261,8 +198,18 @@ posenc_status pe_compare_checks(const pe_compare *compare, pe_table *table, pose
                      strlen(r->claim) > SHOWN_CLAIM ? " ..." : "");
         pe_table_set(table, i, 2, "%s", pe_verdict_name(r->verdict));
         pe_table_set(table, i, 3, "%s", r->found);
+        pe_table_at(table, i, 2)->kind = pe_verdict_name(r->verdict);
+        if (whole) {
+            pe_table_text(table, i, 1, r->claim);
+            pe_table_text(table, i, 3, r->found);
+        }
     }
     return status;
+}
+
+posenc_status pe_compare_checks(const pe_compare *compare, pe_table *table, posenc_error *err)
+{
+    return pe_checks_table(compare, table, 0, err);
 }
 
 /* The places where an encoding acts: "input", "rotary+score". */
