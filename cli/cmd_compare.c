@@ -155,15 +155,6 @@ static void name_texts(const cli_args *args, char name[NAME])
 
 /* ---------------------------------------------------------------- what is asked ------------- */
 
-static int unknown_preset(const char *name)
-{
-    char known[256] = "";
-    for (int i = 0; pe_preset_at(i); i++)
-        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "",
-                 pe_preset_at(i)->name);
-    return cli_usage("--preset: there is no preset \"%s\"; there are: %s", name, known);
-}
-
 /* Before any text is read: a misspelt name should not wait for standard input. */
 static int check_list(const char *list)
 {
@@ -190,9 +181,13 @@ static int read_config(const cli_args *args, pe_compare_config *config)
     const char      *language = cli_value(args, "lang");
     int              ways;
     posenc_error     err;
-    const pe_preset *preset = pe_preset_find(name ? name : DEFAULT_PRESET);
+    const pe_preset *preset     = pe_preset_find(name ? name : DEFAULT_PRESET);
+    char             known[256] = "";
+    for (int i = 0; !preset && pe_preset_at(i); i++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "",
+                 pe_preset_at(i)->name);
     if (!preset)
-        return unknown_preset(name);
+        return cli_usage("--preset: there is no preset \"%s\"; there are: %s", name, known);
     config->preset             = *preset;
     config->directory          = DEFAULT_DIRECTORY;
     config->call               = cli_call();
