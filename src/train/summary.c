@@ -180,9 +180,9 @@ posenc_status pe_compare_table(const pe_compare *compare, pe_table *table, posen
 
 /* Added or concatenated, at the input or in every block. One row per encoding at the input, with what the
    choice costs (parameters, time) and what it brings: the loss, and its paired difference to the same
-   encoding, added, where that was trained beside it. The two columns of |cos| belong to the usual argument for
-   adding, that random vectors of many dimensions are nearly orthogonal: they say how nearly the vectors that
-   meet are, before training, when tokens are random, and after it, when nothing is. */
+   encoding, added, where that was trained beside it. The two columns of |cos| belong to the usual argument
+   for adding, that random vectors of many dimensions are nearly orthogonal: they say how nearly the vectors
+   that meet are, before training, when tokens are random, and after it, when nothing is. */
 /* clang-format off */
 static const pe_column entry_columns[] = { /* ORDER put_row */
     {"input encoding", "as it was asked for, or as --combine named it", 1, 0},
