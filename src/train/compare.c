@@ -119,13 +119,6 @@ static void name_machine(char *name, size_t n)
         fclose(info);
 }
 
-static void set_workers(pe_compare *c)
-{
-    const int64_t usual  = pe_ranks_count() == 1 ? pe_processors() : 1;
-    const int64_t wanted = c->config.workers ? c->config.workers : usual;
-    c->workers           = smaller(wanted, pe_job_count(c));
-}
-
 static posenc_status check_and_set(pe_compare *c, posenc_error *err)
 {
     posenc_status status = check_numbers(&c->config, err);
@@ -146,8 +139,9 @@ static posenc_status check_and_set(pe_compare *c, posenc_error *err)
     if (!status)
         status = pe_bootstrap_create(&c->bootstrap, c->config.preset.seeds, c->windows, RESAMPLES,
                                      BOOTSTRAP_SEED, err);
+    const int64_t usual = pe_ranks_count() == 1 ? pe_processors() : 1;
     if (!status)
-        set_workers(c);
+        c->workers = smaller(c->config.workers ? c->config.workers : usual, pe_job_count(c));
     return status;
 }
 

@@ -167,12 +167,6 @@ static void deliver(training *t, int64_t job)
         report_finished(t, &j);
 }
 
-static void cancel_all(const pe_compare *c)
-{
-    for (int64_t job = 0; job < pe_job_count(c); job++)
-        atomic_store(&pe_job_at(c, job).progress->cancel, 1);
-}
-
 /* Looks for runs that have ended since the last time. */
 static void look_for_ended(training *t)
 {
@@ -214,9 +208,10 @@ static int watch(void *self)
         t->interrupted = 1;
     if (t->watch && t->watch->progress)
         t->watch->progress(t->watch->self, &state);
-    if (t->interrupted || t->failed)
-        cancel_all(t->c);
-    return t->interrupted || t->failed;
+    const int stop = t->interrupted || t->failed;
+    for (int64_t job = 0; stop && job < state.runs; job++)
+        atomic_store(&pe_job_at(t->c, job).progress->cancel, 1);
+    return stop;
 }
 
 /* ---------------------------------------------------------------- other processes ----------- */

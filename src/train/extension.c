@@ -118,19 +118,14 @@ static void write_settings(char *to, size_t n, const pe_way *way, int64_t factor
     snprintf(to + used, n - used, "]");
 }
 
-/* The family's own row limit, raised: a table that holds the furthest position. */
-static void write_table_spec(char *to, size_t n, const pe_way *way, const char *row_limit, int64_t L)
-{
-    snprintf(to, n, "%s[%s=%lld]", way->family, row_limit, (long long)(PE_FURTHEST * L));
-}
-
 posenc_status pe_way_spec(char spec[PE_LONGEST_SPEC], const pe_way *way, int64_t factor,
                           const posenc_dims *dims, posenc_error *err)
 {
     char        given[PE_LONGEST_SPEC];
     const char *row_limit = posenc_encoding_find(way->family)->row_limit;
-    if (row_limit)
-        write_table_spec(given, sizeof given, way, row_limit, dims->L);
+    if (row_limit) /* the family's own, raised: a table that holds the furthest position */
+        snprintf(given, sizeof given, "%s[%s=%lld]", way->family, row_limit,
+                 (long long)(PE_FURTHEST * dims->L));
     else
         write_settings(given, sizeof given, way, factor, dims->L);
     return pe_spec_complete(spec, PE_LONGEST_SPEC, given, dims, POSENC_MASK_CAUSAL, err);
@@ -257,13 +252,6 @@ static posenc_status fill(pe_extension *x, const pe_compare *c, pe_extend extend
     return status;
 }
 
-/* Was it asked for in so many words, and cannot be? */
-static posenc_status refuse(const pe_compare *c, const char *why, posenc_error *err)
-{
-    return pe_train_fail(err, POSENC_ARGUMENT, "extension: %s cannot be done here: %s; leave it out",
-                         c->config.extension, why);
-}
-
 posenc_status pe_extension_create(pe_extension **extension, const pe_compare *c, posenc_error *err)
 {
     pe_extend     extend = PE_EXTEND_NONE;
@@ -277,8 +265,9 @@ posenc_status pe_extension_create(pe_extension **extension, const pe_compare *c,
     posenc_status status = asked || preset ? pe_extend_read(&extend, asked ? asked : preset, err) : POSENC_OK;
     if (status || extend == PE_EXTEND_NONE)
         return status;
-    if (why && asked)
-        return refuse(c, why, err);
+    if (why && asked) /* in so many words */
+        return pe_train_fail(err, POSENC_ARGUMENT, "extension: %s cannot be done here: %s; leave it out",
+                             asked, why);
     if (why)
         snprintf(x->reason, sizeof x->reason, "%s", why);
     return why ? POSENC_OK : fill(x, c, extend, err);
@@ -309,14 +298,6 @@ static double *means_at(const pe_extension *x, int way, int factor, int tuning, 
     return x->means + at * x->seeds * x->windows;
 }
 
-static int has_ended_well(const pe_outcome *o, int64_t seeds)
-{
-    for (int64_t s = 0; s < seeds; s++)
-        if (atomic_load(&o->ended[s]) != 1 + POSENC_OK)
-            return 0;
-    return 1;
-}
-
 /* What one run says about the way that is number k of its family. */
 static void take_way(pe_extension *x, const pe_extension_plan *p, int k, const float *numbers, int64_t seed)
 {
@@ -342,7 +323,7 @@ posenc_status pe_extension_measure(pe_extension *x, posenc_error *err)
     for (int64_t i = 0; i < n; i++)
         x->means[i] = NAN;
     for (int f = 0; f < x->count; f++)
-        for (int64_t s = 0; has_ended_well(&x->outcomes[f], x->seeds) && s < x->seeds; s++)
+        for (int64_t s = 0; pe_run_all_ended(x->outcomes[f].ended, x->seeds) && s < x->seeds; s++)
             for (int k = 0; k < x->plans[f].way_count; k++)
                 take_way(x, &x->plans[f], k, x->outcomes[f].runs[s].sequel, s);
     return POSENC_OK;

@@ -58,7 +58,6 @@ typedef struct unit {
     pe_model             *model;
     const unsigned char **windows;
     double               *losses;
-    double               *sums; /* [windows] */
 } unit;
 
 /* Windows of a batch at f L: as many bytes as in training. */
@@ -68,15 +67,10 @@ static int64_t batch_of(const pe_extension_plan *p, int factor)
     return batch > 1 ? batch : 1;
 }
 
-static int64_t windows_per_pass(const pe_extension_plan *p, int factor)
-{
-    const int64_t fit = batch_of(p, factor) * pe_factor_at(factor) / PE_FURTHEST;
-    return fit > 1 ? fit : 1;
-}
-
 static int64_t passes_of(const pe_extension_plan *p, int factor, const pe_way *way)
 {
-    const int64_t per_pass = windows_per_pass(p, factor), once = (p->windows + per_pass - 1) / per_pass;
+    const int64_t fit      = batch_of(p, factor) * pe_factor_at(factor) / PE_FURTHEST,
+                  per_pass = fit > 1 ? fit : 1, once = (p->windows + per_pass - 1) / per_pass;
     return way->flags & PE_EVERY_LENGTH ? PE_FAR_BUCKETS * once : once;
 }
 
@@ -98,29 +92,15 @@ static posenc_status step_on(unit *u, posenc_error *err)
 
 static posenc_status model_create(unit *u, posenc_error *err)
 {
-    char                  spec[PE_LONGEST_SPEC];
-    const pe_run_config  *c = u->config;
-    const int64_t         f = pe_factor_at(u->factor), D = c->d_model / c->heads;
-    const posenc_dims     dims   = {.B       = 1,
-                                    .H       = c->heads,
-                                    .G       = c->heads,
-                                    .Lq      = f * c->L,
-                                    .Lk      = f * c->L,
-                                    .D       = D,
-                                    .Dv      = D,
-                                    .d_model = c->d_model,
-                                    .L       = c->L};
-    posenc_status         status = pe_way_spec(spec, u->way, f, &dims, err);
-    const pe_model_config config = {.spec    = spec,
-                                    .L       = f * c->L,
-                                    .longest = PE_FURTHEST * c->L,
-                                    .d_model = c->d_model,
-                                    .layers  = c->layers,
-                                    .heads   = c->heads,
-                                    .batch   = batch_of(u->plan, u->factor),
-                                    .seed    = c->seed,
-                                    .dtype   = POSENC_F32,
-                                    .entry   = c->entry};
+    char                spec[PE_LONGEST_SPEC];
+    const int64_t       f = pe_factor_at(u->factor), L = u->config->L;
+    pe_model_config     config = pe_run_model_config(u->config);
+    const posenc_dims   dims   = pe_model_dims(&config, 1, f * L);
+    const posenc_status status = pe_way_spec(spec, u->way, f, &dims, err);
+    config.spec                = spec;
+    config.L                   = f * L;
+    config.longest             = PE_FURTHEST * L;
+    config.batch               = batch_of(u->plan, u->factor);
     return status ? status : pe_model_create(&u->model, &config, err);
 }
 
@@ -158,22 +138,11 @@ static posenc_status unit_create(unit *u, posenc_error *err)
         status = take_weights(u, err);
     if (status)
         return status;
-    const int64_t batch = u->model->config.batch, tokens = u->model->long_batch * u->model->config.longest;
-    const int64_t rows = batch > u->model->long_batch ? batch : u->model->long_batch;
-    u->windows         = malloc((size_t)rows * sizeof *u->windows);
-    u->losses          = malloc((size_t)tokens * sizeof *u->losses);
-    u->sums            = malloc((size_t)u->plan->windows * sizeof *u->sums);
-    return u->windows && u->losses && u->sums
+    u->windows = malloc((size_t)pe_model_rows(u->model) * sizeof *u->windows);
+    u->losses  = malloc((size_t)pe_model_tokens(u->model) * sizeof *u->losses);
+    return u->windows && u->losses
                ? POSENC_OK
                : pe_train_fail(err, POSENC_MEMORY, "extension: no memory for %s", u->way->name);
-}
-
-static void unit_free(unit *u)
-{
-    pe_model_free(u->model);
-    free(u->windows);
-    free(u->losses);
-    free(u->sums);
 }
 
 /* ---------------------------------------------------------------- reading ------------------- */
@@ -267,14 +236,6 @@ static posenc_status tune(unit *u, int *finite, posenc_error *err)
     return status;
 }
 
-/* A loss that is not finite leaves its numbers NaN: a finding, not an error. */
-static posenc_status tune_and_read(unit *u, posenc_error *err)
-{
-    int                 finite;
-    const posenc_status status = tune(u, &finite, err);
-    return status || !finite ? status : read_all(u, PE_TUNED, err);
-}
-
 static posenc_status do_unit(const void *self, const pe_run_config *config, const pe_model *trained,
                              int64_t number, pe_run_progress *progress, float *numbers, int *cancelled,
                              posenc_error *err)
@@ -290,6 +251,7 @@ static posenc_status do_unit(const void *self, const pe_run_config *config, cons
                                       .numbers   = numbers,
                                       .cancelled = cancelled};
     const int                tunes = pe_extension_tunes(p, u.factor), copies = is_copy(p, number);
+    int                      finite = 1;
     posenc_status            status = POSENC_OK;
     if (copies)
         copy_untuned(&u);
@@ -298,8 +260,12 @@ static posenc_status do_unit(const void *self, const pe_run_config *config, cons
     if (!status && !copies)
         status = read_all(&u, PE_UNTUNED, err);
     if (!status && tunes)
-        status = tune_and_read(&u, err);
-    unit_free(&u);
+        status = tune(&u, &finite, err);
+    if (!status && tunes && finite) /* a loss that is not leaves its numbers NaN: a finding, not an error */
+        status = read_all(&u, PE_TUNED, err);
+    pe_model_free(u.model);
+    free(u.windows);
+    free(u.losses);
     return status;
 }
 

@@ -77,6 +77,17 @@ posenc_dims pe_long_dims(const pe_model *m)
     return pe_model_dims(&m->config, m->long_batch, m->config.longest);
 }
 
+int64_t pe_model_rows(const pe_model *m)
+{
+    return m->config.batch > m->long_batch ? m->config.batch : m->long_batch;
+}
+
+int64_t pe_model_tokens(const pe_model *m)
+{
+    const int64_t a = m->config.batch * m->config.L, b = m->long_batch * m->config.longest;
+    return a > b ? a : b;
+}
+
 /* ---------------------------------------------------------------- plans --------------------- */
 
 /* Whether every part of the encoding has a meaning without a causal mask, if this model has none. */
@@ -107,18 +118,6 @@ static posenc_status plans_create(pe_model *m, posenc_error *err)
 
 /* ---------------------------------------------------------------- memory -------------------- */
 
-static size_t align_bytes(size_t n)
-{
-    return (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
-/* Tokens that the buffers hold. */
-static int64_t capacity(const pe_model *m)
-{
-    const int64_t a = m->config.batch * m->config.L, b = m->long_batch * m->config.longest;
-    return a > b ? a : b;
-}
-
 static size_t workspace_bytes(const pe_model *m)
 {
     const size_t a = posenc_plan_workspace(m->short_plan, POSENC_FORWARD | POSENC_BACKWARD);
@@ -130,7 +129,7 @@ static size_t workspace_bytes(const pe_model *m)
 static void *take(char *base, size_t *used, size_t bytes)
 {
     char *p = base ? base + *used : NULL;
-    *used += align_bytes(bytes);
+    *used += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     return p;
 }
 
@@ -146,7 +145,7 @@ static int64_t turned_elements(const pe_model *m)
 /* Lays the buffers out in `base` and returns their size; with base NULL only the size. */
 static size_t lay_out(pe_model *m, char *base)
 {
-    const size_t e = posenc_dtype_size(m->config.dtype), n = (size_t)capacity(m),
+    const size_t e = posenc_dtype_size(m->config.dtype), n = (size_t)pe_model_tokens(m),
                  d    = (size_t)m->config.d_model;
     const size_t wide = PE_MLP_WIDTH * d > PE_BYTES ? PE_MLP_WIDTH * d : PE_BYTES;
     size_t       used = 0;

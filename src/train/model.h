@@ -200,6 +200,10 @@ posenc_dims pe_model_dims(const pe_model_config *config, int64_t B, int64_t leng
 posenc_status pe_model_create(pe_model **model, const pe_model_config *config, posenc_error *err);
 void          pe_model_free(pe_model *model); /* NULL is fine */
 
+/* The most windows, and bytes of them, that one call takes. */
+int64_t pe_model_rows(const pe_model *m);
+int64_t pe_model_tokens(const pe_model *m);
+
 /* losses [B, length]: nats of each predicted byte, NaN where none is predicted. B and length as planned:
    batch windows up to L, or long_batch windows up to `longest`. A model of symbols leaves in m->right which
    it had right. */

@@ -54,11 +54,6 @@ static const recipe model_recipes[PE_MODEL_WEIGHTS] = { /* ORDER pe_model_weight
 };
 // clang-format on
 
-static int64_t align_elements(int64_t n)
-{
-    return (n + ALIGNED_ELEMENTS - 1) / ALIGNED_ELEMENTS * ALIGNED_ELEMENTS;
-}
-
 /* Does parameter i of the encoding belong to the part at the place input? */
 static int is_of_rows(const pe_model *m, int i)
 {
@@ -79,7 +74,7 @@ static pe_weight *add_weight(pe_model *m, int64_t count, int decays, int trains)
 {
     pe_weight *w = &m->weights[m->weight_count++];
     *w           = (pe_weight){.offset = m->size, .count = count, .decays = decays, .trains = trains};
-    m->size += align_elements(count);
+    m->size += (count + ALIGNED_ELEMENTS - 1) / ALIGNED_ELEMENTS * ALIGNED_ELEMENTS;
     return w;
 }
 
@@ -216,16 +211,9 @@ posenc_status pe_model_entry_prepare(pe_model *m, posenc_error *err)
     return m->has_rows ? check_row_width(m, err) : POSENC_OK;
 }
 
-/* W of [e; p] W. It takes weight decay, as all matrices of the model. */
-static void add_mixer(pe_model *m)
-{
-    const int64_t d = m->config.d_model;
-    snprintf(add_weight(m, (d + m->row_width) * d, 1, 1)->name, sizeof m->weights->name, "combine");
-}
-
 posenc_status pe_model_table_create(pe_model *m, posenc_error *err)
 {
-    const int64_t layers = m->config.layers;
+    const int64_t layers = m->config.layers, d = m->config.d_model;
     m->param_count       = posenc_param_count(m->encoding);
     const size_t tensors = (size_t)(layers * m->param_count) + 1; /* and the mixer */
     m->weights = calloc((size_t)layers * PE_LAYER_WEIGHTS + PE_MODEL_WEIGHTS + tensors, sizeof *m->weights);
@@ -236,8 +224,8 @@ posenc_status pe_model_table_create(pe_model *m, posenc_error *err)
     m->rows_dparams  = m->layer_dparams + tensors;
     add_recipes(m);
     m->encoding_weight = m->weight_count;
-    if (m->has_mixer)
-        add_mixer(m);
+    if (m->has_mixer) /* W of [e; p] W, which takes weight decay as all matrices of the model */
+        snprintf(add_weight(m, (d + m->row_width) * d, 1, 1)->name, sizeof m->weights->name, "combine");
     for (int64_t l = 0; l < layers; l++)
         for (int i = 0; i < m->param_count; i++) {
             posenc_status status = add_parameter(m, l, i, err);

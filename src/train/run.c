@@ -116,18 +116,11 @@ pe_model_config pe_run_model_config(const pe_run_config *c)
     return m;
 }
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static int allocate(pe_run_state *w, const pe_run_config *c)
 {
-    const pe_model *m    = w->model;
-    const int64_t   rows = larger(c->batch, m->long_batch),
-                  tokens = larger(c->batch * m->config.L, m->long_batch * m->config.longest);
-    w->windows           = malloc((size_t)rows * sizeof *w->windows);
-    w->losses            = malloc((size_t)tokens * sizeof *w->losses);
+    const int64_t tokens = pe_model_tokens(w->model), held_out = c->windows * PE_REACH * c->L;
+    w->windows = malloc((size_t)pe_model_rows(w->model) * sizeof *w->windows);
+    w->losses  = malloc((size_t)tokens * sizeof *w->losses);
     if (c->task) {
         w->symbols = malloc((size_t)tokens * sizeof *w->symbols);
         w->targets = malloc((size_t)tokens * sizeof *w->targets);
@@ -136,7 +129,7 @@ static int allocate(pe_run_state *w, const pe_run_config *c)
     w->sums   = calloc((size_t)c->windows, sizeof *w->sums);
     w->counts = malloc((size_t)c->windows * sizeof *w->counts);
     if (c->bidirectional)
-        w->hidden = malloc((size_t)larger(tokens, c->windows * PE_REACH * c->L));
+        w->hidden = malloc((size_t)(tokens > held_out ? tokens : held_out));
     if (c->checkpoint)
         w->identity = pe_run_identity(c);
     return w->windows && w->losses && w->sums && w->counts && (w->hidden || !c->bidirectional) &&
@@ -284,13 +277,6 @@ static posenc_status train_step(pe_run_state *w, int64_t step, int *finite, pose
     return POSENC_OK;
 }
 
-/* Throughput of the steps from `first` on, which began at `warm`. */
-static double rate_of(const pe_run_config *c, int64_t first, double warm)
-{
-    const double seconds = pe_clock() - warm;
-    return seconds > 0 ? (double)((c->steps - first) * c->batch * c->L) / seconds : 0;
-}
-
 /* Until the last step, or until it diverges. */
 static posenc_status train(pe_run_state *w, posenc_error *err)
 {
@@ -311,7 +297,8 @@ static posenc_status train(pe_run_state *w, posenc_error *err)
             first = step + 1;
         }
         if (step + 1 == c->steps && finite)
-            w->measures[PE_RUN_RATE] = rate_of(c, first, warm);
+            w->measures[PE_RUN_RATE] =
+                (double)((c->steps - first) * c->batch * c->L) / fmax(pe_clock() - warm, 1e-9);
         status = pe_run_pass(w, PE_RUN_STEP, err);
         if (status)
             return status;

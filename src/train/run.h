@@ -142,6 +142,9 @@ posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_
                      posenc_error *err);
 void          pe_run_result_free(pe_run_result *result);
 
+/* Have so many runs ended well? ended: 1 + the status of each, or 0. */
+int pe_run_all_ended(const atomic_int *ended, int64_t count);
+
 /* The arrays of a result, NaN, as the configuration alone says how many there are; the encoding must be one
    that the model takes. */
 posenc_status pe_run_result_create(pe_run_result *result, const pe_run_config *config, posenc_error *err);

@@ -111,3 +111,11 @@ void pe_run_result_free(pe_run_result *result)
     free(result->right);
     *result = (pe_run_result){0};
 }
+
+int pe_run_all_ended(const atomic_int *ended, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (atomic_load(&ended[i]) != 1 + POSENC_OK)
+            return 0;
+    return 1;
+}

@@ -97,21 +97,13 @@ static void measure_beyond(pe_cell *cell)
     cell->beyond = 1 - sum / (double)(cell->seeds * n);
 }
 
-static int has_ended_well(const pe_cell *cell)
-{
-    for (int64_t s = 0; cell->runs && s < cell->seeds; s++)
-        if (atomic_load(&cell->ended[s]) != 1 + POSENC_OK)
-            return 0;
-    return cell->runs != NULL;
-}
-
 static posenc_status measure_cell(pe_cell *cell, posenc_error *err)
 {
     const size_t n    = (size_t)(cell->seeds * cell->config.sequences);
     cell->lowest_loss = INFINITY;
     cell->rank        = 0;
     cell->is_complete = cell->diverged = 0;
-    if (!has_ended_well(cell))
+    if (!cell->runs || !pe_run_all_ended(cell->ended, cell->seeds))
         return POSENC_OK;
     free(cell->errors);
     cell->errors  = malloc(n * sizeof *cell->errors);

@@ -64,27 +64,15 @@ typedef struct room {
 
 static posenc_status room_create(room *r, const pe_model *m, const pe_run_config *c, posenc_error *err)
 {
-    const int64_t most   = m->config.batch > m->long_batch ? m->config.batch : m->long_batch;
-    const int64_t tokens = most * m->config.L > m->long_batch * m->config.longest
-                               ? most * m->config.L
-                               : m->long_batch * m->config.longest;
-    const size_t  scores = (size_t)(c->heads * c->L * PE_REACH * c->L) * sizeof(float);
-    *r                   = (room){.config = c};
-    r->windows           = malloc((size_t)most * sizeof *r->windows);
-    r->losses            = malloc((size_t)tokens * sizeof *r->losses);
-    r->scores            = aligned_alloc(ALIGNMENT, (scores + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    const size_t scores = (size_t)(c->heads * c->L * PE_REACH * c->L) * sizeof(float);
+    *r                  = (room){.config = c};
+    r->windows          = malloc((size_t)pe_model_rows(m) * sizeof *r->windows);
+    r->losses           = malloc((size_t)pe_model_tokens(m) * sizeof *r->losses);
+    r->scores           = aligned_alloc(ALIGNMENT, (scores + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
     r->workspace = aligned_alloc(ALIGNMENT, posenc_plan_workspace(m->long_plan, POSENC_SCORES) + ALIGNMENT);
     if (r->windows && r->losses && r->scores && r->workspace)
         return POSENC_OK;
     return pe_train_fail(err, POSENC_MEMORY, "run: no memory to measure a trained model");
-}
-
-static void room_free(room *r)
-{
-    free(r->windows);
-    free(r->losses);
-    free(r->scores);
-    free(r->workspace);
 }
 
 static const unsigned char *window_of(const pe_run_config *c, int64_t w)
@@ -262,6 +250,9 @@ posenc_status pe_trained_measure(float *numbers, pe_model *model, const pe_run_c
         status = measure_mass(numbers + at.far, &r, model, (PE_REACH - 1) * L, PE_REACH * L, err);
     if (!status)
         status = measure_truncated(numbers + at.truncated, &r, model, err);
-    room_free(&r);
+    free(r.windows);
+    free(r.losses);
+    free(r.scores);
+    free(r.workspace);
     return status;
 }
