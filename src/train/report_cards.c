@@ -16,23 +16,17 @@
 
 #define BLIND 1e-5 /* of pe_outcome.permuted: as check 1 has it */
 
-/* A term of the card's list, the definition to follow. */
-static void term(FILE *to, const char *words)
+/* A row of the card's list: in `tag`, and small behind it, unless NULL. */
+static void fact(FILE *to, const char *words, const char *tag, const char *value, const char *small)
 {
     pe_html_element(to, "dt", "%s", words);
     fputs("<dd>", to);
-}
-
-static void end_term(FILE *to)
-{
+    pe_html_element(to, tag, "%s", value);
+    if (small) {
+        fputs(" ", to);
+        pe_html_element(to, "small", "%s", small);
+    }
     fputs("</dd>\n", to);
-}
-
-static void fact(FILE *to, const char *words, const char *value)
-{
-    term(to, words);
-    pe_html_element(to, "span", "%s", value);
-    end_term(to);
 }
 
 /* ---------------------------------------------------------------- what it is ---------------- */
@@ -40,15 +34,13 @@ static void fact(FILE *to, const char *words, const char *value)
 static void papers(FILE *to, const posenc_encoding_info *info)
 {
     if (info->paper && *info->paper) {
-        term(to, "paper");
+        pe_html_element(to, "dt", "%s", "paper");
+        fputs("<dd>", to);
         pe_report_paper(to, info->paper);
-        end_term(to);
+        fputs("</dd>\n", to);
     }
-    if (info->models && *info->models) {
-        term(to, "in use");
-        pe_html_element(to, "cite", "%s", info->models);
-        end_term(to);
-    }
+    if (info->models && *info->models)
+        fact(to, "in use", "cite", info->models, NULL);
 }
 
 static void part(FILE *to, const posenc_encoding_info *info)
@@ -57,7 +49,7 @@ static void part(FILE *to, const posenc_encoding_info *info)
     fputs("<div class=\"formula\">\n", to);
     pe_mathml_write(to, info->formula);
     fputs("</div>\n<dl class=\"card\">\n", to);
-    fact(to, "place", posenc_place_name(info->place));
+    fact(to, "place", "span", posenc_place_name(info->place), NULL);
     papers(to, info);
     fputs("</dl>\n", to);
 }
@@ -66,78 +58,58 @@ static void settings(FILE *to, const pe_outcome *o)
 {
     char text[PE_LONGEST_SPEC + 64];
     pe_outcome_settings(text, o);
-    term(to, "settings");
-    pe_html_element(to, "code", "%s", text);
-    end_term(to);
+    fact(to, "settings", "code", text, NULL);
     snprintf(text, sizeof text, "%lld numbers", (long long)o->runs[0].encoding_parameters);
-    fact(to, "learns", o->runs[0].encoding_parameters ? text : "nothing");
+    fact(to, "learns", "span", o->runs[0].encoding_parameters ? text : "nothing", NULL);
 }
 
 /* ---------------------------------------------------------------- what was measured --------- */
 
-/* Rank among all, "2 of 7", or "2 of 7, shared". */
-static void put_rank(FILE *to, const pe_compare *c, const pe_outcome *o, int bucket)
+enum { TEXT = 64 };
+
+/* With the rank among all, "2 of 7", or "2 of 7, shared". */
+static void loss(FILE *to, const pe_compare *c, const pe_outcome *o, const char *where, int bucket)
 {
-    int shared = 0, ranked = 0;
+    char text[TEXT], rank[TEXT];
+    int  shared = 0, ranked = 0;
     for (int i = 0; i < c->count; i++) {
         ranked += c->outcomes[i].rank[bucket] > 0;
         shared += c->outcomes[i].rank[bucket] == o->rank[bucket];
     }
-    pe_html_element(to, "small", shared > 1 ? "rank %d of %d, shared" : "rank %d of %d", o->rank[bucket],
-                    ranked);
-}
-
-static void loss(FILE *to, const pe_compare *c, const pe_outcome *o, const char *where, int bucket)
-{
-    term(to, where);
-    pe_html_element(to, "span", "%.3f nats per byte", o->loss[bucket]);
-    fputs(" ", to);
-    put_rank(to, c, o, bucket);
-    end_term(to);
+    snprintf(text, TEXT, "%.3f nats per byte", o->loss[bucket]);
+    snprintf(rank, TEXT, "rank %d of %d%s", o->rank[bucket], ranked, shared > 1 ? ", shared" : "");
+    fact(to, where, "span", text, rank);
 }
 
 static void on_text(FILE *to, const pe_compare *c, const pe_outcome *o)
 {
+    char value[TEXT], text[TEXT];
     loss(to, c, o, "loss at L", PE_AT_L);
     loss(to, c, o, "loss at 8 L", PE_AT_8L);
-    term(to, "beyond L");
-    pe_html_element(to, "span", "%s", o->verdict);
-    fputs(" ", to);
-    pe_html_element(to, "small", "%.2f times the loss at L", o->ratio[PE_AT_8L]);
-    end_term(to);
-    if (isfinite(o->gain.value)) {
-        term(to, "gain of 8 L over L");
-        pe_html_element(to, "span", "%+.3f", o->gain.value);
-        fputs(" ", to);
-        pe_html_element(to, "small", "%+.3f to %+.3f", o->gain.low, o->gain.high);
-        end_term(to);
-    }
-}
-
-/* The suite's row of that label, or -1. */
-static int row_of(const pe_suite *s, const char *label)
-{
-    for (int l = 0; l < s->label_count; l++)
-        if (!strcmp(s->labels[l], label))
-            return l;
-    return -1;
+    snprintf(text, TEXT, "%.2f times the loss at L", o->ratio[PE_AT_8L]);
+    fact(to, "beyond L", "span", o->verdict, text);
+    snprintf(value, TEXT, "%+.3f", o->gain.value);
+    snprintf(text, TEXT, "%+.3f to %+.3f", o->gain.low, o->gain.high);
+    if (isfinite(o->gain.value))
+        fact(to, "gain of 8 L over L", "span", value, text);
 }
 
 static void on_tasks(FILE *to, const pe_compare *c, const pe_outcome *o)
 {
-    const int row = c->suite ? row_of(c->suite, o->label) : -1;
-    for (int t = 0; row >= 0 && t < c->suite->task_count; t++) {
-        const pe_cell *cell = pe_suite_cell(c->suite, t, row);
+    const pe_suite *s   = c->suite;
+    int             row = 0;
+    while (s && row < s->label_count && strcmp(s->labels[row], o->label) != 0)
+        row++;
+    for (int t = 0; s && row < s->label_count && t < s->task_count; t++) {
+        const pe_cell *cell = pe_suite_cell(s, t, row);
         if (!cell->is_complete)
             continue;
         pe_html_element(to, "dt translate=\"no\"", "%s", cell->task->name);
         fputs("<dd>", to);
-        if (isfinite(cell->beyond))
-            pe_html_element(to, "span", "%.2f right at L, %.2f beyond", cell->accuracy[PE_TASK_L].value,
-                            cell->beyond);
-        else
-            pe_html_element(to, "span", "%.2f right at L", cell->accuracy[PE_TASK_L].value);
-        end_term(to);
+        pe_html_element(to, "span",
+                        isfinite(cell->beyond) ? "%.2f right at L, %.2f beyond" : "%.2f right at L",
+                        cell->accuracy[PE_TASK_L].value, cell->beyond);
+        fputs("</dd>\n", to);
     }
 }
 
