@@ -136,7 +136,7 @@ typedef struct pe_encoding {
     /* Members that are the same whatever the settings; `terms` is asked for the others, and for the scale
        where it is not 1/sqrt(D). NULL: there are none. */
     pe_by_distance bias;
-    pe_tile_hook   hook;
+    pe_tile_hook   hook; /* score */
     void (*terms)(const pe_problem *p, pe_terms *s);
     /* Numbers made of the parameters once per run, for hooks and preparations: par[param_count], and dpar
        there takes their cotangents. derive_back may overwrite `dmade`; NULL: gradients go elsewhere. NULL:

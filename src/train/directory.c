@@ -212,35 +212,24 @@ static void sweep_one(const char *path, const char *base, int aside)
         remove_flat(path);
 }
 
-/* In the folder of `base`, what was left over and holds nothing that compare has not written. */
-static void sweep(const char *folder, const char *base)
-{
-    DIR  *dir   = opendir(folder);
-    char *whole = pe_joined(folder, "/", base);
-    for (const struct dirent *entry; dir && whole && (entry = readdir(dir));) {
-        const int aside = is_left_over(entry->d_name, base, ASIDE);
-        char     *path =
-            aside || is_left_over(entry->d_name, base, "") ? pe_joined(folder, "/", entry->d_name) : NULL;
-        if (path)
-            sweep_one(path, whole, aside);
-        free(path);
-    }
-    free(whole);
-    if (dir)
-        closedir(dir);
-}
-
+/* In its folder, what was left over and holds nothing that compare has not written. */
 void pe_directory_sweep(const char *path)
 {
-    char *whole = pe_directory_trimmed(path);
-    char *slash = whole ? strrchr(whole, '/') : NULL;
-    if (slash == whole && slash)
-        sweep("/", whole + 1);
-    else if (slash) {
-        *slash = 0;
-        sweep(whole, slash + 1);
-    } else if (whole)
-        sweep(".", whole);
+    char       *whole = pe_directory_trimmed(path);
+    const char *slash = whole ? strrchr(whole, '/') : NULL, *base = slash ? slash + 1 : whole;
+    char       *folder = slash ? strndup(whole, (size_t)(base - whole)) : strdup("./");
+    DIR        *dir    = whole && folder ? opendir(folder) : NULL;
+    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+        const int aside = is_left_over(entry->d_name, base, ASIDE);
+        char     *found =
+            aside || is_left_over(entry->d_name, base, "") ? pe_joined(folder, entry->d_name, "") : NULL;
+        if (found)
+            sweep_one(found, whole, aside);
+        free(found);
+    }
+    if (dir)
+        closedir(dir);
+    free(folder);
     free(whole);
 }
 

@@ -199,13 +199,6 @@ static posenc_status read_all(unit *u, int tuning, posenc_error *err)
     return status;
 }
 
-static void copy_untuned(unit *u)
-{
-    const pe_extension_plan *p    = u->plan;
-    const float             *from = u->numbers + pe_extension_at(p, u->number, 0, PE_UNTUNED, 0);
-    memcpy(losses_at(u, PE_UNTUNED, 0), from, (size_t)(PE_FAR_BUCKETS * p->windows) * sizeof *from);
-}
-
 /* ---------------------------------------------------------------- tuning -------------------- */
 
 static posenc_status tune_step(unit *u, pe_optimiser *optimiser, int64_t step, int *finite, posenc_error *err)
@@ -254,7 +247,8 @@ static posenc_status do_unit(const void *self, const pe_run_config *config, cons
     int                      finite = 1;
     posenc_status            status = POSENC_OK;
     if (copies)
-        copy_untuned(&u);
+        memcpy(losses_at(&u, PE_UNTUNED, 0), numbers + pe_extension_at(p, u.number, 0, PE_UNTUNED, 0),
+               (size_t)(PE_FAR_BUCKETS * p->windows) * sizeof *numbers);
     if (!copies || tunes)
         status = unit_create(&u, err);
     if (!status && !copies)

@@ -118,13 +118,6 @@ static posenc_status plans_create(pe_model *m, posenc_error *err)
 
 /* ---------------------------------------------------------------- memory -------------------- */
 
-static size_t workspace_bytes(const pe_model *m)
-{
-    const size_t a = posenc_plan_workspace(m->short_plan, POSENC_FORWARD | POSENC_BACKWARD);
-    const size_t b = posenc_plan_workspace(m->long_plan, POSENC_FORWARD);
-    return a > b ? a : b;
-}
-
 /* Takes `bytes` from the block. With base NULL it only counts. */
 static void *take(char *base, size_t *used, size_t bytes)
 {
@@ -148,10 +141,11 @@ static size_t lay_out(pe_model *m, char *base)
     const size_t e = posenc_dtype_size(m->config.dtype), n = (size_t)pe_model_tokens(m),
                  d    = (size_t)m->config.d_model;
     const size_t wide = PE_MLP_WIDTH * d > PE_BYTES ? PE_MLP_WIDTH * d : PE_BYTES;
-    size_t       used = 0;
-    m->theta          = take(base, &used, (size_t)m->size * e);
-    m->grad           = take(base, &used, (size_t)m->size * e);
-    m->workspace      = take(base, &used, workspace_bytes(m));
+    size_t       used = 0, forward = posenc_plan_workspace(m->long_plan, POSENC_FORWARD),
+           both  = posenc_plan_workspace(m->short_plan, POSENC_FORWARD | POSENC_BACKWARD);
+    m->theta     = take(base, &used, (size_t)m->size * e);
+    m->grad      = take(base, &used, (size_t)m->size * e);
+    m->workspace = take(base, &used, forward > both ? forward : both);
     for (int64_t l = 0; l < m->config.layers; l++) {
         pe_layer_memory *y = &m->layers[l];
         y->unit1           = take(base, &used, n * d * e);

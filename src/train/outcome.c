@@ -148,19 +148,14 @@ static void measure_training(pe_outcome *o, int64_t seeds)
 /* What runs measured of their trained models (trained.h). Weights are averaged over seeds. Of the shifts that
    of the seed stands there which notices it most: a claim of zero must hold for each. Losses with a truncated
    context stay apart by seed and window, as their differences are paired. */
-static void take_shift(pe_outcome *o, const float *shift)
-{
-    for (int i = 0; i < PE_SHIFTS; i++)
-        if (!(fabs((double)shift[i]) <= fabs(o->shift[i])))
-            o->shift[i] = (double)shift[i];
-}
-
 static void take_seed(pe_outcome *o, int64_t s, int64_t seeds)
 {
     const pe_run_config    *c       = &o->config;
     const pe_trained_layout at      = pe_trained_lay_out(c);
     const float            *numbers = o->runs[s].trained;
-    take_shift(o, numbers + at.shift);
+    for (int i = 0; i < PE_SHIFTS; i++)
+        if (!(fabs((double)numbers[at.shift + i]) <= fabs(o->shift[i])))
+            o->shift[i] = (double)numbers[at.shift + i];
     for (int64_t t = 0; t < c->L; t++)
         o->near[t] += (double)numbers[at.near + t] / (double)seeds;
     for (int64_t t = 0; t < PE_REACH * c->L; t++)

@@ -2,8 +2,8 @@
 /*
  * speed.h: steps of training for whoever measures them: the model, its optimiser and a batch of random bytes
  *
- * A step is what a run of `compare` does again and again: gradient and update (descent.h), on the thread that
- * asks for it.
+ * A step is what a run of `compare` does again and again: gradient and update (optimiser.h), on the thread
+ * that asks for it.
  */
 #ifndef PE_TRAIN_SPEED_H
 #define PE_TRAIN_SPEED_H

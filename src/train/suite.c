@@ -137,17 +137,13 @@ static int is_reason(posenc_status status)
            status == POSENC_RANGE || status == POSENC_ARGUMENT;
 }
 
-/* An encoding of grids, beside a task on a line. */
-static posenc_status cell_leave_out(pe_cell *cell)
-{
-    snprintf(cell->reason, sizeof cell->reason, "it is here for tasks on a grid");
-    cell->is_unasked = 1;
-    return POSENC_OK;
-}
-
 static posenc_status cell_create(pe_cell *cell, const pe_suite_config *c, posenc_error *err)
 {
-    posenc_error  why = {0};
+    posenc_error why = {0};
+    if (cell->is_unasked) {
+        snprintf(cell->reason, sizeof cell->reason, "it is here for tasks on a grid");
+        return POSENC_OK;
+    }
     posenc_status status =
         pe_task_spec(cell->spec, sizeof cell->spec, &cell->config.entry, cell->label, &cell->config, &why);
     cell->config.spec = cell->spec;
@@ -210,12 +206,12 @@ static posenc_status fill(pe_suite *s, const pe_suite_config *c, posenc_error *e
         s->order[l] = l;
     for (int t = 0; t < s->task_count; t++)
         for (int l = 0; l < s->label_count && !status; l++) {
-            pe_cell *cell = pe_suite_cell(s, t, l);
-            cell->task    = s->tasks[t];
-            cell->label   = s->labels[l];
-            cell->config  = config_of(c, s->tasks[t]);
-            status =
-                l >= c->label_count && !s->tasks[t]->grid ? cell_leave_out(cell) : cell_create(cell, c, err);
+            pe_cell *cell    = pe_suite_cell(s, t, l);
+            cell->task       = s->tasks[t];
+            cell->label      = s->labels[l];
+            cell->config     = config_of(c, s->tasks[t]);
+            cell->is_unasked = l >= c->label_count && !s->tasks[t]->grid; /* an encoding of grids */
+            status           = cell_create(cell, c, err);
         }
     return status;
 }
