@@ -244,8 +244,8 @@ def sentences():
 
 def missing_translations():
     rows = [re.compile(re.sub(PLACE, "(.+)", re.escape(english)), re.S) for _, english, _ in catalogue()]
-    asked = (t for t in sentences() if re.search("[a-z]{3}", t) and not re.match(r"\w+ et al\. \d", t)) if rows else ()
-    return {t for t in asked if not any(r.fullmatch(t) for r in rows)}
+    asked = (t for t in sentences() if re.search("[a-z]{3}", t) and not re.match(r"\w+ et al\. \d", t))
+    return {t for t in asked if rows and not any(r.fullmatch(t) for r in rows)}
 
 
 def main():
