@@ -10,6 +10,7 @@
 #define CLI_CLI_H
 
 #include <posenc/posenc.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -99,6 +100,16 @@ int cli_ends_with(const char *text, const char *end);
 /* x with the fewest digits, 15 at least, that read back as the same number. Returns text. */
 enum { CLI_DIGITS = 40 };
 const char *cli_real_text(char text[CLI_DIGITS], double x);
+
+/* Prints the value, takes it over (NULL: no memory for it) and returns the exit status. Reals have so many
+   digits; 0: as many as they need. A write that fails shows when standard output is closed. */
+struct json_t;
+int            cli_print_json(struct json_t *value, size_t digits);
+struct json_t *cli_json_real(double x); /* null where there is no number */
+
+/* Was one of the signals heeded? The second one ends the tool at once. */
+extern volatile sig_atomic_t cli_interrupted;
+void                         cli_heed(int signal);
 
 int cli_is_terminal(int fd); /* a terminal where escape sequences make sense */
 int cli_colour(int fd);      /* a terminal, NO_COLOR empty, TERM not dumb */

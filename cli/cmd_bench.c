@@ -9,7 +9,7 @@
  */
 #include "bench.h"
 
-#include "sweep.h"
+#include "columns.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -66,17 +66,6 @@ json_t *cli_bench_json(const pe_bench_row *rows, int count)
     for (int i = 0; i < count; i++)
         json_array_append_new(all, row_json(&rows[i]));
     return all;
-}
-
-static int print_json(const pe_bench_row *rows, int count)
-{
-    json_t *all = cli_bench_json(rows, count);
-    if (!all)
-        return cli_failed("bench: there is no memory for the rows as JSON");
-    json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-    putchar('\n');
-    json_decref(all);
-    return CLI_DONE;
 }
 
 static const char *wanted_text(char text[TEXT], const pe_bench_case *c)
@@ -145,24 +134,6 @@ static int print_table(const pe_bench_row *rows, int count)
 
 /* ---------------------------------------------------------------- measuring ------------------ */
 
-static volatile sig_atomic_t stopped;
-
-static void stop(int number)
-{
-    (void)number;
-    stopped = 1;
-}
-
-static void heed_signals(void)
-{
-    static const int numbers[] = {SIGINT, SIGTERM};
-    struct sigaction action    = {0};
-    action.sa_handler          = stop;
-    action.sa_flags            = (int)SA_RESETHAND; /* the second one ends at once */
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        sigaction(numbers[i], &action, NULL);
-}
-
 static void show_progress(int i, int count, const char *name)
 {
     if (cli_is_terminal(STDERR_FILENO))
@@ -176,7 +147,7 @@ static void measure_all(const cli_args *args, pe_bench_row *rows, int count, con
                                      .threads = effort->threads};
     const time_t          start   = time(NULL);
     for (int i = 0; i < count; i++) {
-        if (is_list || stopped) {
+        if (is_list || cli_interrupted) {
             pe_bench_leave(&rows[i], rows[i].what, is_list ? "not measured: --list" : "interrupted");
             continue;
         }
@@ -191,10 +162,12 @@ static void measure_all(const cli_args *args, pe_bench_row *rows, int count, con
 static int measure_and_print(const cli_args *args, pe_bench_row *rows, int count,
                              const pe_bench_effort *effort)
 {
-    heed_signals();
+    cli_heed(SIGINT);
+    cli_heed(SIGTERM);
     measure_all(args, rows, count, effort);
-    const int status = cli_value(args, "json") ? print_json(rows, count) : print_table(rows, count);
-    return stopped && status == CLI_DONE ? CLI_INTERRUPTED : status;
+    const int status =
+        cli_value(args, "json") ? cli_print_json(cli_bench_json(rows, count), 6) : print_table(rows, count);
+    return cli_interrupted && status == CLI_DONE ? CLI_INTERRUPTED : status;
 }
 
 /* ---------------------------------------------------------------- the command ---------------- */
@@ -264,15 +237,12 @@ const cli_command cli_bench = {
     .details =
         "Each kernel runs in turns with the limit of the machine that it works against: a pass over the same "
         "memory in place, a copy, a store, a read, or a loop of multiply-adds; on random numbers. VALUE is "
-        "the "
-        "kernel's share of the limit in the same turn (or the time over another run, where at most so much "
-        "is "
-        "wanted): the median of all turns, with their quartiles. LIMIT is what the limit itself reached. The "
-        "limits are measured and checked first (goal limits).\n\n"
+        "the kernel's share of the limit in the same turn (or the time over another run, where at most so "
+        "much is wanted): the median of all turns, with their quartiles. LIMIT is what the limit itself "
+        "reached. The limits are measured and checked first (goal limits).\n\n"
         "What this machine cannot do has a row that says why. Goals, rules, and what was reached where: "
-        "docs/performance.md. POSENC_ISA measures another instruction set. All of it takes three to "
-        "eight minutes; a "
-        "goal that is not met is no failure (status 0).",
+        "docs/performance.md. POSENC_ISA measures another instruction set. All of it takes three to eight "
+        "minutes; a goal that is not met is no failure (status 0).",
     .options = options,
     .run     = run,
 };

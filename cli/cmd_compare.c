@@ -155,15 +155,6 @@ static void name_texts(const cli_args *args, char name[NAME])
 
 /* ---------------------------------------------------------------- what is asked ------------- */
 
-static int unknown_preset(const char *name)
-{
-    char known[256] = "";
-    for (int i = 0; pe_preset_at(i); i++)
-        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "",
-                 pe_preset_at(i)->name);
-    return cli_usage("--preset: there is no preset \"%s\"; there are: %s", name, known);
-}
-
 /* Before any text is read: a misspelt name should not wait for standard input. */
 static int check_list(const char *list)
 {
@@ -190,9 +181,13 @@ static int read_config(const cli_args *args, pe_compare_config *config)
     const char      *language = cli_value(args, "lang");
     int              ways;
     posenc_error     err;
-    const pe_preset *preset = pe_preset_find(name ? name : DEFAULT_PRESET);
+    const pe_preset *preset     = pe_preset_find(name ? name : DEFAULT_PRESET);
+    char             known[256] = "";
+    for (int i = 0; !preset && pe_preset_at(i); i++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "",
+                 pe_preset_at(i)->name);
     if (!preset)
-        return unknown_preset(name);
+        return cli_usage("--preset: there is no preset \"%s\"; there are: %s", name, known);
     config->preset             = *preset;
     config->directory          = DEFAULT_DIRECTORY;
     config->call               = cli_call();
@@ -218,30 +213,10 @@ static int read_config(const cli_args *args, pe_compare_config *config)
 
 /* ---------------------------------------------------------------- while it runs ------------- */
 
-static volatile sig_atomic_t stop;
-
-static void on_signal(int number)
-{
-    (void)number;
-    stop = 1;
-}
-
-/* Once: the second Ctrl-C finds the system's own answer. */
-static void catch_interrupt(void)
-{
-    static const int numbers[] = {SIGINT, SIGTERM, SIGUSR1};
-    struct sigaction action    = {0};
-    action.sa_handler          = on_signal;
-    action.sa_flags            = (int)SA_RESETHAND;
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        sigaction(numbers[i], &action, NULL);
-}
-
 static int interrupted(void *self)
 {
     (void)self;
-    return stop;
+    return cli_interrupted;
 }
 
 /* "1:05", "2:03:00" */
@@ -363,7 +338,9 @@ static int train(const cli_args *args, pe_compare *c, const char *directory)
     const pe_compare_watch watch       = {.interrupted = interrupted,
                                           .progress    = on_terminal ? show_progress : NULL,
                                           .finished    = show_finished};
-    catch_interrupt();
+    cli_heed(SIGINT);
+    cli_heed(SIGTERM);
+    cli_heed(SIGUSR1);
     const posenc_status status = pe_compare_train(c, &watch, &was_interrupted, &err);
     if (on_terminal)
         fputs("\r\033[K", stderr);

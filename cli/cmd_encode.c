@@ -160,20 +160,15 @@ static void add_copy(job *j, const char *prefix, const char *name, const posenc_
         cli_refuse_memory(&j->p, full);
 }
 
-/* An archive also says what the rows were made of: it can be read again with --params and --positions. */
-static void add_origins(job *j)
-{
-    if (j->pos.array.data)
-        add_copy(j, "in_", "pos", &j->pos.array);
-    for (int i = 0; i < j->p.count; i++)
-        add_copy(j, "par_", posenc_param_name(j->p.e, i), &j->p.params[i]);
-}
-
 static void write_rows(job *j)
 {
     cli_problem *p = &j->p;
-    if (cli_ends_with(j->output, ".npz"))
-        add_origins(j);
+    /* an archive also says what the rows were made of: it can be read again with --params and --positions */
+    const int is_archive = cli_ends_with(j->output, ".npz");
+    if (is_archive && j->pos.array.data)
+        add_copy(j, "in_", "pos", &j->pos.array);
+    for (int i = 0; is_archive && i < p->count; i++)
+        add_copy(j, "par_", posenc_param_name(p->e, i), &p->params[i]);
     if (is_csv(j->output))
         write_csv(j);
     else if (!cli_stopped(p))

@@ -171,15 +171,6 @@ static void print_json(const posenc_model *model, int group)
 
 /* ---------------------------------------------------------------- in words ------------------ */
 
-static void put_head(const posenc_model_group *g)
-{
-    char      text[4096];
-    const int at =
-        printf("\n%s%s%s: ", g->encoding, g->stack ? ", " : "", g->stack ? g->stack : "") - (int)strlen("\n");
-    const char *where = g->is_input ? "at the input" : cli_config_layers(text, sizeof text, g);
-    cli_wrap(where, strlen(where), at, at + (int)strlen("layers "), WIDTH);
-}
-
 /* What there is not is said only where it might be expected. */
 static int is_idle(const posenc_fact *f)
 {
@@ -261,24 +252,21 @@ static void put_turns(const posenc_fact *w, int64_t context)
 
 static void put_magnitude(const posenc_model_group *g)
 {
-    const posenc_fact *m = posenc_model_fact(g, "magnitude"), *s = posenc_model_fact(g, "score_scale"),
-                      *far   = posenc_model_fact(g, "magnitude_long"),
-                      *first = posenc_model_fact(g, "original_length");
-    if (m && far && first)
-        printf("  the magnitude acts on cosine and sine: up to %lld tokens q and k are multiplied by %.6g, "
+    const double m = cli_config_fact(g, "magnitude"), far = cli_config_fact(g, "magnitude_long"),
+                 first = cli_config_fact(g, "original_length"), scale = cli_config_fact(g, "score_scale"),
+                 width = cli_config_fact(g, "head_dim"), extra = scale * sqrt(width);
+    if (!isnan(far) && !isnan(first))
+        printf("  the magnitude acts on cosine and sine: up to %.0f tokens q and k are multiplied by %.6g, "
                "their scores by %.6g; beyond by %.6g and %.6g\n",
-               (long long)first->integer, m->real, m->real * m->real, far->real, far->real * far->real);
-    else if (m && m->real != 1)
+               first, m, m * m, far, far * far);
+    else if (m != 1)
         printf(
             "  the magnitude acts on cosine and sine: q and k are multiplied by %.6g, their scores by %.6g\n",
-            m->real, m->real * m->real);
+            m, m * m);
     else
         puts("  the magnitude is 1: the rotation keeps lengths");
-    const posenc_fact *d     = posenc_model_fact(g, "head_dim");
-    const double       extra = s && d && s->kind == POSENC_FACT_REAL ? s->real * sqrt((double)d->integer) : 1;
     if (fabs(extra - 1) > 1e-12)
-        printf("  the scores are scaled by %.6g, which is %.6g times 1 / sqrt(%lld)\n", s->real, extra,
-               (long long)d->integer);
+        printf("  the scores are scaled by %.6g, which is %.6g times 1 / sqrt(%.0f)\n", scale, extra, width);
 }
 
 /* ---------------------------------------------------------------- the tables ---------------- */
@@ -307,17 +295,14 @@ static void put_frequencies(const posenc_fact *w, const posenc_fact *far, int64_
     }
 }
 
-static void put_slopes(const posenc_fact *slopes)
-{
-    printf("\n  %-5s  %s\n", "HEAD", "SLOPE");
-    for (int64_t h = 0; h < slopes->count; h++)
-        printf("  %-5lld  %.9g\n", (long long)h, slopes->list[h]);
-}
-
 static void put_group(const posenc_model_group *g, int64_t context)
 {
     const posenc_fact *w = posenc_model_fact(g, "inv_freq"), *slopes = posenc_model_fact(g, "slopes");
-    put_head(g);
+    char               layers[4096];
+    const char        *where = g->is_input ? "at the input" : cli_config_layers(layers, sizeof layers, g);
+    putchar('\n');
+    const int at = printf("%s%s%s: ", g->encoding, g->stack ? ", " : "", g->stack ? g->stack : "");
+    cli_wrap(where, strlen(where), at, at + (int)strlen("layers "), WIDTH);
     put_facts(g);
     if (w) {
         putchar('\n');
@@ -329,7 +314,9 @@ static void put_group(const posenc_model_group *g, int64_t context)
         put_frequencies(w, posenc_model_fact(g, "inv_freq_long"), context);
     }
     if (slopes)
-        put_slopes(slopes);
+        printf("\n  %-5s  %s\n", "HEAD", "SLOPE");
+    for (int64_t h = 0; slopes && h < slopes->count; h++)
+        printf("  %-5lld  %.9g\n", (long long)h, slopes->list[h]);
 }
 
 static void put_warnings(const posenc_model *model)
@@ -345,17 +332,12 @@ static void put_warnings(const posenc_model *model)
     }
 }
 
-/* A type is any text that the file holds. */
-static void put_name(const char *text)
-{
-    for (; text && *text; text++)
-        putchar((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
-}
-
 static void print_words(const posenc_model *model, int group)
 {
     const posenc_model_info *info = posenc_model_describe(model);
-    put_name(info->type ? info->type : "no model_type");
+    for (const char *at = info->type ? info->type : "no model_type"; *at;
+         at++) /* any text that a file holds */
+        putchar((unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at);
     printf(" (%s): %s", info->format, info->encoding);
     if (info->layers)
         printf(", %lld layers", (long long)info->layers);

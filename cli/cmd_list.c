@@ -315,17 +315,6 @@ static json_t *json_all(void)
     return list;
 }
 
-/* Takes the value over. A write that fails shows when standard output is closed. */
-static int print_json(json_t *value)
-{
-    if (!value)
-        return cli_failed("list: there is no memory for the list as JSON");
-    json_dumpf(value, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(value);
-    return CLI_DONE;
-}
-
 /* ---------------------------------------------------------------- the command ---------------- */
 
 /* The formulas of a model's rotation; a name may say which encoding is meant, and must be right then. */
@@ -359,14 +348,14 @@ static int run(const cli_args *args)
     if (cli_value(args, "explain") || cli_value(args, "config") || cli_value(args, "layer"))
         return explain(args);
     if (!name)
-        return json ? print_json(json_all()) : print_all();
+        return json ? cli_print_json(json_all(), 0) : print_all();
 
     const posenc_encoding_info *info = posenc_encoding_find(name);
     if (!info)
         return cli_usage("list: there is no encoding \"%s\"; did you mean \"%s\"?", name,
                          posenc_encoding_nearest(name));
     if (json)
-        return print_json(json_one(info));
+        return cli_print_json(json_one(info), 0);
     print_one(info);
     return CLI_DONE;
 }
@@ -383,10 +372,9 @@ const cli_command cli_list = {
     .summary  = "list the encodings, or show everything about one",
     .synopsis = "[NAME] [--json] | rope --explain --config F [--layer N]",
     .details =
-        "Without NAME a table: where each encoding acts, what it learns, its paper, models that use it. "
-        "With NAME its settings with types, defaults and ranges, its parameters with shapes in the letters "
-        "of the library (H heads, D head width, d_model model width), and numbers worked out in its "
-        "paper.\n\n"
+        "Without NAME a table: where each encoding acts, what it learns, its paper, models that use it. With "
+        "NAME its settings with types, defaults and ranges, its parameters with shapes in the letters of the "
+        "library (H heads, D head width, d_model model width), and numbers worked out in its paper.\n\n"
         "With --explain every formula of a model's rotation is printed, as papers write it and with the "
         "numbers of the model's own file: channels, coordinates, frequencies, magnitude, scores, and what "
         "they come to within its context.",

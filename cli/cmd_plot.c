@@ -358,7 +358,7 @@ static int set_grid(const cli_args *args, request *r)
     if (r->data.axes && cli_places_settings(&r->places, r->subject.p.e, other))
         return CLI_USAGE;
     cli_places_lists(&r->places, r->subject.p.e, grid);
-    return part && grid[0] ? cli_subject_again(&r->subject, args, cli_at(args, 1), grid) : CLI_DONE;
+    return part && grid[0] ? cli_subject_encoding(&r->subject, args, cli_at(args, 1), grid) : CLI_DONE;
 }
 
 /* Encodings of a grid, and maps, want a grid. */
@@ -414,7 +414,7 @@ static int find_subject(const cli_args *args, request *r)
     if (table)
         return cli_subject_table(&r->subject, table);
     if (!cli_value(args, "config"))
-        return cli_subject_encoding(&r->subject, args, cli_at(args, 1));
+        return cli_subject_encoding(&r->subject, args, cli_at(args, 1), "");
     const int status = cli_subject_config(&r->subject, args);
     return status ? status : fit_model(args, r);
 }

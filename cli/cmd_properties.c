@@ -273,12 +273,7 @@ static int print_json(const subject *list, int count, const pe_survey *survey)
                   (json_int_t)survey->tokens, "dim", (json_int_t)survey->sizes.width, "heads",
                   (json_int_t)survey->sizes.heads, "draws", (json_int_t)survey->sizes.draws, "seed",
                   (json_int_t)survey->sizes.seed, "encodings", all);
-    if (!value)
-        return cli_failed("properties: there is no memory for the numbers as JSON");
-    json_dumpf(value, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-    putchar('\n');
-    json_decref(value);
-    return CLI_DONE;
+    return cli_print_json(value, 9);
 }
 
 /* ---------------------------------------------------------------- the command --------------- */
@@ -338,23 +333,18 @@ const cli_command cli_properties = {
     .synopsis = "[SPEC...] [--set NAME=VALUE]... [--sweep NAME=V,V,...]... [--json]",
     .details =
         "With one SPEC every number of it, each with the word that a fixed rule gives it; with several, or "
-        "with "
-        "none for all encodings, a line for each. Formulas, units and rules: docs/properties.md.\n\n"
+        "with none for all encodings, a line for each. Formulas, units and rules: docs/properties.md.\n\n"
         "uniqueness: the nearest pair of vectors, and what rounding to bf16 leaves of them; distances that "
-        "the "
-        "scores tell apart. relativity: whether a step of k positions is one linear map, and whether dot "
-        "products "
-        "and scores depend on the offset alone. score terms: content and position in the scores of an input "
-        "encoding. equivariance: what a permutation of the tokens changes. decay: scores against distance. "
-        "cost: "
-        "parameters, operations, memory; with --time speed.\n\n"
+        "the scores tell apart. relativity: whether a step of k positions is one linear map, and whether dot "
+        "products and scores depend on the offset alone. score terms: content and position in the scores of "
+        "an input encoding. equivariance: what a permutation of the tokens changes. decay: scores against "
+        "distance. cost: parameters, operations, memory; with --time speed.\n\n"
         "An encoding that learns is measured as it is born; one that is born as zeros throughout has its "
         "parameters drawn from N(0,1). For equivariance N(0,1) is added to parameters that are born as one "
         "number everywhere. swin, swin_v2 and hierarchical, unless told otherwise, get a window or a table "
         "that suits the length.\n\n"
         "--sweep needs one SPEC with an input part: for each value of the setting the nearest pair, the "
-        "residuals "
-        "r(1), r(7), r(64), tau, and how many channels are idle.",
+        "residuals r(1), r(7), r(64), tau, and how many channels are idle.",
     .options = options,
     .run     = run,
 };

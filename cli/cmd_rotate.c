@@ -102,19 +102,16 @@ static void make_encoding(job *j)
     }
 }
 
-static int holds_complex(const job *j)
-{
-    const posenc_array *q = j->sides[QUERIES].array, *k = j->sides[KEYS].array;
-    return (q && q->is_complex) || (k && k->is_complex);
-}
-
 /* What the arrays of the input say about settings that were not given. Complex numbers are pairs in a model
    of any layout; what was set is left to check_layout. */
 static void infer_settings(job *j)
 {
-    cli_problem *p     = &j->p;
-    const char  *given = cli_settings(p, j->args);
-    if (j->config.group && holds_complex(j))
+    cli_problem *p       = &j->p;
+    const char  *given   = cli_settings(p, j->args);
+    int          complex = 0;
+    for (int i = 0; i < SIDES && j->config.group; i++)
+        complex |= j->sides[i].array && j->sides[i].array->is_complex;
+    if (complex)
         given = cli_text(p, "layout=interleaved layout_out=same %s", given);
     cli_infer(p, spec_of(j), given);
 }

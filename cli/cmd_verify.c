@@ -22,10 +22,11 @@
 #include <string.h>
 
 #include "cases.h"
+#include "problem.h"
 
 typedef struct request {
     const cli_args  *args;
-    const char      *dir, *file;
+    const char      *dir, *file, *names; /* "a,b,c" of every -e; NULL: all */
     int              json;
     cli_case_options run;
 } request;
@@ -92,28 +93,19 @@ static int is_known(const char *word, const posenc_cases *cases)
     return 0;
 }
 
-static int check_names(const request *r, const posenc_cases *cases)
-{
-    char word[64];
-    for (int v = 0; v < cli_value_count(r->args, "encodings"); v++)
-        for (const char *at = cli_value_at(r->args, "encodings", v); at;
-             at             = strchr(at, ','), at += at != NULL) {
-            const int n = (int)strcspn(at, ",");
-            snprintf(word, sizeof word, "%.*s", n < 63 ? n : 63, at);
-            if (!is_known(word, cases))
-                return cli_usage("-e: there is no encoding %s; the nearest is %s", word,
-                                 posenc_encoding_nearest(word));
-        }
-    return CLI_DONE;
-}
-
-static int is_wanted(const request *r, const posenc_case *c)
+static int check_names(request *r, const posenc_cases *cases, cli_problem *p)
 {
     const int lists = cli_value_count(r->args, "encodings");
-    int       found = lists == 0;
     for (int v = 0; v < lists; v++)
-        found = found || is_listed(cli_value_at(r->args, "encodings", v), c->encoding);
-    return found && (!r->file || !strcmp(r->file, c->file));
+        r->names =
+            cli_text(p, "%s%s%s", v ? r->names : "", v ? "," : "", cli_value_at(r->args, "encodings", v));
+    for (const char *at = r->names; at; at = strchr(at, ','), at += at != NULL) {
+        const char *word = cli_text(p, "%.*s", (int)strcspn(at, ","), at);
+        if (!is_known(word, cases))
+            return cli_usage("-e: there is no encoding %s; the nearest is %s", word,
+                             posenc_encoding_nearest(word));
+    }
+    return CLI_DONE;
 }
 
 /* ---------------------------------------------------------------- lines --------------------- */
@@ -202,7 +194,7 @@ static int run_cases(const request *r, const posenc_cases *cases)
     for (int i = 0; i < cases->count; i++) {
         const posenc_case *c = &cases->items[i];
         cli_case_result    x;
-        if (!is_wanted(r, c))
+        if ((r->names && !is_listed(r->names, c->encoding)) || (r->file && strcmp(r->file, c->file)))
             continue;
         cli_case_run(&x, r->dir, c, &r->run);
         total++;
@@ -236,9 +228,12 @@ static int run(const cli_args *args)
     if (posenc_cases_read(&cases, r.dir, &err))
         return cli_usage("%s",
                          err.message); /* the folder is an argument: 2 even where the disk is at fault */
-    const int status = check_names(&r, &cases) ? CLI_USAGE : run_cases(&r, &cases);
+    cli_problem p = cli_problem_new("verify");
+    cli_said(&p, check_names(&r, &cases, &p));
+    if (!cli_stopped(&p))
+        cli_said(&p, run_cases(&r, &cases));
     posenc_cases_free(&cases);
-    return status;
+    return cli_problem_end(&p);
 }
 
 const cli_command cli_verify = {

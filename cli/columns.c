@@ -10,29 +10,20 @@
 #include <stdio.h>
 #include <string.h>
 
-static int width_of(const pe_table *t, int column)
-{
-    int width = (int)strlen(t->columns[column].head);
-    for (int row = 0; row < t->row_count; row++) {
-        const int n = (int)strlen(pe_table_cell(t, row, column));
-        width       = n > width ? n : width;
-    }
-    return width;
-}
-
-static void print_cell(const pe_table *t, int column, const char *cell, int is_last)
-{
-    const int width = width_of(t, column);
-    if (t->columns[column].is_text)
-        printf("%-*s%s", is_last ? 0 : width, cell, is_last ? "" : "  ");
-    else
-        printf("%*s%s", width, cell, is_last ? "" : "  ");
-}
-
 /* Row -1 is the head. */
 static const char *cell_of(const pe_table *t, int row, int column)
 {
     return row < 0 ? t->columns[column].head : pe_table_cell(t, row, column);
+}
+
+static int width_of(const pe_table *t, int column)
+{
+    int width = 0;
+    for (int row = -1; row < t->row_count; row++) {
+        const int n = (int)strlen(cell_of(t, row, column));
+        width       = n > width ? n : width;
+    }
+    return width;
 }
 
 /* Spaces at the end of a line help nobody: a row ends with its last cell that is not empty. */
@@ -43,7 +34,9 @@ static void print_row(const pe_table *t, int row)
         last--;
     for (int k = 0; k <= last; k++)
         if (!t->columns[k].is_detail)
-            print_cell(t, k, cell_of(t, row, k), k == last);
+            printf(t->columns[k].is_text ? "%-*s%s" : "%*s%s",
+                   t->columns[k].is_text && k == last ? 0 : width_of(t, k), cell_of(t, row, k),
+                   k == last ? "" : "  ");
     putchar('\n');
 }
 

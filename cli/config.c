@@ -2,19 +2,12 @@
 /* The rotation of a model: contract in config.h. */
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- words --------------------- */
-
-/* Where the run of neighbours ends that begins with number i of the group's layers. */
-static int64_t end_of_run(const posenc_model_group *group, int64_t i)
-{
-    while (i + 1 < group->layer_count && group->layers[i + 1] == group->layers[i] + 1)
-        i++;
-    return i;
-}
 
 const char *cli_config_layers(char *text, size_t room, const posenc_model_group *group)
 {
@@ -32,11 +25,20 @@ const char *cli_config_layers(char *text, size_t room, const posenc_model_group 
             return text;
         }
         used += (size_t)snprintf(text + used, room - used, "%s %lld", i ? "," : "", (long long)first);
-        i = end_of_run(group, i);
+        while (i + 1 < n && layers[i + 1] == layers[i] + 1)
+            i++;
         if (layers[i] > first)
             used += (size_t)snprintf(text + used, room - used, "-%lld", (long long)layers[i]);
     }
     return text;
+}
+
+double cli_config_fact(const posenc_model_group *group, const char *name)
+{
+    const posenc_fact *f = posenc_model_fact(group, name);
+    return !f || f->kind == POSENC_FACT_NONE ? NAN
+           : f->kind == POSENC_FACT_REAL     ? f->real
+                                             : (double)f->integer;
 }
 
 static int is_rotary(const posenc_model_group *group)
@@ -46,11 +48,6 @@ static int is_rotary(const posenc_model_group *group)
 }
 
 /* ---------------------------------------------------------------- the choice ---------------- */
-
-static int refuse_none(const cli_config *c)
-{
-    return cli_usage("%s: no layer is rotated: its encoding is %s", c->path, c->info->encoding);
-}
 
 /* One line that lists what there is. */
 static int refuse_many(const cli_config *c)
@@ -100,7 +97,9 @@ static int choose(cli_config *c, const cli_args *args)
             c->group = posenc_model_group_at(c->model, i);
             count++;
         }
-    return count == 1 ? CLI_DONE : count ? refuse_many(c) : refuse_none(c);
+    if (!count)
+        return cli_usage("%s: no layer is rotated: its encoding is %s", c->path, c->info->encoding);
+    return count == 1 ? CLI_DONE : refuse_many(c);
 }
 
 int cli_config_read(cli_config *c, const cli_args *args)

@@ -37,6 +37,9 @@ void cli_config_warn(const cli_config *c);
 /* "all 32 layers", "layer 5", "layers 0-4, 6-10, ...": as many runs of neighbours as there is room for. */
 const char *cli_config_layers(char *text, size_t room, const posenc_model_group *group);
 
+/* A fact as a number; NAN where there is none. */
+double cli_config_fact(const posenc_model_group *group, const char *name);
+
 /* The file's numbers in the place of parameters that are as they start. An exit status. */
 int cli_config_params(const cli_config *c, cli_problem *p);
 

@@ -15,13 +15,13 @@
 
 static double real_setting(const posenc_case *c, const char *name, double standard)
 {
-    const char *text = cli_find_setting(c, name);
+    const char *text = cli_case_setting(c, name);
     return text ? strtod(text, NULL) : standard;
 }
 
 static int setting_is(const posenc_case *c, const char *name, const char *word)
 {
-    const char  *text = cli_find_setting(c, name);
+    const char  *text = cli_case_setting(c, name);
     const size_t n    = strlen(word);
     return text && !strncmp(text, word, n) && (!text[n] || text[n] == ' ');
 }
@@ -155,15 +155,6 @@ static int64_t batch_of(cli_trial *t, const posenc_tensor *x)
     return at->ndim == where->axes + more ? at->shape[0] : 1;
 }
 
-/* [B,L,d] of in_x or out_y. */
-static void rows_shape(cli_trial *t, int64_t shape[3], const posenc_tensor *x, const posenc_tensor *y)
-{
-    const posenc_tensor *like = x ? x : y;
-    shape[0]                  = batch_of(t, x);
-    shape[2]                  = like->ndim ? like->shape[like->ndim - 1] : 1;
-    shape[1]                  = shape[0] * shape[2] > 0 ? cli_element_count(like) / (shape[0] * shape[2]) : 0;
-}
-
 static posenc_tensor as_rows(posenc_tensor t, const int64_t shape[3])
 {
     return t.data ? posenc_tensor_contiguous(t.data, t.dtype, 3, shape) : t;
@@ -220,11 +211,13 @@ static void compare_digits(cli_trial *t)
 static void run_vectors(cli_trial *t)
 {
     static const char *const needed[] = {"out_y", NULL};
-    int64_t                  shape[3];
     if (!cli_trial_need(t, needed))
         return;
     const posenc_tensor *want = cli_trial_find(t, "out_y"), *x = cli_trial_find(t, "in_x");
-    rows_shape(t, shape, x, want);
+    const posenc_tensor *like = x ? x : want;
+    int64_t shape[3] = {batch_of(t, x), 0, like->ndim ? like->shape[like->ndim - 1] : 1}; /* [B,L,d] */
+    if (shape[0] * shape[2] > 0)
+        shape[1] = cli_element_count(like) / (shape[0] * shape[2]);
     const posenc_dims dims = {.B = shape[0], .Lq = shape[1], .Lk = shape[1], .d_model = shape[2]};
     if (!cli_trial_prepare(t, &dims, POSENC_MASK_NONE, POSENC_FORWARD | POSENC_BACKWARD))
         return;

@@ -109,14 +109,6 @@ static void compare_bias(cli_trial *t, const posenc_attend_in *in)
 
 /* ---------------------------------------------------------------- counted positions --------- */
 
-/* E = 0, but channel d of row m is m: then a score grows by (q_i)_d times the position. */
-static void count_in_channel(posenc_tensor *E, int64_t d)
-{
-    const int64_t width = E->shape[E->ndim - 1];
-    for (int64_t x = 0; x < cli_element_count(E); x++)
-        ((double *)E->data)[x] = d >= 0 && x % width == d ? (double)(x / width) : 0;
-}
-
 /* sums += weight * |q_i|^2 * position, from the scores that each channel makes. */
 static void add_growth(const posenc_tensor *q, const posenc_tensor *S, const posenc_tensor *plain, int64_t d,
                        double *sums)
@@ -139,8 +131,9 @@ static int is_allowed(const cli_trial *t, const posenc_tensor *allowed, int64_t 
 }
 
 /* out_positions [B,H,Lq,Lk] of an encoding that counts and interpolates rows of its one parameter E [npos,D]:
-   with E as above for each channel in turn, the scores grow by |q_i|^2 p altogether - times the scale, where
-   that covers the contribution (E of ones in one channel tells). Keys that are not allowed have 0. */
+   a score of such an E grows by (q_i)_d times the position, so with each channel in turn by |q_i|^2 p
+   altogether - times the scale, where that covers the contribution (E of ones in one channel tells). Keys
+   that are not allowed have 0. */
 static void compare_positions(cli_trial *t, const posenc_attend_in *in)
 {
     posenc_attend_in exact    = *in;
@@ -159,7 +152,8 @@ static void compare_positions(cli_trial *t, const posenc_attend_in *in)
         exact_plan(t, &t->p.dims, causal_mask(t) | (in->allowed.data ? POSENC_MASK_EXPLICIT : 0));
     exact_scores(t, plan, &exact, &plain);
     for (int64_t d = 0; !cli_stopped(&t->p) && d < t->p.dims.D; d++) {
-        count_in_channel(&E, d);
+        for (int64_t x = 0; x < cli_element_count(&E); x++) /* E = 0, but channel d of row m is m */
+            ((double *)E.data)[x] = x % t->p.dims.D == d ? (double)(x / t->p.dims.D) : 0;
         exact_scores(t, plan, &exact, &S);
         if (!cli_stopped(&t->p))
             add_growth(&q, &S, &plain, d, p.data);
@@ -181,7 +175,7 @@ static void compare_positions(cli_trial *t, const posenc_attend_in *in)
 /* "2:3" or "2x3" of a setting; 0 if it is not given. */
 static int window_setting(const cli_trial *t, const char *name, int64_t window[2])
 {
-    const char *text = cli_find_setting(t->c, name);
+    const char *text = cli_case_setting(t->c, name);
     char       *end;
     if (!text)
         return 0;

@@ -72,16 +72,9 @@ static int read_list(cli_places *p, const char *text, cli_problem *in)
     return cli_problem_status(in);
 }
 
-/* The array of that name, or the only one. */
-static posenc_tensor find_array(cli_problem *in)
-{
-    static const char *const names[] = {"pos", "in_pos", "positions", NULL};
-    const char *const        only[]  = {in->file.count == 1 ? in->file.items[0].name : "", NULL};
-    return in->file.count == 1 ? cli_find(in, only) : cli_need(in, names);
-}
-
 static int read_file(cli_places *p, const char *path, cli_problem *in)
 {
+    static const char *const names[] = {"pos", "in_pos", "positions", NULL};
     if (access(path, F_OK))
         cli_refuse(
             in,
@@ -89,7 +82,9 @@ static int read_file(cli_places *p, const char *path, cli_problem *in)
             "colons: 0:0,0:1), and there is no file of that name",
             path);
     cli_problem_read(in, path);
-    posenc_tensor t = find_array(in);
+    /* the array of such a name, or the only one */
+    const char *const only[] = {in->file.count == 1 ? in->file.items[0].name : "", NULL};
+    posenc_tensor     t      = in->file.count == 1 ? cli_find(in, only) : cli_need(in, names);
     if (!cli_stopped(in) && (t.ndim < 1 || t.ndim > 2 || t.shape[0] < 1 || t.shape[1] < 1))
         cli_refuse(in, "its positions have the shape %s; it must be [L], or [L,N] for N coordinates",
                    cli_shape_text(in, t.ndim, t.shape));
@@ -121,14 +116,6 @@ int cli_places_read(cli_places *p, const cli_args *args, cli_problem *in)
     return status;
 }
 
-static int has_setting(const posenc_encoding_info *info, const char *name)
-{
-    for (int i = 0; i < info->setting_count; i++)
-        if (!strcmp(info->settings[i].name, name))
-            return 1;
-    return 0;
-}
-
 /* " shape=2x3x4" behind what stands there. */
 static void put_list(char text[CLI_GRID_TEXT], const char *name, const int64_t *sizes, int axes)
 {
@@ -155,7 +142,7 @@ void cli_places_lists(const cli_places *p, const posenc_encoding *e, char text[C
     const posenc_encoding_info *info    = posenc_encoding_part(e, POSENC_INPUT);
     text[0]                             = '\0';
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        if (p->axes && has_setting(info, lists[i]) && !(strstr(lists[i], "_in") && is_said(e, lists[i])))
+        if (p->axes && cli_find_setting(info, lists[i]) && !(strstr(lists[i], "_in") && is_said(e, lists[i])))
             put_list(text, lists[i], p->grid, p->axes);
 }
 
@@ -177,11 +164,11 @@ int cli_places_settings(cli_places *p, const posenc_encoding *e, char text[CLI_G
 {
     const posenc_encoding_info *info = posenc_encoding_part(e, POSENC_INPUT);
     cli_places_lists(p, e, text);
-    if (p->axes == 2 && has_setting(info, "height") && has_setting(info, "width"))
+    if (p->axes == 2 && cli_find_setting(info, "height") && cli_find_setting(info, "width"))
         snprintf(text, CLI_GRID_TEXT, "height=%lld width=%lld", (long long)p->grid[0], (long long)p->grid[1]);
     p->is_numbered = text[0] != '\0';
     if (p->list.data && p->list.shape[1] > 1 && p->list.shape[1] <= CLI_MAX_AXES &&
-        has_setting(info, "shape") && !is_said(e, "shape"))
+        cli_find_setting(info, "shape") && !is_said(e, "shape"))
         put_extent(p, text);
     if (p->axes && !p->is_numbered && p->axes != posenc_coordinates(e))
         return cli_usage("%s: a grid of %d axes is nothing to %s, whose positions have %d; give %s",

@@ -115,13 +115,19 @@ static int is_said(const char *text, const char *name)
     return 0;
 }
 
+const posenc_setting_info *cli_find_setting(const posenc_encoding_info *info, const char *name)
+{
+    for (int i = 0; i < info->setting_count; i++)
+        if (!strcmp(info->settings[i].name, name))
+            return &info->settings[i];
+    return NULL;
+}
+
 /* A setting of that type that nobody has given. */
 static int is_free(const hints *h, const posenc_encoding_info *info, const char *name, const char *type)
 {
-    for (int i = 0; i < info->setting_count; i++)
-        if (!strcmp(info->settings[i].name, name) && !strcmp(info->settings[i].type, type))
-            return !is_said(h->spec, name) && !is_said(h->given, name);
-    return 0;
+    const posenc_setting_info *setting = cli_find_setting(info, name);
+    return setting && !strcmp(setting->type, type) && !is_said(h->spec, name) && !is_said(h->given, name);
 }
 
 /* The array of a parameter, or NULL. */

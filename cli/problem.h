@@ -110,6 +110,9 @@ void cli_encoding(cli_problem *p, const char *spec, const char *settings);
    An axis that is the product of a list of two ("grid1*grid2") is read as one column of as many rows. */
 void cli_infer(cli_problem *p, const char *spec, const char *given);
 
+/* The setting of that name, or NULL. */
+const posenc_setting_info *cli_find_setting(const posenc_encoding_info *info, const char *name);
+
 /* The sizes of queries, keys and values [B,H,L,D]. */
 posenc_dims cli_attention_dims(const posenc_tensor *q, const posenc_tensor *k, const posenc_tensor *v);
 

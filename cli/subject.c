@@ -8,16 +8,11 @@
 
 /* ---------------------------------------------------------------- an encoding --------------- */
 
-int cli_subject_again(cli_subject *s, const cli_args *args, const char *spec, const char *settings)
+int cli_subject_encoding(cli_subject *s, const cli_args *args, const char *spec, const char *settings)
 {
     const char *said = cli_settings(&s->p, args);
     cli_encoding(&s->p, spec, cli_text(&s->p, "%s%s%s", settings, *settings && *said ? " " : "", said));
     return cli_problem_status(&s->p);
-}
-
-int cli_subject_encoding(cli_subject *s, const cli_args *args, const char *spec)
-{
-    return cli_subject_again(s, args, spec, "");
 }
 
 int cli_subject_params(cli_subject *s, const posenc_dims *dims, int64_t seed)
@@ -70,7 +65,7 @@ int cli_subject_config(cli_subject *s, const cli_args *args)
 {
     int status = cli_config_read(&s->config, args);
     if (!status)
-        status = cli_subject_encoding(s, args, s->config.group->spec);
+        status = cli_subject_encoding(s, args, s->config.group->spec, "");
     if (!status)
         name_model(s, cli_value(args, "layer"));
     return status;

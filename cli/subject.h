@@ -24,10 +24,9 @@ typedef struct cli_subject {
 
 /* All return an exit status after printing what is wrong. Free in either case; s->p is a new problem. */
 
-/* SPEC with every --set of args; its parameters follow, once the sizes are known. */
-int cli_subject_encoding(cli_subject *s, const cli_args *args, const char *spec);
-/* The same once more, with settings that stand before every --set. */
-int cli_subject_again(cli_subject *s, const cli_args *args, const char *spec, const char *settings);
+/* SPEC with `settings` and then every --set of args, in the place of what was there; its parameters follow,
+   once the sizes are known. */
+int cli_subject_encoding(cli_subject *s, const cli_args *args, const char *spec, const char *settings);
 int cli_subject_params(cli_subject *s, const posenc_dims *dims, int64_t seed);
 /* The same for the rotation of --config and --layer. */
 int cli_subject_config(cli_subject *s, const cli_args *args);

@@ -141,11 +141,6 @@ static int print_sweep(const sweep *s, const pe_subject_sizes *sizes)
     return made ? CLI_DONE : cli_failed("properties: there is no memory for the table");
 }
 
-json_t *cli_json_real(double x)
-{
-    return isnan(x) ? json_null() : json_real(x);
-}
-
 static void add_sweep(json_t *list, const sweep *s)
 {
     for (int i = 0; i < s->count; i++) {
@@ -171,10 +166,7 @@ static int show(const cli_args *args, const sweep *list, int count, const pe_sub
     json_t *all = json_array();
     for (int i = 0; i < count; i++)
         add_sweep(all, &list[i]);
-    json_dumpf(all, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-    putchar('\n');
-    json_decref(all);
-    return CLI_DONE;
+    return cli_print_json(all, 9);
 }
 
 int cli_sweep(const cli_args *args, const char *settings, const pe_subject_sizes *sizes)

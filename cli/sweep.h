@@ -9,9 +9,6 @@
 
 #include <jansson.h>
 
-/* null where there is no number. */
-json_t *cli_json_real(double x);
-
 /* Every --sweep NAME=V,V,... of the call, one table each, or one JSON value. `settings` hold for all. Returns
    an exit status. */
 int cli_sweep(const cli_args *args, const char *settings, const pe_subject_sizes *sizes);

@@ -48,7 +48,7 @@ posenc_tensor cli_trial_make(cli_trial *t, int32_t ndim, const int64_t *shape)
     return cli_make(&t->p, t->with->dtype, ndim, shape);
 }
 
-const char *cli_find_setting(const posenc_case *c, const char *name)
+const char *cli_case_setting(const posenc_case *c, const char *name)
 {
     const size_t n = strlen(name);
     for (const char *at = c->settings; *at; at += strcspn(at, " "), at += *at == ' ')

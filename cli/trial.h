@@ -77,7 +77,7 @@ void cli_trial_compare_rows(cli_trial *t, const char *name, const posenc_tensor 
 void cli_trial_compare_param_gradients(cli_trial *t, double angle);
 
 /* The text of a setting of the case, up to the next blank; NULL if its settings do not say it. */
-const char *cli_find_setting(const posenc_case *c, const char *name);
+const char *cli_case_setting(const posenc_case *c, const char *name);
 
 /* The forms that a case can have, by what the library is asked to do (forms.c). */
 void cli_run_rows(cli_trial *t);      /* place input: out_y, or of words out_re and out_im */

@@ -9,6 +9,8 @@
 #include "options.h"
 
 #include <errno.h>
+#include <jansson.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +83,37 @@ int cli_colour(int fd)
 {
     const char *no = getenv("NO_COLOR");
     return (!no || !*no) && cli_is_terminal(fd);
+}
+
+/* ---------------------------------------------------------------- JSON and signals ---------- */
+
+int cli_print_json(json_t *value, size_t digits)
+{
+    if (!value)
+        return cli_failed("there is no memory for the numbers as JSON");
+    json_dumpf(value, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(digits));
+    putchar('\n');
+    json_decref(value);
+    return CLI_DONE;
+}
+
+json_t *cli_json_real(double x)
+{
+    return isnan(x) ? json_null() : json_real(x);
+}
+
+volatile sig_atomic_t cli_interrupted;
+
+static void interrupt(int number)
+{
+    (void)number;
+    cli_interrupted = 1;
+}
+
+void cli_heed(int number)
+{
+    const struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
+    sigaction(number, &action, NULL);
 }
 
 /* ---------------------------------------------------------------- the words of the call ------ */

@@ -117,7 +117,7 @@ void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, const p
 static void fold_derived(const pe_numbers *n, const posenc_plan *plan, posenc_place place)
 {
     const pe_resolved *part = &plan->parts[place];
-    if (!part->room || !part->room->derived)
+    if (!part->room || !part->room->derive_back)
         return;
     const int count = part->room->info.param_count;
     if (n->dpar[place][count])

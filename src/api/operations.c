@@ -18,12 +18,6 @@ typedef struct sizes {
     double H, G, Lq, Lk, D, Dv, pairs; /* pairs: of a query and a key, in all heads */
 } sizes;
 
-static sizes sizes_of(const posenc_dims *d)
-{
-    const double H = (double)d->H, Lq = (double)d->Lq, Lk = (double)d->Lk;
-    return (sizes){H, (double)d->G, Lq, Lk, (double)d->D, (double)d->Dv, H * Lq * Lk};
-}
-
 static double rooms(const posenc_plan *plan)
 {
     double sum = 0;
@@ -105,7 +99,9 @@ static double products(const posenc_plan *plan, const sizes *n)
 
 double posenc_plan_operations(const posenc_plan *plan)
 {
-    const sizes n = sizes_of(&plan->dims);
+    const posenc_dims *d = &plan->dims;
+    const double       H = (double)d->H, Lq = (double)d->Lq, Lk = (double)d->Lk;
+    const sizes        n = {H, (double)d->G, Lq, Lk, (double)d->D, (double)d->Dv, H * Lq * Lk};
     return rooms(plan) + rows(plan) + turns(plan, &n) + vectors(plan, &n) + values(plan, &n) +
            numbers(plan, &n) + products(plan, &n);
 }

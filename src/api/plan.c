@@ -151,7 +151,8 @@ static posenc_status add_weight_terms(posenc_plan *plan, posenc_error *err)
     pe_terms           more   = plan->terms;
     if (!weight->room)
         return POSENC_OK;
-    more.bias = more.gate = more.A = more.B = more.r = (pe_by_distance){0};
+    more.gate = more.A = more.B = more.r = (pe_by_distance){0};
+    more.bias                            = weight->room->bias;
     weight->room->terms(&weight->problem, &more);
     const struct {
         pe_by_distance *to, *from;

@@ -357,11 +357,10 @@ posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io,
     if (!plan || !io || (!io->q.data && !io->k.data))
         return pe_fail(err, POSENC_ARGUMENT,
                        "rotate: plan and io must not be NULL, and q or k must have data");
-    const int     count  = find_sides(io, sides);
-    posenc_status status = check_io(plan, io, sides, count, 1, err);
-    if (!status)
-        status = open_rotation(plan, io, sides, count, &turn, workspace, &arena, err);
-    if (status)
+    const int     count = find_sides(io, sides);
+    posenc_status status;
+    if ((status = check_io(plan, io, sides, count, 1, err)) ||
+        (status = open_rotation(plan, io, sides, count, &turn, workspace, &arena, err)))
         return status;
     for (int i = 0; i < count; i++)
         turn_side(plan, sides[i].side == POSENC_QUERIES ? turn.queries : turn.keys, &sides[i], sides[i].from,
@@ -433,25 +432,28 @@ posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const
 
 /* ---- backward ---- */
 
+static posenc_status check_cotangent(const posenc_plan *plan, const posenc_tensor *x,
+                                     const posenc_tensor *dto, const posenc_tensor *dx, int64_t heads,
+                                     const char *const names[2], posenc_error *err)
+{
+    if (!x->data || !dx->data)
+        return POSENC_OK;
+    const posenc_status status = pe_rotary_check_rows(plan, dto, dx, heads, names, err);
+    return status ? status : pe_check_tensor(dx, names[1], 4, x->shape, err);
+}
+
 static posenc_status check_cotangents(const posenc_plan *plan, const posenc_rotate_io *io,
                                       const posenc_rotate_grad *grad, posenc_error *err)
 {
-    static const char *const dq_names[2] = {"rotate: dto_q", "rotate: dq"};
-    static const char *const dk_names[2] = {"rotate: dto_k", "rotate: dk"};
-    posenc_status            status      = POSENC_OK;
-    if (io->q.data && grad->dq.data)
-        status = pe_rotary_check_rows(plan, &grad->dto_q, &grad->dq, plan->dims.H, dq_names, err);
-    if (!status && io->q.data && grad->dq.data)
-        status = pe_check_tensor(&grad->dq, dq_names[1], 4, io->q.shape, err);
-    if (!status && io->k.data && grad->dk.data)
-        status = pe_rotary_check_rows(plan, &grad->dto_k, &grad->dk, plan->dims.G, dk_names, err);
-    if (!status && io->k.data && grad->dk.data)
-        status = pe_check_tensor(&grad->dk, dk_names[1], 4, io->k.shape, err);
+    static const char *const q[2] = {"rotate: dto_q", "rotate: dq"}, *const k[2] = {"rotate: dto_k",
+                                                                                    "rotate: dk"};
+    posenc_status status;
+    if ((status = check_cotangent(plan, &io->q, &grad->dto_q, &grad->dq, plan->dims.H, q, err)) ||
+        (status = check_cotangent(plan, &io->k, &grad->dto_k, &grad->dk, plan->dims.G, k, err)))
+        return status;
     /* a side that takes no part in the run needs no gradient either */
-    if (!status)
-        status = pe_rotary_slopes_check(plan, grad->dparams, io->q.data ? &grad->dq : &grad->dk,
-                                        io->k.data ? &grad->dk : &grad->dq, "rotate", err);
-    return status;
+    return pe_rotary_slopes_check(plan, grad->dparams, io->q.data ? &grad->dq : &grad->dk,
+                                  io->k.data ? &grad->dk : &grad->dq, "rotate", err);
 }
 
 posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotate_io *io,

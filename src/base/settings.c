@@ -10,14 +10,6 @@
 #include "base/expression.h"
 #include "base/status.h"
 
-int pe_setting_count(const posenc_setting_info *table)
-{
-    int n = 0;
-    while (table && table[n].name)
-        n++;
-    return n;
-}
-
 int pe_setting_index(const posenc_setting_info *table, const char *name, size_t length)
 {
     for (int i = 0; table && table[i].name; i++)

@@ -32,7 +32,6 @@ typedef struct pe_setting_text {
     char text[PE_MAX_TEXT];
 } pe_setting_text;
 
-int pe_setting_count(const posenc_setting_info *table); /* table ends with a NULL name; may be NULL */
 int pe_setting_index(const posenc_setting_info *table, const char *name, size_t length); /* -1: none */
 
 /* The next "name=value" of a text, up to one of the separators or the end; *at moves behind it and the

@@ -11,9 +11,10 @@
  *                 of them
  *     timing.h    limit, kernel, limit, kernel ...: the ratio of two speeds, median and quartiles
  *     problem.h   one problem made from a case, and memory to measure on
- *     measure.c   the limits against the clock, and kernels against them: goal `limits`, G1 to G11, G14, G17
- * to G20, FLOATER growth.c    G12, and the memory of G17          training.c   G15 cases.c     the table of
- * all rows
+ *     measure.c   the limits against the clock, and kernels against them: `limits`, all goals but these:
+ *     growth.c    G12, and the memory of G17
+ *     training.c  G15
+ *     cases.c     the table of all rows
  *
  * Everything goes through the public interface, as a user's program would, except the table of G6 (kernels.h)
  * and the training step of G15 (train/speed.h). Goals, units and rules: docs/performance.md.

@@ -2,27 +2,33 @@
 /*
  * measure.c: the limits themselves, and kernels against them: all goals but G12, G15 and the memory of G17
  *
- * limits   A limit that is too low flatters every kernel. So the multiply-add loops must come within 3 % of 2
- * x width x clock x units, where the clock is that of a loop of dependent additions, run in turns with it,
- * and units is the whole number nearest to what was seen (a processor has one, two or four). Bandwidths have
- * no such rule; they are printed beside those that were seen on a 2-core guest of an EPYC of the Zen 5
- * family, with the way and the sizes of docs/performance.md. peak     G8 to G10, G18, FLOATER: the share of
- * the multiply-add loop of the instruction set in use. Useful arithmetic of attention is what the mask
- * allows, however many times a kernel computes something again. posenc_plan_operations counts what FLOATER's
- * formulas cost, one for each product and sum, where the peak does two at once; a row is a step from the row
- * before it, so positions are no help: what can be done side by side are the channels of a state and the
- * states (one for each block of a model, or for q, k and v). Backward makes each step again and multiplies by
- * the transpose and the outer product where forward multiplies once: three times the arithmetic. pass     G1
- * to G4, G7: a rotation in place reads and writes every number once, so its limit is a pass in place over the
- * very same buffer; one out of place is held against a copy between the same two. Tensors are tokens x heads
- * x 128, as engines hold them. A table is written once and nothing is read, so its limit is a store of the
- * same bytes: streaming beyond the last cache, plain in it. G3       While a model decodes, its engine makes
- * the cosines and sines of a step once (posenc_rotary_table) and every layer turns by them; beside these rows
- * stand the same calls from positions, which make their table each time. The overhead of a call is what a
- * call costs where there is no work: seconds of one token and of three, drawn on to none. G6       What it
- * costs to make cosines and sines in the run: posenc_rotate beside the same kernel fed from a finished table.
- * over     Seconds over those of another run: the same shape without positions (G11, G18's biases), in
- * float32 instead of bfloat16 (G19, the other way round), on one thread instead of two (G14). read     G20:
+ * Limits: a limit that is too low flatters every kernel. So the multiply-add loops must come within 3 %
+ * of 2 x width x clock x units, where the clock is that of a loop of dependent additions, run in turns
+ * with it, and units is the whole number nearest to what was seen (a processor has one, two or four).
+ * Bandwidths have no such rule; they are printed beside those that were seen on a 2-core guest of an EPYC
+ * of the Zen 5 family, with the way and the sizes of docs/performance.md.
+ *
+ * Peak (G8 to G10, G18, FLOATER): the share of the multiply-add loop of the instruction set in use.
+ * Useful arithmetic of attention is what the mask allows, however many times a kernel computes something
+ * again. posenc_plan_operations counts what FLOATER's formulas cost, one for each product and sum, where
+ * the peak does two at once; a row is a step from the row before it, so positions are no help: what can
+ * be done side by side are the channels of a state and the states (one for each block of a model, or for
+ * q, k and v). Backward makes each step again and multiplies by the transpose and the outer product where
+ * forward multiplies once: three times the arithmetic.
+ *
+ * Pass (G1 to G4, G7): a rotation in place reads and writes every number once, so its limit is a pass in
+ * place over the very same buffer; one out of place is held against a copy between the same two. Tensors
+ * are tokens x heads x 128, as engines hold them. A table is written once and nothing is read, so its
+ * limit is a store of the same bytes: streaming beyond the last cache, plain in it.
+ *
+ * G3: while a model decodes, its engine makes the cosines and sines of a step once (posenc_rotary_table)
+ * and every layer turns by them; beside these rows stand the same calls from positions, which make their
+ * table each time. The overhead of a call is what a call costs where there is no work: seconds of one
+ * token and of three, drawn on to none. G6: what it costs to make cosines and sines in the run:
+ * posenc_rotate beside the same kernel fed from a finished table.
+ *
+ * Over: seconds over those of another run: the same shape without positions (G11, G18's biases), in
+ * float32 instead of bfloat16 (G19, the other way round), on one thread instead of two (G14). Read (G20):
  * bytes of keys and values per second over those of a loop that only reads them.
  */
 #include "bench/cases.h"

@@ -31,6 +31,13 @@
 /* Rows of a table that ends with {0}. */
 #define PE_ROWS(table) ((int)(sizeof(table) / sizeof *(table)) - 1)
 
+/* dpar[index][at] += x, if that gradient is wanted. */
+static inline void pe_add(double *const dpar[], int index, int64_t at, double x)
+{
+    if (dpar[index])
+        dpar[index][at] += x;
+}
+
 /* A room's tables, for its door plate. */
 #define PE_SETTINGS(table) .info.settings = table, .info.setting_count = PE_ROWS(table)
 #define PE_PARAMS(table)   .info.params = table, .info.param_count = PE_ROWS(table)
@@ -129,10 +136,11 @@ typedef struct pe_encoding {
     /* Members that are the same whatever the settings; `terms` is asked for the others, and for the scale
        where it is not 1/sqrt(D). NULL: there are none. */
     pe_by_distance bias;
-    pe_tile_hook   hook;
+    pe_tile_hook   hook; /* score */
     void (*terms)(const pe_problem *p, pe_terms *s);
     /* Numbers made of the parameters once per run, for hooks and preparations: par[param_count], and dpar
-       there takes their cotangents. derive_back may overwrite `dmade`. NULL: none. */
+       there takes their cotangents. derive_back may overwrite `dmade`; NULL: gradients go elsewhere. NULL:
+       none. */
     int64_t (*derived)(const pe_problem *p);
     void (*derive)(const pe_problem *p, const double *const par[], double made[]);
     void (*derive_back)(const pe_problem *p, const double *const par[], const double made[], double dmade[],

@@ -103,17 +103,14 @@ static int64_t in_pieces(int64_t keys)
     return (keys + PIECE - 1) / PIECE * PIECE;
 }
 
+/* Keys into chunks, chunks into blocks. */
 static void cut_keys(decoder *x)
 {
     const int64_t n = x->to - x->from, want = (n + CHUNKS - 1) / CHUNKS, heads = x->a->sizes.G / x->together;
     const int64_t least = pe_smaller(LEAST * heads, BLOCK);
     x->chunk            = in_pieces(want < least ? least : want);
     x->chunks           = (n + x->chunk - 1) / x->chunk;
-}
-
-static void cut_chunks(decoder *x)
-{
-    const int64_t fits = x->a->turn ? PIECE : pe_smaller(SCORES / x->rows, BLOCK) / PIECE * PIECE,
+    const int64_t fits  = x->a->turn ? PIECE : pe_smaller(SCORES / x->rows, BLOCK) / PIECE * PIECE,
                   most = fits < PIECE ? PIECE : fits, blocks = (x->chunk + most - 1) / most;
     x->block = in_pieces((x->chunk + blocks - 1) / blocks);
 }
@@ -162,7 +159,7 @@ static int are_rounded(const pe_attention *a)
 }
 
 /* On an arena without memory it only counts. */
-static decoder decoder_lay_out(const pe_attention *a, pe_arena *arena)
+static decoder lay_out(const pe_attention *a, pe_arena *arena)
 {
     const pe_problem *p = &a->sizes;
     decoder           x = {.a = a, .group = p->H / p->G};
@@ -174,7 +171,6 @@ static decoder decoder_lay_out(const pe_attention *a, pe_arena *arena)
     else
         x.to = p->Lk;
     cut_keys(&x);
-    cut_chunks(&x);
     x.piece               = keys_at_once(&x);
     const int64_t queries = p->B * p->H * p->Lq, parts = (arena->memory ? x.chunks : CHUNKS) * queries;
     x.Q       = pe_take_floats(arena, queries * x.T.Dp);
@@ -193,7 +189,7 @@ static decoder decoder_lay_out(const pe_attention *a, pe_arena *arena)
 }
 
 /* Cosines and sines of steps, for keys that are turned. */
-static void decoder_make_ladder(decoder *x)
+static void make_ladder(decoder *x)
 {
     const pe_attention *a = x->a;
     x->climbs             = has_ladder(x) && pe_turn_climbs(a->turn_keys, &a->k_turn);
@@ -204,7 +200,7 @@ static void decoder_make_ladder(decoder *x)
 /* ---- queries ---- */
 
 /* Q, and Q16 where it is wanted. */
-static void decoder_load_queries(const decoder *x)
+static void load_queries(const decoder *x)
 {
     const pe_attention *a = x->a;
     const pe_problem   *p = &a->sizes;
@@ -344,13 +340,6 @@ static int fill_extra(const decoder *x, bench *z, const some_keys *n, int64_t h,
     return 1;
 }
 
-static void add_slope(const decoder *x, float *s, const some_keys *n, int64_t h, int64_t i)
-{
-    const pe_distances *d = &x->a->distances;
-    x->a->kernels->slope_row(s, pe_bias_slope(x->a, h), (double)(d->t00 + d->step * (i - n->j0)),
-                             (double)-d->step, x->near, n->C);
-}
-
 /* Products of one query with a piece become scores. */
 static void finish_row(const decoder *x, bench *z, float *s, const some_keys *n, int64_t h, int64_t i)
 {
@@ -359,7 +348,9 @@ static void finish_row(const decoder *x, bench *z, float *s, const some_keys *n,
     pe_tile_terms       terms = {0};
     int32_t             low, high;
     if (pe_is_sloped(a) && T->skewed)
-        add_slope(x, s, n, h, i);
+        a->kernels->slope_row(s, pe_bias_slope(a, h),
+                              (double)(a->distances.t00 + a->distances.step * (i - n->j0)),
+                              (double)-a->distances.step, x->near, n->C);
     if (fill_extra(x, z, n, h, i))
         terms.extra = z->extra;
     if (T->skewed && T->by[PE_BIAS].rows)
@@ -561,11 +552,11 @@ void pe_decode_forward(const pe_attention *a, pe_arena *arena)
 {
     pe_attention few = *a;
     few.sizes.Lq     = pe_smaller(few.sizes.Lq, PE_DECODE_QUERIES);
-    decoder x        = decoder_lay_out(arena->memory ? a : &few, arena);
+    decoder x        = lay_out(arena->memory ? a : &few, arena);
     if (!arena->memory)
         return;
-    decoder_make_ladder(&x);
-    decoder_load_queries(&x);
+    make_ladder(&x);
+    load_queries(&x);
     pe_parallel_for(a->sizes.B * (a->sizes.G / x.together) * x.chunks, a->threads, visit_chunk, &x);
     pe_parallel_for(a->sizes.B * a->sizes.H * a->sizes.Lq, a->threads, join_row, &x);
 }

@@ -103,13 +103,6 @@ static void back_group(void *context, int64_t index, int thread)
     t->room->make_back(t->part->p, t->part->par, &group, t->n, t->rows, t->drows, t->scratch[index], sums);
 }
 
-static void add_sums(const pe_part *part, const pe_lane_sums *sums)
-{
-    for (int i = 0; i < part->count; i++)
-        for (int64_t x = 0; sums->dpar[i] && x < part->sizes[i]; x++)
-            part->dpar[i][x] += sums->dpar[i][x];
-}
-
 /* As many groups at a time as there are blocks for their sums. */
 void pe_sequence_back(pe_sequence_table *t)
 {
@@ -118,6 +111,8 @@ void pe_sequence_back(pe_sequence_table *t)
         const int64_t n = groups - t->group0 < t->threads ? groups - t->group0 : t->threads;
         pe_parallel_for(n, t->threads, back_group, t);
         for (int64_t i = 0; i < n; i++)
-            add_sums(t->part, &t->sums[i]);
+            for (int j = 0; j < t->part->count; j++)
+                for (int64_t x = 0; t->sums[i].dpar[j] && x < t->part->sizes[j]; x++)
+                    t->part->dpar[j][x] += t->sums[i].dpar[j][x];
     }
 }

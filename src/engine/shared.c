@@ -28,24 +28,17 @@ static int64_t stride_of(const pe_problem *p)
     return pe_padded(p->Lk);
 }
 
-static int64_t pairs_of(const pe_problem *p)
-{
-    return p->H * p->Lq * stride_of(p);
-}
-
 /* A plan, which knows no positions and takes shorter runs too, asks for what any of them may need. */
-static int may_be_kept(const pe_attention *a, int counting)
+static int64_t numbers(const pe_attention *a, int counting)
 {
     const pe_tile_hook *hook = &a->terms->hook;
     const pe_problem   *p    = &a->sizes;
+    const int64_t       all  = p->H * p->Lq * stride_of(p);
     if (!hook->visit || hook->content || hook->apart || p->B < 2)
         return 0;
-    return counting || (pairs_of(p) <= MOST_PAIRS && pe_position_pairs(&a->q_pos, &a->k_pos, p->B) == 1);
-}
-
-static int64_t numbers(const pe_attention *a, int counting)
-{
-    return may_be_kept(a, counting) ? pe_smaller(pairs_of(&a->sizes), MOST_PAIRS) : 0;
+    if (!counting && (all > MOST_PAIRS || pe_position_pairs(&a->q_pos, &a->k_pos, p->B) > 1))
+        return 0;
+    return pe_smaller(all, MOST_PAIRS);
 }
 
 static int64_t first_of(const pe_problem *p, int64_t h, int64_t i0, int64_t j0)

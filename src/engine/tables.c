@@ -64,11 +64,6 @@ void pe_band_find(pe_tiles *T)
 
 /* ---- layout ---- */
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* The longest run of rows that is read at once. */
 static int64_t longest_run(const pe_tiles *T)
 {
@@ -80,7 +75,7 @@ static int64_t most_rows(const pe_tiles *T, const pe_by_distance *m)
 {
     const pe_attention *a   = T->a;
     const int64_t       X   = a->sizes.Lq + a->sizes.Lk;
-    const int64_t       all = larger(X, a->max_distances);
+    const int64_t       all = pe_larger(X, a->max_distances);
     return m->clipped ? pe_smaller(all, m->high - m->low + 2 * longest_run(T) + 2) : all;
 }
 
@@ -95,11 +90,11 @@ static void find_ends(const pe_tiles *T, const pe_by_distance *m, pe_table *t)
                   up   = band->slope < 0 ? band->t0 - m->low : m->high - band->t0;
     int64_t last_low = floor_division(down, slope), first_high = -floor_division(-up, slope);
     last_low    = pe_smaller(last_low, band->last - 1);
-    first_high  = larger(first_high, band->first);
+    first_high  = pe_larger(first_high, band->first);
     t->low      = last_low - n + 1;
     t->last_low = last_low;
     t->high     = first_high;
-    t->first    = larger(0, larger(t->low, band->first - n));
+    t->first    = pe_larger(0, pe_larger(t->low, band->first - n));
     t->last     = pe_smaller(band->rows, n + pe_smaller(first_high, band->last));
 }
 
@@ -148,7 +143,7 @@ void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward)
             lay_out_member(T, kind, arena, backward);
     if (pe_has(a->terms, PE_BIAS) && (!a->unmasked || !arena->memory))
         T->center = pe_take_doubles(arena, a->sizes.H);
-    T->exact_count = larger(T->by[PE_BIAS].count, T->by[PE_GATE].count);
+    T->exact_count = pe_larger(T->by[PE_BIAS].count, T->by[PE_GATE].count);
     T->exact       = pe_take_doubles(arena, a->threads * T->exact_count);
     pe_basis_lay_out(T, arena);
 }

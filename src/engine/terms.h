@@ -225,6 +225,12 @@ static inline int64_t pe_member_width(const pe_problem *p, pe_kind kind)
     return kind == PE_R ? p->Dv : kind == PE_A || kind == PE_B ? p->D : 1;
 }
 
+/* Rooms pad rows to whole vectors of the kernel below. */
+static inline int64_t pe_padded64(int64_t n)
+{
+    return (n + PE_LANES64 - 1) / PE_LANES64 * PE_LANES64;
+}
+
 /* Products with a parameter, for rooms. The kernel takes whole vectors; a plain loop serves other widths:
    C [R,columns] += A [R,K] B, A element (r,k) at a + r*a_row + k*a_col, rows of B and C at their strides. */
 static inline void pe_multiply64(const pe_problem *p, double *c, int64_t c_stride, const double *a,

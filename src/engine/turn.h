@@ -118,13 +118,9 @@ double pe_turn_temperature(const pe_turn *turn, const double at[]);
 /* Floats in a row of a table: cosines and sines of each block, times the magnitude, and the temperature if
    there is one. */
 int64_t pe_turn_width(const pe_turn *turn);
-/* Table rows for elements s0 .. s0+n-1 of batch item b. The kernels may read PE_LANES floats beyond the last
-   row. */
-void pe_turn_table(float *table, const pe_turn *turn, const posenc_positions *pos, int64_t b, int64_t s0,
-                   int64_t n, const pe_kernels *kernels);
-
-/* The same rows, `stride` floats apart, the sooner where there are many at whole positions: with a ladder
-   (NULL: without) for turns and positions that it can climb to. `stream`: see pe_wave_rows. */
+/* Table rows for elements s0 .. s0+n-1 of batch item b, `stride` floats apart, the sooner where there are
+   many at whole positions: with a ladder (NULL: without) for turns and positions that it can climb to.
+   `stream`: see pe_wave_rows. The kernels may read PE_LANES floats beyond the last row. */
 void pe_turn_fill(float *table, int64_t stride, const pe_turn *turn, const posenc_positions *pos, int64_t b,
                   int64_t s0, int64_t n, const pe_ladder *ladder, pe_rung *rung, int stream,
                   const pe_kernels *kernels);

@@ -302,9 +302,3 @@ void pe_turn_fill(float *table, int64_t stride, const pe_turn *turn, const posen
         table[s * stride + 2 * turn->M] = (float)pe_turn_temperature(turn, at);
     }
 }
-
-void pe_turn_table(float *table, const pe_turn *turn, const posenc_positions *pos, int64_t b, int64_t s0,
-                   int64_t n, const pe_kernels *kernels)
-{
-    pe_turn_fill(table, pe_turn_width(turn), turn, pos, b, s0, n, NULL, NULL, 0, kernels);
-}

@@ -8,16 +8,12 @@
  * what is wrong with a spoilt .safetensors. A regular file is read where it lies; standard input and pipes
  * cannot be sought, which an archive needs, so they are read into memory first.
  */
-#include "files/arrays.h"
+#include "files/formats.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "files/bytes.h"
-#include "files/npy.h"
-#include "files/npz.h"
-#include "files/safetensors.h"
+#include <zip.h>
 
 /* ---------------------------------------------------------------- a set --------------------- */
 
@@ -99,32 +95,16 @@ static const char *source_reason(void *from)
     return zip_error_strerror(zip_source_error(from));
 }
 
-/* "a/b/q.npy" holds the array "q". */
-static const char *stem(const char *path, size_t *length)
-{
-    const char *slash = strrchr(path, '/');
-    const char *name  = slash ? slash + 1 : path;
-    const char *dot   = strrchr(name, '.');
-    *length           = dot && dot > name ? (size_t)(dot - name) : strlen(name);
-    return name;
-}
-
-static int ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && !strcmp(text + n - m, end);
-}
-
 static posenc_status read_npy(posenc_arrays *set, const pe_stream *stream, posenc_error *err)
 {
-    posenc_arrays       read = {0};
-    posenc_array        array;
-    size_t              length;
-    const char         *name   = stem(stream->origin.path, &length);
+    posenc_arrays read = {0};
+    posenc_array  array;
+    const char   *path = stream->origin.path, *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
+               *dot            = strrchr(name, '.'); /* "a/b/q.npy" holds the array "q" */
     const posenc_status status = pe_npy_read(&array, stream, err);
     if (status)
         return status;
-    if (!pe_arrays_take(&read, name, length, &array)) {
+    if (!pe_arrays_take(&read, name, dot && dot > name ? (size_t)(dot - name) : strlen(name), &array)) {
         free(array.tensor.data);
         posenc_arrays_free(&read);
         return pe_file_fail(err, POSENC_MEMORY, stream->origin, "no memory for its name");
@@ -135,15 +115,17 @@ static posenc_status read_npy(posenc_arrays *set, const pe_stream *stream, posen
 
 enum { MAGIC = PE_SAFETENSORS_MAGIC };
 
-/* What is read from front to back. Takes source over. */
-static posenc_status read_plain(posenc_arrays *set, zip_source_t *source, const unsigned char magic[MAGIC],
-                                int64_t size, const char *path, posenc_error *err)
+/* Takes source over. What is no archive is read from front to back. */
+static posenc_status read_source(posenc_arrays *set, zip_source_t *source, const unsigned char magic[MAGIC],
+                                 int64_t size, const char *path, posenc_error *err)
 {
     const pe_origin origin = {path, NULL};
     const pe_stream stream = {source, source_read, source_reason, size, origin};
-    const int       is_npy = !memcmp(magic, "\x93NUMPY", 6);
+    const int       is_npy = !memcmp(magic, "\x93NUMPY", 6), is_st = pe_is_safetensors(magic);
     posenc_status   status;
-    if (!is_npy && !pe_is_safetensors(magic) && !ends_with(path, ".safetensors"))
+    if (!memcmp(magic, "PK", 2) && !is_st) /* a header of 0x...4b50 bytes is no archive */
+        return pe_npz_read(set, source, size, path, err);
+    if (!is_npy && !is_st && !pe_ends_with(path, ".safetensors"))
         status = pe_file_fail(err, POSENC_FORMAT, origin,
                               "it is neither an .npy array, an .npz archive nor a .safetensors file");
     else if (zip_source_open(source))
@@ -154,15 +136,6 @@ static posenc_status read_plain(posenc_arrays *set, zip_source_t *source, const 
     }
     zip_source_free(source);
     return status;
-}
-
-/* Takes source over. */
-static posenc_status read_source(posenc_arrays *set, zip_source_t *source, const unsigned char magic[MAGIC],
-                                 int64_t size, const char *path, posenc_error *err)
-{
-    if (!memcmp(magic, "PK", 2) && !pe_is_safetensors(magic)) /* a header of 0x...4b50 bytes is no archive */
-        return pe_npz_read(set, source, size, path, err);
-    return read_plain(set, source, magic, size, path, err);
 }
 
 posenc_status pe_arrays_parse(posenc_arrays *set, const void *bytes, size_t n, const char *path,
@@ -235,9 +208,9 @@ static posenc_status write_npy(const posenc_arrays *set, FILE *stream, const cha
 
 posenc_status posenc_arrays_write(const posenc_arrays *set, const char *path, posenc_error *err)
 {
-    const int         is_npy = ends_with(path, ".npy");
+    const int         is_npy = pe_ends_with(path, ".npy");
     posenc_whole_file file;
-    if (!is_npy && !ends_with(path, ".npz") && strcmp(path, "-"))
+    if (!is_npy && !pe_ends_with(path, ".npz") && strcmp(path, "-"))
         return pe_file_fail(err, POSENC_ARGUMENT, (pe_origin){path, NULL},
                             "its name must end in .npz or .npy");
     posenc_status status = posenc_whole_file_open(&file, path, err);

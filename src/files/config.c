@@ -112,37 +112,24 @@ const json_t *pe_config_list(pe_config *c, const json_t *object, const char *key
 
 /* ---------------------------------------------------------------- sizes --------------------- */
 
-static const int64_t widest_model = INT64_C(1) << 31, longest_context = INT64_C(1) << 53;
-
-static int64_t size_of(pe_config *c, const char *own, const char *common, int64_t high, int64_t standard)
+int64_t pe_config_size(pe_config *c, int which)
 {
-    const char *key = pe_config_get(c->file, own) ? own : common;
-    return pe_config_whole(c, c->file, key, 1, high, c->is_unknown ? 0 : standard);
-}
-
-int64_t pe_config_hidden(pe_config *c)
-{
-    return size_of(c, c->type->hidden_key, "hidden_size", widest_model, c->type->hidden);
-}
-
-int64_t pe_config_heads(pe_config *c)
-{
-    return size_of(c, c->type->heads_key, "num_attention_heads", PE_MODEL_WIDEST, c->type->heads);
-}
-
-int64_t pe_config_depth(pe_config *c)
-{
-    return size_of(c, c->type->layers_key, "num_hidden_layers", PE_MODEL_DEEPEST, c->type->depth);
-}
-
-int64_t pe_config_context(pe_config *c)
-{
-    return size_of(c, c->type->context_key, "max_position_embeddings", longest_context, c->type->context);
+    const pe_model_type *t = c->type;
+    const struct {
+        const char *own, *common;
+        int64_t     high, standard;
+    } sizes[]       = {[PE_HIDDEN]  = {t->hidden_key, "hidden_size", INT64_C(1) << 31, t->hidden},
+                       [PE_HEADS]   = {t->heads_key, "num_attention_heads", PE_MODEL_WIDEST, t->heads},
+                       [PE_DEPTH]   = {t->layers_key, "num_hidden_layers", PE_MODEL_DEEPEST, t->depth},
+                       [PE_CONTEXT] = {t->context_key, "max_position_embeddings", INT64_C(1) << 53, t->context}},
+      *size         = &sizes[which];
+    const char *key = pe_config_get(c->file, size->own) ? size->own : size->common;
+    return pe_config_whole(c, c->file, key, 1, size->high, c->is_unknown ? 0 : size->standard);
 }
 
 int64_t pe_config_derived_width(pe_config *c)
 {
-    const int64_t hidden = pe_config_hidden(c), heads = pe_config_heads(c);
+    const int64_t hidden = pe_config_size(c, PE_HIDDEN), heads = pe_config_size(c, PE_HEADS);
     if (!hidden || !heads)
         pe_refuse(c->m, "%s is missing, and the type %s has no size of its own for it",
                   hidden ? "num_attention_heads" : "hidden_size",
@@ -158,7 +145,7 @@ posenc_dims pe_config_dims(pe_config *c)
 {
     static const char *const names[] = {"num_key_value_heads", "n_head_kv", "num_kv_heads",
                                         "multi_query_group_num"};
-    posenc_dims              dims    = {.H = pe_config_heads(c), .d_model = pe_config_hidden(c)};
+    posenc_dims dims = {.H = pe_config_size(c, PE_HEADS), .d_model = pe_config_size(c, PE_HIDDEN)};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!dims.G)
             dims.G = pe_config_width(c, names[i], 1, 0);
@@ -227,7 +214,7 @@ static void choose_row(pe_config *c, const json_t *outer)
 static void read_groups(pe_config *c)
 {
     posenc_model_info *info = &c->m->info;
-    info->layers            = pe_config_depth(c);
+    info->layers            = pe_config_size(c, PE_DEPTH);
     if (!strcmp(c->encoding, "unknown") || !strcmp(c->encoding, "none"))
         info->encoding = c->encoding;
     else if (!strcmp(c->encoding, "rope"))
@@ -237,7 +224,7 @@ static void read_groups(pe_config *c)
     else
         pe_config_other(c);
     if (!info->max_positions && strcmp(c->encoding, "t5") != 0) /* T5 knows no end */
-        info->max_positions = pe_config_context(c);
+        info->max_positions = pe_config_size(c, PE_CONTEXT);
 }
 
 posenc_status pe_config_parse(posenc_model **model, const char *text, size_t n, const char *path,

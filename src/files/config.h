@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-#include "files/rotation.h"
+#include "files/model.h"
 
 /* What the class of a model type takes for granted: a row of model_types.def, where the columns are
  * explained. */
@@ -83,10 +83,8 @@ const json_t *pe_config_list(pe_config *c, const json_t *object, const char *key
 const char *pe_config_shown(pe_config *c, const json_t *value);
 
 /* Sizes of the file under the class's own name or the common one, else the class's. 0: not told. */
-int64_t pe_config_hidden(pe_config *c);
-int64_t pe_config_heads(pe_config *c);
-int64_t pe_config_depth(pe_config *c);
-int64_t pe_config_context(pe_config *c);
+enum { PE_HIDDEN, PE_HEADS, PE_DEPTH, PE_CONTEXT };
+int64_t pe_config_size(pe_config *c, int which);
 /* hidden / heads; refuses a remainder. */
 int64_t pe_config_derived_width(pe_config *c);
 /* Heads, key heads and model width, as far as told. */

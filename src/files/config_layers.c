@@ -186,7 +186,7 @@ static const char *kinds_of_words(const pe_config *c)
 
 char *pe_config_kinds(pe_config *c, int64_t *count)
 {
-    const int64_t depth = *count = pe_config_depth(c);
+    const int64_t depth = *count = pe_config_size(c, PE_DEPTH);
     if (!depth)
         pe_refuse(c->m, "num_hidden_layers is missing, and the table has none for this type");
     char *kinds = pe_keep(c->m, (size_t)depth + 1);

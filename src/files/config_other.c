@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "files/fail.h"
+#include "files/input.h"
 
 enum { MOST_ROWS = 1 << 30 };
 
@@ -29,8 +29,11 @@ static double usual_scale(pe_config *c)
 
 static void add_table(pe_config *c, int64_t rows, int64_t offset, const char *rule, const char *stack)
 {
-    const pe_learned table = {
-        .rows = rows, .offset = offset, .dim = pe_config_hidden(c), .rows_rule = rule, .stack = stack};
+    const pe_learned table = {.rows      = rows,
+                              .offset    = offset,
+                              .dim       = pe_config_size(c, PE_HIDDEN),
+                              .rows_rule = rule,
+                              .stack     = stack};
     pe_learned_group(c->m, pe_config_dims(c), &table);
 }
 
@@ -49,7 +52,7 @@ static void learned_inside(pe_config *c, int64_t context)
 
 static void learned(pe_config *c)
 {
-    const int64_t context = pe_config_context(c);
+    const int64_t context = pe_config_size(c, PE_CONTEXT);
     if (context > MOST_ROWS)
         pe_refuse(c->m, "max_position_embeddings is %lld; a table of at most %d rows is believed",
                   (long long)context, MOST_ROWS);
@@ -105,7 +108,7 @@ static void patches(pe_config *c)
 
 static void add_sinusoid(pe_config *c, const char *preset, int64_t offset, int64_t rows, const char *stack)
 {
-    const int64_t dim = pe_config_hidden(c);
+    const int64_t dim = pe_config_size(c, PE_HIDDEN);
     pe_input_group(c->m, "sinusoidal", pe_config_dims(c), stack)->spec =
         pe_print(c->m, "sinusoidal[preset=%s,dim=%lld]", preset, (long long)dim);
     pe_fact_word(c->m, "preset", preset, "by the model type");
@@ -144,7 +147,7 @@ typedef struct buckets {
 static void add_buckets(pe_config *c, const buckets *b)
 {
     posenc_model_group *g     = pe_group_add(c->m, "t5");
-    const int64_t       heads = pe_config_heads(c);
+    const int64_t       heads = pe_config_size(c, PE_HEADS);
     char                scale[PE_REAL_TEXT];
     pe_real_text(scale, b->score_scale);
     g->stack = b->stack;
@@ -227,7 +230,7 @@ static void add_deberta(pe_config *c)
     const int64_t        groups =
         c->type->log_buckets ? pe_config_whole(c, c->file, "position_buckets", low, high, -1) : -1;
     const int64_t width = pe_config_derived_width(c);
-    distance            = distance < 1 ? pe_config_context(c) : distance;
+    distance            = distance < 1 ? pe_config_size(c, PE_CONTEXT) : distance;
     if (c->m->status)
         return;
     posenc_model_group *g = pe_group_add(c->m, "deberta");
@@ -262,7 +265,7 @@ static void deberta(pe_config *c)
         add_deberta(c);
     if (!has_input && !has_terms)
         pe_config_nope(c);
-    c->m->info.max_positions = pe_config_context(c);
+    c->m->info.max_positions = pe_config_size(c, PE_CONTEXT);
 }
 
 static void xlnet(pe_config *c)

@@ -147,11 +147,7 @@ static void find_dim(pe_config *c, const pe_rope_source *s, pe_rotation *r)
         r->dim_rule = "qk_rope_head_dim";
     } else
         fraction_dim(c, s, r);
-    if (r->dim < 2 || r->dim % 2 || r->dim > r->head_dim)
-        pe_refuse(
-            c->m,
-            "%lld channels of a head of %lld would rotate; it must be an even number from 2 to the width",
-            (long long)r->dim, (long long)r->head_dim);
+    pe_check_widths(c->m, r);
     r->offset = pe_is(c->type->head, "mla") || pe_is(c->type->head, "tail") ? r->head_dim - r->dim : 0;
 }
 
@@ -198,7 +194,7 @@ static void find_temperature(pe_config *c, const pe_rope_source *s, pe_rotation 
         return;
     r->temperature        = "ministral";
     r->temperature_scale  = pe_config_real(c, s->words, "llama_4_scaling_beta", 0);
-    r->temperature_length = r->original_length ? r->original_length : pe_config_context(c);
+    r->temperature_length = r->original_length ? r->original_length : pe_config_size(c, PE_CONTEXT);
     if (!r->temperature_length)
         pe_refuse(c->m, "original_max_position_embeddings is missing; llama_4_scaling_beta needs it");
 }

@@ -2,7 +2,7 @@
 /*
  * config_schedule.c: where the numbers of a rotation stand in a config.json, and how its frequencies follow
  *
- * Only names, defaults and precedence stand here; frequencies and magnitudes are the library's (rotation.h).
+ * Only names, defaults and precedence stand here; frequencies and magnitudes are the library's (model.h).
  * Old       flat keys (rope_theta ...) and rope_scaling, a dictionary with `type`. New (5.0):
  * rope_parameters, a dictionary with `rope_type`, or one per layer type for the classes that need it. Where
  * both stand, rope_scaling replaces rope_parameters whole; for classes with dictionaries per layer type it
@@ -103,28 +103,6 @@ static void layered_source(pe_config *c, pe_rope_source *s, int kind, const json
     json_object_update(s->words, (json_t *)(uintptr_t)scaling);
 }
 
-static void flat_source(pe_rope_source *s, const json_t *scaling, const json_t *parameters,
-                        const json_t *standard)
-{
-    const json_t *given = scaling ? scaling : parameters;
-    s->words            = json_copy((json_t *)(uintptr_t)(given ? given : standard));
-    s->name             = scaling ? "rope_scaling" : parameters ? "rope_parameters" : "the class";
-    s->has_base         = given && pe_config_get(given, "rope_theta");
-}
-
-static void find_bases(const pe_config *c, pe_rope_source *from)
-{
-    const pe_model_type *t         = c->type;
-    from[PE_SOURCE_FULL].base      = t->base;
-    from[PE_SOURCE_FULL].old       = t->old_base;
-    from[PE_SOURCE_FULL].base_key  = t->base_key ? t->base_key : "rope_theta";
-    from[PE_SOURCE_LOCAL].base     = t->local_base;
-    from[PE_SOURCE_LOCAL].old      = t->old_local_base;
-    from[PE_SOURCE_LOCAL].base_key = t->local_base_key;
-    if (c->is_unknown && !pe_config_get(c->file, "rope_theta"))
-        from[PE_SOURCE_FULL].base_key = "rotary_emb_base";
-}
-
 /* A dictionary of the file; NULL if absent or empty. The classes with a fixed base know none at all. */
 static const json_t *read_dictionary(pe_config *c, const char *key)
 {
@@ -152,87 +130,78 @@ static const char *standards(pe_config *c, const pe_rope_source *from)
                     base[PE_SOURCE_LOCAL], label(c, PE_SOURCE_LOCAL));
 }
 
-/* A base under a name that this class passes over. */
-static const char *unread_base(const pe_config *c)
-{
-    static const char *const names[] = {"rope_theta", "rotary_emb_base"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (pe_config_get(c->file, names[i]))
-            return names[i];
-    return NULL;
-}
-
-static void warn_of_standard(pe_config *c, const pe_rope_source *from)
-{
-    const char *unread = unread_base(c), *taken = standards(c, from);
-    if (c->is_unknown)
-        pe_warn(c->m, "base-default", "the file gives no base; %s the standard of llama", taken);
-    else if (unread)
-        pe_warn(c->m, "base-default", "the file gives %s, which the class %s does not read; %s its standard",
-                unread, c->type->name, taken);
-    else
-        pe_warn(c->m, "base-default", "the file gives no base; %s the standard of the class %s", taken,
-                c->type->name);
-}
-
 static void warn_of_base(pe_config *c, const pe_rope_source *from)
 {
-    double old = 0;
+    const char *name = c->type->name, *unread = pe_config_get(c->file, "rope_theta") ? "rope_theta"
+                                                : pe_config_get(c->file, "rotary_emb_base")
+                                                    ? "rotary_emb_base"
+                                                    : NULL;
+    double      old = 0;
     for (int kind = 0; kind < (takes_layers(c) ? PE_SOURCES : 1); kind++) {
         const pe_rope_source *s = &from[kind];
         if (c->type->fixed_base || s->has_base || pe_config_get(c->file, s->base_key))
             return;
         old = old != 0 ? old : s->old;
     }
-    warn_of_standard(c, from);
+    if (unread && !c->is_unknown)
+        pe_warn(c->m, "base-default", "the file gives %s, which the class %s does not read; %s its standard",
+                unread, name, standards(c, from));
+    else
+        pe_warn(c->m, "base-default", "the file gives no base; %s the standard of %s%s", standards(c, from),
+                c->is_unknown ? "" : "the class ", name);
     if (old != 0)
         pe_warn(c->m, "base-default-changed",
-                "the standard base of the class %s was another in transformers 4.57: %.15g", c->type->name,
-                old);
+                "the standard base of the class %s was another in transformers 4.57: %.15g", name, old);
 }
 
 void pe_rope_find_sources(pe_config *c, pe_rope_source from[PE_SOURCES])
 {
-    const json_t *scaling    = read_dictionary(c, "rope_scaling"),
-                 *parameters = read_dictionary(c, "rope_parameters");
-    json_t *standard         = class_dictionary(c);
+    const pe_model_type *t       = c->type;
+    const json_t        *scaling = read_dictionary(c, "rope_scaling"),
+                 *parameters = read_dictionary(c, "rope_parameters"), *given = scaling ? scaling : parameters;
+    const int is_other = c->is_unknown && !pe_config_get(c->file, "rope_theta");
+    json_t   *standard = class_dictionary(c);
     check_form(c, scaling, parameters);
+    from[PE_SOURCE_FULL] = (pe_rope_source){.base     = t->base,
+                                            .old      = t->old_base,
+                                            .base_key = is_other      ? "rotary_emb_base"
+                                                        : t->base_key ? t->base_key
+                                                                      : "rope_theta"};
+    from[PE_SOURCE_LOCAL] =
+        (pe_rope_source){.base = t->local_base, .old = t->old_local_base, .base_key = t->local_base_key};
     for (int kind = 0; kind < PE_SOURCES; kind++) {
+        pe_rope_source *s = &from[kind];
         if (takes_layers(c))
-            layered_source(c, &from[kind], kind, scaling, parameters, standard);
-        else
-            flat_source(&from[kind], scaling, parameters, standard);
-        if (!from[kind].words)
+            layered_source(c, s, kind, scaling, parameters, standard);
+        else {
+            s->words    = json_copy((json_t *)(uintptr_t)(given ? given : standard));
+            s->name     = scaling ? "rope_scaling" : parameters ? "rope_parameters" : "the class";
+            s->has_base = given && pe_config_get(given, "rope_theta");
+        }
+        if (!s->words)
             pe_refuse_memory(c->m);
     }
-    find_bases(c, from);
-    if (!scaling && !parameters && c->type->rope_default)
-        pe_warn(c->m, "schedule-default", "the file names no schedule; the class %s brings one",
-                c->type->name);
+    if (!given && t->rope_default)
+        pe_warn(c->m, "schedule-default", "the file names no schedule; the class %s brings one", t->name);
     json_decref(standard);
     warn_of_base(c, from);
 }
 
 /* ---------------------------------------------------------------- base ---------------------- */
 
-static const char *rule_of_class(pe_config *c, const pe_rope_source *s)
-{
-    if (s->old == 0)
-        return pe_print(c->m, "standard of the class %s", c->type->name);
-    return pe_print(c->m, "standard of the class %s (%.15g in transformers 4.57)", c->type->name, s->old);
-}
-
 void pe_rope_find_base(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
     const char  *key = c->type->fixed_base ? NULL : s->base_key;
     const double of_words =
-        c->type->fixed_base ? (double)NAN : pe_config_real(c, s->words, "rope_theta", (double)NAN);
-    const double of_file = key ? pe_config_real(c, c->file, key, (double)NAN) : (double)NAN;
+        pe_config_real(c, s->words, c->type->fixed_base ? NULL : "rope_theta", (double)NAN);
+    const double of_file = pe_config_real(c, c->file, key, (double)NAN);
     r->base              = !isnan(of_words) ? of_words : !isnan(of_file) ? of_file : s->base;
     r->base_rule         = !isnan(of_words)  ? pe_print(c->m, "rope_theta of %s", s->name)
                            : !isnan(of_file) ? pe_print(c->m, "%s of the file", key)
                            : c->is_unknown   ? "the usual standard"
-                                             : rule_of_class(c, s);
+                                             : pe_print(c->m, "standard of the class %s", c->type->name);
+    if (isnan(of_words) && isnan(of_file) && !c->is_unknown && s->old != 0)
+        r->base_rule = pe_print(c->m, "%s (%.15g in transformers 4.57)", r->base_rule, s->old);
     if (!isnan(of_words) && !isnan(of_file) && of_words != of_file)
         pe_warn(c->m, "base-conflict", "rope_theta is %g in %s but %s is %g at top level; %g counts",
                 of_words, s->name, key, of_file, of_words);
@@ -276,15 +245,6 @@ static int are_a_pair(const char *a, const char *b)
     return (!strcmp(a, "mrope") && !strcmp(b, "default")) || (!strcmp(a, "su") && !strcmp(b, "longrope"));
 }
 
-static const char *given_name(pe_config *c, const pe_rope_source *s)
-{
-    const char *new = pe_config_word(c, s->words, "rope_type"), *old = pe_config_word(c, s->words, "type");
-    if (new &&old && strcmp(new, old) != 0 && !are_a_pair(old, new) && !are_a_pair(new, old))
-        pe_warn(c->m, "type-conflict", "%s has type %s and rope_type %s; rope_type counts", s->name, old,
-                new);
-    return new ? new : old ? old : "default";
-}
-
 static void check_needs(pe_config *c, const pe_rope_source *s, const char *needs)
 {
     char word[40];
@@ -322,7 +282,7 @@ static int64_t given_length(pe_config *c, const pe_rope_source *s, pe_rotation *
 
 static void find_length(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
-    const int64_t context = pe_config_context(c), given = given_length(c, s, r);
+    const int64_t context = pe_config_size(c, PE_CONTEXT), given = given_length(c, s, r);
     const int     is_told = length_of(c, s->words) || (!takes_layers(c) && length_of(c, c->file));
     r->max_length         = context;
     r->original_length    = given;
@@ -511,7 +471,12 @@ static const schedule *find_schedule(const char *name)
 
 void pe_rope_choose_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
-    const char *given = given_name(c, s), *name = todays_name(c, given);
+    const char *new = pe_config_word(c, s->words, "rope_type"), *old = pe_config_word(c, s->words, "type");
+    const char *given = new ? new : old ? old : "default";
+    if (new &&old && strcmp(new, old) != 0 && !are_a_pair(old, new) && !are_a_pair(new, old))
+        pe_warn(c->m, "type-conflict", "%s has type %s and rope_type %s; rope_type counts", s->name, old,
+                new);
+    const char *name = todays_name(c, given);
     const int   is_known =
         find_schedule(name) && strcmp(name, "ntk") != 0; /* a form of dynamic, no name in a file */
     if (!is_known)
@@ -526,9 +491,8 @@ void pe_rope_choose_schedule(pe_config *c, const pe_rope_source *s, pe_rotation 
         name = "ntk";
     r->schedule      = is_known ? find_schedule(name)->name : "default";
     r->schedule_rule = pe_is(name, "ntk") ? "type dynamic with alpha"
-                       : pe_config_get(s->words, "rope_type") || pe_config_get(s->words, "type")
-                           ? pe_print(c->m, "rope type of %s", s->name)
-                           : "no schedule is named";
+                       : new || old       ? pe_print(c->m, "rope type of %s", s->name)
+                                          : "no schedule is named";
 }
 
 void pe_rope_warn_of_unused_keys(pe_config *c, const pe_rope_source *s, const pe_rotation *r)

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "files/fail.h"
+#include "files/input.h"
 
 enum {
     MOST_VALUES    = 1 << 16,
@@ -137,15 +137,6 @@ static double number_of(uint64_t bits, uint32_t type)
     }
 }
 
-static void skip_items(cursor *c, uint32_t type, uint64_t n, int depth);
-
-static void skip_array(cursor *c, int depth)
-{
-    const uint32_t type = (uint32_t)take_number(c, 4, "a list");
-    const uint64_t n    = take_number(c, 8, "a list");
-    skip_items(c, type, n, depth + 1);
-}
-
 static void skip_items(cursor *c, uint32_t type, uint64_t n, int depth)
 {
     if (c->model->status)
@@ -159,8 +150,10 @@ static void skip_items(cursor *c, uint32_t type, uint64_t n, int depth)
         for (uint64_t i = 0; !c->model->status && i < n; i++)
             if (type == STRING)
                 skip(c, take_number(c, 8, "a text"), "a text");
-            else
-                skip_array(c, depth);
+            else {
+                const uint32_t inner = (uint32_t)take_number(c, 4, "a list");
+                skip_items(c, inner, take_number(c, 8, "a list"), depth + 1);
+            }
     }
 }
 

@@ -17,9 +17,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "files/fail.h"
+#include "files/input.h"
 #include "files/gguf.h"
-#include "files/rotation.h"
 
 typedef struct architecture {
     const char *name, *encoding, *layout, *axis_rule, *sections_layout;
@@ -156,11 +155,7 @@ static void find_widths(reader *g, pe_rotation *r, int is_local)
     r->dim      = whole(g, key, PE_MODEL_WIDEST, r->head_dim);
     r->dim_rule = find(g, key) ? key : "the whole head";
     r->offset   = g->row->tail ? r->head_dim - r->dim : 0;
-    if (r->dim < 2 || r->dim % 2 || r->dim > r->head_dim)
-        pe_refuse(
-            g->m,
-            "%lld channels of a head of %lld would rotate; it must be an even number from 2 to the width",
-            (long long)r->dim, (long long)r->head_dim);
+    pe_check_widths(g->m, r);
 }
 
 static double factor_of(reader *g)

@@ -13,14 +13,12 @@
  *           column (syntax) or with the entry's number (content). Unknown keys beside these are
  *           documentation and are passed over.
  */
-#include "files/arrays.h"
+#include "files/formats.h"
 
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "files/bytes.h"
 
 enum { LONGEST = 64 << 20 };
 

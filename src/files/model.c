@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "files/fail.h"
+#include "files/input.h"
 
 typedef struct pe_piece {
     struct pe_piece *next;

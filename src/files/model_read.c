@@ -13,8 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "files/bytes.h"
-#include "files/safetensors.h"
+#include "files/formats.h"
 
 enum { LONGEST_CONFIG = 8 << 20, LONGEST_INPUT = 1 << 28, MAGIC = 16 };
 
@@ -61,14 +60,6 @@ static int is_gguf(const char *bytes, size_t n)
 static int is_safetensors(const char *bytes, size_t n)
 {
     return n >= PE_SAFETENSORS_MAGIC && pe_is_safetensors((const unsigned char *)bytes);
-}
-
-/* A file that calls itself one of the two is read as such, so that the sentence about it speaks of what it
-   should be. */
-static int is_called(const char *path, const char *ending)
-{
-    const size_t n = strlen(path), tail = strlen(ending);
-    return n > tail && !strcmp(path + n - tail, ending);
 }
 
 posenc_status pe_modelfile_parse(posenc_model **model, const void *bytes, size_t n, const char *path,
@@ -144,9 +135,11 @@ static posenc_status read_regular(posenc_model **model, FILE *stream, int64_t si
     if (n < 0)
         return pe_file_fail(err, POSENC_FILE, (pe_origin){path, NULL}, "it cannot be read: %s",
                             pe_file_reason(errno));
-    if (is_gguf(first, (size_t)n) || is_called(path, ".gguf"))
+    /* a file that calls itself one of the two is read as such, so that the sentence speaks of what it should
+     * be */
+    if (is_gguf(first, (size_t)n) || pe_ends_with(path, ".gguf"))
         return pe_gguf_model(model, &source, err);
-    if (is_safetensors(first, (size_t)n) || is_called(path, ".safetensors")) {
+    if (is_safetensors(first, (size_t)n) || pe_ends_with(path, ".safetensors")) {
         const pe_stream     whole  = {stream, read_front, last_reason, size, {path, NULL}};
         const posenc_status status = pe_safetensors_check(&whole, err);
         return status ? status : read_beside(model, path, err);

@@ -15,7 +15,7 @@
  *           + 3 j. It is turned into C order here, so that nobody behind this door has to know.
  * Source    NumPy Enhancement Proposal 1; numpy/lib/format.py
  */
-#include "files/npy.h"
+#include "files/formats.h"
 
 #include <stdio.h>
 #include <stdlib.h>

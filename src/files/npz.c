@@ -16,25 +16,18 @@
  *           one place for every format.
  * Source    PKWARE APPNOTE 6.3.10; numpy/lib/npyio.py; Deutsch 1996, RFC 1951
  */
-#include "files/npz.h"
+#include "files/formats.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "files/arrays.h"
-#include "files/npy.h"
+#include <zip.h>
 
 enum { MAX_MEMBERS = 1000000, DEFLATE_AT_MOST = 1032, SMALLEST_BLOCK = 1024 };
 
 /* ---------------------------------------------------------------- names --------------------- */
 
 static const char suffix[] = ".npy";
-
-static int ends_with_suffix(const char *name, size_t n)
-{
-    return n >= sizeof suffix && !strcmp(name + n - (sizeof suffix - 1), suffix);
-}
 
 static int leaves_archive(const char *name)
 {
@@ -92,7 +85,8 @@ static posenc_status check_name(const char *name, pe_origin origin, posenc_error
     if (leaves_archive(name))
         return pe_file_fail(err, POSENC_FORMAT, origin,
                             "its name points outside the archive; use plain names");
-    if (!ends_with_suffix(name, strlen(name)))
+    const size_t n = strlen(name), end = sizeof suffix - 1;
+    if (n <= end || strcmp(name + n - end, suffix) != 0)
         return pe_file_fail(err, POSENC_FORMAT, origin,
                             "it is not named NAME.npy, as members of an .npz are");
     return POSENC_OK;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* rotation.c: a rotation becomes a SPEC, facts and frequencies: contract in rotation.h. */
-#include "files/rotation.h"
+/* rotation.c: a rotation becomes a SPEC, facts and frequencies: contract in model.h. */
+#include "files/model.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "files/fail.h"
+#include "files/input.h"
 
 pe_rotation pe_rotation_none(void)
 {
@@ -26,6 +26,14 @@ pe_rotation pe_rotation_none(void)
                          .magnitude_long   = (double)NAN,
                          .score_scale      = (double)NAN,
                          .axes             = 1};
+}
+
+void pe_check_widths(posenc_model *m, const pe_rotation *r)
+{
+    if (r->dim < 2 || r->dim % 2 || r->dim > r->head_dim)
+        pe_refuse(
+            m, "%lld channels of a head of %lld would rotate; it must be an even number from 2 to the width",
+            (long long)r->dim, (long long)r->head_dim);
 }
 
 double pe_yarn_scale(double s, double mu)
@@ -50,36 +58,6 @@ static void put_whole(FILE *to, const char *name, int64_t n)
         fprintf(to, ",%s=%lld", name, (long long)n);
 }
 
-static void put_sections(FILE *to, const pe_rotation *r)
-{
-    fprintf(to, ",axes=%d,axis_rule=%s,sections=", r->axes, r->axis_rule);
-    for (int a = 0; a < r->axes; a++)
-        fprintf(to, "%s%lld", a ? ":" : "", (long long)r->sections[a]);
-}
-
-/* Which numbers a schedule has: a bit each, the same for the SPEC and for the facts. */
-enum { FACTOR = 1, LENGTH = 2, BETAS = 4, BANDS = 8, MAX_LENGTH = 16, ALPHA = 32, LISTS = 64 };
-
-static int parts_of(const char *schedule)
-{
-    static const struct {
-        const char *name;
-        int         parts;
-    } rows[] = {
-        {"linear", FACTOR},
-        {"dynamic", FACTOR | MAX_LENGTH},
-        {"ntk", ALPHA},
-        {"proportional", FACTOR},
-        {"yarn", FACTOR | LENGTH | BETAS},
-        {"longrope", FACTOR | LENGTH | LISTS},
-        {"llama3", FACTOR | BANDS | LENGTH},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (pe_is(rows[i].name, schedule))
-            return rows[i].parts;
-    return 0;
-}
-
 /* A magnitude that no rule gives is handed over as a factor, by the rule that takes it as it is. */
 static void put_magnitude(FILE *to, const pe_rotation *r)
 {
@@ -97,28 +75,27 @@ static void put_magnitude(FILE *to, const pe_rotation *r)
     }
 }
 
-static void put_schedule(FILE *to, const pe_rotation *r)
+/* The numbers that the facts have: a schedule's settings are called like them. */
+static void put_schedule(FILE *to, const pe_rotation *r, const posenc_model_group *g)
 {
-    const int parts = parts_of(r->schedule);
+    static const char *const names[] = {
+        "factor",    "alpha",    "original_length",      "max_length",      "beta_fast",
+        "beta_slow", "truncate", "extrapolation_factor", "low_freq_factor", "high_freq_factor"};
     if (pe_is(r->schedule, "default"))
         return;
     fprintf(to, ",schedule=%s", r->schedule);
-    put_real(to, "factor", parts & FACTOR ? r->factor : (double)NAN);
-    put_real(to, "alpha", parts & ALPHA ? r->alpha : (double)NAN);
-    put_whole(to, "original_length", parts & LENGTH ? r->original_length : 0);
-    put_whole(to, "max_length", parts & MAX_LENGTH ? r->max_length : 0);
-    if (parts & LISTS && isnan(r->factor)) /* its magnitude then follows from the two lengths */
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const posenc_fact *f = posenc_model_fact(g, names[i]);
+        if (f && f->kind == POSENC_FACT_REAL)
+            put_real(to, names[i], f->real);
+        else if (f && f->kind == POSENC_FACT_INTEGER)
+            put_whole(to, names[i], f->integer);
+        else if (f && !f->integer)
+            fprintf(to, ",%s=no", names[i]);
+    }
+    if (pe_is(r->schedule, "longrope") &&
+        isnan(r->factor)) /* its magnitude then follows from the two lengths */
         put_whole(to, "max_length", r->max_length ? r->max_length : r->original_length);
-    if (parts & BETAS) {
-        put_real(to, "beta_fast", r->beta_fast);
-        put_real(to, "beta_slow", r->beta_slow);
-        fputs(r->truncate ? "" : ",truncate=no", to);
-        put_real(to, "extrapolation_factor", r->extrapolation == 1 ? (double)NAN : r->extrapolation);
-    }
-    if (parts & BANDS) {
-        put_real(to, "low_freq_factor", r->low_freq_factor);
-        put_real(to, "high_freq_factor", r->high_freq_factor);
-    }
     if (pe_is(r->schedule, "proportional"))
         put_real(to, "partial_rotary_factor", r->partial);
 }
@@ -137,35 +114,32 @@ static int has_usual_scale(const pe_rotation *r)
     return isnan(r->score_scale) || fabs(r->score_scale * sqrt((double)r->head_dim) - 1) < 1e-14;
 }
 
-static void put_scale(FILE *to, const pe_rotation *r)
-{
-    if (!has_usual_scale(r))
-        put_real(to, "scale", r->score_scale);
-}
-
-static void put_spec(FILE *to, const pe_rotation *r)
+static void put_spec(FILE *to, const pe_rotation *r, const posenc_model_group *g)
 {
     fprintf(to, "rope[layout=%s,dim=%lld", r->layout, (long long)r->dim);
     put_whole(to, "offset_dim", r->offset);
     put_real(to, "base", r->base);
-    put_schedule(to, r);
+    put_schedule(to, r, g);
     put_magnitude(to, r);
     if (r->axes > 1)
-        put_sections(to, r);
+        fprintf(to, ",axes=%d,axis_rule=%s", r->axes, r->axis_rule);
+    for (int a = 0; r->axes > 1 && a < r->axes; a++)
+        fprintf(to, "%s%lld", a ? ":" : ",sections=", (long long)r->sections[a]);
     fputs(r->inverse ? ",direction=inverse" : "", to);
     fputs(r->divisors ? ",freq_factors=yes" : "", to);
     put_temperature(to, r);
-    put_scale(to, r);
+    put_real(to, "scale", has_usual_scale(r) ? (double)NAN : r->score_scale);
     fputc(']', to);
 }
 
-static const char *spec_text(posenc_model *m, const pe_rotation *r, void (*put)(FILE *, const pe_rotation *))
+static const char *spec_text(posenc_model *m, const pe_rotation *r, const posenc_model_group *g,
+                             void (*put)(FILE *, const pe_rotation *, const posenc_model_group *))
 {
     char  *text = NULL;
     size_t size;
     FILE  *to = open_memstream(&text, &size);
     if (to)
-        put(to, r), fclose(to);
+        put(to, r, g), fclose(to);
     const char *kept = text ? pe_print(m, "%s", text) : "";
     if (!text)
         pe_refuse_memory(m);
@@ -192,32 +166,19 @@ typedef struct question {
     posenc_error        why;
 } question;
 
-static void bind(question *q, const pe_rotation *r)
-{
-    const struct {
-        const char   *name;
-        const double *list;
-    } lists[]           = {{"short_factor", r->short_factor},
-                           {"long_factor", r->long_factor},
-                           {"freq_factors", r->divisors}};
-    const int64_t pairs = r->dim / 2;
-    for (int i = 0; i < posenc_param_count(q->e) && i < MOST_PARAMS; i++)
-        for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
-            if (lists[k].list && pe_is(posenc_param_name(q->e, i), lists[k].name))
-                q->params[i] =
-                    posenc_tensor_contiguous((void *)(uintptr_t)lists[k].list, POSENC_F64, 1, &pairs);
-}
-
-static posenc_status open_question(question *q, const pe_rotation *r, const char *spec)
+static posenc_status open_question(question *q, const pe_rotation *r, const posenc_model_group *g)
 {
     const posenc_options options = posenc_options_default();
     const posenc_dims    dims    = {.B = 1, .H = 1, .Lq = 1, .Lk = 1, .D = r->head_dim};
-    posenc_status        status  = posenc_encoding_create(&q->e, spec, NULL, &q->why);
+    posenc_status        status  = posenc_encoding_create(&q->e, g->spec, NULL, &q->why);
     if (!status)
         status = posenc_plan_create(&q->plan, q->e, &dims, &options, &q->why);
     if (status)
         return status;
-    bind(q, r);
+    for (int i = 0; i < posenc_param_count(q->e) && i < MOST_PARAMS; i++)
+        for (int k = 0; k < g->param_count; k++)
+            if (pe_is(posenc_param_name(q->e, i), g->params[k].name))
+                q->params[i] = g->params[k].tensor;
     q->pairs = calloc((size_t)r->dim / 2, sizeof *q->pairs);
     q->work  = aligned_alloc(64, posenc_plan_workspace(q->plan, POSENC_FORWARD) + 64);
     return q->pairs && q->work ? POSENC_OK : POSENC_MEMORY;
@@ -232,29 +193,24 @@ static posenc_status ask(question *q, double *w, const pe_rotation *r, double le
     return status;
 }
 
-static void close_question(question *q)
-{
-    free(q->pairs);
-    free(q->work);
-    posenc_plan_free(q->plan);
-    posenc_encoding_free(q->e);
-}
-
 /* Of a short sequence, and where there are two lists of a long one as well. */
-static numbers frequencies(posenc_model *m, const pe_rotation *r, const char *spec)
+static numbers frequencies(posenc_model *m, const pe_rotation *r, const posenc_model_group *g)
 {
     question      q      = {.why = {.message = "no memory for its frequencies"}};
     int64_t       pairs  = r->dim / 2;
     const size_t  size   = (size_t)pairs * sizeof(double);
     numbers       n      = {pe_keep(m, size), r->long_factor ? pe_keep(m, size) : NULL, 1};
-    posenc_status status = m->status ? m->status : open_question(&q, r, spec);
+    posenc_status status = m->status ? m->status : open_question(&q, r, g);
     if (!status)
         status = ask(&q, n.w, r, 1);
     if (!status && n.w_long)
         status = ask(&q, n.w_long, r, 1 + (double)r->original_length);
     if (!status)
         status = posenc_rotary_frequencies(q.plan, NULL, &pairs, &n.magnitude, &q.why);
-    close_question(&q);
+    free(q.pairs);
+    free(q.work);
+    posenc_plan_free(q.plan);
+    posenc_encoding_free(q.e);
     if (status && !m->status)
         m->status = pe_file_fail(m->err, status == POSENC_MEMORY ? status : POSENC_FORMAT,
                                  (pe_origin){m->path, NULL}, "%s", q.why.message);
@@ -263,7 +219,30 @@ static numbers frequencies(posenc_model *m, const pe_rotation *r, const char *sp
 
 /* ---------------------------------------------------------------- facts --------------------- */
 
-static void add_schedule(posenc_model *m, const pe_rotation *r, const numbers *n)
+/* Which numbers a schedule has: a bit each. */
+enum { FACTOR = 1, LENGTH = 2, BETAS = 4, BANDS = 8, MAX_LENGTH = 16, ALPHA = 32, LISTS = 64 };
+
+static int parts_of(const char *schedule)
+{
+    static const struct {
+        const char *name;
+        int         parts;
+    } rows[] = {
+        {"linear", FACTOR},
+        {"dynamic", FACTOR | MAX_LENGTH},
+        {"ntk", ALPHA},
+        {"proportional", FACTOR},
+        {"yarn", FACTOR | LENGTH | BETAS},
+        {"longrope", FACTOR | LENGTH | LISTS},
+        {"llama3", FACTOR | BANDS | LENGTH},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (pe_is(rows[i].name, schedule))
+            return rows[i].parts;
+    return 0;
+}
+
+static void add_schedule(posenc_model *m, const pe_rotation *r)
 {
     const int parts = parts_of(r->schedule);
     pe_fact_word(m, "schedule", r->schedule, r->schedule_rule);
@@ -290,10 +269,6 @@ static void add_schedule(posenc_model *m, const pe_rotation *r, const numbers *n
         pe_fact_word(m, "direction", "inverse", "by the model type");
     if (r->divisors)
         pe_fact_flag(m, "freq_factors", 1, "tensor rope_freqs.weight");
-    pe_fact_list(m, "inv_freq", POSENC_FACT_REALS, n->w, r->dim / 2,
-                 pe_is(r->schedule, "default") ? "base^(-2i/dim)" : "base^(-2i/dim), then the schedule");
-    if (n->w_long)
-        pe_fact_list(m, "inv_freq_long", POSENC_FACT_REALS, n->w_long, r->dim / 2, NULL);
 }
 
 static void add_axes(posenc_model *m, const pe_rotation *r)
@@ -320,14 +295,13 @@ static void add_temperature(posenc_model *m, const pe_rotation *r)
     pe_fact_integer(m, "temperature.length", r->temperature_length, NULL);
 }
 
-static void add_facts(posenc_model *m, const pe_rotation *r, const numbers *n)
+/* Those that follow from the frequencies, and what stands behind them. */
+static void add_rest(posenc_model *m, const pe_rotation *r, const numbers *n)
 {
-    pe_fact_word(m, "layout", r->layout, r->layout_rule);
-    pe_fact_integer(m, "dim", r->dim, r->dim_rule);
-    pe_fact_integer(m, "offset_dim", r->offset, r->offset ? "the last channels of a head" : NULL);
-    pe_fact_integer(m, "head_dim", r->head_dim, r->head_rule);
-    pe_fact_real(m, "base", r->base, r->base_rule);
-    add_schedule(m, r, n);
+    pe_fact_list(m, "inv_freq", POSENC_FACT_REALS, n->w, r->dim / 2,
+                 pe_is(r->schedule, "default") ? "base^(-2i/dim)" : "base^(-2i/dim), then the schedule");
+    if (n->w_long)
+        pe_fact_list(m, "inv_freq_long", POSENC_FACT_REALS, n->w_long, r->dim / 2, NULL);
     pe_fact_real(m, "magnitude", isnan(r->magnitude) ? n->magnitude : r->magnitude, r->magnitude_rule);
     if (!isnan(r->magnitude_long))
         pe_fact_real(m, "magnitude_long", r->magnitude_long, "long_mscale, beyond original_length");
@@ -350,13 +324,7 @@ posenc_model_group *pe_rotation_group(posenc_model *m, const pe_rotation *r, con
     const int64_t pairs = r->dim / 2;
     if (m->status)
         return NULL;
-    const char   *spec = spec_text(m, r, put_spec);
-    const numbers n    = frequencies(m, r, spec);
-    if (m->status)
-        return NULL;
     posenc_model_group *g = add_group(m, "rope", r->dims, r->head_dim);
-    g->spec               = spec;
-    add_facts(m, r, &n);
     if (r->short_factor)
         pe_param(m, "short_factor", r->short_factor, pairs);
     if (r->long_factor)
@@ -364,21 +332,31 @@ posenc_model_group *pe_rotation_group(posenc_model *m, const pe_rotation *r, con
     if (r->divisors)
         pe_param(m, "freq_factors", r->divisors, pairs);
     pe_layers(m, kinds, depth, kind);
-    return g;
+    pe_fact_word(m, "layout", r->layout, r->layout_rule);
+    pe_fact_integer(m, "dim", r->dim, r->dim_rule);
+    pe_fact_integer(m, "offset_dim", r->offset, r->offset ? "the last channels of a head" : NULL);
+    pe_fact_integer(m, "head_dim", r->head_dim, r->head_rule);
+    pe_fact_real(m, "base", r->base, r->base_rule);
+    add_schedule(m, r);
+    g->spec         = spec_text(m, r, g, put_spec);
+    const numbers n = frequencies(m, r, g);
+    add_rest(m, r, &n);
+    return m->status ? NULL : g;
 }
 
 /* Without positions there is one thing that follows them all the same: a temperature. Then a rotation by no
    angle at all carries it. */
-static void put_nope_spec(FILE *to, const pe_rotation *r)
+static void put_nope_spec(FILE *to, const pe_rotation *r, const posenc_model_group *g)
 {
     if (r->temperature) {
         fputs("rope[dim=2,schedule=explicit", to);
         put_temperature(to, r);
-        put_scale(to, r);
+        put_real(to, "scale", has_usual_scale(r) ? (double)NAN : r->score_scale);
         fputc(']', to);
         return;
     }
     char scale[PE_REAL_TEXT];
+    (void)g;
     fputs("nope", to);
     if (!has_usual_scale(r))
         pe_real_text(scale, r->score_scale), fprintf(to, "[scale=%s]", scale);
@@ -389,7 +367,8 @@ void pe_nope_group(posenc_model *m, const pe_rotation *r, const char *kinds, int
     static const double still = 0;
     if (m->status)
         return;
-    add_group(m, "nope", r->dims, r->head_dim)->spec = spec_text(m, r, put_nope_spec);
+    posenc_model_group *g = add_group(m, "nope", r->dims, r->head_dim);
+    g->spec               = spec_text(m, r, g, put_nope_spec);
     if (r->temperature)
         pe_param(m, "inv_freq", &still, 1);
     pe_fact_integer(m, "head_dim", r->head_dim, r->head_rule);

@@ -17,12 +17,11 @@
  * are no holes, reading in the order of the offsets never seeks. Source    huggingface/safetensors, README.md
  * (format) and safetensors/src/tensor.rs (Metadata::validate)
  */
-#include "files/safetensors.h"
+#include "files/formats.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "files/arrays.h"
 
 enum { PREFIX = 8, LONGEST_HEADER = 100000000, LONGEST_CHECKED = 16 << 20, MOST_AXES_CHECKED = 64 };
 

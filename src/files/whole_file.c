@@ -25,7 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "files/fail.h"
+#include "files/input.h"
 
 enum { LONGEST_TAIL = 48, TRIES = 100 };
 
@@ -116,18 +116,13 @@ static void sync_folder(char *path)
     close(fd);
 }
 
-/* Why a stream could not be written some time ago, which C has forgotten: a file that will be thrown away is
-   asked again. */
-static int ask_again(FILE *stream, int is_thrown_away)
-{
-    return is_thrown_away && write(fileno(stream), "", 1) < 0 ? errno : EIO;
-}
-
 /* 0, or the errno of the first step that failed. The stream is closed in any case. */
 static int finish(FILE *stream, int must_reach_disk)
 {
     errno      = 0;
-    int reason = ferror(stream) ? ask_again(stream, must_reach_disk) : 0;
+    int reason = 0;
+    if (ferror(stream)) /* why, C has forgotten; a file that will be thrown away is asked again */
+        reason = must_reach_disk && write(fileno(stream), "", 1) < 0 ? errno : EIO;
     if (fflush(stream))
         reason = errno;
     else if (!reason && must_reach_disk && fsync(fileno(stream)))

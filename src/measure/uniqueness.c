@@ -36,14 +36,6 @@ static double squared_distance(const double *a, const double *b, int64_t d, doub
     return sum;
 }
 
-static double mean_square(const double *table, int64_t N, int64_t d)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < N * d; i++)
-        sum += table[i] * table[i];
-    return sum / (double)N;
-}
-
 pe_pair pe_nearest_pair(const double *table, int64_t N, int64_t d)
 {
     pe_pair best = {INFINITY, 0, 0};
@@ -53,8 +45,11 @@ pe_pair pe_nearest_pair(const double *table, int64_t N, int64_t d)
             if (square < best.distance * TIE)
                 best = (pe_pair){square, i, j};
         }
-    const double scale = mean_square(table, N, d);
-    best.distance      = scale > 0 ? sqrt(best.distance / scale) : 0;
+    double scale = 0; /* mean |p_i|^2 */
+    for (int64_t i = 0; i < N * d; i++)
+        scale += table[i] * table[i];
+    scale /= (double)N;
+    best.distance = scale > 0 ? sqrt(best.distance / scale) : 0;
     return best;
 }
 

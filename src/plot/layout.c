@@ -280,11 +280,6 @@ static size pane_size(const pe_figure *f, int columns)
     return (size){m.left + frame.width + m.right + 2 * beyond, m.top + frame.height + m.bottom};
 }
 
-static int has_names_above(const pe_figure *f)
-{
-    return f->kind == PE_PANELS && f->panels[0].kind == PE_CURVES && f->panels[0].curve_count > 1;
-}
-
 static double titles_height(const pe_layout *l)
 {
     return l->pane_titles ? PE_TEXT_LINE * l->pane_titles + ABOVE_FRAME : 0;
@@ -302,11 +297,12 @@ static void set_strip(pe_layout *l, const pe_figure *f, size pane, int rows)
 {
     l->title_lines = page_title(l, f);
     l->has_strip   = f->kind != PE_CURVES;
-    const double strip =
-        l->has_strip ? PE_TITLE_LINE * (l->title_lines + has_names_above(f)) + ABOVE_FRAME : 0;
-    const double left = (l->width - pane.width * l->columns) / 2;
-    l->first          = (pe_box){left, strip, left + pane.width, strip + pane.height};
-    l->height         = ceil(strip + pane.height * rows);
+    const int names_above =
+        f->kind == PE_PANELS && f->panels[0].kind == PE_CURVES && f->panels[0].curve_count > 1;
+    const double strip = l->has_strip ? PE_TITLE_LINE * (l->title_lines + names_above) + ABOVE_FRAME : 0;
+    const double left  = (l->width - pane.width * l->columns) / 2;
+    l->first           = (pe_box){left, strip, left + pane.width, strip + pane.height};
+    l->height          = ceil(strip + pane.height * rows);
 }
 
 static void panels_page(pe_layout *l, const pe_figure *f)

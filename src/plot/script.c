@@ -331,15 +331,6 @@ static void write_scale(FILE *to, const pe_figure *f, const pe_pane *p, const pe
         write_upright(to, SECOND_LABEL, f->second_label, p->second_label, p, l);
 }
 
-/* White below black: seen on every colour. */
-static void write_points(FILE *to, const pe_figure *f)
-{
-    static const char *const strokes[] = {"lw 5 lc rgb 'white'", "lw 2 lc rgb 'black'"};
-    for (int k = 0; k < 2 && f->point_count; k++)
-        fprintf(to, ", $points using 1:2 with points pt 1 ps 1.6 %s", strokes[k]);
-    fputc('\n', to);
-}
-
 /* gnuplot draws no image of a single row or column: such a one is written twice, half as thick. */
 static int strokes(int64_t cells)
 {
@@ -377,7 +368,10 @@ static void write_grid(FILE *to, const pe_figure *f, const pe_pane *p, const pe_
     const double dx = f->dx / strokes(f->cols), dy = f->dy / strokes(f->rows);
     fprintf(to, "plot $grid matrix using (%.9g+%.9g*$1):(%.9g+%.9g*$2):3 with image @pixels",
             f->x0 + (dx - f->dx) / 2, dx, f->y0 + (dy - f->dy) / 2, dy);
-    write_points(to, f);
+    for (int k = 0; k < 2 && f->point_count; k++) /* white below black: seen on every colour */
+        fprintf(to, ", $points using 1:2 with points pt 1 ps 1.6 %s",
+                k ? "lw 2 lc rgb 'black'" : "lw 5 lc rgb 'white'");
+    fputc('\n', to);
 }
 
 /* ---------------------------------------------------------------- all ----------------------- */

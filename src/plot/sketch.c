@@ -222,20 +222,14 @@ static const char *brackets_of(const pe_sketch *s)
     return "";
 }
 
-/* The standard of a setting, "" for none of that name. */
-static const char *standard_of(const pe_sketch *s, const char *name)
-{
-    for (int i = 0; i < s->part->setting_count; i++)
-        if (!strcmp(s->part->settings[i].name, name))
-            return s->part->settings[i].standard;
-    return "";
-}
-
 void pe_setting_text(const pe_sketch *s, const char *name, char text[PE_SETTING_LENGTH])
 {
     const char  *at = brackets_of(s);
     const size_t n  = strlen(name);
-    snprintf(text, PE_SETTING_LENGTH, "%s", standard_of(s, name));
+    text[0]         = 0;
+    for (int i = 0; i < s->part->setting_count; i++)
+        if (!strcmp(s->part->settings[i].name, name))
+            snprintf(text, PE_SETTING_LENGTH, "%s", s->part->settings[i].standard);
     for (; *at && *at != ']' && *at != '+'; at += 1 + strcspn(at + 1, "[:, ]+"))
         if (strchr("[:, ", *at) && !strncmp(at + 1, name, n) && at[n + 1] == '=')
             snprintf(text, PE_SETTING_LENGTH, "%.*s", (int)strcspn(at + n + 2, ":, ]"), at + n + 2);

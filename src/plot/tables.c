@@ -127,14 +127,6 @@ static int64_t channel(const pe_sketch *s, const pe_row_set *set, int k)
     return s->data->chosen_count ? s->data->chosen[k] : k * set->width / 8;
 }
 
-static const char *channel_name(pe_sketch *s, const pe_row_set *set, int64_t c)
-{
-    const double length = wavelength(set, c);
-    if (!isfinite(length))
-        return pe_take_text(s, "channel %lld", (long long)c);
-    return pe_take_text(s, "channel %lld, wavelength %s", (long long)c, wavelength_text(s, length));
-}
-
 void pe_make_channels(pe_sketch *s)
 {
     const pe_row_set set   = pe_read_rows(s);
@@ -150,7 +142,10 @@ void pe_make_channels(pe_sketch *s)
         const int64_t c = channel(s, &set, k);
         for (int64_t i = 0; i < set.n; i++)
             y[k * set.n + i] = set.rows[i * set.width + c];
-        curves[k].name = channel_name(s, &set, c);
+        const double length = wavelength(&set, c);
+        curves[k].name      = isfinite(length) ? pe_take_text(s, "channel %lld, wavelength %s", (long long)c,
+                                                              wavelength_text(s, length))
+                                               : pe_take_text(s, "channel %lld", (long long)c);
     }
     pe_set_labels(s->figure, position_label(s), "value", NULL);
 }

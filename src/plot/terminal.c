@@ -244,15 +244,6 @@ static void print_plain_cell(FILE *to, const canvas *c, const pe_figure *f, int 
         fputc(shades[(int)fmin(fmax(c->value[i], 0) * SHADES, SHADES - 1)], to);
 }
 
-/* Numbers at the first and last row; the label of the axis stands above the picture. */
-static void print_margin(FILE *to, int row, int rows, double first, double last)
-{
-    if (row == 0 || row == rows - 1)
-        fprintf(to, "%*.4g |", MARGIN - 2, row == 0 ? first : last);
-    else
-        fprintf(to, "%*s |", MARGIN - 2, "");
-}
-
 /* The label of the second axis that falls on a line; the first, where several do. */
 static const char *second_label_at(const pe_figure *f, int row, int rows)
 {
@@ -273,12 +264,16 @@ static int second_width(const pe_figure *f)
     return widest;
 }
 
+/* Numbers stand at the first and last row; the label of the axis above the picture. */
 static void print_cells(FILE *to, const canvas *c, const pe_figure *f, double top, double bottom)
 {
     const int rows = c->height / c->per_cell;
     for (int row = 0; row < rows; row++) {
         const char *second = second_label_at(f, row, rows);
-        print_margin(to, row, rows, top, bottom);
+        if (row == 0 || row == rows - 1)
+            fprintf(to, "%*.4g |", MARGIN - 2, row == 0 ? top : bottom);
+        else
+            fprintf(to, "%*s |", MARGIN - 2, "");
         for (int x = 0; x < c->width; x++)
             if (c->per_cell == 2)
                 print_coloured_cell(to, c, f, x, row);

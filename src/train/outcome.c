@@ -57,37 +57,36 @@ void pe_reason_copy(char *reason, size_t n, const posenc_error *why)
     snprintf(reason, n, "%.*s", (int)strcspn(at, ";"), at);
 }
 
-static posenc_status no_memory(const pe_outcome *o, posenc_error *err)
-{
-    return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for the results of %s", o->label);
-}
-
 static int64_t larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
 
-static double *unmeasured(int64_t n)
-{
-    double *x = malloc((size_t)n * sizeof *x);
-    for (int64_t i = 0; x && i < n; i++)
-        x[i] = NAN;
-    return x;
-}
-
+/* One block for all arrays: NaN, but for weights, which are added up. Begins with room for two curves of
+   steps or positions. */
 static int allocate(pe_outcome *o, int64_t seeds)
 {
-    const pe_run_config *c  = &o->config;
-    int                  ok = 1;
+    const pe_run_config *c     = &o->config;
+    const int64_t        means = seeds * c->windows, far = PE_REACH * c->L, room = 2 * larger(far, c->steps);
+    const int64_t        count = room + (PE_BUCKETS + 1) * means + 4 * far + c->steps + c->L;
+    free(o->numbers); /* measured again: tests do that */
+    double *at = o->numbers = malloc((size_t)count * sizeof *at);
+    for (int64_t i = 0; at && i < count; i++)
+        at[i] = NAN;
+    if (!at)
+        return 0;
+    o->truncated = at + room;
     for (int b = 0; b < PE_BUCKETS; b++)
-        ok &= (o->window_means[b] = unmeasured(seeds * c->windows)) != NULL;
-    ok &= (o->curve = unmeasured(PE_REACH * c->L)) != NULL;
-    ok &= (o->training = unmeasured(c->steps)) != NULL;
-    if (seeds > 1) {
-        ok &= (o->low = unmeasured(PE_REACH * c->L)) != NULL;
-        ok &= (o->high = unmeasured(PE_REACH * c->L)) != NULL;
-    }
-    return ok;
+        o->window_means[b] = o->truncated + (b + 1) * means;
+    o->curve    = o->truncated + (PE_BUCKETS + 1) * means;
+    o->low      = seeds > 1 ? o->curve + far : NULL;
+    o->high     = seeds > 1 ? o->curve + 2 * far : NULL;
+    o->far      = o->curve + 3 * far;
+    o->near     = o->far + far;
+    o->training = o->near + c->L;
+    for (int64_t t = 0; t < far + c->L; t++)
+        o->far[t] = 0;
+    return 1;
 }
 
 static void measure_buckets(pe_outcome *o, int64_t seeds)
@@ -103,25 +102,19 @@ static void measure_buckets(pe_outcome *o, int64_t seeds)
         o->ratio[b] = o->loss[b] / o->loss[PE_AT_L];
 }
 
-/* Mean over the windows of one run, by position. */
-static void mean_of_windows(double *mean, const pe_run_result *run, int64_t windows, int64_t length)
+/* Mean over the windows of each run, by position, smoothed; over the seeds their mean, least and largest. */
+static void measure_curve(pe_outcome *o, int64_t seeds)
 {
-    for (int64_t p = 0; p < length; p++) {
-        double sum = 0;
-        for (int64_t w = 0; w < windows; w++)
-            sum += (double)run->window_loss[w * length + p];
-        mean[p] = sum / (double)windows;
-    }
-}
-
-static posenc_status measure_curve(pe_outcome *o, int64_t seeds, posenc_error *err)
-{
-    const int64_t n = PE_REACH * o->config.L, part = o->config.L / SMOOTH_PART;
-    const int64_t width = o->config.bidirectional ? 1 : larger(1, part);
-    double       *raw = malloc((size_t)n * sizeof *raw), *smooth = malloc((size_t)n * sizeof *smooth);
-    for (int64_t s = 0; raw && smooth && s < seeds; s++) {
-        mean_of_windows(raw, &o->runs[s], o->config.windows, n);
-        pe_smooth(smooth, raw, n, width);
+    const int64_t n = PE_REACH * o->config.L, windows = o->config.windows, part = o->config.L / SMOOTH_PART;
+    double       *raw = o->numbers, *smooth = raw + n;
+    for (int64_t s = 0; s < seeds; s++) {
+        for (int64_t p = 0; p < n; p++) {
+            double sum = 0;
+            for (int64_t w = 0; w < windows; w++)
+                sum += (double)o->runs[s].window_loss[w * n + p];
+            raw[p] = sum / (double)windows;
+        }
+        pe_smooth(smooth, raw, n, o->config.bidirectional ? 1 : larger(1, part));
         for (int64_t p = 0; p < n; p++) {
             o->curve[p] = (s ? o->curve[p] : 0) + smooth[p] / (double)seeds;
             if (seeds > 1) {
@@ -130,54 +123,31 @@ static posenc_status measure_curve(pe_outcome *o, int64_t seeds, posenc_error *e
             }
         }
     }
-    const int enough = raw && smooth;
-    free(raw);
-    free(smooth);
-    return enough ? POSENC_OK : no_memory(o, err);
 }
 
-static posenc_status measure_training(pe_outcome *o, int64_t seeds, posenc_error *err)
+static void measure_training(pe_outcome *o, int64_t seeds)
 {
     const int64_t n    = o->config.steps;
-    double       *mean = calloc((size_t)n, sizeof *mean);
-    if (!mean)
-        return no_memory(o, err);
-    for (int64_t s = 0; s < seeds; s++)
-        for (int64_t i = 0; i < n; i++)
+    double       *mean = o->numbers;
+    for (int64_t i = 0; i < n; i++) {
+        mean[i] = 0;
+        for (int64_t s = 0; s < seeds; s++)
             mean[i] += (double)o->runs[s].train_loss[i] / (double)seeds;
+    }
     pe_smooth(o->training, mean, n, larger(1, n / TRAINING_PART));
-    free(mean);
-    return POSENC_OK;
 }
 
 /* What runs measured of their trained models (trained.h). Weights are averaged over seeds. Of the shifts that
    of the seed stands there which notices it most: a claim of zero must hold for each. Losses with a truncated
    context stay apart by seed and window, as their differences are paired. */
-static int allocate_trained(pe_outcome *o, int64_t seeds)
-{
-    const pe_run_config *c = &o->config;
-    free(o->near); /* measured again: tests do that */
-    free(o->far);
-    free(o->truncated);
-    o->near      = calloc((size_t)c->L, sizeof *o->near);
-    o->far       = calloc((size_t)(PE_REACH * c->L), sizeof *o->far);
-    o->truncated = malloc((size_t)(seeds * c->windows) * sizeof *o->truncated);
-    return o->near && o->far && o->truncated;
-}
-
-static void take_shift(pe_outcome *o, const float *shift)
-{
-    for (int i = 0; i < PE_SHIFTS; i++)
-        if (!(fabs((double)shift[i]) <= fabs(o->shift[i])))
-            o->shift[i] = (double)shift[i];
-}
-
 static void take_seed(pe_outcome *o, int64_t s, int64_t seeds)
 {
     const pe_run_config    *c       = &o->config;
     const pe_trained_layout at      = pe_trained_lay_out(c);
     const float            *numbers = o->runs[s].trained;
-    take_shift(o, numbers + at.shift);
+    for (int i = 0; i < PE_SHIFTS; i++)
+        if (!(fabs((double)numbers[at.shift + i]) <= fabs(o->shift[i])))
+            o->shift[i] = (double)numbers[at.shift + i];
     for (int64_t t = 0; t < c->L; t++)
         o->near[t] += (double)numbers[at.near + t] / (double)seeds;
     for (int64_t t = 0; t < PE_REACH * c->L; t++)
@@ -186,17 +156,14 @@ static void take_seed(pe_outcome *o, int64_t s, int64_t seeds)
         o->truncated[s * c->windows + w] = (double)numbers[at.truncated + w];
 }
 
-static posenc_status take_trained(pe_outcome *o, int64_t seeds, posenc_error *err)
+static void take_trained(pe_outcome *o, int64_t seeds)
 {
-    if (!allocate_trained(o, seeds))
-        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for the trained models of %s", o->label);
     for (int i = 0; i < PE_SHIFTS; i++)
         o->shift[i] = 0;
     for (int64_t s = 0; s < seeds; s++)
         take_seed(o, s, seeds);
     o->near_90 = pe_mass_distance(o->near, o->config.L, SHARE);
     o->far_90  = pe_mass_distance(o->far, PE_REACH * o->config.L, SHARE);
-    return POSENC_OK;
 }
 
 static const char *class_of(const pe_outcome *o)
@@ -212,13 +179,11 @@ posenc_status pe_outcome_measure(pe_outcome *o, int64_t seeds, posenc_error *err
     if (!pe_run_all_ended(o->ended, seeds))
         return POSENC_OK;
     if (!allocate(o, seeds))
-        return no_memory(o, err);
+        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for the results of %s", o->label);
     measure_buckets(o, seeds);
-    posenc_status status = measure_curve(o, seeds, err);
-    if (!status)
-        status = measure_training(o, seeds, err);
-    if (!status)
-        status = take_trained(o, seeds, err);
+    measure_curve(o, seeds);
+    measure_training(o, seeds);
+    take_trained(o, seeds);
     for (int64_t s = 0; s < seeds; s++) {
         o->diverged |= o->runs[s].diverged;
         o->cosine_before += o->runs[s].cosine_before / (double)seeds;
@@ -227,26 +192,18 @@ posenc_status pe_outcome_measure(pe_outcome *o, int64_t seeds, posenc_error *err
     }
     o->break_position = pe_break_position(o->curve, PE_REACH * o->config.L, o->loss[PE_AT_L] + BREAK_NATS);
     o->verdict        = class_of(o);
-    o->is_complete    = !status;
-    return status;
+    o->is_complete    = 1;
+    return POSENC_OK;
 }
 
 void pe_outcome_free(pe_outcome *o, int64_t seeds)
 {
     for (int64_t s = 0; o->runs && s < seeds; s++)
         pe_run_result_free(&o->runs[s]);
-    for (int b = 0; b < PE_BUCKETS; b++)
-        free(o->window_means[b]);
     free(o->runs);
     free(o->progress);
     free(o->ended);
-    free(o->curve);
-    free(o->low);
-    free(o->high);
-    free(o->training);
-    free(o->near);
-    free(o->far);
-    free(o->truncated);
+    free(o->numbers);
     posenc_encoding_free(o->e);
 }
 

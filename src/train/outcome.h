@@ -29,6 +29,7 @@ typedef struct pe_outcome {
 
     /* From here on: set by pe_outcome_measure once all runs have finished. */
     int         is_complete, diverged;
+    double     *numbers;                  /* owned: all arrays below */
     double     *window_means[PE_BUCKETS]; /* [seeds, windows] */
     double      loss[PE_BUCKETS];         /* nats per byte, mean over windows and seeds */
     double      ratio[PE_BUCKETS];        /* loss / loss at [L/2, L) */

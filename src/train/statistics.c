@@ -113,11 +113,6 @@ struct pe_bootstrap {
     double   student; /* the 1 - TAIL quantile of t with seeds - 1 degrees of freedom; 0 with one seed */
 };
 
-static int64_t pick(uint64_t seed, const char *what, int64_t index, int64_t n)
-{
-    return (int64_t)(posenc_random_uniform(seed, what, (uint64_t)index) * (double)n);
-}
-
 /* P(t <= x) for Student's t: a finite sum, since the degrees of freedom are whole. */
 static double student_below(double x, int64_t freedom)
 {
@@ -167,7 +162,8 @@ posenc_status pe_bootstrap_create(pe_bootstrap **bootstrap, int64_t seeds, int64
                              (long long)resamples, (long long)windows);
     }
     for (int64_t i = 0; i < resamples * windows; i++)
-        b->rows[i] = (int32_t)pick(seed, "bootstrap windows", i, windows);
+        b->rows[i] = (int32_t)(int64_t)(posenc_random_uniform(seed, "bootstrap windows", (uint64_t)i) *
+                                        (double)windows);
     return POSENC_OK;
 }
 

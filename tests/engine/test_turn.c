@@ -116,7 +116,8 @@ static void a_table_holds_the_row_s_own_cosines_and_sines_rounded_once(void **st
     const posenc_positions pos = posenc_positions_range(1000000, 3);
     float                  table[ROWS * 2 * M];
     (void)state;
-    pe_turn_table(table, &t, &pos, 0, 2, ROWS, pe_kernels_at(0)); /* elements 2 .. 7 */
+    pe_turn_fill(table, pe_turn_width(&t), &t, &pos, 0, 2, ROWS, NULL, NULL, 0,
+                 pe_kernels_at(0)); /* elements 2 .. 7 */
     for (int64_t s = 0; s < ROWS; s++)
         for (int64_t m = 0; m < M; m++) {
             double c, n;
@@ -140,7 +141,8 @@ static void rows_of_floats_agree_with_rows_of_doubles_on_every_instruction_set(v
                 fill(start, "rows");
                 for (int i = 0; i < ROWS * D; i++)
                     x[i] = (float)start[i % D];
-                pe_turn_table(table, &t, &pos, 0, 0, ROWS, pe_kernels_at(isa));
+                pe_turn_fill(table, pe_turn_width(&t), &t, &pos, 0, 0, ROWS, NULL, NULL, 0,
+                             pe_kernels_at(isa));
                 pe_turn_rows(x, D, D, &t, table, ROWS, (float)sign, pe_kernels_at(isa));
                 for (int64_t s = 0; s < ROWS; s++) {
                     double row[D];

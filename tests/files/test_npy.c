@@ -5,8 +5,7 @@
  * Files are put together here byte by byte, so that each test shows the one thing that is wrong
  * with its own.
  */
-#include "files/arrays.h"
-#include "files/npy.h"
+#include "files/formats.h"
 
 #include <math.h>
 

@@ -7,8 +7,7 @@
  * checksum 14, compressed size 18, size 22, name 30; central header "PK\1\2" flags 8, method 10,
  * checksum 16, compressed size 20, size 24, name 46.
  */
-#include "files/arrays.h"
-#include "files/npy.h"
+#include "files/formats.h"
 
 #include <zip.h>
 

@@ -10,9 +10,8 @@
 #ifndef TESTS_FUZZ_TARGETS_H
 #define TESTS_FUZZ_TARGETS_H
 
-#include "files/arrays.h"
+#include "files/formats.h"
 #include "files/model.h"
-#include "files/safetensors.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -189,12 +189,9 @@ static void waves_back(const double *const par[], const waves *v, const double d
 {
     for (int64_t i = 0; i < v->n; i++) {
         const double dphi = par[R][v->at + i] * (dim[i] * v->cosine[i] - dre[i] * v->sine[i]);
-        if (dpar[R])
-            dpar[R][v->at + i] += dre[i] * v->cosine[i] + dim[i] * v->sine[i];
-        if (dpar[OMEGA])
-            dpar[OMEGA][v->omega[i]] += v->position * dphi;
-        if (dpar[PHASE])
-            dpar[PHASE][v->at + i] += dphi;
+        pe_add(dpar, R, v->at + i, dre[i] * v->cosine[i] + dim[i] * v->sine[i]);
+        pe_add(dpar, OMEGA, v->omega[i], v->position * dphi);
+        pe_add(dpar, PHASE, v->at + i, dphi);
     }
 }
 

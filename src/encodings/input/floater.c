@@ -144,14 +144,9 @@ typedef struct desk {
 
 enum { LAYER_ROWS = 3, LAYER_VECTORS = 5, STAGE_VECTORS = 6 * STAGES, STATE_VECTORS = 5 };
 
-static int64_t padded(int64_t d)
-{
-    return (d + PE_LANES64 - 1) / PE_LANES64 * PE_LANES64;
-}
-
 static int64_t scratch(const pe_problem *p, int64_t lanes)
 {
-    const int64_t d = p->set[DIM].integer, wide = padded(d);
+    const int64_t d = p->set[DIM].integer, wide = pe_padded64(d);
     return 2 * (LAYER_ROWS * d + LAYER_VECTORS) * wide +
            (STAGE_VECTORS + STATE_VECTORS + p->set[SUBSTEPS].integer) * lanes * wide;
 }
@@ -166,7 +161,7 @@ static double *take(double **memory, int64_t n)
 
 static layer layer_of(const double *W, const double *b, int64_t d, double **memory)
 {
-    const int64_t wide = padded(d);
+    const int64_t wide = pe_padded64(d);
     layer         l    = {.in    = take(memory, d * wide),
                           .out   = take(memory, d * wide),
                           .dW    = take(memory, d * wide),
@@ -187,7 +182,7 @@ static layer layer_of(const double *W, const double *b, int64_t d, double **memo
 static desk desk_of(const pe_problem *p, const double *const par[], const pe_lane_group *group,
                     double *memory)
 {
-    const int64_t d = p->set[DIM].integer, wide = padded(d), size = group->count * wide;
+    const int64_t d = p->set[DIM].integer, wide = pe_padded64(d), size = group->count * wide;
     desk k  = {.p = p, .product = group->product, .d = d, .wide = wide, .states = group->count, .size = size};
     k.first = layer_of(par[W1], par[B1], d, &memory);
     k.second                        = layer_of(par[W2], par[B2], d, &memory);

@@ -133,12 +133,6 @@ static double tap_weight(const axis *a, int64_t i)
     return (kinds[a->kind].cubic ? keys(x, kinds[a->kind].A) : fmax(1 - fabs(x), 0)) / a->sum;
 }
 
-static int64_t tap_cell(const axis *a, int64_t i)
-{
-    const int64_t cell = a->first + i;
-    return cell < 0 ? 0 : cell < a->n_in ? cell : a->n_in - 1;
-}
-
 /* The cells within 2 * stretch of the centre src + 1/2 of cell o, as timm's PyTorch counts them. */
 static void take_support(axis *a)
 {
@@ -196,8 +190,10 @@ static void walk_taps(const stroke *s, const axis *a, int axes, int64_t cell, do
         use_row(s, s->p->set[PREFIX_ROWS].integer + cell, weight);
         return;
     }
-    for (int64_t i = 0; i < a->count; i++)
-        walk_taps(s, a + 1, axes - 1, cell * a->n_in + tap_cell(a, i), weight * tap_weight(a, i));
+    for (int64_t i = 0; i < a->count; i++) {
+        const int64_t at = a->first + i, inside = at < 0 ? 0 : at < a->n_in ? at : a->n_in - 1;
+        walk_taps(s, a + 1, axes - 1, cell * a->n_in + inside, weight * tap_weight(a, i));
+    }
 }
 
 static void walk_row(const stroke *s, int64_t row)

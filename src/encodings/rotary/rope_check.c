@@ -121,14 +121,10 @@ posenc_status pe_rope_check(const pe_problem *p, posenc_error *err)
         return pe_fail(err, POSENC_SETTING,
                        "rope: offset_dim=%lld and dim=%lld end beyond the head width %lld", (long long)offset,
                        (long long)dim, (long long)p->D);
-    posenc_status status = pe_axes_check(&x, "rope", err);
-    if (!status)
-        status = check_schedule(p, err);
-    if (!status)
-        status = check_lists(p, &x, err);
-    if (!status)
-        status = check_heads(p, err);
-    if (!status)
-        status = check_ggml(p, &x, err);
-    return status ? status : check_numbers(p, err);
+    posenc_status status;
+    if ((status = pe_axes_check(&x, "rope", err)) || (status = check_schedule(p, err)) ||
+        (status = check_lists(p, &x, err)) || (status = check_heads(p, err)) ||
+        (status = check_ggml(p, &x, err)))
+        return status;
+    return check_numbers(p, err);
 }

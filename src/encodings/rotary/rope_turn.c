@@ -164,10 +164,8 @@ void pe_rope_turn_back(const pe_problem *p, const pe_rotary_run *run, const pe_t
         const int64_t m     = at / t->axes % t->M;
         const double  slope = dw[at], divided = slope / (factors ? factors[m] : 1);
         const double  w = t->w[t->is_matrix ? at : m];
-        if (dpar[FREQ_MATRIX])
-            dpar[FREQ_MATRIX][at] += divided;
-        if (dpar[INV_FREQ])
-            dpar[INV_FREQ][m] += divided;
+        pe_add(dpar, FREQ_MATRIX, at, divided);
+        pe_add(dpar, INV_FREQ, m, divided);
         if (dpar[FREQ_FACTORS])
             dpar[FREQ_FACTORS][m] -= slope * w / factors[m];
         if (dpar[lengthy])

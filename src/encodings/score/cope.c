@@ -56,14 +56,9 @@ enum {
 /* ---- E across: what queries meet is read along its rows, the last entry repeated for what lies beyond the
    table ---- */
 
-static int64_t padded(int64_t n)
-{
-    return (n + PE_LANES64 - 1) / PE_LANES64 * PE_LANES64;
-}
-
 static int64_t across_stride(const pe_problem *p)
 {
-    return padded(p->set[NPOS].integer + 1) + PE_LANES64;
+    return pe_padded64(p->set[NPOS].integer + 1) + PE_LANES64;
 }
 
 static int64_t across_count(const pe_problem *p)
@@ -77,13 +72,6 @@ static void turn_across(const pe_problem *p, const double *const par[], double m
     for (int64_t d = 0; d < p->D; d++)
         for (int64_t m = 0; m < across_stride(p); m++)
             made[d * across_stride(p) + m] = par[E][(m < last ? m : last) * p->D + d];
-}
-
-/* Gradients go to E itself. */
-static void turn_across_back(const pe_problem *p, const double *const par[], const double made[],
-                             double dmade[], double *const dpar[])
-{
-    (void)p, (void)par, (void)made, (void)dmade, (void)dpar;
 }
 
 /*
@@ -162,9 +150,9 @@ static void count_run(walk *w, const double *s, int64_t n, int backward)
 
 static void find_entries(walk *w)
 {
-    memset(w->z, 0, (size_t)padded(w->met) * sizeof *w->z);
-    pe_multiply64(w->p, w->z, padded(w->met), w->q, w->D, 1, w->across + w->first, across_stride(w->p), 1,
-                  padded(w->met), w->D);
+    memset(w->z, 0, (size_t)pe_padded64(w->met) * sizeof *w->z);
+    pe_multiply64(w->p, w->z, pe_padded64(w->met), w->q, w->D, 1, w->across + w->first, across_stride(w->p),
+                  1, pe_padded64(w->met), w->D);
 }
 
 /* Keys beyond those that a query sees have no gates, and all of them the place of the first beyond. */
@@ -271,11 +259,11 @@ const pe_encoding pe_cope = {
     .examples         = examples,
     /* For each query and head what it makes of the entries of E it may need; for each pair its gate (three),
        the count, and the mean of two entries (six). */
-    .operations  = "H*Lq*(2*D*min(npos,Lk+1)+10*Lk)",
-    .hook        = {.visit = visit, .visit_back = visit_back, .content = 1, .state = STATE, .learns = 1 << E},
-    .derived     = across_count,
-    .derive      = turn_across,
-    .derive_back = turn_across_back,
+    .operations = "H*Lq*(2*D*min(npos,Lk+1)+10*Lk)",
+    .hook       = {.visit = visit, .visit_back = visit_back, .content = 1, .state = STATE, .learns = 1 << E},
+    /* gradients go to E itself */
+    .derived = across_count,
+    .derive  = turn_across,
     PE_SETTINGS(settings),
     PE_PARAMS(params),
 };

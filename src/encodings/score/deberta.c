@@ -206,10 +206,8 @@ static void row_back(const pe_problem *p, const double *const par[], int64_t at,
         const double y = (par[TABLE][at + m] - of.mean) * of.inverse, g = par[LN_W][m] * dnormed[m];
         mean += g / (double)n;
         along += g * y / (double)n;
-        if (dpar[LN_W])
-            dpar[LN_W][m] += dnormed[m] * y;
-        if (dpar[LN_B])
-            dpar[LN_B][m] += dnormed[m];
+        pe_add(dpar, LN_W, m, dnormed[m] * y);
+        pe_add(dpar, LN_B, m, dnormed[m]);
     }
     for (int64_t m = 0; dpar[TABLE] && m < n; m++) {
         const double y = (par[TABLE][at + m] - of.mean) * of.inverse;

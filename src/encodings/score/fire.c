@@ -199,19 +199,13 @@ static int64_t distances_of_row(distances *in, int64_t r)
     return in->stepping ? in->rows - 1 - r : 0;
 }
 
-static void add(double *const dpar[], int index, int64_t at, double x)
-{
-    if (dpar[index])
-        dpar[index][at] += x;
-}
-
 /* What a unit hears of the pairs on which it speaks: sum of db, and of db * x. */
 static void unit_back(const double *const par[], int64_t at, int64_t k, double db, double db_x,
                       double *const dpar[])
 {
-    add(dpar, W2, at + k, par[W1][k] * db_x + par[B1][k] * db);
-    add(dpar, W1, k, par[W2][at + k] * db_x);
-    add(dpar, B1, k, par[W2][at + k] * db);
+    pe_add(dpar, W2, at + k, par[W1][k] * db_x + par[B1][k] * db);
+    pe_add(dpar, W1, k, par[W2][at + k] * db_x);
+    pe_add(dpar, B1, k, par[W2][at + k] * db);
 }
 
 /* db[m] and db_x[m] are the sums of piece m. */
@@ -224,7 +218,7 @@ static void network_back(const pe_problem *p, const double *const par[], int64_t
         all += db[m];
         all_x += db_x[m];
     }
-    add(dpar, B2, h, all);
+    pe_add(dpar, B2, h, all);
     for (int64_t k = 0; k < width; k++)
         if (par[W1][k] == 0 && par[B1][k] > 0)
             unit_back(par, at, k, all, all_x, dpar);
@@ -273,8 +267,8 @@ static void measure_back(const pe_problem *p, const double *const par[], const m
 {
     const double c = par[C][0], slope = by_denominator * psi_slope(m->far, c); /* of psi(c, far) by far */
     const double share = position < m->limit ? 1 : position == m->limit ? 0.5 : 0;
-    add(dpar, C, 0, by_numerator + by_denominator * psi_slope(c, m->far));
-    add(dpar, L_MULT, 0, share * slope * sign(par[L_MULT][0] * p->set[INIT_L].real) * p->set[INIT_L].real);
+    pe_add(dpar, C, 0, by_numerator + by_denominator * psi_slope(c, m->far));
+    pe_add(dpar, L_MULT, 0, share * slope * sign(par[L_MULT][0] * p->set[INIT_L].real) * p->set[INIT_L].real);
 }
 
 /* db[m] and db_x[m] are the sums of piece m. */

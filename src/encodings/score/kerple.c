@@ -81,10 +81,8 @@ static void log_fold(const pe_problem *p, const double *const par[], int64_t h, 
         by_p -= db[i] * log1p(bend * t);
         by_a -= db[i] * strength * t / (1 + bend * t);
     }
-    if (dpar[P])
-        dpar[P][h] += by_p;
-    if (dpar[A])
-        dpar[A][h] += by_a;
+    pe_add(dpar, P, h, by_p);
+    pe_add(dpar, A, h, by_a);
 }
 
 static double power_of(double x)
@@ -113,10 +111,8 @@ static void power_fold(const pe_problem *p, const double *const par[], int64_t h
         by_a -= db[i] * y;
         by_p -= t > 0 ? db[i] * factor * y * log(t) : 0;
     }
-    if (dpar[P])
-        dpar[P][h] += by_p;
-    if (dpar[A])
-        dpar[A][h] += by_a;
+    pe_add(dpar, P, h, by_p);
+    pe_add(dpar, A, h, by_a);
 }
 
 const pe_encoding pe_kerple_log = {

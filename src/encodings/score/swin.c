@@ -309,15 +309,13 @@ static void network_back(const pe_problem *p, const double *const par[], double 
             continue;
         for (int64_t h = 0; h < p->H; h++) {
             da += par[W2][h * width + m] * dB[h];
-            if (dpar[W2])
-                dpar[W2][h * width + m] += a * dB[h];
+            pe_add(dpar, W2, h * width + m, a * dB[h]);
         }
         if (dpar[W1]) {
             dpar[W1][2 * m] += da * cy;
             dpar[W1][2 * m + 1] += da * cx;
         }
-        if (dpar[B1])
-            dpar[B1][m] += da;
+        pe_add(dpar, B1, m, da);
     }
 }
 

@@ -245,12 +245,10 @@ static void normalise_back(const pe_problem *p, const double *const par[], const
                         along[s] += g * y / (double)n;
                         continue;
                     }
-                    if (dpar[LN_W])
-                        dpar[LN_W][m] += dnormal[s][i] * y;
-                    if (dpar[LN_B])
-                        dpar[LN_B][m] += dnormal[s][i];
-                    if (dpar[POS])
-                        dpar[POS][row_at(pos[s]) * n + m] += at->of[s].inverse * (g - mean[s] - y * along[s]);
+                    pe_add(dpar, LN_W, m, dnormal[s][i] * y);
+                    pe_add(dpar, LN_B, m, dnormal[s][i]);
+                    pe_add(dpar, POS, row_at(pos[s]) * n + m,
+                           at->of[s].inverse * (g - mean[s] - y * along[s]));
                 }
         }
 }
@@ -448,8 +446,7 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
         for (int64_t c = 0; c < tile->cols; c++) {
             if (is_cls(p, tile->q_pos[r]) || !has_cls(p, tile, r, c))
                 continue;
-            if (dpar[THETAS])
-                dpar[THETAS][which_theta(p, tile, r)] += p->scale * dx[r * tile->stride + c];
+            pe_add(dpar, THETAS, which_theta(p, tile, r), p->scale * dx[r * tile->stride + c]);
             if (is_relative(p->set) && dpar[TABLE])
                 dpar[TABLE][bin_at(p, tile, r)] += dx[r * tile->stride + c];
         }

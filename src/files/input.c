@@ -1,11 +1,69 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening inputs and reading them whole, within a limit: contract in bytes.h. */
-#include "files/bytes.h"
+/* Sentences that name their file, and inputs read whole within a limit: contract in input.h. */
+#include "files/input.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+enum { PATH_SHOWN = 90, MEMBER_SHOWN = 40 };
+
+/* The last `shown` characters of a name, and "..." before them if that is not all. */
+static int put_name(char *to, size_t room, const char *name, size_t shown)
+{
+    const size_t n = strlen(name);
+    return n <= shown ? snprintf(to, room, "%s: ", name) : snprintf(to, room, "...%s: ", name + n - shown);
+}
+
+posenc_status pe_file_fail_list(posenc_error *err, posenc_status status, pe_origin origin, const char *format,
+                                va_list list)
+{
+    if (!err)
+        return status;
+    char  *to   = err->message;
+    size_t used = (size_t)put_name(to, sizeof err->message, origin.path, PATH_SHOWN);
+    if (origin.member)
+        used += (size_t)put_name(to + used, sizeof err->message - used, origin.member, MEMBER_SHOWN);
+    vsnprintf(to + used, sizeof err->message - used, format, list);
+    for (; *to; to++) /* one line */
+        if ((unsigned char)*to < 0x20 || *to == 0x7f)
+            *to = '?';
+    err->status = status;
+    return status;
+}
+
+posenc_status pe_file_fail(posenc_error *err, posenc_status status, pe_origin origin, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    pe_file_fail_list(err, status, origin, format, list);
+    va_end(list);
+    return status;
+}
+
+posenc_status pe_file_done(posenc_error *err)
+{
+    if (err) {
+        err->status     = POSENC_OK;
+        err->message[0] = '\0';
+    }
+    return POSENC_OK;
+}
+
+const char *pe_file_reason(int number)
+{
+    return number ? strerror(number) : "no reason given";
+}
+
+void pe_real_text(char text[PE_REAL_TEXT], double x)
+{
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, PE_REAL_TEXT, "%.*g", digits, x);
+        if (strtod(text, NULL) == x)
+            return;
+    }
+}
 
 posenc_status pe_open_input(FILE **stream, int *is_regular, int64_t *size, const char *path,
                             posenc_error *err)
@@ -62,4 +120,10 @@ posenc_status pe_read_bytes(pe_bytes *bytes, FILE *stream, int64_t limit, const 
         if (bytes->size < room) /* fread gives less than asked only at the end */
             return POSENC_OK;
     }
+}
+
+int pe_ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && !strcmp(text + n - m, end);
 }

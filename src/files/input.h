@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fail.h: the one way to fail in this folder, and reals as text
+ * input.h: the one way to fail in this folder, reals as text, and inputs read whole
  *
  * The core has such a function behind its door, where nobody may reach. This one also takes where
  * the trouble lies, because a sentence about a file that does not name the file helps nobody:
@@ -12,11 +12,12 @@
  * long one loses its front, a control character becomes '?', and an error stays one line whose end
  * is readable.
  */
-#ifndef PE_FILES_FAIL_H
-#define PE_FILES_FAIL_H
+#ifndef PE_FILES_INPUT_H
+#define PE_FILES_INPUT_H
 
 #include <posenc/posenc.h>
 #include <stdarg.h>
+#include <stdio.h>
 
 typedef struct pe_origin {
     const char *path;
@@ -39,5 +40,23 @@ const char *pe_file_reason(int number);
 /* x with the fewest of 15 to 17 digits that read back as x. */
 enum { PE_REAL_TEXT = 40 };
 void pe_real_text(char text[PE_REAL_TEXT], double x);
+
+/* All bytes of a stream that cannot be sought (standard input, a pipe), or of a small file. */
+typedef struct pe_bytes {
+    char  *data; /* malloc'd; NULL if there are none */
+    size_t size;
+} pe_bytes;
+
+/* Opens a file for reading, "-" is standard input; a folder is refused. *is_regular says whether it
+   can be sought and *size, if so, how long it is. */
+posenc_status pe_open_input(FILE **stream, int *is_regular, int64_t *size, const char *path,
+                            posenc_error *err);
+void          pe_close_input(FILE *stream); /* leaves standard input open; NULL is fine */
+
+/* Reads to the end; more than `limit` bytes is FORMAT. */
+posenc_status pe_read_bytes(pe_bytes *bytes, FILE *stream, int64_t limit, const char *path,
+                            posenc_error *err);
+/* Does the text end so? */
+int pe_ends_with(const char *text, const char *end);
 
 #endif
