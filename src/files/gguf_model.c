@@ -21,7 +21,8 @@
 #include "files/gguf.h"
 
 typedef struct architecture {
-    const char *name, *encoding, *layout, *axis_rule, *sections_layout;
+    const char *names; /* blank-separated */
+    const char *encoding, *layout, *axis_rule, *sections_layout;
     int         tail;
     const char *layers;
     int64_t     every;
@@ -29,7 +30,7 @@ typedef struct architecture {
     const char *temperature;
 } architecture;
 
-#define ARCHITECTURE(type, ...) {.name = type, __VA_ARGS__},
+#define ARCHITECTURE(architectures, ...) {.names = architectures, __VA_ARGS__},
 static const architecture architectures[] = {
 #include "files/gguf_types.def"
 };
@@ -39,6 +40,7 @@ typedef struct reader {
     posenc_model       *m;
     int64_t             most_positions; /* 0: as context_length says */
     const char         *prefix;         /* the architecture, as the file has it */
+    const char         *name;           /* the one that is read: llama where it is not known */
     const architecture *row;
 } reader;
 
@@ -189,14 +191,14 @@ static void warn_of_yarn(reader *g, const pe_rotation *r)
     if (r->beta_fast < r->beta_slow)
         pe_warn(g->m, "beta-order", "yarn_beta_fast %g lies below yarn_beta_slow %g", r->beta_fast,
                 r->beta_slow);
-    if (pe_is(g->row->name, "gpt-oss"))
+    if (pe_is(g->name, "gpt-oss"))
         pe_warn(g->m, "truncate-lost", "gpt-oss was trained without truncation, which GGUF cannot say");
 }
 
 /* What llama.cpp multiplies cosine and sine with, all its corrections netted. */
 static void find_yarn_magnitude(reader *g, pe_rotation *r, double attn_factor)
 {
-    const int    is_deepseek2 = pe_is(g->row->name, "deepseek2");
+    const int    is_deepseek2 = pe_is(g->name, "deepseek2");
     const double stored       = number(g, "rope.scaling.yarn_log_multiplier", 0);
     const double mu           = is_deepseek2 ? stored / (double)0.1f : stored;
     const double g1 = pe_yarn_scale(r->factor, 1), gmu = pe_yarn_scale(r->factor, mu);
@@ -357,7 +359,7 @@ static void add_rotation(reader *g, const char *kinds, int64_t n, char kind)
     const int   axes   = g->row->sections_layout && find(g, "rope.dimension_sections"),
               is_local = kind == PE_LOCAL;
     r.layout           = axes ? g->row->sections_layout : g->row->layout;
-    r.layout_rule      = pe_print(g->m, "by the architecture %s", g->row->name);
+    r.layout_rule      = pe_print(g->m, "by the architecture %s", g->name);
     find_base(g, &r, is_local);
     find_widths(g, &r, is_local);
     r.score_scale = g->row->unknown_scale ? (double)NAN : 1 / sqrt((double)r.head_dim);
@@ -448,12 +450,12 @@ static int has_rope_keys(const reader *g)
 /* An architecture without a row is taken for a rotation where the file has keys of one. */
 static const architecture *find_row(reader *g)
 {
-    static const architecture guess = {.name = "llama", .layout = "half"},
-                              none  = {.name = "", .encoding = "unknown"};
+    static const architecture guess = {.layout = "half"}, none = {.encoding = "unknown"};
     for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++)
-        if (pe_is(g->prefix, architectures[i].name))
+        if (pe_is_among(architectures[i].names, g->prefix))
             return &architectures[i];
     const int turns = has_rope_keys(g);
+    g->name         = "llama";
     pe_warn(g->m, "unknown-model-type", "%.60s is not in the table of architectures: %s", g->prefix,
             turns ? "half is a guess" : "its encoding is not known");
     return turns ? &guess : &none;
@@ -472,9 +474,9 @@ static void read_model(reader *g)
                              : "general.architecture is missing");
         return;
     }
-    g->prefix = info->type = type->text;
-    g->row                 = find_row(g);
-    const char *encoding   = g->row->encoding ? g->row->encoding : "rope";
+    g->prefix = g->name = info->type = type->text;
+    g->row                           = find_row(g);
+    const char *encoding             = g->row->encoding ? g->row->encoding : "rope";
     if (pe_is(encoding, "unknown"))
         info->encoding = encoding;
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)

@@ -20,6 +20,15 @@ int pe_is(const char *a, const char *b)
     return a && !strcmp(a, b);
 }
 
+int pe_is_among(const char *list, const char *word)
+{
+    const size_t n = word && !strchr(word, ' ') ? strlen(word) : 0;
+    for (const char *at = list; at && n && (at = strstr(at, word)); at += n)
+        if ((at == list || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
+            return 1;
+    return 0;
+}
+
 /* ---------------------------------------------------------------- failing, memory ------------ */
 
 static const char no_memory[] = "no memory for what it says";

@@ -56,6 +56,8 @@ posenc_status pe_gguf_model(posenc_model **model, const pe_source *source, posen
 
 /* The same word? NULL is none. */
 int pe_is(const char *a, const char *b);
+/* Is word one of the blank-separated words of list? NULL is none. */
+int pe_is_among(const char *list, const char *word);
 
 /* NULL without memory, which *err then says. */
 posenc_model *pe_begin(const char *format, const char *path, posenc_error *err);
