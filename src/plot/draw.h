@@ -39,6 +39,8 @@ pe_rgb pe_scale_colour(int signed_scale, double x);
 int pe_scale_stops(int signed_scale, const pe_rgb **stops);
 /* Colour of curve `index` of the figure. */
 pe_rgb pe_curve_colour(const pe_figure *figure, int index);
+/* The least and the largest number of figures: finite values of grids, curves with their bands. */
+void pe_span(const pe_figure *figures, int count, double *low, double *high);
 /* The range of values that the scale covers: symmetric about zero if signed; never empty. */
 void pe_value_range(const pe_figure *figure, double *low, double *high);
 
