@@ -18,8 +18,7 @@ void pe_add_case(pe_case_list *to, const char *goal, pe_bench_case c, const char
 void pe_training_cases(pe_case_list *to);
 
 /* measure.c and growth.c */
-pe_bench_fn pe_measure_clock, pe_measure_units, pe_measure_bandwidth, pe_measure_peak, pe_measure_pass,
-    pe_measure_read, pe_measure_over_plain, pe_measure_over_float, pe_measure_threads, pe_measure_seconds,
-    pe_measure_overhead, pe_measure_in_flight, pe_measure_growth, pe_measure_megabytes;
+pe_bench_fn pe_measure_clock, pe_measure_units, pe_measure_bandwidth, pe_measure_share, pe_measure_over,
+    pe_measure_seconds, pe_measure_overhead, pe_measure_in_flight, pe_measure_growth, pe_measure_megabytes;
 
 #endif

@@ -35,7 +35,7 @@ static const pe_limit_loops *const tables[] = {
 
 enum { TABLES = sizeof tables / sizeof *tables, STEP = 128 };
 
-static int runs_here(const char *isa)
+int pe_runs_here(const char *isa)
 {
     for (int i = 0; posenc_isa_at(i); i++)
         if (!strcmp(posenc_isa_at(i), isa))
@@ -49,7 +49,7 @@ const pe_limit_loops *pe_limits_of(const char *isa)
     for (int i = 0; i < TABLES; i++) {
         if (isa && !strcmp(tables[i]->isa, isa))
             return tables[i];
-        best = runs_here(tables[i]->isa) ? tables[i] : best;
+        best = pe_runs_here(tables[i]->isa) ? tables[i] : best;
     }
     return best;
 }

@@ -50,6 +50,7 @@ typedef struct pe_limit_loops {
     float (*pass)(pe_pass_kind kind, float *y, const float *x, int64_t n, pe_pass_way way);
 } pe_limit_loops;
 
+int pe_runs_here(const char *isa);
 /* Those of an instruction set, or of the best that there are loops for here (a NULL or unknown name). */
 const pe_limit_loops *pe_limits_of(const char *isa);
 

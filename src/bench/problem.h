@@ -50,13 +50,14 @@ typedef struct pe_problem {
     posenc_error          err; /* of the last run */
 } pe_problem;
 
+/* These do nothing more after an error: ask err->status at the end. */
 /* Everything but the workspace. Close it whatever the status. */
-posenc_status pe_problem_open(pe_problem *p, const pe_bench_case *c, int threads, posenc_error *err);
+void pe_problem_open(pe_problem *p, const pe_bench_case *c, int threads, posenc_error *err);
 /* The workspace, and a first run: forward before backward where that needs what it leaves. */
-posenc_status pe_problem_start(pe_problem *p, posenc_error *err);
+void pe_problem_start(pe_problem *p, posenc_error *err);
 /* Both. */
-posenc_status pe_problem_ready(pe_problem *p, const pe_bench_case *c, int threads, posenc_error *err);
-void          pe_problem_close(pe_problem *p);
+void pe_problem_ready(pe_problem *p, const pe_bench_case *c, int threads, posenc_error *err);
+void pe_problem_close(pe_problem *p);
 
 /* One run, backward if the case says so. context is the pe_problem. */
 void pe_problem_go(void *context);

@@ -75,27 +75,15 @@ pe_bench_figure pe_quartiles(double *x, int n)
     return (pe_bench_figure){.value = median, .q1 = x[n / 4], .q3 = x[n - 1 - n / 4], .limit = NAN};
 }
 
-static int larger(int a, int b)
-{
-    return a > b ? a : b;
-}
-
-/* Turns that are made whatever the time. On the wall's clock every disturbance counts, so there are more of
-   them then. */
-static int fewest_turns(int most, int threads)
-{
-    const int wanted = threads > 1 ? FEWEST_SHARED : FEWEST_REPEATS;
-    return most < wanted ? most : wanted;
-}
-
 /* What lies between the quartiles of the limit's own speed: third over first. */
 static double one_round(pe_bench_figure *figure, const pe_timed *kernel, const pe_timed *limit,
                         pe_ratio ratio, const pe_bench_effort *effort)
 {
-    double          ratios[MOST_REPEATS], speeds[MOST_REPEATS];
-    const int       most         = effort->repeats < MOST_REPEATS ? effort->repeats : MOST_REPEATS;
-    const int       threads      = larger(kernel->threads, limit->threads);
-    const int       least        = fewest_turns(most, threads);
+    double    ratios[MOST_REPEATS], speeds[MOST_REPEATS];
+    const int most    = effort->repeats < MOST_REPEATS ? effort->repeats : MOST_REPEATS;
+    const int threads = kernel->threads > limit->threads ? kernel->threads : limit->threads;
+    /* turns that are made whatever the time: more on the wall's clock, where every disturbance counts */
+    const int wanted = threads > 1 ? FEWEST_SHARED : FEWEST_REPEATS, least = most < wanted ? most : wanted;
     const clockid_t clock        = clock_of(threads);
     const int64_t   kernel_calls = calls_of(kernel, clock), limit_calls = calls_of(limit, clock);
     const double    start  = pe_now();
