@@ -6,7 +6,7 @@
  * say why they hold no figure. The order is that of the goals' numbers, and within a goal that of the
  * tables below.
  */
-#include "bench/cases.h"
+#include "bench/problem.h"
 
 #include <math.h>
 #include <stdarg.h>

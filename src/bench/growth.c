@@ -11,7 +11,6 @@
  * mebibyte is added on both sides, so that a few pages of the C library say nothing. Encodings at the input
  * have no pairs; their rows are measured the same way.
  */
-#include "bench/cases.h"
 #include "bench/problem.h"
 
 #include <fcntl.h>

@@ -31,7 +31,6 @@
  * float32 instead of bfloat16 (G19, the other way round), on one thread instead of two (G14). Read (G20):
  * bytes of keys and values per second over those of a loop that only reads them.
  */
-#include "bench/cases.h"
 #include "bench/limits.h"
 #include "bench/problem.h"
 
