@@ -71,7 +71,6 @@ typedef struct request {
     int64_t            length, dim, heads, seed, draws, rows, cols, prefix; /* prefix -1: not said */
     cli_places         places;                                              /* --grid */
     cli_numbers        chosen, bases;
-    char               origin[2 * CLI_SUBJECT_TEXT];
 } request;
 
 static const cli_option options[] = {

@@ -84,6 +84,7 @@ typedef struct pe_findings {
     pe_finding rows[PE_MOST_FINDINGS];
     int        count;
     int        drawn; /* its parameters are born as zeros: they were drawn from N(0,1) */
+    int        causal_only;
 } pe_findings;
 
 /* Adds a number with its verdict; the list is long enough for one subject (an assert says so). */
@@ -184,7 +185,5 @@ double pe_falling_share(const double *c, int64_t n);
 
 /* What q and k are where they are the same everywhere. */
 typedef enum pe_content { PE_ONES, PE_UNIFORM, PE_NORMAL, PE_CONTENTS } pe_content;
-
-const char *pe_content_name(pe_content content);
 
 #endif

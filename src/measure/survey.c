@@ -73,8 +73,10 @@ posenc_status pe_measure_all(const posenc_encoding *e, const pe_survey *survey, 
         if (!status)
             status = pe_subject_born(s, survey->sizes.seed, err);
     }
-    if (!status)
-        to->drawn = subjects[0]->drawn | subjects[1]->drawn;
+    if (!status) {
+        to->drawn       = subjects[0]->drawn | subjects[1]->drawn;
+        to->causal_only = subjects[0]->causal_only;
+    }
     pe_subject_free(subjects[0]);
     pe_subject_free(subjects[1]);
     return status;
