@@ -125,8 +125,6 @@ static const char *or_dash(const char *text)
     return text && *text ? text : "-";
 }
 
-enum { FEW = 3 }; /* names of parameters in a row of the table */
-
 static int print_all(void)
 {
     row  rows[MOST_ROWS] = {{{"ENCODING", "PLACE", "LEARNS", "PAPER", "MODELS"}}};
@@ -134,7 +132,7 @@ static int print_all(void)
     int  n = 1;
     for (int i = 0; i < posenc_encoding_count() && n < MOST_ROWS; i++, n++) {
         const posenc_encoding_info *info = posenc_encoding_info_at(i);
-        what_it_learns(info, FEW, learns[n]);
+        what_it_learns(info, 3, learns[n]);
         rows[n] = (row){{info->name, posenc_place_name(info->place), learns[n], or_dash(info->paper),
                          or_dash(info->models)}};
     }

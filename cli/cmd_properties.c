@@ -17,21 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    LENGTH       = 512,
-    TOKENS       = 64,
-    WIDTH        = 64,
-    HEADS        = 4,
-    DRAWS        = 20,
-    LONGEST      = 65536,
-    MOST_TOKENS  = 2048,
-    WIDEST       = 4096,
-    MOST_HEADS   = 64,
-    MOST_DRAWS   = 10000,
-    TEXT         = 64,
-    SPEC         = 512,
-    SUMMARY_SIZE = 7
-};
+enum { LENGTH = 512, TOKENS = 64, WIDTH = 64, HEADS = 4, DRAWS = 20 }; /* where nothing is said */
+enum { LONGEST = 65536, MOST_TOKENS = 2048, WIDEST = 4096, MOST_HEADS = 64, MOST_DRAWS = 10000 };
+enum { TEXT = 64, SPEC = 512, SUMMARY_SIZE = 7 };
 
 static const cli_option options[] = {
     {0, "set", "NAME=VALUE", "a setting of the encoding (may be repeated); see posenc list NAME"},

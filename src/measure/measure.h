@@ -125,13 +125,9 @@ posenc_status pe_subject_rows(pe_subject *s, const double *positions, double *ta
 
 /* Each adds what can be said of this subject: none adds anything where its place has no meaning. Afterwards
    its parameters may be others than those it was born with (pe_subject_born). */
-posenc_status pe_measure_uniqueness(pe_subject *s, pe_findings *to, posenc_error *err);
-posenc_status pe_measure_relativity(pe_subject *s, pe_findings *to, posenc_error *err);
-posenc_status pe_measure_scores(pe_subject *s, pe_findings *to, posenc_error *err);
-posenc_status pe_measure_terms(pe_subject *s, pe_findings *to, posenc_error *err);
-posenc_status pe_measure_equivariance(pe_subject *s, pe_findings *to, posenc_error *err);
-posenc_status pe_measure_decay(pe_subject *s, pe_findings *to, posenc_error *err);
-posenc_status pe_measure_cost(pe_subject *s, pe_findings *to, posenc_error *err);
+typedef posenc_status pe_property(pe_subject *s, pe_findings *to, posenc_error *err);
+pe_property           pe_measure_uniqueness, pe_measure_relativity, pe_measure_scores, pe_measure_terms,
+    pe_measure_equivariance, pe_measure_decay, pe_measure_cost;
 
 /* All of them, with the sizes that suit each: scores, terms and equivariance at `tokens`, all else at
    `length`. */
