@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * task.c: the table of tasks, their lengths, batches and test sequences
+ * task.c: of any task its lengths, batches and test sequences
  *
  * Counter  (step, row, draw) is packed into the one index of a stream: 28, 20 and 16 bits. The n of a batch
  *          is drawn from a stream of its own, so that it shares no number with a row.
@@ -17,14 +17,6 @@
 enum { ROW_SHIFT = 16, STEP_SHIFT = 36, STREAM = 48 };
 #define TEST_SEED 0
 
-static const pe_task *const tasks[] = {
-#define TASK(name) &pe_task_##name,
-#include "train/tasks.def"
-#undef TASK
-};
-
-enum { TASKS = sizeof tasks / sizeof *tasks };
-
 /* In halves of L. */
 static const struct {
     int         halves;
@@ -35,14 +27,14 @@ static_assert(sizeof lengths / sizeof *lengths == PE_TASK_LENGTHS, "ORDER PE_TAS
 
 const pe_task *pe_task_at(int index)
 {
-    return index >= 0 && index < TASKS ? tasks[index] : NULL;
+    return index >= 0 && index < PE_TASKS ? &pe_tasks[index] : NULL;
 }
 
 const pe_task *pe_task_find(const char *name)
 {
-    for (int i = 0; i < TASKS; i++)
-        if (!strcmp(tasks[i]->name, name))
-            return tasks[i];
+    for (int i = 0; i < PE_TASKS; i++)
+        if (!strcmp(pe_tasks[i].name, name))
+            return &pe_tasks[i];
     return NULL;
 }
 
@@ -57,9 +49,14 @@ int64_t pe_task_size(const pe_task *task, int length)
     return is_tested ? task->L * lengths[length].halves / 2 : 0;
 }
 
+int64_t pe_task_tokens(const pe_task *task, int64_t n)
+{
+    return task->tokens[0] * n * n + task->tokens[1] * n + task->tokens[2];
+}
+
 int64_t pe_task_trained_tokens(const pe_task *task)
 {
-    return task->tokens(task->L);
+    return pe_task_tokens(task, task->L);
 }
 
 int64_t pe_task_largest(const pe_task *task, int longest)
@@ -72,7 +69,7 @@ int64_t pe_task_largest(const pe_task *task, int longest)
 
 int64_t pe_task_tested_tokens(const pe_task *task, int longest)
 {
-    return task->tokens(pe_task_largest(task, longest));
+    return pe_task_tokens(task, pe_task_largest(task, longest));
 }
 
 /* ---------------------------------------------------------------- draws --------------------- */
@@ -82,34 +79,18 @@ int64_t pe_draw(pe_draws *d, int64_t n)
     return (int64_t)(posenc_random_uniform(d->seed, d->stream, d->next++) * (double)n);
 }
 
-int pe_draw_chance(pe_draws *d, double probability)
-{
-    return posenc_random_uniform(d->seed, d->stream, d->next++) < probability;
-}
-
-unsigned char pe_draw_symbol(pe_draws *d)
-{
-    return (unsigned char)(PE_FIRST_SYMBOL + pe_draw(d, PE_ALPHABET));
-}
-
 /* ---------------------------------------------------------------- sequences ----------------- */
-
-static void forget_old(int16_t *targets, int64_t L)
-{
-    for (int64_t s = 0; s < L; s++)
-        targets[s] = PE_NOTHING_ASKED;
-}
 
 /* Row `row` of group `step` of a stream. */
 static void make_row(const pe_task *task, uint64_t seed, const char *stream, int64_t step, int64_t row,
                      int64_t n, unsigned char *symbols, int16_t *targets)
 {
     pe_draws d = {seed, stream, (uint64_t)step << STEP_SHIFT | (uint64_t)row << ROW_SHIFT};
-    for (int64_t s = 0; s < task->tokens(n); s++)
+    for (int64_t s = 0; s < pe_task_tokens(task, n); s++)
         targets[s] = PE_NOTHING_ASKED;
     task->make(&d, n, symbols, targets);
-    if (task->new_only && n > task->L)
-        forget_old(targets, task->L);
+    for (int64_t s = 0; task->new_only && n > task->L && s < task->L; s++)
+        targets[s] = PE_NOTHING_ASKED;
 }
 
 int64_t pe_task_batch_size(const pe_task *task, uint64_t seed, int64_t step)
@@ -123,7 +104,7 @@ int64_t pe_task_batch_size(const pe_task *task, uint64_t seed, int64_t step)
 void pe_task_batch(const pe_task *task, uint64_t seed, int64_t step, int64_t n, int64_t count,
                    unsigned char *symbols, int16_t *targets)
 {
-    const int64_t length = task->tokens(n);
+    const int64_t length = pe_task_tokens(task, n);
     for (int64_t r = 0; r < count; r++)
         make_row(task, seed, task->name, step, r, n, symbols + r * length, targets + r * length);
 }
@@ -131,7 +112,7 @@ void pe_task_batch(const pe_task *task, uint64_t seed, int64_t step, int64_t n, 
 void pe_task_test(const pe_task *task, int length, int64_t first, int64_t count, unsigned char *symbols,
                   int16_t *targets)
 {
-    const int64_t n = pe_task_size(task, length), tokens = task->tokens(n);
+    const int64_t n = pe_task_size(task, length), tokens = pe_task_tokens(task, n);
     char          stream[STREAM];
     snprintf(stream, sizeof stream, "test.%s", task->name);
     for (int64_t r = 0; r < count; r++)
@@ -143,10 +124,11 @@ int64_t pe_task_asked(const pe_task *task, int length)
     enum { MOST = 4096 };
     unsigned char symbols[MOST];
     int16_t       targets[MOST];
-    int64_t       asked = 0;
-    assert(task->tokens(pe_task_size(task, length)) <= MOST);
+    const int64_t tokens = pe_task_tokens(task, pe_task_size(task, length));
+    int64_t       asked  = 0;
+    assert(tokens <= MOST);
     pe_task_test(task, length, 0, 1, symbols, targets);
-    for (int64_t s = 0; s < task->tokens(pe_task_size(task, length)); s++)
+    for (int64_t s = 0; s < tokens; s++)
         asked += targets[s] >= 0;
     return asked;
 }

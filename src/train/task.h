@@ -3,13 +3,13 @@
  * task.h: synthetic tasks: sequences whose right answers are known
  *
  * A task asks one question about positions ("which symbol stood five places before?") with tokens of no
- * meaning, so that what a model can answer is its encoding's doing. A task is a row in tasks.def and one
- * pe_task, with a function that writes one sequence of size n and what is to be answered where. All else
+ * meaning, so that what a model can answer is its encoding's doing. A task is one pe_task, a row of the table
+ * in tasks.c, with a function that writes one sequence of size n and what is to be answered where. All else
  * (batches, lengths, training, scores, tables) is common and knows no task.
  *
- * Sizes. n is what the task counts: symbols, or the side of a grid; a sequence has tokens(n) tokens. Models
- * are trained at n = L, or at n drawn from least .. L, one n for a batch; and tested at L/2, L, 1.5 L, 2 L, 4
- * L, 8 L.
+ * Sizes. n is what the task counts: symbols, or the side of a grid; a sequence has pe_task_tokens tokens.
+ * Models are trained at n = L, or at n drawn from least .. L, one n for a batch; and tested at L/2, L, 1.5 L,
+ * 2 L, 4 L, 8 L.
  *
  * Random numbers are counter-based (posenc_random_uniform): stream (seed, task's name), counter (step, row,
  * draw). So every encoding sees the same batches, and nothing depends on the order in which runs go on. Test
@@ -51,10 +51,6 @@ typedef struct pe_draws {
 
 /* 0 .. n - 1, each as likely. */
 int64_t pe_draw(pe_draws *d, int64_t n);
-/* 1 with that probability, else 0. */
-int pe_draw_chance(pe_draws *d, double probability);
-/* One of the PE_ALPHABET symbols. */
-unsigned char pe_draw_symbol(pe_draws *d);
 
 typedef struct pe_task {
     const char *name;  /* "shift" */
@@ -64,23 +60,28 @@ typedef struct pe_task {
     int64_t     L;     /* the largest n of training */
     int64_t     least; /* the smallest; L: all batches have n = L */
     int64_t     symbols, classes;
-    double      chance;   /* the accuracy of a model that knows the possible answers and nothing else */
-    int64_t     steps;    /* of training, where a preset says nothing else */
-    unsigned    untested; /* bits 1 << PE_TASK_...: lengths without a meaning */
-    int         new_only; /* 1: beyond L only tokens from L on are asked: those before are as in training */
-    int         grid;     /* 1: n is the side of a square, whose cells are the tokens, row by row */
-    int64_t (*tokens)(int64_t n);
-    /* symbols, targets [tokens(n)]; all targets are PE_NOTHING_ASKED before. */
+    double      chance;    /* the accuracy of a model that knows the possible answers and nothing else */
+    int64_t     steps;     /* of training, where a preset says nothing else */
+    unsigned    untested;  /* bits 1 << PE_TASK_...: lengths without a meaning */
+    int         new_only;  /* 1: beyond L only tokens from L on are asked: those before are as in training */
+    int         grid;      /* 1: n is the side of a square, whose cells are the tokens, row by row */
+    int64_t     tokens[3]; /* those of a sequence, as a polynomial of n: n^2, n, 1 */
+    /* symbols, targets [pe_task_tokens]; all targets are PE_NOTHING_ASKED before. */
     void (*make)(pe_draws *d, int64_t n, unsigned char *symbols, int16_t *targets);
 } pe_task;
 
-/* Number `index` of tasks.def, NULL beyond the last; that of a name, or NULL. */
+enum { PE_TASKS = 13 };
+extern const pe_task pe_tasks[PE_TASKS];
+
+/* Number `index` of the table, NULL beyond the last; that of a name, or NULL. */
 const pe_task *pe_task_at(int index);
 const pe_task *pe_task_find(const char *name);
 
 /* "L/2", "L", "x1.5", "x2" ...; n there, or 0 if the task is not tested at that length. */
 const char *pe_task_length_name(int length);
 int64_t     pe_task_size(const pe_task *task, int length);
+/* Tokens of a sequence of size n. */
+int64_t pe_task_tokens(const pe_task *task, int64_t n);
 /* The largest n that is tested up to a length. */
 int64_t pe_task_largest(const pe_task *task, int longest);
 /* Tokens of the longest sequence in training, and in tests up to a length. */
@@ -90,16 +91,12 @@ int64_t pe_task_tested_tokens(const pe_task *task, int longest);
 /* n of a training batch. */
 int64_t pe_task_batch_size(const pe_task *task, uint64_t seed, int64_t step);
 /* Rows first .. first + count - 1 of a training batch of size n, or of the test sequences at a length:
-   symbols, targets [count, tokens(n)]. */
+   symbols, targets [count, tokens]. */
 void pe_task_batch(const pe_task *task, uint64_t seed, int64_t step, int64_t n, int64_t count,
                    unsigned char *symbols, int16_t *targets);
 void pe_task_test(const pe_task *task, int length, int64_t first, int64_t count, unsigned char *symbols,
                   int16_t *targets);
 /* Answers that one test sequence of that length is asked for. */
 int64_t pe_task_asked(const pe_task *task, int length);
-
-#define TASK(name) extern const pe_task pe_task_##name;
-#include "train/tasks.def"
-#undef TASK
 
 #endif

@@ -30,7 +30,7 @@ posenc_status pe_task_check(const pe_run_config *c, posenc_error *err)
 /* The sequences in w as a batch of size n. */
 static pe_batch batch_of(pe_run_state *w, const pe_task *task, int64_t n, int64_t count)
 {
-    const int64_t length = task->tokens(n);
+    const int64_t length = pe_task_tokens(task, n);
     for (int64_t r = 0; r < count; r++)
         w->windows[r] = w->symbols + r * length;
     return (pe_batch){.windows = w->windows,
@@ -54,7 +54,7 @@ pe_batch pe_task_next_batch(pe_run_state *w, int64_t step)
 static int64_t per_call(const pe_run_config *c, int length)
 {
     const int64_t trained = pe_task_trained_tokens(c->task),
-                  tokens  = c->task->tokens(pe_task_size(c->task, length)),
+                  tokens  = pe_task_tokens(c->task, pe_task_size(c->task, length)),
                   fit     = c->batch * trained / pe_task_tested_tokens(c->task, c->longest);
     return tokens <= trained ? c->batch : fit > 1 ? fit : 1;
 }

@@ -244,7 +244,7 @@ static int16_t       targets[ROWS * MOST];
 
 static void assert_rows(const pe_task *task, int64_t n)
 {
-    const int64_t length = task->tokens(n);
+    const int64_t length = pe_task_tokens(task, n);
     for (int r = 0; r < ROWS; r++) {
         const char *wrong = judge_of(task)(n, symbols + r * length, targets + r * length);
         if (wrong)
@@ -277,7 +277,7 @@ static void every_test_sequence_is_as_its_definition_says_at_every_length(void *
             pe_task_test(pe_task_at(t), length, 0, ROWS, symbols, targets);
             assert_rows(pe_task_at(t), n);
             int64_t asked = 0;
-            for (int64_t i = 0; i < ROWS * pe_task_at(t)->tokens(n); i++)
+            for (int64_t i = 0; i < ROWS * pe_task_tokens(pe_task_at(t), n); i++)
                 asked += targets[i] != NONE;
             assert_int_equal(asked, ROWS * pe_task_asked(pe_task_at(t), length));
         }
@@ -290,7 +290,7 @@ static void a_judge_notices_a_wrong_answer_a_missing_one_and_one_too_many(void *
     (void)state;
     for (int t = 0; pe_task_at(t); t++) {
         const pe_task *task = pe_task_at(t);
-        const int64_t  n = task->L, length = task->tokens(n);
+        const int64_t  n = task->L, length = pe_task_tokens(task, n);
         for (int64_t i = 0; i < length; i++) {
             pe_task_batch(task, 7, 3, n, 1, symbols, targets);
             const int16_t right = targets[i];
@@ -353,7 +353,7 @@ static void numbers_depend_on_seed_task_step_and_row_alone(void **state)
     (void)state;
     for (int t = 0; pe_task_at(t); t++) {
         const pe_task *task = pe_task_at(t);
-        const int64_t  n = task->L, length = task->tokens(n);
+        const int64_t  n = task->L, length = pe_task_tokens(task, n);
         const size_t   bytes = (size_t)(ROWS * length);
         pe_task_batch(task, 7, 3, n, ROWS, symbols, targets);
         pe_task_batch(task, 7, 2, n, ROWS, again, same); /* something else in between */
@@ -385,7 +385,7 @@ static void the_commonest_answer_is_right_as_often_as_chance_says(void **state)
     for (int t = 0; pe_task_at(t); t++) {
         const pe_task *task      = pe_task_at(t);
         const int      length    = pe_task_size(task, PE_TASK_2) ? PE_TASK_2 : PE_TASK_L;
-        const int64_t  tokens    = task->tokens(pe_task_size(task, length));
+        const int64_t  tokens    = pe_task_tokens(task, pe_task_size(task, length));
         int            seen[256] = {0}, asked = 0, most = 0, answers = 0;
         for (int r = 0; r < MANY; r++) {
             pe_task_test(task, length, r, 1, symbols, targets);
