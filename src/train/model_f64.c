@@ -12,10 +12,11 @@
 #include <math.h>
 #include <string.h>
 
-#define REAL       double
-#define DTYPE      POSENC_F64
-#define MATH       pe_model_math_f64
-#define KEEP(term) ((double)(m->drop_gradient != (term)))
+#define REAL             double
+#define DTYPE            POSENC_F64
+#define MATH             pe_model_math_f64
+#define KEEP(term)       ((double)(m->drop_gradient != (term)))
+#define LAYER(name, ...) name(m, __VA_ARGS__)
 
 /* c[n,columns] = a[n,k] w[k,columns], or += */
 static void multiply(const pe_model *m, double *c, const double *a, const double *w, int64_t n, int64_t k,
@@ -68,23 +69,16 @@ static double mean_product(const double *a, const double *b, int64_t d)
     return sum / (double)d;
 }
 
-static double mean_of(const double *a, int64_t d)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < d; i++)
-        sum += a[i];
-    return sum / (double)d;
-}
-
 /* unit = (x - mean) scale, scale = 1 / sqrt(variance + 1e-5), along each row */
 static void norm(const pe_model *m, double *y, double *unit, double *scale, const double *x,
                  const double *gain, const double *bias, int64_t n, int64_t d)
 {
     for (int64_t r = 0; r < n; r++) {
-        const double mean = mean_of(x + r * d, d);
-        double      *u    = unit + r * d;
+        double *u = unit + r * d, sum = 0;
         for (int64_t i = 0; i < d; i++)
-            u[i] = x[r * d + i] - mean;
+            sum += x[r * d + i];
+        for (int64_t i = 0; i < d; i++)
+            u[i] = x[r * d + i] - sum / (double)d;
         scale[r] = 1 / sqrt(mean_product(u, u, d) + 1e-5);
         for (int64_t i = 0; i < d; i++)
             u[i] *= scale[r];
