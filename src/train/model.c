@@ -234,14 +234,10 @@ static posenc_status check_rows_length_free(pe_model *m, posenc_error *err)
 
 /* ---------------------------------------------------------------- the model's own calls ----- */
 
-/* The embedding of a bidirectional model of bytes has one row more, the mask symbol's. It is the last, so
-   that all others start from the numbers that they have in any model. */
-static void count_symbols(pe_model *m)
-{
-    const pe_model_config *c = &m->config;
-    m->symbols               = c->symbols ? c->symbols : PE_BYTES + (c->bidirectional ? 1 : 0);
-    m->classes               = c->symbols ? c->classes : PE_BYTES;
-}
+typedef posenc_status stage(pe_model *m, posenc_error *err);
+
+static stage *const stages[] = {plans_create,  pe_model_entry_prepare, pe_model_table_create,
+                                memory_create, pe_model_start,         check_rows_length_free};
 
 posenc_status pe_model_create(pe_model **model, const pe_model_config *config, posenc_error *err)
 {
@@ -253,28 +249,21 @@ posenc_status pe_model_create(pe_model **model, const pe_model_config *config, p
     if (m->config.longest == 0)
         m->config.longest = m->config.L;
     posenc_status status = check(&m->config, err);
-    count_symbols(m);
     if (!status) {
-        m->kernels            = pe_kernels_choose();
-        m->math               = config->dtype == POSENC_F64 ? &pe_model_math_f64 : &pe_model_math_f32;
+        /* The embedding of a bidirectional model of bytes has one row more, the mask symbol's. It is the
+           last, so that all others start from the numbers that they have in any model. */
+        m->symbols = config->symbols ? config->symbols : PE_BYTES + (config->bidirectional ? 1 : 0);
+        m->classes = config->symbols ? config->classes : PE_BYTES;
+        m->kernels = pe_kernels_choose();
+        m->math    = config->dtype == POSENC_F64 ? &pe_model_math_f64 : &pe_model_math_f32;
         const int64_t windows = config->batch * config->L / m->config.longest;
         m->long_batch         = windows > 1 ? windows : 1;
         status                = posenc_encoding_create(&m->encoding, config->spec, NULL, err);
     }
-    if (!status) {
+    if (!status)
         m->config.spec = posenc_encoding_spec(m->encoding);
-        status         = plans_create(m, err);
-    }
-    if (!status)
-        status = pe_model_entry_prepare(m, err);
-    if (!status)
-        status = pe_model_table_create(m, err);
-    if (!status)
-        status = memory_create(m, err);
-    if (!status)
-        status = pe_model_start(m, err);
-    if (!status)
-        status = check_rows_length_free(m, err);
+    for (size_t i = 0; i < sizeof stages / sizeof *stages && !status; i++)
+        status = stages[i](m, err);
     if (status)
         pe_model_free(m);
     else

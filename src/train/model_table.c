@@ -84,21 +84,16 @@ static int64_t extent(int64_t units, int64_t d)
     return units < 0 ? -units : units * d;
 }
 
-static int64_t rows_of(const pe_model *m, const recipe *r)
-{
-    if (r == &model_recipes[PE_EMBEDDING])
-        return m->symbols;
-    return r->rows ? extent(r->rows, m->config.d_model) : 1;
-}
-
-static int64_t columns_of(const pe_model *m, const recipe *r)
-{
-    return r == &model_recipes[PE_OUTPUT] ? m->classes : extent(r->columns, m->config.d_model);
-}
-
 static void add_recipe(pe_model *m, const recipe *r, const char *prefix)
 {
-    pe_weight *w = add_weight(m, rows_of(m, r) * columns_of(m, r), r->decays, 1);
+    const int64_t d       = m->config.d_model;
+    int64_t       rows    = r->rows ? extent(r->rows, d) : 1;
+    int64_t       columns = extent(r->columns, d);
+    if (r == &model_recipes[PE_EMBEDDING])
+        rows = m->symbols;
+    if (r == &model_recipes[PE_OUTPUT])
+        columns = m->classes;
+    pe_weight *w = add_weight(m, rows * columns, r->decays, 1);
     snprintf(w->name, sizeof w->name, "%s%s", prefix, r->name);
 }
 

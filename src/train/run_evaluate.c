@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-enum { LENGTHS = 5 };   /* bidirectional: pieces of L/2 << i, i = 0 .. LENGTHS-1 */
+enum { LENGTHS = 5 };   /* pieces of L/2 << i, i = 0 .. LENGTHS-1 */
 #define HELD_OUT_SEED 0 /* hidden bytes of held-out windows are the same for every seed of a run */
 
 /* ---------------------------------------------------------------- calls --------------------- */
@@ -32,7 +32,7 @@ static int64_t calls(int64_t all, int64_t per_call)
     return (all + per_call - 1) / per_call;
 }
 
-/* Bidirectional evaluation number i: the length of its pieces, and how many of them one call takes. */
+/* Evaluation number i: the length of its pieces, and how many of them one call takes. */
 static int64_t piece_length(const pe_run_config *c, int i)
 {
     return i == 0 ? c->L / 2 : c->L << (i - 1);
@@ -48,55 +48,42 @@ static int64_t pieces_per_call(const pe_run_config *c, int i)
     return piece_length(c, i) <= c->L ? c->batch : windows_per_pass(c);
 }
 
+/* A causal model reads the longest pieces alone, which are whole windows. */
+static int first_length(const pe_run_config *c)
+{
+    return c->bidirectional ? 0 : LENGTHS - 1;
+}
+
 int64_t pe_run_evaluation_calls(const pe_run_config *c)
 {
     int64_t all = 0;
-    if (!c->bidirectional)
-        return calls(c->windows, windows_per_pass(c));
-    for (int i = 0; i < LENGTHS; i++)
+    for (int i = first_length(c); i < LENGTHS; i++)
         all += calls(piece_count(c, i), pieces_per_call(c, i));
     return all;
 }
 
-/* ---------------------------------------------------------------- one pass ------------------ */
-
-static posenc_status evaluate_causal(pe_run_state *w, posenc_error *err)
-{
-    const pe_run_config *c      = w->config;
-    const int64_t        length = PE_REACH * c->L, per_pass = windows_per_pass(c);
-    for (int64_t first = w->marks[PE_RUN_UNIT] * per_pass; first < c->windows; first += per_pass) {
-        const int64_t count = c->windows - first < per_pass ? c->windows - first : per_pass;
-        for (int64_t i = 0; i < count; i++)
-            w->windows[i] = pe_text_window(c->text, c->L, c->windows, first + i);
-        const pe_batch batch  = {.windows = w->windows, .B = count, .length = length};
-        posenc_status  status = pe_model_losses(w->model, w->losses, &batch, err);
-        for (int64_t i = 0; !status && i < count * length; i++)
-            w->result->window_loss[first * length + i] = (float)w->losses[i];
-        if (!status)
-            status = pe_run_pass(w, PE_RUN_UNIT, err);
-        if (status)
-            return status;
-    }
-    return POSENC_OK;
-}
-
 /* ---------------------------------------------------------------- pieces -------------------- */
 
-/* Reads pieces first .. first + count - 1 of one length and adds up the losses of their hidden bytes, by
-   window. Pieces lie in the order of the windows, so hidden bytes are found by position alone. */
+/* Reads pieces first .. first + count - 1 of one length and writes the losses of their bytes, or adds up
+   those of hidden bytes, by window. Pieces lie in the order of the windows, so hidden bytes are found by
+   position alone. */
 static posenc_status read_pieces(pe_run_state *w, int64_t length, int64_t first, int64_t count,
                                  posenc_error *err)
 {
     const pe_run_config *c          = w->config;
     const int64_t        per_window = PE_REACH * c->L / length;
-    const pe_batch       batch      = {
-                   .windows = w->windows, .hidden = w->hidden + first * length, .B = count, .length = length};
+    const pe_batch       batch      = {.windows = w->windows,
+                                       .hidden  = c->bidirectional ? w->hidden + first * length : NULL,
+                                       .B       = count,
+                                       .length  = length};
     for (int64_t i = 0; i < count; i++)
         w->windows[i] = pe_text_window(c->text, c->L, c->windows, (first + i) / per_window) +
                         (first + i) % per_window * length;
     const posenc_status status = pe_model_losses(w->model, w->losses, &batch, err);
     for (int64_t i = 0; !status && i < count * length; i++)
-        if (batch.hidden[i])
+        if (!batch.hidden)
+            w->result->window_loss[first * length + i] = (float)w->losses[i];
+        else if (batch.hidden[i])
             w->sums[(first + i / length) / per_window] += w->losses[i];
     return status;
 }
@@ -133,7 +120,7 @@ static posenc_status evaluate_length(pe_run_state *w, int l, int64_t done, posen
     for (int64_t first = done * most; first < all; first += most) {
         const int64_t count  = all - first < most ? all - first : most;
         posenc_status status = read_pieces(w, length, first, count, err);
-        if (!status && first + count == all)
+        if (!status && first + count == all && c->bidirectional)
             write_means(w, l ? piece_length(c, l - 1) : 0, length);
         if (!status)
             status = pe_run_pass(w, PE_RUN_UNIT, err);
@@ -143,24 +130,18 @@ static posenc_status evaluate_length(pe_run_state *w, int l, int64_t done, posen
     return POSENC_OK;
 }
 
-static posenc_status evaluate_bidirectional(pe_run_state *w, posenc_error *err)
-{
-    const pe_run_config *c     = w->config;
-    const int64_t        done  = w->marks[PE_RUN_UNIT];
-    int64_t              units = 0;
-    hide_windows(w);
-    for (int l = 0; l < LENGTHS; l++) {
-        const int64_t       before = done > units ? done - units : 0;
-        const posenc_status status = evaluate_length(w, l, before, err);
-        if (status)
-            return status;
-        units += calls(piece_count(c, l), pieces_per_call(c, l));
-    }
-    return POSENC_OK;
-}
-
 posenc_status pe_run_evaluate(pe_run_state *w, posenc_error *err)
 {
-    w->since = pe_clock() - w->measures[PE_RUN_EVAL_SECONDS];
-    return w->config->bidirectional ? evaluate_bidirectional(w, err) : evaluate_causal(w, err);
+    const pe_run_config *c      = w->config;
+    const int64_t        done   = w->marks[PE_RUN_UNIT];
+    int64_t              units  = 0;
+    posenc_status        status = POSENC_OK;
+    w->since                    = pe_clock() - w->measures[PE_RUN_EVAL_SECONDS];
+    if (c->bidirectional)
+        hide_windows(w);
+    for (int l = first_length(c); l < LENGTHS && !status; l++) {
+        status = evaluate_length(w, l, done > units ? done - units : 0, err);
+        units += calls(piece_count(c, l), pieces_per_call(c, l));
+    }
+    return status;
 }
