@@ -284,8 +284,7 @@ enum {
    INC (q) was a RESET, 1/3, and every further step is less likely: always answering 0 is best. */
 #define A_RESET (RESET_SHARE / (RESET_SHARE + INC_SHARE))
 
-/* In the order of the tables of `posenc compare`. A sequence has so many tokens: {per n n, per n, besides}.
- */
+/* In the order of the tables of `posenc compare`. A sequence has so many tokens: {per n n, per n, besides}. */
 // clang-format off
 const pe_task pe_tasks[PE_TASKS] = {
     /* name, title, what it asks of an encoding,
@@ -308,7 +307,8 @@ const pe_task pe_tasks[PE_TASKS] = {
           0, COUNT_L, COUNT_L,    ALL, MOST + 1, A_RESET, 1500,     0, 1, 0, {0, 1, 0}, make_count},
     {"parity", "is the number of ones so far odd?", "does anything carry a state along?",
                0, 16, 16,         ALL,     2,       0.5, 1500,      0, 1, 0, {0, 1, 0}, make_parity},
-    {"grid", "which symbol stands one row down, two columns right of the mark?", "does it know rows and columns?",
+    {"grid", "which symbol stands one row down, two columns right of the mark?",
+            "does it know rows and columns?",
              1, SIDE, SIDE,       ALL,   ALL,  A_SYMBOL, 1500, BEYOND, 0, 1, {1, 0, 0}, make_grid},
     {"addition", "add two numbers, least digit first", "can it bring three places together?",
                0, 10,  2,         ALL,   TEN,       0.1, 4000,      0, 0, 0, {0, 3, 3}, make_addition},
