@@ -99,12 +99,24 @@ void cli_warn_unused(const cli_problem *p, const char *passed_over)
 
 /* ---------------------------------------------------------------- memory -------------------- */
 
+static posenc_tensor add(cli_problem *p, posenc_arrays *to, const char *name, posenc_dtype dtype,
+                         int32_t ndim, const int64_t *shape)
+{
+    const posenc_tensor *added = cli_stopped(p) ? NULL : posenc_arrays_add(to, name, dtype, ndim, shape);
+    if (!added)
+        cli_refuse_memory(p, *name ? name : "what is made of it");
+    return added ? *added : (posenc_tensor){0};
+}
+
 posenc_tensor cli_make(cli_problem *p, posenc_dtype dtype, int32_t ndim, const int64_t *shape)
 {
-    const posenc_tensor *added = cli_stopped(p) ? NULL : posenc_arrays_add(&p->made, "", dtype, ndim, shape);
-    if (!added)
-        cli_refuse_memory(p, "what is made of it");
-    return added ? *added : (posenc_tensor){0};
+    return add(p, &p->made, "", dtype, ndim, shape);
+}
+
+posenc_tensor cli_result(cli_problem *p, const char *name, posenc_dtype dtype, int32_t ndim,
+                         const int64_t *shape)
+{
+    return add(p, &p->results, name, dtype, ndim, shape);
 }
 
 posenc_tensor cli_make_like(cli_problem *p, posenc_dtype dtype, const posenc_tensor *like)
@@ -145,23 +157,14 @@ const char *cli_shape_text(cli_problem *p, int32_t ndim, const int64_t *shape)
 
 /* ---------------------------------------------------------------- numbers ------------------- */
 
-/* IEEE 754 binary16: a sign, 5 bits of exponent, 10 of fraction. */
-static double half(uint16_t x)
+/* A sign, the exponent, and so many bits of fraction: 10 in IEEE 754 binary16, 7 in bfloat16. */
+static double from_16_bits(uint16_t x, int bits)
 {
-    const int    exponent = x >> 10 & 31, fraction = x & 1023;
-    const double size = exponent == 31 ? (fraction ? (double)NAN : (double)INFINITY)
-                        : exponent     ? ldexp(1024 + fraction, exponent - 25)
-                                       : ldexp(fraction, -24);
+    const int    most = (1 << (15 - bits)) - 1, exponent = x >> bits & most, fraction = x & ((1 << bits) - 1);
+    const int    hidden = exponent ? 1 << bits : 0;
+    const double size   = exponent == most ? (fraction ? (double)NAN : (double)INFINITY)
+                                           : ldexp(fraction + hidden, exponent + !exponent - most / 2 - bits);
     return x >> 15 ? -size : size;
-}
-
-/* bfloat16 is the upper half of a float32. */
-static double brain(uint16_t x)
-{
-    const uint32_t bits = (uint32_t)x << 16;
-    float          f;
-    memcpy(&f, &bits, sizeof f);
-    return (double)f;
 }
 
 double cli_element(const posenc_tensor *t, int64_t i)
@@ -171,8 +174,8 @@ double cli_element(const posenc_tensor *t, int64_t i)
     case POSENC_F32: return (double)((const float *)t->data)[i];
     case POSENC_I64: return (double)((const int64_t *)t->data)[i];
     case POSENC_U8: return ((const unsigned char *)t->data)[i];
-    case POSENC_F16: return half(((const uint16_t *)t->data)[i]);
-    case POSENC_BF16: return brain(((const uint16_t *)t->data)[i]);
+    case POSENC_F16: return from_16_bits(((const uint16_t *)t->data)[i], 10);
+    case POSENC_BF16: return from_16_bits(((const uint16_t *)t->data)[i], 7);
     }
     return NAN;
 }

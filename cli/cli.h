@@ -96,6 +96,8 @@ int cli_read(const cli_args *args, void *values);
 int cli_read_as(const cli_args *args, const cli_option *row, void *to);
 int cli_integer(const cli_args *args, const char *option, int64_t low, int64_t high, int64_t *x);
 
+/* The place of a word in "a|b|c", or in a list with another separator; -1 where it is not. */
+int cli_place_of(const char *list, char separator, const char *word);
 int cli_ends_with(const char *text, const char *end);
 /* x with the fewest digits, 15 at least, that read back as the same number. Returns text. */
 enum { CLI_DIGITS = 40 };
@@ -106,6 +108,10 @@ const char *cli_real_text(char text[CLI_DIGITS], double x);
 struct json_t;
 int            cli_print_json(struct json_t *value, size_t digits);
 struct json_t *cli_json_real(double x); /* null where there is no number */
+/* Measured rows: an object per row with goal, name, value, q1, q3, limit, unit, wanted, met; and reason where
+   there is no value. NULL without memory. */
+struct pe_bench_row;
+struct json_t *cli_bench_json(const struct pe_bench_row *rows, int count);
 
 /* Was one of the signals heeded? The second one ends the tool at once. */
 extern volatile sig_atomic_t cli_interrupted;

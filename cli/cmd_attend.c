@@ -32,7 +32,6 @@ typedef struct job {
     posenc_attend_out  to;
     posenc_attend_grad grad_to;
     int                in_halves; /* q, k and v came as real and imaginary parts; so go the results */
-    posenc_arrays      results;
 } job;
 
 #define MOST (INT64_C(1) << 53) /* of a position */
@@ -302,19 +301,12 @@ static void make_plan(job *j)
 
 /* ---------------------------------------------------------------- results ------------------- */
 
-static posenc_tensor result(job *j, const char *name, int32_t ndim, const int64_t *shape)
-{
-    const posenc_tensor *added = posenc_arrays_add(&j->results, name, j->dtype, ndim, shape);
-    if (!added)
-        cli_refuse_memory(&j->p, name);
-    return added ? *added : (posenc_tensor){0};
-}
-
 /* [B,H,L,D] in the file's layout; where the inputs came in parts, a whole that is taken apart at the end. */
 static posenc_tensor heads_result(job *j, const char *name, const int64_t shape[4])
 {
     const int64_t stored[4] = {shape[0], shape[j->is_blhd ? 2 : 1], shape[j->is_blhd ? 1 : 2], shape[3]};
-    return in_layout(j, j->in_halves ? cli_make(&j->p, j->dtype, 4, stored) : result(j, name, 4, stored));
+    return in_layout(j, j->in_halves ? cli_make(&j->p, j->dtype, 4, stored)
+                                     : cli_result(&j->p, name, j->dtype, 4, stored));
 }
 
 /* The parts of one such whole as results NAMEr and NAMEi. */
@@ -324,8 +316,8 @@ static void split_result(job *j, const char *name, const posenc_tensor *view)
                                     view->shape[j->is_blhd ? 1 : 2], view->shape[3]};
     const int64_t       half[4]  = {whole[0], whole[1], whole[2], whole[3] / 2};
     const posenc_tensor stored   = posenc_tensor_contiguous(view->data, view->dtype, 4, whole);
-    const posenc_tensor parts[2] = {result(j, cli_text(&j->p, "%sr", name), 4, half),
-                                    result(j, cli_text(&j->p, "%si", name), 4, half)};
+    const posenc_tensor parts[2] = {cli_result(&j->p, cli_text(&j->p, "%sr", name), j->dtype, 4, half),
+                                    cli_result(&j->p, cli_text(&j->p, "%si", name), j->dtype, 4, half)};
     if (!cli_stopped(&j->p))
         cli_split(&stored, parts);
 }
@@ -360,15 +352,15 @@ static void make_gradients(job *j, const int64_t o[4])
                              .dv      = heads_result(j, "g_v", j->run.v.shape),
                              .dparams = cli_block(&j->p, ((size_t)p->count + 1) * sizeof *p->params)};
     for (int i = 0; i < p->count && !cli_stopped(p); i++)
-        j->grad_to.dparams[i] = result(j, cli_text(&j->p, "g_%s", posenc_param_name(p->e, i)),
-                                       p->params[i].ndim, p->params[i].shape);
+        j->grad_to.dparams[i] = cli_result(&j->p, cli_text(&j->p, "g_%s", posenc_param_name(p->e, i)),
+                                           j->dtype, p->params[i].ndim, p->params[i].shape);
 }
 
 static void make_results(job *j)
 {
     const int64_t o[4] = {j->p.dims.B, j->p.dims.H, j->p.dims.Lq, j->p.dims.Dv};
     j->to.o            = heads_result(j, "out_o", o);
-    j->to.lse          = result(j, "out_lse", 3, o);
+    j->to.lse          = cli_result(&j->p, "out_lse", j->dtype, 3, o);
     if (j->grad)
         make_gradients(j, o);
 }
@@ -392,7 +384,7 @@ static void write_results(job *j)
         split_result(j, "g_k", &j->grad_to.dk);
         split_result(j, "g_v", &j->grad_to.dv);
     }
-    if (cli_stopped(p) || posenc_arrays_write(&j->results, j->output, &p->err))
+    if (cli_stopped(p) || posenc_arrays_write(&p->results, j->output, &p->err))
         return;
     cli_warn_initial(p);
     cli_warn_unused(p, j->grad ? "" : "gin_");
@@ -407,7 +399,6 @@ static int run(const cli_args *args)
     job                j       = {.args = args, .p = cli_problem_new("attend")};
     for (size_t i = 0; !cli_stopped(&j.p) && i < sizeof steps / sizeof *steps; i++)
         steps[i](&j);
-    posenc_arrays_free(&j.results);
     return cli_problem_end(&j.p);
 }
 

@@ -40,6 +40,7 @@ int cli_problem_end(cli_problem *p)
     posenc_encoding_free(p->e);
     posenc_arrays_free(&p->file);
     posenc_arrays_free(&p->made);
+    posenc_arrays_free(&p->results);
     return status;
 }
 

@@ -17,7 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
+#include "bench/bench.h"
+#include "cli.h"
 #include "bench/timing.h"
 
 static pe_bench_case *cases;

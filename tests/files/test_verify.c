@@ -6,9 +6,9 @@
  * must fail; then cases that lack something, claim something or are for something unknown. The
  * command is called as the tool calls it.
  */
-#include "cases.h"
 #include "cli.h"
 #include "options.h"
+#include "trial.h"
 
 #include <math.h>
 
