@@ -69,17 +69,16 @@ static void read_arguments(job *j)
 {
     static const posenc_executor executors[] = {POSENC_AUTO, POSENC_REFERENCE, POSENC_TILED};
     cli_problem                 *p           = &j->p;
+    const char                  *output      = cli_value(j->args, "output");
     if (cli_count(j->args) != 1)
         cli_refuse(p, "give one specification of an encoding, such as alibi or rope+t5, not %d",
                    cli_count(j->args));
-    if (!cli_value(j->args, "input"))
+    else if (!cli_value(j->args, "input"))
         cli_refuse(p, "the input is missing; name a file with q, k and v: -i F");
-    if (!cli_value(j->args, "output"))
+    else if (!output)
         cli_refuse(p, "the output is missing; name a file that ends in .npz: -o F");
-    if (cli_stopped(p))
-        return;
-    if (strcmp(cli_value(j->args, "output"), "-") && !cli_ends_with(cli_value(j->args, "output"), ".npz"))
-        cli_refuse(p, "the output %s must end in .npz, or be -", cli_value(j->args, "output"));
+    else if (strcmp(output, "-") && !cli_ends_with(output, ".npz"))
+        cli_refuse(p, "the output %s must end in .npz, or be -", output);
     else
         cli_said(p, cli_read(j->args, j));
     p->options.executor = executors[j->executor];
@@ -108,12 +107,6 @@ static void make_encoding(job *j)
             cli_refuse(p, "%s has a meaning with a causal mask only: %s; add --causal", part->name,
                        part->why_causal);
     }
-}
-
-static void read_input(job *j)
-{
-    cli_problem_read(&j->p, j->input);
-    cli_infer(&j->p, cli_at(j->args, 0), settings_of(j));
 }
 
 /* ---------------------------------------------------------------- q, k, v ------------------- */
@@ -180,7 +173,9 @@ static void read_heads(job *j)
 {
     static const char *const names[3][3] = {{"q", "in_q"}, {"k", "in_k"}, {"v", "in_v"}};
     cli_problem             *p           = &j->p;
-    const posenc_tensor      q = heads(j, names[0]), k = heads(j, names[1]), v = heads(j, names[2]);
+    cli_problem_read(p, j->input);
+    cli_infer(p, cli_at(j->args, 0), settings_of(j));
+    const posenc_tensor q = heads(j, names[0]), k = heads(j, names[1]), v = heads(j, names[2]);
     if (cli_stopped(p))
         return;
     if (j->in_halves != 0 && j->in_halves != 3)
@@ -394,8 +389,8 @@ typedef void step(job *j);
 
 static int run(const cli_args *args)
 {
-    static step *const steps[] = {read_arguments, make_encoding, read_input, read_heads,
-                                  make_plan,      make_results,  compute,    write_results};
+    static step *const steps[] = {read_arguments, make_encoding, read_heads,   make_plan,
+                                  make_results,   compute,       write_results};
     job                j       = {.args = args, .p = cli_problem_new("attend")};
     for (size_t i = 0; !cli_stopped(&j.p) && i < sizeof steps / sizeof *steps; i++)
         steps[i](&j);

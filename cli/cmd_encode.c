@@ -28,7 +28,10 @@ typedef struct job {
 } job;
 
 static const cli_option options[] = {
-    CLI_PLACE_OPTIONS,
+    {0, "length", "L", "the rows of L tokens, from the first on"},
+    {0, "grid", "HxW[xT]", "the rows of a grid's tokens, in the encoding's own order"},
+    {0, "positions", "LIST|F",
+     "the rows of these positions: 0,1.5,7 (coordinates joined by :) or an .npy or .npz of [L] or [L,N]"},
     {0, "dim", "D", "width of the model", CLI_WHOLE, offsetof(job, dim), 1, 1 << 24},
     {0, "set", "K=V", "a setting of the encoding; may be repeated (posenc list NAME shows them)"},
     {0, "params", "F",

@@ -186,7 +186,7 @@ static int run_cases(const request *r, const posenc_cases *cases)
         if ((r->names && cli_place_of(r->names, ',', c->encoding) < 0) ||
             (r->file && strcmp(r->file, c->file)))
             continue;
-        cli_case_run(&x, r->dir, c, &r->run);
+        cli_case_run(&x, r->dir, NULL, c, &r->run);
         total++;
         passed += x.passed;
         if (list)

@@ -126,23 +126,14 @@ static void put_list(char text[CLI_GRID_TEXT], const char *name, const int64_t *
             (size_t)snprintf(text + used, CLI_GRID_TEXT - used, "%c%lld", a ? 'x' : '=', (long long)sizes[a]);
 }
 
-/* Does e's SPEC say this setting, otherwise than its standard? */
-static int is_said(const posenc_encoding *e, const char *name)
-{
-    const size_t n = strlen(name);
-    for (const char *at = strchr(posenc_encoding_spec(e), '['); at; at = strpbrk(at + 1, "[:"))
-        if (!strncmp(at + 1, name, n) && at[1 + n] == '=')
-            return 1;
-    return 0;
-}
-
 void cli_places_lists(const cli_places *p, const posenc_encoding *e, char text[CLI_GRID_TEXT])
 {
     static const char *const    lists[] = {"shape", "grid_out", "grid_in"};
     const posenc_encoding_info *info    = posenc_encoding_part(e, POSENC_INPUT);
     text[0]                             = '\0';
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        if (p->axes && cli_find_setting(info, lists[i]) && !(strstr(lists[i], "_in") && is_said(e, lists[i])))
+        if (p->axes && cli_find_setting(info, lists[i]) &&
+            !(strstr(lists[i], "_in") && cli_is_said(posenc_encoding_spec(e), lists[i])))
             put_list(text, lists[i], p->grid, p->axes);
 }
 
@@ -168,7 +159,7 @@ int cli_places_settings(cli_places *p, const posenc_encoding *e, char text[CLI_G
         snprintf(text, CLI_GRID_TEXT, "height=%lld width=%lld", (long long)p->grid[0], (long long)p->grid[1]);
     p->is_numbered = text[0] != '\0';
     if (p->list.data && p->list.shape[1] > 1 && p->list.shape[1] <= CLI_MAX_AXES &&
-        cli_find_setting(info, "shape") && !is_said(e, "shape"))
+        cli_find_setting(info, "shape") && !cli_is_said(posenc_encoding_spec(e), "shape"))
         put_extent(p, text);
     if (p->axes && !p->is_numbered && p->axes != posenc_coordinates(e))
         return cli_usage("%s: a grid of %d axes is nothing to %s, whose positions have %d; give %s",

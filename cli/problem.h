@@ -114,6 +114,8 @@ void cli_encoding(cli_problem *p, const char *spec, const char *settings);
    An axis that is the product of a list of two ("grid1*grid2") is read as one column of as many rows. */
 void cli_infer(cli_problem *p, const char *spec, const char *given);
 
+/* Is "name=" somewhere in the text of a SPEC or of settings, as a word of its own? */
+int cli_is_said(const char *text, const char *name);
 /* The setting of that name, or NULL. */
 const posenc_setting_info *cli_find_setting(const posenc_encoding_info *info, const char *name);
 

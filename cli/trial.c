@@ -406,24 +406,21 @@ static void run_trial(cli_trial *t)
     posenc_arrays_free(&p->made);
 }
 
-void cli_case_run_arrays(cli_case_result *result, const posenc_arrays *file, const posenc_case *c,
-                         const cli_case_options *options)
-{
-    cli_trial t = {.p = cli_problem_new(c->file), .c = c, .options = options, .result = result};
-    *result     = (cli_case_result){0};
-    t.p.file    = *file;
-    t.p.used    = cli_block(&t.p, (size_t)file->count);
-    run_trial(&t);
-}
-
-void cli_case_run(cli_case_result *result, const char *dir, const posenc_case *c,
+void cli_case_run(cli_case_result *result, const char *dir, const posenc_arrays *file, const posenc_case *c,
                   const cli_case_options *options)
 {
-    cli_trial t = {.p = cli_problem_new(c->file), .c = c, .options = options, .result = result};
-    *result     = (cli_case_result){0};
+    cli_trial    t = {.p = cli_problem_new(c->file), .c = c, .options = options, .result = result};
+    cli_problem *p = &t.p;
+    *result        = (cli_case_result){0};
+    if (!dir) {
+        p->file = *file;
+        p->used = cli_block(p, (size_t)file->count);
+        run_trial(&t);
+        return;
+    }
     if (strchr(c->file, '/'))
-        cli_refuse(&t.p, "its file name leaves the folder; name a file beside the manifest");
-    cli_problem_read(&t.p, cli_text(&t.p, "%s/%s", dir, c->file));
+        cli_refuse(p, "its file name leaves the folder; name a file beside the manifest");
+    cli_problem_read(p, cli_text(p, "%s/%s", dir, c->file));
     run_trial(&t);
-    posenc_arrays_free(&t.p.file);
+    posenc_arrays_free(&p->file);
 }

@@ -43,13 +43,10 @@ typedef struct cli_case_result {
     char        unused[200];  /* arrays of the file that nothing was compared with or made from */
 } cli_case_result;
 
-/* Runs a case of folder `dir`. Whatever is wrong with it becomes result->problem. */
-void cli_case_run(cli_case_result *result, const char *dir, const posenc_case *c,
+/* Runs a case of folder `dir`, or (NULL) of arrays that are in memory. Whatever is wrong with it becomes
+   result->problem. */
+void cli_case_run(cli_case_result *result, const char *dir, const posenc_arrays *file, const posenc_case *c,
                   const cli_case_options *options);
-
-/* The same for arrays that are in memory already. */
-void cli_case_run_arrays(cli_case_result *result, const posenc_arrays *file, const posenc_case *c,
-                         const cli_case_options *options);
 
 /* Is this the name of a subject of the cases that is no encoding? */
 int cli_is_subject(const char *name);
