@@ -15,7 +15,6 @@
 #include "cli.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "problem.h"
@@ -385,13 +384,11 @@ static void write_results(job *j)
     cli_warn_unused(p, j->grad ? "" : "gin_");
 }
 
-typedef void step(job *j);
-
 static int run(const cli_args *args)
 {
-    static step *const steps[] = {read_arguments, make_encoding, read_heads,   make_plan,
-                                  make_results,   compute,       write_results};
-    job                j       = {.args = args, .p = cli_problem_new("attend")};
+    static void (*const steps[])(job * j) = {read_arguments, make_encoding, read_heads,   make_plan,
+                                             make_results,   compute,       write_results};
+    job j                                 = {.args = args, .p = cli_problem_new("attend")};
     for (size_t i = 0; !cli_stopped(&j.p) && i < sizeof steps / sizeof *steps; i++)
         steps[i](&j);
     return cli_problem_end(&j.p);

@@ -16,7 +16,7 @@
  * bf16, the product to float32, as a model cast as a whole has it.
  */
 #include "config.h"
-#include "options.h"
+#include "cli.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -16,9 +16,6 @@
 
 #include <jansson.h>
 #include <math.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "trial.h"

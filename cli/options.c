@@ -7,13 +7,12 @@
  * `--` ends the options and `-` alone is an argument: all of that is getopt_long's. Only its messages are
  * replaced, because ours are one line that names the nearest option.
  */
-#include "options.h"
+#include "cli.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include "places.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,11 +39,6 @@ static int64_t grid_tokens(const cli_places *p)
 }
 
 /* ---------------------------------------------------------------- --positions --------------- */
-
-static int is_list(const char *text)
-{
-    return text[strspn(text, "0123456789+-.eE,:")] == '\0' && strpbrk(text, "0123456789");
-}
 
 /* Numbers joined by commas; those of one position, as many as in the first, by colons. */
 static int read_list(cli_places *p, const char *text, cli_problem *in)
@@ -109,7 +103,9 @@ int cli_places_read(cli_places *p, const cli_args *args, cli_problem *in)
         return cli_places_read_grid(p, grid);
     if (!positions)
         return cli_integer(args, "length", 1, LONGEST, &p->length) < 0 ? CLI_USAGE : CLI_DONE;
-    const int status = is_list(positions) ? read_list(p, positions, in) : read_file(p, positions, in);
+    const int is_list =
+        !positions[strspn(positions, "0123456789+-.eE,:")] && strpbrk(positions, "0123456789");
+    const int status = is_list ? read_list(p, positions, in) : read_file(p, positions, in);
     for (int64_t i = 0; !status && i < cli_element_count(&p->list); i++)
         p->last = fmax(p->last, ((const double *)p->list.data)[i]);
     p->length = p->list.shape[0];

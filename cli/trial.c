@@ -15,7 +15,6 @@
 #include "trial.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 const cli_executor cli_executors[CLI_EXECUTORS] = {
@@ -166,7 +165,7 @@ static void keep(cli_trial *t, const char *name, const posenc_tensor *want, cons
                  element_text(t, want, m->at), m->got, m->want);
 }
 
-static void measure(cli_trial *t, const char *name, const posenc_tensor *got, const cli_allowance *allowance)
+static void measure(cli_trial *t, const char *name, const posenc_tensor *got, cli_allowance *allowance)
 {
     const posenc_tensor *want = cli_stopped(&t->p) ? NULL : cli_trial_find(t, name);
     if (!want)
@@ -177,19 +176,15 @@ static void measure(cli_trial *t, const char *name, const posenc_tensor *got, co
                    cli_shape_text(&t->p, got->ndim, got->shape));
         return;
     }
-    const cli_measure m = cli_measure_array(got, want, allowance);
+    allowance->is_single = t->with && t->with->dtype == POSENC_F32;
+    const cli_measure m  = cli_measure_array(got, want, allowance);
     if (t->result->compared++ == 0 || m.worst > t->result->worst)
         keep(t, name, want, &m);
 }
 
-static int is_single(const cli_trial *t)
-{
-    return t->with && t->with->dtype == POSENC_F32;
-}
-
 void cli_trial_compare(cli_trial *t, cli_kind kind, const char *name, const posenc_tensor *got, double angle)
 {
-    cli_allowance allowance = {kind, is_single(t), angle, NULL, 0};
+    cli_allowance allowance = {.kind = kind, .angle = angle};
     for (int i = 0; kind == CLI_GRADIENT && i < t->p.file.count; i++)
         if (!strncmp(t->p.file.items[i].name, "g_", 2))
             allowance.others = fmax(allowance.others, cli_largest(&t->p.file.items[i].tensor));
@@ -198,7 +193,7 @@ void cli_trial_compare(cli_trial *t, cli_kind kind, const char *name, const pose
 
 void cli_trial_compare_rows(cli_trial *t, const char *name, const posenc_tensor *got, const double *angles)
 {
-    measure(t, name, got, &(cli_allowance){CLI_OUTPUT, is_single(t), 0, angles, 0});
+    measure(t, name, got, &(cli_allowance){.kind = CLI_OUTPUT, .angles = angles});
 }
 
 void cli_trial_compare_param_gradients(cli_trial *t, double angle)

@@ -6,13 +6,12 @@
  * script can cut it out and a log stays readable. Colour and escape sequences appear on a terminal only, and
  * not where NO_COLOR (no-color.org) or TERM=dumb say no.
  */
-#include "options.h"
+#include "cli.h"
 
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

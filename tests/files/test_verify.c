@@ -7,7 +7,6 @@
  * command is called as the tool calls it.
  */
 #include "cli.h"
-#include "options.h"
 #include "trial.h"
 
 #include <math.h>
