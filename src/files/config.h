@@ -121,6 +121,5 @@ void pe_rope_find_base(pe_config *c, const pe_rope_source *s, pe_rotation *r);
 void pe_rope_choose_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r);
 void pe_rope_read_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r);
 void pe_rope_warn_of_unused_keys(pe_config *c, const pe_rope_source *s, const pe_rotation *r);
-int  pe_rope_is_scaled(const pe_rotation *r);
 
 #endif
