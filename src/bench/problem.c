@@ -234,32 +234,31 @@ static void open_turn(pe_problem *p, posenc_error *err)
         s->verb == PE_TURN_AWAY ? posenc_tensor_from_blhd(p->to, s->dtype, 1, s->Lq, s->H, s->D) : p->turn.q;
 }
 
-posenc_status pe_problem_open(pe_problem *p, const pe_bench_case *c, int threads, posenc_error *err)
+void pe_problem_open(pe_problem *p, const pe_bench_case *c, int threads, posenc_error *err)
 {
     const pe_bench_shape *s = &c->shape;
     memset(p, 0, sizeof *p);
-    p->shape             = s;
-    p->dims              = (posenc_dims){.B  = 1,
-                                         .H  = s->H,
-                                         .G  = s->G ? s->G : s->H,
-                                         .Lq = s->Lq,
-                                         .Lk = s->Lk,
-                                         .D  = s->D,
-                                         .Dv = s->verb == PE_ATTEND ? s->D : 0,
-                                         .L  = (s->Lk + REACH - 1) / REACH};
-    posenc_status status = open_plan(p, c, threads, err);
-    if (!status)
-        status = open_params(p, err);
-    if (status)
-        return status;
-    err->status = POSENC_OK; /* until one of them has no memory */
+    p->shape = s;
+    p->dims  = (posenc_dims){.B  = 1,
+                             .H  = s->H,
+                             .G  = s->G ? s->G : s->H,
+                             .Lq = s->Lq,
+                             .Lk = s->Lk,
+                             .D  = s->D,
+                             .Dv = s->verb == PE_ATTEND ? s->D : 0,
+                             .L  = (s->Lk + REACH - 1) / REACH};
+    if (!err->status)
+        err->status = open_plan(p, c, threads, err);
+    if (!err->status)
+        err->status = open_params(p, err);
+    if (err->status)
+        return;
     switch (s->verb) {
     case PE_ATTEND: open_attention(p, err); break;
     case PE_ROWS:
     case PE_TABLE: open_rows(p, err); break;
     default: open_turn(p, err);
     }
-    return err->status;
 }
 
 static posenc_status run(pe_problem *p, int backward, posenc_error *err)
@@ -294,27 +293,26 @@ static posenc_status open_table(pe_problem *p, posenc_error *err)
                                 : err->status;
 }
 
-posenc_status pe_problem_start(pe_problem *p, posenc_error *err)
+void pe_problem_start(pe_problem *p, posenc_error *err)
 {
-    const pe_bench_verb verb     = p->shape->verb;
-    const int           backward = p->shape->backward, first = !backward || verb == PE_ATTEND;
-    const size_t        bytes =
+    if (err->status)
+        return;
+    const int    backward = p->shape->backward, first = !backward || p->shape->verb == PE_ATTEND;
+    const size_t bytes =
         posenc_plan_workspace(p->plan, (first ? POSENC_FORWARD : 0) | (backward ? POSENC_BACKWARD : 0));
     p->work = plain_buffer(&p->all, bytes, err);
-    if (!p->work)
-        return err->status;
-    posenc_status status = verb == PE_TURN_BY_TABLE ? open_table(p, err) : POSENC_OK;
-    if (!status && first)
-        status = run(p, 0, err);
-    if (!status && backward)
-        status = run(p, 1, err);
-    return status;
+    if (!err->status && p->shape->verb == PE_TURN_BY_TABLE)
+        err->status = open_table(p, err);
+    if (!err->status && first)
+        err->status = run(p, 0, err);
+    if (!err->status && backward)
+        err->status = run(p, 1, err);
 }
 
-posenc_status pe_problem_ready(pe_problem *p, const pe_bench_case *c, int threads, posenc_error *err)
+void pe_problem_ready(pe_problem *p, const pe_bench_case *c, int threads, posenc_error *err)
 {
-    const posenc_status status = pe_problem_open(p, c, threads, err);
-    return status ? status : pe_problem_start(p, err);
+    pe_problem_open(p, c, threads, err);
+    pe_problem_start(p, err);
 }
 
 /* Pairs of one head; queries are the last Lq of Lk places. */

@@ -135,11 +135,11 @@ int64_t pe_config_size(pe_config *c, int which)
     const struct {
         const char *own, *common;
         int64_t     high, standard;
-    } sizes[]       = {[PE_HIDDEN]  = {t->hidden_key, "hidden_size", INT64_C(1) << 31, t->hidden},
+    } all[]         = {[PE_HIDDEN]  = {t->hidden_key, "hidden_size", 1LL << 31, t->hidden},
                        [PE_HEADS]   = {t->heads_key, "num_attention_heads", PE_MODEL_WIDEST, t->heads},
                        [PE_DEPTH]   = {t->layers_key, "num_hidden_layers", PE_MODEL_DEEPEST, t->depth},
-                       [PE_CONTEXT] = {t->context_key, "max_position_embeddings", INT64_C(1) << 53, t->context}},
-      *size         = &sizes[which];
+                       [PE_CONTEXT] = {t->context_key, "max_position_embeddings", 1LL << 53, t->context}},
+      *size         = &all[which];
     const char *key = pe_config_get(c->file, size->own) ? size->own : size->common;
     return pe_config_whole(c, c->file, key, 1, size->high, c->is_unknown ? 0 : size->standard);
 }

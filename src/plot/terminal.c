@@ -120,6 +120,13 @@ static span span_of(const pe_figure *f)
     return s;
 }
 
+/* A point in parts of the canvas. */
+static void place(double at[2], const pe_figure *f, const span *s, double x, double y)
+{
+    at[0] = (on_axis(x, f->log_x) - s->x0) / (s->x1 - s->x0);
+    at[1] = (on_axis(y, f->log_y) - s->y0) / (s->y1 - s->y0);
+}
+
 /* A straight piece, in parts of the canvas; steps fine enough to leave no hole. */
 static void line(canvas *c, const double from[2], const double to[2], int curve)
 {
@@ -137,9 +144,9 @@ static void line(canvas *c, const double from[2], const double to[2], int curve)
 static void draw_arrows(canvas *c, const pe_figure *f, const span *s)
 {
     for (int k = f->curve_count - 1; k >= 0; k--) {
-        const double from[2] = {-s->x0 / (s->x1 - s->x0), -s->y0 / (s->y1 - s->y0)};
-        const double to[2]   = {(f->curves[k].x[0] - s->x0) / (s->x1 - s->x0),
-                                (f->curves[k].y[0] - s->y0) / (s->y1 - s->y0)};
+        double from[2], to[2];
+        place(from, f, s, 0, 0);
+        place(to, f, s, f->curves[k].x[0], f->curves[k].y[0]);
         line(c, from, to, k);
     }
 }
@@ -181,9 +188,9 @@ static void draw_curves(canvas *c, const pe_figure *f, const span *s)
     for (int k = 0; k < f->curve_count; k++) {
         double before[2] = {NAN, NAN};
         for (int64_t i = 0; i < f->curves[k].n; i++) {
-            const double now[2] = {(on_axis(f->curves[k].x[i], f->log_x) - s->x0) / (s->x1 - s->x0),
-                                   (on_axis(f->curves[k].y[i], f->log_y) - s->y0) / (s->y1 - s->y0)};
-            const int    stands = isfinite(now[0]) && isfinite(now[1]);
+            double now[2];
+            place(now, f, s, f->curves[k].x[i], f->curves[k].y[i]);
+            const int stands = isfinite(now[0]) && isfinite(now[1]);
             if (stands)
                 line(c, isfinite(before[0]) && f->curves[k].style != PE_DOTS ? before : now, now, k);
             before[0] = stands ? now[0] : NAN;
