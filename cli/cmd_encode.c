@@ -186,8 +186,8 @@ typedef void step(job *j);
 static int run(const cli_args *args)
 {
     static step *const steps[] = {read_arguments, make_encoding, find_rows, compute, write_rows};
-    job                j       = {
-                             .args = args, .output = "-", .p = cli_problem_new("encode"), .listed = cli_problem_new("encode")};
+    job                j       = {.args = args, .output = "-"};
+    j.p = j.listed = cli_problem_new("encode");
     for (size_t i = 0; !cli_stopped(&j.p) && i < sizeof steps / sizeof *steps; i++)
         steps[i](&j);
     posenc_arrays_free(&j.results);

@@ -294,8 +294,9 @@ static void set_many_thetas(pe_sketch *s, pe_figure *f, int index)
     }
     const double base  = s->data->bases[index];
     const int    power = base > 0 ? (int)floor(log10(base) + 1e-9) : 0;
+    const double first = base / pow(10, power);
     f->title           = power < 4 ? pe_take_text(s, "many thetas, base %g", base)
-                                   : pe_take_text(s, "many thetas, base %.4ge%d", base / pow(10, power), power);
+                                   : pe_take_text(s, "many thetas, base %.4ge%d", first, power);
     snprintf(setting, sizeof setting, "%s.base=%.17g", s->part->name, base);
     posenc_encoding *other = pe_alter(s, setting);
     set_scores(s, f, other, NULL);

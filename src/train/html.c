@@ -2,8 +2,6 @@
 /* html.c: text, elements and tables of a page, and its parts from the template. Contract: html.h. */
 #include "train/html.h"
 
-#include "train/words.h"
-
 #include <assert.h>
 #include <stdarg.h>
 #include <string.h>
@@ -241,9 +239,10 @@ static const char *hole(reading *r, const char *at)
 static const char *open_tag(reading *r, const char *at)
 {
     const char *end = strncmp(at, "<style", 6) ? at + 1 : strstr(at, "</style");
+    const char *no  = strstr(at, "translate=\"no\"");
     end_text(r);
     r->in_tag  = 1;
-    r->is_name = !strncmp(at, "<pre", 4) || !strncmp(at, "<dt translate=\"no\"", 18);
+    r->is_name = !strncmp(at, "<pre", 4) || !strncmp(at, "<code", 5) || (no && no < strchr(at, '>'));
     put(r, at, (size_t)(end - at));
     return end;
 }

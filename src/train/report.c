@@ -18,7 +18,7 @@
 #include "train/report.h"
 
 #include "train/extension.h"
-#include "train/words.h"
+#include "train/html.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -372,7 +372,7 @@ void pe_report_write(FILE *to, const pe_compare *c, const pe_gallery *g)
     pe_report_tasks(&page, c->suite);
     pe_report_extension(&page, c);
     checks(&page, c);
-    pe_report_cards(to, c, g);
+    pe_report_cards(&page, c, g);
     pe_report_papers(&page, c);
     pe_report_claims(&page, c);
     pe_page_part(&page, "reading");

@@ -18,7 +18,7 @@ void pe_report_tasks(pe_page *page, const pe_suite *suite);
 /* Models that are read further: extension_report.c. Nothing where nothing was extended. */
 void pe_report_extension(pe_page *page, const pe_compare *c);
 /* A card per encoding: formula, settings, papers, numbers, pictures; report_cards.c. */
-void pe_report_cards(FILE *to, const pe_compare *c, const pe_gallery *g);
+void pe_report_cards(pe_page *page, const pe_compare *c, const pe_gallery *g);
 /* What papers found, beside what was found here; report_papers.c. */
 void pe_report_papers(pe_page *page, const pe_compare *c);
 /* What introductions say, beside what is measured; claims_report.c. Nothing where it was not asked for. */

@@ -7,115 +7,93 @@
  */
 #include "train/report.h"
 
-#include "train/html.h"
-#include "train/mathml.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define BLIND 1e-5 /* of pe_outcome.permuted: as check 1 has it */
 
-/* A row of the card's list: in `tag`, and small behind it, unless NULL. */
-static void fact(FILE *to, const char *words, const char *tag, const char *value, const char *small)
+/* What it is. */
+static void part(pe_page *page, const posenc_encoding_info *info)
 {
-    pe_html_element(to, "dt", "%s", words);
-    fputs("<dd>", to);
-    pe_html_element(to, tag, "%s", value);
-    if (small) {
-        fputs(" ", to);
-        pe_html_element(to, "small", "%s", small);
-    }
-    fputs("</dd>\n", to);
-}
-
-/* ---------------------------------------------------------------- what it is ---------------- */
-
-static void papers(FILE *to, const posenc_encoding_info *info)
-{
+    pe_page_set(page, "title", "%s", info->title);
+    pe_page_set(page, "place", "%s", posenc_place_name(info->place));
+    pe_page_set(page, "models", "%s", info->models ? info->models : "");
+    pe_page_part(page, "card formula");
+    pe_mathml_write(page->to, info->formula);
+    pe_page_part(page, "card place");
     if (info->paper && *info->paper) {
-        pe_html_element(to, "dt", "%s", "paper");
-        fputs("<dd>", to);
-        pe_report_paper(to, info->paper);
-        fputs("</dd>\n", to);
+        pe_page_part(page, "card paper");
+        pe_report_paper(page->to, info->paper);
+        fputs("</dd>\n", page->to);
     }
-    if (info->models && *info->models)
-        fact(to, "in use", "cite", info->models, NULL);
-}
-
-static void part(FILE *to, const posenc_encoding_info *info)
-{
-    pe_html_element(to, "h4", "%s", info->title);
-    fputs("<div class=\"formula\">\n", to);
-    pe_mathml_write(to, info->formula);
-    fputs("</div>\n<dl class=\"card\">\n", to);
-    fact(to, "place", "span", posenc_place_name(info->place), NULL);
-    papers(to, info);
-    fputs("</dl>\n", to);
-}
-
-static void settings(FILE *to, const pe_outcome *o)
-{
-    char text[PE_LONGEST_SPEC + 64];
-    pe_outcome_settings(text, o);
-    fact(to, "settings", "code", text, NULL);
-    snprintf(text, sizeof text, "%lld numbers", (long long)o->runs[0].encoding_parameters);
-    fact(to, "learns", "span", o->runs[0].encoding_parameters ? text : "nothing", NULL);
+    pe_page_part(page, "card models");
 }
 
 /* ---------------------------------------------------------------- what was measured --------- */
 
-enum { TEXT = 64 };
-
-/* With the rank among all, "2 of 7", or "2 of 7, shared". */
-static void loss(FILE *to, const pe_compare *c, const pe_outcome *o, const char *where, int bucket)
+/* Its loss in a bucket and its rank among all, "2 of 7", or "2 of 7, shared". */
+static void set_loss(pe_page *page, const char *loss, const char *rank, const pe_compare *c,
+                     const pe_outcome *o, int bucket)
 {
-    char text[TEXT], rank[TEXT];
-    int  shared = 0, ranked = 0;
+    int shared = 0, ranked = 0;
     for (int i = 0; i < c->count; i++) {
         ranked += c->outcomes[i].rank[bucket] > 0;
         shared += c->outcomes[i].rank[bucket] == o->rank[bucket];
     }
-    snprintf(text, TEXT, "%.3f nats per byte", o->loss[bucket]);
-    snprintf(rank, TEXT, "rank %d of %d%s", o->rank[bucket], ranked, shared > 1 ? ", shared" : "");
-    fact(to, where, "span", text, rank);
+    pe_page_set(page, loss, "%.3f", o->loss[bucket]);
+    pe_page_set(page, rank, shared > 1 ? "rank %d of %d, shared" : "rank %d of %d", o->rank[bucket], ranked);
 }
 
-static void on_text(FILE *to, const pe_compare *c, const pe_outcome *o)
+static void set_measured(pe_page *page, const pe_compare *c, const pe_outcome *o)
 {
-    char value[TEXT], text[TEXT];
-    loss(to, c, o, "loss at L", PE_AT_L);
-    loss(to, c, o, "loss at 8 L", PE_AT_8L);
-    snprintf(text, TEXT, "%.2f times the loss at L", o->ratio[PE_AT_8L]);
-    fact(to, "beyond L", "span", o->verdict, text);
-    snprintf(value, TEXT, "%+.3f", o->gain.value);
-    snprintf(text, TEXT, "%+.3f to %+.3f", o->gain.low, o->gain.high);
-    if (isfinite(o->gain.value))
-        fact(to, "gain of 8 L over L", "span", value, text);
+    char text[PE_LONGEST_SPEC + 64];
+    pe_outcome_settings(text, o);
+    pe_page_set(page, "settings", "%s", text);
+    snprintf(text, sizeof text, "%lld numbers", (long long)o->runs[0].encoding_parameters);
+    pe_page_set(page, "learns", "%s", o->runs[0].encoding_parameters ? text : "nothing");
+    pe_page_set(page, "diverged", "%s", o->diverged ? "yes" : "");
+    set_loss(page, "loss", "rank", c, o, PE_AT_L);
+    set_loss(page, "loss_8", "rank_8", c, o, PE_AT_8L);
+    pe_page_set(page, "class", "%s", o->verdict);
+    pe_page_set(page, "ratio", "%.2f", o->ratio[PE_AT_8L]);
+    pe_page_set(page, "gain", "%+.3f", o->gain.value);
+    pe_page_set(page, "gain_range", "%+.3f to %+.3f", o->gain.low, o->gain.high);
+    if (o->diverged || !isfinite(o->gain.value))
+        pe_page_set(page, "gain", "%s", "");
+}
+
+/* The suite's row of that label, or -1. */
+static int row_of(const pe_suite *s, const char *label)
+{
+    for (int l = 0; l < s->label_count; l++)
+        if (!strcmp(s->labels[l], label))
+            return l;
+    return -1;
 }
 
 static void on_tasks(FILE *to, const pe_compare *c, const pe_outcome *o)
 {
-    const pe_suite *s   = c->suite;
-    int             row = 0;
-    while (s && row < s->label_count && strcmp(s->labels[row], o->label) != 0)
-        row++;
-    for (int t = 0; s && row < s->label_count && t < s->task_count; t++) {
-        const pe_cell *cell = pe_suite_cell(s, t, row);
+    const int row = c->suite ? row_of(c->suite, o->label) : -1;
+    for (int t = 0; row >= 0 && t < c->suite->task_count; t++) {
+        const pe_cell *cell = pe_suite_cell(c->suite, t, row);
         if (!cell->is_complete)
             continue;
         pe_html_element(to, "dt translate=\"no\"", "%s", cell->task->name);
         fputs("<dd>", to);
-        pe_html_element(to, "span",
-                        isfinite(cell->beyond) ? "%.2f right at L, %.2f beyond" : "%.2f right at L",
-                        cell->accuracy[PE_TASK_L].value, cell->beyond);
+        if (isfinite(cell->beyond))
+            pe_html_element(to, "span", "%.2f right at L, %.2f beyond", cell->accuracy[PE_TASK_L].value,
+                            cell->beyond);
+        else
+            pe_html_element(to, "span", "%.2f right at L", cell->accuracy[PE_TASK_L].value);
         fputs("</dd>\n", to);
     }
 }
 
 /* ---------------------------------------------------------------- cards --------------------- */
 
-static void pictures(FILE *to, const pe_gallery *g, const pe_outcome *o, int index)
+/* Returns how many. */
+static int pictures(FILE *to, const pe_gallery *g, const pe_outcome *o, int index)
 {
     int drawn = 0;
     for (int i = 0; i < g->count; i++)
@@ -124,46 +102,39 @@ static void pictures(FILE *to, const pe_gallery *g, const pe_outcome *o, int ind
                              o->untrained_beyond
                                  ? "Beyond the line at L are rows that no training step ever reached."
                                  : "");
-            drawn = 1;
+            drawn++;
         }
-    if (!drawn && !o->diverged)
-        pe_html_element(to, "p class=\"note\"", "%s",
-                        o->permuted < BLIND
-                            ? "Nothing about positions enters this model, so there is nothing to draw."
-                            : "There is no picture of it: what it adds is neither rows, nor "
-                              "turns, nor a bias that depends on positions alone.");
+    return drawn;
 }
 
-static void card(FILE *to, const pe_compare *c, const pe_gallery *g, int index)
+static void card(pe_page *page, const pe_compare *c, const pe_gallery *g, int index)
 {
     const pe_outcome *o = &c->outcomes[index];
-    fputs("<article class=\"card\">\n", to);
-    pe_html_element(to, "h3 translate=\"no\"", "%s", o->label);
+    pe_page_set(page, "label", "%s", o->label);
+    pe_page_part(page, "card");
     for (int place = 0; place < POSENC_PLACES; place++)
         if (posenc_encoding_part(o->e, (posenc_place)place))
-            part(to, posenc_encoding_part(o->e, (posenc_place)place));
-    fputs("<dl class=\"card\">\n", to);
-    settings(to, o);
-    if (!o->diverged)
-        on_text(to, c, o);
-    on_tasks(to, c, o);
-    fputs("</dl>\n", to);
-    if (o->diverged)
-        pe_html_element(to, "p class=\"FAILED\"", "%s",
-                        "Its training diverged: a loss was no longer a finite number.");
-    pictures(to, g, o, index);
-    fputs("</article>\n", to);
+            part(page, posenc_encoding_part(o->e, (posenc_place)place));
+    set_measured(page, c, o);
+    pe_page_part(page, "card numbers");
+    on_tasks(page->to, c, o);
+    pe_page_part(page, "card pictures");
+    const int is_bare = !pictures(page->to, g, o, index) && !o->diverged;
+    pe_page_set(page, "blind", "%s", is_bare && o->permuted < BLIND ? "yes" : "");
+    pe_page_set(page, "undrawn", "%s", is_bare && !(o->permuted < BLIND) ? "yes" : "");
+    pe_page_part(page, "card end");
 }
 
-void pe_report_cards(FILE *to, const pe_compare *c, const pe_gallery *g)
+void pe_report_cards(pe_page *page, const pe_compare *c, const pe_gallery *g)
 {
     int *order = malloc((size_t)c->count * sizeof *order);
-    pe_html_element(to, "h2 id=\"encodings\"", "%s", "The encodings, as they came out of training");
+    pe_page_part(page, "cards");
     for (int i = 0, n = order ? pe_outcomes_order(c, order) : 0; i < n; i++)
-        card(to, c, g, order[i]);
+        card(page, c, g, order[i]);
     free(order);
     for (int i = 0; i < c->absent_count; i++) {
-        pe_html_element(to, "h3 translate=\"no\"", "%s", c->absent[i].label);
-        pe_html_element(to, "p", "It does not apply to these models: %s.", c->absent[i].reason);
+        pe_page_set(page, "label", "%s", c->absent[i].label);
+        pe_page_set(page, "reason", "%s", c->absent[i].reason);
+        pe_page_part(page, "absent");
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * words.c: a text of the report in Chinese, by the catalogue zh.po
+ * words.c: a text of the report in Chinese, by the catalogue zh.po. Contract: html.h.
  *
  * The report is made of numbers, names and sentences of many parts of the tool: checks, tasks, claims, the
  * registry, pictures, reasons of the library. None of them knows a language but English, which is also what
@@ -11,7 +11,6 @@
  * A row fits if its letters stand in the text in that order, from the first to the last, with something for
  * each place between. Where several do, the one with the most letters of its own says most about the text.
  */
-#include "train/words.h"
 
 #include "train/fail.h"
 #include "train/html.h"

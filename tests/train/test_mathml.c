@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "train/mathml.h"
+#include "train/html.h"
 
 #include "page.h"
 

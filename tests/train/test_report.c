@@ -16,7 +16,7 @@
 #include "page.h"
 #include "tiny_compare.h"
 #include "train/report.h"
-#include "train/words.h"
+#include "train/html.h"
 
 #include <ctype.h>
 

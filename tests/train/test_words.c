@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "train/html.h"
-#include "train/words.h"
 
 static void assert_written(const char *english, const char *expected, pe_language language)
 {
