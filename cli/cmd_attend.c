@@ -386,9 +386,9 @@ static void write_results(job *j)
 
 static int run(const cli_args *args)
 {
-    static void (*const steps[])(job * j) = {read_arguments, make_encoding, read_heads,   make_plan,
-                                             make_results,   compute,       write_results};
-    job j                                 = {.args = args, .p = cli_problem_new("attend")};
+    static void (*const steps[])(job *) = {read_arguments, make_encoding, read_heads,   make_plan,
+                                           make_results,   compute,       write_results};
+    job j                               = {.args = args, .p = cli_problem_new("attend")};
     for (size_t i = 0; !cli_stopped(&j.p) && i < sizeof steps / sizeof *steps; i++)
         steps[i](&j);
     return cli_problem_end(&j.p);

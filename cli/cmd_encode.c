@@ -180,9 +180,9 @@ static void write_rows(job *j)
 
 static int run(const cli_args *args)
 {
-    static void (*const steps[])(job * j) = {read_arguments, make_encoding, find_rows, compute, write_rows};
-    job j                                 = {
-                                        .args = args, .output = "-", .p = cli_problem_new("encode"), .listed = cli_problem_new("encode")};
+    static void (*const steps[])(job *) = {read_arguments, make_encoding, find_rows, compute, write_rows};
+    job j                               = {.args = args, .output = "-"};
+    j.p = j.listed = cli_problem_new("encode");
     for (size_t i = 0; !cli_stopped(&j.p) && i < sizeof steps / sizeof *steps; i++)
         steps[i](&j);
     const int status = cli_problem_end(&j.p);

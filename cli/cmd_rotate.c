@@ -297,10 +297,10 @@ static void write_results(job *j)
 
 static int run(const cli_args *args)
 {
-    static void (*const steps[])(job * j) = {read_arguments, make_encoding, read_sides,
-                                             infer_settings, check_layout,  read_positions,
-                                             make_plan,      compute,       write_results};
-    job j                                 = {.args = args, .p = cli_problem_new("rotate")};
+    static void (*const steps[])(job *) = {read_arguments, make_encoding, read_sides,
+                                           infer_settings, check_layout,  read_positions,
+                                           make_plan,      compute,       write_results};
+    job j                               = {.args = args, .p = cli_problem_new("rotate")};
     for (size_t i = 0; !cli_stopped(&j.p) && i < sizeof steps / sizeof *steps; i++)
         steps[i](&j);
     const int status = cli_problem_end(&j.p);

@@ -502,11 +502,10 @@ void cli_run_attention(cli_trial *t)
         return;
     in.params = p->params;
 
-    const posenc_attend_out out = {
-        .o   = cli_make(&t->p, t->with->dtype, 4, (const int64_t[4]){dims.B, dims.H, dims.Lq, dims.Dv}),
-        .lse = cli_make(&t->p, t->with->dtype, 3, (const int64_t[3]){dims.B, dims.H, dims.Lq})};
-    posenc_tensor S =
-        cli_make(&t->p, t->with->dtype, 4, (const int64_t[4]){dims.B, dims.H, dims.Lq, dims.Lk});
+    posenc_attend_out out = {0};
+    out.o           = cli_make(p, t->with->dtype, 4, (const int64_t[4]){dims.B, dims.H, dims.Lq, dims.Dv});
+    out.lse         = cli_make(p, t->with->dtype, 3, (const int64_t[3]){dims.B, dims.H, dims.Lq});
+    posenc_tensor S = cli_make(p, t->with->dtype, 4, (const int64_t[4]){dims.B, dims.H, dims.Lq, dims.Lk});
     if (cli_stopped(p) || posenc_scores(p->plan, &in, &S, p->work, &p->err) ||
         posenc_attend(p->plan, &in, &out, p->work, &p->err))
         return;

@@ -55,8 +55,9 @@ struct posenc_plan {
     pe_ladder             *turn_ladder, *waves; /* of turn and turn_keys, and of the input part; NULL: none */
     double                 waves_blank;         /* position of a zero row, NAN: none */
     int64_t                sizes[POSENC_PLACES][PE_MAX_PARAMS]; /* numbers in each parameter, 0 if absent */
-    int64_t                max_distances, row_width;
-    size_t                 bytes[3]; /* forward, backward, scores */
+    int64_t                max_distances;
+    int64_t                row_width, row_tokens, row_ids; /* of the input part: encoding.h */
+    size_t                 bytes[3];                       /* forward, backward, scores */
 };
 
 /* Sizes with their defaults: G = H, Dv = D, d_model = H*D, L = Lk (or Lq). */

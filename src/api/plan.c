@@ -106,9 +106,13 @@ static posenc_status resolve_parts(posenc_plan *plan, posenc_error *err)
         plan->parts[place].problem.set     = plan->parts[place].set; /* the struct was copied into the plan */
         plan->parts[place].problem.kernels = plan->kernels;
     }
-    if (plan->parts[POSENC_INPUT].room)
-        plan->row_width = (int64_t)pe_number_of(&plan->parts[POSENC_INPUT], &plan->dims,
-                                                plan->parts[POSENC_INPUT].room->width);
+    const pe_resolved *input = &plan->parts[POSENC_INPUT];
+    if (!input->room)
+        return POSENC_OK;
+    const char *tokens = input->room->tokens, *ids = input->room->ids;
+    plan->row_width  = (int64_t)pe_number_of(input, &plan->dims, input->room->width);
+    plan->row_tokens = tokens ? (int64_t)pe_number_of(input, &plan->dims, tokens) : INT64_C(1) << 53;
+    plan->row_ids    = ids ? (int64_t)pe_number_of(input, &plan->dims, ids) : 0;
     return POSENC_OK;
 }
 

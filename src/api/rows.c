@@ -23,9 +23,8 @@ static pe_extent extent_of(const pe_rows_run *r)
 /* A range of token numbers, which the room turns into places. */
 static posenc_status check_tokens(const posenc_plan *plan, const pe_extent *e, posenc_error *err)
 {
-    const pe_resolved *part = &plan->parts[POSENC_INPUT];
-    const char        *name = part->room->info.name, *text = part->room->tokens;
-    const int64_t      tokens = text ? (int64_t)pe_number_of(part, &plan->dims, text) : INT64_C(1) << 53;
+    const char   *name   = plan->parts[POSENC_INPUT].room->info.name;
+    const int64_t tokens = plan->row_tokens;
     if (!e->whole || e->low < 0 || e->high >= (double)tokens)
         return pe_fail(err, POSENC_RANGE,
                        "rows: pos runs from %g to %g; %s numbers its tokens in whole numbers from 0 to %lld",
@@ -37,7 +36,7 @@ static posenc_status check_tokens(const posenc_plan *plan, const pe_extent *e, p
 static posenc_status check_ids(const posenc_plan *plan, const pe_rows_run *r, posenc_error *err)
 {
     const pe_resolved *part = &plan->parts[POSENC_INPUT];
-    const int64_t      ids  = (int64_t)pe_number_of(part, &plan->dims, part->room->ids);
+    const int64_t      ids  = plan->row_ids;
     for (int64_t b = 0; b < pe_position_batches(&r->pos); b++)
         for (int64_t s = 0; s < r->L; s++) {
             const double id = pe_position(&r->pos, b, s);

@@ -19,18 +19,35 @@
 
 /* ---------------------------------------------------------------- the table ----------------- */
 
-#define MODEL(type, ...)        {.name = type, __VA_ARGS__},
-#define COMPOSITE(outer, inner) {.name = outer, .inside = inner},
+#define MODEL(types, ...) {.names = types, __VA_ARGS__},
+#define COMPOSITE(outer, inner)
 static const pe_model_type types[] = {
+#include "files/model_types.def"
+};
+
+#undef MODEL
+#undef COMPOSITE
+#define MODEL(types, ...)
+#define COMPOSITE(outer, inner) {outer, inner},
+static const char *const composites[][2] = {
 #include "files/model_types.def"
 };
 
 static const pe_model_type *find_type(const char *name)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (pe_is(name, types[i].name))
+        if (pe_is_among(types[i].names, name))
             return &types[i];
     return NULL;
+}
+
+/* The type of the language model of a composite one; any other is its own. */
+static const char *inner_type(posenc_model *m, const char *name)
+{
+    for (size_t i = 0; i < sizeof composites / sizeof *composites; i++)
+        if (pe_is_among(composites[i][0], name))
+            return *composites[i][1] == '_' ? pe_print(m, "%s%s", name, composites[i][1]) : composites[i][1];
+    return name;
 }
 
 /* ---------------------------------------------------------------- members ------------------- */
@@ -114,15 +131,15 @@ const json_t *pe_config_list(pe_config *c, const json_t *object, const char *key
 
 int64_t pe_config_size(pe_config *c, int which)
 {
-    const pe_model_type *t = c->type;
+    const pe_model_type *t = &c->type;
     const struct {
         const char *own, *common;
         int64_t     high, standard;
-    } sizes[]       = {[PE_HIDDEN]  = {t->hidden_key, "hidden_size", INT64_C(1) << 31, t->hidden},
+    } all[]         = {[PE_HIDDEN]  = {t->hidden_key, "hidden_size", 1LL << 31, t->hidden},
                        [PE_HEADS]   = {t->heads_key, "num_attention_heads", PE_MODEL_WIDEST, t->heads},
                        [PE_DEPTH]   = {t->layers_key, "num_hidden_layers", PE_MODEL_DEEPEST, t->depth},
-                       [PE_CONTEXT] = {t->context_key, "max_position_embeddings", INT64_C(1) << 53, t->context}},
-      *size         = &sizes[which];
+                       [PE_CONTEXT] = {t->context_key, "max_position_embeddings", 1LL << 53, t->context}},
+      *size         = &all[which];
     const char *key = pe_config_get(c->file, size->own) ? size->own : size->common;
     return pe_config_whole(c, c->file, key, 1, size->high, c->is_unknown ? 0 : size->standard);
 }
@@ -133,7 +150,7 @@ int64_t pe_config_derived_width(pe_config *c)
     if (!hidden || !heads)
         pe_refuse(c->m, "%s is missing, and the type %s has no size of its own for it",
                   hidden ? "num_attention_heads" : "hidden_size",
-                  c->is_unknown ? "is not in the table and" : c->type->name);
+                  c->is_unknown ? "is not in the table and" : c->type.name);
     else if (hidden % heads || hidden / heads > PE_MODEL_WIDEST)
         pe_refuse(c->m,
                   "hidden_size %lld is no multiple of %lld heads (up to %d wide), and head_dim is missing",
@@ -163,23 +180,15 @@ static const json_t *language_model(const json_t *file)
     return file;
 }
 
-/* The type that is read: the object's own, for a composite one that of its language model. */
-static const char *type_of(pe_config *c, const json_t *outer)
-{
-    const char          *inner = pe_config_word(c, c->file, "model_type");
-    const char          *name  = inner ? inner : pe_config_word(c, outer, "model_type");
-    const pe_model_type *row   = find_type(name);
-    return !row ? inner : row->inside ? row->inside : name;
-}
-
 static int has_rope_keys(const json_t *file)
 {
-    static const char *const keys[] = {"rope_theta",      "rope_scaling",          "rope_parameters",
-                                       "rotary_emb_base", "partial_rotary_factor", "rotary_pct",
-                                       "rotary_dim"};
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (pe_config_get(file, keys[i]))
-            return 1;
+    const char *key;
+    json_t     *value;
+    json_object_foreach((json_t *)(uintptr_t)file, key,
+                        value) if (!json_is_null(value) &&
+                                   pe_is_among("rope_theta rope_scaling rope_parameters rotary_emb_base "
+                                               "partial_rotary_factor rotary_pct rotary_dim",
+                                               key)) return 1;
     return 0;
 }
 
@@ -192,11 +201,14 @@ static int has_value(const json_t *value, const char *word)
 
 static void choose_row(pe_config *c, const json_t *outer)
 {
-    const char *name = type_of(c, outer);
-    c->m->info.type  = name ? pe_print(c->m, "%s", name) : NULL;
-    c->type          = find_type(name);
-    if (!c->type) {
-        c->type       = find_type("llama");
+    const char          *own  = pe_config_word(c, c->file, "model_type");
+    const char          *name = inner_type(c->m, own ? own : pe_config_word(c, outer, "model_type"));
+    const pe_model_type *row  = find_type(name);
+    name = row ? name : own; /* what the whole is called says nothing about an object that is not known */
+    c->m->info.type = name ? pe_print(c->m, "%s", name) : NULL;
+    c->type         = row ? *row : *find_type("llama");
+    c->type.name    = row ? c->m->info.type : "llama";
+    if (!row) {
         c->is_unknown = 1;
         c->encoding   = has_rope_keys(c->file) ? "rope" : "unknown";
         pe_warn(c->m, "unknown-model-type", "%s is not in the table of model types: %s",
@@ -205,24 +217,20 @@ static void choose_row(pe_config *c, const json_t *outer)
                                             : "it is read as a llama, which may be wrong");
         return;
     }
-    const json_t *value = pe_config_get(c->file, c->type->switch_key);
-    c->encoding         = c->type->encoding ? c->type->encoding : "rope";
-    if (value && has_value(value, c->type->switch_value))
-        c->encoding = c->type->switched;
+    const json_t *value = pe_config_get(c->file, c->type.switch_key);
+    c->encoding         = c->type.encoding ? c->type.encoding : "rope";
+    if (value && has_value(value, c->type.switch_value))
+        c->encoding = c->type.switched;
 }
 
 static void read_groups(pe_config *c)
 {
     posenc_model_info *info = &c->m->info;
     info->layers            = pe_config_size(c, PE_DEPTH);
-    if (!strcmp(c->encoding, "unknown") || !strcmp(c->encoding, "none"))
+    if (pe_is_among("unknown none", c->encoding))
         info->encoding = c->encoding;
-    else if (!strcmp(c->encoding, "rope"))
-        pe_config_rope(c);
-    else if (!strcmp(c->encoding, "nope"))
-        pe_config_nope(c);
     else
-        pe_config_other(c);
+        pe_config_encoding(c);
     if (!info->max_positions && strcmp(c->encoding, "t5") != 0) /* T5 knows no end */
         info->max_positions = pe_config_size(c, PE_CONTEXT);
 }

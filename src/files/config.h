@@ -16,8 +16,9 @@
 /* What the class of a model type takes for granted: a row of model_types.def, where the columns are
  * explained. */
 typedef struct pe_model_type {
-    const char *name, *encoding;
-    const char *inside; /* of a composite type: that of its language model; no other column */
+    const char *names; /* of the types that are so, blank-separated */
+    const char *name;  /* of them, that of the file: set when the row is chosen */
+    const char *encoding;
     const char *switch_key, *switch_value, *switched;
     int         scaled_bias;
     const char *layout, *layout_key;
@@ -49,8 +50,7 @@ typedef struct pe_model_type {
     const char *preset;
     int64_t     offset;
     int         offset_inside;
-    int64_t     image, patch, prefix_rows;
-    int64_t     buckets, max_distance;
+    int64_t     patch, prefix_rows;
     int         own_tables, log_buckets;
     int64_t     period, period_offset;
     int64_t     hidden, heads, depth, context;
@@ -58,11 +58,11 @@ typedef struct pe_model_type {
 } pe_model_type;
 
 typedef struct pe_config {
-    posenc_model        *m;
-    const json_t        *file; /* the object of the language model */
-    const pe_model_type *type;
-    const char          *encoding;   /* the type's, after its switch */
-    int                  is_unknown; /* no row of its own: read as llama, without llama's sizes */
+    posenc_model *m;
+    const json_t *file; /* the object of the language model */
+    pe_model_type type;
+    const char   *encoding;   /* the type's, after its switch */
+    int           is_unknown; /* no row of its own: read as llama, without llama's sizes */
 } pe_config;
 
 /* Member of an object, NULL if absent or null. */
@@ -94,10 +94,10 @@ posenc_dims pe_config_dims(pe_config *c);
    NULL after a refusal. */
 char *pe_config_kinds(pe_config *c, int64_t *count);
 
-/* The readers of the encodings, by the words of model_types.def; they add the groups. */
+/* Adds the groups of c->encoding, one of the words of model_types.def; two of its readers. */
+void pe_config_encoding(pe_config *c);
 void pe_config_rope(pe_config *c);
 void pe_config_nope(pe_config *c);
-void pe_config_other(pe_config *c); /* any of the rest */
 
 /* ---------------------------------------------------------------- rotations ----------------- */
 
@@ -121,6 +121,5 @@ void pe_rope_find_base(pe_config *c, const pe_rope_source *s, pe_rotation *r);
 void pe_rope_choose_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r);
 void pe_rope_read_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r);
 void pe_rope_warn_of_unused_keys(pe_config *c, const pe_rope_source *s, const pe_rotation *r);
-int  pe_rope_is_scaled(const pe_rotation *r);
 
 #endif

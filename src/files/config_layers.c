@@ -21,28 +21,16 @@ typedef enum word { FULL, SLIDING, COMPRESSED, LINEAR } word;
 /* Since 5.0 "attention" is read as full, "mamba" and "conv" as linear. */
 static word word_of(pe_config *c, const json_t *value)
 {
-    static const struct {
-        const char *name;
-        word        means;
-    } words[] = {
-        {"full_attention", FULL},
-        {"attention", FULL},
-        {"global", FULL},
-        {"sliding_attention", SLIDING},
-        {"chunked_attention", SLIDING},
-        {"local", SLIDING},
-        {"compressed_sparse_attention", COMPRESSED},
-        {"heavily_compressed_attention", COMPRESSED},
-        {"linear_attention", LINEAR},
-        {"mamba", LINEAR},
-        {"mamba2", LINEAR},
-        {"conv", LINEAR},
-        {"recurrent", LINEAR},
+    static const char *const words[] = {
+        [FULL]       = "full_attention attention global",
+        [SLIDING]    = "sliding_attention chunked_attention local",
+        [COMPRESSED] = "compressed_sparse_attention heavily_compressed_attention",
+        [LINEAR]     = "linear_attention mamba mamba2 conv recurrent",
     };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (pe_is(json_string_value(value), words[i].name))
-            return words[i].means;
-    if (c->type->layers) /* without a rule the words change nothing */
+    for (word means = FULL; means <= LINEAR; means++)
+        if (pe_is_among(words[means], json_string_value(value)))
+            return means;
+    if (c->type.layers) /* without a rule the words change nothing */
         pe_refuse(
             c->m,
             "layer_types has %s; known are full_attention, sliding_attention, linear_attention, mamba, conv",
@@ -62,20 +50,20 @@ static void check_length(pe_config *c, const char *name, const json_t *list, int
 /* EXAONE may write its pattern as letters: "LLLG" is every fourth. */
 static int64_t every_of(pe_config *c)
 {
-    const json_t *value = pe_config_get(c->file, c->type->every_key);
+    const json_t *value = pe_config_get(c->file, c->type.every_key);
     if (!json_is_string(value))
-        return pe_config_whole(c, c->file, c->type->every_key, 1, PE_MODEL_DEEPEST, c->type->every);
+        return pe_config_whole(c, c->file, c->type.every_key, 1, PE_MODEL_DEEPEST, c->type.every);
     const char  *letters = json_string_value(value);
     const size_t n       = strlen(letters);
     if (!n || strspn(letters, "L") != n - 1 || letters[n - 1] != 'G')
-        pe_refuse(c->m, "%s is %s; it must be a number, or letters like LLLG", c->type->every_key,
+        pe_refuse(c->m, "%s is %s; it must be a number, or letters like LLLG", c->type.every_key,
                   pe_config_shown(c, value));
     return n ? (int64_t)n : 1;
 }
 
 static int is_full(const pe_config *c, int64_t every, int64_t i, int64_t depth)
 {
-    const char *pattern = c->type->pattern;
+    const char *pattern = c->type.pattern;
     if (pe_is(pattern, "every-from-first"))
         return i % every == 0;
     if ((pe_is(pattern, "every-and-first") && i == 0) || (pe_is(pattern, "every-and-last") && i == depth - 1))
@@ -107,16 +95,16 @@ static void pattern_words(pe_config *c, word *words, int64_t depth)
 {
     const int64_t every   = every_of(c);
     const json_t *indices = pe_config_list(c, c->file, "full_attn_idxs"), *ratios = NULL;
-    const word    other = pe_is(c->type->layers, "attention-only") ? LINEAR : SLIDING;
-    if (pe_is(c->type->layers, "main-compress"))
+    const word    other = pe_is(c->type.layers, "attention-only") ? LINEAR : SLIDING;
+    if (pe_is(c->type.layers, "main-compress"))
         ratios = pe_config_list(c, c->file, "compress_ratios");
     if (ratios)
         ratio_words(c, words, ratios, depth);
     else
         for (int64_t i = 0; !c->m->status && i < depth; i++)
-            if (pe_is(c->type->layers, "main-compress"))
+            if (pe_is(c->type.layers, "main-compress"))
                 words[i] = COMPRESSED;
-            else if (indices && !c->type->every_key && other == LINEAR)
+            else if (indices && !c->type.every_key && other == LINEAR)
                 words[i] = is_listed(indices, i) ? FULL : LINEAR;
             else
                 words[i] = every && !is_full(c, every, i, depth) ? other : FULL;
@@ -124,7 +112,7 @@ static void pattern_words(pe_config *c, word *words, int64_t depth)
 
 static void layer_words(pe_config *c, word *words, int64_t depth)
 {
-    const char   *own  = c->type->layer_types_key;
+    const char   *own  = c->type.layer_types_key;
     const char   *key  = pe_config_get(c->file, own) ? own : "layer_types";
     const json_t *list = pe_config_list(c, c->file, key);
     if (!list) {
@@ -134,7 +122,7 @@ static void layer_words(pe_config *c, word *words, int64_t depth)
     check_length(c, key, list, depth);
     for (int64_t i = 0; !c->m->status && i < depth; i++)
         words[i] = word_of(c, json_array_get(list, (size_t)i));
-    if (pe_is(c->type->pattern, "every-and-last"))
+    if (pe_is(c->type.pattern, "every-and-last"))
         words[depth - 1] = FULL;
 }
 
@@ -176,10 +164,10 @@ static const char *kinds_of_words(const pe_config *c)
         {"rope-on-sliding-if-window", "nff-"},
     };
     /* EXAONE 4: null, which is not the same as absent here, means that there are no windows. */
-    const int no_window = pe_is(c->type->layers, "rope-on-sliding-if-window") &&
+    const int no_window = pe_is(c->type.layers, "rope-on-sliding-if-window") &&
                           json_is_null(json_object_get(c->file, "sliding_window"));
     for (size_t i = 0; !no_window && i < sizeof rules / sizeof *rules; i++)
-        if (pe_is(c->type->layers, rules[i][0]))
+        if (pe_is(c->type.layers, rules[i][0]))
             return rules[i][1];
     return "fff-"; /* without a rule windows may differ, and nothing else */
 }
@@ -195,9 +183,9 @@ char *pe_config_kinds(pe_config *c, int64_t *count)
         layer_words(c, words, depth);
     if (c->m->status)
         return NULL;
-    if (pe_is(c->type->layers, "no-rope-layers"))
+    if (pe_is(c->type.layers, "no-rope-layers"))
         no_rope_layers(c, kinds, depth);
-    else if (pe_is(c->type->layers, "no-cross"))
+    else if (pe_is(c->type.layers, "no-cross"))
         no_cross(c, kinds, depth);
     else
         for (int64_t i = 0; i < depth; i++)

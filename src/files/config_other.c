@@ -15,9 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "files/input.h"
-
-enum { MOST_ROWS = 1 << 30 };
+enum { MOST_ROWS = 1 << 30, IMAGE = 224, FARTHEST = 128 }; /* the last two where no file says */
 
 /* The head width of these types is hidden / heads, T5's d_kv aside, which none of the numbers below needs. */
 static double usual_scale(pe_config *c)
@@ -58,19 +56,18 @@ static void learned(pe_config *c)
                   (long long)context, MOST_ROWS);
     if (!context)
         pe_refuse(c->m, "max_position_embeddings is missing; a learned table needs it");
-    if (c->type->offset_inside) {
+    if (c->type.offset_inside) {
         learned_inside(c, context);
         return;
     }
-    add_table(c, context + c->type->offset, c->type->offset,
-              c->type->offset ? "max_position_embeddings + 2" : "max_position_embeddings", NULL);
+    add_table(c, context + c->type.offset, c->type.offset,
+              c->type.offset ? "max_position_embeddings + 2" : "max_position_embeddings", NULL);
 }
 
 /* A number, or two of them for height and width. */
 static void two_sizes(pe_config *c, const char *key, int64_t standard, int64_t size[2])
 {
     const json_t *value = pe_config_get(c->file, key);
-    size[0] = size[1] = standard;
     if (!json_is_array(value)) {
         size[0] = size[1] = pe_config_whole(c, c->file, key, 1, PE_MODEL_WIDEST, standard);
         return;
@@ -88,8 +85,8 @@ static void patches(pe_config *c)
 {
     int64_t image[2], patch[2];
     double *grid = pe_keep(c->m, 2 * sizeof *grid);
-    two_sizes(c, "image_size", c->type->image, image);
-    two_sizes(c, "patch_size", c->type->patch, patch);
+    two_sizes(c, "image_size", IMAGE, image);
+    two_sizes(c, "patch_size", c->type.patch, patch);
     if (image[0] < patch[0] || image[1] < patch[1])
         pe_refuse(c->m, "image_size %lldx%lld holds no patch of %lldx%lld", (long long)image[0],
                   (long long)image[1], (long long)patch[0], (long long)patch[1]);
@@ -97,9 +94,9 @@ static void patches(pe_config *c)
         return;
     for (int a = 0; a < 2; a++)
         grid[a] = (double)(image[a] / patch[a]);
-    const int64_t rows = c->type->prefix_rows + (int64_t)grid[0] * (int64_t)grid[1];
+    const int64_t rows = c->type.prefix_rows + (int64_t)grid[0] * (int64_t)grid[1];
     add_table(c, rows, 0, "prefix + one for each patch of image_size / patch_size", NULL);
-    pe_fact_integer(c->m, "prefix_rows", c->type->prefix_rows, "by the model type");
+    pe_fact_integer(c->m, "prefix_rows", c->type.prefix_rows, "by the model type");
     pe_fact_list(c->m, "grid", POSENC_FACT_INTEGERS, grid, 2, "image_size / patch_size");
     c->m->info.max_positions = rows;
 }
@@ -123,7 +120,7 @@ static void add_sinusoid(pe_config *c, const char *preset, int64_t offset, int64
 
 static void sinusoidal(pe_config *c)
 {
-    add_sinusoid(c, c->type->preset, c->type->offset, 0, NULL);
+    add_sinusoid(c, c->type.preset, c->type.offset, 0, NULL);
 }
 
 static void whisper(pe_config *c)
@@ -160,21 +157,19 @@ static void add_buckets(pe_config *c, const buckets *b)
     pe_fact_integer(c->m, "num_buckets", b->count, "relative_attention_num_buckets");
     pe_fact_integer(c->m, "max_distance", b->distance, "relative_attention_max_distance");
     pe_fact_flag(c->m, "bidirectional", b->bidirectional, b->stack);
-    pe_fact_flag(c->m, "shared", !c->type->own_tables, "by the model type");
+    pe_fact_flag(c->m, "shared", !c->type.own_tables, "by the model type");
     pe_fact_real(c->m, "score_scale", b->score_scale, "by the model type");
 }
 
 static int64_t bucket_count(pe_config *c)
 {
-    return pe_config_whole(c, c->file, "relative_attention_num_buckets", 2, PE_MODEL_WIDEST,
-                           c->type->buckets);
+    return pe_config_whole(c, c->file, "relative_attention_num_buckets", 2, PE_MODEL_WIDEST, 32);
 }
 
 static void t5(pe_config *c)
 {
-    buckets b = {.count = bucket_count(c), .score_scale = 1, .stack = "encoder", .bidirectional = 1};
-    b.distance =
-        pe_config_whole(c, c->file, "relative_attention_max_distance", 1, MOST_ROWS, c->type->max_distance);
+    buckets b  = {.count = bucket_count(c), .score_scale = 1, .stack = "encoder", .bidirectional = 1};
+    b.distance = pe_config_whole(c, c->file, "relative_attention_max_distance", 1, MOST_ROWS, FARTHEST);
     add_buckets(c, &b);
     b.stack         = "decoder";
     b.bidirectional = 0;
@@ -184,10 +179,8 @@ static void t5(pe_config *c)
 /* MPNet has both, and its distance is fixed in the code. */
 static void mpnet(pe_config *c)
 {
-    const buckets b = {.count         = bucket_count(c),
-                       .distance      = c->type->max_distance,
-                       .bidirectional = 1,
-                       .score_scale   = usual_scale(c)};
+    const buckets b = {
+        .count = bucket_count(c), .distance = FARTHEST, .bidirectional = 1, .score_scale = usual_scale(c)};
     learned(c);
     add_buckets(c, &b);
 }
@@ -228,7 +221,7 @@ static void add_deberta(pe_config *c)
     const char          *terms    = terms_of(c, &count);
     int64_t              distance = pe_config_whole(c, c->file, "max_relative_positions", low, high, -1);
     const int64_t        groups =
-        c->type->log_buckets ? pe_config_whole(c, c->file, "position_buckets", low, high, -1) : -1;
+        c->type.log_buckets ? pe_config_whole(c, c->file, "position_buckets", low, high, -1) : -1;
     const int64_t width = pe_config_derived_width(c);
     distance            = distance < 1 ? pe_config_size(c, PE_CONTEXT) : distance;
     if (c->m->status)
@@ -296,20 +289,20 @@ static void xlnet(pe_config *c)
 static void alibi(pe_config *c)
 {
     const double scale = usual_scale(c);
-    pe_alibi_group(c->m, pe_config_dims(c), pe_config_derived_width(c), 8, c->type->scaled_bias ? scale : 1);
+    pe_alibi_group(c->m, pe_config_dims(c), pe_config_derived_width(c), 8, c->type.scaled_bias ? scale : 1);
 }
 
 /* ---------------------------------------------------------------- which --------------------- */
 
-void pe_config_other(pe_config *c)
+void pe_config_encoding(pe_config *c)
 {
     static const struct {
         const char *word;
         void (*read)(pe_config *c);
     } readers[] = {
-        {"learned", learned}, {"patches", patches}, {"sinusoidal", sinusoidal},
-        {"whisper", whisper}, {"t5", t5},           {"mpnet", mpnet},
-        {"deberta", deberta}, {"xlnet", xlnet},     {"alibi", alibi},
+        {"rope", pe_config_rope},   {"nope", pe_config_nope}, {"learned", learned}, {"patches", patches},
+        {"sinusoidal", sinusoidal}, {"whisper", whisper},     {"t5", t5},           {"mpnet", mpnet},
+        {"deberta", deberta},       {"xlnet", xlnet},         {"alibi", alibi},
     };
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
         if (pe_is(readers[i].word, c->encoding))

@@ -20,19 +20,19 @@
 
 static int64_t key_width(pe_config *c, pe_rotation *r)
 {
-    const char   *own   = pe_config_get(c->file, c->type->head_dim_key) ? c->type->head_dim_key : "head_dim";
-    const int64_t given = pe_config_width(c, own, 1, 0);
-    const int64_t standard = c->is_unknown ? 0 : c->type->head_dim;
+    const char   *own      = pe_config_get(c->file, c->type.head_dim_key) ? c->type.head_dim_key : "head_dim";
+    const int64_t given    = pe_config_width(c, own, 1, 0);
+    const int64_t standard = c->is_unknown ? 0 : c->type.head_dim;
     r->head_rule           = given      ? pe_print(c->m, "%s of the file", own)
-                             : standard ? pe_print(c->m, "standard of the class %s", c->type->name)
+                             : standard ? pe_print(c->m, "standard of the class %s", c->type.name)
                                         : "hidden_size / heads";
     return given ? given : standard ? standard : pe_config_derived_width(c);
 }
 
 static void mla_width(pe_config *c, pe_rotation *r)
 {
-    const int64_t alias = pe_config_width(c, c->type->head_dim_key, 1, c->type->rope_dim);
-    const int64_t nope  = pe_config_width(c, "qk_nope_head_dim", 0, c->type->nope_dim);
+    const int64_t alias = pe_config_width(c, c->type.head_dim_key, 1, c->type.rope_dim);
+    const int64_t nope  = pe_config_width(c, "qk_nope_head_dim", 0, c->type.nope_dim);
     r->dim              = pe_config_width(c, "qk_rope_head_dim", 1, alias);
     r->head_dim         = nope + r->dim;
     r->head_rule        = "qk_nope_head_dim + qk_rope_head_dim";
@@ -42,9 +42,9 @@ static void mla_width(pe_config *c, pe_rotation *r)
 /* Head width; for the heads whose last channels turn, those as well. */
 static void find_width(pe_config *c, pe_rotation *r, int is_full)
 {
-    if (pe_is(c->type->head, "mla"))
+    if (pe_is(c->type.head, "mla"))
         mla_width(c, r);
-    else if (pe_is(c->type->head, "derived")) {
+    else if (pe_is(c->type.head, "derived")) {
         r->head_dim         = pe_config_derived_width(c);
         r->head_rule        = "hidden_size / heads";
         const int64_t given = pe_config_width(c, "head_dim", 1, r->head_dim);
@@ -54,8 +54,8 @@ static void find_width(pe_config *c, pe_rotation *r, int is_full)
                     (long long)given, (long long)r->head_dim);
     } else
         r->head_dim = key_width(c, r);
-    if (is_full && c->type->full_head_dim) {
-        r->head_dim  = pe_config_width(c, "global_head_dim", 1, c->type->full_head_dim);
+    if (is_full && c->type.full_head_dim) {
+        r->head_dim  = pe_config_width(c, "global_head_dim", 1, c->type.full_head_dim);
         r->head_rule = "global_head_dim";
     }
 }
@@ -64,10 +64,10 @@ static void find_width(pe_config *c, pe_rotation *r, int is_full)
 
 static double find_fraction(pe_config *c, const pe_rope_source *s, const char **rule)
 {
-    const char  *key      = c->type->partial_key ? c->type->partial_key : "partial_rotary_factor";
+    const char  *key      = c->type.partial_key ? c->type.partial_key : "partial_rotary_factor";
     const double of_words = pe_config_real(c, s->words, "partial_rotary_factor", (double)NAN);
     const double of_file  = pe_config_real(c, c->file, key, (double)NAN);
-    const double standard = c->type->partial > 0 ? c->type->partial : 1;
+    const double standard = c->type.partial > 0 ? c->type.partial : 1;
     *rule                 = !isnan(of_words) ? s->name : !isnan(of_file) ? "the file" : "the class";
     if (!isnan(of_words) && !isnan(of_file) && of_words != of_file)
         pe_warn(c->m, "partial-conflict",
@@ -89,13 +89,13 @@ static void unread_fraction(pe_config *c, pe_rotation *r, double fraction)
 {
     if (fraction == 1)
         return;
-    if (pe_rope_is_scaled(r))
+    if (!pe_is(r->schedule, "default"))
         pe_refuse(c->m,
                   "partial_rotary_factor is %g with the schedule %s; the class %s rotates whole "
                   "heads, so it must be 1",
-                  fraction, r->schedule, c->is_unknown ? "(read as llama)" : c->type->name);
+                  fraction, r->schedule, c->is_unknown ? "(read as llama)" : c->type.name);
     pe_warn(c->m, "partial-ignored", "partial_rotary_factor is %g, but the class %s does not read it",
-            fraction, c->is_unknown ? "(read as llama)" : c->type->name);
+            fraction, c->is_unknown ? "(read as llama)" : c->type.name);
 }
 
 /* MLA: the width of the rotated part is a size of its own. A class that reads fractions takes them of
@@ -104,9 +104,9 @@ static void mla_dim(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
     const char  *where;
     const double fraction = find_fraction(c, s, &where);
-    if (fraction == 1 || (c->type->share_read && part_of(c, r->head_dim, fraction) == r->dim))
+    if (fraction == 1 || (c->type.share_read && part_of(c, r->head_dim, fraction) == r->dim))
         return;
-    if (!c->type->partial_read) {
+    if (!c->type.partial_read) {
         unread_fraction(c, r, fraction);
         return;
     }
@@ -118,8 +118,8 @@ static void fraction_dim(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
     const char   *where;
     const double  fraction = find_fraction(c, s, &where);
-    const char   *key      = c->type->rotary_dim_key ? "rotary_dim" : NULL;
-    const int64_t counted  = pe_config_width(c, key, 1, c->type->rotary_dim);
+    const char   *key      = c->type.rotary_dim_key ? "rotary_dim" : NULL;
+    const int64_t counted  = pe_config_width(c, key, 1, c->type.rotary_dim);
     r->dim                 = r->head_dim;
     r->dim_rule            = "the whole head";
     if (pe_is(r->schedule, "proportional")) {
@@ -130,25 +130,25 @@ static void fraction_dim(pe_config *c, const pe_rope_source *s, pe_rotation *r)
     }
     if (counted)
         r->dim = counted, r->dim_rule = "rotary_dim";
-    else if (c->type->partial_read && fraction != 1) {
+    else if (c->type.partial_read && fraction != 1) {
         r->dim      = part_of(c, r->head_dim, fraction);
         r->dim_rule = pe_print(c->m, "fraction %g of head_dim, from %s", fraction, where);
-    } else if (!c->type->partial_read)
+    } else if (!c->type.partial_read)
         unread_fraction(c, r, fraction);
 }
 
 static void find_dim(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
-    if (pe_is(c->type->head, "mla"))
+    if (pe_is(c->type.head, "mla"))
         mla_dim(c, s, r);
-    else if (pe_is(c->type->head, "tail") && !pe_config_get(s->words, "partial_rotary_factor") &&
+    else if (pe_is(c->type.head, "tail") && !pe_config_get(s->words, "partial_rotary_factor") &&
              !pe_config_get(c->file, "partial_rotary_factor")) {
-        r->dim      = pe_config_width(c, "qk_rope_head_dim", 1, c->type->rope_dim);
+        r->dim      = pe_config_width(c, "qk_rope_head_dim", 1, c->type.rope_dim);
         r->dim_rule = "qk_rope_head_dim";
     } else
         fraction_dim(c, s, r);
     pe_check_widths(c->m, r);
-    r->offset = pe_is(c->type->head, "mla") || pe_is(c->type->head, "tail") ? r->head_dim - r->dim : 0;
+    r->offset = pe_is(c->type.head, "mla") || pe_is(c->type.head, "tail") ? r->head_dim - r->dim : 0;
 }
 
 /* ---------------------------------------------------------------- axes, temperature, scores -- */
@@ -161,14 +161,14 @@ static int64_t sum_of(const int64_t x[3])
 static void find_sections(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
     const json_t *list = pe_config_list(c, s->words, "mrope_section");
-    if (!c->type->axis_rule || c->m->status)
+    if (!c->type.axis_rule || c->m->status)
         return;
     r->axes          = 3;
-    r->axis_rule     = c->type->axis_rule;
+    r->axis_rule     = c->type.axis_rule;
     r->sections_rule = list ? pe_print(c->m, "mrope_section of %s", s->name) : "the class";
-    memcpy(r->sections, c->type->sections, sizeof c->type->sections);
+    memcpy(r->sections, c->type.sections, sizeof c->type.sections);
     if (!list && !sum_of(r->sections))
-        pe_refuse(c->m, "mrope_section is missing; the type %s needs it", c->type->name);
+        pe_refuse(c->m, "mrope_section is missing; the type %s needs it", c->type.name);
     if (list && json_array_size(list) != 3)
         pe_refuse(c->m, "mrope_section has %zu numbers; it must have 3: time, height, width",
                   json_array_size(list));
@@ -190,7 +190,7 @@ static void find_sections(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 /* Ministral's stands in the dictionary and acts on every layer. */
 static void find_temperature(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
-    if (!pe_is(c->type->temperature, "ministral") || !pe_config_get(s->words, "llama_4_scaling_beta"))
+    if (!pe_is(c->type.temperature, "ministral") || !pe_config_get(s->words, "llama_4_scaling_beta"))
         return;
     r->temperature        = "ministral";
     r->temperature_scale  = pe_config_real(c, s->words, "llama_4_scaling_beta", 0);
@@ -202,7 +202,7 @@ static void find_temperature(pe_config *c, const pe_rope_source *s, pe_rotation 
 /* Llama 4's is for the layers that do not rotate. */
 static void llama4_temperature(pe_config *c, pe_rotation *r)
 {
-    if (!pe_is(c->type->temperature, "llama4") || !pe_config_flag(c, c->file, "attn_temperature_tuning", 1))
+    if (!pe_is(c->type.temperature, "llama4") || !pe_config_flag(c, c->file, "attn_temperature_tuning", 1))
         return;
     r->temperature        = "llama4";
     r->temperature_scale  = pe_config_real(c, c->file, "attn_scale", 0.1);
@@ -213,30 +213,31 @@ static void llama4_temperature(pe_config *c, pe_rotation *r)
 static double yarn_on_scores(const pe_rope_source *s, const pe_rotation *r)
 {
     const double mu = json_number_value(pe_config_get(s->words, "mscale_all_dim"));
-    const double g  = pe_rope_is_scaled(r) && mu != 0 && !isnan(r->factor) ? pe_yarn_scale(r->factor, mu) : 1;
+    const double g =
+        !pe_is(r->schedule, "default") && mu != 0 && !isnan(r->factor) ? pe_yarn_scale(r->factor, mu) : 1;
     return g * g;
 }
 
 static void find_score_scale(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
-    const char  *key      = c->type->score;
+    const char  *key      = c->type.score;
     const double by_width = 1 / sqrt((double)r->head_dim);
     r->score_scale        = by_width;
     r->score_rule         = "1 / sqrt(head_dim)";
     if (pe_is(key, "one"))
         r->score_scale = 1, r->score_rule = "by the model type";
-    else if (pe_is(key, "mla-yarn")) {
+    else if (pe_is(c->type.head, "mla")) {
         const double g2 = s ? yarn_on_scores(s, r) : 1;
         r->score_scale *= g2;
         r->score_rule =
             g2 == 1 ? r->score_rule : "1 / sqrt(head_dim), times g(factor, mscale_all_dim) squared";
     } else if (pe_is(key, "query_pre_attn_scalar")) {
-        const double x = pe_config_real(c, c->file, key, c->type->score_standard);
+        const double x = pe_config_real(c, c->file, key, c->type.score_standard);
         if (!(x > 0))
             pe_refuse(c->m, "%s is %g; it must be above 0", key, x);
         r->score_scale = 1 / sqrt(x), r->score_rule = "1 / sqrt(query_pre_attn_scalar)";
     } else if (pe_is(key, "attention_multiplier")) {
-        const double standard = c->type->score_standard > 0 ? c->type->score_standard : by_width;
+        const double standard = c->type.score_standard > 0 ? c->type.score_standard : by_width;
         r->score_scale        = pe_config_real(c, c->file, key, standard);
         r->score_rule         = key;
     }
@@ -246,16 +247,16 @@ static void find_score_scale(pe_config *c, const pe_rope_source *s, pe_rotation 
 
 static void find_layout(pe_config *c, pe_rotation *r)
 {
-    const json_t *value = pe_config_get(c->file, c->type->layout_key);
-    r->layout           = c->type->layout ? c->type->layout : "half";
+    const json_t *value = pe_config_get(c->file, c->type.layout_key);
+    r->layout           = c->type.layout ? c->type.layout : "half";
     r->layout_rule =
-        c->is_unknown ? "as llama has it: a guess" : pe_print(c->m, "by the model type %s", c->type->name);
-    r->inverse = c->type->inverse;
-    if (c->type->writes_half)
+        c->is_unknown ? "as llama has it: a guess" : pe_print(c->m, "by the model type %s", c->type.name);
+    r->inverse = c->type.inverse;
+    if (c->type.writes_half)
         r->layout_rule =
             pe_print(c->m, "%s; transformers writes half order (layout_out=half)", r->layout_rule);
-    if (value && !pe_config_flag(c, c->file, c->type->layout_key, 1))
-        r->layout = "half", r->layout_rule = pe_print(c->m, "%s is false", c->type->layout_key);
+    if (value && !pe_config_flag(c, c->file, c->type.layout_key, 1))
+        r->layout = "half", r->layout_rule = pe_print(c->m, "%s is false", c->type.layout_key);
 }
 
 static pe_rotation read_rotation(pe_config *c, const pe_rope_source *s, int is_full)
@@ -321,9 +322,9 @@ void pe_config_rope(pe_config *c)
 static void periodic_kinds(pe_config *c, char *kinds, int64_t depth)
 {
     const int64_t period =
-        pe_config_whole(c, c->file, "attn_layer_period", 1, PE_MODEL_DEEPEST, c->type->period);
+        pe_config_whole(c, c->file, "attn_layer_period", 1, PE_MODEL_DEEPEST, c->type.period);
     const int64_t offset =
-        pe_config_whole(c, c->file, "attn_layer_offset", 0, PE_MODEL_DEEPEST, c->type->period_offset);
+        pe_config_whole(c, c->file, "attn_layer_offset", 0, PE_MODEL_DEEPEST, c->type.period_offset);
     for (int64_t i = 0; i < depth; i++)
         kinds[i] = i % period == offset ? PE_NOPE : PE_NO_ATTENTION;
 }
@@ -336,7 +337,7 @@ void pe_config_nope(pe_config *c)
         return;
     for (int64_t i = 0; i < depth; i++)
         kinds[i] = kinds[i] == PE_FULL ? PE_NOPE : kinds[i];
-    if (c->type->period)
+    if (c->type.period)
         periodic_kinds(c, kinds, depth);
     if (strchr(kinds, PE_NOPE))
         add_nope(c, kinds, depth);

@@ -18,20 +18,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Is word one of the blank-separated words of list (NULL: none)? */
-static int is_among(const char *list, const char *word)
-{
-    const size_t n = strlen(word);
-    for (const char *at = list; at && n && (at = strstr(at, word)); at += n)
-        if ((at == list || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
-            return 1;
-    return 0;
-}
-
 /* Does the type have a dictionary per layer type? */
 static int takes_layers(const pe_config *c)
 {
-    return c->type->local_base > 0;
+    return c->type.local_base > 0;
 }
 
 /* ---------------------------------------------------------------- which dictionaries --------- */
@@ -39,7 +29,7 @@ static int takes_layers(const pe_config *c)
 /* "full_attention", or "main" for DeepSeek-V4. */
 static const char *label(const pe_config *c, int kind)
 {
-    const int compresses = pe_is(c->type->layers, "main-compress");
+    const int compresses = pe_is(c->type.layers, "main-compress");
     return kind == PE_SOURCE_FULL ? compresses ? "main" : "full_attention"
            : compresses           ? "compress"
                                   : "sliding_attention";
@@ -60,10 +50,10 @@ static void check_form(pe_config *c, const json_t *scaling, const json_t *parame
         pe_refuse(c->m, "rope_scaling holds dictionaries; one per layer type belongs into rope_parameters");
     else if (parameters && is_layered(parameters) && !takes_layers(c))
         pe_refuse(c->m, "rope_parameters holds a dictionary per layer type, which the type %s does not take",
-                  c->is_unknown ? "(not in the table)" : c->type->name);
+                  c->is_unknown ? "(not in the table)" : c->type.name);
     else if (parameters && !is_layered(parameters) && takes_layers(c))
         pe_refuse(c->m, "rope_parameters is one dictionary; the type %s takes one per layer type (%s, %s)",
-                  c->type->name, label(c, PE_SOURCE_FULL), label(c, PE_SOURCE_LOCAL));
+                  c->type.name, label(c, PE_SOURCE_FULL), label(c, PE_SOURCE_LOCAL));
     if (scaling && parameters && !json_equal(scaling, parameters))
         pe_warn(c->m, "both-styles",
                 "rope_scaling and rope_parameters are both there and differ; rope_scaling %s",
@@ -73,7 +63,7 @@ static void check_form(pe_config *c, const json_t *scaling, const json_t *parame
 /* The table writes ' for ". */
 static json_t *class_dictionary(pe_config *c)
 {
-    char *text = pe_print(c->m, "%s", c->type->rope_default ? c->type->rope_default : "{}");
+    char *text = pe_print(c->m, "%s", c->type.rope_default ? c->type.rope_default : "{}");
     for (char *at = text; *at; at++)
         *at = (char)(*at == '\'' ? '"' : *at);
     json_t *made = json_loads(text, 0, NULL);
@@ -86,7 +76,7 @@ static json_t *class_dictionary(pe_config *c)
 static void layered_source(pe_config *c, pe_rope_source *s, int kind, const json_t *scaling,
                            const json_t *parameters, const json_t *standard)
 {
-    const char   *to  = c->type->scaling ? c->type->scaling : "full";
+    const char   *to  = c->type.scaling ? c->type.scaling : "full";
     const json_t *own = pe_config_get(parameters ? parameters : standard, label(c, kind));
     s->words          = json_is_object(own) ? json_copy((json_t *)(uintptr_t)own) : json_object();
     s->name           = parameters ? pe_print(c->m, "rope_parameters.%s", label(c, kind)) : "the class";
@@ -111,10 +101,10 @@ static const json_t *read_dictionary(pe_config *c, const char *key)
         pe_refuse(c->m, "%s is %s; it must be an object", key, pe_config_shown(c, found));
     if (!json_object_size(found))
         return NULL;
-    if (c->type->fixed_base)
+    if (c->type.fixed_base)
         pe_warn(c->m, "unused-key", "%s is not read by the class %s, whose rotation is fixed", key,
-                c->type->name);
-    return c->type->fixed_base ? NULL : found;
+                c->type.name);
+    return c->type.fixed_base ? NULL : found;
 }
 
 /* "500000", or "1000000 and 10000" where full and sliding layers differ: what is taken where the file has no
@@ -132,14 +122,13 @@ static const char *standards(pe_config *c, const pe_rope_source *from)
 
 static void warn_of_base(pe_config *c, const pe_rope_source *from)
 {
-    const char *name = c->type->name, *unread = pe_config_get(c->file, "rope_theta") ? "rope_theta"
-                                                : pe_config_get(c->file, "rotary_emb_base")
-                                                    ? "rotary_emb_base"
-                                                    : NULL;
+    const char *name = c->type.name, *unread = pe_config_get(c->file, "rope_theta")        ? "rope_theta"
+                                               : pe_config_get(c->file, "rotary_emb_base") ? "rotary_emb_base"
+                                                                                           : NULL;
     double      old = 0;
     for (int kind = 0; kind < (takes_layers(c) ? PE_SOURCES : 1); kind++) {
         const pe_rope_source *s = &from[kind];
-        if (c->type->fixed_base || s->has_base || pe_config_get(c->file, s->base_key))
+        if (c->type.fixed_base || s->has_base || pe_config_get(c->file, s->base_key))
             return;
         old = old != 0 ? old : s->old;
     }
@@ -156,13 +145,13 @@ static void warn_of_base(pe_config *c, const pe_rope_source *from)
 
 void pe_rope_find_sources(pe_config *c, pe_rope_source from[PE_SOURCES])
 {
-    const pe_model_type *t       = c->type;
+    const pe_model_type *t       = &c->type;
     const json_t        *scaling = read_dictionary(c, "rope_scaling"),
                  *parameters = read_dictionary(c, "rope_parameters"), *given = scaling ? scaling : parameters;
     const int is_other = c->is_unknown && !pe_config_get(c->file, "rope_theta");
     json_t   *standard = class_dictionary(c);
     check_form(c, scaling, parameters);
-    from[PE_SOURCE_FULL] = (pe_rope_source){.base     = t->base,
+    from[PE_SOURCE_FULL] = (pe_rope_source){.base     = t->base > 0 ? t->base : 1e4,
                                             .old      = t->old_base,
                                             .base_key = is_other      ? "rotary_emb_base"
                                                         : t->base_key ? t->base_key
@@ -191,32 +180,27 @@ void pe_rope_find_sources(pe_config *c, pe_rope_source from[PE_SOURCES])
 
 void pe_rope_find_base(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
-    const char  *key = c->type->fixed_base ? NULL : s->base_key;
+    const char  *key = c->type.fixed_base ? NULL : s->base_key;
     const double of_words =
-        pe_config_real(c, s->words, c->type->fixed_base ? NULL : "rope_theta", (double)NAN);
+        pe_config_real(c, s->words, c->type.fixed_base ? NULL : "rope_theta", (double)NAN);
     const double of_file = pe_config_real(c, c->file, key, (double)NAN);
     r->base              = !isnan(of_words) ? of_words : !isnan(of_file) ? of_file : s->base;
     r->base_rule         = !isnan(of_words)  ? pe_print(c->m, "rope_theta of %s", s->name)
                            : !isnan(of_file) ? pe_print(c->m, "%s of the file", key)
                            : c->is_unknown   ? "the usual standard"
-                                             : pe_print(c->m, "standard of the class %s", c->type->name);
+                                             : pe_print(c->m, "standard of the class %s", c->type.name);
     if (isnan(of_words) && isnan(of_file) && !c->is_unknown && s->old != 0)
         r->base_rule = pe_print(c->m, "%s (%.15g in transformers 4.57)", r->base_rule, s->old);
     if (!isnan(of_words) && !isnan(of_file) && of_words != of_file)
         pe_warn(c->m, "base-conflict", "rope_theta is %g in %s but %s is %g at top level; %g counts",
                 of_words, s->name, key, of_file, of_words);
-    if (c->type->ratio_key) {
-        r->base *= pe_config_real(c, c->file, c->type->ratio_key, 1);
-        r->base_rule = pe_print(c->m, "%g times %s", s->base, c->type->ratio_key);
+    if (c->type.ratio_key) {
+        r->base *= pe_config_real(c, c->file, c->type.ratio_key, 1);
+        r->base_rule = pe_print(c->m, "%g times %s", s->base, c->type.ratio_key);
     }
     if (!(r->base > 1 && isfinite(r->base)))
         pe_refuse(c->m, "%s is %g; a base must be a finite number above 1",
-                  c->type->ratio_key ? c->type->ratio_key : "rope_theta", r->base);
-}
-
-int pe_rope_is_scaled(const pe_rotation *r)
-{
-    return strcmp(r->schedule, "default") != 0;
+                  c->type.ratio_key ? c->type.ratio_key : "rope_theta", r->base);
 }
 
 /* ---------------------------------------------------------------- schedule ------------------ */
@@ -231,7 +215,7 @@ static int has_length(const pe_rotation *r)
 static const char *todays_name(pe_config *c, const char *name)
 {
     static const char *const old[][2] = {{"su", "longrope"}, {"mrope", "default"}, {"yarn", "longrope"}};
-    const int                allowed  = is_among(c->type->only, "longrope") ? 3 : 2;
+    const int                allowed  = pe_is_among(c->type.only, "longrope") ? 3 : 2;
     for (int i = 0; i < allowed; i++)
         if (!strcmp(old[i][0], name)) {
             pe_warn(c->m, "renamed-type", "the rope type %s is read as %s", name, old[i][1]);
@@ -270,8 +254,8 @@ static int64_t given_length(pe_config *c, const pe_rope_source *s, pe_rotation *
     const int64_t of_words = length_of(c, s->words);
     int64_t       of_file  = takes_layers(c) ? 0 : length_of(c, c->file);
     r->length_rule         = of_file ? "the file, at top level" : s->name;
-    if (!of_file && c->type->original_length)
-        of_file = c->type->original_length, r->length_rule = "the class";
+    if (!of_file && c->type.original_length)
+        of_file = c->type.original_length, r->length_rule = "the class";
     if (of_words && of_file && of_words != of_file)
         pe_warn(c->m, "original-length-conflict", "%s is %lld in %s but %lld %s, which counts%s", length_key,
                 (long long)of_words, s->name, (long long)of_file,
@@ -373,7 +357,7 @@ static void read_yarn(pe_config *c, const pe_rope_source *s, pe_rotation *r)
     r->mscale           = pe_config_real(c, s->words, "mscale", (double)NAN);
     r->mscale_all_dim   = pe_config_real(c, s->words, "mscale_all_dim", (double)NAN);
     r->magnitude_rule   = !isnan(r->attention_factor) ? "attention_factor" : "transformers' rule for yarn";
-    if (pe_is(c->type->layers, "main-compress"))
+    if (pe_is(c->type.layers, "main-compress"))
         r->attention_factor = 1, r->magnitude_rule = "DeepSeek-V4 takes 1";
     warn_of_yarn(c, r);
 }
@@ -431,9 +415,9 @@ static void read_ntk(pe_config *c, const pe_rope_source *s, pe_rotation *r)
    any schedule. */
 static void read_two_magnitudes(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
-    if (!c->type->needs || !pe_rope_is_scaled(r))
+    if (!c->type.needs || pe_is(r->schedule, "default"))
         return;
-    check_needs(c, s, c->type->needs);
+    check_needs(c, s, c->type.needs);
     if (!pe_is(r->schedule, "longrope"))
         return;
     r->magnitude      = pe_config_real(c, s->words, "short_mscale", 1);
@@ -485,9 +469,9 @@ void pe_rope_choose_schedule(pe_config *c, const pe_rope_source *s, pe_rotation 
             "the rope type %.60s is not known; known are default, linear, dynamic, yarn, longrope, llama3, "
             "proportional",
             given);
-    else if (c->type->only && !is_among(c->type->only, name))
-        pe_refuse(c->m, "the rope type %s is not one that %s has: %s", name, c->type->name, c->type->only);
-    if (c->type->alpha && pe_is(name, "dynamic") && pe_config_real(c, s->words, "alpha", 0) != 0)
+    else if (c->type.only && !pe_is_among(c->type.only, name))
+        pe_refuse(c->m, "the rope type %s is not one that %s has: %s", name, c->type.name, c->type.only);
+    if (c->type.alpha && pe_is(name, "dynamic") && pe_config_real(c, s->words, "alpha", 0) != 0)
         name = "ntk";
     r->schedule      = is_known ? find_schedule(name)->name : "default";
     r->schedule_rule = pe_is(name, "ntk") ? "type dynamic with alpha"
@@ -503,8 +487,8 @@ void pe_rope_warn_of_unused_keys(pe_config *c, const pe_rope_source *s, const pe
     json_t     *value;
     json_object_foreach(s->words, key, value)
     {
-        const int is_read = is_among(always, key) || is_among(reads, key) ||
-                            is_among(c->type->extra_keys, key) || is_among(c->type->needs, key);
+        const int is_read = pe_is_among(always, key) || pe_is_among(reads, key) ||
+                            pe_is_among(c->type.extra_keys, key) || pe_is_among(c->type.needs, key);
         if (!is_read && !json_is_null(value))
             pe_warn(c->m, "unused-key", "%.60s in %s is read by nobody: the schedule %s has no such number",
                     key, s->name, r->schedule);
@@ -517,7 +501,7 @@ void pe_rope_read_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r
     r->source              = s->name;
     check_needs(c, s, chosen->needs);
     find_length(c, s, r);
-    if (is_among(chosen->reads, "factor") && !pe_is(chosen->name, "ntk"))
+    if (pe_is_among(chosen->reads, "factor") && !pe_is(chosen->name, "ntk"))
         find_factor(c, s, r);
     if (r->dim == 2 && (pe_is(chosen->name, "ntk") || pe_is(chosen->name, "dynamic")))
         pe_refuse(c->m, "the schedule %s divides by zero where only 2 channels rotate", chosen->name);

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "files/input.h"
-
 typedef struct pe_piece {
     struct pe_piece *next;
     max_align_t      bytes[];

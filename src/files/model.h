@@ -12,6 +12,8 @@
 
 #include <posenc/files.h>
 
+#include "files/input.h"
+
 enum { PE_MODEL_GROUPS = 8, PE_MODEL_FACTS = 48, PE_MODEL_PARAMS = 4, PE_MODEL_WARNINGS = 64 };
 
 /* The widest head, and the most heads and layers, that are believed: bounds on what a small file may make us

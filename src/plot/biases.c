@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * biases.c: what is added to the scores whatever the content, and where attention goes by it alone
+ * biases.c: what is added to the scores whatever the content, where attention goes by it alone, and which
+ * distances share a class
  *
  *   bias  per head against the distance t; of a room with a window of rows and columns, a map of offsets per
  *         head; of one that knows positions one by one (tupe), a matrix of queries and keys per head
  *   mass  softmax of the bias alone: the share of the attention that the nearest keys have, and how many have
  *         90 %
+ *
+ *   buckets  left the class of every distance, with its sign; right the classes of all pairs of a query and a
+ *         key, as the scores see them, exact integers by posenc_index_map, with the settings of the encoding.
+ *         A further encoding with classes is a further row of the table: its map, which way its argument
+ *         counts, and its settings.
  *
  * Surprises  The bias by distance is asked for one query and a range of keys: that is every distance once, in
  *            linear memory. A map needs every pair of the window once; an offset is read where it comes
@@ -17,7 +23,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { HEADS_MOST = 64, MAPS_MOST = 16, MAP_COLUMNS = 4, MOST_TOKENS = 1024 };
+enum { HEADS_MOST = 64, MAPS_MOST = 16, MAP_COLUMNS = 4, MOST_TOKENS = 1024, MOST_SETTINGS = 4 };
 
 static const char *head_name(pe_sketch *s, int64_t h)
 {
@@ -82,7 +88,7 @@ static void on_a_line(pe_sketch *s)
 /* ---------------------------------------------------------------- on a window --------------- */
 
 /* What bounds the room's positions: 1 a limit of positions one by one, 2 a window of rows and columns, 0
- * neither. */
+ * neither, or a window of one column. */
 static int axes_of_limit(const pe_sketch *s, int64_t *rows, int64_t *cols)
 {
     char      text[PE_SETTING_LENGTH];
@@ -93,20 +99,14 @@ static int axes_of_limit(const pe_sketch *s, int64_t *rows, int64_t *cols)
     const int axes = sscanf(text, "%lldx%lld", &r, &c);
     *rows          = r;
     *cols          = c;
-    return axes == 2 ? 2 : 1;
-}
-
-/* Does it have columns? */
-static int has_window(const pe_sketch *s, int64_t *rows, int64_t *cols)
-{
-    return axes_of_limit(s, rows, cols) == 2 && *cols >= 2;
+    return axes != 2 ? 1 : c >= 2 ? 2 : 0;
 }
 
 int pe_picture_is_map(const posenc_encoding *e)
 {
     const pe_sketch s = {.e = e, .part = posenc_encoding_part(e, POSENC_SCORE)};
     int64_t         rows, cols;
-    return s.part && has_window(&s, &rows, &cols);
+    return s.part && axes_of_limit(&s, &rows, &cols) == 2;
 }
 
 /* Offset (dy, dx) = query less key stands at (dy + rows - 1, dx + cols - 1). bias [n, n] of one head. */
@@ -130,17 +130,14 @@ static void set_map(pe_sketch *s, pe_figure *f, const double *bias, int64_t rows
 /* One range of colours for all heads: centred at zero, where there is something on both sides of it. */
 static void share_scale(pe_figure *panels, int count)
 {
-    double low = INFINITY, high = -INFINITY;
-    for (int k = 0; k < count; k++)
-        for (int64_t i = 0; i < panels[k].rows * panels[k].cols; i++) {
-            low  = fmin(low, panels[k].values[i]);
-            high = fmax(high, panels[k].values[i]);
-        }
-    const double most = fmax(fabs(low), fabs(high));
+    double low, high;
+    pe_span(panels, count, &low, &high);
+    const int    is_signed = low < 0 && high > 0;
+    const double most      = fmax(fabs(low), fabs(high));
     for (int k = 0; k < count; k++) {
-        panels[k].signed_scale = low < 0 && high > 0;
-        panels[k].low          = panels[k].signed_scale ? -most : low;
-        panels[k].high         = panels[k].signed_scale ? most : high;
+        panels[k].signed_scale = is_signed;
+        panels[k].low          = is_signed ? -most : low;
+        panels[k].high         = is_signed ? most : high;
     }
 }
 
@@ -193,10 +190,11 @@ static void of_two_positions(pe_sketch *s)
 /* A room that knows positions one by one, up to a limit, and not by their distance, is tupe. */
 void pe_make_bias(pe_sketch *s)
 {
-    int64_t rows, cols;
-    if (has_window(s, &rows, &cols))
+    int64_t   rows, cols;
+    const int axes = axes_of_limit(s, &rows, &cols);
+    if (axes == 2)
         on_a_window(s, rows, cols);
-    else if (!s->part->by_distance && axes_of_limit(s, &rows, &cols) == 1)
+    else if (!s->part->by_distance && axes == 1)
         of_two_positions(s);
     else
         on_a_line(s);
@@ -251,4 +249,81 @@ void pe_make_bias_mass(pe_sketch *s)
         pe_share_within(shares + h * n, n);
     }
     pe_draw_mass(s, shares, names, (int)H, n);
+}
+
+/* ---------------------------------------------------------------- buckets ------------------- */
+
+static const struct map {
+    const char *encoding, *map;
+    int         sign; /* +1: the map takes t, -1: it takes -t */
+    const char *settings[MOST_SETTINGS];
+} maps[] = {
+    {"t5", "t5", -1, {"num_buckets", "max_distance", "bidirectional"}},
+    {"deberta", "deberta", 1, {"position_buckets", "max_relative_positions", "clip_first"}},
+};
+
+/* Classes [2n-1] of the distances t = -(n-1) .. n-1. */
+static int64_t *read_classes(pe_sketch *s, const struct map *map, int64_t n)
+{
+    char     settings[MOST_SETTINGS * (PE_SETTING_LENGTH + 32)] = "", value[PE_SETTING_LENGTH];
+    size_t   used                                               = 0;
+    int64_t *rel = pe_take(s, 2 * n - 1, sizeof *rel), *classes = pe_take(s, 2 * n - 1, sizeof *classes);
+    for (int i = 0; i < MOST_SETTINGS && map->settings[i]; i++) {
+        pe_setting_text(s, map->settings[i], value);
+        if (!value[0])
+            pe_plot_refuse(s, POSENC_UNSUPPORTED, "picture: %s has classes only where %s is given; set it",
+                           s->part->name, map->settings[i]);
+        used += (size_t)snprintf(settings + used, sizeof settings - used, "%s%s=%s", used ? " " : "",
+                                 map->settings[i], value);
+    }
+    for (int64_t i = 0; rel && i < 2 * n - 1; i++)
+        rel[i] = map->sign * (i - n + 1);
+    if (!s->status)
+        s->status = posenc_index_map(map->map, settings, rel, 2 * n - 1, classes, s->err);
+    return s->status ? NULL : classes;
+}
+
+static void set_distances(pe_sketch *s, pe_figure *f, const int64_t *classes, int64_t n)
+{
+    double *y = pe_take_numbers(s, 2 * n - 1);
+    for (int64_t i = 0; y && i < 2 * n - 1; i++)
+        y[i] = (double)classes[i];
+    pe_set_curves(s, f, pe_take_range(s, (double)(1 - n), 1, 2 * n - 1), y, 2 * n - 1, 1);
+    pe_set_labels(f, "distance t (tokens), positive = past", "class", NULL);
+    f->title = "class of each distance";
+    f->steps = 1;
+}
+
+static void set_pairs(pe_sketch *s, pe_figure *f, const int64_t *classes, int64_t n)
+{
+    double *values = pe_take_numbers(s, n * n);
+    if (!values)
+        return;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            values[i * n + j] = (double)classes[i - j + n - 1];
+    pe_set_grid(f, values, n, n);
+    pe_set_labels(f, "key (position)", "query (position)", "class");
+    f->title        = "class of each pair";
+    f->square_cells = 1;
+}
+
+void pe_make_buckets(pe_sketch *s)
+{
+    const struct map *map = maps, *end = maps + sizeof maps / sizeof *maps;
+    const int64_t     n = s->data->length;
+    s->unlearned        = 1;
+    while (map < end && strcmp(map->encoding, s->part->name) != 0)
+        map++;
+    if (map == end)
+        pe_plot_refuse(s, POSENC_UNSUPPORTED, "picture: no map of classes is known for %s", s->part->name);
+    if (n > MOST_TOKENS)
+        pe_plot_refuse(s, POSENC_ARGUMENT, "picture: length is %lld; classes are drawn for 2 to %d positions",
+                       (long long)n, MOST_TOKENS);
+    const int64_t *classes = s->status ? NULL : read_classes(s, map, n);
+    pe_figure     *panels  = pe_set_panels(s, s->figure, 2, 2);
+    if (!panels)
+        return;
+    set_distances(s, &panels[0], classes, n);
+    set_pairs(s, &panels[1], classes, n);
 }

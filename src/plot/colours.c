@@ -72,20 +72,32 @@ pe_rgb pe_curve_colour(const pe_figure *figure, int index)
     return pe_scale_colour(0, FAMILY_END * index / last);
 }
 
+void pe_span(const pe_figure *figures, int count, double *low, double *high)
+{
+    *low  = INFINITY;
+    *high = -INFINITY;
+    for (const pe_figure *f = figures; f < figures + count; f++) {
+        for (int64_t i = 0; i < f->rows * f->cols; i++) {
+            if (!isfinite(f->values[i]))
+                continue;
+            *low  = fmin(*low, f->values[i]);
+            *high = fmax(*high, f->values[i]);
+        }
+        for (const pe_curve *c = f->curves; c < f->curves + f->curve_count; c++)
+            for (int64_t i = 0; i < c->n; i++) {
+                *low  = fmin(*low, c->low ? c->low[i] : c->y[i]);
+                *high = fmax(*high, c->high ? c->high[i] : c->y[i]);
+            }
+    }
+}
+
 void pe_value_range(const pe_figure *figure, double *low, double *high)
 {
     *low  = figure->low;
     *high = figure->high;
     if (*low < *high)
         return;
-    *low  = INFINITY;
-    *high = -INFINITY;
-    for (int64_t i = 0; i < figure->rows * figure->cols; i++) {
-        if (!isfinite(figure->values[i]))
-            continue;
-        *low  = fmin(*low, figure->values[i]);
-        *high = fmax(*high, figure->values[i]);
-    }
+    pe_span(figure, 1, low, high);
     if (*low > *high)
         *low = *high = 0;
     if (figure->signed_scale) {

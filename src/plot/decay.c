@@ -13,11 +13,217 @@
  * many. The one taken is the middle of the encoding's own. Where a factor changes with the position (xPos)
  * the fall is that factor's work too, and one theta would show another encoding: that panel is left out, and
  * the title says so.
+ *
+ * The query is turned to position t, the key stays at 0: t > 0 is a key in the past. The library turns; what
+ * it cannot do is to turn every pair by the same frequency, and that is computed here:
+ *     (q_x k_x + q_y k_y) cos(t theta) + (q_x k_y - q_y k_x) sin(t theta), summed over the pairs (2m, 2m+1),
+ * times the square of the encoding's factor; channels that it does not turn are added as they are.
+ *
+ * Surprises  A query stands at all positions at once by a stride of 0. Positions come in pieces: R draws at n
+ *            positions would be R * n * D numbers.
  */
-#include "plot/turns.h"
+#include "plot/picture.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { CONTENTS = 3, DRAWS = 200, MOST_ELEMENTS = 1 << 20 };
+
+/* ---------------------------------------------------------------- vectors ------------------- */
+
+typedef struct content {
+    const char *name;
+    int         flag;
+    double (*draw)(uint64_t seed, const char *stream, uint64_t index); /* NULL: ones */
+} content;
+
+static const content contents[CONTENTS] = {
+    {"ones", PE_ONES, NULL},
+    {"U[0,1]", PE_UNIFORM, posenc_random_uniform},
+    {"N(0,1)", PE_NORMAL, posenc_random_normal},
+};
+
+/* How many random vectors the data asks for. */
+static int64_t draw_count(const pe_sketch *s)
+{
+    return s->data->draws ? s->data->draws : DRAWS;
+}
+
+/* Of one content: R queries and keys [R, D], and their scores q.k / D [R, n] by distance. */
+typedef struct trial {
+    const content *content;
+    int64_t        R, D, n;
+    double        *q, *k, *scores;
+} trial;
+
+/* R = 1 of ones, else as many draws as the data asks for. */
+static trial draw_vectors(pe_sketch *s, const content *of)
+{
+    trial         t  = {.content = of, .D = s->data->dims.D, .n = s->data->length};
+    const int64_t RD = (t.R = of->draw ? draw_count(s) : 1) * t.D;
+    t.q              = pe_take_numbers(s, RD);
+    t.k              = pe_take_numbers(s, RD);
+    t.scores         = pe_take_numbers(s, t.R * t.n);
+    for (int64_t i = 0; t.scores && i < RD; i++) {
+        t.q[i] = of->draw ? of->draw(s->data->seed, "plot q", (uint64_t)i) : 1;
+        t.k[i] = of->draw ? of->draw(s->data->seed, "plot k", (uint64_t)i) : 1;
+    }
+    return t;
+}
+
+/* A plan of a run that turns R heads at n positions. */
+static int prepare_turn(pe_sketch *s, const posenc_encoding *e, int64_t R, int64_t n)
+{
+    posenc_dims dims = s->data->dims;
+    dims.B           = 1;
+    dims.H = dims.G = R;
+    dims.Lq         = n;
+    dims.Lk         = dims.Lk > n ? dims.Lk : n;
+    dims.d_model    = dims.d_model ? dims.d_model : dims.D;
+    return pe_prepare(s, e, &dims, POSENC_FORWARD);
+}
+
+void pe_turn(pe_sketch *s, double *q, int64_t R, int64_t n, double first)
+{
+    const posenc_tensor all =
+        posenc_tensor_contiguous(q, POSENC_F64, 4, (const int64_t[]){1, R, n, s->data->dims.D});
+    const posenc_rotate_io io = {.q         = all,
+                                 .to_q      = all,
+                                 .q_pos     = posenc_positions_range(first, 1),
+                                 .k_pos     = posenc_positions_range(0, 1),
+                                 .direction = 1,
+                                 .params    = s->data->params};
+    if (q && prepare_turn(s, s->e, R, n > 1 ? n : 2))
+        s->status = posenc_rotate(s->plan, &io, s->work, s->err);
+}
+
+/* ---------------------------------------------------------------- scores -------------------- */
+
+/* The queries at positions t0 .. t0+n-1 into turned [R, n, D], the keys at 0 into key [R, D]. Stride 0 gives
+   one query to all positions. */
+static void turn(pe_sketch *s, const trial *t, int64_t t0, int64_t n, double *turned, double *key)
+{
+    const int64_t    shape[4] = {1, t->R, n, t->D}, one[4] = {1, t->R, 1, t->D};
+    posenc_rotate_io io = {.q         = posenc_tensor_contiguous(t->q, POSENC_F64, 4, shape),
+                           .k         = posenc_tensor_contiguous(t->k, POSENC_F64, 4, one),
+                           .to_q      = posenc_tensor_contiguous(turned, POSENC_F64, 4, shape),
+                           .to_k      = posenc_tensor_contiguous(key, POSENC_F64, 4, one),
+                           .q_pos     = posenc_positions_range((double)t0, 1),
+                           .k_pos     = posenc_positions_range(0, 1),
+                           .direction = 1,
+                           .params    = s->data->params};
+    io.q.stride[0] = io.q.stride[1] = t->D;
+    io.q.stride[2]                  = 0;
+    s->status                       = posenc_rotate(s->plan, &io, s->work, s->err);
+}
+
+/* As e turns the vectors. Some positions at a time: all of them together would be R * n * D numbers. */
+static void score(pe_sketch *s, const posenc_encoding *e, trial *t)
+{
+    const int64_t fit = MOST_ELEMENTS / (t->R * t->D), step = fit < 1 ? 1 : fit < t->n ? fit : t->n;
+    double       *turned = malloc((size_t)(t->R * (step + 1) * t->D) * sizeof *turned); /* not for long */
+    double       *key    = turned ? turned + t->R * step * t->D : NULL;
+    if (!turned)
+        s->status = s->status ? s->status : pe_plot_no_memory(s->err);
+    prepare_turn(s, e, t->R, step);
+    for (int64_t t0 = 0; !s->status && t0 < t->n; t0 += step) {
+        const int64_t n = t->n - t0 < step ? t->n - t0 : step;
+        turn(s, t, t0, n, turned, key);
+        for (int64_t i = 0; !s->status && i < t->R * n; i++)
+            t->scores[i / n * t->n + t0 + i % n] =
+                pe_product(turned + i * t->D, key + i / n * t->D, t->D) / (double)t->D;
+    }
+    free(turned);
+}
+
+/* As one frequency for M pairs turns them, made longer by a factor. */
+typedef struct one_theta {
+    double  theta, magnitude;
+    int64_t M;
+} one_theta;
+
+static void score_with_one_theta(trial *t, const one_theta *one)
+{
+    const double factor = one->magnitude * one->magnitude;
+    for (int64_t r = 0; r < t->R; r++) {
+        const double *q = t->q + r * t->D, *k = t->k + r * t->D;
+        double        even = 0, odd = 0;
+        const double  still = pe_product(q + 2 * one->M, k + 2 * one->M, t->D - 2 * one->M);
+        for (int64_t m = 0; m < one->M; m++) {
+            even += q[2 * m] * k[2 * m] + q[2 * m + 1] * k[2 * m + 1];
+            odd += q[2 * m] * k[2 * m + 1] - q[2 * m + 1] * k[2 * m];
+        }
+        for (int64_t i = 0; i < t->n; i++) {
+            const double a          = (double)i * one->theta;
+            t->scores[r * t->n + i] = (factor * (even * cos(a) + odd * sin(a)) + still) / (double)t->D;
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- mean and band ------------- */
+
+static int smaller_first(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Between the neighbours, as NumPy's "linear". sorted [n]. */
+static double quantile(const double *sorted, int64_t n, double part)
+{
+    const double  at = part * (double)(n - 1);
+    const int64_t i  = (int64_t)at;
+    return i + 1 < n ? sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]) : sorted[n - 1];
+}
+
+/* What the R draws come to: curve->y their mean, low and high the quantiles 0.1 and 0.9 of a random
+   content. */
+static void summarise(pe_sketch *s, const trial *t, pe_curve *curve)
+{
+    double *mean = pe_take_numbers(s, 3 * t->n), *low = mean + t->n, *high = low + t->n;
+    double *column = pe_take_numbers(s, t->R);
+    for (int64_t i = 0; column && i < t->n; i++) {
+        for (int64_t r = 0; r < t->R; r++) {
+            column[r] = t->scores[r * t->n + i];
+            mean[i] += column[r] / (double)t->R;
+        }
+        qsort(column, (size_t)t->R, sizeof *column, smaller_first);
+        low[i]  = quantile(column, t->R, 0.1);
+        high[i] = quantile(column, t->R, 0.9);
+    }
+    curve->y    = mean;
+    curve->low  = t->content->draw ? low : NULL;
+    curve->high = t->content->draw ? high : NULL;
+}
+
+/* ---------------------------------------------------------------- frequencies --------------- */
+
+/* Frequencies do not ask for rows: a plan of the shortest run will do. */
+double *pe_read_frequencies(pe_sketch *s, const posenc_encoding *e, int64_t *M, double *magnitude)
+{
+    posenc_dims dims = s->data->dims;
+    dims.B = dims.H = dims.G = 1;
+    dims.Lq = dims.Lk = 2;
+    dims.d_model      = dims.D;
+    *M                = 0;
+    if (pe_prepare(s, e, &dims, POSENC_FORWARD))
+        s->status = posenc_rotary_frequencies(s->plan, NULL, M, magnitude, s->err);
+    posenc_rotary_pair *pairs = pe_take(s, *M, sizeof *pairs);
+    double             *w     = pe_take_numbers(s, *M);
+    if (!w)
+        return NULL;
+    s->status =
+        posenc_rotary_pairs(s->plan, s->data->params, (double)s->data->length, pairs, s->work, s->err);
+    for (int64_t m = 0; !s->status && m < *M; m++)
+        w[m] = pairs[m].w;
+    if (!s->status && isnan(w[0]))
+        pe_plot_refuse(s, POSENC_UNSUPPORTED,
+                       "picture: the pairs of %s follow several coordinates at once; "
+                       "they have no frequency of their own",
+                       posenc_encoding_spec(e));
+    return s->status ? NULL : w;
+}
 
 static int wanted_contents(const pe_sketch *s)
 {
@@ -27,15 +233,15 @@ static int wanted_contents(const pe_sketch *s)
 static int content_count(const pe_sketch *s)
 {
     int count = 0;
-    for (int c = 0; c < PE_CONTENTS; c++)
-        count += (wanted_contents(s) & pe_contents[c].flag) != 0;
+    for (int c = 0; c < CONTENTS; c++)
+        count += (wanted_contents(s) & contents[c].flag) != 0;
     return count;
 }
 
 /* What the bands are, for the title; nothing without a random content. */
 static void name_bands(pe_sketch *s, const char *what)
 {
-    const int64_t draws = pe_draws(s);
+    const int64_t draws = draw_count(s);
     s->what             = what;
     if (wanted_contents(s) & ~PE_ONES)
         s->what = pe_take_text(s, "%s\nmean, and the middle 80 %% of %lld draws", what, (long long)draws);
@@ -44,21 +250,21 @@ static void name_bands(pe_sketch *s, const char *what)
 /* ---------------------------------------------------------------- decay --------------------- */
 
 /* One panel: every content, turned by e, or by one theta where e is NULL. */
-static void set_scores(pe_sketch *s, pe_figure *f, const posenc_encoding *e, const pe_one_theta *one)
+static void set_scores(pe_sketch *s, pe_figure *f, const posenc_encoding *e, const one_theta *one)
 {
     const int64_t n      = s->data->length;
     double       *x      = pe_take_range(s, 0, 1, n);
     pe_curve     *curves = pe_set_curves(s, f, x, x, n, content_count(s));
-    for (int c = 0, k = 0; c < PE_CONTENTS && !s->status; c++) {
-        if (!(wanted_contents(s) & pe_contents[c].flag))
+    for (int c = 0, k = 0; c < CONTENTS && !s->status; c++) {
+        if (!(wanted_contents(s) & contents[c].flag))
             continue;
-        pe_trial t = pe_draw_vectors(s, &pe_contents[c]);
+        trial t = draw_vectors(s, &contents[c]);
         if (e)
-            pe_score(s, e, &t);
+            score(s, e, &t);
         else if (!s->status)
-            pe_score_with_one_theta(&t, one);
-        pe_summarise(s, &t, &curves[k]);
-        curves[k++].name = pe_contents[c].name;
+            score_with_one_theta(&t, one);
+        summarise(s, &t, &curves[k]);
+        curves[k++].name = contents[c].name;
     }
     pe_set_labels(f, "distance t (tokens), the key lies in the past", "score q.k / D", NULL);
     f->marks      = s->marks;
@@ -88,8 +294,9 @@ static void set_many_thetas(pe_sketch *s, pe_figure *f, int index)
     }
     const double base  = s->data->bases[index];
     const int    power = base > 0 ? (int)floor(log10(base) + 1e-9) : 0;
+    const double first = base / pow(10, power);
     f->title           = power < 4 ? pe_take_text(s, "many thetas, base %g", base)
-                                   : pe_take_text(s, "many thetas, base %.4ge%d", base / pow(10, power), power);
+                                   : pe_take_text(s, "many thetas, base %.4ge%d", first, power);
     snprintf(setting, sizeof setting, "%s.base=%.17g", s->part->name, base);
     posenc_encoding *other = pe_alter(s, setting);
     set_scores(s, f, other, NULL);
@@ -97,9 +304,9 @@ static void set_many_thetas(pe_sketch *s, pe_figure *f, int index)
 }
 
 /* The middle one of the encoding's own. A factor of NAN: there is none to draw. */
-static pe_one_theta find_one_theta(pe_sketch *s)
+static one_theta find_one_theta(pe_sketch *s)
 {
-    pe_one_theta  one = {.magnitude = NAN};
+    one_theta     one = {.magnitude = NAN};
     const double *w   = pe_read_frequencies(s, s->e, &one.M, &one.magnitude);
     one.theta         = w ? w[one.M / 2] : 0;
     if (s->data->thetas == PE_ONE_THETA && isnan(one.magnitude))
@@ -113,14 +320,8 @@ static pe_one_theta find_one_theta(pe_sketch *s)
 
 static void share_range(pe_figure *panels, int count)
 {
-    double low = INFINITY, high = -INFINITY;
-    for (int p = 0; p < count; p++)
-        for (int k = 0; k < panels[p].curve_count; k++)
-            for (int64_t i = 0; i < panels[p].curves[k].n; i++) {
-                const pe_curve *c = &panels[p].curves[k];
-                low               = fmin(low, c->low ? c->low[i] : c->y[i]);
-                high              = fmax(high, c->high ? c->high[i] : c->y[i]);
-            }
+    double low, high;
+    pe_span(panels, count, &low, &high);
     for (int p = 0; p < count; p++) {
         panels[p].low  = low - 0.03 * (high - low);
         panels[p].high = high + 0.03 * (high - low);
@@ -129,11 +330,11 @@ static void share_range(pe_figure *panels, int count)
 
 void pe_make_decay(pe_sketch *s)
 {
-    const int          thetas = s->data->thetas ? s->data->thetas : PE_MANY_THETAS | PE_ONE_THETA;
-    const int          many   = thetas & PE_MANY_THETAS ? s->data->base_count ? s->data->base_count : 1 : 0;
-    const pe_one_theta one    = thetas & PE_ONE_THETA ? find_one_theta(s) : (pe_one_theta){.magnitude = NAN};
-    const int          count  = many + !isnan(one.magnitude);
-    pe_figure         *panels = pe_set_panels(s, s->figure, count, count < 2 ? 1 : 2);
+    const int       thetas = s->data->thetas ? s->data->thetas : PE_MANY_THETAS | PE_ONE_THETA;
+    const int       many   = thetas & PE_MANY_THETAS ? s->data->base_count ? s->data->base_count : 1 : 0;
+    const one_theta one    = thetas & PE_ONE_THETA ? find_one_theta(s) : (one_theta){.magnitude = NAN};
+    const int       count  = many + !isnan(one.magnitude);
+    pe_figure      *panels = pe_set_panels(s, s->figure, count, count < 2 ? 1 : 2);
     for (int k = 0; panels && k < many; k++)
         set_many_thetas(s, &panels[k], k);
     if (panels && many < count) {
@@ -157,21 +358,21 @@ void pe_make_turn_mass(pe_sketch *s)
     const int64_t n      = s->data->length;
     const int     count  = content_count(s);
     double       *shares = pe_take_numbers(s, count * n);
-    pe_curve      curves[PE_CONTENTS];
-    const char   *names[PE_CONTENTS];
-    for (int c = 0, k = 0; c < PE_CONTENTS && !s->status; c++) {
-        if (!(wanted_contents(s) & pe_contents[c].flag))
+    pe_curve      curves[CONTENTS];
+    const char   *names[CONTENTS];
+    for (int c = 0, k = 0; c < CONTENTS && !s->status; c++) {
+        if (!(wanted_contents(s) & contents[c].flag))
             continue;
-        pe_trial t = pe_draw_vectors(s, &pe_contents[c]);
-        pe_score(s, s->e, &t);
+        trial t = draw_vectors(s, &contents[c]);
+        score(s, s->e, &t);
         for (int64_t i = 0; !s->status && i < t.R * n; i++)
             t.scores[i] *= sqrt((double)t.D); /* q.k / D becomes q.k / sqrt(D) */
         for (int64_t r = 0; !s->status && r < t.R; r++)
             pe_share_within(t.scores + r * n, n);
-        pe_summarise(s, &t, &curves[k]);
+        summarise(s, &t, &curves[k]);
         if (!s->status)
             memcpy(shares + k * n, curves[k].y, (size_t)n * sizeof *shares);
-        names[k++] = pe_contents[c].name;
+        names[k++] = contents[c].name;
     }
     pe_curve *drawn = s->status ? NULL : pe_draw_mass(s, shares, names, count, n);
     for (int k = 0; drawn && k < count; k++) {

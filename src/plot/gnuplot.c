@@ -129,14 +129,6 @@ static void read_complaint(FILE *complaints, char line[LONGEST_COMPLAINT])
     }
 }
 
-static int finish(pid_t pid)
-{
-    int status = -1;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 static posenc_status converse(int ends[2], FILE *complaints, const char *script, size_t script_size,
                               char **output, size_t *size, posenc_error *err)
 {
@@ -147,7 +139,10 @@ static posenc_status converse(int ends[2], FILE *complaints, const char *script,
     if (pid < 0)
         return missing(err);
     const int lost   = exchange(ends[0], script, script_size, output, size);
-    const int status = finish(pid);
+    int       status = -1;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     if (lost)
         return pe_plot_fail(err, POSENC_MEMORY, "there is no memory for a picture of more than %zu bytes",
                             *size);

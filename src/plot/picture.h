@@ -4,11 +4,10 @@
  *
  *   tables.c      input    heatmap, curves
  *   similarity.c  input    similarity (matrix, or grid of grids), similarity2d
- *   decay.c       rotary   similarity, decay, mass
+ *   decay.c       rotary   similarity, decay, mass; turned vectors and frequencies for the two below
  *   pair.c        rotary   pair
  *   wavelengths.c rotary   wavelengths
- *   biases.c      score    bias, mass
- *   buckets.c     score    buckets
+ *   biases.c      score    bias, mass, buckets
  *
  * A maker computes its numbers through the public door and fills the picture's figure. What it takes from the
  * picture's store lives as long as the picture; nothing is given back before. Whatever fails on the way sets
@@ -20,6 +19,8 @@
 
 #include "plot/draw.h"
 
+#define PE_TWO_PI 6.283185307179586
+
 typedef struct pe_sketch {
     const posenc_encoding      *e;
     const posenc_encoding_info *part;
@@ -29,7 +30,7 @@ typedef struct pe_sketch {
     int            unlearned; /* set by a maker: what is shown depends on no parameters */
     const pe_mark *marks;     /* data->mark, for panels; the figure itself gets it anyway */
     int            mark_count;
-    void          *store; /* see pe_take */
+    struct block  *store; /* a chain of all that pe_take gave */
     posenc_plan   *plan;
     void          *work;
     posenc_status  status; /* of the first failure, and its words */
@@ -56,9 +57,6 @@ double *pe_take_range(pe_sketch *s, double start, double step, int64_t n);
 /* A text from the store, never NULL. */
 const char *pe_take_text(pe_sketch *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Frees all that was taken. */
-void pe_give_back(void *blocks);
-
 posenc_status pe_plot_no_memory(posenc_error *err);
 
 /* A plan of `e` for sizes and a workspace for its runs, in s->plan and s->work; what stood there is freed.
@@ -76,6 +74,12 @@ typedef struct pe_row_set {
 } pe_row_set;
 
 pe_row_set pe_read_rows(pe_sketch *s);
+
+/* Turns q [R, n, D] in place to positions first, first + 1, ... */
+void pe_turn(pe_sketch *s, double *q, int64_t R, int64_t n, double first);
+/* The frequencies of an encoding with the parameters of the picture, [*M], at its length, and the factor on
+   cosine and sine (NULL: not wanted), NAN where it changes with the position. It fails for a matrix. */
+double *pe_read_frequencies(pe_sketch *s, const posenc_encoding *e, int64_t *M, double *magnitude);
 
 /* What the part's setting is, as the SPEC says it or else its standard; "" if there is no such setting. */
 enum { PE_SETTING_LENGTH = 64 };

@@ -14,8 +14,6 @@
  */
 #include "plot/draw.h"
 
-#include "plot/layout.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -46,15 +44,6 @@ static void write_number(FILE *to, double x)
         fputs(" NaN", to);
 }
 
-static void write_label(FILE *to, const char *axis, const char *text)
-{
-    if (!text)
-        return;
-    fprintf(to, "set %s ", axis);
-    write_text(to, text);
-    fputs(" noenhanced\n", to);
-}
-
 /* `title`, already broken into lines: above the plot, unless NULL. */
 static void write_common(FILE *to, const pe_figure *f, const char *title, int is_panel)
 {
@@ -65,18 +54,15 @@ static void write_common(FILE *to, const pe_figure *f, const char *title, int is
         /* an empty line more, where the labels of marks stand */
         fputs(f->mark_count ? " .\"\\n \" noenhanced\n" : " noenhanced\n", to);
     }
-    write_label(to, "xlabel", f->x_label);
-    write_label(to, "ylabel", f->y_label);
+    for (int k = 0; k < 2; k++) {
+        const char *label = k ? f->y_label : f->x_label;
+        if (!label)
+            continue;
+        fputs(k ? "set ylabel " : "set xlabel ", to);
+        write_text(to, label);
+        fputs(" noenhanced\n", to);
+    }
     fprintf(to, "set title font ',%d'\nset border lc rgb '#444444'\n", is_panel ? 13 : 16);
-}
-
-/* Data positions span more than powers of ten but less than many: label powers of two. */
-static void write_log_axes(FILE *to, const pe_figure *f)
-{
-    if (f->log_x)
-        fputs("set logscale x 2\nset xtics 2\nset mxtics default\n", to);
-    if (f->log_y)
-        fputs("set logscale y 10\nset format y '10^{%L}'\n", to);
 }
 
 /* The label stands above the frame, where no curve runs. */
@@ -98,19 +84,21 @@ static void write_marks(FILE *to, const pe_figure *f)
 
 /* ---------------------------------------------------------------- curves -------------------- */
 
-static void write_curve_data(FILE *to, const pe_curve *c, int index)
+static void write_curve_data(FILE *to, const pe_figure *f)
 {
-    fprintf(to, "$curve%d << END_OF_DATA\n", index);
-    for (int64_t i = 0; i < c->n; i++) {
-        write_number(to, c->x[i]);
-        write_number(to, c->y[i]);
-        if (c->low && c->high) {
-            write_number(to, c->low[i]);
-            write_number(to, c->high[i]);
+    for (const pe_curve *c = f->curves; c < f->curves + f->curve_count; c++) {
+        fprintf(to, "$curve%d << END_OF_DATA\n", (int)(c - f->curves));
+        for (int64_t i = 0; i < c->n; i++) {
+            write_number(to, c->x[i]);
+            write_number(to, c->y[i]);
+            if (c->low && c->high) {
+                write_number(to, c->low[i]);
+                write_number(to, c->high[i]);
+            }
+            fputc('\n', to);
         }
-        fputc('\n', to);
+        fputs("END_OF_DATA\n", to);
     }
-    fputs("END_OF_DATA\n", to);
 }
 
 static void write_colour(FILE *to, pe_rgb c)
@@ -172,8 +160,7 @@ static void write_curves(FILE *to, const pe_figure *f, const pe_box *pane, int i
     fputs("set grid lt 1 lw 1 lc rgb '#d8d8d8'\nset tics nomirror\nset autoscale xfix\n", to);
     if (f->low < f->high)
         fprintf(to, "set yrange [%.9g:%.9g]\n", f->low, f->high);
-    for (int i = 0; i < f->curve_count; i++)
-        write_curve_data(to, &f->curves[i], i);
+    write_curve_data(to, f);
     for (int i = 0; i < f->curve_count; i++) {
         if (!f->curves[i].low || !f->curves[i].high)
             continue;
@@ -248,8 +235,7 @@ static void write_arrows(FILE *to, const pe_figure *f, const pe_pane *p)
     fprintf(to, "set xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\n", f->low, f->high, f->low, f->high);
     fputs("set object 1 circle at 0,0 size first 1 fs empty border lc rgb '#a0a0a0'\n", to);
     write_numbers(to, f, p);
-    for (int i = 0; i < f->curve_count; i++)
-        write_curve_data(to, &f->curves[i], i);
+    write_curve_data(to, f);
     for (int i = f->curve_count - 1; i >= 0; i--) {
         fprintf(to, "%s$curve%d using (0):(0):1:2 with vectors head filled size graph 0.05,18 lw 2.2 lc ",
                 i == f->curve_count - 1 ? "plot " : ", ", i);
@@ -412,7 +398,10 @@ static void write_figure(FILE *to, const pe_layout *l, const pe_figure *page, in
     write_place(to, f, &p, l, is_panel);
     if (index == 0)
         write_page_title(to, l);
-    write_log_axes(to, f);
+    if (f->log_x) /* data positions span more than powers of ten but less than many: label powers of two */
+        fputs("set logscale x 2\nset xtics 2\nset mxtics default\n", to);
+    if (f->log_y)
+        fputs("set logscale y 10\nset format y '10^{%L}'\n", to);
     write_marks(to, f);
     switch (f->kind) {
     case PE_GRID: write_grid(to, f, &p, l); break;

@@ -202,10 +202,8 @@ static void set_similarity_to(pe_sketch *s, pe_figure *f, const cosines *c, int 
 /* One range of colours for all maps: a reader compares them. */
 static void share_scale(pe_figure *panels, int count)
 {
-    double low = INFINITY;
-    for (int k = 0; k < count; k++)
-        for (int64_t i = 0; i < panels[k].rows * panels[k].cols; i++)
-            low = fmin(low, panels[k].values[i]);
+    double low, high;
+    pe_span(panels, count, &low, &high);
     for (int k = 0; k < count; k++) {
         panels[k].signed_scale = low < 0;
         panels[k].low          = low < 0 ? -1 : low;

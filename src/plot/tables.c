@@ -17,7 +17,6 @@
 
 enum { TICKS = 9, CHANNELS = 5, LEAST_MEASURED = 8 };
 
-#define TWO_PI 6.283185307179586
 /* Second differences of slow channels keep 16 digits less those of 1/w^2: three are left at w = 1e-6. */
 #define PURE 1e-3
 
@@ -39,7 +38,7 @@ static double wavelength(const pe_row_set *set, int64_t c)
         const double left = x[(s + 1) * set->width] - 2 * here + x[(s - 1) * set->width] + k * here;
         rest += left * left;
     }
-    return k > 0 && k < 4 && rest <= PURE * PURE * k * k * square ? TWO_PI / (2 * asin(sqrt(k) / 2)) : NAN;
+    return k > 0 && k < 4 && rest <= PURE * PURE * k * k * square ? PE_TWO_PI / (2 * asin(sqrt(k) / 2)) : NAN;
 }
 
 static const char *wavelength_text(pe_sketch *s, double length)

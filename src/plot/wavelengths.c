@@ -15,7 +15,7 @@
  *               neighbours.
  * Source        Peng et al. 2023, arXiv:2309.00071, section 3.2
  */
-#include "plot/turns.h"
+#include "plot/picture.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -130,14 +130,6 @@ static void add_context(pe_sketch *s, pe_curve *curves, int64_t M, double tokens
              pe_take_text(s, "%s %.0f", name, tokens));
 }
 
-static int differ(const waves *a, const waves *b)
-{
-    for (int64_t m = 0; m < a->M && a->M == b->M; m++)
-        if (isfinite(a->length[m]) && a->length[m] != b->length[m])
-            return 1;
-    return 0;
-}
-
 static void name_them(pe_sketch *s, const waves *now)
 {
     int64_t still = 0, unfinished = 0;
@@ -166,8 +158,11 @@ void pe_make_wavelengths(pe_sketch *s)
     f->curves = curves;
     f->log_y  = 1;
     pe_set_labels(f, "pair of channels", "wavelength (tokens per turn)", NULL);
+    int differ = 0;
+    for (int64_t m = 0; m < now.M && now.M == before.M; m++)
+        differ |= isfinite(now.length[m]) && now.length[m] != before.length[m];
     /* what dots are held against lies below them */
-    if (differ(&now, &before))
+    if (differ)
         add_rule(s, curves, pe_take_range(s, 0, 1, before.M), before.length, before.M, "before scaling");
     if (first != present)
         add_context(s, curves, now.M, first, "first context");

@@ -80,30 +80,6 @@ static posenc_status check_new(const pe_compare *c, const pe_outcome *o, posenc_
     return POSENC_OK;
 }
 
-/* One step of one window, and one window of evaluation: finds what a plan alone cannot, such as a table that
-   ends before 8 L, in some hundredths of a second. */
-static posenc_status try_out(const pe_outcome *o, posenc_error *err)
-{
-    pe_run_result result;
-    pe_run_config config = o->config;
-    config.steps = config.windows = config.batch = 1;
-    config.seed                                  = 1;
-    config.measures                              = 0;
-    const posenc_status status                   = pe_run(&config, NULL, &result, err);
-    pe_run_result_free(&result);
-    return status;
-}
-
-/* pe_entry_give in place. */
-static posenc_status give(char spec[PE_LONGEST_SPEC], const char *name, int64_t value, posenc_error *err)
-{
-    char                given[PE_LONGEST_SPEC];
-    const posenc_status status = pe_entry_give(given, sizeof given, spec, name, value, err);
-    if (!status)
-        strcpy(spec, given);
-    return status;
-}
-
 /* A SPEC as it was asked for, divided: for the library with the settings of its room, and how rows enter. */
 static posenc_status read_spec(pe_outcome *o, char complete[PE_LONGEST_SPEC], pe_entry *entry,
                                const pe_compare *c, posenc_error *err)
@@ -115,9 +91,9 @@ static posenc_status read_spec(pe_outcome *o, char complete[PE_LONGEST_SPEC], pe
     o->is_plain              = posenc_encoding_find(o->label) != NULL;
     o->is_bare               = !status && posenc_encoding_find(plain) != NULL;
     if (!status && entry->inject == PE_IN_BLOCKS)
-        status = give(plain, "states", c->config.preset.layers, err);
+        status = pe_entry_give(plain, "states", c->config.preset.layers, err);
     if (!status && c->config.bidirectional)
-        status = give(plain, "vocab", PE_BYTES + 1, err);
+        status = pe_entry_give(plain, "vocab", PE_BYTES + 1, err);
     return status ? status : pe_spec_complete(complete, PE_LONGEST_SPEC, plain, &dims, mask, err);
 }
 
@@ -155,7 +131,7 @@ static posenc_status outcome_create(pe_compare *c, pe_outcome *o, posenc_error *
     o->ended            = calloc(seeds, sizeof *o->ended);
     if (!o->runs || !o->progress || !o->ended)
         return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for %s", o->label);
-    return try_out(o, err);
+    return pe_run_try(&o->config, err);
 }
 
 /* Is a refusal the encoding's own, and not something that the caller could mend? With the settings of its

@@ -261,12 +261,14 @@ posenc_status pe_entry_name_combine(char *named, size_t n, const char *spec, pe_
     return write_with(named, n, spec, settings[COMBINE].name, pe_combine_name(combine), 1, err);
 }
 
-posenc_status pe_entry_give(char *given, size_t n, const char *spec, const char *name, int64_t value,
-                            posenc_error *err)
+posenc_status pe_entry_give(char spec[PE_LONGEST_SPEC], const char *name, int64_t value, posenc_error *err)
 {
-    char text[32];
+    char given[PE_LONGEST_SPEC], text[32];
     snprintf(text, sizeof text, "%lld", (long long)value);
-    return write_with(given, n, spec, name, text, 0, err);
+    const posenc_status status = write_with(given, sizeof given, spec, name, text, 0, err);
+    if (!status)
+        strcpy(spec, given);
+    return status;
 }
 
 posenc_status pe_combine_read(int *ways, const char *list, posenc_error *err)

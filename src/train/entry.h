@@ -29,6 +29,8 @@
 #include <posenc/posenc.h>
 #include <stddef.h>
 
+enum { PE_LONGEST_SPEC = 1024 };
+
 /* ORDER settings (entry.c) */
 typedef enum pe_combine { PE_ADD, PE_CONCAT } pe_combine;
 typedef enum pe_inject { PE_AT_INPUT, PE_IN_BLOCKS } pe_inject;
@@ -51,12 +53,10 @@ posenc_status pe_entry_take(char *plain, size_t n, pe_entry *entry, const char *
 posenc_status pe_entry_name_combine(char *named, size_t n, const char *spec, pe_combine combine,
                                     posenc_error *err);
 
-/* Writes spec with name=value among the settings of its input part if that encoding has such a setting and
-   spec does not give it; else a copy. The model knows two of them: `states`, vectors per row, one for every
-   block where rows enter blocks; and `vocab`, the words of rows that belong to words, which with a mask
-   symbol are one more. */
-posenc_status pe_entry_give(char *given, size_t n, const char *spec, const char *name, int64_t value,
-                            posenc_error *err);
+/* Puts name=value among the settings of its input part if that encoding has such a setting and spec does not
+   give it. The model knows two of them: `states`, vectors per row, one for every block where rows enter
+   blocks; and `vocab`, the words of rows that belong to words, which with a mask symbol are one more. */
+posenc_status pe_entry_give(char spec[PE_LONGEST_SPEC], const char *name, int64_t value, posenc_error *err);
 
 /* The ways of combining in "add", "concat" or "add,concat": bits 1 << pe_combine. */
 posenc_status pe_combine_read(int *ways, const char *list, posenc_error *err);

@@ -151,13 +151,13 @@ static posenc_status make_rows(float *rows, int64_t count, const posenc_plan *pl
 posenc_status pe_way_rows(float *rows, int64_t count, const pe_way *way, int64_t factor, const float *table,
                           int64_t L, int64_t width, posenc_error *err)
 {
-    char              spec[PE_LONGEST_SPEC];
-    posenc_encoding  *e       = NULL;
-    posenc_plan      *plan    = NULL;
-    posenc_options    options = posenc_options_default();
-    const posenc_dims dims    = {
-           .B = 1, .H = 1, .G = 1, .Lq = count, .Lk = count, .D = width, .Dv = width, .d_model = width, .L = L};
-    options.threads = 1;
+    char             spec[PE_LONGEST_SPEC];
+    posenc_encoding *e       = NULL;
+    posenc_plan     *plan    = NULL;
+    posenc_options   options = posenc_options_default();
+    posenc_dims      dims    = {.B = 1, .H = 1, .G = 1, .Lq = count, .Lk = count, .L = L};
+    options.threads          = 1;
+    dims.D = dims.Dv = dims.d_model = width;
     write_settings(spec, sizeof spec, way, factor, L);
     posenc_status status = posenc_encoding_create(&e, spec, NULL, err);
     if (!status)

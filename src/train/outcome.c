@@ -57,14 +57,6 @@ void pe_reason_copy(char *reason, size_t n, const posenc_error *why)
     snprintf(reason, n, "%.*s", (int)strcspn(at, ";"), at);
 }
 
-static int has_ended_well(const pe_outcome *o, int64_t seeds)
-{
-    for (int64_t s = 0; s < seeds; s++)
-        if (atomic_load(&o->ended[s]) != 1 + POSENC_OK)
-            return 0;
-    return 1;
-}
-
 static int64_t larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
@@ -184,7 +176,7 @@ static const char *class_of(const pe_outcome *o)
 
 posenc_status pe_outcome_measure(pe_outcome *o, int64_t seeds, posenc_error *err)
 {
-    if (!has_ended_well(o, seeds))
+    if (!pe_run_all_ended(o->ended, seeds))
         return POSENC_OK;
     if (!allocate(o, seeds))
         return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for the results of %s", o->label);

@@ -14,7 +14,7 @@
 #include "train/suite.h"
 #include "train/trained.h"
 
-enum { PE_LONGEST_SPEC = 1024, PE_LONGEST_ANSWER = 2048, PE_LONGEST_WARNING = 320, PE_MACHINE = 128 };
+enum { PE_LONGEST_ANSWER = 2048, PE_LONGEST_WARNING = 320, PE_MACHINE = 128 };
 
 typedef struct pe_outcome {
     char             label[PE_LONGEST_SPEC]; /* as it was asked for */

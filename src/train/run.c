@@ -413,3 +413,18 @@ posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_
     state_free(&w);
     return status;
 }
+
+posenc_status pe_run_try(const pe_run_config *config, posenc_error *err)
+{
+    pe_run_result result;
+    pe_run_config c            = *config;
+    c.steps                    = 1;
+    c.batch                    = 1;
+    c.windows                  = !c.task;
+    c.sequences                = c.task != NULL;
+    c.seed                     = 1;
+    c.measures                 = 0;
+    const posenc_status status = pe_run(&c, NULL, &result, err);
+    pe_run_result_free(&result);
+    return status;
+}

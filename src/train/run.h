@@ -142,6 +142,10 @@ posenc_status pe_run(const pe_run_config *config, pe_run_progress *progress, pe_
                      posenc_error *err);
 void          pe_run_result_free(pe_run_result *result);
 
+/* Tries it out: one step of one window or sequence, and one of evaluation (on a task, of every length). Finds
+   what a plan alone cannot, such as a table that ends before 8 L, in some hundredths of a second. */
+posenc_status pe_run_try(const pe_run_config *config, posenc_error *err);
+
 /* Have so many runs ended well? ended: 1 + the status of each, or 0. */
 int pe_run_all_ended(const atomic_int *ended, int64_t count);
 

@@ -64,7 +64,7 @@ static posenc_status read_list(const pe_task **tasks, int *count, const char *li
     }
 }
 
-posenc_status pe_suite_check(const char *tasks, posenc_error *err)
+posenc_status pe_compare_tasks_check(const char *tasks, posenc_error *err)
 {
     const pe_task *found[PE_MOST_TASKS];
     int            count;
@@ -116,19 +116,6 @@ static pe_run_config config_of(const pe_suite_config *c, const pe_task *task)
                            .clip          = p->clip};
 }
 
-/* One step of one sequence, and one sequence of every length: finds what has no meaning, in hundredths of a
-   second. */
-static posenc_status try_out(const pe_cell *cell, posenc_error *err)
-{
-    pe_run_result result;
-    pe_run_config config = cell->config;
-    config.steps = config.batch = config.sequences = 1;
-    config.seed                                    = 1;
-    const posenc_status status                     = pe_run(&config, NULL, &result, err);
-    pe_run_result_free(&result);
-    return status;
-}
-
 /* Whatever a task refuses about an encoding the text has not refused, or has with a reason of its own: a line
    in the table is enough. */
 static int is_reason(posenc_status status)
@@ -150,7 +137,7 @@ static posenc_status cell_create(pe_cell *cell, const pe_suite_config *c, posenc
     cell->is_plain    = posenc_encoding_find(cell->label) != NULL;
     cell->seeds       = first_given(c->seeds, row_of(c->preset, cell->task).seeds, c->preset->seeds);
     if (!status)
-        status = try_out(cell, &why);
+        status = pe_run_try(&cell->config, &why);
     if (status && is_reason(status)) {
         pe_reason_copy(cell->reason, sizeof cell->reason, &why);
         return POSENC_OK;

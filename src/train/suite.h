@@ -61,8 +61,6 @@ typedef struct pe_suite_config {
     int                label_count;
 } pe_suite_config;
 
-/* ARGUMENT for a task that does not exist or is named twice. */
-posenc_status pe_suite_check(const char *tasks, posenc_error *err);
 /* Tries every encoding on every task; those that cannot do it get a reason. */
 posenc_status pe_suite_create(pe_suite **suite, const pe_suite_config *config, posenc_error *err);
 void          pe_suite_free(pe_suite *suite); /* NULL is fine */

@@ -162,11 +162,6 @@ posenc_status pe_compare_tasks(const pe_compare *compare, pe_table *table, posen
     return pe_suite_table(compare->suite, table, err);
 }
 
-posenc_status pe_compare_tasks_check(const char *list, posenc_error *err)
-{
-    return pe_suite_check(list, err);
-}
-
 /* ---------------------------------------------------------------- colours ------------------- */
 
 /* Ends of the scale in sRGB: white, and a blue of contrast 10 to white. */

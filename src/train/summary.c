@@ -36,13 +36,16 @@ static const pe_column columns[] = { /* ORDER put_row */
     {"E_8", "loss at x8 / loss at " AT_L, 0, 0}, \
     {"class", "by E_8: extrapolates up to 1.1, degrades up to 1.4, else breaks", 1, 0}, \
     {"breaks at", "number of bytes up to which the smoothed loss stays within 0.1 nats of that at L", 0, 1}, \
-    {"to best at L (95 %)", "difference at " AT_L " to the encoding that is best there, with its paired interval", 1, 0}, \
+    {"to best at L (95 %)", \
+     "difference at " AT_L " to the encoding that is best there, with its paired interval", 1, 0}, \
     {"to it at x8 (95 %)", "difference to the same encoding at x8", 1, 1}, \
     {"rank", "at " AT_L "; shared (=) where the interval of the difference contains zero", 0, 0}, \
     {"at x8", "rank at x8", 0, 0}, \
     {"params", "numbers that training changes, of the whole model", 0, 0}, \
     {"own", "numbers that training changes, of the encoding alone (and W of combine=concat)", 0, 1}, \
-    {"|cos|", "mean |cos| between vectors of tokens and of positions, after training; for encodings at the input", 0, 0}, \
+    {"|cos|", \
+     "mean |cos| between vectors of tokens and of positions, after training; " \
+     "for encodings at the input", 0, 0}, \
     {"kB/s", "thousand bytes trained on per second, one thread", 0, 1}, \
     {"s", "seconds for training and evaluation, one thread, mean over seeds", 0, 0}
     LAST_COLUMNS("L/2..L"),

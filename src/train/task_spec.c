@@ -13,8 +13,6 @@
 
 #include <string.h>
 
-enum { LONGEST = 1024 };
-
 /* Which grid a setting is about: the largest that is tested, or that of training. */
 typedef enum grid_of { TESTED, TRAINED } grid_of;
 
@@ -67,16 +65,6 @@ static posenc_status give_grid(char *to, size_t n, const char *spec, const int64
                          "task: its positions stand on a line, and cells of a grid have rows and columns");
 }
 
-/* pe_entry_give in place. */
-static posenc_status give(char spec[LONGEST], const char *name, int64_t value, posenc_error *err)
-{
-    char                given[LONGEST];
-    const posenc_status status = pe_entry_give(given, sizeof given, spec, name, value, err);
-    if (!status)
-        strcpy(spec, given);
-    return status;
-}
-
 posenc_status pe_task_spec(char *complete, size_t n, pe_entry *entry, const char *label,
                            const pe_run_config *config, posenc_error *err)
 {
@@ -85,12 +73,12 @@ posenc_status pe_task_spec(char *complete, size_t n, pe_entry *entry, const char
     const posenc_dims     dims    = pe_model_dims(&model, 1, model.longest);
     const int             mask    = task->full ? POSENC_MASK_NONE : POSENC_MASK_CAUSAL;
     const int64_t         side[2] = {pe_task_largest(task, config->longest), task->L}; /* ORDER grid_of */
-    char                  plain[LONGEST], placed[LONGEST];
+    char                  plain[PE_LONGEST_SPEC], placed[PE_LONGEST_SPEC];
     posenc_status         status = pe_entry_take(plain, sizeof plain, entry, label, err);
     if (!status && entry->inject == PE_IN_BLOCKS)
-        status = give(plain, "states", config->layers, err);
+        status = pe_entry_give(plain, "states", config->layers, err);
     if (!status)
-        status = give(plain, "vocab", task->symbols, err);
+        status = pe_entry_give(plain, "vocab", task->symbols, err);
     if (!status && task->grid)
         status = give_grid(placed, sizeof placed, plain, side, err);
     if (status)

@@ -122,11 +122,11 @@ static pe_model *create(const char *spec, posenc_dtype dtype, int64_t longest, i
     posenc_error err;
     pe_model    *m;
     pe_entry     entry;
-    char         plain[1024], given[1024];
+    char         plain[PE_LONGEST_SPEC];
     if (pe_entry_take(plain, sizeof plain, &entry, spec, &err) ||
-        pe_entry_give(given, sizeof given, plain, "vocab", PE_BYTES + bidirectional, &err))
+        pe_entry_give(plain, "vocab", PE_BYTES + bidirectional, &err))
         fail_msg("%s", err.message);
-    pe_model_config config     = config_of(given, &entry, dtype);
+    pe_model_config config     = config_of(plain, &entry, dtype);
     config.longest             = longest;
     config.bidirectional       = bidirectional;
     const posenc_status status = pe_model_create(&m, &config, &err);

@@ -84,12 +84,12 @@ static void a_list_of_tasks_is_read_and_strangers_are_named(void **state)
     assert_int_equal(s->task_count, 4); /* those of `default` */
     assert_int_equal(pe_suite_cell(s, 0, 0)->seeds, 5);
     pe_suite_free(s);
-    assert_int_equal(pe_suite_check("posid,sudoku", &err), POSENC_ARGUMENT);
+    assert_int_equal(pe_compare_tasks_check("posid,sudoku", &err), POSENC_ARGUMENT);
     assert_non_null(strstr(err.message, "\"sudoku\"; there are: posid, order"));
-    assert_int_equal(pe_suite_check("posid,posid", &err), POSENC_ARGUMENT);
+    assert_int_equal(pe_compare_tasks_check("posid,posid", &err), POSENC_ARGUMENT);
     assert_non_null(strstr(err.message, "twice"));
-    assert_int_equal(pe_suite_check("", &err), POSENC_ARGUMENT);
-    assert_int_equal(pe_suite_check("none", &err), POSENC_OK);
+    assert_int_equal(pe_compare_tasks_check("", &err), POSENC_ARGUMENT);
+    assert_int_equal(pe_compare_tasks_check("none", &err), POSENC_OK);
 }
 
 /* Every task once, in a preset and in a list of all. */
@@ -101,7 +101,7 @@ static void there_is_room_for_all_tasks(void **state)
         assert_true(i < PE_MOST_TASKS);
         snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? "," : "", pe_task_at(i)->name);
     }
-    assert_int_equal(pe_suite_check(all, NULL), POSENC_OK);
+    assert_int_equal(pe_compare_tasks_check(all, NULL), POSENC_OK);
 }
 
 static void an_encoding_that_cannot_do_a_task_is_named_with_the_reason(void **state)
