@@ -16,7 +16,7 @@
  *               differ, and would hide everything.
  * Attention     the share of the weight that lies within a distance, of queries at the end of 8 L.
  */
-#include "train/gallery.h"
+#include "train/report.h"
 
 #include "train/fail.h"
 

@@ -19,7 +19,7 @@
  * twice: first to see where its atom ends, with nowhere to write to.
  */
 
-#include "train/html.h"
+#include "train/report.h"
 
 #include <string.h>
 

@@ -18,7 +18,6 @@
 #include "train/report.h"
 
 #include "train/extension.h"
-#include "train/html.h"
 
 #include <math.h>
 #include <stdlib.h>

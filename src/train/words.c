@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * words.c: a text of the report in Chinese, by the catalogue zh.po. Contract: html.h.
+ * words.c: a text of the report in Chinese, by the catalogue zh.po. Contract: report.h.
  *
  * The report is made of numbers, names and sentences of many parts of the tool: checks, tasks, claims, the
  * registry, pictures, reasons of the library. None of them knows a language but English, which is also what
@@ -13,7 +13,7 @@
  */
 
 #include "train/fail.h"
-#include "train/html.h"
+#include "train/report.h"
 
 #include <string.h>
 
