@@ -132,14 +132,6 @@ static int is_standard_model(const pe_preset *p)
            p->task_layers == standard->task_layers && p->task_batch == standard->task_batch;
 }
 
-/* Does position hardly matter in this text? Without the baseline among the encodings nobody knows. */
-static int is_strange(const pe_compare *c)
-{
-    const int without = pe_check_find(c, BASELINE);
-    return without >= 0 && c->reference >= 0 &&
-           c->outcomes[without].loss[PE_AT_L] < BASELINE_RATIO * c->outcomes[c->reference].loss[PE_AT_L];
-}
-
 /* Why claims about losses on the text cannot be judged here, or NULL. */
 static const char *reason_of_text(const pe_compare *c)
 {
@@ -148,7 +140,12 @@ static const char *reason_of_text(const pe_compare *c)
         return "too few held-out windows: give a longer text";
     if (!is_standard_model(p) || p->steps < pe_preset_find(p->name)->steps)
         return "fewer steps or another model than the threshold is for";
-    return is_strange(c) ? "position hardly matters in this text" : NULL;
+    const int without = pe_check_find(c, BASELINE); /* which may not be among the encodings */
+    return without >= 0 && c->reference >= 0 &&
+                   c->outcomes[without].loss[PE_AT_L] <
+                       BASELINE_RATIO * c->outcomes[c->reference].loss[PE_AT_L]
+               ? "position hardly matters in this text"
+               : NULL;
 }
 
 /* ---------------------------------------------------------------- encodings by themselves --- */
@@ -414,25 +411,19 @@ static int speaks_of_outcome(const pe_outcome *o, const row *r)
                                   : lists(r->of, o->label) == (r->whom == NAMED);
 }
 
-static int speaks_of_cell(const pe_cell *cell, const row *r)
-{
-    const int is_named = lists(r->of, cell->label);
-    return !strcmp(cell->task->name, r->with) && counts(cell, r) &&
-           (r->whom == OTHERS ? !is_named && lists(AMONG, cell->label) : is_named);
-}
-
 /* Does the row speak of subject i? Its name. */
 static int speaks_of(char name[MOST_NAMES], const pe_compare *c, const row *r, int i)
 {
     const enum kind kind = kind_of(r);
     if (kind == NAMES)
         return name_at(name, r->of, i);
-    snprintf(name, MOST_NAMES, "%.60s",
-             kind == OUTCOMES ? c->outcomes[i].label
-             : kind == CELLS  ? c->suite->cells[i].label
-                              : r->of);
-    return kind == ONE_THING || (kind == OUTCOMES ? speaks_of_outcome(&c->outcomes[i], r)
-                                                  : speaks_of_cell(&c->suite->cells[i], r));
+    const pe_cell *cell = kind == CELLS ? &c->suite->cells[i] : NULL;
+    snprintf(name, MOST_NAMES, "%.60s", kind == OUTCOMES ? c->outcomes[i].label : cell ? cell->label : r->of);
+    if (!cell)
+        return kind == ONE_THING || speaks_of_outcome(&c->outcomes[i], r);
+    const int is_named = lists(r->of, cell->label);
+    return !strcmp(cell->task->name, r->with) && counts(cell, r) &&
+           (r->whom == OTHERS ? !is_named && lists(AMONG, cell->label) : is_named);
 }
 
 /* ---------------------------------------------------------------- verdicts ------------------ */

@@ -129,14 +129,6 @@ void pe_report_papers(pe_page *page, const pe_compare *c)
 
 /* ---------------------------------------------------------------- introductions ------------ */
 
-static json_t *evidence_json(const pe_evidence *e)
-{
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:f, s:s}", "what", e->words, "of", e->of, "value",
-                     pe_json_number(e->value), "low", pe_json_number(e->low), "high", pe_json_number(e->high),
-                     "must_be", e->at_least ? "at least" : "at most", "limit", e->limit, "verdict",
-                     pe_holds_name(e->holds));
-}
-
 json_t *pe_json_claims(const pe_compare *c)
 {
     json_t *array = json_array();
@@ -147,7 +139,11 @@ json_t *pe_json_claims(const pe_compare *c)
         said             = pe_claim_said(k, &tutorials, &count);
         for (int i = 0; i < count; i++) {
             const pe_evidence e = pe_claim_evidence(c, k, i);
-            json_array_append_new(list, evidence_json(&e));
+            json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:o, s:s, s:f, s:s}", "what", e.words,
+                                                  "of", e.of, "value", pe_json_number(e.value), "low",
+                                                  pe_json_number(e.low), "high", pe_json_number(e.high),
+                                                  "must_be", e.at_least ? "at least" : "at most", "limit",
+                                                  e.limit, "verdict", pe_holds_name(e.holds)));
         }
         json_array_append_new(array,
                               json_pack("{s:s, s:s, s:s, s:o}", "tutorials", tutorials, "said", said,
@@ -161,19 +157,14 @@ static const char *class_of(pe_holds holds)
     return holds == PE_HOLDS ? "passed" : holds == PE_HOLDS_NOT ? "FAILED" : "note";
 }
 
-static void set_value(pe_table *t, int row, int column, const pe_evidence *e)
-{
-    if (isnan(e->value) || isnan(e->low))
-        pe_table_number(t, row, column, fabs(e->value) < 1000 ? "%.3g" : "%.0f",
-                        fabs(e->value) < 1e-12 ? 0 : e->value);
-    else
-        pe_table_set(t, row, column, "%+.3f\n%+.3f to %+.3f", e->value, e->low, e->high);
-}
-
 static void set_evidence(pe_table *t, int row, const pe_evidence *e)
 {
     pe_table_text(t, row, 2, e->words);
-    set_value(t, row, 3, e);
+    if (isnan(e->value) || isnan(e->low))
+        pe_table_number(t, row, 3, fabs(e->value) < 1000 ? "%.3g" : "%.0f",
+                        fabs(e->value) < 1e-12 ? 0 : e->value);
+    else
+        pe_table_set(t, row, 3, "%+.3f\n%+.3f to %+.3f", e->value, e->low, e->high);
     pe_table_set(t, row, 4, "at %s %.3g", e->at_least ? "least" : "most", e->limit);
     pe_table_text(t, row, 5, pe_holds_name(e->holds));
     pe_table_at(t, row, 5)->kind = class_of(e->holds);

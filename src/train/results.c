@@ -170,15 +170,6 @@ static json_t *length_json(const pe_cell *cell, int length)
                      "accuracy_by_seed", seeds);
 }
 
-static json_t *lengths_json(const pe_cell *cell)
-{
-    json_t *array = json_array();
-    for (int i = 0; i <= cell->config.longest; i++)
-        if (pe_task_size(cell->task, i))
-            json_array_append_new(array, length_json(cell, i));
-    return array;
-}
-
 /* Why it does not take part; or what came out; or nothing, where it did not finish. */
 static json_t *cell_json(const pe_cell *cell)
 {
@@ -186,12 +177,16 @@ static json_t *cell_json(const pe_cell *cell)
         return json_pack("{s:s, s:s}", "encoding", cell->label, "does_not_apply", cell->reason);
     if (!cell->is_complete)
         return NULL;
+    json_t *lengths = json_array();
+    for (int i = 0; i <= cell->config.longest; i++)
+        if (pe_task_size(cell->task, i))
+            json_array_append_new(lengths, length_json(cell, i));
     return json_pack("{s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:i, s:o, s:{s:f}}", "encoding", cell->label,
                      "spec", cell->spec, "diverged", cell->diverged, "parameters",
                      (json_int_t)cell->runs[0].parameters, "encoding_parameters",
                      (json_int_t)cell->runs[0].encoding_parameters, "lowest_training_loss",
                      pe_json_number(cell->lowest_loss), "beyond_L", pe_json_number(cell->beyond), "rank",
-                     cell->rank, "lengths", lengths_json(cell), "time", "seconds", cell->seconds);
+                     cell->rank, "lengths", lengths, "time", "seconds", cell->seconds);
 }
 
 static json_t *task_json(const pe_suite *suite, int index)
@@ -210,14 +205,6 @@ static json_t *task_json(const pe_suite *suite, int index)
                      (json_int_t)pe_task_trained_tokens(task), "steps", (json_int_t)c->steps, "batch",
                      (json_int_t)c->batch, "layers", (json_int_t)c->layers, "sequences",
                      (json_int_t)c->sequences, "chance", task->chance, "encodings", cells);
-}
-
-static json_t *tasks_json(const pe_suite *suite)
-{
-    json_t *array = json_array();
-    for (int t = 0; suite->label_count && t < suite->task_count; t++)
-        json_array_append_new(array, task_json(suite, t));
-    return array;
 }
 
 /* ---------------------------------------------------------------- the file ------------------ */
@@ -260,17 +247,14 @@ static json_t *encodings_json(const pe_compare *c)
     return array;
 }
 
-static json_t *absent_json(const pe_compare *c)
-{
-    json_t *array = json_array();
-    for (int i = 0; i < c->absent_count; i++)
-        json_array_append_new(array, json_pack("{s:s, s:s}", "encoding", c->absent[i].label, "reason",
-                                               c->absent[i].reason));
-    return array;
-}
-
 static json_t *results_json(const pe_compare *c, const pe_gallery *g)
 {
+    json_t *absent = json_array(), *tasks = json_array();
+    for (int i = 0; i < c->absent_count; i++)
+        json_array_append_new(absent, json_pack("{s:s, s:s}", "encoding", c->absent[i].label, "reason",
+                                                c->absent[i].reason));
+    for (int t = 0; c->suite->label_count && t < c->suite->task_count; t++)
+        json_array_append_new(tasks, task_json(c->suite, t));
     json_t *json = json_pack("{s:s, s:s, s:s}", "format", PE_RESULTS_FORMAT, "version", posenc_version(),
                              "answer", c->answer);
     json_object_set_new(json, "text",
@@ -281,8 +265,8 @@ static json_t *results_json(const pe_compare *c, const pe_gallery *g)
     json_object_set_new(json, "reference",
                         c->reference >= 0 ? json_string(c->outcomes[c->reference].label) : json_null());
     json_object_set_new(json, "encodings", encodings_json(c));
-    json_object_set_new(json, "does_not_apply", absent_json(c));
-    json_object_set_new(json, "tasks", tasks_json(c->suite));
+    json_object_set_new(json, "does_not_apply", absent);
+    json_object_set_new(json, "tasks", tasks);
     json_object_set_new(json, "extension", pe_json_extension(c->extension));
     json_object_set_new(json, "claims", pe_json_claims(c));
     json_object_set_new(json, "checks", checks_json(c));
@@ -450,24 +434,6 @@ static void put_file(output *o, const char *name, const char *ending, const char
     o->status = posenc_whole_file_commit(&file, o->err);
 }
 
-static void put_runs(output *o)
-{
-    char *path = path_in(o, PE_RUNS_NAME, "");
-    if (path)
-        o->status = pe_store_write(path, o->c, o->err);
-    free(path);
-}
-
-/* The SVG is there already; the PNG is drawn. */
-static void put_picture(output *o, const pe_exhibit *x)
-{
-    put_file(o, x->name, ".svg", x->svg, NULL);
-    char *path = path_in(o, x->name, ".png");
-    if (path)
-        o->status = pe_plot_file(x->figure, path, o->err);
-    free(path);
-}
-
 static posenc_status fill(const pe_directory *d, const pe_compare *c, const pe_gallery *g, posenc_error *err)
 {
     output o    = {d, c, g, POSENC_OK, err};
@@ -478,20 +444,19 @@ static posenc_status fill(const pe_directory *d, const pe_compare *c, const pe_g
     put_file(&o, "results.csv", "", NULL, write_bucket_table);
     put_file(&o, "curves.csv", "", NULL, write_curve_table);
     put_file(&o, "tasks.csv", "", NULL, write_task_table);
-    put_runs(&o);
-    for (int i = 0; i < g->count; i++)
-        put_picture(&o, &g->items[i]);
+    char *path = path_in(&o, PE_RUNS_NAME, "");
+    if (path)
+        o.status = pe_store_write(path, c, err);
+    for (int i = 0; i < g->count; i++) { /* the SVG is there already; the PNG is drawn */
+        put_file(&o, g->items[i].name, ".svg", g->items[i].svg, NULL);
+        free(path);
+        path = path_in(&o, g->items[i].name, ".png");
+        if (path)
+            o.status = pe_plot_file(g->items[i].figure, path, err);
+    }
+    free(path);
     put_file(&o, "report.html", "", NULL, pe_report_write);
     return o.status;
-}
-
-/* Has every run ended well? */
-static int is_whole(const pe_compare *c)
-{
-    for (int64_t job = 0; job < pe_job_count(c); job++)
-        if (atomic_load(pe_job_at(c, job).ended) != 1 + POSENC_OK)
-            return 0;
-    return 1;
 }
 
 /* A result that cannot be written loses nothing: the runs are in DIR.partial. */
@@ -521,7 +486,10 @@ posenc_status pe_compare_write(const pe_compare *compare, posenc_error *err)
             status = pe_directory_commit(&d, err);
     }
     pe_gallery_free(&g);
-    if (!status && compare->store && is_whole(compare))
+    int is_whole = !status && compare->store; /* and every run has ended well */
+    for (int64_t job = 0; is_whole && job < pe_job_count(compare); job++)
+        is_whole = atomic_load(pe_job_at(compare, job).ended) == 1 + POSENC_OK;
+    if (is_whole)
         pe_store_remove(compare->store);
     return say_what_is_kept(compare, status, err);
 }

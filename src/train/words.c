@@ -87,23 +87,16 @@ static int fits(const char *pattern, const char *text, fit *f)
     return 0;
 }
 
-/* Letters of a pattern that are not places. */
-static size_t own_letters(const char *pattern)
-{
-    size_t n = strlen(pattern);
-    for (; *pattern; pattern++)
-        n -= is_place(pattern) ? 2 : 0;
-    return n;
-}
-
 /* The row that says most about the text, or NULL; what stands at its places. */
 static const row *find(const char *text, fit *best)
 {
     const row *found = NULL;
     size_t     most  = 0;
     for (const row *r = rows; r < rows + ROWS; r++) {
-        fit          f = {.count = 0};
-        const size_t n = own_letters(r->english);
+        fit    f = {.count = 0};
+        size_t n = strlen(r->english); /* letters that are not places */
+        for (const char *s = r->english; *s; s++)
+            n -= is_place(s) ? 2 : 0;
         if (n > most && fits(r->english, text, &f)) {
             found = r;
             most  = n;
