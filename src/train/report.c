@@ -329,7 +329,7 @@ static void checks(pe_page *page, const pe_compare *c)
 {
     static const char *const counted[] = {"passed", "failed", "not_applicable"}; /* ORDER pe_verdict */
     pe_table                 t;
-    if (pe_checks_table(c, &t, 1, NULL))
+    if (pe_compare_checks(c, &t, 1, NULL))
         return;
     for (pe_verdict v = PE_PASSED; v <= PE_NOT_APPLICABLE; v++) {
         int count = 0;

@@ -112,8 +112,6 @@ void pe_report_claims(pe_page *page, const pe_compare *c);
 void pe_report_figure(FILE *to, const pe_exhibit *x, const char *caption);
 /* "Su et al. 2021, arXiv:2104.09864": a link on its number. */
 void pe_report_paper(FILE *to, const char *source);
-/* The checks, cut to what a terminal has room for or whole; summary.c. */
-posenc_status pe_checks_table(const pe_compare *c, pe_table *table, int whole, posenc_error *err);
 /* "1 seed", "3 seeds" */
 const char *pe_report_many(char text[48], int64_t n, const char *what);
 

@@ -74,9 +74,9 @@ static void add_notes(const pe_suite *s, pe_table *t)
         add_reasons(s, task, t);
 }
 
-posenc_status pe_suite_table(const pe_suite *suite, pe_table *table, posenc_error *err)
+posenc_status pe_compare_tasks(const pe_compare *compare, pe_table *table, posenc_error *err)
 {
-    const pe_suite     *s      = suite;
+    const pe_suite     *s      = compare->suite;
     const int           rows   = s->task_count ? s->label_count : 0;
     const posenc_status status = pe_table_open(table, s->columns, s->task_count + 2, rows, err);
     s->columns[0]              = (pe_column){"encoding", "as it was asked for", 1, 0};
@@ -142,13 +142,6 @@ posenc_status pe_compare_task_plan(const pe_compare *compare, pe_table *table, p
     for (int t = 0; t < rows && !status; t++)
         add_reasons(suite, t, table);
     return status;
-}
-
-/* ---------------------------------------------------------------- the door ------------------ */
-
-posenc_status pe_compare_tasks(const pe_compare *compare, pe_table *table, posenc_error *err)
-{
-    return pe_suite_table(compare->suite, table, err);
 }
 
 /* ---------------------------------------------------------------- colours ------------------- */

@@ -260,7 +260,7 @@ enum {
     SHOWN_CLAIM = 120
 }; /* letters: one that names all encodings would make every line of the table as long */
 
-posenc_status pe_checks_table(const pe_compare *c, pe_table *table, int whole, posenc_error *err)
+posenc_status pe_compare_checks(const pe_compare *c, pe_table *table, int whole, posenc_error *err)
 {
     static const pe_column heads[] = {{"check", "number in docs/experiments.md", 0, 0},
                                       {"expected", "what must hold on an ordinary text", PE_WIDE, 0},
@@ -283,11 +283,6 @@ posenc_status pe_checks_table(const pe_compare *c, pe_table *table, int whole, p
         }
     }
     return status;
-}
-
-posenc_status pe_compare_checks(const pe_compare *compare, pe_table *table, posenc_error *err)
-{
-    return pe_checks_table(compare, table, 0, err);
 }
 
 /* What is read further than it was trained, or why nothing is though the preset would. */
