@@ -281,7 +281,7 @@ static int print_results(const pe_compare *c)
     posenc_error err;
     pe_table     results, checks, entries;
     int          is_plain;
-    if (pe_compare_table(c, &results, &err) || pe_compare_checks(c, &checks, &err))
+    if (pe_compare_table(c, &results, &err) || pe_compare_checks(c, &checks, 0, &err))
         return cli_error(&err);
     print_part(&results, 1);
     /* how rows of input encodings enter, if some do otherwise than usual */

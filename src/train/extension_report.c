@@ -10,7 +10,6 @@
 #include "train/extension.h"
 
 #include "train/report.h"
-#include "train/results.h"
 
 #include <math.h>
 #include <string.h>
