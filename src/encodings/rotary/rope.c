@@ -32,8 +32,6 @@
  */
 #include "rope.h"
 
-#include <math.h>
-
 /* Words stand in the order of the enums of schedule.h, axes.h and turn.h. */
 const posenc_setting_info pe_rope_settings[] = {
     {"layout", "word", "interleaved", "interleaved|half", "pairs (2m, 2m+1), or (m, m + dim/2)"},
@@ -184,7 +182,6 @@ const pe_encoding pe_rope = {
     .info.models      = "GPT-J, GPT-NeoX, Llama, Mistral, Qwen, Gemma, most since 2022",
     .info.pictures    = "similarity,decay,mass,pair,wavelengths",
     .info.by_distance = 1,
-    .examples         = examples,
     .check            = pe_rope_check,
     .init             = pe_rope_init,
     .has              = pe_rope_has,
@@ -194,6 +191,5 @@ const pe_encoding pe_rope = {
     .turn             = pe_rope_turn,
     .by_run           = by_run,
     .turn_back        = pe_rope_turn_back,
-    PE_SETTINGS(pe_rope_settings),
-    PE_PARAMS(params),
+    PE_TABLES(pe_rope_settings, params, examples),
 };

@@ -3,8 +3,6 @@
    rope.h. */
 #include "rope.h"
 
-#include <math.h>
-
 #include "base/half.h"
 #include "engine/ggml.h"
 

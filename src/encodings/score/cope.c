@@ -22,9 +22,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { NPOS, SCALING }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"npos", "integer", "L+1", "1..", "contextual positions in the table; larger counts use the last"},
@@ -256,7 +253,6 @@ const pe_encoding pe_cope = {
     .info.by_distance = 1,
     .info.sees        = "how many keys the query lets through, by their content",
     .model            = "npos=L",
-    .examples         = examples,
     /* For each query and head what it makes of the entries of E it may need; for each pair its gate (three),
        the count, and the mean of two entries (six). */
     .operations = "H*Lq*(2*D*min(npos,Lk+1)+10*Lk)",
@@ -264,6 +260,5 @@ const pe_encoding pe_cope = {
     /* gradients go to E itself */
     .derived = across_count,
     .derive  = turn_across,
-    PE_SETTINGS(settings),
-    PE_PARAMS(params),
+    PE_TABLES(settings, params, examples),
 };

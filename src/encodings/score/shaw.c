@@ -28,11 +28,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-
-#include "base/angle.h"
-#include "engine/index.h"
-
 enum {
     MAX_RELATIVE,
     MIN_DISTANCE,
@@ -84,7 +79,6 @@ static int has(const pe_value *set, int index)
 
 static int trains(const pe_value *set, int index)
 {
-    (void)index;
     return set[TABLE].integer == 0;
 }
 
@@ -147,11 +141,9 @@ const pe_encoding pe_shaw = {
     .info.pictures    = "",
     .info.by_distance = 1,
     .model            = "max_relative=min(16,floor(L/2))",
-    .examples         = examples,
     .has              = has,
     .trains           = trains,
     .init             = init,
     .terms            = terms,
-    PE_SETTINGS(settings),
-    PE_PARAMS(params),
+    PE_TABLES(settings, params, examples),
 };

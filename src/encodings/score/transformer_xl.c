@@ -21,11 +21,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "base/angle.h"
-
 enum { D_MODEL, CLAMP_LEN, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"d_model", "integer", "d_model", "2..65536", "channels of the sinusoid R(t); even"},
@@ -217,13 +212,11 @@ const pe_encoding pe_transformer_xl = {
     .info.pictures    = "bias,mass",
     .info.by_distance = 1,
     .model            = "sigma=1/sqrt(d_model)",
-    .examples         = examples,
     /* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
     .operations = "(Lq+Lk-1)*(1.5*d_model+2*d_model*H*D)",
     .check      = check,
     .terms      = terms,
-    PE_SETTINGS(settings),
-    PE_PARAMS(params),
+    PE_TABLES(settings, params, examples),
 };
 
 static void xlnet_terms(const pe_problem *p, pe_terms *s)
@@ -254,11 +247,9 @@ const pe_encoding pe_xlnet = {
     .info.pictures    = "bias,mass",
     .info.by_distance = 1,
     .model            = "sigma=1/sqrt(d_model)",
-    .examples         = xlnet_examples,
     /* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
     .operations = "(Lq+Lk-1)*(1.5*d_model+2*d_model*H*D)",
     .check      = check,
     .terms      = xlnet_terms,
-    PE_SETTINGS(settings),
-    PE_PARAMS(xlnet_params),
+    PE_TABLES(settings, xlnet_params, xlnet_examples),
 };
