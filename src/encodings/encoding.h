@@ -4,9 +4,8 @@
  *
  * A room is one .c file: head comment (Place, Formula, Learns, Source, then what a reader must know),
  * settings, parameters, worked examples, init, its contribution and the gradient of its contribution side by
- * side, and at the end this struct, its door plate. A large room has parts beside it, joined by a header:
- * rope_check.c, rope_turn.c, rope.h. Its row in encodings.def makes the library, the tool, the tests and the
- * build know it. Which members are filled depends on the place:
+ * side, and at the end this struct, its door plate. Its row in encodings.def makes the library, the tool, the
+ * tests and the build know it. Which members are filled depends on the place:
  *
  *   input    width, rows, rows_back     n rows of a table; coordinates, tokens and locate where a position is
  *            a place;

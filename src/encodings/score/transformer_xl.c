@@ -69,15 +69,6 @@ static int64_t most_of(const pe_problem *p)
     return p->set[CLAMP_LEN].given ? p->set[CLAMP_LEN].integer : INT64_MAX;
 }
 
-/* XLNet, which has segments, limits both sides. */
-static double limited(const pe_problem *p, const double *const par[], int64_t t)
-{
-    const int64_t most = most_of(p);
-    if (t > most)
-        return (double)most;
-    return par[SEG_EMBED] && t < -most ? (double)-most : (double)t;
-}
-
 static pe_frequency omega(const pe_problem *p, int64_t k)
 {
     return pe_frequency_of(pow(10000.0, -2.0 * (double)k / (double)p->set[D_MODEL].integer));
@@ -133,13 +124,14 @@ static void follow(waves *w, int64_t t)
         step(w);
 }
 
-/* The next of n distances from t0 + i on; returns how many. */
+/* The next of n distances from t0 + i on; returns how many. XLNet, which has segments, limits both sides. */
 static int64_t turn_waves(const pe_problem *p, const double *const par[], waves *w, int64_t t0, int64_t i,
                           int64_t n)
 {
-    const int64_t rows = n - i < DISTANCES ? n - i : DISTANCES;
+    const int64_t rows = n - i < DISTANCES ? n - i : DISTANCES, most = most_of(p),
+                  least = par[SEG_EMBED] ? -most : INT64_MIN;
     for (int64_t r = 0; r < rows; r++) {
-        follow(w, (int64_t)limited(p, par, t0 + i + r));
+        follow(w, pe_index_clip(t0 + i + r, least, most));
         memcpy(w->rows[0][r], w->s, sizeof w->s);
         memcpy(w->rows[1][r], w->c, sizeof w->c);
     }
