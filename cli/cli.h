@@ -105,7 +105,8 @@ const char *cli_real_text(char text[CLI_DIGITS], double x);
    digits; 0: as many as they need. A write that fails shows when standard output is closed. */
 struct json_t;
 int            cli_print_json(struct json_t *value, size_t digits);
-struct json_t *cli_json_real(double x); /* null where there is no number */
+struct json_t *cli_json_real(double x);         /* null where there is no number */
+struct json_t *cli_json_text(const char *text); /* null where there is none or "" */
 
 /* Was one of the signals heeded? The second one ends the tool at once. */
 extern volatile sig_atomic_t cli_interrupted;

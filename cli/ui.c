@@ -102,6 +102,11 @@ json_t *cli_json_real(double x)
     return isnan(x) ? json_null() : json_real(x);
 }
 
+json_t *cli_json_text(const char *text)
+{
+    return text && *text ? json_string(text) : json_null();
+}
+
 volatile sig_atomic_t cli_interrupted;
 
 static void interrupt(int number)

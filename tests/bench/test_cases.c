@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "bench.h"
-#include "bench/timing.h"
+#include "bench/limits.h"
 
 static pe_bench_case *cases;
 static int            count;
