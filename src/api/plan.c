@@ -182,9 +182,8 @@ static posenc_status add_weight_terms(posenc_plan *plan, posenc_error *err)
 /* Terms of the score part (plain scaled products where there is none) and the scale the caller chose. */
 static posenc_status fill_terms(posenc_plan *plan, posenc_error *err)
 {
-    const pe_resolved         *score = &plan->parts[POSENC_SCORE];
-    const posenc_setting_info *common;
-    pe_value                   scale;
+    const pe_resolved *score = &plan->parts[POSENC_SCORE];
+    pe_value           scale;
     plan->terms       = (pe_terms){.u = PE_NONE, .w = PE_NONE, .us = PE_NONE, .G = PE_NONE};
     plan->terms.scale = 1.0 / sqrt((double)plan->dims.D);
     if (score->room) {
@@ -196,8 +195,7 @@ static posenc_status fill_terms(posenc_plan *plan, posenc_error *err)
     posenc_status status = add_weight_terms(plan, err);
     if (status)
         return status;
-    posenc_common_settings(&common);
-    status = pe_setting_resolve(&scale, common, plan->e->scale.text, &plan->dims, "scale", err);
+    status = pe_setting_resolve(&scale, pe_common_settings, plan->e->scale.text, &plan->dims, "scale", err);
     if (!status && scale.given)
         plan->terms.scale = scale.real;
     for (int place = 0; place < POSENC_PLACES; place++)
