@@ -51,7 +51,7 @@ void pe_run_turn_make(pe_run_turn *t, const posenc_plan *plan, const pe_numbers 
 posenc_status pe_run_turn_check(const pe_run_turn *t, const posenc_plan *plan, const char *who,
                                 posenc_error *err)
 {
-    const int64_t m = t->queries ? pe_turn_spoilt(t->queries) : -1;
+    const int64_t m = t->queries ? t->queries->spoilt : -1;
     if (m < 0)
         return POSENC_OK;
     return pe_fail(
