@@ -24,7 +24,7 @@
 #include "base/random.h"
 #include "base/settings.h"
 #include "base/status.h"
-#include "base/waves.h"
+#include "base/angle.h"
 #include "engine/sequence.h"
 #include "engine/turn.h"
 

@@ -10,7 +10,7 @@
 #define PE_ENGINE_ROWS_H
 
 #include "base/positions.h"
-#include "base/waves.h"
+#include "base/angle.h"
 #include "base/workspace.h"
 #include "engine/ladder.h"
 #include "engine/sequence.h"

@@ -33,7 +33,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/waves.h"
+#include "base/angle.h"
 
 enum { PRESET, DIM, BASE, PADDING_IDX, SPACING, CHANNELS, SCALED }; /* ORDER settings */
 static const posenc_setting_info settings[] = {

@@ -36,7 +36,7 @@
 #include <string.h>
 
 #include "base/positions.h"
-#include "base/waves.h"
+#include "base/angle.h"
 
 enum { PRESET, HEIGHT, WIDTH, DIM, BASE, PREFIX_ROWS, NORMALIZE, EPS }; /* ORDER settings */
 static const posenc_setting_info settings[] = {

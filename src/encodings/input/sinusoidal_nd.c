@@ -24,7 +24,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/waves.h"
+#include "base/angle.h"
 
 enum { PRESET, SHAPE, DIM, BASE }; /* ORDER settings */
 static const posenc_setting_info settings[] = {

@@ -21,7 +21,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/waves.h"
+#include "base/angle.h"
 
 enum { DIM, FLIP, SHIFT, MAX_PERIOD, SCALE }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
