@@ -25,14 +25,8 @@
 
 #define CHECKPOINT_SECONDS 10
 
-enum {
-    CHUNK        = 1 << 16,
-    MOST_STEPS   = 100000000,
-    MOST_SEEDS   = 1000,
-    MOST_THREADS = 1024,
-    MOST_SECONDS = 86400,
-    NAME         = 120
-};
+enum { CHUNK = 1 << 16, NAME = 120 };
+enum { MOST_STEPS = 100000000, MOST_SEEDS = 1000, MOST_THREADS = 1024, MOST_SECONDS = 86400 };
 
 static const cli_option options[] = {
     {'e', "encodings", "SPEC,...", "the encodings to compare instead of the preset's"},

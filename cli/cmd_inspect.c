@@ -6,17 +6,19 @@
  * prints these facts, with --json or in words.
  *
  * JSON            The facts of a group are its members, in their order; a fact "a.b" is member b of the
- * object a. Numbers have the fewest digits that read back as they are, which jansson does not offer; texts
- *                 are quoted by it.
+ *                 object a. Numbers have the fewest digits that read back as they are, which jansson does
+ *                 not offer; texts are quoted by it.
  * Words           Per group of layers: its facts; the SPEC; and for a rotation what follows from its
- * frequencies at the model's context. Wavelengths are in tokens: a pair whose wavelength is longer than the
- *                 context never completes a turn there, and tells far from near only by its sign.
+ *                 frequencies at the model's context. Wavelengths are in tokens: a pair whose wavelength is
+ *                 longer than the context never completes a turn there, and tells far from near only by its
+ *                 sign.
  * Rounded angles  The error is the largest of all pairs at the last positions of the context. float32:
- * frequency and product rounded to float32, as the common Python code has it; bf16: the frequency rounded to
- * bf16, the product to float32, as a model cast as a whole has it.
+ *                 frequency and product rounded to float32, as the common Python code has it; bf16: the
+ *                 frequency rounded to bf16, the product to float32, as a model cast as a whole has it.
  */
 #include "config.h"
-#include "options.h"
+#include "cli.h"
+#include "measure/measure.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -195,17 +197,6 @@ static void put_facts(const posenc_model_group *g)
 
 /* ---------------------------------------------------------------- what follows -------------- */
 
-static double to_bf16(double x)
-{
-    const float single = (float)x;
-    uint32_t    bits;
-    float       rounded;
-    memcpy(&bits, &single, sizeof bits);
-    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u; /* to nearest, ties to even */
-    memcpy(&rounded, &bits, sizeof rounded);
-    return (double)rounded;
-}
-
 static double to_f32(double x)
 {
     return (double)(float)x;
@@ -230,7 +221,7 @@ static void put_errors(const posenc_fact *w, int64_t context)
 {
     int64_t      pair, half_pair;
     const double single = worst_angle(w, context, to_f32, &pair),
-                 half   = worst_angle(w, context, to_bf16, &half_pair);
+                 half   = worst_angle(w, context, pe_round_bf16, &half_pair);
     printf("  angles in float32 would be off by up to %.2g rad at %lld positions (pair %lld), in bf16 by "
            "%.2g (pair %lld)\n",
            single, (long long)context, (long long)pair, half, (long long)half_pair);

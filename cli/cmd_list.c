@@ -6,7 +6,7 @@
  * the words. As text they become aligned tables whose last column wraps, or, where the others leave too
  * little room beside them, stands below each row; with --json the same members, unabridged, for programs.
  */
-#include "options.h"
+#include "cli.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -125,8 +125,6 @@ static const char *or_dash(const char *text)
     return text && *text ? text : "-";
 }
 
-enum { FEW = 3 }; /* names of parameters in a row of the table */
-
 static int print_all(void)
 {
     row  rows[MOST_ROWS] = {{{"ENCODING", "PLACE", "LEARNS", "PAPER", "MODELS"}}};
@@ -134,7 +132,7 @@ static int print_all(void)
     int  n = 1;
     for (int i = 0; i < posenc_encoding_count() && n < MOST_ROWS; i++, n++) {
         const posenc_encoding_info *info = posenc_encoding_info_at(i);
-        what_it_learns(info, FEW, learns[n]);
+        what_it_learns(info, 3, learns[n]);
         rows[n] = (row){{info->name, posenc_place_name(info->place), learns[n], or_dash(info->paper),
                          or_dash(info->models)}};
     }
@@ -241,19 +239,14 @@ static void print_one(const posenc_encoding_info *info)
 
 /* ---------------------------------------------------------------- --json --------------------- */
 
-static json_t *text_or_null(const char *text)
-{
-    return text && *text ? json_string(text) : json_null();
-}
-
 static json_t *json_settings(const posenc_setting_info *settings, int count)
 {
     json_t *list = json_array();
     for (int i = 0; i < count; i++)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:s}", "name", settings[i].name, "type",
-                                              settings[i].type, "default", text_or_null(settings[i].standard),
-                                              "range", text_or_null(settings[i].range), "meaning",
-                                              settings[i].meaning));
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:o, s:o, s:s}", "name", settings[i].name, "type", settings[i].type,
+                            "default", cli_json_text(settings[i].standard), "range",
+                            cli_json_text(settings[i].range), "meaning", settings[i].meaning));
     return list;
 }
 
@@ -297,22 +290,14 @@ static json_t *json_one(const posenc_encoding_info *info)
     const posenc_setting_info *common;
     const int                  count = posenc_common_settings(&common);
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "name",
-                     info->name, "place", posenc_place_name(info->place), "title", text_or_null(info->title),
-                     "formula", text_or_null(info->formula), "paper", text_or_null(info->paper), "models",
-                     text_or_null(info->models), "pictures", json_pictures(info->pictures), "by_distance",
+                     info->name, "place", posenc_place_name(info->place), "title", cli_json_text(info->title),
+                     "formula", cli_json_text(info->formula), "paper", cli_json_text(info->paper), "models",
+                     cli_json_text(info->models), "pictures", json_pictures(info->pictures), "by_distance",
                      info->by_distance, "scores_see", what_scores_see(info), "causal_only", info->causal_only,
-                     "scale", text_or_null(standard_scale(info)), "settings",
+                     "scale", cli_json_text(standard_scale(info)), "settings",
                      json_settings(info->settings, info->setting_count), "common_settings",
                      json_settings(common, count), "params", json_params(info->params, info->param_count),
                      "examples", json_examples(info->name));
-}
-
-static json_t *json_all(void)
-{
-    json_t *list = json_array();
-    for (int i = 0; i < posenc_encoding_count(); i++)
-        json_array_append_new(list, json_one(posenc_encoding_info_at(i)));
-    return list;
 }
 
 /* ---------------------------------------------------------------- the command ---------------- */
@@ -347,9 +332,14 @@ static int run(const cli_args *args)
                          cli_at(args, 1));
     if (cli_value(args, "explain") || cli_value(args, "config") || cli_value(args, "layer"))
         return explain(args);
-    if (!name)
-        return json ? cli_print_json(json_all(), 0) : print_all();
-
+    if (!name && !json)
+        return print_all();
+    if (!name) {
+        json_t *all = json_array();
+        for (int i = 0; i < posenc_encoding_count(); i++)
+            json_array_append_new(all, json_one(posenc_encoding_info_at(i)));
+        return cli_print_json(all, 0);
+    }
     const posenc_encoding_info *info = posenc_encoding_find(name);
     if (!info)
         return cli_usage("list: there is no encoding \"%s\"; did you mean \"%s\"?", name,

@@ -71,7 +71,6 @@ typedef struct request {
     int64_t            length, dim, heads, seed, draws, rows, cols, prefix; /* prefix -1: not said */
     cli_places         places;                                              /* --grid */
     cli_numbers        chosen, bases;
-    char               origin[2 * CLI_SUBJECT_TEXT];
 } request;
 
 static const cli_option options[] = {
@@ -82,8 +81,7 @@ static const cli_option options[] = {
     CLI_CONFIG_OPTIONS,
     {0, "length", "N",
      "positions or distances to draw (heatmap, curves, similarity, bias: 128; buckets: 256; decay, mass: "
-     "1024; pair: "
-     "8); of wavelengths the context (4096)"},
+     "1024; pair: 8); of wavelengths the context (4096)"},
     {0, "dim", "D",
      "width of a vector (input: 64, similarity2d: 128) or of a head (64, decay, wavelengths: 128)", CLI_WHOLE,
      offsetof(request, dim), 1, WIDEST},
@@ -93,8 +91,7 @@ static const cli_option options[] = {
      "similarity2d: 16x32); heatmap and curves take more axes, such as 2x3x4"},
     {0, "prefix-rows", "N",
      "rows of a table before its grid, where there are more than the 0 to 2 of class tokens (heatmap, "
-     "curves, "
-     "similarity, similarity2d)",
+     "curves, similarity, similarity2d)",
      CLI_WHOLE, offsetof(request, prefix), 0, INT32_MAX},
     {0, "points", "LIST",
      "points ROWxCOLUMN of the grid, such as 4x6:8x16 (similarity2d; three on the diagonal)", CLI_POINTS,
@@ -335,12 +332,10 @@ static int fit_table(const cli_args *args, request *r)
 {
     cli_subject *s = &r->subject;
     r->dim         = s->width;
-    if (r->data.axes)
+    if (r->data.axes || (!r->rows && !r->length))
         return cli_usage("plot: %s is a table of rows; give their --grid HxW", s->name);
     if (r->rows)
         return fit_table_grid(r);
-    if (!r->length)
-        return cli_usage("plot: %s is a table of rows; give their --grid HxW", s->name);
     if (cli_value(args, "length") && r->length > s->rows)
         return cli_usage("plot: --length is %lld, but %s has %lld rows", (long long)r->length, s->name,
                          (long long)s->rows);
@@ -505,27 +500,20 @@ const cli_command cli_plot = {
     .synopsis = "KIND SPEC|--config F|--table F:NAME [--set NAME=VALUE]... [OPTION]... [-o F.png|.svg|.pdf]",
     .details =
         "KIND is, of an input encoding: heatmap, the vector of each position, with the wavelengths of its "
-        "channels; curves, single channels; similarity, the cosine of every two positions and its profile by "
-        "distance, with --grid a grid of grids; similarity2d, maps of the similarity to chosen points of a "
-        "grid.\n\n"
+        "channels; curves, single channels; similarity, the cosine of every two positions and its profile "
+        "by distance, with --grid a grid of grids; similarity2d, maps of the similarity to chosen points of "
+        "a grid.\n\n"
         "Of a rotary one: decay, the score of two vectors against their distance, for ones, U[0,1] and "
-        "N(0,1), mean "
-        "and the middle 80 % of the draws, with the encoding's frequencies and with one alone; similarity, "
-        "that of "
-        "ones alone; mass, the share of the attention that the nearest keys have; pair, a vector that "
-        "turns; wavelengths, those of the pairs against the context, before and after scaling, coloured by "
-        "how often "
-        "they turn within the context of the first training.\n\n"
-        "Of one in the scores: bias, what is added per head against the distance (t5, alibi ...) or as a map "
-        "(swin, tupe); "
-        "mass, the share of the attention that the nearest keys have by the bias alone; buckets, which "
-        "distances "
-        "share a class (t5, deberta). posenc list NAME says which pictures an encoding has; of a combination "
-        "the "
-        "first part that has it is drawn.\n\n"
+        "N(0,1), mean and the middle 80 % of the draws, with the encoding's frequencies and with one alone; "
+        "similarity, that of ones alone; mass, the share of the attention that the nearest keys have; pair, "
+        "a vector that turns; wavelengths, those of the pairs against the context, before and after "
+        "scaling, coloured by how often they turn within the context of the first training.\n\n"
+        "Of one in the scores: bias, what is added per head against the distance (t5, alibi ...) or as a "
+        "map (swin, tupe); mass, the share of the attention that the nearest keys have by the bias alone; "
+        "buckets, which distances share a class (t5, deberta). posenc list NAME says which pictures an "
+        "encoding has; of a combination the first part that has it is drawn.\n\n"
         "A --table on a --grid has as many rows as the grid has cells, and up to 2 before them (class "
-        "tokens), which "
-        "are passed over; more must be said by --prefix-rows.\n\n"
+        "tokens), which are passed over; more must be said by --prefix-rows.\n\n"
         "Without -o the picture is drawn in the terminal. Encodings that learn are shown untrained; posenc "
         "compare shows them trained. A table of your own model is shown by --table, its rotation by "
         "--config.",

@@ -17,21 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    LENGTH       = 512,
-    TOKENS       = 64,
-    WIDTH        = 64,
-    HEADS        = 4,
-    DRAWS        = 20,
-    LONGEST      = 65536,
-    MOST_TOKENS  = 2048,
-    WIDEST       = 4096,
-    MOST_HEADS   = 64,
-    MOST_DRAWS   = 10000,
-    TEXT         = 64,
-    SPEC         = 512,
-    SUMMARY_SIZE = 7
-};
+enum { LENGTH = 512, TOKENS = 64, WIDTH = 64, HEADS = 4, DRAWS = 20 }; /* where nothing is said */
+enum { LONGEST = 65536, MOST_TOKENS = 2048, WIDEST = 4096, MOST_HEADS = 64, MOST_DRAWS = 10000 };
+enum { TEXT = 64, SPEC = 512, SUMMARY_SIZE = 7 };
 
 static const cli_option options[] = {
     {0, "set", "NAME=VALUE", "a setting of the encoding (may be repeated); see posenc list NAME"},
@@ -57,21 +45,10 @@ static const cli_option options[] = {
 typedef struct subject {
     const char  *name;
     char         spec[SPEC]; /* with the settings it was measured with */
-    int          has_input, causal_only, coordinates;
+    int          has_input, coordinates;
     pe_findings  findings;
     posenc_error err;
 } subject;
-
-static void describe(subject *s, const posenc_encoding *e)
-{
-    snprintf(s->spec, sizeof s->spec, "%s", posenc_encoding_spec(e));
-    s->coordinates = posenc_coordinates(e);
-    s->has_input   = posenc_encoding_part(e, POSENC_INPUT) != NULL;
-    for (int place = 0; place < POSENC_PLACES; place++) {
-        const posenc_encoding_info *part = posenc_encoding_part(e, (posenc_place)place);
-        s->causal_only |= part && part->causal_only;
-    }
-}
 
 /* posenc_status of the subject: what is wrong stands in its err. */
 static posenc_status measure(subject *s, const char *settings, const pe_survey *survey)
@@ -80,8 +57,10 @@ static posenc_status measure(subject *s, const char *settings, const pe_survey *
     posenc_status    status = pe_measure_encoding(&e, s->name, settings, &s->err);
     if (status)
         return status;
-    describe(s, e);
-    status = pe_measure_all(e, survey, &s->findings, &s->err);
+    snprintf(s->spec, sizeof s->spec, "%s", posenc_encoding_spec(e));
+    s->coordinates = posenc_coordinates(e);
+    s->has_input   = posenc_encoding_part(e, POSENC_INPUT) != NULL;
+    status         = pe_measure_all(e, survey, &s->findings, &s->err);
     posenc_encoding_free(e);
     return status;
 }
@@ -172,7 +151,7 @@ static reason why_missing(const subject *s, pe_measure m)
         return NO_VECTORS;
     if (s->coordinates > 1)
         return NOT_ON_A_LINE;
-    return s->causal_only && m != PE_TREND ? CAUSAL_ALONE : NO_POSITION;
+    return s->findings.causal_only && m != PE_TREND ? CAUSAL_ALONE : NO_POSITION;
 }
 
 static int set_summary(pe_table *table, int row, const subject *s)
@@ -238,11 +217,6 @@ static int print_summary(const subject *list, int count)
 
 /* ---------------------------------------------------------------- --json -------------------- */
 
-static json_t *text_or_null(const char *text)
-{
-    return text && *text ? json_string(text) : json_null();
-}
-
 static json_t *json_findings(const pe_findings *f)
 {
     json_t *list = json_array();
@@ -251,9 +225,9 @@ static json_t *json_findings(const pe_findings *f)
         json_array_append_new(
             list,
             json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "property", pe_measure_property(row->measure),
-                      "measure", pe_measure_title(row->measure), "of", text_or_null(row->detail), "value",
+                      "measure", pe_measure_title(row->measure), "of", cli_json_text(row->detail), "value",
                       cli_json_real(row->value), "spread", cli_json_real(row->spread), "unit",
-                      text_or_null(pe_measure_unit(row->measure)), "verdict", text_or_null(row->verdict)));
+                      cli_json_text(pe_measure_unit(row->measure)), "verdict", cli_json_text(row->verdict)));
     }
     return list;
 }
@@ -278,13 +252,6 @@ static int print_json(const subject *list, int count, const pe_survey *survey)
 
 /* ---------------------------------------------------------------- the command --------------- */
 
-static int show(const cli_args *args, const subject *list, int count, const pe_survey *survey)
-{
-    if (cli_value(args, "json"))
-        return print_json(list, count, survey);
-    return count == 1 ? print_one(list, survey) : print_summary(list, count);
-}
-
 /* The names that were given must all be measured; of those that were not, some have no meaning at these
    sizes. */
 static int measure_all(const cli_args *args, subject *list, int count, const char *settings,
@@ -296,8 +263,10 @@ static int measure_all(const cli_args *args, subject *list, int count, const cha
         if (measure(&list[i], settings, survey) && given)
             return cli_error(&list[i].err);
     }
-    const int status = show(args, list, count, survey);
-    for (int i = 0; i < count && !cli_value(args, "json"); i++)
+    if (cli_value(args, "json"))
+        return print_json(list, count, survey);
+    const int status = count == 1 ? print_one(list, survey) : print_summary(list, count);
+    for (int i = 0; i < count; i++)
         if (list[i].err.status)
             cli_warn("%s is not measured at these sizes: %s", list[i].name, list[i].err.message);
     return status;

@@ -11,10 +11,8 @@
  *
  * Exit status: 0 done; 1 it failed or found a difference; 2 arguments or input are unusable; 130 interrupted.
  */
-#include "options.h"
+#include "cli.h"
 
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

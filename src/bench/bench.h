@@ -8,9 +8,9 @@
  * came of it.
  *
  *     limits.h    loops that do nothing but reach a limit, for each instruction set; limits.c finds the best
- *                 of them
- *     timing.h    limit, kernel, limit, kernel ...: the ratio of two speeds, median and quartiles
- *     problem.h   one problem made from a case, and memory to measure on
+ *                 of them, and runs limit, kernel, limit, kernel ...: the ratio of two speeds, median and
+ *                 quartiles
+ *     problem.h   the list of cases, one problem made from a case, and memory to measure on
  *     measure.c   the limits against the clock, and kernels against them: `limits`, all goals but these:
  *     growth.c    G12, and the memory of G17
  *     training.c  G15

@@ -6,7 +6,7 @@
  * say why they hold no figure. The order is that of the goals' numbers, and within a goal that of the
  * tables below.
  */
-#include "bench/cases.h"
+#include "bench/problem.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -74,12 +74,12 @@ static const struct {
     pe_bench_sense sense;
     const char    *of;
 } kinds[] = {
-    [PEAK]      = {pe_measure_peak,       "GFLOP/s", PE_AT_LEAST, "of the multiply-add peak"},
-    [PASS]      = {pe_measure_pass,       "GB/s",    PE_AT_LEAST, NULL},
-    [READ]      = {pe_measure_read,       "GB/s",    PE_AT_LEAST, NULL},
-    [PLAIN]     = {pe_measure_over_plain, "ms",      PE_AT_MOST,  "time over plain, at most"},
-    [WIDE]      = {pe_measure_over_float, "ms",      PE_AT_LEAST, "speed over f32"},
-    [THREADS]   = {pe_measure_threads,    "ms",      PE_AT_LEAST, "two threads over one"},
+    [PEAK]      = {pe_measure_share,      "GFLOP/s", PE_AT_LEAST, "of the multiply-add peak"},
+    [PASS]      = {pe_measure_share,      "GB/s",    PE_AT_LEAST, NULL},
+    [READ]      = {pe_measure_share,      "GB/s",    PE_AT_LEAST, NULL},
+    [PLAIN]     = {pe_measure_over, "ms",      PE_AT_MOST,  "time over plain, at most"},
+    [WIDE]      = {pe_measure_over, "ms",      PE_AT_LEAST, "speed over f32"},
+    [THREADS]   = {pe_measure_over,    "ms",      PE_AT_LEAST, "two threads over one"},
     [SECONDS]   = {pe_measure_seconds,    "s",       PE_STATED,   NULL},
     [OVERHEAD]  = {pe_measure_overhead,   "ns",      PE_AT_MOST,  NULL},
     [FLIGHT]    = {pe_measure_in_flight,  "GB/s",    PE_AT_LEAST, NULL},
@@ -204,23 +204,6 @@ static void add_turns(pe_case_list *to)
                 add_turn(to, i, is_half, turns[i].L, turns[i].H);
 }
 
-static void add_tables(pe_case_list *to)
-{
-    for (int i = 0; i < 4; i++) {
-        const int            in_cache = i % 2, L = in_cache ? 4096 : 262144;
-        const pe_bench_shape shape = {.spec = i < 2 ? "sinusoidal" : "rope",
-                                      .verb = PE_TABLE,
-                                      .H    = 1,
-                                      .Lq   = L,
-                                      .Lk   = L,
-                                      .D    = CHANNELS,
-                                      .kind = PE_PASS_STORE};
-        pe_add_case(to, "G7", of_kind(PASS, in_cache ? 0.55 : 0.90, shape),
-                    "%s table f32, %d x %d, %s, of the best store", i < 2 ? "sinusoidal" : "rotary", L,
-                    CHANNELS, in_cache ? "in cache" : "out of cache");
-    }
-}
-
 /* ---------------------------------------------------------------- attention ------------------ */
 
 enum { BOTH_WAYS = POSENC_MASK_NONE, CAUSAL = POSENC_MASK_CAUSAL };
@@ -302,14 +285,6 @@ static void add_over_plain(pe_case_list *to, const char *spec, double wanted, in
                    .spec = spec, .H = 2, .Lq = 4096, .Lk = 4096, .D = 64, .mask = mask, .dtype = POSENC_F32});
 }
 
-static int is_named(const char *name)
-{
-    for (size_t i = 0; i < COUNT(encodings); i++)
-        if (!strcmp(encodings[i].spec, name))
-            return 1;
-    return !strcmp(name, "nope");
-}
-
 static void add_squares(pe_case_list *to)
 {
     for (size_t i = 0; i < COUNT(squares); i++)
@@ -327,51 +302,79 @@ static void add_squares(pe_case_list *to)
         add_over_plain(to, encodings[i].spec, encodings[i].wanted, CAUSAL);
     }
     for (int i = 0; i < posenc_encoding_count(); i++) { /* every other one that acts in attention, stated */
-        const posenc_encoding_info *info = posenc_encoding_info_at(i);
-        if (info->place != POSENC_INPUT && !is_named(info->name))
+        const posenc_encoding_info *info     = posenc_encoding_info_at(i);
+        int                         is_named = !strcmp(info->name, "nope");
+        for (size_t k = 0; k < COUNT(encodings); k++)
+            is_named |= !strcmp(encodings[k].spec, info->name);
+        if (info->place != POSENC_INPUT && !is_named)
             add_over_plain(to, info->name, 0, CAUSAL);
     }
 }
 
-static void add_decoding(pe_case_list *to)
-{
-    static const struct {
-        const char  *spec;
-        posenc_dtype dtype;
-        double       wanted;
-    } rows[] = {
-        {"nope", POSENC_F32, 0.85},  {"alibi", POSENC_F32, 0.85},  {"t5", POSENC_F32, 0.85},
-        {"nope", POSENC_BF16, 0.85}, {"alibi", POSENC_BF16, 0.85}, {"t5", POSENC_BF16, 0.85},
-        {"rope", POSENC_F32, 0}, /* a cache of keys as they came: all are turned on their way */
-    };
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        const pe_bench_shape s = {.spec  = rows[i].spec,
-                                  .H     = 32,
-                                  .G     = 8,
-                                  .Lq    = 1,
-                                  .Lk    = 32768,
-                                  .D     = 128,
-                                  .mask  = CAUSAL,
-                                  .dtype = rows[i].dtype};
-        pe_add_case(to, "G20", of_kind(READ, rows[i].wanted, s),
-                    "one token against %d keys, heads 32/8, D 128, %s, %s, of read bandwidth", (int)s.Lk,
-                    s.spec, dtype_word(s.dtype));
-    }
-}
+/* ---------------------------------------------------------------- one by one ----------------- */
 
-static void add_floater(pe_case_list *to)
+// clang-format off
+/* ORDER of a shape: spec, verb, H, G (0: H), Lq, Lk, D. */
+static const struct {
+    const char    *goal;
+    int            kind;
+    double         wanted;
+    pe_bench_shape shape;
+    const char    *name;
+} singles[] = {
+    {"G7", PASS, 0.90, {"sinusoidal", PE_TABLE, 1, 0, 262144, 262144, 128, .kind = PE_PASS_STORE},
+     "sinusoidal table f32, 262144 x 128, out of cache, of the best store"},
+    {"G7", PASS, 0.55, {"sinusoidal", PE_TABLE, 1, 0, 4096, 4096, 128, .kind = PE_PASS_STORE},
+     "sinusoidal table f32, 4096 x 128, in cache, of the best store"},
+    {"G7", PASS, 0.90, {"rope", PE_TABLE, 1, 0, 262144, 262144, 128, .kind = PE_PASS_STORE},
+     "rotary table f32, 262144 x 128, out of cache, of the best store"},
+    {"G7", PASS, 0.55, {"rope", PE_TABLE, 1, 0, 4096, 4096, 128, .kind = PE_PASS_STORE},
+     "rotary table f32, 4096 x 128, in cache, of the best store"},
+    /* MiB of q, k and v, as linear means: no more than is read; bits of Lq x Lk would be 128 and 8 GiB */
+    {"G17", SECONDS, 0,
+     {"alibi", PE_ATTEND, 1, 0, 1048576, 1048576, 64, .window = 4096, .mask = CAUSAL | POSENC_MASK_WINDOW},
+     "one head with alibi, D 64, L 1048576, causal, window 4096: seconds"},
+    {"G17", SECONDS, 0, {"alibi", PE_ATTEND, 1, 0, 262144, 262144, 64, .mask = CAUSAL},
+     "one head with alibi, D 64, L 262144, causal, in full: seconds"},
+    {"G17", MEGABYTES, 768,
+     {"alibi", PE_ATTEND, 1, 0, 1048576, 1048576, 64, .window = 4096, .mask = CAUSAL | POSENC_MASK_WINDOW},
+     "one head with alibi, D 64, L 1048576, causal, window 4096: "
+     "MiB beyond inputs and outputs, at most those of q, k, v"},
+    {"G17", MEGABYTES, 192, {"alibi", PE_ATTEND, 1, 0, 262144, 262144, 64, .mask = CAUSAL},
+     "one head with alibi, D 64, L 262144, causal, in full: "
+     "MiB beyond inputs and outputs, at most those of q, k, v"},
+    {"G20", READ, 0.85, {"nope", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL},
+     "one token against 32768 keys, heads 32/8, D 128, nope, f32, of read bandwidth"},
+    {"G20", READ, 0.85, {"alibi", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL},
+     "one token against 32768 keys, heads 32/8, D 128, alibi, f32, of read bandwidth"},
+    {"G20", READ, 0.85, {"t5", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL},
+     "one token against 32768 keys, heads 32/8, D 128, t5, f32, of read bandwidth"},
+    {"G20", READ, 0.85, {"nope", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = POSENC_BF16},
+     "one token against 32768 keys, heads 32/8, D 128, nope, bf16, of read bandwidth"},
+    {"G20", READ, 0.85, {"alibi", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = POSENC_BF16},
+     "one token against 32768 keys, heads 32/8, D 128, alibi, bf16, of read bandwidth"},
+    {"G20", READ, 0.85, {"t5", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = POSENC_BF16},
+     "one token against 32768 keys, heads 32/8, D 128, t5, bf16, of read bandwidth"},
+    /* a cache of keys as they came: all are turned on their way */
+    {"G20", READ, 0, {"rope", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL},
+     "one token against 32768 keys, heads 32/8, D 128, rope, f32, of read bandwidth"},
+    {"FLOATER", PEAK, 0, {"floater[positions=512]", PE_ROWS, 1, 0, 512, 512, 128, .backward = 0},
+     "rows forward f32, 512 x 128, one state, of the multiply-add peak"},
+    {"FLOATER", PEAK, 0, {"floater[positions=512]", PE_ROWS, 1, 0, 512, 512, 128, .backward = 1},
+     "rows backward f32, 512 x 128, one state, of the multiply-add peak"},
+    {"FLOATER", PEAK, 0, {"floater[positions=512:states=16]", PE_ROWS, 1, 0, 512, 512, 128, .backward = 0},
+     "rows forward f32, 512 x 128, 16 states, of the multiply-add peak"},
+    {"FLOATER", PEAK, 0, {"floater[positions=512:states=16]", PE_ROWS, 1, 0, 512, 512, 128, .backward = 1},
+     "rows backward f32, 512 x 128, 16 states, of the multiply-add peak"},
+};
+// clang-format on
+
+static void add_singles(pe_case_list *to)
 {
-    for (int i = 0; i < 4; i++) {
-        const pe_bench_shape s = {.spec =
-                                      i < 2 ? "floater[positions=512]" : "floater[positions=512:states=16]",
-                                  .verb     = PE_ROWS,
-                                  .H        = 1,
-                                  .Lq       = 512,
-                                  .Lk       = 512,
-                                  .D        = CHANNELS,
-                                  .backward = i % 2};
-        pe_add_case(to, "FLOATER", of_kind(PEAK, 0, s), "rows %s f32, 512 x %d, %s, of the multiply-add peak",
-                    s.backward ? "backward" : "forward", CHANNELS, i < 2 ? "one state" : "16 states");
+    for (size_t i = 0; i < COUNT(singles); i++) {
+        pe_bench_case c = of_kind(singles[i].kind, singles[i].wanted, singles[i].shape);
+        c.is_long       = !strcmp(singles[i].goal, "G17");
+        pe_add_case(to, singles[i].goal, c, "%s", singles[i].name);
     }
 }
 
@@ -406,28 +409,6 @@ static void add_growth(pe_case_list *to)
     }
 }
 
-/* Linear here means: no more than what it reads, which is q, k and v. A matrix of Lq x Lk bits would be 128
-   and 8 GiB. */
-static void add_long(pe_case_list *to)
-{
-    for (int i = 0; i < 4; i++) {
-        const int            in_full = i % 2, L = in_full ? 262144 : 1048576;
-        const pe_bench_shape s = {.spec   = "alibi",
-                                  .H      = 1,
-                                  .Lq     = L,
-                                  .Lk     = L,
-                                  .D      = 64,
-                                  .window = in_full ? 0 : 4096,
-                                  .mask   = in_full ? CAUSAL : CAUSAL | POSENC_MASK_WINDOW,
-                                  .dtype  = POSENC_F32};
-        pe_bench_case c = i < 2 ? of_kind(SECONDS, 0, s) : of_kind(MEGABYTES, 3.0 * L * 64 * 4 / 1048576, s);
-        c.is_long       = 1;
-        pe_add_case(to, "G17", c, "one head with alibi, D 64, L %d, causal, %s: %s", L,
-                    in_full ? "in full" : "window 4096",
-                    i < 2 ? "seconds" : "MiB beyond inputs and outputs, at most those of q, k, v");
-    }
-}
-
 /* ---------------------------------------------------------------- the list ------------------- */
 
 /* "limits" before "G1" before "G2" before "G10"; words without a number last. */
@@ -449,9 +430,8 @@ static void sort_by_goal(pe_bench_case *rows, int count)
 
 posenc_status pe_bench_cases(pe_bench_case **cases, int *count, posenc_error *err)
 {
-    static void (*const families[])(pe_case_list *) = {add_limits,  add_turns,         add_tables,
-                                                       add_squares, add_decoding,      add_long,
-                                                       add_growth,  pe_training_cases, add_floater};
+    static void (*const families[])(pe_case_list *) = {add_limits,  add_turns,  add_squares,
+                                                       add_singles, add_growth, pe_training_cases};
     pe_case_list list                               = {0};
     for (size_t i = 0; i < COUNT(families); i++)
         families[i](&list);
@@ -469,13 +449,6 @@ posenc_status pe_bench_cases(pe_bench_case **cases, int *count, posenc_error *er
 
 /* ---------------------------------------------------------------- which are asked for -------- */
 
-/* Behind the word at `list`, and at the next word or the end. */
-static const char *next_word(const char *list)
-{
-    list += strcspn(list, ",");
-    return *list ? list + 1 : list;
-}
-
 static int is_word(const char *list, const char *word)
 {
     const size_t length = strcspn(list, ",");
@@ -484,12 +457,13 @@ static int is_word(const char *list, const char *word)
 
 int pe_bench_is_wanted(const char *goals, const char *goal)
 {
-    if (!goals)
-        return 1;
-    for (; *goals; goals = next_word(goals))
-        if (is_word(goals, goal))
-            return 1;
-    return 0;
+    int found = !goals;
+    while (!found && *goals) {
+        found = is_word(goals, goal);
+        goals += strcspn(goals, ",");
+        goals += *goals == ',';
+    }
+    return found;
 }
 
 const char *pe_bench_stranger(const char *goals, const pe_bench_case *cases, int count, int *length)
@@ -515,20 +489,12 @@ void pe_bench_leave(pe_bench_row *row, const pe_bench_case *c, const char *reaso
     snprintf(row->reason, sizeof row->reason, "%s", reason);
 }
 
-static int runs_here(const char *isa)
-{
-    for (int i = 0; posenc_isa_at(i); i++)
-        if (!strcmp(posenc_isa_at(i), isa))
-            return 1;
-    return 0;
-}
-
 /* Why a case cannot be measured here, before anything is tried; 0: it can. */
 static int refuse(char *reason, size_t size, const pe_bench_case *c, int is_long)
 {
     if (c->is_long && !is_long)
         return snprintf(reason, size, "takes minutes; ask for it with --long");
-    if (c->isa && !runs_here(c->isa))
+    if (c->isa && !pe_runs_here(c->isa))
         return snprintf(reason, size,
                         "no instruction set %s: this processor lacks it, or this build its kernels", c->isa);
     if (c->processors > pe_processors())

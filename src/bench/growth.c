@@ -11,7 +11,6 @@
  * mebibyte is added on both sides, so that a few pages of the C library say nothing. Encodings at the input
  * have no pairs; their rows are measured the same way.
  */
-#include "bench/cases.h"
 #include "bench/problem.h"
 
 #include <fcntl.h>
@@ -59,25 +58,11 @@ static void forget_peak(void)
 static void measure_child(letter *to, const pe_bench_case *c)
 {
     pe_problem p;
-    to->err.status = pe_problem_open(&p, c, 1, &to->err);
+    pe_problem_open(&p, c, 1, &to->err);
     forget_peak();
     const double before = peak();
-    if (!to->err.status)
-        to->err.status = pe_problem_start(&p, &to->err);
+    pe_problem_start(&p, &to->err);
     to->kilobytes = peak() - before;
-}
-
-/* What an end of a pipe was sent, and the child's end. */
-static posenc_status read_letter(letter *to, int from, pid_t child, posenc_error *err)
-{
-    const int whole = read(from, to, sizeof *to) == (ssize_t)sizeof *to;
-    waitpid(child, NULL, 0);
-    if (whole) {
-        *err = to->err;
-        return err->status;
-    }
-    *err = (posenc_error){POSENC_MEMORY, "the measuring process ended early (out of memory?)"};
-    return err->status;
 }
 
 static posenc_status ask_child(double *kilobytes, const pe_bench_case *c, posenc_error *err)
@@ -96,8 +81,12 @@ static posenc_status ask_child(double *kilobytes, const pe_bench_case *c, posenc
         _exit(write(ends[1], &said, sizeof said) != (ssize_t)sizeof said);
     }
     close(ends[1]);
-    if (child > 0)
-        err->status = read_letter(&said, ends[0], child, err);
+    if (child > 0) {
+        *err = (posenc_error){POSENC_MEMORY, "the measuring process ended early (out of memory?)"};
+        if (read(ends[0], &said, sizeof said) == (ssize_t)sizeof said)
+            *err = said.err;
+        waitpid(child, NULL, 0);
+    }
     close(ends[0]);
     *kilobytes = said.kilobytes;
     return err->status;

@@ -31,7 +31,6 @@
  * float32 instead of bfloat16 (G19, the other way round), on one thread instead of two (G14). Read (G20):
  * bytes of keys and values per second over those of a loop that only reads them.
  */
-#include "bench/cases.h"
 #include "bench/limits.h"
 #include "bench/problem.h"
 
@@ -111,14 +110,6 @@ posenc_status pe_measure_bandwidth(const pe_bench_case *c, const pe_bench_effort
 
 /* ---------------------------------------------------------------- against a limit ------------ */
 
-/* Ratio of speeds; the limit in giga. */
-static void compare_speeds(pe_bench_figure *figure, const pe_timed *kernel, const pe_timed *limit,
-                           const pe_bench_effort *effort)
-{
-    pe_compare(figure, kernel, limit, PE_SPEED_RATIO, effort);
-    figure->limit *= 1e-9;
-}
-
 static double operations_of(const pe_problem *p)
 {
     enum { BACKWARD = 3 };
@@ -127,133 +118,104 @@ static double operations_of(const pe_problem *p)
                : (p->shape->backward ? BACKWARD : 1) * posenc_plan_operations(p->plan);
 }
 
-posenc_status pe_measure_peak(const pe_bench_case *c, const pe_bench_effort *effort, pe_bench_figure *figure,
-                              posenc_error *err)
-{
-    pe_problem          p;
-    pe_peak             peak;
-    const posenc_status status = pe_problem_ready(&p, c, effort->threads, err);
-    if (!status) {
-        const pe_timed kernel = {pe_problem_go, &p, operations_of(&p), effort->threads},
-                       limit  = pe_multiply_add_limit(&peak, c->isa, effort->threads);
-        compare_speeds(figure, &kernel, &limit, effort);
-    }
-    pe_problem_close(&p);
-    return status;
-}
-
-posenc_status pe_measure_pass(const pe_bench_case *c, const pe_bench_effort *effort, pe_bench_figure *figure,
-                              posenc_error *err)
-{
-    pe_problem          p;
-    pe_pass             pass;
-    const posenc_status status = pe_problem_ready(&p, c, effort->threads, err);
-    if (!status) {
-        const double   moved  = (c->shape.kind == PE_PASS_STORE ? 1.0 : 2.0) * (double)p.bytes;
-        const pe_timed kernel = {pe_problem_go, &p, moved, effort->threads},
-                       limit  = pe_best_pass(&pass, (pe_pass_kind)c->shape.kind, p.x, p.to, p.bytes + 2048,
-                                             effort->threads);
-        compare_speeds(figure, &kernel, &limit, effort);
-    }
-    pe_problem_close(&p);
-    return status;
-}
-
-/* Keys and values, in the order of attention. */
-typedef struct cache {
-    pe_pass  keys, values;
-    pe_timed read_keys, read_values;
-} cache;
+/* What a limit is made of. Keys and values are read in the order of attention. */
+typedef struct held {
+    pe_peak  peak;
+    pe_pass  pass, pass_values;
+    pe_timed keys, values;
+} held;
 
 static void read_cache(void *context)
 {
-    cache *both = context;
-    both->read_keys.run(both->read_keys.context);
-    both->read_values.run(both->read_values.context);
+    held *h = context;
+    h->keys.run(h->keys.context);
+    h->values.run(h->values.context);
 }
 
-posenc_status pe_measure_read(const pe_bench_case *c, const pe_bench_effort *effort, pe_bench_figure *figure,
-                              posenc_error *err)
+/* The limit of what is run, and what a run comes to in its unit: one token reads the cache, attention and
+   rows are arithmetic, and the others pass over their memory. */
+static pe_timed limit_of(held *h, const pe_problem *p, const pe_bench_case *c, int threads, double *work)
 {
-    const pe_bench_shape *s       = &c->shape;
-    const int64_t         bytes   = s->G * s->Lk * s->D * (int64_t)posenc_dtype_size(s->dtype);
-    const int             threads = effort->threads;
-    pe_problem            p;
-    const posenc_status   status = pe_problem_ready(&p, c, threads, err);
-    if (!status) {
-        cache both;
-        both.read_keys        = pe_best_pass(&both.keys, PE_PASS_READ, p.in.k.data, NULL, bytes, threads);
-        both.read_values      = pe_best_pass(&both.values, PE_PASS_READ, p.in.v.data, NULL, bytes, threads);
-        const pe_timed kernel = {pe_problem_go, &p, 2.0 * (double)bytes, threads},
-                       limit  = {read_cache, &both, both.read_keys.work + both.read_values.work, threads};
-        compare_speeds(figure, &kernel, &limit, effort);
+    const pe_bench_shape *s    = p->shape;
+    const pe_pass_kind    kind = (pe_pass_kind)s->kind;
+    if (s->verb == PE_ATTEND && s->Lq == 1) {
+        const int64_t bytes = s->G * s->Lk * s->D * (int64_t)posenc_dtype_size(s->dtype);
+        h->keys             = pe_best_pass(&h->pass, PE_PASS_READ, p->in.k.data, NULL, bytes, threads);
+        h->values           = pe_best_pass(&h->pass_values, PE_PASS_READ, p->in.v.data, NULL, bytes, threads);
+        *work               = 2.0 * (double)bytes;
+        return (pe_timed){read_cache, h, h->keys.work + h->values.work, threads};
+    }
+    if (s->verb == PE_ATTEND || s->verb == PE_ROWS) {
+        *work = operations_of(p);
+        return pe_multiply_add_limit(&h->peak, c->isa, threads);
+    }
+    *work = (kind == PE_PASS_STORE ? 1.0 : 2.0) * (double)p->bytes;
+    return pe_best_pass(&h->pass, kind, p->x, p->to, p->bytes + 2048, threads);
+}
+
+posenc_status pe_measure_share(const pe_bench_case *c, const pe_bench_effort *effort, pe_bench_figure *figure,
+                               posenc_error *err)
+{
+    pe_problem p;
+    held       h;
+    pe_problem_ready(&p, c, effort->threads, err);
+    if (!err->status) {
+        pe_timed       kernel = {pe_problem_go, &p, 0, effort->threads};
+        const pe_timed limit  = limit_of(&h, &p, c, effort->threads, &kernel.work);
+        pe_compare(figure, &kernel, &limit, PE_SPEED_RATIO, effort);
+        figure->limit *= 1e-9;
     }
     pe_problem_close(&p);
-    return status;
+    return err->status;
 }
 
 /* ---------------------------------------------------------------- against another run -------- */
 
-/* Two problems in turns; ratio as pe_compare. Work is 1, so speeds are runs per second. */
-static posenc_status compare_runs(const pe_bench_case *c, const pe_bench_case *other, int threads,
-                                  int other_threads, pe_ratio ratio, const pe_bench_effort *effort,
-                                  pe_bench_figure *figure, posenc_error *err)
+/* Two problems in turns: an encoding and none, or without one bfloat16 and float32, or in float32 many
+   threads and one. Work is 1, so speeds are runs per second; the limit is in milliseconds. */
+posenc_status pe_measure_over(const pe_bench_case *c, const pe_bench_effort *effort, pe_bench_figure *figure,
+                              posenc_error *err)
 {
-    pe_problem    a, b = {0};
-    posenc_status status = pe_problem_open(&a, c, threads, err);
-    if (!status)
-        status = pe_problem_open(&b, other, other_threads, err);
-    if (!status)
-        status = pe_problem_start(&a, err);
-    if (!status)
-        status = pe_problem_start(&b, err);
-    if (!status) {
-        const pe_timed kernel = {pe_problem_go, &a, 1, threads},
-                       limit  = {pe_problem_go, &b, 1, other_threads};
+    const int      over_plain = strcmp(c->shape.spec, "nope") != 0, threads = effort->threads;
+    const pe_ratio ratio  = over_plain ? PE_TIME_RATIO : PE_SPEED_RATIO;
+    pe_timed       kernel = {pe_problem_go, NULL, 1, threads}, limit = kernel;
+    pe_bench_case  other = *c;
+    pe_problem     a, b;
+    if (over_plain)
+        other.shape.spec = "nope";
+    else if (c->shape.dtype != POSENC_F32)
+        other.shape.dtype = POSENC_F32;
+    else {
+        kernel.threads = c->processors;
+        limit.threads  = 1;
+    }
+    kernel.context = &a;
+    limit.context  = &b;
+    pe_problem_open(&a, c, kernel.threads, err);
+    pe_problem_open(&b, &other, limit.threads, err);
+    pe_problem_start(&a, err);
+    pe_problem_start(&b, err);
+    if (!err->status) {
         pe_compare(figure, &kernel, &limit, ratio, effort);
-        figure->limit =
-            1e3 * (ratio == PE_SPEED_RATIO ? 1 / figure->limit : figure->limit); /* milliseconds */
+        figure->limit = 1e3 * (ratio == PE_SPEED_RATIO ? 1 / figure->limit : figure->limit);
     }
     pe_problem_close(&a);
     pe_problem_close(&b);
-    return status;
-}
-
-posenc_status pe_measure_over_plain(const pe_bench_case *c, const pe_bench_effort *effort,
-                                    pe_bench_figure *figure, posenc_error *err)
-{
-    pe_bench_case plain = *c;
-    plain.shape.spec    = "nope";
-    return compare_runs(c, &plain, effort->threads, effort->threads, PE_TIME_RATIO, effort, figure, err);
-}
-
-posenc_status pe_measure_over_float(const pe_bench_case *c, const pe_bench_effort *effort,
-                                    pe_bench_figure *figure, posenc_error *err)
-{
-    pe_bench_case wide = *c;
-    wide.shape.dtype   = POSENC_F32;
-    return compare_runs(c, &wide, effort->threads, effort->threads, PE_SPEED_RATIO, effort, figure, err);
-}
-
-posenc_status pe_measure_threads(const pe_bench_case *c, const pe_bench_effort *effort,
-                                 pe_bench_figure *figure, posenc_error *err)
-{
-    return compare_runs(c, c, c->processors, 1, PE_SPEED_RATIO, effort, figure, err);
+    return err->status;
 }
 
 /* Seconds of one long run. */
 posenc_status pe_measure_seconds(const pe_bench_case *c, const pe_bench_effort *effort,
                                  pe_bench_figure *figure, posenc_error *err)
 {
-    pe_problem    p;
-    posenc_status status = pe_problem_open(&p, c, effort->threads, err);
-    const double  start  = pe_worked(effort->threads);
-    if (!status)
-        status = pe_problem_start(&p, err);
-    if (!status)
+    pe_problem p;
+    pe_problem_open(&p, c, effort->threads, err);
+    const double start = pe_worked(effort->threads);
+    pe_problem_start(&p, err);
+    if (!err->status)
         figure->value = figure->q1 = figure->q3 = pe_worked(effort->threads) - start;
     pe_problem_close(&p);
-    return status;
+    return err->status;
 }
 
 /* Nanoseconds of a call at 1 and at 3 tokens give a line; what it has at 0 is the overhead. */
@@ -263,22 +225,21 @@ posenc_status pe_measure_overhead(const pe_bench_case *c, const pe_bench_effort 
     double        one[MOST];
     const int     n   = effort->repeats < MOST ? effort->repeats : MOST;
     pe_bench_case few = *c, many = *c;
-    pe_problem    a = {0}, b = {0};
+    pe_problem    a, b;
     few.shape.Lq = few.shape.Lk = 1;
     many.shape.Lq = many.shape.Lk = 3;
-    posenc_status status          = pe_problem_ready(&a, &few, effort->threads, err);
-    if (!status)
-        status = pe_problem_ready(&b, &many, effort->threads, err);
-    for (int i = 0; !status && i < n; i++) {
+    pe_problem_ready(&a, &few, effort->threads, err);
+    pe_problem_ready(&b, &many, effort->threads, err);
+    for (int i = 0; !err->status && i < n; i++) {
         const pe_timed short_call = {pe_problem_go, &a, 1, effort->threads},
                        long_call  = {pe_problem_go, &b, 1, effort->threads};
         one[i]                    = 1e9 * (3 * pe_time_once(&short_call) - pe_time_once(&long_call)) / 2;
     }
-    if (!status)
+    if (!err->status)
         *figure = pe_quartiles(one, n);
     pe_problem_close(&a);
     pe_problem_close(&b);
-    return status;
+    return err->status;
 }
 
 /* ---------------------------------------------------------------- against a finished table --- */
@@ -329,12 +290,10 @@ posenc_status pe_measure_in_flight(const pe_bench_case *c, const pe_bench_effort
 {
     const pe_bench_shape *s = &c->shape;
     pe_problem            r;
-    posenc_status         status  = pe_problem_ready(&r, c, 1, err);
-    const pe_kernels     *kernels = pe_kernels_named(c->isa ? c->isa : posenc_isa());
-    const float          *table   = status ? NULL : make_table(&r, s, err);
-    if (!status && !table)
-        status = err->status;
-    if (!status) {
+    pe_problem_ready(&r, c, 1, err);
+    const pe_kernels *kernels = pe_kernels_named(c->isa ? c->isa : posenc_isa());
+    const float      *table   = err->status ? NULL : make_table(&r, s, err);
+    if (table) {
         tabled         t      = {.table = table,
                                  .x     = r.x,
                                  .turn  = kernels->rotate[PE_STORED_F32][strstr(s->spec, "half") != NULL],
@@ -344,8 +303,9 @@ posenc_status pe_measure_in_flight(const pe_bench_case *c, const pe_bench_effort
                                  .far   = pe_rotation_ahead(sizeof *table, r.bytes)};
         const pe_timed flight = {pe_problem_go, &r, 2.0 * (double)r.bytes, 1},
                        tables = {run_tabled, &t, 2.0 * (double)r.bytes, 1};
-        compare_speeds(figure, &flight, &tables, effort);
+        pe_compare(figure, &flight, &tables, PE_SPEED_RATIO, effort);
+        figure->limit *= 1e-9;
     }
     pe_problem_close(&r);
-    return status;
+    return err->status;
 }

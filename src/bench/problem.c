@@ -122,23 +122,16 @@ static posenc_tensor draw(pe_problem *p, posenc_dtype dtype, int32_t ndim, const
     return posenc_tensor_contiguous(pe_random_buffer(&p->all, n + PE_BEYOND, dtype, err), dtype, ndim, shape);
 }
 
-static int is_zero(const posenc_tensor *t, int64_t n)
-{
-    const float *x = t->data;
-    int64_t      i = 0;
-    while (i < n && x[i] == 0)
-        i++;
-    return i == n;
-}
-
 static void fill_zeros(posenc_tensor *t)
 {
-    int64_t n = 1;
+    float  *x = t->data;
+    int64_t n = 1, zeros = 0;
     for (int32_t a = 0; a < t->ndim; a++)
         n *= t->shape[a];
-    if (is_zero(t, n))
-        for (int64_t i = 0; i < n; i++)
-            ((float *)t->data)[i] = (float)(0.1 * posenc_random_uniform(1, "bench", (uint64_t)i));
+    while (zeros < n && x[zeros] == 0)
+        zeros++;
+    for (int64_t i = 0; zeros == n && i < n; i++)
+        x[i] = (float)(0.1 * posenc_random_uniform(1, "bench", (uint64_t)i));
 }
 
 static posenc_status open_params(pe_problem *p, posenc_error *err)
@@ -234,32 +227,31 @@ static void open_turn(pe_problem *p, posenc_error *err)
         s->verb == PE_TURN_AWAY ? posenc_tensor_from_blhd(p->to, s->dtype, 1, s->Lq, s->H, s->D) : p->turn.q;
 }
 
-posenc_status pe_problem_open(pe_problem *p, const pe_bench_case *c, int threads, posenc_error *err)
+void pe_problem_open(pe_problem *p, const pe_bench_case *c, int threads, posenc_error *err)
 {
     const pe_bench_shape *s = &c->shape;
     memset(p, 0, sizeof *p);
-    p->shape             = s;
-    p->dims              = (posenc_dims){.B  = 1,
-                                         .H  = s->H,
-                                         .G  = s->G ? s->G : s->H,
-                                         .Lq = s->Lq,
-                                         .Lk = s->Lk,
-                                         .D  = s->D,
-                                         .Dv = s->verb == PE_ATTEND ? s->D : 0,
-                                         .L  = (s->Lk + REACH - 1) / REACH};
-    posenc_status status = open_plan(p, c, threads, err);
-    if (!status)
-        status = open_params(p, err);
-    if (status)
-        return status;
-    err->status = POSENC_OK; /* until one of them has no memory */
+    p->shape = s;
+    p->dims  = (posenc_dims){.B  = 1,
+                             .H  = s->H,
+                             .G  = s->G ? s->G : s->H,
+                             .Lq = s->Lq,
+                             .Lk = s->Lk,
+                             .D  = s->D,
+                             .Dv = s->verb == PE_ATTEND ? s->D : 0,
+                             .L  = (s->Lk + REACH - 1) / REACH};
+    if (!err->status)
+        err->status = open_plan(p, c, threads, err);
+    if (!err->status)
+        err->status = open_params(p, err);
+    if (err->status)
+        return;
     switch (s->verb) {
     case PE_ATTEND: open_attention(p, err); break;
     case PE_ROWS:
     case PE_TABLE: open_rows(p, err); break;
     default: open_turn(p, err);
     }
-    return err->status;
 }
 
 static posenc_status run(pe_problem *p, int backward, posenc_error *err)
@@ -294,27 +286,26 @@ static posenc_status open_table(pe_problem *p, posenc_error *err)
                                 : err->status;
 }
 
-posenc_status pe_problem_start(pe_problem *p, posenc_error *err)
+void pe_problem_start(pe_problem *p, posenc_error *err)
 {
-    const pe_bench_verb verb     = p->shape->verb;
-    const int           backward = p->shape->backward, first = !backward || verb == PE_ATTEND;
-    const size_t        bytes =
+    if (err->status)
+        return;
+    const int    backward = p->shape->backward, first = !backward || p->shape->verb == PE_ATTEND;
+    const size_t bytes =
         posenc_plan_workspace(p->plan, (first ? POSENC_FORWARD : 0) | (backward ? POSENC_BACKWARD : 0));
     p->work = plain_buffer(&p->all, bytes, err);
-    if (!p->work)
-        return err->status;
-    posenc_status status = verb == PE_TURN_BY_TABLE ? open_table(p, err) : POSENC_OK;
-    if (!status && first)
-        status = run(p, 0, err);
-    if (!status && backward)
-        status = run(p, 1, err);
-    return status;
+    if (!err->status && p->shape->verb == PE_TURN_BY_TABLE)
+        err->status = open_table(p, err);
+    if (!err->status && first)
+        err->status = run(p, 0, err);
+    if (!err->status && backward)
+        err->status = run(p, 1, err);
 }
 
-posenc_status pe_problem_ready(pe_problem *p, const pe_bench_case *c, int threads, posenc_error *err)
+void pe_problem_ready(pe_problem *p, const pe_bench_case *c, int threads, posenc_error *err)
 {
-    const posenc_status status = pe_problem_open(p, c, threads, err);
-    return status ? status : pe_problem_start(p, err);
+    pe_problem_open(p, c, threads, err);
+    pe_problem_start(p, err);
 }
 
 /* Pairs of one head; queries are the last Lq of Lk places. */

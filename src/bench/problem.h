@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * problem.h: one problem made from a case, ready to be run again and again, and memory to measure on
+ * problem.h: the list of cases while it is made, what measures them, one problem made from a case, ready to
+ * be run again and again, and memory to measure on
  *
  * Encodings get the settings that their rooms state for a small model trained at an eighth of the keys,
  * unless the case's spec has brackets; those that are turned or make tables have none. Parameters are as
@@ -15,6 +16,22 @@
 #define PE_BENCH_PROBLEM_H
 
 #include "bench/bench.h"
+
+typedef struct pe_case_list {
+    pe_bench_case *rows;
+    int            count, room, is_full; /* is_full: there was no memory for a row */
+} pe_case_list;
+
+/* Adds a copy of `c` under the name that `format` makes. */
+void pe_add_case(pe_case_list *to, const char *goal, pe_bench_case c, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* The rows of G15. */
+void pe_training_cases(pe_case_list *to);
+
+/* measure.c and growth.c */
+pe_bench_fn pe_measure_clock, pe_measure_units, pe_measure_bandwidth, pe_measure_share, pe_measure_over,
+    pe_measure_seconds, pe_measure_overhead, pe_measure_in_flight, pe_measure_growth, pe_measure_megabytes;
 
 enum { PE_MOST_BUFFERS = 96, PE_BENCH_PARAMS = 16, PE_BEYOND = 1024 };
 
@@ -50,13 +67,14 @@ typedef struct pe_problem {
     posenc_error          err; /* of the last run */
 } pe_problem;
 
+/* These do nothing more after an error: ask err->status at the end. */
 /* Everything but the workspace. Close it whatever the status. */
-posenc_status pe_problem_open(pe_problem *p, const pe_bench_case *c, int threads, posenc_error *err);
+void pe_problem_open(pe_problem *p, const pe_bench_case *c, int threads, posenc_error *err);
 /* The workspace, and a first run: forward before backward where that needs what it leaves. */
-posenc_status pe_problem_start(pe_problem *p, posenc_error *err);
+void pe_problem_start(pe_problem *p, posenc_error *err);
 /* Both. */
-posenc_status pe_problem_ready(pe_problem *p, const pe_bench_case *c, int threads, posenc_error *err);
-void          pe_problem_close(pe_problem *p);
+void pe_problem_ready(pe_problem *p, const pe_bench_case *c, int threads, posenc_error *err);
+void pe_problem_close(pe_problem *p);
 
 /* One run, backward if the case says so. context is the pe_problem. */
 void pe_problem_go(void *context);

@@ -168,14 +168,13 @@ static posenc_status read_file(posenc_arrays *set, FILE *stream, int64_t size, c
 posenc_status posenc_arrays_read(posenc_arrays *set, const char *path, posenc_error *err)
 {
     FILE         *stream;
-    int           is_regular;
     int64_t       size;
     pe_bytes      bytes;
-    posenc_status status = pe_open_input(&stream, &is_regular, &size, path, err);
+    posenc_status status = pe_open_input(&stream, &size, path, err);
     if (status)
         return status;
     pe_file_done(err);
-    if (is_regular)
+    if (size >= 0)
         return read_file(set, stream, size, path, err);
     status = pe_read_bytes(&bytes, stream, PE_MAX_BYTES, path, err);
     pe_close_input(stream);

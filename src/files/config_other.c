@@ -15,8 +15,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "files/input.h"
-
 enum { MOST_ROWS = 1 << 30, IMAGE = 224, FARTHEST = 128 }; /* the last two where no file says */
 
 /* The head width of these types is hidden / heads, T5's d_kv aside, which none of the numbers below needs. */
@@ -70,7 +68,6 @@ static void learned(pe_config *c)
 static void two_sizes(pe_config *c, const char *key, int64_t standard, int64_t size[2])
 {
     const json_t *value = pe_config_get(c->file, key);
-    size[0] = size[1] = standard;
     if (!json_is_array(value)) {
         size[0] = size[1] = pe_config_whole(c, c->file, key, 1, PE_MODEL_WIDEST, standard);
         return;
@@ -297,15 +294,15 @@ static void alibi(pe_config *c)
 
 /* ---------------------------------------------------------------- which --------------------- */
 
-void pe_config_other(pe_config *c)
+void pe_config_encoding(pe_config *c)
 {
     static const struct {
         const char *word;
         void (*read)(pe_config *c);
     } readers[] = {
-        {"learned", learned}, {"patches", patches}, {"sinusoidal", sinusoidal},
-        {"whisper", whisper}, {"t5", t5},           {"mpnet", mpnet},
-        {"deberta", deberta}, {"xlnet", xlnet},     {"alibi", alibi},
+        {"rope", pe_config_rope},   {"nope", pe_config_nope}, {"learned", learned}, {"patches", patches},
+        {"sinusoidal", sinusoidal}, {"whisper", whisper},     {"t5", t5},           {"mpnet", mpnet},
+        {"deberta", deberta},       {"xlnet", xlnet},         {"alibi", alibi},
     };
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
         if (pe_is(readers[i].word, c->encoding))

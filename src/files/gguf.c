@@ -17,8 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "files/input.h"
-
 enum {
     MOST_VALUES    = 1 << 16,
     MOST_TENSORS   = 1 << 20,
@@ -85,11 +83,8 @@ static void skip(cursor *c, uint64_t n, const char *what)
 
 static uint64_t take_number(cursor *c, int bytes, const char *what)
 {
-    unsigned char p[8] = {0};
-    uint64_t      x    = 0;
-    take(c, p, (uint64_t)bytes, what);
-    for (int i = bytes - 1; i >= 0; i--)
-        x = x << 8 | p[i];
+    uint64_t x = 0;
+    take(c, &x, (uint64_t)bytes, what);
     return c->model->status ? 0 : x;
 }
 
@@ -113,6 +108,35 @@ static char *take_text(cursor *c, uint64_t longest, int is_optional, const char 
     if (!c->model->status && memchr(text, '\0', (size_t)n))
         pe_refuse(c->model, "%s has a byte 0 in its text", what);
     return text;
+}
+
+/* ---------------------------------------------------------------- rows by name -------------- */
+
+/* Values and tensors: their names stand first. */
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void sort(cursor *c, void *rows, int64_t n, size_t size, const char *what)
+{
+    if (n)
+        qsort(rows, (size_t)n, size, by_name);
+    for (char *row = rows; --n > 0; row += size)
+        if (!by_name(row, row + size))
+            pe_refuse(c->model, "the %s %.60s stands twice", what, *(char **)(void *)row);
+}
+
+const pe_gguf_value *pe_gguf_find(const pe_gguf *g, const char *name)
+{
+    const size_t n = (size_t)g->value_count;
+    return n ? bsearch(&name, g->values, n, sizeof *g->values, by_name) : NULL;
+}
+
+const pe_gguf_tensor *pe_gguf_tensor_of(const pe_gguf *g, const char *name)
+{
+    const size_t n = (size_t)g->tensor_count;
+    return n ? bsearch(&name, g->tensors, n, sizeof *g->tensors, by_name) : NULL;
 }
 
 /* ---------------------------------------------------------------- values -------------------- */
@@ -159,18 +183,18 @@ static void skip_items(cursor *c, uint32_t type, uint64_t n, int depth)
 
 static void take_list(cursor *c, pe_gguf_value *v)
 {
-    const uint32_t type = (uint32_t)take_number(c, 4, v->key);
-    const uint64_t n    = take_number(c, 8, v->key);
+    const uint32_t type = (uint32_t)take_number(c, 4, v->name);
+    const uint64_t n    = take_number(c, 8, v->name);
     v->kind             = PE_GGUF_OTHER;
     if (type >= TYPES || !widths[type] || n > (uint64_t)(MOST_KEPT - c->kept)) {
         skip_items(c, type, n, 0);
         return;
     }
-    if (!has(c, n * (uint64_t)widths[type], v->key))
+    if (!has(c, n * (uint64_t)widths[type], v->name))
         return;
     v->list = pe_keep(c->model, (size_t)n * sizeof *v->list);
     for (uint64_t i = 0; v->list && i < n; i++)
-        v->list[i] = number_of(take_number(c, widths[type], v->key), type);
+        v->list[i] = number_of(take_number(c, widths[type], v->name), type);
     v->kind  = PE_GGUF_LIST;
     v->count = (int64_t)n;
     c->kept += (int64_t)n;
@@ -178,19 +202,19 @@ static void take_list(cursor *c, pe_gguf_value *v)
 
 static void take_value(cursor *c, pe_gguf_value *v)
 {
-    v->key = take_text(c, LONGEST_KEY, 0, "the name of a value");
+    v->name = take_text(c, LONGEST_KEY, 0, "the name of a value");
     if (c->model->status)
         return;
-    const uint32_t type = (uint32_t)take_number(c, 4, v->key);
+    const uint32_t type = (uint32_t)take_number(c, 4, v->name);
     if (type >= TYPES)
-        pe_refuse(c->model, "%.60s is of type %u, which GGUF does not have", v->key, type);
+        pe_refuse(c->model, "%.60s is of type %u, which GGUF does not have", v->name, type);
     else if (type == STRING) {
-        v->text = take_text(c, LONGEST_TEXT, 1, v->key);
+        v->text = take_text(c, LONGEST_TEXT, 1, v->name);
         v->kind = v->text ? PE_GGUF_TEXT : PE_GGUF_OTHER;
     } else if (type == ARRAY)
         take_list(c, v);
     else {
-        v->number = number_of(take_number(c, widths[type], v->key), type);
+        v->number = number_of(take_number(c, widths[type], v->name), type);
         v->kind   = type == BOOL ? PE_GGUF_FLAG : PE_GGUF_NUMBER;
     }
 }
@@ -260,12 +284,6 @@ static int64_t alignment_of(cursor *c, const pe_gguf *g)
     return (int64_t)x;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    const pe_gguf_tensor *x = a, *y = b;
-    return strcmp(x->name, y->name);
-}
-
 /* Tensors of the layers say nothing about positions: they are checked, not kept. */
 static void take_tensors(cursor *c, pe_gguf *g, uint64_t count)
 {
@@ -290,32 +308,19 @@ static void take_tensors(cursor *c, pe_gguf *g, uint64_t count)
                   (unsigned long long)need, (long long)(c->source->size > data ? c->source->size - data : 0));
     for (int64_t i = 0; i < g->tensor_count; i++)
         g->tensors[i].at += (uint64_t)data;
-    if (g->tensor_count)
-        qsort(g->tensors, (size_t)g->tensor_count, sizeof *g->tensors, by_name);
-    for (int64_t i = 1; i < g->tensor_count; i++)
-        if (!strcmp(g->tensors[i - 1].name, g->tensors[i].name))
-            pe_refuse(c->model, "the tensor %.60s stands twice", g->tensors[i].name);
+    if (!c->model->status)
+        sort(c, g->tensors, g->tensor_count, sizeof *g->tensors, "tensor");
 }
 
 /* ---------------------------------------------------------------- the file ------------------ */
-
-static int by_key(const void *a, const void *b)
-{
-    const pe_gguf_value *x = a, *y = b;
-    return strcmp(x->key, y->key);
-}
 
 static void take_values(cursor *c, pe_gguf *g, uint64_t count)
 {
     g->values = pe_keep(c->model, (size_t)count * sizeof *g->values);
     for (uint64_t i = 0; !c->model->status && i < count; i++)
         take_value(c, &g->values[g->value_count++]);
-    if (c->model->status)
-        return;
-    qsort(g->values, (size_t)g->value_count, sizeof *g->values, by_key);
-    for (int64_t i = 1; i < g->value_count; i++)
-        if (!strcmp(g->values[i - 1].key, g->values[i].key))
-            pe_refuse(c->model, "the key %.60s stands twice", g->values[i].key);
+    if (!c->model->status)
+        sort(c, g->values, g->value_count, sizeof *g->values, "key");
 }
 
 void pe_gguf_read(pe_gguf *g)
@@ -343,21 +348,6 @@ void pe_gguf_read(pe_gguf *g)
         take_tensors(c, g, tensors);
 }
 
-const pe_gguf_value *pe_gguf_find(const pe_gguf *g, const char *key)
-{
-    const pe_gguf_value wanted = {.key = (char *)(uintptr_t)key};
-    return g->value_count ? bsearch(&wanted, g->values, (size_t)g->value_count, sizeof *g->values, by_key)
-                          : NULL;
-}
-
-const pe_gguf_tensor *pe_gguf_tensor_of(const pe_gguf *g, const char *name)
-{
-    const pe_gguf_tensor wanted = {.name = (char *)(uintptr_t)name};
-    return g->tensor_count
-               ? bsearch(&wanted, g->tensors, (size_t)g->tensor_count, sizeof *g->tensors, by_name)
-               : NULL;
-}
-
 static posenc_status read_floats(double *to, int64_t count, const pe_gguf_tensor *tensor, const pe_gguf *g)
 {
     const pe_source *source = g->source;
@@ -370,23 +360,23 @@ static posenc_status read_floats(double *to, int64_t count, const pe_gguf_tensor
                             "it has %lld numbers on %d axes; it must have one for each of %lld pairs",
                             (long long)tensor->shape[0], tensor->ndim, (long long)count);
     for (int64_t i = 0; i < count; i++) {
-        unsigned char p[4];
-        if (source->read_at(source->from, p, 4, (int64_t)tensor->at + 4 * i) != 4)
+        float x;
+        if (source->read_at(source->from, &x, sizeof x, (int64_t)tensor->at + 4 * i) != sizeof x)
             return pe_file_fail(err, POSENC_FILE, origin, "it cannot be read");
-        to[i] = number_of((uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24,
-                          F32);
+        to[i] = (double)x;
     }
     return POSENC_OK;
 }
 
-const double *pe_gguf_floats(const pe_gguf *g, const pe_gguf_tensor *tensor, int64_t count)
+const double *pe_gguf_floats(const pe_gguf *g, const char *name, int64_t count)
 {
-    double *x = g->model->status ? NULL : pe_keep(g->model, (size_t)count * sizeof *x);
+    const pe_gguf_tensor *tensor = pe_gguf_tensor_of(g, name);
+    double *x = !tensor || g->model->status ? NULL : pe_keep(g->model, (size_t)count * sizeof *x);
     if (x)
         g->model->status = read_floats(x, count, tensor, g);
-    for (int64_t i = 0; !g->model->status && i < count; i++)
+    for (int64_t i = 0; x && !g->model->status && i < count; i++)
         if (!(x[i] > 0 && isfinite(x[i])))
-            pe_refuse(g->model, "%s holds %g at place %lld; it must hold finite numbers above 0",
-                      tensor->name, x[i], (long long)i);
+            pe_refuse(g->model, "%s holds %g at place %lld; it must hold finite numbers above 0", name, x[i],
+                      (long long)i);
     return g->model->status ? NULL : x;
 }

@@ -20,7 +20,7 @@ typedef enum pe_gguf_kind {
 } pe_gguf_kind;
 
 typedef struct pe_gguf_value {
-    char        *key;
+    char        *name;
     pe_gguf_kind kind;
     double       number; /* of NUMBER and FLAG; of a LIST how many */
     char        *text;
@@ -39,7 +39,7 @@ typedef struct pe_gguf_tensor {
 typedef struct pe_gguf {
     posenc_model    *model;
     const pe_source *source;
-    pe_gguf_value   *values; /* by key */
+    pe_gguf_value   *values; /* by name */
     int64_t          value_count;
     pe_gguf_tensor  *tensors; /* those whose name has no "blk.", by name */
     int64_t          tensor_count;
@@ -48,11 +48,11 @@ typedef struct pe_gguf {
 /* Fills values and tensors. */
 void pe_gguf_read(pe_gguf *g);
 
-const pe_gguf_value  *pe_gguf_find(const pe_gguf *g, const char *key);
+const pe_gguf_value  *pe_gguf_find(const pe_gguf *g, const char *name);
 const pe_gguf_tensor *pe_gguf_tensor_of(const pe_gguf *g, const char *name);
 
 /* The numbers of a float32 tensor as doubles, count of them; refuses another type or number, and numbers that
-   are not finite and above 0. NULL after a refusal. */
-const double *pe_gguf_floats(const pe_gguf *g, const pe_gguf_tensor *tensor, int64_t count);
+   are not finite and above 0. NULL after a refusal, and where there is no such tensor. */
+const double *pe_gguf_floats(const pe_gguf *g, const char *name, int64_t count);
 
 #endif

@@ -17,7 +17,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "files/input.h"
 #include "files/gguf.h"
 
 typedef struct architecture {
@@ -95,14 +94,6 @@ static posenc_dims sizes(reader *g)
                          .d_model = whole(g, "embedding_length", INT64_C(1) << 31, 0)};
 }
 
-static int64_t depth(reader *g)
-{
-    const int64_t n = whole(g, "block_count", PE_MODEL_DEEPEST, 0);
-    if (!n)
-        pe_refuse(g->m, "%.60s.block_count is missing", g->prefix);
-    return n;
-}
-
 static int64_t context(reader *g)
 {
     return whole(g, "context_length", longest, 0);
@@ -126,13 +117,6 @@ static int64_t head_width(reader *g, const posenc_dims *dims, const char **rule)
 }
 
 /* ---------------------------------------------------------------- frequencies --------------- */
-
-/* NULL where the file has no such tensor. */
-static const double *factors(reader *g, const char *name, int64_t pairs)
-{
-    const pe_gguf_tensor *tensor = pe_gguf_tensor_of(&g->file, name);
-    return tensor ? pe_gguf_floats(&g->file, tensor, pairs) : NULL;
-}
 
 static void find_base(reader *g, pe_rotation *r, int is_local)
 {
@@ -233,8 +217,8 @@ static void read_longrope(reader *g, pe_rotation *r, double attn_factor)
 {
     r->schedule      = "longrope";
     r->schedule_rule = "tensors rope_factors_long and rope_factors_short";
-    r->short_factor  = factors(g, "rope_factors_short.weight", r->dim / 2);
-    r->long_factor   = factors(g, "rope_factors_long.weight", r->dim / 2);
+    r->short_factor  = pe_gguf_floats(&g->file, "rope_factors_short.weight", r->dim / 2);
+    r->long_factor   = pe_gguf_floats(&g->file, "rope_factors_long.weight", r->dim / 2);
     if (!r->short_factor || !r->long_factor)
         pe_refuse(g->m,
                   "longrope needs both tensors, rope_factors_short.weight and rope_factors_long.weight");
@@ -343,8 +327,10 @@ static const char *kinds_of(reader *g, int64_t n)
     const int            no_window =
         pe_is(g->row->layers, "rope-on-sliding-if-window") && !find(g, "attention.sliding_window");
     for (int64_t i = 0; kinds && i < n; i++)
-        if (!g->row->layers || no_window ||
-            (is_full(g, pattern, i, n) && pe_is(g->row->layers, "local-base")))
+        if (pe_is(g->row->encoding, "nope"))
+            kinds[i] = PE_NOPE;
+        else if (!g->row->layers || no_window ||
+                 (is_full(g, pattern, i, n) && pe_is(g->row->layers, "local-base")))
             kinds[i] = PE_FULL;
         else if (pe_is(g->row->layers, "local-base"))
             kinds[i] = PE_LOCAL;
@@ -368,7 +354,7 @@ static void add_rotation(reader *g, const char *kinds, int64_t n, char kind)
     if (!is_local)
         read_schedule(g, &r);
     if (!is_local || !g->row->full_divisors)
-        r.divisors = factors(g, "rope_freqs.weight", r.dim / 2);
+        r.divisors = pe_gguf_floats(&g->file, "rope_freqs.weight", r.dim / 2);
     read_sections(g, &r);
     read_temperature(g, &r);
     pe_rotation_group(g->m, &r, kinds, n, kind);
@@ -390,10 +376,12 @@ static void add_nope(reader *g, const char *kinds, int64_t n)
     pe_nope_group(g->m, &r, kinds, n);
 }
 
-static void rope(reader *g)
+static void rope_or_nope(reader *g)
 {
-    const int64_t n     = depth(g);
+    const int64_t n     = whole(g, "block_count", PE_MODEL_DEEPEST, 0);
     const char   *kinds = kinds_of(g, n);
+    if (!n)
+        pe_refuse(g->m, "%.60s.block_count is missing", g->prefix);
     if (kinds && strchr(kinds, PE_FULL))
         add_rotation(g, kinds, n, PE_FULL);
     if (kinds && strchr(kinds, PE_LOCAL))
@@ -403,14 +391,6 @@ static void rope(reader *g)
 }
 
 /* ---------------------------------------------------------------- the others ---------------- */
-
-static void nope(reader *g)
-{
-    const int64_t n     = depth(g);
-    char         *kinds = pe_keep(g->m, (size_t)n + 1);
-    if (kinds)
-        add_nope(g, memset(kinds, PE_NOPE, (size_t)n), n);
-}
 
 static void alibi(reader *g)
 {
@@ -442,7 +422,8 @@ static int has_rope_keys(const reader *g)
 {
     const size_t n = strlen(g->prefix);
     for (int64_t i = 0; i < g->file.value_count; i++)
-        if (!strncmp(g->file.values[i].key, g->prefix, n) && !strncmp(g->file.values[i].key + n, ".rope.", 6))
+        if (!strncmp(g->file.values[i].name, g->prefix, n) &&
+            !strncmp(g->file.values[i].name + n, ".rope.", 6))
             return 1;
     return 0;
 }
@@ -464,9 +445,9 @@ static const architecture *find_row(reader *g)
 static void read_model(reader *g)
 {
     static const struct {
-        const char *word;
+        const char *words;
         void (*read)(reader *g);
-    } readers[]               = {{"rope", rope}, {"alibi", alibi}, {"learned", learned}, {"nope", nope}};
+    } readers[]               = {{"rope nope", rope_or_nope}, {"alibi", alibi}, {"learned", learned}};
     const pe_gguf_value *type = pe_gguf_find(&g->file, "general.architecture");
     posenc_model_info   *info = &g->m->info;
     if (!type || type->kind != PE_GGUF_TEXT) {
@@ -480,7 +461,7 @@ static void read_model(reader *g)
     if (pe_is(encoding, "unknown"))
         info->encoding = encoding;
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
-        if (pe_is(readers[i].word, encoding))
+        if (pe_is_among(readers[i].words, encoding))
             readers[i].read(g);
     info->layers        = whole(g, "block_count", PE_MODEL_DEEPEST, 0);
     info->max_positions = context(g);

@@ -65,8 +65,7 @@ void pe_real_text(char text[PE_REAL_TEXT], double x)
     }
 }
 
-posenc_status pe_open_input(FILE **stream, int *is_regular, int64_t *size, const char *path,
-                            posenc_error *err)
+posenc_status pe_open_input(FILE **stream, int64_t *size, const char *path, posenc_error *err)
 {
     const pe_origin origin = {path, NULL};
     struct stat     s;
@@ -80,8 +79,7 @@ posenc_status pe_open_input(FILE **stream, int *is_regular, int64_t *size, const
         pe_close_input(*stream);
         return pe_file_fail(err, POSENC_FILE, origin, "it is a folder; a file is needed here");
     }
-    *is_regular = S_ISREG(s.st_mode) && *stream != stdin;
-    *size       = *is_regular ? (int64_t)s.st_size : -1;
+    *size = S_ISREG(s.st_mode) && *stream != stdin ? (int64_t)s.st_size : -1;
     return POSENC_OK;
 }
 
@@ -126,4 +124,13 @@ int pe_ends_with(const char *text, const char *end)
 {
     const size_t n = strlen(text), m = strlen(end);
     return n >= m && !strcmp(text + n - m, end);
+}
+
+int pe_is_among(const char *list, const char *word)
+{
+    const size_t n = word && !strchr(word, ' ') ? strlen(word) : 0;
+    for (const char *at = list; at && n && (at = strstr(at, word)); at += n)
+        if ((at == list || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
+            return 1;
+    return 0;
 }

@@ -19,6 +19,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the numbers of a file are used as they stand, which needs a little-endian machine"
+#endif
+
 typedef struct pe_origin {
     const char *path;
     const char *member; /* of an archive; NULL: the file itself */
@@ -47,10 +51,9 @@ typedef struct pe_bytes {
     size_t size;
 } pe_bytes;
 
-/* Opens a file for reading, "-" is standard input; a folder is refused. *is_regular says whether it
-   can be sought and *size, if so, how long it is. */
-posenc_status pe_open_input(FILE **stream, int *is_regular, int64_t *size, const char *path,
-                            posenc_error *err);
+/* Opens a file for reading, "-" is standard input; a folder is refused. *size is its length, -1 where it is
+   no regular file and cannot be sought. */
+posenc_status pe_open_input(FILE **stream, int64_t *size, const char *path, posenc_error *err);
 void          pe_close_input(FILE *stream); /* leaves standard input open; NULL is fine */
 
 /* Reads to the end; more than `limit` bytes is FORMAT. */
@@ -58,5 +61,7 @@ posenc_status pe_read_bytes(pe_bytes *bytes, FILE *stream, int64_t limit, const 
                             posenc_error *err);
 /* Does the text end so? */
 int pe_ends_with(const char *text, const char *end);
+/* Is word one of the blank-separated words of list? NULL is none. */
+int pe_is_among(const char *list, const char *word);
 
 #endif

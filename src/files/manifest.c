@@ -216,7 +216,6 @@ posenc_status pe_cases_parse(posenc_cases *cases, const char *text, size_t n, co
 posenc_status posenc_cases_read(posenc_cases *cases, const char *dir, posenc_error *err)
 {
     FILE         *stream;
-    int           is_regular;
     int64_t       size;
     pe_bytes      bytes;
     posenc_status status;
@@ -225,19 +224,16 @@ posenc_status posenc_cases_read(posenc_cases *cases, const char *dir, posenc_err
     if (!path)
         return pe_file_fail(err, POSENC_MEMORY, (pe_origin){dir, NULL}, "no memory for its name");
     snprintf(path, room, "%s/manifest.json", dir);
-    if ((status = pe_open_input(&stream, &is_regular, &size, path, err)))
-        goto done;
-    status = pe_read_bytes(&bytes, stream, LONGEST, path, err);
-    pe_close_input(stream);
-    if (status)
-        goto done;
-    status = pe_cases_parse(cases, bytes.data, bytes.size, path, err);
-    free(bytes.data);
-    if (!status)
-        pe_file_done(err);
-done:
+    if (!(status = pe_open_input(&stream, &size, path, err))) {
+        status = pe_read_bytes(&bytes, stream, LONGEST, path, err);
+        pe_close_input(stream);
+    }
+    if (!status) {
+        status = pe_cases_parse(cases, bytes.data, bytes.size, path, err);
+        free(bytes.data);
+    }
     free(path);
-    return status;
+    return status ? status : pe_file_done(err);
 }
 
 void posenc_cases_free(posenc_cases *cases)

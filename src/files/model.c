@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "files/input.h"
-
 typedef struct pe_piece {
     struct pe_piece *next;
     max_align_t      bytes[];
@@ -18,15 +16,6 @@ typedef struct pe_piece {
 int pe_is(const char *a, const char *b)
 {
     return a && !strcmp(a, b);
-}
-
-int pe_is_among(const char *list, const char *word)
-{
-    const size_t n = word && !strchr(word, ' ') ? strlen(word) : 0;
-    for (const char *at = list; at && n && (at = strstr(at, word)); at += n)
-        if ((at == list || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
-            return 1;
-    return 0;
 }
 
 /* ---------------------------------------------------------------- failing, memory ------------ */

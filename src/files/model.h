@@ -12,6 +12,8 @@
 
 #include <posenc/files.h>
 
+#include "files/input.h"
+
 enum { PE_MODEL_GROUPS = 8, PE_MODEL_FACTS = 48, PE_MODEL_PARAMS = 4, PE_MODEL_WARNINGS = 64 };
 
 /* The widest head, and the most heads and layers, that are believed: bounds on what a small file may make us
@@ -56,8 +58,6 @@ posenc_status pe_gguf_model(posenc_model **model, const pe_source *source, posen
 
 /* The same word? NULL is none. */
 int pe_is(const char *a, const char *b);
-/* Is word one of the blank-separated words of list? NULL is none. */
-int pe_is_among(const char *list, const char *word);
 
 /* NULL without memory, which *err then says. */
 posenc_model *pe_begin(const char *format, const char *path, posenc_error *err);

@@ -107,13 +107,12 @@ static char *config_beside(const char *path)
 static posenc_status read_beside(posenc_model **model, const char *path, posenc_error *err)
 {
     FILE        *stream;
-    int          is_regular;
     int64_t      size;
     posenc_error why;
     char        *name = config_beside(path);
     if (!name)
         return pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory for a name");
-    posenc_status status = pe_open_input(&stream, &is_regular, &size, name, &why);
+    posenc_status status = pe_open_input(&stream, &size, name, &why);
     if (status)
         pe_file_fail(err, status, (pe_origin){path, NULL},
                      "its rotation stands in the config.json beside it: %.120s", why.message);
@@ -150,13 +149,12 @@ static posenc_status read_regular(posenc_model **model, FILE *stream, int64_t si
 posenc_status posenc_model_read(posenc_model **model, const char *path, posenc_error *err)
 {
     FILE         *stream;
-    int           is_regular;
     int64_t       size;
-    posenc_status status = pe_open_input(&stream, &is_regular, &size, path, err);
+    posenc_status status = pe_open_input(&stream, &size, path, err);
     if (status)
         return status;
-    status = is_regular ? read_regular(model, stream, size, path, err)
-                        : read_whole(model, stream, LONGEST_INPUT, path, NULL, err);
+    status = size >= 0 ? read_regular(model, stream, size, path, err)
+                       : read_whole(model, stream, LONGEST_INPUT, path, NULL, err);
     pe_close_input(stream);
     return status;
 }

@@ -21,10 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "the elements of a file are used as they stand, which needs a little-endian machine"
-#endif
-
 enum { MAX_HEADER = 65536 };
 
 void pe_widen(void *to, const void *from, int64_t n, int64_t size, int is_signed)

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "files/input.h"
-
 pe_rotation pe_rotation_none(void)
 {
     return (pe_rotation){.layout           = "half",
@@ -219,52 +217,36 @@ static numbers frequencies(posenc_model *m, const pe_rotation *r, const posenc_m
 
 /* ---------------------------------------------------------------- facts --------------------- */
 
-/* Which numbers a schedule has: a bit each. */
-enum { FACTOR = 1, LENGTH = 2, BETAS = 4, BANDS = 8, MAX_LENGTH = 16, ALPHA = 32, LISTS = 64 };
-
-static int parts_of(const char *schedule)
-{
-    static const struct {
-        const char *name;
-        int         parts;
-    } rows[] = {
-        {"linear", FACTOR},
-        {"dynamic", FACTOR | MAX_LENGTH},
-        {"ntk", ALPHA},
-        {"proportional", FACTOR},
-        {"yarn", FACTOR | LENGTH | BETAS},
-        {"longrope", FACTOR | LENGTH | LISTS},
-        {"llama3", FACTOR | BANDS | LENGTH},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (pe_is(rows[i].name, schedule))
-            return rows[i].parts;
-    return 0;
-}
-
 static void add_schedule(posenc_model *m, const pe_rotation *r)
 {
-    const int parts = parts_of(r->schedule);
+    const struct {
+        const char      *name, *schedules, *rule;
+        posenc_fact_kind kind;
+        double           value;
+    } facts[] = {
+        {"factor", "linear dynamic proportional yarn longrope llama3", r->factor_rule, POSENC_FACT_REAL,
+         r->factor},
+        {"alpha", "ntk", r->source, POSENC_FACT_REAL, r->alpha},
+        {"max_length", "dynamic", "max_position_embeddings", POSENC_FACT_INTEGER, (double)r->max_length},
+        {"low_freq_factor", "llama3", r->source, POSENC_FACT_REAL, r->low_freq_factor},
+        {"high_freq_factor", "llama3", r->source, POSENC_FACT_REAL, r->high_freq_factor},
+        {"original_length", "yarn longrope llama3", r->length_rule, POSENC_FACT_INTEGER,
+         (double)r->original_length},
+        {"beta_fast", "yarn", r->fast_rule, POSENC_FACT_REAL, r->beta_fast},
+        {"beta_slow", "yarn", r->slow_rule, POSENC_FACT_REAL, r->beta_slow},
+        {"truncate", "yarn", r->truncate_rule, POSENC_FACT_FLAG, r->truncate},
+        {"extrapolation_factor", r->extrapolation == 1 ? NULL : "yarn", r->extrapolation_rule,
+         POSENC_FACT_REAL, r->extrapolation},
+    };
     pe_fact_word(m, "schedule", r->schedule, r->schedule_rule);
-    if (parts & FACTOR && !isnan(r->factor))
-        pe_fact_real(m, "factor", r->factor, r->factor_rule);
-    if (parts & ALPHA)
-        pe_fact_real(m, "alpha", r->alpha, r->source);
-    if (parts & MAX_LENGTH)
-        pe_fact_integer(m, "max_length", r->max_length, "max_position_embeddings");
-    if (parts & BANDS) {
-        pe_fact_real(m, "low_freq_factor", r->low_freq_factor, r->source);
-        pe_fact_real(m, "high_freq_factor", r->high_freq_factor, r->source);
-    }
-    if (parts & LENGTH)
-        pe_fact_integer(m, "original_length", r->original_length, r->length_rule);
-    if (parts & BETAS) {
-        pe_fact_real(m, "beta_fast", r->beta_fast, r->fast_rule);
-        pe_fact_real(m, "beta_slow", r->beta_slow, r->slow_rule);
-        pe_fact_flag(m, "truncate", r->truncate, r->truncate_rule);
-        if (r->extrapolation != 1)
-            pe_fact_real(m, "extrapolation_factor", r->extrapolation, r->extrapolation_rule);
-    }
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+        if (pe_is_among(facts[i].schedules, r->schedule) && !isnan(facts[i].value)) {
+            posenc_fact *f = pe_fact(m, facts[i].name, facts[i].kind, facts[i].rule);
+            if (f->kind == POSENC_FACT_REAL)
+                f->real = facts[i].value;
+            else
+                f->integer = (int64_t)facts[i].value;
+        }
     if (r->inverse)
         pe_fact_word(m, "direction", "inverse", "by the model type");
     if (r->divisors)

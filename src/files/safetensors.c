@@ -44,15 +44,10 @@ static const type types[] = {
     {"I32", 32, 1, POSENC_I64},
     {"U8", 8, 1, POSENC_U8},
     {"BOOL", 8, 1, POSENC_U8},
-    {"U64", 64, 0, 0},
-    {"C64", 64, 0, 0},
+    {"U64 C64", 64, 0, 0},
     {"U32", 32, 0, 0},
-    {"I16", 16, 0, 0},
-    {"U16", 16, 0, 0},
-    {"I8", 8, 0, 0},
-    {"F8_E4M3", 8, 0, 0},
-    {"F8_E5M2", 8, 0, 0},
-    {"F8_E8M0", 8, 0, 0},
+    {"I16 U16", 16, 0, 0},
+    {"I8 F8_E4M3 F8_E5M2 F8_E8M0", 8, 0, 0},
     {"F4", 4, 0, 0},
     {NULL, 0, 0, 0},
 };
@@ -60,7 +55,7 @@ static const type types[] = {
 static const type *find_type(const char *name)
 {
     const type *t = types;
-    while (t->name && strcmp(t->name, name) != 0)
+    while (t->name && !pe_is_among(t->name, name))
         t++;
     return t;
 }
@@ -196,22 +191,18 @@ static posenc_status read_text(const header *h, char **text, int64_t *length)
 {
     const pe_stream *s       = h->stream;
     const int        longest = h->is_checked ? LONGEST_CHECKED : LONGEST_HEADER;
-    unsigned char    p[PREFIX];
-    uint64_t         n = 0;
+    uint64_t         n;
     posenc_status    status;
     if (s->size < PREFIX)
         return pe_file_fail(h->err, POSENC_FORMAT, s->origin,
                             "it has %lld bytes; a .safetensors file begins with 8 bytes of header length",
                             (long long)s->size);
-    if ((status = pe_stream_read(p, PREFIX, s, h->err)))
+    if ((status = pe_stream_read(&n, PREFIX, s, h->err)))
         return status;
-    for (int i = PREFIX - 1; i >= 0; i--)
-        n = n << 8 | p[i];
     if (n > (uint64_t)longest)
         return pe_file_fail(h->err, POSENC_FORMAT, s->origin,
-                            "its header would have %llu bytes; %s header has at most %d",
-                            (unsigned long long)n, h->is_checked ? "one that is believed" : "a .safetensors",
-                            longest);
+                            "its header would have %llu bytes; a %s at most %d", (unsigned long long)n,
+                            h->is_checked ? "header may have" : ".safetensors header has", longest);
     if ((int64_t)n > s->size - PREFIX)
         return pe_file_fail(h->err, POSENC_FORMAT, s->origin,
                             "its header has %lld bytes but only %lld follow: it is cut", (long long)n,

@@ -88,15 +88,6 @@ double pe_falling_share(const double *c, int64_t n)
     return n > 1 ? (double)falls / (double)(n - 1) : NAN;
 }
 
-/* The first t with c(t) <= limit; NaN if there is none. */
-static double first_below(const double *c, int64_t n, double limit)
-{
-    for (int64_t t = 0; t < n; t++)
-        if (c[t] <= limit)
-            return (double)t;
-    return NAN;
-}
-
 /* ---------------------------------------------------------------- findings ------------------ */
 
 /* The three numbers of every profile. */
@@ -108,7 +99,10 @@ static void add_profile(shape *to, const double *c, int64_t N, double half)
 {
     pe_moments_add(&to->trend, pe_spearman(c, N));
     pe_moments_add(&to->falling, pe_falling_share(c, N));
-    pe_moments_add(&to->half, first_below(c, N, half));
+    int64_t t = 0;
+    while (t < N && !(c[t] <= half))
+        t++;
+    pe_moments_add(&to->half, t < N ? (double)t : NAN);
 }
 
 static void find_shape(const shape *of, const char *of_what, pe_findings *to)
@@ -131,8 +125,9 @@ static void find_marks(const double *c, int64_t N, double unit, const char *of_w
 static posenc_status find_content(pe_subject *s, pe_content content, double *c, pe_findings *to,
                                   posenc_error *err)
 {
-    const int64_t N = s->sizes.length, draws = content == PE_ONES ? 1 : s->sizes.draws;
-    shape         of = {0};
+    static const char *const names[] = {"q = k = ones", "q, k ~ U[0,1]", "q, k ~ N(0, I)"};
+    const int64_t            N = s->sizes.length, draws = content == PE_ONES ? 1 : s->sizes.draws;
+    shape                    of = {0};
     for (int64_t draw = 0; draw < draws; draw++) {
         const posenc_status status = pe_subject_profiles(s, content, draw, c, err);
         if (status)
@@ -140,7 +135,7 @@ static posenc_status find_content(pe_subject *s, pe_content content, double *c, 
         for (int64_t h = 0; h < s->dims.H; h++)
             add_profile(&of, c + h * N, N, c[h * N] / 2);
     }
-    find_shape(&of, pe_content_name(content), to);
+    find_shape(&of, names[content], to);
     if (content == PE_ONES)
         find_marks(c, N, c[0], "ones", to);
     return POSENC_OK;

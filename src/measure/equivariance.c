@@ -22,15 +22,6 @@ typedef struct room {
     int64_t *order; /* token i of the moved sequence was token order[i] */
 } room;
 
-static int make_room(room *r, pe_subject *s)
-{
-    const int64_t N = s->sizes.length, d = s->dims.d_model, all = s->dims.H * s->dims.D;
-    const int64_t sizes[] = {N * d, N * d, N * d, d * all, N * all, N * all, N * all, N * all, N * all};
-    double      **parts[] = {&r->x, &r->moved, &r->y, &r->W, &r->q, &r->k, &r->v, &r->o, &r->o_moved};
-    r->order              = pe_subject_take(s, N, sizeof *r->order);
-    return r->order && pe_subject_take_all(s, parts, sizes, sizeof sizes / sizeof *sizes);
-}
-
 /* Fisher and Yates: every order is as likely as any other. */
 static void shuffle(int64_t *order, int64_t n, uint64_t seed)
 {
@@ -98,8 +89,11 @@ static posenc_status find(pe_subject *s, room *r, int causal, pe_findings *to, p
 
 posenc_status pe_measure_equivariance(pe_subject *s, pe_findings *to, posenc_error *err)
 {
-    room r;
-    if (!make_room(&r, s))
+    const int64_t N = s->sizes.length, d = s->dims.d_model, all = s->dims.H * s->dims.D;
+    const int64_t sizes[] = {N * d, N * d, N * d, d * all, N * all, N * all, N * all, N * all, N * all};
+    room          r       = {.order = pe_subject_take(s, N, sizeof *r.order)};
+    double      **parts[] = {&r.x, &r.moved, &r.y, &r.W, &r.q, &r.k, &r.v, &r.o, &r.o_moved};
+    if (!r.order || !pe_subject_take_all(s, parts, sizes, sizeof sizes / sizeof *sizes))
         return pe_measure_no_memory(err, "a layer");
     draw(s, &r);
     posenc_status status = pe_subject_awake(s, s->sizes.seed, err);

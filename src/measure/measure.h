@@ -84,6 +84,7 @@ typedef struct pe_findings {
     pe_finding rows[PE_MOST_FINDINGS];
     int        count;
     int        drawn; /* its parameters are born as zeros: they were drawn from N(0,1) */
+    int        causal_only;
 } pe_findings;
 
 /* Adds a number with its verdict; the list is long enough for one subject (an assert says so). */
@@ -124,13 +125,9 @@ posenc_status pe_subject_rows(pe_subject *s, const double *positions, double *ta
 
 /* Each adds what can be said of this subject: none adds anything where its place has no meaning. Afterwards
    its parameters may be others than those it was born with (pe_subject_born). */
-posenc_status pe_measure_uniqueness(pe_subject *s, pe_findings *to, posenc_error *err);
-posenc_status pe_measure_relativity(pe_subject *s, pe_findings *to, posenc_error *err);
-posenc_status pe_measure_scores(pe_subject *s, pe_findings *to, posenc_error *err);
-posenc_status pe_measure_terms(pe_subject *s, pe_findings *to, posenc_error *err);
-posenc_status pe_measure_equivariance(pe_subject *s, pe_findings *to, posenc_error *err);
-posenc_status pe_measure_decay(pe_subject *s, pe_findings *to, posenc_error *err);
-posenc_status pe_measure_cost(pe_subject *s, pe_findings *to, posenc_error *err);
+typedef posenc_status pe_property(pe_subject *s, pe_findings *to, posenc_error *err);
+pe_property           pe_measure_uniqueness, pe_measure_relativity, pe_measure_scores, pe_measure_terms,
+    pe_measure_equivariance, pe_measure_decay, pe_measure_cost;
 
 /* All of them, with the sizes that suit each: scores, terms and equivariance at `tokens`, all else at
    `length`. */
@@ -184,7 +181,5 @@ double pe_falling_share(const double *c, int64_t n);
 
 /* What q and k are where they are the same everywhere. */
 typedef enum pe_content { PE_ONES, PE_UNIFORM, PE_NORMAL, PE_CONTENTS } pe_content;
-
-const char *pe_content_name(pe_content content);
 
 #endif

@@ -70,14 +70,6 @@ typedef struct draw {
     double *x, *y, *Wq, *Wk, *q, *k, *S, *profile;
 } draw;
 
-static int make_room(draw *r, pe_subject *s)
-{
-    const int64_t N = s->sizes.length, d = s->dims.d_model, all = s->dims.H * s->dims.D;
-    const int64_t sizes[] = {N * d, N * d, d * all, d * all, N * all, N * all, s->dims.H * N * N, 2 * N};
-    double      **parts[] = {&r->x, &r->y, &r->Wq, &r->Wk, &r->q, &r->k, &r->S, &r->profile};
-    return pe_subject_take_all(s, parts, sizes, sizeof sizes / sizeof *sizes);
-}
-
 /* to [H,N,D] = y W; where nothing is added at the input all rows of y are the same token: one is projected
    and repeated. */
 static void project(double *to, const draw *r, const double *W, const pe_subject *s)
@@ -137,12 +129,15 @@ static posenc_status add_draw(pe_subject *s, draw *r, int64_t index, sums *all, 
 
 posenc_status pe_measure_scores(pe_subject *s, pe_findings *to, posenc_error *err)
 {
-    draw   r;
-    sums   all     = {0};
-    double squares = 0;
+    const int64_t N = s->sizes.length, d = s->dims.d_model, H = s->dims.H, w = H * s->dims.D;
+    const int64_t sizes[] = {N * d, N * d, d * w, d * w, N * w, N * w, H * N * N, 2 * N};
+    draw          r;
+    double      **parts[] = {&r.x, &r.y, &r.Wq, &r.Wk, &r.q, &r.k, &r.S, &r.profile};
+    sums          all     = {0};
+    double        squares = 0;
     if (s->coordinates > 1)
         return POSENC_OK;
-    if (!make_room(&r, s))
+    if (!pe_subject_take_all(s, parts, sizes, sizeof sizes / sizeof *sizes))
         return pe_measure_no_memory(err, "scores");
     posenc_status status = POSENC_OK;
     for (int64_t i = 0; !status && i < s->sizes.draws; i++)

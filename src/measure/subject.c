@@ -56,16 +56,6 @@ static posenc_status set_dims(pe_subject *s, posenc_error *err)
     return POSENC_OK;
 }
 
-/* Rows join tokens of width d_model: a table of another width cannot be measured beside them. */
-static posenc_status check_width(const pe_subject *s, posenc_error *err)
-{
-    const int64_t width = pe_subject_has(s, POSENC_INPUT) ? posenc_row_width(s->plan) : s->dims.d_model;
-    if (width == s->dims.d_model)
-        return POSENC_OK;
-    return refuse(err, "measure: the rows have width %lld, but the model has %lld; give the same to both",
-                  width, s->dims.d_model);
-}
-
 static int needs_causal(const posenc_encoding *e)
 {
     for (int place = 0; place < POSENC_PLACES; place++) {
@@ -84,7 +74,13 @@ static posenc_status make_plans(pe_subject *s, posenc_error *err)
     options.threads        = 1; /* runs are short: a team of threads would mostly wait */
     posenc_status status   = posenc_plan_create(&s->causal, s->e, &s->dims, &options, err);
     options.mask           = s->causal_only ? POSENC_MASK_CAUSAL : POSENC_MASK_NONE;
-    return status ? status : posenc_plan_create(&s->plan, s->e, &s->dims, &options, err);
+    if (!status)
+        status = posenc_plan_create(&s->plan, s->e, &s->dims, &options, err);
+    if (status || !pe_subject_has(s, POSENC_INPUT) || posenc_row_width(s->plan) == s->dims.d_model)
+        return status;
+    /* rows join tokens of width d_model: a table of another width cannot be measured beside them */
+    return refuse(err, "measure: the rows have width %lld, but the model has %lld; give the same to both",
+                  posenc_row_width(s->plan), s->dims.d_model);
 }
 
 static posenc_status make_workspace(pe_subject *s, posenc_error *err)
@@ -138,8 +134,6 @@ posenc_status pe_subject_create(pe_subject **subject, const posenc_encoding *e, 
     if (!status)
         status = make_plans(s, err);
     if (!status)
-        status = check_width(s, err);
-    if (!status)
         status = make_workspace(s, err);
     if (!status)
         status = make_params(s, err);
@@ -173,21 +167,14 @@ static void disturb(pe_subject *s, int i, uint64_t seed)
         x[n] += posenc_random_normal(seed, posenc_param_name(s->e, i), (uint64_t)n);
 }
 
-/* Are there parameters, and all of them zeros? */
-static int says_nothing(const pe_subject *s)
-{
-    const int count = posenc_param_count(s->e);
-    for (int i = 0; i < count; i++)
-        if (!pe_all_zero(s->params[i].data, elements(&s->params[i])))
-            return 0;
-    return count > 0;
-}
-
 posenc_status pe_subject_born(pe_subject *s, uint64_t seed, posenc_error *err)
 {
     const posenc_status status = posenc_param_init(s->e, &s->dims, s->params, seed, err);
-    s->drawn                   = !status && says_nothing(s);
-    for (int i = 0; s->drawn && i < posenc_param_count(s->e); i++)
+    const int           count  = posenc_param_count(s->e);
+    s->drawn                   = !status && count > 0;
+    for (int i = 0; s->drawn && i < count; i++)
+        s->drawn = pe_all_zero(s->params[i].data, elements(&s->params[i]));
+    for (int i = 0; s->drawn && i < count; i++)
         disturb(s, i, seed);
     return status;
 }
@@ -375,12 +362,6 @@ void pe_project(double *to, const double *y, const double *W, const posenc_dims 
 }
 
 /* ---------------------------------------------------------------- profiles ------------------ */
-
-const char *pe_content_name(pe_content content)
-{
-    static const char *const names[] = {"q = k = ones", "q, k ~ U[0,1]", "q, k ~ N(0, I)"};
-    return names[content];
-}
 
 static void fill(double *x, int64_t n, pe_content content, const pe_subject *s, const char *name,
                  int64_t draw)

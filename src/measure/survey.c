@@ -52,8 +52,8 @@ posenc_status pe_measure_all(const posenc_encoding *e, const pe_survey *survey, 
                              posenc_error *err)
 {
     static const struct {
-        posenc_status (*measure)(pe_subject *s, pe_findings *to, posenc_error *err);
-        int is_quadratic;
+        pe_property *measure;
+        int          is_quadratic;
     } properties[] = {{pe_measure_uniqueness, 0}, {pe_measure_relativity, 0},   {pe_measure_scores, 1},
                       {pe_measure_terms, 1},      {pe_measure_equivariance, 1}, {pe_measure_decay, 0},
                       {pe_measure_cost, 0}};
@@ -73,8 +73,10 @@ posenc_status pe_measure_all(const posenc_encoding *e, const pe_survey *survey, 
         if (!status)
             status = pe_subject_born(s, survey->sizes.seed, err);
     }
-    if (!status)
-        to->drawn = subjects[0]->drawn | subjects[1]->drawn;
+    if (!status) {
+        to->drawn       = subjects[0]->drawn | subjects[1]->drawn;
+        to->causal_only = subjects[0]->causal_only;
+    }
     pe_subject_free(subjects[0]);
     pe_subject_free(subjects[1]);
     return status;

@@ -67,14 +67,6 @@ static posenc_status embed(pe_subject *s, room *r, int64_t draw, posenc_error *e
     return status;
 }
 
-static double rms(const double *x, int64_t n)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += x[i] * x[i];
-    return sqrt(sum / (double)n);
-}
-
 /* The four terms into `loud`, their sum into r->sum. */
 static posenc_status add_terms(pe_subject *s, room *r, double loud[TERMS], posenc_error *err)
 {
@@ -87,9 +79,12 @@ static posenc_status add_terms(pe_subject *s, room *r, double loud[TERMS], posen
         const posenc_status status = pe_subject_scores(s, q_of[t], k_of[t], r->part, err);
         if (status)
             return status;
-        loud[t] = rms(r->part, pairs);
-        for (int64_t i = 0; i < pairs; i++)
+        double squares = 0;
+        for (int64_t i = 0; i < pairs; i++) {
+            squares += r->part[i] * r->part[i];
             r->sum[i] += r->part[i];
+        }
+        loud[t] = sqrt(squares / (double)pairs);
     }
     return pe_subject_scores(s, r->q.both, r->k.both, r->S, err);
 }

@@ -12,8 +12,6 @@
  * wider than the cells want. Only maps without lines inside (a matrix of a thousand positions) may have fewer
  * pixels than cells.
  */
-#include "plot/layout.h"
-
 #include "plot/draw.h"
 
 #include <math.h>

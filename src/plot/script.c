@@ -14,8 +14,6 @@
  */
 #include "plot/draw.h"
 
-#include "plot/layout.h"
-
 #include <math.h>
 #include <string.h>
 

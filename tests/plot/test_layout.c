@@ -4,8 +4,6 @@
  * titles: cells are whole pixels, numbers at axes are whole and do not touch, nothing leaves the page, and
  * nothing lies on its neighbour.
  */
-#include "plot/layout.h"
-
 #include "plot/draw.h"
 
 #include <math.h>

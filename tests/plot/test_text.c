@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Lines of a text: none is too wide, nothing is lost, and breaks stand where a reader expects them. */
-#include "plot/layout.h"
+#include "plot/draw.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
