@@ -26,7 +26,6 @@
 #include "base/random.h"
 #include "base/settings.h"
 #include "base/status.h"
-#include "base/waves.h"
 #include "engine/index.h"
 #include "engine/sequence.h"
 #include "engine/turn.h"
