@@ -32,7 +32,6 @@ static int run_command(const cli_command *command, int argc, char **argv)
 
 static int refuse_options(const cli_args *args)
 {
-    (void)args;
     return cli_usage("the command comes first: posenc COMMAND [OPTION]...; try posenc --help");
 }
 

@@ -108,7 +108,6 @@ volatile sig_atomic_t cli_interrupted;
 
 static void interrupt(int number)
 {
-    (void)number;
     cli_interrupted = 1;
 }
 

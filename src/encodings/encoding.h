@@ -30,9 +30,6 @@
 #include "engine/sequence.h"
 #include "engine/turn.h"
 
-/* Members of a door plate have one list of arguments for all rooms, and few rooms need all of them. */
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-
 /* Rows of a table that ends with {0}. */
 #define PE_ROWS(table) ((int)(sizeof(table) / sizeof *(table)) - 1)
 

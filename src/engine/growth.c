@@ -60,7 +60,6 @@ static void grow_tile(void *context, int64_t index, int thread)
     const int64_t   b = index / T->key_tiles, j0 = index % T->key_tiles * T->Bc, Lk = T->a->sizes.Lk,
                   C     = pe_smaller(T->Bc, Lk - j0);
     const double center = key_center(T, b, j0);
-    (void)thread;
     for (int64_t j = j0; j < j0 + C; j++)
         fill_row(T, center - pe_position(&T->a->k_pos, b, j), T->k_grown + (b * Lk + j) * T->Dp);
 }

@@ -337,7 +337,6 @@ static void finish_queries(void *context, int64_t index, int thread)
                   h = task / T->query_tiles, i0 = task % T->query_tiles * T->Br,
                   R = pe_smaller(T->Br, p->Lq - i0), n = R * T->Dp;
     float *sum = w->dQ + ((form * w->chunks * p->H + h) * p->Lq + i0) * T->Dp;
-    (void)thread;
     for (int64_t c = 1; c < w->chunks; c++) {
         const float *part = sum + c * p->H * p->Lq * T->Dp;
         for (int64_t x = 0; x < n; x++)

@@ -371,14 +371,12 @@ static void write_task_run(FILE *to, const pe_cell *cell, int64_t s)
 
 static void write_bucket_table(FILE *to, const pe_compare *c, const pe_gallery *g)
 {
-    (void)g;
     fputs("encoding,seed,bucket,first,end,loss,untrained_rows\n", to);
     for_runs(to, c, write_buckets);
 }
 
 static void write_curve_table(FILE *to, const pe_compare *c, const pe_gallery *g)
 {
-    (void)g;
     fputs("encoding,seed,position,loss\n", to);
     for_runs(to, c, write_curve);
 }
@@ -386,7 +384,6 @@ static void write_curve_table(FILE *to, const pe_compare *c, const pe_gallery *g
 static void write_task_table(FILE *to, const pe_compare *c, const pe_gallery *g)
 {
     const pe_suite *suite = c->suite;
-    (void)g;
     fputs("task,encoding,seed,length,n,accuracy,exact_match,loss\n", to);
     for (int i = 0; i < suite->task_count * suite->label_count; i++)
         for (int64_t s = 0; suite->cells[i].is_complete && s < suite->cells[i].seeds; s++)
