@@ -7,8 +7,9 @@
  * keeps what is finished, and the other rows say that they were interrupted. A goal that is not met is a
  * figure, no failure: the exit status is 0.
  */
-#include "bench.h"
+#include "bench/bench.h"
 
+#include "cli.h"
 #include "columns.h"
 
 #include <jansson.h>
@@ -26,35 +27,42 @@ enum { MOST_REPEATS = 1000, REPEATS = 31, MOST_THREADS = 1024, TEXT = 64 };
 /* On a machine that others disturb rows take longer: after so many seconds each gets three turns alone. */
 #define HURRY_AFTER 330.0
 
+typedef struct job {
+    const char *goals;
+    int         is_long, is_list, is_json;
+    int64_t     repeats, threads;
+    double      seconds;
+} job;
+
 static const cli_option options[] = {
-    {0, "goal", "G1,G2,...", "only the rows of these goals (see --list)"},
-    {0, "long", NULL, "G17 too: sequences of a million tokens, for minutes"},
-    {0, "repeats", "N", "turns of a kernel and its limit, at most (31)"},
+    {0, "goal", "G1,G2,...", "only the rows of these goals (see --list)", CLI_TEXT, offsetof(job, goals)},
+    {0, "long", NULL, "G17 too: sequences of a million tokens, for minutes", CLI_FLAG,
+     offsetof(job, is_long)},
+    {0, "repeats", "N", "turns of a kernel and its limit, at most (31)", CLI_WHOLE, offsetof(job, repeats), 1,
+     MOST_REPEATS},
     {0, "seconds", "S", "time for each row, beyond its first seven turns (1)", CLI_REAL,
-     offsetof(pe_bench_effort, seconds), 0, 3600},
-    {0, "threads", "N", "threads of every kernel and of its limit (1)"},
-    {0, "list", NULL, "print the rows and what is wanted of them, measure nothing"},
-    {0, "json", NULL, "print the rows as one JSON array"},
+     offsetof(job, seconds), 0, 3600},
+    {0, "threads", "N", "threads of every kernel and of its limit (1)", CLI_WHOLE, offsetof(job, threads), 1,
+     MOST_THREADS},
+    {0, "list", NULL, "print the rows and what is wanted of them, measure nothing", CLI_FLAG,
+     offsetof(job, is_list)},
+    {0, "json", NULL, "print the rows as one JSON array", CLI_FLAG, offsetof(job, is_json)},
     {0, NULL, NULL, NULL},
 };
 
 /* ---------------------------------------------------------------- rows as text and JSON ------ */
 
-static json_t *met_json(const pe_bench_row *row)
-{
-    const int met = pe_bench_met(row);
-    return met < 0 ? json_null() : json_boolean(met);
-}
-
 static json_t *row_json(const pe_bench_row *row)
 {
     const pe_bench_case   *c      = row->what;
     const pe_bench_figure *f      = &row->figure;
+    const int              met    = pe_bench_met(row);
     const double           wanted = c->sense == PE_STATED ? (double)NAN : c->wanted;
-    json_t *value = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "goal", c->goal, "name",
-                              c->name, "value", cli_json_real(f->value), "q1", cli_json_real(f->q1), "q3",
-                              cli_json_real(f->q3), "limit", cli_json_real(f->limit), "unit", c->unit,
-                              "wanted", cli_json_real(wanted), "met", met_json(row));
+    json_t                *value =
+        json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "goal", c->goal, "name", c->name, "value",
+                  cli_json_real(f->value), "q1", cli_json_real(f->q1), "q3", cli_json_real(f->q3), "limit",
+                  cli_json_real(f->limit), "unit", c->unit, "wanted", cli_json_real(wanted), "met",
+                  met < 0 ? json_null() : json_boolean(met));
     if (value && *row->reason)
         json_object_set_new(value, "reason", json_string(row->reason));
     return value;
@@ -140,51 +148,26 @@ static void show_progress(int i, int count, const char *name)
         fprintf(stderr, "\r\033[K%s%.90s", i < count ? "measuring: " : "", name);
 }
 
-static void measure_all(const cli_args *args, pe_bench_row *rows, int count, const pe_bench_effort *effort)
+static void measure_all(const job *j, pe_bench_row *rows, int count)
 {
-    const int is_long = cli_value(args, "long") != NULL, is_list = cli_value(args, "list") != NULL;
-    const pe_bench_effort hurried = {.repeats = effort->repeats < 3 ? effort->repeats : 3,
-                                     .threads = effort->threads};
+    const int             repeats = (int)j->repeats, threads = (int)j->threads;
+    const pe_bench_effort full    = {.seconds = j->seconds, .repeats = repeats, .threads = threads};
+    const pe_bench_effort hurried = {.repeats = repeats < 3 ? repeats : 3, .threads = threads};
     const time_t          start   = time(NULL);
     for (int i = 0; i < count; i++) {
-        if (is_list || cli_interrupted) {
-            pe_bench_leave(&rows[i], rows[i].what, is_list ? "not measured: --list" : "interrupted");
+        if (j->is_list || cli_interrupted) {
+            pe_bench_leave(&rows[i], rows[i].what, j->is_list ? "not measured: --list" : "interrupted");
             continue;
         }
         show_progress(i, count, rows[i].what->name);
-        const int is_late = !is_long && difftime(time(NULL), start) > HURRY_AFTER;
-        pe_bench_measure(&rows[i], rows[i].what, is_late ? &hurried : effort, is_long);
+        const int is_late = !j->is_long && difftime(time(NULL), start) > HURRY_AFTER;
+        pe_bench_measure(&rows[i], rows[i].what, is_late ? &hurried : &full, j->is_long);
     }
-    if (!is_list)
+    if (!j->is_list)
         show_progress(count, count, "");
 }
 
-static int measure_and_print(const cli_args *args, pe_bench_row *rows, int count,
-                             const pe_bench_effort *effort)
-{
-    cli_heed(SIGINT);
-    cli_heed(SIGTERM);
-    measure_all(args, rows, count, effort);
-    const int status =
-        cli_value(args, "json") ? cli_print_json(cli_bench_json(rows, count), 6) : print_table(rows, count);
-    return cli_interrupted && status == CLI_DONE ? CLI_INTERRUPTED : status;
-}
-
 /* ---------------------------------------------------------------- the command ---------------- */
-
-static int read_effort(const cli_args *args, pe_bench_effort *effort)
-{
-    int64_t repeats = REPEATS, threads = 1;
-    *effort = (pe_bench_effort){.seconds = SECONDS};
-    if (cli_count(args))
-        return cli_usage("bench: \"%s\" is one word too many; goals are chosen by --goal", cli_at(args, 0));
-    if (cli_integer(args, "repeats", 1, MOST_REPEATS, &repeats) < 0 || cli_read(args, effort) ||
-        cli_integer(args, "threads", 1, MOST_THREADS, &threads) < 0)
-        return CLI_USAGE;
-    effort->repeats = (int)repeats;
-    effort->threads = (int)threads;
-    return CLI_DONE;
-}
 
 /* Rows are in the order of their goals. */
 static int refuse_goal(const char *word, int length, const pe_bench_case *cases, int count)
@@ -197,35 +180,40 @@ static int refuse_goal(const char *word, int length, const pe_bench_case *cases,
     return cli_usage("bench: --goal names \"%.*s\"; goals are %s", length, word, list);
 }
 
-static int choose(const cli_args *args, const pe_bench_case *cases, int count, const pe_bench_effort *effort)
+static int choose(const job *j, const pe_bench_case *cases, int count)
 {
-    const char *goals = cli_value(args, "goal");
     int         length, chosen = 0;
-    const char *stranger = goals ? pe_bench_stranger(goals, cases, count, &length) : NULL;
+    const char *stranger = j->goals ? pe_bench_stranger(j->goals, cases, count, &length) : NULL;
     if (stranger)
         return refuse_goal(stranger, length, cases, count);
     pe_bench_row *rows = calloc((size_t)count, sizeof *rows);
     if (!rows)
         return cli_failed("bench: there is no memory for %d rows", count);
     for (int i = 0; i < count; i++)
-        if (pe_bench_is_wanted(goals, cases[i].goal))
+        if (pe_bench_is_wanted(j->goals, cases[i].goal))
             rows[chosen++].what = &cases[i];
-    const int status = measure_and_print(args, rows, chosen, effort);
+    cli_heed(SIGINT);
+    cli_heed(SIGTERM);
+    measure_all(j, rows, chosen);
+    const int status =
+        j->is_json ? cli_print_json(cli_bench_json(rows, chosen), 6) : print_table(rows, chosen);
     free(rows);
-    return status;
+    return cli_interrupted && status == CLI_DONE ? CLI_INTERRUPTED : status;
 }
 
 static int run(const cli_args *args)
 {
-    pe_bench_effort effort;
-    pe_bench_case  *cases;
-    posenc_error    err;
-    int             count;
-    if (read_effort(args, &effort))
+    job            j = {.repeats = REPEATS, .threads = 1, .seconds = SECONDS};
+    pe_bench_case *cases;
+    posenc_error   err;
+    int            count;
+    if (cli_count(args))
+        return cli_usage("bench: \"%s\" is one word too many; goals are chosen by --goal", cli_at(args, 0));
+    if (cli_read(args, &j))
         return CLI_USAGE;
     if (pe_bench_cases(&cases, &count, &err))
         return cli_error(&err);
-    const int status = choose(args, cases, count, &effort);
+    const int status = choose(&j, cases, count);
     free(cases);
     return status;
 }

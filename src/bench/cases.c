@@ -285,14 +285,6 @@ static void add_over_plain(pe_case_list *to, const char *spec, double wanted, in
                    .spec = spec, .H = 2, .Lq = 4096, .Lk = 4096, .D = 64, .mask = mask, .dtype = POSENC_F32});
 }
 
-static int is_named(const char *name)
-{
-    for (size_t i = 0; i < COUNT(encodings); i++)
-        if (!strcmp(encodings[i].spec, name))
-            return 1;
-    return !strcmp(name, "nope");
-}
-
 static void add_squares(pe_case_list *to)
 {
     for (size_t i = 0; i < COUNT(squares); i++)
@@ -310,8 +302,11 @@ static void add_squares(pe_case_list *to)
         add_over_plain(to, encodings[i].spec, encodings[i].wanted, CAUSAL);
     }
     for (int i = 0; i < posenc_encoding_count(); i++) { /* every other one that acts in attention, stated */
-        const posenc_encoding_info *info = posenc_encoding_info_at(i);
-        if (info->place != POSENC_INPUT && !is_named(info->name))
+        const posenc_encoding_info *info     = posenc_encoding_info_at(i);
+        int                         is_named = !strcmp(info->name, "nope");
+        for (size_t k = 0; k < COUNT(encodings); k++)
+            is_named |= !strcmp(encodings[k].spec, info->name);
+        if (info->place != POSENC_INPUT && !is_named)
             add_over_plain(to, info->name, 0, CAUSAL);
     }
 }

@@ -183,7 +183,6 @@ enum { CALIBRATION = 100000 };
 static void one_peak(void *context, int64_t index, int thread)
 {
     const pe_peak *p = context;
-    (void)index, (void)thread;
 #ifdef POSENC_X86
     sink = p->is_bf16 ? pe_dot_product_loop(p->n) : p->loops->multiply_add(p->n);
 #else
@@ -197,29 +196,20 @@ static void run_peak(void *context)
     pe_parallel_for(p->threads, p->threads, one_peak, p);
 }
 
-static double operations_of(const pe_peak *p)
+/* A loop that lasts long enough for the clock, and not so long that it is no neighbour of the kernel. */
+static pe_timed calibrated(pe_peak *p, void (*loop)(void *), double operations)
 {
-#ifdef POSENC_X86
-    if (p->is_bf16)
-        return pe_dot_product_operations;
-#endif
-    return 2.0 * p->loops->lanes * p->loops->chains;
-}
-
-/* A peak that lasts long enough for the clock, and not so long that it is no neighbour of the kernel. */
-static pe_timed peak_timed(pe_peak *p)
-{
-    pe_timed t = {run_peak, p, 0, p->threads};
+    pe_timed t = {loop, p, 0, p->threads};
     p->n       = CALIBRATION;
     p->n       = (int64_t)(CALIBRATION * PEAK_SECONDS / pe_time_once(&t)) + 1;
-    t.work     = operations_of(p) * (double)p->n * p->threads;
+    t.work     = operations * (double)p->n * p->threads;
     return t;
 }
 
 pe_timed pe_multiply_add_limit(pe_peak *peak, const char *isa, int threads)
 {
     *peak = (pe_peak){.loops = pe_limits_of(isa ? isa : posenc_isa()), .threads = threads};
-    return peak_timed(peak);
+    return calibrated(peak, run_peak, 2.0 * peak->loops->lanes * peak->loops->chains);
 }
 
 int pe_has_dot_products(void)
@@ -234,7 +224,11 @@ int pe_has_dot_products(void)
 pe_timed pe_dot_product_limit(pe_peak *peak, int threads)
 {
     *peak = (pe_peak){.loops = pe_limits_of(NULL), .threads = threads, .is_bf16 = 1};
-    return peak_timed(peak);
+#ifdef POSENC_X86
+    return calibrated(peak, run_peak, pe_dot_product_operations);
+#else
+    return calibrated(peak, run_peak, 1);
+#endif
 }
 
 /* Each sum needs the one before it; the empty asm keeps the compiler from adding several at once. */
@@ -253,11 +247,8 @@ static void run_clock(void *context)
 
 pe_timed pe_clock_loop(pe_peak *peak)
 {
-    pe_timed t = {run_clock, peak, 0, 1};
-    *peak      = (pe_peak){.loops = pe_limits_of(NULL), .threads = 1, .n = CALIBRATION};
-    peak->n    = (int64_t)(CALIBRATION * PEAK_SECONDS / pe_time_once(&t)) + 1;
-    t.work     = 64.0 * (double)peak->n;
-    return t;
+    *peak = (pe_peak){.loops = pe_limits_of(NULL), .threads = 1};
+    return calibrated(peak, run_clock, 64);
 }
 
 /* ---------------------------------------------------------------- bandwidth ----------------- */
@@ -269,12 +260,6 @@ const char *pe_pass_kind_name(pe_pass_kind kind)
     return names[kind];
 }
 
-const char *pe_pass_way_name(pe_pass_way way)
-{
-    static const char *const names[PE_PASS_WAYS] = {"plain", "prefetched", "prefetched far", "streaming"};
-    return names[way];
-}
-
 /* Slice `index` of `threads`, in whole turns of the loops. */
 static void one_slice(void *context, int64_t index, int thread)
 {
@@ -282,7 +267,6 @@ static void one_slice(void *context, int64_t index, int thread)
     const int64_t  from = p->n / STEP * index / p->threads * STEP;
     const int64_t  n    = p->n / STEP * (index + 1) / p->threads * STEP - from;
     float *const x = p->x ? p->x + p->offset + from : NULL, *const y = p->y ? p->y + p->offset + from : NULL;
-    (void)thread;
     if (p->kind == PE_PASS_MEMCPY)
         memcpy(y, x, (size_t)n * sizeof *x);
     else

@@ -76,7 +76,6 @@ typedef enum pe_pass_way {
 } pe_pass_way;
 
 const char *pe_pass_kind_name(pe_pass_kind kind); /* "in-place read-modify-write" ... */
-const char *pe_pass_way_name(pe_pass_way way);
 
 /* The loops of one instruction set. n counts floats and is a multiple of 128; pointers are aligned to 64
    bytes. */

@@ -122,23 +122,16 @@ static posenc_tensor draw(pe_problem *p, posenc_dtype dtype, int32_t ndim, const
     return posenc_tensor_contiguous(pe_random_buffer(&p->all, n + PE_BEYOND, dtype, err), dtype, ndim, shape);
 }
 
-static int is_zero(const posenc_tensor *t, int64_t n)
-{
-    const float *x = t->data;
-    int64_t      i = 0;
-    while (i < n && x[i] == 0)
-        i++;
-    return i == n;
-}
-
 static void fill_zeros(posenc_tensor *t)
 {
-    int64_t n = 1;
+    float  *x = t->data;
+    int64_t n = 1, zeros = 0;
     for (int32_t a = 0; a < t->ndim; a++)
         n *= t->shape[a];
-    if (is_zero(t, n))
-        for (int64_t i = 0; i < n; i++)
-            ((float *)t->data)[i] = (float)(0.1 * posenc_random_uniform(1, "bench", (uint64_t)i));
+    while (zeros < n && x[zeros] == 0)
+        zeros++;
+    for (int64_t i = 0; zeros == n && i < n; i++)
+        x[i] = (float)(0.1 * posenc_random_uniform(1, "bench", (uint64_t)i));
 }
 
 static posenc_status open_params(pe_problem *p, posenc_error *err)

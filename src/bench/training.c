@@ -54,10 +54,6 @@ static posenc_status measure_step(const pe_bench_case *c, const pe_bench_effort 
 
 /* ---------------------------------------------------------------- side by side --------------- */
 
-typedef struct pair {
-    pe_speed *runs[RUNS];
-} pair;
-
 static void *walk(void *run)
 {
     pe_speed_step(run);
@@ -65,22 +61,22 @@ static void *walk(void *run)
     return NULL;
 }
 
-/* Two steps of the first run. */
+/* Two steps of the first of two runs. */
 static void walk_one(void *context)
 {
-    const pair *p = context;
-    walk(p->runs[0]);
+    pe_speed **runs = context;
+    walk(runs[0]);
 }
 
 /* Two steps of both: the other on its own thread. */
 static void walk_both(void *context)
 {
-    const pair *p = context;
-    pthread_t   other;
-    const int   alone = pthread_create(&other, NULL, walk, p->runs[1]);
-    walk(p->runs[0]);
+    pe_speed **runs = context;
+    pthread_t  other;
+    const int  alone = pthread_create(&other, NULL, walk, runs[1]);
+    walk(runs[0]);
     if (alone)
-        walk(p->runs[1]);
+        walk(runs[1]);
     else
         pthread_join(other, NULL);
 }
@@ -88,16 +84,16 @@ static void walk_both(void *context)
 static posenc_status measure_pair(const pe_bench_case *c, const pe_bench_effort *effort,
                                   pe_bench_figure *figure, posenc_error *err)
 {
-    pair          p      = {{NULL, NULL}};
-    posenc_status status = POSENC_OK;
+    pe_speed     *runs[RUNS] = {NULL};
+    posenc_status status     = POSENC_OK;
     for (int i = 0; !status && i < RUNS; i++)
-        status = pe_speed_create(&p.runs[i], c->shape.spec, &shapes[GOAL], (uint64_t)i + 1, err);
+        status = pe_speed_create(&runs[i], c->shape.spec, &shapes[GOAL], (uint64_t)i + 1, err);
     if (!status) {
-        const pe_timed both = {walk_both, &p, 2.0 * RUNS, RUNS}, one = {walk_one, &p, 2, 1};
+        const pe_timed both = {walk_both, runs, 2.0 * RUNS, RUNS}, one = {walk_one, runs, 2, 1};
         pe_compare(figure, &both, &one, PE_SPEED_RATIO, effort);
     }
     for (int i = 0; i < RUNS; i++)
-        pe_speed_free(p.runs[i]);
+        pe_speed_free(runs[i]);
     return status;
 }
 

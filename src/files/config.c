@@ -227,14 +227,10 @@ static void read_groups(pe_config *c)
 {
     posenc_model_info *info = &c->m->info;
     info->layers            = pe_config_size(c, PE_DEPTH);
-    if (!strcmp(c->encoding, "unknown") || !strcmp(c->encoding, "none"))
+    if (pe_is_among("unknown none", c->encoding))
         info->encoding = c->encoding;
-    else if (!strcmp(c->encoding, "rope"))
-        pe_config_rope(c);
-    else if (!strcmp(c->encoding, "nope"))
-        pe_config_nope(c);
     else
-        pe_config_other(c);
+        pe_config_encoding(c);
     if (!info->max_positions && strcmp(c->encoding, "t5") != 0) /* T5 knows no end */
         info->max_positions = pe_config_size(c, PE_CONTEXT);
 }

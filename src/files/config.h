@@ -94,10 +94,10 @@ posenc_dims pe_config_dims(pe_config *c);
    NULL after a refusal. */
 char *pe_config_kinds(pe_config *c, int64_t *count);
 
-/* The readers of the encodings, by the words of model_types.def; they add the groups. */
+/* Adds the groups of c->encoding, one of the words of model_types.def; two of its readers. */
+void pe_config_encoding(pe_config *c);
 void pe_config_rope(pe_config *c);
 void pe_config_nope(pe_config *c);
-void pe_config_other(pe_config *c); /* any of the rest */
 
 /* ---------------------------------------------------------------- rotations ----------------- */
 
@@ -121,6 +121,5 @@ void pe_rope_find_base(pe_config *c, const pe_rope_source *s, pe_rotation *r);
 void pe_rope_choose_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r);
 void pe_rope_read_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r);
 void pe_rope_warn_of_unused_keys(pe_config *c, const pe_rope_source *s, const pe_rotation *r);
-int  pe_rope_is_scaled(const pe_rotation *r);
 
 #endif

@@ -294,15 +294,15 @@ static void alibi(pe_config *c)
 
 /* ---------------------------------------------------------------- which --------------------- */
 
-void pe_config_other(pe_config *c)
+void pe_config_encoding(pe_config *c)
 {
     static const struct {
         const char *word;
         void (*read)(pe_config *c);
     } readers[] = {
-        {"learned", learned}, {"patches", patches}, {"sinusoidal", sinusoidal},
-        {"whisper", whisper}, {"t5", t5},           {"mpnet", mpnet},
-        {"deberta", deberta}, {"xlnet", xlnet},     {"alibi", alibi},
+        {"rope", pe_config_rope},   {"nope", pe_config_nope}, {"learned", learned}, {"patches", patches},
+        {"sinusoidal", sinusoidal}, {"whisper", whisper},     {"t5", t5},           {"mpnet", mpnet},
+        {"deberta", deberta},       {"xlnet", xlnet},         {"alibi", alibi},
     };
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
         if (pe_is(readers[i].word, c->encoding))

@@ -89,7 +89,7 @@ static void unread_fraction(pe_config *c, pe_rotation *r, double fraction)
 {
     if (fraction == 1)
         return;
-    if (pe_rope_is_scaled(r))
+    if (!pe_is(r->schedule, "default"))
         pe_refuse(c->m,
                   "partial_rotary_factor is %g with the schedule %s; the class %s rotates whole "
                   "heads, so it must be 1",
@@ -213,7 +213,8 @@ static void llama4_temperature(pe_config *c, pe_rotation *r)
 static double yarn_on_scores(const pe_rope_source *s, const pe_rotation *r)
 {
     const double mu = json_number_value(pe_config_get(s->words, "mscale_all_dim"));
-    const double g  = pe_rope_is_scaled(r) && mu != 0 && !isnan(r->factor) ? pe_yarn_scale(r->factor, mu) : 1;
+    const double g =
+        !pe_is(r->schedule, "default") && mu != 0 && !isnan(r->factor) ? pe_yarn_scale(r->factor, mu) : 1;
     return g * g;
 }
 
@@ -225,7 +226,7 @@ static void find_score_scale(pe_config *c, const pe_rope_source *s, pe_rotation 
     r->score_rule         = "1 / sqrt(head_dim)";
     if (pe_is(key, "one"))
         r->score_scale = 1, r->score_rule = "by the model type";
-    else if (pe_is(key, "mla-yarn")) {
+    else if (pe_is(c->type.head, "mla")) {
         const double g2 = s ? yarn_on_scores(s, r) : 1;
         r->score_scale *= g2;
         r->score_rule =

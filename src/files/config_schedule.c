@@ -203,11 +203,6 @@ void pe_rope_find_base(pe_config *c, const pe_rope_source *s, pe_rotation *r)
                   c->type.ratio_key ? c->type.ratio_key : "rope_theta", r->base);
 }
 
-int pe_rope_is_scaled(const pe_rotation *r)
-{
-    return strcmp(r->schedule, "default") != 0;
-}
-
 /* ---------------------------------------------------------------- schedule ------------------ */
 
 /* Has it an original length? */
@@ -420,7 +415,7 @@ static void read_ntk(pe_config *c, const pe_rope_source *s, pe_rotation *r)
    any schedule. */
 static void read_two_magnitudes(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
-    if (!c->type.needs || !pe_rope_is_scaled(r))
+    if (!c->type.needs || pe_is(r->schedule, "default"))
         return;
     check_needs(c, s, c->type.needs);
     if (!pe_is(r->schedule, "longrope"))

@@ -94,14 +94,6 @@ static posenc_dims sizes(reader *g)
                          .d_model = whole(g, "embedding_length", INT64_C(1) << 31, 0)};
 }
 
-static int64_t depth(reader *g)
-{
-    const int64_t n = whole(g, "block_count", PE_MODEL_DEEPEST, 0);
-    if (!n)
-        pe_refuse(g->m, "%.60s.block_count is missing", g->prefix);
-    return n;
-}
-
 static int64_t context(reader *g)
 {
     return whole(g, "context_length", longest, 0);
@@ -386,8 +378,10 @@ static void add_nope(reader *g, const char *kinds, int64_t n)
 
 static void rope_or_nope(reader *g)
 {
-    const int64_t n     = depth(g);
+    const int64_t n     = whole(g, "block_count", PE_MODEL_DEEPEST, 0);
     const char   *kinds = kinds_of(g, n);
+    if (!n)
+        pe_refuse(g->m, "%.60s.block_count is missing", g->prefix);
     if (kinds && strchr(kinds, PE_FULL))
         add_rotation(g, kinds, n, PE_FULL);
     if (kinds && strchr(kinds, PE_LOCAL))

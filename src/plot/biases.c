@@ -88,7 +88,7 @@ static void on_a_line(pe_sketch *s)
 /* ---------------------------------------------------------------- on a window --------------- */
 
 /* What bounds the room's positions: 1 a limit of positions one by one, 2 a window of rows and columns, 0
- * neither. */
+ * neither, or a window of one column. */
 static int axes_of_limit(const pe_sketch *s, int64_t *rows, int64_t *cols)
 {
     char      text[PE_SETTING_LENGTH];
@@ -99,20 +99,14 @@ static int axes_of_limit(const pe_sketch *s, int64_t *rows, int64_t *cols)
     const int axes = sscanf(text, "%lldx%lld", &r, &c);
     *rows          = r;
     *cols          = c;
-    return axes == 2 ? 2 : 1;
-}
-
-/* Does it have columns? */
-static int has_window(const pe_sketch *s, int64_t *rows, int64_t *cols)
-{
-    return axes_of_limit(s, rows, cols) == 2 && *cols >= 2;
+    return axes != 2 ? 1 : c >= 2 ? 2 : 0;
 }
 
 int pe_picture_is_map(const posenc_encoding *e)
 {
     const pe_sketch s = {.e = e, .part = posenc_encoding_part(e, POSENC_SCORE)};
     int64_t         rows, cols;
-    return s.part && has_window(&s, &rows, &cols);
+    return s.part && axes_of_limit(&s, &rows, &cols) == 2;
 }
 
 /* Offset (dy, dx) = query less key stands at (dy + rows - 1, dx + cols - 1). bias [n, n] of one head. */
@@ -196,10 +190,11 @@ static void of_two_positions(pe_sketch *s)
 /* A room that knows positions one by one, up to a limit, and not by their distance, is tupe. */
 void pe_make_bias(pe_sketch *s)
 {
-    int64_t rows, cols;
-    if (has_window(s, &rows, &cols))
+    int64_t   rows, cols;
+    const int axes = axes_of_limit(s, &rows, &cols);
+    if (axes == 2)
         on_a_window(s, rows, cols);
-    else if (!s->part->by_distance && axes_of_limit(s, &rows, &cols) == 1)
+    else if (!s->part->by_distance && axes == 1)
         of_two_positions(s);
     else
         on_a_line(s);

@@ -42,18 +42,12 @@ void pe_plot_refuse(pe_sketch *s, posenc_status status, const char *format, ...)
         s->status = pe_plot_fail(s->err, status, "%s", text);
 }
 
-static block *take_block(pe_sketch *s, int64_t count, size_t size)
+void *pe_take(pe_sketch *s, int64_t count, size_t size)
 {
     const int is_countable = count >= 0 && (uint64_t)count <= (SIZE_MAX - sizeof(block)) / size;
     block    *made = s->status || !is_countable ? NULL : calloc(1, sizeof(block) + (size_t)count * size);
     if (!made && !s->status)
         s->status = pe_plot_no_memory(s->err);
-    return made;
-}
-
-void *pe_take(pe_sketch *s, int64_t count, size_t size)
-{
-    block *made = take_block(s, count, size);
     if (!made)
         return NULL;
     made->next = s->store;

@@ -25,36 +25,20 @@ static const char shades[SHADES + 1] = " .:-=+*#%@";
 /* ---------------------------------------------------------------- pixels -------------------- */
 
 /* `value` in [0,1] or NaN for nothing (grid); `curve` and `band` = index + 1, 0 for nothing (curves). */
+typedef struct pixel {
+    double value;
+    int    curve, band;
+} pixel;
+
 typedef struct canvas {
-    int     width, height, per_cell; /* pixels, and how many of them one above the other share a character */
-    double *value;
-    int    *curve, *band;
+    int    width, height, per_cell; /* pixels, and how many of them one above the other share a character */
+    pixel *pixels;
 } canvas;
 
 /* What the axes span, in drawn units (logarithms where the axis is logarithmic). */
 typedef struct span {
     double x0, x1, y0, y1;
 } span;
-
-/* Whether there was memory; free in either case. */
-static int create_canvas(canvas *c, int width, int cells_high, int colour)
-{
-    *c = (canvas){.width = width, .height = cells_high * (colour ? 2 : 1), .per_cell = colour ? 2 : 1};
-    const size_t count = (size_t)c->width * (size_t)c->height;
-    c->value           = malloc(count * sizeof *c->value);
-    c->curve           = calloc(count, sizeof *c->curve);
-    c->band            = calloc(count, sizeof *c->band);
-    for (size_t i = 0; c->value && i < count; i++)
-        c->value[i] = NAN;
-    return c->value && c->curve && c->band;
-}
-
-static void free_canvas(canvas *c)
-{
-    free(c->value);
-    free(c->curve);
-    free(c->band);
-}
 
 /* ---------------------------------------------------------------- drawing into pixels ------- */
 
@@ -89,7 +73,7 @@ static void draw_grid(canvas *c, const pe_figure *f, double low, double high)
             int64_t r0, r1, c0, c1;
             source_cells(y, c->height, f->rows, &r0, &r1);
             source_cells(x, c->width, f->cols, &c0, &c1);
-            c->value[y * c->width + x] = (mean_of_box(f, r0, r1, c0, c1) - low) / (high - low);
+            c->pixels[y * c->width + x].value = (mean_of_box(f, r0, r1, c0, c1) - low) / (high - low);
         }
 }
 
@@ -136,7 +120,7 @@ static void line(canvas *c, const double from[2], const double to[2], int curve)
         const double x = from[0] + (to[0] - from[0]) * i / n, y = from[1] + (to[1] - from[1]) * i / n;
         const int    column = (int)lround(x * (c->width - 1)), row = (int)lround((1 - y) * (c->height - 1));
         if (column >= 0 && column < c->width && row >= 0 && row < c->height)
-            c->curve[row * c->width + column] = curve + 1;
+            c->pixels[row * c->width + column].curve = curve + 1;
     }
 }
 
@@ -158,7 +142,7 @@ static void column(canvas *c, double x, double low, double high, int curve)
     for (int y = 0; y < c->height; y++) {
         const double here = 1 - (double)y / (c->height > 1 ? c->height - 1 : 1);
         if (at >= 0 && at < c->width && here >= low && here <= high)
-            c->band[y * c->width + at] = curve + 1;
+            c->pixels[y * c->width + at].band = curve + 1;
     }
 }
 
@@ -206,16 +190,16 @@ static int pixel_colour(const canvas *c, const pe_figure *f, int x, int y, pe_rg
 {
     const int i = y * c->width + x;
     if (f->kind == PE_GRID) {
-        *colour = pe_scale_colour(f->signed_scale, c->value[i]);
+        *colour = pe_scale_colour(f->signed_scale, c->pixels[i].value);
         return 1;
     }
-    const int index = c->curve[i] ? c->curve[i] : c->band[i];
+    const int index = c->pixels[i].curve ? c->pixels[i].curve : c->pixels[i].band;
     if (!index)
         return 0;
     *colour = pe_curve_colour(f, index - 1);
     if (!(colour->r | colour->g | colour->b)) /* black would be lost on a dark screen */
         *colour = (pe_rgb){200, 200, 200};
-    if (!c->curve[i])
+    if (!c->pixels[i].curve)
         *colour = (pe_rgb){colour->r / 3, colour->g / 3, colour->b / 3};
     return 1;
 }
@@ -244,11 +228,11 @@ static void print_plain_cell(FILE *to, const canvas *c, const pe_figure *f, int 
 {
     const int i = row * c->width + x;
     if (f->kind != PE_GRID)
-        fputc(c->curve[i] ? letter(c->curve[i] - 1) : c->band[i] ? '.' : ' ', to);
-    else if (isnan(c->value[i]))
+        fputc(c->pixels[i].curve ? letter(c->pixels[i].curve - 1) : c->pixels[i].band ? '.' : ' ', to);
+    else if (isnan(c->pixels[i].value))
         fputc('|', to);
     else
-        fputc(shades[(int)fmin(fmax(c->value[i], 0) * SHADES, SHADES - 1)], to);
+        fputc(shades[(int)fmin(fmax(c->pixels[i].value, 0) * SHADES, SHADES - 1)], to);
 }
 
 /* The label of the second axis that falls on a line; the first, where several do. */
@@ -416,14 +400,13 @@ static int canvas_width(const pe_figure *f, int columns)
 
 static posenc_status print_figure(FILE *to, const pe_figure *f, int columns, int colour, posenc_error *err)
 {
-    canvas    c;
-    const int width = canvas_width(f, columns);
-    if (!create_canvas(&c, width, cells_high(f, width), colour)) {
-        free_canvas(&c);
+    canvas c = {.width = canvas_width(f, columns), .per_cell = colour ? 2 : 1};
+    c.height = cells_high(f, c.width) * c.per_cell;
+    c.pixels = calloc((size_t)c.width * (size_t)c.height, sizeof *c.pixels);
+    if (!c.pixels)
         return pe_plot_fail(err, POSENC_MEMORY, "there is no memory for a picture of %d columns", columns);
-    }
     (f->kind == PE_GRID ? print_grid : print_curves)(to, &c, f, columns, colour);
-    free_canvas(&c);
+    free(c.pixels);
     return POSENC_OK;
 }
 

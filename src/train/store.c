@@ -250,8 +250,6 @@ static posenc_status take_file(search *s, const posenc_arrays *set, const char *
 static posenc_status count_file(search *s, const posenc_arrays *set, const char *path, posenc_error *err)
 {
     int is_finished;
-    (void)path;
-    (void)err;
     free(pe_run_file_identity(set, "", &is_finished));
     s->finished += is_finished;
     s->begun += !is_finished;
@@ -262,8 +260,6 @@ static posenc_status remove_damaged(search *s, const posenc_arrays *set, const c
 {
     int   is_finished;
     char *identity = pe_run_file_identity(set, "", &is_finished);
-    (void)s;
-    (void)err;
     if (!identity)
         unlink(path);
     free(identity);
