@@ -284,7 +284,7 @@ enum {
    INC (q) was a RESET, 1/3, and every further step is less likely: always answering 0 is best. */
 #define A_RESET (RESET_SHARE / (RESET_SHARE + INC_SHARE))
 
-/* In the order of the tables of `posenc compare`. A sequence has so many tokens: {per n n, per n, besides}. */
+/* In the order of the tables of `posenc compare`. Tokens of a sequence: {per n n, per n, besides}. */
 // clang-format off
 const pe_task pe_tasks[PE_TASKS] = {
     /* name, title, what it asks of an encoding,
