@@ -14,7 +14,6 @@
 #include "train/directory.h"
 #include "train/extension.h"
 #include "train/fail.h"
-#include "train/identity.h"
 #include "train/job.h"
 #include "train/store.h"
 

@@ -60,7 +60,7 @@ static int64_t next(void *self)
 {
     training     *t     = self;
     const int64_t count = pe_job_count(t->c);
-    while (t->next < count && pe_job_has_ended(t->c, t->next))
+    while (t->next < count && atomic_load(pe_job_at(t->c, t->next).ended))
         t->next++;
     return t->next < count ? t->next++ : -1;
 }
@@ -244,7 +244,7 @@ static void note_stop(void *self)
 static posenc_status check_all_ended(const training *t, posenc_error *err)
 {
     for (int64_t job = 0; !t->interrupted && job < pe_job_count(t->c); job++)
-        if (!pe_job_has_ended(t->c, job))
+        if (!atomic_load(pe_job_at(t->c, job).ended))
             return pe_train_fail(
                 err, POSENC_FILE,
                 "compare: a process ended before its run did; start again with --resume: what was "
@@ -290,7 +290,7 @@ static posenc_status training_create(training *t, posenc_error *err)
     if (!t->errors || !t->reported)
         return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for %zu runs", jobs);
     for (size_t job = 0; job < jobs; job++) {
-        t->reported[job] = pe_job_has_ended(t->c, (int64_t)job) != 0;
+        t->reported[job] = atomic_load(pe_job_at(t->c, (int64_t)job).ended) != 0;
         t->finished += t->reported[job];
     }
     t->before = state_of(t).fraction;

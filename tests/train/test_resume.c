@@ -4,7 +4,6 @@
  * that was left in peace, to the bit. Each runs in a process of its own, as killing needs one.
  */
 #include "train/outcome.h"
-#include "train/identity.h"
 #include "train/run_file.h"
 #include "train/store.h"
 
