@@ -140,27 +140,21 @@ static void fail_with(training *t, int64_t job, const posenc_error *why)
         pe_crew_tell(PE_NEWS_FAILED, job, why, sizeof *why);
 }
 
-static posenc_status send(const pe_job *j, int64_t job, posenc_error *err)
-{
-    size_t n;
-    char  *bytes = pe_job_pack(j, &n);
-    if (!bytes)
-        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory to send a run");
-    pe_crew_tell(PE_NEWS_FINISHED, job, bytes, n);
-    free(bytes);
-    return POSENC_OK;
-}
-
 /* A finished run is kept, or sent to the process that keeps. */
 static void deliver(training *t, int64_t job)
 {
     posenc_error  err;
+    size_t        n;
     posenc_status status = POSENC_OK;
     const pe_job  j      = pe_job_at(t->c, job);
-    if (pe_ranks_here())
-        status = send(&j, job, &err);
+    char         *bytes  = pe_ranks_here() ? pe_job_pack(&j, &n) : NULL;
+    if (bytes)
+        pe_crew_tell(PE_NEWS_FINISHED, job, bytes, n);
+    else if (pe_ranks_here())
+        status = pe_train_fail(&err, POSENC_MEMORY, "compare: no memory to send a run");
     else if (t->c->store)
         status = pe_store_keep(t->c, job, &err);
+    free(bytes);
     if (status)
         fail_with(t, job, &err);
     else

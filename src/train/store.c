@@ -3,15 +3,17 @@
  * store.c: what a comparison has done, kept while it goes on and afterwards
  *
  * Why beside DIR   DIR appears whole and holds the older result until then; what is unfinished has a place of
- * its own, so that nobody takes it for a result. A run            is found again by its identity (run.h): the
- * very same run, or none. So the same command goes on where it was, and a command that asks for more -
- * further seeds, another encoding - takes over what it shares with the one before. Its file is there whole or
- * not at all; the finished run takes the place of its checkpoint. Nothing          is thrown away for lack of
- * a word. Without --resume a directory that keeps something is refused, and with it one that keeps runs of
- * another comparison; both sentences say what to do. What cannot be read is left aside with a note, and its
- * run trained again. The lock         is fcntl's: it goes with the process, however that ends. On file
- * systems without locks there is none. Removing         takes runs, lock and temporary files, and nothing
- * else.
+ *                  its own, so that nobody takes it for a result.
+ * A run            is found again by its identity (run.h): the very same run, or none. So the same command
+ *                  goes on where it was, and a command that asks for more - further seeds, another encoding -
+ *                  takes over what it shares with the one before. Its file is there whole or not at all; the
+ *                  finished run takes the place of its checkpoint.
+ * Nothing          is thrown away for lack of a word. Without --resume a directory that keeps something is
+ *                  refused, and with it one that keeps runs of another comparison; both sentences say what
+ *                  to do. What cannot be read is left aside with a note, and its run trained again.
+ * The lock         is fcntl's: it goes with the process, however that ends. On file systems without locks
+ *                  there is none.
+ * Removing         takes runs, lock and temporary files, and nothing else.
  */
 #define _XOPEN_SOURCE 700 /* fcntl's locks */
 
