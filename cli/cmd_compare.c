@@ -288,7 +288,7 @@ static int print_results(const pe_compare *c)
     if (print_tasks(c, pe_compare_tasks) || print_tasks(c, pe_compare_extension))
         return CLI_FAILED;
     cli_print_table(&checks);
-    printf("\n%s\n", pe_compare_answer(c));
+    printf("\n%s\n", pe_compare_says(c).answer);
     return CLI_DONE;
 }
 
@@ -339,7 +339,7 @@ static int train(const cli_args *args, pe_compare *c, const char *directory)
         return cli_error(&err);
     if (pe_ranks_here())
         return CLI_DONE;
-    if (was_interrupted && pe_compare_finished(c) == 0) {
+    if (was_interrupted && pe_compare_says(c).finished == 0) {
         cli_warn(
             "interrupted before an encoding was finished, so there is no result; --resume goes on from here");
         return CLI_INTERRUPTED;
@@ -359,7 +359,7 @@ static int train(const cli_args *args, pe_compare *c, const char *directory)
 /* What was found of an earlier start, a line each. */
 static void print_notes(const pe_compare *c)
 {
-    for (const char *line = pe_compare_notes(c); line && *line;) {
+    for (const char *line = pe_compare_says(c).notes; line && *line;) {
         const int n = (int)strcspn(line, "\n");
         fprintf(stderr, "compare: %.*s\n", n, line);
         line += n + (line[n] == '\n');
@@ -386,8 +386,8 @@ static int compare(const cli_args *args, reading *t)
     config.text_name = name;
     if (pe_compare_create(&c, &config, &err))
         return cli_error(&err);
-    if (pe_compare_warning(c))
-        cli_warn("%s", pe_compare_warning(c));
+    if (pe_compare_says(c).warning)
+        cli_warn("%s", pe_compare_says(c).warning);
     print_notes(c);
     if (cli_value(args, "dry-run"))
         status = pe_ranks_here() ? CLI_DONE : print_plan(c);

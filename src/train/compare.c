@@ -14,7 +14,6 @@
 #include "train/directory.h"
 #include "train/extension.h"
 #include "train/fail.h"
-#include "train/identity.h"
 #include "train/job.h"
 #include "train/store.h"
 
@@ -180,22 +179,13 @@ void pe_compare_free(pe_compare *compare)
     free(compare);
 }
 
-const char *pe_compare_warning(const pe_compare *compare)
+pe_compare_words pe_compare_says(const pe_compare *compare)
 {
-    return compare->warning[0] ? compare->warning : NULL;
-}
-
-const char *pe_compare_notes(const pe_compare *compare)
-{
-    return compare->notes;
-}
-
-int pe_compare_finished(const pe_compare *compare)
-{
-    int count = 0;
+    pe_compare_words words = {compare->warning[0] ? compare->warning : NULL, compare->notes, compare->answer,
+                              0};
     for (int i = 0; i < compare->count; i++)
-        count += compare->outcomes[i].is_complete;
-    return count;
+        words.finished += compare->outcomes[i].is_complete;
+    return words;
 }
 
 /* ---------------------------------------------------------------- estimate ------------------ */

@@ -54,11 +54,15 @@ typedef struct pe_compare pe_compare;
    the caller's to mend. */
 posenc_status pe_compare_create(pe_compare **compare, const pe_compare_config *config, posenc_error *err);
 void          pe_compare_free(pe_compare *compare); /* NULL is fine */
-/* A sentence about something that is unusual but no error (few held-out windows), or NULL. */
-const char *pe_compare_warning(const pe_compare *compare);
 
-/* Lines about what was taken over from an earlier start, and what was left aside; NULL if there are none. */
-const char *pe_compare_notes(const pe_compare *compare);
+/* What it says beside its tables; belongs to the comparison. */
+typedef struct pe_compare_words {
+    const char *warning;  /* about something that is unusual but no error (few held-out windows), or NULL */
+    const char *notes;    /* lines about what was taken over from an earlier start, and left aside, or NULL */
+    const char *answer;   /* in one or two sentences, once trained */
+    int         finished; /* encodings whose runs all finished */
+} pe_compare_words;
+pe_compare_words pe_compare_says(const pe_compare *compare);
 
 /* Where the training stands. */
 typedef struct pe_compare_state {
@@ -89,8 +93,6 @@ typedef struct pe_compare_watch {
 /* *interrupted = 1 if it was; the results then hold the encodings that were finished, perhaps none. */
 posenc_status pe_compare_train(pe_compare *compare, const pe_compare_watch *watch, int *interrupted,
                                posenc_error *err);
-/* Encodings whose runs all finished. */
-int pe_compare_finished(const pe_compare *compare);
 
 /* Seconds that training would take, from a few steps of each encoding; trains nothing. */
 posenc_status pe_compare_estimate(pe_compare *compare, double *seconds, posenc_error *err);
@@ -118,8 +120,6 @@ posenc_status pe_language_read(pe_language *language, const char *word, posenc_e
 /* Claims that must hold on an ordinary text: one row per claim, whole or cut to what a terminal has room
    for. */
 posenc_status pe_compare_checks(const pe_compare *compare, pe_table *table, int whole, posenc_error *err);
-/* The answer in one or two sentences; belongs to the comparison. */
-const char *pe_compare_answer(const pe_compare *compare);
 
 /* results.json as text; malloc'd. */
 posenc_status pe_compare_json(const pe_compare *compare, char **json, posenc_error *err);

@@ -59,7 +59,7 @@ static int64_t next(void *self)
 {
     training     *t     = self;
     const int64_t count = pe_job_count(t->c);
-    while (t->next < count && pe_job_has_ended(t->c, t->next))
+    while (t->next < count && atomic_load(pe_job_at(t->c, t->next).ended))
         t->next++;
     return t->next < count ? t->next++ : -1;
 }
@@ -139,27 +139,21 @@ static void fail_with(training *t, int64_t job, const posenc_error *why)
         pe_crew_tell(PE_NEWS_FAILED, job, why, sizeof *why);
 }
 
-static posenc_status send(const pe_job *j, int64_t job, posenc_error *err)
-{
-    size_t n;
-    char  *bytes = pe_job_pack(j, &n);
-    if (!bytes)
-        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory to send a run");
-    pe_crew_tell(PE_NEWS_FINISHED, job, bytes, n);
-    free(bytes);
-    return POSENC_OK;
-}
-
 /* A finished run is kept, or sent to the process that keeps. */
 static void deliver(training *t, int64_t job)
 {
     posenc_error  err;
+    size_t        n;
     posenc_status status = POSENC_OK;
     const pe_job  j      = pe_job_at(t->c, job);
-    if (pe_ranks_here())
-        status = send(&j, job, &err);
+    char         *bytes  = pe_ranks_here() ? pe_job_pack(&j, &n) : NULL;
+    if (bytes)
+        pe_crew_tell(PE_NEWS_FINISHED, job, bytes, n);
+    else if (pe_ranks_here())
+        status = pe_train_fail(&err, POSENC_MEMORY, "compare: no memory to send a run");
     else if (t->c->store)
         status = pe_store_keep(t->c, job, &err);
+    free(bytes);
     if (status)
         fail_with(t, job, &err);
     else
@@ -243,7 +237,7 @@ static void note_stop(void *self)
 static posenc_status check_all_ended(const training *t, posenc_error *err)
 {
     for (int64_t job = 0; !t->interrupted && job < pe_job_count(t->c); job++)
-        if (!pe_job_has_ended(t->c, job))
+        if (!atomic_load(pe_job_at(t->c, job).ended))
             return pe_train_fail(
                 err, POSENC_FILE,
                 "compare: a process ended before its run did; start again with --resume: what was "
@@ -289,7 +283,7 @@ static posenc_status training_create(training *t, posenc_error *err)
     if (!t->errors || !t->reported)
         return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for %zu runs", jobs);
     for (size_t job = 0; job < jobs; job++) {
-        t->reported[job] = pe_job_has_ended(t->c, (int64_t)job) != 0;
+        t->reported[job] = atomic_load(pe_job_at(t->c, (int64_t)job).ended) != 0;
         t->finished += t->reported[job];
     }
     t->before = state_of(t).fraction;

@@ -8,9 +8,10 @@
  * a cancelled run need no further thread. Number 0 takes the numbers from its counter; another process asks
  * for them, as only this one thread may speak:
  *
- *     to number 0      ASK   a worker is free            from number 0   JOB   take this one; -1: none is
- * left STOP  I was told to stop                          STOP  end what you do BYE   I have ended and news
- * (crew.h)
+ *     to number 0      ASK   a worker is free            from number 0   JOB   take this one; -1: none left
+ *                      STOP  I was told to stop                          STOP  end what you do
+ *                      BYE   I have ended
+ *                      and news (crew.h)
  *
  * A message is a number and bytes. Numbers mean the same everywhere, because every process has checked the
  * same configuration. If fewer threads can be started than asked for, those that run do all the work.

@@ -91,33 +91,23 @@ static int is_listed(const json_t *files, const char *name)
     return 0;
 }
 
-/* The first entry that is not in the list; an empty name if there is none. */
-static void find_stranger(DIR *dir, const json_t *files, char stranger[NAME_MAX + 1])
-{
-    stranger[0] = 0;
-    for (const struct dirent *entry; !stranger[0] && (entry = readdir(dir));)
-        if (!is_dot(entry->d_name) && !is_listed(files, entry->d_name))
-            snprintf(stranger, NAME_MAX + 1, "%s", entry->d_name);
-}
-
 static posenc_status check_existing(const char *path, posenc_error *err)
 {
-    char    stranger[NAME_MAX + 1];
-    DIR    *dir = opendir(path);
-    json_t *files;
+    posenc_status status = POSENC_OK;
+    DIR          *dir    = opendir(path);
     if (!dir)
         return refuse(err, path, "it exists and cannot be read as a directory; name another one with -o");
-    files = read_list(path);
-    find_stranger(dir, files, stranger);
+    json_t *files = read_list(path);
+    for (const struct dirent *entry; !status && (entry = readdir(dir));)
+        if (!is_dot(entry->d_name) && !is_listed(files, entry->d_name))
+            status = pe_train_fail(
+                err, POSENC_ARGUMENT,
+                "%.100s: it holds \"%.60s\", which compare did not write and will not replace; name another "
+                "directory with -o",
+                path, entry->d_name);
     closedir(dir);
     json_decref(files);
-    if (!stranger[0])
-        return POSENC_OK;
-    return pe_train_fail(
-        err, POSENC_ARGUMENT,
-        "%.100s: it holds \"%.60s\", which compare did not write and will not replace; name another "
-        "directory with -o",
-        path, stranger);
+    return status;
 }
 
 char *pe_directory_trimmed(const char *path)
@@ -129,18 +119,6 @@ char *pe_directory_trimmed(const char *path)
     return text;
 }
 
-static posenc_status name_temporary(pe_directory *d, const char *path, posenc_error *err)
-{
-    char tail[TAIL];
-    snprintf(tail, sizeof tail, TEMPORARY "%ld", (long)getpid());
-    d->path      = pe_directory_trimmed(path);
-    d->temporary = d->path ? pe_joined(d->path, tail, "") : NULL;
-    if (d->temporary)
-        return POSENC_OK;
-    free(d->path);
-    return pe_train_fail(err, POSENC_MEMORY, "%.100s: there is no memory for its name", path);
-}
-
 static void release(pe_directory *d)
 {
     free(d->path);
@@ -150,17 +128,20 @@ static void release(pe_directory *d)
 
 posenc_status pe_directory_open(pe_directory *d, const char *path, posenc_error *err)
 {
-    *d                   = (pe_directory){0};
-    posenc_status status = name_temporary(d, path, err);
-    if (status)
-        return status;
-    if (mkdir(d->temporary, 0777)) {
+    char          tail[TAIL];
+    posenc_status status = POSENC_OK;
+    snprintf(tail, sizeof tail, TEMPORARY "%ld", (long)getpid());
+    *d           = (pe_directory){.path = pe_directory_trimmed(path)};
+    d->temporary = d->path ? pe_joined(d->path, tail, "") : NULL;
+    if (!d->temporary)
+        status = pe_train_fail(err, POSENC_MEMORY, "%.100s: there is no memory for its name", path);
+    else if (mkdir(d->temporary, 0777))
         status =
             errno == ENOENT
                 ? refuse(err, path, "the directory that shall hold it does not exist; create that first")
                 : pe_train_fail(err, POSENC_FILE, "%.100s: it cannot be created: %s", path, strerror(errno));
+    if (status)
         release(d);
-    }
     return status;
 }
 
@@ -205,14 +186,8 @@ static int is_left_over(const char *name, const char *base, const char *ending)
     return !strncmp(name, base, n) && temporary_tail(name + n, ending) == name + n;
 }
 
-/* What was put aside goes back where nothing came in its place. */
-static void sweep_one(const char *path, const char *base, int aside)
-{
-    if ((!aside || access(base, F_OK) == 0 || rename(path, base)) && !check_existing(path, NULL))
-        remove_flat(path);
-}
-
-/* In its folder, what was left over and holds nothing that compare has not written. */
+/* In its folder, what was left over and holds nothing that compare has not written; what was put aside goes
+   back where nothing came in its place. */
 void pe_directory_sweep(const char *path)
 {
     char       *whole = pe_directory_trimmed(path);
@@ -223,8 +198,9 @@ void pe_directory_sweep(const char *path)
         const int aside = is_left_over(entry->d_name, base, ASIDE);
         char     *found =
             aside || is_left_over(entry->d_name, base, "") ? pe_joined(folder, entry->d_name, "") : NULL;
-        if (found)
-            sweep_one(found, whole, aside);
+        const int goes_back = found && aside && access(whole, F_OK) && !rename(found, whole);
+        if (found && !goes_back && !check_existing(found, NULL))
+            remove_flat(found);
         free(found);
     }
     if (dir)

@@ -9,9 +9,7 @@
  *     combine=concat     x = [e; p] W                          W [d + width, d] is learned
  *     inject=input       before the first block (standard)
  *     inject=blocks      before every block:  x = x + p_n      p_n: columns n d .. (n + 1) d - 1 of the rows,
- *                        or, where
- *                                                              rows have d numbers, the same p for every
- *                                                              block
+ *                                                              or, where rows have d numbers, the same p
  *
  * e is the token's vector, p the row of its position. A row of layers * d numbers holds one state per block:
  * FLOATER with states=layers, or a table that is learned for every block, learned[dim=layers*d].

@@ -66,12 +66,6 @@ const char *pe_far_bucket_name(int bucket)
     return bucket == PE_AT_16L ? "x16" : pe_bucket_name(bucket);
 }
 
-void pe_far_bucket_range(int64_t L, int bucket, int64_t *first, int64_t *end)
-{
-    *first = pe_bucket_edge(L, bucket);
-    *end   = pe_bucket_edge(L, bucket + 1);
-}
-
 static const char *const words[] = {"none", "brief", "full"}; /* ORDER pe_extend */
 
 enum { WORDS = sizeof words / sizeof *words };

@@ -38,7 +38,6 @@ int           pe_way_find(const char *family, const char *name); /* -1 */
 /* "2", "untuned": for whatever is written. */
 const char *pe_tuning_name(int tuning);
 const char *pe_far_bucket_name(int bucket);
-void        pe_far_bucket_range(int64_t L, int bucket, int64_t *first, int64_t *end);
 
 /* "none", "brief", "full"; ARGUMENT with those words if it is none of them. */
 posenc_status pe_extend_read(pe_extend *extend, const char *word, posenc_error *err);

@@ -26,12 +26,10 @@ pe_spot pe_extension_nothing_done(int way)
 
 static json_t *bucket_json(const pe_extension *x, pe_spot s, int bucket)
 {
-    int64_t first, end;
-    pe_far_bucket_range(x->L, bucket, &first, &end);
     return json_pack(
-        "{s:s, s:I, s:I, s:o, s:o}", "name", pe_far_bucket_name(bucket), "first", (json_int_t)first, "end",
-        (json_int_t)end, "loss", pe_json_number(pe_extension_loss(x, s.way, s.factor, s.tuning, bucket)),
-        "to_nothing_done",
+        "{s:s, s:I, s:I, s:o, s:o}", "name", pe_far_bucket_name(bucket), "first",
+        (json_int_t)pe_bucket_edge(x->L, bucket), "end", (json_int_t)pe_bucket_edge(x->L, bucket + 1), "loss",
+        pe_json_number(pe_extension_loss(x, s.way, s.factor, s.tuning, bucket)), "to_nothing_done",
         pe_json_interval(pe_extension_difference(x, s, pe_extension_nothing_done(s.way), bucket)));
 }
 

@@ -156,8 +156,7 @@ static float *losses_at(const unit *u, int tuning, int bucket)
    number `first`. */
 static void write_bucket(const unit *u, int tuning, int bucket, int64_t first, const pe_batch *batch)
 {
-    int64_t from, end;
-    pe_far_bucket_range(u->config->L, bucket, &from, &end);
+    const int64_t from = pe_bucket_edge(u->config->L, bucket), end = pe_bucket_edge(u->config->L, bucket + 1);
     for (int64_t b = 0; b < batch->B; b++) {
         double sum = 0;
         for (int64_t p = from; p < end; p++)
@@ -189,13 +188,10 @@ static posenc_status read_length(unit *u, int tuning, int64_t length, int first,
 static posenc_status read_all(unit *u, int tuning, posenc_error *err)
 {
     posenc_status status = POSENC_OK;
-    int64_t       from, end;
     if (!(u->way->flags & PE_EVERY_LENGTH))
         return read_length(u, tuning, PE_FURTHEST * u->config->L, 0, PE_FAR_BUCKETS, err);
-    for (int k = 0; k < PE_FAR_BUCKETS && !status; k++) {
-        pe_far_bucket_range(u->config->L, k, &from, &end);
-        status = read_length(u, tuning, end, k, k + 1, err);
-    }
+    for (int k = 0; k < PE_FAR_BUCKETS && !status; k++)
+        status = read_length(u, tuning, pe_bucket_edge(u->config->L, k + 1), k, k + 1, err);
     return status;
 }
 

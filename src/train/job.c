@@ -4,7 +4,6 @@
 
 #include "train/extension.h"
 #include "train/fail.h"
-#include "train/identity.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,16 +13,6 @@ static int64_t text_jobs(const pe_compare *c)
     return c->count * c->config.preset.seeds;
 }
 
-/* The outcome that run number `job` is one of: of the comparison, then of the families that are extended.
-   NULL: a task's. */
-static pe_outcome *outcome_of(const pe_compare *c, int64_t job)
-{
-    const int64_t seeds = c->config.preset.seeds, own = text_jobs(c);
-    if (job < own)
-        return &c->outcomes[job / seeds];
-    return job < own + pe_extension_runs(c->extension) ? &c->extension->outcomes[(job - own) / seeds] : NULL;
-}
-
 int64_t pe_job_count(const pe_compare *c)
 {
     return text_jobs(c) + pe_extension_runs(c->extension) + pe_suite_runs(c->suite);
@@ -31,9 +20,11 @@ int64_t pe_job_count(const pe_compare *c)
 
 pe_job pe_job_at(const pe_compare *c, int64_t job)
 {
-    const int64_t seeds = c->config.preset.seeds, on_text = text_jobs(c) + pe_extension_runs(c->extension);
-    pe_job        j = {.outcome = outcome_of(c, job), .seed = job % seeds};
-    if (j.outcome) {
+    const int64_t seeds = c->config.preset.seeds, own = text_jobs(c),
+                  on_text = own + pe_extension_runs(c->extension);
+    pe_job j              = {.seed = job % seeds};
+    if (job < on_text) {
+        j.outcome  = job < own ? &c->outcomes[job / seeds] : &c->extension->outcomes[(job - own) / seeds];
         j.label    = j.outcome->label;
         j.config   = j.outcome->config;
         j.result   = &j.outcome->runs[j.seed];
@@ -49,11 +40,6 @@ pe_job pe_job_at(const pe_compare *c, int64_t job)
     }
     j.config.seed = (uint64_t)j.seed + 1;
     return j;
-}
-
-int pe_job_has_ended(const pe_compare *c, int64_t job)
-{
-    return atomic_load(pe_job_at(c, job).ended) != 0;
 }
 
 /* ---------------------------------------------------------------- kept and sent ------------- */

@@ -19,13 +19,11 @@ typedef struct pe_job {
     pe_run_config    config; /* whole, but for a checkpoint */
     pe_run_result   *result;
     pe_run_progress *progress;
-    atomic_int      *ended;
+    atomic_int      *ended; /* nonzero: there is a result, or an error */
 } pe_job;
 
 int64_t pe_job_count(const pe_compare *c);
 pe_job  pe_job_at(const pe_compare *c, int64_t job);
-/* Is there a result, or an error? */
-int pe_job_has_ended(const pe_compare *c, int64_t job);
 
 /* A finished run as arrays; free its identity. MEMORY. */
 posenc_status pe_job_list(pe_run_file *kept, const pe_job *job, posenc_error *err);

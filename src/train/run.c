@@ -21,7 +21,6 @@
  */
 #include "train/optimiser.h"
 #include "train/fail.h"
-#include "train/identity.h"
 #include "train/run_parts.h"
 #include "train/run.h"
 #include "train/trained.h"

@@ -163,4 +163,20 @@ void pe_run_list(pe_run_file *kept, const pe_run_config *config, pe_run_result *
 posenc_status pe_task_spec(char *complete, size_t n, pe_entry *entry, const char *label,
                            const pe_run_config *config, posenc_error *err);
 
+/* ---------------------------------------------------------------- identity ------------------ */
+
+/* What decides the numbers of a run, as one line of JSON: the encoding with all settings, the model, the
+   optimiser, the seed, the text (by a fingerprint) or the task, the version of the program. Two runs with the
+   same identity have the same numbers, so what was kept under it may take the place of training. Threads,
+   machines, names of files and times do not belong to it. Malloc'd, NULL without memory. */
+char *pe_run_identity(const pe_run_config *config);
+/* Its fingerprint, 16 hexadecimal digits, which name the run's file. */
+enum { PE_RUN_NAME = 17 };
+void pe_run_name(char name[PE_RUN_NAME], const char *identity);
+/* FNV-1a over n bytes. */
+uint64_t pe_fingerprint(const void *bytes, size_t n);
+/* In which member the identities differ that should be the same ("steps is 20 there and 30 here"); empty if
+   only in which encoding and which seed. */
+void pe_identity_difference(char *text, size_t n, const char *there, const char *here);
+
 #endif

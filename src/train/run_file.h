@@ -15,7 +15,7 @@ enum { PE_MOST_ARRAYS = 16 };
 
 /* The arrays are views of what is written, or filled. */
 typedef struct pe_run_file {
-    char        *identity; /* identity.h; the owner's to free */
+    char        *identity; /* pe_run_identity; the owner's to free */
     int          is_finished;
     posenc_array arrays[PE_MOST_ARRAYS];
     int          count;

@@ -4,14 +4,16 @@
  *
  * Why beside DIR   DIR appears whole and holds the older result until then; what is unfinished has a place of
  *                  its own, so that nobody takes it for a result.
- * A run            is found again by its identity (identity.h): the very same run, or none. So the same
- * command goes on where it was, and a command that asks for more - further seeds, another encoding - takes
- * over what it shares with the one before. Its file is there whole or not at all; the finished run takes the
- * place of its checkpoint. Nothing          is thrown away for lack of a word. Without --resume a directory
- * that keeps something is refused, and with it one that keeps runs of another comparison; both sentences say
- * what to do. What cannot be read is left aside with a note, and its run trained again. The lock         is
- * fcntl's: it goes with the process, however that ends. On file systems without locks there is none. Removing
- * takes runs, lock and temporary files, and nothing else.
+ * A run            is found again by its identity (run.h): the very same run, or none. So the same command
+ *                  goes on where it was, and a command that asks for more - further seeds, another encoding -
+ *                  takes over what it shares with the one before. Its file is there whole or not at all; the
+ *                  finished run takes the place of its checkpoint.
+ * Nothing          is thrown away for lack of a word. Without --resume a directory that keeps something is
+ *                  refused, and with it one that keeps runs of another comparison; both sentences say what
+ *                  to do. What cannot be read is left aside with a note, and its run trained again.
+ * The lock         is fcntl's: it goes with the process, however that ends. On file systems without locks
+ *                  there is none.
+ * Removing         takes runs, lock and temporary files, and nothing else.
  */
 #define _XOPEN_SOURCE 700 /* fcntl's locks */
 
@@ -19,7 +21,6 @@
 
 #include "train/directory.h"
 #include "train/fail.h"
-#include "train/identity.h"
 #include "train/job.h"
 
 #include <dirent.h>
@@ -129,28 +130,6 @@ typedef struct search {
     int         finished, begun;
 } search;
 
-/* Calls `look` for the arrays in each file of a run; a file that is damaged has none. */
-static posenc_status for_files(search *s,
-                               posenc_status (*look)(search *s, const posenc_arrays *set, const char *path,
-                                                     posenc_error *err),
-                               posenc_error *err)
-{
-    posenc_status status = POSENC_OK;
-    DIR          *dir    = opendir(s->c->store->path);
-    for (const struct dirent *entry; dir && !status && (entry = readdir(dir));) {
-        posenc_arrays set = {0};
-        char *path = kind_of(entry->d_name) == RUN ? pe_joined(s->c->store->path, "/", entry->d_name) : NULL;
-        s->file    = entry->d_name;
-        if (path && posenc_arrays_read(&set, path, NULL) != POSENC_MEMORY)
-            status = look(s, &set, path, err);
-        posenc_arrays_free(&set);
-        free(path);
-    }
-    if (dir)
-        closedir(dir);
-    return status;
-}
-
 /* ---------------------------------------------------------------- words --------------------- */
 
 __attribute__((format(printf, 2, 3))) static void note(pe_compare *c, const char *format, ...)
@@ -242,28 +221,41 @@ static posenc_status take_run(search *s, const posenc_arrays *set, const char *p
     return status;
 }
 
-static posenc_status take_file(search *s, const posenc_arrays *set, const char *path, posenc_error *err)
-{
-    return take_run(s, set, "", path, err);
-}
+/* What is done with the file of a run. */
+enum { COUNT, TAKE, CLEAN };
 
-static posenc_status count_file(search *s, const posenc_arrays *set, const char *path, posenc_error *err)
+/* With the arrays of one run; a file that is damaged has none. */
+static posenc_status look_into(search *s, int purpose, const posenc_arrays *set, const char *path,
+                               posenc_error *err)
 {
     int is_finished;
-    free(pe_run_file_identity(set, "", &is_finished));
+    if (purpose == TAKE)
+        return take_run(s, set, "", path, err);
+    char *identity = pe_run_file_identity(set, "", &is_finished);
     s->finished += is_finished;
     s->begun += !is_finished;
-    return POSENC_OK;
-}
-
-static posenc_status remove_damaged(search *s, const posenc_arrays *set, const char *path, posenc_error *err)
-{
-    int   is_finished;
-    char *identity = pe_run_file_identity(set, "", &is_finished);
-    if (!identity)
+    if (purpose == CLEAN && !identity)
         unlink(path);
     free(identity);
     return POSENC_OK;
+}
+
+static posenc_status for_files(search *s, int purpose, posenc_error *err)
+{
+    posenc_status status = POSENC_OK;
+    DIR          *dir    = opendir(s->c->store->path);
+    for (const struct dirent *entry; dir && !status && (entry = readdir(dir));) {
+        posenc_arrays set = {0};
+        char *path = kind_of(entry->d_name) == RUN ? pe_joined(s->c->store->path, "/", entry->d_name) : NULL;
+        s->file    = entry->d_name;
+        if (path && posenc_arrays_read(&set, path, NULL) != POSENC_MEMORY)
+            status = look_into(s, purpose, &set, path, err);
+        posenc_arrays_free(&set);
+        free(path);
+    }
+    if (dir)
+        closedir(dir);
+    return status;
 }
 
 /* The runs of a finished result: those that an array NAME/run stands for. */
@@ -295,7 +287,7 @@ posenc_status pe_store_look(pe_compare *c, posenc_error *err)
     posenc_status status = create(c, err);
     if (status || pe_ranks_here())
         return status;
-    status = for_files(&s, c->config.resume ? take_file : count_file, err);
+    status = for_files(&s, c->config.resume ? TAKE : COUNT, err);
     if (!status && !c->config.resume && s.finished + s.begun > 0)
         return pe_train_fail(
             err, POSENC_ARGUMENT,
@@ -342,7 +334,7 @@ posenc_status pe_store_open(pe_compare *c, posenc_error *err)
         return status;
     remove_those(c->store, TEMPORARY);
     pe_directory_sweep(c->config.directory);
-    return for_files(&s, remove_damaged, err);
+    return for_files(&s, CLEAN, err);
 }
 
 posenc_status pe_store_keep(const pe_compare *c, int64_t job, posenc_error *err)

@@ -153,42 +153,38 @@ static posenc_status cell_create(pe_cell *cell, const pe_suite_config *c, posenc
     return cell->runs && cell->progress && cell->ended ? POSENC_OK : no_memory(err);
 }
 
-/* The preset's encodings of grids, if there is a task for them: their count, and where label is given, into
-   labels. */
-static posenc_status list_grids(int *count, char (*labels)[PE_CELL_TEXT], const pe_suite *s,
-                                const pe_suite_config *c, posenc_error *err)
+/* The preset's encodings of grids, if there is a task for them; else NULL. */
+static const char *grids_of(const pe_suite *s, const pe_suite_config *c)
 {
-    char          spec[PE_CELL_TEXT];
-    posenc_status status = POSENC_OK;
-    const char   *list   = NULL;
     for (int t = 0; t < s->task_count; t++)
-        list = s->tasks[t]->grid ? c->preset->grid_encodings : list;
-    for (*count = 0; list && !status; ++*count) {
-        list = pe_spec_next(spec, sizeof spec, list, &status, err);
-        if (labels)
-            memcpy(labels[*count], spec, sizeof spec);
-    }
-    return status;
+        if (s->tasks[t]->grid)
+            return c->preset->grid_encodings;
+    return NULL;
 }
 
-static int allocate(pe_suite *s, const pe_suite_config *c, int grids)
+/* For as many labels as those lists have places. */
+static int allocate(pe_suite *s, const pe_suite_config *c)
 {
-    const size_t labels = (size_t)(c->label_count + grids);
-    s->label_count      = c->label_count + grids;
-    s->labels           = calloc(labels + 1, sizeof *s->labels);
-    s->cells            = calloc((size_t)s->task_count * labels + 1, sizeof *s->cells);
-    s->reciprocal       = calloc(labels + 1, sizeof *s->reciprocal);
-    s->order            = calloc(labels + 1, sizeof *s->order);
-    s->columns          = calloc((size_t)s->task_count + 2, sizeof *s->columns);
+    size_t labels = (size_t)c->label_count + 1;
+    for (const char *at = grids_of(s, c); at && *at; at++)
+        labels += *at == ',';
+    labels++;
+    s->labels     = calloc(labels, sizeof *s->labels);
+    s->cells      = calloc((size_t)s->task_count * labels + 1, sizeof *s->cells);
+    s->reciprocal = calloc(labels, sizeof *s->reciprocal);
+    s->order      = calloc(labels, sizeof *s->order);
+    s->columns    = calloc((size_t)s->task_count + 2, sizeof *s->columns);
     return s->labels && s->cells && s->reciprocal && s->order && s->columns;
 }
 
 static posenc_status fill(pe_suite *s, const pe_suite_config *c, posenc_error *err)
 {
-    int           grids;
-    posenc_status status = list_grids(&grids, s->labels + c->label_count, s, c, err);
+    posenc_status status = POSENC_OK;
     for (int l = 0; l < c->label_count; l++)
         snprintf(s->labels[l], sizeof s->labels[l], "%s", c->labels[l]);
+    s->label_count = c->label_count;
+    for (const char *list = grids_of(s, c); list && !status; s->label_count++)
+        list = pe_spec_next(s->labels[s->label_count], sizeof *s->labels, list, &status, err);
     for (int l = 0; l < s->label_count; l++)
         s->order[l] = l;
     for (int t = 0; t < s->task_count; t++)
@@ -205,17 +201,14 @@ static posenc_status fill(pe_suite *s, const pe_suite_config *c, posenc_error *e
 
 posenc_status pe_suite_create(pe_suite **suite, const pe_suite_config *config, posenc_error *err)
 {
-    pe_suite *s     = calloc(1, sizeof *s);
-    int       grids = 0;
-    *suite          = NULL;
+    pe_suite *s = calloc(1, sizeof *s);
+    *suite      = NULL;
     if (!s)
         return no_memory(err);
     s->tasks             = calloc(PE_MOST_TASKS, sizeof *s->tasks);
     posenc_status status = s->tasks ? choose_tasks(s->tasks, &s->task_count, config, err) : no_memory(err);
     if (!status)
-        status = list_grids(&grids, NULL, s, config, err);
-    if (!status)
-        status = allocate(s, config, grids) ? fill(s, config, err) : no_memory(err);
+        status = allocate(s, config) ? fill(s, config, err) : no_memory(err);
     if (status)
         pe_suite_free(s);
     else

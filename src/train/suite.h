@@ -78,10 +78,8 @@ double pe_cell_accuracy(const pe_cell *cell, int64_t seed, int length);
 double pe_cell_exact(const pe_cell *cell, int64_t seed, int length);
 /* Rates, ranks and the order of the rows, of what has finished. */
 posenc_status pe_suite_measure(pe_suite *suite, posenc_error *err);
-/* a - b of two complete cells of one task: share of wrong answers beyond L, paired. */
-posenc_status pe_suite_difference(const pe_cell *a, const pe_cell *b, pe_interval *difference,
-                                  posenc_error *err);
-/* The same of exact matches at a length: a - b, positive where a has more. */
+/* a - b of two complete cells of one task: share of exact matches at a length, paired; positive where a has
+   more. */
 posenc_status pe_suite_exact_difference(const pe_cell *a, const pe_cell *b, int length,
                                         pe_interval *difference, posenc_error *err);
 

@@ -129,18 +129,6 @@ static posenc_status bootstrap_for(pe_bootstrap **b, const pe_cell *cell, posenc
     return pe_bootstrap_create(b, cell->seeds, cell->config.sequences, RESAMPLES, BOOTSTRAP_SEED, err);
 }
 
-posenc_status pe_suite_difference(const pe_cell *a, const pe_cell *b, pe_interval *difference,
-                                  posenc_error *err)
-{
-    pe_bootstrap       *bootstrap;
-    const posenc_status status = bootstrap_for(&bootstrap, a, err);
-    if (status)
-        return status;
-    *difference = pe_bootstrap_difference(bootstrap, a->errors, b->errors);
-    pe_bootstrap_free(bootstrap);
-    return POSENC_OK;
-}
-
 /* 1 for each sequence with an exact match. */
 static double *exact_matches(const pe_cell *cell, int length)
 {

@@ -437,8 +437,3 @@ void pe_compare_answer_write(pe_compare *c)
     append(c, ".");
     free(order);
 }
-
-const char *pe_compare_answer(const pe_compare *compare)
-{
-    return compare->answer;
-}

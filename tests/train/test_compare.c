@@ -79,7 +79,7 @@ static void the_table_has_a_row_per_encoding_and_the_best_first(void **state)
     for (int i = 0; i < c->count; i++)
         assert_true(c->outcomes[i].loss[PE_AT_L] >= c->outcomes[c->reference].loss[PE_AT_L]);
     pe_table_free(&t);
-    assert_non_null(strstr(pe_compare_answer(c), c->outcomes[c->reference].label));
+    assert_non_null(strstr(pe_compare_says(c).answer, c->outcomes[c->reference].label));
     pe_compare_free(c);
 }
 
@@ -604,7 +604,7 @@ static void an_interruption_keeps_what_is_finished(void **state)
     assert_int_equal(pe_compare_create(&c, &config, NULL), POSENC_OK);
     assert_int_equal(pe_compare_train(c, &watch, &interrupted, NULL), POSENC_OK);
     assert_true(interrupted);
-    assert_true(pe_compare_finished(c) >= 1 && pe_compare_finished(c) < c->count);
+    assert_true(pe_compare_says(c).finished >= 1 && pe_compare_says(c).finished < c->count);
     pe_compare_free(c);
 }
 
@@ -653,7 +653,7 @@ static void what_cannot_work_is_refused_before_any_work(void **state)
     config.text_size++;
     pe_compare *c;
     assert_int_equal(pe_compare_create(&c, &config, NULL), POSENC_OK);
-    assert_non_null(strstr(pe_compare_warning(c), "checks 10-13 do not apply"));
+    assert_non_null(strstr(pe_compare_says(c).warning, "checks 10-13 do not apply"));
     pe_compare_free(c);
 }
 

@@ -4,7 +4,6 @@
  * that was left in peace, to the bit. Each runs in a process of its own, as killing needs one.
  */
 #include "train/outcome.h"
-#include "train/identity.h"
 #include "train/run_file.h"
 #include "train/store.h"
 
@@ -94,7 +93,7 @@ static void compare_and_exit(const pe_compare_config *config, int patience, int 
     const pe_compare_watch watch       = {&patience, is_interrupted, NULL, count_ended};
     posenc_status          status      = pe_compare_create(&c, config, &err);
     if (!status) {
-        say(to, pe_compare_notes(c));
+        say(to, pe_compare_says(c).notes);
         status = pe_compare_train(c, &watch, &interrupted, &err);
         if (!status && !interrupted)
             status = pe_compare_write(c, &err);

@@ -3,7 +3,6 @@
  * A finished run as named arrays: the same bits come back, another configuration has another identity, and
  * what is not whole is not taken.
  */
-#include "train/identity.h"
 
 #include <math.h>
 #include <setjmp.h>
