@@ -96,6 +96,8 @@ int cli_read(const cli_args *args, void *values);
 int cli_read_as(const cli_args *args, const cli_option *row, void *to);
 int cli_integer(const cli_args *args, const char *option, int64_t low, int64_t high, int64_t *x);
 
+/* The place of a word in "a|b|c", or in a list with another separator; -1 where it is not. */
+int cli_place_of(const char *list, char separator, const char *word);
 int cli_ends_with(const char *text, const char *end);
 /* x with the fewest digits, 15 at least, that read back as the same number. Returns text. */
 enum { CLI_DIGITS = 40 };
@@ -107,6 +109,10 @@ struct json_t;
 int            cli_print_json(struct json_t *value, size_t digits);
 struct json_t *cli_json_real(double x);         /* null where there is no number */
 struct json_t *cli_json_text(const char *text); /* null where there is none or "" */
+/* Measured rows: an object per row with goal, name, value, q1, q3, limit, unit, wanted, met; and reason where
+   there is no value. NULL without memory. */
+struct pe_bench_row;
+struct json_t *cli_bench_json(const struct pe_bench_row *rows, int count);
 
 /* Was one of the signals heeded? The second one ends the tool at once. */
 extern volatile sig_atomic_t cli_interrupted;
@@ -114,5 +120,56 @@ void                         cli_heed(int signal);
 
 int cli_is_terminal(int fd); /* a terminal where escape sequences make sense */
 int cli_colour(int fd);      /* a terminal, NO_COLOR empty, TERM not dumb */
+
+/* ---------------------------------------------------------------- the frame ----------------- */
+
+/* From here on main.c, options.c, ui.c and pages.c are among themselves: who parses, who prints pages. */
+
+/* What getopt found, in the order of the call. */
+typedef struct cli_given {
+    const cli_option *option;
+    const char       *value;
+} cli_given;
+
+struct cli_args {
+    const cli_command *command;
+    char             **words; /* positional arguments */
+    int                count;
+    cli_given         *given;
+    int                given_count;
+    int                help, version; /* --help and --version were among them */
+};
+
+/* The options that every command has, ended like a command's own table. */
+extern const cli_option cli_common_options[];
+
+/* The commands of commands.def, then NULL; and those that print pages about them (help, completion). */
+extern const cli_command *const cli_commands[];
+extern const cli_command *const cli_page_commands[];
+
+/* Reads argv[1 ..] (argv[0] is the command's name) into args, which holds pointers into argv and one block to
+   free(args->given). CLI_DONE, or an exit status after printing what is wrong. */
+int cli_parse(cli_args *args, const cli_command *command, int argc, char **argv);
+
+/* The command of that name in a list, or NULL. */
+const cli_command *cli_find_command(const cli_command *const list[], const char *name);
+
+/* Says that no command has this name, and which may be meant. The exit status. */
+int cli_unknown_command(const char *word);
+
+/* The candidate nearest to a misspelt word, or NULL if none is near (more than about a third of it wrong). */
+const char *cli_nearest(const char *word, const char *const *candidates, int count);
+
+/* Prints the words of text[0 .. length-1] and a line end. The cursor stands in column `at`; a word that would
+   pass `width` starts a new line, indented. */
+void cli_wrap(const char *text, size_t length, int at, int indent, int width);
+
+/* Help of one command, or with NULL or a nameless one of the tool, to standard output. */
+void cli_print_help(const cli_command *command);
+
+/* Keeps the words of the whole call for cli_call(). 0, or -1 without memory. */
+int cli_remember_call(int argc, char **argv);
+/* Closes standard output and says so if what was written there did not arrive. */
+int cli_finish(int status);
 
 #endif

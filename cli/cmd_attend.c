@@ -15,7 +15,6 @@
 #include "cli.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "problem.h"
@@ -32,7 +31,6 @@ typedef struct job {
     posenc_attend_out  to;
     posenc_attend_grad grad_to;
     int                in_halves; /* q, k and v came as real and imaginary parts; so go the results */
-    posenc_arrays      results;
 } job;
 
 #define MOST (INT64_C(1) << 53) /* of a position */
@@ -70,17 +68,16 @@ static void read_arguments(job *j)
 {
     static const posenc_executor executors[] = {POSENC_AUTO, POSENC_REFERENCE, POSENC_TILED};
     cli_problem                 *p           = &j->p;
+    const char                  *output      = cli_value(j->args, "output");
     if (cli_count(j->args) != 1)
         cli_refuse(p, "give one specification of an encoding, such as alibi or rope+t5, not %d",
                    cli_count(j->args));
-    if (!cli_value(j->args, "input"))
+    else if (!cli_value(j->args, "input"))
         cli_refuse(p, "the input is missing; name a file with q, k and v: -i F");
-    if (!cli_value(j->args, "output"))
+    else if (!output)
         cli_refuse(p, "the output is missing; name a file that ends in .npz: -o F");
-    if (cli_stopped(p))
-        return;
-    if (strcmp(cli_value(j->args, "output"), "-") && !cli_ends_with(cli_value(j->args, "output"), ".npz"))
-        cli_refuse(p, "the output %s must end in .npz, or be -", cli_value(j->args, "output"));
+    else if (strcmp(output, "-") && !cli_ends_with(output, ".npz"))
+        cli_refuse(p, "the output %s must end in .npz, or be -", output);
     else
         cli_said(p, cli_read(j->args, j));
     p->options.executor = executors[j->executor];
@@ -109,12 +106,6 @@ static void make_encoding(job *j)
             cli_refuse(p, "%s has a meaning with a causal mask only: %s; add --causal", part->name,
                        part->why_causal);
     }
-}
-
-static void read_input(job *j)
-{
-    cli_problem_read(&j->p, j->input);
-    cli_infer(&j->p, cli_at(j->args, 0), settings_of(j));
 }
 
 /* ---------------------------------------------------------------- q, k, v ------------------- */
@@ -181,7 +172,9 @@ static void read_heads(job *j)
 {
     static const char *const names[3][3] = {{"q", "in_q"}, {"k", "in_k"}, {"v", "in_v"}};
     cli_problem             *p           = &j->p;
-    const posenc_tensor      q = heads(j, names[0]), k = heads(j, names[1]), v = heads(j, names[2]);
+    cli_problem_read(p, j->input);
+    cli_infer(p, cli_at(j->args, 0), settings_of(j));
+    const posenc_tensor q = heads(j, names[0]), k = heads(j, names[1]), v = heads(j, names[2]);
     if (cli_stopped(p))
         return;
     if (j->in_halves != 0 && j->in_halves != 3)
@@ -302,19 +295,12 @@ static void make_plan(job *j)
 
 /* ---------------------------------------------------------------- results ------------------- */
 
-static posenc_tensor result(job *j, const char *name, int32_t ndim, const int64_t *shape)
-{
-    const posenc_tensor *added = posenc_arrays_add(&j->results, name, j->dtype, ndim, shape);
-    if (!added)
-        cli_refuse_memory(&j->p, name);
-    return added ? *added : (posenc_tensor){0};
-}
-
 /* [B,H,L,D] in the file's layout; where the inputs came in parts, a whole that is taken apart at the end. */
 static posenc_tensor heads_result(job *j, const char *name, const int64_t shape[4])
 {
     const int64_t stored[4] = {shape[0], shape[j->is_blhd ? 2 : 1], shape[j->is_blhd ? 1 : 2], shape[3]};
-    return in_layout(j, j->in_halves ? cli_make(&j->p, j->dtype, 4, stored) : result(j, name, 4, stored));
+    return in_layout(j, j->in_halves ? cli_make(&j->p, j->dtype, 4, stored)
+                                     : cli_result(&j->p, name, j->dtype, 4, stored));
 }
 
 /* The parts of one such whole as results NAMEr and NAMEi. */
@@ -324,8 +310,8 @@ static void split_result(job *j, const char *name, const posenc_tensor *view)
                                     view->shape[j->is_blhd ? 1 : 2], view->shape[3]};
     const int64_t       half[4]  = {whole[0], whole[1], whole[2], whole[3] / 2};
     const posenc_tensor stored   = posenc_tensor_contiguous(view->data, view->dtype, 4, whole);
-    const posenc_tensor parts[2] = {result(j, cli_text(&j->p, "%sr", name), 4, half),
-                                    result(j, cli_text(&j->p, "%si", name), 4, half)};
+    const posenc_tensor parts[2] = {cli_result(&j->p, cli_text(&j->p, "%sr", name), j->dtype, 4, half),
+                                    cli_result(&j->p, cli_text(&j->p, "%si", name), j->dtype, 4, half)};
     if (!cli_stopped(&j->p))
         cli_split(&stored, parts);
 }
@@ -360,15 +346,15 @@ static void make_gradients(job *j, const int64_t o[4])
                              .dv      = heads_result(j, "g_v", j->run.v.shape),
                              .dparams = cli_block(&j->p, ((size_t)p->count + 1) * sizeof *p->params)};
     for (int i = 0; i < p->count && !cli_stopped(p); i++)
-        j->grad_to.dparams[i] = result(j, cli_text(&j->p, "g_%s", posenc_param_name(p->e, i)),
-                                       p->params[i].ndim, p->params[i].shape);
+        j->grad_to.dparams[i] = cli_result(&j->p, cli_text(&j->p, "g_%s", posenc_param_name(p->e, i)),
+                                           j->dtype, p->params[i].ndim, p->params[i].shape);
 }
 
 static void make_results(job *j)
 {
     const int64_t o[4] = {j->p.dims.B, j->p.dims.H, j->p.dims.Lq, j->p.dims.Dv};
     j->to.o            = heads_result(j, "out_o", o);
-    j->to.lse          = result(j, "out_lse", 3, o);
+    j->to.lse          = cli_result(&j->p, "out_lse", j->dtype, 3, o);
     if (j->grad)
         make_gradients(j, o);
 }
@@ -392,22 +378,19 @@ static void write_results(job *j)
         split_result(j, "g_k", &j->grad_to.dk);
         split_result(j, "g_v", &j->grad_to.dv);
     }
-    if (cli_stopped(p) || posenc_arrays_write(&j->results, j->output, &p->err))
+    if (cli_stopped(p) || posenc_arrays_write(&p->results, j->output, &p->err))
         return;
     cli_warn_initial(p);
     cli_warn_unused(p, j->grad ? "" : "gin_");
 }
 
-typedef void step(job *j);
-
 static int run(const cli_args *args)
 {
-    static step *const steps[] = {read_arguments, make_encoding, read_input, read_heads,
-                                  make_plan,      make_results,  compute,    write_results};
-    job                j       = {.args = args, .p = cli_problem_new("attend")};
+    static void (*const steps[])(job *) = {read_arguments, make_encoding, read_heads,   make_plan,
+                                           make_results,   compute,       write_results};
+    job j                               = {.args = args, .p = cli_problem_new("attend")};
     for (size_t i = 0; !cli_stopped(&j.p) && i < sizeof steps / sizeof *steps; i++)
         steps[i](&j);
-    posenc_arrays_free(&j.results);
     return cli_problem_end(&j.p);
 }
 

@@ -7,8 +7,9 @@
  * keeps what is finished, and the other rows say that they were interrupted. A goal that is not met is a
  * figure, no failure: the exit status is 0.
  */
-#include "bench.h"
+#include "bench/bench.h"
 
+#include "cli.h"
 #include "columns.h"
 
 #include <jansson.h>

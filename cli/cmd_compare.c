@@ -209,7 +209,6 @@ static int read_config(const cli_args *args, pe_compare_config *config)
 
 static int interrupted(void *self)
 {
-    (void)self;
     return cli_interrupted;
 }
 
@@ -226,7 +225,6 @@ static void write_duration(char *to, size_t n, double seconds)
 static void show_progress(void *self, const pe_compare_state *state)
 {
     char left[32] = "?";
-    (void)self;
     if (!isnan(state->left))
         write_duration(left, sizeof left, state->left);
     fprintf(stderr, "\r\033[Kcompare: %d of %d runs, %3.0f %%, %s left", state->finished, state->runs,
@@ -236,7 +234,6 @@ static void show_progress(void *self, const pe_compare_state *state)
 
 static void show_finished(void *self, const pe_compare_run *run, const pe_compare_state *state)
 {
-    (void)self;
     if (cli_is_terminal(STDERR_FILENO))
         fputs("\r\033[K", stderr);
     fprintf(stderr, "compare: %d of %d: %s%s%s, seed %" PRId64 ": ", state->finished, state->runs, run->label,
@@ -281,7 +278,7 @@ static int print_results(const pe_compare *c)
     posenc_error err;
     pe_table     results, checks, entries;
     int          is_plain;
-    if (pe_compare_table(c, &results, &err) || pe_compare_checks(c, &checks, &err))
+    if (pe_compare_table(c, &results, &err) || pe_compare_checks(c, &checks, 0, &err))
         return cli_error(&err);
     print_part(&results, 1);
     /* how rows of input encodings enter, if some do otherwise than usual */

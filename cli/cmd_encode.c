@@ -11,9 +11,6 @@
 #include "cli.h"
 
 #include <math.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "places.h"
@@ -25,11 +22,13 @@ typedef struct job {
     cli_places       places;
     int64_t          dim, width;
     posenc_positions pos;
-    posenc_arrays    results;
 } job;
 
 static const cli_option options[] = {
-    CLI_PLACE_OPTIONS,
+    {0, "length", "L", "the rows of L tokens, from the first on"},
+    {0, "grid", "HxW[xT]", "the rows of a grid's tokens, in the encoding's own order"},
+    {0, "positions", "LIST|F",
+     "the rows of these positions: 0,1.5,7 (coordinates joined by :) or an .npy or .npz of [L] or [L,N]"},
     {0, "dim", "D", "width of the model", CLI_WHOLE, offsetof(job, dim), 1, 1 << 24},
     {0, "set", "K=V", "a setting of the encoding; may be repeated (posenc list NAME shows them)"},
     {0, "params", "F",
@@ -123,7 +122,7 @@ static void compute(job *j)
         return;
     j->width = posenc_row_width(p->plan);
     posenc_tensor *table =
-        posenc_arrays_add(&j->results, "out_y", POSENC_F64, 2, (const int64_t[2]){L, j->width});
+        posenc_arrays_add(&p->results, "out_y", POSENC_F64, 2, (const int64_t[2]){L, j->width});
     if (!table) {
         cli_refuse_memory(p, cli_text(p, "%lld rows of %lld numbers", (long long)L, (long long)j->width));
         return;
@@ -140,7 +139,7 @@ static void write_csv(job *j)
 {
     char              text[CLI_DIGITS];
     posenc_whole_file file;
-    const double     *y = j->results.items[0].tensor.data;
+    const double     *y = j->p.results.items[0].tensor.data;
     if (posenc_whole_file_open(&file, j->output, &j->p.err))
         return;
     for (int64_t i = 0; i < j->places.length * j->width; i++) {
@@ -152,12 +151,10 @@ static void write_csv(job *j)
 
 static void add_copy(job *j, const char *prefix, const char *name, const posenc_tensor *from)
 {
-    const char    *full = cli_text(&j->p, "%s%s", prefix, name);
-    posenc_tensor *to   = posenc_arrays_add(&j->results, full, from->dtype, from->ndim, from->shape);
-    if (to)
-        memcpy(to->data, from->data, (size_t)cli_element_count(from) * posenc_dtype_size(from->dtype));
-    else
-        cli_refuse_memory(&j->p, full);
+    const char         *full = cli_text(&j->p, "%s%s", prefix, name);
+    const posenc_tensor to   = cli_result(&j->p, full, from->dtype, from->ndim, from->shape);
+    if (to.data)
+        memcpy(to.data, from->data, (size_t)cli_element_count(from) * posenc_dtype_size(from->dtype));
 }
 
 static void write_rows(job *j)
@@ -172,7 +169,7 @@ static void write_rows(job *j)
     if (is_csv(j->output))
         write_csv(j);
     else if (!cli_stopped(p))
-        posenc_arrays_write(&j->results, j->output, &p->err);
+        posenc_arrays_write(&p->results, j->output, &p->err);
     if (cli_stopped(p) || !j->params)
         return;
     cli_warn_initial(p);
@@ -181,16 +178,13 @@ static void write_rows(job *j)
 
 /* ---------------------------------------------------------------- the command --------------- */
 
-typedef void step(job *j);
-
 static int run(const cli_args *args)
 {
-    static step *const steps[] = {read_arguments, make_encoding, find_rows, compute, write_rows};
-    job                j       = {.args = args, .output = "-"};
+    static void (*const steps[])(job *) = {read_arguments, make_encoding, find_rows, compute, write_rows};
+    job j                               = {.args = args, .output = "-"};
     j.p = j.listed = cli_problem_new("encode");
     for (size_t i = 0; !cli_stopped(&j.p) && i < sizeof steps / sizeof *steps; i++)
         steps[i](&j);
-    posenc_arrays_free(&j.results);
     const int status = cli_problem_end(&j.p);
     cli_problem_end(&j.listed);
     return status;

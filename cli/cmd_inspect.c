@@ -17,8 +17,8 @@
  *                 frequency rounded to bf16, the product to float32, as a model cast as a whole has it.
  */
 #include "config.h"
+#include "cli.h"
 #include "measure/measure.h"
-#include "options.h"
 
 #include <jansson.h>
 #include <math.h>

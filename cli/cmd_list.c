@@ -6,7 +6,7 @@
  * the words. As text they become aligned tables whose last column wraps, or, where the others leave too
  * little room beside them, stands below each row; with --json the same members, unabridged, for programs.
  */
-#include "options.h"
+#include "cli.h"
 
 #include <jansson.h>
 #include <stdio.h>

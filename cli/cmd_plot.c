@@ -459,7 +459,6 @@ static int draw(const cli_args *args, request *r)
     posenc_error  err;
     pe_picture   *picture;
     posenc_status status = pe_picture_create(&picture, r->subject.p.e, &r->offer, &r->data, &err);
-    (void)args;
     if (status)
         return cli_error(&err);
     if (r->path)

@@ -15,7 +15,6 @@
  */
 #include "cli.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "config.h"
@@ -37,7 +36,6 @@ typedef struct job {
     int64_t         offset, threads;
     cli_config      config;
     side            sides[SIDES];
-    posenc_arrays   results;
 } job;
 
 #define MOST (INT64_C(1) << 52) /* of a position, with room for the tokens behind */
@@ -260,14 +258,11 @@ static void make_result(job *j, side *s, const char *name)
 {
     const posenc_tensor *like  = &s->array->tensor;
     const posenc_dtype   dtype = like->dtype == POSENC_BF16 ? POSENC_F32 : like->dtype;
-    const posenc_tensor *to    = posenc_arrays_add(&j->results, name, dtype, like->ndim, like->shape);
-    if (!to) {
-        cli_refuse_memory(&j->p, name);
+    const posenc_tensor  to    = cli_result(&j->p, name, dtype, like->ndim, like->shape);
+    if (!to.data)
         return;
-    }
-    j->results.items[j->results.count - 1].is_complex = s->array->is_complex;
-
-    s->to = in_layout(j, s->array, to->data, dtype);
+    j->p.results.items[j->p.results.count - 1].is_complex = s->array->is_complex;
+    s->to                                                 = in_layout(j, s->array, to.data, dtype);
 }
 
 static void compute(job *j)
@@ -292,7 +287,7 @@ static void compute(job *j)
 
 static void write_results(job *j)
 {
-    if (posenc_arrays_write(&j->results, j->output, &j->p.err))
+    if (posenc_arrays_write(&j->p.results, j->output, &j->p.err))
         return;
     cli_config_warn(&j->config);
     cli_warn_unused(&j->p, "gin_");
@@ -300,16 +295,14 @@ static void write_results(job *j)
 
 /* ---------------------------------------------------------------- the command --------------- */
 
-typedef void step(job *j);
-
 static int run(const cli_args *args)
 {
-    static step *const steps[] = {read_arguments, make_encoding, read_sides, infer_settings, check_layout,
-                                  read_positions, make_plan,     compute,    write_results};
-    job                j       = {.args = args, .p = cli_problem_new("rotate")};
+    static void (*const steps[])(job *) = {read_arguments, make_encoding, read_sides,
+                                           infer_settings, check_layout,  read_positions,
+                                           make_plan,      compute,       write_results};
+    job j                               = {.args = args, .p = cli_problem_new("rotate")};
     for (size_t i = 0; !cli_stopped(&j.p) && i < sizeof steps / sizeof *steps; i++)
         steps[i](&j);
-    posenc_arrays_free(&j.results);
     const int status = cli_problem_end(&j.p);
     cli_config_free(&j.config);
     return status;

@@ -3,7 +3,7 @@
  * cmd_verify.c: posenc verify: runs the reference cases of a folder
  *
  * A case is an .npz computed by the code of an encoding's authors; DIR/manifest.json says which
- * encoding and settings it is for. The harness (cases.c) does the work; this file chooses the
+ * encoding and settings it is for. The harness (trial.c) does the work; this file chooses the
  * cases, prints one line for each and says how to repeat what failed. The number in a line is the
  * largest error as a fraction of what is allowed, so 1 is the limit whatever the array;
  * docs/reference-cases.md has the table.
@@ -16,13 +16,9 @@
 
 #include <jansson.h>
 #include <math.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "cases.h"
-#include "problem.h"
+#include "trial.h"
 
 typedef struct request {
     const cli_args  *args;
@@ -69,16 +65,6 @@ static int read_tile(request *r)
     r->run.tile_q = q;
     r->run.tile_k = k;
     return CLI_DONE;
-}
-
-/* Is `name` an item of the list "a,b,c"? */
-static int is_listed(const char *list, const char *name)
-{
-    const size_t length = strlen(name);
-    for (; list; list = strchr(list, ','), list += list != NULL)
-        if (strcspn(list, ",") == length && !memcmp(list, name, length))
-            return 1;
-    return 0;
 }
 
 /* Is the word something that a case can be for: an encoding, another subject, or a name of the
@@ -194,9 +180,10 @@ static int run_cases(const request *r, const posenc_cases *cases)
     for (int i = 0; i < cases->count; i++) {
         const posenc_case *c = &cases->items[i];
         cli_case_result    x;
-        if ((r->names && !is_listed(r->names, c->encoding)) || (r->file && strcmp(r->file, c->file)))
+        if ((r->names && cli_place_of(r->names, ',', c->encoding) < 0) ||
+            (r->file && strcmp(r->file, c->file)))
             continue;
-        cli_case_run(&x, r->dir, c, &r->run);
+        cli_case_run(&x, r->dir, NULL, c, &r->run);
         total++;
         passed += x.passed;
         if (list)

@@ -202,7 +202,8 @@ static void compare_digits(cli_trial *t)
         return;
     const posenc_rows_in in = {.pos    = posenc_positions_range(0, (double)want->shape[0] + 1),
                                .params = t->p.params};
-    posenc_tensor        u  = cli_trial_make(t, 3, (const int64_t[3]){1, want->shape[0], want->shape[1]});
+    posenc_tensor        u =
+        cli_make(&t->p, t->with->dtype, 3, (const int64_t[3]){1, want->shape[0], want->shape[1]});
     if (!cli_stopped(&t->p))
         posenc_rows(t->p.plan, &in, &u, t->p.work, &t->p.err);
     cli_trial_compare(t, CLI_OUTPUT, "out_u", &u, 0);
@@ -230,7 +231,7 @@ static void run_vectors(cli_trial *t)
     const position_array *where = find_place(t);
     posenc_rows_in in = {.pos    = where ? where->positions(t, where->name) : posenc_positions_range(0, 1),
                          .params = t->p.params};
-    posenc_tensor  y  = cli_trial_make(t, 3, shape);
+    posenc_tensor  y  = cli_make(&t->p, t->with->dtype, 3, shape);
     if (x)
         in.x = as_rows(cli_trial_numbers(t, "in_x"), shape);
     const double *angles = row_angles(t, &in.pos, shape[0], shape[1]);
@@ -298,7 +299,7 @@ static void run_words(cli_trial *t)
     if (!cli_trial_prepare(t, &dims, POSENC_MASK_NONE, POSENC_FORWARD | POSENC_BACKWARD))
         return;
     const posenc_rows_in in    = {.pos = word_positions(t, tokens), .params = t->p.params};
-    posenc_tensor        y     = cli_trial_make(t, 3, shape);
+    posenc_tensor        y     = cli_make(&t->p, t->with->dtype, 3, shape);
     const double         angle = word_slack(t, shape[1]);
     if (cli_stopped(&t->p) || posenc_rows(t->p.plan, &in, &y, t->p.work, &t->p.err))
         return;
@@ -502,9 +503,9 @@ void cli_run_attention(cli_trial *t)
     in.params = p->params;
 
     posenc_attend_out out = {0};
-    out.o                 = cli_trial_make(t, 4, (const int64_t[4]){dims.B, dims.H, dims.Lq, dims.Dv});
-    out.lse               = cli_trial_make(t, 3, (const int64_t[3]){dims.B, dims.H, dims.Lq});
-    posenc_tensor S       = cli_trial_make(t, 4, (const int64_t[4]){dims.B, dims.H, dims.Lq, dims.Lk});
+    out.o           = cli_make(p, t->with->dtype, 4, (const int64_t[4]){dims.B, dims.H, dims.Lq, dims.Dv});
+    out.lse         = cli_make(p, t->with->dtype, 3, (const int64_t[3]){dims.B, dims.H, dims.Lq});
+    posenc_tensor S = cli_make(p, t->with->dtype, 4, (const int64_t[4]){dims.B, dims.H, dims.Lq, dims.Lk});
     if (cli_stopped(p) || posenc_scores(p->plan, &in, &S, p->work, &p->err) ||
         posenc_attend(p->plan, &in, &out, p->work, &p->err))
         return;

@@ -9,23 +9,17 @@
 #include "trial.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int causal_mask(const cli_trial *t)
-{
-    return t->c->causal ? POSENC_MASK_CAUSAL : POSENC_MASK_NONE;
-}
-
-/* A plan of the reference executor for the trial's encoding. NULL after a failure. */
-static posenc_plan *exact_plan(cli_trial *t, const posenc_dims *dims, int mask)
+/* A plan of the reference executor for the trial's encoding, with the case's mask. NULL after a failure. */
+static posenc_plan *exact_plan(cli_trial *t, const posenc_dims *dims, int is_explicit)
 {
     posenc_plan   *plan    = NULL;
     posenc_options options = posenc_options_default();
     options.executor       = POSENC_REFERENCE;
     options.threads        = 1;
-    options.mask           = mask;
+    options.mask = (t->c->causal ? POSENC_MASK_CAUSAL : 0) | (is_explicit ? POSENC_MASK_EXPLICIT : 0);
     if (!cli_stopped(&t->p))
         posenc_plan_create(&plan, t->p.e, dims, &options, &t->p.err);
     return plan;
@@ -63,7 +57,7 @@ static posenc_tensor unit_scores(cli_trial *t)
                                    .q_pos  = posenc_positions_range((double)t->c->q_offset, 1),
                                    .k_pos  = posenc_positions_range(0, 1),
                                    .params = t->exact};
-    posenc_plan           *plan = exact_plan(t, &dims, causal_mask(t));
+    posenc_plan           *plan = exact_plan(t, &dims, 0);
     exact_scores(t, plan, &in, &S);
     posenc_plan_free(plan);
     return S;
@@ -148,20 +142,15 @@ static void compare_positions(cli_trial *t, const posenc_attend_in *in)
     exact.params    = &E;
     posenc_tensor S = make_exact(t, 4, shape), plain = make_exact(t, 4, shape), p = make_exact(t, 4, shape),
                   ones = make_exact(t, 4, shape);
-    posenc_plan *plan =
-        exact_plan(t, &t->p.dims, causal_mask(t) | (in->allowed.data ? POSENC_MASK_EXPLICIT : 0));
+    posenc_plan *plan  = exact_plan(t, &t->p.dims, in->allowed.data != NULL);
     exact_scores(t, plan, &exact, &plain);
-    for (int64_t d = 0; !cli_stopped(&t->p) && d < t->p.dims.D; d++) {
-        for (int64_t x = 0; x < cli_element_count(&E); x++) /* E = 0, but channel d of row m is m */
-            ((double *)E.data)[x] = x % t->p.dims.D == d ? (double)(x / t->p.dims.D) : 0;
+    for (int64_t run = 0; !cli_stopped(&t->p) && run < 2 * t->p.dims.D; run++) {
+        const int64_t d = run / 2, is_ones = run % 2;
+        for (int64_t x = 0; x < cli_element_count(&E); x++) /* E = 0, but channel d of row m is m, or 1 */
+            ((double *)E.data)[x] = x % t->p.dims.D != d ? 0 : is_ones ? 1 : (double)(x / t->p.dims.D);
         exact_scores(t, plan, &exact, &S);
         if (!cli_stopped(&t->p))
-            add_growth(&q, &S, &plain, d, p.data);
-        for (int64_t x = 0; !cli_stopped(&t->p) && x < cli_element_count(&E); x++)
-            ((double *)E.data)[x] = x % t->p.dims.D == d;
-        exact_scores(t, plan, &exact, &S);
-        if (!cli_stopped(&t->p))
-            add_growth(&q, &S, &plain, d, ones.data);
+            add_growth(&q, &S, &plain, d, is_ones ? ones.data : p.data);
     }
     posenc_plan_free(plan);
     for (int64_t x = 0; !cli_stopped(&t->p) && x < cli_element_count(&p); x++)
@@ -216,7 +205,7 @@ static void compare_bias_table(cli_trial *t, const posenc_tensor *index, int64_t
     const posenc_attend_in in   = {.q      = make_exact(t, 4, (const int64_t[4]){1, H, n, dims.D}),
                                    .k      = make_exact(t, 4, (const int64_t[4]){1, dims.G, n, dims.D}),
                                    .params = t->exact};
-    posenc_plan           *plan = exact_plan(t, &dims, causal_mask(t));
+    posenc_plan           *plan = exact_plan(t, &dims, 0);
     void                  *work = cli_workspace(&t->p, plan, POSENC_SCORES);
     if (work)
         posenc_bias(plan, &in, &bias, work, &t->p.err);

@@ -11,10 +11,8 @@
  *
  * Exit status: 0 done; 1 it failed or found a difference; 2 arguments or input are unusable; 130 interrupted.
  */
-#include "options.h"
+#include "cli.h"
 
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +32,6 @@ static int run_command(const cli_command *command, int argc, char **argv)
 
 static int refuse_options(const cli_args *args)
 {
-    (void)args;
     return cli_usage("the command comes first: posenc COMMAND [OPTION]...; try posenc --help");
 }
 

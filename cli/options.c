@@ -7,13 +7,12 @@
  * `--` ends the options and `-` alone is an argument: all of that is getopt_long's. Only its messages are
  * replaced, because ours are one line that names the nearest option.
  */
-#include "options.h"
+#include "cli.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -269,12 +268,12 @@ static int read_list(const cli_option *row, const char *text, cli_numbers *list)
     return -1;
 }
 
-static int read_word(const cli_option *row, const char *text, int *number)
+int cli_place_of(const char *list, char separator, const char *word)
 {
-    const char *at = row->words;
-    for (*number = 0; at; ++*number, at = strchr(at, '|'), at += at != NULL)
-        if (strlen(text) == strcspn(at, "|") && !strncmp(at, text, strlen(text)))
-            return 1;
+    const size_t n = strlen(word);
+    for (int place = 0; list; place++, list = strchr(list, separator), list += list != NULL)
+        if (!strncmp(list, word, n) && (list[n] == separator || !list[n]) && !memchr(word, separator, n))
+            return place;
     return -1;
 }
 
@@ -283,6 +282,7 @@ static int read_value(const cli_option *row, const char *text, void *to)
 {
     int64_t whole;
     double  real;
+    int     place;
     switch (row->type) {
     case CLI_WHOLE: return next_number(&text, row, to, &real) && !*text ? 1 : -1;
     case CLI_REAL: return next_number(&text, row, &whole, to) && !*text ? 1 : -1;
@@ -290,7 +290,10 @@ static int read_value(const cli_option *row, const char *text, void *to)
     case CLI_REALS:
     case CLI_POINTS:
     case CLI_GRID: return read_list(row, text, to);
-    case CLI_WORD: return read_word(row, text, to);
+    case CLI_WORD:
+        place      = cli_place_of(row->words, '|', text);
+        *(int *)to = place < 0 ? 0 : place;
+        return place < 0 ? -1 : 1;
     case CLI_FLAG: return *(int *)to = 1;
     case CLI_REAL_TEXT:
     case CLI_TEXT:

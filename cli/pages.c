@@ -10,9 +10,8 @@
  * Text of commands (`details`) is paragraphs, parted by an empty line; a paragraph that begins with a blank
  * is printed as it stands.
  */
-#include "options.h"
+#include "cli.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { WIDTH = 80, LONGEST_LEFT = 26 };
@@ -45,9 +44,8 @@ int cli_unknown_command(const char *word)
     for (; cli_commands[count]; count++)
         names[count] = cli_commands[count]->name;
     const char *near = cli_nearest(word, names, count);
-    return near
-               ? cli_usage("there is no command \"%s\" (did you mean \"%s\"?); try posenc --help", word, near)
-               : cli_usage("there is no command \"%s\"; try posenc --help", word);
+    return cli_usage("there is no command \"%s\"%s%s%s; try posenc --help", word,
+                     near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
 }
 
 /* ---------------------------------------------------------------- paragraphs ---------------- */

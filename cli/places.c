@@ -3,7 +3,6 @@
 #include "places.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,11 +39,6 @@ static int64_t grid_tokens(const cli_places *p)
 }
 
 /* ---------------------------------------------------------------- --positions --------------- */
-
-static int is_list(const char *text)
-{
-    return text[strspn(text, "0123456789+-.eE,:")] == '\0' && strpbrk(text, "0123456789");
-}
 
 /* Numbers joined by commas; those of one position, as many as in the first, by colons. */
 static int read_list(cli_places *p, const char *text, cli_problem *in)
@@ -109,7 +103,9 @@ int cli_places_read(cli_places *p, const cli_args *args, cli_problem *in)
         return cli_places_read_grid(p, grid);
     if (!positions)
         return cli_integer(args, "length", 1, LONGEST, &p->length) < 0 ? CLI_USAGE : CLI_DONE;
-    const int status = is_list(positions) ? read_list(p, positions, in) : read_file(p, positions, in);
+    const int is_list =
+        !positions[strspn(positions, "0123456789+-.eE,:")] && strpbrk(positions, "0123456789");
+    const int status = is_list ? read_list(p, positions, in) : read_file(p, positions, in);
     for (int64_t i = 0; !status && i < cli_element_count(&p->list); i++)
         p->last = fmax(p->last, ((const double *)p->list.data)[i]);
     p->length = p->list.shape[0];
@@ -126,23 +122,14 @@ static void put_list(char text[CLI_GRID_TEXT], const char *name, const int64_t *
             (size_t)snprintf(text + used, CLI_GRID_TEXT - used, "%c%lld", a ? 'x' : '=', (long long)sizes[a]);
 }
 
-/* Does e's SPEC say this setting, otherwise than its standard? */
-static int is_said(const posenc_encoding *e, const char *name)
-{
-    const size_t n = strlen(name);
-    for (const char *at = strchr(posenc_encoding_spec(e), '['); at; at = strpbrk(at + 1, "[:"))
-        if (!strncmp(at + 1, name, n) && at[1 + n] == '=')
-            return 1;
-    return 0;
-}
-
 void cli_places_lists(const cli_places *p, const posenc_encoding *e, char text[CLI_GRID_TEXT])
 {
     static const char *const    lists[] = {"shape", "grid_out", "grid_in"};
     const posenc_encoding_info *info    = posenc_encoding_part(e, POSENC_INPUT);
     text[0]                             = '\0';
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        if (p->axes && cli_find_setting(info, lists[i]) && !(strstr(lists[i], "_in") && is_said(e, lists[i])))
+        if (p->axes && cli_find_setting(info, lists[i]) &&
+            !(strstr(lists[i], "_in") && cli_is_said(posenc_encoding_spec(e), lists[i])))
             put_list(text, lists[i], p->grid, p->axes);
 }
 
@@ -168,7 +155,7 @@ int cli_places_settings(cli_places *p, const posenc_encoding *e, char text[CLI_G
         snprintf(text, CLI_GRID_TEXT, "height=%lld width=%lld", (long long)p->grid[0], (long long)p->grid[1]);
     p->is_numbered = text[0] != '\0';
     if (p->list.data && p->list.shape[1] > 1 && p->list.shape[1] <= CLI_MAX_AXES &&
-        cli_find_setting(info, "shape") && !is_said(e, "shape"))
+        cli_find_setting(info, "shape") && !cli_is_said(posenc_encoding_spec(e), "shape"))
         put_extent(p, text);
     if (p->axes && !p->is_numbered && p->axes != posenc_coordinates(e))
         return cli_usage("%s: a grid of %d axes is nothing to %s, whose positions have %d; give %s",

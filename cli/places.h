@@ -30,16 +30,6 @@ typedef struct cli_places {
     double        last;        /* the largest of them */
 } cli_places;
 
-/* The three options as rows of a table. */
-#define CLI_PLACE_OPTIONS                                                                                  \
-    {0, "length", "L", "the rows of L tokens, from the first on"},                                         \
-        {0, "grid", "HxW[xT]", "the rows of a grid's tokens, in the encoding's own order"},                \
-    {                                                                                                      \
-        0, "positions", "LIST|F",                                                                          \
-            "the rows of these positions: 0,1.5,7 (coordinates joined by :) or an .npy or .npz of [L] or " \
-            "[L,N]"                                                                                        \
-    }
-
 /* Exactly one of the options. What is made lives as long as `in`, which a file of positions fills. An exit
    status. */
 int cli_places_read(cli_places *places, const cli_args *args, cli_problem *in);

@@ -5,7 +5,7 @@
  * A file's arrays and a SPEC say everything about a run: settings that nobody gave (an axis of a parameter),
  * sizes, parameters, positions and masks. A problem holds what was read and what was made of it - encoding,
  * plan, parameters, workspace - until it ends, and all who run the library on arrays use it: attend, rotate,
- * encode, verify (cases.h), the pictures of tables and the explanation of a rotation.
+ * encode, verify (trial.h), the pictures of tables and the explanation of a rotation.
  *
  * People name an array as they say it (q) or as the reference cases do (in_q, par_table): a command asks for
  * all spellings at once, and two of them in one file are refused, because one would be ignored in silence.
@@ -28,6 +28,7 @@ typedef struct cli_problem {
     posenc_arrays  file;
     unsigned char *used;          /* per array of the file: was it asked for */
     posenc_arrays  made;          /* everything allocated on the way */
+    posenc_arrays  results;       /* what a command writes */
     posenc_error   err;           /* its status says whether anything failed */
     char           sentence[400]; /* what, if it is ours; else err has the library's */
     int            status;        /* of what was printed */
@@ -79,6 +80,9 @@ posenc_tensor cli_find_positions(cli_problem *p, const char *const *names);
 posenc_tensor cli_make(cli_problem *p, posenc_dtype dtype, int32_t ndim, const int64_t *shape);
 posenc_tensor cli_make_like(cli_problem *p, posenc_dtype dtype, const posenc_tensor *like);
 posenc_tensor cli_convert(cli_problem *p, posenc_dtype dtype, const posenc_tensor *from);
+/* The same among p->results, under a name. */
+posenc_tensor cli_result(cli_problem *p, const char *name, posenc_dtype dtype, int32_t ndim,
+                         const int64_t *shape);
 void         *cli_block(cli_problem *p, size_t bytes); /* aligned as workspaces must be */
 const char   *cli_text(cli_problem *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 const char   *cli_shape_text(cli_problem *p, int32_t ndim, const int64_t *shape); /* "[2,3,7,8]" */
@@ -110,6 +114,8 @@ void cli_encoding(cli_problem *p, const char *spec, const char *settings);
    An axis that is the product of a list of two ("grid1*grid2") is read as one column of as many rows. */
 void cli_infer(cli_problem *p, const char *spec, const char *given);
 
+/* Is "name=" somewhere in the text of a SPEC or of settings, as a word of its own? */
+int cli_is_said(const char *text, const char *name);
 /* The setting of that name, or NULL. */
 const posenc_setting_info *cli_find_setting(const posenc_encoding_info *info, const char *name);
 

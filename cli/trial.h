@@ -1,20 +1,56 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * trial.h: one reference case with one executor, and the words its steps are written in
+ * trial.h: runs one reference case against the library; and the words that its steps are written in
+ *
+ * What a case checks follows from where its encoding acts and from the arrays it has, never from names of
+ * files or encodings. It runs once per executor; the result keeps the error that comes closest to, or
+ * furthest beyond, what is allowed. Nothing here prints.
  *
  * A trial is a problem (problem.h) whose results are known: it finds arrays of the case's file, has the
  * library fill others, and measures what came out. As a problem fails once and then does nothing, so a trial
  * compares nothing after it: a form of case (forms.c) may ask for all it needs and look once. The first
  * reason becomes the problem of the result.
  *
- * How far an array may differ from its reference (docs/reference-cases.md):
- *
+ * How far an array may differ from its reference: docs/reference-cases.md.
  */
 #ifndef CLI_TRIAL_H
 #define CLI_TRIAL_H
 
-#include "cases.h"
 #include "problem.h"
+
+/* The executors a case can be run with, and their numbers. */
+typedef struct cli_executor {
+    const char     *name;
+    posenc_executor executor;
+    posenc_dtype    dtype;
+} cli_executor;
+
+enum { CLI_EXECUTORS = 2 };
+extern const cli_executor cli_executors[CLI_EXECUTORS];
+
+typedef struct cli_case_options {
+    unsigned executors; /* bit i: cli_executors[i] */
+    int64_t  tile_q, tile_k;
+} cli_case_options;
+
+typedef struct cli_case_result {
+    int         passed;
+    int         compared;     /* arrays, counted once per executor */
+    double      worst;        /* the largest error as a fraction of what is allowed */
+    char        array[64];    /* which array had it */
+    const char *executor;     /* with which executor; NULL: it has none (tables) */
+    char        problem[400]; /* why the case failed; empty if it passed */
+    char        unused[200];  /* arrays of the file that nothing was compared with or made from */
+} cli_case_result;
+
+/* Runs a case of folder `dir`, or (NULL) of arrays that are in memory. Whatever is wrong with it becomes
+   result->problem. */
+void cli_case_run(cli_case_result *result, const char *dir, const posenc_arrays *file, const posenc_case *c,
+                  const cli_case_options *options);
+
+/* Is this the name of a subject of the cases that is no encoding? */
+int cli_is_subject(const char *name);
+/* ---------------------------------------------------------------- measuring ----------------- */
 
 /* SOLVED is an output that approaches the solution of an equation, as its reference does. PREPARED is one
    that the library computes in double whichever executor runs. */
@@ -62,8 +98,6 @@ int cli_trial_need(cli_trial *t, const char *const *names);
 /* An array of the file in the executor's numbers, and one as positions (whole numbers stay whole). */
 posenc_tensor    cli_trial_numbers(cli_trial *t, const char *name);
 posenc_positions cli_trial_positions(cli_trial *t, const char *name);
-/* Zeroed, in the executor's numbers. */
-posenc_tensor cli_trial_make(cli_trial *t, int32_t ndim, const int64_t *shape);
 
 /* Plan and workspace for the trial's encoding and executor. Parameters: initial values, then those of the
    file; t->dparams where the file has a gradient. Frequencies of a rotation stay in double in both: angles

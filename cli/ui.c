@@ -6,35 +6,32 @@
  * script can cut it out and a log stays readable. Colour and escape sequences appear on a terminal only, and
  * not where NO_COLOR (no-color.org) or TERM=dumb say no.
  */
-#include "options.h"
+#include "cli.h"
 
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* Red for errors, yellow for warnings; the words alone must do, colour only helps the eye. */
-static void say(const char *kind, const char *colour, const char *format, va_list values)
+static void say(const char *kind, const char *format, va_list values)
 {
     const int shines = cli_colour(STDERR_FILENO);
     fflush(stdout);
+    const char *colour = !strcmp(kind, "error") ? "\033[31m" : "\033[33m";
     fprintf(stderr, "posenc: %s%s:%s ", shines ? colour : "", kind, shines ? "\033[0m" : "");
     vfprintf(stderr, format, values);
     fputc('\n', stderr);
 }
 
-#define ERROR_COLOUR   "\033[31m"
-#define WARNING_COLOUR "\033[33m"
-
 int cli_usage(const char *format, ...)
 {
     va_list values;
     va_start(values, format);
-    say("error", ERROR_COLOUR, format, values);
+    say("error", format, values);
     va_end(values);
     return CLI_USAGE;
 }
@@ -43,7 +40,7 @@ int cli_failed(const char *format, ...)
 {
     va_list values;
     va_start(values, format);
-    say("error", ERROR_COLOUR, format, values);
+    say("error", format, values);
     va_end(values);
     return CLI_FAILED;
 }
@@ -52,7 +49,7 @@ void cli_warn(const char *format, ...)
 {
     va_list values;
     va_start(values, format);
-    say("warning", WARNING_COLOUR, format, values);
+    say("warning", format, values);
     va_end(values);
 }
 
@@ -111,7 +108,6 @@ volatile sig_atomic_t cli_interrupted;
 
 static void interrupt(int number)
 {
-    (void)number;
     cli_interrupted = 1;
 }
 

@@ -8,11 +8,12 @@
 # posenc_library(NAME SOURCES ... LINK ... PACKAGES ...): compiles once and makes NAME_static and NAME_shared of it.
 # The alias posenc::NAME (posenc::files for posenc_files) is the shared one, or the static one where
 # BUILD_SHARED_LIBS is set to off. LINK names libraries of this tree by their plain name, or system libraries;
-# PACKAGES are imported targets.
+# PACKAGES are imported targets. Tables of functions have one list of arguments for all rows, and few rows need all of
+# them: so no warning about unused ones.
 function(posenc_flags target)
   set_target_properties(${target} PROPERTIES C_STANDARD 17 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF
                                              C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -ffp-contract=off)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-unused-parameter -Wpedantic -Wconversion -Wshadow -ffp-contract=off)
   target_compile_definitions(${target} PRIVATE _POSIX_C_SOURCE=200809L)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src)
 endfunction()

@@ -78,7 +78,7 @@ def rooms():
 
 
 def room_of(path):
-    """encodings/rotary/rope_turn.c -> encodings/rotary/rope: parts of a room begin with the name of its row."""
+    """encodings/score/swin_maps.c -> encodings/score/swin: parts of a room begin with the name of its row."""
     stem = re.sub(r"\.\w+$", "", short(path))
     while stem not in rooms() and "_" in stem:
         stem = stem.rpartition("_")[0]

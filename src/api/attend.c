@@ -152,39 +152,6 @@ static posenc_status count_tokens(const posenc_plan *plan, pe_attention *a, pose
     return POSENC_OK;
 }
 
-static posenc_status check_positions(const posenc_plan *plan, pe_attention *a, posenc_error *err)
-{
-    const pe_problem *p  = &a->sizes;
-    a->q_turn            = a->q_pos;
-    a->k_turn            = a->k_pos;
-    posenc_status status = pe_rotary_positions(plan, &a->q_turn, "attend: q_pos", p->B, p->Lq, err);
-    if (!status)
-        status = pe_rotary_positions(plan, &a->k_turn, "attend: k_pos", p->B, p->Lk, err);
-    return status ? status : count_tokens(plan, a, err);
-}
-
-static posenc_status find_distances(const posenc_plan *plan, pe_attention *a, posenc_error *err)
-{
-    const pe_problem *p      = &a->sizes;
-    posenc_status     status = check_positions(plan, a, err);
-    if (status)
-        return status;
-    a->reach = pe_reach_of(a->mask, plan->options.window);
-    pe_distances_find(&a->distances, &a->q_pos, &a->k_pos, p->B, p->Lq, p->Lk,
-                      a->unmasked ? pe_reach_of(POSENC_MASK_NONE, 0) : a->reach);
-    if (!pe_uses_distance(a->terms))
-        return POSENC_OK;
-    if (!a->distances.whole)
-        return pe_fail(err, POSENC_RANGE,
-                       "attend: %s acts by whole distances; positions must be whole numbers", plan->e->spec);
-    if (a->distances.count > a->max_distances)
-        return pe_fail(
-            err, POSENC_RANGE,
-            "attend: the positions span %lld distances but the plan holds %lld; set options.max_distances",
-            (long long)a->distances.count, (long long)a->max_distances);
-    return POSENC_OK;
-}
-
 /* Rooms with tables that end somewhere see where this run goes, item by item. */
 static posenc_status check_reach(const posenc_plan *plan, const pe_attention *a, posenc_error *err)
 {
@@ -210,6 +177,32 @@ static posenc_status check_reach(const posenc_plan *plan, const pe_attention *a,
         }
     }
     return POSENC_OK;
+}
+
+static posenc_status find_distances(const posenc_plan *plan, pe_attention *a, posenc_error *err)
+{
+    const pe_problem *p = &a->sizes;
+    posenc_status     status;
+    a->q_turn = a->q_pos;
+    a->k_turn = a->k_pos;
+    if ((status = pe_rotary_positions(plan, &a->q_turn, "attend: q_pos", p->B, p->Lq, err)) ||
+        (status = pe_rotary_positions(plan, &a->k_turn, "attend: k_pos", p->B, p->Lk, err)) ||
+        (status = count_tokens(plan, a, err)))
+        return status;
+    a->reach = pe_reach_of(a->mask, plan->options.window);
+    pe_distances_find(&a->distances, &a->q_pos, &a->k_pos, p->B, p->Lq, p->Lk,
+                      a->unmasked ? pe_reach_of(POSENC_MASK_NONE, 0) : a->reach);
+    if (!pe_uses_distance(a->terms))
+        return check_reach(plan, a, err);
+    if (!a->distances.whole)
+        return pe_fail(err, POSENC_RANGE,
+                       "attend: %s acts by whole distances; positions must be whole numbers", plan->e->spec);
+    if (a->distances.count > a->max_distances)
+        return pe_fail(
+            err, POSENC_RANGE,
+            "attend: the positions span %lld distances but the plan holds %lld; set options.max_distances",
+            (long long)a->distances.count, (long long)a->max_distances);
+    return check_reach(plan, a, err);
 }
 
 /* Tensors, masks, segments and positions of a run; fills the sizes, inputs and distances of *a. */
@@ -238,9 +231,8 @@ static posenc_status check_in(const posenc_plan *plan, const posenc_attend_in *i
     a->allowed     = in->allowed;
     a->q_segments  = in->q_segments;
     a->k_segments  = in->k_segments;
-    if ((status = check_masks(a, in, err)) || (status = find_distances(plan, a, err)))
-        return status;
-    return check_reach(plan, a, err);
+    status         = check_masks(a, in, err);
+    return status ? status : find_distances(plan, a, err);
 }
 
 static posenc_status check_lse(const pe_attention *a, const posenc_tensor *lse, posenc_error *err)
@@ -305,10 +297,9 @@ static posenc_status check_bias(const posenc_plan *plan, const posenc_attend_in 
     a->q_pos    = pe_plain_positions(&in->q_pos);
     a->k_pos    = pe_plain_positions(&in->k_pos);
     if ((status = check_limit("the number of queries", a->sizes.Lq, plan->dims.Lq, err)) ||
-        (status = check_limit("the number of keys", a->sizes.Lk, plan->dims.Lk, err)) ||
-        (status = find_distances(plan, a, err)))
+        (status = check_limit("the number of keys", a->sizes.Lk, plan->dims.Lk, err)))
         return status;
-    return check_reach(plan, a, err);
+    return find_distances(plan, a, err);
 }
 
 /* ---- execution ---- */
@@ -328,26 +319,30 @@ static void set_turn(pe_attention *a, const pe_run_turn *turn)
     a->turn_keys                            = &a->plain[1];
 }
 
-static void set_parts(pe_attention *a, const posenc_plan *plan, const pe_numbers *numbers, int gradients)
-{
-    a->parts[PE_SCORE]  = pe_part_of(plan, POSENC_SCORE, numbers, gradients);
-    a->parts[PE_WEIGHT] = pe_part_of(plan, POSENC_WEIGHT, numbers, gradients);
-}
-
 /* Whose parameters attention needs. */
 enum { PLACES = 1 << POSENC_ROTARY | 1 << POSENC_SCORE | 1 << POSENC_WEIGHT };
 
-typedef enum run_kind { FORWARD, BACKWARD, SCORES, BIAS } run_kind;
+enum { BIAS = 0 }; /* a run beside POSENC_FORWARD, _BACKWARD and _SCORES */
 
-static void execute(const pe_attention *a, run_kind kind, int reference, const posenc_tensor *S,
-                    pe_arena *arena)
+static void execute(const pe_attention *a, int run, int reference, const posenc_tensor *S, pe_arena *arena)
 {
-    switch (kind) {
-    case FORWARD: (reference ? pe_reference_forward : pe_tiled_forward)(a, arena); break;
-    case BACKWARD: (reference ? pe_reference_backward : pe_tiled_backward)(a, arena); break;
-    case SCORES: (reference ? pe_reference_scores : pe_tiled_scores)(a, S, arena); break;
+    switch (run) {
+    case POSENC_FORWARD: (reference ? pe_reference_forward : pe_tiled_forward)(a, arena); break;
+    case POSENC_BACKWARD: (reference ? pe_reference_backward : pe_tiled_backward)(a, arena); break;
+    case POSENC_SCORES: (reference ? pe_reference_scores : pe_tiled_scores)(a, S, arena); break;
     case BIAS: pe_attend_bias(a, S, arena); break;
     }
+}
+
+/* Parameters into the workspace, and the rotation made of them; counts on an arena without memory. */
+static void load(pe_attention *a, pe_numbers *numbers, pe_run_turn *turn, const posenc_plan *plan,
+                 const posenc_tensor *params, posenc_tensor *dparams, double length, pe_arena *arena)
+{
+    pe_numbers_load(numbers, plan, PLACES, params, dparams, arena);
+    pe_run_turn_make(turn, plan, numbers, length, arena);
+    set_turn(a, turn);
+    a->parts[PE_SCORE]  = pe_part_of(plan, POSENC_SCORE, numbers, dparams != NULL);
+    a->parts[PE_WEIGHT] = pe_part_of(plan, POSENC_WEIGHT, numbers, dparams != NULL);
 }
 
 size_t pe_attend_bytes(const posenc_plan *plan, int run)
@@ -360,17 +355,10 @@ size_t pe_attend_bytes(const posenc_plan *plan, int run)
         if (plan->options.executor == (reference ? POSENC_TILED : POSENC_REFERENCE) && run != POSENC_SCORES)
             continue;
         pe_run_turn turn;
-        pe_numbers_load(&numbers, plan, PLACES, NULL, NULL, &arena);
-        pe_run_turn_make(&turn, plan, &numbers, 0, &arena);
-        set_turn(&a, &turn);
-        set_parts(&a, plan, &numbers, 0);
+        load(&a, &numbers, &turn, plan, NULL, NULL, 0, &arena);
         if (run == POSENC_BACKWARD)
             pe_rotary_slopes(plan, &numbers, 0, 1, NULL, &arena);
-        execute(&a,
-                run == POSENC_FORWARD    ? FORWARD
-                : run == POSENC_BACKWARD ? BACKWARD
-                                         : SCORES,
-                reference, NULL, &arena);
+        execute(&a, run, reference, NULL, &arena);
         most = arena.used > most ? arena.used : most;
     }
     return most;
@@ -384,93 +372,66 @@ static int uses_reference(const posenc_plan *plan, const pe_attention *a)
 
 /* ---- runs ---- */
 
-/* Parameters into the workspace, and the rotation made of them; refused where it is none. */
-static posenc_status load(pe_attention *a, pe_numbers *numbers, pe_run_turn *turn, const posenc_plan *plan,
-                          const posenc_tensor *params, posenc_tensor *dparams, const char *who,
-                          pe_arena *arena, posenc_error *err)
+/* What every run ends with: parameters, workspace, the rotation; then the machine, and gradients of
+ * parameters. */
+static posenc_status finish(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *dparams,
+                            pe_attention *a, int run, const posenc_tensor *S, void *workspace,
+                            posenc_error *err)
 {
-    double length = pe_rotary_length(0, &a->q_turn, a->sizes.Lq);
-    length        = pe_rotary_length(length, &a->k_turn, a->sizes.Lk);
-    pe_numbers_load(numbers, plan, PLACES, params, dparams, arena);
-    pe_run_turn_make(turn, plan, numbers, length, arena);
-    set_turn(a, turn);
-    set_parts(a, plan, numbers, dparams != NULL);
-    return pe_run_turn_check(turn, plan, who, err);
-}
-
-/* Gradients of the rotary part's parameters from dq and dk, when these are complete. */
-static void fold_rotary(const pe_attention *a, const posenc_plan *plan, const pe_numbers *numbers,
-                        pe_arena arena)
-{
-    const pe_turned_side sides[2] = {{&a->q, &a->dq, &a->q_turn, a->turn},
-                                     {&a->k, &a->dk, &a->k_turn, a->turn_keys}};
-    double               length   = pe_rotary_length(0, &a->q_turn, a->sizes.Lq);
-    length                        = pe_rotary_length(length, &a->k_turn, a->sizes.Lk);
-    pe_rotary_slopes(plan, numbers, length, 1, sides, &arena);
+    const char   *who   = run == BIAS ? "bias" : run == POSENC_SCORES ? "scores" : "attend";
+    pe_arena      arena = {workspace, 0};
+    pe_numbers    numbers;
+    pe_run_turn   turn;
+    posenc_status status;
+    if ((status = pe_numbers_check(plan, PLACES, in->params, dparams, who, err)) ||
+        (status = pe_check_workspace(workspace, who, err)))
+        return status;
+    const double length =
+        pe_rotary_length(pe_rotary_length(0, &a->q_turn, a->sizes.Lq), &a->k_turn, a->sizes.Lk);
+    load(a, &numbers, &turn, plan, in->params, dparams, length, &arena);
+    if ((status = pe_run_turn_check(&turn, plan, who, err)))
+        return status;
+    pe_arena free_memory = arena;
+    execute(a, run, uses_reference(plan, a), S, &arena);
+    if (run == POSENC_BACKWARD) {
+        /* those of the rotary part are made of dq and dk, which are complete now */
+        const pe_turned_side sides[2] = {{&a->q, &a->dq, &a->q_turn, a->turn},
+                                         {&a->k, &a->dk, &a->k_turn, a->turn_keys}};
+        pe_rotary_slopes(plan, &numbers, length, 1, sides, &free_memory);
+        pe_numbers_add(&numbers, plan, dparams);
+    }
+    return pe_done(err);
 }
 
 posenc_status posenc_attend(const posenc_plan *plan, const posenc_attend_in *in, const posenc_attend_out *out,
                             void *workspace, posenc_error *err)
 {
     pe_attention  a;
-    pe_arena      arena = {workspace, 0};
-    pe_numbers    numbers;
-    pe_run_turn   turn;
     posenc_status status;
     if ((status = open_run(&a, plan, in, out, "attend", err)) || (status = check_causal(plan, err)) ||
-        (status = check_in(plan, in, &a, 1, err)) || (status = check_out(&a, out, err)) ||
-        (status = pe_numbers_check(plan, PLACES, in->params, NULL, "attend", err)) ||
-        (status = pe_check_workspace(workspace, "attend", err)) ||
-        (status = load(&a, &numbers, &turn, plan, in->params, NULL, "attend", &arena, err)))
+        (status = check_in(plan, in, &a, 1, err)) || (status = check_out(&a, out, err)))
         return status;
     a.o   = out->o;
     a.lse = out->lse;
-    execute(&a, FORWARD, uses_reference(plan, &a), NULL, &arena);
-    return pe_done(err);
+    return finish(plan, in, NULL, &a, POSENC_FORWARD, NULL, workspace, err);
 }
 
 posenc_status posenc_attend_backward(const posenc_plan *plan, const posenc_attend_in *in,
                                      const posenc_attend_grad *grad, void *workspace, posenc_error *err)
 {
     pe_attention  a;
-    pe_arena      arena = {workspace, 0};
-    pe_numbers    numbers;
-    pe_run_turn   turn;
     posenc_status status;
     if ((status = open_run(&a, plan, in, grad, "attend", err)) || (status = check_causal(plan, err)) ||
         (status = check_in(plan, in, &a, 1, err)) || (status = check_gradients(&a, grad, err)) ||
-        (status = pe_rotary_slopes_check(plan, grad->dparams, &grad->dq, &grad->dk, "attend", err)) ||
-        (status = pe_numbers_check(plan, PLACES, in->params, grad->dparams, "attend", err)) ||
-        (status = pe_check_workspace(workspace, "attend", err)) ||
-        (status = load(&a, &numbers, &turn, plan, in->params, grad->dparams, "attend", &arena, err)))
+        (status = pe_rotary_slopes_check(plan, grad->dparams, &grad->dq, &grad->dk, "attend", err)))
         return status;
-    a.o                        = grad->o;
-    a.lse                      = grad->lse;
-    a.dout                     = grad->dout;
-    a.dq                       = grad->dq;
-    a.dk                       = grad->dk;
-    a.dv                       = grad->dv;
-    const pe_arena free_memory = arena;
-    execute(&a, BACKWARD, uses_reference(plan, &a), NULL, &arena);
-    fold_rotary(&a, plan, &numbers, free_memory);
-    pe_numbers_add(&numbers, plan, grad->dparams);
-    return pe_done(err);
-}
-
-static posenc_status run_scores(const posenc_plan *plan, const posenc_attend_in *in, pe_attention *a,
-                                run_kind kind, const posenc_tensor *S, void *workspace, posenc_error *err)
-{
-    const char   *who   = kind == BIAS ? "bias" : "scores";
-    pe_arena      arena = {workspace, 0};
-    pe_numbers    numbers;
-    pe_run_turn   turn;
-    posenc_status status;
-    if ((status = pe_numbers_check(plan, PLACES, in->params, NULL, who, err)) ||
-        (status = pe_check_workspace(workspace, who, err)) ||
-        (status = load(a, &numbers, &turn, plan, in->params, NULL, who, &arena, err)))
-        return status;
-    execute(a, kind, uses_reference(plan, a), S, &arena);
-    return pe_done(err);
+    a.o    = grad->o;
+    a.lse  = grad->lse;
+    a.dout = grad->dout;
+    a.dq   = grad->dq;
+    a.dk   = grad->dk;
+    a.dv   = grad->dv;
+    return finish(plan, in, grad->dparams, &a, POSENC_BACKWARD, NULL, workspace, err);
 }
 
 posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *S,
@@ -487,7 +448,7 @@ posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in,
         return status;
     const int64_t shape[4] = {a.sizes.B, a.sizes.H, a.sizes.Lq, a.sizes.Lk};
     status                 = pe_check_output(S, "scores: S", 4, shape, err);
-    return status ? status : run_scores(plan, in, &a, SCORES, S, workspace, err);
+    return status ? status : finish(plan, in, NULL, &a, POSENC_SCORES, S, workspace, err);
 }
 
 posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *bias,
@@ -500,5 +461,5 @@ posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, p
     a.mask     = POSENC_MASK_NONE;
     a.unmasked = 1;
     status     = check_bias(plan, in, bias, &a, err);
-    return status ? status : run_scores(plan, in, &a, BIAS, bias, workspace, err);
+    return status ? status : finish(plan, in, NULL, &a, BIAS, bias, workspace, err);
 }

@@ -7,7 +7,7 @@
 
 #include "api/objects.h"
 
-static const posenc_setting_info common[] = {
+const posenc_setting_info pe_common_settings[] = {
     {"scale", "real", "", "",
      "factor of the products in a score; absent: the encoding's own, mostly 1/sqrt(D)"},
     {0},
@@ -15,8 +15,8 @@ static const posenc_setting_info common[] = {
 
 int posenc_common_settings(const posenc_setting_info **settings)
 {
-    *settings = common;
-    return PE_ROWS(common);
+    *settings = pe_common_settings;
+    return PE_ROWS(pe_common_settings);
 }
 
 int posenc_encoding_count(void)
@@ -107,7 +107,7 @@ posenc_status posenc_small_model_for(const char *name, const posenc_dims *dims, 
     buf[0]                   = '\0';
     for (pe_setting_pair pair; pe_next_setting(&pair, &at, " ");) {
         const int                  own = pe_setting_index(room->info.settings, pair.name, pair.name_length);
-        const posenc_setting_info *row = own >= 0 ? &room->info.settings[own] : common;
+        const posenc_setting_info *row = own >= 0 ? &room->info.settings[own] : pe_common_settings;
         char                       text[PE_MAX_TEXT];
         pe_value                   value;
         snprintf(text, sizeof text, "%.*s", (int)pair.value_length, pair.value);

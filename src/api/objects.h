@@ -60,6 +60,9 @@ struct posenc_plan {
     size_t                 bytes[3];                       /* forward, backward, scores */
 };
 
+/* The settings that every encoding has, as a table of a room's. */
+extern const posenc_setting_info pe_common_settings[];
+
 /* Sizes with their defaults: G = H, Dv = D, d_model = H*D, L = Lk (or Lq). */
 posenc_dims pe_full_dims(const posenc_dims *dims);
 

@@ -31,12 +31,6 @@ static double rooms(const posenc_plan *plan)
     return sum;
 }
 
-/* y = x + row */
-static double rows(const posenc_plan *plan)
-{
-    return (double)plan->dims.Lq * (double)posenc_row_width(plan);
-}
-
 /* For each position and pair an angle, its cosine and sine; six for each pair of channels of a query or key.
    With growth queries and keys have factors of their own: an exponent, its power, two products. */
 static double turns(const posenc_plan *plan, const sizes *n)
@@ -101,7 +95,8 @@ double posenc_plan_operations(const posenc_plan *plan)
 {
     const posenc_dims *d = &plan->dims;
     const double       H = (double)d->H, Lq = (double)d->Lq, Lk = (double)d->Lk;
-    const sizes        n = {H, (double)d->G, Lq, Lk, (double)d->D, (double)d->Dv, H * Lq * Lk};
-    return rooms(plan) + rows(plan) + turns(plan, &n) + vectors(plan, &n) + values(plan, &n) +
-           numbers(plan, &n) + products(plan, &n);
+    const sizes        n    = {H, (double)d->G, Lq, Lk, (double)d->D, (double)d->Dv, H * Lq * Lk};
+    const double       rows = Lq * (double)posenc_row_width(plan); /* y = x + row */
+    return rooms(plan) + rows + turns(plan, &n) + vectors(plan, &n) + values(plan, &n) + numbers(plan, &n) +
+           products(plan, &n);
 }

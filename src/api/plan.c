@@ -182,9 +182,8 @@ static posenc_status add_weight_terms(posenc_plan *plan, posenc_error *err)
 /* Terms of the score part (plain scaled products where there is none) and the scale the caller chose. */
 static posenc_status fill_terms(posenc_plan *plan, posenc_error *err)
 {
-    const pe_resolved         *score = &plan->parts[POSENC_SCORE];
-    const posenc_setting_info *common;
-    pe_value                   scale;
+    const pe_resolved *score = &plan->parts[POSENC_SCORE];
+    pe_value           scale;
     plan->terms       = (pe_terms){.u = PE_NONE, .w = PE_NONE, .us = PE_NONE, .G = PE_NONE};
     plan->terms.scale = 1.0 / sqrt((double)plan->dims.D);
     if (score->room) {
@@ -196,8 +195,7 @@ static posenc_status fill_terms(posenc_plan *plan, posenc_error *err)
     posenc_status status = add_weight_terms(plan, err);
     if (status)
         return status;
-    posenc_common_settings(&common);
-    status = pe_setting_resolve(&scale, common, plan->e->scale.text, &plan->dims, "scale", err);
+    status = pe_setting_resolve(&scale, pe_common_settings, plan->e->scale.text, &plan->dims, "scale", err);
     if (!status && scale.given)
         plan->terms.scale = scale.real;
     for (int place = 0; place < POSENC_PLACES; place++)
@@ -269,13 +267,29 @@ static void count_bytes(posenc_plan *plan)
     bytes[2] = pe_attend_bytes(plan, POSENC_SCORES);
 }
 
+/* The kernels that options or environment name, else the best; a name that is none of them is refused. */
+static posenc_status choose_kernels(posenc_plan *plan, posenc_error *err)
+{
+    const char *wanted = plan->options.isa ? plan->options.isa : pe_kernels_wanted();
+    char        list[80];
+    size_t      used = 0;
+    plan->kernels    = plan->options.isa ? pe_kernels_named(wanted) : pe_kernels_choose();
+    if (plan->kernels)
+        return POSENC_OK;
+    for (int i = 0; posenc_isa_at(i) && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, i ? ", %s" : "%s", posenc_isa_at(i));
+    return pe_fail(err, POSENC_ARGUMENT,
+                   "plan: %s is \"%s\", which this processor does not run; it must be one of: %s",
+                   plan->options.isa ? "options.isa" : "POSENC_ISA", wanted, list);
+}
+
 static posenc_status prepare(posenc_plan *plan, pe_arena *memory, posenc_error *err)
 {
     posenc_status status;
-    if ((status = check_dims(&plan->dims, err)) || (status = check_total(plan, err)) ||
-        (status = resolve_parts(plan, err)) || (status = check_options(plan, err)) ||
-        (status = find_sizes(plan, err)) || (status = find_derived(plan, err)) ||
-        (attends(plan) && (status = fill_terms(plan, err))))
+    if ((status = choose_kernels(plan, err)) || (status = check_dims(&plan->dims, err)) ||
+        (status = check_total(plan, err)) || (status = resolve_parts(plan, err)) ||
+        (status = check_options(plan, err)) || (status = find_sizes(plan, err)) ||
+        (status = find_derived(plan, err)) || (attends(plan) && (status = fill_terms(plan, err))))
         return status;
     fill_turn(plan, memory);
     plan->waves = waves_create(plan, &plan->waves_blank);
@@ -299,22 +313,6 @@ static size_t turn_bytes(const posenc_encoding *e, const posenc_dims *full)
     return arena.used;
 }
 
-/* The kernels that options or environment name, else the best; a name that is none of them is refused. */
-static posenc_status choose_kernels(posenc_plan *plan, posenc_error *err)
-{
-    const char *wanted = plan->options.isa ? plan->options.isa : pe_kernels_wanted();
-    char        list[80];
-    size_t      used = 0;
-    plan->kernels    = plan->options.isa ? pe_kernels_named(wanted) : pe_kernels_choose();
-    if (plan->kernels)
-        return POSENC_OK;
-    for (int i = 0; posenc_isa_at(i) && used < sizeof list; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, i ? ", %s" : "%s", posenc_isa_at(i));
-    return pe_fail(err, POSENC_ARGUMENT,
-                   "plan: %s is \"%s\", which this processor does not run; it must be one of: %s",
-                   plan->options.isa ? "options.isa" : "POSENC_ISA", wanted, list);
-}
-
 posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e, const posenc_dims *dims,
                                  const posenc_options *options, posenc_error *err)
 {
@@ -323,25 +321,22 @@ posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e, c
     *plan                      = NULL;
     const posenc_options plain = posenc_options_default();
     const posenc_dims    full  = pe_full_dims(dims);
-    posenc_plan         *made  = calloc(1, sizeof *made + turn_bytes(e, &full));
+    if (options && options->size < sizeof plain.size)
+        return pe_fail(err, POSENC_ARGUMENT,
+                       "plan: options.size is not set; begin with posenc_options_default()");
+    posenc_plan *made = calloc(1, sizeof *made + turn_bytes(e, &full));
     if (!made)
         return pe_fail(err, POSENC_MEMORY, "plan: out of memory");
     pe_arena memory = {(char *)(made + 1), 0};
     made->e         = e;
     made->dims      = full;
-    if (options && options->size < sizeof plain.size) {
-        free(made);
-        return pe_fail(err, POSENC_ARGUMENT,
-                       "plan: options.size is not set; begin with posenc_options_default()");
-    }
-    made->options = plain;
+    made->options   = plain;
     if (options) /* an older caller's struct is shorter, a newer one's longer: what both know is taken */
         memcpy(&made->options, options, options->size < sizeof plain ? options->size : sizeof plain);
     made->threads = pe_thread_count(made->options.threads);
     made->max_distances =
         made->options.max_distances > 0 ? made->options.max_distances : made->dims.Lq + made->dims.Lk;
-    const posenc_status failed = choose_kernels(made, err),
-                        status = failed ? failed : prepare(made, &memory, err);
+    const posenc_status status = prepare(made, &memory, err);
     if (status) {
         free(made);
         return status;

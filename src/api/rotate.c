@@ -225,18 +225,24 @@ static posenc_status check_table(const posenc_plan *plan, posenc_side side, cons
 /* One of q and k, as a run looks at it. */
 typedef struct side {
     posenc_side             side;
+    int64_t                 heads;
     const posenc_tensor    *from, *to, *table; /* table: NULL where there is none */
+    const posenc_tensor    *dto, *dx;          /* backward only */
     const posenc_positions *given;
     posenc_positions        pos;   /* the given ones as machines read them, unless a table stands for them */
-    const char *const      *names; /* of from and to, of the positions and the table */
+    const char *const      *names; /* of from and to, of the positions and the table, of dto and dx */
 } side;
 
-static const char *const names_of[2][4] = {{"rotate: q", "rotate: to_q", "rotate: q_pos", "rotate: q_table"},
-                                           {"rotate: k", "rotate: to_k", "rotate: k_pos", "rotate: k_table"}};
+static const char *const names_of[2][6] = {
+    {"rotate: q", "rotate: to_q", "rotate: q_pos", "rotate: q_table", "rotate: dto_q", "rotate: dq"},
+    {"rotate: k", "rotate: to_k", "rotate: k_pos", "rotate: k_table", "rotate: dto_k", "rotate: dk"}};
 
-/* The sides that have data; returns how many. */
-static int find_sides(const posenc_rotate_io *io, side sides[2])
+/* The sides that have data; returns how many. `grad` is NULL forward. */
+static int find_sides(const posenc_plan *plan, const posenc_rotate_io *io, const posenc_rotate_grad *grad,
+                      side sides[2])
 {
+    const posenc_tensor *const dto[2]  = {grad ? &grad->dto_q : NULL, grad ? &grad->dto_k : NULL},
+                               *dx[2]  = {grad ? &grad->dq : NULL, grad ? &grad->dk : NULL};
     const posenc_tensor *const from[2] = {&io->q, &io->k}, *to[2] = {&io->to_q, &io->to_k},
                                *table[2] = {&io->q_table, &io->k_table};
     const posenc_positions *const pos[2] = {&io->q_pos, &io->k_pos};
@@ -248,6 +254,9 @@ static int find_sides(const posenc_rotate_io *io, side sides[2])
             s->from  = from[i];
             s->to    = to[i];
             s->table = table[i]->data ? table[i] : NULL;
+            s->dto   = dto[i];
+            s->dx    = dx[i];
+            s->heads = i == POSENC_QUERIES ? plan->dims.H : plan->dims.G;
             s->given = pos[i];
             s->names = names_of[i];
         }
@@ -257,8 +266,7 @@ static int find_sides(const posenc_rotate_io *io, side sides[2])
 static posenc_status check_side(const posenc_plan *plan, side *s, int has_outputs, posenc_error *err)
 {
     posenc_status status =
-        pe_rotary_check_rows(plan, s->from, has_outputs ? s->to : NULL,
-                             s->side == POSENC_QUERIES ? plan->dims.H : plan->dims.G, s->names, err);
+        pe_rotary_check_rows(plan, s->from, has_outputs ? s->to : NULL, s->heads, s->names, err);
     if (!status && s->table)
         status = check_table(plan, s->side, s->table, s->from, s->names[3], err);
     if (status || (s->table && has_outputs))
@@ -357,7 +365,7 @@ posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io,
     if (!plan || !io || (!io->q.data && !io->k.data))
         return pe_fail(err, POSENC_ARGUMENT,
                        "rotate: plan and io must not be NULL, and q or k must have data");
-    const int     count = find_sides(io, sides);
+    const int     count = find_sides(plan, io, NULL, sides);
     posenc_status status;
     if ((status = check_io(plan, io, sides, count, 1, err)) ||
         (status = open_rotation(plan, io, sides, count, &turn, workspace, &arena, err)))
@@ -432,28 +440,21 @@ posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const
 
 /* ---- backward ---- */
 
-static posenc_status check_cotangent(const posenc_plan *plan, const posenc_tensor *x,
-                                     const posenc_tensor *dto, const posenc_tensor *dx, int64_t heads,
-                                     const char *const names[2], posenc_error *err)
+static posenc_status check_cotangents(const posenc_plan *plan, const posenc_tensor *dparams,
+                                      const side sides[], int count, posenc_error *err)
 {
-    if (!x->data || !dx->data)
-        return POSENC_OK;
-    const posenc_status status = pe_rotary_check_rows(plan, dto, dx, heads, names, err);
-    return status ? status : pe_check_tensor(dx, names[1], 4, x->shape, err);
-}
-
-static posenc_status check_cotangents(const posenc_plan *plan, const posenc_rotate_io *io,
-                                      const posenc_rotate_grad *grad, posenc_error *err)
-{
-    static const char *const q[2] = {"rotate: dto_q", "rotate: dq"}, *const k[2] = {"rotate: dto_k",
-                                                                                    "rotate: dk"};
-    posenc_status status;
-    if ((status = check_cotangent(plan, &io->q, &grad->dto_q, &grad->dq, plan->dims.H, q, err)) ||
-        (status = check_cotangent(plan, &io->k, &grad->dto_k, &grad->dk, plan->dims.G, k, err)))
-        return status;
+    posenc_status status = POSENC_OK;
+    for (int i = 0; !status && i < count; i++) {
+        const side *s = &sides[i];
+        if (!s->dx->data)
+            continue;
+        status = pe_rotary_check_rows(plan, s->dto, s->dx, s->heads, s->names + 4, err);
+        if (!status)
+            status = pe_check_tensor(s->dx, s->names[5], 4, s->from->shape, err);
+    }
     /* a side that takes no part in the run needs no gradient either */
-    return pe_rotary_slopes_check(plan, grad->dparams, io->q.data ? &grad->dq : &grad->dk,
-                                  io->k.data ? &grad->dk : &grad->dq, "rotate", err);
+    return status ? status
+                  : pe_rotary_slopes_check(plan, dparams, sides[0].dx, sides[count - 1].dx, "rotate", err);
 }
 
 posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotate_io *io,
@@ -466,10 +467,10 @@ posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotat
     if (!plan || !io || !grad || (!io->q.data && !io->k.data))
         return pe_fail(err, POSENC_ARGUMENT,
                        "rotate: plan, io and grad must not be NULL, and q or k must have data");
-    const int     count  = find_sides(io, sides);
+    const int     count  = find_sides(plan, io, grad, sides);
     posenc_status status = check_io(plan, io, sides, count, 0, err);
     if (!status)
-        status = check_cotangents(plan, io, grad, err);
+        status = check_cotangents(plan, grad->dparams, sides, count, err);
     const double length = status ? 0 : length_of(sides, count);
     if (!status)
         status = pe_rotary_open(plan, io->params, grad->dparams, length, "rotate", &numbers, &turn, workspace,
@@ -479,12 +480,11 @@ posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotat
     const posenc_tensor none    = {0};
     pe_turned_side      back[2] = {{.x = &none}, {.x = &none}};
     for (int i = 0; i < count; i++) {
-        const int            is_q = sides[i].side == POSENC_QUERIES;
-        const posenc_tensor *dto = is_q ? &grad->dto_q : &grad->dto_k, *dx = is_q ? &grad->dq : &grad->dk;
-        back[sides[i].side] =
-            (pe_turned_side){sides[i].from, dx, &sides[i].pos, is_q ? turn.queries : turn.keys};
-        if (dx->data)
-            turn_side(plan, back[sides[i].side].turn, &sides[i], dto, dx, -io->direction, arena);
+        const side    *s  = &sides[i];
+        const pe_turn *by = s->side == POSENC_QUERIES ? turn.queries : turn.keys;
+        back[s->side]     = (pe_turned_side){s->from, s->dx, &s->pos, by};
+        if (s->dx->data)
+            turn_side(plan, by, s, s->dto, s->dx, -io->direction, arena);
     }
     pe_rotary_slopes(plan, &numbers, length, io->direction, back, &arena);
     pe_numbers_add(&numbers, plan, grad->dparams);

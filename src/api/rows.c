@@ -23,12 +23,11 @@ static pe_extent extent_of(const pe_rows_run *r)
 /* A range of token numbers, which the room turns into places. */
 static posenc_status check_tokens(const posenc_plan *plan, const pe_extent *e, posenc_error *err)
 {
-    const char   *name   = plan->parts[POSENC_INPUT].room->info.name;
     const int64_t tokens = plan->row_tokens;
     if (!e->whole || e->low < 0 || e->high >= (double)tokens)
         return pe_fail(err, POSENC_RANGE,
                        "rows: pos runs from %g to %g; %s numbers its tokens in whole numbers from 0 to %lld",
-                       e->low, e->high, name, (long long)tokens - 1);
+                       e->low, e->high, plan->parts[POSENC_INPUT].room->info.name, (long long)tokens - 1);
     return POSENC_OK;
 }
 
@@ -136,14 +135,6 @@ static posenc_status check_gradient(const posenc_plan *plan, const posenc_tensor
     return POSENC_OK;
 }
 
-/* Parameters in double, and where their gradients add. */
-static void load(pe_rows_run *r, pe_numbers *numbers, const posenc_plan *plan, const posenc_rows_in *in,
-                 posenc_tensor *dparams, pe_arena *arena)
-{
-    pe_numbers_load(numbers, plan, 1 << POSENC_INPUT, in->params, dparams, arena);
-    r->part = pe_part_of(plan, POSENC_INPUT, numbers, dparams != NULL);
-}
-
 posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, posenc_tensor *y,
                           void *workspace, posenc_error *err)
 {
@@ -161,9 +152,10 @@ posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, pos
                        pe_dtype_name(in->x.dtype));
     if ((status = pe_check_workspace(workspace, "rows", err)))
         return status;
-    load(&r, &numbers, plan, in, NULL, &arena);
-    r.x = in->x;
-    r.y = *y;
+    pe_numbers_load(&numbers, plan, 1 << POSENC_INPUT, in->params, NULL, &arena);
+    r.part = pe_part_of(plan, POSENC_INPUT, &numbers, 0);
+    r.x    = in->x;
+    r.y    = *y;
     pe_rows_forward(&r, &arena);
     return pe_done(err);
 }
@@ -182,9 +174,10 @@ posenc_status posenc_rows_backward(const posenc_plan *plan, const posenc_rows_in
         (status = check_gradient(plan, grad->dparams, err)) ||
         (status = pe_check_workspace(workspace, "rows", err)))
         return status;
-    load(&r, &numbers, plan, in, grad->dparams, &arena);
-    r.x = grad->dy;
-    r.y = grad->dx;
+    pe_numbers_load(&numbers, plan, 1 << POSENC_INPUT, in->params, grad->dparams, &arena);
+    r.part = pe_part_of(plan, POSENC_INPUT, &numbers, grad->dparams != NULL);
+    r.x    = grad->dy;
+    r.y    = grad->dx;
     pe_rows_backward(&r, &arena);
     pe_numbers_add(&numbers, plan, grad->dparams);
     return pe_done(err);

@@ -14,19 +14,11 @@
 
 #include "api/objects.h"
 
-/* The settings that every encoding has. */
-static const posenc_setting_info *common_settings(void)
-{
-    const posenc_setting_info *rows;
-    posenc_common_settings(&rows);
-    return rows;
-}
-
 /* ---- parsing ---- */
 
 static const char *nearest_setting(const pe_encoding *room, const char *name)
 {
-    const char *best = common_settings()->name;
+    const char *best = pe_common_settings->name;
     for (int i = 0; i < room->info.setting_count; i++)
         if (pe_edit_distance(name, room->info.settings[i].name) < pe_edit_distance(name, best))
             best = room->info.settings[i].name;
@@ -42,7 +34,7 @@ static pe_setting_text *find_slot(posenc_encoding *e, pe_chosen *part, const cha
         *row = &part->room->info.settings[own];
         return &part->text[own];
     }
-    *row = common_settings();
+    *row = pe_common_settings;
     return pe_setting_index(*row, name, length) == 0 ? &e->scale : NULL;
 }
 
@@ -256,7 +248,7 @@ static void print_spec(posenc_encoding *e)
         for (int i = 0; i <= part->room->info.setting_count; i++) {
             const int                  own     = i < part->room->info.setting_count;
             const char                *text    = own ? part->text[i].text : written ? "" : e->scale.text;
-            const posenc_setting_info *row     = own ? &part->room->info.settings[i] : common_settings();
+            const posenc_setting_info *row     = own ? &part->room->info.settings[i] : pe_common_settings;
             const int                  implied = i == part->room->beside_setting && has_implied(e, part);
             if (!*text || !strcmp(text, implied ? part->room->beside_score : row->standard))
                 continue;

@@ -17,12 +17,6 @@ static const pe_resolved *rotary_of(const posenc_plan *plan)
     return &plan->parts[POSENC_ROTARY];
 }
 
-static int is_by_run(const posenc_plan *plan)
-{
-    const pe_encoding *room = rotary_of(plan)->room;
-    return room && room->by_run && room->by_run(rotary_of(plan)->set);
-}
-
 int posenc_rotary_coordinates(const posenc_plan *plan)
 {
     return plan && rotary_of(plan)->room ? plan->turn.axes : 1;
@@ -40,7 +34,7 @@ void pe_run_turn_make(pe_run_turn *t, const posenc_plan *plan, const pe_numbers 
     const pe_rotary_run run    = {n->par[POSENC_ROTARY], length};
     t->queries                 = rotary->room ? &plan->turn : NULL;
     t->keys                    = rotary->room ? &plan->turn_keys : NULL;
-    if (!is_by_run(plan))
+    if (!rotary->room || !rotary->room->by_run || !rotary->room->by_run(rotary->set))
         return;
     pe_turn_lay_out(&t->made[0], arena, plan->dims.D, plan->turn.axes, plan->turn.heads);
     if (!arena->memory)
@@ -57,7 +51,7 @@ void pe_run_turn_make(pe_run_turn *t, const posenc_plan *plan, const pe_numbers 
 posenc_status pe_run_turn_check(const pe_run_turn *t, const posenc_plan *plan, const char *who,
                                 posenc_error *err)
 {
-    const int64_t m = t->queries ? pe_turn_spoilt(t->queries) : -1;
+    const int64_t m = t->queries ? t->queries->spoilt : -1;
     if (m < 0)
         return POSENC_OK;
     return pe_fail(

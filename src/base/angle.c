@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Exact angles. Contract and idea: angle.h. */
+/* Exact angles, and waves of them. Contract and idea: angle.h. */
 #include "base/angle.h"
 
 #include <math.h>
 
 #include "base/quarter.h"
+#include "base/wide.h"
 
 /* 2/pi to 107 bits */
 #define TWO_OVER_PI_HI 0x1.45f306dc9c883p-1
@@ -37,4 +38,53 @@ void pe_cos_sin_sum(int n, const double position[], const pe_frequency k[], doub
     }
     const double w = nearbyint(high);
     pe_quarter_turns(whole + w, (high - w) + low, cosine, sine);
+}
+
+/* ---- waves into channels, and cotangents of channels into one sum ---- */
+
+double pe_wave_frequency(double base, double k, double N)
+{
+    if (k == 0 || !(N > 0))
+        return k == 0 ? 1.0 : pow(base, -k / N);
+    return pe_wide_power(pe_wide_of(base), pe_wide_ratio(pe_wide_of(-k), pe_wide_of(N))).hi;
+}
+
+static int is_blank(const pe_waves *x, double position)
+{
+    return isnan(position) || position == x->blank;
+}
+
+static int is_channel(const pe_waves *x, int64_t channel)
+{
+    return channel >= 0 && channel < x->width;
+}
+
+void pe_wave_fill(const pe_waves *x, double w, int64_t sine, int64_t cosine, double size, double out[])
+{
+    const pe_frequency turns = pe_frequency_of(w);
+    for (int64_t s = 0; s < x->n; s++) {
+        double c, v, *row = out + s * x->width;
+        if (is_blank(x, x->pos[s * x->step]))
+            continue;
+        pe_cos_sin(x->pos[s * x->step], turns, &c, &v);
+        if (is_channel(x, sine))
+            row[sine] = size * v;
+        if (is_channel(x, cosine))
+            row[cosine] = size * c;
+    }
+}
+
+double pe_wave_fold(const pe_waves *x, double w, int64_t sine, int64_t cosine, const double dout[])
+{
+    const pe_frequency turns = pe_frequency_of(w);
+    double             sum   = 0;
+    for (int64_t s = 0; s < x->n; s++) {
+        double        c, v;
+        const double *row = dout + s * x->width;
+        if (is_blank(x, x->pos[s * x->step]))
+            continue;
+        pe_cos_sin(x->pos[s * x->step], turns, &c, &v);
+        sum += (is_channel(x, sine) ? row[sine] * v : 0) + (is_channel(x, cosine) ? row[cosine] * c : 0);
+    }
+    return sum;
 }

@@ -52,13 +52,11 @@ static double first_given(double a, double b)
 
 static double root(double a, double b)
 {
-    (void)b;
     return sqrt(a);
 }
 
 static double whole(double a, double b)
 {
-    (void)b;
     return floor(a);
 }
 

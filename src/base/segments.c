@@ -54,13 +54,6 @@ static int64_t time_of(const block *b, int64_t frame)
     return (int64_t)floor((double)frame * b->step);
 }
 
-/* How far behind its beginning a block lets the next one begin. */
-static int64_t extent(const block *b, int ignores_time)
-{
-    const int64_t side = b->rows > b->columns ? b->rows : b->columns, last = time_of(b, b->frames - 1) + 1;
-    return ignores_time || side > last ? side : last;
-}
-
 /* ---------------------------------------------------------------- checks -------------------- */
 
 static posenc_status check_sizes(const posenc_segment *s, int64_t index, posenc_error *err)
@@ -192,7 +185,8 @@ static void put_block(const posenc_tensor *pos, place *p, const block *b, int ig
     for (int64_t f = 0; f < b->frames; f++)
         for (int64_t i = 0; i < b->rows * b->columns; i++)
             put_behind(pos, p, time_of(b, f), i / b->columns, i % b->columns);
-    p->next += extent(b, ignores_time);
+    const int64_t side = later(b->rows, b->columns);
+    p->next += ignores_time ? side : later(side, time_of(b, b->frames - 1) + 1);
 }
 
 /* ---- a video with sound ---- */

@@ -183,7 +183,6 @@ enum { CALIBRATION = 100000 };
 static void one_peak(void *context, int64_t index, int thread)
 {
     const pe_peak *p = context;
-    (void)index, (void)thread;
 #ifdef POSENC_X86
     sink = p->is_bf16 ? pe_dot_product_loop(p->n) : p->loops->multiply_add(p->n);
 #else
@@ -268,7 +267,6 @@ static void one_slice(void *context, int64_t index, int thread)
     const int64_t  from = p->n / STEP * index / p->threads * STEP;
     const int64_t  n    = p->n / STEP * (index + 1) / p->threads * STEP - from;
     float *const x = p->x ? p->x + p->offset + from : NULL, *const y = p->y ? p->y + p->offset + from : NULL;
-    (void)thread;
     if (p->kind == PE_PASS_MEMCPY)
         memcpy(y, x, (size_t)n * sizeof *x);
     else

@@ -51,7 +51,6 @@ posenc_status pe_measure_clock(const pe_bench_case *c, const pe_bench_effort *ef
     const pe_timed loop = pe_clock_loop(&clock);
     double         hertz[MOST];
     int            n = effort->repeats < MOST ? effort->repeats : MOST;
-    (void)c, (void)err;
     for (int i = 0; i < n; i++)
         hertz[i] = 1e-9 * loop.work / pe_time_once(&loop);
     *figure = pe_quartiles(hertz, n);

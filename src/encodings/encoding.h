@@ -4,9 +4,8 @@
  *
  * A room is one .c file: head comment (Place, Formula, Learns, Source, then what a reader must know),
  * settings, parameters, worked examples, init, its contribution and the gradient of its contribution side by
- * side, and at the end this struct, its door plate. A large room has parts beside it, joined by a header:
- * rope_check.c, rope_turn.c, rope.h. Its row in encodings.def makes the library, the tool, the tests and the
- * build know it. Which members are filled depends on the place:
+ * side, and at the end this struct, its door plate. Its row in encodings.def makes the library, the tool, the
+ * tests and the build know it. Which members are filled depends on the place:
  *
  *   input    width, rows, rows_back     n rows of a table; coordinates, tokens and locate where a position is
  *            a place;
@@ -19,12 +18,15 @@
 #define PE_ENCODINGS_ENCODING_H
 
 #include <assert.h>
+#include <math.h>
 #include <posenc/posenc.h>
+#include <string.h>
 
+#include "base/angle.h"
 #include "base/random.h"
 #include "base/settings.h"
 #include "base/status.h"
-#include "base/waves.h"
+#include "engine/index.h"
 #include "engine/sequence.h"
 #include "engine/turn.h"
 
@@ -38,9 +40,11 @@ static inline void pe_add(double *const dpar[], int index, int64_t at, double x)
         dpar[index][at] += x;
 }
 
-/* A room's tables, for its door plate. */
+/* A room's tables, for its door plate; all three where it has them. */
 #define PE_SETTINGS(table) .info.settings = table, .info.setting_count = PE_ROWS(table)
 #define PE_PARAMS(table)   .info.params = table, .info.param_count = PE_ROWS(table)
+#define PE_TABLES(settings, parameters, worked) \
+    PE_SETTINGS(settings), PE_PARAMS(parameters), .examples = worked
 
 /* Where the queries and keys of one batch item stand, and how far apart those are that the masks by distance
    join. */

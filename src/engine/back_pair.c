@@ -311,7 +311,6 @@ static void values_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, f
 
 /* ---- the pair ---- */
 
-/* Where the second form of queries at Qu lies; NULL where there is one. */
 float *pe_second_form(const pe_backward *w, float *Qu)
 {
     const pe_attention *a = w->T.a;
@@ -473,8 +472,6 @@ static const float *lse_of_scores(const pe_backward *w, const pe_pair *x, const 
     return z->m;
 }
 
-/* Weights of the pair into z->S and the cotangents of the softmax's output into z->W; 0 if no pair is
-   allowed. */
 int pe_weights_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, int sums)
 {
     const pe_tiles     *T  = &w->T;

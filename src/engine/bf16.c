@@ -141,7 +141,6 @@ static void fill_bias(void *context, int64_t h, int thread)
     const pe_problem   *p  = &x->a->sizes;
     float              *to = x->bias + h * x->bias_stride;
     const pe_distances *d  = &x->a->distances;
-    (void)thread;
     memset(to, 0, (size_t)x->bias_stride * sizeof *to);
     const double slope = pe_is_sloped(x->a) ? pe_bias_slope(x->a, h) : 0, near = pe_bias_near(x->a);
     float       *zero = to + (x->key_tiles * KEYS - 1) + QUERIES; /* i - j = 0 */

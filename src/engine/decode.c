@@ -529,7 +529,6 @@ static void join_row(void *context, int64_t index, int thread)
                   first = b * x->chunks * heads + r;
     const joined y      = join_sums(x, first, heads);
     float       *sum    = x->Q + index * x->T.Dp; /* Dp numbers suffice for a strip of the output */
-    (void)thread;
     for (int64_t d0 = 0; d0 < p->Dv; d0 += x->T.Dp) {
         const int64_t width = pe_smaller(x->T.Dp, p->Dv - d0);
         memset(sum, 0, (size_t)width * sizeof *sum);

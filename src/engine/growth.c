@@ -29,11 +29,7 @@ void pe_channel_growth(const pe_turn *grown, int64_t D, double growth[])
 
 /* Masked pairs may stand anywhere; what they are multiplied by must only be finite, also as a product of two.
    What has decayed is 0: a least factor would come back where the two that it is multiplied by are large. */
-static float factor(double exponent)
-{
-    enum { MOST = 40 };
-    return (float)exp(fmin(exponent, MOST));
-}
+enum { MOST = 40 };
 
 /* Neighbours are most often the same: pairs of channels, and those that do not turn. */
 static void fill_row(const pe_tiles *T, double distance, float to[])
@@ -41,7 +37,7 @@ static void fill_row(const pe_tiles *T, double distance, float to[])
     for (int64_t d = 0; d < T->a->sizes.D; d++)
         to[d] = T->growth[d] == 0                           ? 1
                 : d > 0 && T->growth[d] == T->growth[d - 1] ? to[d - 1]
-                                                            : factor(T->growth[d] * distance);
+                                                            : (float)exp(fmin(T->growth[d] * distance, MOST));
     for (int64_t d = T->a->sizes.D; d < T->Dp; d++)
         to[d] = 0;
 }
@@ -64,7 +60,6 @@ static void grow_tile(void *context, int64_t index, int thread)
     const int64_t   b = index / T->key_tiles, j0 = index % T->key_tiles * T->Bc, Lk = T->a->sizes.Lk,
                   C     = pe_smaller(T->Bc, Lk - j0);
     const double center = key_center(T, b, j0);
-    (void)thread;
     for (int64_t j = j0; j < j0 + C; j++)
         fill_row(T, center - pe_position(&T->a->k_pos, b, j), T->k_grown + (b * Lk + j) * T->Dp);
 }

@@ -289,14 +289,6 @@ void pe_reference_score_row(const pe_reference_head *x, int64_t i, double *s, in
 
 /* ---- forward ---- */
 
-static double greatest(const double *s, int64_t n)
-{
-    double m = -INFINITY;
-    for (int64_t j = 0; j < n; j++)
-        m = fmax(m, s[j]);
-    return m;
-}
-
 static void forward_row(void *context, int64_t i, int thread)
 {
     const pe_reference_head *x = context;
@@ -304,8 +296,9 @@ static void forward_row(void *context, int64_t i, int thread)
     const pe_problem        *p = &a->sizes;
     double *s = pe_reference_row(x, thread, PE_ROW_SCORES), *o = pe_reference_row(x, thread, PE_ROW_OUTPUT);
     pe_reference_score_row(x, i, s, thread);
-    const double m   = greatest(s, p->Lk);
-    double       sum = 0, lse = -INFINITY;
+    double m = -INFINITY, sum = 0, lse = -INFINITY;
+    for (int64_t j = 0; j < p->Lk; j++)
+        m = fmax(m, s[j]);
     memset(o, 0, (size_t)p->Dv * sizeof *o);
     for (int64_t j = 0; m > -INFINITY && j < p->Lk; j++) {
         const double e = exp(s[j] - m);
@@ -333,29 +326,25 @@ static void scores_row(void *context, int64_t i, int thread)
     pe_store_double(pe_row(x->S, x->b, x->h, i), x->S->dtype, x->S->stride[3], s, x->a->sizes.Lk);
 }
 
-static void each_head(pe_reference_head *x, pe_parallel_task *row)
+static void each_head(const pe_attention *a, const posenc_tensor *S, pe_arena *arena, pe_parallel_task *row)
 {
-    const pe_problem *p = &x->a->sizes;
-    for (int64_t b = 0; b < p->B; b++)
-        for (int64_t h = 0; h < p->H; h++) {
-            pe_reference_load(x, b, h);
-            pe_parallel_for(p->Lq, x->a->threads, row, x);
+    pe_reference_head x = pe_reference_lay_out(a, arena, 0);
+    x.S                 = S;
+    for (int64_t b = 0; arena->memory && b < a->sizes.B; b++)
+        for (int64_t h = 0; h < a->sizes.H; h++) {
+            pe_reference_load(&x, b, h);
+            pe_parallel_for(a->sizes.Lq, a->threads, row, &x);
         }
 }
 
 void pe_reference_forward(const pe_attention *a, pe_arena *arena)
 {
-    pe_reference_head x = pe_reference_lay_out(a, arena, 0);
-    if (arena->memory)
-        each_head(&x, forward_row);
+    each_head(a, NULL, arena, forward_row);
 }
 
 void pe_reference_scores(const pe_attention *a, const posenc_tensor *S, pe_arena *arena)
 {
-    pe_reference_head x = pe_reference_lay_out(a, arena, 0);
-    x.S                 = S;
-    if (arena->memory)
-        each_head(&x, scores_row);
+    each_head(a, S, arena, scores_row);
 }
 
 void pe_attend_bias(const pe_attention *a, const posenc_tensor *bias, pe_arena *arena)

@@ -20,11 +20,6 @@ typedef struct job {
     pe_sequence_table  table;  /* where the room has a sequence */
 } job;
 
-static int64_t coordinates_of(const pe_rows_run *r)
-{
-    return r->N > 0 ? r->N : 1;
-}
-
 static int has_sequence(const pe_rows_run *r)
 {
     return r->sequence.rows != NULL;
@@ -36,7 +31,7 @@ static job lay_out(const pe_rows_run *r, pe_arena *arena, int backward)
     j.blocks = pe_take(arena, (size_t)r->threads * sizeof *j.blocks);
     for (int i = 0; i < r->threads; i++) {
         block x = {0};
-        x.pos   = pe_take_doubles(arena, BLOCK * coordinates_of(r));
+        x.pos   = pe_take_doubles(arena, BLOCK * r->N);
         x.rows  = pe_take_doubles(arena, BLOCK * r->width);
         x.x     = pe_take_doubles(arena, r->width);
         if (arena->memory)
@@ -60,7 +55,7 @@ static void make_table(job *j)
 
 static void find_positions(const pe_rows_run *r, double *pos, int64_t b, int64_t s0, int64_t n)
 {
-    const int64_t N     = coordinates_of(r);
+    const int64_t N     = r->N;
     const int     range = !r->pos.array.data;
     for (int64_t s = 0; s < n; s++)
         if (range && r->locate)
@@ -190,16 +185,6 @@ static void add_cotangents(const pe_rows_run *r, const block *k, int64_t b, int6
     }
 }
 
-/* Cotangents of the rows at n positions go to the room, or wait in its table. */
-static void hand_back(job *j, const block *k, int64_t n)
-{
-    const pe_rows_run *r = j->r;
-    if (has_sequence(r))
-        pe_sequence_add(&j->table, k->pos, n, k->rows);
-    else
-        r->rows_back(r->part.p, r->part.par, k->pos, n, k->rows, r->part.dpar);
-}
-
 void pe_rows_backward(const pe_rows_run *r, pe_arena *arena)
 {
     job          j = lay_out(r, arena, 1);
@@ -222,7 +207,10 @@ void pe_rows_backward(const pe_rows_run *r, pe_arena *arena)
             if (shared && b < r->B - 1)
                 continue;
             find_positions(r, k->pos, b, s0, n);
-            hand_back(&j, k, n);
+            if (has_sequence(r)) /* whose table waits for all of them */
+                pe_sequence_add(&j.table, k->pos, n, k->rows);
+            else
+                r->rows_back(r->part.p, r->part.par, k->pos, n, k->rows, r->part.dpar);
         }
     }
     if (has_sequence(r))

@@ -10,7 +10,7 @@
 #define PE_ENGINE_ROWS_H
 
 #include "base/positions.h"
-#include "base/waves.h"
+#include "base/angle.h"
 #include "base/workspace.h"
 #include "engine/ladder.h"
 #include "engine/sequence.h"
@@ -18,7 +18,7 @@
 typedef struct pe_rows_run {
     pe_part part;
     int64_t width;
-    int64_t N;     /* coordinates of a position; 0 is read as 1 */
+    int64_t N;     /* coordinates of a position */
     double  first; /* added to positions given as a range */
     void (*locate)(const pe_problem *p, int64_t s,
                    double at[]); /* where token s of a range stands; NULL: at s */

@@ -71,7 +71,6 @@ static pe_wide slowed(const pe_frequencies *f, pe_wide log_base, double times, i
 
 static pe_wide plain(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
 {
-    (void)m;
     return slowed(f, f->log_base, 1, j, d);
 }
 
@@ -89,7 +88,6 @@ static pe_wide log_of_grown(const pe_frequencies *f, pe_wide by, int64_t d)
 
 static pe_wide ntk(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
 {
-    (void)m;
     return slowed(f, log_of_grown(f, pe_wide_of(f->alpha), d), 1, j, d);
 }
 
@@ -111,7 +109,6 @@ static pe_wide ntk_mixed(const pe_frequencies *f, int64_t m, int64_t j, int64_t 
    double too. */
 static pe_wide dynamic(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
 {
-    (void)m;
     const pe_wide factor = pe_wide_of(f->factor), most = pe_wide_of(f->max_length),
                   longest = pe_wide_ratio(pe_wide_of(fmax(f->length, f->max_length)), most);
     const pe_wide stretch =
@@ -210,7 +207,6 @@ static pe_wide proportional(const pe_frequencies *f, int64_t m, int64_t j, int64
 
 static pe_wide given(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
 {
-    (void)j, (void)d;
     return f->inv_freq ? number(f, f->inv_freq[m]) : pe_wide_of((double)NAN);
 }
 
@@ -223,7 +219,6 @@ static pe_wide share_of(int64_t j, int64_t d)
 /* DINOv3: a period each, in units of coordinates between -1 and 1. */
 static pe_wide period(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
 {
-    (void)m;
     const pe_wide first = pe_wide_of(f->min_period);
     if (isnan(f->min_period))
         return ratio(f, TWO_PI, pe_wide_exp(pe_wide_product(f->log_base, part(2 * (double)j, d))));
@@ -234,7 +229,6 @@ static pe_wide period(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
 /* timm and lucidrains: from half a wave over the picture to max_freq/4 of them, evenly or by powers of 2. */
 static pe_wide pixel(const pe_frequencies *f, int64_t m, int64_t j, int64_t d)
 {
-    (void)m;
     const pe_wide share = share_of(j, d), most = pe_wide_of(f->max_freq / 2), one = pe_wide_of(1);
     const pe_wide half_waves = f->linear_bands
                                    ? pe_wide_sum(one, pe_wide_product(pe_wide_less(most, one), share))
@@ -328,7 +322,6 @@ static double ggml(const pe_frequencies *f)
 
 static double one(const pe_frequencies *f)
 {
-    (void)f;
     return 1;
 }
 

@@ -96,7 +96,6 @@ static void back_group(void *context, int64_t index, int thread)
     const pe_sequence_table *t     = context;
     double *const           *sums  = t->sums[index].dpar;
     const pe_lane_group      group = group_at(t, t->group0 + index);
-    (void)thread;
     for (int i = 0; i < t->part->count; i++)
         if (sums[i])
             memset(sums[i], 0, (size_t)t->part->sizes[i] * sizeof(double));

@@ -19,25 +19,19 @@ int pe_is_sharp(const pe_tiles *T)
 }
 
 /* Of a rotation whose scores grow with the distance t. */
-static double grown_product(const pe_tiles *T, const double *q, const double *k, double t)
-{
-    const int64_t D   = T->a->sizes.D;
-    double        sum = 0;
-    for (int64_t d = 0; d < D; d++)
-        sum += q[d] * k[d] * exp(T->growth[d] * t);
-    return sum;
-}
-
 static void grown_products(const pe_tiles *T, const pe_scratch *z, int64_t b, int64_t i0, int64_t R,
                            int64_t j0, int64_t n, double *to)
 {
     const pe_attention *a = T->a;
     const int64_t       D = a->sizes.D;
     for (int64_t r = 0; r < R; r++)
-        for (int64_t c = 0; c < n; c++)
-            to[r * z->sharp_stride + c] =
-                grown_product(T, z->made + r * D, z->keys + c * D,
-                              pe_position(&a->q_pos, b, i0 + r) - pe_position(&a->k_pos, b, j0 + c));
+        for (int64_t c = 0; c < n; c++) {
+            const double t   = pe_position(&a->q_pos, b, i0 + r) - pe_position(&a->k_pos, b, j0 + c);
+            double       sum = 0;
+            for (int64_t d = 0; d < D; d++)
+                sum += z->made[r * D + d] * z->keys[c * D + d] * exp(T->growth[d] * t);
+            to[r * z->sharp_stride + c] = sum;
+        }
 }
 
 /* The kernel writes whole vectors: into columns that come next, or that nobody reads. */
@@ -66,21 +60,13 @@ static void fill_columns(const pe_tiles *T, const pe_scratch *z, int64_t b, int6
             to[r * z->sharp_stride + c] *= T->a->terms->scale;
 }
 
-/* Which keys of query i masks by distance allow: first .. last-1. */
-static void seen_keys(const pe_tiles *T, int64_t i, int64_t *first, int64_t *last)
-{
-    const int64_t Lk = T->a->sizes.Lk;
-    *first           = pe_larger(0, T->skewed ? i - T->e_high : 0);
-    *last            = pe_smaller(Lk, T->skewed ? i - T->e_low + 1 : Lk);
-}
-
 /* The largest allowed product of a row; 0 if there is none. */
 static double row_top(const pe_tiles *T, const double *row, int64_t b, int64_t h, int64_t i)
 {
-    const int ask = pe_asks_pairs(T);
-    double    top = -INFINITY;
-    int64_t   first, last;
-    seen_keys(T, i, &first, &last);
+    const int     ask = pe_asks_pairs(T);
+    const int64_t Lk = T->a->sizes.Lk, first = pe_larger(0, T->skewed ? i - T->e_high : 0),
+                  last = pe_smaller(Lk, T->skewed ? i - T->e_low + 1 : Lk); /* by masks by distance */
+    double top         = -INFINITY;
     if (!ask)
         top = pe_largest(row + first, last - first);
     for (int64_t j = first; ask && j < last; j++)

@@ -20,15 +20,6 @@ static int64_t floor_division(int64_t a, int64_t b)
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-/* i - j = e is allowed iff low <= t00 + step*e <= high */
-static void allowed_differences(pe_tiles *T)
-{
-    const pe_distances *d    = &T->a->distances;
-    const int64_t       step = d->step, low = T->a->reach.low - d->t00, high = T->a->reach.high - d->t00;
-    T->e_low  = step > 0 ? -floor_division(-low, step) : -floor_division(high, -step);
-    T->e_high = step > 0 ? floor_division(high, step) : floor_division(-low, -step);
-}
-
 static void set_band(pe_tiles *T)
 {
     const pe_attention *a  = T->a;
@@ -55,10 +46,15 @@ static void set_band(pe_tiles *T)
 
 void pe_band_find(pe_tiles *T)
 {
+    const pe_distances *d    = &T->a->distances;
+    const int64_t       step = d->step, low = T->a->reach.low - d->t00, high = T->a->reach.high - d->t00;
     T->e_low  = INT64_MIN / 4;
     T->e_high = INT64_MAX / 4;
-    if (T->a->distances.skewed && (T->a->mask & (POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW)))
-        allowed_differences(T);
+    if (d->skewed && (T->a->mask & (POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW))) {
+        /* i - j = e is allowed iff low <= t00 + step*e <= high */
+        T->e_low  = step > 0 ? -floor_division(-low, step) : -floor_division(high, -step);
+        T->e_high = step > 0 ? floor_division(high, step) : floor_division(-low, -step);
+    }
     set_band(T);
 }
 
@@ -98,14 +94,6 @@ static void find_ends(const pe_tiles *T, const pe_by_distance *m, pe_table *t)
     t->last     = pe_smaller(band->rows, n + pe_smaller(first_high, band->last));
 }
 
-/* Columns moved so that those which a whole tile adds to a band (from row j0 - i0 + Lq - 1 on) begin on a
-   cache line. */
-static float *line_up(const pe_tiles *T, const pe_table *t, float *columns)
-{
-    const int64_t at = T->a->sizes.Lq - 1 - t->first;
-    return columns ? columns + ((-at % PE_LANES) + PE_LANES) % PE_LANES : NULL;
-}
-
 /* While a plan counts, both roads (skewed or looked up) are laid out. */
 static void lay_out_member(pe_tiles *T, pe_kind kind, pe_arena *arena, int backward)
 {
@@ -130,7 +118,11 @@ static void lay_out_member(pe_tiles *T, pe_kind kind, pe_arena *arena, int backw
     else if (kind != PE_A || !T->skewed || backward || counting || pe_tables_shared(a->terms))
         t->rows = pe_take_floats(arena, p->H * t->count * t->row);
     if (skewed && (kind == PE_A || (kind == PE_R && backward)))
-        t->columns = line_up(T, t, pe_take_floats(arena, p->H * t->width * t->stride + PE_LANES));
+        t->columns = pe_take_floats(arena, p->H * t->width * t->stride + PE_LANES);
+    /* moved so that those which a whole tile adds to a band (from row j0 - i0 + Lq - 1 on) begin on a cache
+       line */
+    if (t->columns)
+        t->columns += (-(p->Lq - 1 - t->first) % PE_LANES + PE_LANES) % PE_LANES;
 }
 
 void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward)
@@ -150,15 +142,6 @@ void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward)
 
 /* ---- numbers ---- */
 
-static void swap_rows(double *a, double *b, int64_t width)
-{
-    for (int64_t d = 0; d < width; d++) {
-        const double x = a[d];
-        a[d]           = b[d];
-        b[d]           = x;
-    }
-}
-
 /* Rows x0 .. x0+n-1 in the order of the table. A room is asked for rising distances, so a band of falling
    ones is reversed here; other slopes are asked for one by one. */
 static void fill_chunk(const pe_tiles *T, pe_kind kind, int64_t h, int64_t x0, int64_t n, double *chunk)
@@ -171,7 +154,12 @@ static void fill_chunk(const pe_tiles *T, pe_kind kind, int64_t h, int64_t x0, i
     else if (T->band.slope == -1) {
         pe_member_fill(part, &m, width, h, t0 - (n - 1), n, chunk);
         for (int64_t r = 0; r < n / 2; r++)
-            swap_rows(chunk + r * width, chunk + (n - 1 - r) * width, width);
+            for (int64_t d = 0; d < width; d++) {
+                double      *low = chunk + r * width + d, *high = chunk + (n - 1 - r) * width + d;
+                const double x = *low;
+                *low           = *high;
+                *high          = x;
+            }
     } else
         for (int64_t r = 0; r < n; r++)
             pe_member_fill(part, &m, width, h, pe_band_distance(&T->band, x0 + r), 1, chunk + r * width);

@@ -60,17 +60,6 @@ static void find_residue(const pe_backward *w, pe_kind kind, int64_t h)
         }
 }
 
-/* The same for a member that folds; one whose rows heads share folds the sums of all of them, with the
-   last. */
-static double sum_to_fold(const pe_backward *w, const pe_by_distance *m, pe_kind kind, int64_t h, int64_t x,
-                          int64_t d)
-{
-    double sum = 0;
-    for (int64_t i = m->row ? 0 : h; i <= h; i++)
-        sum += sum_of_chunks(w, kind, i, x, d);
-    return sum;
-}
-
 /* The band's sums go back to the room, PE_CHUNK distances at a time and rising; the mirror of fill_chunk. */
 static void fold_band(const pe_backward *w, pe_kind kind, int64_t h)
 {
@@ -88,7 +77,9 @@ static void fold_band(const pe_backward *w, pe_kind kind, int64_t h)
         const int64_t n = pe_smaller(most, end - r0);
         for (int64_t r = 0; r < n; r++)
             for (int64_t d = 0; d < width; d++) {
-                const double x = sum_to_fold(w, &m, kind, h, r0 + r, d);
+                double x = 0; /* rows that heads share fold the sums of all of them, with the last */
+                for (int64_t i = m.row ? 0 : h; i <= h; i++)
+                    x += sum_of_chunks(w, kind, i, r0 + r, d);
                 chunk[(down ? n - 1 - r : r) * width + d] =
                     is_score && w->mass[d] > 0 ? x - w->total[d] * (fabs(x) / w->mass[d]) : x;
             }
@@ -104,29 +95,13 @@ static void fold_vector(const pe_backward *w, int64_t h, const double *sums, dou
             to[d] += w->T.a->terms->scale * sums[(h * w->chunks + c) * D + d];
 }
 
-static void fold_segments(const pe_backward *w, int64_t h)
-{
-    const int64_t D = w->T.a->sizes.D;
-    for (int g = 0; g < 2; g++)
-        for (int64_t c = 0; c < w->chunks; c++)
-            for (int64_t d = 0; d < D; d++)
-                pe_segment_gradient(w->T.a, h, g)[d] += w->dG[(2 * (h * w->chunks + c) + g) * D + d];
-}
-
-static void fold_hook(const pe_backward *w)
-{
-    const pe_part *part = &w->T.a->parts[PE_SCORE];
-    for (int64_t task = 0; task < w->T.a->sizes.G * w->chunks; task++)
-        for (int i = 0; i < part->count; i++)
-            for (int64_t x = 0; w->hook_pointers[task * PE_HOOK_PARAMS + i] && x < part->sizes[i]; x++)
-                part->dpar[i][x] += w->hook_pointers[task * PE_HOOK_PARAMS + i][x];
-}
-
 /* One head after the other: heads may share parameters, and the order is part of the result. */
 static void fold_parameters(const pe_backward *w)
 {
-    const pe_attention *a = w->T.a;
-    const pe_terms     *m = a->terms;
+    const pe_attention *a    = w->T.a;
+    const pe_terms     *m    = a->terms;
+    const pe_part      *part = &a->parts[PE_SCORE];
+    const int64_t       D    = a->sizes.D;
     for (int64_t h = 0; h < a->sizes.H; h++) {
         for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
             if (w->wants[kind] && (!pe_member(m, kind).row || h == a->sizes.H - 1) &&
@@ -138,23 +113,20 @@ static void fold_parameters(const pe_backward *w)
             fold_vector(w, h, w->dw, pe_head_vector_gradient(a, m->w, h));
         if (w->wants_us)
             fold_vector(w, h, w->dus, pe_head_vector_gradient(a, m->us, h));
-        if (w->wants_G)
-            fold_segments(w, h);
+        for (int64_t i = 0; w->wants_G && i < 2 * w->chunks * D; i++) /* [chunks,2,D] */
+            pe_segment_gradient(a, h, (int)(i / D % 2))[i % D] += w->dG[2 * h * w->chunks * D + i];
     }
-    if (w->wants_hook)
-        fold_hook(w);
+    for (int64_t task = 0; w->wants_hook && task < a->sizes.G * w->chunks; task++)
+        for (int i = 0; i < part->count; i++) {
+            const double *sums = w->hook_pointers[task * PE_HOOK_PARAMS + i];
+            for (int64_t x = 0; sums && x < part->sizes[i]; x++)
+                part->dpar[i][x] += sums[x];
+        }
 }
 
 /* ---- layout ---- */
 
-enum { MANY_HEADS = 4 };
-
-/* Two chunks keep two cores busy on one head; from four key heads on the heads do. */
-static int64_t chunk_count(const pe_tiles *T)
-{
-    const int travels = T->a->terms->hook.state > 0; /* its key tiles have an order */
-    return T->a->sizes.G >= MANY_HEADS || travels ? 1 : pe_smaller(2, T->key_tiles);
-}
+enum { MANY_HEADS = 4 }; /* two chunks keep two cores busy on one head; from so many key heads on heads do */
 
 static int hook_learns(const pe_terms *m, int param)
 {
@@ -365,7 +337,6 @@ static void finish_queries(void *context, int64_t index, int thread)
                   h = task / T->query_tiles, i0 = task % T->query_tiles * T->Br,
                   R = pe_smaller(T->Br, p->Lq - i0), n = R * T->Dp;
     float *sum = w->dQ + ((form * w->chunks * p->H + h) * p->Lq + i0) * T->Dp;
-    (void)thread;
     for (int64_t c = 1; c < w->chunks; c++) {
         const float *part = sum + c * p->H * p->Lq * T->Dp;
         for (int64_t x = 0; x < n; x++)
@@ -407,10 +378,11 @@ static void fold_prepared(const pe_backward *w)
 
 void pe_tiled_backward(const pe_attention *a, pe_arena *arena)
 {
-    const pe_problem *p = &a->sizes;
-    pe_backward       w = {.T = pe_tiles_make(a, arena, 1)};
-    w.chunks            = chunk_count(&w.T);
-    w.is_short          = p->Lk <= PE_SHORT || pe_is_sharp(&w.T);
+    const pe_problem *p       = &a->sizes;
+    pe_backward       w       = {.T = pe_tiles_make(a, arena, 1)};
+    const int         travels = a->terms->hook.state > 0; /* its key tiles have an order */
+    w.chunks                  = p->G >= MANY_HEADS || travels ? 1 : pe_smaller(2, w.T.key_tiles);
+    w.is_short                = p->Lk <= PE_SHORT || pe_is_sharp(&w.T);
     decide(&w, !arena->memory);
     lay_out_item(&w, arena);
     lay_out_sums(&w, arena);

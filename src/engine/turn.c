@@ -40,17 +40,11 @@ void pe_turn_one_block(pe_turn *turn, int64_t M, int64_t first, pe_layout layout
     }
 }
 
-static int block_of(const pe_turn *turn, int64_t m)
+void pe_turn_channels(const pe_turn *turn, pe_layout layout, int64_t m, int64_t channels[2])
 {
     int i = 0;
     while (m >= turn->start[i + 1])
         i++;
-    return i;
-}
-
-void pe_turn_channels(const pe_turn *turn, pe_layout layout, int64_t m, int64_t channels[2])
-{
-    const int     i     = block_of(turn, m);
     const int64_t start = turn->start[i], pairs = turn->start[i + 1] - start, in = m - start;
     channels[0] = turn->first + 2 * start + (layout == PE_HALF ? in : 2 * in);
     channels[1] = channels[0] + (layout == PE_HALF ? pairs : 1);
@@ -88,24 +82,18 @@ static int64_t per_pair(const pe_turn *turn)
     return turn->is_matrix ? turn->axes : 1;
 }
 
-static int64_t find_spoilt(const pe_turn *turn)
-{
-    const int64_t per = per_pair(turn);
-    for (int64_t i = 0; i < turn->heads * turn->M * per; i++)
-        if (!(fabs(turn->w[i]) <=
-              0x1p20)) /* times a position of 2^31 its quarter turns are counted exactly */
-            return i / per % turn->M;
-    return -1;
-}
-
 void pe_turn_finish(pe_turn *turn)
 {
-    const int64_t n = turn->heads * turn->M * per_pair(turn);
-    for (int64_t i = 0; i < n; i++)
+    const int64_t per = per_pair(turn);
+    turn->spoilt      = -1;
+    for (int64_t i = turn->heads * turn->M * per - 1; i >= 0; i--) {
         turn->k[i] = pe_frequency_of(turn->w[i]);
+        if (!(fabs(turn->w[i]) <=
+              0x1p20)) /* times a position of 2^31 its quarter turns are counted exactly */
+            turn->spoilt = i / per % turn->M;
+    }
     if (turn->layout != turn->layout_out)
         find_moves(turn);
-    turn->spoilt = find_spoilt(turn);
 }
 
 pe_turn pe_turn_for_keys(const pe_turn *turn)
@@ -126,11 +114,6 @@ const pe_turn *pe_turn_of_head(pe_turn *own, const pe_turn *turn, int64_t h)
     own->w              = turn->w + first;
     own->k              = turn->k + first;
     return own;
-}
-
-int64_t pe_turn_spoilt(const pe_turn *turn)
-{
-    return turn->spoilt;
 }
 
 void pe_turn_place(const pe_turn *turn, const posenc_positions *pos, int64_t b, int64_t s,

@@ -70,7 +70,8 @@ typedef struct pe_turn {
     double *growth;              /* [M] */
     double  center, growth_sign; /* +1 queries, -1 keys */
 
-    int64_t  spoilt;       /* filled by pe_turn_finish: pe_turn_spoilt */
+    int64_t spoilt; /* filled by pe_turn_finish: the first pair with a frequency that is no number, or too
+                       fast for exact angles; -1: none */
     int32_t *moves, *from; /* filled by pe_turn_finish where the layouts differ: cycles, each behind
                                                  its length, ended by 0; and room to find them */
 } pe_turn;
@@ -86,11 +87,8 @@ void pe_turn_finish(pe_turn *turn);
 pe_turn pe_turn_for_keys(const pe_turn *turn);
 
 /* The rotation of head h: `turn` itself where all heads are alike, else its part of it, put into *own.
-   Everything below but pe_turn_spoilt, channels, places and temperatures takes the rotation of one head. */
+   Everything below but channels, places and temperatures takes the rotation of one head. */
 const pe_turn *pe_turn_of_head(pe_turn *own, const pe_turn *turn, int64_t h);
-
-/* The first pair with a frequency that is no number, or too fast for exact angles; -1: none. */
-int64_t pe_turn_spoilt(const pe_turn *turn);
 
 /* First and second channel of pair m in a layout. */
 void pe_turn_channels(const pe_turn *turn, pe_layout layout, int64_t m, int64_t channels[2]);

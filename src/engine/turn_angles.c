@@ -254,7 +254,7 @@ pe_ladder *pe_turn_ladder_create(const pe_turn *turn, const pe_kernels *kernels)
 {
     const posenc_positions range   = posenc_positions_range(0, 1);
     const pe_columns       columns = columns_of(turn);
-    if (turn->M == 0 || turn->heads > 1 || pe_turn_spoilt(turn) >= 0 || !pe_turn_climbs(turn, &range))
+    if (turn->M == 0 || turn->heads > 1 || turn->spoilt >= 0 || !pe_turn_climbs(turn, &range))
         return NULL;
     return pe_ladder_create(&columns, turn->k, turn->magnitude, turn->sense, kernels);
 }

@@ -46,7 +46,6 @@ static int64_t read_front(void *from, void *to, uint64_t n)
 
 static const char *last_reason(void *from)
 {
-    (void)from;
     return pe_file_reason(errno);
 }
 

@@ -338,7 +338,6 @@ static void put_nope_spec(FILE *to, const pe_rotation *r, const posenc_model_gro
         return;
     }
     char scale[PE_REAL_TEXT];
-    (void)g;
     fputs("nope", to);
     if (!has_usual_scale(r))
         pe_real_text(scale, r->score_scale), fprintf(to, "[scale=%s]", scale);

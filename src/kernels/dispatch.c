@@ -127,6 +127,5 @@ const pe_bf16_kernels *pe_kernels_bf16(const pe_kernels *kernels)
     if (kernels == &pe_kernels_avx512bf16)
         return &pe_bf16_kernels_avx512;
 #endif
-    (void)kernels;
     return NULL;
 }

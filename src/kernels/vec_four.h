@@ -163,7 +163,6 @@ static inline wvec vto_words(vec low, vec high)
 /* vshort_nan has nothing to do. */
 static inline int vany_nan(vec x)
 {
-    (void)x;
     return 0;
 }
 

@@ -19,9 +19,9 @@
  * That tokens without positions are a bag, and that a shift changes nothing where scores see differences
  * alone, are theorems, which need no training either; that a shift changes something must be learned first.
  */
-#include "train/claims.h"
-
 #include "train/extension.h"
+
+#include "measure/measure.h"
 #include "train/fail.h"
 
 #include <assert.h>
@@ -61,7 +61,7 @@ typedef struct row {
     int         number; /* of a check */
     quantity    quantity;
     const char *of, *with;
-    int         at; /* which bucket, length or factor */
+    int         at; /* which bucket, length, factor or pe_measure */
     enum { AT_MOST, AT_LEAST, BELOW, ABOVE, NOT_ABOVE } side;
     double limit;
     enum whom { NAMED, OTHERS, BY_DISTANCE } whom;
@@ -82,7 +82,7 @@ static const row rows[] = {
 #define EVIDENCE(quantity, of, with, number, side, limit, said) \
     {0, quantity, of, with, number, side, limit, .words = said},
 #define PROPERTY(spec, detail, measure, side, limit, said) \
-    {0, PROPERTIES, spec, detail, 0, side, limit, .words = said},
+    {0, PROPERTIES, spec, detail, measure, side, limit, .words = said},
 #include "train/claims.def"
 #undef CLAIM
 #undef PROPERTY
@@ -132,14 +132,6 @@ static int is_standard_model(const pe_preset *p)
            p->task_layers == standard->task_layers && p->task_batch == standard->task_batch;
 }
 
-/* Does position hardly matter in this text? Without the baseline among the encodings nobody knows. */
-static int is_strange(const pe_compare *c)
-{
-    const int without = pe_check_find(c, BASELINE);
-    return without >= 0 && c->reference >= 0 &&
-           c->outcomes[without].loss[PE_AT_L] < BASELINE_RATIO * c->outcomes[c->reference].loss[PE_AT_L];
-}
-
 /* Why claims about losses on the text cannot be judged here, or NULL. */
 static const char *reason_of_text(const pe_compare *c)
 {
@@ -148,7 +140,74 @@ static const char *reason_of_text(const pe_compare *c)
         return "too few held-out windows: give a longer text";
     if (!is_standard_model(p) || p->steps < pe_preset_find(p->name)->steps)
         return "fewer steps or another model than the threshold is for";
-    return is_strange(c) ? "position hardly matters in this text" : NULL;
+    const int without = pe_check_find(c, BASELINE); /* which may not be among the encodings */
+    return without >= 0 && c->reference >= 0 &&
+                   c->outcomes[without].loss[PE_AT_L] <
+                       BASELINE_RATIO * c->outcomes[c->reference].loss[PE_AT_L]
+               ? "position hardly matters in this text"
+               : NULL;
+}
+
+/* ---------------------------------------------------------------- encodings by themselves --- */
+
+/* The sizes of `posenc properties`, so that this command prints the same numbers. */
+static const pe_survey survey = {.sizes  = {.length = 512, .width = 64, .heads = 4, .draws = 20, .seed = 1},
+                                 .tokens = 64};
+
+/* All rows about one SPEC, which is surveyed once: from row `first` on. */
+static posenc_status measure_spec(double *values, int first, posenc_error *err)
+{
+    const char      *spec   = rows[first].of;
+    pe_findings     *f      = calloc(1, sizeof *f);
+    posenc_encoding *e      = NULL;
+    posenc_status    status = f ? pe_measure_encoding(&e, spec, NULL, err)
+                                : pe_train_fail(err, POSENC_MEMORY, "compare: no memory for properties");
+    if (!status)
+        status = pe_measure_all(e, &survey, f, err);
+    for (int i = first; i < ROWS && !status; i++)
+        for (int k = f->count - 1; k >= 0 && rows[i].quantity == PROPERTIES; k--) /* the first that fits */
+            if (!strcmp(rows[i].of, spec) && (int)f->rows[k].measure == rows[i].at &&
+                !strncmp(f->rows[k].detail, rows[i].with, strlen(rows[i].with)))
+                values[i] = f->rows[k].value;
+    posenc_encoding_free(e);
+    free(f);
+    return status;
+}
+
+/* NaN for a row whose encoding has no such finding. */
+static posenc_status measure_properties(double values[ROWS], posenc_error *err)
+{
+    posenc_status status = POSENC_OK;
+    for (int i = 0; i < ROWS; i++)
+        values[i] = NAN;
+    for (int i = 0; i < ROWS && !status; i++) {
+        int is_first = rows[i].quantity == PROPERTIES;
+        for (int k = 0; k < i && is_first; k++)
+            is_first = rows[k].quantity != PROPERTIES || strcmp(rows[k].of, rows[i].of) != 0;
+        if (is_first)
+            status = measure_spec(values, i, err);
+    }
+    return status;
+}
+
+/* max |f(Px) - P f(x)| without a mask and under a causal one; NaN where the encoding has no meaning there. */
+static posenc_status measure_permuted(pe_outcome *o, posenc_error *err)
+{
+    pe_subject_sizes few   = survey.sizes;
+    pe_findings      found = {.count = 0};
+    posenc_encoding *e     = NULL;
+    pe_subject      *s     = NULL;
+    few.length             = survey.tokens;
+    posenc_status status   = pe_measure_encoding(&e, o->label, NULL, err);
+    if (!status)
+        status = pe_subject_create(&s, e, &few, err);
+    if (!status)
+        status = pe_measure_equivariance(s, &found, err);
+    for (int i = 0; i < found.count; i++)
+        *(found.rows[i].measure == PE_CAUSAL ? &o->permuted_causal : &o->permuted) = found.rows[i].value;
+    pe_subject_free(s);
+    posenc_encoding_free(e);
+    return status;
 }
 
 posenc_status pe_claims_measure(pe_compare *c, posenc_error *err)
@@ -158,15 +217,15 @@ posenc_status pe_claims_measure(pe_compare *c, posenc_error *err)
         pe_outcome *o = &c->outcomes[i];
         o->permuted = o->permuted_causal = NAN;
         if (o->is_plain)
-            status = pe_properties_permuted(&o->permuted, &o->permuted_causal, o->label, err);
+            status = measure_permuted(o, err);
     }
     if (status || !c->config.preset.claims)
         return status;
     free(c->properties);
-    c->properties = malloc((size_t)pe_property_count() * sizeof *c->properties);
+    c->properties = malloc(ROWS * sizeof *c->properties);
     if (!c->properties)
         return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for properties");
-    return pe_properties_measure(c->properties, err);
+    return measure_properties(c->properties, err);
 }
 
 /* ---------------------------------------------------------------- what is measured ---------- */
@@ -187,14 +246,6 @@ static const pe_interval unmeasured = {NAN, NAN, NAN};
 static pe_interval single(double value)
 {
     return (pe_interval){value, NAN, NAN};
-}
-
-static pe_interval property_of(const pe_compare *c, const row *r)
-{
-    int number = 0;
-    for (const row *before = rows; before < r; before++)
-        number += before->quantity == PROPERTIES;
-    return c->properties ? single(c->properties[number]) : unmeasured;
 }
 
 static pe_interval apart(pe_interval d)
@@ -360,25 +411,19 @@ static int speaks_of_outcome(const pe_outcome *o, const row *r)
                                   : lists(r->of, o->label) == (r->whom == NAMED);
 }
 
-static int speaks_of_cell(const pe_cell *cell, const row *r)
-{
-    const int is_named = lists(r->of, cell->label);
-    return !strcmp(cell->task->name, r->with) && counts(cell, r) &&
-           (r->whom == OTHERS ? !is_named && lists(AMONG, cell->label) : is_named);
-}
-
 /* Does the row speak of subject i? Its name. */
 static int speaks_of(char name[MOST_NAMES], const pe_compare *c, const row *r, int i)
 {
     const enum kind kind = kind_of(r);
     if (kind == NAMES)
         return name_at(name, r->of, i);
-    snprintf(name, MOST_NAMES, "%.60s",
-             kind == OUTCOMES ? c->outcomes[i].label
-             : kind == CELLS  ? c->suite->cells[i].label
-                              : r->of);
-    return kind == ONE_THING || (kind == OUTCOMES ? speaks_of_outcome(&c->outcomes[i], r)
-                                                  : speaks_of_cell(&c->suite->cells[i], r));
+    const pe_cell *cell = kind == CELLS ? &c->suite->cells[i] : NULL;
+    snprintf(name, MOST_NAMES, "%.60s", kind == OUTCOMES ? c->outcomes[i].label : cell ? cell->label : r->of);
+    if (!cell)
+        return kind == ONE_THING || speaks_of_outcome(&c->outcomes[i], r);
+    const int is_named = lists(r->of, cell->label);
+    return !strcmp(cell->task->name, r->with) && counts(cell, r) &&
+           (r->whom == OTHERS ? !is_named && lists(AMONG, cell->label) : is_named);
 }
 
 /* ---------------------------------------------------------------- verdicts ------------------ */
@@ -408,11 +453,12 @@ static void add_subject(judged *j, const pe_compare *c, const row *r, int i)
     const enum kind kind = kind_of(r);
     if (!speaks_of(name, c, r, i))
         return;
-    const pe_interval x = kind == OUTCOMES            ? of_outcome(c, r, i)
-                          : kind == CELLS             ? of_cell(text, c, r, i)
-                          : kind == NAMES             ? of_name(text, c->suite, r, name)
-                          : r->quantity == PROPERTIES ? property_of(c, r)
-                                                      : of_reading(c, r);
+    const pe_interval x = kind == OUTCOMES ? of_outcome(c, r, i)
+                          : kind == CELLS  ? of_cell(text, c, r, i)
+                          : kind == NAMES  ? of_name(text, c->suite, r, name)
+                          : r->quantity == PROPERTIES
+                              ? (c->properties ? single(c->properties[r - rows]) : unmeasured)
+                              : of_reading(c, r);
     /* a model that diverged is on the wrong side of a check, whatever it answers */
     const int    is_lost = r->number && kind == CELLS && c->suite->cells[i].diverged;
     const double margin  = is_lost ? -1 : margin_of(x, r, 0);

@@ -117,8 +117,9 @@ posenc_status pe_compare_tasks_check(const char *list, posenc_error *err);
 posenc_status pe_compare_extension_check(const char *word, posenc_error *err);
 /* "en" or "zh"; ARGUMENT with those words if it is neither. */
 posenc_status pe_language_read(pe_language *language, const char *word, posenc_error *err);
-/* Claims that must hold on an ordinary text: one row per claim. */
-posenc_status pe_compare_checks(const pe_compare *compare, pe_table *table, posenc_error *err);
+/* Claims that must hold on an ordinary text: one row per claim, whole or cut to what a terminal has room
+   for. */
+posenc_status pe_compare_checks(const pe_compare *compare, pe_table *table, int whole, posenc_error *err);
 
 /* results.json as text; malloc'd. */
 posenc_status pe_compare_json(const pe_compare *compare, char **json, posenc_error *err);

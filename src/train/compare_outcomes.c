@@ -134,14 +134,6 @@ static posenc_status outcome_create(pe_compare *c, pe_outcome *o, posenc_error *
     return pe_run_try(&o->config, err);
 }
 
-/* Is a refusal the encoding's own, and not something that the caller could mend? With the settings of its
-   room whatever its plan or run refuses is; with settings of the caller's only what has no meaning at all. */
-static int has_no_meaning(const pe_outcome *o, posenc_status status)
-{
-    const int of_sizes = status == POSENC_SHAPE || status == POSENC_SETTING || status == POSENC_RANGE;
-    return o->e && (status == POSENC_UNSUPPORTED || (o->is_bare && of_sizes));
-}
-
 /* Moves the outcome that was begun last to those that do not apply. */
 static posenc_status set_aside(pe_compare *c, const posenc_error *why, posenc_error *err)
 {
@@ -157,13 +149,17 @@ static posenc_status set_aside(pe_compare *c, const posenc_error *why, posenc_er
     return POSENC_OK;
 }
 
-/* An encoding without a meaning in these models is named in the results. */
+/* An encoding without a meaning in these models is named in the results: whose refusal is its own, and not
+   something that the caller could mend. With the settings of its room whatever its plan or run refuses is;
+   with settings of the caller's only what has no meaning at all. */
 static posenc_status add_outcome(pe_compare *c, posenc_error *err)
 {
     posenc_error        why    = {0};
     pe_outcome         *o      = &c->outcomes[c->count];
     const posenc_status status = outcome_create(c, o, &why);
-    if (status && has_no_meaning(o, status))
+    const int           of_sizes =
+        o->is_bare && (status == POSENC_SHAPE || status == POSENC_SETTING || status == POSENC_RANGE);
+    if (o->e && (status == POSENC_UNSUPPORTED || of_sizes))
         return set_aside(c, &why, err);
     c->count++; /* what was begun is freed with the rest */
     if (status && err)

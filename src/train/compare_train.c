@@ -14,7 +14,6 @@
  */
 #include "train/outcome.h"
 
-#include "train/claims.h"
 #include "train/crew.h"
 #include "train/optimiser.h"
 #include "train/extension.h"

@@ -10,7 +10,6 @@
 #include "train/extension.h"
 
 #include "train/report.h"
-#include "train/results.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,11 +20,6 @@ pe_spot pe_extension_nothing_done(int way)
     while (strcmp(pe_way_at(first)->family, pe_way_at(way)->family) != 0)
         first++;
     return (pe_spot){first, 0, PE_UNTUNED};
-}
-
-static int is_nothing_done(pe_spot s)
-{
-    return s.way == pe_extension_nothing_done(s.way).way && s.tuning == PE_UNTUNED;
 }
 
 /* ---------------------------------------------------------------- JSON ---------------------- */
@@ -135,9 +129,10 @@ static void set_loss(pe_table *t, int row, int column, const pe_extension *x, pe
     pe_field    *cell = pe_table_at(t, row, column);
     char         hint[128];
     pe_table_number(t, row, column, "%.3f", isfinite(loss) ? loss : NAN);
-    if (is_nothing_done(s) || !isfinite(loss))
+    const pe_spot nothing = pe_extension_nothing_done(s.way);
+    if ((s.way == nothing.way && s.tuning == PE_UNTUNED) || !isfinite(loss))
         return;
-    const pe_interval d = pe_extension_difference(x, s, pe_extension_nothing_done(s.way), bucket);
+    const pe_interval d = pe_extension_difference(x, s, nothing, bucket);
     snprintf(cell->ground, sizeof cell->ground, "%s",
              d.high < 0  ? "#cfe3f5;color:#000"
              : d.low > 0 ? "#fbdcc4;color:#000"

@@ -16,7 +16,7 @@
  *               differ, and would hide everything.
  * Attention     the share of the weight that lies within a distance, of queries at the end of 8 L.
  */
-#include "train/gallery.h"
+#include "train/report.h"
 
 #include "train/fail.h"
 
@@ -34,11 +34,6 @@ static posenc_status no_memory(posenc_error *err)
 
 /* ---------------------------------------------------------------- curves of all ------------- */
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Room for n numbers of a curve. */
 static double *take(pe_gallery *g, int64_t n)
 {
@@ -48,23 +43,16 @@ static double *take(pe_gallery *g, int64_t n)
 }
 
 /* The next exhibit, a figure of `count` curves for the caller to fill. */
-static pe_figure *add_figure(pe_gallery *g, const char *name, int count)
+static pe_figure *add_figure(pe_gallery *g, pe_curve **curves, const char *name, int count)
 {
     pe_figure *f       = &g->general[g->count];
-    *f                 = (pe_figure){.kind        = PE_CURVES,
-                                     .curves      = g->curves + g->count * count,
-                                     .curve_count = count,
-                                     .y_label     = "loss (nats per byte)"};
+    *curves            = g->curves + g->count * count;
+    *f                 = (pe_figure){.kind = PE_CURVES, .curves = *curves, .curve_count = count};
+    f->y_label         = "loss (nats per byte)";
     g->items[g->count] = (pe_exhibit){.outcome = -1, .figure = f};
     snprintf(g->items[g->count].name, PE_GALLERY_NAME, "%s", name);
     g->count++;
     return f;
-}
-
-/* The curve of that figure and place, to be filled. */
-static pe_curve *curve_of(pe_gallery *g, const pe_figure *f, int i)
-{
-    return g->curves + (f->curves - g->curves) + i;
 }
 
 static void set_mark(pe_gallery *g, pe_figure *f)
@@ -81,7 +69,8 @@ static void set_mark(pe_gallery *g, pe_figure *f)
 static int64_t choose_positions(int64_t *positions, int64_t L)
 {
     int64_t n = 0;
-    for (int64_t p = larger(1, L / FIRST_PART); p < PE_REACH * L - 1; p += larger(1, p / STEP_PART))
+    for (int64_t p = L < FIRST_PART ? 1 : L / FIRST_PART; p < PE_REACH * L - 1;
+         p += p < STEP_PART ? 1 : p / STEP_PART)
         positions[n++] = p;
     positions[n++] = PE_REACH * L - 1;
     return n;
@@ -139,7 +128,8 @@ static void add_positions(pe_gallery *g, const pe_compare *c, const int *order, 
     const int64_t    n      = choose_positions(positions, p->L);
     const int        masked = c->config.bidirectional;
     const double    *x      = position_axis(g, positions, n);
-    pe_figure       *f      = add_figure(g, "loss", count);
+    pe_curve        *curves;
+    pe_figure       *f = add_figure(g, &curves, "loss", count);
     snprintf(g->title, sizeof g->title, "Loss by %s, trained at L = %lld%s", masked ? "length" : "position",
              (long long)p->L, p->seeds > 1 ? " (band: range over seeds)" : "");
     f->title   = g->title;
@@ -148,7 +138,7 @@ static void add_positions(pe_gallery *g, const pe_compare *c, const int *order, 
     set_mark(g, f);
     for (int i = 0; i < count; i++) {
         const pe_outcome *o     = &c->outcomes[order[i]];
-        pe_curve         *curve = curve_of(g, f, i);
+        pe_curve         *curve = &curves[i];
         *curve =
             (pe_curve){.name = o->label, .x = x, .y = thin(g, o->curve, positions, n, &o->config), .n = n};
         if (o->low && o->high) {
@@ -179,7 +169,8 @@ static void fill_lengths(pe_gallery *g, pe_curve *curve, const pe_outcome *o)
 static void add_lengths(pe_gallery *g, const pe_compare *c, const int *order, int count)
 {
     double    *x = take(g, PE_BUCKETS);
-    pe_figure *f = add_figure(g, "length", count);
+    pe_curve  *curves;
+    pe_figure *f = add_figure(g, &curves, "length", count);
     f->title     = "Loss by length (band: paired 95 % interval)";
     f->x_label   = "end of the range of positions (bytes, log scale)";
     set_mark(g, f);
@@ -187,8 +178,8 @@ static void add_lengths(pe_gallery *g, const pe_compare *c, const int *order, in
         x[b] = (double)pe_bucket_edge(c->config.preset.L, b + 1);
     for (int i = 0; i < count; i++) {
         const pe_outcome *o = &c->outcomes[order[i]];
-        *curve_of(g, f, i)  = (pe_curve){.name = o->label, .x = x, .n = PE_BUCKETS};
-        fill_lengths(g, curve_of(g, f, i), o);
+        curves[i]           = (pe_curve){.name = o->label, .x = x, .n = PE_BUCKETS};
+        fill_lengths(g, &curves[i], o);
     }
     bound_bands(f);
 }
@@ -206,7 +197,8 @@ static void add_training(pe_gallery *g, const pe_compare *c, const int *order, i
 {
     const int64_t steps = c->config.preset.steps, n = steps < MOST_STEPS ? steps : MOST_STEPS;
     double       *x = take(g, n);
-    pe_figure    *f = add_figure(g, "training", count);
+    pe_curve     *curves;
+    pe_figure    *f = add_figure(g, &curves, "training", count);
     f->title        = "Training: loss of the batches, smoothed";
     f->x_label      = "step";
     for (int64_t i = 0; i < n; i++)
@@ -214,7 +206,7 @@ static void add_training(pe_gallery *g, const pe_compare *c, const int *order, i
     for (int k = 0; k < count; k++) {
         const pe_outcome *o = &c->outcomes[order[k]];
         double           *y = take(g, n);
-        *curve_of(g, f, k)  = (pe_curve){.name = o->label, .x = x, .y = y, .n = n};
+        curves[k]           = (pe_curve){.name = o->label, .x = x, .y = y, .n = n};
         for (int64_t i = 0; i < n; i++)
             y[i] = o->training[step_at(i, n, steps)];
     }
@@ -249,7 +241,8 @@ static void add_attention(pe_gallery *g, const pe_compare *c, const int *order, 
         return;
     const int64_t n = choose_positions(positions, c->config.preset.L);
     const double *x = position_axis(g, positions, n);
-    pe_figure    *f = add_figure(g, "attention", count);
+    pe_curve     *curves;
+    pe_figure    *f = add_figure(g, &curves, "attention", count);
     f->title        = "Attention: share of the weight within a distance";
     f->x_label      = "distance + 1 (bytes, log scale)";
     f->y_label      = "share of the weight";
@@ -258,26 +251,21 @@ static void add_attention(pe_gallery *g, const pe_compare *c, const int *order, 
     for (int i = 0; i < count; i++) {
         const pe_outcome *o = &c->outcomes[order[i]];
         if (is_measured(o))
-            *curve_of(g, f, f->curve_count++) =
+            curves[f->curve_count++] =
                 (pe_curve){.name = o->label, .x = x, .y = share_within(g, o->far, positions, n), .n = n};
     }
-}
-
-/* Numbers of all curves: by position x, then y, low and high of each; by length the same; then x and y
-   twice. */
-static int64_t count_numbers(const pe_compare *c)
-{
-    const int64_t far = PE_REACH * c->config.preset.L, n = c->count;
-    return (1 + 3 * n) * (far + PE_BUCKETS) + (1 + n) * (MOST_STEPS + far);
 }
 
 static posenc_status add_lines(pe_gallery *g, const pe_compare *c, const int *order, int count,
                                posenc_error *err)
 {
-    int64_t *positions = malloc((size_t)(PE_REACH * c->config.preset.L) * sizeof *positions);
-    g->curves          = calloc((size_t)(PE_GENERAL * c->count), sizeof *g->curves);
-    g->numbers         = malloc((size_t)count_numbers(c) * sizeof *g->numbers);
-    g->next            = g->numbers;
+    const int64_t far = PE_REACH * c->config.preset.L, n = c->count;
+    /* by position x, then y, low and high of each; by length the same; then x and y twice */
+    const int64_t numbers   = (1 + 3 * n) * (far + PE_BUCKETS) + (1 + n) * (MOST_STEPS + far);
+    int64_t      *positions = malloc((size_t)far * sizeof *positions);
+    g->curves               = calloc((size_t)(PE_GENERAL * n), sizeof *g->curves);
+    g->numbers              = malloc((size_t)numbers * sizeof *g->numbers);
+    g->next                 = g->numbers;
     if (positions && g->curves && g->numbers) {
         snprintf(g->mark_label, sizeof g->mark_label, "L = %lld", (long long)c->config.preset.L);
         g->mark = (pe_mark){(double)c->config.preset.L, g->mark_label};
@@ -303,25 +291,6 @@ static void name_exhibit(pe_exhibit *x, const pe_outcome *o, int number, const c
     snprintf(x->name, sizeof x->name, "p%02d_%s_%s", number + 1, slug, kind);
 }
 
-/* The tensors of one layer's parameters, as the library takes them; NULL without memory. */
-static posenc_tensor *layer_params(const pe_outcome *o, int layer)
-{
-    const int      n      = posenc_param_count(o->e);
-    posenc_tensor *params = calloc((size_t)n + 1, sizeof *params);
-    for (int i = 0; params && i < n; i++)
-        params[i] = o->runs[0].params[layer * n + i];
-    return params;
-}
-
-/* Do the parameters differ from what they were born as? */
-static int learns(const pe_outcome *o)
-{
-    for (int i = 0; i < posenc_param_count(o->e); i++)
-        if (posenc_param_trainable(o->e, i))
-            return 1;
-    return 0;
-}
-
 static posenc_status add_picture(pe_gallery *g, const pe_compare *c, int index, const pe_offer *offer,
                                  posenc_error *err)
 {
@@ -342,14 +311,13 @@ static posenc_status add_picture(pe_gallery *g, const pe_compare *c, int index, 
                                            .L       = p->L};
     snprintf(origin, sizeof origin, "after %lld training steps, seed 1%s", (long long)p->steps,
              offer->place == POSENC_INPUT ? "" : ", first layer");
-    data.origin           = learns(o) ? origin : NULL;
-    posenc_tensor *params = layer_params(o, 0);
-    data.params           = params;
-    *x                    = (pe_exhibit){.outcome = index};
+    for (int i = 0; i < posenc_param_count(o->e); i++)
+        if (posenc_param_trainable(o->e, i))
+            data.origin = origin;
+    data.params = o->runs[0].params; /* of the first layer, which is the first of them */
+    *x          = (pe_exhibit){.outcome = index};
     name_exhibit(x, o, index, offer->kind);
-    const posenc_status status =
-        params ? pe_picture_create(&x->picture, o->e, offer, &data, err) : no_memory(err);
-    free(params);
+    const posenc_status status = pe_picture_create(&x->picture, o->e, offer, &data, err);
     if (status)
         return status == POSENC_UNSUPPORTED ? POSENC_OK
                                             : status; /* heads that differ: a report without this picture */

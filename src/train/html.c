@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* html.c: text, elements and tables of a page, and its parts from the template. Contract: html.h. */
-#include "train/html.h"
+/* html.c: text, elements and tables of a page, and its parts from the template. Contract: report.h. */
+#include "train/report.h"
 
 #include <assert.h>
 #include <stdarg.h>

@@ -19,7 +19,7 @@
  * twice: first to see where its atom ends, with nowhere to write to.
  */
 
-#include "train/html.h"
+#include "train/report.h"
 
 #include <string.h>
 
@@ -95,32 +95,22 @@ static void words(reader *r)
     }
 }
 
-static void fraction(reader *r)
-{
-    r->at += strlen("frac");
-    put(r, "<mfrac>");
-    list(r, "mrow");
-    list(r, "mrow");
-    put(r, "</mfrac>");
-}
-
-static void root(reader *r)
-{
-    r->at += strlen("sqrt");
-    list(r, "msqrt");
-}
-
 static void atom(reader *r)
 {
     if (*r->at == '{')
         list(r, "mrow");
     else if (*r->at == '"')
         words(r);
-    else if (starts(r, "frac{"))
-        fraction(r);
-    else if (starts(r, "sqrt{"))
-        root(r);
-    else if (strspn(r->at, letters))
+    else if (starts(r, "frac{")) {
+        r->at += strlen("frac");
+        put(r, "<mfrac>");
+        list(r, "mrow");
+        list(r, "mrow");
+        put(r, "</mfrac>");
+    } else if (starts(r, "sqrt{")) {
+        r->at += strlen("sqrt");
+        list(r, "msqrt");
+    } else if (strspn(r->at, letters))
         leaf(r, "mi", strspn(r->at, letters));
     else if (strspn(r->at, digits))
         leaf(r, "mn", strspn(r->at, digits));

@@ -21,7 +21,6 @@
 static void multiply(const pe_model *m, double *c, const double *a, const double *w, int64_t n, int64_t k,
                      int64_t columns, int add)
 {
-    (void)m;
     for (int64_t r = 0; r < n; r++)
         for (int64_t i = 0; i < columns; i++) {
             double sum = add ? c[r * columns + i] : 0;
@@ -35,7 +34,6 @@ static void multiply(const pe_model *m, double *c, const double *a, const double
 static void multiply_fold(const pe_model *m, double *dw, const double *a, const double *dc, int64_t n,
                           int64_t k, int64_t columns)
 {
-    (void)m;
     for (int64_t r = 0; r < n; r++)
         for (int64_t j = 0; j < k; j++)
             for (int64_t i = 0; i < columns; i++)
@@ -44,7 +42,6 @@ static void multiply_fold(const pe_model *m, double *dw, const double *a, const 
 
 static void transpose(const pe_model *m, double *to, const double *w, int64_t rows, int64_t columns)
 {
-    (void)m;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < columns; c++)
             to[c * rows + r] = w[r * columns + c];
@@ -54,7 +51,6 @@ static void transpose(const pe_model *m, double *to, const double *w, int64_t ro
 static void stretch(const pe_model *m, double *y, const double *unit, const double *gain, const double *bias,
                     int64_t n, int64_t d)
 {
-    (void)m;
     for (int64_t r = 0; r < n; r++)
         for (int64_t i = 0; i < d; i++)
             y[r * d + i] = unit[r * d + i] * gain[i] + bias[i];
@@ -122,7 +118,6 @@ static double sigmoid_at(double x)
 static void gelu(const pe_model *m, double *active, const double *h, const double *bias, int64_t n,
                  int64_t columns)
 {
-    (void)m;
     for (int64_t i = 0; i < n * columns; i++) {
         const double x = h[i] + bias[i % columns];
         active[i]      = x * sigmoid_at(x);
@@ -144,7 +139,6 @@ static void gelu_back(const pe_model *m, double *active, double *dh, double *dbi
 /* x becomes e^(x - largest), *sum their sum */
 static void softmax_row(const pe_model *m, double *x, double *largest, double *sum, int64_t n)
 {
-    (void)m;
     *largest = x[0];
     for (int64_t i = 1; i < n; i++)
         *largest = fmax(*largest, x[i]);

@@ -166,14 +166,6 @@ static void take_trained(pe_outcome *o, int64_t seeds)
     o->far_90  = pe_mass_distance(o->far, PE_REACH * o->config.L, SHARE);
 }
 
-static const char *class_of(const pe_outcome *o)
-{
-    int i = 0;
-    while (o->ratio[PE_AT_8L] > classes[i].most)
-        i++;
-    return o->diverged || isnan(o->ratio[PE_AT_8L]) ? "diverged" : classes[i].name;
-}
-
 posenc_status pe_outcome_measure(pe_outcome *o, int64_t seeds, posenc_error *err)
 {
     if (!pe_run_all_ended(o->ended, seeds))
@@ -191,8 +183,11 @@ posenc_status pe_outcome_measure(pe_outcome *o, int64_t seeds, posenc_error *err
         o->seconds += (o->runs[s].train_seconds + o->runs[s].eval_seconds) / (double)seeds;
     }
     o->break_position = pe_break_position(o->curve, PE_REACH * o->config.L, o->loss[PE_AT_L] + BREAK_NATS);
-    o->verdict        = class_of(o);
-    o->is_complete    = 1;
+    int class         = 0;
+    while (o->ratio[PE_AT_8L] > classes[class].most)
+        class ++;
+    o->verdict     = o->diverged || isnan(o->ratio[PE_AT_8L]) ? "diverged" : classes[class].name;
+    o->is_complete = 1;
     return POSENC_OK;
 }
 

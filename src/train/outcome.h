@@ -73,7 +73,7 @@ struct pe_compare {
     int64_t windows;
     int64_t workers;
     pe_bootstrap *bootstrap;
-    double       *properties; /* by row of claims.def; NULL: claims are not judged (claims.h) */
+    double       *properties; /* by row of claims.c; NULL: claims are not judged */
     double        wall_seconds;
 
     struct pe_store *store; /* DIR.partial; NULL without a directory */
@@ -139,5 +139,39 @@ int         pe_checks_judge(pe_check_result results[PE_MOST_CHECKS], const pe_co
 const char *pe_verdict_name(pe_verdict verdict);
 /* The complete outcome with the standard settings of that encoding, or -1. */
 int pe_check_find(const pe_compare *c, const char *name);
+
+/* ---------------------------------------------------------------- claims -------------------- */
+
+/* What introductions say, measured, with the verdict beside the sentence: claims.c. */
+typedef enum pe_holds {
+    PE_HOLDS,
+    PE_HOLDS_NOT,
+    PE_UNDECIDED,
+    PE_UNMEASURED,
+    PE_IN_PART,
+    PE_HOLDS_SO_FAR
+} pe_holds;
+
+/* One number beside what it must be. Of a difference low and high are its interval, else NaN. */
+typedef struct pe_evidence {
+    const char *words, *of; /* what is measured, of which encoding */
+    double      value, low, high, limit;
+    int         at_least; /* 1: it must be at least the limit; 0: at most */
+    pe_holds    holds;
+} pe_evidence;
+
+int pe_claim_count(void);
+/* Which tutorials say it, and what; how much evidence there is. */
+const char *pe_claim_said(int claim, const char **tutorials, int *evidence);
+/* Number i of it. */
+pe_evidence pe_claim_evidence(const pe_compare *c, int claim, int i);
+/* All of it together: in part, where some holds and some does not. */
+pe_holds    pe_claim_judge(const pe_compare *c, int claim);
+const char *pe_holds_name(pe_holds holds);
+
+/* What checks and claims need and nothing else does: permuted and permuted_causal of every outcome with
+   standard settings; where claims are asked for also the properties that they speak of, into c->properties: a
+   second or two. */
+posenc_status pe_claims_measure(pe_compare *c, posenc_error *err);
 
 #endif

@@ -18,7 +18,6 @@
 #include "train/report.h"
 
 #include "train/extension.h"
-#include "train/html.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -53,16 +52,6 @@ static void write_range(FILE *to, const char *from, const char *end)
     }
 }
 
-/* A figure's title may have two lines. */
-static void line_of(FILE *to, const char *title)
-{
-    char line[256];
-    snprintf(line, sizeof line, "%s", title ? title : "");
-    for (char *at = line; (at = strchr(at, '\n'));)
-        *at = ' ';
-    pe_html_text(to, line);
-}
-
 /* The drawing without XML's first line, with the figure's title for those who cannot see it, and without the
    script. */
 static void drawing(FILE *to, const pe_exhibit *x)
@@ -72,7 +61,11 @@ static void drawing(FILE *to, const pe_exhibit *x)
     if (!title_end)
         return;
     fwrite(at, 1, (size_t)(title + sizeof title_open - 1 - at), to);
-    line_of(to, x->figure->title);
+    char line[256]; /* a figure's title may have two */
+    snprintf(line, sizeof line, "%s", x->figure->title ? x->figure->title : "");
+    for (char *newline = line; (newline = strchr(newline, '\n'));)
+        *newline = ' ';
+    pe_html_text(to, line);
     const char *script = find_script(title_end, &script_end);
     if (script) {
         write_range(to, title_end, script);
@@ -110,23 +103,18 @@ static void write_script(FILE *to, const pe_gallery *g)
 
 /* ---------------------------------------------------------------- papers -------------------- */
 
-/* Up to the number, the number as a link, what follows it. */
-static void link_number(FILE *to, const char *source, const char *id)
-{
-    const size_t n = strspn(id, "0123456789.");
-    pe_html_escape(to, source, (size_t)(id - source) - strlen("arXiv:"));
-    fprintf(to, "<a href=\"https://arxiv.org/abs/%.*s\">arXiv:%.*s</a>", (int)n, id, (int)n, id);
-    pe_html_escape(to, id + n, strlen(id + n));
-}
-
 void pe_report_paper(FILE *to, const char *source)
 {
-    const char *number = strstr(source, "arXiv:");
+    const char *number = strstr(source, "arXiv:"), *rest = source;
     fputs("<cite translate=\"no\">", to);
-    if (number)
-        link_number(to, source, number + strlen("arXiv:"));
-    else
-        pe_html_escape(to, source, strlen(source));
+    if (number) {
+        const char  *id = number + strlen("arXiv:");
+        const size_t n  = strspn(id, "0123456789.");
+        pe_html_escape(to, source, (size_t)(number - source));
+        fprintf(to, "<a href=\"https://arxiv.org/abs/%.*s\">arXiv:%.*s</a>", (int)n, id, (int)n, id);
+        rest = id + n;
+    }
+    pe_html_escape(to, rest, strlen(rest));
     fputs("</cite>", to);
 }
 
@@ -341,7 +329,7 @@ static void checks(pe_page *page, const pe_compare *c)
 {
     static const char *const counted[] = {"passed", "failed", "not_applicable"}; /* ORDER pe_verdict */
     pe_table                 t;
-    if (pe_checks_table(c, &t, 1, NULL))
+    if (pe_compare_checks(c, &t, 1, NULL))
         return;
     for (pe_verdict v = PE_PASSED; v <= PE_NOT_APPLICABLE; v++) {
         int count = 0;

@@ -63,21 +63,11 @@ static void set_measured(pe_page *page, const pe_compare *c, const pe_outcome *o
         pe_page_set(page, "gain", "%s", "");
 }
 
-/* The suite's row of that label, or -1. */
-static int row_of(const pe_suite *s, const char *label)
-{
-    for (int l = 0; l < s->label_count; l++)
-        if (!strcmp(s->labels[l], label))
-            return l;
-    return -1;
-}
-
 static void on_tasks(FILE *to, const pe_compare *c, const pe_outcome *o)
 {
-    const int row = c->suite ? row_of(c->suite, o->label) : -1;
-    for (int t = 0; row >= 0 && t < c->suite->task_count; t++) {
-        const pe_cell *cell = pe_suite_cell(c->suite, t, row);
-        if (!cell->is_complete)
+    for (int i = 0; c->suite && i < c->suite->task_count * c->suite->label_count; i++) {
+        const pe_cell *cell = &c->suite->cells[i];
+        if (!cell->is_complete || strcmp(cell->label, o->label) != 0)
             continue;
         pe_html_element(to, "dt translate=\"no\"", "%s", cell->task->name);
         fputs("<dd>", to);

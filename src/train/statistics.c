@@ -215,22 +215,17 @@ static double error_over_seeds(const pe_bootstrap *b, const double *x, const dou
     return b->seeds > 1 ? sqrt(squares / (double)(b->seeds - 1) / (double)b->seeds) : 0;
 }
 
-/* How much of the resamples, each spread by t times the error, lies below x. */
-static double share_below(const pe_bootstrap *b, double error, double x)
-{
-    double sum = 0;
-    for (int64_t r = 0; r < b->resamples; r++)
-        sum += student_below((x - b->means[r]) / error, b->seeds - 1);
-    return sum / (double)b->resamples;
-}
-
 typedef struct point {
     double x, off; /* where, and the share below it less the share that is sought */
 } point;
 
+/* The share of the resamples, each spread by t times the error, that lies below x. */
 static point point_at(const pe_bootstrap *b, double error, int side, double x)
 {
-    return (point){x, share_below(b, error, x) - (side < 0 ? TAIL : 1 - TAIL)};
+    double sum = 0;
+    for (int64_t r = 0; r < b->resamples; r++)
+        sum += student_below((x - b->means[r]) / error, b->seeds - 1);
+    return (point){x, sum / (double)b->resamples - (side < 0 ? TAIL : 1 - TAIL)};
 }
 
 /* Where that share is TAIL (side -1) or 1 - TAIL (side 1). The same quantile of t about the least and about

@@ -49,7 +49,7 @@ typedef struct pe_suite {
     pe_cell   *cells;      /* [task_count, label_count] */
     double    *reciprocal; /* [label_count] mean of 1 / rank over the tasks in which it has one */
     int       *order;      /* [label_count] of rows in tables: best mean first */
-    pe_column *columns;    /* of pe_suite_table */
+    pe_column *columns;    /* of pe_compare_tasks */
 } pe_suite;
 
 typedef struct pe_suite_config {
@@ -82,8 +82,5 @@ posenc_status pe_suite_measure(pe_suite *suite, posenc_error *err);
    more. */
 posenc_status pe_suite_exact_difference(const pe_cell *a, const pe_cell *b, int length,
                                         pe_interval *difference, posenc_error *err);
-
-/* A row per encoding, a column per task. No rows where there are no tasks. */
-posenc_status pe_suite_table(const pe_suite *suite, pe_table *table, posenc_error *err);
 
 #endif

@@ -57,14 +57,6 @@ static void add_reasons(const pe_suite *s, int task, pe_table *t)
     }
 }
 
-static int count_unfinished(const pe_suite *s)
-{
-    int count = 0;
-    for (int i = 0; i < s->task_count * s->label_count; i++)
-        count += s->cells[i].runs && !s->cells[i].is_complete;
-    return count;
-}
-
 static void add_notes(const pe_suite *s, pe_table *t)
 {
     pe_table_note(t, "Tasks: share of right answers at the trained length L, at x2 and x4 (as far as "
@@ -73,28 +65,25 @@ static void add_notes(const pe_suite *s, pe_table *t)
         t,
         "1/rank: mean over the tasks tested beyond L, ranked there; ranks are shared where the paired 95 %% "
         "interval contains 0.");
-    if (count_unfinished(s))
-        pe_table_note(t, "%d cells did not finish and are left out.", count_unfinished(s));
+    int unfinished = 0;
+    for (int i = 0; i < s->task_count * s->label_count; i++)
+        unfinished += s->cells[i].runs && !s->cells[i].is_complete;
+    if (unfinished)
+        pe_table_note(t, "%d cells did not finish and are left out.", unfinished);
     for (int task = 0; task < s->task_count; task++)
         add_reasons(s, task, t);
 }
 
-/* encoding, one column per task, 1/rank */
-static void set_columns(pe_suite *s)
+posenc_status pe_compare_tasks(const pe_compare *compare, pe_table *table, posenc_error *err)
 {
-    s->columns[0] = (pe_column){"encoding", "as it was asked for", 1, 0};
+    const pe_suite     *s      = compare->suite;
+    const int           rows   = s->task_count ? s->label_count : 0;
+    const posenc_status status = pe_table_open(table, s->columns, s->task_count + 2, rows, err);
+    s->columns[0]              = (pe_column){"encoding", "as it was asked for", 1, 0};
     for (int i = 0; i < s->task_count; i++)
         s->columns[1 + i] = (pe_column){s->tasks[i]->name, s->tasks[i]->title, 1, 0};
     s->columns[1 + s->task_count] =
         (pe_column){"1/rank", "mean over tasks of 1 / rank beyond the trained length", 0, 0};
-}
-
-posenc_status pe_suite_table(const pe_suite *suite, pe_table *table, posenc_error *err)
-{
-    pe_suite           *s    = (pe_suite *)suite; /* whose columns the table points to */
-    const int           rows = s->task_count ? s->label_count : 0;
-    const posenc_status status =
-        (set_columns(s), pe_table_open(table, s->columns, s->task_count + 2, rows, err));
     for (int row = 0; row < rows && !status; row++) {
         const int label = s->order[row];
         pe_table_set(table, row, 0, "%s", s->labels[label]);
@@ -155,13 +144,6 @@ posenc_status pe_compare_task_plan(const pe_compare *compare, pe_table *table, p
     return status;
 }
 
-/* ---------------------------------------------------------------- the door ------------------ */
-
-posenc_status pe_compare_tasks(const pe_compare *compare, pe_table *table, posenc_error *err)
-{
-    return pe_suite_table(compare->suite, table, err);
-}
-
 /* ---------------------------------------------------------------- colours ------------------- */
 
 /* Ends of the scale in sRGB: white, and a blue of contrast 10 to white. */
@@ -181,29 +163,13 @@ static void set_ground(pe_field *cell, double accuracy, double chance)
 
 /* ---------------------------------------------------------------- at a glance --------------- */
 
-static int is_shared(const pe_suite *s, int task, int rank)
+/* How many have that rank in a task. */
+static int count_ranked(const pe_suite *s, int task, int rank)
 {
     int count = 0;
     for (int l = 0; l < s->label_count; l++)
         count += pe_suite_cell(s, task, l)->rank == rank;
-    return count > 1;
-}
-
-/* Does a task have lengths beyond L, by which it is ranked? */
-static int has_ranks(const pe_suite *s, int task)
-{
-    int count = 0;
-    for (int l = 0; l < s->label_count; l++)
-        count += pe_suite_cell(s, task, l)->rank == 1;
-    return count > 0;
-}
-
-static int has_two_seeds(const pe_suite *s)
-{
-    for (int t = 0; t < s->task_count; t++)
-        if (pe_suite_cell(s, t, 0)->seeds == 2)
-            return 1;
-    return 0;
+    return count;
 }
 
 /* Beyond L; at L where a task has no other. */
@@ -221,7 +187,7 @@ static void glance_cell(pe_table *t, int row, int task, const pe_suite *s, int l
     pe_table_set(t, row, 1 + task, "%.2f", right);
     if (cell->rank)
         pe_table_set(t, row, 1 + task, "%.2f\t(%d%s)", right, cell->rank,
-                     is_shared(s, task, cell->rank) ? "=" : "");
+                     count_ranked(s, task, cell->rank) > 1 ? "=" : "");
 }
 
 static void glance(FILE *to, const pe_suite *s)
@@ -249,7 +215,7 @@ static int is_first_everywhere(const pe_suite *s, int label)
 {
     int first = 0, ranked = 0;
     for (int t = 0; t < s->task_count; t++) {
-        ranked += has_ranks(s, t);
+        ranked += count_ranked(s, t, 1) > 0; /* by lengths beyond L, if the task has any */
         first += pe_suite_cell(s, t, label)->rank == 1;
     }
     return ranked > 0 && first == ranked;
@@ -259,12 +225,15 @@ static int is_first_everywhere(const pe_suite *s, int label)
 static void set_first(pe_page *page, const pe_suite *s)
 {
     char names[NAMES] = "";
+    int  has_two      = 0; /* seeds */
+    for (int t = 0; t < s->task_count; t++)
+        has_two |= pe_suite_cell(s, t, 0)->seeds == 2;
     for (int row = 0; row < s->label_count; row++)
         if (is_first_everywhere(s, s->order[row]))
             snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.60s", names[0] ? ", " : "",
                      s->labels[s->order[row]]);
     pe_page_set(page, "first", "%s", names);
-    pe_page_set(page, "two_seeds", "%s", has_two_seeds(s) ? "yes" : "");
+    pe_page_set(page, "two_seeds", "%s", has_two ? "yes" : "");
 }
 
 /* ---------------------------------------------------------------- one task ------------------ */
@@ -329,16 +298,6 @@ static void task_table(FILE *to, const pe_suite *s, int task)
     pe_table_free(&t);
 }
 
-/* "a: why" for those that do not take part. */
-static void task_reasons(FILE *to, const pe_suite *s, int task)
-{
-    for (int l = 0; l < s->label_count; l++) {
-        const pe_cell *cell = pe_suite_cell(s, task, s->order[l]);
-        if (cell->reason[0] && !cell->is_unasked)
-            pe_html_element(to, "p class=note", "%.200s does not apply: %s.", cell->label, cell->reason);
-    }
-}
-
 static void set_task(pe_page *page, const pe_cell *cell)
 {
     const pe_task *t = cell->task;
@@ -374,6 +333,11 @@ void pe_report_tasks(pe_page *page, const pe_suite *s)
         set_task(page, pe_suite_cell(s, t, 0));
         pe_page_part(page, "task");
         task_table(page->to, s, t);
-        task_reasons(page->to, s, t);
+        for (int l = 0; l < s->label_count; l++) {
+            const pe_cell *cell = pe_suite_cell(s, t, s->order[l]);
+            if (cell->reason[0] && !cell->is_unasked)
+                pe_html_element(page->to, "p class=note", "%.200s does not apply: %s.", cell->label,
+                                cell->reason);
+        }
     }
 }

@@ -235,31 +235,23 @@ static void put_entry(pe_table *t, int row, const pe_compare *c, int index)
     assert(column == COUNT(entry_columns));
 }
 
-/* The complete outcomes of the kind, best first; returns their count. */
-static int choose(const pe_compare *c, int *order)
-{
-    int count = 0;
-    for (int i = 0, n = pe_outcomes_order(c, order); i < n; i++)
-        if (pe_outcome_meets(&c->outcomes[order[i]]))
-            order[count++] = order[i];
-    return count;
-}
-
 posenc_status pe_compare_entries(const pe_compare *compare, pe_table *table, int *is_plain, posenc_error *err)
 {
-    int      *order   = malloc((size_t)compare->count * sizeof *order);
-    const int count   = order ? choose(compare, order) : 0;
-    const int is_made = pe_table_create(table, entry_columns, COUNT(entry_columns), count);
-    *is_plain         = 1;
-    for (int row = 0; is_made && row < count; row++) {
-        put_entry(table, row, compare, order[row]);
-        *is_plain &= pe_entry_is_standard(&compare->outcomes[order[row]].config.entry);
+    int      *order = malloc((size_t)compare->count * sizeof *order);
+    const int n     = order ? pe_outcomes_order(compare, order) : 0;
+    *is_plain       = 1;
+    if (!order || pe_table_open(table, entry_columns, COUNT(entry_columns), n, err)) {
+        free(order);
+        return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for a table");
     }
+    table->row_count = 0;
+    for (int i = 0; i < n; i++)
+        if (pe_outcome_meets(&compare->outcomes[order[i]])) {
+            put_entry(table, table->row_count++, compare, order[i]);
+            *is_plain &= pe_entry_is_standard(&compare->outcomes[order[i]].config.entry);
+        }
     free(order);
-    if (order && is_made)
-        return POSENC_OK;
-    pe_table_free(table);
-    return pe_train_fail(err, POSENC_MEMORY, "compare: no memory for a table");
+    return POSENC_OK;
 }
 
 /* ---------------------------------------------------------------- checks, plan -------------- */
@@ -268,7 +260,7 @@ enum {
     SHOWN_CLAIM = 120
 }; /* letters: one that names all encodings would make every line of the table as long */
 
-posenc_status pe_checks_table(const pe_compare *c, pe_table *table, int whole, posenc_error *err)
+posenc_status pe_compare_checks(const pe_compare *c, pe_table *table, int whole, posenc_error *err)
 {
     static const pe_column heads[] = {{"check", "number in docs/experiments.md", 0, 0},
                                       {"expected", "what must hold on an ordinary text", PE_WIDE, 0},
@@ -291,21 +283,6 @@ posenc_status pe_checks_table(const pe_compare *c, pe_table *table, int whole, p
         }
     }
     return status;
-}
-
-posenc_status pe_compare_checks(const pe_compare *compare, pe_table *table, posenc_error *err)
-{
-    return pe_checks_table(compare, table, 0, err);
-}
-
-/* The places where an encoding acts: "input", "rotary+score". */
-static void join_places(char *text, size_t n, const posenc_encoding *e)
-{
-    size_t used = 0;
-    for (int place = 0; place < POSENC_PLACES && used < n; place++)
-        if (posenc_encoding_part(e, (posenc_place)place))
-            used += (size_t)snprintf(text + used, n - used, "%s%s", used ? "+" : "",
-                                     posenc_place_name((posenc_place)place));
 }
 
 /* What is read further than it was trained, or why nothing is though the preset would. */
@@ -331,9 +308,12 @@ posenc_status pe_compare_plan(const pe_compare *compare, pe_table *table, posenc
                                       {"settings", "those that differ from the encoding's standard", 1, 0}};
     const posenc_status    status  = pe_table_open(table, heads, COUNT(heads), compare->count, err);
     for (int i = 0; !status && i < compare->count; i++) {
-        const pe_outcome *o = &compare->outcomes[i];
-        char              places[64], settings[PE_LONGEST_SPEC + 64];
-        join_places(places, sizeof places, o->e);
+        const pe_outcome *o          = &compare->outcomes[i];
+        char              places[64] = "", settings[PE_LONGEST_SPEC + 64];
+        for (int place = 0; place < POSENC_PLACES; place++) /* "input", "rotary+score" */
+            if (posenc_encoding_part(o->e, (posenc_place)place))
+                snprintf(places + strlen(places), sizeof places - strlen(places), "%s%s", *places ? "+" : "",
+                         posenc_place_name((posenc_place)place));
         pe_outcome_settings(settings, o);
         pe_table_set(table, i, 0, "%s", o->label);
         pe_table_set(table, i, 1, "%s", places);
@@ -374,15 +354,6 @@ static int sort_ranked(const pe_compare *c, int bucket, int order[])
     return count;
 }
 
-/* How many share the first place: the very first, and those behind it up to one that is told from it. */
-static int count_best(const pe_compare *c, int bucket, const int order[], int count)
-{
-    int alike = 1;
-    while (alike < count && c->outcomes[order[alike]].rank[bucket] == c->outcomes[order[0]].rank[bucket])
-        alike++;
-    return alike;
-}
-
 static void append(pe_compare *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void append(pe_compare *c, const char *format, ...)
 {
@@ -391,13 +362,6 @@ static void append(pe_compare *c, const char *format, ...)
     va_start(values, format);
     vsnprintf(c->answer + used, sizeof c->answer - used, format, values);
     va_end(values);
-}
-
-/* "a, b and c" */
-static void append_names(pe_compare *c, const int order[], int count)
-{
-    for (int i = 0; i < count; i++)
-        append(c, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " and ", c->outcomes[order[i]].label);
 }
 
 /* The next from number `i` on whose interval is so wide that it does not tell it from the very first; `count`
@@ -434,10 +398,14 @@ static void append_margin(pe_compare *c, int bucket, const int order[])
    first place. */
 static void append_best(pe_compare *c, int bucket, int order[])
 {
-    const int count = sort_ranked(c, bucket, order), alike = count_best(c, bucket, order, count),
-              doubtful  = next_doubtful(c, bucket, order, alike, count);
+    const int count = sort_ranked(c, bucket, order);
+    int       alike = 1; /* share the first place: those up to one that is told from the very first */
+    while (alike < count && c->outcomes[order[alike]].rank[bucket] == c->outcomes[order[0]].rank[bucket])
+        alike++;
+    const int     doubtful = next_doubtful(c, bucket, order, alike, count);
     const double *first = c->outcomes[order[0]].loss, *last = c->outcomes[order[alike - 1]].loss;
-    append_names(c, order, alike);
+    for (int i = 0; i < alike; i++)
+        append(c, "%s%s", i == 0 ? "" : i + 1 < alike ? ", " : " and ", c->outcomes[order[i]].label);
     if (count == 1)
         append(c, " has %.3f nats per byte (nothing was compared with it)", first[bucket]);
     else if (alike > 1)

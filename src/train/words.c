@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * words.c: a text of the report in Chinese, by the catalogue zh.po. Contract: html.h.
+ * words.c: a text of the report in Chinese, by the catalogue zh.po. Contract: report.h.
  *
  * The report is made of numbers, names and sentences of many parts of the tool: checks, tasks, claims, the
  * registry, pictures, reasons of the library. None of them knows a language but English, which is also what
@@ -13,7 +13,7 @@
  */
 
 #include "train/fail.h"
-#include "train/html.h"
+#include "train/report.h"
 
 #include <string.h>
 
@@ -87,23 +87,16 @@ static int fits(const char *pattern, const char *text, fit *f)
     return 0;
 }
 
-/* Letters of a pattern that are not places. */
-static size_t own_letters(const char *pattern)
-{
-    size_t n = strlen(pattern);
-    for (; *pattern; pattern++)
-        n -= is_place(pattern) ? 2 : 0;
-    return n;
-}
-
 /* The row that says most about the text, or NULL; what stands at its places. */
 static const row *find(const char *text, fit *best)
 {
     const row *found = NULL;
     size_t     most  = 0;
     for (const row *r = rows; r < rows + ROWS; r++) {
-        fit          f = {.count = 0};
-        const size_t n = own_letters(r->english);
+        fit    f = {.count = 0};
+        size_t n = strlen(r->english); /* letters that are not places */
+        for (const char *s = r->english; *s; s++)
+            n -= is_place(s) ? 2 : 0;
         if (n > most && fits(r->english, text, &f)) {
             found = r;
             most  = n;

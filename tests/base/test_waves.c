@@ -15,7 +15,7 @@
 #include <math.h>
 #include <posenc/posenc.h>
 
-#include "base/waves.h"
+#include "base/angle.h"
 
 enum { ROWS = 9, WIDTH = 5, STEP = 2 };
 

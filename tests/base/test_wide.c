@@ -16,7 +16,7 @@
 #include <mpfr.h>
 #include <posenc/posenc.h>
 
-#include "base/waves.h"
+#include "base/angle.h"
 #include "base/wide.h"
 
 enum { BITS = 240, TRIES = 4000 };

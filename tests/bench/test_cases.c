@@ -12,13 +12,15 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
+#include "bench/bench.h"
 #include "bench/limits.h"
+#include "cli.h"
 
 static pe_bench_case *cases;
 static int            count;

@@ -5,7 +5,6 @@
 #define TESTS_FILES_CALLS_H
 
 #include "cli.h"
-#include "options.h"
 #include "problem.h"
 #include "trial.h"
 

@@ -6,9 +6,8 @@
  * must fail; then cases that lack something, claim something or are for something unknown. The
  * command is called as the tool calls it.
  */
-#include "cases.h"
 #include "cli.h"
-#include "options.h"
+#include "trial.h"
 
 #include <math.h>
 
@@ -79,7 +78,7 @@ static void every_change_fails(const char *folder, const posenc_case *c)
         posenc_arrays changed = arrays_of(folder, c);
         change(&changed.items[i].tensor);
         cli_case_result r;
-        cli_case_run_arrays(&r, &changed, c, &reference_alone);
+        cli_case_run(&r, NULL, &changed, c, &reference_alone);
         const int is_named = r.passed && strstr(r.unused, set.items[i].name); /* the command's line says so */
         if (!is_named && (r.passed || strcmp(r.array, set.items[i].name)))
             fail_msg("%s: a change of %s is %s: %s", c->file, set.items[i].name,
@@ -237,7 +236,7 @@ static void a_case_that_is_not_whole_fails_with_its_reason(void **state)
         posenc_error    err;
         if (posenc_arrays_write(&set, scratch(file), &err))
             fail_msg("%s", err.message);
-        cli_case_run(&r, scratch_folder, c, &both);
+        cli_case_run(&r, scratch_folder, NULL, c, &both);
         if (r.passed)
             fail_msg("it passed though \"%s\"", rows[i].part);
         if (!strstr(r.problem, rows[i].part))
@@ -256,7 +255,7 @@ static void an_array_that_nothing_looked_at_is_named(void **state)
     (void)state;
     assert_non_null(posenc_arrays_add(&set, "out_extra", POSENC_F64, 1, &one));
     cli_case_result r;
-    cli_case_run_arrays(&r, &set, c, &both);
+    cli_case_run(&r, NULL, &set, c, &both);
     assert_true(r.passed);
     assert_string_equal(r.unused, "out_extra");
     posenc_arrays_free(&set);
@@ -268,7 +267,7 @@ static void an_array_that_nothing_looked_at_is_named(void **state)
 static void passes(const posenc_case *c, const posenc_arrays *set)
 {
     cli_case_result r;
-    cli_case_run_arrays(&r, set, c, &both);
+    cli_case_run(&r, NULL, set, c, &both);
     if (!r.passed)
         fail_msg("%s: %s", c->file, r.problem);
 }

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "train/html.h"
+#include "train/report.h"
 
 #include "page.h"
 

@@ -16,7 +16,6 @@
 #include "page.h"
 #include "tiny_compare.h"
 #include "train/report.h"
-#include "train/html.h"
 
 #include <ctype.h>
 

@@ -3,7 +3,7 @@
  * What is measured of trained models, on tiny runs and on arrays by hand; and claims of introductions, on
  * numbers that are made up.
  */
-#include "train/claims.h"
+#include "train/report.h"
 #include "train/trained.h"
 
 #include <math.h>
@@ -118,25 +118,26 @@ static void every_claim_about_an_encoding_by_itself_can_hold_and_not(void **stat
     pe_compare_config config = tiny_compare("nope");
     config.preset.claims     = 1;
     pe_compare *c            = tiny_trained(&config, NULL);
-    int         property = 0, tried = 0;
+    int         row = 0, tried = 0; /* of claims.def */
     (void)state;
     assert_non_null(c->properties);
     for (int k = 0; k < pe_claim_count(); k++) {
         const char *tutorials;
         int         count;
         assert_true(strlen(pe_claim_said(k, &tutorials, &count)) > 10 && count > 0);
-        for (int i = 0; i < count; i++) {
+        row++;
+        for (int i = 0; i < count; i++, row++) {
             const pe_evidence e = pe_claim_evidence(c, k, i);
             if (e.holds == PE_UNMEASURED)
                 continue; /* of models, which are not the presets' here */
-            assert_true(fabs(c->properties[property]) >= 0);
-            const double was = c->properties[property], aside = fabs(e.limit) + 1;
-            c->properties[property] = e.limit + (e.at_least ? aside : -aside);
+            assert_true(fabs(c->properties[row]) >= 0);
+            const double was = c->properties[row], aside = fabs(e.limit) + 1;
+            c->properties[row] = e.limit + (e.at_least ? aside : -aside);
             assert_int_equal(pe_claim_evidence(c, k, i).holds, PE_HOLDS);
-            c->properties[property] = e.limit - (e.at_least ? aside : -aside);
+            c->properties[row] = e.limit - (e.at_least ? aside : -aside);
             assert_int_equal(pe_claim_evidence(c, k, i).holds, PE_HOLDS_NOT);
             assert_int_not_equal(pe_claim_judge(c, k), PE_HOLDS);
-            c->properties[property++] = was;
+            c->properties[row] = was;
             tried++;
         }
     }

@@ -21,10 +21,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-
-#include "base/angle.h"
-
 enum {
     VOCAB,
     DIM,
@@ -89,7 +85,6 @@ static int has(const pe_value *set, int index)
 
 static int coordinates(const pe_value *set)
 {
-    (void)set;
     return 2;
 }
 
@@ -218,7 +213,6 @@ const pe_encoding pe_complex_order = {
     .info.pictures = "heatmap,curves,similarity",
     .info.by_word  = 1,
     .model         = "sigma=0.5",
-    .examples      = examples,
     /* omega P + theta, its cosine and sine, both times r. */
     .operations  = "Lq*dim*(6-theta)",
     .check       = check,
@@ -230,6 +224,5 @@ const pe_encoding pe_complex_order = {
     .ids         = "vocab",
     .rows        = rows,
     .rows_back   = rows_back,
-    PE_SETTINGS(settings),
-    PE_PARAMS(params),
+    PE_TABLES(settings, params, examples),
 };

@@ -22,9 +22,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { DIM, STATES, POSITIONS, DT, SUBSTEPS, SOLVER, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"dim", "integer", "d_model", "1..65536", "width of a state"},
@@ -113,7 +110,6 @@ static const char *no_gradient(const pe_value *set)
 
 static int trains(const pe_value *set, int index)
 {
-    (void)index;
     return !no_gradient(set);
 }
 
@@ -476,7 +472,6 @@ const pe_encoding pe_floater = {
     .info.models   = "research",
     .info.pictures = "heatmap,curves,similarity",
     .model         = "positions=8*L",
-    .examples      = examples,
     .count         = count_operations,
     .check         = check,
     .trains        = trains,
@@ -484,6 +479,5 @@ const pe_encoding pe_floater = {
     .accept        = accept,
     .sequence      = {positions, states, scratch, make, make_back},
     .no_gradient   = no_gradient,
-    PE_SETTINGS(settings),
-    PE_PARAMS(params),
+    PE_TABLES(settings, params, examples),
 };

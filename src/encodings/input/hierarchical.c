@@ -102,7 +102,6 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
                       const double dout[], double *const dpar[])
 {
     const int64_t dim = p->set[DIM].integer;
-    (void)par;
     for (int64_t s = 0; dpar[TABLE] && s < n; s++) {
         const mixture m = mixture_of(p, pos[s]);
         for (int i = 0; i < m.count; i++)
@@ -122,7 +121,6 @@ const pe_encoding pe_hierarchical = {
     .info.pictures  = "heatmap,curves,similarity",
     .info.at_length = "rows=floor(sqrt(Lk-1))+1",
     .model          = "rows=L sigma=0.5",
-    .examples       = examples,
     /* Rows beyond the table's are p_low + share (p_high - p_0). */
     .operations = "3*(Lq-min(Lq,rows))*dim",
     .check      = check,
@@ -130,6 +128,5 @@ const pe_encoding pe_hierarchical = {
     .accept     = accept,
     .rows       = rows,
     .rows_back  = rows_back,
-    PE_SETTINGS(settings),
-    PE_PARAMS(params),
+    PE_TABLES(settings, params, examples),
 };

@@ -20,8 +20,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <string.h>
-
 enum { DIM, PADDING_IDX, OFFSET, ROWS, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"dim", "integer", "d_model", "1..", "width of a row"},
@@ -85,7 +83,6 @@ static posenc_status accept(const pe_problem *p, double low, double high, int wh
 static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
 {
     const double x = p->set[SIGMA].real * pe_normal(rng);
-    (void)index;
     return is_padding(p, i / p->set[DIM].integer) ? 0 : x;
 }
 
@@ -101,7 +98,6 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
                       const double dout[], double *const dpar[])
 {
     const int64_t dim = p->set[DIM].integer;
-    (void)par;
     for (int64_t s = 0; dpar[TABLE] && s < n; s++)
         for (int64_t d = 0; d < dim && !is_padding(p, (int64_t)pos[s]); d++)
             dpar[TABLE][(int64_t)pos[s] * dim + d] += dout[s * dim + d];
@@ -117,7 +113,6 @@ const pe_encoding pe_learned = {
     .info.pictures  = "heatmap,curves,similarity,similarity2d",
     .info.row_limit = "rows",
     .model          = "rows=8*L sigma=0.5",
-    .examples       = examples,
     .check          = check,
     .init           = init,
     .width          = "dim",
@@ -125,6 +120,5 @@ const pe_encoding pe_learned = {
     .accept         = accept,
     .rows           = rows,
     .rows_back      = rows_back,
-    PE_SETTINGS(settings),
-    PE_PARAMS(params),
+    PE_TABLES(settings, params, examples),
 };

@@ -27,9 +27,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { KIND, GRID_IN, GRID_OUT, PREFIX_ROWS, DIM, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"kind", "word", "linear",
@@ -225,7 +222,6 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
                       const double dout[], double *const dpar[])
 {
     const int64_t dim = p->set[DIM].integer;
-    (void)par;
     for (int64_t s = 0; dpar[TABLE] && s < n; s++)
         walk_row(&(stroke){.p = p, .from = dout + s * dim, .to = dpar[TABLE], .backward = 1},
                  (int64_t)pos[s]);
@@ -262,7 +258,6 @@ const pe_encoding pe_learned_resize = {
     .info.pictures  = "heatmap,curves,similarity,similarity2d",
     .info.row_limit = "grid_out",
     .model          = "grid_in=L grid_out=8*L sigma=0.5",
-    .examples       = examples,
     .count          = count_operations,
     .check          = check,
     .width          = "dim",
@@ -270,6 +265,5 @@ const pe_encoding pe_learned_resize = {
     .accept         = accept,
     .rows           = rows,
     .rows_back      = rows_back,
-    PE_SETTINGS(settings),
-    PE_PARAMS(params),
+    PE_TABLES(settings, params, examples),
 };

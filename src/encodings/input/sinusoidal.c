@@ -30,11 +30,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "base/waves.h"
-
 enum { PRESET, DIM, BASE, PADDING_IDX, SPACING, CHANNELS, SCALED }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"preset", "word", "vaswani", "vaswani|t2t|transformer_xl|fairseq|marian|tutorial003",
@@ -105,7 +100,6 @@ static int has(const pe_value *set, int index)
 
 static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
 {
-    (void)index, (void)rng, (void)i;
     return 1 / sqrt((double)p->set[DIM].integer);
 }
 
@@ -198,7 +192,6 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
                       const double dout[], double *const dpar[])
 {
     const pe_waves x = waves(p, pos, n);
-    (void)par;
     if (!p->set[SCALED].integer || !dpar[AMPLITUDE])
         return;
     for (int64_t k = 0; k < count(p); k++)
@@ -225,7 +218,6 @@ const pe_encoding pe_sinusoidal = {
     .info.paper    = "arXiv:1706.03762",
     .info.models   = "Transformer, fairseq, Marian, Whisper's encoder",
     .info.pictures = "heatmap,curves,similarity,similarity2d",
-    .examples      = examples,
     .count         = count_operations,
     .check         = check,
     .init          = init,
@@ -235,6 +227,5 @@ const pe_encoding pe_sinusoidal = {
     .rows          = rows,
     .waves         = plain_waves,
     .rows_back     = rows_back,
-    PE_SETTINGS(settings),
-    PE_PARAMS(params),
+    PE_TABLES(settings, params, examples),
 };

@@ -32,11 +32,7 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/positions.h"
-#include "base/waves.h"
 
 enum { PRESET, HEIGHT, WIDTH, DIM, BASE, PREFIX_ROWS, NORMALIZE, EPS }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
@@ -105,7 +101,6 @@ static const posenc_example examples[] = {
 
 static int coordinates(const pe_value *set)
 {
-    (void)set;
     return 2;
 }
 
@@ -133,7 +128,6 @@ static void locate(const pe_problem *p, int64_t s, double at[])
 static void rows(const pe_problem *p, const double *const par[], const double pos[], int64_t n, double out[])
 {
     const int64_t dim = p->set[DIM].integer, f = dim / 4, preset = p->set[PRESET].integer;
-    (void)par;
     memset(out, 0, (size_t)(n * dim) * sizeof *out);
     for (int axis = 0; axis < 2; axis++) {
         const int      sine = forms[preset].sine[axis], cosine = forms[preset].cosine[axis];

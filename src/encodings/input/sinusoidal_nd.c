@@ -21,11 +21,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "base/waves.h"
-
 enum { PRESET, SHAPE, DIM, BASE }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"preset", "word", "tatp22", "tatp22|t2t", "whose rule for dividing the channels"},
@@ -79,7 +74,6 @@ static void rows(const pe_problem *p, const double *const par[], const double po
 {
     const int64_t dim = p->set[DIM].integer, N = p->set[SHAPE].count, t2t = p->set[PRESET].integer == T2T;
     const int64_t m = t2t ? dim / (2 * N) : (dim + 2 * N - 1) / (2 * N), step = t2t ? 1 : 2;
-    (void)par;
     memset(out, 0, (size_t)(n * dim) * sizeof *out);
     for (int64_t axis = 0; axis < N; axis++) {
         const pe_waves x = {pos + axis, n, N, dim, NAN};

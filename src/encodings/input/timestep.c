@@ -18,11 +18,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "base/waves.h"
-
 enum { DIM, FLIP, SHIFT, MAX_PERIOD, SCALE }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"dim", "integer", "d_model", "1..", "width of a row"},
@@ -62,7 +57,6 @@ static void rows(const pe_problem *p, const double *const par[], const double po
 {
     const int64_t  dim = p->set[DIM].integer, half = dim / 2, flip = p->set[FLIP].integer;
     const pe_waves x = {pos, n, 1, dim, NAN};
-    (void)par;
     memset(out, 0, (size_t)(n * dim) * sizeof *out);
     for (int64_t k = 0; k < half; k++) {
         const double w = p->set[SCALE].real * pe_wave_frequency(p->set[MAX_PERIOD].real, (double)k,

@@ -30,12 +30,61 @@
  *          peers do: then keys in a cache may carry other frequencies than the queries. posenc_rotary_reroute
  *          turns them anew.
  */
-#include "rope.h"
+#include "encodings/encoding.h"
 
-#include <math.h>
+#include "base/half.h"
+#include "engine/axes.h"
+#include "engine/ggml.h"
+#include "engine/schedule.h"
+
+enum {
+    LAYOUT,
+    LAYOUT_OUT,
+    DIM,
+    OFFSET_DIM,
+    BASE,
+    SCHEDULE,
+    FACTOR,
+    ALPHA,
+    MIXED_B,
+    ORIGINAL_LENGTH,
+    MAX_LENGTH,
+    LENGTH,
+    BETA_FAST,
+    BETA_SLOW,
+    TRUNCATE,
+    EXTRAPOLATION_FACTOR,
+    LOW_FREQ_FACTOR,
+    HIGH_FREQ_FACTOR,
+    PARTIAL_ROTARY_FACTOR,
+    MIN_PERIOD,
+    MAX_PERIOD,
+    MAX_FREQ,
+    LINEAR_BANDS,
+    MAGNITUDE_RULE,
+    ATTENTION_FACTOR,
+    ATTENTION_FACTOR_LONG,
+    ATTN_FACTOR,
+    MSCALE,
+    MSCALE_ALL_DIM,
+    AXES,
+    AXIS_RULE,
+    SECTIONS,
+    DIRECTION,
+    ANGLES,
+    FREQUENCY_TYPE,
+    TABLE_TYPE,
+    TEMPERATURE_RULE,
+    TEMPERATURE_SCALE,
+    TEMPERATURE_LENGTH,
+    PER_HEAD,
+    HAS_FREQ_FACTORS,
+    HAS_INV_FREQ32,
+    HAS_THETA_SCALE32
+}; /* ORDER settings */
 
 /* Words stand in the order of the enums of schedule.h, axes.h and turn.h. */
-const posenc_setting_info pe_rope_settings[] = {
+static const posenc_setting_info settings[] = {
     {"layout", "word", "interleaved", "interleaved|half", "pairs (2m, 2m+1), or (m, m + dim/2)"},
     {"layout_out", "word", "same", "same|interleaved|half",
      "order of the result; DeepSeek reads neighbours and writes halves"},
@@ -108,8 +157,18 @@ const posenc_setting_info pe_rope_settings[] = {
      "angles=ggml: take the peer's own step, the parameter of that name"},
     {0},
 };
-static_assert(PE_ROWS(pe_rope_settings) == HAS_THETA_SCALE32 + 1, "ORDER settings");
-static_assert(PE_ROWS(pe_rope_settings) <= PE_MAX_SETTINGS, "more settings than an encoding can have");
+static_assert(PE_ROWS(settings) == HAS_THETA_SCALE32 + 1, "ORDER settings");
+static_assert(PE_ROWS(settings) <= PE_MAX_SETTINGS, "more settings than an encoding can have");
+
+enum {
+    INV_FREQ,
+    FREQ_FACTORS,
+    SHORT_FACTOR,
+    LONG_FACTOR,
+    FREQ_MATRIX,
+    INV_FREQ32,
+    THETA_SCALE32
+}; /* ORDER params */
 
 static const posenc_param_info params[] = {
     {"inv_freq", "dim/2", "base^(-2m/dim)", "schedule=explicit: the frequencies, radians per step", 0},
@@ -154,6 +213,339 @@ static const posenc_example examples[] = {
     {0},
 };
 
+/* ---- settings as the machines want them ---- */
+
+static double real_of(const pe_problem *p, int setting)
+{
+    return p->set[setting].given ? p->set[setting].real : NAN;
+}
+
+static pe_axes axes_of(const pe_problem *p)
+{
+    const pe_value *sections = &p->set[SECTIONS];
+    pe_axes         x        = {.rule  = (pe_axis_rule)p->set[AXIS_RULE].integer,
+                                .M     = p->set[DIM].integer / 2,
+                                .N     = (int)p->set[AXES].integer,
+                                .given = sections->count};
+    for (int n = 0; n < sections->count; n++)
+        x.sections[n] = sections->items[n];
+    return x;
+}
+
+static int64_t heads(const pe_problem *p)
+{
+    return p->set[PER_HEAD].integer ? p->H : 1;
+}
+
+static const double *parameter(const pe_rotary_run *run, int index)
+{
+    return run->par ? run->par[index] : NULL;
+}
+
+static pe_frequencies frequencies(const pe_problem *p, const pe_rotary_run *run)
+{
+    return (pe_frequencies){
+        .schedule              = (pe_schedule)p->set[SCHEDULE].integer,
+        .rule                  = (pe_magnitude_rule)p->set[MAGNITUDE_RULE].integer,
+        .single                = p->set[ANGLES].integer == PE_FLOAT32,
+        .base                  = real_of(p, BASE),
+        .log_base              = pe_wide_log(pe_wide_of(p->set[BASE].real)),
+        .factor                = real_of(p, FACTOR),
+        .alpha                 = real_of(p, ALPHA),
+        .mixed_b               = real_of(p, MIXED_B),
+        .original_length       = real_of(p, ORIGINAL_LENGTH),
+        .max_length            = real_of(p, MAX_LENGTH),
+        .length                = p->set[LENGTH].given ? p->set[LENGTH].real : run->length,
+        .beta_fast             = real_of(p, BETA_FAST),
+        .beta_slow             = real_of(p, BETA_SLOW),
+        .truncate              = p->set[TRUNCATE].integer == 1,
+        .extrapolation_factor  = real_of(p, EXTRAPOLATION_FACTOR),
+        .low_freq_factor       = real_of(p, LOW_FREQ_FACTOR),
+        .high_freq_factor      = real_of(p, HIGH_FREQ_FACTOR),
+        .partial_rotary_factor = real_of(p, PARTIAL_ROTARY_FACTOR),
+        .min_period            = real_of(p, MIN_PERIOD),
+        .max_period            = real_of(p, MAX_PERIOD),
+        .max_freq              = real_of(p, MAX_FREQ),
+        .linear_bands          = p->set[LINEAR_BANDS].integer == 1,
+        .attention_factor      = real_of(p, ATTENTION_FACTOR),
+        .attention_factor_long = real_of(p, ATTENTION_FACTOR_LONG),
+        .attn_factor           = real_of(p, ATTN_FACTOR),
+        .mscale                = real_of(p, MSCALE),
+        .mscale_all_dim        = real_of(p, MSCALE_ALL_DIM),
+        .inv_freq              = parameter(run, INV_FREQ),
+        .short_factor          = parameter(run, SHORT_FACTOR),
+        .long_factor           = parameter(run, LONG_FACTOR),
+    };
+}
+
+static int has(const pe_value *set, int index)
+{
+    const int is_matrix = set[AXIS_RULE].integer == PE_MATRIX;
+    switch (index) {
+    case INV_FREQ: return set[SCHEDULE].integer == PE_EXPLICIT && !is_matrix;
+    case FREQ_FACTORS: return set[HAS_FREQ_FACTORS].integer == 1;
+    case SHORT_FACTOR:
+    case LONG_FACTOR: return set[SCHEDULE].integer == PE_LONGROPE;
+    case FREQ_MATRIX: return is_matrix;
+    case INV_FREQ32: return set[HAS_INV_FREQ32].integer == 1;
+    default: return set[HAS_THETA_SCALE32].integer == 1;
+    }
+}
+
+/* ---- what fits together ---- */
+
+/* Settings without which a schedule has no meaning. */
+static const struct {
+    pe_schedule schedule;
+    int         setting;
+} needs[] = {
+    {PE_LINEAR, FACTOR},           {PE_NTK, ALPHA},
+    {PE_NTK_MIXED, FACTOR},        {PE_DYNAMIC, FACTOR},
+    {PE_DYNAMIC, MAX_LENGTH},      {PE_YARN, FACTOR},
+    {PE_YARN, ORIGINAL_LENGTH},    {PE_LONGROPE, ORIGINAL_LENGTH},
+    {PE_LLAMA3, FACTOR},           {PE_LLAMA3, LOW_FREQ_FACTOR},
+    {PE_LLAMA3, HIGH_FREQ_FACTOR}, {PE_LLAMA3, ORIGINAL_LENGTH},
+    {PE_PIXEL, MAX_FREQ},          {PE_PROPORTIONAL, PARTIAL_ROTARY_FACTOR},
+};
+
+static posenc_status check_schedule(const pe_problem *p, posenc_error *err)
+{
+    const pe_value   *set      = p->set;
+    const pe_schedule schedule = (pe_schedule)set[SCHEDULE].integer;
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        if (needs[i].schedule == schedule && !set[needs[i].setting].given)
+            return pe_fail(err, POSENC_SETTING, "rope: this schedule needs %s; give %s=..., a number of %s",
+                           settings[needs[i].setting].name, settings[needs[i].setting].name,
+                           settings[needs[i].setting].range);
+    if (schedule == PE_LONGROPE && !set[FACTOR].given && !set[MAX_LENGTH].given)
+        return pe_fail(err, POSENC_SETTING,
+                       "rope: schedule=longrope needs factor or max_length; give one of them");
+    if (schedule == PE_PERIOD && set[MIN_PERIOD].given != set[MAX_PERIOD].given)
+        return pe_fail(err, POSENC_SETTING,
+                       "rope: schedule=period takes min_period and max_period together, or base");
+    return POSENC_OK;
+}
+
+/* A list of one pair has no exponent dim/(dim-2). */
+static posenc_status check_lists(const pe_problem *p, const pe_axes *x, posenc_error *err)
+{
+    const int64_t schedule = p->set[SCHEDULE].integer;
+    for (int n = 0; (schedule == PE_NTK || schedule == PE_DYNAMIC) && n < x->N; n++)
+        if (pe_axis_width(x, n) == 2)
+            return pe_fail(
+                err, POSENC_SETTING,
+                "rope: schedules ntk and dynamic need 2 pairs in a list at least; dim=%lld gives 1",
+                (long long)p->set[DIM].integer);
+    return POSENC_OK;
+}
+
+static posenc_status check_heads(const pe_problem *p, posenc_error *err)
+{
+    if (!p->set[PER_HEAD].integer)
+        return POSENC_OK;
+    if (p->set[AXIS_RULE].integer != PE_MATRIX)
+        return pe_fail(
+            err, POSENC_SETTING,
+            "rope: per_head=yes is for axis_rule=matrix, whose frequencies are free; choose it, with "
+            "axes=1 for one coordinate");
+    if (p->G != p->H)
+        return pe_fail(
+            err, POSENC_SETTING,
+            "rope: per_head=yes needs as many key heads as heads, %lld, not %lld: a key meets queries "
+            "of one head only",
+            (long long)p->H, (long long)p->G);
+    return POSENC_OK;
+}
+
+/* What ggml can be told: engine/ggml.h. */
+static posenc_status check_ggml(const pe_problem *p, const pe_axes *x, posenc_error *err)
+{
+    const pe_rotary_run  none  = {NULL, 0};
+    const pe_frequencies f     = frequencies(p, &none);
+    const char          *lacks = pe_ggml_lacks(&f);
+    if (p->set[ANGLES].integer != PE_GGML)
+        return POSENC_OK;
+    if (x->rule == PE_MATRIX)
+        return pe_fail(err, POSENC_SETTING,
+                       "rope: angles=ggml has no axis_rule=matrix; choose exact or float32");
+    if (lacks)
+        return pe_fail(err, POSENC_SETTING, "rope: angles=ggml %s", lacks);
+    if (pe_ggml_divides(f.schedule) && p->set[HAS_FREQ_FACTORS].integer)
+        return pe_fail(err, POSENC_SETTING,
+                       "rope: angles=ggml has one list of divisors, which this schedule fills; leave out "
+                       "freq_factors=yes, or choose schedule=default");
+    for (int n = 0; (f.schedule == PE_YARN || pe_ggml_divides(f.schedule)) && n < x->N; n++)
+        if (pe_axis_width(x, n) != 2 * x->M)
+            return pe_fail(
+                err, POSENC_SETTING,
+                "rope: angles=ggml has this schedule for one list over all pairs; choose an axis_rule "
+                "of sections, or angles=exact or float32");
+    return POSENC_OK;
+}
+
+static posenc_status check_numbers(const pe_problem *p, posenc_error *err)
+{
+    const pe_value *set    = p->set;
+    const int64_t   angles = set[ANGLES].integer, schedule = set[SCHEDULE].integer;
+    if (set[HAS_INV_FREQ32].integer && (angles != PE_FLOAT32 || set[AXIS_RULE].integer == PE_MATRIX))
+        return pe_fail(err, POSENC_SETTING, "rope: inv_freq32=yes is for angles=float32 without a matrix");
+    if (set[HAS_THETA_SCALE32].integer && angles != PE_GGML)
+        return pe_fail(err, POSENC_SETTING, "rope: theta_scale32=yes is for angles=ggml");
+    if (set[AXIS_RULE].integer == PE_MATRIX && schedule != PE_DEFAULT && schedule != PE_EXPLICIT)
+        return pe_fail(
+            err, POSENC_SETTING,
+            "rope: axis_rule=matrix brings its own frequencies; leave out the schedule, or say explicit");
+    return POSENC_OK;
+}
+
+static posenc_status check(const pe_problem *p, posenc_error *err)
+{
+    const int64_t dim = p->set[DIM].integer, offset = p->set[OFFSET_DIM].integer;
+    const pe_axes x = axes_of(p);
+    if (dim % 2 || dim > p->D)
+        return pe_fail(err, POSENC_SETTING, "rope: dim=%lld must be even and at most the head width %lld",
+                       (long long)dim, (long long)p->D);
+    if (offset > p->D - dim)
+        return pe_fail(err, POSENC_SETTING,
+                       "rope: offset_dim=%lld and dim=%lld end beyond the head width %lld", (long long)offset,
+                       (long long)dim, (long long)p->D);
+    posenc_status status;
+    if ((status = pe_axes_check(&x, "rope", err)) || (status = check_schedule(p, err)) ||
+        (status = check_lists(p, &x, err)) || (status = check_heads(p, err)) ||
+        (status = check_ggml(p, &x, err)))
+        return status;
+    return check_numbers(p, err);
+}
+
+/* ---- the rotation ---- */
+
+static void set_pairs(const pe_problem *p, pe_turn *t)
+{
+    const pe_axes   x      = axes_of(p);
+    const pe_layout layout = p->set[LAYOUT].integer == 0 ? PE_INTERLEAVED : PE_HALF;
+    pe_turn_one_block(t, x.M, p->set[OFFSET_DIM].integer, layout);
+    if (p->set[LAYOUT_OUT].integer)
+        t->layout_out = p->set[LAYOUT_OUT].integer == 1 ? PE_INTERLEAVED : PE_HALF;
+    t->sense     = p->set[DIRECTION].integer ? -1 : 1;
+    t->is_matrix = x.rule == PE_MATRIX;
+    if (x.rule == PE_HALVES && x.N > 1) { /* a block for each coordinate: pairs stay within it */
+        t->blocks = x.N;
+        for (int n = 0; n < x.N; n++)
+            t->start[n + 1] = t->start[n] + pe_axis_block(&x, n);
+    }
+    pe_axes_deal(&x, t->axis, t->index);
+}
+
+static double frequency_of(const pe_problem *p, const pe_frequencies *f, const pe_rotary_run *run,
+                           const pe_axes *x, const pe_turn *t, int64_t m)
+{
+    const double *factors = parameter(run, FREQ_FACTORS), *peer = parameter(run, INV_FREQ32);
+    if (has(p->set, INV_FREQ32))
+        return peer ? peer[m] : NAN;
+    return pe_frequency_at(f, m, t->index[m], pe_axis_width(x, t->axis[m]), factors ? factors[m] : 1);
+}
+
+static void set_frequencies(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
+{
+    const pe_frequencies f      = frequencies(p, run);
+    const pe_axes        x      = axes_of(p);
+    const double        *matrix = parameter(run, FREQ_MATRIX), *factors = parameter(run, FREQ_FACTORS);
+    const int64_t        type    = p->set[FREQUENCY_TYPE].integer;
+    const int            columns = t->is_matrix ? x.N : 1;
+    t->magnitude                 = pe_magnitude_of(&f);
+    for (int64_t i = 0; i < t->heads * t->M * columns; i++) {
+        const int64_t m = i / columns % t->M;
+        const double  w = !t->is_matrix ? frequency_of(p, &f, run, &x, t, m)
+                          : matrix      ? matrix[i] / (factors ? factors[m] : 1)
+                                        : NAN;
+        t->w[i] = type == PE_AS_F64 ? w : type == PE_AS_F32 ? (double)(float)w : pe_rounded_to_bf16(w);
+    }
+}
+
+static void set_ggml(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
+{
+    const double        *factors = parameter(run, FREQ_FACTORS), *step = parameter(run, THETA_SCALE32);
+    const pe_frequencies f = frequencies(p, run);
+    const pe_axes        x = axes_of(p);
+    t->step                = step ? step[0] : pe_ggml_step(&f, pe_axis_width(&x, 0));
+    t->slower              = pe_ggml_slower(&f);
+    for (int64_t m = 0; m < t->M; m++) {
+        const int64_t d = pe_axis_width(&x, t->axis[m]);
+        t->divisor[m]   = factors ? factors[m] : pe_ggml_divisor(&f, m, t->index[m], d);
+        t->share[m]     = pe_ggml_share(&f, t->index[m], d);
+    }
+}
+
+static void turn(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
+{
+    set_pairs(p, t);
+    set_frequencies(p, run, t);
+    t->angles = (pe_angles)p->set[ANGLES].integer;
+    if (t->angles == PE_GGML)
+        set_ggml(p, run, t);
+    t->table_type         = (pe_number)p->set[TABLE_TYPE].integer;
+    t->temperature        = (pe_temperature)p->set[TEMPERATURE_RULE].integer;
+    t->temperature_scale  = p->set[TEMPERATURE_SCALE].real;
+    t->temperature_length = p->set[TEMPERATURE_LENGTH].real;
+}
+
+/* Every parameter is a frequency, or divides one. */
+static void turn_back(const pe_problem *p, const pe_rotary_run *run, const pe_turn *t, const double dw[],
+                      double *const dpar[])
+{
+    const pe_frequencies f       = frequencies(p, run);
+    const double        *factors = parameter(run, FREQ_FACTORS);
+    const int            lengthy = pe_schedule_is_long(&f) ? LONG_FACTOR : SHORT_FACTOR; /* the list in use */
+    for (int64_t at = 0; at < t->heads * t->M * t->axes; at++) {
+        const int64_t m     = at / t->axes % t->M;
+        const double  slope = dw[at], divided = slope / (factors ? factors[m] : 1);
+        const double  w = t->w[t->is_matrix ? at : m];
+        pe_add(dpar, FREQ_MATRIX, at, divided);
+        pe_add(dpar, INV_FREQ, m, divided);
+        if (dpar[FREQ_FACTORS])
+            dpar[FREQ_FACTORS][m] -= slope * w / factors[m];
+        if (dpar[lengthy])
+            dpar[lengthy][m] -= slope * w / run->par[lengthy][m];
+    }
+}
+
+/* ---- initial values ---- */
+
+/* timm's mixed frequencies: both axes turned by one random angle for each head, the second half of the pairs
+   at right angles to the first. With other numbers of coordinates pairs take turns. */
+static double matrix_at(const pe_problem *p, const pe_random *rng, int64_t i)
+{
+    const int64_t M = p->set[DIM].integer / 2, N = p->set[AXES].integer, m = i / N % M, n = i % N,
+                  half = (M + 1) / 2;
+    const double dim = (double)p->set[DIM].integer, base = p->set[BASE].real;
+    if (N != 2)
+        return m % N == n ? pow(base, -2.0 * (double)N * (double)(m / N) / dim) : 0;
+    const double quarter = 1.57079632679489662, own = pe_uniform_at(rng->key, (uint64_t)(i / (N * M))),
+                 angle = 4 * quarter * own + (m < half ? 0 : quarter);
+    return pow(base, -4.0 * (double)(m % half) / dim) * (n == 0 ? cos(angle) : sin(angle));
+}
+
+static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
+{
+    const pe_rotary_run none = {NULL, 0};
+    const int64_t       dim  = p->set[DIM].integer;
+    const pe_axes       x    = axes_of(p);
+    pe_frequencies      f = frequencies(p, &none), plain = f;
+    plain.schedule = PE_DEFAULT;
+    plain.single   = 0;
+    switch (index) {
+    case INV_FREQ: return pe_frequency_at(&plain, i, i, dim, 1);
+    case FREQ_MATRIX: return matrix_at(p, rng, i);
+    case THETA_SCALE32: return pe_ggml_step(&f, pe_axis_width(&x, 0));
+    case INV_FREQ32: /* what angles=float32 has by itself as long as the sequence is short */
+        return f.schedule == PE_EXPLICIT ? (double)(float)pe_frequency_at(&plain, i, i, dim, 1)
+                                         : pe_frequency_at(&f, i, i, dim, 1);
+    default: return 1;
+    }
+}
+
+/* ---- the door plate ---- */
+
 static int coordinates(const pe_problem *p)
 {
     return (int)p->set[AXES].integer;
@@ -162,7 +554,7 @@ static int coordinates(const pe_problem *p)
 static int by_run(const pe_value *set)
 {
     for (int index = 0; index < PE_ROWS(params); index++)
-        if (pe_rope_has(set, index))
+        if (has(set, index))
             return 1;
     return pe_schedule_follows_length((pe_schedule)set[SCHEDULE].integer) && !set[LENGTH].given;
 }
@@ -184,16 +576,14 @@ const pe_encoding pe_rope = {
     .info.models      = "GPT-J, GPT-NeoX, Llama, Mistral, Qwen, Gemma, most since 2022",
     .info.pictures    = "similarity,decay,mass,pair,wavelengths",
     .info.by_distance = 1,
-    .examples         = examples,
-    .check            = pe_rope_check,
-    .init             = pe_rope_init,
-    .has              = pe_rope_has,
+    .check            = check,
+    .init             = init,
+    .has              = has,
     .no_gradient      = no_gradient,
     .axes             = coordinates,
-    .heads            = pe_rope_heads,
-    .turn             = pe_rope_turn,
+    .heads            = heads,
+    .turn             = turn,
     .by_run           = by_run,
-    .turn_back        = pe_rope_turn_back,
-    PE_SETTINGS(pe_rope_settings),
-    PE_PARAMS(params),
+    .turn_back        = turn_back,
+    PE_TABLES(settings, params, examples),
 };

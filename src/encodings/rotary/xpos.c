@@ -20,8 +20,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-
 enum { LAYOUT, DIM, BASE, SCALE_BASE, GAMMA, CENTER }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"layout", "word", "interleaved", "interleaved|half", "pairs (2m, 2m+1), or (m, m + dim/2)"},
@@ -54,7 +52,6 @@ static void turn(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
 {
     const int64_t dim   = p->set[DIM].integer;
     const double  gamma = p->set[GAMMA].real;
-    (void)run;
     pe_turn_one_block(t, dim / 2, 0, p->set[LAYOUT].integer == 0 ? PE_INTERLEAVED : PE_HALF);
     t->center = p->set[CENTER].real;
     for (int64_t m = 0; m < t->M; m++) {

@@ -20,8 +20,6 @@
  */
 #include "encodings/encoding.h"
 
-#include "engine/index.h"
-
 enum { GRID, DIVIDE, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"grid", "list", "Lx1", "1..1073741824", "rows and columns; one column is a line"},
@@ -141,7 +139,6 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
 {
     const double by = factor(p);
     int64_t      at[TOGETHER];
-    (void)par;
     for (int64_t first = 0; dpar[TABLE] && first < tile->cols; first += TOGETHER) {
         const some_keys keys = keys_from(p, tile, first);
         for (int64_t r = 0; r < tile->rows; r++) {
@@ -171,12 +168,10 @@ const pe_encoding pe_absolute_distance = {
     .info.by_distance = 1,
     .info.row_limit   = "grid",
     .model            = "grid=8*Lx1 sigma=0.1/sqrt(D)",
-    .examples         = examples,
     /* The division by the scale, once for each number of the table. */
     .operations = "divide*H*grid1*grid2",
     .check      = check,
     .terms      = terms,
     .reach      = reach,
-    PE_SETTINGS(settings),
-    PE_PARAMS(params),
+    PE_TABLES(settings, params, examples),
 };

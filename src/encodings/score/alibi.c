@@ -20,8 +20,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-
 enum { FORM, LEARNED }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"form", "word", "distance", "distance|key_shifted",
@@ -57,20 +55,17 @@ static double slope(int64_t h, int64_t H)
 
 static double init(const pe_problem *p, int index, pe_random *rng, int64_t h)
 {
-    (void)rng, (void)index;
     return slope(h, p->H);
 }
 
 static int trains(const pe_value *set, int index)
 {
-    (void)index;
     return set[LEARNED].integer == 1;
 }
 
 /* b_h(t) as a factor of |t| */
 static double bias_slope(const pe_problem *p, const double *const par[], int64_t h)
 {
-    (void)p;
     return -par[SLOPES][h];
 }
 
@@ -79,7 +74,6 @@ static double bias_slope(const pe_problem *p, const double *const par[], int64_t
 static void fold(const pe_problem *p, const double *const par[], int64_t h, int64_t t0, int64_t n,
                  const double db[], double *const dpar[])
 {
-    (void)p, (void)par;
     if (!dpar[SLOPES])
         return;
     double sum = 0;
@@ -91,7 +85,6 @@ static void fold(const pe_problem *p, const double *const par[], int64_t h, int6
 /* key_shifted: x[r,c] = m_h * P(c) */
 static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
 {
-    (void)p;
     for (int64_t r = 0; r < tile->rows; r++)
         for (int64_t c = 0; c < tile->cols; c++)
             x[r * tile->stride + c] = par[SLOPES][tile->h] * tile->k_pos[c];
@@ -100,7 +93,6 @@ static void visit(const pe_problem *p, const double *const par[], const pe_tile 
 static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
                        double *const dpar[])
 {
-    (void)p, (void)par;
     for (int64_t r = 0; dpar[SLOPES] && r < tile->rows; r++)
         for (int64_t c = 0; c < tile->cols; c++)
             dpar[SLOPES][tile->h] += dx[r * tile->stride + c] * tile->k_pos[c];
@@ -123,12 +115,10 @@ const pe_encoding pe_alibi = {
     .info.models      = "BLOOM, MPT",
     .info.pictures    = "bias,mass",
     .info.by_distance = 1,
-    .examples         = examples,
     /* m |t| for each distance; key_shifted: for each key. */
     .operations = "H*(Lk+(1-form)*(Lq-1))",
     .init       = init,
     .trains     = trains,
     .terms      = terms,
-    PE_SETTINGS(settings),
-    PE_PARAMS(params),
+    PE_TABLES(settings, params, examples),
 };

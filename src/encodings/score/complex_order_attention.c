@@ -23,8 +23,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-
 enum { CONJUGATE }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"conjugate", "flag", "no", "yes|no", "conjugate the keys; no: as the authors' code"},
@@ -64,7 +62,6 @@ static void two_forms(const pe_problem *p, const double *const par[], pe_side si
                       const double pos[], int64_t n, const double x[], double y[])
 {
     const int64_t D = p->D, half = D / 2;
-    (void)par, (void)h, (void)pos;
     if (side == PE_KEYS) {
         copy(x, n * D, y);
         return;
@@ -85,7 +82,6 @@ static void two_forms_back(const pe_problem *p, const double *const par[], pe_si
                            double *const dpar[])
 {
     const int64_t D = p->D, half = D / 2;
-    (void)par, (void)h, (void)pos, (void)x, (void)dpar;
     if (side == PE_KEYS) {
         copy(dy, n * D, dx);
         return;

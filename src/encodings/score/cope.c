@@ -22,9 +22,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { NPOS, SCALING }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"npos", "integer", "L+1", "1..", "contextual positions in the table; larger counts use the last"},
@@ -155,13 +152,6 @@ static void find_entries(walk *w)
                   1, pe_padded64(w->met), w->D);
 }
 
-/* Keys beyond those that a query sees have no gates, and all of them the place of the first beyond. */
-static seen seen_and_next(const pe_tile *tile, int64_t r)
-{
-    const seen x = seen_of(tile, r);
-    return (seen){x.first > 0 ? x.first - 1 : 0, x.last < tile->cols ? x.last + 1 : x.last};
-}
-
 static void spread_ends(double x[], seen at, int64_t cols)
 {
     for (int64_t c = 0; c < at.first; c++)
@@ -170,12 +160,15 @@ static void spread_ends(double x[], seen at, int64_t cols)
         x[c] = x[at.last - 1];
 }
 
+/* Keys beyond those that a query sees have no gates, and all of them the place of the first beyond. */
 static void visit(const pe_problem *p, const double *const par[], const pe_tile *tile, double x[])
 {
     const double factor = factor_of(p, tile);
     walk         w;
     for (int64_t r = 0; r < tile->rows; r++) {
-        const seen see = seen_and_next(tile, r);
+        seen see = seen_of(tile, r);
+        see.first -= see.first > 0;
+        see.last += see.last < tile->cols;
         start(&w, p, par, tile, r);
         for (int64_t step = 0; step < see.last - see.first; step += RUN) {
             const int64_t n    = see.last - see.first - step < RUN ? see.last - see.first - step : RUN,
@@ -256,7 +249,6 @@ const pe_encoding pe_cope = {
     .info.by_distance = 1,
     .info.sees        = "how many keys the query lets through, by their content",
     .model            = "npos=L",
-    .examples         = examples,
     /* For each query and head what it makes of the entries of E it may need; for each pair its gate (three),
        the count, and the mean of two entries (six). */
     .operations = "H*Lq*(2*D*min(npos,Lk+1)+10*Lk)",
@@ -264,6 +256,5 @@ const pe_encoding pe_cope = {
     /* gradients go to E itself */
     .derived = across_count,
     .derive  = turn_across,
-    PE_SETTINGS(settings),
-    PE_PARAMS(params),
+    PE_TABLES(settings, params, examples),
 };

@@ -32,11 +32,7 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/moments.h"
-#include "engine/index.h"
 
 enum {
     MAX_RELATIVE,
@@ -155,14 +151,12 @@ static int64_t row_at(const pe_problem *p, int64_t t)
 
 static void query_index(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int64_t rows[])
 {
-    (void)h;
     for (int64_t i = 0; i < n; i++)
         rows[i] = row_at(p, t0 + i);
 }
 
 static void key_index(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int64_t rows[])
 {
-    (void)h;
     for (int64_t i = 0; i < n; i++)
         rows[i] = row_at(p, p->set[P2C_INDEX].integer == 0 ? t0 + i : -(t0 + i));
 }
@@ -218,7 +212,6 @@ static void row_back(const pe_problem *p, const double *const par[], int64_t at,
 static void make_normed_back(const pe_problem *p, const double *const par[], const double normed[],
                              double dnormed[], double *const dpar[])
 {
-    (void)normed;
     for (int64_t at = 0; at < normed_count(p); at += p->d_model)
         row_back(p, par, at, dnormed + at, dpar);
 }
@@ -340,7 +333,6 @@ const pe_encoding pe_deberta = {
     .info.by_distance = 1,
     .info.scale       = "1/sqrt(D*(1+number of terms))",
     .model            = "max_relative_positions=floor(L/2) projected=no sigma=1/sqrt(d_model)",
-    .examples         = examples,
     .count            = count_operations,
     .check            = check,
     .has              = has,
@@ -348,6 +340,5 @@ const pe_encoding pe_deberta = {
     .derived          = normed_count,
     .derive           = make_normed,
     .derive_back      = make_normed_back,
-    PE_SETTINGS(settings),
-    PE_PARAMS(params),
+    PE_TABLES(settings, params, examples),
 };

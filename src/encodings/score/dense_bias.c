@@ -13,8 +13,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-
 enum { HEADS }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"heads", "word", "own", "own|shared", "a matrix for each head, or one for all"},
@@ -64,9 +62,7 @@ const pe_encoding pe_dense_bias = {
     .info.pictures    = "bias,mass",
     .info.by_distance = 1, /* positions do not matter at all, so moving them changes nothing */
     .info.sees        = "the places of query and key in their tensors",
-    .examples         = examples,
     .has              = has,
     .terms            = terms,
-    PE_SETTINGS(settings),
-    PE_PARAMS(params),
+    PE_TABLES(settings, params, examples),
 };

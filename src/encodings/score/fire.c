@@ -21,9 +21,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { INIT_L, EPS, MLP_WIDTH }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"init_L", "real", "512", "0..", "query position up to which distances count as they are, at the start"},
@@ -322,11 +319,9 @@ const pe_encoding pe_fire = {
     .info.models   = "",
     .info.pictures = "bias,mass",
     .model         = "init_L=L/2",
-    .examples      = examples,
     /* By the formula, though runs use the network's pieces: for each pair psi and its share (four) and the
        first layer, which the heads share; for each head the second layer. For each query the denominator. */
     .operations = "Lq*Lk*(4+3*mlp_width+H*2*mlp_width)+5*Lq",
     .hook       = {.visit = visit, .visit_back = visit_back},
-    PE_SETTINGS(settings),
-    PE_PARAMS(params),
+    PE_TABLES(settings, params, examples),
 };

@@ -15,10 +15,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-
-#include "engine/index.h"
-
 enum { MAX_POSITIONS, KEY_TERM, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"max_positions", "integer", "512", "1..1048576", "positions of a model: distances reach to one less"},
@@ -75,9 +71,7 @@ const pe_encoding pe_huang_m4 = {
     .info.by_distance = 1,
     .info.row_limit   = "max_positions",
     .model            = "max_positions=8*L sigma=1/sqrt(D)",
-    .examples         = examples,
     .terms            = terms,
     .reach            = reach,
-    PE_SETTINGS(settings),
-    PE_PARAMS(params),
+    PE_TABLES(settings, params, examples),
 };

@@ -20,8 +20,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-
 #define LEAST 0.01 /* the authors' self.eps */
 
 enum { P, A }; /* ORDER params */
@@ -75,7 +73,6 @@ static void log_fold(const pe_problem *p, const double *const par[], int64_t h, 
 {
     const double strength = at_least(par[P][h]), bend = at_least(par[A][h]);
     double       by_p = 0, by_a = 0;
-    (void)p;
     for (int64_t i = 0; i < n; i++) {
         const double t = fabs((double)(t0 + i));
         by_p -= db[i] * log1p(bend * t);
@@ -94,7 +91,6 @@ static void power_fill(const pe_problem *p, const double *const par[], int64_t h
                        double b[])
 {
     const double power = power_of(par[P][h]), factor = at_least(par[A][h]);
-    (void)p;
     for (int64_t i = 0; i < n; i++)
         b[i] = -factor * pow(fabs((double)(t0 + i)), power);
 }
@@ -105,7 +101,6 @@ static void power_fold(const pe_problem *p, const double *const par[], int64_t h
 {
     const double power = power_of(par[P][h]), factor = at_least(par[A][h]);
     double       by_p = 0, by_a = 0;
-    (void)p;
     for (int64_t i = 0; i < n; i++) {
         const double t = fabs((double)(t0 + i)), y = pow(t, power);
         by_a -= db[i] * y;

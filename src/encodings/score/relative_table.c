@@ -15,8 +15,6 @@
  */
 #include "encodings/encoding.h"
 
-#include "engine/index.h"
-
 enum { MAX_RELATIVE, MIN_DISTANCE, MAX_DISTANCE, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"max_relative", "integer", "128", "0..1073741824", "distances beyond share the last row of their side"},
@@ -62,8 +60,6 @@ const pe_encoding pe_relative_table = {
     .info.by_distance = 1,
     .model            = "max_relative=floor(L/2) min_distance=0 sigma=0.1",
     .model_both       = "max_relative=floor(L/2) sigma=0.1",
-    .examples         = examples,
     .bias             = {.index = index_of, .param = TABLE},
-    PE_SETTINGS(settings),
-    PE_PARAMS(params),
+    PE_TABLES(settings, params, examples),
 };

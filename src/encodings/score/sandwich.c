@@ -18,10 +18,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-
-#include "base/angle.h"
-
 enum { D_BAR }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"d_bar", "integer", "128", "2..65536", "twice the number of waves; even"},
@@ -123,7 +119,6 @@ static void fill(const pe_problem *p, const double *const par[], int64_t h, int6
     const int64_t count = p->set[D_BAR].integer / 2;
     const double  ratio = 8 * (double)(h + 1) / (double)p->H;
     waves         w;
-    (void)par;
     for (int64_t i = 0; i < n; i++)
         b[i] = -(double)count;
     for (int64_t first = 1; first <= count; first += w.count) {

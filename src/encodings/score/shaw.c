@@ -28,11 +28,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-
-#include "base/angle.h"
-#include "engine/index.h"
-
 enum {
     MAX_RELATIVE,
     MIN_DISTANCE,
@@ -84,7 +79,6 @@ static int has(const pe_value *set, int index)
 
 static int trains(const pe_value *set, int index)
 {
-    (void)index;
     return set[TABLE].integer == 0;
 }
 
@@ -93,37 +87,26 @@ static int64_t rows_of(const pe_problem *p)
     return p->set[MAX_DISTANCE].integer - p->set[MIN_DISTANCE].integer + 1;
 }
 
-/* Does a distance have no row (beyond=zero)? */
-static int is_beyond(const pe_problem *p, int64_t t)
-{
-    return p->set[BEYOND].integer && (-t < p->set[MIN_DISTANCE].integer || -t > p->set[MAX_DISTANCE].integer);
-}
-
 /* NEZHA, eq. 8: channels 2m and 2m + 1 are sine and cosine of rel * 10000^(-2m/width). */
-static double sinusoid(int64_t rel, int64_t channel, int64_t width)
-{
-    const int64_t even = channel - channel % 2;
-    double        c, s;
-    pe_cos_sin((double)rel, pe_frequency_of(pow(10000.0, -(double)even / (double)width)), &c, &s);
-    return channel % 2 ? c : s;
-}
-
 static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
 {
     const int64_t width = index == RK ? p->D : p->Dv;
     if (p->set[TABLE].integer == 0)
         return p->set[SIGMA].real * pe_normal(rng);
-    const int64_t row = i / width % rows_of(p);
-    return sinusoid(p->set[SINUSOID_OF].integer ? row : row + p->set[MIN_DISTANCE].integer, i % width, width);
+    const int64_t row = i / width % rows_of(p), even = i % width - i % width % 2,
+                  rel = p->set[SINUSOID_OF].integer ? row : row + p->set[MIN_DISTANCE].integer;
+    double c, s;
+    pe_cos_sin((double)rel, pe_frequency_of(pow(10000.0, -(double)even / (double)width)), &c, &s);
+    return i % width % 2 ? c : s;
 }
 
 static void index_of(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int64_t rows[])
 {
     const int64_t first = p->set[PER_HEAD].integer ? h * rows_of(p) : 0, low = p->set[MIN_DISTANCE].integer;
-    for (int64_t i = 0; i < n; i++)
-        rows[i] = is_beyond(p, t0 + i)
-                      ? -1
-                      : first + pe_index_clip(-t0 - i, low, p->set[MAX_DISTANCE].integer) - low;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t clipped = pe_index_clip(-t0 - i, low, p->set[MAX_DISTANCE].integer);
+        rows[i]               = p->set[BEYOND].integer && clipped != -t0 - i ? -1 : first + clipped - low;
+    }
 }
 
 static void terms(const pe_problem *p, pe_terms *s)
@@ -147,11 +130,9 @@ const pe_encoding pe_shaw = {
     .info.pictures    = "",
     .info.by_distance = 1,
     .model            = "max_relative=min(16,floor(L/2))",
-    .examples         = examples,
     .has              = has,
     .trains           = trains,
     .init             = init,
     .terms            = terms,
-    PE_SETTINGS(settings),
-    PE_PARAMS(params),
+    PE_TABLES(settings, params, examples),
 };

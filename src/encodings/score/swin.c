@@ -33,10 +33,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-
-#include "engine/index.h"
-
 /* ---- what both share: where on a window the pair of a query and a key is ---- */
 
 enum { WINDOW }; /* the first setting of both */
@@ -184,12 +180,10 @@ const pe_encoding pe_swin = {
     .info.row_limit = "window",
     .info.at_length = A_SQUARE,
     .model          = "window=4*Lx2 sigma=0.1",
-    .examples       = examples,
     .check          = check,
     .hook           = {.visit = visit, .visit_back = visit_back},
     .reach          = reach,
-    PE_SETTINGS(settings),
-    PE_PARAMS(params),
+    PE_TABLES(settings, params, examples),
 };
 
 /* ---- swin_v2 ---- */
@@ -245,7 +239,6 @@ static posenc_status check_v2(const pe_problem *p, posenc_error *err)
 
 static double init_v2(const pe_problem *p, int index, pe_random *rng, int64_t i)
 {
-    (void)i;
     return index == LOGIT_SCALE ? log(10) : index == B1 ? 0 : p->set[SIGMA_V2].real * pe_normal(rng);
 }
 
@@ -351,7 +344,6 @@ static void unit_rows(const pe_problem *p, const double *const par[], pe_side si
                       const double pos[], int64_t n, const double x[], double y[])
 {
     const double f = factor(p, par, side, h);
-    (void)pos;
     for (int64_t s = 0; s < n; s++) {
         const double inverse = f / fmax(length(p, x + s * p->D), p->set[EPS].real);
         for (int64_t d = 0; d < p->D; d++)
@@ -380,7 +372,6 @@ static void unit_rows_back(const pe_problem *p, const double *const par[], pe_si
 {
     const double f       = factor(p, par, side, h);
     double       dfactor = 0;
-    (void)pos;
     for (int64_t s = 0; s < n; s++)
         unit_row_back(p, f, x + s * p->D, dy + s * p->D, dx + s * p->D, &dfactor);
     if (side == PE_QUERIES && dpar[LOGIT_SCALE] && par[LOGIT_SCALE][h] <= p->set[MOST].real)
@@ -407,7 +398,6 @@ const pe_encoding pe_swin_v2 = {
     .info.at_length = A_SQUARE,
     .info.scale     = "1, on unit vectors",
     .model          = "window=4*Lx2 pretrained_window=floor(L/2)x2 mlp_width=32 sigma=0.5",
-    .examples       = examples_v2,
     /* The network for each offset of the window, and what it sees of an axis (five each); unit rows of
        queries and keys. */
     .operations  = "(2*window1-1)*(2*window2-1)*(5*mlp_width+H*(2*mlp_width+4))+10*(window1+window2-1)+(H*Lq+"
@@ -419,6 +409,5 @@ const pe_encoding pe_swin_v2 = {
     .derived     = bias_count,
     .derive      = make_bias,
     .derive_back = make_bias_back,
-    PE_SETTINGS(settings_v2),
-    PE_PARAMS(params_v2),
+    PE_TABLES(settings_v2, params_v2, examples_v2),
 };

@@ -14,11 +14,8 @@
  * Why no 1/sqrt(D): T5 folds it into the initialisation of W_q. Set `scale` where the model does not. The
  * bias is not scaled. One table serves all layers of a stack in T5; sharing is the caller's affair.
  */
-#include <math.h>
 
 #include "encodings/encoding.h"
-
-#include "engine/index.h"
 
 enum { NUM_BUCKETS, MAX_DISTANCE, BIDIRECTIONAL, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
@@ -127,9 +124,7 @@ const pe_encoding pe_t5 = {
         "max_distance=floor(L/2) num_buckets=min(32,floor(L/2)) bidirectional=no sigma=0.1 scale=1/sqrt(D)",
     .model_both =
         "max_distance=floor(L/2) num_buckets=min(32,floor(L/2)) bidirectional=yes sigma=0.1 scale=1/sqrt(D)",
-    .examples = examples,
-    .check    = check,
-    .terms    = terms,
-    PE_SETTINGS(settings),
-    PE_PARAMS(params),
+    .check = check,
+    .terms = terms,
+    PE_TABLES(settings, params, examples),
 };

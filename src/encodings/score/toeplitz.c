@@ -63,9 +63,7 @@ const pe_encoding pe_toeplitz = {
     .info.pictures    = "bias,mass",
     .info.by_distance = 1,
     .model            = "first=1-8*L count=16*L-1",
-    .examples         = examples,
     .reach            = reach,
     .bias             = {.index = index_of, .param = B},
-    PE_SETTINGS(settings),
-    PE_PARAMS(params),
+    PE_TABLES(settings, params, examples),
 };

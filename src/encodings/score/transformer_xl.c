@@ -21,11 +21,6 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "base/angle.h"
-
 enum { D_MODEL, CLAMP_LEN, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"d_model", "integer", "d_model", "2..65536", "channels of the sinusoid R(t); even"},
@@ -72,15 +67,6 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 static int64_t most_of(const pe_problem *p)
 {
     return p->set[CLAMP_LEN].given ? p->set[CLAMP_LEN].integer : INT64_MAX;
-}
-
-/* XLNet, which has segments, limits both sides. */
-static double limited(const pe_problem *p, const double *const par[], int64_t t)
-{
-    const int64_t most = most_of(p);
-    if (t > most)
-        return (double)most;
-    return par[SEG_EMBED] && t < -most ? (double)-most : (double)t;
 }
 
 static pe_frequency omega(const pe_problem *p, int64_t k)
@@ -138,13 +124,14 @@ static void follow(waves *w, int64_t t)
         step(w);
 }
 
-/* The next of n distances from t0 + i on; returns how many. */
+/* The next of n distances from t0 + i on; returns how many. XLNet, which has segments, limits both sides. */
 static int64_t turn_waves(const pe_problem *p, const double *const par[], waves *w, int64_t t0, int64_t i,
                           int64_t n)
 {
-    const int64_t rows = n - i < DISTANCES ? n - i : DISTANCES;
+    const int64_t rows = n - i < DISTANCES ? n - i : DISTANCES, most = most_of(p),
+                  least = par[SEG_EMBED] ? -most : INT64_MIN;
     for (int64_t r = 0; r < rows; r++) {
-        follow(w, (int64_t)limited(p, par, t0 + i + r));
+        follow(w, pe_index_clip(t0 + i + r, least, most));
         memcpy(w->rows[0][r], w->s, sizeof w->s);
         memcpy(w->rows[1][r], w->c, sizeof w->c);
     }
@@ -217,13 +204,11 @@ const pe_encoding pe_transformer_xl = {
     .info.pictures    = "bias,mass",
     .info.by_distance = 1,
     .model            = "sigma=1/sqrt(d_model)",
-    .examples         = examples,
     /* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
     .operations = "(Lq+Lk-1)*(1.5*d_model+2*d_model*H*D)",
     .check      = check,
     .terms      = terms,
-    PE_SETTINGS(settings),
-    PE_PARAMS(params),
+    PE_TABLES(settings, params, examples),
 };
 
 static void xlnet_terms(const pe_problem *p, pe_terms *s)
@@ -254,11 +239,9 @@ const pe_encoding pe_xlnet = {
     .info.pictures    = "bias,mass",
     .info.by_distance = 1,
     .model            = "sigma=1/sqrt(d_model)",
-    .examples         = xlnet_examples,
     /* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
     .operations = "(Lq+Lk-1)*(1.5*d_model+2*d_model*H*D)",
     .check      = check,
     .terms      = xlnet_terms,
-    PE_SETTINGS(settings),
-    PE_PARAMS(xlnet_params),
+    PE_TABLES(settings, xlnet_params, xlnet_examples),
 };

@@ -30,11 +30,7 @@
  */
 #include "encodings/encoding.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "base/moments.h"
-#include "engine/index.h"
 
 enum { RELATIVE, NUM_BUCKETS, MAX_DISTANCE, CLS, CLS_BUCKETS, TABLE_ROWS, EPS, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
@@ -313,7 +309,6 @@ static void make_thetas_back(const pe_problem *p, const double *const par[], con
 {
     const double pos = 0;
     double       a[BLOCK], b[BLOCK], da[BLOCK], db[BLOCK];
-    (void)thetas;
     for (int64_t h = 0; h < p->H; h++)
         for (int64_t d0 = 0; d0 < p->D; d0 += BLOCK) {
             const channels c = next_channels(p, d0);
@@ -382,7 +377,6 @@ static void prolong_back(const pe_problem *p, const double *const par[], pe_side
                          const double pos[], int64_t n, const double x[], const double dy[], double dx[],
                          double *const dpar[])
 {
-    (void)x;
     for (int64_t s = 0; s < n; s++)
         memcpy(dx + s * p->D, dy + s * width(p), (size_t)p->D * sizeof *dx);
     project_places_back(p, par, side, h, pos, n, dy + p->D, width(p), dpar);
@@ -441,7 +435,6 @@ static void visit(const pe_problem *p, const double *const par[], const pe_tile 
 static void visit_back(const pe_problem *p, const double *const par[], const pe_tile *tile, const double dx[],
                        double *const dpar[])
 {
-    (void)par;
     for (int64_t r = 0; r < tile->rows; r++)
         for (int64_t c = 0; c < tile->cols; c++) {
             if (is_cls(p, tile->q_pos[r]) || !has_cls(p, tile, r, c))
@@ -478,7 +471,6 @@ const pe_encoding pe_tupe = {
     .info.scale     = "1/sqrt(2*D)",
     .info.row_limit = "rows",
     .model          = "rows=8*L+1 cls=no relative=yes max_distance=L+8 sigma=1/sqrt(d_model)",
-    .examples       = examples,
     /* Each position's row: mean, variance, normalisation, weight and bias, eight for each channel; and its
        two projections to all heads. With a class token theta1 and theta2, products over the channels of a
        head. */
@@ -490,6 +482,5 @@ const pe_encoding pe_tupe = {
     .derived     = theta_count,
     .derive      = make_thetas,
     .derive_back = make_thetas_back,
-    PE_SETTINGS(settings),
-    PE_PARAMS(params),
+    PE_TABLES(settings, params, examples),
 };

@@ -20,8 +20,6 @@
  */
 #include "encodings/encoding.h"
 
-#include "engine/index.h"
-
 enum { INDEX_OFFSET, ROWS, BIAS, SIGMA, INIT }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"index_offset", "integer", "L-1", "0..1073741824", "the row of distance 0: how far back keys may lie"},
@@ -95,10 +93,8 @@ const pe_encoding pe_urpe = {
     .model            = "index_offset=8*L-1",
     .beside_score     = "none",
     .beside_setting   = BIAS,
-    .examples         = examples,
     .has              = has,
     .terms            = terms,
     .reach            = reach,
-    PE_SETTINGS(settings),
-    PE_PARAMS(params),
+    PE_TABLES(settings, params, examples),
 };
