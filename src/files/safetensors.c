@@ -12,10 +12,10 @@
  * Types     Those a posenc_tensor can hold (I32 and BOOL are converted); others, among them the 8-bit
  *           floats, are refused by their name, even where nobody would have asked for that tensor: a set
  *           that silently lacks one is worse.
- * Checked   Whoever asks a checkpoint about positions wants no tensors: the header alone is read, they may
- * have any type (fp8 checkpoints are common) and any size, and the rules are the same. Surprise  Since there
- * are no holes, reading in the order of the offsets never seeks. Source    huggingface/safetensors, README.md
- * (format) and safetensors/src/tensor.rs (Metadata::validate)
+ * Checked   Whoever asks a checkpoint about positions wants no tensors: the header alone is read, they
+ *           may have any type (fp8 checkpoints are common) and any size, and the rules are the same.
+ * Surprise  Since there are no holes, reading in the order of the offsets never seeks.
+ * Source    huggingface/safetensors, README.md (format) and safetensors/src/tensor.rs (Metadata::validate)
  */
 #include "files/formats.h"
 
