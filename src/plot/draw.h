@@ -65,7 +65,7 @@ double pe_text_width(const char *text, size_t n);
    number of lines. */
 int pe_text_wrap(const char *text, double width, char to[PE_WRAPPED]);
 
-/* Heights of letters, "em", as plot.c sets the fonts, and of lines. */
+/* Heights of letters, "em", as gnuplot.c sets the fonts, and of lines. */
 enum { PE_EM = 17, PE_TITLE_EM = 22, PE_TEXT_LINE = 21, PE_TITLE_LINE = 27 };
 
 typedef struct pe_box {
