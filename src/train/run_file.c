@@ -103,8 +103,9 @@ static int is_like(const posenc_tensor *t, const posenc_tensor *wanted)
 char *pe_run_file_identity(const posenc_arrays *set, const char *prefix, int *is_finished)
 {
     const posenc_tensor *who = find(set, prefix, IDENTITY), *finished = find(set, prefix, FINISHED);
-    const uint8_t       *mark = finished && finished->dtype == POSENC_U8 ? finished->data : NULL;
-    *is_finished              = mark && *mark;
+    const int            is_mark =
+        finished && finished->dtype == POSENC_U8 && finished->ndim == 1 && finished->shape[0] == 1;
+    *is_finished = is_mark && *(const uint8_t *)finished->data;
     return who && who->dtype == POSENC_U8 && who->ndim == 1 ? strndup(who->data, (size_t)who->shape[0])
                                                             : NULL;
 }
