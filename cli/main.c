@@ -11,7 +11,7 @@
  *
  * Exit status: 0 done; 1 it failed or found a difference; 2 arguments or input are unusable; 130 interrupted.
  */
-#include "cli.h"
+#include "cli/frame/cli.h"
 
 #include <stdlib.h>
 #include <string.h>

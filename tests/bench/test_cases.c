@@ -20,7 +20,7 @@
 
 #include "bench/bench.h"
 #include "bench/limits.h"
-#include "cli.h"
+#include "cli/frame/cli.h"
 
 static pe_bench_case *cases;
 static int            count;

@@ -4,9 +4,9 @@
 #ifndef TESTS_FILES_CALLS_H
 #define TESTS_FILES_CALLS_H
 
-#include "cli.h"
-#include "problem.h"
-#include "trial.h"
+#include "cli/frame/cli.h"
+#include "verify/calc.h"
+#include "verify/trial.h"
 
 #include <getopt.h>
 #include <math.h>

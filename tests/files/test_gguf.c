@@ -5,7 +5,7 @@
  * Files are put together here, value by value; whole ones as gguf-py writes them are compared by
  * tests/cli/inspect.txt.
  */
-#include "files/model.h"
+#include "files/model/build.h"
 
 #include "scratch.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The manifest reader: settings become text that the library reads, and whatever else is refused
    with its place. */
-#include "files/formats.h"
+#include "files/arrays/formats.h"
 
 #include <math.h>
 

@@ -6,7 +6,7 @@
  * The agreement of whole files with reference cases is shown by tests/cli/inspect.txt. Here a file is a line
  * of JSON, with ' for ". SMALL stands for the sizes of a model whose heads are 16 wide.
  */
-#include "files/model.h"
+#include "files/model/build.h"
 
 #include "scratch.h"
 

@@ -5,7 +5,7 @@
  * Files are put together here byte by byte, so that each test shows the one thing that is wrong
  * with its own.
  */
-#include "files/formats.h"
+#include "files/arrays/formats.h"
 
 #include <math.h>
 

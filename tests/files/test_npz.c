@@ -7,7 +7,7 @@
  * checksum 14, compressed size 18, size 22, name 30; central header "PK\1\2" flags 8, method 10,
  * checksum 16, compressed size 20, size 24, name 46.
  */
-#include "files/formats.h"
+#include "files/arrays/formats.h"
 
 #include <zip.h>
 

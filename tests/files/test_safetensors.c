@@ -5,7 +5,7 @@
  * A file is a header's text and some bytes behind it, so each test shows the one thing that is wrong
  * with its own. The two files of the original's own tests stand here byte for byte.
  */
-#include "files/formats.h"
+#include "files/arrays/formats.h"
 
 #include "scratch.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The tolerances of the reference cases, number by number. */
-#include "trial.h"
+#include "verify/trial.h"
 
 #include <math.h>
 

@@ -6,8 +6,8 @@
  * must fail; then cases that lack something, claim something or are for something unknown. The
  * command is called as the tool calls it.
  */
-#include "cli.h"
-#include "trial.h"
+#include "cli/frame/cli.h"
+#include "verify/trial.h"
 
 #include <math.h>
 

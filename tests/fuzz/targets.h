@@ -10,8 +10,8 @@
 #ifndef TESTS_FUZZ_TARGETS_H
 #define TESTS_FUZZ_TARGETS_H
 
-#include "files/formats.h"
-#include "files/model.h"
+#include "files/arrays/formats.h"
+#include "files/model/build.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd_compare.c: posenc compare TEXT...: which positional encoding for this text
+ *
+ * Reads the texts, lets train/compare.h do the work, and shows how far it is and what came out. Everything
+ * that can be wrong is said before the first training step. Each finished run is one line; on a terminal one
+ * more is rewritten with the time left. Ctrl-C (SIGINT, SIGTERM or SIGUSR1, which batch systems send) keeps
+ * and prints what is finished (status 130); a second one ends at once.
+ *
+ * Under mpirun every process comes here. Number 0 reads the text and speaks; the others are silent and train.
+ */
+#include "cli/print/columns.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEFAULT_PRESET    "default"
+#define DEFAULT_DIRECTORY "posenc-compare"
+
+#define CHECKPOINT_SECONDS 10
+
+enum { CHUNK = 1 << 16, NAME = 120 };
+enum { MOST_STEPS = 100000000, MOST_SEEDS = 1000, MOST_THREADS = 1024, MOST_SECONDS = 86400 };
+
+static const cli_option options[] = {
+    {'e', "encodings", "SPEC,...", "the encodings to compare instead of the preset's"},
+    {0, "preset", "NAME", "quick, default, full or huge (default)"},
+    {0, "tasks", "NAME,...", "the synthetic tasks to train on as well, or none, instead of the preset's",
+     CLI_TEXT, offsetof(pe_compare_config, tasks)},
+    {0, "combine", "WAYS",
+     "for encodings at the input: add, concat, or add,concat for both side by side (add)", CLI_TEXT,
+     offsetof(pe_compare_config, combine)},
+    {0, "extension", "HOW",
+     "models read at up to 16 times their length: none, brief (tuned at twice), full, instead of the "
+     "preset's",
+     CLI_TEXT, offsetof(pe_compare_config, extension)},
+    {'o', "output", "DIR", "directory for the report and all numbers (" DEFAULT_DIRECTORY ")", CLI_TEXT,
+     offsetof(pe_compare_config, directory)},
+    {0, "bidirectional", NULL, "predict hidden bytes from both sides instead of the next byte", CLI_FLAG,
+     offsetof(pe_compare_config, bidirectional)},
+    {0, "seeds", "N", "train every encoding from so many seeds", CLI_WHOLE,
+     offsetof(pe_compare_config, preset.seeds), 1, MOST_SEEDS},
+    {0, "steps", "N", "train so many steps instead of the preset's, on the text and on every task", CLI_WHOLE,
+     offsetof(pe_compare_config, preset.steps), 1, MOST_STEPS},
+    {0, "task-steps", "N", "train so many steps on every task, whatever the text has", CLI_WHOLE,
+     offsetof(pe_compare_config, task_steps), 1, MOST_STEPS},
+    {0, "tune-steps", "N", "train so many steps in each tuning of --extension (100)", CLI_WHOLE,
+     offsetof(pe_compare_config, tune_steps), 1, MOST_STEPS},
+    {0, "lang", "CODE", "language of report.html: en or zh (en)"},
+    {0, "threads", "N", "runs at the same time (one per processor); changes no result", CLI_WHOLE,
+     offsetof(pe_compare_config, workers), 1, MOST_THREADS},
+    {0, "resume", NULL, "go on with what an interrupted or killed call has left in DIR.partial", CLI_FLAG,
+     offsetof(pe_compare_config, resume)},
+    {0, "checkpoint", "S", "seconds between two checkpoints of a run (10)", CLI_REAL,
+     offsetof(pe_compare_config, checkpoint_seconds), 0, MOST_SECONDS},
+    {0, "dry-run", NULL, "say what would be trained and about how long it takes, and stop"},
+    {0, "json", NULL, "print the results as JSON instead of a table"},
+    {0, NULL, NULL, NULL},
+};
+
+/* ---------------------------------------------------------------- the text ------------------ */
+
+typedef struct reading {
+    unsigned char *bytes;
+    size_t         size, room;
+} reading;
+
+static int append(reading *t, FILE *from, const char *name)
+{
+    for (;;) {
+        if (t->room - t->size < CHUNK) {
+            const size_t   room = 2 * t->room + CHUNK;
+            unsigned char *more = realloc(t->bytes, room);
+            if (!more)
+                return cli_failed("%s: there is no memory for a text of more than %zu bytes", name, t->size);
+            t->bytes = more;
+            t->room  = room;
+        }
+        errno          = 0;
+        const size_t n = fread(t->bytes + t->size, 1, CHUNK, from);
+        t->size += n;
+        if (ferror(from))
+            return cli_usage("%s: it cannot be read: %s", name, strerror(errno));
+        if (n == 0)
+            return CLI_DONE;
+    }
+}
+
+static int read_one(reading *t, const char *path)
+{
+    if (!strcmp(path, "-"))
+        return append(t, stdin, "standard input");
+    FILE *from = fopen(path, "rb");
+    if (!from)
+        return cli_usage("%s: it cannot be opened: %s", path, strerror(errno));
+    const int status = append(t, from, path);
+    fclose(from);
+    return status;
+}
+
+static int read_texts(const cli_args *args, reading *t)
+{
+    int status = CLI_DONE;
+    if (cli_count(args) == 0)
+        return cli_usage("compare: a text is missing; name one or more files, or - for standard input");
+    for (int i = 0; i < cli_count(args) && !status; i++)
+        status = read_one(t, cli_at(args, i));
+    return status;
+}
+
+/* What number 0 has read becomes everybody's; so does its failure. */
+static int share_texts(reading *t, int status)
+{
+    int64_t      news[2] = {status, (int64_t)t->size};
+    posenc_error err     = {0};
+    pe_ranks_share(news, sizeof news);
+    if (news[0])
+        return (int)news[0];
+    if (pe_ranks_here()) {
+        t->size  = (size_t)news[1];
+        t->bytes = malloc(t->size + 1);
+    }
+    if (!t->bytes) {
+        err.status = POSENC_MEMORY;
+        snprintf(err.message, sizeof err.message, "compare: there is no memory for the text");
+    }
+    if (pe_ranks_agree(err.status, &err))
+        return cli_error(&err);
+    pe_ranks_share(t->bytes, t->size);
+    return CLI_DONE;
+}
+
+/* "kjv.txt", "standard input", "a.txt and 2 more": for titles, without folders. */
+static void name_texts(const cli_args *args, char name[NAME])
+{
+    const char *path = cli_at(args, 0), *slash = strrchr(path, '/');
+    const char *first = !strcmp(path, "-") ? "standard input" : slash && slash[1] ? slash + 1 : path;
+    if (cli_count(args) > 1)
+        snprintf(name, NAME, "%.90s and %d more", first, cli_count(args) - 1);
+    else
+        snprintf(name, NAME, "%.110s", first);
+}
+
+/* ---------------------------------------------------------------- what is asked ------------- */
+
+/* Before any text is read: a misspelt name should not wait for standard input. */
+static int check_list(const char *list)
+{
+    char             spec[1024], plain[1024];
+    posenc_error     err;
+    pe_entry         entry;
+    posenc_status    status = POSENC_OK;
+    posenc_encoding *e;
+    while (list && !status) {
+        list = pe_spec_next(spec, sizeof spec, list, &status, &err);
+        if (!status)
+            status = pe_entry_take(plain, sizeof plain, &entry, spec, &err);
+        if (!status)
+            status = posenc_encoding_create(&e, plain, NULL, &err);
+        if (!status)
+            posenc_encoding_free(e);
+    }
+    return status ? cli_error(&err) : CLI_DONE;
+}
+
+static int read_config(const cli_args *args, pe_compare_config *config)
+{
+    const char      *name = cli_value(args, "preset"), *list = cli_value(args, "encodings");
+    const char      *language = cli_value(args, "lang");
+    int              ways;
+    posenc_error     err;
+    const pe_preset *preset     = pe_preset_find(name ? name : DEFAULT_PRESET);
+    char             known[256] = "";
+    for (int i = 0; !preset && pe_preset_at(i); i++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "",
+                 pe_preset_at(i)->name);
+    if (!preset)
+        return cli_usage("--preset: there is no preset \"%s\"; there are: %s", name, known);
+    config->preset             = *preset;
+    config->directory          = DEFAULT_DIRECTORY;
+    config->call               = cli_call();
+    config->checkpoint_seconds = CHECKPOINT_SECONDS;
+    if (cli_read(args, config))
+        return CLI_USAGE;
+    if (list) {
+        config->preset.extension      = NULL;
+        config->preset.encodings      = list;
+        config->preset.grid_encodings = NULL;
+    }
+    if (!config->task_steps && cli_value(args, "steps"))
+        config->task_steps = config->preset.steps;
+    if (cli_value(args, "seeds"))
+        config->task_seeds = config->preset.seeds;
+    if ((config->combine && pe_combine_read(&ways, config->combine, &err)) ||
+        (config->tasks && pe_compare_tasks_check(config->tasks, &err)) ||
+        (config->extension && pe_compare_extension_check(config->extension, &err)) ||
+        (language && pe_language_read(&config->language, language, &err)))
+        return cli_usage("--%s", err.message);
+    return check_list(config->preset.encodings);
+}
+
+/* ---------------------------------------------------------------- while it runs ------------- */
+
+static int interrupted(void *self)
+{
+    return cli_interrupted;
+}
+
+/* "1:05", "2:03:00" */
+static void write_duration(char *to, size_t n, double seconds)
+{
+    const long s = lround(seconds);
+    if (s < 3600)
+        snprintf(to, n, "%ld:%02ld", s / 60, s % 60);
+    else
+        snprintf(to, n, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
+}
+
+static void show_progress(void *self, const pe_compare_state *state)
+{
+    char left[32] = "?";
+    if (!isnan(state->left))
+        write_duration(left, sizeof left, state->left);
+    fprintf(stderr, "\r\033[Kcompare: %d of %d runs, %3.0f %%, %s left", state->finished, state->runs,
+            100 * state->fraction, left);
+    fflush(stderr);
+}
+
+static void show_finished(void *self, const pe_compare_run *run, const pe_compare_state *state)
+{
+    if (cli_is_terminal(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
+    fprintf(stderr, "compare: %d of %d: %s%s%s, seed %" PRId64 ": ", state->finished, state->runs, run->label,
+            run->task ? " on " : "", run->task ? run->task : "", run->seed);
+    if (run->diverged)
+        fputs("diverged", stderr);
+    else if (run->task)
+        fprintf(stderr, "%.2f right at L", run->accuracy_at_L);
+    else
+        fprintf(stderr, "%.3f nats per byte at L, %.3f at 8 L", run->loss_at_L, run->loss_at_8L);
+    if (!run->diverged && run->task && !isnan(run->accuracy_at_2L))
+        fprintf(stderr, ", %.2f at 2 L", run->accuracy_at_2L);
+    fprintf(stderr, ", %.0f s\n", run->seconds);
+}
+
+/* ---------------------------------------------------------------- what came out ------------- */
+
+static void print_part(pe_table *part, int is_wanted)
+{
+    if (!is_wanted) {
+        pe_table_free(part);
+        return;
+    }
+    cli_print_table(part);
+    putchar('\n');
+}
+
+/* Nothing where there are no tasks. */
+static int print_tasks(const pe_compare *c,
+                       posenc_status (*make)(const pe_compare *c, pe_table *t, posenc_error *err))
+{
+    posenc_error err;
+    pe_table     tasks;
+    if (make(c, &tasks, &err))
+        return cli_error(&err);
+    print_part(&tasks, tasks.row_count > 0);
+    return CLI_DONE;
+}
+
+static int print_results(const pe_compare *c)
+{
+    posenc_error err;
+    pe_table     results, checks, entries;
+    int          is_plain;
+    if (pe_compare_table(c, &results, &err) || pe_compare_checks(c, &checks, 0, &err))
+        return cli_error(&err);
+    print_part(&results, 1);
+    /* how rows of input encodings enter, if some do otherwise than usual */
+    if (pe_compare_entries(c, &entries, &is_plain, &err))
+        return cli_error(&err);
+    print_part(&entries, !is_plain);
+    if (print_tasks(c, pe_compare_tasks) || print_tasks(c, pe_compare_extension))
+        return CLI_FAILED;
+    cli_print_table(&checks);
+    printf("\n%s\n", pe_compare_says(c).answer);
+    return CLI_DONE;
+}
+
+static int print_json(const pe_compare *c)
+{
+    posenc_error err;
+    char        *json;
+    if (pe_compare_json(c, &json, &err))
+        return cli_error(&err);
+    puts(json);
+    free(json);
+    return CLI_DONE;
+}
+
+static int print_plan(pe_compare *c)
+{
+    posenc_error err;
+    pe_table     plan;
+    double       seconds;
+    char         text[32];
+    if (pe_compare_plan(c, &plan, &err) || pe_compare_estimate(c, &seconds, &err))
+        return cli_error(&err);
+    print_part(&plan, 1);
+    if (print_tasks(c, pe_compare_task_plan))
+        return CLI_FAILED;
+    write_duration(text, sizeof text, seconds);
+    printf("Estimated time: %s\n", text);
+    return CLI_DONE;
+}
+
+/* ---------------------------------------------------------------- all ----------------------- */
+
+static int train(const cli_args *args, pe_compare *c, const char *directory)
+{
+    posenc_error           err;
+    int                    was_interrupted;
+    const int              on_terminal = cli_is_terminal(STDERR_FILENO);
+    const pe_compare_watch watch       = {.interrupted = interrupted,
+                                          .progress    = on_terminal ? show_progress : NULL,
+                                          .finished    = show_finished};
+    cli_heed(SIGINT);
+    cli_heed(SIGTERM);
+    cli_heed(SIGUSR1);
+    const posenc_status status = pe_compare_train(c, &watch, &was_interrupted, &err);
+    if (on_terminal)
+        fputs("\r\033[K", stderr);
+    if (status)
+        return cli_error(&err);
+    if (pe_ranks_here())
+        return CLI_DONE;
+    if (was_interrupted && pe_compare_says(c).finished == 0) {
+        cli_warn(
+            "interrupted before an encoding was finished, so there is no result; --resume goes on from here");
+        return CLI_INTERRUPTED;
+    }
+    if (was_interrupted)
+        cli_warn("interrupted; this is what was finished, and --resume goes on from here");
+    const int printed = cli_value(args, "json") ? print_json(c) : print_results(c);
+    if (printed)
+        return printed;
+    fflush(stdout);
+    if (pe_compare_write(c, &err))
+        return cli_error(&err);
+    fprintf(stderr, "compare: wrote %s/report.html\n", directory);
+    return was_interrupted ? CLI_INTERRUPTED : CLI_DONE;
+}
+
+/* What was found of an earlier start, a line each. */
+static void print_notes(const pe_compare *c)
+{
+    for (const char *line = pe_compare_says(c).notes; line && *line;) {
+        const int n = (int)strcspn(line, "\n");
+        fprintf(stderr, "compare: %.*s\n", n, line);
+        line += n + (line[n] == '\n');
+    }
+}
+
+static int compare(const cli_args *args, reading *t)
+{
+    posenc_error      err;
+    pe_compare       *c;
+    char              name[NAME];
+    pe_compare_config config = {0};
+    int               status = read_config(args, &config);
+    if (status)
+        return status;
+    if (pe_ranks_here() == 0)
+        status = read_texts(args, t);
+    status = share_texts(t, status);
+    if (status)
+        return status;
+    name_texts(args, name);
+    config.text      = t->bytes;
+    config.text_size = (int64_t)t->size;
+    config.text_name = name;
+    if (pe_compare_create(&c, &config, &err))
+        return cli_error(&err);
+    if (pe_compare_says(c).warning)
+        cli_warn("%s", pe_compare_says(c).warning);
+    print_notes(c);
+    if (cli_value(args, "dry-run"))
+        status = pe_ranks_here() ? CLI_DONE : print_plan(c);
+    else
+        status = train(args, c, config.directory);
+    pe_compare_free(c);
+    return status;
+}
+
+static int run(const cli_args *args)
+{
+    reading t = {0};
+    if (pe_ranks_begin() > 0 && (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)))
+        return CLI_FAILED;
+    const int status = compare(args, &t);
+    free(t.bytes);
+    pe_ranks_end();
+    return status;
+}
+
+const cli_command cli_compare = {
+    .name     = "compare",
+    .summary  = "train a small model per encoding on your text and report which to take",
+    .synopsis = "TEXT... [-e SPEC,...] [--tasks NAME,...|none] [--combine WAYS] [--extension HOW] [-o DIR] "
+                "[--preset NAME] [--seeds N] [--steps N] [--bidirectional] [--resume]",
+    .details =
+        "Trains the same small Transformer once per encoding on the first nine tenths of the text (- is "
+        "standard input; several files are joined) and measures the loss per byte on the rest, at "
+        "positions up to eight times the length that was trained. Prints a table and writes a directory "
+        "with report.html, results.json, results.csv, curves.csv, tasks.csv and pictures. DIR may be new, "
+        "empty, or an older result, which is replaced.\n\n"
+        "Besides the text it makes up tasks, whose right answers are known: posid (where am I?), order "
+        "(which is first?), shift (an exact distance back), needle (one thing far away), copy, reverse, "
+        "sort, count, parity, grid (rows and columns), addition, summation, lego. A model of two layers is "
+        "trained on short sequences and asked about longer ones; the table gives the share of right "
+        "answers at the trained length, at twice and at four times it, and ranks the encodings beyond it. "
+        "An encoding that cannot do a task is listed with the reason.\n\n"
+        "With --extension a model with rope and one with learned rows are trained as well and read at two "
+        "to sixteen times their length in every way that needs no new model: other frequencies (linear, "
+        "ntk, dynamic, yarn, another base), more rows (random, interpolated, hierarchical); brief tunes "
+        "each for a hundred steps at twice the length, full at all four. The preset default does brief, "
+        "full and huge do full; with -e none is done unless asked for.\n\n"
+        "With --bidirectional the models see both sides of every byte, 15 % of the bytes are hidden from "
+        "them, and those are what they predict: what an encoder does. The windows are then read in pieces "
+        "of several lengths. An encoding that has no meaning in such a model (or in a causal one) is "
+        "listed with the reason.\n\n"
+        "report.html is in English, or with --lang zh in Chinese; results.json and all else stay in "
+        "English.\n\n"
+        "Each finished run is kept at once in DIR.partial, as an .npz file, and each run under way in a "
+        "checkpoint every S seconds. Ctrl-C prints and writes what is finished. Whatever ends the "
+        "call, the same one with --resume goes on and ends with the same numbers, to the bit; without "
+        "--resume it refuses a DIR.partial that keeps something. With --resume a call that asks for more "
+        "seeds or encodings takes over what an older result DIR shares with it.\n\n"
+        "A build with MPI (docs/slurm.md) shares the runs among the processes of mpirun or srun, with the "
+        "same numbers.\n\n"
+        "A SPEC is NAME, NAME[setting=value,...] or several joined by +. Settings that are not given are "
+        "those that suit a model of this size. Step counts are fixed: the same command gives the same "
+        "table, however many threads it has.\n\n"
+        "Rows of an encoding at the input (posenc list) are added to the token's vector before the first "
+        "block. Its SPEC may say otherwise: combine=concat for [token; row] times a learned matrix, which "
+        "starts as the sum, and inject=blocks for rows that are added before every block, to each its own "
+        "where a row holds so many numbers: sinusoidal[combine=concat]. --combine says how for the SPECs "
+        "that do not; --combine add,concat trains each of them both ways. The table compares the two, with "
+        "the mean |cos| between token and position vectors.",
+    .options = options,
+    .run     = run,
+};

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd_list.c: posenc list: what encodings there are, and everything one of them says about itself
+ *
+ * The command only walks the registry: posenc_encoding_info, posenc_common_settings and posenc_examples hold
+ * the words. As text they become aligned tables whose last column wraps, or, where the others leave too
+ * little room beside them, stands below each row; with --json the same members, unabridged, for programs.
+ */
+#include "cli/frame/cli.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands/config.h"
+
+enum { WIDTH = 100, NARROW = 80, LEAST_PROSE = 30, INDENT = 2, COLUMNS = 5, CELL = 64, MOST_ROWS = 256 };
+
+/* A row of a table; NULL ends it early. The last cell of the longest rows is prose and wraps. */
+typedef struct row {
+    const char *cells[COLUMNS];
+} row;
+
+static int cell_width(const row *rows, int count, int column)
+{
+    size_t widest = 0;
+    for (int r = 0; r < count; r++) {
+        const char *cell = rows[r].cells[column];
+        if (cell && strlen(cell) > widest)
+            widest = strlen(cell);
+    }
+    return (int)widest;
+}
+
+static void print_table(const row *rows, int count, int columns, int indent, int width)
+{
+    for (int r = 0; r < count; r++) {
+        int at = printf("%*s", indent, "");
+        for (int c = 0; c < columns - 1; c++)
+            at += printf("%-*s", cell_width(rows, count, c) + 2, rows[r].cells[c]);
+        const char *last = rows[r].cells[columns - 1];
+        cli_wrap(last, strlen(last), at, at, width);
+    }
+}
+
+/* "a|b|c" in lines up to NARROW, broken behind a '|' or at a blank; the cursor stands at `indent`. */
+static void print_choices(const char *text, int indent)
+{
+    for (int at = indent; *text;) {
+        const int n = (int)strcspn(text, "| "), whole = n + (text[n] == '|');
+        if (at > indent && at + whole > NARROW)
+            at = printf("\n%*s", indent, "") - 1;
+        at += printf("%.*s", whole + (text[n] == ' '), text);
+        text += n + (text[n] != 0);
+    }
+    putchar('\n');
+}
+
+/* A cell and what follows it up to the next column, or, behind a cell too wide for its own, on the next line.
+   Returns where the next column begins. */
+static int print_cell(const char *cell, int at, int width)
+{
+    const int next = at + width + 2;
+    if ((int)strlen(cell) <= width)
+        printf("%-*s", width + 2, cell);
+    else
+        printf("%s\n%*s", cell, next, "");
+    return next;
+}
+
+static void print_row_above_prose(const row *rows, int count, int r, int columns)
+{
+    enum { WIDEST = 24 };
+    const char *prose = rows[r].cells[columns - 1];
+    int         at = printf("%*s", INDENT, ""), below = 0;
+    for (int c = 0; c < columns - 2; c++) {
+        const int width = cell_width(rows, count, c);
+        at              = print_cell(rows[r].cells[c], at, width < WIDEST ? width : WIDEST);
+        below           = c ? below : at;
+    }
+    print_choices(rows[r].cells[columns - 2], at);
+    printf("%*s", below, "");
+    cli_wrap(prose, strlen(prose), below, below, NARROW);
+}
+
+/* A table with prose in its last column, below each row where beside it there is no room; nothing where it
+   has no row but its head. */
+static void print_section(const char *title, const row *rows, int count, int columns)
+{
+    int before = INDENT;
+    if (count < 2)
+        return;
+    printf("\n%s\n", title);
+    for (int c = 0; c < columns - 1; c++)
+        before += cell_width(rows, count, c) + 2;
+    if (before + LEAST_PROSE <= NARROW)
+        print_table(rows, count, columns, INDENT, NARROW);
+    else
+        for (int r = 0; r < count; r++)
+            print_row_above_prose(rows, count, r, columns);
+}
+
+/* The names of the parameters that are trained with standard settings, the first `most` of them, or
+   "nothing". */
+static void what_it_learns(const posenc_encoding_info *info, int most, char text[CELL])
+{
+    posenc_encoding *e     = NULL;
+    size_t           used  = 0;
+    int              names = 0;
+    snprintf(text, CELL, "nothing");
+    if (posenc_encoding_create(&e, info->name, NULL, NULL))
+        return;
+    for (int i = 0; i < posenc_param_count(e) && used < CELL; i++)
+        if (posenc_param_trainable(e, i) && names++ < most)
+            used +=
+                (size_t)snprintf(text + used, CELL - used, "%s%s", used ? ", " : "", posenc_param_name(e, i));
+    if (names > most && used < CELL)
+        snprintf(text + used, CELL - used, " +%d", names - most);
+    posenc_encoding_free(e);
+}
+
+static const char *or_dash(const char *text)
+{
+    return text && *text ? text : "-";
+}
+
+static int print_all(void)
+{
+    row  rows[MOST_ROWS] = {{{"ENCODING", "PLACE", "LEARNS", "PAPER", "MODELS"}}};
+    char learns[MOST_ROWS][CELL];
+    int  n = 1;
+    for (int i = 0; i < posenc_encoding_count() && n < MOST_ROWS; i++, n++) {
+        const posenc_encoding_info *info = posenc_encoding_info_at(i);
+        what_it_learns(info, 3, learns[n]);
+        rows[n] = (row){{info->name, posenc_place_name(info->place), learns[n], or_dash(info->paper),
+                         or_dash(info->models)}};
+    }
+    print_table(rows, n, COLUMNS, 0, WIDTH);
+    return CLI_DONE;
+}
+
+/* ---------------------------------------------------------------- one encoding --------------- */
+
+static const char *what_scores_see(const posenc_encoding_info *info)
+{
+    if (info->sees)
+        return info->sees;
+    return info->by_distance ? "distances alone" : "absolute positions";
+}
+
+/* What products are multiplied by unless the setting says otherwise; NULL where no such product is the
+   encoding's. */
+static const char *standard_scale(const posenc_encoding_info *info)
+{
+    if (info->place != POSENC_SCORE)
+        return NULL;
+    return info->scale ? info->scale : "1/sqrt(D)";
+}
+
+static void print_settings(const char *head, const posenc_setting_info *settings, int count)
+{
+    row rows[MOST_ROWS] = {{{"NAME", "TYPE", "DEFAULT", "RANGE", "MEANING"}}};
+    int n               = 1;
+    for (int i = 0; i < count && n < MOST_ROWS; i++)
+        rows[n++] = (row){{settings[i].name, settings[i].type, or_dash(settings[i].standard),
+                           or_dash(settings[i].range), settings[i].meaning}};
+    print_section(head, rows, n, 5);
+}
+
+static void print_params(const posenc_param_info *params, int count)
+{
+    row rows[MOST_ROWS] = {{{"NAME", "SHAPE", "INITIALLY", "TRAINED", "MEANING"}}};
+    int n               = 1;
+    for (int i = 0; i < count && n < MOST_ROWS; i++)
+        rows[n++] = (row){{params[i].name, *params[i].shape ? params[i].shape : "one number", params[i].init,
+                           params[i].trainable ? "yes" : "no", params[i].meaning}};
+    print_section("Parameters", rows, n, 5);
+}
+
+/* What a value of a worked example is, by the place: the meaning of (a, b, c) that posenc.h states. */
+static void example_subject(posenc_place place, const posenc_example *e, char text[CELL])
+{
+    const long long at[] = {(long long)e->a, (long long)e->b, (long long)e->c};
+    switch (place) {
+    case POSENC_INPUT: snprintf(text, CELL, "row %lld, channel %lld", at[0], at[1]); return;
+    case POSENC_ROTARY: snprintf(text, CELL, "frequency of pair %lld", at[0]); return;
+    default: snprintf(text, CELL, "head %lld, query %lld, key %lld", at[0], at[1], at[2]); return;
+    }
+}
+
+static void print_examples(const posenc_encoding_info *info)
+{
+    const posenc_example *examples;
+    row                   rows[MOST_ROWS] = {{{"SETTINGS", "AT", "VALUE", "SOURCE"}}};
+    char                  subjects[MOST_ROWS][CELL], values[MOST_ROWS][CELL];
+    const int             count = posenc_examples(info->name, &examples);
+    int                   n     = 1;
+    for (int i = 0; i < count && n < MOST_ROWS; i++, n++) {
+        const posenc_example *e = &examples[i];
+        example_subject(info->place, e, subjects[n]);
+        snprintf(values[n], CELL, "%.15g", e->value);
+        rows[n] = (row){{or_dash(e->settings), subjects[n], values[n], e->source}};
+    }
+    print_section("Worked examples", rows, n, 4);
+}
+
+static void print_one(const posenc_encoding_info *info)
+{
+    const posenc_setting_info *common;
+    char                       learns[CELL];
+    what_it_learns(info, info->param_count, learns);
+    const row facts[] = {
+        {{"place", posenc_place_name(info->place)}},
+        {{"learns", learns}},
+        {{"paper", or_dash(info->paper)}},
+        {{"models", or_dash(info->models)}},
+        {{"pictures", or_dash(info->pictures)}},
+        {{"scores see", what_scores_see(info)}},
+        {{"direction", info->causal_only ? "causal only" : "causal or both"}},
+        {{"scale", standard_scale(info)}},
+    };
+    const int scaled = standard_scale(info) != NULL;
+    printf("%s: %s\n\n", info->name, info->title);
+    for (const char *line = or_dash(info->formula); *line; line += strspn(line, "\n")) {
+        const int n = (int)strcspn(line, "\n");
+        printf("  %.*s\n", n, line);
+        line += n;
+    }
+    putchar('\n');
+    print_table(facts, (int)(sizeof facts / sizeof *facts) - !scaled, 2, 2, NARROW);
+    print_settings("Settings (--set NAME=VALUE)", info->settings, info->setting_count);
+    const int count = posenc_common_settings(&common);
+    if (info->place != POSENC_INPUT) /* they are about scores */
+        print_settings("Settings of every encoding", common, count);
+    print_params(info->params, info->param_count);
+    print_examples(info);
+}
+
+/* ---------------------------------------------------------------- --json --------------------- */
+
+static json_t *json_settings(const posenc_setting_info *settings, int count)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:o, s:o, s:s}", "name", settings[i].name, "type", settings[i].type,
+                            "default", cli_json_text(settings[i].standard), "range",
+                            cli_json_text(settings[i].range), "meaning", settings[i].meaning));
+    return list;
+}
+
+static json_t *json_params(const posenc_param_info *params, int count)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:s}", "name", params[i].name, "shape",
+                                              params[i].shape, "init", params[i].init, "trainable",
+                                              params[i].trainable, "meaning", params[i].meaning));
+    return list;
+}
+
+static json_t *json_examples(const char *name)
+{
+    const posenc_example *e;
+    const int             count = posenc_examples(name, &e);
+    json_t               *list  = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(list, json_pack("{s:s, s:[I,I,I], s:f, s:s}", "settings", e[i].settings, "at",
+                                              (json_int_t)e[i].a, (json_int_t)e[i].b, (json_int_t)e[i].c,
+                                              "value", e[i].value, "source", e[i].source));
+    return list;
+}
+
+static json_t *json_pictures(const char *names)
+{
+    json_t *list = json_array();
+    while (names && *names) {
+        const size_t length = strcspn(names, ", ");
+        if (length)
+            json_array_append_new(list, json_stringn(names, length));
+        names += length;
+        names += strspn(names, ", ");
+    }
+    return list;
+}
+
+static json_t *json_one(const posenc_encoding_info *info)
+{
+    const posenc_setting_info *common;
+    const int                  count = posenc_common_settings(&common);
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "name",
+                     info->name, "place", posenc_place_name(info->place), "title", cli_json_text(info->title),
+                     "formula", cli_json_text(info->formula), "paper", cli_json_text(info->paper), "models",
+                     cli_json_text(info->models), "pictures", json_pictures(info->pictures), "by_distance",
+                     info->by_distance, "scores_see", what_scores_see(info), "causal_only", info->causal_only,
+                     "scale", cli_json_text(standard_scale(info)), "settings",
+                     json_settings(info->settings, info->setting_count), "common_settings",
+                     json_settings(common, count), "params", json_params(info->params, info->param_count),
+                     "examples", json_examples(info->name));
+}
+
+/* ---------------------------------------------------------------- the command ---------------- */
+
+/* The formulas of a model's rotation; a name may say which encoding is meant, and must be right then. */
+static int explain(const cli_args *args)
+{
+    cli_config  config = {0};
+    const char *name   = cli_at(args, 0);
+    if (!cli_value(args, "explain") || !cli_value(args, "config"))
+        return cli_usage("list: --explain and --config F belong together; give both");
+    if (cli_value(args, "json"))
+        return cli_usage("list: --json says nothing to --explain; posenc inspect F --json has the numbers");
+    int status = cli_config_read(&config, args);
+    if (!status && name && strcmp(name, config.group->encoding) != 0)
+        status =
+            cli_usage("list: %s has the encoding %s, not \"%s\"", config.path, config.group->encoding, name);
+    if (!status)
+        status = cli_explain(&config);
+    if (!status)
+        cli_config_warn(&config);
+    cli_config_free(&config);
+    return status;
+}
+
+static int run(const cli_args *args)
+{
+    const char *name = cli_at(args, 0);
+    const int   json = cli_value(args, "json") != NULL;
+    if (cli_count(args) > 1)
+        return cli_usage("list: \"%s\" is one name too many; give one encoding, or none for all",
+                         cli_at(args, 1));
+    if (cli_value(args, "explain") || cli_value(args, "config") || cli_value(args, "layer"))
+        return explain(args);
+    if (!name && !json)
+        return print_all();
+    if (!name) {
+        json_t *all = json_array();
+        for (int i = 0; i < posenc_encoding_count(); i++)
+            json_array_append_new(all, json_one(posenc_encoding_info_at(i)));
+        return cli_print_json(all, 0);
+    }
+    const posenc_encoding_info *info = posenc_encoding_find(name);
+    if (!info)
+        return cli_usage("list: there is no encoding \"%s\"; did you mean \"%s\"?", name,
+                         posenc_encoding_nearest(name));
+    if (json)
+        return cli_print_json(json_one(info), 0);
+    print_one(info);
+    return CLI_DONE;
+}
+
+static const cli_option options[] = {
+    {0, "json", NULL, "print everything as JSON"},
+    {0, "explain", NULL, "the formulas of a rotation with the numbers of the model that --config names"},
+    CLI_CONFIG_OPTIONS,
+    {0, NULL, NULL, NULL},
+};
+
+const cli_command cli_list = {
+    .name     = "list",
+    .summary  = "list the encodings, or show everything about one",
+    .synopsis = "[NAME] [--json] | rope --explain --config F [--layer N]",
+    .details =
+        "Without NAME a table: where each encoding acts, what it learns, its paper, models that use it. With "
+        "NAME its settings with types, defaults and ranges, its parameters with shapes in the letters of the "
+        "library (H heads, D head width, d_model model width), and numbers worked out in its paper.\n\n"
+        "With --explain every formula of a model's rotation is printed, as papers write it and with the "
+        "numbers of the model's own file: channels, coordinates, frequencies, magnitude, scores, and what "
+        "they come to within its context.",
+    .options = options,
+    .run     = run,
+};

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd_plot.c: posenc plot KIND SPEC, or KIND --table F:NAME: a picture
+ *
+ * With -o the picture is a file, without it is drawn in the terminal. Which pictures an encoding has is the
+ * registry's word; whoever asks for another is told which there are. Which options a kind of picture heeds is
+ * the word of the table below; one that it would not heed is refused, never passed over. Nothing is trained
+ * here: an encoding that learns is shown as it is born, and the title says so.
+ */
+#include "cli/frame/cli.h"
+
+#include "plot/plot.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli/commands/places.h"
+#include "cli/commands/subject.h"
+
+enum {
+    HEADS       = 8,
+    LONGEST     = 4096,
+    ENDLESS     = 1 << 30, /* of a context, of which no position is drawn */
+    WIDEST      = 4096,
+    MOST_HEADS  = 64,
+    GRID_ROWS   = 16,
+    GRID_COLS   = 32,
+    LONGEST_ROW = 256,
+    MOST_DRAWS  = 100000,
+    MOST_PREFIX = 2, /* class and distillation tokens: rows before a table's grid that need no word */
+    MOST_GRID   = 1 << 16,
+    COLUMNS     = 80
+};
+
+/* Kinds of pictures: the sizes that each takes where nothing is said, and which it heeds of the options that
+   not all heed (`some`). */
+static const struct kind {
+    const char *name;
+    int64_t     length, longest, dim;
+    const char *heeds;
+} kinds[] = {
+    {"heatmap", 128, LONGEST, 64, "table length dim seed grid prefix-rows beside"},
+    {"curves", 128, LONGEST, 64, "table length dim seed grid prefix-rows channels"},
+    {"similarity", 128, LONGEST, 64, "table config layer length dim seed grid prefix-rows"},
+    {"similarity2d", 0, LONGEST, 128, "table dim seed grid prefix-rows points"},
+    {"decay", 1024, LONGEST, 128, "config layer length dim seed bases theta content draws"},
+    {"mass", 1024, LONGEST, 64, "config layer length dim heads seed content draws"},
+    {"pair", 8, LONGEST, 64, "config layer length dim pairs"},
+    {"wavelengths", 4096, ENDLESS, 128, "config layer length dim"},
+    {"bias", 128, LONGEST, 64, "length dim heads seed"},
+    {"buckets", 256, LONGEST, 64, "length"},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static const char *const some[] = {"table",  "config", "layer",       "length",  "dim",      "heads",
+                                   "seed",   "grid",   "prefix-rows", "points",  "channels", "pairs",
+                                   "beside", "bases",  "theta",       "content", "draws"};
+enum { SOME = sizeof some / sizeof *some };
+
+/* What was asked for. */
+typedef struct request {
+    const struct kind *kind;
+    const char        *path;
+    cli_subject        subject;
+    pe_offer           offer;
+    pe_picture_data    data;
+    int64_t            length, dim, heads, seed, draws, rows, cols, prefix; /* prefix -1: not said */
+    cli_places         places;                                              /* --grid */
+    cli_numbers        chosen, bases;
+} request;
+
+static const cli_option options[] = {
+    {0, "set", "NAME=VALUE", "a setting of the encoding (may be repeated); see posenc list NAME"},
+    {0, "table", "F:NAME",
+     "instead of a SPEC a table of positions: array NAME of a .safetensors, .npz or .npy (heatmap, curves, "
+     "similarity, similarity2d)"},
+    CLI_CONFIG_OPTIONS,
+    {0, "length", "N",
+     "positions or distances to draw (heatmap, curves, similarity, bias: 128; buckets: 256; decay, mass: "
+     "1024; pair: 8); of wavelengths the context (4096)"},
+    {0, "dim", "D",
+     "width of a vector (input: 64, similarity2d: 128) or of a head (64, decay, wavelengths: 128)", CLI_WHOLE,
+     offsetof(request, dim), 1, WIDEST},
+    {0, "heads", "H", "heads of a bias (bias, mass: 8)", CLI_WHOLE, offsetof(request, heads), 1, MOST_HEADS},
+    {0, "grid", "HxW",
+     "positions on a grid of H rows and W columns (heatmap, curves, similarity: a grid of grids; "
+     "similarity2d: 16x32); heatmap and curves take more axes, such as 2x3x4"},
+    {0, "prefix-rows", "N",
+     "rows of a table before its grid, where there are more than the 0 to 2 of class tokens (heatmap, "
+     "curves, similarity, similarity2d)",
+     CLI_WHOLE, offsetof(request, prefix), 0, INT32_MAX},
+    {0, "points", "LIST",
+     "points ROWxCOLUMN of the grid, such as 4x6:8x16 (similarity2d; three on the diagonal)", CLI_POINTS,
+     offsetof(request, chosen), 0, LONGEST_ROW},
+    {0, "channels", "LIST", "channels, such as 4:5:6:7 (curves)", CLI_WHOLES, offsetof(request, chosen), 0,
+     WIDEST - 1},
+    {0, "pairs", "LIST", "pairs of channels, such as 0:8 (pair)", CLI_WHOLES, offsetof(request, chosen), 0,
+     WIDEST - 1},
+    {0, "beside", "binary", "draw the binary counter of the same positions beside it (heatmap)"},
+    {0, "bases", "LIST", "a panel for each base, such as 1e4:5e5:1e6 (decay)", CLI_REALS,
+     offsetof(request, bases), 1, (int64_t)1e18},
+    {0, "theta", "one|many|both",
+     "turn all pairs by one frequency, by the encoding's, or a panel each (decay: both)"},
+    {0, "content", "LIST",
+     "vectors: ones, uniform (U[0,1]), normal (N(0,1)) (decay, mass of a rotary encoding: all)"},
+    {0, "draws", "N", "draws of random vectors (decay, mass of a rotary encoding: 200)", CLI_WHOLE,
+     offsetof(request, draws), 1, MOST_DRAWS},
+    {0, "seed", "N", "seed of random parameters and vectors (1)", CLI_WHOLE, offsetof(request, seed), 0,
+     INT64_MAX},
+    {'o', "output", "F", "write F.png, F.svg or F.pdf instead of drawing in the terminal"},
+    {0, NULL, NULL, NULL},
+};
+
+/* ---------------------------------------------------------------- what belongs together ----- */
+
+static int heeds(const struct kind *kind, const char *option)
+{
+    const size_t n = strlen(option);
+    for (const char *at = kind->heeds; (at = strstr(at, option)); at += n)
+        if ((at == kind->heeds || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
+            return 1;
+    return 0;
+}
+
+/* "heatmap, curves": the kinds that heed an option, or all where it is NULL. */
+static const char *join_kinds(char text[200], const char *option)
+{
+    size_t used = 0;
+    for (int i = 0; i < KINDS; i++)
+        if (!option || heeds(&kinds[i], option))
+            used += (size_t)snprintf(text + used, 200 - used, "%s%s", used ? ", " : "", kinds[i].name);
+    return text;
+}
+
+static int find_kind(const cli_args *args, request *r)
+{
+    char known[200];
+    for (r->kind = kinds; r->kind < kinds + KINDS; r->kind++)
+        if (!strcmp(r->kind->name, cli_at(args, 0)))
+            return CLI_DONE;
+    return cli_usage("plot: there is no picture \"%s\"; there are: %s", cli_at(args, 0),
+                     join_kinds(known, NULL));
+}
+
+static int check_options(const cli_args *args, request *r)
+{
+    static const char *const of_a_spec[] = {"set", "dim", "heads", "seed"};
+    char                     known[200];
+    for (int i = 0; i < SOME; i++)
+        if (cli_value(args, some[i]) && !heeds(r->kind, some[i]))
+            return cli_usage("plot: --%s says nothing to %s; it belongs to: %s", some[i], r->kind->name,
+                             join_kinds(known, some[i]));
+    for (size_t i = 0; cli_value(args, "table") && i < sizeof of_a_spec / sizeof *of_a_spec; i++)
+        if (cli_value(args, of_a_spec[i]))
+            return cli_usage("plot: --%s says nothing to a table; leave it out beside --table", of_a_spec[i]);
+    if (cli_value(args, "config") && cli_value(args, "table"))
+        return cli_usage("plot: --config and --table both say what to draw; give one of them");
+    if (cli_value(args, "config") && cli_value(args, "dim"))
+        return cli_usage(
+            "plot: --dim says nothing to a model, whose heads have a width; leave it out beside --config");
+    if (cli_value(args, "grid") && cli_value(args, "length"))
+        return cli_usage("plot: --length and --grid both say how many positions there are; give one of them");
+    if (cli_value(args, "prefix-rows") && !(cli_value(args, "table") && cli_value(args, "grid")))
+        return cli_usage(
+            "plot: --prefix-rows says which rows of a --table lie before its --grid; give both, or leave "
+            "it out");
+    if (cli_value(args, "grid") && cli_value(args, "beside"))
+        return cli_usage("plot: --beside counts positions on a line; leave out --grid");
+    return CLI_DONE;
+}
+
+/* What a kind heeds at one place and not at the other: mass of a bias draws no vectors, a rotation has no
+   heads. */
+static int check_place(const cli_args *args, request *r)
+{
+    static const struct {
+        const char  *option;
+        posenc_place place;
+        const char  *kind;
+    } rows[] = {{"heads", POSENC_ROTARY, "mass"},
+                {"content", POSENC_SCORE, "mass"},
+                {"draws", POSENC_SCORE, "mass"},
+                {"grid", POSENC_ROTARY, "similarity"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (cli_value(args, rows[i].option) && r->offer.place == rows[i].place &&
+            !strcmp(r->kind->name, rows[i].kind))
+            return cli_usage("plot: --%s says nothing to the %s of a %s encoding; leave it out",
+                             rows[i].option, rows[i].kind, posenc_place_name(rows[i].place));
+    if (cli_value(args, "length") && !strcmp(r->kind->name, "bias") && pe_picture_is_map(r->subject.p.e))
+        return cli_usage(
+            "plot: --length says nothing to a bias that is drawn as a map; set its rows and columns");
+    return CLI_DONE;
+}
+
+/* ---------------------------------------------------------------- reading ------------------- */
+
+/* "16x32", and for pictures that go along the positions one by one "2x3x4". */
+static int read_grid(const cli_args *args, request *r)
+{
+    const char *text = cli_value(args, "grid"), *cross = text ? strchr(text, 'x') : NULL;
+    const int   is_flat = strstr(r->kind->name, "similarity") != NULL || !cross || !strchr(cross + 1, 'x');
+    r->places           = (cli_places){.command = "plot"};
+    if (is_flat) {
+        const cli_option row  = {.name = "grid", .type = CLI_GRID, .low = 1, .high = LONGEST_ROW};
+        cli_numbers      grid = {0};
+        if (cli_read_as(args, &row, &grid) < 0)
+            return CLI_USAGE;
+        r->places.axes = grid.count;
+        r->rows = r->places.grid[0] = grid.whole[0];
+        r->cols = r->places.grid[1] = grid.whole[1];
+        return CLI_DONE;
+    }
+    if (cli_places_read_grid(&r->places, text))
+        return CLI_USAGE;
+    r->rows = 1;
+    for (int a = 0; a < r->places.axes - 1; a++)
+        r->rows *= r->places.grid[a];
+    r->cols       = r->places.grid[r->places.axes - 1];
+    r->data.sizes = r->places.grid;
+    r->data.axes  = r->places.axes;
+    return r->rows * r->cols <= MOST_GRID
+               ? CLI_DONE
+               : cli_usage("plot: --grid is \"%s\"; at most %d positions are drawn", text, MOST_GRID);
+}
+
+static int read_numbers(const cli_args *args, request *r)
+{
+    r->length = r->kind->length;
+    r->prefix = -1;
+    r->dim    = r->kind->dim;
+    r->heads  = HEADS;
+    r->seed   = 1;
+    if (cli_integer(args, "length", 2, r->kind->longest, &r->length) < 0 || cli_read(args, r))
+        return CLI_USAGE;
+    r->data.chosen       = r->chosen.whole;
+    r->data.chosen_count = r->chosen.count;
+    r->data.bases        = r->bases.real;
+    r->data.base_count   = r->bases.count;
+    return CLI_DONE;
+}
+
+/* Words of a list, each worth a bit: their sum in *bits, 0 if the option is absent. */
+static int read_words(const cli_args *args, const char *option, const char *const *words, const int *worth,
+                      int *bits)
+{
+    const char *text      = cli_value(args, option);
+    char        known[80] = "";
+    for (int i = 0; words[i]; i++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", words[i]);
+    while (text && *text) {
+        const size_t n = strcspn(text, ":,");
+        int          i = 0;
+        while (words[i] && (strlen(words[i]) != n || strncmp(words[i], text, n) != 0))
+            i++;
+        if (!words[i])
+            break;
+        *bits |= worth[i];
+        text += n + (text[n] != 0);
+    }
+    if (!text || (!*text && *bits))
+        return CLI_DONE;
+    return cli_usage("plot: --%s is \"%s\"; it must be of: %s", option, cli_value(args, option), known);
+}
+
+static int read_choices(const cli_args *args, request *r)
+{
+    static const char *const thetas[] = {"one", "many", "both", NULL}, *const beside[] = {"binary", NULL},
+                             *const contents[] = {"ones", "uniform", "normal", NULL};
+    static const int theta_worth[] = {PE_ONE_THETA, PE_MANY_THETAS, PE_ONE_THETA | PE_MANY_THETAS},
+                     one[] = {1}, content_worth[] = {PE_ONES, PE_UNIFORM, PE_NORMAL};
+    if (read_words(args, "theta", thetas, theta_worth, &r->data.thetas) ||
+        read_words(args, "content", contents, content_worth, &r->data.contents) ||
+        read_words(args, "beside", beside, one, &r->data.beside_binary))
+        return CLI_USAGE;
+    return r->data.thetas == PE_ONE_THETA && r->data.base_count
+               ? cli_usage(
+                     "plot: --bases says nothing to --theta one; it is for the encoding's own frequencies")
+               : CLI_DONE;
+}
+
+/* ---------------------------------------------------------------- the subject --------------- */
+
+static int choose_offer(const cli_args *args, request *r)
+{
+    pe_offer  offers[PE_MOST_OFFERS];
+    char      known[PE_MOST_OFFERS * (PE_KIND_LENGTH + 2)] = "no pictures";
+    const int count                                        = pe_picture_offers(r->subject.p.e, offers);
+    size_t    used                                         = 0;
+    for (int i = 0; i < count; i++) {
+        r->offer = offers[i];
+        if (!strcmp(offers[i].kind, r->kind->name))
+            return check_place(args, r);
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", offers[i].kind);
+    }
+    return cli_usage("plot: %s has no picture \"%s\"; it has: %s", posenc_encoding_spec(r->subject.p.e),
+                     r->kind->name, known);
+}
+
+/* Where a table's grid begins: behind the rows of class tokens, or as many as are said. */
+static int fit_table_grid(request *r)
+{
+    cli_subject  *s    = &r->subject;
+    const int64_t grid = r->rows * r->cols, before = s->rows - grid;
+    if (before < 0)
+        return cli_usage("plot: %s has %lld rows; a grid of %lldx%lld needs %lld", s->name,
+                         (long long)s->rows, (long long)r->rows, (long long)r->cols, (long long)grid);
+    if (r->prefix >= 0 && r->prefix != before)
+        return cli_usage(
+            "plot: %s has %lld rows: --prefix-rows %lld and a grid of %lldx%lld make %lld; both together "
+            "must be all rows",
+            s->name, (long long)s->rows, (long long)r->prefix, (long long)r->rows, (long long)r->cols,
+            (long long)(r->prefix + grid));
+    if (r->prefix < 0 && before > MOST_PREFIX)
+        return cli_usage(
+            "plot: %s has %lld rows, %lld more than a grid of %lldx%lld; give the grid that it has, with "
+            "0 to %d rows before it, or say --prefix-rows %lld",
+            s->name, (long long)s->rows, (long long)before, (long long)r->rows, (long long)r->cols,
+            MOST_PREFIX, (long long)before);
+    r->data.first = before;
+    if (before > 0)
+        snprintf(s->origin, sizeof s->origin, "without the %lld row%s before the grid", (long long)before,
+                 before > 1 ? "s" : "");
+    return CLI_DONE;
+}
+
+/* Which positions of a table to draw: a grid is its last rows, a line its first ones. */
+static int fit_table(const cli_args *args, request *r)
+{
+    cli_subject *s = &r->subject;
+    r->dim         = s->width;
+    if (r->data.axes || (!r->rows && !r->length))
+        return cli_usage("plot: %s is a table of rows; give their --grid HxW", s->name);
+    if (r->rows)
+        return fit_table_grid(r);
+    if (cli_value(args, "length") && r->length > s->rows)
+        return cli_usage("plot: --length is %lld, but %s has %lld rows", (long long)r->length, s->name,
+                         (long long)s->rows);
+    if (!cli_value(args, "length"))
+        r->length = s->rows < 1024 ? s->rows : 1024;
+    return CLI_DONE;
+}
+
+/* Where the grid decides how many coordinates a position has, or how a table is read, it becomes a
+   setting. */
+static int set_grid(const cli_args *args, request *r)
+{
+    char                        grid[CLI_GRID_TEXT], other[CLI_GRID_TEXT];
+    const posenc_encoding_info *part = posenc_encoding_part(r->subject.p.e, POSENC_INPUT);
+    if (r->data.axes && cli_places_settings(&r->places, r->subject.p.e, other))
+        return CLI_USAGE;
+    cli_places_lists(&r->places, r->subject.p.e, grid);
+    return part && grid[0] ? cli_subject_encoding(&r->subject, args, cli_at(args, 1), grid) : CLI_DONE;
+}
+
+/* Encodings of a grid, and maps, want a grid. */
+static int fit_grid(const cli_args *args, request *r)
+{
+    const posenc_dims dims = {.B = 1, .Lq = r->length, .Lk = r->length, .L = r->length, .d_model = r->dim};
+    if (r->rows || (r->length && pe_picture_axes(r->subject.p.e, &dims) < 2))
+        return CLI_DONE;
+    if (cli_value(args, "length"))
+        return cli_usage("plot: --length says nothing to %s, whose positions lie on a grid; give --grid HxW",
+                         posenc_encoding_spec(r->subject.p.e));
+    r->rows   = GRID_ROWS;
+    r->cols   = GRID_COLS;
+    r->places = (cli_places){.command = "plot", .axes = 2, .grid = {GRID_ROWS, GRID_COLS}};
+    return CLI_DONE;
+}
+
+static void set_data(request *r)
+{
+    const posenc_encoding_info *part     = posenc_encoding_part(r->subject.p.e, r->offer.place);
+    const int                   is_input = r->offer.place == POSENC_INPUT;
+    const int64_t               n        = r->rows ? r->rows * r->cols : r->length;
+    /* a bias is drawn for keys in the future as well, up to the same distance */
+    const int64_t most = r->offer.place == POSENC_SCORE && !part->causal_only ? 2 * n - 1 : n;
+    r->data.length     = r->length;
+    r->data.causal     = part->causal_only;
+    r->data.rows       = r->rows;
+    r->data.cols       = r->cols;
+    r->data.draws      = r->draws;
+    r->data.seed       = (uint64_t)r->seed;
+    r->data.dims       = (posenc_dims){.B = 1, .H = r->heads, .D = r->dim, .Lq = most, .Lk = most, .L = n};
+    if (r->subject.rows)
+        r->data.dims.L = r->data.dims.Lk = r->subject.rows;
+    r->data.dims.d_model = is_input ? r->dim : r->heads * r->dim;
+}
+
+/* The model's own sizes; its context is what wavelengths are held against. */
+static int fit_model(const cli_args *args, request *r)
+{
+    const cli_config *c = &r->subject.config;
+    r->dim              = c->group->dims.D;
+    if (cli_value(args, "length") || strcmp(r->kind->name, "wavelengths") != 0)
+        return CLI_DONE;
+    if (c->info->max_positions < 2 || c->info->max_positions > ENDLESS)
+        return cli_usage("plot: %s does not say how long its context is; give --length N", c->path);
+    r->length = c->info->max_positions;
+    return CLI_DONE;
+}
+
+static int find_subject(const cli_args *args, request *r)
+{
+    const char *table = cli_value(args, "table");
+    if (table)
+        return cli_subject_table(&r->subject, table);
+    if (!cli_value(args, "config"))
+        return cli_subject_encoding(&r->subject, args, cli_at(args, 1), "");
+    const int status = cli_subject_config(&r->subject, args);
+    return status ? status : fit_model(args, r);
+}
+
+static int fit(const cli_args *args, request *r)
+{
+    if (cli_value(args, "table"))
+        return fit_table(args, r);
+    int status = CLI_DONE;
+    if (r->offer.place == POSENC_INPUT)
+        status = fit_grid(args, r);
+    else if (r->offer.place == POSENC_ROTARY)
+        status = cli_subject_at_length(&r->subject, r->length);
+    return status || !r->rows ? status : set_grid(args, r);
+}
+
+static int take_params(const cli_args *args, request *r)
+{
+    set_data(r);
+    const int status =
+        cli_value(args, "table") ? CLI_DONE : cli_subject_params(&r->subject, &r->data.dims, r->seed);
+    r->data.params = r->subject.p.params;
+    r->data.name   = r->subject.name[0] ? r->subject.name : NULL;
+    r->data.origin = r->subject.origin[0] ? r->subject.origin : NULL;
+    return status;
+}
+
+/* ---------------------------------------------------------------- drawing ------------------- */
+
+static int terminal_columns(void)
+{
+    struct winsize size;
+    if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col >= 20)
+        return size.ws_col < 200 ? size.ws_col : 200;
+    return COLUMNS;
+}
+
+static int check_path(const cli_args *args, request *r)
+{
+    posenc_error err;
+    r->path = cli_value(args, "output");
+    return r->path && pe_plot_path_check(r->path, &err) ? cli_error(&err) : CLI_DONE;
+}
+
+static int draw(const cli_args *args, request *r)
+{
+    posenc_error  err;
+    pe_picture   *picture;
+    posenc_status status = pe_picture_create(&picture, r->subject.p.e, &r->offer, &r->data, &err);
+    if (status)
+        return cli_error(&err);
+    if (r->path)
+        status = pe_plot_file(pe_picture_figure(picture), r->path, &err);
+    else
+        status = pe_plot_terminal(pe_picture_figure(picture), stdout, terminal_columns(),
+                                  cli_colour(STDOUT_FILENO), &err);
+    pe_picture_free(picture);
+    if (status)
+        return cli_error(&err);
+    cli_config_warn(&r->subject.config);
+    return CLI_DONE;
+}
+
+static int run(const cli_args *args)
+{
+    request   r           = {.subject.p = cli_problem_new("plot")};
+    const int has_subject = cli_value(args, "table") || cli_value(args, "config");
+    if (cli_count(args) != 2 - has_subject)
+        return cli_usage(
+            has_subject ? "plot: beside --table or --config give a picture alone, e.g. posenc plot similarity"
+                        : "plot: give a picture and an encoding, e.g. posenc plot heatmap NAME; try "
+                          "posenc plot --help");
+    static int (*const steps[])(const cli_args *args,
+                                request        *r) = {find_kind,    check_options, read_numbers, read_grid,
+                                               read_choices, check_path,    find_subject, choose_offer,
+                                               fit,          take_params,   draw};
+    int status                              = CLI_DONE;
+    for (size_t i = 0; !status && i < sizeof steps / sizeof *steps; i++)
+        status = steps[i](args, &r);
+    cli_subject_free(&r.subject);
+    return status;
+}
+
+const cli_command cli_plot = {
+    .name     = "plot",
+    .summary  = "draw an encoding: table, similarity, decay, bias, classes",
+    .synopsis = "KIND SPEC|--config F|--table F:NAME [--set NAME=VALUE]... [OPTION]... [-o F.png|.svg|.pdf]",
+    .details =
+        "KIND is, of an input encoding: heatmap, the vector of each position, with the wavelengths of its "
+        "channels; curves, single channels; similarity, the cosine of every two positions and its profile "
+        "by distance, with --grid a grid of grids; similarity2d, maps of the similarity to chosen points of "
+        "a grid.\n\n"
+        "Of a rotary one: decay, the score of two vectors against their distance, for ones, U[0,1] and "
+        "N(0,1), mean and the middle 80 % of the draws, with the encoding's frequencies and with one alone; "
+        "similarity, that of ones alone; mass, the share of the attention that the nearest keys have; pair, "
+        "a vector that turns; wavelengths, those of the pairs against the context, before and after "
+        "scaling, coloured by how often they turn within the context of the first training.\n\n"
+        "Of one in the scores: bias, what is added per head against the distance (t5, alibi ...) or as a "
+        "map (swin, tupe); mass, the share of the attention that the nearest keys have by the bias alone; "
+        "buckets, which distances share a class (t5, deberta). posenc list NAME says which pictures an "
+        "encoding has; of a combination the first part that has it is drawn.\n\n"
+        "A --table on a --grid has as many rows as the grid has cells, and up to 2 before them (class "
+        "tokens), which are passed over; more must be said by --prefix-rows.\n\n"
+        "Without -o the picture is drawn in the terminal. Encodings that learn are shown untrained; posenc "
+        "compare shows them trained. A table of your own model is shown by --table, its rotation by "
+        "--config.",
+    .options = options,
+    .run     = run,
+};

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cmd_verify.c: posenc verify: runs the reference cases of a folder
+ *
+ * A case is an .npz computed by the code of an encoding's authors; DIR/manifest.json says which
+ * encoding and settings it is for. The harness (trial.c) does the work; this file chooses the
+ * cases, prints one line for each and says how to repeat what failed. The number in a line is the
+ * largest error as a fraction of what is allowed, so 1 is the limit whatever the array;
+ * docs/reference-cases.md has the table.
+ *
+ * Exit status: 0 every case passes; 1 a case fails, also because its encoding, a setting or its
+ * file is not there; 2 the folder has no readable manifest, or nothing was left to run: no case is
+ * no proof.
+ */
+#include "cli/frame/cli.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "verify/trial.h"
+
+typedef struct request {
+    const cli_args  *args;
+    const char      *dir, *file, *names; /* "a,b,c" of every -e; NULL: all */
+    int              json;
+    cli_case_options run;
+} request;
+
+static const cli_option options[] = {
+    {'e', "encodings", "NAME,...", "run and count the cases of these encodings only"},
+    {0, "executor", "NAME", "reference (float64), tiled (float32) or both (the standard)"},
+    {0, "tile", "QxK",
+     "queries and keys of a tile of the tiled executor, e.g. 1x1; 0 is the library's choice"},
+    {0, "case", "FILE", "run and count the case of this file only", CLI_TEXT, offsetof(request, file)},
+    {0, "json", NULL, "print one JSON object instead of lines", CLI_FLAG, offsetof(request, json)},
+    {0},
+};
+
+/* ---------------------------------------------------------------- the arguments ------------- */
+
+static int read_executor(request *r)
+{
+    const char *word = cli_value(r->args, "executor");
+    if (!word || !strcmp(word, "both"))
+        r->run.executors = (1u << CLI_EXECUTORS) - 1;
+    for (int i = 0; word && i < CLI_EXECUTORS; i++)
+        if (!strcmp(word, cli_executors[i].name))
+            r->run.executors = 1u << i;
+    if (r->run.executors)
+        return CLI_DONE;
+    return cli_usage("--executor is %s; it must be %s, %s or both", word, cli_executors[0].name,
+                     cli_executors[1].name);
+}
+
+static int read_tile(request *r)
+{
+    const char *text = cli_value(r->args, "tile");
+    int         end  = 0;
+    long long   q, k;
+    if (!text)
+        return CLI_DONE;
+    if (sscanf(text, "%4lldx%4lld%n", &q, &k, &end) < 2 || text[end] || q < 0 || k < 0)
+        return cli_usage("--tile is %s; it must be QxK, two whole numbers such as 64x128", text);
+    r->run.tile_q = q;
+    r->run.tile_k = k;
+    return CLI_DONE;
+}
+
+/* Is the word something that a case can be for: an encoding, another subject, or a name of the
+   manifest? */
+static int is_known(const char *word, const posenc_cases *cases)
+{
+    if (posenc_encoding_find(word) || cli_is_subject(word))
+        return 1;
+    for (int i = 0; i < cases->count; i++)
+        if (!strcmp(word, cases->items[i].encoding))
+            return 1;
+    return 0;
+}
+
+static int check_names(request *r, const posenc_cases *cases, cli_problem *p)
+{
+    const int lists = cli_value_count(r->args, "encodings");
+    for (int v = 0; v < lists; v++)
+        r->names =
+            cli_text(p, "%s%s%s", v ? r->names : "", v ? "," : "", cli_value_at(r->args, "encodings", v));
+    for (const char *at = r->names; at; at = strchr(at, ','), at += at != NULL) {
+        const char *word = cli_text(p, "%.*s", (int)strcspn(at, ","), at);
+        if (!is_known(word, cases))
+            return cli_usage("-e: there is no encoding %s; the nearest is %s", word,
+                             posenc_encoding_nearest(word));
+    }
+    return CLI_DONE;
+}
+
+/* ---------------------------------------------------------------- lines --------------------- */
+
+static void print_option(const char *option, const char *value)
+{
+    if (!value)
+        return;
+    printf(" %s ", option);
+    cli_print_word(stdout, value);
+}
+
+static void print_again(const request *r, const posenc_case *c)
+{
+    fputs("      again: posenc verify ", stdout);
+    cli_print_word(stdout, r->dir);
+    print_option("-e", c->encoding);
+    print_option("--case", c->file);
+    print_option("--executor", cli_value(r->args, "executor"));
+    print_option("--tile", cli_value(r->args, "tile"));
+    putchar('\n');
+}
+
+static void print_case(const request *r, const posenc_case *c, const cli_case_result *x)
+{
+    printf("%-4s  %-18s %-44s ", x->passed ? "ok" : "FAIL", c->encoding, c->file);
+    if (x->compared)
+        printf("%9.3g  %s%s%s", x->worst, x->array, x->executor ? " " : "", x->executor ? x->executor : "");
+    if (x->problem[0])
+        printf("%s%s", x->compared ? ": " : "", x->problem);
+    if (x->unused[0])
+        printf(" (not compared: %s)", x->unused);
+    putchar('\n');
+    if (!x->passed)
+        print_again(r, c);
+    fflush(stdout);
+}
+
+/* ---------------------------------------------------------------- JSON ---------------------- */
+
+/* "a b c" as a list. */
+static json_t *words(const char *text)
+{
+    json_t *list = json_array();
+    for (; *text; text += strcspn(text, " "), text += *text == ' ')
+        json_array_append_new(list, json_stringn(text, strcspn(text, " ")));
+    return list;
+}
+
+static json_t *case_object(const posenc_case *c, const cli_case_result *x)
+{
+    /* JSON has no infinity: an error without measure (NaN, an allowance of 0) is null, and `pass`
+       says the rest. */
+    json_t *worst = x->compared && isfinite(x->worst) ? json_real(x->worst) : json_null();
+    return json_pack("{s:s, s:s, s:o, s:b, s:i, s:o, s:s*, s:s*, s:s*, s:o}", "file", c->file, "encoding",
+                     c->encoding, "settings", json_loads(c->raw, 0, NULL), "pass", x->passed, "compared",
+                     x->compared, "largest_error_over_allowed", worst, "array", x->array[0] ? x->array : NULL,
+                     "executor", x->executor, "problem", x->problem[0] ? x->problem : NULL, "not_compared",
+                     words(x->unused));
+}
+
+static int print_json(const char *dir, json_t *list, int passed, int total)
+{
+    json_t *all =
+        json_pack("{s:s, s:i, s:i, s:o}", "directory", dir, "passed", passed, "total", total, "cases", list);
+    const int failed = !all || json_dumpf(all, stdout, JSON_INDENT(2)) || puts("") < 0;
+    json_decref(all);
+    return failed ? cli_failed("verify: the JSON object cannot be written") : CLI_DONE;
+}
+
+/* ---------------------------------------------------------------- the command --------------- */
+
+static int nothing_to_run(const request *r)
+{
+    const char *names = cli_value(r->args, "encodings"), *file = r->file;
+    if (!r->json)
+        puts("0 of 0 cases pass");
+    return cli_usage("%s has no case%s%s%s%s; no case is no proof", r->dir, names ? " of " : "",
+                     names ? names : "", file ? " in the file " : "", file ? file : "");
+}
+
+static int run_cases(const request *r, const posenc_cases *cases)
+{
+    json_t *list   = r->json ? json_array() : NULL;
+    int     passed = 0, total = 0;
+    for (int i = 0; i < cases->count; i++) {
+        const posenc_case *c = &cases->items[i];
+        cli_case_result    x;
+        if ((r->names && cli_place_of(r->names, ',', c->encoding) < 0) ||
+            (r->file && strcmp(r->file, c->file)))
+            continue;
+        cli_case_run(&x, r->dir, NULL, c, &r->run);
+        total++;
+        passed += x.passed;
+        if (list)
+            json_array_append_new(list, case_object(c, &x));
+        else
+            print_case(r, c, &x);
+    }
+    if (total == 0) {
+        json_decref(list);
+        return nothing_to_run(r);
+    }
+    if (list && print_json(r->dir, list, passed, total))
+        return CLI_FAILED;
+    if (!list)
+        printf("%d of %d cases pass\n", passed, total);
+    return passed == total ? CLI_DONE : CLI_FAILED;
+}
+
+static int run(const cli_args *args)
+{
+    request      r     = {.args = args};
+    posenc_cases cases = {0};
+    posenc_error err;
+    if (cli_count(args) != 1)
+        return cli_usage("verify: give one folder with a manifest.json, not %d arguments", cli_count(args));
+    r.dir = cli_at(args, 0);
+    if (read_executor(&r) || read_tile(&r) || cli_read(args, &r))
+        return CLI_USAGE;
+    if (posenc_cases_read(&cases, r.dir, &err))
+        return cli_usage("%s",
+                         err.message); /* the folder is an argument: 2 even where the disk is at fault */
+    cli_problem p = cli_problem_new("verify");
+    cli_said(&p, check_names(&r, &cases, &p));
+    if (!cli_stopped(&p))
+        cli_said(&p, run_cases(&r, &cases));
+    posenc_cases_free(&cases);
+    return cli_problem_end(&p);
+}
+
+const cli_command cli_verify = {
+    .name     = "verify",
+    .summary  = "runs the reference cases of a folder",
+    .synopsis = "DIR [-e NAME,...] [--executor reference|tiled|both] [--tile QxK] [--case FILE] [--json]",
+    .details =
+        "Runs every case that DIR/manifest.json lists (not those of its subfolders): the library computes "
+        "what the case's arrays ask for, forward and backward, and each result is held against the "
+        "reference.\n\n"
+        "A line shows the largest error of its case as a fraction of what is allowed (1 is the limit), the "
+        "array that had it and the executor. Allowed are in float64 1e-12 * max(1, |reference|), 1e-11 for "
+        "gradients, 1e-10 for the solution of an equation; in float32 2e-6 of the largest number in the row, "
+        "2e-5 for gradients; whole numbers must be equal.\n\n"
+        "The last line is \"N of M cases pass\". Exit status 1 if one fails: an unknown encoding or setting "
+        "and a missing file fail that case. Exit status 2 if DIR has no readable manifest or no case was "
+        "left to run.",
+    .options = options,
+    .run     = run,
+};

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config.h: the rotation of a model, for commands that take --config F
+ *
+ * A model's layers need not be alike: the groups of posenc_model say which are. What has several rotations is
+ * asked for a layer, and the question names the choice.
+ */
+#ifndef CLI_CONFIG_H
+#define CLI_CONFIG_H
+
+#include "verify/calc.h"
+
+#include <posenc/files.h>
+
+#define CLI_CONFIG_OPTIONS                                                                          \
+    {0, "config", "F", "a model's config.json, .gguf or .safetensors, whose rotation is taken"},    \
+    {                                                                                               \
+        0, "layer", "N", "which layer of --config; needed where its layers are rotated differently" \
+    }
+
+enum { CLI_LAYERS_TEXT = 120 };
+
+typedef struct cli_config {
+    const char               *path;
+    posenc_model             *model;
+    const posenc_model_info  *info;
+    const posenc_model_group *group; /* the rotary one that was chosen; NULL without --config */
+} cli_config;
+
+/* Reads --config and chooses by --layer; nothing to do without them. An exit status after printing what is
+   wrong. Free in either case. */
+int  cli_config_read(cli_config *c, const cli_args *args);
+void cli_config_free(cli_config *c);
+/* What is peculiar about the file, for the end of a call that did its work. */
+void cli_config_warn(const cli_config *c);
+
+/* "all 32 layers", "layer 5", "layers 0-4, 6-10, ...": as many runs of neighbours as there is room for. */
+const char *cli_config_layers(char *text, size_t room, const posenc_model_group *group);
+
+/* A fact as a number; NAN where there is none. */
+double cli_config_fact(const posenc_model_group *group, const char *name);
+
+/* The file's numbers in the place of parameters that are as they start. An exit status. */
+int cli_config_params(const cli_config *c, cli_problem *p);
+
+/* Every formula of the rotation with its numbers in place, to standard output. An exit status. */
+int cli_explain(const cli_config *c);
+
+#endif

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pages.c: the table of commands, and what the tool says about itself: --help, the man page, the completion
+ * for bash
+ *
+ * The pages are printed from the same tables that options.c parses by, and from the registry of encodings, so
+ * none can fall behind. The build calls `posenc help --man` and `posenc completion bash` and installs what
+ * they print.
+ *
+ * Text of commands (`details`) is paragraphs, parted by an empty line; a paragraph that begins with a blank
+ * is printed as it stands.
+ */
+#include "cli/frame/cli.h"
+
+#include <string.h>
+
+enum { WIDTH = 80, LONGEST_LEFT = 26 };
+
+/* ---------------------------------------------------------------- the commands -------------- */
+
+#define COMMAND(name) extern const cli_command cli_##name;
+#include "cli/commands/commands.def"
+#undef COMMAND
+
+#define COMMAND(name) &cli_##name,
+const cli_command *const cli_commands[] = {
+#include "cli/commands/commands.def"
+    NULL,
+};
+#undef COMMAND
+
+const cli_command *cli_find_command(const cli_command *const list[], const char *name)
+{
+    for (; *list; list++)
+        if (!strcmp((*list)->name, name))
+            return *list;
+    return NULL;
+}
+
+int cli_unknown_command(const char *word)
+{
+    const char *names[sizeof cli_commands / sizeof *cli_commands];
+    int         count = 0;
+    for (; cli_commands[count]; count++)
+        names[count] = cli_commands[count]->name;
+    const char *near = cli_nearest(word, names, count);
+    return cli_usage("there is no command \"%s\"%s%s%s; try posenc --help", word,
+                     near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+}
+
+/* ---------------------------------------------------------------- paragraphs ---------------- */
+
+void cli_wrap(const char *text, size_t length, int at, int indent, int width)
+{
+    int column = at, is_first = 1;
+    for (;;) {
+        const size_t blanks = strspn(text, " \n");
+        if (blanks >= length)
+            break;
+        text += blanks;
+        length -= blanks;
+        size_t word = strcspn(text, " \n");
+        word        = word < length ? word : length;
+        if (!is_first && column + 1 + (int)word > width) {
+            printf("\n%*s", indent, "");
+            column = indent;
+        } else if (!is_first)
+            column += printf(" ");
+        column += printf("%.*s", (int)word, text);
+        is_first = 0;
+        text += word;
+        length -= word;
+    }
+    putchar('\n');
+}
+
+typedef void paragraph_fn(const char *text, size_t length);
+
+/* Calls `each` for every paragraph of text. */
+static void for_paragraphs(const char *text, paragraph_fn *each)
+{
+    while (text && *text) {
+        const char  *end    = strstr(text, "\n\n");
+        const size_t length = end ? (size_t)(end - text) : strlen(text);
+        if (length)
+            each(text, length);
+        text += length;
+        text += strspn(text, "\n");
+    }
+}
+
+/* ---------------------------------------------------------------- --help --------------------- */
+
+static void help_paragraph(const char *text, size_t length)
+{
+    putchar('\n');
+    if (*text == ' ')
+        printf("%.*s\n", (int)length, text);
+    else
+        cli_wrap(text, length, 0, 0, WIDTH);
+}
+
+/* "  -o, --output F  " and the meaning beside it, or below where the left part is long. */
+static void help_row(const char *left, const char *meaning)
+{
+    const int used = printf("  %s", left);
+    if (used + 2 > LONGEST_LEFT)
+        printf("\n%*s", LONGEST_LEFT, "");
+    else
+        printf("%*s", LONGEST_LEFT - used, "");
+    cli_wrap(meaning, strlen(meaning), LONGEST_LEFT, LONGEST_LEFT, WIDTH);
+}
+
+static void help_options(const cli_option *row)
+{
+    for (; row && row->name; row++) {
+        char left[128];
+        char letter[8] = "    ";
+        if (row->letter)
+            snprintf(letter, sizeof letter, "-%c, ", row->letter);
+        snprintf(left, sizeof left, "%s--%s%s%s", letter, row->name, row->value ? " " : "",
+                 row->value ? row->value : "");
+        help_row(left, row->meaning);
+    }
+}
+
+static void help_command(const cli_command *c)
+{
+    printf("Usage: posenc %s%s%s\n\n", c->name, c->synopsis && *c->synopsis ? " " : "",
+           c->synopsis ? c->synopsis : "");
+    cli_wrap(c->summary, strlen(c->summary), 0, 0, WIDTH);
+    for_paragraphs(c->details, help_paragraph);
+    puts("\nOptions:");
+    help_options(c->options);
+    help_options(cli_common_options);
+}
+
+static const char introduction[] =
+    "posenc knows the positional encodings of Transformers: it lists them, checks them against reference "
+    "cases, draws them, and trains the same small model with each to compare them on your own text.";
+
+static const char conventions[] =
+    "Data goes to standard output or to the file of -o; messages go to standard error. `-` as a file is "
+    "standard input or output, `--` ends the options. An output file is written whole or not at all.";
+
+void cli_print_help(const cli_command *command)
+{
+    if (command && *command->name) {
+        help_command(command);
+        return;
+    }
+    puts("Usage: posenc COMMAND [OPTION]... [ARGUMENT]...\n");
+    cli_wrap(introduction, strlen(introduction), 0, 0, WIDTH);
+    puts("\nCommands (posenc COMMAND --help says more):");
+    for (int i = 0; cli_commands[i]; i++)
+        help_row(cli_commands[i]->name, cli_commands[i]->summary);
+    puts("\nOptions:");
+    help_options(cli_common_options);
+    putchar('\n');
+    cli_wrap(conventions, strlen(conventions), 0, 0, WIDTH);
+}
+
+/* ---------------------------------------------------------------- the man page --------------- */
+
+/* roff reads a dot or quote at the start of a line as a request, a backslash as an escape, and a plain minus
+   as a hyphen that a terminal cannot search for. */
+static void roff(const char *text, size_t length)
+{
+    if (length && (*text == '.' || *text == '\''))
+        printf("\\&");
+    for (size_t i = 0; i < length; i++)
+        if (text[i] == '\\')
+            printf("\\e");
+        else if (text[i] == '-')
+            printf("\\-");
+        else
+            putchar(text[i]);
+}
+
+static void roff_line(const char *text)
+{
+    roff(text, strlen(text));
+    putchar('\n');
+}
+
+static void man_paragraph(const char *text, size_t length)
+{
+    puts(*text == ' ' ? ".PP\n.nf" : ".PP");
+    roff(text, length);
+    puts(*text == ' ' ? "\n.fi" : "");
+}
+
+static void man_option(const cli_option *row)
+{
+    printf(".TP\n");
+    if (row->letter)
+        printf("\\fB\\-%c\\fR, ", row->letter);
+    printf("\\fB\\-\\-");
+    roff(row->name, strlen(row->name));
+    printf("\\fR");
+    if (row->value) {
+        printf(" \\fI");
+        roff(row->value, strlen(row->value));
+        printf("\\fR");
+    }
+    putchar('\n');
+    roff_line(row->meaning);
+}
+
+static void man_command(const cli_command *c)
+{
+    printf(".SS \"posenc %s", c->name);
+    if (c->synopsis && *c->synopsis) {
+        putchar(' ');
+        roff(c->synopsis, strlen(c->synopsis));
+    }
+    puts("\"");
+    roff_line(c->summary);
+    for_paragraphs(c->details, man_paragraph);
+    for (const cli_option *row = c->options; row && row->name; row++)
+        man_option(row);
+}
+
+static const struct {
+    const char *name, *text;
+} man_tail[] = {
+    {"EXIT STATUS",
+     "0 done; 1 it failed, or verify found a difference; 2 the arguments or the input are unusable; "
+     "130 interrupted, and what was finished is kept and printed."},
+    {"ENVIRONMENT", "NO_COLOR, if not empty, and TERM=dumb switch colours off. POSENC_ISA (plain, avx2, "
+                    "avx512, avx512bf16, neon) forces an instruction set, for tests; one that the processor "
+                    "has not is refused. OMP_NUM_THREADS limits the threads of one run."},
+    {"EXAMPLES", "posenc list alibi\n.br\nposenc compare \\-o report book.txt\n.br\nposenc plot bias alibi "
+                 "\\-o alibi.svg"},
+};
+
+static void print_man(void)
+{
+    printf(".TH POSENC 1 \"\" \"posenc %s\" \"User Commands\"\n", posenc_version());
+    puts(
+        ".SH NAME\nposenc \\- positional encodings of Transformers: list, verify, plot, properties, compare");
+    puts(".SH SYNOPSIS\n.B posenc\n\\fICOMMAND\\fR [\\fIOPTION\\fR]... [\\fIARGUMENT\\fR]...\n.SH "
+         "DESCRIPTION");
+    roff_line(introduction);
+    puts(".PP");
+    roff_line(conventions);
+    puts(".SH COMMANDS");
+    for (int i = 0; cli_commands[i]; i++)
+        man_command(cli_commands[i]);
+    puts(".SS \"Every command\"");
+    for (const cli_option *row = cli_common_options; row->name; row++)
+        man_option(row);
+    for (size_t i = 0; i < sizeof man_tail / sizeof *man_tail; i++)
+        printf(".SH %s\n%s\n", man_tail[i].name, man_tail[i].text);
+}
+
+/* ---------------------------------------------------------------- completion ----------------- */
+
+static void print_option_words(const cli_option *row)
+{
+    for (; row && row->name; row++)
+        printf(" --%s", row->name);
+}
+
+static void print_bash(void)
+{
+    puts("# bash completion for posenc; printed by `posenc completion bash`");
+    puts("_posenc()\n{\n    local word=${COMP_WORDS[COMP_CWORD]} words=\n    COMPREPLY=()");
+    puts("    if [ \"$COMP_CWORD\" = 1 ]; then");
+    printf("        words=\"--help --version");
+    for (int i = 0; cli_commands[i]; i++)
+        printf(" %s", cli_commands[i]->name);
+    puts("\"\n    else\n        case $word in\n        -*) case ${COMP_WORDS[1]} in");
+    for (int i = 0; cli_commands[i]; i++) {
+        printf("            %s) words=\"", cli_commands[i]->name);
+        print_option_words(cli_commands[i]->options);
+        print_option_words(cli_common_options);
+        puts("\" ;;");
+    }
+    printf("            esac ;;\n        *) words=\"");
+    for (int i = 0; i < posenc_encoding_count(); i++)
+        printf("%s%s", i ? " " : "", posenc_encoding_info_at(i)->name);
+    puts("\" ;;\n        esac\n    fi");
+    puts("    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n}");
+    puts("complete -o default -F _posenc posenc");
+}
+
+/* ---------------------------------------------------------------- the two commands ----------- */
+
+static int run_help(const cli_args *args)
+{
+    const char *name = cli_at(args, 0);
+    if (cli_value(args, "man"))
+        return print_man(), CLI_DONE;
+    const cli_command *command = name ? cli_find_command(cli_commands, name) : NULL;
+    if (name && !command)
+        return cli_usage("help: there is no command \"%s\"; try posenc --help", name);
+    cli_print_help(command);
+    return CLI_DONE;
+}
+
+static int run_completion(const cli_args *args)
+{
+    const char *shell = cli_at(args, 0);
+    if (!shell || strcmp(shell, "bash") != 0 || cli_count(args) > 1)
+        return cli_usage("completion: the shell is \"%s\"; it must be bash: posenc completion bash",
+                         shell ? shell : "");
+    print_bash();
+    return CLI_DONE;
+}
+
+static const cli_option help_rows[] = {
+    {0, "man", NULL, "print the man page (roff)"},
+    {0, NULL, NULL, NULL},
+};
+
+static const cli_command help_page = {
+    .name     = "help",
+    .summary  = "print the help of a command, or the man page",
+    .synopsis = "[COMMAND] [--man]",
+    .options  = help_rows,
+    .run      = run_help,
+};
+
+static const cli_command completion_page = {
+    .name     = "completion",
+    .summary  = "print the completion for a shell",
+    .synopsis = "bash",
+    .details  = "For this session: source <(posenc completion bash)",
+    .run      = run_completion,
+};
+
+const cli_command *const cli_page_commands[] = {&help_page, &completion_page, NULL};

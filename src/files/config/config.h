@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config.h: what the parts of the reader of config.json share
+ *
+ * The object of the language model, the row of its type, and the questions one asks of both. A question that
+ * is refused, or asked after a refusal (model.h), gets a harmless answer. A null is absent, with the two
+ * exceptions that ask for it themselves.
+ */
+#ifndef PE_FILES_CONFIG_H
+#define PE_FILES_CONFIG_H
+
+#include <jansson.h>
+
+#include "files/model/build.h"
+
+/* What the class of a model type takes for granted: a row of model_types.def, where the columns are
+ * explained. */
+typedef struct pe_model_type {
+    const char *names; /* of the types that are so, blank-separated */
+    const char *name;  /* of them, that of the file: set when the row is chosen */
+    const char *encoding;
+    const char *switch_key, *switch_value, *switched;
+    int         scaled_bias;
+    const char *layout, *layout_key;
+    int         writes_half;
+    int share_read; /* mla: the class sets the fraction to d / D itself, so one that says so is no surprise */
+    int inverse;
+    const char *head;
+    int64_t     head_dim, full_head_dim, nope_dim, rope_dim;
+    int         rotary_dim_key;
+    int64_t     rotary_dim;
+    int         partial_read;
+    double      partial;
+    const char *partial_key;
+    double      base, local_base, old_base, old_local_base;
+    const char *scaling;
+    const char *base_key, *local_base_key;
+    int         fixed_base;
+    const char *ratio_key, *rope_default;
+    int64_t     original_length;
+    const char *only, *needs, *extra_keys;
+    int         alpha;
+    const char *axis_rule;
+    int64_t     sections[3];
+    const char *layers;
+    int64_t     every;
+    const char *every_key, *pattern, *temperature;
+    const char *score;
+    double      score_standard;
+    const char *preset;
+    int64_t     offset;
+    int         offset_inside;
+    int64_t     patch, prefix_rows;
+    int         own_tables, log_buckets;
+    int64_t     period, period_offset;
+    int64_t     hidden, heads, depth, context;
+    const char *hidden_key, *heads_key, *layers_key, *context_key, *head_dim_key, *layer_types_key;
+} pe_model_type;
+
+typedef struct pe_config {
+    posenc_model *m;
+    const json_t *file; /* the object of the language model */
+    pe_model_type type;
+    const char   *encoding;   /* the type's, after its switch */
+    int           is_unknown; /* no row of its own: read as llama, without llama's sizes */
+} pe_config;
+
+/* Member of an object, NULL if absent or null. */
+const json_t *pe_config_get(const json_t *object, const char *key);
+
+/* Numbers of a member; `fallback` where it is absent. A wrong one is refused under the key's name. */
+double  pe_config_real(pe_config *c, const json_t *object, const char *key, double fallback);
+int64_t pe_config_whole(pe_config *c, const json_t *object, const char *key, int64_t low, int64_t high,
+                        int64_t fallback);
+int     pe_config_flag(pe_config *c, const json_t *object, const char *key, int fallback);
+/* A whole number up to PE_MODEL_WIDEST of the file: heads, channels. */
+int64_t pe_config_width(pe_config *c, const char *key, int64_t low, int64_t fallback);
+/* A text, NULL if absent. */
+const char *pe_config_word(pe_config *c, const json_t *object, const char *key);
+/* A list, NULL if absent. */
+const json_t *pe_config_list(pe_config *c, const json_t *object, const char *key);
+/* A short form of a value, for sentences. */
+const char *pe_config_shown(pe_config *c, const json_t *value);
+
+/* Sizes of the file under the class's own name or the common one, else the class's. 0: not told. */
+enum { PE_HIDDEN, PE_HEADS, PE_DEPTH, PE_CONTEXT };
+int64_t pe_config_size(pe_config *c, int which);
+/* hidden / heads; refuses a remainder. */
+int64_t pe_config_derived_width(pe_config *c);
+/* Heads, key heads and model width, as far as told. */
+posenc_dims pe_config_dims(pe_config *c);
+
+/* What each layer is, as the rule of the type and the lists of the file have it: [*count] kinds of model.h,
+   NULL after a refusal. */
+char *pe_config_kinds(pe_config *c, int64_t *count);
+
+/* Adds the groups of c->encoding, one of the words of model_types.def; two of its readers. */
+void pe_config_encoding(pe_config *c);
+void pe_config_rope(pe_config *c);
+void pe_config_nope(pe_config *c);
+
+/* ---------------------------------------------------------------- rotations ----------------- */
+
+/* Where the numbers of one rotation stand. */
+typedef struct pe_rope_source {
+    json_t     *words;     /* owned; may be empty */
+    const char *name;      /* of the dictionary, for sentences and rules */
+    int         has_base;  /* the file itself gives this dictionary's rope_theta */
+    const char *base_key;  /* at top level */
+    double      base, old; /* of the class, now and in 4.57 */
+} pe_rope_source;
+
+/* Of the layers that are alike there are two kinds at most: full and sliding, or main and compressed. */
+enum { PE_SOURCE_FULL, PE_SOURCE_LOCAL, PE_SOURCES };
+
+/* The dictionaries, whose words the caller gives back; warns of bases that the file does not give. */
+void pe_rope_find_sources(pe_config *c, pe_rope_source d[PE_SOURCES]);
+void pe_rope_find_base(pe_config *c, const pe_rope_source *s, pe_rotation *r);
+
+/* Which schedule; its lengths, factors and further numbers, once r->dim is known. */
+void pe_rope_choose_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r);
+void pe_rope_read_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r);
+void pe_rope_warn_of_unused_keys(pe_config *c, const pe_rope_source *s, const pe_rotation *r);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config_layers.c: which layers of a model are alike
+ *
+ * First each layer gets a word, the file's own (layer_types) or that of the pattern of the class; then the
+ * rule of the type says what a word means for the rotation. A list of the file wins over a pattern.
+ *
+ * Patterns  "every": layer i is full where (i + 1) % every == 0; "every-from-first": where i % every == 0;
+ *           "every-and-first", "every-and-last": layer 0, or the last one, as well. The other layers slide,
+ *           or are linear where the rule is attention-only.
+ * Source    transformers 5.16, configuration_*.py of the types named in model_types.def
+ */
+#include "files/config/config.h"
+
+#include <string.h>
+
+typedef enum word { FULL, SLIDING, COMPRESSED, LINEAR } word;
+
+/* ---------------------------------------------------------------- words of the file --------- */
+
+/* Since 5.0 "attention" is read as full, "mamba" and "conv" as linear. */
+static word word_of(pe_config *c, const json_t *value)
+{
+    static const char *const words[] = {
+        [FULL]       = "full_attention attention global",
+        [SLIDING]    = "sliding_attention chunked_attention local",
+        [COMPRESSED] = "compressed_sparse_attention heavily_compressed_attention",
+        [LINEAR]     = "linear_attention mamba mamba2 conv recurrent",
+    };
+    for (word means = FULL; means <= LINEAR; means++)
+        if (pe_is_among(words[means], json_string_value(value)))
+            return means;
+    if (c->type.layers) /* without a rule the words change nothing */
+        pe_refuse(
+            c->m,
+            "layer_types has %s; known are full_attention, sliding_attention, linear_attention, mamba, conv",
+            pe_config_shown(c, value));
+    return FULL;
+}
+
+static void check_length(pe_config *c, const char *name, const json_t *list, int64_t depth)
+{
+    if ((int64_t)json_array_size(list) != depth)
+        pe_refuse(c->m, "%s has %zu entries but the model has %lld layers; there must be one for each", name,
+                  json_array_size(list), (long long)depth);
+}
+
+/* ---------------------------------------------------------------- words of a pattern -------- */
+
+/* EXAONE may write its pattern as letters: "LLLG" is every fourth. */
+static int64_t every_of(pe_config *c)
+{
+    const json_t *value = pe_config_get(c->file, c->type.every_key);
+    if (!json_is_string(value))
+        return pe_config_whole(c, c->file, c->type.every_key, 1, PE_MODEL_DEEPEST, c->type.every);
+    const char  *letters = json_string_value(value);
+    const size_t n       = strlen(letters);
+    if (!n || strspn(letters, "L") != n - 1 || letters[n - 1] != 'G')
+        pe_refuse(c->m, "%s is %s; it must be a number, or letters like LLLG", c->type.every_key,
+                  pe_config_shown(c, value));
+    return n ? (int64_t)n : 1;
+}
+
+static int is_full(const pe_config *c, int64_t every, int64_t i, int64_t depth)
+{
+    const char *pattern = c->type.pattern;
+    if (pe_is(pattern, "every-from-first"))
+        return i % every == 0;
+    if ((pe_is(pattern, "every-and-first") && i == 0) || (pe_is(pattern, "every-and-last") && i == depth - 1))
+        return 1;
+    return (i + 1) % every == 0;
+}
+
+static int is_listed(const json_t *list, int64_t i)
+{
+    size_t  k;
+    json_t *value;
+    json_array_foreach(list, k, value) if (json_is_integer(value) && json_integer_value(value) == i) return 1;
+    return 0;
+}
+
+/* DeepSeek-V4's older lists name a ratio per layer, 0 for layers that slide. */
+static void ratio_words(pe_config *c, word *words, const json_t *ratios, int64_t depth)
+{
+    check_length(c, "compress_ratios", ratios, depth);
+    for (int64_t i = 0; !c->m->status && i < depth; i++) {
+        const json_t *value = json_array_get(ratios, (size_t)i);
+        if (!json_is_integer(value))
+            pe_refuse(c->m, "compress_ratios has %s; it must hold whole numbers", pe_config_shown(c, value));
+        words[i] = json_integer_value(value) ? COMPRESSED : SLIDING;
+    }
+}
+
+static void pattern_words(pe_config *c, word *words, int64_t depth)
+{
+    const int64_t every   = every_of(c);
+    const json_t *indices = pe_config_list(c, c->file, "full_attn_idxs"), *ratios = NULL;
+    const word    other = pe_is(c->type.layers, "attention-only") ? LINEAR : SLIDING;
+    if (pe_is(c->type.layers, "main-compress"))
+        ratios = pe_config_list(c, c->file, "compress_ratios");
+    if (ratios)
+        ratio_words(c, words, ratios, depth);
+    else
+        for (int64_t i = 0; !c->m->status && i < depth; i++)
+            if (pe_is(c->type.layers, "main-compress"))
+                words[i] = COMPRESSED;
+            else if (indices && !c->type.every_key && other == LINEAR)
+                words[i] = is_listed(indices, i) ? FULL : LINEAR;
+            else
+                words[i] = every && !is_full(c, every, i, depth) ? other : FULL;
+}
+
+static void layer_words(pe_config *c, word *words, int64_t depth)
+{
+    const char   *own  = c->type.layer_types_key;
+    const char   *key  = pe_config_get(c->file, own) ? own : "layer_types";
+    const json_t *list = pe_config_list(c, c->file, key);
+    if (!list) {
+        pattern_words(c, words, depth);
+        return;
+    }
+    check_length(c, key, list, depth);
+    for (int64_t i = 0; !c->m->status && i < depth; i++)
+        words[i] = word_of(c, json_array_get(list, (size_t)i));
+    if (pe_is(c->type.pattern, "every-and-last"))
+        words[depth - 1] = FULL;
+}
+
+/* ---------------------------------------------------------------- rules --------------------- */
+
+static void no_rope_layers(pe_config *c, char *kinds, int64_t depth)
+{
+    const json_t *list  = pe_config_list(c, c->file, "no_rope_layers");
+    const int64_t every = every_of(c);
+    if (json_array_size(list))
+        check_length(c, "no_rope_layers", list, depth);
+    for (int64_t i = 0; !c->m->status && i < depth; i++) {
+        const json_t *value = json_array_get(list, (size_t)i);
+        if (value && !json_is_integer(value) && !json_is_boolean(value))
+            pe_refuse(c->m, "no_rope_layers has %s; it must hold 1 (rotate) and 0",
+                      pe_config_shown(c, value));
+        const int turns = value ? json_is_true(value) || json_integer_value(value) : (i + 1) % every != 0;
+        kinds[i]        = turns ? PE_FULL : PE_NOPE;
+    }
+}
+
+/* Mllama: layers that look at the image have no positions of the text. */
+static void no_cross(pe_config *c, char *kinds, int64_t depth)
+{
+    const json_t *list = pe_config_list(c, c->file, "cross_attention_layers");
+    for (int64_t i = 0; i < depth; i++) {
+        const int is_cross = list ? is_listed(list, i) : i >= 3 && (i - 3) % 5 == 0 && i <= 38;
+        kinds[i]           = is_cross ? PE_NO_ATTENTION : PE_FULL;
+    }
+}
+
+/* The kinds of layers that are FULL, SLIDING, COMPRESSED, LINEAR. */
+static const char *kinds_of_words(const pe_config *c)
+{
+    static const char *const rules[][2] = {
+        {"per-type", "fll-"},
+        {"main-compress", "lfll"}, /* sliding layers have the main rotation, every other the compressed one */
+        {"rope-on-sliding", "nff-"},
+        {"rope-on-sliding-if-window", "nff-"},
+    };
+    /* EXAONE 4: null, which is not the same as absent here, means that there are no windows. */
+    const int no_window = pe_is(c->type.layers, "rope-on-sliding-if-window") &&
+                          json_is_null(json_object_get(c->file, "sliding_window"));
+    for (size_t i = 0; !no_window && i < sizeof rules / sizeof *rules; i++)
+        if (pe_is(c->type.layers, rules[i][0]))
+            return rules[i][1];
+    return "fff-"; /* without a rule windows may differ, and nothing else */
+}
+
+char *pe_config_kinds(pe_config *c, int64_t *count)
+{
+    const int64_t depth = *count = pe_config_size(c, PE_DEPTH);
+    if (!depth)
+        pe_refuse(c->m, "num_hidden_layers is missing, and the table has none for this type");
+    char *kinds = pe_keep(c->m, (size_t)depth + 1);
+    word *words = pe_keep(c->m, (size_t)depth * sizeof *words);
+    if (!c->m->status)
+        layer_words(c, words, depth);
+    if (c->m->status)
+        return NULL;
+    if (pe_is(c->type.layers, "no-rope-layers"))
+        no_rope_layers(c, kinds, depth);
+    else if (pe_is(c->type.layers, "no-cross"))
+        no_cross(c, kinds, depth);
+    else
+        for (int64_t i = 0; i < depth; i++)
+            kinds[i] = kinds_of_words(c)[words[i]];
+    return c->m->status ? NULL : kinds;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config_other.c: the encodings of a config.json that are no rotation
+ *
+ * Learned tables and their offsets, grids of patches, sinusoids, T5's buckets, DeBERTa's and XLNet's terms,
+ * ALiBi's slopes. A function each, chosen by the word `encoding` of model_types.def.
+ *
+ * Offsets   RoBERTa and its kin keep pad_token_id + 1 rows of the table free, so 514 rows serve 512 tokens;
+ *           OPT and BART add two rows. Both begin with row 2.
+ * Falcon    adds ALiBi's bias before it scales the scores, so that the bias is scaled as well.
+ * Source    transformers 5.16, the classes of the types
+ */
+#include "files/config/config.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_ROWS = 1 << 30, IMAGE = 224, FARTHEST = 128 }; /* the last two where no file says */
+
+/* The head width of these types is hidden / heads, T5's d_kv aside, which none of the numbers below needs. */
+static double usual_scale(pe_config *c)
+{
+    return 1 / sqrt((double)pe_config_derived_width(c));
+}
+
+/* ---------------------------------------------------------------- learned tables ------------ */
+
+static void add_table(pe_config *c, int64_t rows, int64_t offset, const char *rule, const char *stack)
+{
+    const pe_learned table = {.rows      = rows,
+                              .offset    = offset,
+                              .dim       = pe_config_size(c, PE_HIDDEN),
+                              .rows_rule = rule,
+                              .stack     = stack};
+    pe_learned_group(c->m, pe_config_dims(c), &table);
+}
+
+/* Padding and whatever comes before it have rows of their own inside the table. */
+static void learned_inside(pe_config *c, int64_t context)
+{
+    const int64_t offset = 1 + pe_config_whole(c, c->file, "pad_token_id", 0, MOST_ROWS, 1);
+    if (offset >= context)
+        pe_refuse(c->m,
+                  "max_position_embeddings is %lld, of which pad_token_id + 1 = %lld rows are no positions",
+                  (long long)context, (long long)offset);
+    add_table(c, context, offset, "max_position_embeddings, pad_token_id + 1 of them before the first token",
+              NULL);
+    c->m->info.max_positions = context - offset;
+}
+
+static void learned(pe_config *c)
+{
+    const int64_t context = pe_config_size(c, PE_CONTEXT);
+    if (context > MOST_ROWS)
+        pe_refuse(c->m, "max_position_embeddings is %lld; a table of at most %d rows is believed",
+                  (long long)context, MOST_ROWS);
+    if (!context)
+        pe_refuse(c->m, "max_position_embeddings is missing; a learned table needs it");
+    if (c->type.offset_inside) {
+        learned_inside(c, context);
+        return;
+    }
+    add_table(c, context + c->type.offset, c->type.offset,
+              c->type.offset ? "max_position_embeddings + 2" : "max_position_embeddings", NULL);
+}
+
+/* A number, or two of them for height and width. */
+static void two_sizes(pe_config *c, const char *key, int64_t standard, int64_t size[2])
+{
+    const json_t *value = pe_config_get(c->file, key);
+    if (!json_is_array(value)) {
+        size[0] = size[1] = pe_config_whole(c, c->file, key, 1, PE_MODEL_WIDEST, standard);
+        return;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *item = json_array_get(value, i);
+        size[i]            = json_integer_value(item);
+        if (json_array_size(value) != 2 || !json_is_integer(item) || size[i] < 1 || size[i] > PE_MODEL_WIDEST)
+            pe_refuse(c->m, "%s is %s; it must be a number or two, [height, width]", key,
+                      pe_config_shown(c, value));
+    }
+}
+
+static void patches(pe_config *c)
+{
+    int64_t image[2], patch[2];
+    double *grid = pe_keep(c->m, 2 * sizeof *grid);
+    two_sizes(c, "image_size", IMAGE, image);
+    two_sizes(c, "patch_size", c->type.patch, patch);
+    if (image[0] < patch[0] || image[1] < patch[1])
+        pe_refuse(c->m, "image_size %lldx%lld holds no patch of %lldx%lld", (long long)image[0],
+                  (long long)image[1], (long long)patch[0], (long long)patch[1]);
+    if (c->m->status)
+        return;
+    for (int a = 0; a < 2; a++)
+        grid[a] = (double)(image[a] / patch[a]);
+    const int64_t rows = c->type.prefix_rows + (int64_t)grid[0] * (int64_t)grid[1];
+    add_table(c, rows, 0, "prefix + one for each patch of image_size / patch_size", NULL);
+    pe_fact_integer(c->m, "prefix_rows", c->type.prefix_rows, "by the model type");
+    pe_fact_list(c->m, "grid", POSENC_FACT_INTEGERS, grid, 2, "image_size / patch_size");
+    c->m->info.max_positions = rows;
+}
+
+/* ---------------------------------------------------------------- sinusoids ----------------- */
+
+static void add_sinusoid(pe_config *c, const char *preset, int64_t offset, int64_t rows, const char *stack)
+{
+    const int64_t dim = pe_config_size(c, PE_HIDDEN);
+    pe_input_group(c->m, "sinusoidal", pe_config_dims(c), stack)->spec =
+        pe_print(c->m, "sinusoidal[preset=%s,dim=%lld]", preset, (long long)dim);
+    pe_fact_word(c->m, "preset", preset, "by the model type");
+    if (rows)
+        pe_fact_integer(c->m, "rows", rows, "max_source_positions");
+    pe_fact_integer(c->m, "offset", offset, "position of the first token");
+    pe_fact_integer(c->m, "dim", dim, NULL);
+    pe_fact_real(c->m, "base", 10000, NULL);
+    if (stack)
+        pe_fact_word(c->m, "stack", stack, NULL);
+}
+
+static void sinusoidal(pe_config *c)
+{
+    add_sinusoid(c, c->type.preset, c->type.offset, 0, NULL);
+}
+
+static void whisper(pe_config *c)
+{
+    const int64_t source = pe_config_whole(c, c->file, "max_source_positions", 1, MOST_ROWS, 1500);
+    const int64_t target = pe_config_whole(c, c->file, "max_target_positions", 1, MOST_ROWS, 448);
+    add_sinusoid(c, "t2t", 0, source, "encoder");
+    add_table(c, target, 0, "max_target_positions", "decoder");
+    c->m->info.max_positions = target;
+}
+
+/* ---------------------------------------------------------------- T5 ------------------------ */
+
+typedef struct buckets {
+    int64_t     count, distance;
+    int         bidirectional;
+    double      score_scale;
+    const char *stack;
+} buckets;
+
+static void add_buckets(pe_config *c, const buckets *b)
+{
+    posenc_model_group *g     = pe_group_add(c->m, "t5");
+    const int64_t       heads = pe_config_size(c, PE_HEADS);
+    char                scale[PE_REAL_TEXT];
+    pe_real_text(scale, b->score_scale);
+    g->stack = b->stack;
+    g->dims  = pe_config_dims(c);
+    g->spec  = pe_print(c->m, "t5[num_buckets=%lld,max_distance=%lld,bidirectional=%s,scale=%s]",
+                        (long long)b->count, (long long)b->distance, b->bidirectional ? "yes" : "no", scale);
+    if (b->stack)
+        pe_fact_word(c->m, "stack", b->stack, NULL);
+    pe_fact_integer(c->m, "heads", heads, NULL);
+    pe_fact_integer(c->m, "num_buckets", b->count, "relative_attention_num_buckets");
+    pe_fact_integer(c->m, "max_distance", b->distance, "relative_attention_max_distance");
+    pe_fact_flag(c->m, "bidirectional", b->bidirectional, b->stack);
+    pe_fact_flag(c->m, "shared", !c->type.own_tables, "by the model type");
+    pe_fact_real(c->m, "score_scale", b->score_scale, "by the model type");
+}
+
+static int64_t bucket_count(pe_config *c)
+{
+    return pe_config_whole(c, c->file, "relative_attention_num_buckets", 2, PE_MODEL_WIDEST, 32);
+}
+
+static void t5(pe_config *c)
+{
+    buckets b  = {.count = bucket_count(c), .score_scale = 1, .stack = "encoder", .bidirectional = 1};
+    b.distance = pe_config_whole(c, c->file, "relative_attention_max_distance", 1, MOST_ROWS, FARTHEST);
+    add_buckets(c, &b);
+    b.stack         = "decoder";
+    b.bidirectional = 0;
+    add_buckets(c, &b);
+}
+
+/* MPNet has both, and its distance is fixed in the code. */
+static void mpnet(pe_config *c)
+{
+    const buckets b = {
+        .count = bucket_count(c), .distance = FARTHEST, .bidirectional = 1, .score_scale = usual_scale(c)};
+    learned(c);
+    add_buckets(c, &b);
+}
+
+/* ---------------------------------------------------------------- DeBERTa, XLNet ------------ */
+
+/* pos_att_type is a list, or words joined by '|'. */
+static const char *terms_of(pe_config *c, int *count)
+{
+    const json_t *value = pe_config_get(c->file, "pos_att_type"), *item;
+    char         *words = pe_print(c->m, "%s", json_is_string(value) ? json_string_value(value) : "");
+    size_t        i;
+    if (value && !json_is_string(value) && !json_is_array(value))
+        pe_refuse(c->m, "pos_att_type is %s; it must be a list, or words joined by |",
+                  pe_config_shown(c, value));
+    json_array_foreach(value, i, item)
+    {
+        if (!json_is_string(item))
+            pe_refuse(c->m, "pos_att_type has %s; it must hold c2p and p2c", pe_config_shown(c, item));
+        words = pe_print(c->m, "%s%s%s", words, i ? "|" : "",
+                         json_is_string(item) ? json_string_value(item) : "");
+    }
+    *count = *words != '\0';
+    for (char *at = words; *at; at++)
+        if (*at == '|')
+            *at = ' ', *count += 1;
+    for (const char *at = words; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (strncmp(at, "c2p", strcspn(at, " ")) && strncmp(at, "p2c", strcspn(at, " ")) &&
+            strncmp(at, "p2p", strcspn(at, " ")))
+            pe_refuse(c->m, "pos_att_type has %.20s; known are c2p, p2c, p2p", at);
+    return words;
+}
+
+static void add_deberta(pe_config *c)
+{
+    static const int64_t low = -(INT64_C(1) << 31), high = MOST_ROWS;
+    int                  count;
+    const char          *terms    = terms_of(c, &count);
+    int64_t              distance = pe_config_whole(c, c->file, "max_relative_positions", low, high, -1);
+    const int64_t        groups =
+        c->type.log_buckets ? pe_config_whole(c, c->file, "position_buckets", low, high, -1) : -1;
+    const int64_t width = pe_config_derived_width(c);
+    distance            = distance < 1 ? pe_config_size(c, PE_CONTEXT) : distance;
+    if (c->m->status)
+        return;
+    posenc_model_group *g = pe_group_add(c->m, "deberta");
+    g->dims               = pe_config_dims(c);
+    g->dims.D             = width;
+    g->spec               = pe_print(c->m, "deberta[max_relative_positions=%lld", (long long)distance);
+    if (groups > 0)
+        g->spec = pe_print(c->m, "%s,position_buckets=%lld", g->spec, (long long)groups);
+    char *spec = pe_print(c->m, "%s,terms=%s]", g->spec, terms);
+    for (char *at = spec; *at; at++)
+        *at = (char)(*at == ' ' ? ':' : *at);
+    g->spec = spec;
+    pe_fact_integer(c->m, "heads", g->dims.H, NULL);
+    pe_fact_integer(c->m, "head_dim", width, "hidden_size / heads");
+    pe_fact(c->m, "terms", POSENC_FACT_WORDS, "pos_att_type")->text = terms;
+    pe_fact_integer(c->m, "max_relative_positions", distance, "the file; below 1: max_position_embeddings");
+    if (groups > 0)
+        pe_fact_integer(c->m, "position_buckets", groups, NULL);
+    else
+        pe_fact(c->m, "position_buckets", POSENC_FACT_NONE, "each distance has its own row");
+    pe_fact_real(c->m, "score_scale", 1 / sqrt((double)width * (1 + count)),
+                 "1 / sqrt(head_dim (1 + terms))");
+}
+
+static void deberta(pe_config *c)
+{
+    const int has_input = pe_config_flag(c, c->file, "position_biased_input", 1);
+    const int has_terms = pe_config_flag(c, c->file, "relative_attention", 0);
+    if (has_input)
+        learned(c);
+    if (has_terms)
+        add_deberta(c);
+    if (!has_input && !has_terms)
+        pe_config_nope(c);
+    c->m->info.max_positions = pe_config_size(c, PE_CONTEXT);
+}
+
+static void xlnet(pe_config *c)
+{
+    const char   *type  = pe_config_word(c, c->file, "attn_type");
+    const int64_t width = pe_config_derived_width(c);
+    const int64_t clamp = pe_config_whole(c, c->file, "clamp_len", -MOST_ROWS, MOST_ROWS, -1);
+    if (type && !pe_is(type, "bi") && !pe_is(type, "uni"))
+        pe_refuse(c->m, "attn_type is %.20s; it must be bi or uni", type);
+    if (c->m->status)
+        return;
+    posenc_model_group *g = pe_group_add(c->m, "xlnet");
+    g->dims               = pe_config_dims(c);
+    g->dims.D             = width;
+    g->spec               = clamp > 0 ? pe_print(c->m, "xlnet[clamp_len=%lld]", (long long)clamp) : "xlnet";
+    pe_fact_integer(c->m, "heads", g->dims.H, NULL);
+    pe_fact_integer(c->m, "head_dim", width, "hidden_size / heads");
+    if (clamp > 0)
+        pe_fact_integer(c->m, "clamp_len", clamp, NULL);
+    else
+        pe_fact(c->m, "clamp_len", POSENC_FACT_NONE, "no distance is too far");
+    pe_fact_flag(c->m, "bidirectional", !pe_is(type, "uni"), "attn_type");
+    pe_fact_real(c->m, "score_scale", usual_scale(c), "1 / sqrt(head_dim)");
+}
+
+/* ---------------------------------------------------------------- ALiBi --------------------- */
+
+static void alibi(pe_config *c)
+{
+    const double scale = usual_scale(c);
+    pe_alibi_group(c->m, pe_config_dims(c), pe_config_derived_width(c), 8, c->type.scaled_bias ? scale : 1);
+}
+
+/* ---------------------------------------------------------------- which --------------------- */
+
+void pe_config_encoding(pe_config *c)
+{
+    static const struct {
+        const char *word;
+        void (*read)(pe_config *c);
+    } readers[] = {
+        {"rope", pe_config_rope},   {"nope", pe_config_nope}, {"learned", learned}, {"patches", patches},
+        {"sinusoidal", sinusoidal}, {"whisper", whisper},     {"t5", t5},           {"mpnet", mpnet},
+        {"deberta", deberta},       {"xlnet", xlnet},         {"alibi", alibi},
+    };
+    for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
+        if (pe_is(readers[i].word, c->encoding))
+            readers[i].read(c);
+}

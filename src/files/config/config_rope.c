@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * config_rope.c: the rotations of a config.json, put together, and the layers that do not rotate
+ *
+ * A rotation is a source, a width, a schedule, axes, a temperature and the factor of the scores; each kind of
+ * layer that the type has becomes a group. Some models put g(s, mu) of yarn on the scores, squared, rather
+ * than on cosine and sine.
+ * Widths  Four kinds of head (model_types.def): the width is a key, or follows from the model's, or is the
+ * sum of what turns and what does not (MLA, whose last channels turn), or only its last channels turn. A
+ *         fraction comes from the dictionary, the top level or the class, in this order; one that the class
+ *         does not read is without effect in the default schedule and fails in every other.
+ * Source  transformers 5.16, the configuration and modeling files of the types
+ */
+#include "files/config/config.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- widths -------------------- */
+
+static int64_t key_width(pe_config *c, pe_rotation *r)
+{
+    const char   *own      = pe_config_get(c->file, c->type.head_dim_key) ? c->type.head_dim_key : "head_dim";
+    const int64_t given    = pe_config_width(c, own, 1, 0);
+    const int64_t standard = c->is_unknown ? 0 : c->type.head_dim;
+    r->head_rule           = given      ? pe_print(c->m, "%s of the file", own)
+                             : standard ? pe_print(c->m, "standard of the class %s", c->type.name)
+                                        : "hidden_size / heads";
+    return given ? given : standard ? standard : pe_config_derived_width(c);
+}
+
+static void mla_width(pe_config *c, pe_rotation *r)
+{
+    const int64_t alias = pe_config_width(c, c->type.head_dim_key, 1, c->type.rope_dim);
+    const int64_t nope  = pe_config_width(c, "qk_nope_head_dim", 0, c->type.nope_dim);
+    r->dim              = pe_config_width(c, "qk_rope_head_dim", 1, alias);
+    r->head_dim         = nope + r->dim;
+    r->head_rule        = "qk_nope_head_dim + qk_rope_head_dim";
+    r->dim_rule         = "qk_rope_head_dim";
+}
+
+/* Head width; for the heads whose last channels turn, those as well. */
+static void find_width(pe_config *c, pe_rotation *r, int is_full)
+{
+    if (pe_is(c->type.head, "mla"))
+        mla_width(c, r);
+    else if (pe_is(c->type.head, "derived")) {
+        r->head_dim         = pe_config_derived_width(c);
+        r->head_rule        = "hidden_size / heads";
+        const int64_t given = pe_config_width(c, "head_dim", 1, r->head_dim);
+        if (given != r->head_dim)
+            pe_warn(c->m, "head_dim-mismatch",
+                    "head_dim is %lld, but the class never reads it: hidden_size / heads = %lld counts",
+                    (long long)given, (long long)r->head_dim);
+    } else
+        r->head_dim = key_width(c, r);
+    if (is_full && c->type.full_head_dim) {
+        r->head_dim  = pe_config_width(c, "global_head_dim", 1, c->type.full_head_dim);
+        r->head_rule = "global_head_dim";
+    }
+}
+
+/* ---------------------------------------------------------------- fraction ------------------ */
+
+static double find_fraction(pe_config *c, const pe_rope_source *s, const char **rule)
+{
+    const char  *key      = c->type.partial_key ? c->type.partial_key : "partial_rotary_factor";
+    const double of_words = pe_config_real(c, s->words, "partial_rotary_factor", (double)NAN);
+    const double of_file  = pe_config_real(c, c->file, key, (double)NAN);
+    const double standard = c->type.partial > 0 ? c->type.partial : 1;
+    *rule                 = !isnan(of_words) ? s->name : !isnan(of_file) ? "the file" : "the class";
+    if (!isnan(of_words) && !isnan(of_file) && of_words != of_file)
+        pe_warn(c->m, "partial-conflict",
+                "the fraction that rotates is %g in %s but %g at top level; %g counts", of_words, s->name,
+                of_file, of_words);
+    return !isnan(of_words) ? of_words : !isnan(of_file) ? of_file : standard;
+}
+
+/* Python's int(): towards zero. Refused where no whole number of channels could come out. */
+static int64_t part_of(pe_config *c, int64_t width, double fraction)
+{
+    if (!(fraction > 0 && fraction <= 1))
+        pe_refuse(c->m, "the fraction of a head that rotates is %g; it must lie above 0 and up to 1",
+                  fraction);
+    return c->m->status ? 2 : (int64_t)((double)width * fraction);
+}
+
+static void unread_fraction(pe_config *c, pe_rotation *r, double fraction)
+{
+    if (fraction == 1)
+        return;
+    if (!pe_is(r->schedule, "default"))
+        pe_refuse(c->m,
+                  "partial_rotary_factor is %g with the schedule %s; the class %s rotates whole "
+                  "heads, so it must be 1",
+                  fraction, r->schedule, c->is_unknown ? "(read as llama)" : c->type.name);
+    pe_warn(c->m, "partial-ignored", "partial_rotary_factor is %g, but the class %s does not read it",
+            fraction, c->is_unknown ? "(read as llama)" : c->type.name);
+}
+
+/* MLA: the width of the rotated part is a size of its own. A class that reads fractions takes them of
+   that. */
+static void mla_dim(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+{
+    const char  *where;
+    const double fraction = find_fraction(c, s, &where);
+    if (fraction == 1 || (c->type.share_read && part_of(c, r->head_dim, fraction) == r->dim))
+        return;
+    if (!c->type.partial_read) {
+        unread_fraction(c, r, fraction);
+        return;
+    }
+    r->dim      = part_of(c, r->dim, fraction);
+    r->dim_rule = pe_print(c->m, "fraction %g of qk_rope_head_dim, from %s", fraction, where);
+}
+
+static void fraction_dim(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+{
+    const char   *where;
+    const double  fraction = find_fraction(c, s, &where);
+    const char   *key      = c->type.rotary_dim_key ? "rotary_dim" : NULL;
+    const int64_t counted  = pe_config_width(c, key, 1, c->type.rotary_dim);
+    r->dim                 = r->head_dim;
+    r->dim_rule            = "the whole head";
+    if (pe_is(r->schedule, "proportional")) {
+        r->partial  = fraction;
+        r->dim_rule = "proportional: pairs over the whole head";
+        part_of(c, r->head_dim, fraction);
+        return;
+    }
+    if (counted)
+        r->dim = counted, r->dim_rule = "rotary_dim";
+    else if (c->type.partial_read && fraction != 1) {
+        r->dim      = part_of(c, r->head_dim, fraction);
+        r->dim_rule = pe_print(c->m, "fraction %g of head_dim, from %s", fraction, where);
+    } else if (!c->type.partial_read)
+        unread_fraction(c, r, fraction);
+}
+
+static void find_dim(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+{
+    if (pe_is(c->type.head, "mla"))
+        mla_dim(c, s, r);
+    else if (pe_is(c->type.head, "tail") && !pe_config_get(s->words, "partial_rotary_factor") &&
+             !pe_config_get(c->file, "partial_rotary_factor")) {
+        r->dim      = pe_config_width(c, "qk_rope_head_dim", 1, c->type.rope_dim);
+        r->dim_rule = "qk_rope_head_dim";
+    } else
+        fraction_dim(c, s, r);
+    pe_check_widths(c->m, r);
+    r->offset = pe_is(c->type.head, "mla") || pe_is(c->type.head, "tail") ? r->head_dim - r->dim : 0;
+}
+
+/* ---------------------------------------------------------------- axes, temperature, scores -- */
+
+static int64_t sum_of(const int64_t x[3])
+{
+    return x[0] + x[1] + x[2];
+}
+
+static void find_sections(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+{
+    const json_t *list = pe_config_list(c, s->words, "mrope_section");
+    if (!c->type.axis_rule || c->m->status)
+        return;
+    r->axes          = 3;
+    r->axis_rule     = c->type.axis_rule;
+    r->sections_rule = list ? pe_print(c->m, "mrope_section of %s", s->name) : "the class";
+    memcpy(r->sections, c->type.sections, sizeof c->type.sections);
+    if (!list && !sum_of(r->sections))
+        pe_refuse(c->m, "mrope_section is missing; the type %s needs it", c->type.name);
+    if (list && json_array_size(list) != 3)
+        pe_refuse(c->m, "mrope_section has %zu numbers; it must have 3: time, height, width",
+                  json_array_size(list));
+    for (size_t a = 0; list && !c->m->status && a < 3; a++) {
+        const json_t *value = json_array_get(list, a);
+        r->sections[a]      = json_integer_value(value);
+        if (!json_is_integer(value) || r->sections[a] < 0 || r->sections[a] > PE_MODEL_WIDEST)
+            pe_refuse(c->m, "mrope_section has %s; it must hold numbers of pairs", pe_config_shown(c, value));
+    }
+    if (c->m->status || sum_of(r->sections) == r->dim / 2)
+        return;
+    if (pe_is(r->axis_rule, "sections"))
+        pe_refuse(c->m, "mrope_section sums to %lld; it must sum to the %lld pairs that rotate",
+                  (long long)sum_of(r->sections), (long long)r->dim / 2);
+    pe_warn(c->m, "sections-sum", "mrope_section sums to %lld of %lld pairs; the rest follows time",
+            (long long)sum_of(r->sections), (long long)r->dim / 2);
+}
+
+/* Ministral's stands in the dictionary and acts on every layer. */
+static void find_temperature(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+{
+    if (!pe_is(c->type.temperature, "ministral") || !pe_config_get(s->words, "llama_4_scaling_beta"))
+        return;
+    r->temperature        = "ministral";
+    r->temperature_scale  = pe_config_real(c, s->words, "llama_4_scaling_beta", 0);
+    r->temperature_length = r->original_length ? r->original_length : pe_config_size(c, PE_CONTEXT);
+    if (!r->temperature_length)
+        pe_refuse(c->m, "original_max_position_embeddings is missing; llama_4_scaling_beta needs it");
+}
+
+/* Llama 4's is for the layers that do not rotate. */
+static void llama4_temperature(pe_config *c, pe_rotation *r)
+{
+    if (!pe_is(c->type.temperature, "llama4") || !pe_config_flag(c, c->file, "attn_temperature_tuning", 1))
+        return;
+    r->temperature        = "llama4";
+    r->temperature_scale  = pe_config_real(c, c->file, "attn_scale", 0.1);
+    r->temperature_length = pe_config_whole(c, c->file, "floor_scale", 1, INT64_C(1) << 53, 8192);
+}
+
+/* g of the factor, which DeepSeek's classes put on the scores, squared. */
+static double yarn_on_scores(const pe_rope_source *s, const pe_rotation *r)
+{
+    const double mu = json_number_value(pe_config_get(s->words, "mscale_all_dim"));
+    const double g =
+        !pe_is(r->schedule, "default") && mu != 0 && !isnan(r->factor) ? pe_yarn_scale(r->factor, mu) : 1;
+    return g * g;
+}
+
+static void find_score_scale(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+{
+    const char  *key      = c->type.score;
+    const double by_width = 1 / sqrt((double)r->head_dim);
+    r->score_scale        = by_width;
+    r->score_rule         = "1 / sqrt(head_dim)";
+    if (pe_is(key, "one"))
+        r->score_scale = 1, r->score_rule = "by the model type";
+    else if (pe_is(c->type.head, "mla")) {
+        const double g2 = s ? yarn_on_scores(s, r) : 1;
+        r->score_scale *= g2;
+        r->score_rule =
+            g2 == 1 ? r->score_rule : "1 / sqrt(head_dim), times g(factor, mscale_all_dim) squared";
+    } else if (pe_is(key, "query_pre_attn_scalar")) {
+        const double x = pe_config_real(c, c->file, key, c->type.score_standard);
+        if (!(x > 0))
+            pe_refuse(c->m, "%s is %g; it must be above 0", key, x);
+        r->score_scale = 1 / sqrt(x), r->score_rule = "1 / sqrt(query_pre_attn_scalar)";
+    } else if (pe_is(key, "attention_multiplier")) {
+        const double standard = c->type.score_standard > 0 ? c->type.score_standard : by_width;
+        r->score_scale        = pe_config_real(c, c->file, key, standard);
+        r->score_rule         = key;
+    }
+}
+
+/* ---------------------------------------------------------------- one rotation -------------- */
+
+static void find_layout(pe_config *c, pe_rotation *r)
+{
+    const json_t *value = pe_config_get(c->file, c->type.layout_key);
+    r->layout           = c->type.layout ? c->type.layout : "half";
+    r->layout_rule =
+        c->is_unknown ? "as llama has it: a guess" : pe_print(c->m, "by the model type %s", c->type.name);
+    r->inverse = c->type.inverse;
+    if (c->type.writes_half)
+        r->layout_rule =
+            pe_print(c->m, "%s; transformers writes half order (layout_out=half)", r->layout_rule);
+    if (value && !pe_config_flag(c, c->file, c->type.layout_key, 1))
+        r->layout = "half", r->layout_rule = pe_print(c->m, "%s is false", c->type.layout_key);
+}
+
+static pe_rotation read_rotation(pe_config *c, const pe_rope_source *s, int is_full)
+{
+    pe_rotation r = pe_rotation_none();
+    pe_rope_choose_schedule(c, s, &r);
+    r.dims = pe_config_dims(c);
+    find_layout(c, &r);
+    pe_rope_find_base(c, s, &r);
+    find_width(c, &r, is_full);
+    find_dim(c, s, &r);
+    pe_rope_read_schedule(c, s, &r);
+    find_sections(c, s, &r);
+    find_temperature(c, s, &r);
+    find_score_scale(c, s, &r);
+    pe_rope_warn_of_unused_keys(c, s, &r);
+    return r;
+}
+
+static void add_rotation(pe_config *c, const pe_rope_source *s, const char *kinds, int64_t depth, char kind)
+{
+    const pe_rotation         r         = read_rotation(c, s, kind == PE_FULL);
+    const posenc_model_group *g         = pe_rotation_group(c->m, &r, kinds, depth, kind);
+    const posenc_fact        *magnitude = g ? posenc_model_fact(g, "magnitude") : NULL;
+    const double              usual     = pe_yarn_scale(r.factor, 1);
+    if (pe_is(r.schedule, "yarn") && magnitude && fabs(magnitude->real - usual) > 1e-9)
+        pe_warn(c->m, "magnitude-dialect",
+                "the magnitude is %.6g, where 0.1 ln factor + 1 is %.6g: engines disagree on this file",
+                magnitude->real, usual);
+}
+
+static void add_nope(pe_config *c, const char *kinds, int64_t depth)
+{
+    pe_rotation r = pe_rotation_none();
+    r.dims        = pe_config_dims(c);
+    find_width(c, &r, 0);
+    find_score_scale(c, NULL, &r);
+    llama4_temperature(c, &r);
+    pe_nope_group(c->m, &r, kinds, depth);
+}
+
+void pe_config_rope(pe_config *c)
+{
+    pe_rope_source from[PE_SOURCES] = {0};
+    int64_t        depth;
+    const char    *kinds = pe_config_kinds(c, &depth);
+    if (!kinds)
+        return;
+    pe_rope_find_sources(c, from);
+    if (strchr(kinds, PE_FULL))
+        add_rotation(c, &from[PE_SOURCE_FULL], kinds, depth, PE_FULL);
+    if (strchr(kinds, PE_LOCAL))
+        add_rotation(c, &from[PE_SOURCE_LOCAL], kinds, depth, PE_LOCAL);
+    if (strchr(kinds, PE_NOPE))
+        add_nope(c, kinds, depth);
+    for (int kind = 0; kind < PE_SOURCES; kind++)
+        json_decref(from[kind].words);
+}
+
+/* ---------------------------------------------------------------- no rotation at all -------- */
+
+/* Jamba: one attention layer in each period. */
+static void periodic_kinds(pe_config *c, char *kinds, int64_t depth)
+{
+    const int64_t period =
+        pe_config_whole(c, c->file, "attn_layer_period", 1, PE_MODEL_DEEPEST, c->type.period);
+    const int64_t offset =
+        pe_config_whole(c, c->file, "attn_layer_offset", 0, PE_MODEL_DEEPEST, c->type.period_offset);
+    for (int64_t i = 0; i < depth; i++)
+        kinds[i] = i % period == offset ? PE_NOPE : PE_NO_ATTENTION;
+}
+
+void pe_config_nope(pe_config *c)
+{
+    int64_t depth;
+    char   *kinds = pe_config_kinds(c, &depth);
+    if (!kinds)
+        return;
+    for (int64_t i = 0; i < depth; i++)
+        kinds[i] = kinds[i] == PE_FULL ? PE_NOPE : kinds[i];
+    if (c->type.period)
+        periodic_kinds(c, kinds, depth);
+    if (strchr(kinds, PE_NOPE))
+        add_nope(c, kinds, depth);
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/* model.c: groups of facts about a model, and the public questions to them: contract in model.h and
+   posenc/files.h. */
+#include "files/model/build.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct pe_piece {
+    struct pe_piece *next;
+    max_align_t      bytes[];
+} piece;
+
+int pe_is(const char *a, const char *b)
+{
+    return a && !strcmp(a, b);
+}
+
+/* ---------------------------------------------------------------- failing, memory ------------ */
+
+static const char no_memory[] = "no memory for what it says";
+
+posenc_model *pe_begin(const char *format, const char *path, posenc_error *err)
+{
+    posenc_model *model = calloc(1, sizeof *model);
+    if (model)
+        *model = (posenc_model){.path = path, .err = err, .info.format = format};
+    else
+        pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, no_memory);
+    return model;
+}
+
+void pe_refuse(posenc_model *model, const char *format, ...)
+{
+    va_list values;
+    if (model->status)
+        return;
+    va_start(values, format);
+    model->status =
+        pe_file_fail_list(model->err, POSENC_FORMAT, (pe_origin){model->path, NULL}, format, values);
+    va_end(values);
+}
+
+void pe_refuse_memory(posenc_model *model)
+{
+    if (!model->status)
+        model->status = pe_file_fail(model->err, POSENC_MEMORY, (pe_origin){model->path, NULL}, no_memory);
+}
+
+void *pe_keep(posenc_model *model, size_t n)
+{
+    piece *new = n < SIZE_MAX / 2 ? calloc(1, sizeof *new + n) : NULL;
+    if (!new) {
+        pe_refuse_memory(model);
+        return NULL;
+    }
+    new->next     = model->pieces;
+    model->pieces = new;
+    return new->bytes;
+}
+
+char *pe_print(posenc_model *model, const char *format, ...)
+{
+    static char none[] = "";
+    va_list     values;
+    va_start(values, format);
+    const int n = vsnprintf(NULL, 0, format, values);
+    va_end(values);
+    char *text = n < 0 ? NULL : pe_keep(model, (size_t)n + 1);
+    if (!text)
+        return none;
+    va_start(values, format);
+    vsnprintf(text, (size_t)n + 1, format, values);
+    va_end(values);
+    return text;
+}
+
+void posenc_model_free(posenc_model *model)
+{
+    if (!model)
+        return;
+    for (piece *next, *one = model->pieces; one; one = next) {
+        next = one->next;
+        free(one);
+    }
+    free(model);
+}
+
+/* ---------------------------------------------------------------- filling ------------------- */
+
+void pe_warn(posenc_model *model, const char *code, const char *format, ...)
+{
+    va_list values;
+    char    sentence[400];
+    va_start(values, format);
+    vsnprintf(sentence, sizeof sentence, format, values);
+    va_end(values);
+    for (int i = 0; i < model->info.warning_count; i++)
+        if (!strcmp(model->warnings[i].code, code) && !strcmp(model->warnings[i].sentence, sentence))
+            return;
+    if (model->info.warning_count < PE_MODEL_WARNINGS)
+        model->warnings[model->info.warning_count++] =
+            (posenc_model_warning){code, pe_print(model, "%s", sentence)};
+}
+
+static posenc_model_group *last_group(posenc_model *model)
+{
+    return &model->groups[model->info.group_count - 1];
+}
+
+posenc_model_group *pe_group_add(posenc_model *model, const char *encoding)
+{
+    model->info.group_count += model->info.group_count < PE_MODEL_GROUPS;
+    posenc_model_group *group = last_group(model);
+    *group                    = (posenc_model_group){.encoding = encoding, .spec = encoding, .is_all = 1};
+    group->facts              = pe_keep(model, PE_MODEL_FACTS * sizeof *group->facts);
+    group->params             = pe_keep(model, PE_MODEL_PARAMS * sizeof *group->params);
+    return group;
+}
+
+void pe_layers(posenc_model *model, const char *kinds, int64_t count, char kind)
+{
+    posenc_model_group *group  = last_group(model);
+    int64_t            *layers = pe_keep(model, (size_t)count * sizeof *layers);
+    int64_t             n      = 0;
+    for (int64_t i = 0; layers && i < count; i++)
+        if (kinds[i] == kind)
+            layers[n++] = i;
+    group->is_all      = n == count;
+    group->layers      = layers;
+    group->layer_count = n;
+}
+
+void pe_param(posenc_model *model, const char *name, const double *values, int64_t count)
+{
+    posenc_model_group *group  = last_group(model);
+    posenc_array       *params = (posenc_array *)(uintptr_t)group->params;
+    if (!params || !values || group->param_count == PE_MODEL_PARAMS)
+        return;
+    params[group->param_count].name = (char *)(uintptr_t)name;
+    params[group->param_count++].tensor =
+        posenc_tensor_contiguous((void *)(uintptr_t)values, POSENC_F64, 1, &count);
+}
+
+/* ---------------------------------------------------------------- facts --------------------- */
+
+posenc_fact *pe_fact(posenc_model *model, const char *name, posenc_fact_kind kind, const char *rule)
+{
+    static posenc_fact  lost;
+    posenc_model_group *group = last_group(model);
+    posenc_fact        *facts = (posenc_fact *)(uintptr_t)group->facts;
+    if (!facts || group->fact_count == PE_MODEL_FACTS) {
+        pe_refuse_memory(model);
+        return &lost;
+    }
+    facts[group->fact_count] = (posenc_fact){.name = name, .kind = kind, .rule = rule ? rule : ""};
+    return &facts[group->fact_count++];
+}
+
+void pe_fact_flag(posenc_model *model, const char *name, int value, const char *rule)
+{
+    pe_fact(model, name, POSENC_FACT_FLAG, rule)->integer = value != 0;
+}
+
+void pe_fact_integer(posenc_model *model, const char *name, int64_t value, const char *rule)
+{
+    pe_fact(model, name, POSENC_FACT_INTEGER, rule)->integer = value;
+}
+
+void pe_fact_real(posenc_model *model, const char *name, double value, const char *rule)
+{
+    pe_fact(model, name, isnan(value) ? POSENC_FACT_NONE : POSENC_FACT_REAL, rule)->real = value;
+}
+
+void pe_fact_word(posenc_model *model, const char *name, const char *value, const char *rule)
+{
+    pe_fact(model, name, value ? POSENC_FACT_WORD : POSENC_FACT_NONE, rule)->text = value;
+}
+
+void pe_fact_list(posenc_model *model, const char *name, posenc_fact_kind kind, const double *values,
+                  int64_t count, const char *rule)
+{
+    posenc_fact *f = pe_fact(model, name, kind, rule);
+    f->list        = values;
+    f->count       = values ? count : 0;
+}
+
+/* ---------------------------------------------------------------- layers that are alike ----- */
+
+static int are_equal_facts(const posenc_fact *a, const posenc_fact *b)
+{
+    if (strcmp(a->name, b->name) != 0 || a->kind != b->kind || a->count != b->count)
+        return 0;
+    if (a->kind == POSENC_FACT_NONE)
+        return 1;
+    if (a->text && b->text ? strcmp(a->text, b->text) != 0 : a->text != b->text)
+        return 0;
+    for (int64_t i = 0; i < a->count; i++)
+        if (a->list[i] != b->list[i])
+            return 0;
+    return a->integer == b->integer && a->real == b->real;
+}
+
+static int are_equal_params(const posenc_array *a, const posenc_array *b)
+{
+    const posenc_tensor *x = &a->tensor, *y = &b->tensor;
+    return !strcmp(a->name, b->name) && x->shape[0] == y->shape[0] &&
+           !memcmp(x->data, y->data, (size_t)x->shape[0] * sizeof(double));
+}
+
+/* The same encoding with the same numbers, whatever rules gave them? */
+static int are_alike(const posenc_model_group *a, const posenc_model_group *b)
+{
+    if (a->is_input || b->is_input || a->stack || b->stack || strcmp(a->encoding, b->encoding) != 0 ||
+        strcmp(a->spec, b->spec) != 0 || a->fact_count != b->fact_count || a->param_count != b->param_count)
+        return 0;
+    for (int i = 0; i < a->fact_count; i++)
+        if (!are_equal_facts(&a->facts[i], &b->facts[i]))
+            return 0;
+    for (int i = 0; i < a->param_count; i++)
+        if (!are_equal_params(&a->params[i], &b->params[i]))
+            return 0;
+    return 1;
+}
+
+/* Layers of both, in order. */
+static void join_layers(posenc_model *model, posenc_model_group *a, const posenc_model_group *b)
+{
+    const int64_t n      = a->layer_count + b->layer_count;
+    int64_t      *layers = pe_keep(model, (size_t)n * sizeof *layers);
+    for (int64_t i = 0, k = 0; layers && i + k < n;) {
+        const int from_a = k == b->layer_count || (i < a->layer_count && a->layers[i] < b->layers[k]);
+        layers[i + k]    = from_a ? a->layers[i] : b->layers[k];
+        from_a ? i++ : k++;
+    }
+    a->layers      = layers;
+    a->layer_count = layers ? n : 0;
+    a->is_all      = n == model->info.layers;
+}
+
+/* Where two rules gave one number, both are told. */
+static void join_rules(posenc_model *model, posenc_model_group *a, const posenc_model_group *b)
+{
+    posenc_fact *facts = (posenc_fact *)(uintptr_t)a->facts;
+    for (int i = 0; i < a->fact_count; i++)
+        if (strcmp(facts[i].rule, b->facts[i].rule) != 0)
+            facts[i].rule = pe_print(model, "%s; %s", facts[i].rule, b->facts[i].rule);
+}
+
+static void join_groups(posenc_model *model)
+{
+    for (int i = 0; i < model->info.group_count; i++)
+        for (int k = i + 1; k < model->info.group_count;) {
+            if (!are_alike(&model->groups[i], &model->groups[k])) {
+                k++;
+                continue;
+            }
+            join_layers(model, &model->groups[i], &model->groups[k]);
+            join_rules(model, &model->groups[i], &model->groups[k]);
+            model->info.group_count--;
+            memmove(&model->groups[k], &model->groups[k + 1],
+                    (size_t)(model->info.group_count - k) * sizeof *model->groups);
+        }
+}
+
+/* ---------------------------------------------------------------- the end ------------------- */
+
+static int by_code(const void *a, const void *b)
+{
+    const posenc_model_warning *x = a, *y = b;
+    const int                   code = strcmp(x->code, y->code);
+    return code ? code : strcmp(x->sentence, y->sentence);
+}
+
+/* What stands at the input comes first, the encoder before the decoder, then by the first layer. */
+static int64_t rank(const posenc_model_group *g)
+{
+    const int64_t first = g->is_all || !g->layer_count ? 0 : g->layers[0];
+    return g->is_input ? -1 : first;
+}
+
+/* By insertion: there are few, and equal ones keep their order. */
+static void sort_groups(posenc_model *model)
+{
+    for (int i = 1; i < model->info.group_count; i++)
+        for (int k = i; k > 0 && rank(&model->groups[k]) < rank(&model->groups[k - 1]); k--) {
+            const posenc_model_group swap = model->groups[k];
+            model->groups[k]              = model->groups[k - 1];
+            model->groups[k - 1]          = swap;
+        }
+}
+
+static const char *encoding_of_all(const posenc_model *model)
+{
+    const char *found = NULL;
+    for (int i = 0; i < model->info.group_count; i++) {
+        const char *name = model->groups[i].encoding;
+        if (!strcmp(name, "nope"))
+            continue;
+        if (found && strcmp(found, name) != 0)
+            return "mixed";
+        found = name;
+    }
+    return found ? found : model->info.group_count ? "nope" : "none";
+}
+
+static int64_t original_length_of_all(const posenc_model *model)
+{
+    int64_t found = 0;
+    for (int i = 0; i < model->info.group_count; i++) {
+        const posenc_fact *f = posenc_model_fact(&model->groups[i], "original_length");
+        if (f && found && f->integer != found)
+            return 0;
+        found = f ? f->integer : found;
+    }
+    return found;
+}
+
+posenc_status pe_finish(posenc_model **out, posenc_model *model)
+{
+    if (!model->status) {
+        sort_groups(model);
+        join_groups(model);
+        if (!model->info.encoding)
+            model->info.encoding = encoding_of_all(model);
+        model->info.original_length = original_length_of_all(model);
+        qsort(model->warnings, (size_t)model->info.warning_count, sizeof *model->warnings, by_code);
+    }
+    const posenc_status status = model->status ? model->status : pe_file_done(model->err);
+    if (status)
+        posenc_model_free(model);
+    else
+        *out = model;
+    return status;
+}
+
+/* ---------------------------------------------------------------- questions ----------------- */
+
+const posenc_model_info *posenc_model_describe(const posenc_model *model)
+{
+    return &model->info;
+}
+
+const posenc_model_group *posenc_model_group_at(const posenc_model *model, int index)
+{
+    return index >= 0 && index < model->info.group_count ? &model->groups[index] : NULL;
+}
+
+const posenc_model_warning *posenc_model_warning_at(const posenc_model *model, int index)
+{
+    return index >= 0 && index < model->info.warning_count ? &model->warnings[index] : NULL;
+}
+
+static int holds(const posenc_model_group *g, int64_t layer)
+{
+    for (int64_t i = 0; !g->is_all && i < g->layer_count; i++)
+        if (g->layers[i] == layer)
+            return 1;
+    return g->is_all && layer >= 0;
+}
+
+int posenc_model_group_of(const posenc_model *model, int64_t layer)
+{
+    for (int i = 0; i < model->info.group_count; i++)
+        if (!model->groups[i].is_input && holds(&model->groups[i], layer))
+            return i;
+    return -1;
+}
+
+const posenc_fact *posenc_model_fact(const posenc_model_group *group, const char *name)
+{
+    for (int i = 0; i < group->fact_count; i++)
+        if (!strcmp(group->facts[i].name, name))
+            return &group->facts[i];
+    return NULL;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * model_read.c: a model's file by its first bytes: GGUF, safetensors, or JSON
+ *
+ * GGUF is read where it lies, whatever its size; of a .safetensors the header alone is looked at, since its
+ * tensors do not say how they are rotated: the config.json beside it does. A configuration is small, so what
+ * is larger is none. Standard input has no order but its own and is read whole.
+ */
+#include "files/model/build.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "files/arrays/formats.h"
+
+enum { LONGEST_CONFIG = 8 << 20, LONGEST_INPUT = 1 << 28, MAGIC = 16 };
+
+/* ---------------------------------------------------------------- sources ------------------- */
+
+static int64_t read_bytes_at(const void *from, void *to, int64_t n, int64_t at)
+{
+    memcpy(to, (const char *)from + at, (size_t)n);
+    return n;
+}
+
+static int64_t read_file_at(const void *from, void *to, int64_t n, int64_t at)
+{
+    int64_t done = 0;
+    while (done < n) {
+        const ssize_t got =
+            pread(*(const int *)from, (char *)to + done, (size_t)(n - done), (off_t)(at + done));
+        if (got <= 0)
+            return got < 0 ? -1 : done;
+        done += got;
+    }
+    return done;
+}
+
+static int64_t read_front(void *from, void *to, uint64_t n)
+{
+    const size_t got = fread(to, 1, n, from);
+    return ferror(from) ? -1 : (int64_t)got;
+}
+
+static const char *last_reason(void *from)
+{
+    return pe_file_reason(errno);
+}
+
+/* ---------------------------------------------------------------- what it is ---------------- */
+
+static int is_gguf(const char *bytes, size_t n)
+{
+    return n >= 4 && !memcmp(bytes, "GGUF", 4);
+}
+
+static int is_safetensors(const char *bytes, size_t n)
+{
+    return n >= PE_SAFETENSORS_MAGIC && pe_is_safetensors((const unsigned char *)bytes);
+}
+
+posenc_status pe_modelfile_parse(posenc_model **model, const void *bytes, size_t n, const char *path,
+                                 posenc_error *err)
+{
+    const pe_source source = {bytes, read_bytes_at, (int64_t)n, path};
+    if (is_gguf(bytes, n))
+        return pe_gguf_model(model, &source, err);
+    if (is_safetensors(bytes, n))
+        return pe_file_fail(err, POSENC_FORMAT, (pe_origin){path, NULL},
+                            "a .safetensors is read with the config.json in its folder; give it as a file");
+    if (n > LONGEST_CONFIG)
+        return pe_file_fail(err, POSENC_FORMAT, (pe_origin){path, NULL},
+                            "it has %zu bytes; a config.json of more than %d is not believed", n,
+                            LONGEST_CONFIG);
+    return pe_config_parse(model, bytes, n, path, "config", err);
+}
+
+/* ---------------------------------------------------------------- from a file --------------- */
+
+static posenc_status read_whole(posenc_model **model, FILE *stream, int64_t limit, const char *path,
+                                const char *format, posenc_error *err)
+{
+    pe_bytes            bytes;
+    const posenc_status status = pe_read_bytes(&bytes, stream, limit, path, err);
+    if (status)
+        return status;
+    const posenc_status parsed = format ? pe_config_parse(model, bytes.data, bytes.size, path, format, err)
+                                        : pe_modelfile_parse(model, bytes.data, bytes.size, path, err);
+    free(bytes.data);
+    return parsed;
+}
+
+/* config.json in the folder of path; the caller frees it. */
+static char *config_beside(const char *path)
+{
+    const char  *slash = strrchr(path, '/');
+    const size_t n     = slash ? (size_t)(slash - path) + 1 : 0;
+    char        *name  = malloc(n + sizeof "config.json");
+    if (name)
+        memcpy(name, path, n), memcpy(name + n, "config.json", sizeof "config.json");
+    return name;
+}
+
+static posenc_status read_beside(posenc_model **model, const char *path, posenc_error *err)
+{
+    FILE        *stream;
+    int64_t      size;
+    posenc_error why;
+    char        *name = config_beside(path);
+    if (!name)
+        return pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory for a name");
+    posenc_status status = pe_open_input(&stream, &size, name, &why);
+    if (status)
+        pe_file_fail(err, status, (pe_origin){path, NULL},
+                     "its rotation stands in the config.json beside it: %.120s", why.message);
+    else {
+        status = read_whole(model, stream, LONGEST_CONFIG, name, "safetensors", err);
+        pe_close_input(stream);
+    }
+    free(name);
+    return status;
+}
+
+static posenc_status read_regular(posenc_model **model, FILE *stream, int64_t size, const char *path,
+                                  posenc_error *err)
+{
+    char            first[MAGIC];
+    const int       fd     = fileno(stream);
+    const pe_source source = {&fd, read_file_at, size, path};
+    const int64_t   n      = read_file_at(&fd, first, MAGIC, 0);
+    if (n < 0)
+        return pe_file_fail(err, POSENC_FILE, (pe_origin){path, NULL}, "it cannot be read: %s",
+                            pe_file_reason(errno));
+    /* a file that calls itself one of the two is read as such, so that the sentence speaks of what it should
+     * be */
+    if (is_gguf(first, (size_t)n) || pe_ends_with(path, ".gguf"))
+        return pe_gguf_model(model, &source, err);
+    if (is_safetensors(first, (size_t)n) || pe_ends_with(path, ".safetensors")) {
+        const pe_stream     whole  = {stream, read_front, last_reason, size, {path, NULL}};
+        const posenc_status status = pe_safetensors_check(&whole, err);
+        return status ? status : read_beside(model, path, err);
+    }
+    return read_whole(model, stream, LONGEST_CONFIG, path, "config", err);
+}
+
+posenc_status posenc_model_read(posenc_model **model, const char *path, posenc_error *err)
+{
+    FILE         *stream;
+    int64_t       size;
+    posenc_status status = pe_open_input(&stream, &size, path, err);
+    if (status)
+        return status;
+    status = size >= 0 ? read_regular(model, stream, size, path, err)
+                       : read_whole(model, stream, LONGEST_INPUT, path, NULL, err);
+    pe_close_input(stream);
+    return status;
+}
