@@ -46,7 +46,7 @@ static int check_isa(void)
             return CLI_DONE;
         used += (size_t)snprintf(list + used, sizeof list - used, i ? ", %s" : "%s", posenc_isa_at(i));
     }
-    return cli_usage("POSENC_ISA is \"%s\", which this processor does not run; it must be one of: %s", wanted,
+    return cli_usage("POSENC_ISA is \"%s\", which this processor cannot run; it must be one of: %s", wanted,
                      list);
 }
 

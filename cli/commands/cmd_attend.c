@@ -12,15 +12,13 @@
  *
  * Everything is checked before anything is computed, and the output is written whole at the end.
  */
-#include "cli/frame/cli.h"
+#include "cli/commands/calc.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "verify/calc.h"
-
 typedef struct job {
-    cli_problem     p;
+    pe_calc         p;
     const cli_args *args;
     const char     *input, *output, *scale;
     int             causal, grad, segments_see, is_blhd, executor;
@@ -39,25 +37,28 @@ static const cli_option options[] = {
     {'i', "input", "F", "tensors: .npz or .safetensors; - is standard input", CLI_TEXT, offsetof(job, input)},
     {'o', "output", "F", "where the results go: .npz; - is standard output", CLI_TEXT, offsetof(job, output)},
     {0, "set", "[NAME.]K=V", "a setting of the encoding; may be repeated (posenc list NAME shows them)"},
-    {0, "causal", NULL, "a query sees no key beyond its own position", CLI_FLAG, offsetof(job, causal)},
-    {0, "window", "N", "a query sees keys at distances below N only", CLI_WHOLE,
+    {0, "causal", NULL, "causal mask: a query sees no key after its own position", CLI_FLAG,
+     offsetof(job, causal)},
+    {0, "window", "N", "sliding window: a query sees only keys at distances below N", CLI_WHOLE,
      offsetof(job, p.options.window), 1, INT64_MAX / 4},
     {0, "segments", "NAME",
-     "what segments in the input do: mask (packed sequences) or see (the encoding's terms)", CLI_WORD,
-     offsetof(job, segments_see), .words = "mask|see"},
-    {0, "scale", "X", "factor of the products in a score (the standard is the encoding's own)", CLI_REAL_TEXT,
+     "what segments in the input do: mask (packed sequences do not see each other) or see (only the "
+     "encoding's terms use them)",
+     CLI_WORD, offsetof(job, segments_see), .words = "mask|see"},
+    {0, "scale", "X", "factor of q.k in a score (default: the encoding's own)", CLI_REAL_TEXT,
      offsetof(job, scale)},
-    {0, "q-offset", "N", "position of the first query where there is no array q_pos (the standard is 0)",
+    {0, "q-offset", "N", "position of the first query if the input has no array q_pos (default: 0)",
      CLI_WHOLE, offsetof(job, q_offset), -MOST, MOST},
-    {0, "heads-layout", "NAME", "order of q, k, v, dout and the results: bhld (the standard) or blhd",
+    {0, "heads-layout", "NAME", "axis order of q, k, v, dout and the results: bhld (default) or blhd",
      CLI_WORD, offsetof(job, is_blhd), .words = "bhld|blhd"},
     {0, "executor", "NAME",
-     "reference (float64), tiled (float32), or auto: reference for float64 tensors (the standard)", CLI_WORD,
-     offsetof(job, executor), .words = "auto|reference|tiled"},
-    {0, "grad", NULL, "also the gradients of q, k, v and of every parameter", CLI_FLAG, offsetof(job, grad)},
-    {0, "seed", "N", "for parameters that the file does not have (the standard is 0)", CLI_WHOLE,
+     "reference (float64), tiled (float32), or auto (default): reference for float64 tensors, else tiled",
+     CLI_WORD, offsetof(job, executor), .words = "auto|reference|tiled"},
+    {0, "grad", NULL, "also write the gradients of q, k, v and every parameter", CLI_FLAG,
+     offsetof(job, grad)},
+    {0, "seed", "N", "seed of parameters that the input does not have (default: 0)", CLI_WHOLE,
      offsetof(job, p.seed), 0, INT64_MAX},
-    {0, "threads", "N", "0 is one per core (the standard); the results are the same for any number",
+    {0, "threads", "N", "number of threads; 0 is one per core (default); results do not depend on it",
      CLI_WHOLE, offsetof(job, threads), 0, 4096},
     {0},
 };
@@ -67,19 +68,19 @@ static const cli_option options[] = {
 static void read_arguments(job *j)
 {
     static const posenc_executor executors[] = {POSENC_AUTO, POSENC_REFERENCE, POSENC_TILED};
-    cli_problem                 *p           = &j->p;
+    pe_calc                     *p           = &j->p;
     const char                  *output      = cli_value(j->args, "output");
-    if (cli_count(j->args) != 1)
-        cli_refuse(p, "give one specification of an encoding, such as alibi or rope+t5, not %d",
-                   cli_count(j->args));
+    if (j->args->count != 1)
+        pe_calc_refuse(p, "give one specification of an encoding, such as alibi or rope+t5, not %d",
+                       j->args->count);
     else if (!cli_value(j->args, "input"))
-        cli_refuse(p, "the input is missing; name a file with q, k and v: -i F");
+        pe_calc_refuse(p, "the input is missing; name a file with q, k and v: -i F");
     else if (!output)
-        cli_refuse(p, "the output is missing; name a file that ends in .npz: -o F");
+        pe_calc_refuse(p, "the output is missing; name a file that ends in .npz: -o F");
     else if (strcmp(output, "-") && !cli_ends_with(output, ".npz"))
-        cli_refuse(p, "the output %s must end in .npz, or be -", output);
+        pe_calc_refuse(p, "the output %s must end in .npz, or be -", output);
     else
-        cli_said(p, cli_read(j->args, j));
+        cli_calc_said(p, cli_read(j->args, j));
     p->options.executor = executors[j->executor];
     p->options.threads  = (int)j->threads;
     p->options.mask     = (j->causal ? POSENC_MASK_CAUSAL : 0) | (p->options.window ? POSENC_MASK_WINDOW : 0);
@@ -89,22 +90,22 @@ static void read_arguments(job *j)
 
 static const char *settings_of(job *j)
 {
-    const char *given = cli_settings(&j->p, j->args);
-    return j->scale ? cli_text(&j->p, "%s scale=%s", given, j->scale) : given;
+    const char *given = cli_calc_settings(&j->p, j->args);
+    return j->scale ? pe_calc_text(&j->p, "%s scale=%s", given, j->scale) : given;
 }
 
 static void make_encoding(job *j)
 {
-    cli_problem *p = &j->p;
-    cli_encoding(p, cli_at(j->args, 0), settings_of(j));
-    for (int place = 0; place < POSENC_PLACES && !cli_stopped(p); place++) {
+    pe_calc *p = &j->p;
+    pe_calc_encoding(p, cli_at(j->args, 0), settings_of(j));
+    for (int place = 0; place < POSENC_PLACES && !pe_calc_failed(p); place++) {
         const posenc_encoding_info *part = posenc_encoding_part(p->e, (posenc_place)place);
         if (part && place == POSENC_INPUT)
-            cli_refuse(p, "%s acts on the embeddings, before q, k and v exist; leave it out here",
-                       part->name);
+            pe_calc_refuse(p, "%s acts on the embeddings, before q, k and v exist; leave it out here",
+                           part->name);
         if (part && part->causal_only && !j->causal)
-            cli_refuse(p, "%s has a meaning with a causal mask only: %s; add --causal", part->name,
-                       part->why_causal);
+            pe_calc_refuse(p, "%s works only with a causal mask: %s; add --causal", part->name,
+                           part->why_causal);
     }
 }
 
@@ -122,22 +123,22 @@ static posenc_tensor in_layout(const job *j, posenc_tensor t)
    as one. */
 static posenc_tensor whole(job *j, const char *const *names)
 {
-    cli_problem  *p = &j->p;
+    pe_calc      *p = &j->p;
     const char   *parts[2][3];
     posenc_tensor half[2];
     for (int part = 0; part < 2; part++) {
-        parts[part][0] = cli_text(p, "%s%c", names[0], "ri"[part]);
-        parts[part][1] = cli_text(p, "%s%c", names[1], "ri"[part]);
+        parts[part][0] = pe_calc_text(p, "%s%c", names[0], "ri"[part]);
+        parts[part][1] = pe_calc_text(p, "%s%c", names[1], "ri"[part]);
         parts[part][2] = NULL;
     }
-    if (cli_find(p, names).data || !cli_find(p, parts[0]).data)
-        return cli_need(p, names);
+    if (pe_calc_find(p, names).data || !pe_calc_find(p, parts[0]).data)
+        return pe_calc_need(p, names);
     for (int part = 0; part < 2; part++)
-        half[part] = cli_need(p, parts[part]);
-    const posenc_tensor both = cli_join(p, half);
+        half[part] = pe_calc_need(p, parts[part]);
+    const posenc_tensor both = pe_calc_join(p, half);
     if (!both.data)
-        cli_refuse(p, "%s and %s must have one shape and type: they are parts of one array", parts[0][0],
-                   parts[1][0]);
+        pe_calc_refuse(p, "%s and %s must have one shape and type: they are parts of one array", parts[0][0],
+                       parts[1][0]);
     j->in_halves++;
     return both;
 }
@@ -145,49 +146,50 @@ static posenc_tensor whole(job *j, const char *const *names)
 /* An array of four axes, each at least 1, of real numbers. */
 static posenc_tensor heads(job *j, const char *const *names)
 {
-    cli_problem        *p    = &j->p;
+    pe_calc            *p    = &j->p;
     const posenc_tensor t    = whole(j, names);
-    const char         *text = cli_shape_text(p, t.ndim, t.shape);
-    if (cli_stopped(p))
+    const char         *text = pe_calc_shape_text(p, t.ndim, t.shape);
+    if (pe_calc_failed(p))
         return (posenc_tensor){0};
     if (t.ndim != 4)
-        cli_refuse(p, "%s has the shape %s; it must have four axes, %s", names[0], text,
-                   j->is_blhd ? "[B,L,H,D]" : "[B,H,L,D] (or [B,L,H,D] with --heads-layout blhd)");
-    else if (cli_element_count(&t) < 1)
-        cli_refuse(p, "%s has the shape %s; every size must be at least 1", names[0], text);
-    else if (!cli_is_float(t.dtype))
-        cli_refuse(p, "%s holds whole numbers; it must be float64, float32, float16 or bfloat16", names[0]);
-    return cli_stopped(p) ? (posenc_tensor){0} : in_layout(j, t);
+        pe_calc_refuse(p, "%s has the shape %s; it must have four axes, %s", names[0], text,
+                       j->is_blhd ? "[B,L,H,D]" : "[B,H,L,D] (or [B,L,H,D] with --heads-layout blhd)");
+    else if (pe_calc_count(&t) < 1)
+        pe_calc_refuse(p, "%s has the shape %s; every size must be at least 1", names[0], text);
+    else if (!pe_calc_is_float(t.dtype))
+        pe_calc_refuse(p, "%s holds whole numbers; it must be float64, float32, float16 or bfloat16",
+                       names[0]);
+    return pe_calc_failed(p) ? (posenc_tensor){0} : in_layout(j, t);
 }
 
 /* An axis of k or v that must be as long as another's. */
 static void must_match(job *j, const char *what, int64_t size, const char *other, int64_t wanted)
 {
     if (size != wanted)
-        cli_refuse(&j->p, "%s is %lld but %s is %lld; they must be equal", what, (long long)size, other,
-                   (long long)wanted);
+        pe_calc_refuse(&j->p, "%s is %lld but %s is %lld; they must be equal", what, (long long)size, other,
+                       (long long)wanted);
 }
 
 static void read_heads(job *j)
 {
     static const char *const names[3][3] = {{"q", "in_q"}, {"k", "in_k"}, {"v", "in_v"}};
-    cli_problem             *p           = &j->p;
-    cli_problem_read(p, j->input);
-    cli_infer(p, cli_at(j->args, 0), settings_of(j));
+    pe_calc                 *p           = &j->p;
+    pe_calc_read(p, j->input);
+    pe_calc_infer(p, cli_at(j->args, 0), settings_of(j));
     const posenc_tensor q = heads(j, names[0]), k = heads(j, names[1]), v = heads(j, names[2]);
-    if (cli_stopped(p))
+    if (pe_calc_failed(p))
         return;
     if (j->in_halves != 0 && j->in_halves != 3)
-        cli_refuse(p, "some of q, k and v are in two parts and some whole; give all of them in one way");
+        pe_calc_refuse(p, "some of q, k and v are in two parts and some whole; give all of them in one way");
     must_match(j, "the batch of k", k.shape[0], "that of q", q.shape[0]);
     must_match(j, "the width of k", k.shape[3], "that of q", q.shape[3]);
     must_match(j, "the batch of v", v.shape[0], "that of k", k.shape[0]);
     must_match(j, "the number of heads of v", v.shape[1], "that of k", k.shape[1]);
     must_match(j, "the length of v", v.shape[2], "that of k", k.shape[2]);
     if (q.shape[1] % k.shape[1] != 0)
-        cli_refuse(p, "k has %lld heads but q has %lld; heads of k must divide heads of q",
-                   (long long)k.shape[1], (long long)q.shape[1]);
-    p->dims   = cli_attention_dims(&q, &k, &v);
+        pe_calc_refuse(p, "k has %lld heads but q has %lld; heads of k must divide heads of q",
+                       (long long)k.shape[1], (long long)q.shape[1]);
+    p->dims   = pe_calc_attention_dims(&q, &k, &v);
     p->dims.L = p->dims.Lk;
     if (p->options.executor == POSENC_AUTO)
         p->options.executor = q.dtype == POSENC_F64 ? POSENC_REFERENCE : POSENC_TILED;
@@ -200,24 +202,24 @@ static void read_heads(job *j)
 /* An array of whole numbers, as `dtype`, with so many axes. */
 static posenc_tensor whole_numbers(job *j, const char *const *names, posenc_dtype dtype, int32_t ndim)
 {
-    const posenc_tensor t = cli_find(&j->p, names);
-    if (t.data && cli_is_float(t.dtype))
-        cli_refuse(&j->p, "%s holds real numbers; it must be whole numbers or booleans", names[0]);
-    return cli_with_axes(cli_convert(&j->p, dtype, &t), ndim);
+    const posenc_tensor t = pe_calc_find(&j->p, names);
+    if (t.data && pe_calc_is_float(t.dtype))
+        pe_calc_refuse(&j->p, "%s holds real numbers; it must be whole numbers or booleans", names[0]);
+    return pe_calc_with_axes(pe_calc_convert(&j->p, dtype, &t), ndim);
 }
 
 /* `pos` is for both, unless it is a parameter (tupe). */
 static void read_positions(job *j)
 {
-    cli_problem        *p       = &j->p;
-    const char *const   pos     = cli_is_param(p, "pos") ? NULL : "pos";
+    pe_calc            *p       = &j->p;
+    const char *const   pos     = pe_calc_is_param(p, "pos") ? NULL : "pos";
     const char *const   q[]     = {"q_pos", "in_q_pos", "in_pos", pos, NULL};
     const char *const   k[]     = {"k_pos", "in_k_pos", "in_pos", pos, NULL};
-    const posenc_tensor q_array = cli_find_positions(p, q), k_array = cli_find_positions(p, k);
+    const posenc_tensor q_array = pe_calc_find_positions(p, q), k_array = pe_calc_find_positions(p, k);
     j->run.q_pos = posenc_positions_range((double)j->q_offset, 1);
     j->run.k_pos = posenc_positions_range(0, 1);
     if (q_array.data && cli_value(j->args, "q-offset"))
-        cli_refuse(p, "it has positions of the queries; leave out --q-offset, or the array");
+        pe_calc_refuse(p, "it has positions of the queries; leave out --q-offset, or the array");
     if (q_array.data)
         j->run.q_pos = posenc_positions_array(q_array);
     if (k_array.data)
@@ -235,13 +237,13 @@ static void read_segments(job *j)
     j->run.k_segments              = whole_numbers(j, k, POSENC_I64, 2);
     const int both                 = j->run.q_segments.data && j->run.k_segments.data;
     if (!both && (j->run.q_segments.data || j->run.k_segments.data))
-        cli_refuse(&j->p, "it has %s alone; give both q_segments and k_segments, or neither",
-                   j->run.q_segments.data ? q[0] : k[0]);
+        pe_calc_refuse(&j->p, "it has only %s; give both q_segments and k_segments, or neither",
+                       j->run.q_segments.data ? q[0] : k[0]);
     else if (both && !given)
-        cli_refuse(&j->p, "it has segments; say what they do: --segments mask (packed sequences) or "
-                          "--segments see (the encoding's terms alone)");
+        pe_calc_refuse(&j->p, "it has segments; say what they do: --segments mask (packed sequences) or "
+                              "--segments see (only the encoding's terms use them)");
     else if (given && !both)
-        cli_refuse(&j->p, "it has no q_segments and k_segments, which --segments needs");
+        pe_calc_refuse(&j->p, "it has no q_segments and k_segments, which --segments needs");
     j->p.options.mask |= given && !j->segments_see ? POSENC_MASK_SEGMENTS : 0;
 }
 
@@ -261,9 +263,9 @@ static void widen_span(double *low, double *high, const posenc_positions *p, int
     const posenc_tensor *a = &p->array;
     *low                   = a->data ? HUGE_VAL : p->start;
     *high                  = a->data ? -HUGE_VAL : p->start + (double)(L - 1);
-    for (int64_t i = 0; a->data && i < cli_element_count(a); i++) {
-        *low  = fmin(*low, cli_element(a, i));
-        *high = fmax(*high, cli_element(a, i));
+    for (int64_t i = 0; a->data && i < pe_calc_count(a); i++) {
+        *low  = fmin(*low, pe_calc_element(a, i));
+        *high = fmax(*high, pe_calc_element(a, i));
     }
 }
 
@@ -284,23 +286,23 @@ static void make_plan(job *j)
     read_positions(j);
     read_masks(j);
     read_segments(j);
-    if (cli_stopped(&j->p))
+    if (pe_calc_failed(&j->p))
         return;
     const int64_t span         = count_distances(j);
     j->p.options.max_distances = span > j->p.dims.Lq + j->p.dims.Lk ? span : 0;
-    cli_plan(&j->p, POSENC_FORWARD | (j->grad ? POSENC_BACKWARD : 0));
-    cli_params(&j->p, j->dtype);
+    pe_calc_plan(&j->p, POSENC_FORWARD | (j->grad ? POSENC_BACKWARD : 0));
+    pe_calc_params(&j->p, j->dtype);
     j->run.params = j->p.params;
 }
 
 /* ---------------------------------------------------------------- results ------------------- */
 
-/* [B,H,L,D] in the file's layout; where the inputs came in parts, a whole that is taken apart at the end. */
+/* [B,H,L,D] in the file's layout; where the inputs came in parts, a whole that is split at the end. */
 static posenc_tensor heads_result(job *j, const char *name, const int64_t shape[4])
 {
     const int64_t stored[4] = {shape[0], shape[j->is_blhd ? 2 : 1], shape[j->is_blhd ? 1 : 2], shape[3]};
-    return in_layout(j, j->in_halves ? cli_make(&j->p, j->dtype, 4, stored)
-                                     : cli_result(&j->p, name, j->dtype, 4, stored));
+    return in_layout(j, j->in_halves ? pe_calc_make(&j->p, j->dtype, 4, stored)
+                                     : pe_calc_result(&j->p, name, j->dtype, 4, stored));
 }
 
 /* The parts of one such whole as results NAMEr and NAMEi. */
@@ -310,33 +312,34 @@ static void split_result(job *j, const char *name, const posenc_tensor *view)
                                     view->shape[j->is_blhd ? 1 : 2], view->shape[3]};
     const int64_t       half[4]  = {whole[0], whole[1], whole[2], whole[3] / 2};
     const posenc_tensor stored   = posenc_tensor_contiguous(view->data, view->dtype, 4, whole);
-    const posenc_tensor parts[2] = {cli_result(&j->p, cli_text(&j->p, "%sr", name), j->dtype, 4, half),
-                                    cli_result(&j->p, cli_text(&j->p, "%si", name), j->dtype, 4, half)};
-    if (!cli_stopped(&j->p))
-        cli_split(&stored, parts);
+    const posenc_tensor parts[2] = {
+        pe_calc_result(&j->p, pe_calc_text(&j->p, "%sr", name), j->dtype, 4, half),
+        pe_calc_result(&j->p, pe_calc_text(&j->p, "%si", name), j->dtype, 4, half)};
+    if (!pe_calc_failed(&j->p))
+        pe_calc_split(&stored, parts);
 }
 
 /* The file's, or ones. */
 static posenc_tensor upstream(job *j, const int64_t o[4])
 {
     static const char *const names[] = {"dout", "gin_do", NULL}, *const parts[] = {"doutr", "gin_dor", NULL};
-    cli_problem *p = &j->p;
-    if (!cli_find(p, names).data && !cli_find(p, parts).data) {
-        posenc_tensor ones = cli_make(p, j->dtype, 4, o);
-        for (int64_t i = 0; ones.data && i < cli_element_count(&ones); i++)
-            cli_put_element(&ones, i, 1);
+    pe_calc *p = &j->p;
+    if (!pe_calc_find(p, names).data && !pe_calc_find(p, parts).data) {
+        posenc_tensor ones = pe_calc_make(p, j->dtype, 4, o);
+        for (int64_t i = 0; ones.data && i < pe_calc_count(&ones); i++)
+            pe_calc_put(&ones, i, 1);
         return ones;
     }
     const posenc_tensor t = heads(j, names);
     if (t.data && memcmp(t.shape, o, 4 * sizeof *o))
-        cli_refuse(p, "%s is for an output of shape %s, but it has %s (as [B,H,L,D])", names[0],
-                   cli_shape_text(p, 4, t.shape), cli_shape_text(p, 4, o));
+        pe_calc_refuse(p, "%s is for an output of shape %s, but it has %s (as [B,H,L,D])", names[0],
+                       pe_calc_shape_text(p, 4, t.shape), pe_calc_shape_text(p, 4, o));
     return t;
 }
 
 static void make_gradients(job *j, const int64_t o[4])
 {
-    const cli_problem *p = &j->p;
+    const pe_calc *p = &j->p;
     j->grad_to =
         (posenc_attend_grad){.o       = j->to.o,
                              .lse     = j->to.lse,
@@ -344,17 +347,17 @@ static void make_gradients(job *j, const int64_t o[4])
                              .dq      = heads_result(j, "g_q", j->run.q.shape),
                              .dk      = heads_result(j, "g_k", j->run.k.shape),
                              .dv      = heads_result(j, "g_v", j->run.v.shape),
-                             .dparams = cli_block(&j->p, ((size_t)p->count + 1) * sizeof *p->params)};
-    for (int i = 0; i < p->count && !cli_stopped(p); i++)
-        j->grad_to.dparams[i] = cli_result(&j->p, cli_text(&j->p, "g_%s", posenc_param_name(p->e, i)),
-                                           j->dtype, p->params[i].ndim, p->params[i].shape);
+                             .dparams = pe_calc_block(&j->p, ((size_t)p->count + 1) * sizeof *p->params)};
+    for (int i = 0; i < p->count && !pe_calc_failed(p); i++)
+        j->grad_to.dparams[i] = pe_calc_result(&j->p, pe_calc_text(&j->p, "g_%s", posenc_param_name(p->e, i)),
+                                               j->dtype, p->params[i].ndim, p->params[i].shape);
 }
 
 static void make_results(job *j)
 {
     const int64_t o[4] = {j->p.dims.B, j->p.dims.H, j->p.dims.Lq, j->p.dims.Dv};
     j->to.o            = heads_result(j, "out_o", o);
-    j->to.lse          = cli_result(&j->p, "out_lse", j->dtype, 3, o);
+    j->to.lse          = pe_calc_result(&j->p, "out_lse", j->dtype, 3, o);
     if (j->grad)
         make_gradients(j, o);
 }
@@ -363,14 +366,14 @@ static void make_results(job *j)
 
 static void compute(job *j)
 {
-    cli_problem *p = &j->p;
+    pe_calc *p = &j->p;
     if (!posenc_attend(p->plan, &j->run, &j->to, p->work, &p->err) && j->grad)
         posenc_attend_backward(p->plan, &j->run, &j->grad_to, p->work, &p->err);
 }
 
 static void write_results(job *j)
 {
-    cli_problem *p = &j->p;
+    pe_calc *p = &j->p;
     if (j->in_halves)
         split_result(j, "out_o", &j->to.o);
     if (j->in_halves && j->grad) {
@@ -378,43 +381,46 @@ static void write_results(job *j)
         split_result(j, "g_k", &j->grad_to.dk);
         split_result(j, "g_v", &j->grad_to.dv);
     }
-    if (cli_stopped(p) || posenc_arrays_write(&p->results, j->output, &p->err))
+    if (pe_calc_failed(p) || posenc_arrays_write(&p->results, j->output, &p->err))
         return;
-    cli_warn_initial(p);
-    cli_warn_unused(p, j->grad ? "" : "gin_");
+    cli_calc_warn_initial(p);
+    cli_calc_warn_unused(p, j->grad ? "" : "gin_");
 }
 
 static int run(const cli_args *args)
 {
     static void (*const steps[])(job *) = {read_arguments, make_encoding, read_heads,   make_plan,
                                            make_results,   compute,       write_results};
-    job j                               = {.args = args, .p = cli_problem_new("attend")};
-    for (size_t i = 0; !cli_stopped(&j.p) && i < sizeof steps / sizeof *steps; i++)
+    job j                               = {.args = args, .p = pe_calc_new("attend")};
+    for (size_t i = 0; !pe_calc_failed(&j.p) && i < sizeof steps / sizeof *steps; i++)
         steps[i](&j);
-    return cli_problem_end(&j.p);
+    return cli_calc_end(&j.p);
 }
 
 const cli_command cli_attend = {
     .name     = "attend",
-    .summary  = "attention with an encoding on the tensors of a file, with gradients",
+    .summary  = "run attention with an encoding on tensors from a file, with gradients",
     .synopsis = "SPEC -i F -o F [--set [NAME.]K=V]... [--causal] [--grad]",
     .details =
         "SPEC is an encoding or several joined by +, each with settings in brackets: "
-        "t5[max_distance=64]+rope[base=5e5]. Those that act on the embeddings have no place here.\n\n"
+        "t5[max_distance=64]+rope[base=5e5]. Encodings that act on the embeddings are refused.\n\n"
         "The input holds q [B,H,Lq,D], k [B,G,Lk,D] and v [B,G,Lk,Dv]; G divides H. It may hold parameters "
         "of the encoding by name (posenc list NAME shows them); positions q_pos and k_pos, or pos for both "
-        "([L], [B,L] or [B,L,N], whole or real; where the encoding has a parameter pos, as tupe has, pos "
-        "alone is that, and in_pos are positions for both); masks, where 0 forbids: key_allowed [B,Lk], "
+        "([L], [B,L] or [B,L,N], whole or real; if the encoding has a parameter pos, as tupe does, pos is "
+        "that parameter, and in_pos holds positions for both); masks, where 0 forbids: key_allowed [B,Lk], "
         "allowed [B,H,Lq,Lk] (B and H may be 1); and segments: q_segments and k_segments, or segment_ids for "
-        "both ([B,L], whole numbers). With --grad also dout, the gradient of the output; ones without it. "
-        "The names of reference cases are understood too: in_q, in_allow, par_table, gin_do. Complex heads "
+        "both ([B,L], whole numbers). With --grad also dout, the gradient with respect to the output (ones "
+        "if absent). "
+        "Names of reference cases work too: in_q, in_allow, par_table, gin_do. Complex heads "
         "(complex_order_attention) are real parts, then imaginary parts along the last axis, or two arrays "
-        "each, qr and qi, kr and ki, vr and vi; then the results are in two as well. A setting that is just "
-        "an axis of a parameter in the file (mlp_width) need not be given.\n\n"
-        "A parameter may be named with its encoding, tupe.pos, which a combination asks for.\n\n"
+        "each, qr and qi, kr and ki, vr and vi; then the results are two arrays each as well. A setting that "
+        "is only the length of an axis of a parameter in the input (mlp_width) may be left out.\n\n"
+        "A parameter may be named together with its encoding, as in tupe.pos; in a combination it must "
+        "be.\n\n"
         "The output holds out_o, out_lse (natural log of the sum of exp over allowed keys) and with --grad "
-        "g_q, g_k, g_v and g_PARAMETER: float64 from the reference executor, float32 from the tiled one.\n\n"
-        "A parameter that the input lacks is initialised as its source does it; a warning names it.",
+        "g_q, g_k, g_v and g_PARAMETER: float64 from the reference executor, float32 from the tiled "
+        "executor.\n\n"
+        "A parameter that the input lacks is initialised as in its source; a warning names it.",
     .options = options,
     .run     = run,
 };

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd_bench.c: posenc bench: how fast is every kernel, beside what this machine can do?
+ * cmd_bench.c: posenc bench: how fast is every kernel, compared with what this machine can do?
  *
  * bench/bench.h knows the rows and measures them; this command chooses among them, shows how far it is, and
  * prints a table or JSON. A row is never missing: what is not measured says why. Ctrl-C (SIGINT, SIGTERM)
- * keeps what is finished, and the other rows say that they were interrupted. A goal that is not met is a
+ * saves what is finished, and the other rows say that they were interrupted. A goal that is not met is a
  * figure, no failure: the exit status is 0.
  */
 #include "bench/bench.h"
+#include "cli/print/print.h"
 
-#include "cli/frame/cli.h"
-#include "cli/print/columns.h"
-
-#include <jansson.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,7 +21,7 @@
 enum { MOST_REPEATS = 1000, REPEATS = 31, MOST_THREADS = 1024, TEXT = 64 };
 
 #define SECONDS 1.0
-/* On a machine that others disturb rows take longer: after so many seconds each gets three turns alone. */
+/* On a machine that others disturb rows take longer: after so many seconds each gets only three rounds. */
 #define HURRY_AFTER 330.0
 
 typedef struct job {
@@ -36,45 +33,20 @@ typedef struct job {
 
 static const cli_option options[] = {
     {0, "goal", "G1,G2,...", "only the rows of these goals (see --list)", CLI_TEXT, offsetof(job, goals)},
-    {0, "long", NULL, "G17 too: sequences of a million tokens, for minutes", CLI_FLAG,
+    {0, "long", NULL, "also G17: sequences of a million tokens, which takes minutes", CLI_FLAG,
      offsetof(job, is_long)},
-    {0, "repeats", "N", "turns of a kernel and its limit, at most (31)", CLI_WHOLE, offsetof(job, repeats), 1,
-     MOST_REPEATS},
-    {0, "seconds", "S", "time for each row, beyond its first seven turns (1)", CLI_REAL,
+    {0, "repeats", "N", "rounds of a kernel and its limit, at most (31)", CLI_WHOLE, offsetof(job, repeats),
+     1, MOST_REPEATS},
+    {0, "seconds", "S", "time for each row after its first seven rounds (1)", CLI_REAL,
      offsetof(job, seconds), 0, 3600},
     {0, "threads", "N", "threads of every kernel and of its limit (1)", CLI_WHOLE, offsetof(job, threads), 1,
      MOST_THREADS},
-    {0, "list", NULL, "print the rows and what is wanted of them, measure nothing", CLI_FLAG,
-     offsetof(job, is_list)},
+    {0, "list", NULL, "print the rows and their targets, measure nothing", CLI_FLAG, offsetof(job, is_list)},
     {0, "json", NULL, "print the rows as one JSON array", CLI_FLAG, offsetof(job, is_json)},
     {0, NULL, NULL, NULL},
 };
 
-/* ---------------------------------------------------------------- rows as text and JSON ------ */
-
-static json_t *row_json(const pe_bench_row *row)
-{
-    const pe_bench_case   *c      = row->what;
-    const pe_bench_figure *f      = &row->figure;
-    const int              met    = pe_bench_met(row);
-    const double           wanted = c->sense == PE_STATED ? (double)NAN : c->wanted;
-    json_t                *value =
-        json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "goal", c->goal, "name", c->name, "value",
-                  cli_json_real(f->value), "q1", cli_json_real(f->q1), "q3", cli_json_real(f->q3), "limit",
-                  cli_json_real(f->limit), "unit", c->unit, "wanted", cli_json_real(wanted), "met",
-                  met < 0 ? json_null() : json_boolean(met));
-    if (value && *row->reason)
-        json_object_set_new(value, "reason", json_string(row->reason));
-    return value;
-}
-
-json_t *cli_bench_json(const pe_bench_row *rows, int count)
-{
-    json_t *all = json_array();
-    for (int i = 0; i < count; i++)
-        json_array_append_new(all, row_json(&rows[i]));
-    return all;
-}
+/* ---------------------------------------------------------------- rows as text --------------- */
 
 static const char *wanted_text(char text[TEXT], const pe_bench_case *c)
 {
@@ -103,8 +75,9 @@ static const char *limit_text(char text[2 * TEXT], const pe_bench_row *row)
     return text;
 }
 
-static int set_row(pe_table *table, int i, const pe_bench_row *row)
+static int set_row(pe_table *table, int i, const void *rows)
 {
+    const pe_bench_row      *row     = (const pe_bench_row *)rows + i;
     static const char *const words[] = {"", "NO", "yes"};
     char                     texts[4][TEXT], limit[2 * TEXT], quartiles[2 * TEXT + 4] = "";
     if (!isnan(row->figure.q1))
@@ -128,16 +101,7 @@ static int print_table(const pe_bench_row *rows, int count)
     static const pe_column columns[] = {{"GOAL", "", 1, 0},      {"WHAT", "", 1, 0},   {"VALUE", "", 0, 0},
                                         {"QUARTILES", "", 1, 0}, {"WANTED", "", 1, 0}, {"MET", "", 1, 0},
                                         {"LIMIT", "", 1, 0}};
-    pe_table               table;
-    int                    made = pe_table_create(&table, columns, 7, count);
-    for (int i = 0; made && i < count; i++)
-        made = set_row(&table, i, &rows[i]);
-    if (!made) {
-        pe_table_free(&table);
-        return cli_failed("bench: there is no memory for the table");
-    }
-    cli_print_table(&table);
-    return CLI_DONE;
+    return cli_print_rows("bench", columns, 7, count, set_row, rows);
 }
 
 /* ---------------------------------------------------------------- measuring ------------------ */
@@ -192,11 +156,11 @@ static int choose(const job *j, const pe_bench_case *cases, int count)
     for (int i = 0; i < count; i++)
         if (pe_bench_is_wanted(j->goals, cases[i].goal))
             rows[chosen++].what = &cases[i];
-    cli_heed(SIGINT);
-    cli_heed(SIGTERM);
+    cli_catch(SIGINT);
+    cli_catch(SIGTERM);
     measure_all(j, rows, chosen);
     const int status =
-        j->is_json ? cli_print_json(cli_bench_json(rows, chosen), 6) : print_table(rows, chosen);
+        j->is_json ? cli_print_json(cli_json_bench(rows, chosen), 6) : print_table(rows, chosen);
     free(rows);
     return cli_interrupted && status == CLI_DONE ? CLI_INTERRUPTED : status;
 }
@@ -207,8 +171,8 @@ static int run(const cli_args *args)
     pe_bench_case *cases;
     posenc_error   err;
     int            count;
-    if (cli_count(args))
-        return cli_usage("bench: \"%s\" is one word too many; goals are chosen by --goal", cli_at(args, 0));
+    if (args->count)
+        return cli_usage("bench: unexpected argument \"%s\"; choose goals with --goal", cli_at(args, 0));
     if (cli_read(args, &j))
         return CLI_USAGE;
     if (pe_bench_cases(&cases, &count, &err))
@@ -223,14 +187,14 @@ const cli_command cli_bench = {
     .summary  = "measure every kernel against this machine's own limits",
     .synopsis = "[--goal G1,G2,...] [--long] [--repeats N] [--seconds S] [--threads N] [--list] [--json]",
     .details =
-        "Each kernel runs in turns with the limit of the machine that it works against: a pass over the same "
+        "Each kernel alternates with the limit of the machine that it works against: a pass over the same "
         "memory in place, a copy, a store, a read, or a loop of multiply-adds; on random numbers. VALUE is "
-        "the kernel's share of the limit in the same turn (or the time over another run, where at most so "
-        "much is wanted): the median of all turns, with their quartiles. LIMIT is what the limit itself "
-        "reached. The limits are measured and checked first (goal limits).\n\n"
+        "the kernel's share of the limit in the same round (or the time relative to another run, where the "
+        "target is a maximum): the median of all rounds, with their quartiles. LIMIT is what the limit "
+        "itself achieved. The limits are measured and checked first (goal limits).\n\n"
         "What this machine cannot do has a row that says why. Goals, rules, and what was reached where: "
-        "docs/performance.md. POSENC_ISA measures another instruction set. All of it takes three to eight "
-        "minutes; a goal that is not met is no failure (status 0).",
+        "docs/performance.md. POSENC_ISA measures another instruction set. A full run takes three to eight "
+        "minutes; a goal that is not met is not a failure (status 0).",
     .options = options,
     .run     = run,
 };

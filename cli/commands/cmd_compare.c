@@ -4,12 +4,12 @@
  *
  * Reads the texts, lets train/compare.h do the work, and shows how far it is and what came out. Everything
  * that can be wrong is said before the first training step. Each finished run is one line; on a terminal one
- * more is rewritten with the time left. Ctrl-C (SIGINT, SIGTERM or SIGUSR1, which batch systems send) keeps
+ * more is rewritten with the time left. Ctrl-C (SIGINT, SIGTERM or SIGUSR1, which batch systems send) saves
  * and prints what is finished (status 130); a second one ends at once.
  *
  * Under mpirun every process comes here. Number 0 reads the text and speaks; the others are silent and train.
  */
-#include "cli/print/columns.h"
+#include "cli/print/print.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -37,29 +37,29 @@ static const cli_option options[] = {
      "for encodings at the input: add, concat, or add,concat for both side by side (add)", CLI_TEXT,
      offsetof(pe_compare_config, combine)},
     {0, "extension", "HOW",
-     "models read at up to 16 times their length: none, brief (tuned at twice), full, instead of the "
-     "preset's",
+     "read models at up to 16 times their training length: none, brief (tuned at twice), full; instead of "
+     "the preset's",
      CLI_TEXT, offsetof(pe_compare_config, extension)},
     {'o', "output", "DIR", "directory for the report and all numbers (" DEFAULT_DIRECTORY ")", CLI_TEXT,
      offsetof(pe_compare_config, directory)},
     {0, "bidirectional", NULL, "predict hidden bytes from both sides instead of the next byte", CLI_FLAG,
      offsetof(pe_compare_config, bidirectional)},
-    {0, "seeds", "N", "train every encoding from so many seeds", CLI_WHOLE,
+    {0, "seeds", "N", "number of seeds from which every encoding is trained", CLI_WHOLE,
      offsetof(pe_compare_config, preset.seeds), 1, MOST_SEEDS},
-    {0, "steps", "N", "train so many steps instead of the preset's, on the text and on every task", CLI_WHOLE,
+    {0, "steps", "N", "training steps on the text and on every task, instead of the preset's", CLI_WHOLE,
      offsetof(pe_compare_config, preset.steps), 1, MOST_STEPS},
-    {0, "task-steps", "N", "train so many steps on every task, whatever the text has", CLI_WHOLE,
+    {0, "task-steps", "N", "training steps on every task, whatever the number on the text", CLI_WHOLE,
      offsetof(pe_compare_config, task_steps), 1, MOST_STEPS},
-    {0, "tune-steps", "N", "train so many steps in each tuning of --extension (100)", CLI_WHOLE,
+    {0, "tune-steps", "N", "training steps of each tuning of --extension (100)", CLI_WHOLE,
      offsetof(pe_compare_config, tune_steps), 1, MOST_STEPS},
     {0, "lang", "CODE", "language of report.html: en or zh (en)"},
-    {0, "threads", "N", "runs at the same time (one per processor); changes no result", CLI_WHOLE,
+    {0, "threads", "N", "runs at the same time (one per processor); does not change the results", CLI_WHOLE,
      offsetof(pe_compare_config, workers), 1, MOST_THREADS},
-    {0, "resume", NULL, "go on with what an interrupted or killed call has left in DIR.partial", CLI_FLAG,
+    {0, "resume", NULL, "continue what an interrupted or killed call left in DIR.partial", CLI_FLAG,
      offsetof(pe_compare_config, resume)},
     {0, "checkpoint", "S", "seconds between two checkpoints of a run (10)", CLI_REAL,
      offsetof(pe_compare_config, checkpoint_seconds), 0, MOST_SECONDS},
-    {0, "dry-run", NULL, "say what would be trained and about how long it takes, and stop"},
+    {0, "dry-run", NULL, "print what would be trained and about how long it takes, then stop"},
     {0, "json", NULL, "print the results as JSON instead of a table"},
     {0, NULL, NULL, NULL},
 };
@@ -107,9 +107,9 @@ static int read_one(reading *t, const char *path)
 static int read_texts(const cli_args *args, reading *t)
 {
     int status = CLI_DONE;
-    if (cli_count(args) == 0)
+    if (args->count == 0)
         return cli_usage("compare: a text is missing; name one or more files, or - for standard input");
-    for (int i = 0; i < cli_count(args) && !status; i++)
+    for (int i = 0; i < args->count && !status; i++)
         status = read_one(t, cli_at(args, i));
     return status;
 }
@@ -141,8 +141,8 @@ static void name_texts(const cli_args *args, char name[NAME])
 {
     const char *path = cli_at(args, 0), *slash = strrchr(path, '/');
     const char *first = !strcmp(path, "-") ? "standard input" : slash && slash[1] ? slash + 1 : path;
-    if (cli_count(args) > 1)
-        snprintf(name, NAME, "%.90s and %d more", first, cli_count(args) - 1);
+    if (args->count > 1)
+        snprintf(name, NAME, "%.90s and %d more", first, args->count - 1);
     else
         snprintf(name, NAME, "%.110s", first);
 }
@@ -224,11 +224,11 @@ static void write_duration(char *to, size_t n, double seconds)
 
 static void show_progress(void *self, const pe_compare_state *state)
 {
-    char left[32] = "?";
+    char remaining[32] = "?";
     if (!isnan(state->left))
-        write_duration(left, sizeof left, state->left);
+        write_duration(remaining, sizeof remaining, state->left);
     fprintf(stderr, "\r\033[Kcompare: %d of %d runs, %3.0f %%, %s left", state->finished, state->runs,
-            100 * state->fraction, left);
+            100 * state->fraction, remaining);
     fflush(stderr);
 }
 
@@ -329,9 +329,9 @@ static int train(const cli_args *args, pe_compare *c, const char *directory)
     const pe_compare_watch watch       = {.interrupted = interrupted,
                                           .progress    = on_terminal ? show_progress : NULL,
                                           .finished    = show_finished};
-    cli_heed(SIGINT);
-    cli_heed(SIGTERM);
-    cli_heed(SIGUSR1);
+    cli_catch(SIGINT);
+    cli_catch(SIGTERM);
+    cli_catch(SIGUSR1);
     const posenc_status status = pe_compare_train(c, &watch, &was_interrupted, &err);
     if (on_terminal)
         fputs("\r\033[K", stderr);
@@ -356,16 +356,6 @@ static int train(const cli_args *args, pe_compare *c, const char *directory)
     return was_interrupted ? CLI_INTERRUPTED : CLI_DONE;
 }
 
-/* What was found of an earlier start, a line each. */
-static void print_notes(const pe_compare *c)
-{
-    for (const char *line = pe_compare_says(c).notes; line && *line;) {
-        const int n = (int)strcspn(line, "\n");
-        fprintf(stderr, "compare: %.*s\n", n, line);
-        line += n + (line[n] == '\n');
-    }
-}
-
 static int compare(const cli_args *args, reading *t)
 {
     posenc_error      err;
@@ -388,7 +378,12 @@ static int compare(const cli_args *args, reading *t)
         return cli_error(&err);
     if (pe_compare_says(c).warning)
         cli_warn("%s", pe_compare_says(c).warning);
-    print_notes(c);
+    /* what was found of an earlier start, a line each */
+    for (const char *line = pe_compare_says(c).notes; line && *line;) {
+        const int n = (int)strcspn(line, "\n");
+        fprintf(stderr, "compare: %.*s\n", n, line);
+        line += n + (line[n] == '\n');
+    }
     if (cli_value(args, "dry-run"))
         status = pe_ranks_here() ? CLI_DONE : print_plan(c);
     else
@@ -410,16 +405,16 @@ static int run(const cli_args *args)
 
 const cli_command cli_compare = {
     .name     = "compare",
-    .summary  = "train a small model per encoding on your text and report which to take",
+    .summary  = "train a small model per encoding on your text and report which to choose",
     .synopsis = "TEXT... [-e SPEC,...] [--tasks NAME,...|none] [--combine WAYS] [--extension HOW] [-o DIR] "
                 "[--preset NAME] [--seeds N] [--steps N] [--bidirectional] [--resume]",
     .details =
         "Trains the same small Transformer once per encoding on the first nine tenths of the text (- is "
-        "standard input; several files are joined) and measures the loss per byte on the rest, at "
-        "positions up to eight times the length that was trained. Prints a table and writes a directory "
+        "standard input; several files are joined) and measures the loss per byte on the rest, at positions "
+        "up to eight times the trained length. Prints a table and writes a directory "
         "with report.html, results.json, results.csv, curves.csv, tasks.csv and pictures. DIR may be new, "
         "empty, or an older result, which is replaced.\n\n"
-        "Besides the text it makes up tasks, whose right answers are known: posid (where am I?), order "
+        "Besides the text it uses synthetic tasks, whose right answers are known: posid (where am I?), order "
         "(which is first?), shift (an exact distance back), needle (one thing far away), copy, reverse, "
         "sort, count, parity, grid (rows and columns), addition, summation, lego. A model of two layers is "
         "trained on short sequences and asked about longer ones; the table gives the share of right "
@@ -436,11 +431,11 @@ const cli_command cli_compare = {
         "listed with the reason.\n\n"
         "report.html is in English, or with --lang zh in Chinese; results.json and all else stay in "
         "English.\n\n"
-        "Each finished run is kept at once in DIR.partial, as an .npz file, and each run under way in a "
-        "checkpoint every S seconds. Ctrl-C prints and writes what is finished. Whatever ends the "
-        "call, the same one with --resume goes on and ends with the same numbers, to the bit; without "
-        "--resume it refuses a DIR.partial that keeps something. With --resume a call that asks for more "
-        "seeds or encodings takes over what an older result DIR shares with it.\n\n"
+        "Each finished run is saved at once in DIR.partial, as an .npz file, and each run under way in a "
+        "checkpoint every S seconds. Ctrl-C prints and writes what is finished. However the call ends, the "
+        "same call with --resume continues and ends with the same numbers, to the bit; without --resume it "
+        "refuses a DIR.partial that is not empty. With --resume, a call for more seeds or encodings reuses "
+        "what an older result in DIR has in common with it.\n\n"
         "A build with MPI (docs/slurm.md) shares the runs among the processes of mpirun or srun, with the "
         "same numbers.\n\n"
         "A SPEC is NAME, NAME[setting=value,...] or several joined by +. Settings that are not given are "
@@ -448,9 +443,9 @@ const cli_command cli_compare = {
         "table, however many threads it has.\n\n"
         "Rows of an encoding at the input (posenc list) are added to the token's vector before the first "
         "block. Its SPEC may say otherwise: combine=concat for [token; row] times a learned matrix, which "
-        "starts as the sum, and inject=blocks for rows that are added before every block, to each its own "
-        "where a row holds so many numbers: sinusoidal[combine=concat]. --combine says how for the SPECs "
-        "that do not; --combine add,concat trains each of them both ways. The table compares the two, with "
+        "starts as the sum, and inject=blocks for rows that are added before every block, a separate one for "
+        "each block where a row is wide enough: sinusoidal[combine=concat]. --combine says how for the other "
+        "SPECs; --combine add,concat trains each of them both ways. The table compares the two, with "
         "the mean |cos| between token and position vectors.",
     .options = options,
     .run     = run,

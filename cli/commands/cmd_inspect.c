@@ -17,7 +17,6 @@
  *                 frequency rounded to bf16, the product to float32, as a model cast as a whole has it.
  */
 #include "cli/commands/config.h"
-#include "cli/frame/cli.h"
 #include "measure/measure.h"
 
 #include <jansson.h>
@@ -234,10 +233,10 @@ static void put_turns(const posenc_fact *w, int64_t context)
         still += fabs(w->list[m]) < 1e-20;
         never += fabs(w->list[m]) * (double)context < TAU;
     }
-    printf("  %lld of %lld pairs never complete a turn within %lld positions", (long long)never,
+    printf("  %lld of %lld pairs never complete a full rotation within %lld positions", (long long)never,
            (long long)w->count, (long long)context);
     if (still)
-        printf(", %lld of them do not turn at all", (long long)still);
+        printf(", %lld of them are not rotated at all", (long long)still);
     putchar('\n');
 }
 
@@ -255,7 +254,7 @@ static void put_magnitude(const posenc_model_group *g)
             "  the magnitude acts on cosine and sine: q and k are multiplied by %.6g, their scores by %.6g\n",
             m, m * m);
     else
-        puts("  the magnitude is 1: the rotation keeps lengths");
+        puts("  the magnitude is 1: the rotation preserves lengths");
     if (fabs(extra - 1) > 1e-12)
         printf("  the scores are scaled by %.6g, which is %.6g times 1 / sqrt(%.0f)\n", scale, extra, width);
 }
@@ -335,7 +334,7 @@ static void print_words(const posenc_model *model, int group)
     if (info->max_positions)
         printf(", up to %lld positions", (long long)info->max_positions);
     if (info->original_length)
-        printf(", trained at %lld first", (long long)info->original_length);
+        printf(", first trained at %lld", (long long)info->original_length);
     putchar('\n');
     for (int i = 0; i < info->group_count; i++)
         if (group < 0 || i == group)
@@ -346,7 +345,7 @@ static void print_words(const posenc_model *model, int group)
 /* ---------------------------------------------------------------- the command --------------- */
 
 static const cli_option options[] = {
-    {0, "layer", "N", "the layers that are like layer N alone"},
+    {0, "layer", "N", "only the group of layers to which layer N belongs"},
     {0, "json", NULL, "print every number as JSON, for programs"},
     {0, NULL, NULL, NULL},
 };
@@ -371,10 +370,10 @@ static int run(const cli_args *args)
     posenc_error  err;
     posenc_model *model;
     int           group;
-    if (cli_count(args) != 1)
+    if (args->count != 1)
         return cli_usage("inspect: it takes one file: config.json, .gguf or .safetensors (- is standard "
                          "input); %d are given",
-                         cli_count(args));
+                         args->count);
     if (posenc_model_read(&model, cli_at(args, 0), &err))
         return err.status == POSENC_MEMORY ? cli_failed("%s", err.message) : cli_usage("%s", err.message);
     int status = choose(args, model, &group);
@@ -386,20 +385,20 @@ static int run(const cli_args *args)
 
 const cli_command cli_inspect = {
     .name     = "inspect",
-    .summary  = "say which encoding a model was trained with, from its own file",
+    .summary  = "show which encoding a model was trained with, from its own file",
     .synopsis = "FILE [--layer N] [--json]",
-    .details  = "FILE is a config.json (Hugging Face, before and since transformers 5), a .gguf, or a "
-                ".safetensors with its config.json beside it. What the file leaves out comes from the "
-                "table of model types, by the rules of transformers 5.16; what has no clear meaning is "
-                "refused in a sentence.\n\n"
-                "For each kind of layer: the encoding, its numbers with the rule that gave each, the SPEC "
-                "for the other commands; for a rotation every frequency and wavelength, how many pairs "
-                "never complete a turn within the context, where the magnitude acts, and the largest error "
-                "that angles in float32 and bf16 would make at the model's context. Then the warnings: "
-                "what in this file engines disagree about.\n\n"
-                "--json prints one object: model_type, encoding, groups of layers that are alike, context, "
-                "warnings. Its names and numbers are those of the file's meaning in float64, never rounded "
-                "to float32.",
-    .options  = options,
-    .run      = run,
+    .details =
+        "FILE is a config.json (Hugging Face, before and since transformers 5), a .gguf, or a "
+        ".safetensors with its config.json in the same folder. What the file leaves out comes from the "
+        "table of model types, by the rules of transformers 5.16; what has no clear meaning is "
+        "refused, with the reason.\n\n"
+        "For each kind of layer: the encoding, its numbers with the rule that gave each, the SPEC "
+        "for the other commands; for a rotation every frequency and wavelength, how many pairs never "
+        "complete a full rotation within the context, where the magnitude acts, and the largest error "
+        "that angles in float32 and bf16 would make at the model's context. Then the warnings: what "
+        "engines disagree about in this file.\n\n"
+        "--json prints one object: model_type, encoding, groups of layers that are alike, context, "
+        "warnings. Its numbers are in float64, never rounded to float32.",
+    .options = options,
+    .run     = run,
 };

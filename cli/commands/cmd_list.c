@@ -3,17 +3,15 @@
  * cmd_list.c: posenc list: what encodings there are, and everything one of them says about itself
  *
  * The command only walks the registry: posenc_encoding_info, posenc_common_settings and posenc_examples hold
- * the words. As text they become aligned tables whose last column wraps, or, where the others leave too
- * little room beside them, stands below each row; with --json the same members, unabridged, for programs.
+ * the words. As text they become aligned tables whose last column wraps, or, where the others leave it too
+ * little width, stands below each row; with --json the same members, unabridged, for programs.
  */
-#include "cli/frame/cli.h"
+#include "cli/commands/config.h"
+#include "cli/print/print.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "cli/commands/config.h"
 
 enum { WIDTH = 100, NARROW = 80, LEAST_PROSE = 30, INDENT = 2, COLUMNS = 5, CELL = 64, MOST_ROWS = 256 };
 
@@ -44,7 +42,7 @@ static void print_table(const row *rows, int count, int columns, int indent, int
     }
 }
 
-/* "a|b|c" in lines up to NARROW, broken behind a '|' or at a blank; the cursor stands at `indent`. */
+/* "a|b|c" in lines up to NARROW, broken after a '|' or at a blank; the cursor stands at `indent`. */
 static void print_choices(const char *text, int indent)
 {
     for (int at = indent; *text;) {
@@ -57,7 +55,7 @@ static void print_choices(const char *text, int indent)
     putchar('\n');
 }
 
-/* A cell and what follows it up to the next column, or, behind a cell too wide for its own, on the next line.
+/* A cell and what follows it up to the next column, or, after a cell too wide for its own, on the next line.
    Returns where the next column begins. */
 static int print_cell(const char *cell, int at, int width)
 {
@@ -84,8 +82,8 @@ static void print_row_above_prose(const row *rows, int count, int r, int columns
     cli_wrap(prose, strlen(prose), below, below, NARROW);
 }
 
-/* A table with prose in its last column, below each row where beside it there is no room; nothing where it
-   has no row but its head. */
+/* A table with prose in its last column, below each row where it is not wide enough; nothing where it has
+   only its head. */
 static void print_section(const char *title, const row *rows, int count, int columns)
 {
     int before = INDENT;
@@ -101,7 +99,7 @@ static void print_section(const char *title, const row *rows, int count, int col
             print_row_above_prose(rows, count, r, columns);
 }
 
-/* The names of the parameters that are trained with standard settings, the first `most` of them, or
+/* The names of the parameters that are trained with default settings, the first `most` of them, or
    "nothing". */
 static void what_it_learns(const posenc_encoding_info *info, int most, char text[CELL])
 {
@@ -146,12 +144,12 @@ static const char *what_scores_see(const posenc_encoding_info *info)
 {
     if (info->sees)
         return info->sees;
-    return info->by_distance ? "distances alone" : "absolute positions";
+    return info->by_distance ? "only distances" : "absolute positions";
 }
 
 /* What products are multiplied by unless the setting says otherwise; NULL where no such product is the
    encoding's. */
-static const char *standard_scale(const posenc_encoding_info *info)
+static const char *default_scale(const posenc_encoding_info *info)
 {
     if (info->place != POSENC_SCORE)
         return NULL;
@@ -218,9 +216,9 @@ static void print_one(const posenc_encoding_info *info)
         {{"pictures", or_dash(info->pictures)}},
         {{"scores see", what_scores_see(info)}},
         {{"direction", info->causal_only ? "causal only" : "causal or both"}},
-        {{"scale", standard_scale(info)}},
+        {{"scale", default_scale(info)}},
     };
-    const int scaled = standard_scale(info) != NULL;
+    const int scaled = default_scale(info) != NULL;
     printf("%s: %s\n\n", info->name, info->title);
     for (const char *line = or_dash(info->formula); *line; line += strspn(line, "\n")) {
         const int n = (int)strcspn(line, "\n");
@@ -272,19 +270,6 @@ static json_t *json_examples(const char *name)
     return list;
 }
 
-static json_t *json_pictures(const char *names)
-{
-    json_t *list = json_array();
-    while (names && *names) {
-        const size_t length = strcspn(names, ", ");
-        if (length)
-            json_array_append_new(list, json_stringn(names, length));
-        names += length;
-        names += strspn(names, ", ");
-    }
-    return list;
-}
-
 static json_t *json_one(const posenc_encoding_info *info)
 {
     const posenc_setting_info *common;
@@ -292,9 +277,10 @@ static json_t *json_one(const posenc_encoding_info *info)
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "name",
                      info->name, "place", posenc_place_name(info->place), "title", cli_json_text(info->title),
                      "formula", cli_json_text(info->formula), "paper", cli_json_text(info->paper), "models",
-                     cli_json_text(info->models), "pictures", json_pictures(info->pictures), "by_distance",
+                     cli_json_text(info->models), "pictures",
+                     cli_json_words(info->pictures ? info->pictures : "", ", "), "by_distance",
                      info->by_distance, "scores_see", what_scores_see(info), "causal_only", info->causal_only,
-                     "scale", cli_json_text(standard_scale(info)), "settings",
+                     "scale", cli_json_text(default_scale(info)), "settings",
                      json_settings(info->settings, info->setting_count), "common_settings",
                      json_settings(common, count), "params", json_params(info->params, info->param_count),
                      "examples", json_examples(info->name));
@@ -310,7 +296,7 @@ static int explain(const cli_args *args)
     if (!cli_value(args, "explain") || !cli_value(args, "config"))
         return cli_usage("list: --explain and --config F belong together; give both");
     if (cli_value(args, "json"))
-        return cli_usage("list: --json says nothing to --explain; posenc inspect F --json has the numbers");
+        return cli_usage("list: --explain has no JSON form; posenc inspect F --json prints the numbers");
     int status = cli_config_read(&config, args);
     if (!status && name && strcmp(name, config.group->encoding) != 0)
         status =
@@ -327,8 +313,8 @@ static int run(const cli_args *args)
 {
     const char *name = cli_at(args, 0);
     const int   json = cli_value(args, "json") != NULL;
-    if (cli_count(args) > 1)
-        return cli_usage("list: \"%s\" is one name too many; give one encoding, or none for all",
+    if (args->count > 1)
+        return cli_usage("list: unexpected argument \"%s\"; give one encoding, or none for all",
                          cli_at(args, 1));
     if (cli_value(args, "explain") || cli_value(args, "config") || cli_value(args, "layer"))
         return explain(args);
@@ -352,7 +338,7 @@ static int run(const cli_args *args)
 
 static const cli_option options[] = {
     {0, "json", NULL, "print everything as JSON"},
-    {0, "explain", NULL, "the formulas of a rotation with the numbers of the model that --config names"},
+    {0, "explain", NULL, "print the formulas of a rotation with the numbers of the model given by --config"},
     CLI_CONFIG_OPTIONS,
     {0, NULL, NULL, NULL},
 };
@@ -361,13 +347,14 @@ const cli_command cli_list = {
     .name     = "list",
     .summary  = "list the encodings, or show everything about one",
     .synopsis = "[NAME] [--json] | rope --explain --config F [--layer N]",
-    .details =
-        "Without NAME a table: where each encoding acts, what it learns, its paper, models that use it. With "
-        "NAME its settings with types, defaults and ranges, its parameters with shapes in the letters of the "
-        "library (H heads, D head width, d_model model width), and numbers worked out in its paper.\n\n"
-        "With --explain every formula of a model's rotation is printed, as papers write it and with the "
-        "numbers of the model's own file: channels, coordinates, frequencies, magnitude, scores, and what "
-        "they come to within its context.",
-    .options = options,
-    .run     = run,
+    .details  = "Without NAME, prints a table: where each encoding acts, what it learns, its paper, models "
+                "that use it. With NAME, prints its settings with types, defaults and ranges, its parameters "
+                "with shapes in the letters of the "
+                "library (H heads, D head width, d_model model width), and worked examples from its "
+                "paper.\n\n"
+                "With --explain, prints every formula of a model's rotation, as papers write it and with the "
+                "numbers of the model's own file: channels, coordinates, frequencies, magnitude, scores, and "
+                "what follows from them within its context.",
+    .options  = options,
+    .run      = run,
 };

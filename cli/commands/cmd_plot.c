@@ -3,9 +3,9 @@
  * cmd_plot.c: posenc plot KIND SPEC, or KIND --table F:NAME: a picture
  *
  * With -o the picture is a file, without it is drawn in the terminal. Which pictures an encoding has is the
- * registry's word; whoever asks for another is told which there are. Which options a kind of picture heeds is
- * the word of the table below; one that it would not heed is refused, never passed over. Nothing is trained
- * here: an encoding that learns is shown as it is born, and the title says so.
+ * registry's word; whoever asks for another is told which there are. Which options a kind of picture has, the
+ * table below says; any other is refused, never ignored. Nothing is trained here: an encoding that learns is
+ * shown as it is initialised, and the title says so.
  */
 #include "cli/frame/cli.h"
 
@@ -36,12 +36,12 @@ enum {
     COLUMNS     = 80
 };
 
-/* Kinds of pictures: the sizes that each takes where nothing is said, and which it heeds of the options that
-   not all heed (`some`). */
+/* Kinds of pictures: the sizes that each has where nothing is said, and which options it takes; --set and
+   --output are for all. */
 static const struct kind {
     const char *name;
     int64_t     length, longest, dim;
-    const char *heeds;
+    const char *takes;
 } kinds[] = {
     {"heatmap", 128, LONGEST, 64, "table length dim seed grid prefix-rows beside"},
     {"curves", 128, LONGEST, 64, "table length dim seed grid prefix-rows channels"},
@@ -56,11 +56,6 @@ static const struct kind {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-static const char *const some[] = {"table",  "config", "layer",       "length",  "dim",      "heads",
-                                   "seed",   "grid",   "prefix-rows", "points",  "channels", "pairs",
-                                   "beside", "bases",  "theta",       "content", "draws"};
-enum { SOME = sizeof some / sizeof *some };
-
 /* What was asked for. */
 typedef struct request {
     const struct kind *kind;
@@ -71,17 +66,19 @@ typedef struct request {
     int64_t            length, dim, heads, seed, draws, rows, cols, prefix; /* prefix -1: not said */
     cli_places         places;                                              /* --grid */
     cli_numbers        chosen, bases;
+    int                theta, beside; /* which word */
 } request;
 
 static const cli_option options[] = {
     {0, "set", "NAME=VALUE", "a setting of the encoding (may be repeated); see posenc list NAME"},
     {0, "table", "F:NAME",
-     "instead of a SPEC a table of positions: array NAME of a .safetensors, .npz or .npy (heatmap, curves, "
+     "draw a table of positions instead of a SPEC: array NAME of a .safetensors, .npz or .npy (heatmap, "
+     "curves, "
      "similarity, similarity2d)"},
     CLI_CONFIG_OPTIONS,
     {0, "length", "N",
      "positions or distances to draw (heatmap, curves, similarity, bias: 128; buckets: 256; decay, mass: "
-     "1024; pair: 8); of wavelengths the context (4096)"},
+     "1024; pair: 8); for wavelengths the context (4096)"},
     {0, "dim", "D",
      "width of a vector (input: 64, similarity2d: 128) or of a head (64, decay, wavelengths: 128)", CLI_WHOLE,
      offsetof(request, dim), 1, WIDEST},
@@ -100,11 +97,13 @@ static const cli_option options[] = {
      WIDEST - 1},
     {0, "pairs", "LIST", "pairs of channels, such as 0:8 (pair)", CLI_WHOLES, offsetof(request, chosen), 0,
      WIDEST - 1},
-    {0, "beside", "binary", "draw the binary counter of the same positions beside it (heatmap)"},
+    {0, "beside", "binary", "draw the binary counter of the same positions beside it (heatmap)", CLI_WORD,
+     offsetof(request, beside), .words = "binary"},
     {0, "bases", "LIST", "a panel for each base, such as 1e4:5e5:1e6 (decay)", CLI_REALS,
      offsetof(request, bases), 1, (int64_t)1e18},
     {0, "theta", "one|many|both",
-     "turn all pairs by one frequency, by the encoding's, or a panel each (decay: both)"},
+     "rotate all pairs by one frequency (one), each by its own (many), or draw a panel of each (decay: both)",
+     CLI_WORD, offsetof(request, theta), .words = "one|many|both"},
     {0, "content", "LIST",
      "vectors: ones, uniform (U[0,1]), normal (N(0,1)) (decay, mass of a rotary encoding: all)"},
     {0, "draws", "N", "draws of random vectors (decay, mass of a rotary encoding: 200)", CLI_WHOLE,
@@ -117,21 +116,22 @@ static const cli_option options[] = {
 
 /* ---------------------------------------------------------------- what belongs together ----- */
 
-static int heeds(const struct kind *kind, const char *option)
+static int takes(const struct kind *kind, const char *option)
 {
     const size_t n = strlen(option);
-    for (const char *at = kind->heeds; (at = strstr(at, option)); at += n)
-        if ((at == kind->heeds || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
+    for (const char *at = kind->takes; (at = strstr(at, option)); at += n)
+        if ((at == kind->takes || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
             return 1;
     return 0;
 }
 
-/* "heatmap, curves": the kinds that heed an option, or all where it is NULL. */
+/* "heatmap, curves": the kinds that take an option, or all where it is NULL. */
 static const char *join_kinds(char text[200], const char *option)
 {
     size_t used = 0;
+    *text       = '\0';
     for (int i = 0; i < KINDS; i++)
-        if (!option || heeds(&kinds[i], option))
+        if (!option || takes(&kinds[i], option))
             used += (size_t)snprintf(text + used, 200 - used, "%s%s", used ? ", " : "", kinds[i].name);
     return text;
 }
@@ -150,30 +150,29 @@ static int check_options(const cli_args *args, request *r)
 {
     static const char *const of_a_spec[] = {"set", "dim", "heads", "seed"};
     char                     known[200];
-    for (int i = 0; i < SOME; i++)
-        if (cli_value(args, some[i]) && !heeds(r->kind, some[i]))
-            return cli_usage("plot: --%s says nothing to %s; it belongs to: %s", some[i], r->kind->name,
-                             join_kinds(known, some[i]));
+    for (const cli_option *row = options; row->name; row++)
+        if (cli_value(args, row->name) && !takes(r->kind, row->name) && *join_kinds(known, row->name))
+            return cli_usage("plot: %s takes no --%s; it is an option of: %s", r->kind->name, row->name,
+                             known);
     for (size_t i = 0; cli_value(args, "table") && i < sizeof of_a_spec / sizeof *of_a_spec; i++)
         if (cli_value(args, of_a_spec[i]))
-            return cli_usage("plot: --%s says nothing to a table; leave it out beside --table", of_a_spec[i]);
+            return cli_usage("plot: --%s does not apply to a table; leave it out", of_a_spec[i]);
     if (cli_value(args, "config") && cli_value(args, "table"))
         return cli_usage("plot: --config and --table both say what to draw; give one of them");
     if (cli_value(args, "config") && cli_value(args, "dim"))
         return cli_usage(
-            "plot: --dim says nothing to a model, whose heads have a width; leave it out beside --config");
+            "plot: --dim does not apply to a model, whose heads have their own width; leave it out");
     if (cli_value(args, "grid") && cli_value(args, "length"))
         return cli_usage("plot: --length and --grid both say how many positions there are; give one of them");
     if (cli_value(args, "prefix-rows") && !(cli_value(args, "table") && cli_value(args, "grid")))
-        return cli_usage(
-            "plot: --prefix-rows says which rows of a --table lie before its --grid; give both, or leave "
-            "it out");
+        return cli_usage("plot: --prefix-rows is the number of rows of a --table before its --grid; give "
+                         "both of these, or leave it out");
     if (cli_value(args, "grid") && cli_value(args, "beside"))
         return cli_usage("plot: --beside counts positions on a line; leave out --grid");
     return CLI_DONE;
 }
 
-/* What a kind heeds at one place and not at the other: mass of a bias draws no vectors, a rotation has no
+/* Options of a kind at one place and not at the other: mass of a bias draws no vectors, a rotation has no
    heads. */
 static int check_place(const cli_args *args, request *r)
 {
@@ -188,11 +187,11 @@ static int check_place(const cli_args *args, request *r)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (cli_value(args, rows[i].option) && r->offer.place == rows[i].place &&
             !strcmp(r->kind->name, rows[i].kind))
-            return cli_usage("plot: --%s says nothing to the %s of a %s encoding; leave it out",
+            return cli_usage("plot: --%s does not apply to the %s of a %s encoding; leave it out",
                              rows[i].option, rows[i].kind, posenc_place_name(rows[i].place));
     if (cli_value(args, "length") && !strcmp(r->kind->name, "bias") && pe_picture_is_map(r->subject.p.e))
         return cli_usage(
-            "plot: --length says nothing to a bias that is drawn as a map; set its rows and columns");
+            "plot: --length does not apply to a bias that is drawn as a map; set its rows and columns");
     return CLI_DONE;
 }
 
@@ -243,42 +242,28 @@ static int read_numbers(const cli_args *args, request *r)
     return CLI_DONE;
 }
 
-/* Words of a list, each worth a bit: their sum in *bits, 0 if the option is absent. */
-static int read_words(const cli_args *args, const char *option, const char *const *words, const int *worth,
-                      int *bits)
-{
-    const char *text      = cli_value(args, option);
-    char        known[80] = "";
-    for (int i = 0; words[i]; i++)
-        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "", words[i]);
-    while (text && *text) {
-        const size_t n = strcspn(text, ":,");
-        int          i = 0;
-        while (words[i] && (strlen(words[i]) != n || strncmp(words[i], text, n) != 0))
-            i++;
-        if (!words[i])
-            break;
-        *bits |= worth[i];
-        text += n + (text[n] != 0);
-    }
-    if (!text || (!*text && *bits))
-        return CLI_DONE;
-    return cli_usage("plot: --%s is \"%s\"; it must be of: %s", option, cli_value(args, option), known);
-}
-
 static int read_choices(const cli_args *args, request *r)
 {
-    static const char *const thetas[] = {"one", "many", "both", NULL}, *const beside[] = {"binary", NULL},
-                             *const contents[] = {"ones", "uniform", "normal", NULL};
-    static const int theta_worth[] = {PE_ONE_THETA, PE_MANY_THETAS, PE_ONE_THETA | PE_MANY_THETAS},
-                     one[] = {1}, content_worth[] = {PE_ONES, PE_UNIFORM, PE_NORMAL};
-    if (read_words(args, "theta", thetas, theta_worth, &r->data.thetas) ||
-        read_words(args, "content", contents, content_worth, &r->data.contents) ||
-        read_words(args, "beside", beside, one, &r->data.beside_binary))
-        return CLI_USAGE;
+    static const int thetas[] = {PE_ONE_THETA, PE_MANY_THETAS, PE_ONE_THETA | PE_MANY_THETAS},
+                     worth[]  = {PE_ONES, PE_UNIFORM, PE_NORMAL};
+    const char *content = cli_value(args, "content"), *text = content;
+    r->data.beside_binary = cli_value(args, "beside") != NULL;
+    r->data.thetas        = cli_value(args, "theta") ? thetas[r->theta] : 0;
+    while (text && *text) { /* words joined by : or , */
+        char      word[16];
+        const int n = (int)strcspn(text, ":,");
+        snprintf(word, sizeof word, "%.*s", n, text);
+        const int place = cli_place_of("ones|uniform|normal", '|', word);
+        if (place < 0)
+            break;
+        r->data.contents |= worth[place];
+        text += n + (text[n] != 0);
+    }
+    if (text && (*text || !r->data.contents))
+        return cli_usage("plot: --content is \"%s\"; it must be a list of: ones, uniform, normal", content);
     return r->data.thetas == PE_ONE_THETA && r->data.base_count
-               ? cli_usage(
-                     "plot: --bases says nothing to --theta one; it is for the encoding's own frequencies")
+               ? cli_usage("plot: --bases does not apply with --theta one; it is for the encoding's own "
+                           "frequencies")
                : CLI_DONE;
 }
 
@@ -300,7 +285,7 @@ static int choose_offer(const cli_args *args, request *r)
                      r->kind->name, known);
 }
 
-/* Where a table's grid begins: behind the rows of class tokens, or as many as are said. */
+/* Where a table's grid begins: after the rows of class tokens, or as many as are said. */
 static int fit_table_grid(request *r)
 {
     cli_subject  *s    = &r->subject;
@@ -363,8 +348,9 @@ static int fit_grid(const cli_args *args, request *r)
     if (r->rows || (r->length && pe_picture_axes(r->subject.p.e, &dims) < 2))
         return CLI_DONE;
     if (cli_value(args, "length"))
-        return cli_usage("plot: --length says nothing to %s, whose positions lie on a grid; give --grid HxW",
-                         posenc_encoding_spec(r->subject.p.e));
+        return cli_usage(
+            "plot: --length does not apply to %s, whose positions lie on a grid; give --grid HxW",
+            posenc_encoding_spec(r->subject.p.e));
     r->rows   = GRID_ROWS;
     r->cols   = GRID_COLS;
     r->places = (cli_places){.command = "plot", .axes = 2, .grid = {GRID_ROWS, GRID_COLS}};
@@ -475,11 +461,11 @@ static int draw(const cli_args *args, request *r)
 
 static int run(const cli_args *args)
 {
-    request   r           = {.subject.p = cli_problem_new("plot")};
+    request   r           = {.subject.p = pe_calc_new("plot")};
     const int has_subject = cli_value(args, "table") || cli_value(args, "config");
-    if (cli_count(args) != 2 - has_subject)
+    if (args->count != 2 - has_subject)
         return cli_usage(
-            has_subject ? "plot: beside --table or --config give a picture alone, e.g. posenc plot similarity"
+            has_subject ? "plot: with --table or --config give only a picture, e.g. posenc plot similarity"
                         : "plot: give a picture and an encoding, e.g. posenc plot heatmap NAME; try "
                           "posenc plot --help");
     static int (*const steps[])(const cli_args *args,
@@ -495,26 +481,28 @@ static int run(const cli_args *args)
 
 const cli_command cli_plot = {
     .name     = "plot",
-    .summary  = "draw an encoding: table, similarity, decay, bias, classes",
+    .summary  = "draw an encoding: table, similarity, decay, bias, buckets",
     .synopsis = "KIND SPEC|--config F|--table F:NAME [--set NAME=VALUE]... [OPTION]... [-o F.png|.svg|.pdf]",
     .details =
-        "KIND is, of an input encoding: heatmap, the vector of each position, with the wavelengths of its "
-        "channels; curves, single channels; similarity, the cosine of every two positions and its profile "
+        "For an input encoding, KIND is: heatmap, the vector of each position, with the wavelengths of its "
+        "channels; curves, single channels; similarity, the cosine of every pair of positions and its "
+        "profile "
         "by distance, with --grid a grid of grids; similarity2d, maps of the similarity to chosen points of "
         "a grid.\n\n"
-        "Of a rotary one: decay, the score of two vectors against their distance, for ones, U[0,1] and "
-        "N(0,1), mean and the middle 80 % of the draws, with the encoding's frequencies and with one alone; "
-        "similarity, that of ones alone; mass, the share of the attention that the nearest keys have; pair, "
-        "a vector that turns; wavelengths, those of the pairs against the context, before and after "
-        "scaling, coloured by how often they turn within the context of the first training.\n\n"
-        "Of one in the scores: bias, what is added per head against the distance (t5, alibi ...) or as a "
-        "map (swin, tupe); mass, the share of the attention that the nearest keys have by the bias alone; "
+        "For a rotary encoding: decay, the score of two vectors against their distance, for ones, U[0,1] and "
+        "N(0,1), mean and the middle 80 % of the draws, with the encoding's frequencies and with a single "
+        "one; similarity, that of ones only; mass, the share of the attention that goes to the nearest keys; "
+        "pair, a vector being rotated; wavelengths, those of the pairs compared with the context, before and "
+        "after scaling, coloured by how often they rotate within the context of the first training.\n\n"
+        "For an encoding in the scores: bias, what is added per head against the distance (t5, alibi ...) or "
+        "as a "
+        "map (swin, tupe); mass, the share of the attention that goes to the nearest keys by the bias only; "
         "buckets, which distances share a class (t5, deberta). posenc list NAME says which pictures an "
-        "encoding has; of a combination the first part that has it is drawn.\n\n"
+        "encoding has; for a combination, the first part that has the picture is drawn.\n\n"
         "A --table on a --grid has as many rows as the grid has cells, and up to 2 before them (class "
-        "tokens), which are passed over; more must be said by --prefix-rows.\n\n"
+        "tokens), which are skipped; if there are more, --prefix-rows must say how many.\n\n"
         "Without -o the picture is drawn in the terminal. Encodings that learn are shown untrained; posenc "
-        "compare shows them trained. A table of your own model is shown by --table, its rotation by "
+        "compare shows them trained. To draw a table of your own model, use --table; for its rotation, "
         "--config.",
     .options = options,
     .run     = run,

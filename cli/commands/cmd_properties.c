@@ -5,11 +5,13 @@
  *
  * measure/measure.h measures and finds the words; this command chooses sizes and shows the numbers: all of
  * one encoding, or one line for each of several, or everything as JSON. With --sweep the vectors of one input
- * encoding are measured again for each value of a setting (sweep.c). The formulas stand in
- * docs/properties.md.
+ * encoding are measured again for each value of a setting: how near the nearest two come, whether a step is
+ * still one linear map, and how many channels stand nearly still; everything before anything is printed, so
+ * that a wrong value in a list prints no half table. The formulas stand in docs/properties.md.
  */
-#include "verify/calc.h"
-#include "cli/commands/sweep.h"
+#include "cli/commands/calc.h"
+#include "cli/print/print.h"
+#include "measure/measure.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -30,12 +32,12 @@ static const cli_option options[] = {
     {0, "dim", "D", "width of a vector (input) or of a head (64)", CLI_WHOLE,
      offsetof(pe_survey, sizes.width), 1, WIDEST},
     {0, "heads", "H", "heads (4)", CLI_WHOLE, offsetof(pe_survey, sizes.heads), 1, MOST_HEADS},
-    {0, "draws", "N", "draws of content, matrices and initial parameters (20)", CLI_WHOLE,
+    {0, "draws", "N", "random draws of content, matrices and initial parameters (20)", CLI_WHOLE,
      offsetof(pe_survey, sizes.draws), 1, MOST_DRAWS},
-    {0, "seed", "N", "seed of everything drawn (1)", CLI_WHOLE, offsetof(pe_survey, sizes.seed), 0,
+    {0, "seed", "N", "seed of all random numbers (1)", CLI_WHOLE, offsetof(pe_survey, sizes.seed), 0,
      INT64_MAX / 2},
     {0, "sweep", "NAME=V,V,...", "measure the vectors again for each value of a setting (may be repeated)"},
-    {0, "time", NULL, "measure the speed too; its number is another at each run", CLI_FLAG,
+    {0, "time", NULL, "also measure the speed, which differs from run to run", CLI_FLAG,
      offsetof(pe_survey, time)},
     {0, "json", NULL, "print every number as JSON"},
     {0, NULL, NULL, NULL},
@@ -84,7 +86,7 @@ static void number_text(char text[TEXT], double x)
 
 /* Why there is no number: a word for the cell, and the note that explains it. NULL: no reason is known. */
 typedef enum reason { NO_VECTORS, NOT_ON_A_LINE, CAUSAL_ALONE, NO_POSITION, REASONS } reason;
-static const char *const words[REASONS] = {"no vectors", "not on a line", "causal alone",
+static const char *const words[REASONS] = {"no vectors", "not on a line", "causal only",
                                            "no position in the scores"};
 static const char *const notes[REASONS] = {
     "the encoding adds nothing at the input",
@@ -93,42 +95,40 @@ static const char *const notes[REASONS] = {
     "the encoding has no meaning without a causal mask, which hides the future",
     "the scores are the same at every distance"};
 
+static int set_finding(pe_table *table, int row, const void *from)
+{
+    const pe_finding *f = (const pe_finding *)from + row;
+    char              value[TEXT], spread[TEXT];
+    number_text(value, f->value);
+    number_text(spread, f->spread);
+    const char *const cells[] = {pe_measure_property(f->measure),
+                                 pe_measure_title(f->measure),
+                                 f->detail,
+                                 value,
+                                 isnan(f->spread) ? "" : spread,
+                                 pe_measure_unit(f->measure),
+                                 f->verdict ? f->verdict : ""};
+    int               made    = 1;
+    for (int k = 0; made && k < 7; k++)
+        made = pe_table_set(table, row, k, "%s", cells[k]);
+    return made;
+}
+
 static int print_one(const subject *s, const pe_survey *survey)
 {
     static const pe_column columns[] = {{"PROPERTY", "", 1, 0}, {"MEASURE", "", 1, 0}, {"OF", "", 1, 0},
                                         {"VALUE", "", 0, 0},    {"SPREAD", "", 0, 0},  {"UNIT", "", 1, 0},
                                         {"VERDICT", "", 1, 0}};
-    const pe_findings     *f         = &s->findings;
-    pe_table               table;
-    int                    made = pe_table_create(&table, columns, 7, f->count);
-    for (int i = 0; made && i < f->count; i++) {
-        const pe_finding *row = &f->rows[i];
-        char              value[TEXT], spread[TEXT];
-        number_text(value, row->value);
-        number_text(spread, row->spread);
-        const char *const cells[] = {pe_measure_property(row->measure),
-                                     pe_measure_title(row->measure),
-                                     row->detail,
-                                     value,
-                                     isnan(row->spread) ? "" : spread,
-                                     pe_measure_unit(row->measure),
-                                     row->verdict ? row->verdict : ""};
-        for (int k = 0; made && k < 7; k++)
-            made = pe_table_set(&table, i, k, "%s", cells[k]);
-    }
-    if (!made) {
-        pe_table_free(&table);
-        return cli_failed("properties: there is no memory for the table");
-    }
     printf("%s: %lld positions, %lld tokens, width %lld, %lld heads, %lld draws, seed %llu\n%s\n", s->spec,
            (long long)survey->sizes.length, (long long)survey->tokens, (long long)survey->sizes.width,
            (long long)survey->sizes.heads, (long long)survey->sizes.draws,
            (unsigned long long)survey->sizes.seed,
-           s->findings.drawn ? "born as zeros: parameters are drawn from N(0,1)\n" : "");
-    cli_print_table(&table);
-    if (s->coordinates > 1)
+           s->findings.drawn ? "initialised to zero: parameters are drawn from N(0,1)\n" : "");
+    const int status =
+        cli_print_rows("properties", columns, 7, s->findings.count, set_finding, s->findings.rows);
+    if (!status && s->coordinates > 1)
         printf("\n%s: %s.\n", words[NOT_ON_A_LINE], notes[NOT_ON_A_LINE]);
-    return CLI_DONE;
+    return status;
 }
 
 /* ---------------------------------------------------------------- a line for each ----------- */
@@ -154,8 +154,12 @@ static reason why_missing(const subject *s, pe_measure m)
     return s->findings.causal_only && m != PE_TREND ? CAUSAL_ALONE : NO_POSITION;
 }
 
-static int set_summary(pe_table *table, int row, const subject *s)
+/* Row `row` is that of a subject that could be measured. */
+static int set_summary(pe_table *table, int row, const void *from)
 {
+    const subject *s = from;
+    for (int before = row; s->err.status || before > 0; s++)
+        before -= !s->err.status;
     int made = pe_table_set(table, row, 0, "%s", s->name);
     for (int k = 0; made && k < SUMMARY_SIZE; k++) {
         const pe_finding *f = first_of(&s->findings, summary[k]);
@@ -186,7 +190,7 @@ static void print_notes(const subject *list, int count)
             printf("%s: %s.\n", words[r], notes[r]);
     for (int i = 0; i < count; i++) {
         if (!list[i].err.status && list[i].findings.drawn)
-            printf("%s: born as zeros; its parameters are drawn from N(0,1).\n", list[i].name);
+            printf("%s: initialised to zero; its parameters are drawn from N(0,1).\n", list[i].name);
         if (!list[i].err.status && strlen(list[i].spec) > strlen(list[i].name))
             printf("%s: measured as %s.\n", list[i].name, list[i].spec);
     }
@@ -198,21 +202,13 @@ static int print_summary(const subject *list, int count)
                                         {"STEP r(1)", "", 1, 0},         {"SCORES eta", "", 1, 0},
                                         {"PERMUTED, NO MASK", "", 1, 0}, {"DIRECTION", "", 1, 0},
                                         {"TREND rho", "", 1, 0},         {"PARAMETERS", "", 1, 0}};
-    pe_table               table;
-    int                    row = 0, measured = 0;
+    int                    measured  = 0;
     for (int i = 0; i < count; i++)
         measured += !list[i].err.status;
-    int made = pe_table_create(&table, columns, SUMMARY_SIZE + 1, measured);
-    for (int i = 0; made && i < count; i++)
-        if (!list[i].err.status)
-            made = set_summary(&table, row++, &list[i]);
-    if (!made) {
-        pe_table_free(&table);
-        return cli_failed("properties: there is no memory for the table");
-    }
-    cli_print_table(&table);
-    print_notes(list, count);
-    return CLI_DONE;
+    const int status = cli_print_rows("properties", columns, SUMMARY_SIZE + 1, measured, set_summary, list);
+    if (!status)
+        print_notes(list, count);
+    return status;
 }
 
 /* ---------------------------------------------------------------- --json -------------------- */
@@ -250,6 +246,180 @@ static int print_json(const subject *list, int count, const pe_survey *survey)
     return cli_print_json(value, 9);
 }
 
+/* ---------------------------------------------------------------- --sweep ------------------- */
+
+enum { SHIFTS = 3, MOST_VALUES = 64, VALUE = 64 };
+static const int64_t shifts[SHIFTS] = {1, 7, 64};
+
+/* What is measured of one value. */
+typedef struct point {
+    char    value[VALUE];
+    pe_pair nearest;
+    double  r[SHIFTS], tau;
+    int64_t idle;
+} point;
+
+/* One --sweep. */
+typedef struct sweep {
+    char  name[VALUE];
+    point points[MOST_VALUES];
+    int   count;
+} sweep;
+
+/* "base=10,100": 0, or an exit status after saying what is wrong. */
+static int read_sweep(sweep *to, const char *text)
+{
+    const char *is = strchr(text, '=');
+    if (!is || is == text || !is[1] || is - text >= VALUE)
+        return cli_usage("properties: --sweep is \"%s\"; it must be NAME=VALUE,VALUE,...", text);
+    snprintf(to->name, sizeof to->name, "%.*s", (int)(is - text), text);
+    for (const char *at = is + 1; *at;) {
+        const size_t length = strcspn(at, ",");
+        if (!length || length >= VALUE || to->count == MOST_VALUES)
+            return cli_usage("properties: --sweep %s needs 1 to %d values, each of 1 to %d letters", text,
+                             MOST_VALUES, VALUE - 1);
+        snprintf(to->points[to->count++].value, VALUE, "%.*s", (int)length, at);
+        at += length + (at[length] == ',');
+    }
+    return CLI_DONE;
+}
+
+static posenc_status measure_table(point *p, const double *table, int64_t N, int64_t d, posenc_error *err)
+{
+    p->nearest           = pe_nearest_pair(table, N, d);
+    p->idle              = pe_idle_channels(table, N, d);
+    posenc_status status = pe_offset_share(&p->tau, table, N, d, err);
+    for (int k = 0; !status && k < SHIFTS; k++)
+        status = pe_shift_residual(&p->r[k], table, N, d, shifts[k], err);
+    return status;
+}
+
+static int measure_encoding(point *p, const posenc_encoding *e, const pe_subject_sizes *sizes)
+{
+    posenc_error err;
+    pe_subject  *s;
+    double      *table = malloc((size_t)(sizes->length * sizes->width) * sizeof *table);
+    if (!table)
+        return cli_failed("properties: there is no memory for a table");
+    posenc_status status = pe_subject_create(&s, e, sizes, &err);
+    if (!status)
+        status = pe_subject_rows(s, NULL, table, &err);
+    if (!status)
+        status = measure_table(p, table, sizes->length, sizes->width, &err);
+    pe_subject_free(s);
+    free(table);
+    return status ? cli_error(&err) : CLI_DONE;
+}
+
+static int measure_point(const char *spec, const char *settings, const char *name, point *p,
+                         const pe_subject_sizes *sizes)
+{
+    posenc_error     err;
+    posenc_encoding *e;
+    const size_t     room = strlen(settings) + strlen(name) + VALUE + 3;
+    char            *all  = malloc(room);
+    if (!all)
+        return cli_failed("properties: there is no memory for the settings");
+    snprintf(all, room, "%s%s%s=%s", settings, *settings ? " " : "", name, p->value);
+    const posenc_status status = pe_measure_encoding(&e, spec, all, &err);
+    free(all);
+    if (status)
+        return cli_error(&err);
+    const int result =
+        posenc_encoding_part(e, POSENC_INPUT)
+            ? measure_encoding(p, e, sizes)
+            : cli_usage("properties: --sweep measures vectors at the input, which %s does not have", spec);
+    posenc_encoding_free(e);
+    return result;
+}
+
+static void share_text(char text[VALUE], double x)
+{
+    snprintf(text, VALUE, isnan(x) ? "-" : x < 1e-20 ? "<1e-20" : "%.4g", x);
+}
+
+/* A sweep at sizes, as the rows of a table. */
+typedef struct sweep_rows {
+    const sweep            *s;
+    const pe_subject_sizes *sizes;
+} sweep_rows;
+
+static int set_point(pe_table *table, int row, const void *from)
+{
+    const sweep_rows *rows = from;
+    const point      *p    = &rows->s->points[row];
+    char              shares[SHIFTS + 1][VALUE];
+    for (int k = 0; k < SHIFTS; k++)
+        share_text(shares[k], p->r[k]);
+    share_text(shares[SHIFTS], p->tau);
+    int made = pe_table_set(table, row, 0, "%s=%s", rows->s->name, p->value) &&
+               pe_table_set(table, row, 1, "%.4f", p->nearest.distance) &&
+               pe_table_set(table, row, 2, "%s", pe_word(PE_NEAREST, p->nearest.distance)) &&
+               pe_table_set(table, row, 7, "%s", pe_word(PE_SHIFT, p->r[0])) &&
+               pe_table_set(table, row, 8, "%lld of %lld", (long long)p->idle, (long long)rows->sizes->width);
+    for (int k = 0; made && k <= SHIFTS; k++)
+        made = pe_table_set(table, row, k + 3, "%s", shares[k]);
+    return made;
+}
+
+static int print_sweep(const sweep *s, const pe_subject_sizes *sizes)
+{
+    static const pe_column columns[] = {{"SETTING", "", 1, 0}, {"NEAREST PAIR", "", 0, 0},
+                                        {"", "", 1, 0},        {"r(1)", "", 0, 0},
+                                        {"r(7)", "", 0, 0},    {"r(64)", "", 0, 0},
+                                        {"tau", "", 0, 0},     {"STEP k=1", "", 1, 0},
+                                        {"IDLE", "", 0, 0}};
+    return cli_print_rows("properties", columns, 9, s->count, set_point, &(sweep_rows){s, sizes});
+}
+
+static void add_sweep(json_t *list, const sweep *s)
+{
+    for (int i = 0; i < s->count; i++) {
+        const point *p = &s->points[i];
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:f, s:s, s:[o,o,o], s:s, s:o, s:I}", "setting", s->name,
+                                        "value", p->value, "nearest", p->nearest.distance, "nearest_verdict",
+                                        pe_word(PE_NEAREST, p->nearest.distance), "shift_residuals",
+                                        cli_json_real(p->r[0]), cli_json_real(p->r[1]),
+                                        cli_json_real(p->r[2]), "shift_verdict", pe_word(PE_SHIFT, p->r[0]),
+                                        "tau", cli_json_real(p->tau), "idle_channels", (json_int_t)p->idle));
+    }
+}
+
+static int show_sweeps(const cli_args *args, const sweep *list, int count, const pe_subject_sizes *sizes)
+{
+    int status = CLI_DONE;
+    if (!cli_value(args, "json")) {
+        for (int i = 0; !status && i < count; i++)
+            status = (i && putchar('\n') == EOF) ? CLI_FAILED : print_sweep(&list[i], sizes);
+        return status;
+    }
+    json_t *all = json_array();
+    for (int i = 0; i < count; i++)
+        add_sweep(all, &list[i]);
+    return cli_print_json(all, 9);
+}
+
+static int sweep_all(const cli_args *args, const char *settings, const pe_subject_sizes *sizes)
+{
+    const int count  = cli_value_count(args, "sweep");
+    int       status = CLI_DONE;
+    if (args->count != 1)
+        return cli_usage("properties: --sweep needs one SPEC, not %d", args->count);
+    sweep *list = calloc((size_t)count, sizeof *list);
+    if (!list)
+        return cli_failed("properties: there is no memory for %d sweeps", count);
+    for (int i = 0; !status && i < count; i++) {
+        status = read_sweep(&list[i], cli_value_at(args, "sweep", i));
+        for (int k = 0; !status && k < list[i].count; k++)
+            status = measure_point(cli_at(args, 0), settings, list[i].name, &list[i].points[k], sizes);
+    }
+    if (!status)
+        status = show_sweeps(args, list, count, sizes);
+    free(list);
+    return status;
+}
+
 /* ---------------------------------------------------------------- the command --------------- */
 
 /* The names that were given must all be measured; of those that were not, some have no meaning at these
@@ -257,7 +427,7 @@ static int print_json(const subject *list, int count, const pe_survey *survey)
 static int measure_all(const cli_args *args, subject *list, int count, const char *settings,
                        const pe_survey *survey)
 {
-    const int given = cli_count(args) > 0;
+    const int given = args->count > 0;
     for (int i = 0; i < count; i++) {
         list[i].name = given ? cli_at(args, i) : posenc_encoding_info_at(i)->name;
         if (measure(&list[i], settings, survey) && given)
@@ -275,8 +445,8 @@ static int measure_all(const cli_args *args, subject *list, int count, const cha
 static int survey_or_sweep(const cli_args *args, const char *settings, const pe_survey *survey)
 {
     if (cli_value(args, "sweep"))
-        return cli_sweep(args, settings, &survey->sizes);
-    const int      count  = cli_count(args) ? cli_count(args) : posenc_encoding_count();
+        return sweep_all(args, settings, &survey->sizes);
+    const int      count  = args->count ? args->count : posenc_encoding_count();
     subject *const list   = calloc((size_t)count, sizeof *list);
     const int      status = list ? measure_all(args, list, count, settings, survey)
                                  : cli_failed("properties: there is no memory for %d encodings", count);
@@ -291,9 +461,9 @@ static int run(const cli_args *args)
         .tokens = TOKENS};
     if (cli_read(args, &survey))
         return CLI_USAGE;
-    cli_problem p = cli_problem_new("properties");
-    cli_said(&p, survey_or_sweep(args, cli_settings(&p, args), &survey));
-    return cli_problem_end(&p);
+    pe_calc p = pe_calc_new("properties");
+    cli_calc_said(&p, survey_or_sweep(args, cli_calc_settings(&p, args), &survey));
+    return cli_calc_end(&p);
 }
 
 const cli_command cli_properties = {
@@ -301,19 +471,19 @@ const cli_command cli_properties = {
     .summary  = "measure encodings: uniqueness, relativity, equivariance, decay, direction, cost",
     .synopsis = "[SPEC...] [--set NAME=VALUE]... [--sweep NAME=V,V,...]... [--json]",
     .details =
-        "With one SPEC every number of it, each with the word that a fixed rule gives it; with several, or "
-        "with none for all encodings, a line for each. Formulas, units and rules: docs/properties.md.\n\n"
+        "With one SPEC, prints every number, each with a verdict by a fixed rule; with several, or with none "
+        "for all encodings, one line for each. Formulas, units and rules: docs/properties.md.\n\n"
         "uniqueness: the nearest pair of vectors, and what rounding to bf16 leaves of them; distances that "
         "the scores tell apart. relativity: whether a step of k positions is one linear map, and whether dot "
-        "products and scores depend on the offset alone. score terms: content and position in the scores of "
+        "products and scores depend only on the offset. score terms: content and position in the scores of "
         "an input encoding. equivariance: what a permutation of the tokens changes. decay: scores against "
         "distance. cost: parameters, operations, memory; with --time speed.\n\n"
-        "An encoding that learns is measured as it is born; one that is born as zeros throughout has its "
-        "parameters drawn from N(0,1). For equivariance N(0,1) is added to parameters that are born as one "
-        "number everywhere. swin, swin_v2 and hierarchical, unless told otherwise, get a window or a table "
-        "that suits the length.\n\n"
-        "--sweep needs one SPEC with an input part: for each value of the setting the nearest pair, the "
-        "residuals r(1), r(7), r(64), tau, and how many channels are idle.",
+        "A learned encoding is measured as it is initialised; if all its parameters are initialised to zero, "
+        "they are drawn from N(0,1). For equivariance, N(0,1) is added to parameters that are initialised to "
+        "one constant. swin, swin_v2 and hierarchical get a window or a table that fits the length, unless "
+        "it is set.\n\n"
+        "--sweep needs one SPEC with an input part: for each value of the setting it prints the nearest "
+        "pair, the residuals r(1), r(7), r(64), tau, and how many channels hardly change.",
     .options = options,
     .run     = run,
 };

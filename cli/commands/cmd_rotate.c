@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd_rotate.c: posenc rotate: queries and keys of a file, turned by their positions
+ * cmd_rotate.c: posenc rotate: rotate the queries and keys of a file by their positions
  *
  * For whoever holds a dump of q before and after "their" RoPE, or wants the rotation that a model was trained
  * with: q, k or both go in under the names that the reference cases use, out_q and out_k come out in the same
@@ -13,11 +13,9 @@
  * keys: that is refused, not guessed. Everything is checked before anything is computed, and the output is
  * written whole at the end.
  */
-#include "cli/frame/cli.h"
+#include "cli/commands/config.h"
 
 #include <string.h>
-
-#include "cli/commands/config.h"
 
 enum { QUERIES, KEYS, SIDES };
 
@@ -29,7 +27,7 @@ typedef struct side {
 } side;
 
 typedef struct job {
-    cli_problem     p;
+    pe_calc         p;
     const cli_args *args;
     const char     *input, *output;
     int             inverse, is_blhd;
@@ -38,23 +36,23 @@ typedef struct job {
     side            sides[SIDES];
 } job;
 
-#define MOST (INT64_C(1) << 52) /* of a position, with room for the tokens behind */
+#define MOST (INT64_C(1) << 52) /* of a position, with space for the tokens after it */
 
 static const cli_option options[] = {
     {'i', "input", "F", "q, k or both: .npz, .npy or .safetensors; - is standard input", CLI_TEXT,
      offsetof(job, input)},
-    {'o', "output", "F", "where they go: .npz, or .npy for one array; - is standard output, as .npz",
+    {'o', "output", "F", "where the results go: .npz, or .npy for one array; - is standard output, as .npz",
      CLI_TEXT, offsetof(job, output)},
     CLI_CONFIG_OPTIONS,
     {0, "set", "K=V", "a setting of the rotation; may be repeated (posenc list rope shows them)"},
     {0, "inverse", NULL,
-     "turn back, by the same angles and the same magnitude: the transpose, so the gradient", CLI_FLAG,
-     offsetof(job, inverse)},
-    {0, "offset", "N", "position of the first token where there is no array of positions (the standard is 0)",
-     CLI_WHOLE, offsetof(job, offset), -MOST, MOST},
-    {0, "heads-layout", "NAME", "order of the axes of q and k: bhld (the standard) or blhd", CLI_WORD,
+     "rotate back by the same angles and with the same magnitude (the transpose, so also the gradient)",
+     CLI_FLAG, offsetof(job, inverse)},
+    {0, "offset", "N", "position of the first token if the input has no positions (default: 0)", CLI_WHOLE,
+     offsetof(job, offset), -MOST, MOST},
+    {0, "heads-layout", "NAME", "axis order of q and k: bhld (default) or blhd", CLI_WORD,
      offsetof(job, is_blhd), .words = "bhld|blhd"},
-    {0, "threads", "N", "0 is one per core (the standard); the results are the same for any number",
+    {0, "threads", "N", "number of threads; 0 is one per core (default); results do not depend on it",
      CLI_WHOLE, offsetof(job, threads), 0, 4096},
     {0},
 };
@@ -63,20 +61,20 @@ static const cli_option options[] = {
 
 static void read_arguments(job *j)
 {
-    cli_problem *p      = &j->p;
-    const char  *output = cli_value(j->args, "output");
-    if (cli_count(j->args) > 1)
-        cli_refuse(p, "give one rotary encoding, or none for rope, not %d", cli_count(j->args));
-    else if (cli_count(j->args) && cli_value(j->args, "config"))
-        cli_refuse(p, "%s and --config both say how to rotate; give one of them", cli_at(j->args, 0));
+    pe_calc    *p      = &j->p;
+    const char *output = cli_value(j->args, "output");
+    if (j->args->count > 1)
+        pe_calc_refuse(p, "give one rotary encoding, or none for rope, not %d", j->args->count);
+    else if (j->args->count && cli_value(j->args, "config"))
+        pe_calc_refuse(p, "%s and --config both say how to rotate; give only one", cli_at(j->args, 0));
     else if (!cli_value(j->args, "input"))
-        cli_refuse(p, "the input is missing; name a file with q, k or both: -i F");
+        pe_calc_refuse(p, "the input is missing; name a file with q, k or both: -i F");
     else if (!output)
-        cli_refuse(p, "the output is missing; name a file that ends in .npz or .npy: -o F");
+        pe_calc_refuse(p, "the output is missing; name a file that ends in .npz or .npy: -o F");
     else if (strcmp(output, "-") && !cli_ends_with(output, ".npz") && !cli_ends_with(output, ".npy"))
-        cli_refuse(p, "the output %s must end in .npz or .npy, or be -", output);
+        pe_calc_refuse(p, "the output %s must end in .npz or .npy, or be -", output);
     else
-        cli_said(p, cli_read(j->args, j));
+        cli_calc_said(p, cli_read(j->args, j));
     p->options.threads = (int)j->threads;
 }
 
@@ -84,34 +82,34 @@ static void read_arguments(job *j)
 
 static const char *spec_of(const job *j)
 {
-    return j->config.group ? j->config.group->spec : cli_count(j->args) ? cli_at(j->args, 0) : "rope";
+    return j->config.group ? j->config.group->spec : j->args->count ? cli_at(j->args, 0) : "rope";
 }
 
 static void make_encoding(job *j)
 {
-    cli_problem *p = &j->p;
-    cli_said(p, cli_config_read(&j->config, j->args));
-    cli_encoding(p, spec_of(j), cli_settings(p, j->args));
-    for (int place = 0; place < POSENC_PLACES && !cli_stopped(p); place++) {
+    pe_calc *p = &j->p;
+    cli_calc_said(p, cli_config_read(&j->config, j->args));
+    pe_calc_encoding(p, spec_of(j), cli_calc_settings(p, j->args));
+    for (int place = 0; place < POSENC_PLACES && !pe_calc_failed(p); place++) {
         const posenc_encoding_info *part = posenc_encoding_part(p->e, (posenc_place)place);
         if (part && place != POSENC_ROTARY)
-            cli_refuse(p, "%s acts at place %s and turns nothing; leave it out", part->name,
-                       posenc_place_name(part->place));
+            pe_calc_refuse(p, "%s acts at place %s and rotates nothing; leave it out", part->name,
+                           posenc_place_name(part->place));
     }
 }
 
 /* What the arrays of the input say about settings that were not given. Complex numbers are pairs in a model
-   of any layout; what was set is left to check_layout. */
+   of any layout; what was set, check_layout looks at. */
 static void infer_settings(job *j)
 {
-    cli_problem *p       = &j->p;
-    const char  *given   = cli_settings(p, j->args);
-    int          complex = 0;
+    pe_calc    *p       = &j->p;
+    const char *given   = cli_calc_settings(p, j->args);
+    int         complex = 0;
     for (int i = 0; i < SIDES && j->config.group; i++)
         complex |= j->sides[i].array && j->sides[i].array->is_complex;
     if (complex)
-        given = cli_text(p, "layout=interleaved layout_out=same %s", given);
-    cli_infer(p, spec_of(j), given);
+        given = pe_calc_text(p, "layout=interleaved layout_out=same %s", given);
+    pe_calc_infer(p, spec_of(j), given);
 }
 
 /* ---------------------------------------------------------------- q and k ------------------- */
@@ -131,19 +129,19 @@ static posenc_tensor in_layout(const job *j, const posenc_array *array, void *da
 
 static void read_side(job *j, side *s)
 {
-    cli_problem         *p    = &j->p;
+    pe_calc             *p    = &j->p;
     const posenc_tensor *t    = &s->array->tensor;
     const int32_t        n    = t->ndim - s->array->is_complex;
-    const char          *text = cli_shape_text(p, n, t->shape);
-    if (!cli_is_float(t->dtype))
-        cli_refuse(p, "%s holds whole numbers; it must be float64, float32, float16, bfloat16 or complex",
-                   s->array->name);
+    const char          *text = pe_calc_shape_text(p, n, t->shape);
+    if (!pe_calc_is_float(t->dtype))
+        pe_calc_refuse(p, "%s holds whole numbers; it must be float64, float32, float16, bfloat16 or complex",
+                       s->array->name);
     else if (n < 2 || n > 4)
-        cli_refuse(p, "%s has the shape %s; it must be %s", s->array->name, text,
-                   j->is_blhd ? "[L,D], [L,H,D] or [B,L,H,D]"
-                              : "[L,D], [H,L,D] or [B,H,L,D] (--heads-layout blhd: L before H)");
-    else if (cli_element_count(t) < 1)
-        cli_refuse(p, "%s has the shape %s; every size must be at least 1", s->array->name, text);
+        pe_calc_refuse(p, "%s has the shape %s; it must be %s", s->array->name, text,
+                       j->is_blhd ? "[L,D], [L,H,D] or [B,L,H,D]"
+                                  : "[L,D], [H,L,D] or [B,H,L,D] (--heads-layout blhd: L before H)");
+    else if (pe_calc_count(t) < 1)
+        pe_calc_refuse(p, "%s has the shape %s; every size must be at least 1", s->array->name, text);
     else
         s->from = in_layout(j, s->array, t->data, t->dtype);
 }
@@ -155,45 +153,45 @@ static void find_sides(job *j)
                                                   {{"out_q", NULL}, {"out_k", NULL}}};
     side                    *q = &j->sides[QUERIES], *k = &j->sides[KEYS];
     for (size_t i = 0; i < sizeof names / sizeof *names && !q->array && !k->array; i++) {
-        q->array = cli_find_array(&j->p, names[i][QUERIES]);
-        k->array = cli_find_array(&j->p, names[i][KEYS]);
+        q->array = pe_calc_find_array(&j->p, names[i][QUERIES]);
+        k->array = pe_calc_find_array(&j->p, names[i][KEYS]);
     }
     if (q->array || k->array || j->p.file.count != 1 || !cli_ends_with(j->p.path, ".npy"))
         return;
     const char *const only[] = {j->p.file.items[0].name, NULL};
-    q->array                 = cli_find_array(&j->p, only);
+    q->array                 = pe_calc_find_array(&j->p, only);
 }
 
-/* Where q and k meet, their sizes must. */
+/* The sizes of q and k must fit each other. */
 static void check_both(job *j, const int64_t *q, const int64_t *k)
 {
     if (q[0] != k[0] || q[3] != k[3])
-        cli_refuse(&j->p, "q has batch %lld and width %lld, k %lld and %lld; they must be equal",
-                   (long long)q[0], (long long)q[3], (long long)k[0], (long long)k[3]);
+        pe_calc_refuse(&j->p, "q has batch %lld and width %lld, k %lld and %lld; they must be equal",
+                       (long long)q[0], (long long)q[3], (long long)k[0], (long long)k[3]);
     if (q[1] % k[1] != 0)
-        cli_refuse(&j->p, "k has %lld heads but q has %lld; heads of k must divide heads of q",
-                   (long long)k[1], (long long)q[1]);
+        pe_calc_refuse(&j->p, "k has %lld heads but q has %lld; heads of k must divide heads of q",
+                       (long long)k[1], (long long)q[1]);
     if (cli_ends_with(j->output, ".npy"))
-        cli_refuse(&j->p, "it has q and k, but %s can hold one array; name an .npz", j->output);
+        pe_calc_refuse(&j->p, "it has q and k, but %s can hold only one array; name an .npz", j->output);
 }
 
 static void read_sides(job *j)
 {
-    const side  *q = &j->sides[QUERIES], *k = &j->sides[KEYS];
-    cli_problem *p = &j->p;
-    cli_problem_read(p, j->input);
+    const side *q = &j->sides[QUERIES], *k = &j->sides[KEYS];
+    pe_calc    *p = &j->p;
+    pe_calc_read(p, j->input);
     find_sides(j);
     for (int i = 0; i < SIDES; i++)
-        if (!cli_stopped(p) && j->sides[i].array)
+        if (!pe_calc_failed(p) && j->sides[i].array)
             read_side(j, &j->sides[i]);
     if (!q->array && !k->array)
-        cli_refuse(p, "it has neither q (or in_q) nor k (or in_k)");
-    if (cli_stopped(p))
+        pe_calc_refuse(p, "it has neither q (or in_q) nor k (or in_k)");
+    if (pe_calc_failed(p))
         return;
     if (q->array && k->array)
         check_both(j, q->from.shape, k->from.shape);
     const posenc_tensor *one = q->array ? &q->from : &k->from, *other = k->array ? &k->from : &q->from;
-    p->dims = cli_attention_dims(one, other, one);
+    p->dims = pe_calc_attention_dims(one, other, one);
 }
 
 /* Pairs of complex numbers are neighbours in memory, whatever their real parts are to each other. And a head
@@ -204,13 +202,14 @@ static void check_layout(job *j)
     for (int i = 0; i < SIDES; i++)
         if (j->sides[i].array && j->sides[i].array->is_complex &&
             strstr(posenc_encoding_spec(j->p.e), "layout"))
-            cli_refuse(&j->p, "%s holds complex numbers, which are pairs already; leave out the layout",
-                       j->sides[i].array->name);
+            pe_calc_refuse(&j->p, "%s holds complex numbers, which are pairs already; leave out the layout",
+                           j->sides[i].array->name);
     if (D && D != j->p.dims.D && !cli_value(j->args, "set"))
-        cli_refuse(&j->p,
-                   "%s is %lld wide but a head of %s %lld; give whole heads, or say by --set dim=... and "
-                   "--set offset_dim=... which channels turn",
-                   j->sides[QUERIES].array ? "q" : "k", (long long)j->p.dims.D, j->config.path, (long long)D);
+        pe_calc_refuse(&j->p,
+                       "%s is %lld wide but a head of %s is %lld; give whole heads, or say with --set "
+                       "dim=... and --set offset_dim=... which channels are rotated",
+                       j->sides[QUERIES].array ? "q" : "k", (long long)j->p.dims.D, j->config.path,
+                       (long long)D);
 }
 
 /* ---------------------------------------------------------------- positions ----------------- */
@@ -222,33 +221,32 @@ static void read_positions(job *j)
     int                      arrays          = 0;
     for (int i = 0; i < SIDES; i++) {
         side               *s     = &j->sides[i];
-        const posenc_tensor array = s->array ? cli_find_positions(&j->p, names[i]) : (posenc_tensor){0};
+        const posenc_tensor array = s->array ? pe_calc_find_positions(&j->p, names[i]) : (posenc_tensor){0};
         s->pos = array.data ? posenc_positions_array(array) : posenc_positions_range((double)j->offset, 1);
         arrays += array.data != NULL;
     }
     const side *q = &j->sides[QUERIES], *k = &j->sides[KEYS];
     if (arrays && cli_value(j->args, "offset"))
-        cli_refuse(&j->p, "it has positions; leave out --offset, or the array");
+        pe_calc_refuse(&j->p, "it has positions; leave out --offset, or the array");
     if (q->array && k->array && j->p.dims.Lq != j->p.dims.Lk && arrays < SIDES)
-        cli_refuse(&j->p, "q has %lld tokens and k %lld; say where both stand, in arrays q_pos and k_pos",
-                   (long long)j->p.dims.Lq, (long long)j->p.dims.Lk);
+        pe_calc_refuse(&j->p, "q has %lld tokens and k %lld; say where both stand, in arrays q_pos and k_pos",
+                       (long long)j->p.dims.Lq, (long long)j->p.dims.Lk);
 }
 
 /* Frequencies that the settings ask for are never made up. */
 static void make_plan(job *j)
 {
-    cli_problem                *p    = &j->p;
+    pe_calc                    *p    = &j->p;
     const posenc_encoding_info *part = posenc_encoding_part(p->e, POSENC_ROTARY);
     if (part && part->causal_only) /* no scores are made here */
         p->options.mask = POSENC_MASK_CAUSAL;
-    cli_plan(p, POSENC_FORWARD);
-    cli_params(p, POSENC_F64);
-    if (!cli_stopped(p))
-        cli_said(p, cli_config_params(&j->config, p));
+    pe_calc_plan(p, POSENC_FORWARD);
+    pe_calc_params(p, POSENC_F64);
+    cli_config_params(&j->config, p);
     for (int i = 0; i < p->count; i++)
         if (p->is_initial[i])
-            cli_refuse(p, "it has no array %s (or par_%s), which %s needs", posenc_param_name(p->e, i),
-                       posenc_param_name(p->e, i), posenc_encoding_spec(p->e));
+            pe_calc_refuse(p, "it has no array %s (or par_%s), which %s needs", posenc_param_name(p->e, i),
+                           posenc_param_name(p->e, i), posenc_encoding_spec(p->e));
 }
 
 /* ---------------------------------------------------------------- results ------------------- */
@@ -258,7 +256,7 @@ static void make_result(job *j, side *s, const char *name)
 {
     const posenc_tensor *like  = &s->array->tensor;
     const posenc_dtype   dtype = like->dtype == POSENC_BF16 ? POSENC_F32 : like->dtype;
-    const posenc_tensor  to    = cli_result(&j->p, name, dtype, like->ndim, like->shape);
+    const posenc_tensor  to    = pe_calc_result(&j->p, name, dtype, like->ndim, like->shape);
     if (!to.data)
         return;
     j->p.results.items[j->p.results.count - 1].is_complex = s->array->is_complex;
@@ -268,7 +266,7 @@ static void make_result(job *j, side *s, const char *name)
 static void compute(job *j)
 {
     static const char *const names[SIDES] = {"out_q", "out_k"};
-    cli_problem             *p            = &j->p;
+    pe_calc                 *p            = &j->p;
     for (int i = 0; i < SIDES; i++)
         if (j->sides[i].array)
             make_result(j, &j->sides[i], names[i]);
@@ -281,7 +279,7 @@ static void compute(job *j)
                                  .to_k      = k->to,
                                  .direction = j->inverse ? -1 : 1,
                                  .params    = p->params};
-    if (!cli_stopped(p))
+    if (!pe_calc_failed(p))
         posenc_rotate(p->plan, &io, p->work, &p->err);
 }
 
@@ -290,7 +288,7 @@ static void write_results(job *j)
     if (posenc_arrays_write(&j->p.results, j->output, &j->p.err))
         return;
     cli_config_warn(&j->config);
-    cli_warn_unused(&j->p, "gin_");
+    cli_calc_warn_unused(&j->p, "gin_");
 }
 
 /* ---------------------------------------------------------------- the command --------------- */
@@ -300,27 +298,27 @@ static int run(const cli_args *args)
     static void (*const steps[])(job *) = {read_arguments, make_encoding, read_sides,
                                            infer_settings, check_layout,  read_positions,
                                            make_plan,      compute,       write_results};
-    job j                               = {.args = args, .p = cli_problem_new("rotate")};
-    for (size_t i = 0; !cli_stopped(&j.p) && i < sizeof steps / sizeof *steps; i++)
+    job j                               = {.args = args, .p = pe_calc_new("rotate")};
+    for (size_t i = 0; !pe_calc_failed(&j.p) && i < sizeof steps / sizeof *steps; i++)
         steps[i](&j);
-    const int status = cli_problem_end(&j.p);
+    const int status = cli_calc_end(&j.p);
     cli_config_free(&j.config);
     return status;
 }
 
 const cli_command cli_rotate = {
     .name     = "rotate",
-    .summary  = "queries and keys of a file, turned by their positions",
+    .summary  = "rotate the queries and keys of a file by their positions",
     .synopsis = "[SPEC | --config F [--layer N]] -i F -o F [--set K=V]... [--inverse] [--offset N]",
     .details =
         "SPEC is a rotary encoding, rope if none is given, with settings in brackets or by --set. --config "
-        "takes the rotation that a model was trained with from its own file; --set overrides parts of it.\n\n"
+        "reads the rotation that a model was trained with from its own file; --set overrides parts of it.\n\n"
         "The input holds q, k or both: [B,H,L,D], [H,L,D] or [L,D], float64, float32, float16, bfloat16, or "
         "complex numbers (complex64, complex128), each of which is a pair. It may hold positions, pos for "
         "both or q_pos and k_pos: [L], [B,L], or [B,L,N] of N coordinates, whole or real; without them "
         "tokens are numbered from --offset on. Frequencies and factors that the settings ask for (posenc "
-        "list rope) are arrays of their names. The names of reference cases are understood too: in_q, in_k, "
-        "in_pos, par_inv_freq; where there are none, out_q and out_k of a former call are read. The array of "
+        "list rope) are arrays of their names. Names of reference cases work too: in_q, in_k, "
+        "in_pos, par_inv_freq; if there are none, out_q and out_k of an earlier call are read. The array of "
         "an .npy is q, unless the file is named k.npy.\n\n"
         "The output holds out_q and out_k in the same shapes and types; bfloat16, for which NumPy has no "
         "type, becomes float32.",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd_verify.c: posenc verify: runs the reference cases of a folder
+ * cmd_verify.c: posenc verify: run the reference cases of a folder
  *
  * A case is an .npz computed by the code of an encoding's authors; DIR/manifest.json says which
  * encoding and settings it is for. The harness (trial.c) does the work; this file chooses the
@@ -9,85 +9,51 @@
  * docs/reference-cases.md has the table.
  *
  * Exit status: 0 every case passes; 1 a case fails, also because its encoding, a setting or its
- * file is not there; 2 the folder has no readable manifest, or nothing was left to run: no case is
- * no proof.
+ * file is not there; 2 the folder has no readable manifest, or no case was selected.
  */
-#include "cli/frame/cli.h"
+#include "cli/commands/calc.h"
+#include "cli/print/print.h"
+#include "verify/case.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
-#include "verify/trial.h"
-
 typedef struct request {
-    const cli_args  *args;
-    const char      *dir, *file, *names; /* "a,b,c" of every -e; NULL: all */
-    int              json;
-    cli_case_options run;
+    const cli_args *args;
+    const char     *dir, *file, *names; /* "a,b,c" of every -e; NULL: all */
+    int             json, executor;
+    cli_numbers     tile;
+    pe_case_options run;
 } request;
 
 static const cli_option options[] = {
-    {'e', "encodings", "NAME,...", "run and count the cases of these encodings only"},
-    {0, "executor", "NAME", "reference (float64), tiled (float32) or both (the standard)"},
+    {'e', "encodings", "NAME,...", "run only the cases of these encodings"},
+    {0, "executor", "NAME", "reference (float64), tiled (float32) or both (the default)", CLI_WORD,
+     offsetof(request, executor), .words = "both|reference|tiled"},
     {0, "tile", "QxK",
-     "queries and keys of a tile of the tiled executor, e.g. 1x1; 0 is the library's choice"},
-    {0, "case", "FILE", "run and count the case of this file only", CLI_TEXT, offsetof(request, file)},
+     "queries and keys of a tile of the tiled executor, e.g. 1x1; 0 is the library's choice", CLI_GRID,
+     offsetof(request, tile), 0, 9999},
+    {0, "case", "FILE", "run only the case in this file", CLI_TEXT, offsetof(request, file)},
     {0, "json", NULL, "print one JSON object instead of lines", CLI_FLAG, offsetof(request, json)},
     {0},
 };
 
 /* ---------------------------------------------------------------- the arguments ------------- */
 
-static int read_executor(request *r)
-{
-    const char *word = cli_value(r->args, "executor");
-    if (!word || !strcmp(word, "both"))
-        r->run.executors = (1u << CLI_EXECUTORS) - 1;
-    for (int i = 0; word && i < CLI_EXECUTORS; i++)
-        if (!strcmp(word, cli_executors[i].name))
-            r->run.executors = 1u << i;
-    if (r->run.executors)
-        return CLI_DONE;
-    return cli_usage("--executor is %s; it must be %s, %s or both", word, cli_executors[0].name,
-                     cli_executors[1].name);
-}
-
-static int read_tile(request *r)
-{
-    const char *text = cli_value(r->args, "tile");
-    int         end  = 0;
-    long long   q, k;
-    if (!text)
-        return CLI_DONE;
-    if (sscanf(text, "%4lldx%4lld%n", &q, &k, &end) < 2 || text[end] || q < 0 || k < 0)
-        return cli_usage("--tile is %s; it must be QxK, two whole numbers such as 64x128", text);
-    r->run.tile_q = q;
-    r->run.tile_k = k;
-    return CLI_DONE;
-}
-
-/* Is the word something that a case can be for: an encoding, another subject, or a name of the
-   manifest? */
-static int is_known(const char *word, const posenc_cases *cases)
-{
-    if (posenc_encoding_find(word) || cli_is_subject(word))
-        return 1;
-    for (int i = 0; i < cases->count; i++)
-        if (!strcmp(word, cases->items[i].encoding))
-            return 1;
-    return 0;
-}
-
-static int check_names(request *r, const posenc_cases *cases, cli_problem *p)
+/* Each word must be something that a case can be for: an encoding, another subject, or a name of the
+ * manifest. */
+static int check_names(request *r, const posenc_cases *cases, pe_calc *p)
 {
     const int lists = cli_value_count(r->args, "encodings");
     for (int v = 0; v < lists; v++)
         r->names =
-            cli_text(p, "%s%s%s", v ? r->names : "", v ? "," : "", cli_value_at(r->args, "encodings", v));
+            pe_calc_text(p, "%s%s%s", v ? r->names : "", v ? "," : "", cli_value_at(r->args, "encodings", v));
     for (const char *at = r->names; at; at = strchr(at, ','), at += at != NULL) {
-        const char *word = cli_text(p, "%.*s", (int)strcspn(at, ","), at);
-        if (!is_known(word, cases))
+        const char *word  = pe_calc_text(p, "%.*s", (int)strcspn(at, ","), at);
+        int         known = posenc_encoding_find(word) || pe_case_is_subject(word);
+        for (int i = 0; !known && i < cases->count; i++)
+            known = !strcmp(word, cases->items[i].encoding);
+        if (!known)
             return cli_usage("-e: there is no encoding %s; the nearest is %s", word,
                              posenc_encoding_nearest(word));
     }
@@ -115,7 +81,7 @@ static void print_again(const request *r, const posenc_case *c)
     putchar('\n');
 }
 
-static void print_case(const request *r, const posenc_case *c, const cli_case_result *x)
+static void print_case(const request *r, const posenc_case *c, const pe_case_result *x)
 {
     printf("%-4s  %-18s %-44s ", x->passed ? "ok" : "FAIL", c->encoding, c->file);
     if (x->compared)
@@ -132,46 +98,19 @@ static void print_case(const request *r, const posenc_case *c, const cli_case_re
 
 /* ---------------------------------------------------------------- JSON ---------------------- */
 
-/* "a b c" as a list. */
-static json_t *words(const char *text)
-{
-    json_t *list = json_array();
-    for (; *text; text += strcspn(text, " "), text += *text == ' ')
-        json_array_append_new(list, json_stringn(text, strcspn(text, " ")));
-    return list;
-}
-
-static json_t *case_object(const posenc_case *c, const cli_case_result *x)
+static json_t *case_object(const posenc_case *c, const pe_case_result *x)
 {
     /* JSON has no infinity: an error without measure (NaN, an allowance of 0) is null, and `pass`
        says the rest. */
-    json_t *worst = x->compared && isfinite(x->worst) ? json_real(x->worst) : json_null();
+    json_t *worst = cli_json_real(x->compared && isfinite(x->worst) ? x->worst : (double)NAN);
     return json_pack("{s:s, s:s, s:o, s:b, s:i, s:o, s:s*, s:s*, s:s*, s:o}", "file", c->file, "encoding",
                      c->encoding, "settings", json_loads(c->raw, 0, NULL), "pass", x->passed, "compared",
                      x->compared, "largest_error_over_allowed", worst, "array", x->array[0] ? x->array : NULL,
                      "executor", x->executor, "problem", x->problem[0] ? x->problem : NULL, "not_compared",
-                     words(x->unused));
-}
-
-static int print_json(const char *dir, json_t *list, int passed, int total)
-{
-    json_t *all =
-        json_pack("{s:s, s:i, s:i, s:o}", "directory", dir, "passed", passed, "total", total, "cases", list);
-    const int failed = !all || json_dumpf(all, stdout, JSON_INDENT(2)) || puts("") < 0;
-    json_decref(all);
-    return failed ? cli_failed("verify: the JSON object cannot be written") : CLI_DONE;
+                     cli_json_words(x->unused, " "));
 }
 
 /* ---------------------------------------------------------------- the command --------------- */
-
-static int nothing_to_run(const request *r)
-{
-    const char *names = cli_value(r->args, "encodings"), *file = r->file;
-    if (!r->json)
-        puts("0 of 0 cases pass");
-    return cli_usage("%s has no case%s%s%s%s; no case is no proof", r->dir, names ? " of " : "",
-                     names ? names : "", file ? " in the file " : "", file ? file : "");
-}
 
 static int run_cases(const request *r, const posenc_cases *cases)
 {
@@ -179,11 +118,11 @@ static int run_cases(const request *r, const posenc_cases *cases)
     int     passed = 0, total = 0;
     for (int i = 0; i < cases->count; i++) {
         const posenc_case *c = &cases->items[i];
-        cli_case_result    x;
+        pe_case_result     x;
         if ((r->names && cli_place_of(r->names, ',', c->encoding) < 0) ||
             (r->file && strcmp(r->file, c->file)))
             continue;
-        cli_case_run(&x, r->dir, NULL, c, &r->run);
+        pe_case_run(&x, r->dir, NULL, c, &r->run);
         total++;
         passed += x.passed;
         if (list)
@@ -192,10 +131,16 @@ static int run_cases(const request *r, const posenc_cases *cases)
             print_case(r, c, &x);
     }
     if (total == 0) {
+        const char *names = cli_value(r->args, "encodings"), *file = r->file;
         json_decref(list);
-        return nothing_to_run(r);
+        if (!r->json)
+            puts("0 of 0 cases pass");
+        return cli_usage("%s has no case%s%s%s%s; nothing was verified", r->dir, names ? " of " : "",
+                         names ? names : "", file ? " in the file " : "", file ? file : "");
     }
-    if (list && print_json(r->dir, list, passed, total))
+    if (list && cli_print_json(json_pack("{s:s, s:i, s:i, s:o}", "directory", r->dir, "passed", passed,
+                                         "total", total, "cases", list),
+                               0))
         return CLI_FAILED;
     if (!list)
         printf("%d of %d cases pass\n", passed, total);
@@ -207,37 +152,42 @@ static int run(const cli_args *args)
     request      r     = {.args = args};
     posenc_cases cases = {0};
     posenc_error err;
-    if (cli_count(args) != 1)
-        return cli_usage("verify: give one folder with a manifest.json, not %d arguments", cli_count(args));
+    if (args->count != 1)
+        return cli_usage("verify: give one folder with a manifest.json, not %d arguments", args->count);
     r.dir = cli_at(args, 0);
-    if (read_executor(&r) || read_tile(&r) || cli_read(args, &r))
+    if (cli_read(args, &r))
         return CLI_USAGE;
+    r.run =
+        (pe_case_options){.executors = r.executor ? 1u << (r.executor - 1) : (1u << PE_CASE_EXECUTORS) - 1,
+                          .tile_q    = r.tile.whole[0],
+                          .tile_k    = r.tile.whole[1]};
     if (posenc_cases_read(&cases, r.dir, &err))
         return cli_usage("%s",
                          err.message); /* the folder is an argument: 2 even where the disk is at fault */
-    cli_problem p = cli_problem_new("verify");
-    cli_said(&p, check_names(&r, &cases, &p));
-    if (!cli_stopped(&p))
-        cli_said(&p, run_cases(&r, &cases));
+    pe_calc p = pe_calc_new("verify");
+    cli_calc_said(&p, check_names(&r, &cases, &p));
+    if (!pe_calc_failed(&p))
+        cli_calc_said(&p, run_cases(&r, &cases));
     posenc_cases_free(&cases);
-    return cli_problem_end(&p);
+    return cli_calc_end(&p);
 }
 
 const cli_command cli_verify = {
     .name     = "verify",
-    .summary  = "runs the reference cases of a folder",
+    .summary  = "run the reference cases of a folder",
     .synopsis = "DIR [-e NAME,...] [--executor reference|tiled|both] [--tile QxK] [--case FILE] [--json]",
     .details =
         "Runs every case that DIR/manifest.json lists (not those of its subfolders): the library computes "
-        "what the case's arrays ask for, forward and backward, and each result is held against the "
+        "what the case's arrays ask for, forward and backward, and each result is compared with the "
         "reference.\n\n"
-        "A line shows the largest error of its case as a fraction of what is allowed (1 is the limit), the "
-        "array that had it and the executor. Allowed are in float64 1e-12 * max(1, |reference|), 1e-11 for "
-        "gradients, 1e-10 for the solution of an equation; in float32 2e-6 of the largest number in the row, "
-        "2e-5 for gradients; whole numbers must be equal.\n\n"
+        "Each line shows the largest error of its case as a fraction of what is allowed (1 is the limit), "
+        "the "
+        "array that had it and the executor. The allowed error in float64 is 1e-12 * max(1, |reference|), "
+        "1e-11 for gradients, and 1e-10 for the solution of an equation; in float32 it is 2e-6 of the "
+        "largest number in the row, and 2e-5 for gradients; whole numbers must be equal.\n\n"
         "The last line is \"N of M cases pass\". Exit status 1 if one fails: an unknown encoding or setting "
         "and a missing file fail that case. Exit status 2 if DIR has no readable manifest or no case was "
-        "left to run.",
+        "selected.",
     .options = options,
     .run     = run,
 };

@@ -128,27 +128,19 @@ void cli_config_free(cli_config *c)
 
 /* ---------------------------------------------------------------- parameters ---------------- */
 
-static const posenc_tensor *find_param(const posenc_model_group *group, const char *name)
+void cli_config_params(const cli_config *c, pe_calc *p)
 {
-    for (int i = 0; i < group->param_count; i++)
-        if (!strcmp(group->params[i].name, name))
-            return &group->params[i].tensor;
-    return NULL;
-}
-
-int cli_config_params(const cli_config *c, cli_problem *p)
-{
-    for (int i = 0; i < p->count && c->group; i++) {
-        const char          *name = posenc_param_name(p->e, i);
-        const posenc_tensor *must = &p->params[i], *t = find_param(c->group, name);
-        if (!t || !p->is_initial[i])
-            continue;
-        if (t->ndim != must->ndim || memcmp(t->shape, must->shape, (size_t)t->ndim * sizeof *t->shape))
-            return cli_usage("%s: its %s has the shape %s; with these settings it must be %s", c->path, name,
-                             cli_shape_text(p, t->ndim, t->shape),
-                             cli_shape_text(p, must->ndim, must->shape));
-        p->params[i]     = *t;
-        p->is_initial[i] = 0;
-    }
-    return CLI_DONE;
+    for (int i = 0; i < p->count && c->group; i++)
+        for (int k = 0; k < c->group->param_count && !pe_calc_failed(p); k++) {
+            const char          *name = posenc_param_name(p->e, i);
+            const posenc_tensor *must = &p->params[i], *t = &c->group->params[k].tensor;
+            if (strcmp(c->group->params[k].name, name) != 0 || !p->is_initial[i])
+                continue;
+            if (t->ndim != must->ndim || memcmp(t->shape, must->shape, (size_t)t->ndim * sizeof *t->shape))
+                cli_calc_said(p, cli_usage("%s: its %s has the shape %s; with these settings it must be %s",
+                                           c->path, name, pe_calc_shape_text(p, t->ndim, t->shape),
+                                           pe_calc_shape_text(p, must->ndim, must->shape)));
+            p->params[i]     = *t;
+            p->is_initial[i] = 0;
+        }
 }

@@ -8,14 +8,12 @@
 #ifndef CLI_CONFIG_H
 #define CLI_CONFIG_H
 
-#include "verify/calc.h"
-
-#include <posenc/files.h>
+#include "cli/commands/calc.h"
 
 #define CLI_CONFIG_OPTIONS                                                                          \
-    {0, "config", "F", "a model's config.json, .gguf or .safetensors, whose rotation is taken"},    \
+    {0, "config", "F", "use the rotation of a model, from its config.json, .gguf or .safetensors"}, \
     {                                                                                               \
-        0, "layer", "N", "which layer of --config; needed where its layers are rotated differently" \
+        0, "layer", "N", "which layer of --config; needed if its layers are rotated differently"    \
     }
 
 enum { CLI_LAYERS_TEXT = 120 };
@@ -40,8 +38,8 @@ const char *cli_config_layers(char *text, size_t room, const posenc_model_group 
 /* A fact as a number; NAN where there is none. */
 double cli_config_fact(const posenc_model_group *group, const char *name);
 
-/* The file's numbers in the place of parameters that are as they start. An exit status. */
-int cli_config_params(const cli_config *c, cli_problem *p);
+/* The file's numbers in the place of parameters that are as they are initialised. */
+void cli_config_params(const cli_config *c, pe_calc *p);
 
 /* Every formula of the rotation with its numbers in place, to standard output. An exit status. */
 int cli_explain(const cli_config *c);

@@ -2,12 +2,11 @@
 /*
  * explain.c: posenc list rope --explain --config F: the formulas of a rotation, with a model's numbers
  *
- * A formula is written twice: as papers write it, then with this model's numbers; what follows from it stands
- * behind. They are the rows of a table, and a name in braces is a number: a fact of the model
- * (posenc/files.h; the rule that gave it is told behind the line) or one that follows from facts. The
- * frequencies themselves are asked of the library (posenc_rotary_pairs), so that what is said about them -
- * which pairs a schedule leaves alone, which it slows by the whole factor - is seen in them, not concluded
- * from the formula.
+ * A formula is written twice: as papers write it, then with this model's numbers; what follows from it comes
+ * after. They are the rows of a table, and a name in braces is a number: a fact of the model (posenc/files.h;
+ * the rule that gave it ends the line) or one that follows from facts. The frequencies themselves are asked
+ * of the library (posenc_rotary_pairs), so that what is said about them - which pairs a schedule leaves
+ * unchanged, which it slows by the whole factor - is seen in them, not concluded from the formula.
  */
 #include "cli/commands/config.h"
 
@@ -18,7 +17,7 @@
 
 #define TWO_PI 6.283185307179586
 
-enum { MOST_VALUES = 80, MOST_TEXTS = 8, MOST_PARAMS = 16 };
+enum { MOST_VALUES = 80, MOST_TEXTS = 8 };
 
 /* What follows from the facts: a text, or a number; a condition of rows is one that is not 0. */
 typedef struct value {
@@ -30,9 +29,7 @@ typedef struct value {
 typedef struct view {
     const cli_config         *config;
     const posenc_model_group *group;
-    posenc_encoding          *e;
-    posenc_plan              *plan;
-    void                     *work;
+    pe_calc                   p;
     posenc_rotary_pair       *pairs, *late; /* of a short sequence, and of the whole context */
     int                      *marks;        /* of the pairs: bits */
     int64_t                   M;
@@ -47,17 +44,17 @@ typedef struct view {
 // clang-format off
 static const struct {
     const char *when; /* the value that must not be 0; NULL: always */
-    const char *fact; /* whose rule is told */
+    const char *fact; /* whose rule is printed */
     const char *text; /* one that begins with a line end is a title */
 } rows[] = {
     {NULL, NULL, "\nWhich channels"},
     {NULL, "head_dim", "a head has {head} channels"},
     {NULL, "dim", "M = dim / 2 = {dim} / 2 = {M} pairs"},
-    {"offset_dim", "offset_dim", "the first {offset_dim} channels pass unchanged"},
-    {"rest", NULL, "the last {rest} channels pass unchanged"},
+    {"offset_dim", "offset_dim", "the first {offset_dim} channels are unchanged"},
+    {"rest", NULL, "the last {rest} channels are unchanged"},
     {NULL, "layout",
-     "{layout}: pair m is channels {channels} of those that turn, so ({from 0}, {to 0}) to ({from end}, "
-     "{to end})"},
+     "{layout}: pair m is channels {channels} of those that are rotated, so ({from 0}, {to 0}) to ({from "
+     "end}, {to end})"},
 
     {"pairs 0", NULL, "\nWhich coordinate"},
     {"pairs 0", "sections", "positions have {axes} coordinates, dealt out by axis_rule = {axis_rule}"},
@@ -70,7 +67,7 @@ static const struct {
     {NULL, "direction", "a = {sign}P w'_m"},
     {NULL, NULL, "(x, y) becomes magnitude (x cos a - y sin a, y cos a + x sin a)"},
 
-    {NULL, NULL, "\nHow fast it turns"},
+    {NULL, NULL, "\nHow fast it rotates"},
     {NULL, "base", "w_m = base^(-2m/dim) = {base}^(-2m/{dim}): w_0 = 1, w_1 = {w 1}, w_{end} = {w end}"},
     {NULL, "schedule", "schedule = {schedule}{nothing more}"},
     {"linear", "factor", "w'_m = w_m / factor = w_m / {factor}"},
@@ -85,7 +82,7 @@ static const struct {
      "at 4} at {4 max}"},
     {"yarn", "original_length",
      "c(r) = dim ln(original_length / (2 pi r)) / (2 ln base) = {dim} ln({original_length} / (2 pi r)) / "
-     "{2 ln base}: the pair that turns r times"},
+     "{2 ln base}: the pair that rotates r times"},
     {"yarn", "truncate",
      "low = c(beta_fast) = c({beta_fast}) = {low}{rounded down}, high = c(beta_slow) = c({beta_slow}) = "
      "{high}{rounded up}"},
@@ -94,11 +91,12 @@ static const struct {
     {"plain ramp", "factor",
      "w'_m = w_m (1 - ramp_m) + w_m / factor ramp_m = w_m (1 - ramp_m) + w_m / {factor} ramp_m"},
     {"extrapolation_factor", "extrapolation_factor",
-     "a_m = extrapolation_factor (1 - ramp_m) = {extrapolation_factor} (1 - ramp_m): left alone"},
+     "a_m = extrapolation_factor (1 - ramp_m) = {extrapolation_factor} (1 - ramp_m): the unscaled part"},
     {"extrapolation_factor", "factor",
      "w'_m = w_m a_m + w_m / factor (1 - a_m) = w_m a_m + w_m / {factor} (1 - a_m)"},
     {"llama3", "original_length",
-     "r_m = original_length w_m / (2 pi) = {original_length} w_m / (2 pi): turns within the first context"},
+     "r_m = original_length w_m / (2 pi) = {original_length} w_m / (2 pi): full rotations within the first "
+     "context"},
     {"step", "low_freq_factor",
      "high_freq_factor = {high_freq_factor} is not above low_freq_factor = {low_freq_factor}: no ramp, "
      "w'_m = w_m where r_m >= {low_freq_factor}"},
@@ -107,26 +105,27 @@ static const struct {
      "s_m = clip((r_m - low_freq_factor) / (high_freq_factor - low_freq_factor), 0, 1) = clip((r_m - "
      "{low_freq_factor}) / {bands}, 0, 1)"},
     {"bands", "factor", "w'_m = w_m ((1 - s_m) / factor + s_m) = w_m ((1 - s_m) / {factor} + s_m)"},
-    {"kept", NULL, "pairs with w' = w: {kept}; between: {between}; with w' = w / {factor}: {divided}"},
+    {"unchanged", NULL,
+     "pairs with w' = w: {unchanged}; between: {between}; with w' = w / {factor}: {divided}"},
     {"longrope", "original_length",
      "w'_m = w_m / short_factor_m while the sequence has at most original_length = {original_length} tokens"},
-    {"longrope", NULL, "w'_m = w_m / long_factor_m beyond, for all tokens, those before too"},
+    {"longrope", NULL, "w'_m = w_m / long_factor_m for longer ones, for all their tokens"},
     {"longrope", NULL,
      "divisors of pairs 0 and {end}: short {short 0} and {short end}, long {long 0} and {long end}"},
     {"proportional", NULL,
-     "pairs span the whole head, and the first int(p dim / 2) = {turning} of them turn: w'_m = w_m / "
+     "pairs span the whole head, and the first int(p dim / 2) = {rotated} of them are rotated: w'_m = w_m / "
      "factor = w_m / {factor}"},
-    {"proportional", NULL, "the other {still} have w'_m = 0 and pass"},
+    {"proportional", NULL, "the other {still} have w'_m = 0 and are unchanged"},
     {"freq_factors", "freq_factors", "each w'_m is divided by its own factor: pair {end} by {short end}"},
 
-    {NULL, NULL, "\nHow long it becomes"},
+    {NULL, NULL, "\nHow its length changes"},
     {"two magnitudes", "magnitude",
      "magnitude = {magnitude} while the sequence has at most original_length = {original_length} tokens"},
     {"two magnitudes", "magnitude_long",
-     "magnitude = {magnitude_long} beyond, for all tokens, those before too"},
+     "magnitude = {magnitude_long} for longer ones, for all their tokens"},
     {"two magnitudes", NULL,
      "queries and keys both have it, so the rotated part of a score grows by magnitude^2 = {magnitude^2}, "
-     "beyond by {magnitude_long^2}"},
+     "for longer ones by {magnitude_long^2}"},
     {"by attention_factor", "magnitude", "magnitude = attention_factor = {by attention_factor}"},
     {"by mscale", "magnitude",
      "magnitude = (0.1 mscale ln factor + 1) / (0.1 mscale_all_dim ln factor + 1) = {g mscale} / {g "
@@ -140,7 +139,7 @@ static const struct {
      "queries and keys both have it, so the rotated part of a score grows by magnitude^2 = {magnitude^2}"},
 
     {NULL, NULL, "\nWhat becomes of a score"},
-    {"no scale", NULL, "the file does not tell the scale"},
+    {"no scale", NULL, "the file does not give the scale"},
     {"score_scale", "score_scale", "q.k is multiplied by score_scale = {score_scale}"},
     {"temperature.length", "temperature.rule",
      "and the query at position P by 1 + {temperature.scale} ln(1 + floor({position} / "
@@ -149,8 +148,8 @@ static const struct {
     {NULL, NULL, "\nWithin the context"},
     {NULL, NULL,
      "wavelength of pair m = 2 pi / w'_m tokens: {wave 0} for pair 0, {slowest wave} for pair {slowest}"},
-    {"context", NULL, "{never} of {M} pairs never complete a turn within {context} positions"},
-    {"still", NULL, "{still} pairs do not turn at all"},
+    {"context", NULL, "{never} of {M} pairs never complete a full rotation within {context} positions"},
+    {"still", NULL, "{still} pairs are not rotated at all"},
 };
 // clang-format on
 
@@ -206,8 +205,8 @@ static double setting(const view *v, const char *name)
 
 /* ---------------------------------------------------------------- pairs --------------------- */
 
-/* What a pair is, as bits: alone, slowed by the whole factor, something between, or its coordinate. */
-enum { KEPT = 1, DIVIDED = 2, BETWEEN = 4 };
+/* What a pair is, as bits: unchanged, slowed by the whole factor, something between, or its coordinate. */
+enum { UNCHANGED = 1, DIVIDED = 2, BETWEEN = 4 };
 
 /* "0-15, 40-63" of the pairs that have the bit; "none". */
 static void set_ranges(view *v, const char *name, int bit)
@@ -257,7 +256,7 @@ static void derive_channels(view *v)
     set_text(v, "sign", is(v, "direction", "inverse") ? "-" : "");
 }
 
-/* The index, as a real number, of the pair that turns so often within the first context. */
+/* The index, as a real number, of the pair that rotates so often within the first context. */
 static double index_of(const view *v, double turns)
 {
     return v->dim * log(number(v, "original_length") / (TWO_PI * turns)) / (2 * log(v->base));
@@ -283,10 +282,11 @@ static void derive_regimes(view *v)
 {
     for (int64_t m = 0; m < v->M; m++) {
         const double w = v->pairs[m].w, w0 = unscaled(v, m), near = 1e-9 * w0;
-        v->marks[m] = (fabs(w - w0) <= near ? KEPT : 0) | (fabs(w * v->factor - w0) <= near ? DIVIDED : 0);
+        v->marks[m] =
+            (fabs(w - w0) <= near ? UNCHANGED : 0) | (fabs(w * v->factor - w0) <= near ? DIVIDED : 0);
         v->marks[m] = v->marks[m] ? v->marks[m] : BETWEEN;
     }
-    set_ranges(v, "kept", KEPT);
+    set_ranges(v, "unchanged", UNCHANGED);
     set_ranges(v, "between", BETWEEN);
     set_ranges(v, "divided", DIVIDED);
 }
@@ -362,7 +362,7 @@ static void derive_context(view *v)
     set(v, "context", context);
     set(v, "never", never);
     set(v, "still", still);
-    set(v, "turning", (double)v->M - still);
+    set(v, "rotated", (double)v->M - still);
 }
 
 /* ---------------------------------------------------------------- all ----------------------- */
@@ -404,51 +404,38 @@ static void print(const view *v)
     }
 }
 
-static int make_pairs(view *v)
+static void make_pairs(view *v)
 {
-    const int64_t     D      = v->group->dims.D;
-    const posenc_dims dims   = {.B = 1, .H = 1, .G = 1, .Lq = 2, .Lk = 2, .D = D, .Dv = D};
-    const double      length = fmax((double)v->config->info->max_positions, 2 * number(v, "original_length"));
-    posenc_tensor     params[MOST_PARAMS] = {0};
-    posenc_error      err;
-    if (posenc_encoding_create(&v->e, v->group->spec, NULL, &err) ||
-        posenc_plan_create(&v->plan, v->e, &dims, NULL, &err) ||
-        posenc_rotary_frequencies(v->plan, NULL, &v->M, NULL, &err))
-        return cli_error(&err);
-    for (int i = 0; i < posenc_param_count(v->e) && i < MOST_PARAMS; i++)
-        for (int k = 0; k < v->group->param_count; k++)
-            if (!strcmp(v->group->params[k].name, posenc_param_name(v->e, i)))
-                params[i] = v->group->params[k].tensor;
-    v->work  = aligned_alloc(64, (posenc_plan_workspace(v->plan, POSENC_FORWARD) + 64) / 64 * 64);
-    v->pairs = calloc(2 * (size_t)v->M, sizeof *v->pairs);
-    v->marks = calloc((size_t)v->M, sizeof *v->marks);
-    if (!v->pairs || !v->marks || !v->work)
-        return cli_failed("list: there is no memory for %lld pairs", (long long)v->M);
-    v->late = v->pairs + v->M;
-    if (posenc_rotary_pairs(v->plan, params, 1, v->pairs, v->work, &err) ||
-        posenc_rotary_pairs(v->plan, params, isfinite(length) ? length : 1, v->late, v->work, &err))
-        return cli_error(&err);
-    return CLI_DONE;
+    const int64_t D      = v->group->dims.D;
+    const double  length = fmax((double)v->config->info->max_positions, 2 * number(v, "original_length"));
+    pe_calc      *p      = &v->p;
+    p->dims              = (posenc_dims){.B = 1, .H = 1, .G = 1, .Lq = 2, .Lk = 2, .D = D, .Dv = D};
+    pe_calc_encoding(p, v->group->spec, NULL);
+    pe_calc_params(p, POSENC_F64);
+    cli_config_params(v->config, p);
+    pe_calc_plan(p, POSENC_FORWARD);
+    if (pe_calc_failed(p) || posenc_rotary_frequencies(p->plan, NULL, &v->M, NULL, &p->err))
+        return;
+    v->pairs = pe_calc_block(p, 2 * (size_t)v->M * sizeof *v->pairs);
+    v->marks = pe_calc_block(p, (size_t)v->M * sizeof *v->marks);
+    v->late  = v->pairs ? v->pairs + v->M : NULL;
+    if (!pe_calc_failed(p) && !posenc_rotary_pairs(p->plan, p->params, 1, v->pairs, p->work, &p->err))
+        posenc_rotary_pairs(p->plan, p->params, isfinite(length) ? length : 1, v->late, p->work, &p->err);
 }
 
 int cli_explain(const cli_config *config)
 {
-    view v     = {.config = config, .group = config->group};
-    v.base     = number(&v, "base");
-    v.dim      = number(&v, "dim");
-    v.factor   = number(&v, "factor");
-    int status = make_pairs(&v);
-    if (!status) {
+    view v   = {.config = config, .group = config->group, .p = pe_calc_new("list")};
+    v.base   = number(&v, "base");
+    v.dim    = number(&v, "dim");
+    v.factor = number(&v, "factor");
+    make_pairs(&v);
+    if (!pe_calc_failed(&v.p)) {
         derive_channels(&v);
         derive_frequencies(&v);
         derive_magnitude(&v);
         derive_context(&v);
         print(&v);
     }
-    free(v.pairs);
-    free(v.marks);
-    free(v.work);
-    posenc_plan_free(v.plan);
-    posenc_encoding_free(v.e);
-    return status;
+    return cli_calc_end(&v.p);
 }

@@ -16,7 +16,7 @@
 #ifndef CLI_PLACES_H
 #define CLI_PLACES_H
 
-#include "verify/calc.h"
+#include "cli/commands/calc.h"
 
 enum { CLI_MAX_AXES = 8, CLI_GRID_TEXT = 200 };
 
@@ -30,11 +30,10 @@ typedef struct cli_places {
     double        last;        /* the largest of them */
 } cli_places;
 
-/* Exactly one of the options. What is made lives as long as `in`, which a file of positions fills. An exit
-   status. */
-int cli_places_read(cli_places *places, const cli_args *args, cli_problem *in);
+/* Exactly one of the options. What is made lives as long as `in`, which a file of positions fills. */
+void cli_places_read(cli_places *places, const cli_args *args, pe_calc *in);
 
-/* The sizes of --grid alone, as many as there are. An exit status. */
+/* Only the sizes of --grid, as many as there are. An exit status. */
 int cli_places_read_grid(cli_places *places, const char *text);
 
 /* "height=3 width=5": settings that make e's grid this one, or that follow from the positions given; empty
@@ -43,9 +42,8 @@ int cli_places_settings(cli_places *places, const posenc_encoding *e, char text[
 /* Those of them that are lists of axes (shape, grid_out, and grid_in where e's SPEC does not say it). */
 void cli_places_lists(const cli_places *places, const posenc_encoding *e, char text[CLI_GRID_TEXT]);
 
-/* The positions of a run of e for these sizes, and its length. `tokens`: posenc_rows_tokens. An exit
-   status. */
-int cli_places_positions(cli_places *places, const posenc_encoding *e, int64_t tokens, cli_problem *in,
-                         posenc_positions *pos);
+/* The positions of a run of e for these sizes, and its length. `tokens`: posenc_rows_tokens. */
+posenc_positions cli_places_positions(cli_places *places, const posenc_encoding *e, int64_t tokens,
+                                      pe_calc *in);
 
 #endif

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * subject.h: what a picture shows: an encoding with the parameters it is born with, the rotation of a model,
+ * subject.h: what a picture shows: an encoding with its initial parameters, the rotation of a model,
  * or a table that the user brings
  *
- * A table is the parameter of the encoding `learned` with as many rows, so that everything drawn of an
- * encoding is drawn of it.
+ * A table is the parameter of the encoding `learned` with as many rows, so that every picture of an encoding
+ * is one of it too.
  */
 #ifndef CLI_SUBJECT_H
 #define CLI_SUBJECT_H
 
-#include "cli/frame/cli.h"
 #include "cli/commands/config.h"
 
 enum { CLI_SUBJECT_TEXT = 120 };
 
 typedef struct cli_subject {
-    cli_problem p;      /* with the file of a table */
-    cli_config  config; /* of a model */
-    int64_t     rows, width;
-    char        name[CLI_SUBJECT_TEXT];   /* of a table or a model; "" for an encoding */
-    char        origin[CLI_SUBJECT_TEXT]; /* where trainable parameters come from; "" without */
+    pe_calc    p;      /* with the file of a table */
+    cli_config config; /* of a model */
+    int64_t    rows, width;
+    char       name[CLI_SUBJECT_TEXT];   /* of a table or a model; "" for an encoding */
+    char       origin[CLI_SUBJECT_TEXT]; /* where trainable parameters come from; "" without */
 } cli_subject;
 
 /* All return an exit status after printing what is wrong. Free in either case; s->p is a new problem. */
@@ -32,7 +31,7 @@ int cli_subject_params(cli_subject *s, const posenc_dims *dims, int64_t seed);
 int cli_subject_config(cli_subject *s, const cli_args *args);
 /* Frequencies that follow the length of a run are those at `length` from then on. */
 int cli_subject_at_length(cli_subject *s, int64_t length);
-/* "F:NAME", or "F" for the only array of a file: a table of rows, leading axes of length 1 left out. */
+/* "F:NAME", or "F" for the only array of a file: a table of rows, leading axes of length 1 dropped. */
 int cli_subject_table(cli_subject *s, const char *source);
 
 void cli_subject_free(cli_subject *s);

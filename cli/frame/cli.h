@@ -70,8 +70,7 @@ typedef struct cli_command {
 const char *cli_value(const cli_args *args, const char *option);
 int         cli_value_count(const cli_args *args, const char *option);
 const char *cli_value_at(const cli_args *args, const char *option, int index);
-/* Positional arguments. */
-int         cli_count(const cli_args *args);
+/* A positional argument (of args->count), or NULL. */
 const char *cli_at(const cli_args *args, int index);
 /* The words of the whole call, quoted for a shell: for "how to reproduce". */
 const char *cli_call(void);
@@ -103,27 +102,16 @@ int cli_ends_with(const char *text, const char *end);
 enum { CLI_DIGITS = 40 };
 const char *cli_real_text(char text[CLI_DIGITS], double x);
 
-/* Prints the value, takes it over (NULL: no memory for it) and returns the exit status. Reals have so many
-   digits; 0: as many as they need. A write that fails shows when standard output is closed. */
-struct json_t;
-int            cli_print_json(struct json_t *value, size_t digits);
-struct json_t *cli_json_real(double x);         /* null where there is no number */
-struct json_t *cli_json_text(const char *text); /* null where there is none or "" */
-/* Measured rows: an object per row with goal, name, value, q1, q3, limit, unit, wanted, met; and reason where
-   there is no value. NULL without memory. */
-struct pe_bench_row;
-struct json_t *cli_bench_json(const struct pe_bench_row *rows, int count);
-
-/* Was one of the signals heeded? The second one ends the tool at once. */
+/* Has one of the signals that are caught arrived? The second one ends the tool at once. */
 extern volatile sig_atomic_t cli_interrupted;
-void                         cli_heed(int signal);
+void                         cli_catch(int signal);
 
 int cli_is_terminal(int fd); /* a terminal where escape sequences make sense */
 int cli_colour(int fd);      /* a terminal, NO_COLOR empty, TERM not dumb */
 
 /* ---------------------------------------------------------------- the frame ----------------- */
 
-/* From here on main.c, options.c, ui.c and pages.c are among themselves: who parses, who prints pages. */
+/* From here on main.c, options.c, cli.c and pages.c are among themselves: who parses, who prints pages. */
 
 /* What getopt found, in the order of the call. */
 typedef struct cli_given {

@@ -7,6 +7,7 @@
  * `--` ends the options and `-` alone is an argument: all of that is getopt_long's. Only its messages are
  * replaced, because ours are one line that names the nearest option.
  */
+#include "base/settings.h"
 #include "cli/frame/cli.h"
 
 #include <errno.h>
@@ -56,38 +57,12 @@ static const cli_option *row_of(const tables *t, int code)
     return NULL;
 }
 
-static int smaller(int a, int b)
-{
-    return a < b ? a : b;
-}
-
-/* Levenshtein's distance, row by row; words beyond LONGEST_WORD are near nothing. */
-static int distance(const char *a, const char *b)
-{
-    const int n = (int)strlen(a), m = (int)strlen(b);
-    int       row[LONGEST_WORD + 1];
-    if (n > LONGEST_WORD || m > LONGEST_WORD)
-        return INT_MAX;
-    for (int j = 0; j <= m; j++)
-        row[j] = j;
-    for (int i = 1; i <= n; i++) {
-        int diagonal = row[0];
-        row[0]       = i;
-        for (int j = 1; j <= m; j++) {
-            const int above = row[j];
-            row[j]          = smaller(smaller(above, row[j - 1]) + 1, diagonal + (a[i - 1] != b[j - 1]));
-            diagonal        = above;
-        }
-    }
-    return row[m];
-}
-
 const char *cli_nearest(const char *word, const char *const *candidates, int count)
 {
     const char *best = NULL;
     int closest      = (int)strlen(word) / 3 + 2; /* "jsno" still finds "json", "frobnicate" finds nothing */
     for (int i = 0; i < count; i++) {
-        const int d = distance(word, candidates[i]);
+        const int d = pe_edit_distance(word, candidates[i]);
         if (d < closest) {
             closest = d;
             best    = candidates[i];
@@ -96,32 +71,26 @@ const char *cli_nearest(const char *word, const char *const *candidates, int cou
     return best;
 }
 
-/* The word that does not fit, without its dashes and its value: getopt stands behind it. */
-static int refuse_unknown(const tables *t, char *const *argv)
-{
-    const char *names[MOST_OPTIONS];
-    char        word[LONGEST_WORD + 1];
-    if (optopt)
-        return cli_usage("%sthere is no option -%c; %s", t->before, optopt, t->help);
-    for (int i = 0; i < t->count; i++)
-        names[i] = t->rows[i]->name;
-    snprintf(word, sizeof word, "%s", argv[optind - 1] + 2);
-    word[strcspn(word, "=")] = 0;
-    const char *near         = cli_nearest(word, names, t->count);
-    return cli_usage("%sthere is no option --%s%s%s%s; %s", t->before, word, near ? " (did you mean --" : "",
-                     near ? near : "", near ? "?)" : "", t->help);
-}
-
-/* getopt says ':' for a missing value, and '?' with the option for a value too many, without one for a
-   stranger. */
+/* getopt says ':' for a missing value, and '?' with the option for a value too many, without one for an
+   unknown word, after which it then stands. */
 static int refuse(const tables *t, char *const *argv, int code)
 {
     const cli_option *row = row_of(t, optopt);
+    const char       *names[MOST_OPTIONS];
+    char              word[LONGEST_WORD + 1];
     if (code == ':')
         return cli_usage("%soption --%s needs a value: --%s %s", t->before, row->name, row->name, row->value);
     if (row)
         return cli_usage("%soption --%s takes no value; leave it out", t->before, row->name);
-    return refuse_unknown(t, argv);
+    if (optopt)
+        return cli_usage("%sthere is no option -%c; %s", t->before, optopt, t->help);
+    for (int i = 0; i < t->count; i++)
+        names[i] = t->rows[i]->name;
+    snprintf(word, sizeof word, "%s", argv[optind - 1] + 2); /* without its dashes and its value */
+    word[strcspn(word, "=")] = 0;
+    const char *near         = cli_nearest(word, names, t->count);
+    return cli_usage("%sthere is no option --%s%s%s%s; %s", t->before, word, near ? " (did you mean --" : "",
+                     near ? near : "", near ? "?)" : "", t->help);
 }
 
 int cli_parse(cli_args *args, const cli_command *command, int argc, char **argv)
@@ -176,11 +145,6 @@ const char *cli_value(const cli_args *args, const char *option)
     return cli_value_at(args, option, cli_value_count(args, option) - 1);
 }
 
-int cli_count(const cli_args *args)
-{
-    return args->count;
-}
-
 const char *cli_at(const cli_args *args, int index)
 {
     return index >= 0 && index < args->count ? args->words[index] : NULL;
@@ -215,7 +179,9 @@ static void describe(char to[160], const cli_option *row)
     case CLI_POINTS:
         snprintf(to, room, "up to %d points ROWxCOLUMN, such as 4x6:8x16", CLI_LIST_MOST / 2);
         break;
-    case CLI_GRID: snprintf(to, room, "ROWSxCOLUMNS, each from 1 to %lld, such as 16x32", high); break;
+    case CLI_GRID:
+        snprintf(to, room, "ROWSxCOLUMNS, each from %lld to %lld, such as 16x32", low, high);
+        break;
     case CLI_WORD:
         for (const char *at = row->words; at; at = strchr(at, '|'), at += at != NULL) {
             const int n = (int)strcspn(at, "|");
@@ -232,7 +198,7 @@ static void describe(char to[160], const cli_option *row)
     }
 }
 
-/* Reads one number at *text and steps behind it; whether there is one within bounds. */
+/* Reads one number at *text and steps over it; whether there is one within bounds. */
 static int next_number(const char **text, const cli_option *row, int64_t *whole, double *real)
 {
     char *end;

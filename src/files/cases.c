@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * manifest: the list of reference cases of a folder
+ * cases.c: the list of reference cases of a folder
  *
  * The idea  manifest.json holds `entries`; each names a file, an encoding and its settings.
  *           Settings become the text that posenc_encoding_create reads, so nothing here knows an
@@ -10,15 +10,16 @@
  *           become two settings. Whatever is not a plain word stays JSON, in quotes, and every room
  *           refuses it by name.
  * Strict    Duplicate keys, a wrong type, a missing name: the manifest is refused with line and
- *           column (syntax) or with the entry's number (content). Unknown keys beside these are
- *           documentation and are passed over.
+ *           column (syntax) or with the entry's number (content). Other keys are documentation and ignored.
  */
-#include "files/arrays/formats.h"
+#include "files/parse.h"
 
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "files/arrays/file.h"
 
 enum { LONGEST = 64 << 20 };
 
@@ -32,13 +33,13 @@ static int is_plain(const char *word)
 
 static void put_scalar(FILE *to, const json_t *value)
 {
-    char real[PE_REAL_TEXT];
+    char real[PE_TEXT_REAL];
     if (json_is_boolean(value))
         fputs(json_is_true(value) ? "yes" : "no", to);
     else if (json_is_integer(value))
         fprintf(to, "%lld", (long long)json_integer_value(value));
     else if (json_is_real(value))
-        pe_real_text(real, json_real_value(value)), fputs(real, to);
+        pe_text_real(real, json_real_value(value)), fputs(real, to);
     else if (json_is_string(value) && is_plain(json_string_value(value)))
         fputs(json_string_value(value), to);
     else {
@@ -91,7 +92,7 @@ static void *had(reader *r, void *memory)
     return memory;
 }
 
-/* "name=value name=value ..." of an object but for two names. */
+/* "name=value name=value ..." of an object, except two names. */
 static char *settings_text(reader *r, const json_t *object, const char *without, const char *and_without)
 {
     char       *text = NULL;
@@ -224,9 +225,9 @@ posenc_status posenc_cases_read(posenc_cases *cases, const char *dir, posenc_err
     if (!path)
         return pe_file_fail(err, POSENC_MEMORY, (pe_origin){dir, NULL}, "no memory for its name");
     snprintf(path, room, "%s/manifest.json", dir);
-    if (!(status = pe_open_input(&stream, &size, path, err))) {
-        status = pe_read_bytes(&bytes, stream, LONGEST, path, err);
-        pe_close_input(stream);
+    if (!(status = pe_file_open(&stream, &size, path, err))) {
+        status = pe_file_read(&bytes, stream, LONGEST, path, err);
+        pe_file_close(stream);
     }
     if (!status) {
         status = pe_cases_parse(cases, bytes.data, bytes.size, path, err);

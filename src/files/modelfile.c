@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * model_read.c: a model's file by its first bytes: GGUF, safetensors, or JSON
+ * modelfile.c: a model's file by its first bytes: GGUF, safetensors, or JSON
  *
- * GGUF is read where it lies, whatever its size; of a .safetensors the header alone is looked at, since its
- * tensors do not say how they are rotated: the config.json beside it does. A configuration is small, so what
- * is larger is none. Standard input has no order but its own and is read whole.
+ * GGUF is read where it lies, whatever its size; of a .safetensors only the header is looked at, since its
+ * tensors do not say how they are rotated: the config.json in its folder does. A configuration is small, so
+ * what is larger is none. Standard input has no order but its own and is read whole.
  */
-#include "files/model/build.h"
+#include "files/parse.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "files/arrays/formats.h"
+#include "files/config/config.h"
+#include "files/gguf/gguf.h"
 
 enum { LONGEST_CONFIG = 8 << 20, LONGEST_INPUT = 1 << 28, MAGIC = 16 };
 
@@ -58,7 +60,7 @@ static int is_gguf(const char *bytes, size_t n)
 
 static int is_safetensors(const char *bytes, size_t n)
 {
-    return n >= PE_SAFETENSORS_MAGIC && pe_is_safetensors((const unsigned char *)bytes);
+    return n >= PE_SAFETENSORS_MAGIC && pe_safetensors_begins((const unsigned char *)bytes);
 }
 
 posenc_status pe_modelfile_parse(posenc_model **model, const void *bytes, size_t n, const char *path,
@@ -72,7 +74,7 @@ posenc_status pe_modelfile_parse(posenc_model **model, const void *bytes, size_t
                             "a .safetensors is read with the config.json in its folder; give it as a file");
     if (n > LONGEST_CONFIG)
         return pe_file_fail(err, POSENC_FORMAT, (pe_origin){path, NULL},
-                            "it has %zu bytes; a config.json of more than %d is not believed", n,
+                            "it has %zu bytes; a config.json of more than %d is not accepted", n,
                             LONGEST_CONFIG);
     return pe_config_parse(model, bytes, n, path, "config", err);
 }
@@ -83,7 +85,7 @@ static posenc_status read_whole(posenc_model **model, FILE *stream, int64_t limi
                                 const char *format, posenc_error *err)
 {
     pe_bytes            bytes;
-    const posenc_status status = pe_read_bytes(&bytes, stream, limit, path, err);
+    const posenc_status status = pe_file_read(&bytes, stream, limit, path, err);
     if (status)
         return status;
     const posenc_status parsed = format ? pe_config_parse(model, bytes.data, bytes.size, path, format, err)
@@ -92,32 +94,24 @@ static posenc_status read_whole(posenc_model **model, FILE *stream, int64_t limi
     return parsed;
 }
 
-/* config.json in the folder of path; the caller frees it. */
-static char *config_beside(const char *path)
-{
-    const char  *slash = strrchr(path, '/');
-    const size_t n     = slash ? (size_t)(slash - path) + 1 : 0;
-    char        *name  = malloc(n + sizeof "config.json");
-    if (name)
-        memcpy(name, path, n), memcpy(name + n, "config.json", sizeof "config.json");
-    return name;
-}
-
 static posenc_status read_beside(posenc_model **model, const char *path, posenc_error *err)
 {
     FILE        *stream;
     int64_t      size;
     posenc_error why;
-    char        *name = config_beside(path);
+    const char  *slash  = strrchr(path, '/');
+    const int    folder = slash ? (int)(slash - path) + 1 : 0;
+    char        *name   = malloc((size_t)folder + sizeof "config.json");
     if (!name)
         return pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory for a name");
-    posenc_status status = pe_open_input(&stream, &size, name, &why);
+    sprintf(name, "%.*sconfig.json", folder, path);
+    posenc_status status = pe_file_open(&stream, &size, name, &why);
     if (status)
         pe_file_fail(err, status, (pe_origin){path, NULL},
-                     "its rotation stands in the config.json beside it: %.120s", why.message);
+                     "its rotation is read from the config.json in its folder: %.120s", why.message);
     else {
         status = read_whole(model, stream, LONGEST_CONFIG, name, "safetensors", err);
-        pe_close_input(stream);
+        pe_file_close(stream);
     }
     free(name);
     return status;
@@ -135,9 +129,9 @@ static posenc_status read_regular(posenc_model **model, FILE *stream, int64_t si
                             pe_file_reason(errno));
     /* a file that calls itself one of the two is read as such, so that the sentence speaks of what it should
      * be */
-    if (is_gguf(first, (size_t)n) || pe_ends_with(path, ".gguf"))
+    if (is_gguf(first, (size_t)n) || pe_text_ends_with(path, ".gguf"))
         return pe_gguf_model(model, &source, err);
-    if (is_safetensors(first, (size_t)n) || pe_ends_with(path, ".safetensors")) {
+    if (is_safetensors(first, (size_t)n) || pe_text_ends_with(path, ".safetensors")) {
         const pe_stream     whole  = {stream, read_front, last_reason, size, {path, NULL}};
         const posenc_status status = pe_safetensors_check(&whole, err);
         return status ? status : read_beside(model, path, err);
@@ -149,11 +143,11 @@ posenc_status posenc_model_read(posenc_model **model, const char *path, posenc_e
 {
     FILE         *stream;
     int64_t       size;
-    posenc_status status = pe_open_input(&stream, &size, path, err);
+    posenc_status status = pe_file_open(&stream, &size, path, err);
     if (status)
         return status;
     status = size >= 0 ? read_regular(model, stream, size, path, err)
                        : read_whole(model, stream, LONGEST_INPUT, path, NULL, err);
-    pe_close_input(stream);
+    pe_file_close(stream);
     return status;
 }

@@ -20,7 +20,9 @@
 
 #include "bench/bench.h"
 #include "bench/limits.h"
-#include "cli/frame/cli.h"
+
+/* cli/print/print.h, which cannot be included together with limits.h */
+json_t *cli_json_bench(const pe_bench_row *rows, int count);
 
 static pe_bench_case *cases;
 static int            count;
@@ -266,7 +268,7 @@ static void json_is_one_array_with_exactly_the_promised_members(void **state)
     (void)state;
     for (int i = 0; i < count; i++)
         pe_bench_leave(&rows[i], &cases[i], "not measured");
-    json_t *all = cli_bench_json(rows, count);
+    json_t *all = cli_json_bench(rows, count);
     assert_int_equal(json_array_size(all), count);
     for (int i = 0; i < count; i++) {
         const json_t *row = json_array_get(all, (size_t)i);
@@ -283,7 +285,7 @@ static void json_has_the_figures_and_no_reason_where_there_are_some(void **state
     const pe_bench_case c = {
         .goal = "G8", .name = "attention", .unit = "GFLOP/s", .wanted = 0.82, .measure = measure_nine};
     const pe_bench_row row = row_of(&c, 0);
-    json_t            *all = cli_bench_json(&row, 1);
+    json_t            *all = cli_json_bench(&row, 1);
     const json_t      *got = json_array_get(all, 0);
     (void)state;
     check_members(got, 0);

@@ -89,8 +89,8 @@ static inline const posenc_tensor *array_of(const posenc_arrays *set, const char
 static inline void same_array(const posenc_tensor *a, const posenc_tensor *b)
 {
     assert_int_equal(a->dtype, b->dtype);
-    assert_int_equal(cli_element_count(a), cli_element_count(b));
-    assert_memory_equal(a->data, b->data, (size_t)cli_element_count(a) * posenc_dtype_size(a->dtype));
+    assert_int_equal(pe_calc_count(a), pe_calc_count(b));
+    assert_memory_equal(a->data, b->data, (size_t)pe_calc_count(a) * posenc_dtype_size(a->dtype));
 }
 
 /* Eighths below 2: exact in every storage type. */
@@ -104,7 +104,7 @@ static inline posenc_tensor *add_filled(posenc_arrays *set, const char *name, po
 {
     posenc_tensor *t = posenc_arrays_add(set, name, dtype, 4, shape);
     assert_non_null(t);
-    for (int64_t i = 0; i < cli_element_count(t); i++)
+    for (int64_t i = 0; i < pe_calc_count(t); i++)
         if (dtype == POSENC_F64)
             ((double *)t->data)[i] = eighth(name, i);
         else
@@ -117,7 +117,7 @@ static inline void add_whole(posenc_arrays *set, const char *name, int32_t ndim,
 {
     posenc_tensor *t = posenc_arrays_add(set, name, POSENC_I64, ndim, shape);
     assert_non_null(t);
-    memcpy(t->data, numbers, (size_t)cli_element_count(t) * sizeof *numbers);
+    memcpy(t->data, numbers, (size_t)pe_calc_count(t) * sizeof *numbers);
 }
 
 static inline void write_arrays(posenc_arrays *set, const char *name)
@@ -150,7 +150,7 @@ static inline void same_sets(posenc_arrays *a, posenc_arrays *b)
 /* in.npz and out.npz of the scratch folder: paths that live as long as the program. */
 static char input[SCRATCH_PATH], output[SCRATCH_PATH], other[SCRATCH_PATH];
 
-/* A call on spoilt arrays, and a part of the sentence that refuses it. */
+/* A call on damaged arrays, and a part of the sentence that refuses it. */
 typedef struct refusal {
     void (*spoil)(posenc_arrays *set); /* NULL: the arrays are good */
     const char *words[4];
@@ -210,7 +210,7 @@ static inline void write_halves(const posenc_arrays *set, const char *name, cons
     uint16_t halves[800];
     for (int i = 0; i < set->count; i++) {
         const posenc_tensor *t     = &set->items[i].tensor;
-        const int64_t        count = cli_element_count(t);
+        const int64_t        count = pe_calc_count(t);
         assert_true(n + (size_t)count <= sizeof halves / sizeof *halves);
         used +=
             (size_t)snprintf(header + used, sizeof header - used,

@@ -110,7 +110,7 @@ static void what_is_no_array_is_refused_in_one_sentence(void **state)
     read_refused(scratch("text.npy"), POSENC_FORMAT,
                  "text.npy: it is neither an .npy array, an .npz archive nor a .safetensors file");
     read_refused(scratch("empty.npz"), POSENC_FORMAT, "it is empty");
-    read_refused(scratch("short.npz"), POSENC_FORMAT, "no sound zip archive");
+    read_refused(scratch("short.npz"), POSENC_FORMAT, "not a valid zip archive");
     read_refused(scratch("nowhere.npz"), POSENC_FILE, "No such file or directory");
     read_refused(scratch_folder, POSENC_FILE, "it is a folder");
 }

@@ -51,8 +51,8 @@ static double largest_gradient(const posenc_arrays *want)
     double most = 0;
     for (int i = 0; i < want->count; i++)
         for (int64_t n = 0;
-             !strncmp(want->items[i].name, "g_", 2) && n < cli_element_count(&want->items[i].tensor); n++)
-            most = fmax(most, fabs(cli_element(&want->items[i].tensor, n)));
+             !strncmp(want->items[i].name, "g_", 2) && n < pe_calc_count(&want->items[i].tensor); n++)
+            most = fmax(most, fabs(pe_calc_element(&want->items[i].tensor, n)));
     return most;
 }
 
@@ -68,11 +68,11 @@ static void compare_case(const posenc_case *c, const posenc_arrays *want, int is
             fail_msg("%s: %s does not come out", c->file, name);
         if (!t)
             continue;
-        const cli_allowance allowance = {.kind      = gradient ? CLI_GRADIENT : CLI_OUTPUT,
-                                         .is_single = is_single,
-                                         .others    = largest_gradient(want)};
-        assert_int_equal(cli_element_count(t), cli_element_count(&want->items[i].tensor));
-        const cli_measure m = cli_measure_array(t, &want->items[i].tensor, &allowance);
+        const pe_allowance allowance = {.kind      = gradient ? PE_CASE_GRADIENT : PE_CASE_OUTPUT,
+                                        .is_single = is_single,
+                                        .others    = largest_gradient(want)};
+        assert_int_equal(pe_calc_count(t), pe_calc_count(&want->items[i].tensor));
+        const pe_difference m = pe_trial_measure(t, &want->items[i].tensor, &allowance);
         if (!(m.worst <= 1))
             fail_msg("%s: %s[%lld] is %.17g instead of %.17g", c->file, name, (long long)m.at, m.got, m.want);
         compared++;
@@ -250,7 +250,7 @@ static void an_upstream_gradient_left_out_is_ones(void **state)
     posenc_arrays without =
         done((const char *const[]){"nope", "--grad", "-i", input, "-o", output, NULL}, output);
     posenc_tensor *dout = add_filled(&set, "dout", POSENC_F64, (const int64_t[]){B, H, LQ, DV});
-    for (int64_t i = 0; i < cli_element_count(dout); i++)
+    for (int64_t i = 0; i < pe_calc_count(dout); i++)
         ((double *)dout->data)[i] = 1;
     write_arrays(&set, "in.npz");
     posenc_arrays with =
@@ -305,7 +305,7 @@ static void a_parameter_may_have_the_name_of_positions(void **state)
         const posenc_tensor *pos = add_filled(&set, names[i], POSENC_F64, (const int64_t[]){1, 1, 9, H * D});
         *(posenc_tensor *)(uintptr_t)pos =
             posenc_tensor_contiguous(pos->data, POSENC_F64, 2, (const int64_t[]){9, H * D});
-        for (int64_t x = 0; x < cli_element_count(pos); x++)
+        for (int64_t x = 0; x < pe_calc_count(pos); x++)
             ((double *)pos->data)[x] = eighth("pos", x);
         if (i > 0) {
             add_whole(&set, "q_pos", 1, three, q_pos);
@@ -454,11 +454,13 @@ static void what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written(
         {some_positions, {"nope", "--q-offset=1"}, "leave out --q-offset, or the array"},
         {real_mask, {"nope"}, "key_allowed holds real numbers"},
         {wrong_mask, {"nope"}, "allowed"},
-        {half_segments, {"nope", "--segments=mask"}, "it has q_segments alone"},
+        {half_segments, {"nope", "--segments=mask"}, "it has only q_segments"},
         {some_segments, {"nope"}, "say what they do: --segments mask"},
         {NULL, {"nope", "--segments=see"}, "it has no q_segments and k_segments"},
         {NULL, {"alibbi"}, "'alibbi'"},
-        {NULL, {"xpos"}, "causal mask only: its factors grow with the distance of keys in the future; add"},
+        {NULL,
+         {"xpos"},
+         "only with a causal mask: its factors grow with the distance of keys in the future; add"},
         {NULL, {"t5", "--set", "num_bukets=8"}, "did you mean 'num_buckets'"},
         {NULL, {"sinusoidal"}, "sinusoidal acts on the embeddings"},
         {NULL, {"sinusoidal+rope"}, "sinusoidal acts on the embeddings"},

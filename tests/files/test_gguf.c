@@ -6,6 +6,7 @@
  * tests/cli/inspect.txt.
  */
 #include "files/model/build.h"
+#include "files/parse.h"
 
 #include "scratch.h"
 
@@ -393,7 +394,7 @@ static void a_base_is_a_number(void **state)
     file f = sized("llama");
     (void)state;
     add_word(&f, "llama.rope.freq_base", "big");
-    refused(&f, 3, "no finite number");
+    refused(&f, 3, "not a finite number");
 }
 
 static void longrope_needs_both_of_its_lists(void **state)
@@ -412,7 +413,7 @@ static void a_list_longer_than_the_file_is_refused(void **state)
     put_key(&f, "tokenizer.ggml.tokens", 9);
     put_u32(f.values, &f.value_size, 8);
     put_u64(f.values, &f.value_size, UINT64_MAX);
-    refused(&f, 3, "cut short");
+    refused(&f, 3, "truncated");
 }
 
 static void versions_2_and_3_are_read(void **state)

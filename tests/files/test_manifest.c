@@ -2,6 +2,7 @@
 /* The manifest reader: settings become text that the library reads, and whatever else is refused
    with its place. */
 #include "files/arrays/formats.h"
+#include "files/parse.h"
 
 #include <math.h>
 

@@ -7,6 +7,7 @@
  * of JSON, with ' for ". SMALL stands for the sizes of a model whose heads are 16 wide.
  */
 #include "files/model/build.h"
+#include "files/parse.h"
 
 #include "scratch.h"
 
@@ -138,11 +139,11 @@ static void each_warning_has_its_file(void **state)
 static void what_no_model_could_have_is_refused(void **state)
 {
     static const pair files[] = {
-        {"", "not JSON"},
-        {"null", "not JSON"},
-        {"7", "not JSON"},
-        {"[]", "no object"},
-        {"{} {}", "not JSON"},
+        {"", "not valid JSON"},
+        {"null", "not valid JSON"},
+        {"7", "not valid JSON"},
+        {"[]", "not an object"},
+        {"{} {}", "not valid JSON"},
         {"{'model_type': 3}", "model_type is 3"},
         {LLAMA ", 'rope_theta': 'many'}", "rope_theta is \"many\""},
         {LLAMA ", 'rope_theta': true}", "rope_theta is true"},
@@ -166,7 +167,7 @@ static void what_no_model_could_have_is_refused(void **state)
         {LLAMA ", 'head_dim': 1}", "even number"},
         {LLAMA ", 'head_dim': 16.5}", "head_dim is 16.5"},
         {LLAMA ", 'head_dim': 1e9}", "head_dim is 1"},
-        {"{'model_type': 'llama', 'hidden_size': 65, 'num_attention_heads': 4}", "no multiple of 4 heads"},
+        {"{'model_type': 'llama', 'hidden_size': 65, 'num_attention_heads': 4}", "not a multiple of 4 heads"},
         {"{'model_type': 'llama', 'hidden_size': 0}", "hidden_size is 0"},
         {"{'model_type': 'novel', 'rope_theta': 1e4}", "missing"},
         {"{'model_type': 'phi', " SMALL ", 'partial_rotary_factor': 2}", "fraction"},
@@ -333,16 +334,16 @@ static void layers_that_are_alike_are_one_group(void **state)
 static void what_is_said_of_a_missing_base_is_true(void **state)
 {
     static const pair files[] = {
-        {"{'model_type': 'ministral3', " SMALL "}", "the file gives no base; 1000000 is the standard"},
+        {"{'model_type': 'ministral3', " SMALL "}", "the file gives no base; 1000000 is the default"},
         {"{'model_type': 'ministral3', " SMALL ", 'rope_parameters': {'rope_type': 'default'}}",
-         "the file gives no base; 10000 is the standard"},
+         "the file gives no base; 10000 is the default"},
         {"{'model_type': 'gemma3_text', " SMALL "}",
          "1000000 (full_attention) and 10000 (sliding_attention) are"},
         {"{'model_type': 'gpt_neox', " SMALL ", 'rope_theta': 5e5}",
-         "the file gives rope_theta, which the class gpt_neox does not read; 10000 is its standard"},
+         "the file gives rope_theta, which the class gpt_neox does not read; 10000 is its default"},
         {LLAMA ", 'rotary_emb_base': 5e5}",
          "the file gives rotary_emb_base, which the class llama does not read"},
-        {"{'model_type': 'novel', " SMALL ", 'partial_rotary_factor': 1}", "10000 is the standard of llama"},
+        {"{'model_type': 'novel', " SMALL ", 'partial_rotary_factor': 1}", "10000 is the default of llama"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {

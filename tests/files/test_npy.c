@@ -322,7 +322,7 @@ static void shapes_that_cannot_be_are_refused_before_memory_is_taken(void **stat
         {"(9223372036854775807,)", "header"},
         {"(536870913,)", "elements"},
         {"(536870912,)", "4294967296 bytes of elements but 8 follow"},
-        {"(2,)", "16 bytes of elements but 8 follow: it is cut"},
+        {"(2,)", "16 bytes of elements but 8 follow: it is truncated"},
         {"(0,)", "longer than it should be"},
     };
     const double x = 1;

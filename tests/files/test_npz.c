@@ -92,7 +92,7 @@ static void fill(posenc_arrays *set)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         posenc_tensor *t = posenc_arrays_add(set, rows[i].name, rows[i].dtype, rows[i].ndim, rows[i].shape);
         assert_non_null(t);
-        for (size_t k = 0; k < pe_tensor_bytes(t); k++)
+        for (size_t k = 0; k < pe_arrays_bytes(t); k++)
             ((unsigned char *)t->data)[k] = (unsigned char)(17 * k + i);
     }
 }
@@ -112,7 +112,7 @@ static void what_is_written_is_read_again(void **state)
         assert_int_equal(a->dtype, b->dtype);
         assert_int_equal(a->ndim, b->ndim);
         assert_memory_equal(a->shape, b->shape, sizeof a->shape);
-        assert_int_equal(memcmp(a->data, b->data, pe_tensor_bytes(a)), 0);
+        assert_int_equal(memcmp(a->data, b->data, pe_arrays_bytes(a)), 0);
     }
     posenc_arrays_free(&out);
     posenc_arrays_free(&in);
@@ -189,7 +189,7 @@ static void members_that_are_no_arrays_are_refused(void **state)
     } rows[] = {{"readme.txt", "hello", "not named NAME.npy"},
                 {".npy", "hello", "not named NAME.npy"},
                 {"a.npy", "hello, world", "does not begin with"},
-                {"a.npy", "", "cut"}};
+                {"a.npy", "", "truncated"}};
     size_t n;
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

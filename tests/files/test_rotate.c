@@ -37,20 +37,20 @@ static double angle_of(const posenc_case *c, const posenc_arrays *file)
 {
     const posenc_tensor *pos  = array_of(file, "in_pos");
     double               most = 0;
-    for (int64_t i = 0; i < cli_element_count(pos); i++)
-        most = fmax(most, fabs(cli_element(pos, i)));
+    for (int64_t i = 0; i < pe_calc_count(pos); i++)
+        most = fmax(most, fabs(pe_calc_element(pos, i)));
     return c->angle_ulp > 0 ? 4 * c->angle_ulp : ldexp(most, -52);
 }
 
 static void compare(const posenc_case *c, const posenc_arrays *want, const char *name, const char *result)
 {
     const posenc_arrays  got       = arrays_at(scratch("got.npz"));
-    const cli_allowance  allowance = {.kind  = name[0] == 'g' ? CLI_GRADIENT : CLI_OUTPUT,
+    const pe_allowance   allowance = {.kind  = name[0] == 'g' ? PE_CASE_GRADIENT : PE_CASE_OUTPUT,
                                       .angle = angle_of(c, want)};
     const posenc_tensor *t = array_of(&got, result), *reference = array_of(want, name);
     assert_int_equal(t->dtype, POSENC_F64);
-    assert_int_equal(cli_element_count(t), cli_element_count(reference));
-    const cli_measure m = cli_measure_array(t, reference, &allowance);
+    assert_int_equal(pe_calc_count(t), pe_calc_count(reference));
+    const pe_difference m = pe_trial_measure(t, reference, &allowance);
     if (!(m.worst <= 1))
         fail_msg("%s: %s[%lld] is %.17g instead of %.17g", c->file, name, (long long)m.at, m.got, m.want);
     posenc_arrays_free((posenc_arrays *)(uintptr_t)&got);
@@ -198,7 +198,7 @@ static void axes_left_out_are_one(void **state)
         const int64_t  sizes[3] = {H, L, D};
         posenc_arrays  less     = {0};
         posenc_tensor *q        = posenc_arrays_add(&less, "q", POSENC_F64, ndim, sizes + 3 - ndim);
-        memcpy(q->data, array_of(&set, "q")->data, (size_t)cli_element_count(q) * sizeof(double));
+        memcpy(q->data, array_of(&set, "q")->data, (size_t)pe_calc_count(q) * sizeof(double));
         for (int blhd = 0; blhd < 2 - (ndim == 3); blhd++) {
             write_arrays(&less, "in.npz");
             posenc_arrays        got = done((const char *const[]){"-i", input, "-o", output, "--heads-layout",
@@ -208,7 +208,7 @@ static void axes_left_out_are_one(void **state)
             assert_int_equal(got.count, 1);
             assert_int_equal(t->ndim, ndim);
             assert_memory_equal(t->data, array_of(&whole, "out_q")->data,
-                                (size_t)cli_element_count(t) * sizeof(double));
+                                (size_t)pe_calc_count(t) * sizeof(double));
             posenc_arrays_free(&got);
         }
         posenc_arrays_free(&less);
@@ -231,7 +231,7 @@ static void storage_of_16_bits_is_rounded_once_or_widened(void **state)
     for (int i = 0; i < wide.count; i++) {
         const posenc_tensor *h = &half.items[i].tensor, *w = &wide.items[i].tensor;
         assert_int_equal(h->dtype, POSENC_F16);
-        for (int64_t n = 0; n < cli_element_count(w); n++)
+        for (int64_t n = 0; n < pe_calc_count(w); n++)
             assert_int_equal(((const uint16_t *)h->data)[n], pe_float_to_f16(((const float *)w->data)[n]));
     }
     write_halves(&set, "in.safetensors", "BF16");
@@ -269,8 +269,8 @@ static void what_is_turned_back_is_what_it_was(void **state)
     posenc_arrays back =
         done((const char *const[]){"--inverse", "--offset", "-9", "-i", other, "-o", output, NULL}, output);
     for (int64_t i = 0; i < B * H * L * D; i++)
-        assert_true(fabs(cli_element(array_of(&back, "out_q"), i) - cli_element(array_of(&set, "q"), i)) <
-                    4 * 0x1p-52);
+        assert_true(fabs(pe_calc_element(array_of(&back, "out_q"), i) -
+                         pe_calc_element(array_of(&set, "q"), i)) < 4 * 0x1p-52);
     posenc_arrays_free(&there);
     posenc_arrays_free(&back);
     posenc_arrays_free(&set);
@@ -391,9 +391,9 @@ static void add_frequencies(posenc_arrays *set, const char *path, const char *fa
 static void close_arrays(const posenc_arrays *a, const posenc_arrays *b, double factor)
 {
     const posenc_tensor *x = array_of(a, "out_q"), *y = array_of(b, "out_q");
-    assert_int_equal(cli_element_count(x), cli_element_count(y));
-    for (int64_t i = 0; i < cli_element_count(x); i++)
-        assert_true(fabs(cli_element(x, i) - factor * cli_element(y, i)) <
+    assert_int_equal(pe_calc_count(x), pe_calc_count(y));
+    for (int64_t i = 0; i < pe_calc_count(x); i++)
+        assert_true(fabs(pe_calc_element(x, i) - factor * pe_calc_element(y, i)) <
                     1e-11); /* positions x 2^-52 of w */
 }
 
@@ -529,7 +529,7 @@ static void what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written(
         {make_complex,
          {"rope[layout=half]"},
          "q holds complex numbers, which are pairs already; leave out the"},
-        {NULL, {"alibi"}, "rotate: alibi acts at place score and turns nothing; leave it out"},
+        {NULL, {"alibi"}, "rotate: alibi acts at place score and rotates nothing; leave it out"},
         {NULL, {"rope+alibi"}, "rotate: alibi acts at place score"},
         {NULL, {"rope", "xpos"}, "rotate: give one rotary encoding, or none for rope, not 2"},
         {NULL, {"rope[dim=10]"}, "dim=10 must be even and at most the head width 8"},
@@ -544,7 +544,7 @@ static void what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written(
          "--layer is 7; its layers are 0 to 6"},
         {NULL,
          {"--config", PEERS "/transformers5/gemma3.json", "--layer=5"},
-         "q is 8 wide but a head of " PEERS "/transformers5/gemma3.json 256; give whole heads"},
+         "q is 8 wide but a head of " PEERS "/transformers5/gemma3.json is 256; give whole heads"},
         {NULL,
          {"--config", PEERS "/transformers5/t5.json"},
          "t5.json: no layer is rotated: its encoding is t5"},
@@ -559,7 +559,7 @@ static void what_cannot_be_used_is_refused_in_a_sentence_and_nothing_is_written(
         {NULL, {"--heads-layout=hbld"}, "--heads-layout is \"hbld\"; it must be bhld or blhd"},
         {NULL, {"--offset=1.5"}, "--offset is \"1.5\"; it must be a whole number"},
         {NULL, {"-o", "there.csv"}, "the output there.csv must end in .npz or .npy, or be -"},
-        {NULL, {"-o", "there.npy"}, "it has q and k, but there.npy can hold one array; name an .npz"},
+        {NULL, {"-o", "there.npy"}, "it has q and k, but there.npy can hold only one array; name an .npz"},
     };
     (void)state;
     all_are_refused(&cli_rotate, rows, sizeof rows / sizeof *rows, made);

@@ -207,16 +207,16 @@ static void a_header_that_breaks_a_rule_is_refused_by_name(void **state)
         {" {}", "does not begin with '{'"},
         {"{", "its header: line 1, column"},
         {"{} {}", "its header: line 1, column"},
-        {"{\"x\":1}", "x: its entry is no object"},
+        {"{\"x\":1}", "x: its entry is not an object"},
         {"{\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
          "\"x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}",
          "duplicate object key"},
         {"{\"x\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}",
          "duplicate object key"},
-        {"{\"__metadata__\":[]}", "__metadata__: it is no object of texts"},
-        {"{\"__metadata__\":{\"step\":3}}", "the value of \"step\" is no text"},
-        {"{\"x\":{\"shape\":[1],\"data_offsets\":[0,1]}}", "x: its entry has no \"dtype\""},
-        {"{\"x\":{\"dtype\":\"U8\",\"data_offsets\":[0,1]}}", "x: its entry has no \"shape\""},
+        {"{\"__metadata__\":[]}", "__metadata__: it is not an object of texts"},
+        {"{\"__metadata__\":{\"step\":3}}", "the value of \"step\" is not a text"},
+        {"{\"x\":{\"shape\":[1],\"data_offsets\":[0,1]}}", "x: its \"dtype\" is missing"},
+        {"{\"x\":{\"dtype\":\"U8\",\"data_offsets\":[0,1]}}", "x: its \"shape\" is missing"},
         {"{\"x\":{\"dtype\":\"U8\",\"shape\":[1]}}", "x: its \"data_offsets\" are not"},
         {ENTRY("F8_E4M3", "[4]", "[0,4]"), "x: its type is F8_E4M3; F64, F32, F16, BF16"},
         {ENTRY("F4", "[8]", "[0,4]"), "x: its type is F4;"},
@@ -239,7 +239,7 @@ static void a_header_that_breaks_a_rule_is_refused_by_name(void **state)
          "b: its data begin at byte 1 but the tensor before ends at 2: the file has an overlap"},
         {TWO("[0,2]", "[0,2]"), "an overlap"},
         {ENTRY("U8", "[3]", "[0,3]"), "asks for 3 bytes of data but 4 follow: it is longer"},
-        {ENTRY("U8", "[5]", "[0,5]"), "asks for 5 bytes of data but 4 follow: it is cut"},
+        {ENTRY("U8", "[5]", "[0,5]"), "asks for 5 bytes of data but 4 follow: it is truncated"},
         {"{}", "asks for 0 bytes of data but 4 follow"},
     };
     (void)state;
@@ -257,8 +257,8 @@ static void a_length_that_cannot_be_is_refused(void **state)
     } rows[] = {{100000001, "100000001 bytes; a .safetensors header has at most 100000000"},
                 {UINT64_MAX, "18446744073709551615 bytes"},
                 {(uint64_t)1 << 63, "at most 100000000"},
-                {100000000, "but only 3 follow: it is cut"},
-                {4, "but only 3 follow: it is cut"},
+                {100000000, "but only 3 follow: it is truncated"},
+                {4, "but only 3 follow: it is truncated"},
                 {0, "does not begin with '{'"},
                 {1, "its header: line 1"}};
     (void)state;

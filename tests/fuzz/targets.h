@@ -12,6 +12,7 @@
 
 #include "files/arrays/formats.h"
 #include "files/model/build.h"
+#include "files/parse.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,7 @@ static inline void fuzz_tensors(const unsigned char *bytes, size_t n, const char
         require_sentence(status, &err);
     require(!status || set.count == 0);
     for (int i = 0; i < set.count; i++)
-        sum += touch(set.items[i].tensor.data, pe_tensor_bytes(&set.items[i].tensor)) +
+        sum += touch(set.items[i].tensor.data, pe_arrays_bytes(&set.items[i].tensor)) +
                (unsigned)strlen(set.items[i].name);
     (void)sum;
     posenc_arrays_free(&set);
@@ -90,7 +91,7 @@ static inline unsigned touch_group(const posenc_model_group *g)
     for (int64_t i = 0; i < g->layer_count; i++)
         sum += (unsigned)g->layers[i];
     for (int i = 0; i < g->param_count; i++)
-        sum += touch(g->params[i].tensor.data, pe_tensor_bytes(&g->params[i].tensor));
+        sum += touch(g->params[i].tensor.data, pe_arrays_bytes(&g->params[i].tensor));
     for (int i = 0; i < g->fact_count; i++) {
         const posenc_fact *f = &g->facts[i];
         require(f->name && f->rule);

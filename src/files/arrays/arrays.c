@@ -1,21 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * arrays.c: sets of named arrays, in memory, from and to files
- *
- * The capacity of a set is its count rounded up to a power of two, so the public struct needs no third
- * member. What a file is, its first bytes say: "\x93NUMPY" is one array, "PK" an archive, a length and '{'
- * are .safetensors. Its name decides only when it is written, the name of a lone array, and which reader says
- * what is wrong with a spoilt .safetensors. A regular file is read where it lies; standard input and pipes
- * cannot be sought, which an archive needs, so they are read into memory first.
- */
+/* arrays.c: sets of named arrays in memory. Their capacity is the count rounded up to a power of two, so the
+   public struct needs no third member. */
 #include "files/arrays/formats.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zip.h>
-
-/* ---------------------------------------------------------------- a set --------------------- */
 
 int pe_arrays_take(posenc_arrays *set, const char *name, size_t length, const posenc_array *array)
 {
@@ -34,6 +23,14 @@ int pe_arrays_take(posenc_arrays *set, const char *name, size_t length, const po
     set->items[set->count]        = *array;
     set->items[set->count++].name = copy;
     return 1;
+}
+
+size_t pe_arrays_bytes(const posenc_tensor *tensor)
+{
+    size_t n = posenc_dtype_size(tensor->dtype);
+    for (int32_t a = 0; a < tensor->ndim; a++)
+        n *= (size_t)tensor->shape[a];
+    return n;
 }
 
 static int is_countable(posenc_dtype dtype, int32_t ndim, const int64_t *shape)
@@ -55,7 +52,7 @@ posenc_tensor *posenc_arrays_add(posenc_arrays *set, const char *name, posenc_dt
     if (!is_countable(dtype, ndim, shape))
         return NULL;
     posenc_array array = {.tensor = posenc_tensor_contiguous(NULL, dtype, ndim, shape)};
-    array.tensor.data  = calloc(1, pe_tensor_bytes(&array.tensor) + 1); /* an empty array has data too */
+    array.tensor.data  = calloc(1, pe_arrays_bytes(&array.tensor) + 1); /* an empty array has data too */
     if (!array.tensor.data)
         return NULL;
     if (!pe_arrays_take(set, name, strlen(name), &array)) {
@@ -81,143 +78,4 @@ void posenc_arrays_free(posenc_arrays *set)
     }
     free(set->items);
     *set = (posenc_arrays){0};
-}
-
-/* ---------------------------------------------------------------- reading ------------------- */
-
-static int64_t source_read(void *from, void *to, uint64_t n)
-{
-    return zip_source_read(from, to, n);
-}
-
-static const char *source_reason(void *from)
-{
-    return zip_error_strerror(zip_source_error(from));
-}
-
-static posenc_status read_npy(posenc_arrays *set, const pe_stream *stream, posenc_error *err)
-{
-    posenc_arrays read = {0};
-    posenc_array  array;
-    const char   *path = stream->origin.path, *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
-               *dot            = strrchr(name, '.'); /* "a/b/q.npy" holds the array "q" */
-    const posenc_status status = pe_npy_read(&array, stream, err);
-    if (status)
-        return status;
-    if (!pe_arrays_take(&read, name, dot && dot > name ? (size_t)(dot - name) : strlen(name), &array)) {
-        free(array.tensor.data);
-        posenc_arrays_free(&read);
-        return pe_file_fail(err, POSENC_MEMORY, stream->origin, "no memory for its name");
-    }
-    *set = read;
-    return POSENC_OK;
-}
-
-enum { MAGIC = PE_SAFETENSORS_MAGIC };
-
-/* Takes source over. What is no archive is read from front to back. */
-static posenc_status read_source(posenc_arrays *set, zip_source_t *source, const unsigned char magic[MAGIC],
-                                 int64_t size, const char *path, posenc_error *err)
-{
-    const pe_origin origin = {path, NULL};
-    const pe_stream stream = {source, source_read, source_reason, size, origin};
-    const int       is_npy = !memcmp(magic, "\x93NUMPY", 6), is_st = pe_is_safetensors(magic);
-    posenc_status   status;
-    if (!memcmp(magic, "PK", 2) && !is_st) /* a header of 0x...4b50 bytes is no archive */
-        return pe_npz_read(set, source, size, path, err);
-    if (!is_npy && !is_st && !pe_ends_with(path, ".safetensors"))
-        status = pe_file_fail(err, POSENC_FORMAT, origin,
-                              "it is neither an .npy array, an .npz archive nor a .safetensors file");
-    else if (zip_source_open(source))
-        status = pe_file_fail(err, POSENC_FILE, origin, "it cannot be read: %s", source_reason(source));
-    else {
-        status = (is_npy ? read_npy : pe_safetensors_read)(set, &stream, err);
-        zip_source_close(source);
-    }
-    zip_source_free(source);
-    return status;
-}
-
-posenc_status pe_arrays_parse(posenc_arrays *set, const void *bytes, size_t n, const char *path,
-                              posenc_error *err)
-{
-    unsigned char magic[MAGIC] = {0};
-    zip_source_t *source       = zip_source_buffer_create(bytes, n, 0, NULL);
-    memcpy(magic, bytes, n < sizeof magic ? n : sizeof magic);
-    if (!source)
-        return pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory to read it");
-    return read_source(set, source, magic, (int64_t)n, path, err);
-}
-
-/* A regular file; the source owns the stream from then on. */
-static posenc_status read_file(posenc_arrays *set, FILE *stream, int64_t size, const char *path,
-                               posenc_error *err)
-{
-    unsigned char magic[MAGIC] = {0};
-    const size_t  got          = fread(magic, 1, sizeof magic, stream);
-    rewind(stream);
-    zip_source_t *source = got ? zip_source_filep_create(stream, 0, -1, NULL) : NULL;
-    if (source)
-        return read_source(set, source, magic, size, path, err);
-    fclose(stream);
-    return got ? pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory to read it")
-               : pe_file_fail(err, POSENC_FORMAT, (pe_origin){path, NULL},
-                              "it is empty; an .npy, .npz or .safetensors is needed");
-}
-
-posenc_status posenc_arrays_read(posenc_arrays *set, const char *path, posenc_error *err)
-{
-    FILE         *stream;
-    int64_t       size;
-    pe_bytes      bytes;
-    posenc_status status = pe_open_input(&stream, &size, path, err);
-    if (status)
-        return status;
-    pe_file_done(err);
-    if (size >= 0)
-        return read_file(set, stream, size, path, err);
-    status = pe_read_bytes(&bytes, stream, PE_MAX_BYTES, path, err);
-    pe_close_input(stream);
-    if (status)
-        return status;
-    status = pe_arrays_parse(set, bytes.data, bytes.size, path, err);
-    free(bytes.data);
-    return status;
-}
-
-/* ---------------------------------------------------------------- writing ------------------- */
-
-static posenc_status write_npy(const posenc_arrays *set, FILE *stream, const char *path, posenc_error *err)
-{
-    const pe_origin origin = {path, NULL};
-    char            header[PE_NPY_HEADER];
-    size_t          length;
-    if (set->count != 1)
-        return pe_file_fail(err, POSENC_ARGUMENT, origin,
-                            "an .npy holds one array but there are %d; use .npz", set->count);
-    const posenc_tensor *tensor = &set->items[0].tensor;
-    const posenc_status  status = pe_npy_header(header, &length, &set->items[0], origin, err);
-    if (status)
-        return status;
-    const size_t bytes = pe_tensor_bytes(tensor);
-    if (fwrite(header, 1, length, stream) != length || fwrite(tensor->data, 1, bytes, stream) != bytes)
-        return pe_file_fail(err, POSENC_FILE, origin, "it cannot be written: %s", pe_file_reason(errno));
-    return POSENC_OK;
-}
-
-posenc_status posenc_arrays_write(const posenc_arrays *set, const char *path, posenc_error *err)
-{
-    const int         is_npy = pe_ends_with(path, ".npy");
-    posenc_whole_file file;
-    if (!is_npy && !pe_ends_with(path, ".npz") && strcmp(path, "-"))
-        return pe_file_fail(err, POSENC_ARGUMENT, (pe_origin){path, NULL},
-                            "its name must end in .npz or .npy");
-    posenc_status status = posenc_whole_file_open(&file, path, err);
-    if (status)
-        return status;
-    status = (is_npy ? write_npy : pe_npz_write)(set, file.stream, path, err);
-    if (!status)
-        return posenc_whole_file_commit(&file, err);
-    posenc_whole_file_discard(&file);
-    return status;
 }

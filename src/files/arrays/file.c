@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sentences that name their file, and inputs read whole within a limit: contract in input.h. */
+/* Sentences that name their file, inputs read whole within a limit, streams: contract in file.h. */
 #include "files/arrays/file.h"
 
 #include <errno.h>
@@ -56,40 +56,31 @@ const char *pe_file_reason(int number)
     return number ? strerror(number) : "no reason given";
 }
 
-void pe_real_text(char text[PE_REAL_TEXT], double x)
-{
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, PE_REAL_TEXT, "%.*g", digits, x);
-        if (strtod(text, NULL) == x)
-            return;
-    }
-}
-
-posenc_status pe_open_input(FILE **stream, int64_t *size, const char *path, posenc_error *err)
+posenc_status pe_file_open(FILE **stream, int64_t *size, const char *path, posenc_error *err)
 {
     const pe_origin origin = {path, NULL};
     struct stat     s;
     *stream = strcmp(path, "-") ? fopen(path, "rb") : stdin;
     if (!*stream || fstat(fileno(*stream), &s)) {
         const int reason = errno;
-        pe_close_input(*stream);
+        pe_file_close(*stream);
         return pe_file_fail(err, POSENC_FILE, origin, "it cannot be opened: %s", pe_file_reason(reason));
     }
     if (S_ISDIR(s.st_mode)) {
-        pe_close_input(*stream);
+        pe_file_close(*stream);
         return pe_file_fail(err, POSENC_FILE, origin, "it is a folder; a file is needed here");
     }
     *size = S_ISREG(s.st_mode) && *stream != stdin ? (int64_t)s.st_size : -1;
     return POSENC_OK;
 }
 
-void pe_close_input(FILE *stream)
+void pe_file_close(FILE *stream)
 {
     if (stream && stream != stdin)
         fclose(stream);
 }
 
-posenc_status pe_read_bytes(pe_bytes *bytes, FILE *stream, int64_t limit, const char *path, posenc_error *err)
+posenc_status pe_file_read(pe_bytes *bytes, FILE *stream, int64_t limit, const char *path, posenc_error *err)
 {
     const pe_origin origin = {path, NULL};
     size_t          room   = 0;
@@ -120,17 +111,16 @@ posenc_status pe_read_bytes(pe_bytes *bytes, FILE *stream, int64_t limit, const 
     }
 }
 
-int pe_ends_with(const char *text, const char *end)
+posenc_status pe_file_read_stream(void *to, int64_t n, const pe_stream *s, posenc_error *err)
 {
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && !strcmp(text + n - m, end);
-}
-
-int pe_is_among(const char *list, const char *word)
-{
-    const size_t n = word && !strchr(word, ' ') ? strlen(word) : 0;
-    for (const char *at = list; at && n && (at = strstr(at, word)); at += n)
-        if ((at == list || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
-            return 1;
-    return 0;
+    for (int64_t done = 0; done < n;) {
+        const int64_t got = s->read(s->from, (char *)to + done, (uint64_t)(n - done));
+        if (got < 0)
+            return pe_file_fail(err, POSENC_FILE, s->origin, "it cannot be read: %s", s->reason(s->from));
+        if (got == 0)
+            return pe_file_fail(err, POSENC_FORMAT, s->origin, "it is truncated: %lld bytes are missing",
+                                (long long)(n - done));
+        done += got;
+    }
+    return POSENC_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * input.h: the one way to fail in this folder, reals as text, and inputs read whole
+ * file.h: the one way to fail of the readers of files, and bytes from a file or a stream
  *
- * The core has such a function behind its door, where nobody may reach. This one also takes where
+ * The core has such a function of its own, which is not public. This one also takes where
  * the trouble lies, because a sentence about a file that does not name the file helps nobody:
  *
  *     return pe_file_fail(err, POSENC_FORMAT, origin, "it ends after %lld of %lld bytes", ...);
@@ -12,12 +12,14 @@
  * long one loses its front, a control character becomes '?', and an error stays one line whose end
  * is readable.
  */
-#ifndef PE_FILES_INPUT_H
-#define PE_FILES_INPUT_H
+#ifndef PE_FILES_FILE_H
+#define PE_FILES_FILE_H
 
 #include <posenc/posenc.h>
 #include <stdarg.h>
 #include <stdio.h>
+
+#include "files/arrays/text.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "the numbers of a file are used as they stand, which needs a little-endian machine"
@@ -41,10 +43,6 @@ posenc_status pe_file_done(posenc_error *err);
 /* The system's word for an errno, e.g. "No space left on device". */
 const char *pe_file_reason(int number);
 
-/* x with the fewest of 15 to 17 digits that read back as x. */
-enum { PE_REAL_TEXT = 40 };
-void pe_real_text(char text[PE_REAL_TEXT], double x);
-
 /* All bytes of a stream that cannot be sought (standard input, a pipe), or of a small file. */
 typedef struct pe_bytes {
     char  *data; /* malloc'd; NULL if there are none */
@@ -53,15 +51,23 @@ typedef struct pe_bytes {
 
 /* Opens a file for reading, "-" is standard input; a folder is refused. *size is its length, -1 where it is
    no regular file and cannot be sought. */
-posenc_status pe_open_input(FILE **stream, int64_t *size, const char *path, posenc_error *err);
-void          pe_close_input(FILE *stream); /* leaves standard input open; NULL is fine */
+posenc_status pe_file_open(FILE **stream, int64_t *size, const char *path, posenc_error *err);
+void          pe_file_close(FILE *stream); /* leaves standard input open; NULL is fine */
 
 /* Reads to the end; more than `limit` bytes is FORMAT. */
-posenc_status pe_read_bytes(pe_bytes *bytes, FILE *stream, int64_t limit, const char *path,
-                            posenc_error *err);
-/* Does the text end so? */
-int pe_ends_with(const char *text, const char *end);
-/* Is word one of the blank-separated words of list? NULL is none. */
-int pe_is_among(const char *list, const char *word);
+posenc_status pe_file_read(pe_bytes *bytes, FILE *stream, int64_t limit, const char *path, posenc_error *err);
+
+/* The same reader serves a file, standard input and a member of an .npz, so it asks for a function that reads
+   and for the number of bytes that the stream promises. */
+typedef struct pe_stream {
+    void *from;
+    int64_t (*read)(void *from, void *to, uint64_t n); /* bytes read; 0 at the end; -1: ask reason */
+    const char *(*reason)(void *from);
+    int64_t   size; /* bytes that the stream promises in all */
+    pe_origin origin;
+} pe_stream;
+
+/* Reads n bytes, all of them or a sentence: FILE where the stream fails, FORMAT where it ends too soon. */
+posenc_status pe_file_read_stream(void *to, int64_t n, const pe_stream *stream, posenc_error *err);
 
 #endif

@@ -3,9 +3,8 @@
  * formats.h: arrays in NumPy's .npy and .npz and in .safetensors, from any stream of bytes (public face:
  * posenc/files.h)
  *
- * The same reader serves a file, standard input and a member of an .npz, so it asks for a function that reads
- * and for the number of bytes that the stream promises. The promise is checked against the header before
- * anything is allocated, and the stream against the promise while it is read, once from front to back.
+ * The promise of a stream (file.h) is checked against the header before anything is allocated, and the stream
+ * against the promise while it is read, once from front to back.
  */
 #ifndef PE_FILES_FORMATS_H
 #define PE_FILES_FORMATS_H
@@ -17,18 +16,7 @@
 /* No array, and no archive together, may be larger. */
 #define PE_MAX_BYTES (INT64_C(4) << 30)
 
-typedef struct pe_stream {
-    void *from;
-    int64_t (*read)(void *from, void *to, uint64_t n); /* bytes read; 0 at the end; -1: ask reason */
-    const char *(*reason)(void *from);
-    int64_t   size; /* bytes that the stream promises in all */
-    pe_origin origin;
-} pe_stream;
-
-/* Reads n bytes, all of them or a sentence: FILE where the stream fails, FORMAT where it ends too soon. */
-posenc_status pe_stream_read(void *to, int64_t n, const pe_stream *stream, posenc_error *err);
-
-/* Reads one array and the end of the stream behind it. array->tensor.data is malloc'd, contiguous, of
+/* Reads one array and the end of the stream after it. array->tensor.data is malloc'd, contiguous, of
    type F64, F32, F16, I64 or U8; the name is NULL. On failure array is as it was. */
 posenc_status pe_npy_read(posenc_array *array, const pe_stream *stream, posenc_error *err);
 
@@ -39,11 +27,8 @@ posenc_status pe_npy_header(char header[PE_NPY_HEADER], size_t *length, const po
                             pe_origin origin, posenc_error *err);
 
 /* n integers of `size` bytes as int64, which may lie in the same place; n bytes as 0 and 1. */
-void pe_widen(void *to, const void *from, int64_t n, int64_t size, int is_signed);
-void pe_truth(void *data, int64_t n);
-
-/* Bytes of the data of a contiguous tensor. */
-size_t pe_tensor_bytes(const posenc_tensor *tensor);
+void pe_npy_widen(void *to, const void *from, int64_t n, int64_t size, int is_signed);
+void pe_npy_booleans(void *data, int64_t n);
 
 /* ---------------------------------------------------------------- .npz ---------------------- */
 
@@ -63,20 +48,23 @@ posenc_status pe_npz_write(const posenc_arrays *set, FILE *stream, const char *p
 
 /* Eight bytes of length, a JSON header, then the tensors end to end: a set in the order of the data. */
 
-/* How many first bytes pe_is_safetensors looks at. */
+/* How many first bytes pe_safetensors_begins looks at. */
 enum { PE_SAFETENSORS_MAGIC = 9 };
 
 /* Do these first bytes begin such a file? Neither an .npy nor a zip archive looks like one. */
-int pe_is_safetensors(const unsigned char first[PE_SAFETENSORS_MAGIC]);
+int pe_safetensors_begins(const unsigned char first[PE_SAFETENSORS_MAGIC]);
 
 /* Adds every tensor of the stream to set; F64, F32, F16, BF16, I64 and U8 as they are, I32 as I64, BOOL
    as U8. On failure set is as it was. */
 posenc_status pe_safetensors_read(posenc_arrays *set, const pe_stream *stream, posenc_error *err);
 
-/* Refuses what is no such file: the header alone is read, its tensors may have any type and size. */
+/* Refuses what is not such a file: only the header is read, its tensors may have any type and size. */
 posenc_status pe_safetensors_check(const pe_stream *stream, posenc_error *err);
 
 /* ---------------------------------------------------------------- sets ---------------------- */
+
+/* Bytes of the data of a contiguous tensor. */
+size_t pe_arrays_bytes(const posenc_tensor *tensor);
 
 /* Adds an array under the first `length` characters of name, which need not be array->name; its data then
    belong to the set. 0 without memory. */
@@ -85,9 +73,5 @@ int pe_arrays_take(posenc_arrays *set, const char *name, size_t length, const po
 /* posenc_arrays_read on bytes in memory; `path` names them in sentences and an .npy's array. */
 posenc_status pe_arrays_parse(posenc_arrays *set, const void *bytes, size_t n, const char *path,
                               posenc_error *err);
-
-/* posenc_cases_read on bytes in memory; `path` names them in sentences. */
-posenc_status pe_cases_parse(posenc_cases *cases, const char *text, size_t n, const char *path,
-                             posenc_error *err);
 
 #endif

@@ -11,8 +11,8 @@
  * Types     What the library computes with stays as it is; every other integer widens to int64, a
  *           boolean becomes U8. Complex numbers become an axis of two real ones, as they lie in
  *           memory. Big-endian numbers, objects (pickles), records and texts are refused.
- * Surprise  Fortran order turns the data, not the shape: element (i,j) of a (3,4) array stands at i
- *           + 3 j. It is turned into C order here, so that nobody behind this door has to know.
+ * Surprise  Fortran order transposes the data, not the shape: element (i,j) of a (3,4) array stands at i
+ *           + 3 j. It becomes C order here, so that no caller has to know.
  * Source    NumPy Enhancement Proposal 1; numpy/lib/format.py
  */
 #include "files/arrays/formats.h"
@@ -23,23 +23,23 @@
 
 enum { MAX_HEADER = 65536 };
 
-void pe_widen(void *to, const void *from, int64_t n, int64_t size, int is_signed)
+void pe_npy_widen(void *to, const void *from, int64_t n, int64_t size, int is_signed)
 {
-    const int left = 64 - 8 * (int)size;
+    const int unused = 64 - 8 * (int)size;
     for (int64_t i = n - 1; i >= 0; i--) {
         uint64_t bits = 0;
         memcpy(&bits, (const char *)from + i * size, (size_t)size);
-        ((int64_t *)to)[i] = is_signed ? (int64_t)(bits << left) >> left : (int64_t)bits;
+        ((int64_t *)to)[i] = is_signed ? (int64_t)(bits << unused) >> unused : (int64_t)bits;
     }
 }
 
-void pe_truth(void *data, int64_t n)
+void pe_npy_booleans(void *data, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         ((unsigned char *)data)[i] = ((unsigned char *)data)[i] != 0;
 }
 
-/* What stands behind the byte order in `descr`. Of complex numbers (c) dtype is that of a part. Integers
+/* What follows the byte order in `descr`. Of complex numbers (c) dtype is that of a part. Integers
    narrower than their dtype are widened. */
 typedef struct type {
     char         code[4];
@@ -162,7 +162,7 @@ static posenc_status read_order(cursor *c, header *h)
     return h->is_fortran || take_word(c, "False") ? POSENC_OK : malformed(c);
 }
 
-/* "()", "(3,)", "(3, 4)": a comma is owed between sizes and behind a single one. */
+/* "()", "(3,)", "(3, 4)": a comma must follow each size but the last, and a single one. */
 static posenc_status read_shape(cursor *c, header *h)
 {
     int64_t size;
@@ -189,14 +189,6 @@ static const struct {
 
 enum { KEYS = sizeof keys / sizeof *keys };
 
-static int key_index(const char *text, size_t n)
-{
-    for (int k = 0; k < KEYS; k++)
-        if (strlen(keys[k].name) == n && !memcmp(keys[k].name, text, n))
-            return k;
-    return -1;
-}
-
 static posenc_status read_dictionary(cursor *c, header *h)
 {
     unsigned seen = 0;
@@ -205,8 +197,10 @@ static posenc_status read_dictionary(cursor *c, header *h)
     for (int comma = 1; !take(c, '}'); comma = take(c, ',')) {
         const char *text;
         size_t      n;
-        const int   k = comma && take_text(c, &text, &n) ? key_index(text, n) : -1;
-        if (k < 0 || (seen & 1u << k) || !take(c, ':'))
+        int         k = comma && take_text(c, &text, &n) ? 0 : KEYS;
+        while (k < KEYS && (strlen(keys[k].name) != n || memcmp(keys[k].name, text, n) != 0))
+            k++;
+        if (k == KEYS || (seen & 1u << k) || !take(c, ':'))
             return malformed(c);
         seen |= 1u << k;
         const posenc_status status = keys[k].read(c, h);
@@ -242,26 +236,12 @@ static posenc_status count_elements(const cursor *c, header *h)
 
 /* ---------------------------------------------------------------- the stream ---------------- */
 
-posenc_status pe_stream_read(void *to, int64_t n, const pe_stream *s, posenc_error *err)
-{
-    for (int64_t done = 0; done < n;) {
-        const int64_t got = s->read(s->from, (char *)to + done, (uint64_t)(n - done));
-        if (got < 0)
-            return pe_file_fail(err, POSENC_FILE, s->origin, "it cannot be read: %s", s->reason(s->from));
-        if (got == 0)
-            return pe_file_fail(err, POSENC_FORMAT, s->origin, "it is cut: %lld bytes are missing",
-                                (long long)(n - done));
-        done += got;
-    }
-    return POSENC_OK;
-}
-
 /* Reads magic and version, then the length of the header. */
 static posenc_status read_prefix(int64_t *used, int64_t *length, const pe_stream *s, posenc_error *err)
 {
     unsigned char p[12] = {0};
     posenc_status status;
-    if ((status = pe_stream_read(p, 8, s, err)))
+    if ((status = pe_file_read_stream(p, 8, s, err)))
         return status;
     if (memcmp(p, "\x93NUMPY", 6))
         return pe_file_fail(err, POSENC_FORMAT, s->origin,
@@ -270,7 +250,7 @@ static posenc_status read_prefix(int64_t *used, int64_t *length, const pe_stream
         return pe_file_fail(err, POSENC_FORMAT, s->origin,
                             "its .npy version is %d.%d; versions 1.0, 2.0, 3.0 are read", p[6], p[7]);
     const int wide = p[6] == 1 ? 2 : 4;
-    if ((status = pe_stream_read(p + 8, wide, s, err)))
+    if ((status = pe_file_read_stream(p + 8, wide, s, err)))
         return status;
     *used   = 8 + wide;
     *length = (int64_t)p[8] | (int64_t)p[9] << 8 | (int64_t)p[10] << 16 | (int64_t)p[11] << 24;
@@ -290,7 +270,7 @@ static posenc_status read_header(header *h, const pe_stream *s, posenc_error *er
     if (!text)
         return pe_file_fail(err, POSENC_MEMORY, s->origin, "no memory for its header");
     cursor c = {text, text + length, s->origin, err};
-    if (!(status = pe_stream_read(text, length, s, err)) && !(status = read_dictionary(&c, h)))
+    if (!(status = pe_file_read_stream(text, length, s, err)) && !(status = read_dictionary(&c, h)))
         status = count_elements(&c, h);
     free(text);
     if (status)
@@ -301,7 +281,7 @@ static posenc_status read_header(header *h, const pe_stream *s, posenc_error *er
         return pe_file_fail(err, POSENC_FORMAT, s->origin,
                             "its header asks for %lld bytes of elements but %lld follow: it is %s",
                             (long long)data, (long long)promised,
-                            data > promised ? "cut" : "longer than it should be");
+                            data > promised ? "truncated" : "longer than it should be");
     return POSENC_OK;
 }
 
@@ -312,14 +292,14 @@ static posenc_status read_end(const pe_stream *s, posenc_error *err)
     if (got < 0)
         return pe_file_fail(err, POSENC_FORMAT, s->origin, "it is damaged: %s", s->reason(s->from));
     if (got > 0)
-        return pe_file_fail(err, POSENC_FORMAT, s->origin, "it goes on after the last element");
+        return pe_file_fail(err, POSENC_FORMAT, s->origin, "it continues after the last element");
     return POSENC_OK;
 }
 
 /* ---------------------------------------------------------------- the elements -------------- */
 
 /* C order from Fortran order: `index` counts in C order, `at` follows with Fortran's strides. */
-static void turn(char *to, const char *from, const header *h)
+static void transpose(char *to, const char *from, const header *h)
 {
     const size_t item                   = (size_t)h->type->size;
     int64_t      index[POSENC_MAX_DIMS] = {0}, stride[POSENC_MAX_DIMS], step = 1;
@@ -342,19 +322,19 @@ static void turn(char *to, const char *from, const header *h)
 /* Replaces *data by C order and a type that is computed with; 0 without memory. */
 static int convert(void **data, const header *h)
 {
-    const int must_turn  = h->is_fortran && h->ndim > 1,
-              must_widen = h->type->dtype == POSENC_I64 && h->type->size < 8;
+    const int must_transpose = h->is_fortran && h->ndim > 1,
+              must_widen     = h->type->dtype == POSENC_I64 && h->type->size < 8;
     if (h->type->code[0] == 'b')
-        pe_truth(*data, h->count);
-    if (!must_turn && !must_widen)
+        pe_npy_booleans(*data, h->count);
+    if (!must_transpose && !must_widen)
         return 1;
     void *made = malloc((size_t)h->count * (must_widen ? sizeof(int64_t) : (size_t)h->type->size) + 1);
     if (!made)
         return 0;
-    if (must_turn)
-        turn(made, *data, h);
+    if (must_transpose)
+        transpose(made, *data, h);
     if (must_widen)
-        pe_widen(made, must_turn ? made : *data, h->count, h->type->size, h->type->code[0] == 'i');
+        pe_npy_widen(made, must_transpose ? made : *data, h->count, h->type->size, h->type->code[0] == 'i');
     free(*data);
     *data = made;
     return 1;
@@ -383,7 +363,7 @@ posenc_status pe_npy_read(posenc_array *array, const pe_stream *stream, posenc_e
     if (!data)
         return pe_file_fail(err, POSENC_MEMORY, stream->origin, "no memory for its %lld bytes",
                             (long long)bytes);
-    if ((status = pe_stream_read(data, bytes, stream, err)) || (status = read_end(stream, err)))
+    if ((status = pe_file_read_stream(data, bytes, stream, err)) || (status = read_end(stream, err)))
         goto failed;
     if (!convert(&data, &h)) {
         status = pe_file_fail(err, POSENC_MEMORY, stream->origin, "no memory to convert its %lld elements",
@@ -398,14 +378,6 @@ failed:
 }
 
 /* ---------------------------------------------------------------- writing ------------------- */
-
-size_t pe_tensor_bytes(const posenc_tensor *tensor)
-{
-    size_t n = posenc_dtype_size(tensor->dtype);
-    for (int32_t a = 0; a < tensor->ndim; a++)
-        n *= (size_t)tensor->shape[a];
-    return n;
-}
 
 static const char *descr_of(const posenc_array *array)
 {

@@ -148,7 +148,7 @@ posenc_status pe_npz_read(posenc_arrays *set, zip_source_t *source, int64_t size
         zip_discard(archive);
     } else {
         const int doubled = zip_error_code_zip(&trouble) == ZIP_ER_EXISTS;
-        status            = pe_file_fail(err, POSENC_FORMAT, whole, "it is no sound zip archive: %s",
+        status            = pe_file_fail(err, POSENC_FORMAT, whole, "it is not a valid zip archive: %s",
                               doubled ? "two members have the same name" : zip_error_strerror(&trouble));
         zip_source_free(source);
     }
@@ -182,7 +182,7 @@ static posenc_status add_member(zip_t *archive, npy_header *header, const posenc
                             sizeof name - 5);
 
     const zip_buffer_fragment_t pieces[2] = {{(zip_uint8_t *)*header, length},
-                                             {array->tensor.data, pe_tensor_bytes(&array->tensor)}};
+                                             {array->tensor.data, pe_arrays_bytes(&array->tensor)}};
     zip_source_t *source = zip_source_buffer_fragment(archive, pieces, pieces[1].length ? 2 : 1, 0);
     if (!source)
         return pe_file_fail(err, POSENC_MEMORY, origin, "%s", zip_strerror(archive));
@@ -208,7 +208,8 @@ static posenc_status build(zip_source_t *built, npy_header *headers, const posen
     zip_t        *archive = zip_open_from_source(built, ZIP_CREATE | ZIP_TRUNCATE, &trouble);
     posenc_status status  = POSENC_OK;
     if (!archive) {
-        status = pe_file_fail(err, POSENC_FILE, whole, "no archive begun: %s", zip_error_strerror(&trouble));
+        status = pe_file_fail(err, POSENC_FILE, whole, "the archive cannot be begun: %s",
+                              zip_error_strerror(&trouble));
         zip_source_free(built);
         zip_error_fini(&trouble);
         return status;

@@ -4,15 +4,15 @@
  *
  * The file  8 bytes: length N of the header, little-endian; N bytes of JSON that begin with '{' and may
  *           end in spaces; the data. Each key of the header names a tensor {dtype, shape, data_offsets},
- *           offsets counted from the first byte behind the header; __metadata__ holds texts.
- * Rules     N is at most 100 000 000; no key stands twice; every byte of the data belongs to exactly one
+ *           offsets counted from the first byte after the header; __metadata__ holds texts.
+ * Rules     N is at most 100 000 000; no key appears twice; every byte of the data belongs to exactly one
  *           tensor, so sorted by offset each begins where the one before ends, and the last ends the
  *           file. Tensors without axes or without elements are allowed. Further members of a tensor's
  *           entry are passed over, as the original reader does.
  * Types     Those a posenc_tensor can hold (I32 and BOOL are converted); others, among them the 8-bit
  *           floats, are refused by their name, even where nobody would have asked for that tensor: a set
  *           that silently lacks one is worse.
- * Checked   Whoever asks a checkpoint about positions wants no tensors: the header alone is read, they
+ * Checked   Whoever asks a checkpoint about positions wants no tensors: only the header is read, they
  *           may have any type (fp8 checkpoints are common) and any size, and the rules are the same.
  * Surprise  Since there are no holes, reading in the order of the offsets never seeks.
  * Source    huggingface/safetensors, README.md (format) and safetensors/src/tensor.rs (Metadata::validate)
@@ -52,14 +52,6 @@ static const type types[] = {
     {NULL, 0, 0, 0},
 };
 
-static const type *find_type(const char *name)
-{
-    const type *t = types;
-    while (t->name && !pe_is_among(t->name, name))
-        t++;
-    return t;
-}
-
 /* ---------------------------------------------------------------- one tensor's entry -------- */
 
 typedef struct entry {
@@ -97,9 +89,10 @@ static posenc_status read_type(const header *h, entry *e, const json_t *value)
 {
     const char *name = json_string_value(value);
     if (!name)
-        return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
-                            "its entry has no \"dtype\" that is a text");
-    e->type = find_type(name);
+        return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name), "its \"dtype\" is missing or not a text");
+    e->type = types;
+    while (e->type->name && !pe_text_is_among(e->type->name, name))
+        e->type++;
     if (!e->type->is_held && !h->is_checked)
         return pe_file_fail(
             h->err, POSENC_FORMAT, at(h, e->name),
@@ -116,8 +109,7 @@ static posenc_status read_shape(const header *h, entry *e, const json_t *list)
     json_t       *value;
     int64_t       size, product = 1;
     if (!json_is_array(list))
-        return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
-                            "its entry has no \"shape\" that is a list");
+        return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name), "its \"shape\" is missing or not a list");
     if (json_array_size(list) > most_axes)
         return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name), "it has %zu axes; at most %zu are read",
                             json_array_size(list), most_axes);
@@ -127,7 +119,7 @@ static posenc_status read_shape(const header *h, entry *e, const json_t *list)
     {
         if (!take_size(value, &size))
             return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
-                                "size %zu of its shape is no whole number from 0", i);
+                                "size %zu of its shape is not a whole number from 0", i);
         if (size > most / product)
             return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
                                 "its shape holds more than %lld elements, the most that are read",
@@ -160,7 +152,7 @@ static posenc_status read_entry(const header *h, entry *e, const char *name, con
     *e = (entry){.name = name};
     if (!json_is_object(object))
         return pe_file_fail(h->err, POSENC_FORMAT, at(h, name),
-                            "its entry is no object of dtype, shape and data_offsets");
+                            "its entry is not an object of dtype, shape and data_offsets");
     if ((status = read_type(h, e, json_object_get(object, "dtype"))) ||
         (status = read_shape(h, e, json_object_get(object, "shape"))))
         return status;
@@ -176,12 +168,12 @@ static posenc_status check_metadata(const header *h, const json_t *object)
     const char *key;
     json_t     *value;
     if (!json_is_object(object))
-        return pe_file_fail(h->err, POSENC_FORMAT, at(h, metadata_key), "it is no object of texts");
+        return pe_file_fail(h->err, POSENC_FORMAT, at(h, metadata_key), "it is not an object of texts");
     json_object_foreach((json_t *)(uintptr_t)object, key, value)
     {
         if (!json_is_string(value))
             return pe_file_fail(h->err, POSENC_FORMAT, at(h, metadata_key),
-                                "the value of \"%.40s\" is no text", key);
+                                "the value of \"%.40s\" is not a text", key);
     }
     return POSENC_OK;
 }
@@ -197,7 +189,7 @@ static posenc_status read_text(const header *h, char **text, int64_t *length)
         return pe_file_fail(h->err, POSENC_FORMAT, s->origin,
                             "it has %lld bytes; a .safetensors file begins with 8 bytes of header length",
                             (long long)s->size);
-    if ((status = pe_stream_read(&n, PREFIX, s, h->err)))
+    if ((status = pe_file_read_stream(&n, PREFIX, s, h->err)))
         return status;
     if (n > (uint64_t)longest)
         return pe_file_fail(h->err, POSENC_FORMAT, s->origin,
@@ -205,16 +197,16 @@ static posenc_status read_text(const header *h, char **text, int64_t *length)
                             h->is_checked ? "header may have" : ".safetensors header has", longest);
     if ((int64_t)n > s->size - PREFIX)
         return pe_file_fail(h->err, POSENC_FORMAT, s->origin,
-                            "its header has %lld bytes but only %lld follow: it is cut", (long long)n,
+                            "its header has %lld bytes but only %lld follow: it is truncated", (long long)n,
                             (long long)(s->size - PREFIX));
     *length = (int64_t)n;
     *text   = malloc((size_t)n + 1);
     if (!*text)
         return pe_file_fail(h->err, POSENC_MEMORY, s->origin, "no memory for its header");
-    status = pe_stream_read(*text, *length, s, h->err);
+    status = pe_file_read_stream(*text, *length, s, h->err);
     if (!status && !h->is_checked && (n == 0 || **text != '{'))
         status = pe_file_fail(h->err, POSENC_FORMAT, s->origin,
-                              "its header does not begin with '{': it is no .safetensors file");
+                              "its header does not begin with '{': it is not a .safetensors file");
     return status;
 }
 
@@ -227,7 +219,7 @@ static posenc_status parse_text(header *h, const char *text, size_t length)
                             why.line, why.column, why.text);
     return json_is_object(h->json)
                ? POSENC_OK
-               : pe_file_fail(h->err, POSENC_FORMAT, h->stream->origin, "its header is no object");
+               : pe_file_fail(h->err, POSENC_FORMAT, h->stream->origin, "its header is not an object");
 }
 
 static posenc_status read_entries(header *h)
@@ -257,7 +249,7 @@ static int by_offset(const void *left, const void *right)
     return (a->end > b->end) - (a->end < b->end);
 }
 
-/* No holes, no overlaps, nothing behind the last, and no more than is read. */
+/* No holes, no overlaps, nothing after the last, and no more than is read. */
 static posenc_status check_cover(const header *h, int64_t data)
 {
     int64_t end    = 0;
@@ -279,7 +271,8 @@ static posenc_status check_cover(const header *h, int64_t data)
     if (end != data)
         return pe_file_fail(h->err, POSENC_FORMAT, h->stream->origin,
                             "its header asks for %lld bytes of data but %lld follow: it is %s",
-                            (long long)end, (long long)data, end > data ? "cut" : "longer than it should be");
+                            (long long)end, (long long)data,
+                            end > data ? "truncated" : "longer than it should be");
     return POSENC_OK;
 }
 
@@ -320,15 +313,15 @@ static posenc_status read_tensor(posenc_arrays *set, const entry *e, const pe_st
     if (!tensor)
         return pe_file_fail(err, POSENC_MEMORY, s->origin, "no memory for its %lld elements",
                             (long long)e->count);
-    const posenc_status status = pe_stream_read(tensor->data, e->end - e->begin, s, err);
+    const posenc_status status = pe_file_read_stream(tensor->data, e->end - e->begin, s, err);
     if (!status && !strcmp(e->type->name, "I32"))
-        pe_widen(tensor->data, tensor->data, e->count, sizeof(int32_t), 1);
+        pe_npy_widen(tensor->data, tensor->data, e->count, sizeof(int32_t), 1);
     if (!status && !strcmp(e->type->name, "BOOL"))
-        pe_truth(tensor->data, e->count);
+        pe_npy_booleans(tensor->data, e->count);
     return status;
 }
 
-int pe_is_safetensors(const unsigned char first[PE_SAFETENSORS_MAGIC])
+int pe_safetensors_begins(const unsigned char first[PE_SAFETENSORS_MAGIC])
 {
     static const unsigned char none[4] = {0};
     /* 100 000 000 needs four bytes; the other four are version, flags and method of a zip member, never 0

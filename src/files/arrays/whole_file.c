@@ -61,7 +61,7 @@ static int create_temporary(char **name, const char *path, mode_t mode)
     return fd;
 }
 
-/* A stream beside the file that it will replace. */
+/* A stream to a new file in the folder of the one that it will replace. */
 static FILE *open_beside(posenc_whole_file *file, const struct stat *old)
 {
     const int fd = create_temporary(&file->temporary, file->path, 0666);

@@ -46,7 +46,7 @@ typedef struct pe_model_type {
     int64_t     every;
     const char *every_key, *pattern, *temperature;
     const char *score;
-    double      score_standard;
+    double      score_default;
     const char *preset;
     int64_t     offset;
     int         offset_inside;
@@ -82,12 +82,12 @@ const json_t *pe_config_list(pe_config *c, const json_t *object, const char *key
 /* A short form of a value, for sentences. */
 const char *pe_config_shown(pe_config *c, const json_t *value);
 
-/* Sizes of the file under the class's own name or the common one, else the class's. 0: not told. */
+/* Sizes of the file under the class's own name or the common one, else the class's. 0: unknown. */
 enum { PE_HIDDEN, PE_HEADS, PE_DEPTH, PE_CONTEXT };
 int64_t pe_config_size(pe_config *c, int which);
 /* hidden / heads; refuses a remainder. */
 int64_t pe_config_derived_width(pe_config *c);
-/* Heads, key heads and model width, as far as told. */
+/* Heads, key heads and model width, as far as known. */
 posenc_dims pe_config_dims(pe_config *c);
 
 /* What each layer is, as the rule of the type and the lists of the file have it: [*count] kinds of model.h,
@@ -98,6 +98,10 @@ char *pe_config_kinds(pe_config *c, int64_t *count);
 void pe_config_encoding(pe_config *c);
 void pe_config_rope(pe_config *c);
 void pe_config_nope(pe_config *c);
+
+/* The model of a config.json's text, which says `format` of itself. */
+posenc_status pe_config_parse(posenc_model **model, const char *text, size_t n, const char *path,
+                              const char *format, posenc_error *err);
 
 /* ---------------------------------------------------------------- rotations ----------------- */
 
@@ -114,12 +118,12 @@ typedef struct pe_rope_source {
 enum { PE_SOURCE_FULL, PE_SOURCE_LOCAL, PE_SOURCES };
 
 /* The dictionaries, whose words the caller gives back; warns of bases that the file does not give. */
-void pe_rope_find_sources(pe_config *c, pe_rope_source d[PE_SOURCES]);
-void pe_rope_find_base(pe_config *c, const pe_rope_source *s, pe_rotation *r);
+void pe_config_sources(pe_config *c, pe_rope_source d[PE_SOURCES]);
+void pe_config_base(pe_config *c, const pe_rope_source *s, pe_rotation *r);
 
 /* Which schedule; its lengths, factors and further numbers, once r->dim is known. */
-void pe_rope_choose_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r);
-void pe_rope_read_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r);
-void pe_rope_warn_of_unused_keys(pe_config *c, const pe_rope_source *s, const pe_rotation *r);
+void pe_config_choose_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r);
+void pe_config_read_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r);
+void pe_config_warn_of_unused_keys(pe_config *c, const pe_rope_source *s, const pe_rotation *r);
 
 #endif

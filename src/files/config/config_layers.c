@@ -28,10 +28,10 @@ static word word_of(pe_config *c, const json_t *value)
         [LINEAR]     = "linear_attention mamba mamba2 conv recurrent",
     };
     for (word means = FULL; means <= LINEAR; means++)
-        if (pe_is_among(words[means], json_string_value(value)))
+        if (pe_text_is_among(words[means], json_string_value(value)))
             return means;
     if (c->type.layers) /* without a rule the words change nothing */
-        pe_refuse(
+        pe_build_refuse(
             c->m,
             "layer_types has %s; known are full_attention, sliding_attention, linear_attention, mamba, conv",
             pe_config_shown(c, value));
@@ -41,8 +41,8 @@ static word word_of(pe_config *c, const json_t *value)
 static void check_length(pe_config *c, const char *name, const json_t *list, int64_t depth)
 {
     if ((int64_t)json_array_size(list) != depth)
-        pe_refuse(c->m, "%s has %zu entries but the model has %lld layers; there must be one for each", name,
-                  json_array_size(list), (long long)depth);
+        pe_build_refuse(c->m, "%s has %zu entries but the model has %lld layers; there must be one for each",
+                        name, json_array_size(list), (long long)depth);
 }
 
 /* ---------------------------------------------------------------- words of a pattern -------- */
@@ -56,17 +56,18 @@ static int64_t every_of(pe_config *c)
     const char  *letters = json_string_value(value);
     const size_t n       = strlen(letters);
     if (!n || strspn(letters, "L") != n - 1 || letters[n - 1] != 'G')
-        pe_refuse(c->m, "%s is %s; it must be a number, or letters like LLLG", c->type.every_key,
-                  pe_config_shown(c, value));
+        pe_build_refuse(c->m, "%s is %s; it must be a number, or letters like LLLG", c->type.every_key,
+                        pe_config_shown(c, value));
     return n ? (int64_t)n : 1;
 }
 
 static int is_full(const pe_config *c, int64_t every, int64_t i, int64_t depth)
 {
     const char *pattern = c->type.pattern;
-    if (pe_is(pattern, "every-from-first"))
+    if (pe_text_is(pattern, "every-from-first"))
         return i % every == 0;
-    if ((pe_is(pattern, "every-and-first") && i == 0) || (pe_is(pattern, "every-and-last") && i == depth - 1))
+    if ((pe_text_is(pattern, "every-and-first") && i == 0) ||
+        (pe_text_is(pattern, "every-and-last") && i == depth - 1))
         return 1;
     return (i + 1) % every == 0;
 }
@@ -86,7 +87,8 @@ static void ratio_words(pe_config *c, word *words, const json_t *ratios, int64_t
     for (int64_t i = 0; !c->m->status && i < depth; i++) {
         const json_t *value = json_array_get(ratios, (size_t)i);
         if (!json_is_integer(value))
-            pe_refuse(c->m, "compress_ratios has %s; it must hold whole numbers", pe_config_shown(c, value));
+            pe_build_refuse(c->m, "compress_ratios has %s; it must hold whole numbers",
+                            pe_config_shown(c, value));
         words[i] = json_integer_value(value) ? COMPRESSED : SLIDING;
     }
 }
@@ -95,14 +97,14 @@ static void pattern_words(pe_config *c, word *words, int64_t depth)
 {
     const int64_t every   = every_of(c);
     const json_t *indices = pe_config_list(c, c->file, "full_attn_idxs"), *ratios = NULL;
-    const word    other = pe_is(c->type.layers, "attention-only") ? LINEAR : SLIDING;
-    if (pe_is(c->type.layers, "main-compress"))
+    const word    other = pe_text_is(c->type.layers, "attention-only") ? LINEAR : SLIDING;
+    if (pe_text_is(c->type.layers, "main-compress"))
         ratios = pe_config_list(c, c->file, "compress_ratios");
     if (ratios)
         ratio_words(c, words, ratios, depth);
     else
         for (int64_t i = 0; !c->m->status && i < depth; i++)
-            if (pe_is(c->type.layers, "main-compress"))
+            if (pe_text_is(c->type.layers, "main-compress"))
                 words[i] = COMPRESSED;
             else if (indices && !c->type.every_key && other == LINEAR)
                 words[i] = is_listed(indices, i) ? FULL : LINEAR;
@@ -122,7 +124,7 @@ static void layer_words(pe_config *c, word *words, int64_t depth)
     check_length(c, key, list, depth);
     for (int64_t i = 0; !c->m->status && i < depth; i++)
         words[i] = word_of(c, json_array_get(list, (size_t)i));
-    if (pe_is(c->type.pattern, "every-and-last"))
+    if (pe_text_is(c->type.pattern, "every-and-last"))
         words[depth - 1] = FULL;
 }
 
@@ -137,10 +139,10 @@ static void no_rope_layers(pe_config *c, char *kinds, int64_t depth)
     for (int64_t i = 0; !c->m->status && i < depth; i++) {
         const json_t *value = json_array_get(list, (size_t)i);
         if (value && !json_is_integer(value) && !json_is_boolean(value))
-            pe_refuse(c->m, "no_rope_layers has %s; it must hold 1 (rotate) and 0",
-                      pe_config_shown(c, value));
-        const int turns = value ? json_is_true(value) || json_integer_value(value) : (i + 1) % every != 0;
-        kinds[i]        = turns ? PE_FULL : PE_NOPE;
+            pe_build_refuse(c->m, "no_rope_layers has %s; it must hold 1 (rotate) and 0",
+                            pe_config_shown(c, value));
+        const int rotates = value ? json_is_true(value) || json_integer_value(value) : (i + 1) % every != 0;
+        kinds[i]          = rotates ? PE_FULL : PE_NOPE;
     }
 }
 
@@ -164,10 +166,10 @@ static const char *kinds_of_words(const pe_config *c)
         {"rope-on-sliding-if-window", "nff-"},
     };
     /* EXAONE 4: null, which is not the same as absent here, means that there are no windows. */
-    const int no_window = pe_is(c->type.layers, "rope-on-sliding-if-window") &&
+    const int no_window = pe_text_is(c->type.layers, "rope-on-sliding-if-window") &&
                           json_is_null(json_object_get(c->file, "sliding_window"));
     for (size_t i = 0; !no_window && i < sizeof rules / sizeof *rules; i++)
-        if (pe_is(c->type.layers, rules[i][0]))
+        if (pe_text_is(c->type.layers, rules[i][0]))
             return rules[i][1];
     return "fff-"; /* without a rule windows may differ, and nothing else */
 }
@@ -176,16 +178,16 @@ char *pe_config_kinds(pe_config *c, int64_t *count)
 {
     const int64_t depth = *count = pe_config_size(c, PE_DEPTH);
     if (!depth)
-        pe_refuse(c->m, "num_hidden_layers is missing, and the table has none for this type");
-    char *kinds = pe_keep(c->m, (size_t)depth + 1);
-    word *words = pe_keep(c->m, (size_t)depth * sizeof *words);
+        pe_build_refuse(c->m, "num_hidden_layers is missing, and the table has none for this type");
+    char *kinds = pe_build_alloc(c->m, (size_t)depth + 1);
+    word *words = pe_build_alloc(c->m, (size_t)depth * sizeof *words);
     if (!c->m->status)
         layer_words(c, words, depth);
     if (c->m->status)
         return NULL;
-    if (pe_is(c->type.layers, "no-rope-layers"))
+    if (pe_text_is(c->type.layers, "no-rope-layers"))
         no_rope_layers(c, kinds, depth);
-    else if (pe_is(c->type.layers, "no-cross"))
+    else if (pe_text_is(c->type.layers, "no-cross"))
         no_cross(c, kinds, depth);
     else
         for (int64_t i = 0; i < depth; i++)

@@ -27,12 +27,12 @@ static double usual_scale(pe_config *c)
 
 static void add_table(pe_config *c, int64_t rows, int64_t offset, const char *rule, const char *stack)
 {
-    const pe_learned table = {.rows      = rows,
-                              .offset    = offset,
-                              .dim       = pe_config_size(c, PE_HIDDEN),
-                              .rows_rule = rule,
-                              .stack     = stack};
-    pe_learned_group(c->m, pe_config_dims(c), &table);
+    const pe_learned_table table = {.rows      = rows,
+                                    .offset    = offset,
+                                    .dim       = pe_config_size(c, PE_HIDDEN),
+                                    .rows_rule = rule,
+                                    .stack     = stack};
+    pe_build_learned(c->m, pe_config_dims(c), &table);
 }
 
 /* Padding and whatever comes before it have rows of their own inside the table. */
@@ -40,9 +40,9 @@ static void learned_inside(pe_config *c, int64_t context)
 {
     const int64_t offset = 1 + pe_config_whole(c, c->file, "pad_token_id", 0, MOST_ROWS, 1);
     if (offset >= context)
-        pe_refuse(c->m,
-                  "max_position_embeddings is %lld, of which pad_token_id + 1 = %lld rows are no positions",
-                  (long long)context, (long long)offset);
+        pe_build_refuse(
+            c->m, "max_position_embeddings is %lld, of which pad_token_id + 1 = %lld rows are no positions",
+            (long long)context, (long long)offset);
     add_table(c, context, offset, "max_position_embeddings, pad_token_id + 1 of them before the first token",
               NULL);
     c->m->info.max_positions = context - offset;
@@ -52,10 +52,10 @@ static void learned(pe_config *c)
 {
     const int64_t context = pe_config_size(c, PE_CONTEXT);
     if (context > MOST_ROWS)
-        pe_refuse(c->m, "max_position_embeddings is %lld; a table of at most %d rows is believed",
-                  (long long)context, MOST_ROWS);
+        pe_build_refuse(c->m, "max_position_embeddings is %lld; a table of at most %d rows is accepted",
+                        (long long)context, MOST_ROWS);
     if (!context)
-        pe_refuse(c->m, "max_position_embeddings is missing; a learned table needs it");
+        pe_build_refuse(c->m, "max_position_embeddings is missing; a learned table needs it");
     if (c->type.offset_inside) {
         learned_inside(c, context);
         return;
@@ -65,39 +65,39 @@ static void learned(pe_config *c)
 }
 
 /* A number, or two of them for height and width. */
-static void two_sizes(pe_config *c, const char *key, int64_t standard, int64_t size[2])
+static void two_sizes(pe_config *c, const char *key, int64_t fallback, int64_t size[2])
 {
     const json_t *value = pe_config_get(c->file, key);
     if (!json_is_array(value)) {
-        size[0] = size[1] = pe_config_whole(c, c->file, key, 1, PE_MODEL_WIDEST, standard);
+        size[0] = size[1] = pe_config_whole(c, c->file, key, 1, PE_MODEL_WIDEST, fallback);
         return;
     }
     for (size_t i = 0; i < 2; i++) {
         const json_t *item = json_array_get(value, i);
         size[i]            = json_integer_value(item);
         if (json_array_size(value) != 2 || !json_is_integer(item) || size[i] < 1 || size[i] > PE_MODEL_WIDEST)
-            pe_refuse(c->m, "%s is %s; it must be a number or two, [height, width]", key,
-                      pe_config_shown(c, value));
+            pe_build_refuse(c->m, "%s is %s; it must be a number or two, [height, width]", key,
+                            pe_config_shown(c, value));
     }
 }
 
 static void patches(pe_config *c)
 {
     int64_t image[2], patch[2];
-    double *grid = pe_keep(c->m, 2 * sizeof *grid);
+    double *grid = pe_build_alloc(c->m, 2 * sizeof *grid);
     two_sizes(c, "image_size", IMAGE, image);
     two_sizes(c, "patch_size", c->type.patch, patch);
     if (image[0] < patch[0] || image[1] < patch[1])
-        pe_refuse(c->m, "image_size %lldx%lld holds no patch of %lldx%lld", (long long)image[0],
-                  (long long)image[1], (long long)patch[0], (long long)patch[1]);
+        pe_build_refuse(c->m, "image_size %lldx%lld holds no patch of %lldx%lld", (long long)image[0],
+                        (long long)image[1], (long long)patch[0], (long long)patch[1]);
     if (c->m->status)
         return;
     for (int a = 0; a < 2; a++)
         grid[a] = (double)(image[a] / patch[a]);
     const int64_t rows = c->type.prefix_rows + (int64_t)grid[0] * (int64_t)grid[1];
     add_table(c, rows, 0, "prefix + one for each patch of image_size / patch_size", NULL);
-    pe_fact_integer(c->m, "prefix_rows", c->type.prefix_rows, "by the model type");
-    pe_fact_list(c->m, "grid", POSENC_FACT_INTEGERS, grid, 2, "image_size / patch_size");
+    pe_build_integer(c->m, "prefix_rows", c->type.prefix_rows, "by the model type");
+    pe_build_list(c->m, "grid", POSENC_FACT_INTEGERS, grid, 2, "image_size / patch_size");
     c->m->info.max_positions = rows;
 }
 
@@ -106,16 +106,16 @@ static void patches(pe_config *c)
 static void add_sinusoid(pe_config *c, const char *preset, int64_t offset, int64_t rows, const char *stack)
 {
     const int64_t dim = pe_config_size(c, PE_HIDDEN);
-    pe_input_group(c->m, "sinusoidal", pe_config_dims(c), stack)->spec =
-        pe_print(c->m, "sinusoidal[preset=%s,dim=%lld]", preset, (long long)dim);
-    pe_fact_word(c->m, "preset", preset, "by the model type");
+    pe_build_input(c->m, "sinusoidal", pe_config_dims(c), stack)->spec =
+        pe_build_text(c->m, "sinusoidal[preset=%s,dim=%lld]", preset, (long long)dim);
+    pe_build_word(c->m, "preset", preset, "by the model type");
     if (rows)
-        pe_fact_integer(c->m, "rows", rows, "max_source_positions");
-    pe_fact_integer(c->m, "offset", offset, "position of the first token");
-    pe_fact_integer(c->m, "dim", dim, NULL);
-    pe_fact_real(c->m, "base", 10000, NULL);
+        pe_build_integer(c->m, "rows", rows, "max_source_positions");
+    pe_build_integer(c->m, "offset", offset, "position of the first token");
+    pe_build_integer(c->m, "dim", dim, NULL);
+    pe_build_real(c->m, "base", 10000, NULL);
     if (stack)
-        pe_fact_word(c->m, "stack", stack, NULL);
+        pe_build_word(c->m, "stack", stack, NULL);
 }
 
 static void sinusoidal(pe_config *c)
@@ -143,22 +143,23 @@ typedef struct buckets {
 
 static void add_buckets(pe_config *c, const buckets *b)
 {
-    posenc_model_group *g     = pe_group_add(c->m, "t5");
+    const posenc_dims   dims  = pe_config_dims(c);
+    posenc_model_group *g     = pe_build_group(c->m, "t5", dims, dims.D);
     const int64_t       heads = pe_config_size(c, PE_HEADS);
-    char                scale[PE_REAL_TEXT];
-    pe_real_text(scale, b->score_scale);
+    char                scale[PE_TEXT_REAL];
+    pe_text_real(scale, b->score_scale);
     g->stack = b->stack;
-    g->dims  = pe_config_dims(c);
-    g->spec  = pe_print(c->m, "t5[num_buckets=%lld,max_distance=%lld,bidirectional=%s,scale=%s]",
-                        (long long)b->count, (long long)b->distance, b->bidirectional ? "yes" : "no", scale);
+    g->spec =
+        pe_build_text(c->m, "t5[num_buckets=%lld,max_distance=%lld,bidirectional=%s,scale=%s]",
+                      (long long)b->count, (long long)b->distance, b->bidirectional ? "yes" : "no", scale);
     if (b->stack)
-        pe_fact_word(c->m, "stack", b->stack, NULL);
-    pe_fact_integer(c->m, "heads", heads, NULL);
-    pe_fact_integer(c->m, "num_buckets", b->count, "relative_attention_num_buckets");
-    pe_fact_integer(c->m, "max_distance", b->distance, "relative_attention_max_distance");
-    pe_fact_flag(c->m, "bidirectional", b->bidirectional, b->stack);
-    pe_fact_flag(c->m, "shared", !c->type.own_tables, "by the model type");
-    pe_fact_real(c->m, "score_scale", b->score_scale, "by the model type");
+        pe_build_word(c->m, "stack", b->stack, NULL);
+    pe_build_integer(c->m, "heads", heads, NULL);
+    pe_build_integer(c->m, "num_buckets", b->count, "relative_attention_num_buckets");
+    pe_build_integer(c->m, "max_distance", b->distance, "relative_attention_max_distance");
+    pe_build_flag(c->m, "bidirectional", b->bidirectional, b->stack);
+    pe_build_flag(c->m, "shared", !c->type.own_tables, "by the model type");
+    pe_build_real(c->m, "score_scale", b->score_scale, "by the model type");
 }
 
 static int64_t bucket_count(pe_config *c)
@@ -191,17 +192,17 @@ static void mpnet(pe_config *c)
 static const char *terms_of(pe_config *c, int *count)
 {
     const json_t *value = pe_config_get(c->file, "pos_att_type"), *item;
-    char         *words = pe_print(c->m, "%s", json_is_string(value) ? json_string_value(value) : "");
+    char         *words = pe_build_text(c->m, "%s", json_is_string(value) ? json_string_value(value) : "");
     size_t        i;
     if (value && !json_is_string(value) && !json_is_array(value))
-        pe_refuse(c->m, "pos_att_type is %s; it must be a list, or words joined by |",
-                  pe_config_shown(c, value));
+        pe_build_refuse(c->m, "pos_att_type is %s; it must be a list, or words joined by |",
+                        pe_config_shown(c, value));
     json_array_foreach(value, i, item)
     {
         if (!json_is_string(item))
-            pe_refuse(c->m, "pos_att_type has %s; it must hold c2p and p2c", pe_config_shown(c, item));
-        words = pe_print(c->m, "%s%s%s", words, i ? "|" : "",
-                         json_is_string(item) ? json_string_value(item) : "");
+            pe_build_refuse(c->m, "pos_att_type has %s; it must hold c2p and p2c", pe_config_shown(c, item));
+        words = pe_build_text(c->m, "%s%s%s", words, i ? "|" : "",
+                              json_is_string(item) ? json_string_value(item) : "");
     }
     *count = *words != '\0';
     for (char *at = words; *at; at++)
@@ -210,7 +211,7 @@ static const char *terms_of(pe_config *c, int *count)
     for (const char *at = words; *at; at += strcspn(at, " "), at += *at == ' ')
         if (strncmp(at, "c2p", strcspn(at, " ")) && strncmp(at, "p2c", strcspn(at, " ")) &&
             strncmp(at, "p2p", strcspn(at, " ")))
-            pe_refuse(c->m, "pos_att_type has %.20s; known are c2p, p2c, p2p", at);
+            pe_build_refuse(c->m, "pos_att_type has %.20s; known are c2p, p2c, p2p", at);
     return words;
 }
 
@@ -226,26 +227,24 @@ static void add_deberta(pe_config *c)
     distance            = distance < 1 ? pe_config_size(c, PE_CONTEXT) : distance;
     if (c->m->status)
         return;
-    posenc_model_group *g = pe_group_add(c->m, "deberta");
-    g->dims               = pe_config_dims(c);
-    g->dims.D             = width;
-    g->spec               = pe_print(c->m, "deberta[max_relative_positions=%lld", (long long)distance);
+    posenc_model_group *g = pe_build_group(c->m, "deberta", pe_config_dims(c), width);
+    g->spec               = pe_build_text(c->m, "deberta[max_relative_positions=%lld", (long long)distance);
     if (groups > 0)
-        g->spec = pe_print(c->m, "%s,position_buckets=%lld", g->spec, (long long)groups);
-    char *spec = pe_print(c->m, "%s,terms=%s]", g->spec, terms);
+        g->spec = pe_build_text(c->m, "%s,position_buckets=%lld", g->spec, (long long)groups);
+    char *spec = pe_build_text(c->m, "%s,terms=%s]", g->spec, terms);
     for (char *at = spec; *at; at++)
         *at = (char)(*at == ' ' ? ':' : *at);
     g->spec = spec;
-    pe_fact_integer(c->m, "heads", g->dims.H, NULL);
-    pe_fact_integer(c->m, "head_dim", width, "hidden_size / heads");
-    pe_fact(c->m, "terms", POSENC_FACT_WORDS, "pos_att_type")->text = terms;
-    pe_fact_integer(c->m, "max_relative_positions", distance, "the file; below 1: max_position_embeddings");
+    pe_build_integer(c->m, "heads", g->dims.H, NULL);
+    pe_build_integer(c->m, "head_dim", width, "hidden_size / heads");
+    pe_build_fact(c->m, "terms", POSENC_FACT_WORDS, "pos_att_type")->text = terms;
+    pe_build_integer(c->m, "max_relative_positions", distance, "the file; below 1: max_position_embeddings");
     if (groups > 0)
-        pe_fact_integer(c->m, "position_buckets", groups, NULL);
+        pe_build_integer(c->m, "position_buckets", groups, NULL);
     else
-        pe_fact(c->m, "position_buckets", POSENC_FACT_NONE, "each distance has its own row");
-    pe_fact_real(c->m, "score_scale", 1 / sqrt((double)width * (1 + count)),
-                 "1 / sqrt(head_dim (1 + terms))");
+        pe_build_fact(c->m, "position_buckets", POSENC_FACT_NONE, "each distance has its own row");
+    pe_build_real(c->m, "score_scale", 1 / sqrt((double)width * (1 + count)),
+                  "1 / sqrt(head_dim (1 + terms))");
 }
 
 static void deberta(pe_config *c)
@@ -266,22 +265,20 @@ static void xlnet(pe_config *c)
     const char   *type  = pe_config_word(c, c->file, "attn_type");
     const int64_t width = pe_config_derived_width(c);
     const int64_t clamp = pe_config_whole(c, c->file, "clamp_len", -MOST_ROWS, MOST_ROWS, -1);
-    if (type && !pe_is(type, "bi") && !pe_is(type, "uni"))
-        pe_refuse(c->m, "attn_type is %.20s; it must be bi or uni", type);
+    if (type && !pe_text_is(type, "bi") && !pe_text_is(type, "uni"))
+        pe_build_refuse(c->m, "attn_type is %.20s; it must be bi or uni", type);
     if (c->m->status)
         return;
-    posenc_model_group *g = pe_group_add(c->m, "xlnet");
-    g->dims               = pe_config_dims(c);
-    g->dims.D             = width;
-    g->spec               = clamp > 0 ? pe_print(c->m, "xlnet[clamp_len=%lld]", (long long)clamp) : "xlnet";
-    pe_fact_integer(c->m, "heads", g->dims.H, NULL);
-    pe_fact_integer(c->m, "head_dim", width, "hidden_size / heads");
+    posenc_model_group *g = pe_build_group(c->m, "xlnet", pe_config_dims(c), width);
+    g->spec = clamp > 0 ? pe_build_text(c->m, "xlnet[clamp_len=%lld]", (long long)clamp) : "xlnet";
+    pe_build_integer(c->m, "heads", g->dims.H, NULL);
+    pe_build_integer(c->m, "head_dim", width, "hidden_size / heads");
     if (clamp > 0)
-        pe_fact_integer(c->m, "clamp_len", clamp, NULL);
+        pe_build_integer(c->m, "clamp_len", clamp, NULL);
     else
-        pe_fact(c->m, "clamp_len", POSENC_FACT_NONE, "no distance is too far");
-    pe_fact_flag(c->m, "bidirectional", !pe_is(type, "uni"), "attn_type");
-    pe_fact_real(c->m, "score_scale", usual_scale(c), "1 / sqrt(head_dim)");
+        pe_build_fact(c->m, "clamp_len", POSENC_FACT_NONE, "no distance is too far");
+    pe_build_flag(c->m, "bidirectional", !pe_text_is(type, "uni"), "attn_type");
+    pe_build_real(c->m, "score_scale", usual_scale(c), "1 / sqrt(head_dim)");
 }
 
 /* ---------------------------------------------------------------- ALiBi --------------------- */
@@ -289,7 +286,7 @@ static void xlnet(pe_config *c)
 static void alibi(pe_config *c)
 {
     const double scale = usual_scale(c);
-    pe_alibi_group(c->m, pe_config_dims(c), pe_config_derived_width(c), 8, c->type.scaled_bias ? scale : 1);
+    pe_build_alibi(c->m, pe_config_dims(c), pe_config_derived_width(c), 8, c->type.scaled_bias ? scale : 1);
 }
 
 /* ---------------------------------------------------------------- which --------------------- */
@@ -305,6 +302,6 @@ void pe_config_encoding(pe_config *c)
         {"deberta", deberta},       {"xlnet", xlnet},         {"alibi", alibi},
     };
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
-        if (pe_is(readers[i].word, c->encoding))
+        if (pe_text_is(readers[i].word, c->encoding))
             readers[i].read(c);
 }

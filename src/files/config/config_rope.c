@@ -6,9 +6,9 @@
  * layer that the type has becomes a group. Some models put g(s, mu) of yarn on the scores, squared, rather
  * than on cosine and sine.
  * Widths  Four kinds of head (model_types.def): the width is a key, or follows from the model's, or is the
- * sum of what turns and what does not (MLA, whose last channels turn), or only its last channels turn. A
- *         fraction comes from the dictionary, the top level or the class, in this order; one that the class
- *         does not read is without effect in the default schedule and fails in every other.
+ *         sum of what rotates and what does not (MLA, whose last channels rotate), or only its last channels
+ *         rotate. A fraction comes from the dictionary, the top level or the class, in this order; one that
+ *         the class does not read is without effect in the default schedule and fails in every other.
  * Source  transformers 5.16, the configuration and modeling files of the types
  */
 #include "files/config/config.h"
@@ -22,11 +22,11 @@ static int64_t key_width(pe_config *c, pe_rotation *r)
 {
     const char   *own      = pe_config_get(c->file, c->type.head_dim_key) ? c->type.head_dim_key : "head_dim";
     const int64_t given    = pe_config_width(c, own, 1, 0);
-    const int64_t standard = c->is_unknown ? 0 : c->type.head_dim;
-    r->head_rule           = given      ? pe_print(c->m, "%s of the file", own)
-                             : standard ? pe_print(c->m, "standard of the class %s", c->type.name)
+    const int64_t fallback = c->is_unknown ? 0 : c->type.head_dim;
+    r->head_rule           = given      ? pe_build_text(c->m, "%s of the file", own)
+                             : fallback ? pe_build_text(c->m, "default of the class %s", c->type.name)
                                         : "hidden_size / heads";
-    return given ? given : standard ? standard : pe_config_derived_width(c);
+    return given ? given : fallback ? fallback : pe_config_derived_width(c);
 }
 
 static void mla_width(pe_config *c, pe_rotation *r)
@@ -39,19 +39,19 @@ static void mla_width(pe_config *c, pe_rotation *r)
     r->dim_rule         = "qk_rope_head_dim";
 }
 
-/* Head width; for the heads whose last channels turn, those as well. */
+/* Head width; for the heads whose last channels rotate, those as well. */
 static void find_width(pe_config *c, pe_rotation *r, int is_full)
 {
-    if (pe_is(c->type.head, "mla"))
+    if (pe_text_is(c->type.head, "mla"))
         mla_width(c, r);
-    else if (pe_is(c->type.head, "derived")) {
+    else if (pe_text_is(c->type.head, "derived")) {
         r->head_dim         = pe_config_derived_width(c);
         r->head_rule        = "hidden_size / heads";
         const int64_t given = pe_config_width(c, "head_dim", 1, r->head_dim);
         if (given != r->head_dim)
-            pe_warn(c->m, "head_dim-mismatch",
-                    "head_dim is %lld, but the class never reads it: hidden_size / heads = %lld counts",
-                    (long long)given, (long long)r->head_dim);
+            pe_build_warn(c->m, "head_dim-mismatch",
+                          "head_dim is %lld, but the class never reads it: hidden_size / heads = %lld counts",
+                          (long long)given, (long long)r->head_dim);
     } else
         r->head_dim = key_width(c, r);
     if (is_full && c->type.full_head_dim) {
@@ -67,21 +67,21 @@ static double find_fraction(pe_config *c, const pe_rope_source *s, const char **
     const char  *key      = c->type.partial_key ? c->type.partial_key : "partial_rotary_factor";
     const double of_words = pe_config_real(c, s->words, "partial_rotary_factor", (double)NAN);
     const double of_file  = pe_config_real(c, c->file, key, (double)NAN);
-    const double standard = c->type.partial > 0 ? c->type.partial : 1;
+    const double fallback = c->type.partial > 0 ? c->type.partial : 1;
     *rule                 = !isnan(of_words) ? s->name : !isnan(of_file) ? "the file" : "the class";
     if (!isnan(of_words) && !isnan(of_file) && of_words != of_file)
-        pe_warn(c->m, "partial-conflict",
-                "the fraction that rotates is %g in %s but %g at top level; %g counts", of_words, s->name,
-                of_file, of_words);
-    return !isnan(of_words) ? of_words : !isnan(of_file) ? of_file : standard;
+        pe_build_warn(c->m, "partial-conflict",
+                      "the fraction that rotates is %g in %s but %g at top level; %g counts", of_words,
+                      s->name, of_file, of_words);
+    return !isnan(of_words) ? of_words : !isnan(of_file) ? of_file : fallback;
 }
 
 /* Python's int(): towards zero. Refused where no whole number of channels could come out. */
 static int64_t part_of(pe_config *c, int64_t width, double fraction)
 {
     if (!(fraction > 0 && fraction <= 1))
-        pe_refuse(c->m, "the fraction of a head that rotates is %g; it must lie above 0 and up to 1",
-                  fraction);
+        pe_build_refuse(c->m, "the fraction of a head that rotates is %g; it must be above 0 and at most 1",
+                        fraction);
     return c->m->status ? 2 : (int64_t)((double)width * fraction);
 }
 
@@ -89,13 +89,13 @@ static void unread_fraction(pe_config *c, pe_rotation *r, double fraction)
 {
     if (fraction == 1)
         return;
-    if (!pe_is(r->schedule, "default"))
-        pe_refuse(c->m,
-                  "partial_rotary_factor is %g with the schedule %s; the class %s rotates whole "
-                  "heads, so it must be 1",
-                  fraction, r->schedule, c->is_unknown ? "(read as llama)" : c->type.name);
-    pe_warn(c->m, "partial-ignored", "partial_rotary_factor is %g, but the class %s does not read it",
-            fraction, c->is_unknown ? "(read as llama)" : c->type.name);
+    if (!pe_text_is(r->schedule, "default"))
+        pe_build_refuse(c->m,
+                        "partial_rotary_factor is %g with the schedule %s; the class %s rotates whole "
+                        "heads, so it must be 1",
+                        fraction, r->schedule, c->is_unknown ? "(read as llama)" : c->type.name);
+    pe_build_warn(c->m, "partial-ignored", "partial_rotary_factor is %g, but the class %s does not read it",
+                  fraction, c->is_unknown ? "(read as llama)" : c->type.name);
 }
 
 /* MLA: the width of the rotated part is a size of its own. A class that reads fractions takes them of
@@ -111,7 +111,7 @@ static void mla_dim(pe_config *c, const pe_rope_source *s, pe_rotation *r)
         return;
     }
     r->dim      = part_of(c, r->dim, fraction);
-    r->dim_rule = pe_print(c->m, "fraction %g of qk_rope_head_dim, from %s", fraction, where);
+    r->dim_rule = pe_build_text(c->m, "fraction %g of qk_rope_head_dim, from %s", fraction, where);
 }
 
 static void fraction_dim(pe_config *c, const pe_rope_source *s, pe_rotation *r)
@@ -122,7 +122,7 @@ static void fraction_dim(pe_config *c, const pe_rope_source *s, pe_rotation *r)
     const int64_t counted  = pe_config_width(c, key, 1, c->type.rotary_dim);
     r->dim                 = r->head_dim;
     r->dim_rule            = "the whole head";
-    if (pe_is(r->schedule, "proportional")) {
+    if (pe_text_is(r->schedule, "proportional")) {
         r->partial  = fraction;
         r->dim_rule = "proportional: pairs over the whole head";
         part_of(c, r->head_dim, fraction);
@@ -132,23 +132,24 @@ static void fraction_dim(pe_config *c, const pe_rope_source *s, pe_rotation *r)
         r->dim = counted, r->dim_rule = "rotary_dim";
     else if (c->type.partial_read && fraction != 1) {
         r->dim      = part_of(c, r->head_dim, fraction);
-        r->dim_rule = pe_print(c->m, "fraction %g of head_dim, from %s", fraction, where);
+        r->dim_rule = pe_build_text(c->m, "fraction %g of head_dim, from %s", fraction, where);
     } else if (!c->type.partial_read)
         unread_fraction(c, r, fraction);
 }
 
 static void find_dim(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
-    if (pe_is(c->type.head, "mla"))
+    if (pe_text_is(c->type.head, "mla"))
         mla_dim(c, s, r);
-    else if (pe_is(c->type.head, "tail") && !pe_config_get(s->words, "partial_rotary_factor") &&
+    else if (pe_text_is(c->type.head, "tail") && !pe_config_get(s->words, "partial_rotary_factor") &&
              !pe_config_get(c->file, "partial_rotary_factor")) {
         r->dim      = pe_config_width(c, "qk_rope_head_dim", 1, c->type.rope_dim);
         r->dim_rule = "qk_rope_head_dim";
     } else
         fraction_dim(c, s, r);
-    pe_check_widths(c->m, r);
-    r->offset = pe_is(c->type.head, "mla") || pe_is(c->type.head, "tail") ? r->head_dim - r->dim : 0;
+    pe_rotation_check(c->m, r);
+    r->offset =
+        pe_text_is(c->type.head, "mla") || pe_text_is(c->type.head, "tail") ? r->head_dim - r->dim : 0;
 }
 
 /* ---------------------------------------------------------------- axes, temperature, scores -- */
@@ -165,57 +166,39 @@ static void find_sections(pe_config *c, const pe_rope_source *s, pe_rotation *r)
         return;
     r->axes          = 3;
     r->axis_rule     = c->type.axis_rule;
-    r->sections_rule = list ? pe_print(c->m, "mrope_section of %s", s->name) : "the class";
+    r->sections_rule = list ? pe_build_text(c->m, "mrope_section of %s", s->name) : "the class";
     memcpy(r->sections, c->type.sections, sizeof c->type.sections);
     if (!list && !sum_of(r->sections))
-        pe_refuse(c->m, "mrope_section is missing; the type %s needs it", c->type.name);
+        pe_build_refuse(c->m, "mrope_section is missing; the type %s needs it", c->type.name);
     if (list && json_array_size(list) != 3)
-        pe_refuse(c->m, "mrope_section has %zu numbers; it must have 3: time, height, width",
-                  json_array_size(list));
+        pe_build_refuse(c->m, "mrope_section has %zu numbers; it must have 3: time, height, width",
+                        json_array_size(list));
     for (size_t a = 0; list && !c->m->status && a < 3; a++) {
         const json_t *value = json_array_get(list, a);
         r->sections[a]      = json_integer_value(value);
         if (!json_is_integer(value) || r->sections[a] < 0 || r->sections[a] > PE_MODEL_WIDEST)
-            pe_refuse(c->m, "mrope_section has %s; it must hold numbers of pairs", pe_config_shown(c, value));
+            pe_build_refuse(c->m, "mrope_section has %s; it must hold numbers of pairs",
+                            pe_config_shown(c, value));
     }
     if (c->m->status || sum_of(r->sections) == r->dim / 2)
         return;
-    if (pe_is(r->axis_rule, "sections"))
-        pe_refuse(c->m, "mrope_section sums to %lld; it must sum to the %lld pairs that rotate",
+    if (pe_text_is(r->axis_rule, "sections"))
+        pe_build_refuse(c->m, "mrope_section sums to %lld; it must sum to the %lld pairs that rotate",
+                        (long long)sum_of(r->sections), (long long)r->dim / 2);
+    pe_build_warn(c->m, "sections-sum", "mrope_section sums to %lld of %lld pairs; the rest follows time",
                   (long long)sum_of(r->sections), (long long)r->dim / 2);
-    pe_warn(c->m, "sections-sum", "mrope_section sums to %lld of %lld pairs; the rest follows time",
-            (long long)sum_of(r->sections), (long long)r->dim / 2);
 }
 
-/* Ministral's stands in the dictionary and acts on every layer. */
+/* Ministral's is in the dictionary and acts on every layer. */
 static void find_temperature(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
-    if (!pe_is(c->type.temperature, "ministral") || !pe_config_get(s->words, "llama_4_scaling_beta"))
+    if (!pe_text_is(c->type.temperature, "ministral") || !pe_config_get(s->words, "llama_4_scaling_beta"))
         return;
     r->temperature        = "ministral";
     r->temperature_scale  = pe_config_real(c, s->words, "llama_4_scaling_beta", 0);
     r->temperature_length = r->original_length ? r->original_length : pe_config_size(c, PE_CONTEXT);
     if (!r->temperature_length)
-        pe_refuse(c->m, "original_max_position_embeddings is missing; llama_4_scaling_beta needs it");
-}
-
-/* Llama 4's is for the layers that do not rotate. */
-static void llama4_temperature(pe_config *c, pe_rotation *r)
-{
-    if (!pe_is(c->type.temperature, "llama4") || !pe_config_flag(c, c->file, "attn_temperature_tuning", 1))
-        return;
-    r->temperature        = "llama4";
-    r->temperature_scale  = pe_config_real(c, c->file, "attn_scale", 0.1);
-    r->temperature_length = pe_config_whole(c, c->file, "floor_scale", 1, INT64_C(1) << 53, 8192);
-}
-
-/* g of the factor, which DeepSeek's classes put on the scores, squared. */
-static double yarn_on_scores(const pe_rope_source *s, const pe_rotation *r)
-{
-    const double mu = json_number_value(pe_config_get(s->words, "mscale_all_dim"));
-    const double g =
-        !pe_is(r->schedule, "default") && mu != 0 && !isnan(r->factor) ? pe_yarn_scale(r->factor, mu) : 1;
-    return g * g;
+        pe_build_refuse(c->m, "original_max_position_embeddings is missing; llama_4_scaling_beta needs it");
 }
 
 static void find_score_scale(pe_config *c, const pe_rope_source *s, pe_rotation *r)
@@ -224,21 +207,26 @@ static void find_score_scale(pe_config *c, const pe_rope_source *s, pe_rotation 
     const double by_width = 1 / sqrt((double)r->head_dim);
     r->score_scale        = by_width;
     r->score_rule         = "1 / sqrt(head_dim)";
-    if (pe_is(key, "one"))
+    if (pe_text_is(key, "one"))
         r->score_scale = 1, r->score_rule = "by the model type";
-    else if (pe_is(c->type.head, "mla")) {
-        const double g2 = s ? yarn_on_scores(s, r) : 1;
+    else if (pe_text_is(c->type.head, "mla")) {
+        /* DeepSeek's classes put g of the factor on the scores, squared */
+        const double mu = s ? json_number_value(pe_config_get(s->words, "mscale_all_dim")) : 0;
+        const double g  = mu == 0 || isnan(r->factor) || pe_text_is(r->schedule, "default")
+                              ? 1
+                              : pe_rotation_yarn(r->factor, mu);
+        const double g2 = g * g;
         r->score_scale *= g2;
         r->score_rule =
             g2 == 1 ? r->score_rule : "1 / sqrt(head_dim), times g(factor, mscale_all_dim) squared";
-    } else if (pe_is(key, "query_pre_attn_scalar")) {
-        const double x = pe_config_real(c, c->file, key, c->type.score_standard);
+    } else if (pe_text_is(key, "query_pre_attn_scalar")) {
+        const double x = pe_config_real(c, c->file, key, c->type.score_default);
         if (!(x > 0))
-            pe_refuse(c->m, "%s is %g; it must be above 0", key, x);
+            pe_build_refuse(c->m, "%s is %g; it must be above 0", key, x);
         r->score_scale = 1 / sqrt(x), r->score_rule = "1 / sqrt(query_pre_attn_scalar)";
-    } else if (pe_is(key, "attention_multiplier")) {
-        const double standard = c->type.score_standard > 0 ? c->type.score_standard : by_width;
-        r->score_scale        = pe_config_real(c, c->file, key, standard);
+    } else if (pe_text_is(key, "attention_multiplier")) {
+        const double fallback = c->type.score_default > 0 ? c->type.score_default : by_width;
+        r->score_scale        = pe_config_real(c, c->file, key, fallback);
         r->score_rule         = key;
     }
 }
@@ -249,30 +237,30 @@ static void find_layout(pe_config *c, pe_rotation *r)
 {
     const json_t *value = pe_config_get(c->file, c->type.layout_key);
     r->layout           = c->type.layout ? c->type.layout : "half";
-    r->layout_rule =
-        c->is_unknown ? "as llama has it: a guess" : pe_print(c->m, "by the model type %s", c->type.name);
-    r->inverse = c->type.inverse;
+    r->layout_rule      = c->is_unknown ? "as llama has it: a guess"
+                                        : pe_build_text(c->m, "by the model type %s", c->type.name);
+    r->inverse          = c->type.inverse;
     if (c->type.writes_half)
         r->layout_rule =
-            pe_print(c->m, "%s; transformers writes half order (layout_out=half)", r->layout_rule);
+            pe_build_text(c->m, "%s; transformers writes half order (layout_out=half)", r->layout_rule);
     if (value && !pe_config_flag(c, c->file, c->type.layout_key, 1))
-        r->layout = "half", r->layout_rule = pe_print(c->m, "%s is false", c->type.layout_key);
+        r->layout = "half", r->layout_rule = pe_build_text(c->m, "%s is false", c->type.layout_key);
 }
 
 static pe_rotation read_rotation(pe_config *c, const pe_rope_source *s, int is_full)
 {
     pe_rotation r = pe_rotation_none();
-    pe_rope_choose_schedule(c, s, &r);
+    pe_config_choose_schedule(c, s, &r);
     r.dims = pe_config_dims(c);
     find_layout(c, &r);
-    pe_rope_find_base(c, s, &r);
+    pe_config_base(c, s, &r);
     find_width(c, &r, is_full);
     find_dim(c, s, &r);
-    pe_rope_read_schedule(c, s, &r);
+    pe_config_read_schedule(c, s, &r);
     find_sections(c, s, &r);
     find_temperature(c, s, &r);
     find_score_scale(c, s, &r);
-    pe_rope_warn_of_unused_keys(c, s, &r);
+    pe_config_warn_of_unused_keys(c, s, &r);
     return r;
 }
 
@@ -281,11 +269,11 @@ static void add_rotation(pe_config *c, const pe_rope_source *s, const char *kind
     const pe_rotation         r         = read_rotation(c, s, kind == PE_FULL);
     const posenc_model_group *g         = pe_rotation_group(c->m, &r, kinds, depth, kind);
     const posenc_fact        *magnitude = g ? posenc_model_fact(g, "magnitude") : NULL;
-    const double              usual     = pe_yarn_scale(r.factor, 1);
-    if (pe_is(r.schedule, "yarn") && magnitude && fabs(magnitude->real - usual) > 1e-9)
-        pe_warn(c->m, "magnitude-dialect",
-                "the magnitude is %.6g, where 0.1 ln factor + 1 is %.6g: engines disagree on this file",
-                magnitude->real, usual);
+    const double              usual     = pe_rotation_yarn(r.factor, 1);
+    if (pe_text_is(r.schedule, "yarn") && magnitude && fabs(magnitude->real - usual) > 1e-9)
+        pe_build_warn(c->m, "magnitude-dialect",
+                      "the magnitude is %.6g, where 0.1 ln factor + 1 is %.6g: engines disagree on this file",
+                      magnitude->real, usual);
 }
 
 static void add_nope(pe_config *c, const char *kinds, int64_t depth)
@@ -294,8 +282,13 @@ static void add_nope(pe_config *c, const char *kinds, int64_t depth)
     r.dims        = pe_config_dims(c);
     find_width(c, &r, 0);
     find_score_scale(c, NULL, &r);
-    llama4_temperature(c, &r);
-    pe_nope_group(c->m, &r, kinds, depth);
+    if (pe_text_is(c->type.temperature, "llama4") &&
+        pe_config_flag(c, c->file, "attn_temperature_tuning", 1)) {
+        r.temperature        = "llama4";
+        r.temperature_scale  = pe_config_real(c, c->file, "attn_scale", 0.1);
+        r.temperature_length = pe_config_whole(c, c->file, "floor_scale", 1, INT64_C(1) << 53, 8192);
+    }
+    pe_rotation_nope(c->m, &r, kinds, depth);
 }
 
 void pe_config_rope(pe_config *c)
@@ -305,7 +298,7 @@ void pe_config_rope(pe_config *c)
     const char    *kinds = pe_config_kinds(c, &depth);
     if (!kinds)
         return;
-    pe_rope_find_sources(c, from);
+    pe_config_sources(c, from);
     if (strchr(kinds, PE_FULL))
         add_rotation(c, &from[PE_SOURCE_FULL], kinds, depth, PE_FULL);
     if (strchr(kinds, PE_LOCAL))

@@ -9,7 +9,7 @@
  *           per layer type it goes on top of those it is meant for.
  * Base      dictionary, top level, class.
  * Length    of pre-training: top level (and the class where it has one), dictionary, max_position_embeddings.
- * Surprise  A class may bring a whole dictionary: a lone rope_theta beside it is then not read. beta_fast,
+ * Surprise  A class may bring a whole dictionary: a rope_theta outside it is then not read. beta_fast,
  *           beta_slow and mscale of 0 are absent, as null is; a null factor of yarn is the ratio of the
  *           lengths, a missing one is refused.
  * Source    transformers 5.16, modeling_rope_utils.py and the classes of the types
@@ -31,7 +31,7 @@ static int takes_layers(const pe_config *c)
 /* "full_attention", or "main" for DeepSeek-V4. */
 static const char *label(const pe_config *c, int kind)
 {
-    const int compresses = pe_is(c->type.layers, "main-compress");
+    const int compresses = pe_text_is(c->type.layers, "main-compress");
     return kind == PE_SOURCE_FULL ? compresses ? "main" : "full_attention"
            : compresses           ? "compress"
                                   : "sliding_attention";
@@ -49,44 +49,47 @@ static int is_layered(const json_t *object)
 static void check_form(pe_config *c, const json_t *scaling, const json_t *parameters)
 {
     if (scaling && is_layered(scaling))
-        pe_refuse(c->m, "rope_scaling holds dictionaries; one per layer type belongs into rope_parameters");
+        pe_build_refuse(c->m,
+                        "rope_scaling holds dictionaries; one per layer type belongs into rope_parameters");
     else if (parameters && is_layered(parameters) && !takes_layers(c))
-        pe_refuse(c->m, "rope_parameters holds a dictionary per layer type, which the type %s does not take",
-                  c->is_unknown ? "(not in the table)" : c->type.name);
+        pe_build_refuse(c->m,
+                        "rope_parameters holds a dictionary per layer type, which the type %s does not take",
+                        c->is_unknown ? "(not in the table)" : c->type.name);
     else if (parameters && !is_layered(parameters) && takes_layers(c))
-        pe_refuse(c->m, "rope_parameters is one dictionary; the type %s takes one per layer type (%s, %s)",
-                  c->type.name, label(c, PE_SOURCE_FULL), label(c, PE_SOURCE_LOCAL));
+        pe_build_refuse(c->m,
+                        "rope_parameters is one dictionary; the type %s takes one per layer type (%s, %s)",
+                        c->type.name, label(c, PE_SOURCE_FULL), label(c, PE_SOURCE_LOCAL));
     if (scaling && parameters && !json_equal(scaling, parameters))
-        pe_warn(c->m, "both-styles",
-                "rope_scaling and rope_parameters are both there and differ; rope_scaling %s",
-                takes_layers(c) ? "goes on top" : "replaces the other, base included");
+        pe_build_warn(c->m, "both-styles",
+                      "rope_scaling and rope_parameters are both there and differ; rope_scaling %s",
+                      takes_layers(c) ? "goes on top" : "replaces the other, base included");
 }
 
 /* The table writes ' for ". */
 static json_t *class_dictionary(pe_config *c)
 {
-    char *text = pe_print(c->m, "%s", c->type.rope_default ? c->type.rope_default : "{}");
+    char *text = pe_build_text(c->m, "%s", c->type.rope_default ? c->type.rope_default : "{}");
     for (char *at = text; *at; at++)
         *at = (char)(*at == '\'' ? '"' : *at);
     json_t *made = json_loads(text, 0, NULL);
     if (!made)
-        pe_refuse_memory(c->m);
+        pe_build_refuse_memory(c->m);
     return made;
 }
 
 /* The dictionary of a layer type: the class's, or the file's; then rope_scaling on top. */
 static void layered_source(pe_config *c, pe_rope_source *s, int kind, const json_t *scaling,
-                           const json_t *parameters, const json_t *standard)
+                           const json_t *parameters, const json_t *of_class)
 {
     const char   *to  = c->type.scaling ? c->type.scaling : "full";
-    const json_t *own = pe_config_get(parameters ? parameters : standard, label(c, kind));
+    const json_t *own = pe_config_get(parameters ? parameters : of_class, label(c, kind));
     s->words          = json_is_object(own) ? json_copy((json_t *)(uintptr_t)own) : json_object();
-    s->name           = parameters ? pe_print(c->m, "rope_parameters.%s", label(c, kind)) : "the class";
+    s->name           = parameters ? pe_build_text(c->m, "rope_parameters.%s", label(c, kind)) : "the class";
     s->has_base       = parameters && pe_config_get(own, "rope_theta");
     if (own && !json_is_object(own))
-        pe_refuse(c->m, "rope_parameters.%s is %s; it must be an object", label(c, kind),
-                  pe_config_shown(c, own));
-    if (!scaling || !(pe_is(to, "both") || pe_is(to, kind == PE_SOURCE_FULL ? "full" : "local")))
+        pe_build_refuse(c->m, "rope_parameters.%s is %s; it must be an object", label(c, kind),
+                        pe_config_shown(c, own));
+    if (!scaling || !(pe_text_is(to, "both") || pe_text_is(to, kind == PE_SOURCE_FULL ? "full" : "local")))
         return;
     s->name     = "rope_scaling";
     s->has_base = s->has_base || pe_config_get(scaling, "rope_theta");
@@ -100,26 +103,26 @@ static const json_t *read_dictionary(pe_config *c, const char *key)
 {
     const json_t *found = pe_config_get(c->file, key);
     if (found && !json_is_object(found))
-        pe_refuse(c->m, "%s is %s; it must be an object", key, pe_config_shown(c, found));
+        pe_build_refuse(c->m, "%s is %s; it must be an object", key, pe_config_shown(c, found));
     if (!json_object_size(found))
         return NULL;
     if (c->type.fixed_base)
-        pe_warn(c->m, "unused-key", "%s is not read by the class %s, whose rotation is fixed", key,
-                c->type.name);
+        pe_build_warn(c->m, "unused-key", "%s is not read by the class %s, whose rotation is fixed", key,
+                      c->type.name);
     return c->type.fixed_base ? NULL : found;
 }
 
 /* "500000", or "1000000 and 10000" where full and sliding layers differ: what is taken where the file has no
    base. */
-static const char *standards(pe_config *c, const pe_rope_source *from)
+static const char *default_bases(pe_config *c, const pe_rope_source *from)
 {
     double base[PE_SOURCES];
     for (int kind = 0; kind < PE_SOURCES; kind++)
         base[kind] = pe_config_real(c, from[kind].words, "rope_theta", from[kind].base);
     if (!takes_layers(c) || base[PE_SOURCE_FULL] == base[PE_SOURCE_LOCAL])
-        return pe_print(c->m, "%.15g is", base[PE_SOURCE_FULL]);
-    return pe_print(c->m, "%.15g (%s) and %.15g (%s) are", base[PE_SOURCE_FULL], label(c, PE_SOURCE_FULL),
-                    base[PE_SOURCE_LOCAL], label(c, PE_SOURCE_LOCAL));
+        return pe_build_text(c->m, "%.15g is", base[PE_SOURCE_FULL]);
+    return pe_build_text(c->m, "%.15g (%s) and %.15g (%s) are", base[PE_SOURCE_FULL],
+                         label(c, PE_SOURCE_FULL), base[PE_SOURCE_LOCAL], label(c, PE_SOURCE_LOCAL));
 }
 
 static void warn_of_base(pe_config *c, const pe_rope_source *from)
@@ -135,23 +138,25 @@ static void warn_of_base(pe_config *c, const pe_rope_source *from)
         old = old != 0 ? old : s->old;
     }
     if (unread && !c->is_unknown)
-        pe_warn(c->m, "base-default", "the file gives %s, which the class %s does not read; %s its standard",
-                unread, name, standards(c, from));
+        pe_build_warn(c->m, "base-default",
+                      "the file gives %s, which the class %s does not read; %s its default", unread, name,
+                      default_bases(c, from));
     else
-        pe_warn(c->m, "base-default", "the file gives no base; %s the standard of %s%s", standards(c, from),
-                c->is_unknown ? "" : "the class ", name);
+        pe_build_warn(c->m, "base-default", "the file gives no base; %s the default of %s%s",
+                      default_bases(c, from), c->is_unknown ? "" : "the class ", name);
     if (old != 0)
-        pe_warn(c->m, "base-default-changed",
-                "the standard base of the class %s was another in transformers 4.57: %.15g", name, old);
+        pe_build_warn(c->m, "base-default-changed",
+                      "the default base of the class %s was different in transformers 4.57: %.15g", name,
+                      old);
 }
 
-void pe_rope_find_sources(pe_config *c, pe_rope_source from[PE_SOURCES])
+void pe_config_sources(pe_config *c, pe_rope_source from[PE_SOURCES])
 {
     const pe_model_type *t       = &c->type;
     const json_t        *scaling = read_dictionary(c, "rope_scaling"),
                  *parameters = read_dictionary(c, "rope_parameters"), *given = scaling ? scaling : parameters;
     const int is_other = c->is_unknown && !pe_config_get(c->file, "rope_theta");
-    json_t   *standard = class_dictionary(c);
+    json_t   *of_class = class_dictionary(c);
     check_form(c, scaling, parameters);
     from[PE_SOURCE_FULL] = (pe_rope_source){.base     = t->base > 0 ? t->base : 1e4,
                                             .old      = t->old_base,
@@ -163,46 +168,47 @@ void pe_rope_find_sources(pe_config *c, pe_rope_source from[PE_SOURCES])
     for (int kind = 0; kind < PE_SOURCES; kind++) {
         pe_rope_source *s = &from[kind];
         if (takes_layers(c))
-            layered_source(c, s, kind, scaling, parameters, standard);
+            layered_source(c, s, kind, scaling, parameters, of_class);
         else {
-            s->words    = json_copy((json_t *)(uintptr_t)(given ? given : standard));
+            s->words    = json_copy((json_t *)(uintptr_t)(given ? given : of_class));
             s->name     = scaling ? "rope_scaling" : parameters ? "rope_parameters" : "the class";
             s->has_base = given && pe_config_get(given, "rope_theta");
         }
         if (!s->words)
-            pe_refuse_memory(c->m);
+            pe_build_refuse_memory(c->m);
     }
     if (!given && t->rope_default)
-        pe_warn(c->m, "schedule-default", "the file names no schedule; the class %s brings one", t->name);
-    json_decref(standard);
+        pe_build_warn(c->m, "schedule-default", "the file names no schedule; the class %s brings one",
+                      t->name);
+    json_decref(of_class);
     warn_of_base(c, from);
 }
 
 /* ---------------------------------------------------------------- base ---------------------- */
 
-void pe_rope_find_base(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+void pe_config_base(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
     const char  *key = c->type.fixed_base ? NULL : s->base_key;
     const double of_words =
         pe_config_real(c, s->words, c->type.fixed_base ? NULL : "rope_theta", (double)NAN);
     const double of_file = pe_config_real(c, c->file, key, (double)NAN);
     r->base              = !isnan(of_words) ? of_words : !isnan(of_file) ? of_file : s->base;
-    r->base_rule         = !isnan(of_words)  ? pe_print(c->m, "rope_theta of %s", s->name)
-                           : !isnan(of_file) ? pe_print(c->m, "%s of the file", key)
-                           : c->is_unknown   ? "the usual standard"
-                                             : pe_print(c->m, "standard of the class %s", c->type.name);
+    r->base_rule         = !isnan(of_words)  ? pe_build_text(c->m, "rope_theta of %s", s->name)
+                           : !isnan(of_file) ? pe_build_text(c->m, "%s of the file", key)
+                           : c->is_unknown   ? "the usual default"
+                                             : pe_build_text(c->m, "default of the class %s", c->type.name);
     if (isnan(of_words) && isnan(of_file) && !c->is_unknown && s->old != 0)
-        r->base_rule = pe_print(c->m, "%s (%.15g in transformers 4.57)", r->base_rule, s->old);
+        r->base_rule = pe_build_text(c->m, "%s (%.15g in transformers 4.57)", r->base_rule, s->old);
     if (!isnan(of_words) && !isnan(of_file) && of_words != of_file)
-        pe_warn(c->m, "base-conflict", "rope_theta is %g in %s but %s is %g at top level; %g counts",
-                of_words, s->name, key, of_file, of_words);
+        pe_build_warn(c->m, "base-conflict", "rope_theta is %g in %s but %s is %g at top level; %g counts",
+                      of_words, s->name, key, of_file, of_words);
     if (c->type.ratio_key) {
         r->base *= pe_config_real(c, c->file, c->type.ratio_key, 1);
-        r->base_rule = pe_print(c->m, "%g times %s", s->base, c->type.ratio_key);
+        r->base_rule = pe_build_text(c->m, "%g times %s", s->base, c->type.ratio_key);
     }
     if (!(r->base > 1 && isfinite(r->base)))
-        pe_refuse(c->m, "%s is %g; a base must be a finite number above 1",
-                  c->type.ratio_key ? c->type.ratio_key : "rope_theta", r->base);
+        pe_build_refuse(c->m, "%s is %g; a base must be a finite number above 1",
+                        c->type.ratio_key ? c->type.ratio_key : "rope_theta", r->base);
 }
 
 /* ---------------------------------------------------------------- schedule ------------------ */
@@ -210,17 +216,18 @@ void pe_rope_find_base(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 /* Has it an original length? */
 static int has_length(const pe_rotation *r)
 {
-    return pe_is(r->schedule, "yarn") || pe_is(r->schedule, "longrope") || pe_is(r->schedule, "llama3");
+    return pe_text_is(r->schedule, "yarn") || pe_text_is(r->schedule, "longrope") ||
+           pe_text_is(r->schedule, "llama3");
 }
 
 /* The name that counts today. */
 static const char *todays_name(pe_config *c, const char *name)
 {
     static const char *const old[][2] = {{"su", "longrope"}, {"mrope", "default"}, {"yarn", "longrope"}};
-    const int                allowed  = pe_is_among(c->type.only, "longrope") ? 3 : 2;
+    const int                allowed  = pe_text_is_among(c->type.only, "longrope") ? 3 : 2;
     for (int i = 0; i < allowed; i++)
         if (!strcmp(old[i][0], name)) {
-            pe_warn(c->m, "renamed-type", "the rope type %s is read as %s", name, old[i][1]);
+            pe_build_warn(c->m, "renamed-type", "the rope type %s is read as %s", name, old[i][1]);
             return old[i][1];
         }
     return name;
@@ -237,7 +244,7 @@ static void check_needs(pe_config *c, const pe_rope_source *s, const char *needs
     int  used = 0;
     for (const char *at = needs; at && sscanf(at, " %39s%n", word, &used) == 1; at += used)
         if (!pe_config_get(s->words, word))
-            pe_refuse(c->m, "%s is missing in %s; the rope type needs it", word, s->name);
+            pe_build_refuse(c->m, "%s is missing in %s; the rope type needs it", word, s->name);
 }
 
 /* ---------------------------------------------------------------- lengths and factors ------- */
@@ -250,7 +257,7 @@ static int64_t length_of(pe_config *c, const json_t *object)
 }
 
 /* The original length as the file has it, 0 if it has none. That at top level is for schedules; a temperature
-   beside another schedule has that of its dictionary. */
+   with another schedule has that of its dictionary. */
 static int64_t given_length(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
     const int64_t of_words = length_of(c, s->words);
@@ -259,10 +266,10 @@ static int64_t given_length(pe_config *c, const pe_rope_source *s, pe_rotation *
     if (!of_file && c->type.original_length)
         of_file = c->type.original_length, r->length_rule = "the class";
     if (of_words && of_file && of_words != of_file)
-        pe_warn(c->m, "original-length-conflict", "%s is %lld in %s but %lld %s, which counts%s", length_key,
-                (long long)of_words, s->name, (long long)of_file,
-                pe_is(r->length_rule, "the class") ? "for the class" : "at top level",
-                has_length(r) ? "" : " for schedules that read it");
+        pe_build_warn(c->m, "original-length-conflict", "%s is %lld in %s but %lld %s, which counts%s",
+                      length_key, (long long)of_words, s->name, (long long)of_file,
+                      pe_text_is(r->length_rule, "the class") ? "for the class" : "at top level",
+                      has_length(r) ? "" : " for schedules that read it");
     return of_file && (has_length(r) || !of_words) ? of_file : of_words;
 }
 
@@ -273,19 +280,19 @@ static void find_length(pe_config *c, const pe_rope_source *s, pe_rotation *r)
     r->max_length         = context;
     r->original_length    = given;
     if (!has_length(r) && is_told && strcmp(r->schedule, "ntk") != 0)
-        pe_warn(c->m, "original-length-ignored", "%s is given, but the schedule %s does not read it",
-                length_key, r->schedule);
-    if (pe_is(r->schedule, "dynamic") && !context)
-        pe_refuse(c->m, "max_position_embeddings is missing; the schedule dynamic needs it");
+        pe_build_warn(c->m, "original-length-ignored", "%s is given, but the schedule %s does not read it",
+                      length_key, r->schedule);
+    if (pe_text_is(r->schedule, "dynamic") && !context)
+        pe_build_refuse(c->m, "max_position_embeddings is missing; the schedule dynamic needs it");
     if (!has_length(r) || given)
         return;
     if (!context)
-        pe_refuse(c->m, "%s and max_position_embeddings are missing; the schedule %s needs one of them",
-                  length_key, r->schedule);
+        pe_build_refuse(c->m, "%s and max_position_embeddings are missing; the schedule %s needs one of them",
+                        length_key, r->schedule);
     r->original_length = context;
     r->length_rule     = "max_position_embeddings";
-    pe_warn(c->m, "original-length-missing", "%s is missing; max_position_embeddings %lld is taken",
-            length_key, (long long)context);
+    pe_build_warn(c->m, "original-length-missing", "%s is missing; max_position_embeddings %lld is taken",
+                  length_key, (long long)context);
 }
 
 /* How far the context was stretched, by its lengths. */
@@ -299,34 +306,37 @@ static void find_factor(pe_config *c, const pe_rope_source *s, pe_rotation *r)
     r->factor      = pe_config_real(c, s->words, "factor", (double)NAN);
     r->factor_rule = s->name;
     if (isnan(r->factor) && has_length(r)) {
-        if (pe_is(r->schedule, "yarn") && !json_is_null(json_object_get(s->words, "factor")))
-            pe_refuse(c->m, "factor is missing in %s; the rope type yarn needs it", s->name);
-        else if (pe_is(r->schedule, "yarn"))
-            pe_warn(c->m, "factor-inferred", "factor is null; max_position_embeddings / %s = %g is taken",
-                    length_key, stretch(r));
+        if (pe_text_is(r->schedule, "yarn") && !json_is_null(json_object_get(s->words, "factor")))
+            pe_build_refuse(c->m, "factor is missing in %s; the rope type yarn needs it", s->name);
+        else if (pe_text_is(r->schedule, "yarn"))
+            pe_build_warn(c->m, "factor-inferred",
+                          "factor is null; max_position_embeddings / %s = %g is taken", length_key,
+                          stretch(r));
         r->factor      = stretch(r);
         r->factor_rule = "max_position_embeddings / original length";
-    } else if (!pe_is(r->schedule, "llama3") && has_length(r) && r->factor != stretch(r) && stretch(r) != 1)
-        pe_warn(c->m, "factor-vs-max_position",
-                "factor is %g, but max_position_embeddings %lld / %lld is %g: one of the three is not meant",
-                r->factor, (long long)r->max_length, (long long)r->original_length, stretch(r));
+    } else if (!pe_text_is(r->schedule, "llama3") && has_length(r) && r->factor != stretch(r) &&
+               stretch(r) != 1)
+        pe_build_warn(
+            c->m, "factor-vs-max_position",
+            "factor is %g, but max_position_embeddings %lld / %lld is %g: one of the three must be wrong",
+            r->factor, (long long)r->max_length, (long long)r->original_length, stretch(r));
     if (isnan(r->factor))
-        r->factor = 1, r->factor_rule = "the standard";
+        r->factor = 1, r->factor_rule = "the default";
     if (!(r->factor > 0 && isfinite(r->factor)))
-        pe_refuse(c->m, "factor is %g; it must be a finite number above 0", r->factor);
+        pe_build_refuse(c->m, "factor is %g; it must be a finite number above 0", r->factor);
     if (r->factor < 1)
-        pe_warn(c->m, "factor-below-one", "factor is %g: it would shorten the context", r->factor);
+        pe_build_warn(c->m, "factor-below-one", "factor is %g: it would shorten the context", r->factor);
 }
 
 /* ---------------------------------------------------------------- numbers of the schedules --- */
 
 /* 0 is absent, as null is. */
-static double beta(pe_config *c, const pe_rope_source *s, const char *key, double standard)
+static double beta(pe_config *c, const pe_rope_source *s, const char *key, double fallback)
 {
     const double x = pe_config_real(c, s->words, key, 0);
     if (x < 0)
-        pe_refuse(c->m, "%s is %g; it must be positive", key, x);
-    return x == 0 ? standard : x;
+        pe_build_refuse(c->m, "%s is %g; it must be positive", key, x);
+    return x == 0 ? fallback : x;
 }
 
 static void warn_of_yarn(pe_config *c, const pe_rotation *r)
@@ -334,24 +344,26 @@ static void warn_of_yarn(pe_config *c, const pe_rotation *r)
     const int has_scale = !isnan(r->mscale) && r->mscale != 0,
               has_all   = !isnan(r->mscale_all_dim) && r->mscale_all_dim != 0;
     if (r->beta_fast < r->beta_slow)
-        pe_warn(c->m, "beta-order", "beta_fast %g lies below beta_slow %g", r->beta_fast, r->beta_slow);
+        pe_build_warn(c->m, "beta-order", "beta_fast %g is below beta_slow %g", r->beta_fast, r->beta_slow);
     if (has_scale != has_all && isnan(r->attention_factor))
-        pe_warn(c->m, "mscale-alone", "%s stands alone: transformers ignores it, DeepSeek's rule does not",
-                has_scale ? "mscale" : "mscale_all_dim");
+        pe_build_warn(c->m, "mscale-alone",
+                      "%s is given without the other: transformers ignores it, DeepSeek's rule does not",
+                      has_scale ? "mscale" : "mscale_all_dim");
     if (!r->truncate)
-        pe_warn(c->m, "truncate-false", "truncate is false: ggml, mlx-lm and others truncate all the same");
+        pe_build_warn(c->m, "truncate-false",
+                      "truncate is false: ggml, mlx-lm and others truncate all the same");
 }
 
-static const char *given_or_standard(const pe_rope_source *s, const char *key)
+static const char *given_or_default(const pe_rope_source *s, const char *key)
 {
-    return pe_config_get(s->words, key) ? s->name : "the standard";
+    return pe_config_get(s->words, key) ? s->name : "the default";
 }
 
 static void read_yarn(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
-    r->fast_rule        = given_or_standard(s, "beta_fast");
-    r->slow_rule        = given_or_standard(s, "beta_slow");
-    r->truncate_rule    = given_or_standard(s, "truncate");
+    r->fast_rule        = given_or_default(s, "beta_fast");
+    r->slow_rule        = given_or_default(s, "beta_slow");
+    r->truncate_rule    = given_or_default(s, "truncate");
     r->beta_fast        = beta(c, s, "beta_fast", 32);
     r->beta_slow        = beta(c, s, "beta_slow", 1);
     r->truncate         = pe_config_flag(c, s->words, "truncate", 1);
@@ -359,7 +371,7 @@ static void read_yarn(pe_config *c, const pe_rope_source *s, pe_rotation *r)
     r->mscale           = pe_config_real(c, s->words, "mscale", (double)NAN);
     r->mscale_all_dim   = pe_config_real(c, s->words, "mscale_all_dim", (double)NAN);
     r->magnitude_rule   = !isnan(r->attention_factor) ? "attention_factor" : "transformers' rule for yarn";
-    if (pe_is(c->type.layers, "main-compress"))
+    if (pe_text_is(c->type.layers, "main-compress"))
         r->attention_factor = 1, r->magnitude_rule = "DeepSeek-V4 takes 1";
     warn_of_yarn(c, r);
 }
@@ -368,15 +380,15 @@ static const double *read_factors(pe_config *c, const pe_rope_source *s, const c
 {
     const json_t *list = pe_config_list(c, s->words, key);
     if ((int64_t)json_array_size(list) != pairs)
-        pe_refuse(c->m, "%s has %zu numbers; it must have one for each of the %lld pairs that rotate", key,
-                  json_array_size(list), (long long)pairs);
-    double *x = c->m->status ? NULL : pe_keep(c->m, (size_t)pairs * sizeof *x);
+        pe_build_refuse(c->m, "%s has %zu numbers; it must have one for each of the %lld pairs that rotate",
+                        key, json_array_size(list), (long long)pairs);
+    double *x = c->m->status ? NULL : pe_build_alloc(c->m, (size_t)pairs * sizeof *x);
     for (int64_t i = 0; x && i < pairs; i++) {
         const json_t *value = json_array_get(list, (size_t)i);
         x[i]                = json_number_value(value);
         if (!json_is_number(value) || !(x[i] > 0))
-            pe_refuse(c->m, "%s has %s at place %lld; it must hold positive numbers", key,
-                      pe_config_shown(c, value), (long long)i);
+            pe_build_refuse(c->m, "%s has %s at place %lld; it must hold positive numbers", key,
+                            pe_config_shown(c, value), (long long)i);
     }
     return x;
 }
@@ -395,32 +407,33 @@ static void read_llama3(pe_config *c, const pe_rope_source *s, pe_rotation *r)
     r->low_freq_factor  = pe_config_real(c, s->words, "low_freq_factor", 1);
     r->high_freq_factor = pe_config_real(c, s->words, "high_freq_factor", 4);
     if (!(r->low_freq_factor > 0 && r->high_freq_factor > 0))
-        pe_refuse(c->m, "low_freq_factor is %g and high_freq_factor %g; both must be above 0",
-                  r->low_freq_factor, r->high_freq_factor);
+        pe_build_refuse(c->m, "low_freq_factor is %g and high_freq_factor %g; both must be above 0",
+                        r->low_freq_factor, r->high_freq_factor);
     if (r->high_freq_factor <= r->low_freq_factor)
-        pe_warn(c->m, "freq-factor-order",
-                "high_freq_factor %g is not above low_freq_factor %g: a step, no ramp", r->high_freq_factor,
-                r->low_freq_factor);
+        pe_build_warn(c->m, "freq-factor-order",
+                      "high_freq_factor %g is not above low_freq_factor %g: a step, no ramp",
+                      r->high_freq_factor, r->low_freq_factor);
     if (r->max_length && r->original_length >= r->max_length)
-        pe_warn(c->m, "original-length-not-below-max", "%s %lld is not below max_position_embeddings %lld",
-                length_key, (long long)r->original_length, (long long)r->max_length);
+        pe_build_warn(c->m, "original-length-not-below-max",
+                      "%s %lld is not below max_position_embeddings %lld", length_key,
+                      (long long)r->original_length, (long long)r->max_length);
 }
 
 static void read_ntk(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
     r->alpha = pe_config_real(c, s->words, "alpha", 1);
     if (!(r->alpha > 0))
-        pe_refuse(c->m, "alpha is %g; it must be above 0", r->alpha);
+        pe_build_refuse(c->m, "alpha is %g; it must be above 0", r->alpha);
 }
 
 /* PhiMoE has a magnitude of its own for longrope, for either side of the original length; it wants both with
    any schedule. */
 static void read_two_magnitudes(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
-    if (!c->type.needs || pe_is(r->schedule, "default"))
+    if (!c->type.needs || pe_text_is(r->schedule, "default"))
         return;
     check_needs(c, s, c->type.needs);
-    if (!pe_is(r->schedule, "longrope"))
+    if (!pe_text_is(r->schedule, "longrope"))
         return;
     r->magnitude      = pe_config_real(c, s->words, "short_mscale", 1);
     r->magnitude_long = pe_config_real(c, s->words, "long_mscale", 1);
@@ -455,33 +468,34 @@ static const schedule *find_schedule(const char *name)
     return NULL;
 }
 
-void pe_rope_choose_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+void pe_config_choose_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
     const char *new = pe_config_word(c, s->words, "rope_type"), *old = pe_config_word(c, s->words, "type");
     const char *given = new ? new : old ? old : "default";
     if (new &&old && strcmp(new, old) != 0 && !are_a_pair(old, new) && !are_a_pair(new, old))
-        pe_warn(c->m, "type-conflict", "%s has type %s and rope_type %s; rope_type counts", s->name, old,
-                new);
+        pe_build_warn(c->m, "type-conflict", "%s has type %s and rope_type %s; rope_type counts", s->name,
+                      old, new);
     const char *name = todays_name(c, given);
     const int   is_known =
         find_schedule(name) && strcmp(name, "ntk") != 0; /* a form of dynamic, no name in a file */
     if (!is_known)
-        pe_refuse(
+        pe_build_refuse(
             c->m,
             "the rope type %.60s is not known; known are default, linear, dynamic, yarn, longrope, llama3, "
             "proportional",
             given);
-    else if (c->type.only && !pe_is_among(c->type.only, name))
-        pe_refuse(c->m, "the rope type %s is not one that %s has: %s", name, c->type.name, c->type.only);
-    if (c->type.alpha && pe_is(name, "dynamic") && pe_config_real(c, s->words, "alpha", 0) != 0)
+    else if (c->type.only && !pe_text_is_among(c->type.only, name))
+        pe_build_refuse(c->m, "the rope type %s is not one that %s has: %s", name, c->type.name,
+                        c->type.only);
+    if (c->type.alpha && pe_text_is(name, "dynamic") && pe_config_real(c, s->words, "alpha", 0) != 0)
         name = "ntk";
     r->schedule      = is_known ? find_schedule(name)->name : "default";
-    r->schedule_rule = pe_is(name, "ntk") ? "type dynamic with alpha"
-                       : new || old       ? pe_print(c->m, "rope type of %s", s->name)
-                                          : "no schedule is named";
+    r->schedule_rule = pe_text_is(name, "ntk") ? "type dynamic with alpha"
+                       : new || old            ? pe_build_text(c->m, "rope type of %s", s->name)
+                                               : "no schedule is named";
 }
 
-void pe_rope_warn_of_unused_keys(pe_config *c, const pe_rope_source *s, const pe_rotation *r)
+void pe_config_warn_of_unused_keys(pe_config *c, const pe_rope_source *s, const pe_rotation *r)
 {
     static const char always[] =
         "rope_type type rope_theta partial_rotary_factor original_max_position_embeddings";
@@ -489,24 +503,24 @@ void pe_rope_warn_of_unused_keys(pe_config *c, const pe_rope_source *s, const pe
     json_t     *value;
     json_object_foreach(s->words, key, value)
     {
-        const int is_read = pe_is_among(always, key) || pe_is_among(reads, key) ||
-                            pe_is_among(c->type.extra_keys, key) || pe_is_among(c->type.needs, key);
+        const int is_read = pe_text_is_among(always, key) || pe_text_is_among(reads, key) ||
+                            pe_text_is_among(c->type.extra_keys, key) || pe_text_is_among(c->type.needs, key);
         if (!is_read && !json_is_null(value))
-            pe_warn(c->m, "unused-key", "%.60s in %s is read by nobody: the schedule %s has no such number",
-                    key, s->name, r->schedule);
+            pe_build_warn(c->m, "unused-key", "%.60s in %s is not read: the schedule %s has no such number",
+                          key, s->name, r->schedule);
     }
 }
 
-void pe_rope_read_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+void pe_config_read_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 {
     const schedule *chosen = find_schedule(r->schedule);
     r->source              = s->name;
     check_needs(c, s, chosen->needs);
     find_length(c, s, r);
-    if (pe_is_among(chosen->reads, "factor") && !pe_is(chosen->name, "ntk"))
+    if (pe_text_is_among(chosen->reads, "factor") && !pe_text_is(chosen->name, "ntk"))
         find_factor(c, s, r);
-    if (r->dim == 2 && (pe_is(chosen->name, "ntk") || pe_is(chosen->name, "dynamic")))
-        pe_refuse(c->m, "the schedule %s divides by zero where only 2 channels rotate", chosen->name);
+    if (r->dim == 2 && (pe_text_is(chosen->name, "ntk") || pe_text_is(chosen->name, "dynamic")))
+        pe_build_refuse(c->m, "the schedule %s divides by zero where only 2 channels rotate", chosen->name);
     if (chosen->read)
         chosen->read(c, s, r);
     read_two_magnitudes(c, s, r);

@@ -5,10 +5,10 @@
  * The file  "GGUF", version (2 or 3), number of tensors and of values; the values, each a key, a type and
  *           what the type says; an entry per tensor; then, at the next multiple of general.alignment (32),
  *           the data. Little-endian; texts are a length of 8 bytes and their bytes.
- * Trust     None. A length is compared with what is left of the file before a byte of it is stored; the
- *           number of keys, their lengths and all numbers kept have bounds, so that the memory taken does not
- *           follow the file's wishes. A key or a tensor that stands twice is refused, a tensor that would lie
- *           beyond the end as well: the file is cut.
+ * Trust     None. A length is compared with what remains of the file before a byte of it is stored; the
+ *           number of keys, their lengths and all numbers stored have bounds, so that the memory taken does
+ *           not follow the file's wishes. A key or a tensor that appears twice is refused, a tensor that
+ *           would lie beyond the end as well: the file is truncated.
  * Source    ggml, docs/gguf.md; block sizes: gguf-py, constants.py, GGML_QUANT_SIZES
  */
 #include "files/gguf/gguf.h"
@@ -20,7 +20,7 @@
 enum {
     MOST_VALUES    = 1 << 16,
     MOST_TENSORS   = 1 << 20,
-    MOST_KEPT      = 1 << 20, /* numbers in lists, together */
+    MOST_STORED    = 1 << 20, /* numbers in lists, together */
     LONGEST_KEY    = 1024,
     LONGEST_TEXT   = 4096,
     BUFFER         = 1 << 16,
@@ -35,26 +35,27 @@ typedef struct cursor {
     const pe_source *source;
     int64_t          at; /* of the next byte */
     int64_t          from, filled;
-    int64_t          kept; /* numbers in lists so far */
+    int64_t          stored; /* numbers in lists so far */
     unsigned char    buffer[BUFFER];
 } cursor;
 
 /* Are n more bytes there? */
 static int has(cursor *c, uint64_t n, const char *what)
 {
-    const uint64_t left = (uint64_t)(c->source->size - c->at);
-    if (c->model->status || n <= left)
+    const uint64_t remaining = (uint64_t)(c->source->size - c->at);
+    if (c->model->status || n <= remaining)
         return !c->model->status;
-    pe_refuse(c->model, "%s needs %llu bytes but %llu are left: it is cut short", what, (unsigned long long)n,
-              (unsigned long long)left);
+    pe_build_refuse(c->model, "%s needs %llu bytes but %llu remain: it is truncated", what,
+                    (unsigned long long)n, (unsigned long long)remaining);
     return 0;
 }
 
 static int fill(cursor *c)
 {
-    const int64_t left = c->source->size - c->at;
-    c->from            = c->at;
-    c->filled          = c->source->read_at(c->source->from, c->buffer, left < BUFFER ? left : BUFFER, c->at);
+    const int64_t remaining = c->source->size - c->at;
+    c->from                 = c->at;
+    c->filled =
+        c->source->read_at(c->source->from, c->buffer, remaining < BUFFER ? remaining : BUFFER, c->at);
     if (c->filled <= 0)
         c->model->status = pe_file_fail(c->model->err, POSENC_FILE, (pe_origin){c->source->path, NULL},
                                         "it cannot be read at byte %lld", (long long)c->at);
@@ -98,15 +99,15 @@ static char *take_text(cursor *c, uint64_t longest, int is_optional, const char 
         if (is_optional)
             skip(c, n, what);
         else
-            pe_refuse(c->model, "%s has %llu bytes; at most %llu are read", what, (unsigned long long)n,
-                      (unsigned long long)longest);
+            pe_build_refuse(c->model, "%s has %llu bytes; at most %llu are read", what, (unsigned long long)n,
+                            (unsigned long long)longest);
         return NULL;
     }
-    char *text = pe_keep(c->model, (size_t)n + 1);
+    char *text = pe_build_alloc(c->model, (size_t)n + 1);
     if (text)
         take(c, text, n, what);
     if (!c->model->status && memchr(text, '\0', (size_t)n))
-        pe_refuse(c->model, "%s has a byte 0 in its text", what);
+        pe_build_refuse(c->model, "%s has a byte 0 in its text", what);
     return text;
 }
 
@@ -124,7 +125,7 @@ static void sort(cursor *c, void *rows, int64_t n, size_t size, const char *what
         qsort(rows, (size_t)n, size, by_name);
     for (char *row = rows; --n > 0; row += size)
         if (!by_name(row, row + size))
-            pe_refuse(c->model, "the %s %.60s stands twice", what, *(char **)(void *)row);
+            pe_build_refuse(c->model, "the %s %.60s appears twice", what, *(char **)(void *)row);
 }
 
 const pe_gguf_value *pe_gguf_find(const pe_gguf *g, const char *name)
@@ -166,7 +167,7 @@ static void skip_items(cursor *c, uint32_t type, uint64_t n, int depth)
     if (c->model->status)
         return;
     if (type >= TYPES || depth > DEEPEST)
-        pe_refuse(c->model, "its metadata has a list of type %u, or lists in lists in lists", type);
+        pe_build_refuse(c->model, "its metadata has a list of type %u, or lists in lists in lists", type);
     else if (widths[type])
         skip(c, n > UINT64_MAX / 8 ? UINT64_MAX : n * (uint64_t)widths[type], "a list");
     else if (has(c, n > UINT64_MAX / 8 ? UINT64_MAX : 8 * n,
@@ -186,18 +187,18 @@ static void take_list(cursor *c, pe_gguf_value *v)
     const uint32_t type = (uint32_t)take_number(c, 4, v->name);
     const uint64_t n    = take_number(c, 8, v->name);
     v->kind             = PE_GGUF_OTHER;
-    if (type >= TYPES || !widths[type] || n > (uint64_t)(MOST_KEPT - c->kept)) {
+    if (type >= TYPES || !widths[type] || n > (uint64_t)(MOST_STORED - c->stored)) {
         skip_items(c, type, n, 0);
         return;
     }
     if (!has(c, n * (uint64_t)widths[type], v->name))
         return;
-    v->list = pe_keep(c->model, (size_t)n * sizeof *v->list);
+    v->list = pe_build_alloc(c->model, (size_t)n * sizeof *v->list);
     for (uint64_t i = 0; v->list && i < n; i++)
         v->list[i] = number_of(take_number(c, widths[type], v->name), type);
     v->kind  = PE_GGUF_LIST;
     v->count = (int64_t)n;
-    c->kept += (int64_t)n;
+    c->stored += (int64_t)n;
 }
 
 static void take_value(cursor *c, pe_gguf_value *v)
@@ -207,7 +208,7 @@ static void take_value(cursor *c, pe_gguf_value *v)
         return;
     const uint32_t type = (uint32_t)take_number(c, 4, v->name);
     if (type >= TYPES)
-        pe_refuse(c->model, "%.60s is of type %u, which GGUF does not have", v->name, type);
+        pe_build_refuse(c->model, "%.60s is of type %u, which GGUF does not have", v->name, type);
     else if (type == STRING) {
         v->text = take_text(c, LONGEST_TEXT, 1, v->name);
         v->kind = v->text ? PE_GGUF_TEXT : PE_GGUF_OTHER;
@@ -245,11 +246,11 @@ static uint64_t take_shape(cursor *c, pe_gguf_tensor *t)
     const uint32_t n        = (uint32_t)take_number(c, 4, t->name);
     uint64_t       elements = 1;
     if (n > 4)
-        pe_refuse(c->model, "tensor %.60s has %u axes; GGUF has at most 4", t->name, n);
+        pe_build_refuse(c->model, "tensor %.60s has %u axes; GGUF has at most 4", t->name, n);
     for (uint32_t a = 0; !c->model->status && a < n; a++) {
         const uint64_t size = take_number(c, 8, t->name);
         if (size > INT64_MAX / 512 / (elements ? elements : 1))
-            pe_refuse(c->model, "the sizes of tensor %.60s overflow", t->name);
+            pe_build_refuse(c->model, "the sizes of tensor %.60s overflow", t->name);
         elements *= size;
         t->shape[a] = (int64_t)size;
     }
@@ -257,7 +258,7 @@ static uint64_t take_shape(cursor *c, pe_gguf_tensor *t)
     return elements;
 }
 
-/* What a tensor's data need behind the first byte of all data. */
+/* What a tensor's data need from the first byte of all data. */
 static uint64_t take_tensor(cursor *c, pe_gguf_tensor *t)
 {
     t->name = take_text(c, LONGEST_KEY, 0, "the name of a tensor");
@@ -267,8 +268,8 @@ static uint64_t take_tensor(cursor *c, pe_gguf_tensor *t)
     t->type                 = (uint32_t)take_number(c, 4, t->name);
     t->at                   = take_number(c, 8, t->name);
     if (t->at > INT64_MAX / 4)
-        pe_refuse(c->model, "tensor %.60s begins at byte %llu of the data: it is cut short", t->name,
-                  (unsigned long long)t->at);
+        pe_build_refuse(c->model, "tensor %.60s begins at byte %llu of the data: it is truncated", t->name,
+                        (unsigned long long)t->at);
     return t->at + bytes_of(t, elements);
 }
 
@@ -278,34 +279,36 @@ static int64_t alignment_of(cursor *c, const pe_gguf *g)
     const pe_gguf_value *v = pe_gguf_find(g, "general.alignment");
     const double         x = v && v->kind == PE_GGUF_NUMBER ? v->number : v ? 0 : 32;
     if (!(x >= 1 && x <= MOST_ALIGNMENT && ((uint32_t)x & ((uint32_t)x - 1)) == 0)) {
-        pe_refuse(c->model, "general.alignment is no power of two from 1 to %d", MOST_ALIGNMENT);
+        pe_build_refuse(c->model, "general.alignment is not a power of two from 1 to %d", MOST_ALIGNMENT);
         return 1;
     }
     return (int64_t)x;
 }
 
-/* Tensors of the layers say nothing about positions: they are checked, not kept. */
+/* Tensors of the layers say nothing about positions: they are checked, not stored. */
 static void take_tensors(cursor *c, pe_gguf *g, uint64_t count)
 {
     const int64_t step = alignment_of(c, g);
     uint64_t      need = 0;
-    g->tensors         = pe_keep(c->model, (size_t)count * sizeof *g->tensors);
+    g->tensors         = pe_build_alloc(c->model, (size_t)count * sizeof *g->tensors);
     for (uint64_t i = 0; !c->model->status && i < count; i++) {
         pe_gguf_tensor one = {0};
         const uint64_t end = take_tensor(c, &one);
         need               = end > need ? end : need;
         if (!c->model->status && one.at % (uint64_t)step)
-            pe_refuse(c->model,
-                      "tensor %.60s begins at byte %llu of the data, no multiple of the alignment %lld",
-                      one.name, (unsigned long long)one.at, (long long)step);
+            pe_build_refuse(
+                c->model,
+                "tensor %.60s begins at byte %llu of the data, not a multiple of the alignment %lld",
+                one.name, (unsigned long long)one.at, (long long)step);
         if (!c->model->status && strncmp(one.name, "blk.", 4) != 0)
             g->tensors[g->tensor_count++] = one;
     }
     const int64_t data = (c->at + step - 1) / step * step;
     if (count && need > (uint64_t)(c->source->size > data ? c->source->size - data : 0))
-        pe_refuse(c->model,
-                  "its tensors need %llu bytes behind the header but %lld are there: it is cut short",
-                  (unsigned long long)need, (long long)(c->source->size > data ? c->source->size - data : 0));
+        pe_build_refuse(c->model,
+                        "its tensors need %llu bytes after the header but %lld are there: it is truncated",
+                        (unsigned long long)need,
+                        (long long)(c->source->size > data ? c->source->size - data : 0));
     for (int64_t i = 0; i < g->tensor_count; i++)
         g->tensors[i].at += (uint64_t)data;
     if (!c->model->status)
@@ -314,36 +317,32 @@ static void take_tensors(cursor *c, pe_gguf *g, uint64_t count)
 
 /* ---------------------------------------------------------------- the file ------------------ */
 
-static void take_values(cursor *c, pe_gguf *g, uint64_t count)
-{
-    g->values = pe_keep(c->model, (size_t)count * sizeof *g->values);
-    for (uint64_t i = 0; !c->model->status && i < count; i++)
-        take_value(c, &g->values[g->value_count++]);
-    if (!c->model->status)
-        sort(c, g->values, g->value_count, sizeof *g->values, "key");
-}
-
 void pe_gguf_read(pe_gguf *g)
 {
     char   magic[4] = "";
     cursor all, *c = &all;
     all.model = g->model, all.source = g->source;
-    all.at = all.from = all.filled = all.kept = 0;
+    all.at = all.from = all.filled = all.stored = 0;
     take(c, magic, sizeof magic, "its magic");
     const uint32_t version = (uint32_t)take_number(c, 4, "its version");
     if (memcmp(magic, "GGUF", 4) != 0)
-        pe_refuse(c->model, "it does not begin with GGUF, as such a file does");
+        pe_build_refuse(c->model, "it does not begin with GGUF, as such a file does");
     if (version < 2 || version > 3)
-        pe_refuse(c->model, "it is GGUF of version %u (big-endian, perhaps); 2 and 3 are read", version);
+        pe_build_refuse(c->model, "it is GGUF of version %u (big-endian, perhaps); 2 and 3 are read",
+                        version);
     const uint64_t tensors = take_number(c, 8, "its number of tensors"),
                    values  = take_number(c, 8, "its number of values");
     /* an entry has 24 bytes at least, a value 13 */
     if (values > MOST_VALUES || tensors > MOST_TENSORS || !has(c, values * 13, "its metadata") ||
         !has(c, tensors * 24, "its list of tensors"))
-        pe_refuse(c->model, "it would have %llu values and %llu tensors; at most %d and %d are believed",
-                  (unsigned long long)values, (unsigned long long)tensors, MOST_VALUES, MOST_TENSORS);
+        pe_build_refuse(c->model,
+                        "it would have %llu values and %llu tensors; at most %d and %d are accepted",
+                        (unsigned long long)values, (unsigned long long)tensors, MOST_VALUES, MOST_TENSORS);
+    g->values = c->model->status ? NULL : pe_build_alloc(c->model, (size_t)values * sizeof *g->values);
+    for (uint64_t i = 0; !c->model->status && i < values; i++)
+        take_value(c, &g->values[g->value_count++]);
     if (!c->model->status)
-        take_values(c, g, values);
+        sort(c, g->values, g->value_count, sizeof *g->values, "key");
     if (!c->model->status)
         take_tensors(c, g, tensors);
 }
@@ -371,12 +370,12 @@ static posenc_status read_floats(double *to, int64_t count, const pe_gguf_tensor
 const double *pe_gguf_floats(const pe_gguf *g, const char *name, int64_t count)
 {
     const pe_gguf_tensor *tensor = pe_gguf_tensor_of(g, name);
-    double *x = !tensor || g->model->status ? NULL : pe_keep(g->model, (size_t)count * sizeof *x);
+    double *x = !tensor || g->model->status ? NULL : pe_build_alloc(g->model, (size_t)count * sizeof *x);
     if (x)
         g->model->status = read_floats(x, count, tensor, g);
     for (int64_t i = 0; x && !g->model->status && i < count; i++)
         if (!(x[i] > 0 && isfinite(x[i])))
-            pe_refuse(g->model, "%s holds %g at place %lld; it must hold finite numbers above 0", name, x[i],
-                      (long long)i);
+            pe_build_refuse(g->model, "%s holds %g at place %lld; it must hold finite numbers above 0", name,
+                            x[i], (long long)i);
     return g->model->status ? NULL : x;
 }

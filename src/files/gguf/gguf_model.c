@@ -62,7 +62,7 @@ static double number(reader *g, const char *key, double fallback)
     for (int64_t i = 0; v->kind == PE_GGUF_LIST && i < v->count && x == 0; i++)
         x = v->list[i];
     if ((v->kind != PE_GGUF_NUMBER && v->kind != PE_GGUF_LIST) || !isfinite(x))
-        pe_refuse(g->m, "%.60s.%s is no finite number", g->prefix, key);
+        pe_build_refuse(g->m, "%.60s.%s is not a finite number", g->prefix, key);
     return x;
 }
 
@@ -70,8 +70,8 @@ static int64_t whole(reader *g, const char *key, int64_t high, int64_t fallback)
 {
     const double x = number(g, key, (double)fallback);
     if (x < 0 || x > (double)high || x != floor(x))
-        pe_refuse(g->m, "%.60s.%s is %g; it must be a whole number up to %lld", g->prefix, key, x,
-                  (long long)high);
+        pe_build_refuse(g->m, "%.60s.%s is %g; it must be a whole number up to %lld", g->prefix, key, x,
+                        (long long)high);
     return g->m->status ? fallback : (int64_t)x;
 }
 
@@ -79,7 +79,7 @@ static const char *word(reader *g, const char *key)
 {
     const pe_gguf_value *v = find(g, key);
     if (v && v->kind != PE_GGUF_TEXT)
-        pe_refuse(g->m, "%.60s.%s is no text", g->prefix, key);
+        pe_build_refuse(g->m, "%.60s.%s is not a text", g->prefix, key);
     return v ? v->text : NULL;
 }
 
@@ -99,7 +99,7 @@ static int64_t context(reader *g)
     return whole(g, "context_length", longest, 0);
 }
 
-/* MLA stores the width of its latent vector as key_length, and that of a head apart. */
+/* MLA stores the width of its latent vector as key_length, and that of a head separately. */
 static int64_t head_width(reader *g, const posenc_dims *dims, const char **rule)
 {
     const int64_t mla   = g->row->tail ? whole(g, "attention.key_length_mla", PE_MODEL_WIDEST, 0) : 0;
@@ -110,9 +110,10 @@ static int64_t head_width(reader *g, const posenc_dims *dims, const char **rule)
     if (given)
         return given;
     if (!dims->H || !dims->d_model || dims->d_model % dims->H || dims->d_model / dims->H > PE_MODEL_WIDEST)
-        pe_refuse(g->m,
-                  "embedding_length %lld is no multiple of %lld heads, and attention.key_length is missing",
-                  (long long)dims->d_model, (long long)dims->H);
+        pe_build_refuse(
+            g->m,
+            "embedding_length %lld is not a multiple of %lld heads, and attention.key_length is missing",
+            (long long)dims->d_model, (long long)dims->H);
     return g->m->status ? 2 : dims->d_model / dims->H;
 }
 
@@ -122,11 +123,11 @@ static void find_base(reader *g, pe_rotation *r, int is_local)
 {
     const char *key = is_local ? "rope.freq_base_swa" : "rope.freq_base";
     r->base         = number(g, key, 10000);
-    r->base_rule    = find(g, key) ? pe_print(g->m, "%s of the file", key) : "the standard of llama.cpp";
+    r->base_rule    = find(g, key) ? pe_build_text(g->m, "%s of the file", key) : "the default of llama.cpp";
     if (!(r->base > 1))
-        pe_refuse(g->m, "%.60s.%s is %g; a base must be above 1", g->prefix, key, r->base);
+        pe_build_refuse(g->m, "%.60s.%s is %g; a base must be above 1", g->prefix, key, r->base);
     if (!find(g, "rope.freq_base"))
-        pe_warn(g->m, "base-default", "the file gives no rope.freq_base; llama.cpp takes 10000");
+        pe_build_warn(g->m, "base-default", "the file gives no rope.freq_base; llama.cpp takes 10000");
 }
 
 static void find_widths(reader *g, pe_rotation *r, int is_local)
@@ -141,14 +142,14 @@ static void find_widths(reader *g, pe_rotation *r, int is_local)
     r->dim      = whole(g, key, PE_MODEL_WIDEST, r->head_dim);
     r->dim_rule = find(g, key) ? key : "the whole head";
     r->offset   = g->row->tail ? r->head_dim - r->dim : 0;
-    pe_check_widths(g->m, r);
+    pe_rotation_check(g->m, r);
 }
 
 static double factor_of(reader *g)
 {
     const double f = number(g, "rope.scaling.factor", number(g, "rope.scale_linear", 0));
     if (f < 0)
-        pe_refuse(g->m, "rope.scaling.factor is %g; it must be above 0, or 0 for none", f);
+        pe_build_refuse(g->m, "rope.scaling.factor is %g; it must be above 0, or 0 for none", f);
     return f == 0 ? 1 : f;
 }
 
@@ -160,32 +161,33 @@ static void find_original_length(reader *g, pe_rotation *r)
         return;
     r->original_length = context(g);
     r->length_rule     = "context_length";
-    pe_warn(g->m, "original-length-missing",
-            "rope.scaling.original_context_length is missing; context_length is taken");
+    pe_build_warn(g->m, "original-length-missing",
+                  "rope.scaling.original_context_length is missing; context_length is taken");
     if (!r->original_length)
-        pe_refuse(g->m, "context_length is missing; the schedule needs it");
+        pe_build_refuse(g->m, "context_length is missing; the schedule needs it");
 }
 
 static void warn_of_yarn(reader *g, const pe_rotation *r)
 {
     const double stretch = (double)context(g) / (double)r->original_length;
     if (context(g) && stretch != 1 && stretch != r->factor)
-        pe_warn(g->m, "factor-vs-max_position",
-                "rope.scaling.factor is %g, but context_length / original length is %g", r->factor, stretch);
+        pe_build_warn(g->m, "factor-vs-max_position",
+                      "rope.scaling.factor is %g, but context_length / original length is %g", r->factor,
+                      stretch);
     if (r->beta_fast < r->beta_slow)
-        pe_warn(g->m, "beta-order", "yarn_beta_fast %g lies below yarn_beta_slow %g", r->beta_fast,
-                r->beta_slow);
-    if (pe_is(g->name, "gpt-oss"))
-        pe_warn(g->m, "truncate-lost", "gpt-oss was trained without truncation, which GGUF cannot say");
+        pe_build_warn(g->m, "beta-order", "yarn_beta_fast %g is below yarn_beta_slow %g", r->beta_fast,
+                      r->beta_slow);
+    if (pe_text_is(g->name, "gpt-oss"))
+        pe_build_warn(g->m, "truncate-lost", "gpt-oss was trained without truncation, which GGUF cannot say");
 }
 
 /* What llama.cpp multiplies cosine and sine with, all its corrections netted. */
 static void find_yarn_magnitude(reader *g, pe_rotation *r, double attn_factor)
 {
-    const int    is_deepseek2 = pe_is(g->name, "deepseek2");
+    const int    is_deepseek2 = pe_text_is(g->name, "deepseek2");
     const double stored       = number(g, "rope.scaling.yarn_log_multiplier", 0);
     const double mu           = is_deepseek2 ? stored / (double)0.1f : stored;
-    const double g1 = pe_yarn_scale(r->factor, 1), gmu = pe_yarn_scale(r->factor, mu);
+    const double g1 = pe_rotation_yarn(r->factor, 1), gmu = pe_rotation_yarn(r->factor, mu);
     r->magnitude = attn_factor * (mu == 0 ? g1 : is_deepseek2 ? 1 : g1 / gmu);
     r->magnitude_rule =
         mu == 0 ? "0.1 ln factor + 1, times attn_factor" : "by yarn_log_multiplier, as llama.cpp nets it";
@@ -200,13 +202,13 @@ static void read_yarn(reader *g, pe_rotation *r, double attn_factor)
     r->schedule_rule = "rope.scaling.type";
     r->factor        = factor_of(g);
     r->factor_rule   = "rope.scaling.factor";
-    r->fast_rule = find(g, "rope.scaling.yarn_beta_fast") ? "rope.scaling.yarn_beta_fast" : "the standard";
-    r->slow_rule = find(g, "rope.scaling.yarn_beta_slow") ? "rope.scaling.yarn_beta_slow" : "the standard";
-    r->truncate_rule      = "llama.cpp always does";
-    r->beta_fast          = number(g, "rope.scaling.yarn_beta_fast", 32);
-    r->beta_slow          = number(g, "rope.scaling.yarn_beta_slow", 1);
-    r->extrapolation      = number(g, "rope.scaling.yarn_ext_factor", 1);
-    r->extrapolation      = r->extrapolation < 0 ? 1 : r->extrapolation; /* -1: decide by the type */
+    r->fast_rule     = find(g, "rope.scaling.yarn_beta_fast") ? "rope.scaling.yarn_beta_fast" : "the default";
+    r->slow_rule     = find(g, "rope.scaling.yarn_beta_slow") ? "rope.scaling.yarn_beta_slow" : "the default";
+    r->truncate_rule = "llama.cpp always does";
+    r->beta_fast     = number(g, "rope.scaling.yarn_beta_fast", 32);
+    r->beta_slow     = number(g, "rope.scaling.yarn_beta_slow", 1);
+    r->extrapolation = number(g, "rope.scaling.yarn_ext_factor", 1);
+    r->extrapolation = r->extrapolation < 0 ? 1 : r->extrapolation; /* -1: decide by the type */
     r->extrapolation_rule = "rope.scaling.yarn_ext_factor";
     find_original_length(g, r);
     warn_of_yarn(g, r);
@@ -220,8 +222,8 @@ static void read_longrope(reader *g, pe_rotation *r, double attn_factor)
     r->short_factor  = pe_gguf_floats(&g->file, "rope_factors_short.weight", r->dim / 2);
     r->long_factor   = pe_gguf_floats(&g->file, "rope_factors_long.weight", r->dim / 2);
     if (!r->short_factor || !r->long_factor)
-        pe_refuse(g->m,
-                  "longrope needs both tensors, rope_factors_short.weight and rope_factors_long.weight");
+        pe_build_refuse(
+            g->m, "longrope needs both tensors, rope_factors_short.weight and rope_factors_long.weight");
     find_original_length(g, r);
     r->max_length     = context(g);
     r->magnitude      = attn_factor;
@@ -247,20 +249,20 @@ static void read_schedule(reader *g, pe_rotation *r)
     const double attn_factor = number(g, "rope.scaling.attn_factor", 1);
     const int    has_lists   = pe_gguf_tensor_of(&g->file, "rope_factors_long.weight") ||
                           pe_gguf_tensor_of(&g->file, "rope_factors_short.weight");
-    if (type && !pe_is(type, "none") && !pe_is(type, "linear") && !pe_is(type, "yarn") &&
-        !pe_is(type, "longrope"))
-        pe_refuse(g->m, "rope.scaling.type is %.60s; known are none, linear, yarn, longrope", type);
+    if (type && !pe_text_is(type, "none") && !pe_text_is(type, "linear") && !pe_text_is(type, "yarn") &&
+        !pe_text_is(type, "longrope"))
+        pe_build_refuse(g->m, "rope.scaling.type is %.60s; known are none, linear, yarn, longrope", type);
     if (!(attn_factor > 0))
-        pe_refuse(g->m, "rope.scaling.attn_factor is %g; it must be above 0", attn_factor);
-    if (pe_is(type, "longrope") || (has_lists && !pe_is(type, "yarn")))
+        pe_build_refuse(g->m, "rope.scaling.attn_factor is %g; it must be above 0", attn_factor);
+    if (pe_text_is(type, "longrope") || (has_lists && !pe_text_is(type, "yarn")))
         read_longrope(g, r, attn_factor);
-    else if (pe_is(type, "yarn"))
+    else if (pe_text_is(type, "yarn"))
         read_yarn(g, r, attn_factor);
     else
-        read_linear(g, r, attn_factor, !pe_is(type, "none"));
+        read_linear(g, r, attn_factor, !pe_text_is(type, "none"));
     if (!isnan(r->factor) && r->factor < 1)
-        pe_warn(g->m, "factor-below-one", "rope.scaling.factor is %g: it would shorten the context",
-                r->factor);
+        pe_build_warn(g->m, "factor-below-one", "rope.scaling.factor is %g: it would shorten the context",
+                      r->factor);
 }
 
 /* ---------------------------------------------------------------- axes, temperature --------- */
@@ -273,7 +275,8 @@ static void read_sections(reader *g, pe_rotation *r)
     if (!g->row->axis_rule || (!v && g->row->sections_layout))
         return;
     if (!v || v->kind != PE_GGUF_LIST || v->count < 3 || v->count > PE_ROTATION_AXES) {
-        pe_refuse(g->m, "%.60s.rope.dimension_sections is missing, or no list of 3 or 4 numbers", g->prefix);
+        pe_build_refuse(g->m, "%.60s.rope.dimension_sections is missing, or not a list of 3 or 4 numbers",
+                        g->prefix);
         return;
     }
     r->axes          = v->count == 4 && v->list[3] != 0 ? 4 : 3;
@@ -281,29 +284,31 @@ static void read_sections(reader *g, pe_rotation *r)
     r->sections_rule = "rope.dimension_sections";
     for (int a = 0; a < r->axes; a++) {
         if (!(v->list[a] >= 0 && v->list[a] <= PE_MODEL_WIDEST && v->list[a] == floor(v->list[a])))
-            pe_refuse(g->m, "rope.dimension_sections holds %g; it must hold numbers of pairs", v->list[a]);
+            pe_build_refuse(g->m, "rope.dimension_sections holds %g; it must hold numbers of pairs",
+                            v->list[a]);
         r->sections[a] = g->m->status ? 0 : (int64_t)v->list[a];
         sum += r->sections[a];
     }
-    if (sum != r->dim / 2 && pe_is(r->axis_rule, "sections"))
-        pe_refuse(g->m, "rope.dimension_sections sums to %lld; it must sum to the %lld pairs that rotate",
-                  (long long)sum, (long long)r->dim / 2);
+    if (sum != r->dim / 2 && pe_text_is(r->axis_rule, "sections"))
+        pe_build_refuse(g->m,
+                        "rope.dimension_sections sums to %lld; it must sum to the %lld pairs that rotate",
+                        (long long)sum, (long long)r->dim / 2);
     if (sum != r->dim / 2)
-        pe_warn(g->m, "sections-sum", "rope.dimension_sections sums to %lld of %lld pairs", (long long)sum,
-                (long long)r->dim / 2);
+        pe_build_warn(g->m, "sections-sum", "rope.dimension_sections sums to %lld of %lld pairs",
+                      (long long)sum, (long long)r->dim / 2);
 }
 
 static void read_temperature(reader *g, pe_rotation *r)
 {
     const double scale = number(g, "attention.temperature_scale", 0);
-    if (scale == 0 || pe_is(g->row->temperature, "llama4"))
+    if (scale == 0 || pe_text_is(g->row->temperature, "llama4"))
         return;
     r->temperature        = "ministral";
     r->temperature_scale  = scale;
     r->temperature_length = whole(g, "attention.temperature_length", longest,
                                   whole(g, "rope.scaling.original_context_length", longest, context(g)));
     if (!r->temperature_length)
-        pe_refuse(g->m, "attention.temperature_length is missing");
+        pe_build_refuse(g->m, "attention.temperature_length is missing");
 }
 
 /* ---------------------------------------------------------------- layers -------------------- */
@@ -323,16 +328,16 @@ static int is_full(const reader *g, const pe_gguf_value *pattern, int64_t i, int
 static const char *kinds_of(reader *g, int64_t n)
 {
     const pe_gguf_value *pattern = find(g, "attention.sliding_window_pattern");
-    char                *kinds   = pe_keep(g->m, (size_t)n + 1);
+    char                *kinds   = pe_build_alloc(g->m, (size_t)n + 1);
     const int            no_window =
-        pe_is(g->row->layers, "rope-on-sliding-if-window") && !find(g, "attention.sliding_window");
+        pe_text_is(g->row->layers, "rope-on-sliding-if-window") && !find(g, "attention.sliding_window");
     for (int64_t i = 0; kinds && i < n; i++)
-        if (pe_is(g->row->encoding, "nope"))
+        if (pe_text_is(g->row->encoding, "nope"))
             kinds[i] = PE_NOPE;
         else if (!g->row->layers || no_window ||
-                 (is_full(g, pattern, i, n) && pe_is(g->row->layers, "local-base")))
+                 (is_full(g, pattern, i, n) && pe_text_is(g->row->layers, "local-base")))
             kinds[i] = PE_FULL;
-        else if (pe_is(g->row->layers, "local-base"))
+        else if (pe_text_is(g->row->layers, "local-base"))
             kinds[i] = PE_LOCAL;
         else
             kinds[i] = is_full(g, pattern, i, n) ? PE_NOPE : PE_FULL;
@@ -345,7 +350,7 @@ static void add_rotation(reader *g, const char *kinds, int64_t n, char kind)
     const int   axes   = g->row->sections_layout && find(g, "rope.dimension_sections"),
               is_local = kind == PE_LOCAL;
     r.layout           = axes ? g->row->sections_layout : g->row->layout;
-    r.layout_rule      = pe_print(g->m, "by the architecture %s", g->name);
+    r.layout_rule      = pe_build_text(g->m, "by the architecture %s", g->name);
     find_base(g, &r, is_local);
     find_widths(g, &r, is_local);
     r.score_scale = g->row->unknown_scale ? (double)NAN : 1 / sqrt((double)r.head_dim);
@@ -368,12 +373,12 @@ static void add_nope(reader *g, const char *kinds, int64_t n)
         return;
     r.head_dim    = head_width(g, &r.dims, &r.head_rule);
     r.score_scale = g->row->unknown_scale ? (double)NAN : 1 / sqrt((double)r.head_dim);
-    if (pe_is(g->row->temperature, "llama4")) {
+    if (pe_text_is(g->row->temperature, "llama4")) {
         r.temperature        = "llama4";
         r.temperature_scale  = number(g, "attention.temperature_scale", 0.1);
         r.temperature_length = whole(g, "attention.temperature_length", longest, 8192);
     }
-    pe_nope_group(g->m, &r, kinds, n);
+    pe_rotation_nope(g->m, &r, kinds, n);
 }
 
 static void rope_or_nope(reader *g)
@@ -381,7 +386,7 @@ static void rope_or_nope(reader *g)
     const int64_t n     = whole(g, "block_count", PE_MODEL_DEEPEST, 0);
     const char   *kinds = kinds_of(g, n);
     if (!n)
-        pe_refuse(g->m, "%.60s.block_count is missing", g->prefix);
+        pe_build_refuse(g->m, "%.60s.block_count is missing", g->prefix);
     if (kinds && strchr(kinds, PE_FULL))
         add_rotation(g, kinds, n, PE_FULL);
     if (kinds && strchr(kinds, PE_LOCAL))
@@ -399,21 +404,24 @@ static void alibi(reader *g)
     const int64_t     width = head_width(g, &dims, &rule);
     const double      most  = number(g, "attention.max_alibi_bias", 8);
     if (!(dims.H > 0 && most > 0))
-        pe_refuse(g->m, "%.60s.attention.head_count is missing, or max_alibi_bias is not above 0", g->prefix);
-    pe_alibi_group(g->m, dims, width, most, 1);
+        pe_build_refuse(g->m, "%.60s.attention.head_count is missing, or max_alibi_bias is not above 0",
+                        g->prefix);
+    pe_build_alibi(g->m, dims, width, most, 1);
 }
 
 static void learned(reader *g)
 {
     const pe_gguf_tensor *table = pe_gguf_tensor_of(&g->file, "position_embd.weight");
-    const int             told  = table && table->ndim == 2;
-    const int64_t rows = told ? table->shape[1] : context(g), dim = told ? table->shape[0] : sizes(g).d_model;
-    const char   *rule = table ? "position_embd.weight" : "context_length, embedding_length";
-    g->most_positions  = rows;
+    const int             given = table && table->ndim == 2;
+    const int64_t         rows  = given ? table->shape[1] : context(g),
+                  dim           = given ? table->shape[0] : sizes(g).d_model;
+    const char *rule            = table ? "position_embd.weight" : "context_length, embedding_length";
+    g->most_positions           = rows;
     if (!rows || !dim)
-        pe_refuse(g->m, "position_embd.weight is empty, or context_length or embedding_length is missing");
-    pe_learned_group(g->m, sizes(g),
-                     &(pe_learned){.rows = rows, .dim = dim, .rows_rule = rule, .dim_rule = rule});
+        pe_build_refuse(g->m,
+                        "position_embd.weight is empty, or context_length or embedding_length is missing");
+    pe_build_learned(g->m, sizes(g),
+                     &(pe_learned_table){.rows = rows, .dim = dim, .rows_rule = rule, .dim_rule = rule});
 }
 
 /* ---------------------------------------------------------------- which --------------------- */
@@ -433,13 +441,13 @@ static const architecture *find_row(reader *g)
 {
     static const architecture guess = {.layout = "half"}, none = {.encoding = "unknown"};
     for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++)
-        if (pe_is_among(architectures[i].names, g->prefix))
+        if (pe_text_is_among(architectures[i].names, g->prefix))
             return &architectures[i];
-    const int turns = has_rope_keys(g);
-    g->name         = "llama";
-    pe_warn(g->m, "unknown-model-type", "%.60s is not in the table of architectures: %s", g->prefix,
-            turns ? "half is a guess" : "its encoding is not known");
-    return turns ? &guess : &none;
+    const int rotates = has_rope_keys(g);
+    g->name           = "llama";
+    pe_build_warn(g->m, "unknown-model-type", "%.60s is not in the table of architectures: %s", g->prefix,
+                  rotates ? "the layout half is a guess" : "its encoding is not known");
+    return rotates ? &guess : &none;
 }
 
 static void read_model(reader *g)
@@ -451,17 +459,17 @@ static void read_model(reader *g)
     const pe_gguf_value *type = pe_gguf_find(&g->file, "general.architecture");
     posenc_model_info   *info = &g->m->info;
     if (!type || type->kind != PE_GGUF_TEXT) {
-        pe_refuse(g->m, type ? "general.architecture is no text, or one of more than 4096 bytes"
-                             : "general.architecture is missing");
+        pe_build_refuse(g->m, type ? "general.architecture is not a text, or has more than 4096 bytes"
+                                   : "general.architecture is missing");
         return;
     }
     g->prefix = g->name = info->type = type->text;
     g->row                           = find_row(g);
     const char *encoding             = g->row->encoding ? g->row->encoding : "rope";
-    if (pe_is(encoding, "unknown"))
+    if (pe_text_is(encoding, "unknown"))
         info->encoding = encoding;
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
-        if (pe_is_among(readers[i].words, encoding))
+        if (pe_text_is_among(readers[i].words, encoding))
             readers[i].read(g);
     info->layers        = whole(g, "block_count", PE_MODEL_DEEPEST, 0);
     info->max_positions = context(g);
@@ -471,12 +479,12 @@ static void read_model(reader *g)
 
 posenc_status pe_gguf_model(posenc_model **model, const pe_source *source, posenc_error *err)
 {
-    reader g = {.m = pe_begin("gguf", source->path, err)};
+    reader g = {.m = pe_build_begin("gguf", source->path, err)};
     if (!g.m)
         return POSENC_MEMORY;
     g.file = (pe_gguf){.model = g.m, .source = source};
     pe_gguf_read(&g.file);
     if (!g.m->status)
         read_model(&g);
-    return pe_finish(model, g.m);
+    return pe_build_finish(model, g.m);
 }

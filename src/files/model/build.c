@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* model.c: groups of facts about a model, and the public questions to them: contract in model.h and
+/* build.c: groups of facts about a model, and the public questions to them: contract in build.h and
    posenc/files.h. */
 #include "files/model/build.h"
 
@@ -13,16 +13,11 @@ typedef struct pe_piece {
     max_align_t      bytes[];
 } piece;
 
-int pe_is(const char *a, const char *b)
-{
-    return a && !strcmp(a, b);
-}
-
 /* ---------------------------------------------------------------- failing, memory ------------ */
 
 static const char no_memory[] = "no memory for what it says";
 
-posenc_model *pe_begin(const char *format, const char *path, posenc_error *err)
+posenc_model *pe_build_begin(const char *format, const char *path, posenc_error *err)
 {
     posenc_model *model = calloc(1, sizeof *model);
     if (model)
@@ -32,7 +27,7 @@ posenc_model *pe_begin(const char *format, const char *path, posenc_error *err)
     return model;
 }
 
-void pe_refuse(posenc_model *model, const char *format, ...)
+void pe_build_refuse(posenc_model *model, const char *format, ...)
 {
     va_list values;
     if (model->status)
@@ -43,17 +38,17 @@ void pe_refuse(posenc_model *model, const char *format, ...)
     va_end(values);
 }
 
-void pe_refuse_memory(posenc_model *model)
+void pe_build_refuse_memory(posenc_model *model)
 {
     if (!model->status)
         model->status = pe_file_fail(model->err, POSENC_MEMORY, (pe_origin){model->path, NULL}, no_memory);
 }
 
-void *pe_keep(posenc_model *model, size_t n)
+void *pe_build_alloc(posenc_model *model, size_t n)
 {
     piece *new = n < SIZE_MAX / 2 ? calloc(1, sizeof *new + n) : NULL;
     if (!new) {
-        pe_refuse_memory(model);
+        pe_build_refuse_memory(model);
         return NULL;
     }
     new->next     = model->pieces;
@@ -61,14 +56,14 @@ void *pe_keep(posenc_model *model, size_t n)
     return new->bytes;
 }
 
-char *pe_print(posenc_model *model, const char *format, ...)
+char *pe_build_text(posenc_model *model, const char *format, ...)
 {
     static char none[] = "";
     va_list     values;
     va_start(values, format);
     const int n = vsnprintf(NULL, 0, format, values);
     va_end(values);
-    char *text = n < 0 ? NULL : pe_keep(model, (size_t)n + 1);
+    char *text = n < 0 ? NULL : pe_build_alloc(model, (size_t)n + 1);
     if (!text)
         return none;
     va_start(values, format);
@@ -90,7 +85,7 @@ void posenc_model_free(posenc_model *model)
 
 /* ---------------------------------------------------------------- filling ------------------- */
 
-void pe_warn(posenc_model *model, const char *code, const char *format, ...)
+void pe_build_warn(posenc_model *model, const char *code, const char *format, ...)
 {
     va_list values;
     char    sentence[400];
@@ -102,7 +97,7 @@ void pe_warn(posenc_model *model, const char *code, const char *format, ...)
             return;
     if (model->info.warning_count < PE_MODEL_WARNINGS)
         model->warnings[model->info.warning_count++] =
-            (posenc_model_warning){code, pe_print(model, "%s", sentence)};
+            (posenc_model_warning){code, pe_build_text(model, "%s", sentence)};
 }
 
 static posenc_model_group *last_group(posenc_model *model)
@@ -110,20 +105,21 @@ static posenc_model_group *last_group(posenc_model *model)
     return &model->groups[model->info.group_count - 1];
 }
 
-posenc_model_group *pe_group_add(posenc_model *model, const char *encoding)
+posenc_model_group *pe_build_group(posenc_model *model, const char *encoding, posenc_dims dims, int64_t width)
 {
     model->info.group_count += model->info.group_count < PE_MODEL_GROUPS;
     posenc_model_group *group = last_group(model);
-    *group                    = (posenc_model_group){.encoding = encoding, .spec = encoding, .is_all = 1};
-    group->facts              = pe_keep(model, PE_MODEL_FACTS * sizeof *group->facts);
-    group->params             = pe_keep(model, PE_MODEL_PARAMS * sizeof *group->params);
+    *group        = (posenc_model_group){.encoding = encoding, .spec = encoding, .is_all = 1, .dims = dims};
+    group->dims.D = width;
+    group->facts  = pe_build_alloc(model, PE_MODEL_FACTS * sizeof *group->facts);
+    group->params = pe_build_alloc(model, PE_MODEL_PARAMS * sizeof *group->params);
     return group;
 }
 
-void pe_layers(posenc_model *model, const char *kinds, int64_t count, char kind)
+void pe_build_layers(posenc_model *model, const char *kinds, int64_t count, char kind)
 {
     posenc_model_group *group  = last_group(model);
-    int64_t            *layers = pe_keep(model, (size_t)count * sizeof *layers);
+    int64_t            *layers = pe_build_alloc(model, (size_t)count * sizeof *layers);
     int64_t             n      = 0;
     for (int64_t i = 0; layers && i < count; i++)
         if (kinds[i] == kind)
@@ -133,7 +129,7 @@ void pe_layers(posenc_model *model, const char *kinds, int64_t count, char kind)
     group->layer_count = n;
 }
 
-void pe_param(posenc_model *model, const char *name, const double *values, int64_t count)
+void pe_build_param(posenc_model *model, const char *name, const double *values, int64_t count)
 {
     posenc_model_group *group  = last_group(model);
     posenc_array       *params = (posenc_array *)(uintptr_t)group->params;
@@ -146,45 +142,113 @@ void pe_param(posenc_model *model, const char *name, const double *values, int64
 
 /* ---------------------------------------------------------------- facts --------------------- */
 
-posenc_fact *pe_fact(posenc_model *model, const char *name, posenc_fact_kind kind, const char *rule)
+posenc_fact *pe_build_fact(posenc_model *model, const char *name, posenc_fact_kind kind, const char *rule)
 {
     static posenc_fact  lost;
     posenc_model_group *group = last_group(model);
     posenc_fact        *facts = (posenc_fact *)(uintptr_t)group->facts;
     if (!facts || group->fact_count == PE_MODEL_FACTS) {
-        pe_refuse_memory(model);
+        pe_build_refuse_memory(model);
         return &lost;
     }
     facts[group->fact_count] = (posenc_fact){.name = name, .kind = kind, .rule = rule ? rule : ""};
     return &facts[group->fact_count++];
 }
 
-void pe_fact_flag(posenc_model *model, const char *name, int value, const char *rule)
+void pe_build_flag(posenc_model *model, const char *name, int value, const char *rule)
 {
-    pe_fact(model, name, POSENC_FACT_FLAG, rule)->integer = value != 0;
+    pe_build_fact(model, name, POSENC_FACT_FLAG, rule)->integer = value != 0;
 }
 
-void pe_fact_integer(posenc_model *model, const char *name, int64_t value, const char *rule)
+void pe_build_integer(posenc_model *model, const char *name, int64_t value, const char *rule)
 {
-    pe_fact(model, name, POSENC_FACT_INTEGER, rule)->integer = value;
+    pe_build_fact(model, name, POSENC_FACT_INTEGER, rule)->integer = value;
 }
 
-void pe_fact_real(posenc_model *model, const char *name, double value, const char *rule)
+void pe_build_real(posenc_model *model, const char *name, double value, const char *rule)
 {
-    pe_fact(model, name, isnan(value) ? POSENC_FACT_NONE : POSENC_FACT_REAL, rule)->real = value;
+    pe_build_fact(model, name, isnan(value) ? POSENC_FACT_NONE : POSENC_FACT_REAL, rule)->real = value;
 }
 
-void pe_fact_word(posenc_model *model, const char *name, const char *value, const char *rule)
+void pe_build_word(posenc_model *model, const char *name, const char *value, const char *rule)
 {
-    pe_fact(model, name, value ? POSENC_FACT_WORD : POSENC_FACT_NONE, rule)->text = value;
+    pe_build_fact(model, name, value ? POSENC_FACT_WORD : POSENC_FACT_NONE, rule)->text = value;
 }
 
-void pe_fact_list(posenc_model *model, const char *name, posenc_fact_kind kind, const double *values,
-                  int64_t count, const char *rule)
+void pe_build_list(posenc_model *model, const char *name, posenc_fact_kind kind, const double *values,
+                   int64_t count, const char *rule)
 {
-    posenc_fact *f = pe_fact(model, name, kind, rule);
+    posenc_fact *f = pe_build_fact(model, name, kind, rule);
     f->list        = values;
     f->count       = values ? count : 0;
+}
+
+/* ---------------------------------------------------------------- ALiBi --------------------- */
+
+/* The slopes as the library's alibi is initialised. */
+static posenc_status ask_slopes(double *slopes, const posenc_dims *dims, posenc_error *err)
+{
+    posenc_encoding *e      = NULL;
+    posenc_status    status = posenc_encoding_create(&e, "alibi", NULL, err);
+    posenc_tensor    tensor = posenc_tensor_contiguous(slopes, POSENC_F64, 1, &dims->H);
+    if (!status)
+        status = posenc_param_init(e, dims, &tensor, 1, err);
+    posenc_encoding_free(e);
+    return status;
+}
+
+void pe_build_alibi(posenc_model *model, posenc_dims dims, int64_t width, double most, double bias_scale)
+{
+    const size_t size   = (size_t)dims.H * sizeof(double);
+    double      *slopes = model->status ? NULL : pe_build_alloc(model, size),
+           *applied     = slopes ? pe_build_alloc(model, size) : NULL;
+    posenc_error why;
+    dims.D = width;
+    if (!applied)
+        return;
+    if (ask_slopes(slopes, &dims, &why)) {
+        pe_build_refuse(model, "%s", why.message);
+        return;
+    }
+    for (int64_t h = 0; h < dims.H; h++) {
+        slopes[h]  = most == 8 ? slopes[h] : pow(slopes[h], most / 8);
+        applied[h] = slopes[h] * bias_scale;
+    }
+    pe_build_group(model, "alibi", dims, width);
+    pe_build_param(model, "slopes", applied, dims.H);
+    pe_build_integer(model, "heads", dims.H, NULL);
+    pe_build_integer(model, "head_dim", width, "hidden_size / heads");
+    pe_build_list(model, "slopes", POSENC_FACT_REALS, slopes, dims.H, NULL);
+    pe_build_real(model, "bias_scale", bias_scale,
+                  bias_scale == 1 ? NULL : "the bias is added before the scores are scaled");
+    pe_build_real(model, "score_scale", 1 / sqrt((double)width), "1 / sqrt(head_dim)");
+}
+
+/* ---------------------------------------------------------------- at the input -------------- */
+
+posenc_model_group *pe_build_input(posenc_model *model, const char *encoding, posenc_dims dims,
+                                   const char *stack)
+{
+    posenc_model_group *g = pe_build_group(model, encoding, dims, dims.D);
+    g->is_input           = 1;
+    g->is_all             = 0;
+    g->stack              = stack;
+    return g;
+}
+
+posenc_model_group *pe_build_learned(posenc_model *model, posenc_dims dims, const pe_learned_table *t)
+{
+    if (model->status)
+        return NULL;
+    posenc_model_group *g = pe_build_input(model, "learned", dims, t->stack);
+    g->spec = pe_build_text(model, "learned[rows=%lld,dim=%lld,offset=%lld]", (long long)t->rows,
+                            (long long)t->dim, (long long)t->offset);
+    pe_build_integer(model, "rows", t->rows, t->rows_rule);
+    pe_build_integer(model, "offset", t->offset, "row of the first token");
+    pe_build_integer(model, "dim", t->dim, t->dim_rule);
+    if (t->stack)
+        pe_build_word(model, "stack", t->stack, NULL);
+    return g;
 }
 
 /* ---------------------------------------------------------------- layers that are alike ----- */
@@ -203,13 +267,6 @@ static int are_equal_facts(const posenc_fact *a, const posenc_fact *b)
     return a->integer == b->integer && a->real == b->real;
 }
 
-static int are_equal_params(const posenc_array *a, const posenc_array *b)
-{
-    const posenc_tensor *x = &a->tensor, *y = &b->tensor;
-    return !strcmp(a->name, b->name) && x->shape[0] == y->shape[0] &&
-           !memcmp(x->data, y->data, (size_t)x->shape[0] * sizeof(double));
-}
-
 /* The same encoding with the same numbers, whatever rules gave them? */
 static int are_alike(const posenc_model_group *a, const posenc_model_group *b)
 {
@@ -219,9 +276,12 @@ static int are_alike(const posenc_model_group *a, const posenc_model_group *b)
     for (int i = 0; i < a->fact_count; i++)
         if (!are_equal_facts(&a->facts[i], &b->facts[i]))
             return 0;
-    for (int i = 0; i < a->param_count; i++)
-        if (!are_equal_params(&a->params[i], &b->params[i]))
+    for (int i = 0; i < a->param_count; i++) {
+        const posenc_tensor *x = &a->params[i].tensor, *y = &b->params[i].tensor;
+        if (strcmp(a->params[i].name, b->params[i].name) != 0 || x->shape[0] != y->shape[0] ||
+            memcmp(x->data, y->data, (size_t)x->shape[0] * sizeof(double)) != 0)
             return 0;
+    }
     return 1;
 }
 
@@ -229,7 +289,7 @@ static int are_alike(const posenc_model_group *a, const posenc_model_group *b)
 static void join_layers(posenc_model *model, posenc_model_group *a, const posenc_model_group *b)
 {
     const int64_t n      = a->layer_count + b->layer_count;
-    int64_t      *layers = pe_keep(model, (size_t)n * sizeof *layers);
+    int64_t      *layers = pe_build_alloc(model, (size_t)n * sizeof *layers);
     for (int64_t i = 0, k = 0; layers && i + k < n;) {
         const int from_a = k == b->layer_count || (i < a->layer_count && a->layers[i] < b->layers[k]);
         layers[i + k]    = from_a ? a->layers[i] : b->layers[k];
@@ -240,13 +300,13 @@ static void join_layers(posenc_model *model, posenc_model_group *a, const posenc
     a->is_all      = n == model->info.layers;
 }
 
-/* Where two rules gave one number, both are told. */
+/* Where two rules gave one number, both are given. */
 static void join_rules(posenc_model *model, posenc_model_group *a, const posenc_model_group *b)
 {
     posenc_fact *facts = (posenc_fact *)(uintptr_t)a->facts;
     for (int i = 0; i < a->fact_count; i++)
         if (strcmp(facts[i].rule, b->facts[i].rule) != 0)
-            facts[i].rule = pe_print(model, "%s; %s", facts[i].rule, b->facts[i].rule);
+            facts[i].rule = pe_build_text(model, "%s; %s", facts[i].rule, b->facts[i].rule);
 }
 
 static void join_groups(posenc_model *model)
@@ -318,7 +378,7 @@ static int64_t original_length_of_all(const posenc_model *model)
     return found;
 }
 
-posenc_status pe_finish(posenc_model **out, posenc_model *model)
+posenc_status pe_build_finish(posenc_model **out, posenc_model *model)
 {
     if (!model->status) {
         sort_groups(model);
@@ -353,19 +413,16 @@ const posenc_model_warning *posenc_model_warning_at(const posenc_model *model, i
     return index >= 0 && index < model->info.warning_count ? &model->warnings[index] : NULL;
 }
 
-static int holds(const posenc_model_group *g, int64_t layer)
-{
-    for (int64_t i = 0; !g->is_all && i < g->layer_count; i++)
-        if (g->layers[i] == layer)
-            return 1;
-    return g->is_all && layer >= 0;
-}
-
 int posenc_model_group_of(const posenc_model *model, int64_t layer)
 {
-    for (int i = 0; i < model->info.group_count; i++)
-        if (!model->groups[i].is_input && holds(&model->groups[i], layer))
+    for (int i = 0; i < model->info.group_count; i++) {
+        const posenc_model_group *g = &model->groups[i];
+        for (int64_t k = 0; !g->is_input && !g->is_all && k < g->layer_count; k++)
+            if (g->layers[k] == layer)
+                return i;
+        if (g->is_all && !g->is_input && layer >= 0)
             return i;
+    }
     return -1;
 }
 

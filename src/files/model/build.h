@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * model.h: a model while its file is being read
+ * build.h: a model while its file is being read
  *
- * The readers (config.c, gguf_model.c) find numbers; this part keeps them as groups of facts and knows
+ * The readers (config.c, gguf_model.c) find numbers; this part stores them as groups of facts and knows
  * nothing of file formats. One way to fail: the first refusal sticks in model->status, questions asked after
- * it get harmless answers, and only the end must ask (pe_finish). Memory is taken piece by piece and freed
- * with the model; a piece that could not be had is such a refusal.
+ * it get harmless answers, and only the end must ask (pe_build_finish). Memory is taken piece by piece and
+ * freed with the model; a piece that could not be had is such a refusal.
  */
-#ifndef PE_FILES_MODEL_H
-#define PE_FILES_MODEL_H
+#ifndef PE_FILES_BUILD_H
+#define PE_FILES_BUILD_H
 
 #include <posenc/files.h>
 
@@ -34,66 +34,45 @@ struct posenc_model {
     struct pe_piece     *pieces;
 };
 
-/* ---------------------------------------------------------------- bytes --------------------- */
-
-/* Bytes that may be asked for in any order, from a file or from memory: model files are larger than memory,
-   and what is wanted of them is small and lies anywhere. */
-typedef struct pe_source {
-    const void *from;
-    int64_t (*read_at)(const void *from, void *to, int64_t n, int64_t at); /* bytes read, -1 on failure */
-    int64_t     size;
-    const char *path; /* for sentences */
-} pe_source;
-
-/* Reads a model's file from memory; a .safetensors is refused, for nothing lies beside it. */
-posenc_status pe_modelfile_parse(posenc_model **model, const void *bytes, size_t n, const char *path,
-                                 posenc_error *err);
-
-/* The model of a config.json's text, which says `format` of itself; of a GGUF file. */
-posenc_status pe_config_parse(posenc_model **model, const char *text, size_t n, const char *path,
-                              const char *format, posenc_error *err);
-posenc_status pe_gguf_model(posenc_model **model, const pe_source *source, posenc_error *err);
-
 /* ---------------------------------------------------------------- filling ------------------- */
 
-/* The same word? NULL is none. */
-int pe_is(const char *a, const char *b);
-
 /* NULL without memory, which *err then says. */
-posenc_model *pe_begin(const char *format, const char *path, posenc_error *err);
+posenc_model *pe_build_begin(const char *format, const char *path, posenc_error *err);
 /* Makes one of groups that are alike, sorts groups and warnings and names the encoding of the whole. After a
    refusal frees the model and returns its status. */
-posenc_status pe_finish(posenc_model **out, posenc_model *model);
+posenc_status pe_build_finish(posenc_model **out, posenc_model *model);
 
 /* Refuses the file, FORMAT; for want of memory. */
-void pe_refuse(posenc_model *model, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void pe_refuse_memory(posenc_model *model);
+void pe_build_refuse(posenc_model *model, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void pe_build_refuse_memory(posenc_model *model);
 
 /* Zeroed memory that lives as long as the model, NULL without; a text in it. */
-void *pe_keep(posenc_model *model, size_t n);
-char *pe_print(posenc_model *model, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void *pe_build_alloc(posenc_model *model, size_t n);
+char *pe_build_text(posenc_model *model, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* "base-default" and what it means here. The same sentence twice is one warning. */
-void pe_warn(posenc_model *model, const char *code, const char *format, ...)
+void pe_build_warn(posenc_model *model, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A new group, of all layers as yet. There are never more than PE_MODEL_GROUPS. What follows is about the
-   group that was made last; names, rules, texts and lists must live as long as the model. */
-posenc_model_group *pe_group_add(posenc_model *model, const char *encoding);
+/* A new group of these sizes and this width of a head, of all layers as yet. There are never more than
+   PE_MODEL_GROUPS. What follows is about the group that was made last; names, rules, texts and lists must
+   live as long as the model. */
+posenc_model_group *pe_build_group(posenc_model *model, const char *encoding, posenc_dims dims,
+                                   int64_t width);
 /* The layers whose kind is `kind`, all where that is every one of them. */
-void pe_layers(posenc_model *model, const char *kinds, int64_t count, char kind);
+void pe_build_layers(posenc_model *model, const char *kinds, int64_t count, char kind);
 /* A parameter of the group's encoding: a list [count]. */
-void pe_param(posenc_model *model, const char *name, const double *values, int64_t count);
+void pe_build_param(posenc_model *model, const char *name, const double *values, int64_t count);
 
 /* Facts, in the order in which they are printed. `rule` may be NULL. The first has no value yet. */
-posenc_fact *pe_fact(posenc_model *model, const char *name, posenc_fact_kind kind, const char *rule);
-void         pe_fact_flag(posenc_model *model, const char *name, int value, const char *rule);
-void         pe_fact_integer(posenc_model *model, const char *name, int64_t value, const char *rule);
-void pe_fact_real(posenc_model *model, const char *name, double value, const char *rule); /* NaN: none */
-void pe_fact_word(posenc_model *model, const char *name, const char *value,
-                  const char *rule); /* NULL: none */
-void pe_fact_list(posenc_model *model, const char *name, posenc_fact_kind kind, const double *values,
-                  int64_t count, const char *rule);
+posenc_fact *pe_build_fact(posenc_model *model, const char *name, posenc_fact_kind kind, const char *rule);
+void         pe_build_flag(posenc_model *model, const char *name, int value, const char *rule);
+void         pe_build_integer(posenc_model *model, const char *name, int64_t value, const char *rule);
+void pe_build_real(posenc_model *model, const char *name, double value, const char *rule); /* NaN: none */
+void pe_build_word(posenc_model *model, const char *name, const char *value,
+                   const char *rule); /* NULL: none */
+void pe_build_list(posenc_model *model, const char *name, posenc_fact_kind kind, const double *values,
+                   int64_t count, const char *rule);
 
 /* ---------------------------------------------------------------- groups -------------------- */
 
@@ -107,7 +86,7 @@ typedef struct pe_rotation {
     int           inverse;
     int64_t       head_dim, dim, offset;
     double        base;
-    double        factor; /* NaN: none is told */
+    double        factor; /* NaN: none is given */
     double        alpha, low_freq_factor, high_freq_factor, beta_fast, beta_slow, extrapolation;
     int           truncate;
     int64_t       original_length, max_length;
@@ -134,11 +113,11 @@ typedef struct pe_rotation {
 /* Everything absent, axes 1. */
 pe_rotation pe_rotation_none(void);
 
-/* Refuses a part that cannot turn: dim of head_dim. */
-void pe_check_widths(posenc_model *m, const pe_rotation *r);
+/* Refuses a part that cannot rotate: dim of head_dim. */
+void pe_rotation_check(posenc_model *m, const pe_rotation *r);
 
 /* 0.1 mu ln s + 1 (1 for s <= 1), of which YaRN's magnitudes are made. */
-double pe_yarn_scale(double s, double mu);
+double pe_rotation_yarn(double s, double mu);
 
 /* What follows adds a group, or after a refusal nothing and gives NULL. */
 
@@ -147,20 +126,20 @@ posenc_model_group *pe_rotation_group(posenc_model *m, const pe_rotation *r, con
                                       char kind);
 
 /* The layers without positions; r gives width, score scale and temperature. */
-void pe_nope_group(posenc_model *m, const pe_rotation *r, const char *kinds, int64_t depth);
+void pe_rotation_nope(posenc_model *m, const pe_rotation *r, const char *kinds, int64_t depth);
 
 /* ALiBi's slopes for these heads, 2^(-8/H) ... as the library has them, raised to most / 8 (8 is the
    paper's); each times bias_scale is what the encoding takes. */
-void pe_alibi_group(posenc_model *m, posenc_dims dims, int64_t width, double most, double bias_scale);
+void pe_build_alibi(posenc_model *m, posenc_dims dims, int64_t width, double most, double bias_scale);
 
 /* A learned table at the input. */
-typedef struct pe_learned {
+typedef struct pe_learned_table {
     int64_t     rows, offset, dim;
     const char *rows_rule, *dim_rule, *stack;
-} pe_learned;
+} pe_learned_table;
 
-posenc_model_group *pe_input_group(posenc_model *m, const char *encoding, posenc_dims dims,
+posenc_model_group *pe_build_input(posenc_model *m, const char *encoding, posenc_dims dims,
                                    const char *stack);
-posenc_model_group *pe_learned_group(posenc_model *m, posenc_dims dims, const pe_learned *table);
+posenc_model_group *pe_build_learned(posenc_model *m, posenc_dims dims, const pe_learned_table *table);
 
 #endif

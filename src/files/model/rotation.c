@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rotation.c: a rotation becomes a SPEC, facts and frequencies: contract in model.h. */
+/* rotation.c: a rotation becomes a SPEC, facts and frequencies: contract in build.h. */
 #include "files/model/build.h"
 
 #include <math.h>
@@ -26,15 +26,15 @@ pe_rotation pe_rotation_none(void)
                          .axes             = 1};
 }
 
-void pe_check_widths(posenc_model *m, const pe_rotation *r)
+void pe_rotation_check(posenc_model *m, const pe_rotation *r)
 {
     if (r->dim < 2 || r->dim % 2 || r->dim > r->head_dim)
-        pe_refuse(
+        pe_build_refuse(
             m, "%lld channels of a head of %lld would rotate; it must be an even number from 2 to the width",
             (long long)r->dim, (long long)r->head_dim);
 }
 
-double pe_yarn_scale(double s, double mu)
+double pe_rotation_yarn(double s, double mu)
 {
     return s <= 1 ? 1 : 0.1 * mu * log(s) + 1;
 }
@@ -43,10 +43,10 @@ double pe_yarn_scale(double s, double mu)
 
 static void put_real(FILE *to, const char *name, double x)
 {
-    char text[PE_REAL_TEXT];
+    char text[PE_TEXT_REAL];
     if (isnan(x))
         return;
-    pe_real_text(text, x);
+    pe_text_real(text, x);
     fprintf(to, ",%s=%s", name, text);
 }
 
@@ -59,7 +59,7 @@ static void put_whole(FILE *to, const char *name, int64_t n)
 /* A magnitude that no rule gives is handed over as a factor, by the rule that takes it as it is. */
 static void put_magnitude(FILE *to, const pe_rotation *r)
 {
-    const int by_factor = pe_is(r->schedule, "yarn") || pe_is(r->schedule, "longrope");
+    const int by_factor = pe_text_is(r->schedule, "yarn") || pe_text_is(r->schedule, "longrope");
     if (!isnan(r->magnitude) && by_factor)
         put_real(to, "attention_factor", r->magnitude),
             put_real(to, "attention_factor_long", r->magnitude_long);
@@ -68,7 +68,7 @@ static void put_magnitude(FILE *to, const pe_rotation *r)
         put_real(to, "attn_factor", r->magnitude);
     } else if (isnan(r->magnitude) && by_factor) {
         put_real(to, "attention_factor", r->attention_factor);
-        if (pe_is(r->schedule, "yarn"))
+        if (pe_text_is(r->schedule, "yarn"))
             put_real(to, "mscale", r->mscale), put_real(to, "mscale_all_dim", r->mscale_all_dim);
     }
 }
@@ -79,7 +79,7 @@ static void put_schedule(FILE *to, const pe_rotation *r, const posenc_model_grou
     static const char *const names[] = {
         "factor",    "alpha",    "original_length",      "max_length",      "beta_fast",
         "beta_slow", "truncate", "extrapolation_factor", "low_freq_factor", "high_freq_factor"};
-    if (pe_is(r->schedule, "default"))
+    if (pe_text_is(r->schedule, "default"))
         return;
     fprintf(to, ",schedule=%s", r->schedule);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -91,10 +91,10 @@ static void put_schedule(FILE *to, const pe_rotation *r, const posenc_model_grou
         else if (f && !f->integer)
             fprintf(to, ",%s=no", names[i]);
     }
-    if (pe_is(r->schedule, "longrope") &&
+    if (pe_text_is(r->schedule, "longrope") &&
         isnan(r->factor)) /* its magnitude then follows from the two lengths */
         put_whole(to, "max_length", r->max_length ? r->max_length : r->original_length);
-    if (pe_is(r->schedule, "proportional"))
+    if (pe_text_is(r->schedule, "proportional"))
         put_real(to, "partial_rotary_factor", r->partial);
 }
 
@@ -138,11 +138,11 @@ static const char *spec_text(posenc_model *m, const pe_rotation *r, const posenc
     FILE  *to = open_memstream(&text, &size);
     if (to)
         put(to, r, g), fclose(to);
-    const char *kept = text ? pe_print(m, "%s", text) : "";
+    const char *copy = text ? pe_build_text(m, "%s", text) : "";
     if (!text)
-        pe_refuse_memory(m);
+        pe_build_refuse_memory(m);
     free(text);
-    return kept;
+    return copy;
 }
 
 /* ---------------------------------------------------------------- frequencies --------------- */
@@ -150,7 +150,7 @@ static const char *spec_text(posenc_model *m, const pe_rotation *r, const posenc
 enum { MOST_PARAMS = 16 };
 
 typedef struct numbers {
-    double *w, *w_long; /* [dim/2]; w_long NULL but for two lists */
+    double *w, *w_long; /* [dim/2]; w_long NULL except for two lists */
     double  magnitude;
 } numbers;
 
@@ -175,7 +175,7 @@ static posenc_status open_question(question *q, const pe_rotation *r, const pose
         return status;
     for (int i = 0; i < posenc_param_count(q->e) && i < MOST_PARAMS; i++)
         for (int k = 0; k < g->param_count; k++)
-            if (pe_is(posenc_param_name(q->e, i), g->params[k].name))
+            if (pe_text_is(posenc_param_name(q->e, i), g->params[k].name))
                 q->params[i] = g->params[k].tensor;
     q->pairs = calloc((size_t)r->dim / 2, sizeof *q->pairs);
     q->work  = aligned_alloc(64, posenc_plan_workspace(q->plan, POSENC_FORWARD) + 64);
@@ -197,7 +197,7 @@ static numbers frequencies(posenc_model *m, const pe_rotation *r, const posenc_m
     question      q      = {.why = {.message = "no memory for its frequencies"}};
     int64_t       pairs  = r->dim / 2;
     const size_t  size   = (size_t)pairs * sizeof(double);
-    numbers       n      = {pe_keep(m, size), r->long_factor ? pe_keep(m, size) : NULL, 1};
+    numbers       n      = {pe_build_alloc(m, size), r->long_factor ? pe_build_alloc(m, size) : NULL, 1};
     posenc_status status = m->status ? m->status : open_question(&q, r, g);
     if (!status)
         status = ask(&q, n.w, r, 1);
@@ -238,66 +238,59 @@ static void add_schedule(posenc_model *m, const pe_rotation *r)
         {"extrapolation_factor", r->extrapolation == 1 ? NULL : "yarn", r->extrapolation_rule,
          POSENC_FACT_REAL, r->extrapolation},
     };
-    pe_fact_word(m, "schedule", r->schedule, r->schedule_rule);
+    pe_build_word(m, "schedule", r->schedule, r->schedule_rule);
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
-        if (pe_is_among(facts[i].schedules, r->schedule) && !isnan(facts[i].value)) {
-            posenc_fact *f = pe_fact(m, facts[i].name, facts[i].kind, facts[i].rule);
+        if (pe_text_is_among(facts[i].schedules, r->schedule) && !isnan(facts[i].value)) {
+            posenc_fact *f = pe_build_fact(m, facts[i].name, facts[i].kind, facts[i].rule);
             if (f->kind == POSENC_FACT_REAL)
                 f->real = facts[i].value;
             else
                 f->integer = (int64_t)facts[i].value;
         }
     if (r->inverse)
-        pe_fact_word(m, "direction", "inverse", "by the model type");
+        pe_build_word(m, "direction", "inverse", "by the model type");
     if (r->divisors)
-        pe_fact_flag(m, "freq_factors", 1, "tensor rope_freqs.weight");
+        pe_build_flag(m, "freq_factors", 1, "tensor rope_freqs.weight");
 }
 
 static void add_axes(posenc_model *m, const pe_rotation *r)
 {
-    double *sections = pe_keep(m, PE_ROTATION_AXES * sizeof *sections);
-    pe_fact_integer(m, "axes", r->axes, r->axis_rule ? "time, height, width" : NULL);
-    pe_fact_word(m, "axis_rule", r->axis_rule, r->axis_rule ? "by the model type" : NULL);
+    double *sections = pe_build_alloc(m, PE_ROTATION_AXES * sizeof *sections);
+    pe_build_integer(m, "axes", r->axes, r->axis_rule ? "time, height, width" : NULL);
+    pe_build_word(m, "axis_rule", r->axis_rule, r->axis_rule ? "by the model type" : NULL);
     for (int a = 0; sections && a < r->axes; a++)
         sections[a] = (double)r->sections[a];
     if (r->axes > 1)
-        pe_fact_list(m, "sections", POSENC_FACT_INTEGERS, sections, r->axes, r->sections_rule);
+        pe_build_list(m, "sections", POSENC_FACT_INTEGERS, sections, r->axes, r->sections_rule);
     else
-        pe_fact(m, "sections", POSENC_FACT_NONE, NULL);
+        pe_build_fact(m, "sections", POSENC_FACT_NONE, NULL);
 }
 
 static void add_temperature(posenc_model *m, const pe_rotation *r)
 {
     if (!r->temperature) {
-        pe_fact(m, "temperature", POSENC_FACT_NONE, NULL);
+        pe_build_fact(m, "temperature", POSENC_FACT_NONE, NULL);
         return;
     }
-    pe_fact_word(m, "temperature.rule", r->temperature, "by the model type");
-    pe_fact_real(m, "temperature.scale", r->temperature_scale, NULL);
-    pe_fact_integer(m, "temperature.length", r->temperature_length, NULL);
+    pe_build_word(m, "temperature.rule", r->temperature, "by the model type");
+    pe_build_real(m, "temperature.scale", r->temperature_scale, NULL);
+    pe_build_integer(m, "temperature.length", r->temperature_length, NULL);
 }
 
-/* Those that follow from the frequencies, and what stands behind them. */
+/* Those that follow from the frequencies, and those after them. */
 static void add_rest(posenc_model *m, const pe_rotation *r, const numbers *n)
 {
-    pe_fact_list(m, "inv_freq", POSENC_FACT_REALS, n->w, r->dim / 2,
-                 pe_is(r->schedule, "default") ? "base^(-2i/dim)" : "base^(-2i/dim), then the schedule");
+    pe_build_list(m, "inv_freq", POSENC_FACT_REALS, n->w, r->dim / 2,
+                  pe_text_is(r->schedule, "default") ? "base^(-2i/dim)"
+                                                     : "base^(-2i/dim), then the schedule");
     if (n->w_long)
-        pe_fact_list(m, "inv_freq_long", POSENC_FACT_REALS, n->w_long, r->dim / 2, NULL);
-    pe_fact_real(m, "magnitude", isnan(r->magnitude) ? n->magnitude : r->magnitude, r->magnitude_rule);
+        pe_build_list(m, "inv_freq_long", POSENC_FACT_REALS, n->w_long, r->dim / 2, NULL);
+    pe_build_real(m, "magnitude", isnan(r->magnitude) ? n->magnitude : r->magnitude, r->magnitude_rule);
     if (!isnan(r->magnitude_long))
-        pe_fact_real(m, "magnitude_long", r->magnitude_long, "long_mscale, beyond original_length");
-    pe_fact_real(m, "score_scale", r->score_scale, r->score_rule);
+        pe_build_real(m, "magnitude_long", r->magnitude_long, "long_mscale, beyond original_length");
+    pe_build_real(m, "score_scale", r->score_scale, r->score_rule);
     add_axes(m, r);
     add_temperature(m, r);
-}
-
-static posenc_model_group *add_group(posenc_model *m, const char *encoding, posenc_dims dims, int64_t width)
-{
-    posenc_model_group *g = pe_group_add(m, encoding);
-    g->dims               = dims;
-    g->dims.D             = width;
-    return g;
 }
 
 posenc_model_group *pe_rotation_group(posenc_model *m, const pe_rotation *r, const char *kinds, int64_t depth,
@@ -306,19 +299,19 @@ posenc_model_group *pe_rotation_group(posenc_model *m, const pe_rotation *r, con
     const int64_t pairs = r->dim / 2;
     if (m->status)
         return NULL;
-    posenc_model_group *g = add_group(m, "rope", r->dims, r->head_dim);
+    posenc_model_group *g = pe_build_group(m, "rope", r->dims, r->head_dim);
     if (r->short_factor)
-        pe_param(m, "short_factor", r->short_factor, pairs);
+        pe_build_param(m, "short_factor", r->short_factor, pairs);
     if (r->long_factor)
-        pe_param(m, "long_factor", r->long_factor, pairs);
+        pe_build_param(m, "long_factor", r->long_factor, pairs);
     if (r->divisors)
-        pe_param(m, "freq_factors", r->divisors, pairs);
-    pe_layers(m, kinds, depth, kind);
-    pe_fact_word(m, "layout", r->layout, r->layout_rule);
-    pe_fact_integer(m, "dim", r->dim, r->dim_rule);
-    pe_fact_integer(m, "offset_dim", r->offset, r->offset ? "the last channels of a head" : NULL);
-    pe_fact_integer(m, "head_dim", r->head_dim, r->head_rule);
-    pe_fact_real(m, "base", r->base, r->base_rule);
+        pe_build_param(m, "freq_factors", r->divisors, pairs);
+    pe_build_layers(m, kinds, depth, kind);
+    pe_build_word(m, "layout", r->layout, r->layout_rule);
+    pe_build_integer(m, "dim", r->dim, r->dim_rule);
+    pe_build_integer(m, "offset_dim", r->offset, r->offset ? "the last channels of a head" : NULL);
+    pe_build_integer(m, "head_dim", r->head_dim, r->head_rule);
+    pe_build_real(m, "base", r->base, r->base_rule);
     add_schedule(m, r);
     g->spec         = spec_text(m, r, g, put_spec);
     const numbers n = frequencies(m, r, g);
@@ -337,89 +330,23 @@ static void put_nope_spec(FILE *to, const pe_rotation *r, const posenc_model_gro
         fputc(']', to);
         return;
     }
-    char scale[PE_REAL_TEXT];
+    char scale[PE_TEXT_REAL];
     fputs("nope", to);
     if (!has_usual_scale(r))
-        pe_real_text(scale, r->score_scale), fprintf(to, "[scale=%s]", scale);
+        pe_text_real(scale, r->score_scale), fprintf(to, "[scale=%s]", scale);
 }
 
-void pe_nope_group(posenc_model *m, const pe_rotation *r, const char *kinds, int64_t depth)
+void pe_rotation_nope(posenc_model *m, const pe_rotation *r, const char *kinds, int64_t depth)
 {
     static const double still = 0;
     if (m->status)
         return;
-    posenc_model_group *g = add_group(m, "nope", r->dims, r->head_dim);
+    posenc_model_group *g = pe_build_group(m, "nope", r->dims, r->head_dim);
     g->spec               = spec_text(m, r, g, put_nope_spec);
     if (r->temperature)
-        pe_param(m, "inv_freq", &still, 1);
-    pe_fact_integer(m, "head_dim", r->head_dim, r->head_rule);
-    pe_fact_real(m, "score_scale", r->score_scale, r->score_rule);
+        pe_build_param(m, "inv_freq", &still, 1);
+    pe_build_integer(m, "head_dim", r->head_dim, r->head_rule);
+    pe_build_real(m, "score_scale", r->score_scale, r->score_rule);
     add_temperature(m, r);
-    pe_layers(m, kinds, depth, PE_NOPE);
-}
-
-/* ---------------------------------------------------------------- ALiBi --------------------- */
-
-/* The slopes as the library's alibi is born with them. */
-static posenc_status ask_slopes(double *slopes, const posenc_dims *dims, posenc_error *err)
-{
-    posenc_encoding *e      = NULL;
-    posenc_status    status = posenc_encoding_create(&e, "alibi", NULL, err);
-    posenc_tensor    tensor = posenc_tensor_contiguous(slopes, POSENC_F64, 1, &dims->H);
-    if (!status)
-        status = posenc_param_init(e, dims, &tensor, 1, err);
-    posenc_encoding_free(e);
-    return status;
-}
-
-void pe_alibi_group(posenc_model *m, posenc_dims dims, int64_t width, double most, double bias_scale)
-{
-    const size_t size   = (size_t)dims.H * sizeof(double);
-    double      *slopes = m->status ? NULL : pe_keep(m, size), *applied = slopes ? pe_keep(m, size) : NULL;
-    posenc_error why;
-    dims.D = width;
-    if (!applied)
-        return;
-    if (ask_slopes(slopes, &dims, &why)) {
-        pe_refuse(m, "%s", why.message);
-        return;
-    }
-    for (int64_t h = 0; h < dims.H; h++) {
-        slopes[h]  = most == 8 ? slopes[h] : pow(slopes[h], most / 8);
-        applied[h] = slopes[h] * bias_scale;
-    }
-    add_group(m, "alibi", dims, width);
-    pe_param(m, "slopes", applied, dims.H);
-    pe_fact_integer(m, "heads", dims.H, NULL);
-    pe_fact_integer(m, "head_dim", width, "hidden_size / heads");
-    pe_fact_list(m, "slopes", POSENC_FACT_REALS, slopes, dims.H, NULL);
-    pe_fact_real(m, "bias_scale", bias_scale,
-                 bias_scale == 1 ? NULL : "the bias is added before the scores are scaled");
-    pe_fact_real(m, "score_scale", 1 / sqrt((double)width), "1 / sqrt(head_dim)");
-}
-
-/* ---------------------------------------------------------------- at the input -------------- */
-
-posenc_model_group *pe_input_group(posenc_model *m, const char *encoding, posenc_dims dims, const char *stack)
-{
-    posenc_model_group *g = add_group(m, encoding, dims, dims.D);
-    g->is_input           = 1;
-    g->is_all             = 0;
-    g->stack              = stack;
-    return g;
-}
-
-posenc_model_group *pe_learned_group(posenc_model *m, posenc_dims dims, const pe_learned *t)
-{
-    if (m->status)
-        return NULL;
-    posenc_model_group *g = pe_input_group(m, "learned", dims, t->stack);
-    g->spec = pe_print(m, "learned[rows=%lld,dim=%lld,offset=%lld]", (long long)t->rows, (long long)t->dim,
-                       (long long)t->offset);
-    pe_fact_integer(m, "rows", t->rows, t->rows_rule);
-    pe_fact_integer(m, "offset", t->offset, "row of the first token");
-    pe_fact_integer(m, "dim", t->dim, t->dim_rule);
-    if (t->stack)
-        pe_fact_word(m, "stack", t->stack, NULL);
-    return g;
+    pe_build_layers(m, kinds, depth, PE_NOPE);
 }

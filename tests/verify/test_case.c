@@ -11,13 +11,13 @@
 
 #include <math.h>
 
-#include "scratch.h"
+#include "files/scratch.h"
 
 #define GOLDEN POSENC_SOURCE_DIR "/tests/golden"
 
 extern const cli_command cli_verify;
 
-static const cli_case_options reference_alone = {.executors = 1}, both = {.executors = 3};
+static const pe_case_options reference_alone = {.executors = 1}, both = {.executors = 3};
 
 /* ---------------------------------------------------------------- a case and its copy ------- */
 
@@ -77,8 +77,8 @@ static void every_change_fails(const char *folder, const posenc_case *c)
             continue;
         posenc_arrays changed = arrays_of(folder, c);
         change(&changed.items[i].tensor);
-        cli_case_result r;
-        cli_case_run(&r, NULL, &changed, c, &reference_alone);
+        pe_case_result r;
+        pe_case_run(&r, NULL, &changed, c, &reference_alone);
         const int is_named = r.passed && strstr(r.unused, set.items[i].name); /* the command's line says so */
         if (!is_named && (r.passed || strcmp(r.array, set.items[i].name)))
             fail_msg("%s: a change of %s is %s: %s", c->file, set.items[i].name,
@@ -232,11 +232,11 @@ static void a_case_that_is_not_whole_fails_with_its_reason(void **state)
         posenc_case  *c     = (posenc_case *)(uintptr_t)find_case(&cases, file);
         posenc_arrays set   = arrays_of(GOLDEN, c);
         rows[i].spoil(c, &set);
-        cli_case_result r;
-        posenc_error    err;
+        pe_case_result r;
+        posenc_error   err;
         if (posenc_arrays_write(&set, scratch(file), &err))
             fail_msg("%s", err.message);
-        cli_case_run(&r, scratch_folder, NULL, c, &both);
+        pe_case_run(&r, scratch_folder, NULL, c, &both);
         if (r.passed)
             fail_msg("it passed though \"%s\"", rows[i].part);
         if (!strstr(r.problem, rows[i].part))
@@ -254,8 +254,8 @@ static void an_array_that_nothing_looked_at_is_named(void **state)
     posenc_arrays      set   = arrays_of(GOLDEN, c);
     (void)state;
     assert_non_null(posenc_arrays_add(&set, "out_extra", POSENC_F64, 1, &one));
-    cli_case_result r;
-    cli_case_run(&r, NULL, &set, c, &both);
+    pe_case_result r;
+    pe_case_run(&r, NULL, &set, c, &both);
     assert_true(r.passed);
     assert_string_equal(r.unused, "out_extra");
     posenc_arrays_free(&set);
@@ -266,8 +266,8 @@ static void an_array_that_nothing_looked_at_is_named(void **state)
 
 static void passes(const posenc_case *c, const posenc_arrays *set)
 {
-    cli_case_result r;
-    cli_case_run(&r, NULL, set, c, &both);
+    pe_case_result r;
+    pe_case_run(&r, NULL, set, c, &both);
     if (!r.passed)
         fail_msg("%s: %s", c->file, r.problem);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ui.c: how the tool speaks: errors, warnings, the words of the call, the terminal
+ * cli.c: how the tool speaks: errors, warnings, the words of the call, the terminal
  *
  * Every message is one line on standard error, "posenc: error: ..." or "posenc: warning: ...", so that a
  * script can cut it out and a log stays readable. Colour and escape sequences appear on a terminal only, and
@@ -9,8 +9,6 @@
 #include "cli/frame/cli.h"
 
 #include <errno.h>
-#include <jansson.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,27 +80,7 @@ int cli_colour(int fd)
     return (!no || !*no) && cli_is_terminal(fd);
 }
 
-/* ---------------------------------------------------------------- JSON and signals ---------- */
-
-int cli_print_json(json_t *value, size_t digits)
-{
-    if (!value)
-        return cli_failed("there is no memory for the numbers as JSON");
-    json_dumpf(value, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(digits));
-    putchar('\n');
-    json_decref(value);
-    return CLI_DONE;
-}
-
-json_t *cli_json_real(double x)
-{
-    return isnan(x) ? json_null() : json_real(x);
-}
-
-json_t *cli_json_text(const char *text)
-{
-    return text && *text ? json_string(text) : json_null();
-}
+/* ---------------------------------------------------------------- signals ------------------- */
 
 volatile sig_atomic_t cli_interrupted;
 
@@ -111,7 +89,7 @@ static void interrupt(int number)
     cli_interrupted = 1;
 }
 
-void cli_heed(int number)
+void cli_catch(int number)
 {
     const struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
     sigaction(number, &action, NULL);

@@ -14,17 +14,17 @@
 
 #include <string.h>
 
-enum { WIDTH = 80, LONGEST_LEFT = 26 };
+enum { WIDTH = 80, LONGEST_LABEL = 26 };
 
 /* ---------------------------------------------------------------- the commands -------------- */
 
 #define COMMAND(name) extern const cli_command cli_##name;
-#include "cli/commands/commands.def"
+#include "cli/frame/commands.def"
 #undef COMMAND
 
 #define COMMAND(name) &cli_##name,
 const cli_command *const cli_commands[] = {
-#include "cli/commands/commands.def"
+#include "cli/frame/commands.def"
     NULL,
 };
 #undef COMMAND
@@ -100,27 +100,27 @@ static void help_paragraph(const char *text, size_t length)
         cli_wrap(text, length, 0, 0, WIDTH);
 }
 
-/* "  -o, --output F  " and the meaning beside it, or below where the left part is long. */
-static void help_row(const char *left, const char *meaning)
+/* "  -o, --output F  " and the meaning next to it, or below where the label is long. */
+static void help_row(const char *label, const char *meaning)
 {
-    const int used = printf("  %s", left);
-    if (used + 2 > LONGEST_LEFT)
-        printf("\n%*s", LONGEST_LEFT, "");
+    const int used = printf("  %s", label);
+    if (used + 2 > LONGEST_LABEL)
+        printf("\n%*s", LONGEST_LABEL, "");
     else
-        printf("%*s", LONGEST_LEFT - used, "");
-    cli_wrap(meaning, strlen(meaning), LONGEST_LEFT, LONGEST_LEFT, WIDTH);
+        printf("%*s", LONGEST_LABEL - used, "");
+    cli_wrap(meaning, strlen(meaning), LONGEST_LABEL, LONGEST_LABEL, WIDTH);
 }
 
 static void help_options(const cli_option *row)
 {
     for (; row && row->name; row++) {
-        char left[128];
+        char label[128];
         char letter[8] = "    ";
         if (row->letter)
             snprintf(letter, sizeof letter, "-%c, ", row->letter);
-        snprintf(left, sizeof left, "%s--%s%s%s", letter, row->name, row->value ? " " : "",
+        snprintf(label, sizeof label, "%s--%s%s%s", letter, row->name, row->value ? " " : "",
                  row->value ? row->value : "");
-        help_row(left, row->meaning);
+        help_row(label, row->meaning);
     }
 }
 
@@ -226,10 +226,10 @@ static const struct {
 } man_tail[] = {
     {"EXIT STATUS",
      "0 done; 1 it failed, or verify found a difference; 2 the arguments or the input are unusable; "
-     "130 interrupted, and what was finished is kept and printed."},
+     "130 interrupted, and what was finished is saved and printed."},
     {"ENVIRONMENT", "NO_COLOR, if not empty, and TERM=dumb switch colours off. POSENC_ISA (plain, avx2, "
                     "avx512, avx512bf16, neon) forces an instruction set, for tests; one that the processor "
-                    "has not is refused. OMP_NUM_THREADS limits the threads of one run."},
+                    "lacks is refused. OMP_NUM_THREADS limits the threads of one run."},
     {"EXAMPLES", "posenc list alibi\n.br\nposenc compare \\-o report book.txt\n.br\nposenc plot bias alibi "
                  "\\-o alibi.svg"},
 };
@@ -302,7 +302,7 @@ static int run_help(const cli_args *args)
 static int run_completion(const cli_args *args)
 {
     const char *shell = cli_at(args, 0);
-    if (!shell || strcmp(shell, "bash") != 0 || cli_count(args) > 1)
+    if (!shell || strcmp(shell, "bash") != 0 || args->count > 1)
         return cli_usage("completion: the shell is \"%s\"; it must be bash: posenc completion bash",
                          shell ? shell : "");
     print_bash();

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* What a calculation is told and what it says: contract in calc.h. */
+#include "cli/commands/calc.h"
+
+#include <string.h>
+
+const char *cli_calc_settings(pe_calc *p, const cli_args *args)
+{
+    const char *all = "";
+    for (int i = 0; i < cli_value_count(args, "set"); i++)
+        all = pe_calc_text(p, "%s%s%s", all, i ? " " : "", cli_value_at(args, "set", i));
+    return all;
+}
+
+void cli_calc_said(pe_calc *p, int status)
+{
+    if (!pe_calc_failed(p) && status)
+        p->err = (posenc_error){.status = status == CLI_USAGE ? POSENC_ARGUMENT : POSENC_FILE};
+}
+
+int cli_calc_status(pe_calc *p)
+{
+    const int is_system = p->err.status == POSENC_FILE || p->err.status == POSENC_MEMORY;
+    if (!pe_calc_failed(p))
+        return CLI_DONE;
+    if (p->sentence[0])
+        (is_system ? cli_failed : cli_usage)("%s: %s", p->path, p->sentence);
+    else if (p->err.message[0])
+        cli_error(&p->err);
+    p->sentence[0] = p->err.message[0] = '\0';
+    return is_system ? CLI_FAILED : CLI_USAGE;
+}
+
+int cli_calc_end(pe_calc *p)
+{
+    const int status = cli_calc_status(p);
+    pe_calc_free(p);
+    return status;
+}
+
+void cli_calc_warn_unused(const pe_calc *p, const char *passed_over)
+{
+    enum { MOST_NAMED = 5 };
+    char   list[240] = "";
+    size_t used      = 0;
+    int    count     = 0;
+    for (int i = 0; i < p->file.count; i++) {
+        const char *name = p->file.items[i].name;
+        if (p->used[i] || !strncmp(name, "out_", 4) || !strncmp(name, "g_", 2) ||
+            (*passed_over && !strncmp(name, passed_over, strlen(passed_over))))
+            continue;
+        if (count++ < MOST_NAMED)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%.40s", used ? ", " : "", name);
+    }
+    if (count > MOST_NAMED)
+        cli_warn("%s: %d arrays are not used: %s, ...", p->path, count, list);
+    else if (count)
+        cli_warn("%s: not used: %s", p->path, list);
+}
+
+void cli_calc_warn_initial(const pe_calc *p)
+{
+    for (int i = 0; i < p->count; i++)
+        if (p->is_initial[i] && posenc_param_trainable(p->e, i))
+            cli_warn("%s: it has no array %s; initialised with seed %lld", p->path,
+                     posenc_param_name(p->e, i), (long long)p->seed);
+}

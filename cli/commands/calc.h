@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* calc.h: a calculation (verify/calc.h) of a command: what it is told by options, and what it says. */
+#ifndef CLI_CALC_H
+#define CLI_CALC_H
+
+#include "cli/frame/cli.h"
+#include "verify/calc.h"
+
+/* Joins every --set NAME=VALUE into one text. */
+const char *cli_calc_settings(pe_calc *p, const cli_args *args);
+
+/* Takes over an exit status whose sentence was printed. */
+void cli_calc_said(pe_calc *p, int status);
+/* Prints what is wrong, once; the exit status. `end` also frees everything. */
+int cli_calc_status(pe_calc *p);
+int cli_calc_end(pe_calc *p);
+
+/* Warns of arrays that nobody asked for, except results (out_*, g_*) and what has a prefix given here. */
+void cli_calc_warn_unused(const pe_calc *p, const char *passed_over);
+/* A warning for each parameter that training would have changed and the file lacks. */
+void cli_calc_warn_initial(const pe_calc *p);
+
+#endif
