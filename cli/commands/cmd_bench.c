@@ -67,14 +67,6 @@ static const char *number_text(char text[TEXT], double x)
     return text;
 }
 
-static const char *limit_text(char text[2 * TEXT], const pe_bench_row *row)
-{
-    char number[TEXT];
-    snprintf(text, 2 * TEXT, "%s%s%s", number_text(number, row->figure.limit),
-             isnan(row->figure.limit) ? "" : " ", isnan(row->figure.value) ? "" : row->what->unit);
-    return text;
-}
-
 static int set_row(pe_table *table, int i, const void *rows)
 {
     const pe_bench_row      *row     = (const pe_bench_row *)rows + i;
@@ -83,13 +75,15 @@ static int set_row(pe_table *table, int i, const void *rows)
     if (!isnan(row->figure.q1))
         snprintf(quartiles, sizeof quartiles, "[%s %s]", number_text(texts[0], row->figure.q1),
                  number_text(texts[1], row->figure.q3));
+    snprintf(limit, sizeof limit, "%s%s%s", number_text(texts[0], row->figure.limit),
+             isnan(row->figure.limit) ? "" : " ", isnan(row->figure.value) ? "" : row->what->unit);
     const char *const cells[] = {row->what->goal,
                                  row->what->name,
                                  number_text(texts[2], row->figure.value),
                                  quartiles,
                                  wanted_text(texts[3], row->what),
                                  words[pe_bench_met(row) + 1],
-                                 *row->reason ? row->reason : limit_text(limit, row)};
+                                 *row->reason ? row->reason : limit};
     int               made    = 1;
     for (int k = 0; made && k < 7; k++)
         made = pe_table_set(table, i, k, "%s", cells[k]);

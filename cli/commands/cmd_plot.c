@@ -7,8 +7,8 @@
  * table below says; any other is refused, never ignored. Nothing is trained here: an encoding that learns is
  * shown as it is initialised, and the title says so.
  */
-#include "cli/frame/cli.h"
-
+#include "cli/commands/places.h"
+#include "cli/commands/subject.h"
 #include "plot/plot.h"
 
 #include <stddef.h>
@@ -17,9 +17,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-
-#include "cli/commands/places.h"
-#include "cli/commands/subject.h"
 
 enum {
     HEADS       = 8,
@@ -97,7 +94,7 @@ static const cli_option options[] = {
      WIDEST - 1},
     {0, "pairs", "LIST", "pairs of channels, such as 0:8 (pair)", CLI_WHOLES, offsetof(request, chosen), 0,
      WIDEST - 1},
-    {0, "beside", "binary", "draw the binary counter of the same positions beside it (heatmap)", CLI_WORD,
+    {0, "beside", "binary", "draw the binary counter of the same positions next to it (heatmap)", CLI_WORD,
      offsetof(request, beside), .words = "binary"},
     {0, "bases", "LIST", "a panel for each base, such as 1e4:5e5:1e6 (decay)", CLI_REALS,
      offsetof(request, bases), 1, (int64_t)1e18},
@@ -118,11 +115,7 @@ static const cli_option options[] = {
 
 static int takes(const struct kind *kind, const char *option)
 {
-    const size_t n = strlen(option);
-    for (const char *at = kind->takes; (at = strstr(at, option)); at += n)
-        if ((at == kind->takes || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
-            return 1;
-    return 0;
+    return cli_place_of(kind->takes, ' ', option) >= 0;
 }
 
 /* "heatmap, curves": the kinds that take an option, or all where it is NULL. */

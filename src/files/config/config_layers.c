@@ -146,16 +146,6 @@ static void no_rope_layers(pe_config *c, char *kinds, int64_t depth)
     }
 }
 
-/* Mllama: layers that look at the image have no positions of the text. */
-static void no_cross(pe_config *c, char *kinds, int64_t depth)
-{
-    const json_t *list = pe_config_list(c, c->file, "cross_attention_layers");
-    for (int64_t i = 0; i < depth; i++) {
-        const int is_cross = list ? is_listed(list, i) : i >= 3 && (i - 3) % 5 == 0 && i <= 38;
-        kinds[i]           = is_cross ? PE_NO_ATTENTION : PE_FULL;
-    }
-}
-
 /* The kinds of layers that are FULL, SLIDING, COMPRESSED, LINEAR. */
 static const char *kinds_of_words(const pe_config *c)
 {
@@ -187,9 +177,13 @@ char *pe_config_kinds(pe_config *c, int64_t *count)
         return NULL;
     if (pe_text_is(c->type.layers, "no-rope-layers"))
         no_rope_layers(c, kinds, depth);
-    else if (pe_text_is(c->type.layers, "no-cross"))
-        no_cross(c, kinds, depth);
-    else
+    else if (pe_text_is(c->type.layers, "no-cross")) {
+        /* Mllama: layers that look at the image have no positions of the text */
+        const json_t *list = pe_config_list(c, c->file, "cross_attention_layers");
+        for (int64_t i = 0; i < depth; i++)
+            kinds[i] = (list ? is_listed(list, i) : i >= 3 && (i - 3) % 5 == 0 && i <= 38) ? PE_NO_ATTENTION
+                                                                                           : PE_FULL;
+    } else
         for (int64_t i = 0; i < depth; i++)
             kinds[i] = kinds_of_words(c)[words[i]];
     return c->m->status ? NULL : kinds;

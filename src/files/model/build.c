@@ -300,15 +300,6 @@ static void join_layers(posenc_model *model, posenc_model_group *a, const posenc
     a->is_all      = n == model->info.layers;
 }
 
-/* Where two rules gave one number, both are given. */
-static void join_rules(posenc_model *model, posenc_model_group *a, const posenc_model_group *b)
-{
-    posenc_fact *facts = (posenc_fact *)(uintptr_t)a->facts;
-    for (int i = 0; i < a->fact_count; i++)
-        if (strcmp(facts[i].rule, b->facts[i].rule) != 0)
-            facts[i].rule = pe_build_text(model, "%s; %s", facts[i].rule, b->facts[i].rule);
-}
-
 static void join_groups(posenc_model *model)
 {
     for (int i = 0; i < model->info.group_count; i++)
@@ -318,7 +309,11 @@ static void join_groups(posenc_model *model)
                 continue;
             }
             join_layers(model, &model->groups[i], &model->groups[k]);
-            join_rules(model, &model->groups[i], &model->groups[k]);
+            posenc_fact       *facts = (posenc_fact *)(uintptr_t)model->groups[i].facts;
+            const posenc_fact *more  = model->groups[k].facts;
+            for (int f = 0; f < model->groups[i].fact_count; f++) /* two rules of one number are both given */
+                if (strcmp(facts[f].rule, more[f].rule) != 0)
+                    facts[f].rule = pe_build_text(model, "%s; %s", facts[f].rule, more[f].rule);
             model->info.group_count--;
             memmove(&model->groups[k], &model->groups[k + 1],
                     (size_t)(model->info.group_count - k) * sizeof *model->groups);
