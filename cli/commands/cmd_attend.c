@@ -17,7 +17,7 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct job {
+typedef struct attend_job {
     pe_calc         p;
     const cli_args *args;
     const char     *input, *output, *scale;
@@ -29,43 +29,45 @@ typedef struct job {
     posenc_attend_out  to;
     posenc_attend_grad grad_to;
     int                in_halves; /* q, k and v came as real and imaginary parts; so go the results */
-} job;
+} attend_job;
 
 #define MOST (INT64_C(1) << 53) /* of a position */
 
 static const cli_option options[] = {
-    {'i', "input", "F", "tensors: .npz or .safetensors; - is standard input", CLI_TEXT, offsetof(job, input)},
-    {'o', "output", "F", "where the results go: .npz; - is standard output", CLI_TEXT, offsetof(job, output)},
+    {'i', "input", "F", "tensors: .npz or .safetensors; - is standard input", CLI_TEXT,
+     offsetof(attend_job, input)},
+    {'o', "output", "F", "where the results go: .npz; - is standard output", CLI_TEXT,
+     offsetof(attend_job, output)},
     {0, "set", "[NAME.]K=V", "a setting of the encoding; may be repeated (posenc list NAME shows them)"},
     {0, "causal", NULL, "causal mask: a query sees no key after its own position", CLI_FLAG,
-     offsetof(job, causal)},
+     offsetof(attend_job, causal)},
     {0, "window", "N", "sliding window: a query sees only keys at distances below N", CLI_WHOLE,
-     offsetof(job, p.options.window), 1, INT64_MAX / 4},
+     offsetof(attend_job, p.options.window), 1, INT64_MAX / 4},
     {0, "segments", "NAME",
      "what segments in the input do: mask (packed sequences do not see each other) or see (only the "
      "encoding's terms use them)",
-     CLI_WORD, offsetof(job, segments_see), .words = "mask|see"},
+     CLI_WORD, offsetof(attend_job, segments_see), .words = "mask|see"},
     {0, "scale", "X", "factor of q.k in a score (default: the encoding's own)", CLI_REAL_TEXT,
-     offsetof(job, scale)},
+     offsetof(attend_job, scale)},
     {0, "q-offset", "N", "position of the first query if the input has no array q_pos (default: 0)",
-     CLI_WHOLE, offsetof(job, q_offset), -MOST, MOST},
+     CLI_WHOLE, offsetof(attend_job, q_offset), -MOST, MOST},
     {0, "heads-layout", "NAME", "axis order of q, k, v, dout and the results: bhld (default) or blhd",
-     CLI_WORD, offsetof(job, is_blhd), .words = "bhld|blhd"},
+     CLI_WORD, offsetof(attend_job, is_blhd), .words = "bhld|blhd"},
     {0, "executor", "NAME",
      "reference (float64), tiled (float32), or auto (default): reference for float64 tensors, else tiled",
-     CLI_WORD, offsetof(job, executor), .words = "auto|reference|tiled"},
+     CLI_WORD, offsetof(attend_job, executor), .words = "auto|reference|tiled"},
     {0, "grad", NULL, "also write the gradients of q, k, v and every parameter", CLI_FLAG,
-     offsetof(job, grad)},
+     offsetof(attend_job, grad)},
     {0, "seed", "N", "seed of parameters that the input does not have (default: 0)", CLI_WHOLE,
-     offsetof(job, p.seed), 0, INT64_MAX},
+     offsetof(attend_job, p.seed), 0, INT64_MAX},
     {0, "threads", "N", "number of threads; 0 is one per core (default); results do not depend on it",
-     CLI_WHOLE, offsetof(job, threads), 0, 4096},
+     CLI_WHOLE, offsetof(attend_job, threads), 0, 4096},
     {0},
 };
 
 /* ---------------------------------------------------------------- the arguments ------------- */
 
-static void read_arguments(job *j)
+static void read_arguments(attend_job *j)
 {
     static const posenc_executor executors[] = {POSENC_AUTO, POSENC_REFERENCE, POSENC_TILED};
     pe_calc                     *p           = &j->p;
@@ -88,13 +90,13 @@ static void read_arguments(job *j)
 
 /* ---------------------------------------------------------------- the encoding -------------- */
 
-static const char *settings_of(job *j)
+static const char *settings_of(attend_job *j)
 {
     const char *given = cli_calc_settings(&j->p, j->args);
     return j->scale ? pe_calc_text(&j->p, "%s scale=%s", given, j->scale) : given;
 }
 
-static void make_encoding(job *j)
+static void make_encoding(attend_job *j)
 {
     pe_calc *p = &j->p;
     pe_calc_encoding(p, cli_at(j->args, 0), settings_of(j));
@@ -112,7 +114,7 @@ static void make_encoding(job *j)
 /* ---------------------------------------------------------------- q, k, v ------------------- */
 
 /* [B,H,L,D] of an array in the file's layout. */
-static posenc_tensor in_layout(const job *j, posenc_tensor t)
+static posenc_tensor in_layout(const attend_job *j, posenc_tensor t)
 {
     return j->is_blhd && t.data
                ? posenc_tensor_from_blhd(t.data, t.dtype, t.shape[0], t.shape[1], t.shape[2], t.shape[3])
@@ -121,7 +123,7 @@ static posenc_tensor in_layout(const job *j, posenc_tensor t)
 
 /* An array under one of its two names; or its real and imaginary parts, the same names followed by r and i,
    as one. */
-static posenc_tensor whole(job *j, const char *const *names)
+static posenc_tensor whole(attend_job *j, const char *const *names)
 {
     pe_calc      *p = &j->p;
     const char   *parts[2][3];
@@ -144,7 +146,7 @@ static posenc_tensor whole(job *j, const char *const *names)
 }
 
 /* An array of four axes, each at least 1, of real numbers. */
-static posenc_tensor heads(job *j, const char *const *names)
+static posenc_tensor heads(attend_job *j, const char *const *names)
 {
     pe_calc            *p    = &j->p;
     const posenc_tensor t    = whole(j, names);
@@ -163,14 +165,14 @@ static posenc_tensor heads(job *j, const char *const *names)
 }
 
 /* An axis of k or v that must be as long as another's. */
-static void must_match(job *j, const char *what, int64_t size, const char *other, int64_t wanted)
+static void must_match(attend_job *j, const char *what, int64_t size, const char *other, int64_t wanted)
 {
     if (size != wanted)
         pe_calc_refuse(&j->p, "%s is %lld but %s is %lld; they must be equal", what, (long long)size, other,
                        (long long)wanted);
 }
 
-static void read_heads(job *j)
+static void read_heads(attend_job *j)
 {
     static const char *const names[3][3] = {{"q", "in_q"}, {"k", "in_k"}, {"v", "in_v"}};
     pe_calc                 *p           = &j->p;
@@ -200,7 +202,7 @@ static void read_heads(job *j)
 /* ---------------------------------------------------------------- positions and masks ------- */
 
 /* An array of whole numbers, as `dtype`, with so many axes. */
-static posenc_tensor whole_numbers(job *j, const char *const *names, posenc_dtype dtype, int32_t ndim)
+static posenc_tensor whole_numbers(attend_job *j, const char *const *names, posenc_dtype dtype, int32_t ndim)
 {
     const posenc_tensor t = pe_calc_find(&j->p, names);
     if (t.data && pe_calc_is_float(t.dtype))
@@ -209,7 +211,7 @@ static posenc_tensor whole_numbers(job *j, const char *const *names, posenc_dtyp
 }
 
 /* `pos` is for both, unless it is a parameter (tupe). */
-static void read_positions(job *j)
+static void read_positions(attend_job *j)
 {
     pe_calc            *p       = &j->p;
     const char *const   pos     = pe_calc_is_param(p, "pos") ? NULL : "pos";
@@ -228,7 +230,7 @@ static void read_positions(job *j)
 
 /* What segments do is never guessed: packed sequences must not see each other, a model with segment terms
    must. */
-static void read_segments(job *j)
+static void read_segments(attend_job *j)
 {
     static const char *const q[]   = {"q_segments", "in_q_segments", "segment_ids", "in_segment_ids", NULL};
     static const char *const k[]   = {"k_segments", "in_k_segments", "segment_ids", "in_segment_ids", NULL};
@@ -247,7 +249,7 @@ static void read_segments(job *j)
     j->p.options.mask |= given && !j->segments_see ? POSENC_MASK_SEGMENTS : 0;
 }
 
-static void read_masks(job *j)
+static void read_masks(attend_job *j)
 {
     static const char *const keys[] = {"key_allowed", "in_key_allowed", NULL};
     static const char *const all[]  = {"allowed", "in_allowed", "allow", "in_allow", NULL};
@@ -271,7 +273,7 @@ static void widen_span(double *low, double *high, const posenc_positions *p, int
 
 /* How many distances lie between the positions: the plan must hold them where an encoding acts by
    distance. */
-static int64_t count_distances(const job *j)
+static int64_t count_distances(const attend_job *j)
 {
     static const double most = 0x1p31;
     double              q_low, q_high, k_low, k_high;
@@ -281,7 +283,7 @@ static int64_t count_distances(const job *j)
     return span > 0 && span < most ? (int64_t)span : (int64_t)most;
 }
 
-static void make_plan(job *j)
+static void make_plan(attend_job *j)
 {
     read_positions(j);
     read_masks(j);
@@ -298,7 +300,7 @@ static void make_plan(job *j)
 /* ---------------------------------------------------------------- results ------------------- */
 
 /* [B,H,L,D] in the file's layout; where the inputs came in parts, a whole that is split at the end. */
-static posenc_tensor heads_result(job *j, const char *name, const int64_t shape[4])
+static posenc_tensor heads_result(attend_job *j, const char *name, const int64_t shape[4])
 {
     const int64_t stored[4] = {shape[0], shape[j->is_blhd ? 2 : 1], shape[j->is_blhd ? 1 : 2], shape[3]};
     return in_layout(j, j->in_halves ? pe_calc_make(&j->p, j->dtype, 4, stored)
@@ -306,7 +308,7 @@ static posenc_tensor heads_result(job *j, const char *name, const int64_t shape[
 }
 
 /* The parts of one such whole as results NAMEr and NAMEi. */
-static void split_result(job *j, const char *name, const posenc_tensor *view)
+static void split_result(attend_job *j, const char *name, const posenc_tensor *view)
 {
     const int64_t       whole[4] = {view->shape[0], view->shape[j->is_blhd ? 2 : 1],
                                     view->shape[j->is_blhd ? 1 : 2], view->shape[3]};
@@ -320,7 +322,7 @@ static void split_result(job *j, const char *name, const posenc_tensor *view)
 }
 
 /* The file's, or ones. */
-static posenc_tensor upstream(job *j, const int64_t o[4])
+static posenc_tensor upstream(attend_job *j, const int64_t o[4])
 {
     static const char *const names[] = {"dout", "gin_do", NULL}, *const parts[] = {"doutr", "gin_dor", NULL};
     pe_calc *p = &j->p;
@@ -337,7 +339,7 @@ static posenc_tensor upstream(job *j, const int64_t o[4])
     return t;
 }
 
-static void make_gradients(job *j, const int64_t o[4])
+static void make_gradients(attend_job *j, const int64_t o[4])
 {
     const pe_calc *p = &j->p;
     j->grad_to =
@@ -353,7 +355,7 @@ static void make_gradients(job *j, const int64_t o[4])
                                                j->dtype, p->params[i].ndim, p->params[i].shape);
 }
 
-static void make_results(job *j)
+static void make_results(attend_job *j)
 {
     const int64_t o[4] = {j->p.dims.B, j->p.dims.H, j->p.dims.Lq, j->p.dims.Dv};
     j->to.o            = heads_result(j, "out_o", o);
@@ -364,14 +366,14 @@ static void make_results(job *j)
 
 /* ---------------------------------------------------------------- the command --------------- */
 
-static void compute(job *j)
+static void compute(attend_job *j)
 {
     pe_calc *p = &j->p;
     if (!posenc_attend(p->plan, &j->run, &j->to, p->work, &p->err) && j->grad)
         posenc_attend_backward(p->plan, &j->run, &j->grad_to, p->work, &p->err);
 }
 
-static void write_results(job *j)
+static void write_results(attend_job *j)
 {
     pe_calc *p = &j->p;
     if (j->in_halves)
@@ -389,9 +391,9 @@ static void write_results(job *j)
 
 static int run(const cli_args *args)
 {
-    static void (*const steps[])(job *) = {read_arguments, make_encoding, read_heads,   make_plan,
-                                           make_results,   compute,       write_results};
-    job j                               = {.args = args, .p = pe_calc_new("attend")};
+    static void (*const steps[])(attend_job *) = {read_arguments, make_encoding, read_heads,   make_plan,
+                                                  make_results,   compute,       write_results};
+    attend_job j                               = {.args = args, .p = pe_calc_new("attend")};
     for (size_t i = 0; !pe_calc_failed(&j.p) && i < sizeof steps / sizeof *steps; i++)
         steps[i](&j);
     return cli_calc_end(&j.p);

@@ -24,25 +24,27 @@ enum { MOST_REPEATS = 1000, REPEATS = 31, MOST_THREADS = 1024, TEXT = 64 };
 /* On a machine that others disturb rows take longer: after so many seconds each gets only three rounds. */
 #define HURRY_AFTER 330.0
 
-typedef struct job {
+typedef struct bench_job {
     const char *goals;
     int         is_long, is_list, is_json;
     int64_t     repeats, threads;
     double      seconds;
-} job;
+} bench_job;
 
 static const cli_option options[] = {
-    {0, "goal", "G1,G2,...", "only the rows of these goals (see --list)", CLI_TEXT, offsetof(job, goals)},
+    {0, "goal", "G1,G2,...", "only the rows of these goals (see --list)", CLI_TEXT,
+     offsetof(bench_job, goals)},
     {0, "long", NULL, "also G17: sequences of a million tokens, which takes minutes", CLI_FLAG,
-     offsetof(job, is_long)},
-    {0, "repeats", "N", "rounds of a kernel and its limit, at most (31)", CLI_WHOLE, offsetof(job, repeats),
-     1, MOST_REPEATS},
+     offsetof(bench_job, is_long)},
+    {0, "repeats", "N", "rounds of a kernel and its limit, at most (31)", CLI_WHOLE,
+     offsetof(bench_job, repeats), 1, MOST_REPEATS},
     {0, "seconds", "S", "time for each row after its first seven rounds (1)", CLI_REAL,
-     offsetof(job, seconds), 0, 3600},
-    {0, "threads", "N", "threads of every kernel and of its limit (1)", CLI_WHOLE, offsetof(job, threads), 1,
-     MOST_THREADS},
-    {0, "list", NULL, "print the rows and their targets, measure nothing", CLI_FLAG, offsetof(job, is_list)},
-    {0, "json", NULL, "print the rows as one JSON array", CLI_FLAG, offsetof(job, is_json)},
+     offsetof(bench_job, seconds), 0, 3600},
+    {0, "threads", "N", "threads of every kernel and of its limit (1)", CLI_WHOLE,
+     offsetof(bench_job, threads), 1, MOST_THREADS},
+    {0, "list", NULL, "print the rows and their targets, measure nothing", CLI_FLAG,
+     offsetof(bench_job, is_list)},
+    {0, "json", NULL, "print the rows as one JSON array", CLI_FLAG, offsetof(bench_job, is_json)},
     {0, NULL, NULL, NULL},
 };
 
@@ -106,7 +108,7 @@ static void show_progress(int i, int count, const char *name)
         fprintf(stderr, "\r\033[K%s%.90s", i < count ? "measuring: " : "", name);
 }
 
-static void measure_all(const job *j, pe_bench_row *rows, int count)
+static void measure_all(const bench_job *j, pe_bench_row *rows, int count)
 {
     const int             repeats = (int)j->repeats, threads = (int)j->threads;
     const pe_bench_effort full    = {.seconds = j->seconds, .repeats = repeats, .threads = threads};
@@ -138,7 +140,7 @@ static int refuse_goal(const char *word, int length, const pe_bench_case *cases,
     return cli_usage("bench: --goal names \"%.*s\"; goals are %s", length, word, list);
 }
 
-static int choose(const job *j, const pe_bench_case *cases, int count)
+static int choose(const bench_job *j, const pe_bench_case *cases, int count)
 {
     int         length, chosen = 0;
     const char *stranger = j->goals ? pe_bench_stranger(j->goals, cases, count, &length) : NULL;
@@ -161,7 +163,7 @@ static int choose(const job *j, const pe_bench_case *cases, int count)
 
 static int run(const cli_args *args)
 {
-    job            j = {.repeats = REPEATS, .threads = 1, .seconds = SECONDS};
+    bench_job      j = {.repeats = REPEATS, .threads = 1, .seconds = SECONDS};
     pe_bench_case *cases;
     posenc_error   err;
     int            count;

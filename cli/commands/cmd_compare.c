@@ -66,12 +66,12 @@ static const cli_option options[] = {
 
 /* ---------------------------------------------------------------- the text ------------------ */
 
-typedef struct reading {
+typedef struct text_reading {
     unsigned char *bytes;
     size_t         size, room;
-} reading;
+} text_reading;
 
-static int append(reading *t, FILE *from, const char *name)
+static int append(text_reading *t, FILE *from, const char *name)
 {
     for (;;) {
         if (t->room - t->size < CHUNK) {
@@ -92,7 +92,7 @@ static int append(reading *t, FILE *from, const char *name)
     }
 }
 
-static int read_one(reading *t, const char *path)
+static int read_one(text_reading *t, const char *path)
 {
     if (!strcmp(path, "-"))
         return append(t, stdin, "standard input");
@@ -104,7 +104,7 @@ static int read_one(reading *t, const char *path)
     return status;
 }
 
-static int read_texts(const cli_args *args, reading *t)
+static int read_texts(const cli_args *args, text_reading *t)
 {
     int status = CLI_DONE;
     if (args->count == 0)
@@ -115,7 +115,7 @@ static int read_texts(const cli_args *args, reading *t)
 }
 
 /* What number 0 has read becomes everybody's; so does its failure. */
-static int share_texts(reading *t, int status)
+static int share_texts(text_reading *t, int status)
 {
     int64_t      news[2] = {status, (int64_t)t->size};
     posenc_error err     = {0};
@@ -356,7 +356,7 @@ static int train(const cli_args *args, pe_compare *c, const char *directory)
     return was_interrupted ? CLI_INTERRUPTED : CLI_DONE;
 }
 
-static int compare(const cli_args *args, reading *t)
+static int compare(const cli_args *args, text_reading *t)
 {
     posenc_error      err;
     pe_compare       *c;
@@ -394,7 +394,7 @@ static int compare(const cli_args *args, reading *t)
 
 static int run(const cli_args *args)
 {
-    reading t = {0};
+    text_reading t = {0};
     if (pe_ranks_begin() > 0 && (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)))
         return CLI_FAILED;
     const int status = compare(args, &t);

@@ -13,29 +13,29 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct job {
+typedef struct encode_job {
     pe_calc          p, listed; /* with the file of --params, and with that of --positions */
     const cli_args  *args;
     const char      *output, *params;
     cli_places       places;
     int64_t          dim, width;
     posenc_positions pos;
-} job;
+} encode_job;
 
 static const cli_option options[] = {
     {0, "length", "L", "the rows of the first L tokens"},
     {0, "grid", "HxW[xT]", "the rows of a grid's tokens, in the encoding's own order"},
     {0, "positions", "LIST|F",
      "the rows of these positions: 0,1.5,7 (coordinates joined by :) or an .npy or .npz of [L] or [L,N]"},
-    {0, "dim", "D", "width of the model", CLI_WHOLE, offsetof(job, dim), 1, 1 << 24},
+    {0, "dim", "D", "width of the model", CLI_WHOLE, offsetof(encode_job, dim), 1, 1 << 24},
     {0, "set", "K=V", "a setting of the encoding; may be repeated (posenc list NAME shows them)"},
     {0, "params", "F",
      "parameters by name, .npz or .safetensors; missing ones are initialised as in their source", CLI_TEXT,
-     offsetof(job, params)},
-    {0, "seed", "N", "seed of parameters that no file has (default: 0)", CLI_WHOLE, offsetof(job, p.seed), 0,
-     INT64_MAX},
+     offsetof(encode_job, params)},
+    {0, "seed", "N", "seed of parameters that no file has (default: 0)", CLI_WHOLE,
+     offsetof(encode_job, p.seed), 0, INT64_MAX},
     {'o', "output", "F", "where the rows go: .npy, .npz or .csv; - is standard output, as .csv (default)",
-     CLI_TEXT, offsetof(job, output)},
+     CLI_TEXT, offsetof(encode_job, output)},
     {0},
 };
 
@@ -46,7 +46,7 @@ static int is_csv(const char *output)
     return !strcmp(output, "-") || cli_ends_with(output, ".csv");
 }
 
-static void read_arguments(job *j)
+static void read_arguments(encode_job *j)
 {
     pe_calc    *p      = &j->p;
     const char *output = cli_value(j->args, "output");
@@ -68,7 +68,7 @@ static void read_arguments(job *j)
 
 /* Once to know the encoding, and again with its grid. What --set says about the grid comes last and
    counts. */
-static void make_encoding(job *j)
+static void make_encoding(encode_job *j)
 {
     pe_calc    *p        = &j->p;
     const char *settings = cli_calc_settings(p, j->args);
@@ -88,14 +88,14 @@ static void make_encoding(job *j)
 }
 
 /* The table of a model is as long as what is asked of it. */
-static void set_length(job *j, int64_t length)
+static void set_length(encode_job *j, int64_t length)
 {
     const int64_t last = j->places.list.data ? (int64_t)floor(fmin(j->places.last, 0x1p30)) + 1 : 0;
     j->p.dims          = (posenc_dims){
                  .B = 1, .Lq = length, .Lk = length, .d_model = j->dim, .L = last > length ? last : length};
 }
 
-static void find_rows(job *j)
+static void find_rows(encode_job *j)
 {
     pe_calc *p = &j->p;
     int64_t  tokens;
@@ -109,7 +109,7 @@ static void find_rows(job *j)
 
 /* ---------------------------------------------------------------- rows ---------------------- */
 
-static void compute(job *j)
+static void compute(encode_job *j)
 {
     pe_calc      *p = &j->p;
     const int64_t L = j->places.length;
@@ -135,7 +135,7 @@ static void compute(job *j)
 
 /* ---------------------------------------------------------------- output -------------------- */
 
-static void write_csv(job *j)
+static void write_csv(encode_job *j)
 {
     char              text[CLI_DIGITS];
     posenc_whole_file file;
@@ -149,7 +149,7 @@ static void write_csv(job *j)
     posenc_whole_file_commit(&file, &j->p.err);
 }
 
-static void add_copy(job *j, const char *prefix, const char *name, const posenc_tensor *from)
+static void add_copy(encode_job *j, const char *prefix, const char *name, const posenc_tensor *from)
 {
     const char         *full = pe_calc_text(&j->p, "%s%s", prefix, name);
     const posenc_tensor to   = pe_calc_result(&j->p, full, from->dtype, from->ndim, from->shape);
@@ -157,7 +157,7 @@ static void add_copy(job *j, const char *prefix, const char *name, const posenc_
         memcpy(to.data, from->data, (size_t)pe_calc_count(from) * posenc_dtype_size(from->dtype));
 }
 
-static void write_rows(job *j)
+static void write_rows(encode_job *j)
 {
     pe_calc *p = &j->p;
     /* an archive also says what the rows were made of: it can be read again with --params and --positions */
@@ -180,8 +180,9 @@ static void write_rows(job *j)
 
 static int run(const cli_args *args)
 {
-    static void (*const steps[])(job *) = {read_arguments, make_encoding, find_rows, compute, write_rows};
-    job j                               = {.args = args, .output = "-"};
+    static void (*const steps[])(encode_job *) = {read_arguments, make_encoding, find_rows, compute,
+                                                  write_rows};
+    encode_job j                               = {.args = args, .output = "-"};
     j.p = j.listed = pe_calc_new("encode");
     for (size_t i = 0; !pe_calc_failed(&j.p) && i < sizeof steps / sizeof *steps; i++)
         steps[i](&j);

@@ -16,11 +16,11 @@
 enum { WIDTH = 100, NARROW = 80, LEAST_PROSE = 30, INDENT = 2, COLUMNS = 5, CELL = 64, MOST_ROWS = 256 };
 
 /* A row of a table; NULL ends it early. The last cell of the longest rows is prose and wraps. */
-typedef struct row {
+typedef struct list_row {
     const char *cells[COLUMNS];
-} row;
+} list_row;
 
-static int cell_width(const row *rows, int count, int column)
+static int cell_width(const list_row *rows, int count, int column)
 {
     size_t widest = 0;
     for (int r = 0; r < count; r++) {
@@ -31,7 +31,7 @@ static int cell_width(const row *rows, int count, int column)
     return (int)widest;
 }
 
-static void print_table(const row *rows, int count, int columns, int indent, int width)
+static void print_table(const list_row *rows, int count, int columns, int indent, int width)
 {
     for (int r = 0; r < count; r++) {
         int at = printf("%*s", indent, "");
@@ -67,7 +67,7 @@ static int print_cell(const char *cell, int at, int width)
     return next;
 }
 
-static void print_row_above_prose(const row *rows, int count, int r, int columns)
+static void print_row_above_prose(const list_row *rows, int count, int r, int columns)
 {
     enum { WIDEST = 24 };
     const char *prose = rows[r].cells[columns - 1];
@@ -84,7 +84,7 @@ static void print_row_above_prose(const row *rows, int count, int r, int columns
 
 /* A table with prose in its last column, below each row where it is not wide enough; nothing where it has
    only its head. */
-static void print_section(const char *title, const row *rows, int count, int columns)
+static void print_section(const char *title, const list_row *rows, int count, int columns)
 {
     int before = INDENT;
     if (count < 2)
@@ -125,14 +125,14 @@ static const char *or_dash(const char *text)
 
 static int print_all(void)
 {
-    row  rows[MOST_ROWS] = {{{"ENCODING", "PLACE", "LEARNS", "PAPER", "MODELS"}}};
-    char learns[MOST_ROWS][CELL];
-    int  n = 1;
+    list_row rows[MOST_ROWS] = {{{"ENCODING", "PLACE", "LEARNS", "PAPER", "MODELS"}}};
+    char     learns[MOST_ROWS][CELL];
+    int      n = 1;
     for (int i = 0; i < posenc_encoding_count() && n < MOST_ROWS; i++, n++) {
         const posenc_encoding_info *info = posenc_encoding_info_at(i);
         what_it_learns(info, 3, learns[n]);
-        rows[n] = (row){{info->name, posenc_place_name(info->place), learns[n], or_dash(info->paper),
-                         or_dash(info->models)}};
+        rows[n] = (list_row){{info->name, posenc_place_name(info->place), learns[n], or_dash(info->paper),
+                              or_dash(info->models)}};
     }
     print_table(rows, n, COLUMNS, 0, WIDTH);
     return CLI_DONE;
@@ -158,21 +158,21 @@ static const char *default_scale(const posenc_encoding_info *info)
 
 static void print_settings(const char *head, const posenc_setting_info *settings, int count)
 {
-    row rows[MOST_ROWS] = {{{"NAME", "TYPE", "DEFAULT", "RANGE", "MEANING"}}};
-    int n               = 1;
+    list_row rows[MOST_ROWS] = {{{"NAME", "TYPE", "DEFAULT", "RANGE", "MEANING"}}};
+    int      n               = 1;
     for (int i = 0; i < count && n < MOST_ROWS; i++)
-        rows[n++] = (row){{settings[i].name, settings[i].type, or_dash(settings[i].standard),
-                           or_dash(settings[i].range), settings[i].meaning}};
+        rows[n++] = (list_row){{settings[i].name, settings[i].type, or_dash(settings[i].standard),
+                                or_dash(settings[i].range), settings[i].meaning}};
     print_section(head, rows, n, 5);
 }
 
 static void print_params(const posenc_param_info *params, int count)
 {
-    row rows[MOST_ROWS] = {{{"NAME", "SHAPE", "INITIALLY", "TRAINED", "MEANING"}}};
-    int n               = 1;
+    list_row rows[MOST_ROWS] = {{{"NAME", "SHAPE", "INITIALLY", "TRAINED", "MEANING"}}};
+    int      n               = 1;
     for (int i = 0; i < count && n < MOST_ROWS; i++)
-        rows[n++] = (row){{params[i].name, *params[i].shape ? params[i].shape : "one number", params[i].init,
-                           params[i].trainable ? "yes" : "no", params[i].meaning}};
+        rows[n++] = (list_row){{params[i].name, *params[i].shape ? params[i].shape : "one number",
+                                params[i].init, params[i].trainable ? "yes" : "no", params[i].meaning}};
     print_section("Parameters", rows, n, 5);
 }
 
@@ -190,7 +190,7 @@ static void example_subject(posenc_place place, const posenc_example *e, char te
 static void print_examples(const posenc_encoding_info *info)
 {
     const posenc_example *examples;
-    row                   rows[MOST_ROWS] = {{{"SETTINGS", "AT", "VALUE", "SOURCE"}}};
+    list_row              rows[MOST_ROWS] = {{{"SETTINGS", "AT", "VALUE", "SOURCE"}}};
     char                  subjects[MOST_ROWS][CELL], values[MOST_ROWS][CELL];
     const int             count = posenc_examples(info->name, &examples);
     int                   n     = 1;
@@ -198,7 +198,7 @@ static void print_examples(const posenc_encoding_info *info)
         const posenc_example *e = &examples[i];
         example_subject(info->place, e, subjects[n]);
         snprintf(values[n], CELL, "%.15g", e->value);
-        rows[n] = (row){{or_dash(e->settings), subjects[n], values[n], e->source}};
+        rows[n] = (list_row){{or_dash(e->settings), subjects[n], values[n], e->source}};
     }
     print_section("Worked examples", rows, n, 4);
 }
@@ -208,7 +208,7 @@ static void print_one(const posenc_encoding_info *info)
     const posenc_setting_info *common;
     char                       learns[CELL];
     what_it_learns(info, info->param_count, learns);
-    const row facts[] = {
+    const list_row facts[] = {
         {{"place", posenc_place_name(info->place)}},
         {{"learns", learns}},
         {{"paper", or_dash(info->paper)}},

@@ -35,7 +35,7 @@ enum {
 
 /* Kinds of pictures: the sizes that each has where nothing is said, and which options it takes; --set and
    --output are for all. */
-static const struct kind {
+static const struct plot_kind {
     const char *name;
     int64_t     length, longest, dim;
     const char *takes;
@@ -54,17 +54,17 @@ static const struct kind {
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* What was asked for. */
-typedef struct request {
-    const struct kind *kind;
-    const char        *path;
-    cli_subject        subject;
-    pe_offer           offer;
-    pe_picture_data    data;
-    int64_t            length, dim, heads, seed, draws, rows, cols, prefix; /* prefix -1: not said */
-    cli_places         places;                                              /* --grid */
-    cli_numbers        chosen, bases;
-    int                theta, beside; /* which word */
-} request;
+typedef struct plot_request {
+    const struct plot_kind *kind;
+    const char             *path;
+    cli_subject             subject;
+    pe_offer                offer;
+    pe_picture_data         data;
+    int64_t                 length, dim, heads, seed, draws, rows, cols, prefix; /* prefix -1: not said */
+    cli_places              places;                                              /* --grid */
+    cli_numbers             chosen, bases;
+    int                     theta, beside; /* which word */
+} plot_request;
 
 static const cli_option options[] = {
     {0, "set", "NAME=VALUE", "a setting of the encoding (may be repeated); see posenc list NAME"},
@@ -78,34 +78,35 @@ static const cli_option options[] = {
      "1024; pair: 8); for wavelengths the context (4096)"},
     {0, "dim", "D",
      "width of a vector (input: 64, similarity2d: 128) or of a head (64, decay, wavelengths: 128)", CLI_WHOLE,
-     offsetof(request, dim), 1, WIDEST},
-    {0, "heads", "H", "heads of a bias (bias, mass: 8)", CLI_WHOLE, offsetof(request, heads), 1, MOST_HEADS},
+     offsetof(plot_request, dim), 1, WIDEST},
+    {0, "heads", "H", "heads of a bias (bias, mass: 8)", CLI_WHOLE, offsetof(plot_request, heads), 1,
+     MOST_HEADS},
     {0, "grid", "HxW",
      "positions on a grid of H rows and W columns (heatmap, curves, similarity: a grid of grids; "
      "similarity2d: 16x32); heatmap and curves take more axes, such as 2x3x4"},
     {0, "prefix-rows", "N",
      "rows of a table before its grid, where there are more than the 0 to 2 of class tokens (heatmap, "
      "curves, similarity, similarity2d)",
-     CLI_WHOLE, offsetof(request, prefix), 0, INT32_MAX},
+     CLI_WHOLE, offsetof(plot_request, prefix), 0, INT32_MAX},
     {0, "points", "LIST",
      "points ROWxCOLUMN of the grid, such as 4x6:8x16 (similarity2d; three on the diagonal)", CLI_POINTS,
-     offsetof(request, chosen), 0, LONGEST_ROW},
-    {0, "channels", "LIST", "channels, such as 4:5:6:7 (curves)", CLI_WHOLES, offsetof(request, chosen), 0,
-     WIDEST - 1},
-    {0, "pairs", "LIST", "pairs of channels, such as 0:8 (pair)", CLI_WHOLES, offsetof(request, chosen), 0,
-     WIDEST - 1},
+     offsetof(plot_request, chosen), 0, LONGEST_ROW},
+    {0, "channels", "LIST", "channels, such as 4:5:6:7 (curves)", CLI_WHOLES, offsetof(plot_request, chosen),
+     0, WIDEST - 1},
+    {0, "pairs", "LIST", "pairs of channels, such as 0:8 (pair)", CLI_WHOLES, offsetof(plot_request, chosen),
+     0, WIDEST - 1},
     {0, "beside", "binary", "draw the binary counter of the same positions next to it (heatmap)", CLI_WORD,
-     offsetof(request, beside), .words = "binary"},
+     offsetof(plot_request, beside), .words = "binary"},
     {0, "bases", "LIST", "a panel for each base, such as 1e4:5e5:1e6 (decay)", CLI_REALS,
-     offsetof(request, bases), 1, (int64_t)1e18},
+     offsetof(plot_request, bases), 1, (int64_t)1e18},
     {0, "theta", "one|many|both",
      "rotate all pairs by one frequency (one), each by its own (many), or draw a panel of each (decay: both)",
-     CLI_WORD, offsetof(request, theta), .words = "one|many|both"},
+     CLI_WORD, offsetof(plot_request, theta), .words = "one|many|both"},
     {0, "content", "LIST",
      "vectors: ones, uniform (U[0,1]), normal (N(0,1)) (decay, mass of a rotary encoding: all)"},
     {0, "draws", "N", "draws of random vectors (decay, mass of a rotary encoding: 200)", CLI_WHOLE,
-     offsetof(request, draws), 1, MOST_DRAWS},
-    {0, "seed", "N", "seed of random parameters and vectors (1)", CLI_WHOLE, offsetof(request, seed), 0,
+     offsetof(plot_request, draws), 1, MOST_DRAWS},
+    {0, "seed", "N", "seed of random parameters and vectors (1)", CLI_WHOLE, offsetof(plot_request, seed), 0,
      INT64_MAX},
     {'o', "output", "F", "write F.png, F.svg or F.pdf instead of drawing in the terminal"},
     {0, NULL, NULL, NULL},
@@ -113,7 +114,7 @@ static const cli_option options[] = {
 
 /* ---------------------------------------------------------------- what belongs together ----- */
 
-static int takes(const struct kind *kind, const char *option)
+static int takes(const struct plot_kind *kind, const char *option)
 {
     return cli_place_of(kind->takes, ' ', option) >= 0;
 }
@@ -129,7 +130,7 @@ static const char *join_kinds(char text[200], const char *option)
     return text;
 }
 
-static int find_kind(const cli_args *args, request *r)
+static int find_kind(const cli_args *args, plot_request *r)
 {
     char known[200];
     for (r->kind = kinds; r->kind < kinds + KINDS; r->kind++)
@@ -139,7 +140,7 @@ static int find_kind(const cli_args *args, request *r)
                      join_kinds(known, NULL));
 }
 
-static int check_options(const cli_args *args, request *r)
+static int check_options(const cli_args *args, plot_request *r)
 {
     static const char *const of_a_spec[] = {"set", "dim", "heads", "seed"};
     char                     known[200];
@@ -167,7 +168,7 @@ static int check_options(const cli_args *args, request *r)
 
 /* Options of a kind at one place and not at the other: mass of a bias draws no vectors, a rotation has no
    heads. */
-static int check_place(const cli_args *args, request *r)
+static int check_place(const cli_args *args, plot_request *r)
 {
     static const struct {
         const char  *option;
@@ -191,7 +192,7 @@ static int check_place(const cli_args *args, request *r)
 /* ---------------------------------------------------------------- reading ------------------- */
 
 /* "16x32", and for pictures that go along the positions one by one "2x3x4". */
-static int read_grid(const cli_args *args, request *r)
+static int read_grid(const cli_args *args, plot_request *r)
 {
     const char *text = cli_value(args, "grid"), *cross = text ? strchr(text, 'x') : NULL;
     const int   is_flat = strstr(r->kind->name, "similarity") != NULL || !cross || !strchr(cross + 1, 'x');
@@ -219,7 +220,7 @@ static int read_grid(const cli_args *args, request *r)
                : cli_usage("plot: --grid is \"%s\"; at most %d positions are drawn", text, MOST_GRID);
 }
 
-static int read_numbers(const cli_args *args, request *r)
+static int read_numbers(const cli_args *args, plot_request *r)
 {
     r->length = r->kind->length;
     r->prefix = -1;
@@ -235,7 +236,7 @@ static int read_numbers(const cli_args *args, request *r)
     return CLI_DONE;
 }
 
-static int read_choices(const cli_args *args, request *r)
+static int read_choices(const cli_args *args, plot_request *r)
 {
     static const int thetas[] = {PE_ONE_THETA, PE_MANY_THETAS, PE_ONE_THETA | PE_MANY_THETAS},
                      worth[]  = {PE_ONES, PE_UNIFORM, PE_NORMAL};
@@ -262,7 +263,7 @@ static int read_choices(const cli_args *args, request *r)
 
 /* ---------------------------------------------------------------- the subject --------------- */
 
-static int choose_offer(const cli_args *args, request *r)
+static int choose_offer(const cli_args *args, plot_request *r)
 {
     pe_offer  offers[PE_MOST_OFFERS];
     char      known[PE_MOST_OFFERS * (PE_KIND_LENGTH + 2)] = "no pictures";
@@ -279,7 +280,7 @@ static int choose_offer(const cli_args *args, request *r)
 }
 
 /* Where a table's grid begins: after the rows of class tokens, or as many as are said. */
-static int fit_table_grid(request *r)
+static int fit_table_grid(plot_request *r)
 {
     cli_subject  *s    = &r->subject;
     const int64_t grid = r->rows * r->cols, before = s->rows - grid;
@@ -306,7 +307,7 @@ static int fit_table_grid(request *r)
 }
 
 /* Which positions of a table to draw: a grid is its last rows, a line its first ones. */
-static int fit_table(const cli_args *args, request *r)
+static int fit_table(const cli_args *args, plot_request *r)
 {
     cli_subject *s = &r->subject;
     r->dim         = s->width;
@@ -324,7 +325,7 @@ static int fit_table(const cli_args *args, request *r)
 
 /* Where the grid decides how many coordinates a position has, or how a table is read, it becomes a
    setting. */
-static int set_grid(const cli_args *args, request *r)
+static int set_grid(const cli_args *args, plot_request *r)
 {
     char                        grid[CLI_GRID_TEXT], other[CLI_GRID_TEXT];
     const posenc_encoding_info *part = posenc_encoding_part(r->subject.p.e, POSENC_INPUT);
@@ -335,7 +336,7 @@ static int set_grid(const cli_args *args, request *r)
 }
 
 /* Encodings of a grid, and maps, want a grid. */
-static int fit_grid(const cli_args *args, request *r)
+static int fit_grid(const cli_args *args, plot_request *r)
 {
     const posenc_dims dims = {.B = 1, .Lq = r->length, .Lk = r->length, .L = r->length, .d_model = r->dim};
     if (r->rows || (r->length && pe_picture_axes(r->subject.p.e, &dims) < 2))
@@ -350,7 +351,7 @@ static int fit_grid(const cli_args *args, request *r)
     return CLI_DONE;
 }
 
-static void set_data(request *r)
+static void set_data(plot_request *r)
 {
     const posenc_encoding_info *part     = posenc_encoding_part(r->subject.p.e, r->offer.place);
     const int                   is_input = r->offer.place == POSENC_INPUT;
@@ -370,7 +371,7 @@ static void set_data(request *r)
 }
 
 /* The model's own sizes; its context is what wavelengths are held against. */
-static int fit_model(const cli_args *args, request *r)
+static int fit_model(const cli_args *args, plot_request *r)
 {
     const cli_config *c = &r->subject.config;
     r->dim              = c->group->dims.D;
@@ -382,7 +383,7 @@ static int fit_model(const cli_args *args, request *r)
     return CLI_DONE;
 }
 
-static int find_subject(const cli_args *args, request *r)
+static int find_subject(const cli_args *args, plot_request *r)
 {
     const char *table = cli_value(args, "table");
     if (table)
@@ -393,7 +394,7 @@ static int find_subject(const cli_args *args, request *r)
     return status ? status : fit_model(args, r);
 }
 
-static int fit(const cli_args *args, request *r)
+static int fit(const cli_args *args, plot_request *r)
 {
     if (cli_value(args, "table"))
         return fit_table(args, r);
@@ -405,7 +406,7 @@ static int fit(const cli_args *args, request *r)
     return status || !r->rows ? status : set_grid(args, r);
 }
 
-static int take_params(const cli_args *args, request *r)
+static int take_params(const cli_args *args, plot_request *r)
 {
     set_data(r);
     const int status =
@@ -426,14 +427,14 @@ static int terminal_columns(void)
     return COLUMNS;
 }
 
-static int check_path(const cli_args *args, request *r)
+static int check_path(const cli_args *args, plot_request *r)
 {
     posenc_error err;
     r->path = cli_value(args, "output");
     return r->path && pe_plot_path_check(r->path, &err) ? cli_error(&err) : CLI_DONE;
 }
 
-static int draw(const cli_args *args, request *r)
+static int draw(const cli_args *args, plot_request *r)
 {
     posenc_error  err;
     pe_picture   *picture;
@@ -454,18 +455,18 @@ static int draw(const cli_args *args, request *r)
 
 static int run(const cli_args *args)
 {
-    request   r           = {.subject.p = pe_calc_new("plot")};
-    const int has_subject = cli_value(args, "table") || cli_value(args, "config");
+    plot_request r           = {.subject.p = pe_calc_new("plot")};
+    const int    has_subject = cli_value(args, "table") || cli_value(args, "config");
     if (args->count != 2 - has_subject)
         return cli_usage(
             has_subject ? "plot: with --table or --config give only a picture, e.g. posenc plot similarity"
                         : "plot: give a picture and an encoding, e.g. posenc plot heatmap NAME; try "
                           "posenc plot --help");
     static int (*const steps[])(const cli_args *args,
-                                request        *r) = {find_kind,    check_options, read_numbers, read_grid,
-                                               read_choices, check_path,    find_subject, choose_offer,
-                                               fit,          take_params,   draw};
-    int status                              = CLI_DONE;
+                                plot_request   *r) = {find_kind,    check_options, read_numbers, read_grid,
+                                                    read_choices, check_path,    find_subject, choose_offer,
+                                                    fit,          take_params,   draw};
+    int status                                   = CLI_DONE;
     for (size_t i = 0; !status && i < sizeof steps / sizeof *steps; i++)
         status = steps[i](args, &r);
     cli_subject_free(&r.subject);

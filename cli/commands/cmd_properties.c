@@ -252,18 +252,18 @@ enum { SHIFTS = 3, MOST_VALUES = 64, VALUE = 64 };
 static const int64_t shifts[SHIFTS] = {1, 7, 64};
 
 /* What is measured of one value. */
-typedef struct point {
+typedef struct sweep_point {
     char    value[VALUE];
     pe_pair nearest;
     double  r[SHIFTS], tau;
     int64_t idle;
-} point;
+} sweep_point;
 
 /* One --sweep. */
 typedef struct sweep {
-    char  name[VALUE];
-    point points[MOST_VALUES];
-    int   count;
+    char        name[VALUE];
+    sweep_point points[MOST_VALUES];
+    int         count;
 } sweep;
 
 /* "base=10,100": 0, or an exit status after saying what is wrong. */
@@ -284,7 +284,8 @@ static int read_sweep(sweep *to, const char *text)
     return CLI_DONE;
 }
 
-static posenc_status measure_table(point *p, const double *table, int64_t N, int64_t d, posenc_error *err)
+static posenc_status measure_table(sweep_point *p, const double *table, int64_t N, int64_t d,
+                                   posenc_error *err)
 {
     p->nearest           = pe_nearest_pair(table, N, d);
     p->idle              = pe_idle_channels(table, N, d);
@@ -294,7 +295,7 @@ static posenc_status measure_table(point *p, const double *table, int64_t N, int
     return status;
 }
 
-static int measure_encoding(point *p, const posenc_encoding *e, const pe_subject_sizes *sizes)
+static int measure_encoding(sweep_point *p, const posenc_encoding *e, const pe_subject_sizes *sizes)
 {
     posenc_error err;
     pe_subject  *s;
@@ -311,7 +312,7 @@ static int measure_encoding(point *p, const posenc_encoding *e, const pe_subject
     return status ? cli_error(&err) : CLI_DONE;
 }
 
-static int measure_point(const char *spec, const char *settings, const char *name, point *p,
+static int measure_point(const char *spec, const char *settings, const char *name, sweep_point *p,
                          const pe_subject_sizes *sizes)
 {
     posenc_error     err;
@@ -346,9 +347,9 @@ typedef struct sweep_rows {
 
 static int set_point(pe_table *table, int row, const void *from)
 {
-    const sweep_rows *rows = from;
-    const point      *p    = &rows->s->points[row];
-    char              shares[SHIFTS + 1][VALUE];
+    const sweep_rows  *rows = from;
+    const sweep_point *p    = &rows->s->points[row];
+    char               shares[SHIFTS + 1][VALUE];
     for (int k = 0; k < SHIFTS; k++)
         share_text(shares[k], p->r[k]);
     share_text(shares[SHIFTS], p->tau);
@@ -375,7 +376,7 @@ static int print_sweep(const sweep *s, const pe_subject_sizes *sizes)
 static void add_sweep(json_t *list, const sweep *s)
 {
     for (int i = 0; i < s->count; i++) {
-        const point *p = &s->points[i];
+        const sweep_point *p = &s->points[i];
         json_array_append_new(list,
                               json_pack("{s:s, s:s, s:f, s:s, s:[o,o,o], s:s, s:o, s:I}", "setting", s->name,
                                         "value", p->value, "nearest", p->nearest.distance, "nearest_verdict",

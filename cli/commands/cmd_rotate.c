@@ -20,46 +20,46 @@
 enum { QUERIES, KEYS, SIDES };
 
 /* q or k; all that is said of one holds of the other. */
-typedef struct side {
+typedef struct rotate_side {
     const posenc_array *array;    /* of the file; NULL: it has none */
     posenc_tensor       from, to; /* [B,H,L,D], a complex number as two channels */
     posenc_positions    pos;
-} side;
+} rotate_side;
 
-typedef struct job {
+typedef struct rotate_job {
     pe_calc         p;
     const cli_args *args;
     const char     *input, *output;
     int             inverse, is_blhd;
     int64_t         offset, threads;
     cli_config      config;
-    side            sides[SIDES];
-} job;
+    rotate_side     sides[SIDES];
+} rotate_job;
 
 #define MOST (INT64_C(1) << 52) /* of a position, with space for the tokens after it */
 
 static const cli_option options[] = {
     {'i', "input", "F", "q, k or both: .npz, .npy or .safetensors; - is standard input", CLI_TEXT,
-     offsetof(job, input)},
+     offsetof(rotate_job, input)},
     {'o', "output", "F", "where the results go: .npz, or .npy for one array; - is standard output, as .npz",
-     CLI_TEXT, offsetof(job, output)},
+     CLI_TEXT, offsetof(rotate_job, output)},
     CLI_CONFIG_OPTIONS,
     {0, "set", "K=V", "a setting of the rotation; may be repeated (posenc list rope shows them)"},
     {0, "inverse", NULL,
      "rotate back by the same angles and with the same magnitude (the transpose, so also the gradient)",
-     CLI_FLAG, offsetof(job, inverse)},
+     CLI_FLAG, offsetof(rotate_job, inverse)},
     {0, "offset", "N", "position of the first token if the input has no positions (default: 0)", CLI_WHOLE,
-     offsetof(job, offset), -MOST, MOST},
+     offsetof(rotate_job, offset), -MOST, MOST},
     {0, "heads-layout", "NAME", "axis order of q and k: bhld (default) or blhd", CLI_WORD,
-     offsetof(job, is_blhd), .words = "bhld|blhd"},
+     offsetof(rotate_job, is_blhd), .words = "bhld|blhd"},
     {0, "threads", "N", "number of threads; 0 is one per core (default); results do not depend on it",
-     CLI_WHOLE, offsetof(job, threads), 0, 4096},
+     CLI_WHOLE, offsetof(rotate_job, threads), 0, 4096},
     {0},
 };
 
 /* ---------------------------------------------------------------- the arguments ------------- */
 
-static void read_arguments(job *j)
+static void read_arguments(rotate_job *j)
 {
     pe_calc    *p      = &j->p;
     const char *output = cli_value(j->args, "output");
@@ -80,12 +80,12 @@ static void read_arguments(job *j)
 
 /* ---------------------------------------------------------------- the encoding -------------- */
 
-static const char *spec_of(const job *j)
+static const char *spec_of(const rotate_job *j)
 {
     return j->config.group ? j->config.group->spec : j->args->count ? cli_at(j->args, 0) : "rope";
 }
 
-static void make_encoding(job *j)
+static void make_encoding(rotate_job *j)
 {
     pe_calc *p = &j->p;
     cli_calc_said(p, cli_config_read(&j->config, j->args));
@@ -100,7 +100,7 @@ static void make_encoding(job *j)
 
 /* What the arrays of the input say about settings that were not given. Complex numbers are pairs in a model
    of any layout; what was set, check_layout looks at. */
-static void infer_settings(job *j)
+static void infer_settings(rotate_job *j)
 {
     pe_calc    *p       = &j->p;
     const char *given   = cli_calc_settings(p, j->args);
@@ -116,7 +116,7 @@ static void infer_settings(job *j)
 
 /* [B,H,L,D] of the elements at `data`, which lie in the file's order: [L,D], [H,L,D] or [B,H,L,D], or with
    the last heads before the width (blhd). A complex number is two channels. */
-static posenc_tensor in_layout(const job *j, const posenc_array *array, void *data, posenc_dtype dtype)
+static posenc_tensor in_layout(const rotate_job *j, const posenc_array *array, void *data, posenc_dtype dtype)
 {
     const int32_t  n       = array->tensor.ndim - array->is_complex;
     const int64_t *size    = array->tensor.shape;
@@ -127,7 +127,7 @@ static posenc_tensor in_layout(const job *j, const posenc_array *array, void *da
                       : posenc_tensor_contiguous(data, dtype, 4, (const int64_t[4]){B, H, L, D});
 }
 
-static void read_side(job *j, side *s)
+static void read_side(rotate_job *j, rotate_side *s)
 {
     pe_calc             *p    = &j->p;
     const posenc_tensor *t    = &s->array->tensor;
@@ -147,11 +147,11 @@ static void read_side(job *j, side *s)
 }
 
 /* A file of neither is what this command wrote, or a lone .npy, whose name is that of its file. */
-static void find_sides(job *j)
+static void find_sides(rotate_job *j)
 {
     static const char *const names[][SIDES][3] = {{{"q", "in_q", NULL}, {"k", "in_k", NULL}},
                                                   {{"out_q", NULL}, {"out_k", NULL}}};
-    side                    *q = &j->sides[QUERIES], *k = &j->sides[KEYS];
+    rotate_side             *q = &j->sides[QUERIES], *k = &j->sides[KEYS];
     for (size_t i = 0; i < sizeof names / sizeof *names && !q->array && !k->array; i++) {
         q->array = pe_calc_find_array(&j->p, names[i][QUERIES]);
         k->array = pe_calc_find_array(&j->p, names[i][KEYS]);
@@ -163,7 +163,7 @@ static void find_sides(job *j)
 }
 
 /* The sizes of q and k must fit each other. */
-static void check_both(job *j, const int64_t *q, const int64_t *k)
+static void check_both(rotate_job *j, const int64_t *q, const int64_t *k)
 {
     if (q[0] != k[0] || q[3] != k[3])
         pe_calc_refuse(&j->p, "q has batch %lld and width %lld, k %lld and %lld; they must be equal",
@@ -175,10 +175,10 @@ static void check_both(job *j, const int64_t *q, const int64_t *k)
         pe_calc_refuse(&j->p, "it has q and k, but %s can hold only one array; name an .npz", j->output);
 }
 
-static void read_sides(job *j)
+static void read_sides(rotate_job *j)
 {
-    const side *q = &j->sides[QUERIES], *k = &j->sides[KEYS];
-    pe_calc    *p = &j->p;
+    const rotate_side *q = &j->sides[QUERIES], *k = &j->sides[KEYS];
+    pe_calc           *p = &j->p;
     pe_calc_read(p, j->input);
     find_sides(j);
     for (int i = 0; i < SIDES; i++)
@@ -196,7 +196,7 @@ static void read_sides(job *j)
 
 /* Pairs of complex numbers are neighbours in memory, whatever their real parts are to each other. And a head
    of another width has other channels at the places that the model rotates. */
-static void check_layout(job *j)
+static void check_layout(rotate_job *j)
 {
     const int64_t D = j->config.group ? j->config.group->dims.D : 0;
     for (int i = 0; i < SIDES; i++)
@@ -214,18 +214,18 @@ static void check_layout(job *j)
 
 /* ---------------------------------------------------------------- positions ----------------- */
 
-static void read_positions(job *j)
+static void read_positions(rotate_job *j)
 {
     static const char *const names[SIDES][5] = {{"q_pos", "in_q_pos", "pos", "in_pos", NULL},
                                                 {"k_pos", "in_k_pos", "pos", "in_pos", NULL}};
     int                      arrays          = 0;
     for (int i = 0; i < SIDES; i++) {
-        side               *s     = &j->sides[i];
+        rotate_side        *s     = &j->sides[i];
         const posenc_tensor array = s->array ? pe_calc_find_positions(&j->p, names[i]) : (posenc_tensor){0};
         s->pos = array.data ? posenc_positions_array(array) : posenc_positions_range((double)j->offset, 1);
         arrays += array.data != NULL;
     }
-    const side *q = &j->sides[QUERIES], *k = &j->sides[KEYS];
+    const rotate_side *q = &j->sides[QUERIES], *k = &j->sides[KEYS];
     if (arrays && cli_value(j->args, "offset"))
         pe_calc_refuse(&j->p, "it has positions; leave out --offset, or the array");
     if (q->array && k->array && j->p.dims.Lq != j->p.dims.Lk && arrays < SIDES)
@@ -234,7 +234,7 @@ static void read_positions(job *j)
 }
 
 /* Frequencies that the settings ask for are never made up. */
-static void make_plan(job *j)
+static void make_plan(rotate_job *j)
 {
     pe_calc                    *p    = &j->p;
     const posenc_encoding_info *part = posenc_encoding_part(p->e, POSENC_ROTARY);
@@ -252,7 +252,7 @@ static void make_plan(job *j)
 /* ---------------------------------------------------------------- results ------------------- */
 
 /* Like the array of the file; NumPy has no bfloat16, so that becomes float32. */
-static void make_result(job *j, side *s, const char *name)
+static void make_result(rotate_job *j, rotate_side *s, const char *name)
 {
     const posenc_tensor *like  = &s->array->tensor;
     const posenc_dtype   dtype = like->dtype == POSENC_BF16 ? POSENC_F32 : like->dtype;
@@ -263,14 +263,14 @@ static void make_result(job *j, side *s, const char *name)
     s->to                                                 = in_layout(j, s->array, to.data, dtype);
 }
 
-static void compute(job *j)
+static void compute(rotate_job *j)
 {
     static const char *const names[SIDES] = {"out_q", "out_k"};
     pe_calc                 *p            = &j->p;
     for (int i = 0; i < SIDES; i++)
         if (j->sides[i].array)
             make_result(j, &j->sides[i], names[i]);
-    const side            *q = &j->sides[QUERIES], *k = &j->sides[KEYS];
+    const rotate_side     *q = &j->sides[QUERIES], *k = &j->sides[KEYS];
     const posenc_rotate_io io = {.q         = q->from,
                                  .k         = k->from,
                                  .q_pos     = q->pos,
@@ -283,7 +283,7 @@ static void compute(job *j)
         posenc_rotate(p->plan, &io, p->work, &p->err);
 }
 
-static void write_results(job *j)
+static void write_results(rotate_job *j)
 {
     if (posenc_arrays_write(&j->p.results, j->output, &j->p.err))
         return;
@@ -295,10 +295,10 @@ static void write_results(job *j)
 
 static int run(const cli_args *args)
 {
-    static void (*const steps[])(job *) = {read_arguments, make_encoding, read_sides,
-                                           infer_settings, check_layout,  read_positions,
-                                           make_plan,      compute,       write_results};
-    job j                               = {.args = args, .p = pe_calc_new("rotate")};
+    static void (*const steps[])(rotate_job *) = {read_arguments, make_encoding, read_sides,
+                                                  infer_settings, check_layout,  read_positions,
+                                                  make_plan,      compute,       write_results};
+    rotate_job j                               = {.args = args, .p = pe_calc_new("rotate")};
     for (size_t i = 0; !pe_calc_failed(&j.p) && i < sizeof steps / sizeof *steps; i++)
         steps[i](&j);
     const int status = cli_calc_end(&j.p);

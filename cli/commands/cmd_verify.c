@@ -18,23 +18,23 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct request {
+typedef struct verify_request {
     const cli_args *args;
     const char     *dir, *file, *names; /* "a,b,c" of every -e; NULL: all */
     int             json, executor;
     cli_numbers     tile;
     pe_case_options run;
-} request;
+} verify_request;
 
 static const cli_option options[] = {
     {'e', "encodings", "NAME,...", "run only the cases of these encodings"},
     {0, "executor", "NAME", "reference (float64), tiled (float32) or both (the default)", CLI_WORD,
-     offsetof(request, executor), .words = "both|reference|tiled"},
+     offsetof(verify_request, executor), .words = "both|reference|tiled"},
     {0, "tile", "QxK",
      "queries and keys of a tile of the tiled executor, e.g. 1x1; 0 is the library's choice", CLI_GRID,
-     offsetof(request, tile), 0, 9999},
-    {0, "case", "FILE", "run only the case in this file", CLI_TEXT, offsetof(request, file)},
-    {0, "json", NULL, "print one JSON object instead of lines", CLI_FLAG, offsetof(request, json)},
+     offsetof(verify_request, tile), 0, 9999},
+    {0, "case", "FILE", "run only the case in this file", CLI_TEXT, offsetof(verify_request, file)},
+    {0, "json", NULL, "print one JSON object instead of lines", CLI_FLAG, offsetof(verify_request, json)},
     {0},
 };
 
@@ -42,7 +42,7 @@ static const cli_option options[] = {
 
 /* Each word must be something that a case can be for: an encoding, another subject, or a name of the
  * manifest. */
-static int check_names(request *r, const posenc_cases *cases, pe_calc *p)
+static int check_names(verify_request *r, const posenc_cases *cases, pe_calc *p)
 {
     const int lists = cli_value_count(r->args, "encodings");
     for (int v = 0; v < lists; v++)
@@ -70,7 +70,7 @@ static void print_option(const char *option, const char *value)
     cli_print_word(stdout, value);
 }
 
-static void print_again(const request *r, const posenc_case *c)
+static void print_again(const verify_request *r, const posenc_case *c)
 {
     fputs("      again: posenc verify ", stdout);
     cli_print_word(stdout, r->dir);
@@ -81,7 +81,7 @@ static void print_again(const request *r, const posenc_case *c)
     putchar('\n');
 }
 
-static void print_case(const request *r, const posenc_case *c, const pe_case_result *x)
+static void print_case(const verify_request *r, const posenc_case *c, const pe_case_result *x)
 {
     printf("%-4s  %-18s %-44s ", x->passed ? "ok" : "FAIL", c->encoding, c->file);
     if (x->compared)
@@ -112,7 +112,7 @@ static json_t *case_object(const posenc_case *c, const pe_case_result *x)
 
 /* ---------------------------------------------------------------- the command --------------- */
 
-static int run_cases(const request *r, const posenc_cases *cases)
+static int run_cases(const verify_request *r, const posenc_cases *cases)
 {
     json_t *list   = r->json ? json_array() : NULL;
     int     passed = 0, total = 0;
@@ -149,9 +149,9 @@ static int run_cases(const request *r, const posenc_cases *cases)
 
 static int run(const cli_args *args)
 {
-    request      r     = {.args = args};
-    posenc_cases cases = {0};
-    posenc_error err;
+    verify_request r     = {.args = args};
+    posenc_cases   cases = {0};
+    posenc_error   err;
     if (args->count != 1)
         return cli_usage("verify: give one folder with a manifest.json, not %d arguments", args->count);
     r.dir = cli_at(args, 0);

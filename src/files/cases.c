@@ -68,15 +68,15 @@ static void put_value(FILE *to, const json_t *value)
 /* ---------------------------------------------------------------- entries ------------------- */
 
 /* The first refusal sticks, and only the end asks. */
-typedef struct reader {
+typedef struct cases_reader {
     const char   *path;
     size_t        entry;
     posenc_error *err;
     posenc_status status;
     posenc_cases  cases;
-} reader;
+} cases_reader;
 
-static void wrong(reader *r, const char *what, const char *must)
+static void wrong(cases_reader *r, const char *what, const char *must)
 {
     if (!r->status)
         r->status = pe_file_fail(r->err, POSENC_FORMAT, (pe_origin){r->path, NULL},
@@ -84,7 +84,7 @@ static void wrong(reader *r, const char *what, const char *must)
 }
 
 /* Memory that could not be had is a refusal; returns it all the same. */
-static void *had(reader *r, void *memory)
+static void *had(cases_reader *r, void *memory)
 {
     if (!memory && !r->status)
         r->status =
@@ -93,7 +93,8 @@ static void *had(reader *r, void *memory)
 }
 
 /* "name=value name=value ..." of an object, except two names. */
-static char *settings_text(reader *r, const json_t *object, const char *without, const char *and_without)
+static char *settings_text(cases_reader *r, const json_t *object, const char *without,
+                           const char *and_without)
 {
     char       *text = NULL;
     size_t      size;
@@ -117,7 +118,7 @@ static char *settings_text(reader *r, const json_t *object, const char *without,
     return had(r, NULL);
 }
 
-static char *take_text(reader *r, const json_t *object, const char *name)
+static char *take_text(cases_reader *r, const json_t *object, const char *name)
 {
     const char *found = json_string_value(json_object_get(object, name));
     if (!found)
@@ -125,7 +126,7 @@ static char *take_text(reader *r, const json_t *object, const char *name)
     return found ? had(r, strdup(found)) : NULL;
 }
 
-static void take_maps(reader *r, posenc_case *c, const json_t *list)
+static void take_maps(cases_reader *r, posenc_case *c, const json_t *list)
 {
     const size_t n = json_array_size(list);
     c->maps        = had(r, calloc(n + 1, sizeof *c->maps));
@@ -138,7 +139,7 @@ static void take_maps(reader *r, posenc_case *c, const json_t *list)
     }
 }
 
-static void take_heads(reader *r, posenc_case *c, const json_t *list)
+static void take_heads(cases_reader *r, posenc_case *c, const json_t *list)
 {
     const size_t n = json_array_size(list);
     c->heads       = had(r, calloc(n + 1, sizeof *c->heads));
@@ -150,7 +151,7 @@ static void take_heads(reader *r, posenc_case *c, const json_t *list)
     }
 }
 
-static void take_arrays(reader *r, posenc_case *c, const json_t *arrays)
+static void take_arrays(cases_reader *r, posenc_case *c, const json_t *arrays)
 {
     const char *name;
     json_t     *unused;
@@ -162,7 +163,7 @@ static void take_arrays(reader *r, posenc_case *c, const json_t *arrays)
         json_object_foreach((json_t *)(uintptr_t)arrays, name, unused) c->arrays[n++] = had(r, strdup(name));
 }
 
-static void take_entry(reader *r, posenc_case *c, const json_t *entry)
+static void take_entry(cases_reader *r, posenc_case *c, const json_t *entry)
 {
     const json_t *settings = json_object_get(entry, "settings"),
                  *causal   = json_object_get(settings, "causal"),
@@ -192,7 +193,7 @@ static void take_entry(reader *r, posenc_case *c, const json_t *entry)
 posenc_status pe_cases_parse(posenc_cases *cases, const char *text, size_t n, const char *path,
                              posenc_error *err)
 {
-    reader       r = {.path = path, .err = err};
+    cases_reader r = {.path = path, .err = err};
     json_error_t trouble;
     json_t      *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &trouble),
            *entries   = json_object_get(root, "entries"), *entry;

@@ -41,54 +41,54 @@ void pe_npy_booleans(void *data, int64_t n)
 
 /* What follows the byte order in `descr`. Of complex numbers (c) dtype is that of a part. Integers
    narrower than their dtype are widened. */
-typedef struct type {
+typedef struct npy_type {
     char         code[4];
     posenc_dtype dtype;
     int64_t      size; /* in the file */
-} type;
+} npy_type;
 
-static const type types[] = {
+static const npy_type types[] = {
     {"f8", POSENC_F64, 8},   {"f4", POSENC_F32, 4}, {"f2", POSENC_F16, 2}, {"i8", POSENC_I64, 8},
     {"i4", POSENC_I64, 4},   {"i2", POSENC_I64, 2}, {"i1", POSENC_I64, 1}, {"u4", POSENC_I64, 4},
     {"u2", POSENC_I64, 2},   {"u1", POSENC_U8, 1},  {"b1", POSENC_U8, 1},  {"c8", POSENC_F32, 8},
     {"c16", POSENC_F64, 16},
 };
 
-static int is_complex(const type *t)
+static int is_complex(const npy_type *t)
 {
     return t->code[0] == 'c';
 }
 
-typedef struct header {
-    const type *type;
-    int         is_fortran;
-    int32_t     ndim;
-    int64_t     shape[POSENC_MAX_DIMS];
-    int64_t     count; /* of elements */
-} header;
+typedef struct npy_header {
+    const npy_type *type;
+    int             is_fortran;
+    int32_t         ndim;
+    int64_t         shape[POSENC_MAX_DIMS];
+    int64_t         count; /* of elements */
+} npy_header;
 
 /* ---------------------------------------------------------------- the header's text --------- */
 
-typedef struct cursor {
+typedef struct npy_cursor {
     const char   *at, *end;
     pe_origin     origin;
     posenc_error *err;
-} cursor;
+} npy_cursor;
 
-static posenc_status malformed(const cursor *c)
+static posenc_status malformed(const npy_cursor *c)
 {
     return pe_file_fail(
         c->err, POSENC_FORMAT, c->origin,
         "its .npy header is not a dictionary of descr, fortran_order and shape; save it with NumPy");
 }
 
-static void skip_blanks(cursor *c)
+static void skip_blanks(npy_cursor *c)
 {
     while (c->at < c->end && *c->at == ' ')
         c->at++;
 }
 
-static int take(cursor *c, char wanted)
+static int take(npy_cursor *c, char wanted)
 {
     skip_blanks(c);
     if (c->at == c->end || *c->at != wanted)
@@ -97,7 +97,7 @@ static int take(cursor *c, char wanted)
     return 1;
 }
 
-static int take_word(cursor *c, const char *word)
+static int take_word(npy_cursor *c, const char *word)
 {
     const size_t n = strlen(word);
     skip_blanks(c);
@@ -108,7 +108,7 @@ static int take_word(cursor *c, const char *word)
 }
 
 /* A quoted text without escapes, which no key or type of ours needs. */
-static int take_text(cursor *c, const char **text, size_t *length)
+static int take_text(npy_cursor *c, const char **text, size_t *length)
 {
     const char quote = take(c, '\'') ? '\'' : take(c, '"') ? '"' : '\0';
     *text            = c->at;
@@ -120,7 +120,7 @@ static int take_text(cursor *c, const char **text, size_t *length)
     return !memchr(*text, '\\', *length);
 }
 
-static int take_size(cursor *c, int64_t *size)
+static int take_size(npy_cursor *c, int64_t *size)
 {
     int digits = 0;
     skip_blanks(c);
@@ -132,7 +132,7 @@ static int take_size(cursor *c, int64_t *size)
     return digits > 0;
 }
 
-static posenc_status refuse_type(const cursor *c, const char *descr, int n)
+static posenc_status refuse_type(const npy_cursor *c, const char *descr, int n)
 {
     const char *why =
         n > 0 && descr[0] == '>' ? "big-endian; convert it with .astype('<f8')"
@@ -143,7 +143,7 @@ static posenc_status refuse_type(const cursor *c, const char *descr, int n)
                         descr, why);
 }
 
-static posenc_status read_descr(cursor *c, header *h)
+static posenc_status read_descr(npy_cursor *c, npy_header *h)
 {
     const char *text;
     size_t      n;
@@ -156,14 +156,14 @@ static posenc_status read_descr(cursor *c, header *h)
     return h->type ? POSENC_OK : refuse_type(c, text, (int)(n > 16 ? 16 : n));
 }
 
-static posenc_status read_order(cursor *c, header *h)
+static posenc_status read_order(npy_cursor *c, npy_header *h)
 {
     h->is_fortran = take_word(c, "True");
     return h->is_fortran || take_word(c, "False") ? POSENC_OK : malformed(c);
 }
 
 /* "()", "(3,)", "(3, 4)": a comma must follow each size but the last, and a single one. */
-static posenc_status read_shape(cursor *c, header *h)
+static posenc_status read_shape(npy_cursor *c, npy_header *h)
 {
     int64_t size;
     if (!take(c, '('))
@@ -184,12 +184,12 @@ static posenc_status read_shape(cursor *c, header *h)
 
 static const struct {
     const char *name;
-    posenc_status (*read)(cursor *c, header *h);
+    posenc_status (*read)(npy_cursor *c, npy_header *h);
 } keys[] = {{"descr", read_descr}, {"fortran_order", read_order}, {"shape", read_shape}};
 
 enum { KEYS = sizeof keys / sizeof *keys };
 
-static posenc_status read_dictionary(cursor *c, header *h)
+static posenc_status read_dictionary(npy_cursor *c, npy_header *h)
 {
     unsigned seen = 0;
     if (!take(c, '{'))
@@ -214,7 +214,7 @@ static posenc_status read_dictionary(cursor *c, header *h)
 
 /* Number of elements, and whether it is one that can be: the product must not overflow even where a
    size of 0 would hide it, because strides are made of the other sizes. */
-static posenc_status count_elements(const cursor *c, header *h)
+static posenc_status count_elements(const npy_cursor *c, npy_header *h)
 {
     int64_t product = 1;
     h->count        = 1;
@@ -260,7 +260,7 @@ static posenc_status read_prefix(int64_t *used, int64_t *length, const pe_stream
     return POSENC_OK;
 }
 
-static posenc_status read_header(header *h, const pe_stream *s, posenc_error *err)
+static posenc_status read_header(npy_header *h, const pe_stream *s, posenc_error *err)
 {
     int64_t       used = 0, length = 0;
     posenc_status status = read_prefix(&used, &length, s, err);
@@ -269,7 +269,7 @@ static posenc_status read_header(header *h, const pe_stream *s, posenc_error *er
     char *text = malloc((size_t)length + 1);
     if (!text)
         return pe_file_fail(err, POSENC_MEMORY, s->origin, "no memory for its header");
-    cursor c = {text, text + length, s->origin, err};
+    npy_cursor c = {text, text + length, s->origin, err};
     if (!(status = pe_file_read_stream(text, length, s, err)) && !(status = read_dictionary(&c, h)))
         status = count_elements(&c, h);
     free(text);
@@ -299,7 +299,7 @@ static posenc_status read_end(const pe_stream *s, posenc_error *err)
 /* ---------------------------------------------------------------- the elements -------------- */
 
 /* C order from Fortran order: `index` counts in C order, `at` follows with Fortran's strides. */
-static void transpose(char *to, const char *from, const header *h)
+static void transpose(char *to, const char *from, const npy_header *h)
 {
     const size_t item                   = (size_t)h->type->size;
     int64_t      index[POSENC_MAX_DIMS] = {0}, stride[POSENC_MAX_DIMS], step = 1;
@@ -320,7 +320,7 @@ static void transpose(char *to, const char *from, const header *h)
 }
 
 /* Replaces *data by C order and a type that is computed with; 0 without memory. */
-static int convert(void **data, const header *h)
+static int convert(void **data, const npy_header *h)
 {
     const int must_transpose = h->is_fortran && h->ndim > 1,
               must_widen     = h->type->dtype == POSENC_I64 && h->type->size < 8;
@@ -341,7 +341,7 @@ static int convert(void **data, const header *h)
 }
 
 /* The array of what was read; a complex one has the axis of its parts at the end. */
-static posenc_array array_of(void *data, const header *h)
+static posenc_array array_of(void *data, const npy_header *h)
 {
     posenc_array array = {.is_complex = is_complex(h->type)};
     int64_t      shape[POSENC_MAX_DIMS];
@@ -354,7 +354,7 @@ static posenc_array array_of(void *data, const header *h)
 
 posenc_status pe_npy_read(posenc_array *array, const pe_stream *stream, posenc_error *err)
 {
-    header        h      = {0};
+    npy_header    h      = {0};
     posenc_status status = read_header(&h, stream, err);
     if (status)
         return status;

@@ -164,10 +164,10 @@ posenc_status pe_npz_read(posenc_arrays *set, zip_source_t *source, int64_t size
 
 enum { DATE_1980_01_01 = 1 << 5 | 1, PIECE = 1 << 16 };
 
-typedef char npy_header[PE_NPY_HEADER];
+typedef char header_bytes[PE_NPY_HEADER];
 
 /* One member: header and data stay where they are until the archive is closed. */
-static posenc_status add_member(zip_t *archive, npy_header *header, const posenc_array *array,
+static posenc_status add_member(zip_t *archive, header_bytes *header, const posenc_array *array,
                                 const char *path, posenc_error *err)
 {
     const pe_origin origin = {path, array->name};
@@ -198,7 +198,7 @@ static posenc_status add_member(zip_t *archive, npy_header *header, const posenc
 }
 
 /* Fills `built`, which stays the caller's. */
-static posenc_status build(zip_source_t *built, npy_header *headers, const posenc_arrays *set,
+static posenc_status build(zip_source_t *built, header_bytes *headers, const posenc_arrays *set,
                            const char *path, posenc_error *err)
 {
     const pe_origin whole = {path, NULL};
@@ -253,7 +253,7 @@ posenc_status pe_npz_write(const posenc_arrays *set, FILE *stream, const char *p
     if (set->count < 1)
         return pe_file_fail(err, POSENC_ARGUMENT, whole,
                             "there is no array to write; an archive needs at least one");
-    npy_header   *headers = malloc((size_t)set->count * sizeof *headers);
+    header_bytes *headers = malloc((size_t)set->count * sizeof *headers);
     zip_source_t *built   = zip_source_buffer_create(NULL, 0, 0, NULL);
     posenc_status status  = POSENC_OK;
     if (!headers || !built)

@@ -27,15 +27,15 @@ enum { PREFIX = 8, LONGEST_HEADER = 100000000, LONGEST_CHECKED = 16 << 20, MOST_
 
 /* ---------------------------------------------------------------- element types ------------- */
 
-typedef struct type {
+typedef struct tensor_type {
     const char  *name;
     int64_t      bits;
     int          is_held; /* by a posenc_tensor */
     posenc_dtype dtype;
-} type;
+} tensor_type;
 
 /* The last row is for those that are not known, whose size is not checked. */
-static const type types[] = {
+static const tensor_type types[] = {
     {"F64", 64, 1, POSENC_F64},
     {"F32", 32, 1, POSENC_F32},
     {"F16", 16, 1, POSENC_F16},
@@ -55,25 +55,25 @@ static const type types[] = {
 /* ---------------------------------------------------------------- one tensor's entry -------- */
 
 typedef struct entry {
-    const char *name; /* the header's own */
-    const type *type;
-    int32_t     ndim;
-    int64_t     shape[POSENC_MAX_DIMS];
-    int64_t     count; /* of elements */
-    int64_t     begin, end;
+    const char        *name; /* the header's own */
+    const tensor_type *type;
+    int32_t            ndim;
+    int64_t            shape[POSENC_MAX_DIMS];
+    int64_t            count; /* of elements */
+    int64_t            begin, end;
 } entry;
 
-typedef struct header {
+typedef struct tensors_header {
     const pe_stream *stream;
     posenc_error    *err;
     int              is_checked; /* any types and sizes; no tensor will be read */
     json_t          *json;       /* owns the names */
     entry           *entries;    /* sorted by offset */
     size_t           count;
-} header;
+} tensors_header;
 
 /* Where an entry is wrong; NULL: the header itself. */
-static pe_origin at(const header *h, const char *name)
+static pe_origin at(const tensors_header *h, const char *name)
 {
     return (pe_origin){h->stream->origin.path, name};
 }
@@ -85,7 +85,7 @@ static int take_size(const json_t *value, int64_t *size)
     return *size >= 0 && *size <= INT64_MAX / 8;
 }
 
-static posenc_status read_type(const header *h, entry *e, const json_t *value)
+static posenc_status read_type(const tensors_header *h, entry *e, const json_t *value)
 {
     const char *name = json_string_value(value);
     if (!name)
@@ -101,7 +101,7 @@ static posenc_status read_type(const header *h, entry *e, const json_t *value)
 }
 
 /* As in an .npy, the product must not overflow even where a size of 0 would hide it. */
-static posenc_status read_shape(const header *h, entry *e, const json_t *list)
+static posenc_status read_shape(const tensors_header *h, entry *e, const json_t *list)
 {
     const size_t  most_axes = h->is_checked ? MOST_AXES_CHECKED : POSENC_MAX_DIMS;
     const int64_t most      = h->is_checked ? INT64_MAX / 256 : PE_MAX_BYTES / 8;
@@ -132,7 +132,7 @@ static posenc_status read_shape(const header *h, entry *e, const json_t *list)
     return POSENC_OK;
 }
 
-static posenc_status read_offsets(const header *h, entry *e, const json_t *pair)
+static posenc_status read_offsets(const tensors_header *h, entry *e, const json_t *pair)
 {
     if (json_array_size(pair) != 2 || !take_size(json_array_get(pair, 0), &e->begin) ||
         !take_size(json_array_get(pair, 1), &e->end) || e->end < e->begin)
@@ -146,7 +146,7 @@ static posenc_status read_offsets(const header *h, entry *e, const json_t *pair)
     return POSENC_OK;
 }
 
-static posenc_status read_entry(const header *h, entry *e, const char *name, const json_t *object)
+static posenc_status read_entry(const tensors_header *h, entry *e, const char *name, const json_t *object)
 {
     posenc_status status;
     *e = (entry){.name = name};
@@ -163,7 +163,7 @@ static posenc_status read_entry(const header *h, entry *e, const char *name, con
 
 static const char metadata_key[] = "__metadata__";
 
-static posenc_status check_metadata(const header *h, const json_t *object)
+static posenc_status check_metadata(const tensors_header *h, const json_t *object)
 {
     const char *key;
     json_t     *value;
@@ -179,7 +179,7 @@ static posenc_status check_metadata(const header *h, const json_t *object)
 }
 
 /* Reads the length and the text of the header, which the caller frees. */
-static posenc_status read_text(const header *h, char **text, int64_t *length)
+static posenc_status read_text(const tensors_header *h, char **text, int64_t *length)
 {
     const pe_stream *s       = h->stream;
     const int        longest = h->is_checked ? LONGEST_CHECKED : LONGEST_HEADER;
@@ -210,7 +210,7 @@ static posenc_status read_text(const header *h, char **text, int64_t *length)
     return status;
 }
 
-static posenc_status parse_text(header *h, const char *text, size_t length)
+static posenc_status parse_text(tensors_header *h, const char *text, size_t length)
 {
     json_error_t why;
     h->json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
@@ -222,7 +222,7 @@ static posenc_status parse_text(header *h, const char *text, size_t length)
                : pe_file_fail(h->err, POSENC_FORMAT, h->stream->origin, "its header is not an object");
 }
 
-static posenc_status read_entries(header *h)
+static posenc_status read_entries(tensors_header *h)
 {
     const char   *name;
     json_t       *object;
@@ -250,7 +250,7 @@ static int by_offset(const void *left, const void *right)
 }
 
 /* No holes, no overlaps, nothing after the last, and no more than is read. */
-static posenc_status check_cover(const header *h, int64_t data)
+static posenc_status check_cover(const tensors_header *h, int64_t data)
 {
     int64_t end    = 0;
     int64_t budget = h->is_checked ? INT64_MAX : PE_MAX_BYTES;
@@ -277,7 +277,7 @@ static posenc_status check_cover(const header *h, int64_t data)
 }
 
 /* What it took is freed by free_header, whatever comes out. */
-static posenc_status read_header(header *h)
+static posenc_status read_header(tensors_header *h)
 {
     char         *text   = NULL;
     int64_t       length = 0;
@@ -291,7 +291,7 @@ static posenc_status read_header(header *h)
     return check_cover(h, h->stream->size - PREFIX - length);
 }
 
-static void free_header(header *h)
+static void free_header(tensors_header *h)
 {
     free(h->entries);
     json_decref(h->json);
@@ -299,7 +299,7 @@ static void free_header(header *h)
 
 posenc_status pe_safetensors_check(const pe_stream *stream, posenc_error *err)
 {
-    header              h      = {.stream = stream, .err = err, .is_checked = 1};
+    tensors_header      h      = {.stream = stream, .err = err, .is_checked = 1};
     const posenc_status status = read_header(&h);
     free_header(&h);
     return status;
@@ -331,9 +331,9 @@ int pe_safetensors_begins(const unsigned char first[PE_SAFETENSORS_MAGIC])
 
 posenc_status pe_safetensors_read(posenc_arrays *set, const pe_stream *stream, posenc_error *err)
 {
-    header        h      = {.stream = stream, .err = err};
-    posenc_arrays read   = {0};
-    posenc_status status = read_header(&h);
+    tensors_header h      = {.stream = stream, .err = err};
+    posenc_arrays  read   = {0};
+    posenc_status  status = read_header(&h);
     for (size_t i = 0; !status && i < h.count; i++) {
         pe_stream s     = *stream;
         s.origin.member = h.entries[i].name;

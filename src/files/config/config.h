@@ -119,11 +119,11 @@ enum { PE_SOURCE_FULL, PE_SOURCE_LOCAL, PE_SOURCES };
 
 /* The dictionaries, whose words the caller gives back; warns of bases that the file does not give. */
 void pe_config_sources(pe_config *c, pe_rope_source d[PE_SOURCES]);
-void pe_config_base(pe_config *c, const pe_rope_source *s, pe_rotation *r);
+void pe_config_base(pe_config *c, const pe_rope_source *s, pe_file_rotation *r);
 
 /* Which schedule; its lengths, factors and further numbers, once r->dim is known. */
-void pe_config_choose_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r);
-void pe_config_read_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r);
-void pe_config_warn_of_unused_keys(pe_config *c, const pe_rope_source *s, const pe_rotation *r);
+void pe_config_choose_schedule(pe_config *c, const pe_rope_source *s, pe_file_rotation *r);
+void pe_config_read_schedule(pe_config *c, const pe_rope_source *s, pe_file_rotation *r);
+void pe_config_warn_of_unused_keys(pe_config *c, const pe_rope_source *s, const pe_file_rotation *r);
 
 #endif

@@ -18,7 +18,7 @@
 
 /* ---------------------------------------------------------------- widths -------------------- */
 
-static int64_t key_width(pe_config *c, pe_rotation *r)
+static int64_t key_width(pe_config *c, pe_file_rotation *r)
 {
     const char   *own      = pe_config_get(c->file, c->type.head_dim_key) ? c->type.head_dim_key : "head_dim";
     const int64_t given    = pe_config_width(c, own, 1, 0);
@@ -29,7 +29,7 @@ static int64_t key_width(pe_config *c, pe_rotation *r)
     return given ? given : fallback ? fallback : pe_config_derived_width(c);
 }
 
-static void mla_width(pe_config *c, pe_rotation *r)
+static void mla_width(pe_config *c, pe_file_rotation *r)
 {
     const int64_t alias = pe_config_width(c, c->type.head_dim_key, 1, c->type.rope_dim);
     const int64_t nope  = pe_config_width(c, "qk_nope_head_dim", 0, c->type.nope_dim);
@@ -40,7 +40,7 @@ static void mla_width(pe_config *c, pe_rotation *r)
 }
 
 /* Head width; for the heads whose last channels rotate, those as well. */
-static void find_width(pe_config *c, pe_rotation *r, int is_full)
+static void find_width(pe_config *c, pe_file_rotation *r, int is_full)
 {
     if (pe_text_is(c->type.head, "mla"))
         mla_width(c, r);
@@ -85,7 +85,7 @@ static int64_t part_of(pe_config *c, int64_t width, double fraction)
     return c->m->status ? 2 : (int64_t)((double)width * fraction);
 }
 
-static void unread_fraction(pe_config *c, pe_rotation *r, double fraction)
+static void unread_fraction(pe_config *c, pe_file_rotation *r, double fraction)
 {
     if (fraction == 1)
         return;
@@ -100,7 +100,7 @@ static void unread_fraction(pe_config *c, pe_rotation *r, double fraction)
 
 /* MLA: the width of the rotated part is a size of its own. A class that reads fractions takes them of
    that. */
-static void mla_dim(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+static void mla_dim(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
 {
     const char  *where;
     const double fraction = find_fraction(c, s, &where);
@@ -114,7 +114,7 @@ static void mla_dim(pe_config *c, const pe_rope_source *s, pe_rotation *r)
     r->dim_rule = pe_build_text(c->m, "fraction %g of qk_rope_head_dim, from %s", fraction, where);
 }
 
-static void fraction_dim(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+static void fraction_dim(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
 {
     const char   *where;
     const double  fraction = find_fraction(c, s, &where);
@@ -137,7 +137,7 @@ static void fraction_dim(pe_config *c, const pe_rope_source *s, pe_rotation *r)
         unread_fraction(c, r, fraction);
 }
 
-static void find_dim(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+static void find_dim(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
 {
     if (pe_text_is(c->type.head, "mla"))
         mla_dim(c, s, r);
@@ -159,7 +159,7 @@ static int64_t sum_of(const int64_t x[3])
     return x[0] + x[1] + x[2];
 }
 
-static void find_sections(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+static void find_sections(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
 {
     const json_t *list = pe_config_list(c, s->words, "mrope_section");
     if (!c->type.axis_rule || c->m->status)
@@ -190,7 +190,7 @@ static void find_sections(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 }
 
 /* Ministral's is in the dictionary and acts on every layer. */
-static void find_temperature(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+static void find_temperature(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
 {
     if (!pe_text_is(c->type.temperature, "ministral") || !pe_config_get(s->words, "llama_4_scaling_beta"))
         return;
@@ -201,7 +201,7 @@ static void find_temperature(pe_config *c, const pe_rope_source *s, pe_rotation 
         pe_build_refuse(c->m, "original_max_position_embeddings is missing; llama_4_scaling_beta needs it");
 }
 
-static void find_score_scale(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+static void find_score_scale(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
 {
     const char  *key      = c->type.score;
     const double by_width = 1 / sqrt((double)r->head_dim);
@@ -233,7 +233,7 @@ static void find_score_scale(pe_config *c, const pe_rope_source *s, pe_rotation 
 
 /* ---------------------------------------------------------------- one rotation -------------- */
 
-static void find_layout(pe_config *c, pe_rotation *r)
+static void find_layout(pe_config *c, pe_file_rotation *r)
 {
     const json_t *value = pe_config_get(c->file, c->type.layout_key);
     r->layout           = c->type.layout ? c->type.layout : "half";
@@ -247,9 +247,9 @@ static void find_layout(pe_config *c, pe_rotation *r)
         r->layout = "half", r->layout_rule = pe_build_text(c->m, "%s is false", c->type.layout_key);
 }
 
-static pe_rotation read_rotation(pe_config *c, const pe_rope_source *s, int is_full)
+static pe_file_rotation read_rotation(pe_config *c, const pe_rope_source *s, int is_full)
 {
-    pe_rotation r = pe_rotation_none();
+    pe_file_rotation r = pe_rotation_none();
     pe_config_choose_schedule(c, s, &r);
     r.dims = pe_config_dims(c);
     find_layout(c, &r);
@@ -266,7 +266,7 @@ static pe_rotation read_rotation(pe_config *c, const pe_rope_source *s, int is_f
 
 static void add_rotation(pe_config *c, const pe_rope_source *s, const char *kinds, int64_t depth, char kind)
 {
-    const pe_rotation         r         = read_rotation(c, s, kind == PE_FULL);
+    const pe_file_rotation    r         = read_rotation(c, s, kind == PE_FULL);
     const posenc_model_group *g         = pe_rotation_group(c->m, &r, kinds, depth, kind);
     const posenc_fact        *magnitude = g ? posenc_model_fact(g, "magnitude") : NULL;
     const double              usual     = pe_rotation_yarn(r.factor, 1);
@@ -278,8 +278,8 @@ static void add_rotation(pe_config *c, const pe_rope_source *s, const char *kind
 
 static void add_nope(pe_config *c, const char *kinds, int64_t depth)
 {
-    pe_rotation r = pe_rotation_none();
-    r.dims        = pe_config_dims(c);
+    pe_file_rotation r = pe_rotation_none();
+    r.dims             = pe_config_dims(c);
     find_width(c, &r, 0);
     find_score_scale(c, NULL, &r);
     if (pe_text_is(c->type.temperature, "llama4") &&

@@ -186,7 +186,7 @@ void pe_config_sources(pe_config *c, pe_rope_source from[PE_SOURCES])
 
 /* ---------------------------------------------------------------- base ---------------------- */
 
-void pe_config_base(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+void pe_config_base(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
 {
     const char  *key = c->type.fixed_base ? NULL : s->base_key;
     const double of_words =
@@ -214,7 +214,7 @@ void pe_config_base(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 /* ---------------------------------------------------------------- schedule ------------------ */
 
 /* Has it an original length? */
-static int has_length(const pe_rotation *r)
+static int has_length(const pe_file_rotation *r)
 {
     return pe_text_is(r->schedule, "yarn") || pe_text_is(r->schedule, "longrope") ||
            pe_text_is(r->schedule, "llama3");
@@ -258,7 +258,7 @@ static int64_t length_of(pe_config *c, const json_t *object)
 
 /* The original length as the file has it, 0 if it has none. That at top level is for schedules; a temperature
    with another schedule has that of its dictionary. */
-static int64_t given_length(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+static int64_t given_length(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
 {
     const int64_t of_words = length_of(c, s->words);
     int64_t       of_file  = takes_layers(c) ? 0 : length_of(c, c->file);
@@ -273,7 +273,7 @@ static int64_t given_length(pe_config *c, const pe_rope_source *s, pe_rotation *
     return of_file && (has_length(r) || !of_words) ? of_file : of_words;
 }
 
-static void find_length(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+static void find_length(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
 {
     const int64_t context = pe_config_size(c, PE_CONTEXT), given = given_length(c, s, r);
     const int     is_told = length_of(c, s->words) || (!takes_layers(c) && length_of(c, c->file));
@@ -296,12 +296,12 @@ static void find_length(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 }
 
 /* How far the context was stretched, by its lengths. */
-static double stretch(const pe_rotation *r)
+static double stretch(const pe_file_rotation *r)
 {
     return r->max_length && r->original_length ? (double)r->max_length / (double)r->original_length : 1;
 }
 
-static void find_factor(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+static void find_factor(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
 {
     r->factor      = pe_config_real(c, s->words, "factor", (double)NAN);
     r->factor_rule = s->name;
@@ -339,7 +339,7 @@ static double beta(pe_config *c, const pe_rope_source *s, const char *key, doubl
     return x == 0 ? fallback : x;
 }
 
-static void warn_of_yarn(pe_config *c, const pe_rotation *r)
+static void warn_of_yarn(pe_config *c, const pe_file_rotation *r)
 {
     const int has_scale = !isnan(r->mscale) && r->mscale != 0,
               has_all   = !isnan(r->mscale_all_dim) && r->mscale_all_dim != 0;
@@ -359,7 +359,7 @@ static const char *given_or_default(const pe_rope_source *s, const char *key)
     return pe_config_get(s->words, key) ? s->name : "the default";
 }
 
-static void read_yarn(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+static void read_yarn(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
 {
     r->fast_rule        = given_or_default(s, "beta_fast");
     r->slow_rule        = given_or_default(s, "beta_slow");
@@ -393,7 +393,7 @@ static const double *read_factors(pe_config *c, const pe_rope_source *s, const c
     return x;
 }
 
-static void read_longrope(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+static void read_longrope(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
 {
     r->short_factor     = read_factors(c, s, "short_factor", r->dim / 2);
     r->long_factor      = read_factors(c, s, "long_factor", r->dim / 2);
@@ -402,7 +402,7 @@ static void read_longrope(pe_config *c, const pe_rope_source *s, pe_rotation *r)
         !isnan(r->attention_factor) ? "attention_factor" : "sqrt(1 + ln factor / ln original length)";
 }
 
-static void read_llama3(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+static void read_llama3(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
 {
     r->low_freq_factor  = pe_config_real(c, s->words, "low_freq_factor", 1);
     r->high_freq_factor = pe_config_real(c, s->words, "high_freq_factor", 4);
@@ -419,7 +419,7 @@ static void read_llama3(pe_config *c, const pe_rope_source *s, pe_rotation *r)
                       (long long)r->original_length, (long long)r->max_length);
 }
 
-static void read_ntk(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+static void read_ntk(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
 {
     r->alpha = pe_config_real(c, s->words, "alpha", 1);
     if (!(r->alpha > 0))
@@ -428,7 +428,7 @@ static void read_ntk(pe_config *c, const pe_rope_source *s, pe_rotation *r)
 
 /* PhiMoE has a magnitude of its own for longrope, for either side of the original length; it wants both with
    any schedule. */
-static void read_two_magnitudes(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+static void read_two_magnitudes(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
 {
     if (!c->type.needs || pe_text_is(r->schedule, "default"))
         return;
@@ -445,7 +445,7 @@ static void read_two_magnitudes(pe_config *c, const pe_rope_source *s, pe_rotati
 /* Keys that a schedule reads of its dictionary; those in `needs` must be there. */
 typedef struct schedule {
     const char *name, *needs, *reads;
-    void (*read)(pe_config *c, const pe_rope_source *s, pe_rotation *r);
+    void (*read)(pe_config *c, const pe_rope_source *s, pe_file_rotation *r);
 } schedule;
 
 static const schedule *find_schedule(const char *name)
@@ -468,7 +468,7 @@ static const schedule *find_schedule(const char *name)
     return NULL;
 }
 
-void pe_config_choose_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+void pe_config_choose_schedule(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
 {
     const char *new = pe_config_word(c, s->words, "rope_type"), *old = pe_config_word(c, s->words, "type");
     const char *given = new ? new : old ? old : "default";
@@ -495,7 +495,7 @@ void pe_config_choose_schedule(pe_config *c, const pe_rope_source *s, pe_rotatio
                                                : "no schedule is named";
 }
 
-void pe_config_warn_of_unused_keys(pe_config *c, const pe_rope_source *s, const pe_rotation *r)
+void pe_config_warn_of_unused_keys(pe_config *c, const pe_rope_source *s, const pe_file_rotation *r)
 {
     static const char always[] =
         "rope_type type rope_theta partial_rotary_factor original_max_position_embeddings";
@@ -511,7 +511,7 @@ void pe_config_warn_of_unused_keys(pe_config *c, const pe_rope_source *s, const 
     }
 }
 
-void pe_config_read_schedule(pe_config *c, const pe_rope_source *s, pe_rotation *r)
+void pe_config_read_schedule(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
 {
     const schedule *chosen = find_schedule(r->schedule);
     r->source              = s->name;

@@ -30,17 +30,17 @@ enum {
 
 /* ---------------------------------------------------------------- a cursor ------------------ */
 
-typedef struct cursor {
+typedef struct gguf_cursor {
     posenc_model    *model;
     const pe_source *source;
     int64_t          at; /* of the next byte */
     int64_t          from, filled;
     int64_t          stored; /* numbers in lists so far */
     unsigned char    buffer[BUFFER];
-} cursor;
+} gguf_cursor;
 
 /* Are n more bytes there? */
-static int has(cursor *c, uint64_t n, const char *what)
+static int has(gguf_cursor *c, uint64_t n, const char *what)
 {
     const uint64_t remaining = (uint64_t)(c->source->size - c->at);
     if (c->model->status || n <= remaining)
@@ -50,7 +50,7 @@ static int has(cursor *c, uint64_t n, const char *what)
     return 0;
 }
 
-static int fill(cursor *c)
+static int fill(gguf_cursor *c)
 {
     const int64_t remaining = c->source->size - c->at;
     c->from                 = c->at;
@@ -62,7 +62,7 @@ static int fill(cursor *c)
     return !c->model->status;
 }
 
-static void take(cursor *c, void *to, uint64_t n, const char *what)
+static void take(gguf_cursor *c, void *to, uint64_t n, const char *what)
 {
     unsigned char *out = to;
     if (!has(c, n, what))
@@ -76,13 +76,13 @@ static void take(cursor *c, void *to, uint64_t n, const char *what)
     }
 }
 
-static void skip(cursor *c, uint64_t n, const char *what)
+static void skip(gguf_cursor *c, uint64_t n, const char *what)
 {
     if (has(c, n, what))
         c->at += (int64_t)n;
 }
 
-static uint64_t take_number(cursor *c, int bytes, const char *what)
+static uint64_t take_number(gguf_cursor *c, int bytes, const char *what)
 {
     uint64_t x = 0;
     take(c, &x, (uint64_t)bytes, what);
@@ -90,7 +90,7 @@ static uint64_t take_number(cursor *c, int bytes, const char *what)
 }
 
 /* A text of at most `longest` bytes; with `optional` a longer one is walked over, and NULL. */
-static char *take_text(cursor *c, uint64_t longest, int is_optional, const char *what)
+static char *take_text(gguf_cursor *c, uint64_t longest, int is_optional, const char *what)
 {
     const uint64_t n = take_number(c, 8, what);
     if (!has(c, n, what))
@@ -119,7 +119,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void sort(cursor *c, void *rows, int64_t n, size_t size, const char *what)
+static void sort(gguf_cursor *c, void *rows, int64_t n, size_t size, const char *what)
 {
     if (n)
         qsort(rows, (size_t)n, size, by_name);
@@ -162,7 +162,7 @@ static double number_of(uint64_t bits, uint32_t type)
     }
 }
 
-static void skip_items(cursor *c, uint32_t type, uint64_t n, int depth)
+static void skip_items(gguf_cursor *c, uint32_t type, uint64_t n, int depth)
 {
     if (c->model->status)
         return;
@@ -182,7 +182,7 @@ static void skip_items(cursor *c, uint32_t type, uint64_t n, int depth)
     }
 }
 
-static void take_list(cursor *c, pe_gguf_value *v)
+static void take_list(gguf_cursor *c, pe_gguf_value *v)
 {
     const uint32_t type = (uint32_t)take_number(c, 4, v->name);
     const uint64_t n    = take_number(c, 8, v->name);
@@ -201,7 +201,7 @@ static void take_list(cursor *c, pe_gguf_value *v)
     c->stored += (int64_t)n;
 }
 
-static void take_value(cursor *c, pe_gguf_value *v)
+static void take_value(gguf_cursor *c, pe_gguf_value *v)
 {
     v->name = take_text(c, LONGEST_KEY, 0, "the name of a value");
     if (c->model->status)
@@ -241,7 +241,7 @@ static uint64_t bytes_of(const pe_gguf_tensor *t, uint64_t elements)
     return elements / (uint64_t)blocks[t->type].elements * (uint64_t)blocks[t->type].bytes;
 }
 
-static uint64_t take_shape(cursor *c, pe_gguf_tensor *t)
+static uint64_t take_shape(gguf_cursor *c, pe_gguf_tensor *t)
 {
     const uint32_t n        = (uint32_t)take_number(c, 4, t->name);
     uint64_t       elements = 1;
@@ -259,7 +259,7 @@ static uint64_t take_shape(cursor *c, pe_gguf_tensor *t)
 }
 
 /* What a tensor's data need from the first byte of all data. */
-static uint64_t take_tensor(cursor *c, pe_gguf_tensor *t)
+static uint64_t take_tensor(gguf_cursor *c, pe_gguf_tensor *t)
 {
     t->name = take_text(c, LONGEST_KEY, 0, "the name of a tensor");
     if (c->model->status)
@@ -274,7 +274,7 @@ static uint64_t take_tensor(cursor *c, pe_gguf_tensor *t)
 }
 
 /* Data begin at multiples of it. */
-static int64_t alignment_of(cursor *c, const pe_gguf *g)
+static int64_t alignment_of(gguf_cursor *c, const pe_gguf *g)
 {
     const pe_gguf_value *v = pe_gguf_find(g, "general.alignment");
     const double         x = v && v->kind == PE_GGUF_NUMBER ? v->number : v ? 0 : 32;
@@ -286,7 +286,7 @@ static int64_t alignment_of(cursor *c, const pe_gguf *g)
 }
 
 /* Tensors of the layers say nothing about positions: they are checked, not stored. */
-static void take_tensors(cursor *c, pe_gguf *g, uint64_t count)
+static void take_tensors(gguf_cursor *c, pe_gguf *g, uint64_t count)
 {
     const int64_t step = alignment_of(c, g);
     uint64_t      need = 0;
@@ -319,8 +319,8 @@ static void take_tensors(cursor *c, pe_gguf *g, uint64_t count)
 
 void pe_gguf_read(pe_gguf *g)
 {
-    char   magic[4] = "";
-    cursor all, *c = &all;
+    char        magic[4] = "";
+    gguf_cursor all, *c = &all;
     all.model = g->model, all.source = g->source;
     all.at = all.from = all.filled = all.stored = 0;
     take(c, magic, sizeof magic, "its magic");

@@ -34,18 +34,18 @@ static const architecture architectures[] = {
 #include "files/gguf/gguf_types.def"
 };
 
-typedef struct reader {
+typedef struct gguf_reader {
     pe_gguf             file;
     posenc_model       *m;
     int64_t             most_positions; /* 0: as context_length says */
     const char         *prefix;         /* the architecture, as the file has it */
     const char         *name;           /* the one that is read: llama where it is not known */
     const architecture *row;
-} reader;
+} gguf_reader;
 
 /* ---------------------------------------------------------------- asking -------------------- */
 
-static const pe_gguf_value *find(const reader *g, const char *key)
+static const pe_gguf_value *find(const gguf_reader *g, const char *key)
 {
     char name[512];
     snprintf(name, sizeof name, "%.300s.%s", g->prefix, key);
@@ -53,7 +53,7 @@ static const pe_gguf_value *find(const reader *g, const char *key)
 }
 
 /* A finite number; a list gives its first one that is not 0 (head counts by layer). */
-static double number(reader *g, const char *key, double fallback)
+static double number(gguf_reader *g, const char *key, double fallback)
 {
     const pe_gguf_value *v = find(g, key);
     if (!v)
@@ -66,7 +66,7 @@ static double number(reader *g, const char *key, double fallback)
     return x;
 }
 
-static int64_t whole(reader *g, const char *key, int64_t high, int64_t fallback)
+static int64_t whole(gguf_reader *g, const char *key, int64_t high, int64_t fallback)
 {
     const double x = number(g, key, (double)fallback);
     if (x < 0 || x > (double)high || x != floor(x))
@@ -75,7 +75,7 @@ static int64_t whole(reader *g, const char *key, int64_t high, int64_t fallback)
     return g->m->status ? fallback : (int64_t)x;
 }
 
-static const char *word(reader *g, const char *key)
+static const char *word(gguf_reader *g, const char *key)
 {
     const pe_gguf_value *v = find(g, key);
     if (v && v->kind != PE_GGUF_TEXT)
@@ -87,20 +87,20 @@ static const char *word(reader *g, const char *key)
 
 static const int64_t longest = INT64_C(1) << 53;
 
-static posenc_dims sizes(reader *g)
+static posenc_dims sizes(gguf_reader *g)
 {
     return (posenc_dims){.H       = whole(g, "attention.head_count", PE_MODEL_WIDEST, 0),
                          .G       = whole(g, "attention.head_count_kv", PE_MODEL_WIDEST, 0),
                          .d_model = whole(g, "embedding_length", INT64_C(1) << 31, 0)};
 }
 
-static int64_t context(reader *g)
+static int64_t context(gguf_reader *g)
 {
     return whole(g, "context_length", longest, 0);
 }
 
 /* MLA stores the width of its latent vector as key_length, and that of a head separately. */
-static int64_t head_width(reader *g, const posenc_dims *dims, const char **rule)
+static int64_t head_width(gguf_reader *g, const posenc_dims *dims, const char **rule)
 {
     const int64_t mla   = g->row->tail ? whole(g, "attention.key_length_mla", PE_MODEL_WIDEST, 0) : 0;
     const int64_t given = mla ? mla : whole(g, "attention.key_length", PE_MODEL_WIDEST, 0);
@@ -119,7 +119,7 @@ static int64_t head_width(reader *g, const posenc_dims *dims, const char **rule)
 
 /* ---------------------------------------------------------------- frequencies --------------- */
 
-static void find_base(reader *g, pe_rotation *r, int is_local)
+static void find_base(gguf_reader *g, pe_file_rotation *r, int is_local)
 {
     const char *key = is_local ? "rope.freq_base_swa" : "rope.freq_base";
     r->base         = number(g, key, 10000);
@@ -130,7 +130,7 @@ static void find_base(reader *g, pe_rotation *r, int is_local)
         pe_build_warn(g->m, "base-default", "the file gives no rope.freq_base; llama.cpp takes 10000");
 }
 
-static void find_widths(reader *g, pe_rotation *r, int is_local)
+static void find_widths(gguf_reader *g, pe_file_rotation *r, int is_local)
 {
     const char *key =
         is_local && find(g, "rope.dimension_count_swa") ? "rope.dimension_count_swa" : "rope.dimension_count";
@@ -145,7 +145,7 @@ static void find_widths(reader *g, pe_rotation *r, int is_local)
     pe_rotation_check(g->m, r);
 }
 
-static double factor_of(reader *g)
+static double factor_of(gguf_reader *g)
 {
     const double f = number(g, "rope.scaling.factor", number(g, "rope.scale_linear", 0));
     if (f < 0)
@@ -153,7 +153,7 @@ static double factor_of(reader *g)
     return f == 0 ? 1 : f;
 }
 
-static void find_original_length(reader *g, pe_rotation *r)
+static void find_original_length(gguf_reader *g, pe_file_rotation *r)
 {
     r->original_length = whole(g, "rope.scaling.original_context_length", longest, 0);
     r->length_rule     = "rope.scaling.original_context_length";
@@ -167,7 +167,7 @@ static void find_original_length(reader *g, pe_rotation *r)
         pe_build_refuse(g->m, "context_length is missing; the schedule needs it");
 }
 
-static void warn_of_yarn(reader *g, const pe_rotation *r)
+static void warn_of_yarn(gguf_reader *g, const pe_file_rotation *r)
 {
     const double stretch = (double)context(g) / (double)r->original_length;
     if (context(g) && stretch != 1 && stretch != r->factor)
@@ -182,7 +182,7 @@ static void warn_of_yarn(reader *g, const pe_rotation *r)
 }
 
 /* What llama.cpp multiplies cosine and sine with, all its corrections netted. */
-static void find_yarn_magnitude(reader *g, pe_rotation *r, double attn_factor)
+static void find_yarn_magnitude(gguf_reader *g, pe_file_rotation *r, double attn_factor)
 {
     const int    is_deepseek2 = pe_text_is(g->name, "deepseek2");
     const double stored       = number(g, "rope.scaling.yarn_log_multiplier", 0);
@@ -196,7 +196,7 @@ static void find_yarn_magnitude(reader *g, pe_rotation *r, double attn_factor)
             r->score_rule = "1 / sqrt(head width), times g(factor, yarn_log_multiplier) squared";
 }
 
-static void read_yarn(reader *g, pe_rotation *r, double attn_factor)
+static void read_yarn(gguf_reader *g, pe_file_rotation *r, double attn_factor)
 {
     r->schedule      = "yarn";
     r->schedule_rule = "rope.scaling.type";
@@ -215,7 +215,7 @@ static void read_yarn(reader *g, pe_rotation *r, double attn_factor)
     find_yarn_magnitude(g, r, attn_factor);
 }
 
-static void read_longrope(reader *g, pe_rotation *r, double attn_factor)
+static void read_longrope(gguf_reader *g, pe_file_rotation *r, double attn_factor)
 {
     r->schedule      = "longrope";
     r->schedule_rule = "tensors rope_factors_long and rope_factors_short";
@@ -230,7 +230,7 @@ static void read_longrope(reader *g, pe_rotation *r, double attn_factor)
     r->magnitude_rule = "rope.scaling.attn_factor";
 }
 
-static void read_linear(reader *g, pe_rotation *r, double attn_factor, int is_scaled)
+static void read_linear(gguf_reader *g, pe_file_rotation *r, double attn_factor, int is_scaled)
 {
     const double factor = is_scaled ? factor_of(g) : 1;
     r->schedule_rule    = word(g, "rope.scaling.type") ? "rope.scaling.type" : "no scaling is named";
@@ -243,7 +243,7 @@ static void read_linear(reader *g, pe_rotation *r, double attn_factor, int is_sc
     r->factor_rule = find(g, "rope.scaling.factor") ? "rope.scaling.factor" : "rope.scale_linear";
 }
 
-static void read_schedule(reader *g, pe_rotation *r)
+static void read_schedule(gguf_reader *g, pe_file_rotation *r)
 {
     const char  *type        = word(g, "rope.scaling.type");
     const double attn_factor = number(g, "rope.scaling.attn_factor", 1);
@@ -268,7 +268,7 @@ static void read_schedule(reader *g, pe_rotation *r)
 /* ---------------------------------------------------------------- axes, temperature --------- */
 
 /* Four numbers, of which the last may be 0: then it is no axis. */
-static void read_sections(reader *g, pe_rotation *r)
+static void read_sections(gguf_reader *g, pe_file_rotation *r)
 {
     const pe_gguf_value *v   = find(g, "rope.dimension_sections");
     int64_t              sum = 0;
@@ -298,7 +298,7 @@ static void read_sections(reader *g, pe_rotation *r)
                       (long long)sum, (long long)r->dim / 2);
 }
 
-static void read_temperature(reader *g, pe_rotation *r)
+static void read_temperature(gguf_reader *g, pe_file_rotation *r)
 {
     const double scale = number(g, "attention.temperature_scale", 0);
     if (scale == 0 || pe_text_is(g->row->temperature, "llama4"))
@@ -313,7 +313,7 @@ static void read_temperature(reader *g, pe_rotation *r)
 
 /* ---------------------------------------------------------------- layers -------------------- */
 
-static int is_full(const reader *g, const pe_gguf_value *pattern, int64_t i, int64_t n)
+static int is_full(const gguf_reader *g, const pe_gguf_value *pattern, int64_t i, int64_t n)
 {
     const int64_t every = pattern && pattern->kind == PE_GGUF_NUMBER && pattern->number >= 1
                               ? (int64_t)fmin(pattern->number, PE_MODEL_DEEPEST + 1)
@@ -325,7 +325,7 @@ static int is_full(const reader *g, const pe_gguf_value *pattern, int64_t i, int
     return g->row->first ? i % every == 0 : (i + 1) % every == 0;
 }
 
-static const char *kinds_of(reader *g, int64_t n)
+static const char *kinds_of(gguf_reader *g, int64_t n)
 {
     const pe_gguf_value *pattern = find(g, "attention.sliding_window_pattern");
     char                *kinds   = pe_build_alloc(g->m, (size_t)n + 1);
@@ -344,13 +344,13 @@ static const char *kinds_of(reader *g, int64_t n)
     return kinds;
 }
 
-static void add_rotation(reader *g, const char *kinds, int64_t n, char kind)
+static void add_rotation(gguf_reader *g, const char *kinds, int64_t n, char kind)
 {
-    pe_rotation r      = pe_rotation_none();
-    const int   axes   = g->row->sections_layout && find(g, "rope.dimension_sections"),
-              is_local = kind == PE_LOCAL;
-    r.layout           = axes ? g->row->sections_layout : g->row->layout;
-    r.layout_rule      = pe_build_text(g->m, "by the architecture %s", g->name);
+    pe_file_rotation r    = pe_rotation_none();
+    const int        axes = g->row->sections_layout && find(g, "rope.dimension_sections"),
+              is_local    = kind == PE_LOCAL;
+    r.layout              = axes ? g->row->sections_layout : g->row->layout;
+    r.layout_rule         = pe_build_text(g->m, "by the architecture %s", g->name);
     find_base(g, &r, is_local);
     find_widths(g, &r, is_local);
     r.score_scale = g->row->unknown_scale ? (double)NAN : 1 / sqrt((double)r.head_dim);
@@ -365,10 +365,10 @@ static void add_rotation(reader *g, const char *kinds, int64_t n, char kind)
     pe_rotation_group(g->m, &r, kinds, n, kind);
 }
 
-static void add_nope(reader *g, const char *kinds, int64_t n)
+static void add_nope(gguf_reader *g, const char *kinds, int64_t n)
 {
-    pe_rotation r = pe_rotation_none();
-    r.dims        = sizes(g);
+    pe_file_rotation r = pe_rotation_none();
+    r.dims             = sizes(g);
     if (!r.dims.H) /* no heads, no attention */
         return;
     r.head_dim    = head_width(g, &r.dims, &r.head_rule);
@@ -381,7 +381,7 @@ static void add_nope(reader *g, const char *kinds, int64_t n)
     pe_rotation_nope(g->m, &r, kinds, n);
 }
 
-static void rope_or_nope(reader *g)
+static void rope_or_nope(gguf_reader *g)
 {
     const int64_t n     = whole(g, "block_count", PE_MODEL_DEEPEST, 0);
     const char   *kinds = kinds_of(g, n);
@@ -397,7 +397,7 @@ static void rope_or_nope(reader *g)
 
 /* ---------------------------------------------------------------- the others ---------------- */
 
-static void alibi(reader *g)
+static void alibi(gguf_reader *g)
 {
     const char       *rule;
     const posenc_dims dims  = sizes(g);
@@ -409,7 +409,7 @@ static void alibi(reader *g)
     pe_build_alibi(g->m, dims, width, most, 1);
 }
 
-static void learned(reader *g)
+static void learned(gguf_reader *g)
 {
     const pe_gguf_tensor *table = pe_gguf_tensor_of(&g->file, "position_embd.weight");
     const int             given = table && table->ndim == 2;
@@ -426,7 +426,7 @@ static void learned(reader *g)
 
 /* ---------------------------------------------------------------- which --------------------- */
 
-static int has_rope_keys(const reader *g)
+static int has_rope_keys(const gguf_reader *g)
 {
     const size_t n = strlen(g->prefix);
     for (int64_t i = 0; i < g->file.value_count; i++)
@@ -437,7 +437,7 @@ static int has_rope_keys(const reader *g)
 }
 
 /* An architecture without a row is taken for a rotation where the file has keys of one. */
-static const architecture *find_row(reader *g)
+static const architecture *find_row(gguf_reader *g)
 {
     static const architecture guess = {.layout = "half"}, none = {.encoding = "unknown"};
     for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++)
@@ -450,11 +450,11 @@ static const architecture *find_row(reader *g)
     return rotates ? &guess : &none;
 }
 
-static void read_model(reader *g)
+static void read_model(gguf_reader *g)
 {
     static const struct {
         const char *words;
-        void (*read)(reader *g);
+        void (*read)(gguf_reader *g);
     } readers[]               = {{"rope nope", rope_or_nope}, {"alibi", alibi}, {"learned", learned}};
     const pe_gguf_value *type = pe_gguf_find(&g->file, "general.architecture");
     posenc_model_info   *info = &g->m->info;
@@ -479,7 +479,7 @@ static void read_model(reader *g)
 
 posenc_status pe_gguf_model(posenc_model **model, const pe_source *source, posenc_error *err)
 {
-    reader g = {.m = pe_build_begin("gguf", source->path, err)};
+    gguf_reader g = {.m = pe_build_begin("gguf", source->path, err)};
     if (!g.m)
         return POSENC_MEMORY;
     g.file = (pe_gguf){.model = g.m, .source = source};

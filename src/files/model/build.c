@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct pe_piece {
-    struct pe_piece *next;
-    max_align_t      bytes[];
+typedef struct pe_build_piece {
+    struct pe_build_piece *next;
+    max_align_t            bytes[];
 } piece;
 
 /* ---------------------------------------------------------------- failing, memory ------------ */

@@ -25,13 +25,13 @@ enum { PE_MODEL_WIDEST = 1 << 16, PE_MODEL_DEEPEST = 1 << 16 };
 enum { PE_FULL = 'f', PE_LOCAL = 'l', PE_NOPE = 'n', PE_NO_ATTENTION = '-' };
 
 struct posenc_model {
-    const char          *path; /* while it is read, as err */
-    posenc_error        *err;
-    posenc_status        status; /* of the first refusal */
-    posenc_model_info    info;
-    posenc_model_group   groups[PE_MODEL_GROUPS];
-    posenc_model_warning warnings[PE_MODEL_WARNINGS];
-    struct pe_piece     *pieces;
+    const char            *path; /* while it is read, as err */
+    posenc_error          *err;
+    posenc_status          status; /* of the first refusal */
+    posenc_model_info      info;
+    posenc_model_group     groups[PE_MODEL_GROUPS];
+    posenc_model_warning   warnings[PE_MODEL_WARNINGS];
+    struct pe_build_piece *pieces;
 };
 
 /* ---------------------------------------------------------------- filling ------------------- */
@@ -76,12 +76,12 @@ void pe_build_list(posenc_model *model, const char *name, posenc_fact_kind kind,
 
 /* ---------------------------------------------------------------- groups -------------------- */
 
-/* One rotation as a model's file describes it, whatever the format. The readers fill a pe_rotation, and
+/* One rotation as a model's file describes it, whatever the format. The readers fill a pe_file_rotation, and
    pe_rotation_group turns it into a group: the SPEC, the facts, and the frequencies and the magnitude that
    the library's own `rope` gives for that SPEC. So no schedule is written here. */
 enum { PE_ROTATION_AXES = 4 };
 
-typedef struct pe_rotation {
+typedef struct pe_file_rotation {
     const char   *layout, *schedule; /* words of the settings of `rope` */
     int           inverse;
     int64_t       head_dim, dim, offset;
@@ -108,13 +108,13 @@ typedef struct pe_rotation {
     const char *source, /* of the schedule's numbers that have no rule of their own */
         *fast_rule, *slow_rule, *truncate_rule, *extrapolation_rule, *layout_rule, *dim_rule, *head_rule,
         *base_rule, *schedule_rule, *factor_rule, *length_rule, *magnitude_rule, *score_rule, *sections_rule;
-} pe_rotation;
+} pe_file_rotation;
 
 /* Everything absent, axes 1. */
-pe_rotation pe_rotation_none(void);
+pe_file_rotation pe_rotation_none(void);
 
 /* Refuses a part that cannot rotate: dim of head_dim. */
-void pe_rotation_check(posenc_model *m, const pe_rotation *r);
+void pe_rotation_check(posenc_model *m, const pe_file_rotation *r);
 
 /* 0.1 mu ln s + 1 (1 for s <= 1), of which YaRN's magnitudes are made. */
 double pe_rotation_yarn(double s, double mu);
@@ -122,11 +122,11 @@ double pe_rotation_yarn(double s, double mu);
 /* What follows adds a group, or after a refusal nothing and gives NULL. */
 
 /* The layers of one kind. A SPEC that the library refuses is refused here with its sentence. */
-posenc_model_group *pe_rotation_group(posenc_model *m, const pe_rotation *r, const char *kinds, int64_t depth,
-                                      char kind);
+posenc_model_group *pe_rotation_group(posenc_model *m, const pe_file_rotation *r, const char *kinds,
+                                      int64_t depth, char kind);
 
 /* The layers without positions; r gives width, score scale and temperature. */
-void pe_rotation_nope(posenc_model *m, const pe_rotation *r, const char *kinds, int64_t depth);
+void pe_rotation_nope(posenc_model *m, const pe_file_rotation *r, const char *kinds, int64_t depth);
 
 /* ALiBi's slopes for these heads, 2^(-8/H) ... as the library has them, raised to most / 8 (8 is the
    paper's); each times bias_scale is what the encoding takes. */

@@ -7,26 +7,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-pe_rotation pe_rotation_none(void)
+pe_file_rotation pe_rotation_none(void)
 {
-    return (pe_rotation){.layout           = "half",
-                         .schedule         = "default",
-                         .factor           = (double)NAN,
-                         .beta_fast        = 32,
-                         .beta_slow        = 1,
-                         .extrapolation    = 1,
-                         .truncate         = 1,
-                         .partial          = 1,
-                         .attention_factor = (double)NAN,
-                         .mscale           = (double)NAN,
-                         .mscale_all_dim   = (double)NAN,
-                         .magnitude        = (double)NAN,
-                         .magnitude_long   = (double)NAN,
-                         .score_scale      = (double)NAN,
-                         .axes             = 1};
+    return (pe_file_rotation){.layout           = "half",
+                              .schedule         = "default",
+                              .factor           = (double)NAN,
+                              .beta_fast        = 32,
+                              .beta_slow        = 1,
+                              .extrapolation    = 1,
+                              .truncate         = 1,
+                              .partial          = 1,
+                              .attention_factor = (double)NAN,
+                              .mscale           = (double)NAN,
+                              .mscale_all_dim   = (double)NAN,
+                              .magnitude        = (double)NAN,
+                              .magnitude_long   = (double)NAN,
+                              .score_scale      = (double)NAN,
+                              .axes             = 1};
 }
 
-void pe_rotation_check(posenc_model *m, const pe_rotation *r)
+void pe_rotation_check(posenc_model *m, const pe_file_rotation *r)
 {
     if (r->dim < 2 || r->dim % 2 || r->dim > r->head_dim)
         pe_build_refuse(
@@ -57,7 +57,7 @@ static void put_whole(FILE *to, const char *name, int64_t n)
 }
 
 /* A magnitude that no rule gives is handed over as a factor, by the rule that takes it as it is. */
-static void put_magnitude(FILE *to, const pe_rotation *r)
+static void put_magnitude(FILE *to, const pe_file_rotation *r)
 {
     const int by_factor = pe_text_is(r->schedule, "yarn") || pe_text_is(r->schedule, "longrope");
     if (!isnan(r->magnitude) && by_factor)
@@ -74,7 +74,7 @@ static void put_magnitude(FILE *to, const pe_rotation *r)
 }
 
 /* The numbers that the facts have: a schedule's settings are called like them. */
-static void put_schedule(FILE *to, const pe_rotation *r, const posenc_model_group *g)
+static void put_schedule(FILE *to, const pe_file_rotation *r, const posenc_model_group *g)
 {
     static const char *const names[] = {
         "factor",    "alpha",    "original_length",      "max_length",      "beta_fast",
@@ -98,7 +98,7 @@ static void put_schedule(FILE *to, const pe_rotation *r, const posenc_model_grou
         put_real(to, "partial_rotary_factor", r->partial);
 }
 
-static void put_temperature(FILE *to, const pe_rotation *r)
+static void put_temperature(FILE *to, const pe_file_rotation *r)
 {
     if (!r->temperature)
         return;
@@ -107,12 +107,12 @@ static void put_temperature(FILE *to, const pe_rotation *r)
     put_whole(to, "temperature_length", r->temperature_length);
 }
 
-static int has_usual_scale(const pe_rotation *r)
+static int has_usual_scale(const pe_file_rotation *r)
 {
     return isnan(r->score_scale) || fabs(r->score_scale * sqrt((double)r->head_dim) - 1) < 1e-14;
 }
 
-static void put_spec(FILE *to, const pe_rotation *r, const posenc_model_group *g)
+static void put_spec(FILE *to, const pe_file_rotation *r, const posenc_model_group *g)
 {
     fprintf(to, "rope[layout=%s,dim=%lld", r->layout, (long long)r->dim);
     put_whole(to, "offset_dim", r->offset);
@@ -130,8 +130,8 @@ static void put_spec(FILE *to, const pe_rotation *r, const posenc_model_group *g
     fputc(']', to);
 }
 
-static const char *spec_text(posenc_model *m, const pe_rotation *r, const posenc_model_group *g,
-                             void (*put)(FILE *, const pe_rotation *, const posenc_model_group *))
+static const char *spec_text(posenc_model *m, const pe_file_rotation *r, const posenc_model_group *g,
+                             void (*put)(FILE *, const pe_file_rotation *, const posenc_model_group *))
 {
     char  *text = NULL;
     size_t size;
@@ -164,7 +164,7 @@ typedef struct question {
     posenc_error        why;
 } question;
 
-static posenc_status open_question(question *q, const pe_rotation *r, const posenc_model_group *g)
+static posenc_status open_question(question *q, const pe_file_rotation *r, const posenc_model_group *g)
 {
     const posenc_options options = posenc_options_default();
     const posenc_dims    dims    = {.B = 1, .H = 1, .Lq = 1, .Lk = 1, .D = r->head_dim};
@@ -183,7 +183,7 @@ static posenc_status open_question(question *q, const pe_rotation *r, const pose
 }
 
 /* The frequencies of a sequence that long. */
-static posenc_status ask(question *q, double *w, const pe_rotation *r, double length)
+static posenc_status ask(question *q, double *w, const pe_file_rotation *r, double length)
 {
     const posenc_status status = posenc_rotary_pairs(q->plan, q->params, length, q->pairs, q->work, &q->why);
     for (int64_t m = 0; !status && m < r->dim / 2; m++)
@@ -192,7 +192,7 @@ static posenc_status ask(question *q, double *w, const pe_rotation *r, double le
 }
 
 /* Of a short sequence, and where there are two lists of a long one as well. */
-static numbers frequencies(posenc_model *m, const pe_rotation *r, const posenc_model_group *g)
+static numbers frequencies(posenc_model *m, const pe_file_rotation *r, const posenc_model_group *g)
 {
     question      q      = {.why = {.message = "no memory for its frequencies"}};
     int64_t       pairs  = r->dim / 2;
@@ -217,7 +217,7 @@ static numbers frequencies(posenc_model *m, const pe_rotation *r, const posenc_m
 
 /* ---------------------------------------------------------------- facts --------------------- */
 
-static void add_schedule(posenc_model *m, const pe_rotation *r)
+static void add_schedule(posenc_model *m, const pe_file_rotation *r)
 {
     const struct {
         const char      *name, *schedules, *rule;
@@ -253,7 +253,7 @@ static void add_schedule(posenc_model *m, const pe_rotation *r)
         pe_build_flag(m, "freq_factors", 1, "tensor rope_freqs.weight");
 }
 
-static void add_axes(posenc_model *m, const pe_rotation *r)
+static void add_axes(posenc_model *m, const pe_file_rotation *r)
 {
     double *sections = pe_build_alloc(m, PE_ROTATION_AXES * sizeof *sections);
     pe_build_integer(m, "axes", r->axes, r->axis_rule ? "time, height, width" : NULL);
@@ -266,7 +266,7 @@ static void add_axes(posenc_model *m, const pe_rotation *r)
         pe_build_fact(m, "sections", POSENC_FACT_NONE, NULL);
 }
 
-static void add_temperature(posenc_model *m, const pe_rotation *r)
+static void add_temperature(posenc_model *m, const pe_file_rotation *r)
 {
     if (!r->temperature) {
         pe_build_fact(m, "temperature", POSENC_FACT_NONE, NULL);
@@ -278,7 +278,7 @@ static void add_temperature(posenc_model *m, const pe_rotation *r)
 }
 
 /* Those that follow from the frequencies, and those after them. */
-static void add_rest(posenc_model *m, const pe_rotation *r, const numbers *n)
+static void add_rest(posenc_model *m, const pe_file_rotation *r, const numbers *n)
 {
     pe_build_list(m, "inv_freq", POSENC_FACT_REALS, n->w, r->dim / 2,
                   pe_text_is(r->schedule, "default") ? "base^(-2i/dim)"
@@ -293,8 +293,8 @@ static void add_rest(posenc_model *m, const pe_rotation *r, const numbers *n)
     add_temperature(m, r);
 }
 
-posenc_model_group *pe_rotation_group(posenc_model *m, const pe_rotation *r, const char *kinds, int64_t depth,
-                                      char kind)
+posenc_model_group *pe_rotation_group(posenc_model *m, const pe_file_rotation *r, const char *kinds,
+                                      int64_t depth, char kind)
 {
     const int64_t pairs = r->dim / 2;
     if (m->status)
@@ -321,7 +321,7 @@ posenc_model_group *pe_rotation_group(posenc_model *m, const pe_rotation *r, con
 
 /* Without positions there is one thing that follows them all the same: a temperature. Then a rotation by no
    angle at all carries it. */
-static void put_nope_spec(FILE *to, const pe_rotation *r, const posenc_model_group *g)
+static void put_nope_spec(FILE *to, const pe_file_rotation *r, const posenc_model_group *g)
 {
     if (r->temperature) {
         fputs("rope[dim=2,schedule=explicit", to);
@@ -336,7 +336,7 @@ static void put_nope_spec(FILE *to, const pe_rotation *r, const posenc_model_gro
         pe_text_real(scale, r->score_scale), fprintf(to, "[scale=%s]", scale);
 }
 
-void pe_rotation_nope(posenc_model *m, const pe_rotation *r, const char *kinds, int64_t depth)
+void pe_rotation_nope(posenc_model *m, const pe_file_rotation *r, const char *kinds, int64_t depth)
 {
     static const double still = 0;
     if (m->status)
