@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a calculation is told and what it says: contract in calc.h. */
+/* How a command sets up a calculation and reports on it: contract in calc.h. */
 #include "cli/commands/calc.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* calc.h: a calculation (verify/calc.h) of a command: what it is told by options, and what it says. */
+/* calc.h: a calculation (verify/calc.h) of a command: settings from options, errors and warnings. */
 #ifndef CLI_CALC_H
 #define CLI_CALC_H
 

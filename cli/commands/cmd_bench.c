@@ -5,7 +5,7 @@
  * bench/bench.h knows the rows and measures them; this command chooses among them, shows how far it is, and
  * prints a table or JSON. A row is never missing: what is not measured says why. Ctrl-C (SIGINT, SIGTERM)
  * saves what is finished, and the other rows say that they were interrupted. A goal that is not met is a
- * figure, no failure: the exit status is 0.
+ * result, not a failure: the exit status is 0.
  */
 #include "bench/bench.h"
 #include "cli/print/print.h"

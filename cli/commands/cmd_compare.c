@@ -3,11 +3,12 @@
  * cmd_compare.c: posenc compare TEXT...: which positional encoding for this text
  *
  * Reads the texts, lets train/compare.h do the work, and shows how far it is and what came out. Everything
- * that can be wrong is said before the first training step. Each finished run is one line; on a terminal one
+ * is checked before the first training step. Each finished run is one line; on a terminal one
  * more is rewritten with the time left. Ctrl-C (SIGINT, SIGTERM or SIGUSR1, which batch systems send) saves
  * and prints what is finished (status 130); a second one ends at once.
  *
- * Under mpirun every process comes here. Number 0 reads the text and speaks; the others are silent and train.
+ * Under mpirun every process comes here. Process 0 reads the text and prints; the others print nothing and
+ * train.
  */
 #include "cli/print/print.h"
 
@@ -68,19 +69,19 @@ static const cli_option options[] = {
 
 typedef struct text_reading {
     unsigned char *bytes;
-    size_t         size, room;
+    size_t         size, capacity;
 } text_reading;
 
 static int append(text_reading *t, FILE *from, const char *name)
 {
     for (;;) {
-        if (t->room - t->size < CHUNK) {
-            const size_t   room = 2 * t->room + CHUNK;
-            unsigned char *more = realloc(t->bytes, room);
+        if (t->capacity - t->size < CHUNK) {
+            const size_t   capacity = 2 * t->capacity + CHUNK;
+            unsigned char *more     = realloc(t->bytes, capacity);
             if (!more)
                 return cli_failed("%s: there is no memory for a text of more than %zu bytes", name, t->size);
-            t->bytes = more;
-            t->room  = room;
+            t->bytes    = more;
+            t->capacity = capacity;
         }
         errno          = 0;
         const size_t n = fread(t->bytes + t->size, 1, CHUNK, from);

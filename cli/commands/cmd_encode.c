@@ -3,7 +3,7 @@
  * cmd_encode.c: posenc encode: the table of an input encoding as a file
  *
  * For whoever wants the numbers: rows of any encoding that acts on the embeddings, at a length, on a grid or
- * at positions of their own, in float64. A table that is learned is as it starts, by its seed, or comes from
+ * at positions of their own, in float64. A learned table is initialised from its seed, or comes from
  * a file.
  *
  * Everything is checked before anything is computed, and the output is written whole at the end.

@@ -3,7 +3,7 @@
  * cmd_list.c: posenc list: what encodings there are, and everything one of them says about itself
  *
  * The command only walks the registry: posenc_encoding_info, posenc_common_settings and posenc_examples hold
- * the words. As text they become aligned tables whose last column wraps, or, where the others leave it too
+ * the content. As text they become aligned tables whose last column wraps, or, where the others leave it too
  * little width, stands below each row; with --json the same members, unabridged, for programs.
  */
 #include "cli/commands/config.h"

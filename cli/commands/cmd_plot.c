@@ -2,10 +2,10 @@
 /*
  * cmd_plot.c: posenc plot KIND SPEC, or KIND --table F:NAME: a picture
  *
- * With -o the picture is a file, without it is drawn in the terminal. Which pictures an encoding has is the
- * registry's word; whoever asks for another is told which there are. Which options a kind of picture has, the
- * table below says; any other is refused, never ignored. Nothing is trained here: an encoding that learns is
- * shown as it is initialised, and the title says so.
+ * With -o the picture is written to a file, otherwise it is drawn in the terminal. The registry says which
+ * pictures an encoding has, the table below which options a kind of picture takes; any other is refused with
+ * a list of those there are, never ignored. Nothing is trained here: an encoding that learns is shown as it
+ * is initialised, and the title says so.
  */
 #include "cli/commands/places.h"
 #include "cli/commands/subject.h"

@@ -3,11 +3,11 @@
  * cmd_properties.c: posenc properties: is it unique, relative, blind to order, falling with distance, and at
  * what cost?
  *
- * measure/measure.h measures and finds the words; this command chooses sizes and shows the numbers: all of
+ * measure/measure.h measures and gives the verdicts; this command chooses sizes and shows the numbers: all of
  * one encoding, or one line for each of several, or everything as JSON. With --sweep the vectors of one input
  * encoding are measured again for each value of a setting: how near the nearest two come, whether a step is
- * still one linear map, and how many channels stand nearly still; everything before anything is printed, so
- * that a wrong value in a list prints no half table. The formulas stand in docs/properties.md.
+ * still one linear map, and how many channels hardly change; everything before anything is printed, so
+ * that a wrong value in a list prints no half table. The formulas are in docs/properties.md.
  */
 #include "cli/commands/calc.h"
 #include "cli/print/print.h"
@@ -317,11 +317,11 @@ static int measure_point(const char *spec, const char *settings, const char *nam
 {
     posenc_error     err;
     posenc_encoding *e;
-    const size_t     room = strlen(settings) + strlen(name) + VALUE + 3;
-    char            *all  = malloc(room);
+    const size_t     size = strlen(settings) + strlen(name) + VALUE + 3;
+    char            *all  = malloc(size);
     if (!all)
         return cli_failed("properties: there is no memory for the settings");
-    snprintf(all, room, "%s%s%s=%s", settings, *settings ? " " : "", name, p->value);
+    snprintf(all, size, "%s%s%s=%s", settings, *settings ? " " : "", name, p->value);
     const posenc_status status = pe_measure_encoding(&e, spec, all, &err);
     free(all);
     if (status)

@@ -3,7 +3,7 @@
  * cmd_verify.c: posenc verify: run the reference cases of a folder
  *
  * A case is an .npz computed by the code of an encoding's authors; DIR/manifest.json says which
- * encoding and settings it is for. The harness (trial.c) does the work; this file chooses the
+ * encoding and settings it is for. The harness (verify/case.c) does the work; this file chooses the
  * cases, prints one line for each and says how to repeat what failed. The number in a line is the
  * largest error as a fraction of what is allowed, so 1 is the limit whatever the array;
  * docs/reference-cases.md has the table.

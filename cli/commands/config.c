@@ -9,26 +9,26 @@
 
 /* ---------------------------------------------------------------- words --------------------- */
 
-const char *cli_config_layers(char *text, size_t room, const posenc_model_group *group)
+const char *cli_config_layers(char *text, size_t size, const posenc_model_group *group)
 {
     enum { RANGE = 48 }; /* two numbers of 19 digits, and what stands between them */
     const int64_t *layers = group->layers, n = group->layer_count;
     if (group->is_all || !layers) {
-        snprintf(text, room, n ? "all %lld layers" : "all layers", (long long)n);
+        snprintf(text, size, n ? "all %lld layers" : "all layers", (long long)n);
         return text;
     }
-    size_t used = (size_t)snprintf(text, room, n ? n == 1 ? "layer" : "layers" : "no layers");
+    size_t used = (size_t)snprintf(text, size, n ? n == 1 ? "layer" : "layers" : "no layers");
     for (int64_t i = 0; i < n; i++) {
         const int64_t first = layers[i];
-        if (used + RANGE > room) {
-            snprintf(text + used, room - used, ", ...");
+        if (used + RANGE > size) {
+            snprintf(text + used, size - used, ", ...");
             return text;
         }
-        used += (size_t)snprintf(text + used, room - used, "%s %lld", i ? "," : "", (long long)first);
+        used += (size_t)snprintf(text + used, size - used, "%s %lld", i ? "," : "", (long long)first);
         while (i + 1 < n && layers[i + 1] == layers[i] + 1)
             i++;
         if (layers[i] > first)
-            used += (size_t)snprintf(text + used, room - used, "-%lld", (long long)layers[i]);
+            used += (size_t)snprintf(text + used, size - used, "-%lld", (long long)layers[i]);
     }
     return text;
 }

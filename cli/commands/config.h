@@ -2,8 +2,8 @@
 /*
  * config.h: the rotation of a model, for commands that take --config F
  *
- * A model's layers need not be alike: the groups of posenc_model say which are. What has several rotations is
- * asked for a layer, and the question names the choice.
+ * A model's layers need not be alike: the groups of posenc_model say which are. Where there are several
+ * rotations, --layer must choose one, and the refusal lists them.
  */
 #ifndef CLI_CONFIG_H
 #define CLI_CONFIG_H
@@ -32,8 +32,8 @@ void cli_config_free(cli_config *c);
 /* What is peculiar about the file, for the end of a call that did its work. */
 void cli_config_warn(const cli_config *c);
 
-/* "all 32 layers", "layer 5", "layers 0-4, 6-10, ...": as many runs of neighbours as there is room for. */
-const char *cli_config_layers(char *text, size_t room, const posenc_model_group *group);
+/* "all 32 layers", "layer 5", "layers 0-4, 6-10, ...": as many runs of neighbours as fit. */
+const char *cli_config_layers(char *text, size_t size, const posenc_model_group *group);
 
 /* A fact as a number; NAN where there is none. */
 double cli_config_fact(const posenc_model_group *group, const char *name);

@@ -3,8 +3,8 @@
  * subject.h: what a picture shows: an encoding with its initial parameters, the rotation of a model,
  * or a table that the user brings
  *
- * A table is the parameter of the encoding `learned` with as many rows, so that every picture of an encoding
- * is one of it too.
+ * A table is the parameter of the encoding `learned` with as many rows, so that whatever can be drawn of an
+ * encoding can be drawn of a table.
  */
 #ifndef CLI_SUBJECT_H
 #define CLI_SUBJECT_H

@@ -4,7 +4,7 @@
  *
  * Every message is one line on standard error, "posenc: error: ..." or "posenc: warning: ...", so that a
  * script can cut it out and a log stays readable. Colour and escape sequences appear on a terminal only, and
- * not where NO_COLOR (no-color.org) or TERM=dumb say no.
+ * not where NO_COLOR (no-color.org) or TERM=dumb forbid it.
  */
 #include "cli/frame/cli.h"
 
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Red for errors, yellow for warnings; the words alone must do, colour only helps the eye. */
+/* Red for errors, yellow for warnings; the words must do without it, colour only helps the eye. */
 static void say(const char *kind, const char *format, va_list values)
 {
     const int shines = cli_colour(STDERR_FILENO);
@@ -51,11 +51,11 @@ void cli_warn(const char *format, ...)
     va_end(values);
 }
 
-/* FILE and MEMORY are the machine's refusals; everything else the caller can mend. */
+/* FILE and MEMORY come from the system; everything else the caller can mend. */
 int cli_error(const posenc_error *err)
 {
-    const int machine = err->status == POSENC_FILE || err->status == POSENC_MEMORY;
-    return machine ? cli_failed("%s", err->message) : cli_usage("%s", err->message);
+    const int is_system = err->status == POSENC_FILE || err->status == POSENC_MEMORY;
+    return is_system ? cli_failed("%s", err->message) : cli_usage("%s", err->message);
 }
 
 const char *cli_real_text(char text[CLI_DIGITS], double x)

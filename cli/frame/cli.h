@@ -4,7 +4,7 @@
  *
  * One command, one file (cmd_<name>.c), one row in commands.def. The table of options of a command is the
  * only list of them: parsing, --help, the man page and the shell completions all come from it. The tool uses
- * the public libraries and the one door of each upper library, nothing else.
+ * the public libraries and one header of each upper library.
  */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H

@@ -163,29 +163,29 @@ static void describe(char to[160], const cli_option *row)
 {
     const long long low = row->low, high = row->high;
     const double    least = bound(row, low, -HUGE_VAL), most = bound(row, high, HUGE_VAL);
-    const size_t    room = 160;
+    const size_t    size = 160;
     size_t          used = 0;
     *to                  = 0;
     switch (row->type) {
-    case CLI_WHOLE: snprintf(to, room, "a whole number from %lld to %lld", low, high); break;
+    case CLI_WHOLE: snprintf(to, size, "a whole number from %lld to %lld", low, high); break;
     case CLI_REAL:
-    case CLI_REAL_TEXT: snprintf(to, room, "a number from %g to %g", least, most); break;
+    case CLI_REAL_TEXT: snprintf(to, size, "a number from %g to %g", least, most); break;
     case CLI_WHOLES:
-        snprintf(to, room, "up to %d whole numbers from %lld to %lld, such as 4:8", CLI_LIST_MOST, low, high);
+        snprintf(to, size, "up to %d whole numbers from %lld to %lld, such as 4:8", CLI_LIST_MOST, low, high);
         break;
     case CLI_REALS:
-        snprintf(to, room, "up to %d numbers from %g to %g, such as 1e4:5e5", CLI_LIST_MOST, least, most);
+        snprintf(to, size, "up to %d numbers from %g to %g, such as 1e4:5e5", CLI_LIST_MOST, least, most);
         break;
     case CLI_POINTS:
-        snprintf(to, room, "up to %d points ROWxCOLUMN, such as 4x6:8x16", CLI_LIST_MOST / 2);
+        snprintf(to, size, "up to %d points ROWxCOLUMN, such as 4x6:8x16", CLI_LIST_MOST / 2);
         break;
     case CLI_GRID:
-        snprintf(to, room, "ROWSxCOLUMNS, each from %lld to %lld, such as 16x32", low, high);
+        snprintf(to, size, "ROWSxCOLUMNS, each from %lld to %lld, such as 16x32", low, high);
         break;
     case CLI_WORD:
         for (const char *at = row->words; at; at = strchr(at, '|'), at += at != NULL) {
             const int n = (int)strcspn(at, "|");
-            used += (size_t)snprintf(to + used, room - used, "%s%.*s",
+            used += (size_t)snprintf(to + used, size - used, "%s%.*s",
                                      at == row->words ? ""
                                      : at[n]          ? ", "
                                                       : " or ",

@@ -7,8 +7,8 @@
  * none can fall behind. The build calls `posenc help --man` and `posenc completion bash` and installs what
  * they print.
  *
- * Text of commands (`details`) is paragraphs, parted by an empty line; a paragraph that begins with a blank
- * is printed as it stands.
+ * Text of commands (`details`) is paragraphs, separated by empty lines; a paragraph that begins with a blank
+ * is printed unchanged.
  */
 #include "cli/frame/cli.h"
 

@@ -2,8 +2,8 @@
 /*
  * print.c: tables of text cells on the terminal, and values as JSON
  *
- * Every column is as wide as its widest cell, two spaces apart. Nothing is cut and nothing wraps: who wants
- * less asks for fewer columns, and who wants to compute asks for JSON.
+ * Every column is as wide as its widest cell, two spaces apart. Nothing is cut and nothing wraps; programs
+ * should read the JSON.
  */
 #include "cli/print/print.h"
 

@@ -221,11 +221,11 @@ posenc_status posenc_cases_read(posenc_cases *cases, const char *dir, posenc_err
     int64_t       size;
     pe_bytes      bytes;
     posenc_status status;
-    const size_t  room = strlen(dir) + sizeof "/manifest.json";
-    char         *path = malloc(room);
+    const size_t  length = strlen(dir) + sizeof "/manifest.json";
+    char         *path   = malloc(length);
     if (!path)
         return pe_file_fail(err, POSENC_MEMORY, (pe_origin){dir, NULL}, "no memory for its name");
-    snprintf(path, room, "%s/manifest.json", dir);
+    snprintf(path, length, "%s/manifest.json", dir);
     if (!(status = pe_file_open(&stream, &size, path, err))) {
         status = pe_file_read(&bytes, stream, LONGEST, path, err);
         pe_file_close(stream);

@@ -4,7 +4,7 @@
  *
  * GGUF is read where it lies, whatever its size; of a .safetensors only the header is looked at, since its
  * tensors do not say how they are rotated: the config.json in its folder does. A configuration is small, so
- * what is larger is none. Standard input has no order but its own and is read whole.
+ * anything larger is refused. Standard input cannot be sought and is read whole.
  */
 #include "files/parse.h"
 

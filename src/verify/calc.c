@@ -115,8 +115,8 @@ posenc_tensor pe_calc_make_like(pe_calc *p, posenc_dtype dtype, const posenc_ten
 void *pe_calc_block(pe_calc *p, size_t bytes)
 {
     enum { ALIGNMENT = 64 };
-    const int64_t       room  = (int64_t)bytes + ALIGNMENT;
-    const posenc_tensor block = pe_calc_make(p, POSENC_U8, 1, &room);
+    const int64_t       total = (int64_t)bytes + ALIGNMENT;
+    const posenc_tensor block = pe_calc_make(p, POSENC_U8, 1, &total);
     return block.data ? (char *)block.data + (ALIGNMENT - (uintptr_t)block.data % ALIGNMENT) % ALIGNMENT
                       : NULL;
 }

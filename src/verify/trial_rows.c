@@ -2,8 +2,8 @@
 /*
  * trial_rows.c: cases of encodings at the input: rows of a table
  *
- * The in_* and par_* arrays say where the rows stand and what they are made of; the library is asked for
- * forward and backward, and every out_* and g_* array that the file has is measured.
+ * The in_* and par_* arrays say which positions the rows have and what they are made of; the library is asked
+ * for forward and backward, and every out_* and g_* array that the file has is measured.
  */
 #include "verify/trial.h"
 

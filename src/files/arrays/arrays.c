@@ -9,8 +9,8 @@
 int pe_arrays_take(posenc_arrays *set, const char *name, size_t length, const posenc_array *array)
 {
     if ((set->count & (set->count - 1)) == 0) {
-        const size_t  room  = set->count ? 2 * (size_t)set->count : 1;
-        posenc_array *grown = realloc(set->items, room * sizeof *grown);
+        const size_t  capacity = set->count ? 2 * (size_t)set->count : 1;
+        posenc_array *grown    = realloc(set->items, capacity * sizeof *grown);
         if (!grown)
             return 0;
         set->items = grown;

@@ -10,10 +10,10 @@
 enum { PATH_SHOWN = 90, MEMBER_SHOWN = 40 };
 
 /* The last `shown` characters of a name, and "..." before them if that is not all. */
-static int put_name(char *to, size_t room, const char *name, size_t shown)
+static int put_name(char *to, size_t size, const char *name, size_t shown)
 {
     const size_t n = strlen(name);
-    return n <= shown ? snprintf(to, room, "%s: ", name) : snprintf(to, room, "...%s: ", name + n - shown);
+    return n <= shown ? snprintf(to, size, "%s: ", name) : snprintf(to, size, "...%s: ", name + n - shown);
 }
 
 posenc_status pe_file_fail_list(posenc_error *err, posenc_status status, pe_origin origin, const char *format,
@@ -82,20 +82,20 @@ void pe_file_close(FILE *stream)
 
 posenc_status pe_file_read(pe_bytes *bytes, FILE *stream, int64_t limit, const char *path, posenc_error *err)
 {
-    const pe_origin origin = {path, NULL};
-    size_t          room   = 0;
-    *bytes                 = (pe_bytes){NULL, 0};
+    const pe_origin origin   = {path, NULL};
+    size_t          capacity = 0;
+    *bytes                   = (pe_bytes){NULL, 0};
     for (;;) {
-        if (bytes->size == room) {
-            room       = room ? 2 * room : 1 << 16;
-            char *more = realloc(bytes->data, room);
+        if (bytes->size == capacity) {
+            capacity   = capacity ? 2 * capacity : 1 << 16;
+            char *more = realloc(bytes->data, capacity);
             if (!more) {
                 free(bytes->data);
                 return pe_file_fail(err, POSENC_MEMORY, origin, "no memory for its content");
             }
             bytes->data = more;
         }
-        bytes->size += fread(bytes->data + bytes->size, 1, room - bytes->size, stream);
+        bytes->size += fread(bytes->data + bytes->size, 1, capacity - bytes->size, stream);
         if ((int64_t)bytes->size > limit) {
             free(bytes->data);
             return pe_file_fail(err, POSENC_FORMAT, origin,
@@ -106,7 +106,7 @@ posenc_status pe_file_read(pe_bytes *bytes, FILE *stream, int64_t limit, const c
             free(bytes->data);
             return pe_file_fail(err, POSENC_FILE, origin, "it cannot be read: %s", pe_file_reason(reason));
         }
-        if (bytes->size < room) /* fread gives less than asked only at the end */
+        if (bytes->size < capacity) /* fread gives less than asked only at the end */
             return POSENC_OK;
     }
 }

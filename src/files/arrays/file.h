@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * file.h: the one way to fail of the readers of files, and bytes from a file or a stream
+ * file.h: errors that name their file, and bytes from a file or a stream
  *
- * The core has such a function of its own, which is not public. This one also takes where
- * the trouble lies, because a sentence about a file that does not name the file helps nobody:
+ * All readers of files fail through one function, which takes where the fault lies, because a sentence that
+ * does not name the file helps nobody:
  *
  *     return pe_file_fail(err, POSENC_FORMAT, origin, "it ends after %lld of %lld bytes", ...);
  *     -> "cases/t5.npz: in_q: it ends after 12 of 800 bytes"

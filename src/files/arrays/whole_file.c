@@ -45,15 +45,15 @@ static void release(posenc_whole_file *file)
 /* Creates path.tmp.PID, or path.tmp.PID.2 ... where that exists. Returns a descriptor, or -1. */
 static int create_temporary(char **name, const char *path, mode_t mode)
 {
-    const size_t room = strlen(path) + LONGEST_TAIL;
-    *name             = malloc(room);
+    const size_t size = strlen(path) + LONGEST_TAIL;
+    *name             = malloc(size);
     if (!*name)
         return -1;
     int fd = -1;
     for (int i = 1; i <= TRIES && fd < 0; i++) {
-        const int n = snprintf(*name, room, "%s.tmp.%ld", path, (long)getpid());
+        const int n = snprintf(*name, size, "%s.tmp.%ld", path, (long)getpid());
         if (i > 1)
-            snprintf(*name + n, room - (size_t)n, ".%d", i);
+            snprintf(*name + n, size - (size_t)n, ".%d", i);
         fd = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (fd < 0 && errno != EEXIST)
             break;

@@ -3,7 +3,7 @@
  * config.h: what the parts of the reader of config.json share
  *
  * The object of the language model, the row of its type, and the questions one asks of both. A question that
- * is refused, or asked after a refusal (model.h), gets a harmless answer. A null is absent, with the two
+ * is refused, or asked after a refusal (build.h), gets a harmless answer. A null is absent, with the two
  * exceptions that ask for it themselves.
  */
 #ifndef PE_FILES_CONFIG_H

@@ -4,14 +4,14 @@
  *
  * Keys      {architecture}.rope.* and {architecture}.attention.*; numbers are float32 and taken as they are
  *           stored.
- * Layout    By the architecture alone (gguf_types.def). Llama's kin are interleaved here and half in their
+ * Layout    Only by the architecture (gguf_types.def). Llama's kin are interleaved here and half in their
  *           config.json: the converter permuted the rows of q and k.
  * Baked in  by the converter: llama3's schedule and Gemma 4's proportions are divisors in rope_freqs.weight,
  *           Hunyuan's alpha is in the base, LongRoPE's magnitude is attn_factor, its lists are two tensors.
  *           Lost: truncate, mscale, attention_factor, dynamic.
- * Magnitude as llama.cpp nets it: g(f, 1), or g(f, 1) / g(f, mu) with yarn_log_multiplier mu, times
- * attn_factor; deepseek2:
- *           mu is divided by float32 0.1, the magnitude is 1 and the scores take g(f, mu) squared.
+ * Magnitude with all of llama.cpp's corrections: g(f, 1), or g(f, 1) / g(f, mu) where yarn_log_multiplier is
+ *           mu, times attn_factor; deepseek2: mu is divided by float32 0.1, the magnitude is 1 and the
+ *           scores take g(f, mu) squared.
  * Source    llama.cpp, llama-model.cpp and llama-context.cpp; gguf-py, constants.py
  */
 #include <math.h>
@@ -188,9 +188,9 @@ static void find_yarn_magnitude(gguf_reader *g, pe_file_rotation *r, double attn
     const double stored       = number(g, "rope.scaling.yarn_log_multiplier", 0);
     const double mu           = is_deepseek2 ? stored / (double)0.1f : stored;
     const double g1 = pe_rotation_yarn(r->factor, 1), gmu = pe_rotation_yarn(r->factor, mu);
-    r->magnitude = attn_factor * (mu == 0 ? g1 : is_deepseek2 ? 1 : g1 / gmu);
-    r->magnitude_rule =
-        mu == 0 ? "0.1 ln factor + 1, times attn_factor" : "by yarn_log_multiplier, as llama.cpp nets it";
+    r->magnitude      = attn_factor * (mu == 0 ? g1 : is_deepseek2 ? 1 : g1 / gmu);
+    r->magnitude_rule = mu == 0 ? "0.1 ln factor + 1, times attn_factor"
+                                : "by yarn_log_multiplier, with llama.cpp's corrections";
     if (is_deepseek2 && mu != 0)
         r->score_scale *= gmu * gmu,
             r->score_rule = "1 / sqrt(head width), times g(factor, yarn_log_multiplier) squared";
