@@ -341,12 +341,12 @@ static int train(const cli_args *args, pe_compare *c, const char *directory)
     if (pe_ranks_here())
         return CLI_DONE;
     if (was_interrupted && pe_compare_says(c).finished == 0) {
-        cli_warn(
-            "interrupted before an encoding was finished, so there is no result; --resume goes on from here");
+        cli_warn("interrupted before an encoding was finished, so there is no result; --resume continues "
+                 "from here");
         return CLI_INTERRUPTED;
     }
     if (was_interrupted)
-        cli_warn("interrupted; this is what was finished, and --resume goes on from here");
+        cli_warn("interrupted; this is what was finished, and --resume continues from here");
     const int printed = cli_value(args, "json") ? print_json(c) : print_results(c);
     if (printed)
         return printed;

@@ -288,17 +288,15 @@ static int fit_table_grid(plot_request *r)
         return cli_usage("plot: %s has %lld rows; a grid of %lldx%lld needs %lld", s->name,
                          (long long)s->rows, (long long)r->rows, (long long)r->cols, (long long)grid);
     if (r->prefix >= 0 && r->prefix != before)
-        return cli_usage(
-            "plot: %s has %lld rows: --prefix-rows %lld and a grid of %lldx%lld make %lld; both together "
-            "must be all rows",
-            s->name, (long long)s->rows, (long long)r->prefix, (long long)r->rows, (long long)r->cols,
-            (long long)(r->prefix + grid));
+        return cli_usage("plot: %s has %lld rows: --prefix-rows %lld and a grid of %lldx%lld make %lld; "
+                         "together they must be all the rows",
+                         s->name, (long long)s->rows, (long long)r->prefix, (long long)r->rows,
+                         (long long)r->cols, (long long)(r->prefix + grid));
     if (r->prefix < 0 && before > MOST_PREFIX)
-        return cli_usage(
-            "plot: %s has %lld rows, %lld more than a grid of %lldx%lld; give the grid that it has, with "
-            "0 to %d rows before it, or say --prefix-rows %lld",
-            s->name, (long long)s->rows, (long long)before, (long long)r->rows, (long long)r->cols,
-            MOST_PREFIX, (long long)before);
+        return cli_usage("plot: %s has %lld rows, %lld more than a grid of %lldx%lld; give the grid that it "
+                         "has, with 0 to %d rows before it, or give --prefix-rows %lld",
+                         s->name, (long long)s->rows, (long long)before, (long long)r->rows,
+                         (long long)r->cols, MOST_PREFIX, (long long)before);
     r->data.first = before;
     if (before > 0)
         snprintf(s->origin, sizeof s->origin, "without the %lld row%s before the grid", (long long)before,

@@ -229,7 +229,8 @@ static void read_positions(rotate_job *j)
     if (arrays && cli_value(j->args, "offset"))
         pe_calc_refuse(&j->p, "it has positions; leave out --offset, or the array");
     if (q->array && k->array && j->p.dims.Lq != j->p.dims.Lk && arrays < SIDES)
-        pe_calc_refuse(&j->p, "q has %lld tokens and k %lld; say where both stand, in arrays q_pos and k_pos",
+        pe_calc_refuse(&j->p,
+                       "q has %lld tokens and k %lld; give the positions of both, in arrays q_pos and k_pos",
                        (long long)j->p.dims.Lq, (long long)j->p.dims.Lk);
 }
 

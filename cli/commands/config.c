@@ -107,8 +107,9 @@ int cli_config_read(cli_config *c, const cli_args *args)
     posenc_error err;
     c->path = cli_value(args, "config");
     if (!c->path)
-        return cli_value(args, "layer") ? cli_usage("--layer chooses in a model; give it by --config F")
-                                        : CLI_DONE;
+        return cli_value(args, "layer")
+                   ? cli_usage("--layer selects a layer of a model; give the model with --config F")
+                   : CLI_DONE;
     if (posenc_model_read(&c->model, c->path, &err))
         return cli_usage("%s", err.message); /* an input that cannot be read is an unusable argument */
     c->info = posenc_model_describe(c->model);

@@ -98,7 +98,7 @@ static const struct {
      "r_m = original_length w_m / (2 pi) = {original_length} w_m / (2 pi): full rotations within the first "
      "context"},
     {"step", "low_freq_factor",
-     "high_freq_factor = {high_freq_factor} is not above low_freq_factor = {low_freq_factor}: no ramp, "
+     "high_freq_factor = {high_freq_factor} is not above low_freq_factor = {low_freq_factor}: a step, "
      "w'_m = w_m where r_m >= {low_freq_factor}"},
     {"step", "factor", "and w'_m = w_m / factor = w_m / {factor} where r_m is less"},
     {"bands", NULL,

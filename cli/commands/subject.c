@@ -77,7 +77,8 @@ static posenc_tensor find_table(cli_subject *s, const char *name)
             known = pe_calc_text(&s->p, "%s%s%.40s", known, i ? ", " : "", it[0]);
     }
     if (!name)
-        pe_calc_refuse(&s->p, "it has %d arrays; write which one, --table F:NAME: %s", arrays->count, known);
+        pe_calc_refuse(&s->p, "it has %d arrays; say which one with --table F:NAME: %s", arrays->count,
+                       known);
     else
         pe_calc_refuse(&s->p, "it has no array %.60s; it has: %s", name, known);
     return (posenc_tensor){0};

@@ -122,7 +122,7 @@ static char *take_text(cases_reader *r, const json_t *object, const char *name)
 {
     const char *found = json_string_value(json_object_get(object, name));
     if (!found)
-        wrong(r, name, "a text");
+        wrong(r, name, "a string");
     return found ? had(r, strdup(found)) : NULL;
 }
 

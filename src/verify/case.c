@@ -35,7 +35,7 @@ static void run_buckets(pe_trial *t)
         const posenc_tensor    out  = pe_calc_make_like(p, POSENC_I64, rel);
         const char            *name = pe_calc_text(p, "out_%s", map->out);
         if (!pe_trial_has(t, name))
-            pe_calc_refuse(p, "it has no array %.60s, which its settings promise", name);
+            pe_calc_refuse(p, "it has no array %.60s, which its settings require", name);
         if (!pe_calc_failed(p))
             posenc_index_map(map->map, map->settings, in.data, pe_calc_count(rel), out.data, &p->err);
         pe_trial_compare(t, PE_CASE_INDEX, name, &out, 0);
@@ -71,7 +71,7 @@ static void run_initial(pe_trial *t)
         const int64_t heads = t->c->heads[i];
         const char   *name  = pe_calc_text(p, "out_H%lld", (long long)heads);
         if (!pe_trial_has(t, name))
-            pe_calc_refuse(p, "it has no array %s, which its settings promise", name);
+            pe_calc_refuse(p, "it has no array %s, which its settings require", name);
         p->dims = (posenc_dims){.B = 1, .H = heads, .G = heads, .Lq = 1, .Lk = 1, .D = 2, .Dv = 2};
         const posenc_tensor *params = pe_calc_initial(p, POSENC_F64);
         if (params)

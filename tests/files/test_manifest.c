@@ -120,14 +120,14 @@ static void what_is_no_manifest_is_refused_with_its_place(void **state)
         {"[]", "no list `entries`"},
         {"{}", "no list `entries`"},
         {"{\"entries\": {}}", "no list `entries`"},
-        {"{\"entries\": [1]}", "entry 1: file must be a text"},
-        {"{\"entries\": [{\"file\": \"a\"}]}", "entry 1: encoding must be a text"},
-        {"{\"entries\": [{\"file\": \"a\", \"encoding\": 3}]}", "entry 1: encoding must be a text"},
+        {"{\"entries\": [1]}", "entry 1: file must be a string"},
+        {"{\"entries\": [{\"file\": \"a\"}]}", "entry 1: encoding must be a string"},
+        {"{\"entries\": [{\"file\": \"a\", \"encoding\": 3}]}", "entry 1: encoding must be a string"},
         {"{\"entries\": [{\"file\": \"a\", \"encoding\": \"x\"}]}", "entry 1: settings must be an object"},
         {HEAD "{}, \"arrays\": []}]}", "entry 1: arrays must be an object"},
         {HEAD "{\"causal\": 1}}]}", "entry 1: causal must be true or false"},
         {HEAD "{\"q_offset\": 1.5}}]}", "entry 1: q_offset must be a whole number"},
-        {HEAD "{\"maps\": [{\"out\": \"x\"}]}}]}", "entry 1: map must be a text"},
+        {HEAD "{\"maps\": [{\"out\": \"x\"}]}}]}", "entry 1: map must be a string"},
         {HEAD "{\"heads\": [0]}}]}", "entry 1: heads must be"},
     };
     (void)state;

@@ -163,16 +163,16 @@ static void what_no_model_could_have_is_refused(void **state)
         {LLAMA ", 'rope_scaling': {'type': 'longrope', 'short_factor': [1,1,1,1,1,1,1,0],"
                " 'long_factor': [1,1,1,1,1,1,1,1]}}",
          "at place 7"},
-        {LLAMA ", 'head_dim': 15}", "even number"},
-        {LLAMA ", 'head_dim': 1}", "even number"},
+        {LLAMA ", 'head_dim': 15}", "must be even"},
+        {LLAMA ", 'head_dim': 1}", "must be even"},
         {LLAMA ", 'head_dim': 16.5}", "head_dim is 16.5"},
         {LLAMA ", 'head_dim': 1e9}", "head_dim is 1"},
         {"{'model_type': 'llama', 'hidden_size': 65, 'num_attention_heads': 4}", "not a multiple of 4 heads"},
         {"{'model_type': 'llama', 'hidden_size': 0}", "hidden_size is 0"},
         {"{'model_type': 'novel', 'rope_theta': 1e4}", "missing"},
         {"{'model_type': 'phi', " SMALL ", 'partial_rotary_factor': 2}", "fraction"},
-        {"{'model_type': 'phi', " SMALL ", 'partial_rotary_factor': 0.05}", "even number"},
-        {"{'model_type': 'gptj', 'n_embd': 64, 'n_head': 4, 'rotary_dim': 18}", "even number"},
+        {"{'model_type': 'phi', " SMALL ", 'partial_rotary_factor': 0.05}", "must be even"},
+        {"{'model_type': 'gptj', 'n_embd': 64, 'n_head': 4, 'rotary_dim': 18}", "must be even"},
         {"{'model_type': 'phi3', " SMALL ", 'rope_scaling': {'type': 'linear', 'factor': 2}}",
          "not one that phi3 has"},
         {"{'model_type': 'phimoe', " SMALL ", 'rope_scaling': {'type': 'linear', 'factor': 2}}",
@@ -189,8 +189,8 @@ static void what_no_model_could_have_is_refused(void **state)
         {"{'model_type': 'hunyuan_v1_dense', 'hidden_size': 8, 'num_attention_heads': 4,"
          " 'rope_scaling': {'type': 'dynamic', 'alpha': 8}}",
          "divides by zero"},
-        {"{'model_type': 'vit', 'image_size': 8}", "holds no patch"},
-        {"{'model_type': 'roberta', 'max_position_embeddings': 2}", "no positions"},
+        {"{'model_type': 'vit', 'image_size': 8}", "is smaller than a patch"},
+        {"{'model_type': 'roberta', 'max_position_embeddings': 2}", "not positions"},
         {"{'model_type': 'xlnet', 'attn_type': 'both'}", "bi or uni"},
     };
     (void)state;

@@ -213,8 +213,8 @@ static void a_header_that_breaks_a_rule_is_refused_by_name(void **state)
          "duplicate object key"},
         {"{\"x\":{\"dtype\":\"U8\",\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}",
          "duplicate object key"},
-        {"{\"__metadata__\":[]}", "__metadata__: it is not an object of texts"},
-        {"{\"__metadata__\":{\"step\":3}}", "the value of \"step\" is not a text"},
+        {"{\"__metadata__\":[]}", "__metadata__: it is not an object of strings"},
+        {"{\"__metadata__\":{\"step\":3}}", "the value of \"step\" is not a string"},
         {"{\"x\":{\"shape\":[1],\"data_offsets\":[0,1]}}", "x: its \"dtype\" is missing"},
         {"{\"x\":{\"dtype\":\"U8\",\"data_offsets\":[0,1]}}", "x: its \"shape\" is missing"},
         {"{\"x\":{\"dtype\":\"U8\",\"shape\":[1]}}", "x: its \"data_offsets\" are not"},
@@ -278,7 +278,7 @@ static void a_tensor_beyond_the_limit_is_refused_before_it_is_allocated(void **s
                 "\"y\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[2147483648,2147483649]}}",
                 NULL, 0);
     (void)state;
-    refused(&b, "y: with it the tensors hold more than 4294967296 bytes");
+    refused(&b, "y: with this tensor the file holds more than 4294967296 bytes");
 }
 
 int main(void)

@@ -72,7 +72,8 @@ static posenc_status check_member(const zip_stat_t *s, int64_t file_size, int64_
                             (unsigned long long)s->comp_size, (long long)file_size);
     if (s->size > (zip_uint64_t)budget)
         return pe_file_fail(err, POSENC_FORMAT, origin,
-                            "with it the archive inflates to more than %lld bytes", (long long)PE_MAX_BYTES);
+                            "with this member the archive inflates to more than %lld bytes",
+                            (long long)PE_MAX_BYTES);
     if (s->size / DEFLATE_AT_MOST > s->comp_size + SMALLEST_BLOCK)
         return pe_file_fail(err, POSENC_FORMAT, origin,
                             "its %llu compressed bytes cannot inflate to the %llu it claims",
@@ -208,7 +209,7 @@ static posenc_status build(zip_source_t *built, header_bytes *headers, const pos
     zip_t        *archive = zip_open_from_source(built, ZIP_CREATE | ZIP_TRUNCATE, &trouble);
     posenc_status status  = POSENC_OK;
     if (!archive) {
-        status = pe_file_fail(err, POSENC_FILE, whole, "the archive cannot be begun: %s",
+        status = pe_file_fail(err, POSENC_FILE, whole, "the archive cannot be started: %s",
                               zip_error_strerror(&trouble));
         zip_source_free(built);
         zip_error_fini(&trouble);

@@ -89,7 +89,8 @@ static posenc_status read_type(const tensors_header *h, entry *e, const json_t *
 {
     const char *name = json_string_value(value);
     if (!name)
-        return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name), "its \"dtype\" is missing or not a text");
+        return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
+                            "its \"dtype\" is missing or not a string");
     e->type = types;
     while (e->type->name && !pe_text_is_among(e->type->name, name))
         e->type++;
@@ -168,12 +169,12 @@ static posenc_status check_metadata(const tensors_header *h, const json_t *objec
     const char *key;
     json_t     *value;
     if (!json_is_object(object))
-        return pe_file_fail(h->err, POSENC_FORMAT, at(h, metadata_key), "it is not an object of texts");
+        return pe_file_fail(h->err, POSENC_FORMAT, at(h, metadata_key), "it is not an object of strings");
     json_object_foreach((json_t *)(uintptr_t)object, key, value)
     {
         if (!json_is_string(value))
             return pe_file_fail(h->err, POSENC_FORMAT, at(h, metadata_key),
-                                "the value of \"%.40s\" is not a text", key);
+                                "the value of \"%.40s\" is not a string", key);
     }
     return POSENC_OK;
 }
@@ -265,7 +266,8 @@ static posenc_status check_cover(const tensors_header *h, int64_t data)
         end = e->end;
         if (bytes > budget)
             return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
-                                "with it the tensors hold more than %lld bytes", (long long)PE_MAX_BYTES);
+                                "with this tensor the file holds more than %lld bytes",
+                                (long long)PE_MAX_BYTES);
         budget -= bytes;
     }
     if (end != data)

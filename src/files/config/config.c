@@ -72,7 +72,7 @@ const char *pe_config_word(pe_config *c, const json_t *object, const char *key)
 {
     const json_t *value = pe_config_get(object, key);
     if (value && !json_is_string(value))
-        pe_build_refuse(c->m, "%s is %s; it must be a text", key, pe_config_shown(c, value));
+        pe_build_refuse(c->m, "%s is %s; it must be a string", key, pe_config_shown(c, value));
     return json_string_value(value);
 }
 
@@ -105,7 +105,7 @@ int64_t pe_config_derived_width(pe_config *c)
 {
     const int64_t hidden = pe_config_size(c, PE_HIDDEN), heads = pe_config_size(c, PE_HEADS);
     if (!hidden || !heads)
-        pe_build_refuse(c->m, "%s is missing, and the type %s has no size of its own for it",
+        pe_build_refuse(c->m, "%s is missing, and the type %s has no default for it",
                         hidden ? "num_attention_heads" : "hidden_size",
                         c->is_unknown ? "is not in the table and" : c->type.name);
     else if (hidden % heads || hidden / heads > PE_MODEL_WIDEST)

@@ -41,7 +41,7 @@ static void learned_inside(pe_config *c, int64_t context)
     const int64_t offset = 1 + pe_config_whole(c, c->file, "pad_token_id", 0, MOST_ROWS, 1);
     if (offset >= context)
         pe_build_refuse(
-            c->m, "max_position_embeddings is %lld, of which pad_token_id + 1 = %lld rows are no positions",
+            c->m, "max_position_embeddings is %lld, of which pad_token_id + 1 = %lld rows are not positions",
             (long long)context, (long long)offset);
     add_table(c, context, offset, "max_position_embeddings, pad_token_id + 1 of them before the first token",
               NULL);
@@ -88,8 +88,8 @@ static void patches(pe_config *c)
     two_sizes(c, "image_size", IMAGE, image);
     two_sizes(c, "patch_size", c->type.patch, patch);
     if (image[0] < patch[0] || image[1] < patch[1])
-        pe_build_refuse(c->m, "image_size %lldx%lld holds no patch of %lldx%lld", (long long)image[0],
-                        (long long)image[1], (long long)patch[0], (long long)patch[1]);
+        pe_build_refuse(c->m, "image_size %lldx%lld is smaller than a patch of %lldx%lld",
+                        (long long)image[0], (long long)image[1], (long long)patch[0], (long long)patch[1]);
     if (c->m->status)
         return;
     for (int a = 0; a < 2; a++)

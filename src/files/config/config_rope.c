@@ -49,9 +49,10 @@ static void find_width(pe_config *c, pe_file_rotation *r, int is_full)
         r->head_rule        = "hidden_size / heads";
         const int64_t given = pe_config_width(c, "head_dim", 1, r->head_dim);
         if (given != r->head_dim)
-            pe_build_warn(c->m, "head_dim-mismatch",
-                          "head_dim is %lld, but the class never reads it: hidden_size / heads = %lld counts",
-                          (long long)given, (long long)r->head_dim);
+            pe_build_warn(
+                c->m, "head_dim-mismatch",
+                "head_dim is %lld, but the class never reads it: hidden_size / heads = %lld is used",
+                (long long)given, (long long)r->head_dim);
     } else
         r->head_dim = key_width(c, r);
     if (is_full && c->type.full_head_dim) {
@@ -71,7 +72,7 @@ static double find_fraction(pe_config *c, const pe_rope_source *s, const char **
     *rule                 = !isnan(of_words) ? s->name : !isnan(of_file) ? "the file" : "the class";
     if (!isnan(of_words) && !isnan(of_file) && of_words != of_file)
         pe_build_warn(c->m, "partial-conflict",
-                      "the fraction that rotates is %g in %s but %g at top level; %g counts", of_words,
+                      "the fraction that rotates is %g in %s but %g at top level; %g is used", of_words,
                       s->name, of_file, of_words);
     return !isnan(of_words) ? of_words : !isnan(of_file) ? of_file : fallback;
 }

@@ -49,7 +49,7 @@ static void check_form(pe_config *c, const json_t *scaling, const json_t *parame
 {
     if (scaling && is_layered(scaling))
         pe_build_refuse(c->m,
-                        "rope_scaling holds dictionaries; one per layer type belongs into rope_parameters");
+                        "rope_scaling holds dictionaries; one per layer type belongs in rope_parameters");
     else if (parameters && is_layered(parameters) && !takes_layers(c))
         pe_build_refuse(c->m,
                         "rope_parameters holds a dictionary per layer type, which the type %s does not take",
@@ -61,7 +61,7 @@ static void check_form(pe_config *c, const json_t *scaling, const json_t *parame
     if (scaling && parameters && !json_equal(scaling, parameters))
         pe_build_warn(c->m, "both-styles",
                       "rope_scaling and rope_parameters are both there and differ; rope_scaling %s",
-                      takes_layers(c) ? "goes on top" : "replaces the other, base included");
+                      takes_layers(c) ? "is applied on top of it" : "replaces the other, base included");
 }
 
 /* The table writes ' for ". */
@@ -199,7 +199,7 @@ void pe_config_base(pe_config *c, const pe_rope_source *s, pe_file_rotation *r)
     if (isnan(of_words) && isnan(of_file) && !c->is_unknown && s->old != 0)
         r->base_rule = pe_build_text(c->m, "%s (%.15g in transformers 4.57)", r->base_rule, s->old);
     if (!isnan(of_words) && !isnan(of_file) && of_words != of_file)
-        pe_build_warn(c->m, "base-conflict", "rope_theta is %g in %s but %s is %g at top level; %g counts",
+        pe_build_warn(c->m, "base-conflict", "rope_theta is %g in %s but %s is %g at top level; %g is used",
                       of_words, s->name, key, of_file, of_words);
     if (c->type.ratio_key) {
         r->base *= pe_config_real(c, c->file, c->type.ratio_key, 1);
@@ -265,7 +265,7 @@ static int64_t given_length(pe_config *c, const pe_rope_source *s, pe_file_rotat
     if (!of_file && c->type.original_length)
         of_file = c->type.original_length, r->length_rule = "the class";
     if (of_words && of_file && of_words != of_file)
-        pe_build_warn(c->m, "original-length-conflict", "%s is %lld in %s but %lld %s, which counts%s",
+        pe_build_warn(c->m, "original-length-conflict", "%s is %lld in %s but %lld %s, which is used%s",
                       length_key, (long long)of_words, s->name, (long long)of_file,
                       pe_text_is(r->length_rule, "the class") ? "for the class" : "at top level",
                       has_length(r) ? "" : " for schedules that read it");
@@ -290,8 +290,9 @@ static void find_length(pe_config *c, const pe_rope_source *s, pe_file_rotation 
                         length_key, r->schedule);
     r->original_length = context;
     r->length_rule     = "max_position_embeddings";
-    pe_build_warn(c->m, "original-length-missing", "%s is missing; max_position_embeddings %lld is taken",
-                  length_key, (long long)context);
+    pe_build_warn(c->m, "original-length-missing",
+                  "%s is missing; max_position_embeddings %lld is used instead", length_key,
+                  (long long)context);
 }
 
 /* How far the context was stretched, by its lengths. */
@@ -309,7 +310,7 @@ static void find_factor(pe_config *c, const pe_rope_source *s, pe_file_rotation 
             pe_build_refuse(c->m, "factor is missing in %s; the rope type yarn needs it", s->name);
         else if (pe_text_is(r->schedule, "yarn"))
             pe_build_warn(c->m, "factor-inferred",
-                          "factor is null; max_position_embeddings / %s = %g is taken", length_key,
+                          "factor is null; max_position_embeddings / %s = %g is used instead", length_key,
                           stretch(r));
         r->factor      = stretch(r);
         r->factor_rule = "max_position_embeddings / original length";
@@ -349,8 +350,7 @@ static void warn_of_yarn(pe_config *c, const pe_file_rotation *r)
                       "%s is given without the other: transformers ignores it, DeepSeek's rule does not",
                       has_scale ? "mscale" : "mscale_all_dim");
     if (!r->truncate)
-        pe_build_warn(c->m, "truncate-false",
-                      "truncate is false: ggml, mlx-lm and others truncate all the same");
+        pe_build_warn(c->m, "truncate-false", "truncate is false: ggml, mlx-lm and others truncate anyway");
 }
 
 static const char *given_or_default(const pe_rope_source *s, const char *key)
@@ -410,7 +410,7 @@ static void read_llama3(pe_config *c, const pe_rope_source *s, pe_file_rotation 
                         r->low_freq_factor, r->high_freq_factor);
     if (r->high_freq_factor <= r->low_freq_factor)
         pe_build_warn(c->m, "freq-factor-order",
-                      "high_freq_factor %g is not above low_freq_factor %g: a step, no ramp",
+                      "high_freq_factor %g is not above low_freq_factor %g: a step, not a ramp",
                       r->high_freq_factor, r->low_freq_factor);
     if (r->max_length && r->original_length >= r->max_length)
         pe_build_warn(c->m, "original-length-not-below-max",
@@ -472,7 +472,7 @@ void pe_config_choose_schedule(pe_config *c, const pe_rope_source *s, pe_file_ro
     const char *new = pe_config_word(c, s->words, "rope_type"), *old = pe_config_word(c, s->words, "type");
     const char *given = new ? new : old ? old : "default";
     if (new &&old && strcmp(new, old) != 0 && !are_a_pair(old, new) && !are_a_pair(new, old))
-        pe_build_warn(c->m, "type-conflict", "%s has type %s and rope_type %s; rope_type counts", s->name,
+        pe_build_warn(c->m, "type-conflict", "%s has type %s and rope_type %s; rope_type is used", s->name,
                       old, new);
     const char *name = todays_name(c, given);
     const int   is_known =

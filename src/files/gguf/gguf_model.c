@@ -79,7 +79,7 @@ static const char *word(gguf_reader *g, const char *key)
 {
     const pe_gguf_value *v = find(g, key);
     if (v && v->kind != PE_GGUF_TEXT)
-        pe_build_refuse(g->m, "%.60s.%s is not a text", g->prefix, key);
+        pe_build_refuse(g->m, "%.60s.%s is not a string", g->prefix, key);
     return v ? v->text : NULL;
 }
 
@@ -162,7 +162,7 @@ static void find_original_length(gguf_reader *g, pe_file_rotation *r)
     r->original_length = context(g);
     r->length_rule     = "context_length";
     pe_build_warn(g->m, "original-length-missing",
-                  "rope.scaling.original_context_length is missing; context_length is taken");
+                  "rope.scaling.original_context_length is missing; context_length is used instead");
     if (!r->original_length)
         pe_build_refuse(g->m, "context_length is missing; the schedule needs it");
 }
@@ -459,7 +459,7 @@ static void read_model(gguf_reader *g)
     const pe_gguf_value *type = pe_gguf_find(&g->file, "general.architecture");
     posenc_model_info   *info = &g->m->info;
     if (!type || type->kind != PE_GGUF_TEXT) {
-        pe_build_refuse(g->m, type ? "general.architecture is not a text, or has more than 4096 bytes"
+        pe_build_refuse(g->m, type ? "general.architecture is not a string, or has more than 4096 bytes"
                                    : "general.architecture is missing");
         return;
     }

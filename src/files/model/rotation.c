@@ -30,7 +30,7 @@ void pe_rotation_check(posenc_model *m, const pe_file_rotation *r)
 {
     if (r->dim < 2 || r->dim % 2 || r->dim > r->head_dim)
         pe_build_refuse(
-            m, "%lld channels of a head of %lld would rotate; it must be an even number from 2 to the width",
+            m, "%lld channels of a head of %lld would rotate; the number must be even, from 2 to the width",
             (long long)r->dim, (long long)r->head_dim);
 }
 
