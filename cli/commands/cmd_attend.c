@@ -13,6 +13,7 @@
  * Everything is checked before anything is computed, and the output is written whole at the end.
  */
 #include "cli/commands/calc.h"
+#include "files/arrays/text.h"
 
 #include <math.h>
 #include <string.h>
@@ -79,7 +80,7 @@ static void read_arguments(attend_job *j)
         pe_calc_refuse(p, "the input is missing; name a file with q, k and v: -i F");
     else if (!output)
         pe_calc_refuse(p, "the output is missing; name a file that ends in .npz: -o F");
-    else if (strcmp(output, "-") && !cli_ends_with(output, ".npz"))
+    else if (strcmp(output, "-") && !pe_text_ends_with(output, ".npz"))
         pe_calc_refuse(p, "the output %s must end in .npz, or be -", output);
     else
         cli_calc_said(p, cli_read(j->args, j));

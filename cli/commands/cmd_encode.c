@@ -9,6 +9,7 @@
  * Everything is checked before anything is computed, and the output is written whole at the end.
  */
 #include "cli/commands/places.h"
+#include "files/arrays/text.h"
 
 #include <math.h>
 #include <string.h>
@@ -43,7 +44,7 @@ static const cli_option options[] = {
 
 static int is_csv(const char *output)
 {
-    return !strcmp(output, "-") || cli_ends_with(output, ".csv");
+    return !strcmp(output, "-") || pe_text_ends_with(output, ".csv");
 }
 
 static void read_arguments(encode_job *j)
@@ -53,7 +54,7 @@ static void read_arguments(encode_job *j)
     if (j->args->count != 1)
         pe_calc_refuse(p, "give one encoding that acts at the input, such as sinusoidal, not %d",
                        j->args->count);
-    if (output && !is_csv(output) && !cli_ends_with(output, ".npy") && !cli_ends_with(output, ".npz"))
+    if (output && !is_csv(output) && !pe_text_ends_with(output, ".npy") && !pe_text_ends_with(output, ".npz"))
         pe_calc_refuse(p, "the output %s must end in .npy, .npz or .csv, or be -", output);
     if (!pe_calc_failed(p))
         cli_calc_said(p, cli_read(j->args, j));
@@ -137,13 +138,13 @@ static void compute(encode_job *j)
 
 static void write_csv(encode_job *j)
 {
-    char              text[CLI_DIGITS];
+    char              text[PE_TEXT_REAL];
     posenc_whole_file file;
     const double     *y = j->p.results.items[0].tensor.data;
     if (posenc_whole_file_open(&file, j->output, &j->p.err))
         return;
     for (int64_t i = 0; i < j->places.length * j->width; i++) {
-        fputs(cli_real_text(text, y[i]), file.stream);
+        fputs(pe_text_real(text, y[i]), file.stream);
         fputc((i + 1) % j->width ? ',' : '\n', file.stream);
     }
     posenc_whole_file_commit(&file, &j->p.err);
@@ -161,7 +162,7 @@ static void write_rows(encode_job *j)
 {
     pe_calc *p = &j->p;
     /* an archive also says what the rows were made of: it can be read again with --params and --positions */
-    const int is_archive = cli_ends_with(j->output, ".npz");
+    const int is_archive = pe_text_ends_with(j->output, ".npz");
     if (is_archive && j->pos.array.data)
         add_copy(j, "in_", "pos", &j->pos.array);
     for (int i = 0; is_archive && i < p->count; i++)

@@ -17,6 +17,7 @@
  *                 frequency rounded to bf16, the product to float32, as a model cast as a whole has it.
  */
 #include "cli/commands/config.h"
+#include "files/arrays/text.h"
 #include "measure/measure.h"
 
 #include <jansson.h>
@@ -46,8 +47,8 @@ static int put_text(const char *text)
 /* A real keeps a mark that it is one: 10000.0. */
 static int put_real(double x)
 {
-    char text[CLI_DIGITS];
-    cli_real_text(text, x);
+    char text[PE_TEXT_REAL];
+    pe_text_real(text, x);
     return printf("%s%s", text, strpbrk(text, ".en") ? "" : ".0");
 }
 

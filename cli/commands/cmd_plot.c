@@ -114,18 +114,13 @@ static const cli_option options[] = {
 
 /* ---------------------------------------------------------------- what belongs together ----- */
 
-static int takes(const struct plot_kind *kind, const char *option)
-{
-    return cli_place_of(kind->takes, ' ', option) >= 0;
-}
-
 /* "heatmap, curves": the kinds that take an option, or all where it is NULL. */
 static const char *join_kinds(char text[200], const char *option)
 {
     size_t used = 0;
     *text       = '\0';
     for (int i = 0; i < KINDS; i++)
-        if (!option || takes(&kinds[i], option))
+        if (!option || cli_place_of(kinds[i].takes, ' ', option) >= 0)
             used += (size_t)snprintf(text + used, 200 - used, "%s%s", used ? ", " : "", kinds[i].name);
     return text;
 }
@@ -145,7 +140,8 @@ static int check_options(const cli_args *args, plot_request *r)
     static const char *const of_a_spec[] = {"set", "dim", "heads", "seed"};
     char                     known[200];
     for (const cli_option *row = options; row->name; row++)
-        if (cli_value(args, row->name) && !takes(r->kind, row->name) && *join_kinds(known, row->name))
+        if (cli_value(args, row->name) && cli_place_of(r->kind->takes, ' ', row->name) < 0 &&
+            *join_kinds(known, row->name))
             return cli_usage("plot: %s takes no --%s; it is an option of: %s", r->kind->name, row->name,
                              known);
     for (size_t i = 0; cli_value(args, "table") && i < sizeof of_a_spec / sizeof *of_a_spec; i++)

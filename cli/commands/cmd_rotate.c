@@ -14,6 +14,7 @@
  * written whole at the end.
  */
 #include "cli/commands/config.h"
+#include "files/arrays/text.h"
 
 #include <string.h>
 
@@ -71,7 +72,7 @@ static void read_arguments(rotate_job *j)
         pe_calc_refuse(p, "the input is missing; name a file with q, k or both: -i F");
     else if (!output)
         pe_calc_refuse(p, "the output is missing; name a file that ends in .npz or .npy: -o F");
-    else if (strcmp(output, "-") && !cli_ends_with(output, ".npz") && !cli_ends_with(output, ".npy"))
+    else if (strcmp(output, "-") && !pe_text_ends_with(output, ".npz") && !pe_text_ends_with(output, ".npy"))
         pe_calc_refuse(p, "the output %s must end in .npz or .npy, or be -", output);
     else
         cli_calc_said(p, cli_read(j->args, j));
@@ -156,7 +157,7 @@ static void find_sides(rotate_job *j)
         q->array = pe_calc_find_array(&j->p, names[i][QUERIES]);
         k->array = pe_calc_find_array(&j->p, names[i][KEYS]);
     }
-    if (q->array || k->array || j->p.file.count != 1 || !cli_ends_with(j->p.path, ".npy"))
+    if (q->array || k->array || j->p.file.count != 1 || !pe_text_ends_with(j->p.path, ".npy"))
         return;
     const char *const only[] = {j->p.file.items[0].name, NULL};
     q->array                 = pe_calc_find_array(&j->p, only);
@@ -171,7 +172,7 @@ static void check_both(rotate_job *j, const int64_t *q, const int64_t *k)
     if (q[1] % k[1] != 0)
         pe_calc_refuse(&j->p, "k has %lld heads but q has %lld; heads of k must divide heads of q",
                        (long long)k[1], (long long)q[1]);
-    if (cli_ends_with(j->output, ".npy"))
+    if (pe_text_ends_with(j->output, ".npy"))
         pe_calc_refuse(&j->p, "it has q and k, but %s can hold only one array; name an .npz", j->output);
 }
 

@@ -58,16 +58,6 @@ int cli_error(const posenc_error *err)
     return is_system ? cli_failed("%s", err->message) : cli_usage("%s", err->message);
 }
 
-const char *cli_real_text(char text[CLI_DIGITS], double x)
-{
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, CLI_DIGITS, "%.*g", digits, x);
-        if (strtod(text, NULL) == x)
-            break;
-    }
-    return text;
-}
-
 int cli_is_terminal(int fd)
 {
     const char *term = getenv("TERM");

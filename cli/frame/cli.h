@@ -97,10 +97,6 @@ int cli_integer(const cli_args *args, const char *option, int64_t low, int64_t h
 
 /* The place of a word in "a|b|c", or in a list with another separator; -1 where it is not. */
 int cli_place_of(const char *list, char separator, const char *word);
-int cli_ends_with(const char *text, const char *end);
-/* x with the fewest digits, 15 at least, that read back as the same number. Returns text. */
-enum { CLI_DIGITS = 40 };
-const char *cli_real_text(char text[CLI_DIGITS], double x);
 
 /* Has one of the signals that are caught arrived? The second one ends the tool at once. */
 extern volatile sig_atomic_t cli_interrupted;

@@ -294,9 +294,3 @@ int cli_integer(const cli_args *args, const char *option, int64_t low, int64_t h
 {
     return cli_read_as(args, &(cli_option){.name = option, .type = CLI_WHOLE, .low = low, .high = high}, x);
 }
-
-int cli_ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && !strcmp(text + n - m, end);
-}

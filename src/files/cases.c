@@ -39,7 +39,7 @@ static void put_scalar(FILE *to, const json_t *value)
     else if (json_is_integer(value))
         fprintf(to, "%lld", (long long)json_integer_value(value));
     else if (json_is_real(value))
-        pe_text_real(real, json_real_value(value)), fputs(real, to);
+        fputs(pe_text_real(real, json_real_value(value)), to);
     else if (json_is_string(value) && is_plain(json_string_value(value)))
         fputs(json_string_value(value), to);
     else {

@@ -29,15 +29,16 @@ static inline int pe_text_is_among(const char *list, const char *word)
     return 0;
 }
 
-/* x with the fewest of 15 to 17 digits that read back as x. */
+/* x with the fewest of 15 to 17 digits that read back as x. Returns text. */
 enum { PE_TEXT_REAL = 40 };
-static inline void pe_text_real(char text[PE_TEXT_REAL], double x)
+static inline const char *pe_text_real(char text[PE_TEXT_REAL], double x)
 {
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, PE_TEXT_REAL, "%.*g", digits, x);
         if (strtod(text, NULL) == x)
-            return;
+            break;
     }
+    return text;
 }
 
 #endif

@@ -143,18 +143,16 @@ typedef struct buckets {
 
 static void add_buckets(pe_config *c, const buckets *b)
 {
-    const posenc_dims   dims  = pe_config_dims(c);
-    posenc_model_group *g     = pe_build_group(c->m, "t5", dims, dims.D);
-    const int64_t       heads = pe_config_size(c, PE_HEADS);
+    const posenc_dims   dims = pe_config_dims(c);
+    posenc_model_group *g    = pe_build_group(c->m, "t5", dims, dims.D);
     char                scale[PE_TEXT_REAL];
-    pe_text_real(scale, b->score_scale);
     g->stack = b->stack;
-    g->spec =
-        pe_build_text(c->m, "t5[num_buckets=%lld,max_distance=%lld,bidirectional=%s,scale=%s]",
-                      (long long)b->count, (long long)b->distance, b->bidirectional ? "yes" : "no", scale);
+    g->spec  = pe_build_text(c->m, "t5[num_buckets=%lld,max_distance=%lld,bidirectional=%s,scale=%s]",
+                             (long long)b->count, (long long)b->distance, b->bidirectional ? "yes" : "no",
+                             pe_text_real(scale, b->score_scale));
     if (b->stack)
         pe_build_word(c->m, "stack", b->stack, NULL);
-    pe_build_integer(c->m, "heads", heads, NULL);
+    pe_build_integer(c->m, "heads", dims.H, NULL);
     pe_build_integer(c->m, "num_buckets", b->count, "relative_attention_num_buckets");
     pe_build_integer(c->m, "max_distance", b->distance, "relative_attention_max_distance");
     pe_build_flag(c->m, "bidirectional", b->bidirectional, b->stack);

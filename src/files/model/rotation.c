@@ -46,8 +46,7 @@ static void put_real(FILE *to, const char *name, double x)
     char text[PE_TEXT_REAL];
     if (isnan(x))
         return;
-    pe_text_real(text, x);
-    fprintf(to, ",%s=%s", name, text);
+    fprintf(to, ",%s=%s", name, pe_text_real(text, x));
 }
 
 static void put_whole(FILE *to, const char *name, int64_t n)
@@ -333,7 +332,7 @@ static void put_nope_spec(FILE *to, const pe_file_rotation *r, const posenc_mode
     char scale[PE_TEXT_REAL];
     fputs("nope", to);
     if (!has_usual_scale(r))
-        pe_text_real(scale, r->score_scale), fprintf(to, "[scale=%s]", scale);
+        fprintf(to, "[scale=%s]", pe_text_real(scale, r->score_scale));
 }
 
 void pe_rotation_nope(posenc_model *m, const pe_file_rotation *r, const char *kinds, int64_t depth)
