@@ -10,9 +10,9 @@
  *     limits.h    loops that do nothing but reach a limit, for each instruction set; limits.c finds the best
  *                 of them, and runs limit, kernel, limit, kernel ...: the ratio of two speeds, median and
  *                 quartiles
- *     problem.h   the list of cases, one problem made from a case, and memory to measure on
- *     measure.c   the limits against the clock, and kernels against them: `limits`, all goals but these:
- *     growth.c    G12, and the memory of G17
+ *     workload.h   the list of cases, one problem made from a case, and memory to measure on
+ *     metric.c   the limits against the clock, and kernels against them: `limits`, all goals but these:
+ *     memory.c    G12, and the memory of G17
  *     training.c  G15
  *     cases.c     the table of all rows
  *

@@ -6,7 +6,7 @@
  * say why they hold no figure. The order is that of the goals' numbers, and within a goal that of the
  * tables below.
  */
-#include "bench/problem.h"
+#include "bench/workload.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -103,7 +103,7 @@ static pe_bench_case of_kind(int kind, double wanted, pe_bench_shape shape)
 
 /* ---------------------------------------------------------------- goal limits ---------------- */
 
-/* What was seen: on a Zen 5 guest (measure.c). plain has no multiply-add that is fused, so no goal. */
+/* What was seen: on a Zen 5 guest (metric.c). plain has no multiply-add that is fused, so no goal. */
 static const struct {
     const char *isa;
     double      wanted, seen;

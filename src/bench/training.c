@@ -8,7 +8,7 @@
  * nothing but the machine, as workers of `compare` do: each walks on a thread of its own, and the steps of
  * both per second are held against those of one alone.
  */
-#include "bench/problem.h"
+#include "bench/workload.h"
 #include "bench/limits.h"
 
 #include <pthread.h>

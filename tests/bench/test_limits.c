@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/problem.h"
+#include "bench/workload.h"
 #include "bench/limits.h"
 
 enum { N = 128 * 9, BEYOND = 64 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One problem of a case, and memory. Contract: problem.h. */
+/* One problem of a case, and memory. Contract: workload.h. */
 #define _DEFAULT_SOURCE /* madvise */
-#include "bench/problem.h"
+#include "bench/workload.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * measure.c: the limits themselves, and kernels against them: all goals but G12, G15 and the memory of G17
+ * metric.c: the limits themselves, and kernels against them: all goals but G12, G15 and the memory of G17
  *
  * Limits: a limit that is too low flatters every kernel. So the multiply-add loops must come within 3 %
  * of 2 x width x clock x units, where the clock is that of a loop of dependent additions, run in turns
@@ -32,7 +32,7 @@
  * bytes of keys and values per second over those of a loop that only reads them.
  */
 #include "bench/limits.h"
-#include "bench/problem.h"
+#include "bench/workload.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * problem.h: the list of cases while it is made, what measures them, one problem made from a case, ready to
+ * workload.h: the list of cases while it is made, what measures them, one problem made from a case, ready to
  * be run again and again, and memory to measure on
  *
  * Encodings get the settings that their rooms state for a small model trained at an eighth of the keys,
@@ -12,8 +12,8 @@
  * pages of 4 KiB cost up to 8 %: so buffers begin at 2 MiB, ask for huge pages, and are written in full
  * before anything is timed.
  */
-#ifndef PE_BENCH_PROBLEM_H
-#define PE_BENCH_PROBLEM_H
+#ifndef PE_BENCH_WORKLOAD_H
+#define PE_BENCH_WORKLOAD_H
 
 #include "bench/bench.h"
 
@@ -29,7 +29,7 @@ void pe_add_case(pe_case_list *to, const char *goal, pe_bench_case c, const char
 /* The rows of G15. */
 void pe_training_cases(pe_case_list *to);
 
-/* measure.c and growth.c */
+/* metric.c and memory.c */
 pe_bench_fn pe_measure_clock, pe_measure_units, pe_measure_bandwidth, pe_measure_share, pe_measure_over,
     pe_measure_seconds, pe_measure_overhead, pe_measure_in_flight, pe_measure_growth, pe_measure_megabytes;
 

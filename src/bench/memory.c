@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * growth.c: how memory grows with the length, for every encoding of the registry: G12, and the memory of G17
+ * memory.c: how memory grows with the length, for every encoding of the registry: G12, and the memory of G17
  *
  * A child process makes the problem, writes all inputs and outputs, then runs forward or backward and tells
  * by how much its peak of resident pages grew meanwhile: whatever the run touched that was neither input nor
@@ -11,7 +11,7 @@
  * mebibyte is added on both sides, so that a few pages of the C library say nothing. Encodings at the input
  * have no pairs; their rows are measured the same way.
  */
-#include "bench/problem.h"
+#include "bench/workload.h"
 
 #include <fcntl.h>
 #include <stdio.h>
