@@ -3,10 +3,9 @@
  * metric.c: the limits themselves, and kernels against them: all goals but G12, G15 and the memory of G17
  *
  * Limits: a limit that is too low flatters every kernel. So the multiply-add loops must come within 3 %
- * of 2 x width x clock x units, where the clock is that of a loop of dependent additions, run in turns
+ * of 2 x width x clock x units, where the clock is that of a loop of dependent additions, run alternately
  * with it, and units is the whole number nearest to what was seen (a processor has one, two or four).
- * Bandwidths have no such rule; they are printed beside those that were seen on a 2-core guest of an EPYC
- * of the Zen 5 family, with the way and the sizes of docs/performance.md.
+ * Bandwidths have no such rule.
  *
  * Peak (G8 to G10, G18, FLOATER): the share of the multiply-add loop of the instruction set in use.
  * Useful arithmetic of attention is what the mask allows, however many times a kernel computes something
@@ -17,21 +16,16 @@
  * forward multiplies once: three times the arithmetic.
  *
  * Pass (G1 to G4, G7): a rotation in place reads and writes every number once, so its limit is a pass in
- * place over the very same buffer; one out of place is held against a copy between the same two. Tensors
- * are tokens x heads x 128, as engines hold them. A table is written once and nothing is read, so its
- * limit is a store of the same bytes: streaming beyond the last cache, plain in it.
+ * place over the very same buffer; one out of place is held against a copy between the same two. A table is
+ * written once and nothing is read, so its limit is a store of the same bytes.
  *
  * G3: while a model decodes, its engine makes the cosines and sines of a step once (posenc_rotary_table)
- * and every layer turns by them; beside these rows stand the same calls from positions, which make their
+ * and every layer rotates by them; next to these rows stand the same calls from positions, which make their
  * table each time. The overhead of a call is what a call costs where there is no work: seconds of one
- * token and of three, drawn on to none. G6: what it costs to make cosines and sines in the run:
- * posenc_rotate beside the same kernel fed from a finished table.
- *
- * Over: seconds over those of another run: the same shape without positions (G11, G18's biases), in
- * float32 instead of bfloat16 (G19, the other way round), on one thread instead of two (G14). Read (G20):
- * bytes of keys and values per second over those of a loop that only reads them.
+ * token and of three, extrapolated to none.
  */
 #include "bench/limits.h"
+#include "bench/metric.h"
 #include "bench/workload.h"
 
 #include <math.h>
@@ -44,16 +38,16 @@ enum { MOST = 101 };
 
 /* ---------------------------------------------------------------- the limits themselves ------ */
 
-posenc_status pe_measure_clock(const pe_bench_case *c, const pe_bench_effort *effort, pe_bench_figure *figure,
-                               posenc_error *err)
+posenc_status pe_metric_clock(const pe_bench_case *c, const pe_bench_effort *effort, pe_bench_figure *figure,
+                              posenc_error *err)
 {
     pe_peak        clock;
-    const pe_timed loop = pe_clock_loop(&clock);
+    const pe_timed loop = pe_limits_clock(&clock);
     double         hertz[MOST];
     int            n = effort->repeats < MOST ? effort->repeats : MOST;
     for (int i = 0; i < n; i++)
-        hertz[i] = 1e-9 * loop.work / pe_time_once(&loop);
-    *figure = pe_quartiles(hertz, n);
+        hertz[i] = 1e-9 * loop.work / pe_timing_once(&loop);
+    *figure = pe_timing_quartiles(hertz, n);
     return POSENC_OK;
 }
 
@@ -63,18 +57,18 @@ static double width_of(const pe_bench_case *c, const pe_peak *peak)
     return (c->shape.dtype == POSENC_BF16 ? 4.0 : 2.0) * peak->loops->lanes;
 }
 
-posenc_status pe_measure_units(const pe_bench_case *c, const pe_bench_effort *effort, pe_bench_figure *figure,
-                               posenc_error *err)
+posenc_status pe_metric_units(const pe_bench_case *c, const pe_bench_effort *effort, pe_bench_figure *figure,
+                              posenc_error *err)
 {
     pe_peak peak, clock;
-    if (c->shape.dtype == POSENC_BF16 && !pe_has_dot_products()) {
+    if (c->shape.dtype == POSENC_BF16 && !pe_limits_has_dot_products()) {
         *err = (posenc_error){POSENC_UNSUPPORTED, "this processor has no bfloat16 dot products"};
         return err->status;
     }
-    const pe_timed loop = c->shape.dtype == POSENC_BF16 ? pe_dot_product_limit(&peak, 1)
-                                                        : pe_multiply_add_limit(&peak, c->isa, 1);
-    const pe_timed beat = pe_clock_loop(&clock);
-    pe_compare(figure, &loop, &beat, PE_SPEED_RATIO, effort);
+    const pe_timed loop = c->shape.dtype == POSENC_BF16 ? pe_limits_dot_product(&peak, 1)
+                                                        : pe_limits_multiply_add(&peak, c->isa, 1);
+    const pe_timed beat = pe_limits_clock(&clock);
+    pe_timing_compare(figure, &loop, &beat, PE_SPEED_RATIO, effort);
     const double units = fmax(1, round(figure->value / width_of(c, &peak)));
     const double full  = units * width_of(c, &peak); /* operations of a cycle */
     figure->value /= full;
@@ -84,102 +78,103 @@ posenc_status pe_measure_units(const pe_bench_case *c, const pe_bench_effort *ef
     return POSENC_OK;
 }
 
-posenc_status pe_measure_bandwidth(const pe_bench_case *c, const pe_bench_effort *effort,
-                                   pe_bench_figure *figure, posenc_error *err)
+posenc_status pe_metric_bandwidth(const pe_bench_case *c, const pe_bench_effort *effort,
+                                  pe_bench_figure *figure, posenc_error *err)
 {
     pe_buffers    all   = {0};
-    const int64_t bytes = c->shape.Lk, room = bytes + 4096;
-    void         *x = pe_random_buffer(&all, room / 4, POSENC_F32, err), *y = NULL;
+    const int64_t bytes = c->shape.Lk, size = bytes + 4096;
+    void         *x = pe_workload_random(&all, size / 4, POSENC_F32, err);
+    void         *y = x ? pe_workload_random(&all, size / 4, POSENC_F32, err) : NULL;
     double        rates[MOST];
     int           n = 0;
-    if (x)
-        y = pe_random_buffer(&all, room / 4, POSENC_F32, err);
     if (y) {
-        pe_pass        pass;
-        const pe_timed t     = pe_best_pass(&pass, (pe_pass_kind)c->shape.kind, x, y, room, effort->threads);
-        const double   start = pe_now();
+        pe_limits_pass pass;
+        const pe_timed t =
+            pe_limits_best_pass(&pass, (pe_pass_kind)c->shape.kind, x, y, size, effort->threads);
+        const double start = pe_timing_now();
         do
-            rates[n++] = 1e-9 * t.work / pe_time_once(&t);
-        while (n < effort->repeats && n < MOST && (n < 3 || pe_now() - start < effort->seconds));
-        *figure = pe_quartiles(rates, n);
+            rates[n++] = 1e-9 * t.work / pe_timing_once(&t);
+        while (n < effort->repeats && n < MOST && (n < 3 || pe_timing_now() - start < effort->seconds));
+        *figure = pe_timing_quartiles(rates, n);
     }
-    pe_free_buffers(&all);
+    pe_workload_free(&all);
     return y ? POSENC_OK : err->status;
 }
 
 /* ---------------------------------------------------------------- against a limit ------------ */
 
-static double operations_of(const pe_problem *p)
+static double operations_of(const pe_workload *w)
 {
     enum { BACKWARD = 3 };
-    return p->shape->verb == PE_ATTEND
-               ? pe_attention_operations(p->shape)
-               : (p->shape->backward ? BACKWARD : 1) * posenc_plan_operations(p->plan);
+    return w->shape->verb == PE_ATTEND
+               ? pe_workload_operations(w->shape)
+               : (w->shape->backward ? BACKWARD : 1) * posenc_plan_operations(w->plan);
 }
 
-/* What a limit is made of. Keys and values are read in the order of attention. */
-typedef struct held {
-    pe_peak  peak;
-    pe_pass  pass, pass_values;
-    pe_timed keys, values;
-} held;
+/* What a limit runs on. Keys and values are read in the order of attention. */
+typedef struct limit_state {
+    pe_peak        peak;
+    pe_limits_pass pass, pass_values;
+    pe_timed       keys, values;
+} limit_state;
 
 static void read_cache(void *context)
 {
-    held *h = context;
+    limit_state *h = context;
     h->keys.run(h->keys.context);
     h->values.run(h->values.context);
 }
 
 /* The limit of what is run, and what a run comes to in its unit: one token reads the cache, attention and
    rows are arithmetic, and the others pass over their memory. */
-static pe_timed limit_of(held *h, const pe_problem *p, const pe_bench_case *c, int threads, double *work)
+static pe_timed limit_of(limit_state *h, const pe_workload *w, const pe_bench_case *c, int threads,
+                         double *work)
 {
-    const pe_bench_shape *s    = p->shape;
+    const pe_bench_shape *s    = w->shape;
     const pe_pass_kind    kind = (pe_pass_kind)s->kind;
     if (s->verb == PE_ATTEND && s->Lq == 1) {
         const int64_t bytes = s->G * s->Lk * s->D * (int64_t)posenc_dtype_size(s->dtype);
-        h->keys             = pe_best_pass(&h->pass, PE_PASS_READ, p->in.k.data, NULL, bytes, threads);
-        h->values           = pe_best_pass(&h->pass_values, PE_PASS_READ, p->in.v.data, NULL, bytes, threads);
-        *work               = 2.0 * (double)bytes;
+        h->keys             = pe_limits_best_pass(&h->pass, PE_PASS_READ, w->in.k.data, NULL, bytes, threads);
+        h->values = pe_limits_best_pass(&h->pass_values, PE_PASS_READ, w->in.v.data, NULL, bytes, threads);
+        *work     = 2.0 * (double)bytes;
         return (pe_timed){read_cache, h, h->keys.work + h->values.work, threads};
     }
-    if (s->verb == PE_ATTEND || s->verb == PE_ROWS) {
-        *work = operations_of(p);
-        return pe_multiply_add_limit(&h->peak, c->isa, threads);
+    if (s->verb == PE_ATTEND || s->verb == PE_MAKE_ROWS) {
+        *work = operations_of(w);
+        return pe_limits_multiply_add(&h->peak, c->isa, threads);
     }
-    *work = (kind == PE_PASS_STORE ? 1.0 : 2.0) * (double)p->bytes;
-    return pe_best_pass(&h->pass, kind, p->x, p->to, p->bytes + 2048, threads);
+    *work = (kind == PE_PASS_STORE ? 1.0 : 2.0) * (double)w->bytes;
+    return pe_limits_best_pass(&h->pass, kind, w->x, w->to, w->bytes + 2048, threads);
 }
 
-posenc_status pe_measure_share(const pe_bench_case *c, const pe_bench_effort *effort, pe_bench_figure *figure,
-                               posenc_error *err)
+posenc_status pe_metric_share(const pe_bench_case *c, const pe_bench_effort *effort, pe_bench_figure *figure,
+                              posenc_error *err)
 {
-    pe_problem p;
-    held       h;
-    pe_problem_ready(&p, c, effort->threads, err);
+    pe_workload w;
+    limit_state h;
+    pe_workload_ready(&w, c, effort->threads, err);
     if (!err->status) {
-        pe_timed       kernel = {pe_problem_go, &p, 0, effort->threads};
-        const pe_timed limit  = limit_of(&h, &p, c, effort->threads, &kernel.work);
-        pe_compare(figure, &kernel, &limit, PE_SPEED_RATIO, effort);
+        pe_timed       kernel = {pe_workload_run, &w, 0, effort->threads};
+        const pe_timed limit  = limit_of(&h, &w, c, effort->threads, &kernel.work);
+        pe_timing_compare(figure, &kernel, &limit, PE_SPEED_RATIO, effort);
         figure->limit *= 1e-9;
     }
-    pe_problem_close(&p);
+    pe_workload_close(&w);
     return err->status;
 }
 
 /* ---------------------------------------------------------------- against another run -------- */
 
-/* Two problems in turns: an encoding and none, or without one bfloat16 and float32, or in float32 many
+/* Two workloads alternately: an encoding and none, or without one bfloat16 and float32, or in float32 many
    threads and one. Work is 1, so speeds are runs per second; the limit is in milliseconds. */
-posenc_status pe_measure_over(const pe_bench_case *c, const pe_bench_effort *effort, pe_bench_figure *figure,
-                              posenc_error *err)
+posenc_status pe_metric_over(const pe_bench_case *c, const pe_bench_effort *effort, pe_bench_figure *figure,
+                             posenc_error *err)
 {
     const int      over_plain = strcmp(c->shape.spec, "nope") != 0, threads = effort->threads;
     const pe_ratio ratio  = over_plain ? PE_TIME_RATIO : PE_SPEED_RATIO;
-    pe_timed       kernel = {pe_problem_go, NULL, 1, threads}, limit = kernel;
+    pe_timed       kernel = {pe_workload_run, NULL, 1, threads}, limit = kernel;
     pe_bench_case  other = *c;
-    pe_problem     a, b;
+    pe_workload    a, b;
     if (over_plain)
         other.shape.spec = "nope";
     else if (c->shape.dtype != POSENC_F32)
@@ -190,121 +185,110 @@ posenc_status pe_measure_over(const pe_bench_case *c, const pe_bench_effort *eff
     }
     kernel.context = &a;
     limit.context  = &b;
-    pe_problem_open(&a, c, kernel.threads, err);
-    pe_problem_open(&b, &other, limit.threads, err);
-    pe_problem_start(&a, err);
-    pe_problem_start(&b, err);
+    pe_workload_open(&a, c, kernel.threads, err);
+    pe_workload_open(&b, &other, limit.threads, err);
+    pe_workload_start(&a, err);
+    pe_workload_start(&b, err);
     if (!err->status) {
-        pe_compare(figure, &kernel, &limit, ratio, effort);
+        pe_timing_compare(figure, &kernel, &limit, ratio, effort);
         figure->limit = 1e3 * (ratio == PE_SPEED_RATIO ? 1 / figure->limit : figure->limit);
     }
-    pe_problem_close(&a);
-    pe_problem_close(&b);
+    pe_workload_close(&a);
+    pe_workload_close(&b);
     return err->status;
 }
 
 /* Seconds of one long run. */
-posenc_status pe_measure_seconds(const pe_bench_case *c, const pe_bench_effort *effort,
-                                 pe_bench_figure *figure, posenc_error *err)
+posenc_status pe_metric_seconds(const pe_bench_case *c, const pe_bench_effort *effort,
+                                pe_bench_figure *figure, posenc_error *err)
 {
-    pe_problem p;
-    pe_problem_open(&p, c, effort->threads, err);
-    const double start = pe_worked(effort->threads);
-    pe_problem_start(&p, err);
+    pe_workload w;
+    pe_workload_open(&w, c, effort->threads, err);
+    const double start = pe_timing_worked(effort->threads);
+    pe_workload_start(&w, err);
     if (!err->status)
-        figure->value = figure->q1 = figure->q3 = pe_worked(effort->threads) - start;
-    pe_problem_close(&p);
+        figure->value = figure->q1 = figure->q3 = pe_timing_worked(effort->threads) - start;
+    pe_workload_close(&w);
     return err->status;
 }
 
 /* Nanoseconds of a call at 1 and at 3 tokens give a line; what it has at 0 is the overhead. */
-posenc_status pe_measure_overhead(const pe_bench_case *c, const pe_bench_effort *effort,
-                                  pe_bench_figure *figure, posenc_error *err)
+posenc_status pe_metric_overhead(const pe_bench_case *c, const pe_bench_effort *effort,
+                                 pe_bench_figure *figure, posenc_error *err)
 {
     double        one[MOST];
     const int     n   = effort->repeats < MOST ? effort->repeats : MOST;
     pe_bench_case few = *c, many = *c;
-    pe_problem    a, b;
+    pe_workload   a, b;
     few.shape.Lq = few.shape.Lk = 1;
     many.shape.Lq = many.shape.Lk = 3;
-    pe_problem_ready(&a, &few, effort->threads, err);
-    pe_problem_ready(&b, &many, effort->threads, err);
+    pe_workload_ready(&a, &few, effort->threads, err);
+    pe_workload_ready(&b, &many, effort->threads, err);
     for (int i = 0; !err->status && i < n; i++) {
-        const pe_timed short_call = {pe_problem_go, &a, 1, effort->threads},
-                       long_call  = {pe_problem_go, &b, 1, effort->threads};
-        one[i]                    = 1e9 * (3 * pe_time_once(&short_call) - pe_time_once(&long_call)) / 2;
+        const pe_timed short_call = {pe_workload_run, &a, 1, effort->threads},
+                       long_call  = {pe_workload_run, &b, 1, effort->threads};
+        one[i]                    = 1e9 * (3 * pe_timing_once(&short_call) - pe_timing_once(&long_call)) / 2;
     }
     if (!err->status)
-        *figure = pe_quartiles(one, n);
-    pe_problem_close(&a);
-    pe_problem_close(&b);
+        *figure = pe_timing_quartiles(one, n);
+    pe_workload_close(&a);
+    pe_workload_close(&b);
     return err->status;
 }
 
 /* ---------------------------------------------------------------- against a finished table --- */
 
 /* The kernel that posenc_rotate runs, from a table of all positions. */
-typedef struct tabled {
-    const float  *table;
-    float        *x;
-    pe_rotate_fn *turn;
-    int64_t       L, H, D, far;
-} tabled;
+typedef struct table_run {
+    pe_rotate_fn *rotate;
+    pe_rotation   rotation;
+} table_run;
 
-static void run_tabled(void *context)
+static void rotate_by_table(void *context)
 {
-    const tabled *t = context;
-    t->turn(&(pe_rotation){.to           = t->x,
-                           .from         = t->x,
-                           .to_token     = t->H * t->D,
-                           .to_head      = t->D,
-                           .from_token   = t->H * t->D,
-                           .from_head    = t->D,
-                           .table        = t->table,
-                           .table_stride = t->D,
-                           .tokens       = t->L,
-                           .heads        = t->H,
-                           .M            = t->D / 2,
-                           .sign         = 1,
-                           .far          = t->far,
-                           .far_table    = 1});
+    const table_run *t = context;
+    t->rotate(&t->rotation);
 }
 
 /* Any unit vectors do: what is measured does not look at the angles. */
-static float *make_table(pe_problem *r, const pe_bench_shape *s, posenc_error *err)
+static float *make_table(pe_workload *w, const pe_bench_shape *s, posenc_error *err)
 {
-    float *table = pe_random_buffer(&r->all, s->Lq * s->D, POSENC_F32, err);
-    for (int64_t i = 0; table && i < s->Lq; i++)
-        for (int64_t m = 0; m < s->D / 2; m++) {
-            float *const c = table + i * s->D + m, *const n = c + s->D / 2;
-            const float length = hypotf(*c, *n) + 1e-20f;
-            *c /= length;
-            *n /= length;
-        }
+    float *table = pe_workload_random(&w->all, s->Lq * s->D, POSENC_F32, err);
+    for (int64_t i = 0; table && i < s->Lq * s->D; i++)
+        table[i] = i % s->D < s->D / 2 ? 0.6f : 0.8f;
     return table;
 }
 
-posenc_status pe_measure_in_flight(const pe_bench_case *c, const pe_bench_effort *effort,
-                                   pe_bench_figure *figure, posenc_error *err)
+/* What it costs to make cosines and sines in the run: posenc_rotate, and the same kernel fed from a table. */
+posenc_status pe_metric_in_flight(const pe_bench_case *c, const pe_bench_effort *effort,
+                                  pe_bench_figure *figure, posenc_error *err)
 {
     const pe_bench_shape *s = &c->shape;
-    pe_problem            r;
-    pe_problem_ready(&r, c, 1, err);
+    pe_workload           w;
+    pe_workload_ready(&w, c, 1, err);
     const pe_kernels *kernels = pe_kernels_named(c->isa ? c->isa : posenc_isa());
-    const float      *table   = err->status ? NULL : make_table(&r, s, err);
+    const float      *table   = err->status ? NULL : make_table(&w, s, err);
     if (table) {
-        tabled         t      = {.table = table,
-                                 .x     = r.x,
-                                 .turn  = kernels->rotate[PE_STORED_F32][strstr(s->spec, "half") != NULL],
-                                 .L     = s->Lq,
-                                 .H     = s->H,
-                                 .D     = s->D,
-                                 .far   = pe_rotation_ahead(sizeof *table, r.bytes)};
-        const pe_timed flight = {pe_problem_go, &r, 2.0 * (double)r.bytes, 1},
-                       tables = {run_tabled, &t, 2.0 * (double)r.bytes, 1};
-        pe_compare(figure, &flight, &tables, PE_SPEED_RATIO, effort);
+        table_run      t      = {.rotate   = kernels->rotate[PE_STORED_F32][strstr(s->spec, "half") != NULL],
+                                 .rotation = {.to           = w.x,
+                                              .from         = w.x,
+                                              .to_token     = s->H * s->D,
+                                              .to_head      = s->D,
+                                              .from_token   = s->H * s->D,
+                                              .from_head    = s->D,
+                                              .table        = table,
+                                              .table_stride = s->D,
+                                              .tokens       = s->Lq,
+                                              .heads        = s->H,
+                                              .M            = s->D / 2,
+                                              .sign         = 1,
+                                              .far          = pe_rotation_ahead(sizeof *table, w.bytes),
+                                              .far_table    = 1}};
+        const pe_timed flight = {pe_workload_run, &w, 2.0 * (double)w.bytes, 1},
+                       tables = {rotate_by_table, &t, 2.0 * (double)w.bytes, 1};
+        pe_timing_compare(figure, &flight, &tables, PE_SPEED_RATIO, effort);
         figure->limit *= 1e-9;
     }
-    pe_problem_close(&r);
+    pe_workload_close(&w);
     return err->status;
 }

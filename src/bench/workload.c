@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One problem of a case, and memory. Contract: workload.h. */
+/* What a case runs, made ready, and memory. Contract: workload.h. */
 #define _DEFAULT_SOURCE /* madvise */
 #include "bench/workload.h"
 
@@ -18,7 +18,7 @@ enum { HUGE_PAGE = 1 << 21, SEED = 88172645, REACH = 8 /* trained at an eighth o
 
 static int small_pages;
 
-void pe_take_small_pages(void)
+void pe_workload_use_small_pages(void)
 {
     small_pages = 1;
 #ifdef PR_SET_THP_DISABLE
@@ -27,7 +27,7 @@ void pe_take_small_pages(void)
 }
 
 /* Bytes that nothing has touched. */
-static void *plain_buffer(pe_buffers *all, size_t bytes, posenc_error *err)
+static void *untouched(pe_buffers *all, size_t bytes, posenc_error *err)
 {
     void *block = NULL;
     if (all->count < PE_MOST_BUFFERS)
@@ -64,42 +64,42 @@ static void put(void *to, int64_t i, posenc_dtype dtype, float x)
         ((float *)to)[i] = x;
 }
 
-void *pe_random_buffer(pe_buffers *all, int64_t n, posenc_dtype dtype, posenc_error *err)
+void *pe_workload_random(pe_buffers *all, int64_t n, posenc_dtype dtype, posenc_error *err)
 {
     const float spread = sqrtf(12.0f) * 0x1p-32f; /* 2^32 steps become a width of sqrt(12): variance 1 */
     uint64_t    state  = SEED + (uint64_t)all->count;
-    void       *block  = plain_buffer(all, (size_t)n * posenc_dtype_size(dtype), err);
+    void       *block  = untouched(all, (size_t)n * posenc_dtype_size(dtype), err);
     for (int64_t i = 0; block && i < n; i++)
         put(block, i, dtype, spread * (float)(int32_t)(next_of(&state) >> 32));
     return block;
 }
 
-void pe_free_buffers(pe_buffers *all)
+void pe_workload_free(pe_buffers *all)
 {
     for (int i = 0; i < all->count; i++)
         free(all->blocks[i]);
     all->count = 0;
 }
 
-/* ---------------------------------------------------------------- the problem --------------- */
+/* ---------------------------------------------------------------- the workload -------------- */
 
-void pe_problem_close(pe_problem *p)
+void pe_workload_close(pe_workload *w)
 {
-    posenc_plan_free(p->plan);
-    posenc_encoding_free(p->e);
-    pe_free_buffers(&p->all);
+    posenc_plan_free(w->plan);
+    posenc_encoding_free(w->e);
+    pe_workload_free(&w->all);
 }
 
-static posenc_status open_plan(pe_problem *p, const pe_bench_case *c, int threads, posenc_error *err)
+static posenc_status open_plan(pe_workload *w, const pe_bench_case *c, int threads, posenc_error *err)
 {
     const pe_bench_shape *s          = &c->shape;
     posenc_options        o          = posenc_options_default();
     char                  small[512] = "";
     posenc_status         status     = POSENC_OK;
-    if ((s->verb == PE_ATTEND || s->verb == PE_ROWS) && !strpbrk(s->spec, "[+"))
-        status = posenc_small_model_for(s->spec, &p->dims, s->mask, small, sizeof small, err);
+    if ((s->verb == PE_ATTEND || s->verb == PE_MAKE_ROWS) && !strpbrk(s->spec, "[+"))
+        status = posenc_small_model_for(s->spec, &w->dims, s->mask, small, sizeof small, err);
     if (!status)
-        status = posenc_encoding_create(&p->e, s->spec, small, err);
+        status = posenc_encoding_create(&w->e, s->spec, small, err);
     if (status)
         return status;
     o.threads = threads;
@@ -109,20 +109,21 @@ static posenc_status open_plan(pe_problem *p, const pe_bench_case *c, int thread
         o.window   = s->window;
         o.executor = POSENC_TILED;
     }
-    return posenc_plan_create(&p->plan, p->e, &p->dims, &o, err);
+    return posenc_plan_create(&w->plan, w->e, &w->dims, &o, err);
 }
 
 /* A tensor of random numbers; no data after an error. */
-static posenc_tensor draw(pe_problem *p, posenc_dtype dtype, int32_t ndim, const int64_t *shape,
-                          posenc_error *err)
+static posenc_tensor random_tensor(pe_workload *w, posenc_dtype dtype, int32_t ndim, const int64_t *shape,
+                                   posenc_error *err)
 {
     int64_t n = 1;
     for (int32_t a = 0; a < ndim; a++)
         n *= shape[a];
-    return posenc_tensor_contiguous(pe_random_buffer(&p->all, n + PE_BEYOND, dtype, err), dtype, ndim, shape);
+    return posenc_tensor_contiguous(pe_workload_random(&w->all, n + PE_BEYOND, dtype, err), dtype, ndim,
+                                    shape);
 }
 
-static void fill_zeros(posenc_tensor *t)
+static void replace_zeros(posenc_tensor *t)
 {
     float  *x = t->data;
     int64_t n = 1, zeros = 0;
@@ -134,105 +135,106 @@ static void fill_zeros(posenc_tensor *t)
         x[i] = (float)(0.1 * posenc_random_uniform(1, "bench", (uint64_t)i));
 }
 
-static posenc_status open_params(pe_problem *p, posenc_error *err)
+static posenc_status open_params(pe_workload *w, posenc_error *err)
 {
-    const int count = posenc_param_count(p->e);
+    const int count = posenc_param_count(w->e);
     if (count > PE_BENCH_PARAMS) {
-        *err = (posenc_error){POSENC_UNSUPPORTED, "more parameters than the measurement has room for"};
+        *err = (posenc_error){POSENC_UNSUPPORTED, "more parameters than the measurement can hold"};
         return err->status;
     }
     for (int i = 0; i < count; i++) {
         int32_t             ndim;
         int64_t             shape[POSENC_MAX_DIMS];
-        const posenc_status status = posenc_param_shape(p->e, &p->dims, i, &ndim, shape, err);
+        const posenc_status status = posenc_param_shape(w->e, &w->dims, i, &ndim, shape, err);
         if (status)
             return status;
-        p->params[i] = draw(p, POSENC_F32, ndim, shape, err);
-        if (!p->params[i].data)
+        w->params[i] = random_tensor(w, POSENC_F32, ndim, shape, err);
+        if (!w->params[i].data)
             return err->status;
-        p->dparams[i] = posenc_tensor_contiguous(NULL, POSENC_F32, ndim, shape);
-        if (p->shape->backward && posenc_param_trainable(p->e, i))
-            p->dparams[i] = draw(p, POSENC_F32, ndim, shape, err);
+        w->dparams[i] = posenc_tensor_contiguous(NULL, POSENC_F32, ndim, shape);
+        if (w->shape->backward && posenc_param_trainable(w->e, i))
+            w->dparams[i] = random_tensor(w, POSENC_F32, ndim, shape, err);
     }
-    const posenc_status status = count ? posenc_param_init(p->e, &p->dims, p->params, 1, err) : POSENC_OK;
+    const posenc_status status = count ? posenc_param_init(w->e, &w->dims, w->params, 1, err) : POSENC_OK;
     for (int i = 0; !status && i < count; i++)
-        fill_zeros(&p->params[i]);
+        replace_zeros(&w->params[i]);
     return status;
 }
 
-static void open_attention(pe_problem *p, posenc_error *err)
+static void open_attention(pe_workload *w, posenc_error *err)
 {
-    const posenc_dims    *d = &p->dims;
-    const pe_bench_shape *s = p->shape;
+    const posenc_dims    *d = &w->dims;
+    const pe_bench_shape *s = w->shape;
     const int64_t q[4] = {1, d->H, d->Lq, d->D}, k[4] = {1, d->G, d->Lk, d->D}, lse[3] = {1, d->H, d->Lq};
-    p->in.q      = draw(p, s->dtype, 4, q, err);
-    p->in.k      = draw(p, s->dtype, 4, k, err);
-    p->in.v      = draw(p, s->dtype, 4, k, err);
-    p->in.q_pos  = posenc_positions_range((double)(d->Lk - d->Lq), 1);
-    p->in.k_pos  = posenc_positions_range(0, 1);
-    p->in.params = p->params;
-    p->out.o     = draw(p, s->dtype, 4, q, err);
-    p->out.lse   = draw(p, POSENC_F32, 3, lse, err);
+    w->in.q      = random_tensor(w, s->dtype, 4, q, err);
+    w->in.k      = random_tensor(w, s->dtype, 4, k, err);
+    w->in.v      = random_tensor(w, s->dtype, 4, k, err);
+    w->in.q_pos  = posenc_positions_range((double)(d->Lk - d->Lq), 1);
+    w->in.k_pos  = posenc_positions_range(0, 1);
+    w->in.params = w->params;
+    w->out.o     = random_tensor(w, s->dtype, 4, q, err);
+    w->out.lse   = random_tensor(w, POSENC_F32, 3, lse, err);
     if (!s->backward)
         return;
-    p->grad      = (posenc_attend_grad){.o = p->out.o, .lse = p->out.lse, .dparams = p->dparams};
-    p->grad.dout = draw(p, s->dtype, 4, q, err);
-    p->grad.dq   = draw(p, s->dtype, 4, q, err);
-    p->grad.dk   = draw(p, s->dtype, 4, k, err);
-    p->grad.dv   = draw(p, s->dtype, 4, k, err);
+    w->grad      = (posenc_attend_grad){.o = w->out.o, .lse = w->out.lse, .dparams = w->dparams};
+    w->grad.dout = random_tensor(w, s->dtype, 4, q, err);
+    w->grad.dq   = random_tensor(w, s->dtype, 4, q, err);
+    w->grad.dk   = random_tensor(w, s->dtype, 4, k, err);
+    w->grad.dv   = random_tensor(w, s->dtype, 4, k, err);
 }
 
-/* Positions 0, 1, 2, ...; where rows belong to words too, some word at each. */
-static posenc_positions row_positions(pe_problem *p, posenc_error *err)
+/* Positions 0, 1, 2, ...; where rows belong to words too, some word at each: pairs of word and position. */
+static posenc_positions row_positions(pe_workload *w, posenc_error *err)
 {
-    const posenc_encoding_info *info = posenc_encoding_find(p->shape->spec);
-    const int64_t               L    = p->dims.Lq;
-    int64_t                    *places =
-        info && info->by_word ? plain_buffer(&p->all, (size_t)(2 * L) * sizeof *places, err) : NULL;
-    if (!places)
+    const posenc_encoding_info *info = posenc_encoding_find(w->shape->spec);
+    const int64_t               L    = w->dims.Lq;
+    int64_t *pairs = info && info->by_word ? untouched(&w->all, (size_t)(2 * L) * sizeof *pairs, err) : NULL;
+    if (!pairs)
         return posenc_positions_range(0, 1);
     for (int64_t i = 0; i < L; i++) {
-        places[2 * i]     = i % 64;
-        places[2 * i + 1] = i;
+        pairs[2 * i]     = i % 64;
+        pairs[2 * i + 1] = i;
     }
-    return posenc_positions_array(posenc_tensor_contiguous(places, POSENC_I64, 2, (int64_t[]){L, 2}));
+    return posenc_positions_array(posenc_tensor_contiguous(pairs, POSENC_I64, 2, (int64_t[]){L, 2}));
 }
 
-static void open_rows(pe_problem *p, posenc_error *err)
+static void open_rows(pe_workload *w, posenc_error *err)
 {
-    p->is_rotary = posenc_encoding_part(p->e, POSENC_ROTARY) != NULL;
+    w->is_rotary = posenc_encoding_part(w->e, POSENC_ROTARY) != NULL;
     const int64_t width =
-        p->is_rotary ? posenc_rotary_width(p->plan, POSENC_QUERIES) : posenc_row_width(p->plan);
-    const int64_t shape[3] = {1, p->dims.Lq, width};
-    p->rows                = (posenc_rows_in){.pos = row_positions(p, err), .params = p->params};
-    p->y                   = draw(p, POSENC_F32, 3, shape, err);
-    p->to                  = p->y.data;
-    p->bytes               = p->dims.Lq * width * (int64_t)sizeof(float);
-    if (p->shape->backward)
-        p->rows_grad = (posenc_rows_grad){.dy = draw(p, POSENC_F32, 3, shape, err), .dparams = p->dparams};
+        w->is_rotary ? posenc_rotary_width(w->plan, POSENC_QUERIES) : posenc_row_width(w->plan);
+    const int64_t shape[3] = {1, w->dims.Lq, width};
+    w->rows                = (posenc_rows_in){.pos = row_positions(w, err), .params = w->params};
+    w->y                   = random_tensor(w, POSENC_F32, 3, shape, err);
+    w->to                  = w->y.data;
+    w->bytes               = w->dims.Lq * width * (int64_t)sizeof(float);
+    if (w->shape->backward)
+        w->rows_grad =
+            (posenc_rows_grad){.dy = random_tensor(w, POSENC_F32, 3, shape, err), .dparams = w->dparams};
 }
 
-static void open_turn(pe_problem *p, posenc_error *err)
+static void open_rotation(pe_workload *w, posenc_error *err)
 {
-    const pe_bench_shape *s = p->shape;
+    const pe_bench_shape *s = w->shape;
     const int64_t         n = s->Lq * s->H * s->D;
-    p->x                    = pe_random_buffer(&p->all, n + PE_BEYOND, s->dtype, err);
-    p->to                   = pe_random_buffer(&p->all, n + PE_BEYOND, s->dtype, err);
-    p->bytes                = n * (int64_t)posenc_dtype_size(s->dtype);
-    p->turn = (posenc_rotate_io){.q         = posenc_tensor_from_blhd(p->x, s->dtype, 1, s->Lq, s->H, s->D),
-                                 .q_pos     = posenc_positions_range(0, 1),
-                                 .k_pos     = posenc_positions_range(0, 1),
-                                 .direction = 1};
-    p->turn.to_q =
-        s->verb == PE_TURN_AWAY ? posenc_tensor_from_blhd(p->to, s->dtype, 1, s->Lq, s->H, s->D) : p->turn.q;
+    w->x                    = pe_workload_random(&w->all, n + PE_BEYOND, s->dtype, err);
+    w->to                   = pe_workload_random(&w->all, n + PE_BEYOND, s->dtype, err);
+    w->bytes                = n * (int64_t)posenc_dtype_size(s->dtype);
+    const posenc_tensor x   = posenc_tensor_from_blhd(w->x, s->dtype, 1, s->Lq, s->H, s->D),
+                        y   = posenc_tensor_from_blhd(w->to, s->dtype, 1, s->Lq, s->H, s->D);
+    w->rotation             = (posenc_rotate_io){.q         = x,
+                                                 .to_q      = s->verb == PE_ROTATE_AWAY ? y : x,
+                                                 .q_pos     = posenc_positions_range(0, 1),
+                                                 .k_pos     = posenc_positions_range(0, 1),
+                                                 .direction = 1};
 }
 
-void pe_problem_open(pe_problem *p, const pe_bench_case *c, int threads, posenc_error *err)
+void pe_workload_open(pe_workload *w, const pe_bench_case *c, int threads, posenc_error *err)
 {
     const pe_bench_shape *s = &c->shape;
-    memset(p, 0, sizeof *p);
-    p->shape = s;
-    p->dims  = (posenc_dims){.B  = 1,
+    memset(w, 0, sizeof *w);
+    w->shape = s;
+    w->dims  = (posenc_dims){.B  = 1,
                              .H  = s->H,
                              .G  = s->G ? s->G : s->H,
                              .Lq = s->Lq,
@@ -241,74 +243,74 @@ void pe_problem_open(pe_problem *p, const pe_bench_case *c, int threads, posenc_
                              .Dv = s->verb == PE_ATTEND ? s->D : 0,
                              .L  = (s->Lk + REACH - 1) / REACH};
     if (!err->status)
-        err->status = open_plan(p, c, threads, err);
+        err->status = open_plan(w, c, threads, err);
     if (!err->status)
-        err->status = open_params(p, err);
+        err->status = open_params(w, err);
     if (err->status)
         return;
     switch (s->verb) {
-    case PE_ATTEND: open_attention(p, err); break;
-    case PE_ROWS:
-    case PE_TABLE: open_rows(p, err); break;
-    default: open_turn(p, err);
+    case PE_ATTEND: open_attention(w, err); break;
+    case PE_MAKE_ROWS:
+    case PE_MAKE_TABLE: open_rows(w, err); break;
+    default: open_rotation(w, err);
     }
 }
 
-static posenc_status run(pe_problem *p, int backward, posenc_error *err)
+static posenc_status run(pe_workload *w, int backward, posenc_error *err)
 {
-    switch (p->shape->verb) {
+    switch (w->shape->verb) {
     case PE_ATTEND:
-        return backward ? posenc_attend_backward(p->plan, &p->in, &p->grad, p->work, err)
-                        : posenc_attend(p->plan, &p->in, &p->out, p->work, err);
-    case PE_ROWS:
-    case PE_TABLE:
-        return backward ? posenc_rows_backward(p->plan, &p->rows, &p->rows_grad, p->work, err)
-               : p->is_rotary
-                   ? posenc_rotary_table(p->plan, POSENC_QUERIES, NULL, &p->rows.pos, &p->y, p->work, err)
-                   : posenc_rows(p->plan, &p->rows, &p->y, p->work, err);
-    default: return posenc_rotate(p->plan, &p->turn, p->work, err);
+        return backward ? posenc_attend_backward(w->plan, &w->in, &w->grad, w->work, err)
+                        : posenc_attend(w->plan, &w->in, &w->out, w->work, err);
+    case PE_MAKE_ROWS:
+    case PE_MAKE_TABLE:
+        return backward ? posenc_rows_backward(w->plan, &w->rows, &w->rows_grad, w->work, err)
+               : w->is_rotary
+                   ? posenc_rotary_table(w->plan, POSENC_QUERIES, NULL, &w->rows.pos, &w->y, w->work, err)
+                   : posenc_rows(w->plan, &w->rows, &w->y, w->work, err);
+    default: return posenc_rotate(w->plan, &w->rotation, w->work, err);
     }
 }
 
-void pe_problem_go(void *context)
+void pe_workload_run(void *context)
 {
-    pe_problem *p = context;
-    run(p, p->shape->backward, &p->err);
+    pe_workload *w = context;
+    run(w, w->shape->backward, &w->err);
 }
 
-/* The table of all positions, which later runs turn by. */
-static posenc_status open_table(pe_problem *p, posenc_error *err)
+/* The table of all positions, by which later runs rotate. */
+static posenc_status open_table(pe_workload *w, posenc_error *err)
 {
-    const int64_t shape[3] = {1, p->dims.Lq, posenc_rotary_width(p->plan, POSENC_QUERIES)};
-    p->turn.q_table        = draw(p, POSENC_F32, 3, shape, err);
-    return p->turn.q_table.data ? posenc_rotary_table(p->plan, POSENC_QUERIES, NULL, &p->turn.q_pos,
-                                                      &p->turn.q_table, p->work, err)
-                                : err->status;
+    const int64_t shape[3] = {1, w->dims.Lq, posenc_rotary_width(w->plan, POSENC_QUERIES)};
+    w->rotation.q_table    = random_tensor(w, POSENC_F32, 3, shape, err);
+    return w->rotation.q_table.data ? posenc_rotary_table(w->plan, POSENC_QUERIES, NULL, &w->rotation.q_pos,
+                                                          &w->rotation.q_table, w->work, err)
+                                    : err->status;
 }
 
-void pe_problem_start(pe_problem *p, posenc_error *err)
+void pe_workload_start(pe_workload *w, posenc_error *err)
 {
     if (err->status)
         return;
-    const int    backward = p->shape->backward, first = !backward || p->shape->verb == PE_ATTEND;
+    const int    backward = w->shape->backward, first = !backward || w->shape->verb == PE_ATTEND;
     const size_t bytes =
-        posenc_plan_workspace(p->plan, (first ? POSENC_FORWARD : 0) | (backward ? POSENC_BACKWARD : 0));
-    p->work = plain_buffer(&p->all, bytes, err);
-    if (!err->status && p->shape->verb == PE_TURN_BY_TABLE)
-        err->status = open_table(p, err);
+        posenc_plan_workspace(w->plan, (first ? POSENC_FORWARD : 0) | (backward ? POSENC_BACKWARD : 0));
+    w->work = untouched(&w->all, bytes, err);
+    if (!err->status && w->shape->verb == PE_ROTATE_BY_TABLE)
+        err->status = open_table(w, err);
     if (!err->status && first)
-        err->status = run(p, 0, err);
+        err->status = run(w, 0, err);
     if (!err->status && backward)
-        err->status = run(p, 1, err);
+        err->status = run(w, 1, err);
 }
 
-void pe_problem_ready(pe_problem *p, const pe_bench_case *c, int threads, posenc_error *err)
+void pe_workload_ready(pe_workload *w, const pe_bench_case *c, int threads, posenc_error *err)
 {
-    pe_problem_open(p, c, threads, err);
-    pe_problem_start(p, err);
+    pe_workload_open(w, c, threads, err);
+    pe_workload_start(w, err);
 }
 
-/* Pairs of one head; queries are the last Lq of Lk places. */
+/* Pairs of one head; queries are the last Lq of Lk positions. */
 static double pairs_of(const pe_bench_shape *s)
 {
     double pairs = 0;
@@ -323,7 +325,7 @@ static double pairs_of(const pe_bench_shape *s)
     return pairs;
 }
 
-double pe_attention_operations(const pe_bench_shape *s)
+double pe_workload_operations(const pe_bench_shape *s)
 {
     return (s->backward ? 10.0 : 4.0) * (double)(s->D * s->H) * pairs_of(s);
 }
