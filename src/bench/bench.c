@@ -9,8 +9,6 @@
 #include "base/parallel.h"
 #include "bench/limits.h"
 
-/* ---------------------------------------------------------------- which are asked for -------- */
-
 static int is_word(const char *list, const char *word)
 {
     const size_t length = strcspn(list, ",");
@@ -38,8 +36,6 @@ const char *pe_bench_unknown_goal(const char *goals, const pe_bench_case *cases,
             return i == count ? word : NULL;
     }
 }
-
-/* ---------------------------------------------------------------- measured ------------------- */
 
 void pe_bench_skip(pe_bench_row *row, const pe_bench_case *c, const char *reason)
 {

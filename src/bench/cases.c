@@ -237,7 +237,7 @@ static const struct {
 };
 
 /* What each may cost. 0: stated, because its hook or its second product has a limit of its own
-   (docs/decisions/0012). */
+   (docs/decisions/0013). */
 static const struct {
     const char *spec;
     double      wanted;
