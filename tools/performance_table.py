@@ -14,7 +14,7 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 RMW, COPY, STORE, PEAK, PLAIN = ("pass in place", "memcpy", "best store", "multiply-add loop", "time without the encoding")
-READ, TABLE, ONE, F32, NONE = "read", "finished table", "one thread", "time in f32", "none"
+READ, TABLE, ONE, F32, NONE = "read", "finished table", "speed of one thread", "speed in f32", "none"
 CYCLE, TORCH, ORT, GGML = "2 x width x clock x units", "PyTorch 1.13, its time", "onnxruntime 1.31.1, its time", "ggml d99724f, its time"
 SCRIPTS = {TORCH: "with_torch.py", ORT: "with_onnxruntime.py", GGML: "with_ggml.py"}
 
@@ -75,7 +75,7 @@ GROUPS = [
     ("Attention backward, two threads", ONE, "G14", r"backward"),
     ("Training step, d 128, L 256", PEAK, "G15", r"d 128"),
     ("Training step, d 64, L 64 (presets of `compare`)", PEAK, "G15", r"d 64"),
-    ("Two training runs side by side", "one run", "G15", r"side by side"),
+    ("Two training runs side by side", "speed of one run", "G15", r"side by side"),
     ("A million tokens, ALiBi, window 4096, s", NONE, "G17", r"window 4096: seconds"),
     ("A million tokens, ALiBi, window 4096, MiB beyond inputs and outputs", NONE, "G17", r"window 4096: MiB"),
     ("262144 tokens, ALiBi, without a window, s", NONE, "G17", r"in full: seconds"),
