@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cmd_bench.c: posenc bench: how fast is every kernel, compared with what this machine can do?
+ * cmd_bench.c: posenc bench: how fast is every kernel, compared with what this computer can do?
  *
  * bench/bench.h knows the rows and measures them; this command chooses among them, shows how far it is, and
- * prints a table or JSON. A row is never missing: what is not measured says why. Ctrl-C (SIGINT, SIGTERM)
- * saves what is finished, and the other rows say that they were interrupted. A goal that is not met is a
- * result, not a failure: the exit status is 0.
+ * prints a table, JSON or CSV. A row is never missing: what is not measured says why. After Ctrl-C (SIGINT,
+ * SIGTERM) what is finished is printed, and the other rows say that they were interrupted. A goal that is not
+ * met is a figure, no failure: the exit status is 0.
  */
 #include "bench/bench.h"
 #include "cli/print/print.h"
@@ -21,12 +21,12 @@
 enum { MOST_REPEATS = 1000, REPEATS = 31, MOST_THREADS = 1024, TEXT = 64 };
 
 #define SECONDS 1.0
-/* On a machine that others disturb rows take longer: after so many seconds each gets only three rounds. */
+/* Rows take longer where other programs disturb them: after so many seconds each gets only three repeats. */
 #define HURRY_AFTER 330.0
 
 typedef struct bench_job {
     const char *goals;
-    int         is_long, is_list, is_json;
+    int         is_long, is_list, is_json, is_csv;
     int64_t     repeats, threads;
     double      seconds;
 } bench_job;
@@ -34,21 +34,28 @@ typedef struct bench_job {
 static const cli_option options[] = {
     {0, "goal", "G1,G2,...", "only the rows of these goals (see --list)", CLI_TEXT,
      offsetof(bench_job, goals)},
-    {0, "long", NULL, "also G17: sequences of a million tokens, which takes minutes", CLI_FLAG,
+    {0, "long", NULL, "measure G17 too: sequences of a million tokens, for minutes", CLI_FLAG,
      offsetof(bench_job, is_long)},
-    {0, "repeats", "N", "rounds of a kernel and its limit, at most (31)", CLI_WHOLE,
+    {0, "repeats", "N", "repeats of a kernel and its limit, at most (31)", CLI_WHOLE,
      offsetof(bench_job, repeats), 1, MOST_REPEATS},
-    {0, "seconds", "S", "time for each row after its first seven rounds (1)", CLI_REAL,
+    {0, "seconds", "S", "time for each row, beyond its first seven repeats (1)", CLI_REAL,
      offsetof(bench_job, seconds), 0, 3600},
     {0, "threads", "N", "threads of every kernel and of its limit (1)", CLI_WHOLE,
      offsetof(bench_job, threads), 1, MOST_THREADS},
-    {0, "list", NULL, "print the rows and their targets, measure nothing", CLI_FLAG,
+    {0, "list", NULL, "print the rows and what is wanted of them, measure nothing", CLI_FLAG,
      offsetof(bench_job, is_list)},
     {0, "json", NULL, "print the rows as one JSON array", CLI_FLAG, offsetof(bench_job, is_json)},
+    {0, "csv", NULL, "print the rows as CSV, each with this machine and today's date", CLI_FLAG,
+     offsetof(bench_job, is_csv)},
     {0, NULL, NULL, NULL},
 };
 
-/* ---------------------------------------------------------------- rows as text --------------- */
+/* ---------------------------------------------------------------- rows as text and CSV -------- */
+
+static double wanted_of(const pe_bench_case *c)
+{
+    return c->sense == PE_STATED ? (double)NAN : c->wanted;
+}
 
 static const char *wanted_text(char text[TEXT], const pe_bench_case *c)
 {
@@ -100,6 +107,44 @@ static int print_table(const pe_bench_row *rows, int count)
     return cli_print_rows("bench", columns, 7, count, set_row, rows);
 }
 
+static void print_quoted(const char *text)
+{
+    putchar('"');
+    for (; *text; text++) {
+        if (*text == '"')
+            putchar('"');
+        putchar(*text);
+    }
+    putchar('"');
+}
+
+static int print_csv(const pe_bench_row *rows, int count)
+{
+    static const char *const met[] = {"", "no", "yes"};
+    const time_t             now   = time(NULL);
+    char                     machine[4 * TEXT], date[TEXT];
+    pe_bench_machine(machine, sizeof machine);
+    strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
+    puts("machine,date,isa,goal,name,value,q1,q3,limit,wanted,unit,met,reason");
+    for (int i = 0; i < count; i++) {
+        const pe_bench_case   *c         = rows[i].what;
+        const pe_bench_figure *f         = &rows[i].figure;
+        const double           numbers[] = {f->value, f->q1, f->q3, f->limit, wanted_of(c)};
+        print_quoted(machine);
+        printf(",%s,%s,%s,", date, c->isa ? c->isa : posenc_isa(), c->goal);
+        print_quoted(c->name);
+        for (int k = 0; k < 5; k++) {
+            putchar(',');
+            if (!isnan(numbers[k]))
+                printf("%.6g", numbers[k]);
+        }
+        printf(",%s,%s,", c->unit, met[pe_bench_met(&rows[i]) + 1]);
+        print_quoted(rows[i].reason);
+        putchar('\n');
+    }
+    return CLI_DONE;
+}
+
 /* ---------------------------------------------------------------- measuring ------------------ */
 
 static void show_progress(int i, int count, const char *name)
@@ -116,7 +161,7 @@ static void measure_all(const bench_job *j, pe_bench_row *rows, int count)
     const time_t          start   = time(NULL);
     for (int i = 0; i < count; i++) {
         if (j->is_list || cli_interrupted) {
-            pe_bench_leave(&rows[i], rows[i].what, j->is_list ? "not measured: --list" : "interrupted");
+            pe_bench_skip(&rows[i], rows[i].what, j->is_list ? "not measured: --list" : "interrupted");
             continue;
         }
         show_progress(i, count, rows[i].what->name);
@@ -143,7 +188,7 @@ static int refuse_goal(const char *word, int length, const pe_bench_case *cases,
 static int choose(const bench_job *j, const pe_bench_case *cases, int count)
 {
     int         length, chosen = 0;
-    const char *stranger = j->goals ? pe_bench_stranger(j->goals, cases, count, &length) : NULL;
+    const char *stranger = j->goals ? pe_bench_unknown_goal(j->goals, cases, count, &length) : NULL;
     if (stranger)
         return refuse_goal(stranger, length, cases, count);
     pe_bench_row *rows = calloc((size_t)count, sizeof *rows);
@@ -155,8 +200,9 @@ static int choose(const bench_job *j, const pe_bench_case *cases, int count)
     cli_catch(SIGINT);
     cli_catch(SIGTERM);
     measure_all(j, rows, chosen);
-    const int status =
-        j->is_json ? cli_print_json(cli_json_bench(rows, chosen), 6) : print_table(rows, chosen);
+    const int status = j->is_json  ? cli_print_json(cli_json_bench(rows, chosen), 6)
+                       : j->is_csv ? print_csv(rows, chosen)
+                                   : print_table(rows, chosen);
     free(rows);
     return cli_interrupted && status == CLI_DONE ? CLI_INTERRUPTED : status;
 }
@@ -171,7 +217,9 @@ static int run(const cli_args *args)
         return cli_usage("bench: unexpected argument \"%s\"; choose goals with --goal", cli_at(args, 0));
     if (cli_read(args, &j))
         return CLI_USAGE;
-    if (pe_bench_cases(&cases, &count, &err))
+    if (j.is_json && j.is_csv)
+        return cli_usage("bench: --json and --csv exclude each other; give one of them");
+    if (pe_cases_create(&cases, &count, &err))
         return cli_error(&err);
     const int status = choose(&j, cases, count);
     free(cases);
@@ -181,16 +229,18 @@ static int run(const cli_args *args)
 const cli_command cli_bench = {
     .name     = "bench",
     .summary  = "measure every kernel against this machine's own limits",
-    .synopsis = "[--goal G1,G2,...] [--long] [--repeats N] [--seconds S] [--threads N] [--list] [--json]",
+    .synopsis = "[--goal G1,G2,...] [--long] [--repeats N] [--seconds S] [--threads N] [--list] [--json | "
+                "--csv]",
     .details =
-        "Each kernel alternates with the limit of the machine that it works against: a pass over the same "
-        "memory in place, a copy, a store, a read, or a loop of multiply-adds; on random numbers. VALUE is "
-        "the kernel's share of the limit in the same round (or the time relative to another run, where the "
-        "target is a maximum): the median of all rounds, with their quartiles. LIMIT is what the limit "
-        "itself achieved. The limits are measured and checked first (goal limits).\n\n"
-        "What this machine cannot do has a row that says why. Goals, rules, and what was reached where: "
-        "docs/performance.md. POSENC_ISA measures another instruction set. A full run takes three to eight "
-        "minutes; a goal that is not met is not a failure (status 0).",
+        "Each kernel runs alternately with the limit that it works against: a pass over the same memory in "
+        "place, a copy, a store, a read, or a loop of multiply-adds; on random numbers. VALUE is the share "
+        "of "
+        "the limit that the kernel reaches (or its time over that of another run, where at most so much is "
+        "wanted): the median of all repeats, with their quartiles. LIMIT is what the limit itself reached. "
+        "The limits are measured and checked first (goal limits).\n\n"
+        "What this machine cannot do has a row that says why. docs/performance.md explains the method and "
+        "says what was reached. POSENC_ISA selects another instruction set. The whole table takes three to "
+        "eight minutes; a goal that is not met is no failure (status 0).",
     .options = options,
     .run     = run,
 };

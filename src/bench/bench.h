@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench.h: the one door of this folder: kernels against the limits of the machine that they run on
+ * bench.h: the one door of this folder: kernels against the limits of the computer that they run on
  *
  * A *case* is a row of the table before it is measured: which goal it belongs to, what it is called, how much
  * is wanted, what it takes, and the function that measures it. The list of cases is made without measuring
- * anything, so a row is never missing: what this machine cannot do has a row that says why. A *row* is what
+ * anything, so a row is never missing: what this computer cannot do has a row that says why. A *row* is what
  * came of it.
  *
- *     limits.h    loops that do nothing but reach a limit, for each instruction set; limits.c finds the best
- *                 of them, and runs limit, kernel, limit, kernel ...: the ratio of two speeds, median and
- *                 quartiles
- *     problem.h   the list of cases, one problem made from a case, and memory to measure on
- *     measure.c   the limits against the clock, and kernels against them: `limits`, all goals but these:
- *     growth.c    G12, and the memory of G17
- *     training.c  G15
+ *     timing.h    the clock: kernel and limit alternately; the ratio of two speeds, median and quartiles
+ *     limits.h    loops that do nothing but reach a limit, for each instruction set, and the best of them
+ *     workload.h  what a case runs, made ready, and memory to measure on
+ *     metric.h    what measures a case: the limits against the clock, kernels against limits (metric.c),
+ *                 memory (memory.c: G12, G17), steps of training (training.c: G15)
  *     cases.c     the table of all rows
+ *     bench.c     which of them are asked for, and what a measured one means
  *
  * Everything goes through the public interface, as a user's program would, except the table of G6 (kernels.h)
  * and the training step of G15 (train/speed.h). Goals, units and rules: docs/performance.md.
@@ -42,15 +41,15 @@ typedef struct pe_bench_figure {
     double value, q1, q3, limit; /* NaN: there is none */
 } pe_bench_figure;
 
-/* What is run: attention; rows, at the input; a table of them, or of a rotation; a rotation in place, to
-   another place, or in place by a finished table. */
+/* What is run: attention; rows, at the input; a table of them, or of a rotation; a rotation in place, out of
+   place, or in place by a finished table. */
 typedef enum pe_bench_verb {
     PE_ATTEND,
-    PE_ROWS,
-    PE_TABLE,
-    PE_TURN,
-    PE_TURN_AWAY,
-    PE_TURN_BY_TABLE
+    PE_MAKE_ROWS,
+    PE_MAKE_TABLE,
+    PE_ROTATE,
+    PE_ROTATE_AWAY,
+    PE_ROTATE_BY_TABLE
 } pe_bench_verb;
 
 /* Each measuring function reads what it needs. */
@@ -60,7 +59,8 @@ typedef struct pe_bench_shape {
     int64_t       H, G, Lq, Lk, D, window;
     int           mask, backward;
     posenc_dtype  dtype;
-    int           kind; /* of pass (pe_pass_kind), or of training step */
+    int           kind;          /* of pass (pe_pass_kind) */
+    int64_t       layers, batch; /* of the model of a training step */
 } pe_bench_shape;
 
 typedef struct pe_bench_case pe_bench_case;
@@ -88,19 +88,22 @@ typedef struct pe_bench_row {
 } pe_bench_row;
 
 /* All cases in the order of their goals; free(*cases). Status MEMORY. */
-posenc_status pe_bench_cases(pe_bench_case **cases, int *count, posenc_error *err);
+posenc_status pe_cases_create(pe_bench_case **cases, int *count, posenc_error *err);
 
 /* 1 if `goal` is one of the words of a comma-separated list; a NULL list has all. */
 int pe_bench_is_wanted(const char *goals, const char *goal);
 /* A word of the list that is no goal of any case: its length in *length; NULL if all are. */
-const char *pe_bench_stranger(const char *goals, const pe_bench_case *cases, int count, int *length);
+const char *pe_bench_unknown_goal(const char *goals, const pe_bench_case *cases, int count, int *length);
 
 /* Measures one case; never fails, for a row that could not be measured says why. */
 void pe_bench_measure(pe_bench_row *row, const pe_bench_case *c, const pe_bench_effort *effort, int is_long);
 /* A row that was not measured. */
-void pe_bench_leave(pe_bench_row *row, const pe_bench_case *c, const char *reason);
+void pe_bench_skip(pe_bench_row *row, const pe_bench_case *c, const char *reason);
 
 /* 1 met, 0 not met, -1 neither: nothing was wanted, or nothing measured. */
 int pe_bench_met(const pe_bench_row *row);
+
+/* The processor as the system names it, its family, and how many this process may use. */
+void pe_bench_machine(char *name, size_t size);
 
 #endif

@@ -1,44 +1,49 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cases.c: the table of all rows, which of them somebody asked for, and what a measured one means
+ * cases.c: the table of all rows
  *
- * The list depends on nothing but this program: machines that can do less have the same rows, some of which
+ * The list depends on nothing but this program: computers that can do less have the same rows, some of which
  * say why they hold no figure. The order is that of the goals' numbers, and within a goal that of the
  * tables below.
  */
-#include "bench/problem.h"
-
-#include <math.h>
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/parallel.h"
 #include "bench/limits.h"
+#include "bench/metric.h"
 
 #define COUNT(rows) (sizeof(rows) / sizeof *(rows))
 
-enum { CHANNELS = 128 };
+enum { CHANNELS = 128, MOST_CASES = 1000 };
 
-void pe_add_case(pe_case_list *to, const char *goal, pe_bench_case c, const char *format, ...)
+typedef struct case_list {
+    pe_bench_case *rows; /* [MOST_CASES] */
+    int            count;
+} case_list;
+
+/* "limits" before "G1" before "G2" before "G10"; words without a number last. */
+static int rank(const char *goal)
 {
-    if (to->count == to->room) {
-        const int      room = 2 * to->room + 64;
-        pe_bench_case *rows = realloc(to->rows, (size_t)room * sizeof *rows);
-        if (!rows) {
-            to->is_full = 1;
-            return;
-        }
-        to->rows = rows;
-        to->room = room;
-    }
+    return !strcmp(goal, "limits") ? 0 : goal[0] == 'G' ? atoi(goal + 1) : 1000;
+}
+
+/* Adds a copy of `c`, under the name that `format` makes, after the last row of its goal. */
+__attribute__((format(printf, 4, 5))) static void add_case(case_list *to, const char *goal, pe_bench_case c,
+                                                           const char *format, ...)
+{
     va_list values;
     va_start(values, format);
     snprintf(c.goal, sizeof c.goal, "%s", goal);
     vsnprintf(c.name, sizeof c.name, format, values);
     va_end(values);
-    to->rows[to->count++] = c;
+    assert(to->count < MOST_CASES);
+    int at = to->count++;
+    for (; at > 0 && rank(goal) < rank(to->rows[at - 1].goal); at--)
+        to->rows[at] = to->rows[at - 1];
+    to->rows[at] = c;
 }
 
 static const char *dtype_word(posenc_dtype dtype)
@@ -48,96 +53,73 @@ static const char *dtype_word(posenc_dtype dtype)
 
 /* ---------------------------------------------------------------- what is measured ----------- */
 
-/* Kinds of figures: what measures them, in what, and how a goal is meant; `of` ends the names of attention's
-   rows. */
-enum {
-    PEAK,
-    PASS,
-    READ,
-    PLAIN,
-    WIDE,
-    THREADS,
-    SECONDS,
-    OVERHEAD,
-    FLIGHT,
-    GROWTH,
-    MEGABYTES,
-    CLOCK,
-    UNITS,
-    BANDWIDTH
-};
-
-// clang-format off
-static const struct {
+/* What measures a row, in what, and how a goal is meant; `of` ends the names of attention's rows. */
+typedef struct case_kind {
     pe_bench_fn   *measure;
     const char    *unit;
     pe_bench_sense sense;
     const char    *of;
-} kinds[] = {
-    [PEAK]      = {pe_measure_share,      "GFLOP/s", PE_AT_LEAST, "of the multiply-add peak"},
-    [PASS]      = {pe_measure_share,      "GB/s",    PE_AT_LEAST, NULL},
-    [READ]      = {pe_measure_share,      "GB/s",    PE_AT_LEAST, NULL},
-    [PLAIN]     = {pe_measure_over, "ms",      PE_AT_MOST,  "time over plain, at most"},
-    [WIDE]      = {pe_measure_over, "ms",      PE_AT_LEAST, "speed over f32"},
-    [THREADS]   = {pe_measure_over,    "ms",      PE_AT_LEAST, "two threads over one"},
-    [SECONDS]   = {pe_measure_seconds,    "s",       PE_STATED,   NULL},
-    [OVERHEAD]  = {pe_measure_overhead,   "ns",      PE_AT_MOST,  NULL},
-    [FLIGHT]    = {pe_measure_in_flight,  "GB/s",    PE_AT_LEAST, NULL},
-    [GROWTH]    = {pe_measure_growth,     "MiB",     PE_AT_MOST,  NULL},
-    [MEGABYTES] = {pe_measure_megabytes,  "MiB",     PE_AT_MOST,  NULL},
-    [CLOCK]     = {pe_measure_clock,      "GHz",     PE_STATED,   NULL},
-    [UNITS]     = {pe_measure_units,      "GFLOP/s", PE_NEAR_ONE, NULL},
-    [BANDWIDTH] = {pe_measure_bandwidth,  "GB/s",    PE_STATED,   NULL},
-};
+} case_kind;
+
+// clang-format off
+static const case_kind
+    PEAK      = {pe_metric_share,      "GFLOP/s", PE_AT_LEAST, "of the multiply-add peak"},
+    PASS      = {pe_metric_share,      "GB/s",    PE_AT_LEAST, NULL},
+    READ      = {pe_metric_share,      "GB/s",    PE_AT_LEAST, NULL},
+    PLAIN     = {pe_metric_over,       "ms",      PE_AT_MOST,  "time over plain, at most"},
+    WIDE      = {pe_metric_over,       "ms",      PE_AT_LEAST, "speed over f32"},
+    THREADS   = {pe_metric_over,       "ms",      PE_AT_LEAST, "two threads over one"},
+    SECONDS   = {pe_metric_seconds,    "s",       PE_STATED,   NULL},
+    OVERHEAD  = {pe_metric_overhead,   "ns",      PE_AT_MOST,  NULL},
+    FLIGHT    = {pe_metric_in_flight,  "GB/s",    PE_AT_LEAST, NULL},
+    GROWTH    = {pe_memory_growth,     "MiB",     PE_AT_MOST,  NULL},
+    MEGABYTES = {pe_memory_megabytes,  "MiB",     PE_AT_MOST,  NULL},
+    CLOCK     = {pe_metric_clock,      "GHz",     PE_STATED,   NULL},
+    UNITS     = {pe_metric_units,      "GFLOP/s", PE_NEAR_ONE, NULL},
+    BANDWIDTH = {pe_metric_bandwidth,  "GB/s",    PE_STATED,   NULL},
+    STEP      = {pe_training_step,     "GFLOP/s", PE_AT_LEAST, NULL},
+    PAIR      = {pe_training_pair,     "steps/s", PE_AT_LEAST, NULL};
 // clang-format on
 
 /* A case of that kind. wanted 0: stated. */
-static pe_bench_case of_kind(int kind, double wanted, pe_bench_shape shape)
+static pe_bench_case of_kind(const case_kind *kind, double wanted, pe_bench_shape shape)
 {
-    return (pe_bench_case){.unit    = kinds[kind].unit,
-                           .wanted  = wanted,
-                           .sense   = wanted > 0 ? kinds[kind].sense : PE_STATED,
-                           .measure = kinds[kind].measure,
-                           .shape   = shape};
+    return (pe_bench_case){.unit       = kind->unit,
+                           .wanted     = wanted,
+                           .sense      = wanted > 0 ? kind->sense : PE_STATED,
+                           .processors = kind == &THREADS || kind == &PAIR ? 2 : 0,
+                           .measure    = kind->measure,
+                           .shape      = shape};
 }
 
 /* ---------------------------------------------------------------- goal limits ---------------- */
 
-/* What was seen: on a Zen 5 guest (measure.c). plain has no multiply-add that is fused, so no goal. */
+/* plain has no multiply-add that is fused, so no goal. */
 static const struct {
     const char *isa;
-    double      wanted, seen;
-} arithmetic[] = {{"plain", 0, 0}, {"avx2", 0.97, 136}, {"avx512", 0.97, 272}, {"neon", 0.97, 0}};
+    double      wanted;
+} arithmetic[] = {{"plain", 0}, {"avx2", 0.97}, {"avx512", 0.97}, {"neon", 0.97}};
 
 static const struct {
     const char *name;
     int64_t     bytes;
-    double      seen[PE_PASS_KINDS]; /* ORDER pe_pass_kind */
-} sizes[] = {{"16 KiB", 16 << 10, {545, 543, 331, 274, 507}},
-             {"256 KiB", 256 << 10, {390, 259, 267, 202, 201}},
-             {"4 MiB", 4 << 20, {223, 116, 112, 104, 124}},
-             {"256 MiB", 256 << 20, {58.5, 52.7, 39.5, 41.6, 40.3}}};
+} sizes[] = {{"16 KiB", 16 << 10}, {"256 KiB", 256 << 10}, {"4 MiB", 4 << 20}, {"256 MiB", 256 << 20}};
 
-static void add_limits(pe_case_list *to)
+static void add_limits(case_list *to)
 {
-    pe_add_case(to, "limits", of_kind(CLOCK, 0, (pe_bench_shape){0}),
-                "clock, by dependent additions (4.04 to 4.23 seen on a Zen 5 guest)");
+    add_case(to, "limits", of_kind(&CLOCK, 0, (pe_bench_shape){0}), "clock, by dependent additions");
     for (size_t i = 0; i < COUNT(arithmetic); i++) {
-        char          seen[48] = "";
-        pe_bench_case c        = of_kind(UNITS, arithmetic[i].wanted, (pe_bench_shape){.dtype = POSENC_F32});
-        c.isa                  = arithmetic[i].isa;
-        if (arithmetic[i].seen > 0)
-            snprintf(seen, sizeof seen, " (%.0f seen on a Zen 5 guest)", arithmetic[i].seen);
-        pe_add_case(to, "limits", c, "multiply-adds f32 %s, of 2 x width x clock x units%s", c.isa, seen);
+        pe_bench_case c = of_kind(&UNITS, arithmetic[i].wanted, (pe_bench_shape){.dtype = POSENC_F32});
+        c.isa           = arithmetic[i].isa;
+        add_case(to, "limits", c, "multiply-adds f32 %s, of 2 x width x clock x units", c.isa);
     }
-    pe_add_case(to, "limits", of_kind(UNITS, 0.97, (pe_bench_shape){.dtype = POSENC_BF16}),
-                "dot products bf16, of 4 x width x clock x units (545 seen on a Zen 5 guest)");
+    add_case(to, "limits", of_kind(&UNITS, 0.97, (pe_bench_shape){.dtype = POSENC_BF16}),
+             "dot products bf16, of 4 x width x clock x units");
     for (size_t s = 0; s < COUNT(sizes); s++)
         for (int kind = 0; kind < PE_PASS_KINDS; kind++)
-            pe_add_case(to, "limits",
-                        of_kind(BANDWIDTH, 0, (pe_bench_shape){.kind = kind, .Lk = sizes[s].bytes}),
-                        "%s, %s (%g seen on a Zen 5 guest)", pe_pass_kind_name((pe_pass_kind)kind),
-                        sizes[s].name, sizes[s].seen[kind]);
+            add_case(to, "limits",
+                     of_kind(&BANDWIDTH, 0, (pe_bench_shape){.kind = kind, .Lk = sizes[s].bytes}), "%s, %s",
+                     pe_limits_pass_name((pe_pass_kind)kind), sizes[s].name);
 }
 
 /* ---------------------------------------------------------------- rotation and tables -------- */
@@ -147,61 +129,61 @@ static const char in_place[] = ", of in-place read-modify-write",
 
 // clang-format off
 static const struct {
-    const char   *goal, *what, *of;
-    int           kind;
-    double        wanted;
-    pe_bench_verb verb;
-    posenc_dtype  dtype;
-    int           pass; /* pe_pass_kind */
-    int64_t       L, H; /* 0: both large sizes */
-} turns[] = {
-    {"G1", "rope in place",     in_place,      PASS, 0.95, PE_TURN,      POSENC_F32,  PE_PASS_IN_PLACE, 0, 0},
-    {"G1", "rope in place",     ", of memcpy", PASS, 1.45, PE_TURN,      POSENC_F32,  PE_PASS_MEMCPY,   0, 0},
-    {"G2", "rope in place",     in_place,      PASS, 0.90, PE_TURN,      POSENC_BF16, PE_PASS_IN_PLACE, 0, 0},
-    {"G2", "rope in place",     in_place,      PASS, 0.90, PE_TURN,      POSENC_F16,  PE_PASS_IN_PLACE, 0, 0},
-    {"G4", "rope out of place", ", of memcpy", PASS, 1.2,  PE_TURN_AWAY, POSENC_F32,  PE_PASS_MEMCPY,   0, 0},
-    {"G6", "cos and sin in flight", ", of the table's speed", FLIGHT, 0.95, PE_TURN, POSENC_F32, 0, 0, 0},
-    {"G3", "rope in place by a table", in_l2, PASS, 0.85, PE_TURN_BY_TABLE, POSENC_F32,
+    const char      *goal, *what, *of;
+    const case_kind *kind;
+    double           wanted;
+    pe_bench_verb    verb;
+    posenc_dtype     dtype;
+    int              pass; /* pe_pass_kind */
+    int64_t          L, H; /* 0: both large sizes */
+} rotations[] = {
+    {"G1", "rope in place", in_place, &PASS, 0.95, PE_ROTATE, POSENC_F32, PE_PASS_IN_PLACE, 0, 0},
+    {"G1", "rope in place", ", of memcpy", &PASS, 1.45, PE_ROTATE, POSENC_F32, PE_PASS_MEMCPY, 0, 0},
+    {"G2", "rope in place", in_place, &PASS, 0.90, PE_ROTATE, POSENC_BF16, PE_PASS_IN_PLACE, 0, 0},
+    {"G2", "rope in place", in_place, &PASS, 0.90, PE_ROTATE, POSENC_F16, PE_PASS_IN_PLACE, 0, 0},
+    {"G4", "rope out of place", ", of memcpy", &PASS, 1.2, PE_ROTATE_AWAY, POSENC_F32, PE_PASS_MEMCPY, 0, 0},
+    {"G6", "cos and sin in flight", ", of the table's speed", &FLIGHT, 0.95, PE_ROTATE, POSENC_F32, 0, 0, 0},
+    {"G3", "rope in place by a table", in_l2, &PASS, 0.85, PE_ROTATE_BY_TABLE, POSENC_F32,
      PE_PASS_IN_PLACE, 8, 32},
-    {"G3", "rope in place from positions", in_l2, PASS, 0, PE_TURN, POSENC_F32, PE_PASS_IN_PLACE, 8, 32},
-    {"G3", "overhead of a call of rope by a table", ", in ns beyond the work", OVERHEAD, 50, PE_TURN_BY_TABLE,
+    {"G3", "rope in place from positions", in_l2, &PASS, 0, PE_ROTATE, POSENC_F32, PE_PASS_IN_PLACE, 8, 32},
+    {"G3", "overhead of a call of rope by a table", ", in ns beyond the work", &OVERHEAD, 50,
+     PE_ROTATE_BY_TABLE, POSENC_F32, 0, 8, 1},
+    {"G3", "overhead of a call of rope from positions", ", in ns beyond the work", &OVERHEAD, 0, PE_ROTATE,
      POSENC_F32, 0, 8, 1},
-    {"G3", "overhead of a call of rope from positions", ", in ns beyond the work", OVERHEAD, 0, PE_TURN,
-     POSENC_F32, 0, 8, 1},
-    {"G6", "cos and sin in flight", ", in L2, of the table's speed", FLIGHT, 0, PE_TURN, POSENC_F32, 0, 8,
+    {"G6", "cos and sin in flight", ", in L2, of the table's speed", &FLIGHT, 0, PE_ROTATE, POSENC_F32, 0, 8,
      32},
 };
 // clang-format on
 
 /* Of row i of the table. */
-static void add_turn(pe_case_list *to, size_t i, int is_half, int64_t L, int64_t H)
+static void add_rotation(case_list *to, size_t i, int is_half, int64_t L, int64_t H)
 {
     const pe_bench_shape shape = {.spec  = is_half ? "rope[layout=half]" : "rope",
-                                  .verb  = turns[i].verb,
+                                  .verb  = rotations[i].verb,
                                   .H     = H,
                                   .Lq    = L,
                                   .Lk    = L,
                                   .D     = CHANNELS,
-                                  .dtype = turns[i].dtype,
-                                  .kind  = turns[i].pass};
-    pe_add_case(to, turns[i].goal, of_kind(turns[i].kind, turns[i].wanted, shape), "%s %s %s, %d x %d x %d%s",
-                turns[i].what, dtype_word(shape.dtype), is_half ? "half" : "interleaved", (int)L, (int)H,
-                CHANNELS, turns[i].of);
+                                  .dtype = rotations[i].dtype,
+                                  .kind  = rotations[i].pass};
+    add_case(to, rotations[i].goal, of_kind(rotations[i].kind, rotations[i].wanted, shape),
+             "%s %s %s, %d x %d x %d%s", rotations[i].what, dtype_word(shape.dtype),
+             is_half ? "half" : "interleaved", (int)L, (int)H, CHANNELS, rotations[i].of);
 }
 
-static void add_turns(pe_case_list *to)
+static void add_rotations(case_list *to)
 {
     static const int64_t large[2][2] = {{4096, 32}, {32768, 8}}; /* L, H */
     for (int is_half = 1; is_half >= 0; is_half--) {
         for (int s = 0; s < 2; s++)
-            for (size_t i = 0; i < COUNT(turns); i++)
-                if (!turns[i].L)
-                    add_turn(to, i, is_half, large[s][0], large[s][1]);
+            for (size_t i = 0; i < COUNT(rotations); i++)
+                if (!rotations[i].L)
+                    add_rotation(to, i, is_half, large[s][0], large[s][1]);
     }
     for (int is_half = 1; is_half >= 0; is_half--)
-        for (size_t i = 0; i < COUNT(turns); i++)
-            if (turns[i].L)
-                add_turn(to, i, is_half, turns[i].L, turns[i].H);
+        for (size_t i = 0; i < COUNT(rotations); i++)
+            if (rotations[i].L)
+                add_rotation(to, i, is_half, rotations[i].L, rotations[i].H);
 }
 
 /* ---------------------------------------------------------------- attention ------------------ */
@@ -209,50 +191,53 @@ static void add_turns(pe_case_list *to)
 enum { BOTH_WAYS = POSENC_MASK_NONE, CAUSAL = POSENC_MASK_CAUSAL };
 
 // clang-format off
+/* ORDER of a shape: spec, verb, H, G (0: H), Lq, Lk, D, window, mask, backward, dtype. */
 static const struct {
-    const char  *goal, *spec;
-    int          kind;
-    double       wanted;
-    int64_t      H, L, D;
-    int          mask, backward;
-    posenc_dtype dtype;
-    const char  *isa;
+    const char      *goal;
+    const case_kind *kind;
+    double           wanted;
+    const char      *isa;
+    pe_bench_shape   shape;
 } squares[] = {
-    {"G8",  "nope", PEAK, 0.82, 8, 4096,  64, BOTH_WAYS, 0, POSENC_F32, NULL},
-    {"G8",  "nope", PEAK, 0.82, 2, 8192,  64, BOTH_WAYS, 0, POSENC_F32, NULL},
-    {"G8",  "nope", PEAK, 0.82, 8, 4096,  64, CAUSAL,    0, POSENC_F32, NULL},
-    {"G8",  "nope", PEAK, 0.82, 2, 8192,  64, CAUSAL,    0, POSENC_F32, NULL},
-    {"G8",  "nope", PEAK, 0.87, 8, 4096, 128, BOTH_WAYS, 0, POSENC_F32, NULL},
-    {"G8",  "nope", PEAK, 0.87, 2, 8192, 128, BOTH_WAYS, 0, POSENC_F32, NULL},
-    {"G8",  "nope", PEAK, 0.87, 8, 4096, 128, CAUSAL,    0, POSENC_F32, NULL},
-    {"G8",  "nope", PEAK, 0.87, 2, 8192, 128, CAUSAL,    0, POSENC_F32, NULL},
-    {"G9",  "nope", PEAK, 0.82, 8, 1024,  64, BOTH_WAYS, 0, POSENC_F32, NULL},
-    {"G9",  "nope", PEAK, 0.72, 8, 1024,  64, CAUSAL,    0, POSENC_F32, NULL},
-    {"G9",  "nope", PEAK, 0.82, 8, 1024, 128, BOTH_WAYS, 0, POSENC_F32, NULL},
-    {"G9",  "nope", PEAK, 0.72, 8, 1024, 128, CAUSAL,    0, POSENC_F32, NULL},
-    {"G10", "nope", PEAK, 0.72, 2, 4096,  64, BOTH_WAYS, 0, POSENC_F32, "avx2"},
-    {"G10", "nope", PEAK, 0.72, 2, 4096,  64, CAUSAL,    0, POSENC_F32, "avx2"},
-    {"G10", "nope", PEAK, 0.72, 2, 4096, 128, BOTH_WAYS, 0, POSENC_F32, "avx2"},
-    {"G10", "nope", PEAK, 0.72, 2, 4096, 128, CAUSAL,    0, POSENC_F32, "avx2"},
-    {"G14", "nope", THREADS, 1.85, 8, 4096, 64, BOTH_WAYS, 0, POSENC_F32, NULL},
-    {"G14", "nope", THREADS, 1.85, 8, 4096, 64, CAUSAL,    0, POSENC_F32, NULL},
-    {"G14", "nope", THREADS, 1.85, 8, 4096, 64, CAUSAL,    1, POSENC_F32, NULL},
-    {"G18", "nope", PEAK, 0.65, 2, 4096, 64, CAUSAL, 1, POSENC_F32, NULL},
+    {"G8",  &PEAK,    0.82, NULL, {"nope", PE_ATTEND, 8, 0, 4096, 4096, 64, .mask = BOTH_WAYS}},
+    {"G8",  &PEAK,    0.82, NULL, {"nope", PE_ATTEND, 2, 0, 8192, 8192, 64, .mask = BOTH_WAYS}},
+    {"G8",  &PEAK,    0.82, NULL, {"nope", PE_ATTEND, 8, 0, 4096, 4096, 64, .mask = CAUSAL}},
+    {"G8",  &PEAK,    0.82, NULL, {"nope", PE_ATTEND, 2, 0, 8192, 8192, 64, .mask = CAUSAL}},
+    {"G8",  &PEAK,    0.87, NULL, {"nope", PE_ATTEND, 8, 0, 4096, 4096, 128, .mask = BOTH_WAYS}},
+    {"G8",  &PEAK,    0.87, NULL, {"nope", PE_ATTEND, 2, 0, 8192, 8192, 128, .mask = BOTH_WAYS}},
+    {"G8",  &PEAK,    0.87, NULL, {"nope", PE_ATTEND, 8, 0, 4096, 4096, 128, .mask = CAUSAL}},
+    {"G8",  &PEAK,    0.87, NULL, {"nope", PE_ATTEND, 2, 0, 8192, 8192, 128, .mask = CAUSAL}},
+    {"G9",  &PEAK,    0.82, NULL, {"nope", PE_ATTEND, 8, 0, 1024, 1024, 64, .mask = BOTH_WAYS}},
+    {"G9",  &PEAK,    0.72, NULL, {"nope", PE_ATTEND, 8, 0, 1024, 1024, 64, .mask = CAUSAL}},
+    {"G9",  &PEAK,    0.82, NULL, {"nope", PE_ATTEND, 8, 0, 1024, 1024, 128, .mask = BOTH_WAYS}},
+    {"G9",  &PEAK,    0.72, NULL, {"nope", PE_ATTEND, 8, 0, 1024, 1024, 128, .mask = CAUSAL}},
+    {"G10", &PEAK,    0.72, "avx2", {"nope", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = BOTH_WAYS}},
+    {"G10", &PEAK,    0.72, "avx2", {"nope", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL}},
+    {"G10", &PEAK,    0.72, "avx2", {"nope", PE_ATTEND, 2, 0, 4096, 4096, 128, .mask = BOTH_WAYS}},
+    {"G10", &PEAK,    0.72, "avx2", {"nope", PE_ATTEND, 2, 0, 4096, 4096, 128, .mask = CAUSAL}},
+    {"G14", &THREADS, 1.85, NULL, {"nope", PE_ATTEND, 8, 0, 4096, 4096, 64, .mask = BOTH_WAYS}},
+    {"G14", &THREADS, 1.85, NULL, {"nope", PE_ATTEND, 8, 0, 4096, 4096, 64, .mask = CAUSAL}},
+    {"G14", &THREADS, 1.85, NULL, {"nope", PE_ATTEND, 8, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
+    {"G18", &PEAK,    0.65, NULL, {"nope", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     /* gradients of a bias by distance: backward over backward without one */
-    {"G18", "alibi[learned=yes]", PLAIN, 1.05, 2, 4096, 64, CAUSAL, 1, POSENC_F32, NULL},
-    {"G18", "t5",                 PLAIN, 1.05, 2, 4096, 64, CAUSAL, 1, POSENC_F32, NULL},
-    {"G18", "kerple_log",         PLAIN, 1.05, 2, 4096, 64, CAUSAL, 1, POSENC_F32, NULL},
-    {"G18", "kerple_power",       PLAIN, 1.05, 2, 4096, 64, CAUSAL, 1, POSENC_F32, NULL},
-    {"G18", "toeplitz",           PLAIN, 1.05, 2, 4096, 64, CAUSAL, 1, POSENC_F32, NULL},
-    {"G18", "relative_table",     PLAIN, 1.05, 2, 4096, 64, CAUSAL, 1, POSENC_F32, NULL},
-    {"G19", "nope", WIDE, 1.4, 2, 4096,  64, BOTH_WAYS, 0, POSENC_BF16, "avx512bf16"},
-    {"G19", "nope", WIDE, 1.4, 2, 4096,  64, CAUSAL,    0, POSENC_BF16, "avx512bf16"},
-    {"G19", "nope", WIDE, 1.4, 2, 4096, 128, BOTH_WAYS, 0, POSENC_BF16, "avx512bf16"},
-    {"G19", "nope", WIDE, 1.4, 2, 4096, 128, CAUSAL,    0, POSENC_BF16, "avx512bf16"},
+    {"G18", &PLAIN,   1.05, NULL, {"alibi[learned=yes]", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
+    {"G18", &PLAIN,   1.05, NULL, {"t5", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
+    {"G18", &PLAIN,   1.05, NULL, {"kerple_log", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
+    {"G18", &PLAIN,   1.05, NULL, {"kerple_power", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
+    {"G18", &PLAIN,   1.05, NULL, {"toeplitz", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
+    {"G18", &PLAIN,   1.05, NULL, {"relative_table", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
+    {"G19", &WIDE, 1.4, "avx512bf16",
+     {"nope", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = BOTH_WAYS, .dtype = POSENC_BF16}},
+    {"G19", &WIDE, 1.4, "avx512bf16",
+     {"nope", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, .dtype = POSENC_BF16}},
+    {"G19", &WIDE, 1.4, "avx512bf16",
+     {"nope", PE_ATTEND, 2, 0, 4096, 4096, 128, .mask = BOTH_WAYS, .dtype = POSENC_BF16}},
+    {"G19", &WIDE, 1.4, "avx512bf16",
+     {"nope", PE_ATTEND, 2, 0, 4096, 4096, 128, .mask = CAUSAL, .dtype = POSENC_BF16}},
 };
 
-/* What each may cost. 0: stated, for its hook or its second product has a limit of its own
-   (docs/performance.md). */
+/* What each may cost. 0: stated, because its hook or its second product has a limit of its own
+   (docs/decisions/0013). */
 static const struct {
     const char *spec;
     double      wanted;
@@ -264,39 +249,29 @@ static const struct {
 };
 // clang-format on
 
-static void add_square(pe_case_list *to, const char *goal, int kind, double wanted, const char *isa,
+static void add_square(case_list *to, const char *goal, const case_kind *kind, double wanted, const char *isa,
                        pe_bench_shape s)
 {
-    const int     is_plain = kind == PLAIN, names_isa = isa && s.dtype == POSENC_F32;
+    const int     is_plain = kind == &PLAIN, names_isa = isa && s.dtype == POSENC_F32;
     pe_bench_case c = of_kind(kind, wanted, s);
     c.isa           = isa;
-    c.processors    = kind == THREADS ? 2 : 0;
-    pe_add_case(to, goal, c, "%s %s %s%s%s, D %d, L %d, %s, %s", is_plain ? s.spec : "attention",
-                s.backward ? "backward" : "forward", dtype_word(s.dtype), names_isa ? " " : "",
-                names_isa ? isa : "", (int)s.D, (int)s.Lk,
-                s.mask & POSENC_MASK_CAUSAL ? "causal" : "both ways",
-                is_plain && !(wanted > 0) ? "time over plain" : kinds[kind].of);
+    add_case(to, goal, c, "%s %s %s%s%s, D %d, L %d, %s, %s", is_plain ? s.spec : "attention",
+             s.backward ? "backward" : "forward", dtype_word(s.dtype), names_isa ? " " : "",
+             names_isa ? isa : "", (int)s.D, (int)s.Lk, s.mask & POSENC_MASK_CAUSAL ? "causal" : "both ways",
+             is_plain && !(wanted > 0) ? "time over plain" : kind->of);
 }
 
-static void add_over_plain(pe_case_list *to, const char *spec, double wanted, int mask)
+static void add_over_plain(case_list *to, const char *spec, double wanted, int mask)
 {
-    add_square(to, "G11", PLAIN, wanted, NULL,
+    add_square(to, "G11", &PLAIN, wanted, NULL,
                (pe_bench_shape){
                    .spec = spec, .H = 2, .Lq = 4096, .Lk = 4096, .D = 64, .mask = mask, .dtype = POSENC_F32});
 }
 
-static void add_squares(pe_case_list *to)
+static void add_squares(case_list *to)
 {
     for (size_t i = 0; i < COUNT(squares); i++)
-        add_square(to, squares[i].goal, squares[i].kind, squares[i].wanted, squares[i].isa,
-                   (pe_bench_shape){.spec     = squares[i].spec,
-                                    .H        = squares[i].H,
-                                    .Lq       = squares[i].L,
-                                    .Lk       = squares[i].L,
-                                    .D        = squares[i].D,
-                                    .mask     = squares[i].mask,
-                                    .backward = squares[i].backward,
-                                    .dtype    = squares[i].dtype});
+        add_square(to, squares[i].goal, squares[i].kind, squares[i].wanted, squares[i].isa, squares[i].shape);
     for (size_t i = 0; i < COUNT(encodings); i++) {
         add_over_plain(to, encodings[i].spec, encodings[i].wanted, BOTH_WAYS);
         add_over_plain(to, encodings[i].spec, encodings[i].wanted, CAUSAL);
@@ -316,65 +291,74 @@ static void add_squares(pe_case_list *to)
 // clang-format off
 /* ORDER of a shape: spec, verb, H, G (0: H), Lq, Lk, D. */
 static const struct {
-    const char    *goal;
-    int            kind;
-    double         wanted;
-    pe_bench_shape shape;
-    const char    *name;
+    const char      *goal;
+    const case_kind *kind;
+    double           wanted;
+    pe_bench_shape   shape;
+    const char      *name;
 } singles[] = {
-    {"G7", PASS, 0.90, {"sinusoidal", PE_TABLE, 1, 0, 262144, 262144, 128, .kind = PE_PASS_STORE},
+    {"G7", &PASS, 0.90, {"sinusoidal", PE_MAKE_TABLE, 1, 0, 262144, 262144, 128, .kind = PE_PASS_STORE},
      "sinusoidal table f32, 262144 x 128, out of cache, of the best store"},
-    {"G7", PASS, 0.55, {"sinusoidal", PE_TABLE, 1, 0, 4096, 4096, 128, .kind = PE_PASS_STORE},
+    {"G7", &PASS, 0.55, {"sinusoidal", PE_MAKE_TABLE, 1, 0, 4096, 4096, 128, .kind = PE_PASS_STORE},
      "sinusoidal table f32, 4096 x 128, in cache, of the best store"},
-    {"G7", PASS, 0.90, {"rope", PE_TABLE, 1, 0, 262144, 262144, 128, .kind = PE_PASS_STORE},
+    {"G7", &PASS, 0.90, {"rope", PE_MAKE_TABLE, 1, 0, 262144, 262144, 128, .kind = PE_PASS_STORE},
      "rotary table f32, 262144 x 128, out of cache, of the best store"},
-    {"G7", PASS, 0.55, {"rope", PE_TABLE, 1, 0, 4096, 4096, 128, .kind = PE_PASS_STORE},
+    {"G7", &PASS, 0.55, {"rope", PE_MAKE_TABLE, 1, 0, 4096, 4096, 128, .kind = PE_PASS_STORE},
      "rotary table f32, 4096 x 128, in cache, of the best store"},
     /* MiB of q, k and v, as linear means: no more than is read; bits of Lq x Lk would be 128 and 8 GiB */
-    {"G17", SECONDS, 0,
+    {"G17", &SECONDS, 0,
      {"alibi", PE_ATTEND, 1, 0, 1048576, 1048576, 64, .window = 4096, .mask = CAUSAL | POSENC_MASK_WINDOW},
      "one head with alibi, D 64, L 1048576, causal, window 4096: seconds"},
-    {"G17", SECONDS, 0, {"alibi", PE_ATTEND, 1, 0, 262144, 262144, 64, .mask = CAUSAL},
+    {"G17", &SECONDS, 0, {"alibi", PE_ATTEND, 1, 0, 262144, 262144, 64, .mask = CAUSAL},
      "one head with alibi, D 64, L 262144, causal, in full: seconds"},
-    {"G17", MEGABYTES, 768,
+    {"G17", &MEGABYTES, 768,
      {"alibi", PE_ATTEND, 1, 0, 1048576, 1048576, 64, .window = 4096, .mask = CAUSAL | POSENC_MASK_WINDOW},
      "one head with alibi, D 64, L 1048576, causal, window 4096: "
      "MiB beyond inputs and outputs, at most those of q, k, v"},
-    {"G17", MEGABYTES, 192, {"alibi", PE_ATTEND, 1, 0, 262144, 262144, 64, .mask = CAUSAL},
+    {"G17", &MEGABYTES, 192, {"alibi", PE_ATTEND, 1, 0, 262144, 262144, 64, .mask = CAUSAL},
      "one head with alibi, D 64, L 262144, causal, in full: "
      "MiB beyond inputs and outputs, at most those of q, k, v"},
-    {"G20", READ, 0.85, {"nope", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL},
+    {"G20", &READ, 0.85, {"nope", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL},
      "one token against 32768 keys, heads 32/8, D 128, nope, f32, of read bandwidth"},
-    {"G20", READ, 0.85, {"alibi", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL},
+    {"G20", &READ, 0.85, {"alibi", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL},
      "one token against 32768 keys, heads 32/8, D 128, alibi, f32, of read bandwidth"},
-    {"G20", READ, 0.85, {"t5", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL},
+    {"G20", &READ, 0.85, {"t5", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL},
      "one token against 32768 keys, heads 32/8, D 128, t5, f32, of read bandwidth"},
-    {"G20", READ, 0.85, {"nope", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = POSENC_BF16},
+    {"G20", &READ, 0.85, {"nope", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = POSENC_BF16},
      "one token against 32768 keys, heads 32/8, D 128, nope, bf16, of read bandwidth"},
-    {"G20", READ, 0.85, {"alibi", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = POSENC_BF16},
+    {"G20", &READ, 0.85, {"alibi", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = POSENC_BF16},
      "one token against 32768 keys, heads 32/8, D 128, alibi, bf16, of read bandwidth"},
-    {"G20", READ, 0.85, {"t5", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = POSENC_BF16},
+    {"G20", &READ, 0.85, {"t5", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = POSENC_BF16},
      "one token against 32768 keys, heads 32/8, D 128, t5, bf16, of read bandwidth"},
-    /* a cache of keys as they came: all are turned on their way */
-    {"G20", READ, 0, {"rope", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL},
+    /* a cache of keys as they came: all are rotated as they are read */
+    {"G20", &READ, 0, {"rope", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL},
      "one token against 32768 keys, heads 32/8, D 128, rope, f32, of read bandwidth"},
-    {"FLOATER", PEAK, 0, {"floater[positions=512]", PE_ROWS, 1, 0, 512, 512, 128, .backward = 0},
+    /* the last is the model that presets of `compare` train */
+    {"G15", &STEP, 0.45, {"nope", .H = 4, .Lq = 256, .D = 128, .layers = 4, .batch = 16},
+     "training step, d 128, 4 layers, L 256, batch 16, of the multiply-add peak"},
+    {"G15", &PAIR, 1.9, {"nope", .H = 4, .Lq = 256, .D = 128, .layers = 4, .batch = 16},
+     "training step, two runs side by side over one"},
+    {"G15", &STEP, 0, {"nope", .H = 4, .Lq = 64, .D = 64, .layers = 3, .batch = 32},
+     "training step, d 64, 3 layers, L 64, batch 32, of the multiply-add peak"},
+    {"FLOATER", &PEAK, 0, {"floater[positions=512]", PE_MAKE_ROWS, 1, 0, 512, 512, 128, .backward = 0},
      "rows forward f32, 512 x 128, one state, of the multiply-add peak"},
-    {"FLOATER", PEAK, 0, {"floater[positions=512]", PE_ROWS, 1, 0, 512, 512, 128, .backward = 1},
+    {"FLOATER", &PEAK, 0, {"floater[positions=512]", PE_MAKE_ROWS, 1, 0, 512, 512, 128, .backward = 1},
      "rows backward f32, 512 x 128, one state, of the multiply-add peak"},
-    {"FLOATER", PEAK, 0, {"floater[positions=512:states=16]", PE_ROWS, 1, 0, 512, 512, 128, .backward = 0},
+    {"FLOATER", &PEAK, 0,
+     {"floater[positions=512:states=16]", PE_MAKE_ROWS, 1, 0, 512, 512, 128, .backward = 0},
      "rows forward f32, 512 x 128, 16 states, of the multiply-add peak"},
-    {"FLOATER", PEAK, 0, {"floater[positions=512:states=16]", PE_ROWS, 1, 0, 512, 512, 128, .backward = 1},
+    {"FLOATER", &PEAK, 0,
+     {"floater[positions=512:states=16]", PE_MAKE_ROWS, 1, 0, 512, 512, 128, .backward = 1},
      "rows backward f32, 512 x 128, 16 states, of the multiply-add peak"},
 };
 // clang-format on
 
-static void add_singles(pe_case_list *to)
+static void add_singles(case_list *to)
 {
     for (size_t i = 0; i < COUNT(singles); i++) {
         pe_bench_case c = of_kind(singles[i].kind, singles[i].wanted, singles[i].shape);
         c.is_long       = !strcmp(singles[i].goal, "G17");
-        pe_add_case(to, singles[i].goal, c, "%s", singles[i].name);
+        add_case(to, singles[i].goal, c, "%s", singles[i].name);
     }
 }
 
@@ -390,141 +374,40 @@ static int is_dense(const posenc_encoding_info *info)
     return 0;
 }
 
-static void add_growth(pe_case_list *to)
+static void add_growth(case_list *to)
 {
     for (int i = 0; i < 2 * posenc_encoding_count(); i++) {
-        const posenc_encoding_info *info = posenc_encoding_info_at(i / 2);
-        const int                   L    = is_dense(info) ? 2048 : 4096;
-        const pe_bench_shape        s    = {.spec     = info->name,
-                                            .verb     = info->place == POSENC_INPUT ? PE_ROWS : PE_ATTEND,
-                                            .H        = 1,
-                                            .Lq       = L,
-                                            .Lk       = L,
-                                            .D        = 64,
-                                            .mask     = CAUSAL,
-                                            .backward = i % 2,
-                                            .dtype    = POSENC_F32};
-        pe_add_case(to, "G12", of_kind(GROWTH, 2.1, s), "%s %s, memory at L %d over that at L %d, at most",
-                    s.spec, s.backward ? "backward" : "forward", 2 * L, L);
+        const posenc_encoding_info *info     = posenc_encoding_info_at(i / 2);
+        const int                   L        = is_dense(info) ? 2048 : 4096;
+        const int                   is_input = info->place == POSENC_INPUT;
+        const pe_bench_shape        s        = {.spec     = info->name,
+                                                .verb     = is_input ? PE_MAKE_ROWS : PE_ATTEND,
+                                                .H        = 1,
+                                                .Lq       = L,
+                                                .Lk       = L,
+                                                .D        = 64,
+                                                .mask     = CAUSAL,
+                                                .backward = i % 2,
+                                                .dtype    = POSENC_F32};
+        add_case(to, "G12", of_kind(&GROWTH, 2.1, s), "%s %s, memory at L %d over that at L %d, at most",
+                 s.spec, s.backward ? "backward" : "forward", 2 * L, L);
     }
 }
 
 /* ---------------------------------------------------------------- the list ------------------- */
 
-/* "limits" before "G1" before "G2" before "G10"; words without a number last. */
-static int rank(const char *goal)
+posenc_status pe_cases_create(pe_bench_case **cases, int *count, posenc_error *err)
 {
-    return !strcmp(goal, "limits") ? 0 : goal[0] == 'G' ? atoi(goal + 1) : 1000;
-}
-
-/* Stable, which qsort is not: rows of one goal keep their order. */
-static void sort_by_goal(pe_bench_case *rows, int count)
-{
-    for (int i = 1; i < count; i++)
-        for (int k = i; k > 0 && rank(rows[k].goal) < rank(rows[k - 1].goal); k--) {
-            const pe_bench_case swapped = rows[k];
-            rows[k]                     = rows[k - 1];
-            rows[k - 1]                 = swapped;
-        }
-}
-
-posenc_status pe_bench_cases(pe_bench_case **cases, int *count, posenc_error *err)
-{
-    static void (*const families[])(pe_case_list *) = {add_limits,  add_turns,  add_squares,
-                                                       add_singles, add_growth, pe_training_cases};
-    pe_case_list list                               = {0};
+    static void (*const families[])(case_list *) = {add_limits, add_rotations, add_squares, add_singles,
+                                                    add_growth};
+    case_list list                               = {.rows = calloc(MOST_CASES, sizeof *list.rows)};
+    if (!list.rows) {
+        *err = (posenc_error){POSENC_MEMORY, "bench: there is no memory for the list of rows"};
+        return err->status;
+    }
     for (size_t i = 0; i < COUNT(families); i++)
         families[i](&list);
     *cases = list.rows;
     *count = list.count;
-    if (!list.is_full) {
-        sort_by_goal(list.rows, list.count);
-        return POSENC_OK;
-    }
-    free(list.rows);
-    *err =
-        (posenc_error){.status = POSENC_MEMORY, .message = "bench: there is no memory for the list of rows"};
-    return err->status;
-}
-
-/* ---------------------------------------------------------------- which are asked for -------- */
-
-static int is_word(const char *list, const char *word)
-{
-    const size_t length = strcspn(list, ",");
-    return strlen(word) == length && !strncmp(list, word, length);
-}
-
-int pe_bench_is_wanted(const char *goals, const char *goal)
-{
-    int found = !goals;
-    while (!found && *goals) {
-        found = is_word(goals, goal);
-        goals += strcspn(goals, ",");
-        goals += *goals == ',';
-    }
-    return found;
-}
-
-const char *pe_bench_stranger(const char *goals, const pe_bench_case *cases, int count, int *length)
-{
-    const char *word = goals;
-    do {
-        int i = 0;
-        while (i < count && !is_word(word, cases[i].goal))
-            i++;
-        *length = (int)strcspn(word, ",");
-        if (i == count)
-            return word;
-        word += *length;
-    } while (*word++ == ',');
-    return NULL;
-}
-
-/* ---------------------------------------------------------------- measured ------------------- */
-
-void pe_bench_leave(pe_bench_row *row, const pe_bench_case *c, const char *reason)
-{
-    *row = (pe_bench_row){.what = c, .figure = {NAN, NAN, NAN, NAN}};
-    snprintf(row->reason, sizeof row->reason, "%s", reason);
-}
-
-/* Why a case cannot be measured here, before anything is tried; 0: it can. */
-static int refuse(char *reason, size_t size, const pe_bench_case *c, int is_long)
-{
-    if (c->is_long && !is_long)
-        return snprintf(reason, size, "takes minutes; ask for it with --long");
-    if (c->isa && !pe_runs_here(c->isa))
-        return snprintf(reason, size,
-                        "no instruction set %s: this processor lacks it, or this build its kernels", c->isa);
-    if (c->processors > pe_processors())
-        return snprintf(reason, size, "needs %d processors", c->processors);
-    return 0;
-}
-
-void pe_bench_measure(pe_bench_row *row, const pe_bench_case *c, const pe_bench_effort *effort, int is_long)
-{
-    char         reason[sizeof row->reason];
-    posenc_error err = {0};
-    if (refuse(reason, sizeof reason, c, is_long)) {
-        pe_bench_leave(row, c, reason);
-        return;
-    }
-    pe_bench_leave(row, c, "");
-    if (c->measure(c, effort, &row->figure, &err))
-        pe_bench_leave(row, c, err.message);
-}
-
-int pe_bench_met(const pe_bench_row *row)
-{
-    const double value = row->figure.value, wanted = row->what->wanted;
-    if (isnan(value))
-        return -1;
-    switch (row->what->sense) {
-    case PE_AT_LEAST: return value >= wanted;
-    case PE_AT_MOST: return value <= wanted;
-    case PE_NEAR_ONE: return fabs(value - 1) <= 1 - wanted;
-    case PE_STATED: break;
-    }
-    return -1;
+    return POSENC_OK;
 }

@@ -4,6 +4,6 @@
 
 enum { CHAINS = 12 }; /* two a cycle, four cycles late, want 8; 16 registers hold 12 beside two numbers */
 
-#define LIMITS pe_limit_loops_avx2
+#define LIMITS pe_limits_loops_avx2
 #define ISA    "avx2"
 #include "bench/limits.inc"

@@ -4,6 +4,6 @@
 
 enum { CHAINS = 16 }; /* two a cycle, four cycles late, want 8; the rest hides what the loop itself takes */
 
-#define LIMITS pe_limit_loops_avx512
+#define LIMITS pe_limits_loops_avx512
 #define ISA    "avx512"
 #include "bench/limits.inc"

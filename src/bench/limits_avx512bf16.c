@@ -6,7 +6,7 @@
 
 enum { CHAINS = 16 };
 
-float pe_dot_product_loop(int64_t n)
+float pe_limits_dot_product_loop(int64_t n)
 {
     __m512         x[CHAINS];
     const __m512bh a = _mm512_cvtne2ps_pbh(_mm512_set1_ps(0.25f), _mm512_set1_ps(0.5f)),
@@ -22,4 +22,4 @@ float pe_dot_product_loop(int64_t n)
     return _mm512_cvtss_f32(x[0]);
 }
 
-const double pe_dot_product_operations = 64.0 * CHAINS;
+const double pe_limits_dot_product_operations = 64.0 * CHAINS;

@@ -4,6 +4,6 @@
 
 enum { CHAINS = 24 }; /* four a cycle, four cycles late, want 16 on wide cores */
 
-#define LIMITS pe_limit_loops_neon
+#define LIMITS pe_limits_loops_neon
 #define ISA    "neon"
 #include "bench/limits.inc"

@@ -11,6 +11,6 @@
 
 enum { CHAINS = 14 };
 
-#define LIMITS pe_limit_loops_plain
+#define LIMITS pe_limits_loops_plain
 #define ISA    "plain"
 #include "bench/limits.inc"

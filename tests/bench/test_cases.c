@@ -31,7 +31,7 @@ static int make_cases(void **state)
 {
     posenc_error err;
     (void)state;
-    return pe_bench_cases(&cases, &count, &err) != POSENC_OK;
+    return pe_cases_create(&cases, &count, &err) != POSENC_OK;
 }
 
 static int free_cases(void **state)
@@ -146,7 +146,7 @@ static const char *stranger_of(const char *goals)
 {
     static char word[32];
     int         length;
-    const char *at = pe_bench_stranger(goals, cases, count, &length);
+    const char *at = pe_bench_unknown_goal(goals, cases, count, &length);
     snprintf(word, sizeof word, "%.*s", at ? length : 4, at ? at : "none");
     return word;
 }
@@ -242,7 +242,8 @@ static void a_measured_row_is_a_number_between_its_quartiles(void **state)
 static void quartiles_are_those_of_sorted_numbers(void **state)
 {
     double                five[] = {5, 1, 4, 2, 3}, four[] = {4, 1, 3, 2}, one[] = {7};
-    const pe_bench_figure f = pe_quartiles(five, 5), g = pe_quartiles(four, 4), h = pe_quartiles(one, 1);
+    const pe_bench_figure f = pe_timing_quartiles(five, 5), g = pe_timing_quartiles(four, 4),
+                          h = pe_timing_quartiles(one, 1);
     (void)state;
     assert_true(f.value == 3 && f.q1 == 2 && f.q3 == 4);
     assert_true(g.value == 2.5 && g.q1 == 2 && g.q3 == 3);
@@ -267,7 +268,7 @@ static void json_is_one_array_with_exactly_the_promised_members(void **state)
     pe_bench_row *rows = calloc((size_t)count, sizeof *rows);
     (void)state;
     for (int i = 0; i < count; i++)
-        pe_bench_leave(&rows[i], &cases[i], "not measured");
+        pe_bench_skip(&rows[i], &cases[i], "not measured");
     json_t *all = cli_json_bench(rows, count);
     assert_int_equal(json_array_size(all), count);
     for (int i = 0; i < count; i++) {

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/problem.h"
+#include "bench/workload.h"
 #include "bench/limits.h"
 
 enum { N = 128 * 9, BEYOND = 64 };
@@ -29,14 +29,14 @@ static float *numbers(void)
 }
 
 /* Calls `check` for each instruction set that runs here and each way. */
-static void for_all(void (*check)(const pe_limit_loops *loops, pe_pass_way way))
+static void for_all(void (*check)(const pe_limits_loops *loops, pe_pass_way way))
 {
     for (int i = 0; posenc_isa_at(i); i++)
         for (int way = 0; way < PE_PASS_WAYS; way++)
             check(pe_limits_of(posenc_isa_at(i)), (pe_pass_way)way);
 }
 
-static void check_in_place(const pe_limit_loops *loops, pe_pass_way way)
+static void check_in_place(const pe_limits_loops *loops, pe_pass_way way)
 {
     float *x = numbers();
     loops->pass(PE_PASS_IN_PLACE, x, x, N, way);
@@ -51,7 +51,7 @@ static void a_pass_in_place_negates_every_number_and_none_beyond(void **state)
     for_all(check_in_place);
 }
 
-static void check_copy(const pe_limit_loops *loops, pe_pass_way way)
+static void check_copy(const pe_limits_loops *loops, pe_pass_way way)
 {
     float *x = numbers(), *y = numbers();
     for (int i = 0; i < N; i++)
@@ -69,7 +69,7 @@ static void a_copy_copies_every_number_and_none_beyond(void **state)
     for_all(check_copy);
 }
 
-static void check_store(const pe_limit_loops *loops, pe_pass_way way)
+static void check_store(const pe_limits_loops *loops, pe_pass_way way)
 {
     float *y = numbers();
     loops->pass(PE_PASS_STORE, y, NULL, N, way);
@@ -84,7 +84,7 @@ static void a_store_writes_every_number_none_of_them_zero(void **state)
     for_all(check_store);
 }
 
-static void check_read(const pe_limit_loops *loops, pe_pass_way way)
+static void check_read(const pe_limits_loops *loops, pe_pass_way way)
 {
     float      *x   = numbers();
     const float all = loops->pass(PE_PASS_READ, NULL, x, N, way);
@@ -138,7 +138,7 @@ static void useful_arithmetic_counts_the_pairs_that_the_mask_allows(void **state
                 const pe_bench_shape s = {
                     .H = 3, .Lq = Lq, .Lk = 11, .D = 8, .mask = masks[m], .window = 4, .backward = backward};
 
-                assert_true(pe_attention_operations(&s) == counted(&s));
+                assert_true(pe_workload_operations(&s) == counted(&s));
             }
 }
 

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * growth.c: how memory grows with the length, for every encoding of the registry: G12, and the memory of G17
+ * memory.c: how memory grows with the length, for every encoding of the registry: G12, and the memory of G17
  *
  * A child process makes the problem, writes all inputs and outputs, then runs forward or backward and tells
  * by how much its peak of resident pages grew meanwhile: whatever the run touched that was neither input nor
- * output, be it workspace, stack or heap. A child is born with its parent's pages and with what the parent's
- * heap has freed, which would hide what the run takes: it gives the freed pages back and starts its peak
- * anew, before it makes the problem and before the run. From L to 2 L that may double. A matrix of Lq x Lk
- * would grow fourfold, were it of single bits even: 2 MiB at L = 4096, and a page is 4 KiB. A quarter of a
- * mebibyte is added on both sides, so that a few pages of the C library say nothing. Encodings at the input
+ * output, be it workspace, stack or heap. A child starts with its parent's pages and with what the parent's
+ * heap has freed, which would hide what the run takes: it gives the freed pages back and resets its peak,
+ * before it makes the problem and before the run. From L to 2 L that may double. A matrix of Lq x Lk
+ * would grow fourfold, even of single bits: 2 MiB at L = 4096, and a page is 4 KiB. A quarter of a
+ * mebibyte is added on both sides, so that a few pages of the C library do not count. Encodings at the input
  * have no pairs; their rows are measured the same way.
  */
-#include "bench/problem.h"
+#include "bench/metric.h"
+#include "bench/workload.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -26,11 +27,11 @@
 
 #define FLOOR_KILOBYTES 256.0
 
-/* What a child tells: kilobytes, or why there are none. */
-typedef struct letter {
+/* What a child reports: kilobytes, or why there are none. */
+typedef struct child_report {
     double       kilobytes;
     posenc_error err;
-} letter;
+} child_report;
 
 static double peak(void)
 {
@@ -55,27 +56,27 @@ static void forget_peak(void)
     (void)done;
 }
 
-static void measure_child(letter *to, const pe_bench_case *c)
+static void measure_child(child_report *to, const pe_bench_case *c)
 {
-    pe_problem p;
-    pe_problem_open(&p, c, 1, &to->err);
+    pe_workload w;
+    pe_workload_open(&w, c, 1, &to->err);
     forget_peak();
     const double before = peak();
-    pe_problem_start(&p, &to->err);
+    pe_workload_start(&w, &to->err);
     to->kilobytes = peak() - before;
 }
 
 static posenc_status ask_child(double *kilobytes, const pe_bench_case *c, posenc_error *err)
 {
-    int    ends[2];
-    letter said = {0};
-    *err        = (posenc_error){POSENC_MEMORY, "no second process can be started"};
+    int          ends[2];
+    child_report said = {0};
+    *err              = (posenc_error){POSENC_MEMORY, "no second process can be started"};
     if (pipe(ends))
         return err->status;
     fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {
-        pe_take_small_pages();
+        pe_workload_use_small_pages();
         forget_peak();
         measure_child(&said, c);
         _exit(write(ends[1], &said, sizeof said) != (ssize_t)sizeof said);
@@ -93,8 +94,8 @@ static posenc_status ask_child(double *kilobytes, const pe_bench_case *c, posenc
 }
 
 /* limit: MiB at the shorter length. */
-posenc_status pe_measure_growth(const pe_bench_case *c, const pe_bench_effort *effort,
-                                pe_bench_figure *figure, posenc_error *err)
+posenc_status pe_memory_growth(const pe_bench_case *c, const pe_bench_effort *effort, pe_bench_figure *figure,
+                               posenc_error *err)
 {
     pe_bench_case twice   = *c;
     double        at_once = 0, at_twice = 0;
@@ -111,8 +112,8 @@ posenc_status pe_measure_growth(const pe_bench_case *c, const pe_bench_effort *e
     return POSENC_OK;
 }
 
-posenc_status pe_measure_megabytes(const pe_bench_case *c, const pe_bench_effort *effort,
-                                   pe_bench_figure *figure, posenc_error *err)
+posenc_status pe_memory_megabytes(const pe_bench_case *c, const pe_bench_effort *effort,
+                                  pe_bench_figure *figure, posenc_error *err)
 {
     double              kilobytes;
     const posenc_status status = ask_child(&kilobytes, c, err);
