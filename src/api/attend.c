@@ -160,8 +160,9 @@ static posenc_status check_reach(const posenc_plan *plan, const pe_attention *a,
     const int64_t       batches = pe_position_pairs(&a->q_pos, &a->k_pos, p->B);
     for (int place = 0; place < POSENC_PLACES; place++) {
         const pe_resolved *part = &plan->parts[place];
-        for (int64_t b = 0; part->room && part->room->reach && p->Lq && p->Lk && d->count && b < batches;
-             b++) {
+        if (!part->room || !part->room->attention.reach)
+            continue;
+        for (int64_t b = 0; p->Lq && p->Lk && d->count && b < batches; b++) {
             const pe_extent q          = pe_position_extent(&a->q_pos, b, p->Lq),
                             k          = pe_position_extent(&a->k_pos, b, p->Lk);
             const pe_span       span   = {.q_low  = q.low,
@@ -171,7 +172,7 @@ static posenc_status check_reach(const posenc_plan *plan, const pe_attention *a,
                                           .t_low  = d->low,
                                           .t_high = d->low + d->count - 1,
                                           .whole  = d->whole};
-            const posenc_status status = part->room->reach(&part->problem, &span, err);
+            const posenc_status status = part->room->attention.reach(&part->problem, &span, err);
             if (status)
                 return status;
         }

@@ -392,7 +392,7 @@ static void rows_that_belong_to_words_have_ids_and_a_position(void **state)
     (void)state;
     for (int i = 0; i < posenc_encoding_count(); i++) {
         const posenc_encoding_info *info = posenc_encoding_info_at(i);
-        assert_int_equal(info->by_word, pe_encoding_at(i)->ids != NULL);
+        assert_int_equal(info->by_word, pe_encoding_at(i)->input.ids != NULL);
         if (!info->by_word)
             continue;
         posenc_encoding *e = create(info->name, NULL);

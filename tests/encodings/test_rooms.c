@@ -588,15 +588,16 @@ static void what_is_folded_back_is_the_slope_of_what_was_filled_in(void **state)
             c.options.mask = POSENC_MASK_CAUSAL;
         if (posenc_plan_create(&plan, c.e, &c.dims, &c.options, &err))
             fail_msg("%s", err.message);
-        member x      = {.room = plan->parts[info->place].room, .p = &plan->parts[info->place].problem};
-        array  made   = array_make(1, (int64_t[]){x.room->derived ? x.room->derived(x.p) : 0});
+        member x = {.room = plan->parts[info->place].room, .p = &plan->parts[info->place].problem};
+        array  made =
+            array_make(1, (int64_t[]){x.room->attention.derived ? x.room->attention.derived(x.p) : 0});
         x.param_count = x.room->info.param_count;
         for (int i = 0; i < c.param_count; i++) {
             numbers[c.e->params[i].local] = &c.params[i];
             x.par[c.e->params[i].local]   = c.params[i].wide;
         }
         if (made.count > 0) {
-            x.room->derive(x.p, x.par, made.wide);
+            x.room->attention.derive(x.p, x.par, made.wide);
             numbers[x.param_count] = &made;
             x.par[x.param_count++] = made.wide;
         }

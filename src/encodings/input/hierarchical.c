@@ -122,11 +122,11 @@ const pe_encoding pe_hierarchical = {
     .info.at_length = "rows=floor(sqrt(Lk-1))+1",
     .model          = "rows=L sigma=0.5",
     /* Rows beyond the table's are p_low + share (p_high - p_0). */
-    .operations = "3*(Lq-min(Lq,rows))*dim",
-    .check      = check,
-    .width      = "dim",
-    .accept     = accept,
-    .rows       = rows,
-    .rows_back  = rows_back,
+    .operations      = "3*(Lq-min(Lq,rows))*dim",
+    .check           = check,
+    .input.width     = "dim",
+    .input.accept    = accept,
+    .input.rows      = rows,
+    .input.rows_back = rows_back,
     PE_TABLES(settings, params, examples),
 };

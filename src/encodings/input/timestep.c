@@ -77,7 +77,7 @@ const pe_encoding pe_timestep = {
     .examples      = examples,
     .operations    = "1.5*Lq*dim",
     .check         = check,
-    .width         = "dim",
-    .rows          = rows,
+    .input.width   = "dim",
+    .input.rows    = rows,
     PE_SETTINGS(settings),
 };

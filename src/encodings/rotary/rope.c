@@ -213,7 +213,12 @@ static const posenc_example examples[] = {
     {0},
 };
 
-/* ---- settings as the machines want them ---- */
+/* ---- settings as the engine wants them ---- */
+
+static int coordinates(const pe_value *set)
+{
+    return (int)set[AXES].integer;
+}
 
 static double real_of(const pe_problem *p, int setting)
 {
@@ -230,11 +235,6 @@ static pe_axes axes_of(const pe_problem *p)
     for (int n = 0; n < sections->count; n++)
         x.sections[n] = sections->items[n];
     return x;
-}
-
-static int64_t heads(const pe_problem *p)
-{
-    return p->set[PER_HEAD].integer ? p->H : 1;
 }
 
 static const double *parameter(const pe_rotary_run *run, int index)
@@ -476,11 +476,20 @@ static void set_ggml(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
     }
 }
 
-static void turn(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
+static int depends_on_run(const pe_value *set)
+{
+    for (int index = 0; index < PE_ROWS(params); index++)
+        if (has(set, index))
+            return 1;
+    return pe_schedule_follows_length((pe_schedule)set[SCHEDULE].integer) && !set[LENGTH].given;
+}
+
+static void fill(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
 {
     set_pairs(p, t);
     set_frequencies(p, run, t);
-    t->angles = (pe_angles)p->set[ANGLES].integer;
+    t->depends_on_run = depends_on_run(p->set);
+    t->angles         = (pe_angles)p->set[ANGLES].integer;
     if (t->angles == PE_GGML)
         set_ggml(p, run, t);
     t->table_type         = (pe_number)p->set[TABLE_TYPE].integer;
@@ -489,9 +498,15 @@ static void turn(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
     t->temperature_length = p->set[TEMPERATURE_LENGTH].real;
 }
 
+static const char *no_gradient(const pe_value *set)
+{
+    return set[ANGLES].integer == PE_EXACT ? NULL
+                                           : "angles that are rounded to float32 are steps; use angles=exact";
+}
+
 /* Every parameter is a frequency, or divides one. */
-static void turn_back(const pe_problem *p, const pe_rotary_run *run, const pe_turn *t, const double dw[],
-                      double *const dpar[])
+static void fold(const pe_problem *p, const pe_rotary_run *run, const pe_turn *t, const double dw[],
+                 double *const dpar[])
 {
     const pe_frequencies f       = frequencies(p, run);
     const double        *factors = parameter(run, FREQ_FACTORS);
@@ -544,27 +559,6 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
     }
 }
 
-/* ---- the door plate ---- */
-
-static int coordinates(const pe_problem *p)
-{
-    return (int)p->set[AXES].integer;
-}
-
-static int by_run(const pe_value *set)
-{
-    for (int index = 0; index < PE_ROWS(params); index++)
-        if (has(set, index))
-            return 1;
-    return pe_schedule_follows_length((pe_schedule)set[SCHEDULE].integer) && !set[LENGTH].given;
-}
-
-static const char *no_gradient(const pe_value *set)
-{
-    return set[ANGLES].integer == PE_EXACT ? NULL
-                                           : "angles that are rounded to float32 are steps; use angles=exact";
-}
-
 const pe_encoding pe_rope = {
     .info.name        = "rope",
     .info.place       = POSENC_ROTARY,
@@ -580,10 +574,9 @@ const pe_encoding pe_rope = {
     .init             = init,
     .has              = has,
     .no_gradient      = no_gradient,
-    .axes             = coordinates,
-    .heads            = heads,
-    .turn             = turn,
-    .by_run           = by_run,
-    .turn_back        = turn_back,
+    .coordinates      = coordinates,
+    .rotary.fill      = fill,
+    .rotary.fold      = fold,
+    .rotary.heads     = "1+per_head*(H-1)",
     PE_TABLES(settings, params, examples),
 };

@@ -169,9 +169,9 @@ const pe_encoding pe_absolute_distance = {
     .info.row_limit   = "grid",
     .model            = "grid=8*Lx1 sigma=0.1/sqrt(D)",
     /* The division by the scale, once for each number of the table. */
-    .operations = "divide*H*grid1*grid2",
-    .check      = check,
-    .terms      = terms,
-    .reach      = reach,
+    .operations      = "divide*H*grid1*grid2",
+    .check           = check,
+    .attention.terms = terms,
+    .attention.reach = reach,
     PE_TABLES(settings, params, examples),
 };

@@ -116,9 +116,9 @@ const pe_encoding pe_alibi = {
     .info.pictures    = "bias,mass",
     .info.by_distance = 1,
     /* m |t| for each distance; key_shifted: for each key. */
-    .operations = "H*(Lk+(1-form)*(Lq-1))",
-    .init       = init,
-    .trains     = trains,
-    .terms      = terms,
+    .operations      = "H*(Lk+(1-form)*(Lq-1))",
+    .init            = init,
+    .trains          = trains,
+    .attention.terms = terms,
     PE_TABLES(settings, params, examples),
 };

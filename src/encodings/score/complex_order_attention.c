@@ -113,6 +113,6 @@ const pe_encoding pe_complex_order_attention = {
     .info.sees        = "content alone: its own phases have the positions",
     .examples         = examples,
     .check            = check,
-    .terms            = terms,
+    .attention.terms  = terms,
     PE_SETTINGS(settings),
 };

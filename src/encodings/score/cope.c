@@ -252,9 +252,10 @@ const pe_encoding pe_cope = {
     /* For each query and head what it makes of the entries of E it may need; for each pair its gate (three),
        the count, and the mean of two entries (six). */
     .operations = "H*Lq*(2*D*min(npos,Lk+1)+10*Lk)",
-    .hook       = {.visit = visit, .visit_back = visit_back, .content = 1, .state = STATE, .learns = 1 << E},
+    .attention
+        .hook = {.visit = visit, .visit_back = visit_back, .content = 1, .state = STATE, .learns = 1 << E},
     /* gradients go to E itself */
-    .derived = across_count,
-    .derive  = turn_across,
+    .attention.derived = across_count,
+    .attention.derive  = turn_across,
     PE_TABLES(settings, params, examples),
 };

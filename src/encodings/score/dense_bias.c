@@ -63,6 +63,6 @@ const pe_encoding pe_dense_bias = {
     .info.by_distance = 1, /* positions do not matter at all, so moving them changes nothing */
     .info.sees        = "the places of query and key in their tensors",
     .has              = has,
-    .terms            = terms,
+    .attention.terms  = terms,
     PE_TABLES(settings, params, examples),
 };

@@ -321,7 +321,7 @@ const pe_encoding pe_fire = {
     .model         = "init_L=L/2",
     /* By the formula, though runs use the network's pieces: for each pair psi and its share (four) and the
        first layer, which the heads share; for each head the second layer. For each query the denominator. */
-    .operations = "Lq*Lk*(4+3*mlp_width+H*2*mlp_width)+5*Lq",
-    .hook       = {.visit = visit, .visit_back = visit_back},
+    .operations     = "Lq*Lk*(4+3*mlp_width+H*2*mlp_width)+5*Lq",
+    .attention.hook = {.visit = visit, .visit_back = visit_back},
     PE_TABLES(settings, params, examples),
 };

@@ -71,7 +71,7 @@ const pe_encoding pe_huang_m4 = {
     .info.by_distance = 1,
     .info.row_limit   = "max_positions",
     .model            = "max_positions=8*L sigma=1/sqrt(D)",
-    .terms            = terms,
-    .reach            = reach,
+    .attention.terms  = terms,
+    .attention.reach  = reach,
     PE_TABLES(settings, params, examples),
 };

@@ -60,6 +60,6 @@ const pe_encoding pe_relative_table = {
     .info.by_distance = 1,
     .model            = "max_relative=floor(L/2) min_distance=0 sigma=0.1",
     .model_both       = "max_relative=floor(L/2) sigma=0.1",
-    .bias             = {.index = index_of, .param = TABLE},
+    .attention.bias   = {.index = index_of, .param = TABLE},
     PE_TABLES(settings, params, examples),
 };

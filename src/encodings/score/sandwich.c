@@ -141,8 +141,8 @@ const pe_encoding pe_sandwich = {
     .info.by_distance = 1,
     .examples         = examples,
     /* For each distance the sum of cosines, three for each pair, which all heads share; each divides it. */
-    .operations = "(Lq+Lk-1)*(1.5*d_bar+1+H)",
-    .check      = check,
-    .bias       = {.fill = fill},
+    .operations     = "(Lq+Lk-1)*(1.5*d_bar+1+H)",
+    .check          = check,
+    .attention.bias = {.fill = fill},
     PE_SETTINGS(settings),
 };

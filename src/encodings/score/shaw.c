@@ -133,6 +133,6 @@ const pe_encoding pe_shaw = {
     .has              = has,
     .trains           = trains,
     .init             = init,
-    .terms            = terms,
+    .attention.terms  = terms,
     PE_TABLES(settings, params, examples),
 };

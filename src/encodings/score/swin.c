@@ -169,20 +169,20 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 }
 
 const pe_encoding pe_swin = {
-    .info.name      = "swin",
-    .info.place     = POSENC_SCORE,
-    .info.title     = "a learned bias per offset on a window",
-    .info.formula   = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + T_{x,h}\n"
-                      "x = (dy + rows − 1) (2 columns − 1) + dx + columns − 1",
-    .info.paper     = "arXiv:2103.14030",
-    .info.models    = "Swin Transformer, BEiT",
-    .info.pictures  = "bias",
-    .info.row_limit = "window",
-    .info.at_length = A_SQUARE,
-    .model          = "window=4*Lx2 sigma=0.1",
-    .check          = check,
-    .hook           = {.visit = visit, .visit_back = visit_back},
-    .reach          = reach,
+    .info.name       = "swin",
+    .info.place      = POSENC_SCORE,
+    .info.title      = "a learned bias per offset on a window",
+    .info.formula    = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + T_{x,h}\n"
+                       "x = (dy + rows − 1) (2 columns − 1) + dx + columns − 1",
+    .info.paper      = "arXiv:2103.14030",
+    .info.models     = "Swin Transformer, BEiT",
+    .info.pictures   = "bias",
+    .info.row_limit  = "window",
+    .info.at_length  = A_SQUARE,
+    .model           = "window=4*Lx2 sigma=0.1",
+    .check           = check,
+    .attention.hook  = {.visit = visit, .visit_back = visit_back},
+    .attention.reach = reach,
     PE_TABLES(settings, params, examples),
 };
 
@@ -400,14 +400,14 @@ const pe_encoding pe_swin_v2 = {
     .model          = "window=4*Lx2 pretrained_window=floor(L/2)x2 mlp_width=32 sigma=0.5",
     /* The network for each offset of the window, and what it sees of an axis (five each); unit rows of
        queries and keys. */
-    .operations  = "(2*window1-1)*(2*window2-1)*(5*mlp_width+H*(2*mlp_width+4))+10*(window1+window2-1)+(H*Lq+"
-                   "G*Lk)*(3*D+2)",
-    .check       = check_v2,
-    .init        = init_v2,
-    .terms       = terms_v2,
-    .reach       = reach,
-    .derived     = bias_count,
-    .derive      = make_bias,
-    .derive_back = make_bias_back,
+    .operations = "(2*window1-1)*(2*window2-1)*(5*mlp_width+H*(2*mlp_width+4))+10*(window1+window2-1)+(H*Lq+"
+                  "G*Lk)*(3*D+2)",
+    .check      = check_v2,
+    .init       = init_v2,
+    .attention.terms       = terms_v2,
+    .attention.reach       = reach,
+    .attention.derived     = bias_count,
+    .attention.derive      = make_bias,
+    .attention.derive_back = make_bias_back,
     PE_TABLES(settings_v2, params_v2, examples_v2),
 };

@@ -124,7 +124,7 @@ const pe_encoding pe_t5 = {
         "max_distance=floor(L/2) num_buckets=min(32,floor(L/2)) bidirectional=no sigma=0.1 scale=1/sqrt(D)",
     .model_both =
         "max_distance=floor(L/2) num_buckets=min(32,floor(L/2)) bidirectional=yes sigma=0.1 scale=1/sqrt(D)",
-    .check = check,
-    .terms = terms,
+    .check           = check,
+    .attention.terms = terms,
     PE_TABLES(settings, params, examples),
 };

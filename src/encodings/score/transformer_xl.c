@@ -205,9 +205,9 @@ const pe_encoding pe_transformer_xl = {
     .info.by_distance = 1,
     .model            = "sigma=1/sqrt(d_model)",
     /* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
-    .operations = "(Lq+Lk-1)*(1.5*d_model+2*d_model*H*D)",
-    .check      = check,
-    .terms      = terms,
+    .operations      = "(Lq+Lk-1)*(1.5*d_model+2*d_model*H*D)",
+    .check           = check,
+    .attention.terms = terms,
     PE_TABLES(settings, params, examples),
 };
 
@@ -240,8 +240,8 @@ const pe_encoding pe_xlnet = {
     .info.by_distance = 1,
     .model            = "sigma=1/sqrt(d_model)",
     /* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
-    .operations = "(Lq+Lk-1)*(1.5*d_model+2*d_model*H*D)",
-    .check      = check,
-    .terms      = xlnet_terms,
+    .operations      = "(Lq+Lk-1)*(1.5*d_model+2*d_model*H*D)",
+    .check           = check,
+    .attention.terms = xlnet_terms,
     PE_TABLES(settings, xlnet_params, xlnet_examples),
 };

@@ -474,13 +474,13 @@ const pe_encoding pe_tupe = {
     /* Each position's row: mean, variance, normalisation, weight and bias, eight for each channel; and its
        two projections to all heads. With a class token theta1 and theta2, products over the channels of a
        head. */
-    .operations  = "Lq*(8*d_model+2*d_model*H*D)+Lk*2*d_model*G*D+cls*4*H*D",
-    .check       = check,
-    .has         = has,
-    .terms       = terms,
-    .reach       = reach,
-    .derived     = theta_count,
-    .derive      = make_thetas,
-    .derive_back = make_thetas_back,
+    .operations            = "Lq*(8*d_model+2*d_model*H*D)+Lk*2*d_model*G*D+cls*4*H*D",
+    .check                 = check,
+    .has                   = has,
+    .attention.terms       = terms,
+    .attention.reach       = reach,
+    .attention.derived     = theta_count,
+    .attention.derive      = make_thetas,
+    .attention.derive_back = make_thetas_back,
     PE_TABLES(settings, params, examples),
 };

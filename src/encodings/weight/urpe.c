@@ -91,10 +91,9 @@ const pe_encoding pe_urpe = {
     .info.by_distance = 1,
     .info.row_limit   = "index_offset",
     .model            = "index_offset=8*L-1",
-    .beside_score     = "none",
-    .beside_setting   = BIAS,
+    .with_score       = "bias=none",
     .has              = has,
-    .terms            = terms,
-    .reach            = reach,
+    .attention.terms  = terms,
+    .attention.reach  = reach,
     PE_TABLES(settings, params, examples),
 };
