@@ -10,9 +10,9 @@
  *          2018 (GPT)
  *
  * The table ends: a position at or beyond `rows` is an error here, never a clamp, a wrap or uninitialised
- * memory. Rows that training never saw stay as they were born, so `sigma` decides what a model does beyond
- * its training length. Initial sigma in use: 0.02 (BERT, ViT, Hugging Face's GPT-2), 0.01 (OpenAI's GPT-2),
- * dim^-0.5 (fairseq).
+ * memory. Rows that training never saw stay as they were initialised, so `sigma` decides what a model does
+ * beyond its training length. Initial sigma in use: 0.02 (BERT, ViT, Hugging Face's GPT-2), 0.01 (OpenAI's
+ * GPT-2), dim^-0.5 (fairseq).
  *
  * Row padding_idx (fairseq, RoBERTa: 1) belongs to tokens that are no text: it starts as zero and gets no
  * gradient, so it stays what it is; a caller's table is read as it is brought. The first token of a text then

@@ -8,8 +8,8 @@
  * Source   the additive mask of every framework (PyTorch's scaled_dot_product_attention: attn_mask)
  *
  * Besides an explicit mask the only input of Lq x Lk elements, for what depends on more than the distance. It
- * goes by the place in the tensors, not by positions. It is read and its gradient added where the caller
- * keeps them.
+ * goes by the place in the tensors, not by positions. It is read, and its gradient added, in the caller's own
+ * memory: neither is copied.
  */
 #include "encodings/encoding.h"
 
