@@ -382,14 +382,14 @@ static void extend_back(const pe_problem *p, const double *const par[], pe_side 
     project_places_back(p, par, side, h, pos, n, dy + p->D, width(p), dpar);
 }
 
-static void beside(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
-                   const double pos[], int64_t n, double to[])
+static void by_position(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
+                        const double pos[], int64_t n, double to[])
 {
     project_places(p, par, side, h, pos, n, to, p->D);
 }
 
-static void beside_back(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
-                        const double pos[], int64_t n, const double dto[], double *const dpar[])
+static void by_position_back(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
+                             const double pos[], int64_t n, const double dto[], double *const dpar[])
 {
     project_places_back(p, par, side, h, pos, n, dto, p->D, dpar);
 }
@@ -448,8 +448,11 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
 static void terms(const pe_problem *p, pe_terms *s)
 {
     s->scale   = 1.0 / sqrt(2 * (double)p->D);
-    s->prepare = (pe_preparation){
-        .fill = extend, .fold = extend_back, .beside = beside, .beside_back = beside_back, .width = width(p)};
+    s->prepare = (pe_preparation){.fill        = extend,
+                                  .fold        = extend_back,
+                                  .beside      = by_position,
+                                  .beside_back = by_position_back,
+                                  .width       = width(p)};
     if (is_relative(p->set))
         s->bias = (pe_by_distance){.index = index_of, .param = TABLE};
     if (p->set[CLS].integer)
