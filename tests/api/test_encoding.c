@@ -385,7 +385,7 @@ static void shapes_follow_sizes_and_settings(void **state)
     }
 }
 
-/* What the registry says to callers is what the machines go by. */
+/* What the registry says to callers is what rows go by. */
 static void rows_that_belong_to_words_have_ids_and_a_position(void **state)
 {
     int found = 0;
