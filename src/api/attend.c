@@ -2,9 +2,8 @@
 /*
  * attend.c: posenc_attend, its backward, posenc_scores and posenc_bias
  *
- * All checks come before the first write; each refuses in one sentence, or fills something into the run. Then
- * the run, a pe_attention, goes to the executor: the plan's, or by the storage of q where the plan leaves it
- * open.
+ * All checks come before the first write; a check only refuses, in one sentence. Then the run, a
+ * pe_attention, goes to the executor: the plan's, or by the storage of q where the plan leaves it open.
  */
 #include "api/objects.h"
 #include "base/positions.h"
@@ -160,8 +159,9 @@ static posenc_status check_reach(const posenc_plan *plan, const pe_attention *a,
     const int64_t       batches = pe_position_pairs(&a->q_pos, &a->k_pos, p->B);
     for (int place = 0; place < POSENC_PLACES; place++) {
         const pe_resolved *part = &plan->parts[place];
-        for (int64_t b = 0; part->room && part->room->reach && p->Lq && p->Lk && d->count && b < batches;
-             b++) {
+        if (!part->room || !part->room->attention.reach)
+            continue;
+        for (int64_t b = 0; p->Lq && p->Lk && d->count && b < batches; b++) {
             const pe_extent q          = pe_position_extent(&a->q_pos, b, p->Lq),
                             k          = pe_position_extent(&a->k_pos, b, p->Lk);
             const pe_span       span   = {.q_low  = q.low,
@@ -171,7 +171,7 @@ static posenc_status check_reach(const posenc_plan *plan, const pe_attention *a,
                                           .t_low  = d->low,
                                           .t_high = d->low + d->count - 1,
                                           .whole  = d->whole};
-            const posenc_status status = part->room->reach(&part->problem, &span, err);
+            const posenc_status status = part->room->attention.reach(&part->problem, &span, err);
             if (status)
                 return status;
         }
@@ -205,33 +205,38 @@ static posenc_status find_distances(const posenc_plan *plan, pe_attention *a, po
     return check_reach(plan, a, err);
 }
 
-/* Tensors, masks, segments and positions of a run; fills the sizes, inputs and distances of *a. */
-static posenc_status check_in(const posenc_plan *plan, const posenc_attend_in *in, pe_attention *a,
+/* Tensors, masks and segments of a run. */
+static posenc_status check_in(const posenc_plan *plan, const posenc_attend_in *in, const pe_attention *a,
                               int needs_v, posenc_error *err)
 {
-    posenc_status status = check_heads(plan, in, err);
-    if (status)
-        return status;
-    pe_problem *p      = &a->sizes;
-    p->B               = in->q.shape[0];
-    p->Lq              = in->q.shape[2];
-    p->Lk              = in->k.shape[2];
-    const int64_t v[4] = {p->B, p->G, p->Lk, p->Dv};
-    if ((needs_v && (status = check_rows(&in->v, "attend: v", v, err))) ||
+    const pe_problem *p      = &a->sizes;
+    const int64_t     v[4]   = {p->B, p->G, p->Lk, p->Dv};
+    posenc_status     status = check_heads(plan, in, err);
+    if (status || (needs_v && (status = check_rows(&in->v, "attend: v", v, err))) ||
         (status = check_limit("the batch", p->B, plan->dims.B, err)) ||
         (status = check_limit("the number of queries", p->Lq, plan->dims.Lq, err)) ||
         (status = check_limit("the number of keys", p->Lk, plan->dims.Lk, err)))
         return status;
-    a->q           = in->q;
-    a->k           = in->k;
-    a->v           = needs_v ? in->v : (posenc_tensor){0};
-    a->q_pos       = pe_plain_positions(&in->q_pos);
-    a->k_pos       = pe_plain_positions(&in->k_pos);
-    a->key_allowed = in->key_allowed;
-    a->allowed     = in->allowed;
-    a->q_segments  = in->q_segments;
-    a->k_segments  = in->k_segments;
-    status         = check_masks(a, in, err);
+    return check_masks(a, in, err);
+}
+
+/* The inputs of a run as they came, then what is wrong with them; and which distances they span. */
+static posenc_status take_in(pe_attention *a, const posenc_plan *plan, const posenc_attend_in *in,
+                             int needs_v, posenc_error *err)
+{
+    a->sizes.B                 = in->q.shape[0];
+    a->sizes.Lq                = in->q.shape[2];
+    a->sizes.Lk                = in->k.shape[2];
+    a->q                       = in->q;
+    a->k                       = in->k;
+    a->v                       = needs_v ? in->v : (posenc_tensor){0};
+    a->q_pos                   = pe_plain_positions(&in->q_pos);
+    a->k_pos                   = pe_plain_positions(&in->k_pos);
+    a->key_allowed             = in->key_allowed;
+    a->allowed                 = in->allowed;
+    a->q_segments              = in->q_segments;
+    a->k_segments              = in->k_segments;
+    const posenc_status status = check_in(plan, in, a, needs_v, err);
     return status ? status : find_distances(plan, a, err);
 }
 
@@ -283,23 +288,14 @@ static posenc_status check_out(const pe_attention *a, const posenc_attend_out *o
     return status;
 }
 
-/* The same for a bias alone: its own shape says how many queries and keys there are. */
-static posenc_status check_bias(const posenc_plan *plan, const posenc_attend_in *in,
-                                const posenc_tensor *bias, pe_attention *a, posenc_error *err)
+/* For a bias, whose own shape says how many queries and keys there are. */
+static posenc_status check_bias(const posenc_plan *plan, const posenc_tensor *bias, posenc_error *err)
 {
     const int64_t shape[3] = {plan->dims.H, -1, -1};
     posenc_status status   = pe_check_output(bias, "bias", 3, shape, err);
-    if (status)
-        return status;
-    a->sizes.B  = 1;
-    a->sizes.Lq = bias->shape[1];
-    a->sizes.Lk = bias->shape[2];
-    a->q_pos    = pe_plain_positions(&in->q_pos);
-    a->k_pos    = pe_plain_positions(&in->k_pos);
-    if ((status = check_limit("the number of queries", a->sizes.Lq, plan->dims.Lq, err)) ||
-        (status = check_limit("the number of keys", a->sizes.Lk, plan->dims.Lk, err)))
-        return status;
-    return find_distances(plan, a, err);
+    if (!status)
+        status = check_limit("the number of queries", bias->shape[1], plan->dims.Lq, err);
+    return status ? status : check_limit("the number of keys", bias->shape[2], plan->dims.Lk, err);
 }
 
 /* ---- execution ---- */
@@ -409,7 +405,7 @@ posenc_status posenc_attend(const posenc_plan *plan, const posenc_attend_in *in,
     pe_attention  a;
     posenc_status status;
     if ((status = open_run(&a, plan, in, out, "attend", err)) || (status = check_causal(plan, err)) ||
-        (status = check_in(plan, in, &a, 1, err)) || (status = check_out(&a, out, err)))
+        (status = take_in(&a, plan, in, 1, err)) || (status = check_out(&a, out, err)))
         return status;
     a.o   = out->o;
     a.lse = out->lse;
@@ -422,7 +418,7 @@ posenc_status posenc_attend_backward(const posenc_plan *plan, const posenc_atten
     pe_attention  a;
     posenc_status status;
     if ((status = open_run(&a, plan, in, grad, "attend", err)) || (status = check_causal(plan, err)) ||
-        (status = check_in(plan, in, &a, 1, err)) || (status = check_gradients(&a, grad, err)) ||
+        (status = take_in(&a, plan, in, 1, err)) || (status = check_gradients(&a, grad, err)) ||
         (status = pe_rotary_slopes_check(plan, grad->dparams, &grad->dq, &grad->dk, "attend", err)))
         return status;
     a.o    = grad->o;
@@ -444,7 +440,7 @@ posenc_status posenc_scores(const posenc_plan *plan, const posenc_attend_in *in,
     a.unmasked = 1;
     if (!plan->terms.hook.content) /* then nothing depends on the mask, and its arrays are not needed */
         a.mask = POSENC_MASK_NONE;
-    if ((status = check_in(plan, in, &a, 0, err)))
+    if ((status = take_in(&a, plan, in, 0, err)))
         return status;
     const int64_t shape[4] = {a.sizes.B, a.sizes.H, a.sizes.Lq, a.sizes.Lk};
     status                 = pe_check_output(S, "scores: S", 4, shape, err);
@@ -460,6 +456,13 @@ posenc_status posenc_bias(const posenc_plan *plan, const posenc_attend_in *in, p
         return status;
     a.mask     = POSENC_MASK_NONE;
     a.unmasked = 1;
-    status     = check_bias(plan, in, bias, &a, err);
+    a.sizes.B  = 1;
+    a.sizes.Lq = bias->shape[1];
+    a.sizes.Lk = bias->shape[2];
+    a.q_pos    = pe_plain_positions(&in->q_pos);
+    a.k_pos    = pe_plain_positions(&in->k_pos);
+    status     = check_bias(plan, bias, err);
+    if (!status)
+        status = find_distances(plan, &a, err);
     return status ? status : finish(plan, in, NULL, &a, BIAS, bias, workspace, err);
 }

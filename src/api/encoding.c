@@ -75,7 +75,7 @@ posenc_status posenc_rows_tokens(const posenc_encoding *e, const posenc_dims *di
     const posenc_status status = pe_resolve(&r, part, &full, err);
     if (status)
         return status;
-    *tokens = part->room->tokens ? (int64_t)pe_number_of(&r, &full, part->room->tokens) : 0;
+    *tokens = part->room->input.tokens ? (int64_t)pe_number_of(&r, &full, part->room->input.tokens) : 0;
     return pe_done(err);
 }
 

@@ -69,14 +69,14 @@ static int is_left(const posenc_plan *plan, pe_param_place at)
 static void load_derived(pe_numbers *n, const posenc_plan *plan, posenc_place place, pe_arena *arena)
 {
     const pe_resolved *part = &plan->parts[place];
-    if (!part->room || !part->room->derived)
+    if (!part->room || !part->room->attention.derived)
         return;
     const int     count = part->room->info.param_count;
     const int64_t size  = plan->sizes[place][count];
     double       *made = pe_take_doubles(arena, size), *sum = pe_take_doubles(arena, size);
     if (!arena->memory)
         return;
-    part->room->derive(&part->problem, n->par[place], made);
+    part->room->attention.derive(&part->problem, n->par[place], made);
     n->par[place][count] = made;
     for (int i = 0; i < count; i++)
         if (n->dpar[place][i])
@@ -117,12 +117,12 @@ void pe_numbers_load(pe_numbers *n, const posenc_plan *plan, int places, const p
 static void fold_derived(const pe_numbers *n, const posenc_plan *plan, posenc_place place)
 {
     const pe_resolved *part = &plan->parts[place];
-    if (!part->room || !part->room->derive_back)
+    if (!part->room || !part->room->attention.derive_back)
         return;
     const int count = part->room->info.param_count;
     if (n->dpar[place][count])
-        part->room->derive_back(&part->problem, n->par[place], n->par[place][count], n->dpar[place][count],
-                                n->dpar[place]);
+        part->room->attention.derive_back(&part->problem, n->par[place], n->par[place][count],
+                                          n->dpar[place][count], n->dpar[place]);
 }
 
 void pe_numbers_add(const pe_numbers *n, const posenc_plan *plan, posenc_tensor *dparams)
@@ -143,15 +143,16 @@ void pe_numbers_add(const pe_numbers *n, const posenc_plan *plan, posenc_tensor 
 
 pe_part pe_part_of(const posenc_plan *plan, posenc_place place, const pe_numbers *n, int gradients)
 {
-    pe_part part = {0};
-    if (!plan->parts[place].room)
+    pe_part            part = {0};
+    const pe_encoding *room = plan->parts[place].room;
+    if (!room)
         return part;
     part.p     = &plan->parts[place].problem;
     part.par   = n->par[place];
     part.dpar  = gradients ? n->dpar[place] : NULL;
     part.left  = n->left[place];
     part.dleft = gradients ? n->dleft[place] : NULL;
-    part.count = plan->parts[place].room->info.param_count + (plan->parts[place].room->derived != NULL);
+    part.count = room->info.param_count + (room->attention.derived != NULL);
     part.sizes = plan->sizes[place];
     return part;
 }

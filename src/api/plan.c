@@ -109,8 +109,8 @@ static posenc_status resolve_parts(posenc_plan *plan, posenc_error *err)
     const pe_resolved *input = &plan->parts[POSENC_INPUT];
     if (!input->room)
         return POSENC_OK;
-    const char *tokens = input->room->tokens, *ids = input->room->ids;
-    plan->row_width  = (int64_t)pe_number_of(input, &plan->dims, input->room->width);
+    const char *tokens = input->room->input.tokens, *ids = input->room->input.ids;
+    plan->row_width  = (int64_t)pe_number_of(input, &plan->dims, input->room->input.width);
     plan->row_tokens = tokens ? (int64_t)pe_number_of(input, &plan->dims, tokens) : INT64_C(1) << 53;
     plan->row_ids    = ids ? (int64_t)pe_number_of(input, &plan->dims, ids) : 0;
     return POSENC_OK;
@@ -136,9 +136,9 @@ static posenc_status find_derived(posenc_plan *plan, posenc_error *err)
 {
     for (int place = 0; place < POSENC_PLACES; place++) {
         const pe_resolved *part = &plan->parts[place];
-        if (!part->room || !part->room->derived)
+        if (!part->room || !part->room->attention.derived)
             continue;
-        const int64_t size = part->room->derived(&part->problem);
+        const int64_t size = part->room->attention.derived(&part->problem);
         if (size > (int64_t)1 << 40)
             return pe_fail(err, POSENC_SETTING,
                            "plan: %s would make %lld numbers of its parameters; at most 2^40 are possible",
@@ -156,8 +156,8 @@ static posenc_status add_weight_terms(posenc_plan *plan, posenc_error *err)
     if (!weight->room)
         return POSENC_OK;
     more.gate = more.A = more.B = more.r = (pe_by_distance){0};
-    more.bias                            = weight->room->bias;
-    weight->room->terms(&weight->problem, &more);
+    more.bias                            = weight->room->attention.bias;
+    weight->room->attention.terms(&weight->problem, &more);
     const struct {
         pe_by_distance *to, *from;
         const char     *what;
@@ -187,11 +187,11 @@ static posenc_status fill_terms(posenc_plan *plan, posenc_error *err)
     plan->terms       = (pe_terms){.u = PE_NONE, .w = PE_NONE, .us = PE_NONE, .G = PE_NONE};
     plan->terms.scale = 1.0 / sqrt((double)plan->dims.D);
     if (score->room) {
-        plan->terms.bias = score->room->bias;
-        plan->terms.hook = score->room->hook;
+        plan->terms.bias = score->room->attention.bias;
+        plan->terms.hook = score->room->attention.hook;
     }
-    if (score->room && score->room->terms)
-        score->room->terms(&score->problem, &plan->terms);
+    if (score->room && score->room->attention.terms)
+        score->room->attention.terms(&score->problem, &plan->terms);
     posenc_status status = add_weight_terms(plan, err);
     if (status)
         return status;
@@ -204,9 +204,11 @@ static posenc_status fill_terms(posenc_plan *plan, posenc_error *err)
 }
 
 /* Coordinates of a position, and heads with frequencies of their own. */
-static void lay_out_turn(pe_turn *turn, pe_arena *memory, const pe_encoding *room, const pe_problem *p)
+static void lay_out_turn(pe_turn *turn, pe_arena *memory, const pe_resolved *rotary, const posenc_dims *full)
 {
-    pe_turn_lay_out(turn, memory, p->D, room->axes ? room->axes(p) : 1, room->heads ? room->heads(p) : 1);
+    const pe_encoding *room = rotary->room;
+    pe_turn_lay_out(turn, memory, full->D, room->coordinates ? room->coordinates(rotary->set) : 1,
+                    room->rotary.heads ? (int64_t)pe_number_of(rotary, full, room->rotary.heads) : 1);
 }
 
 /* The rotation as far as it is known without a run; `memory` is laid out for it. Its ladder, if no run
@@ -217,13 +219,11 @@ static void fill_turn(posenc_plan *plan, pe_arena *memory)
     const pe_rotary_run none   = {NULL, 0};
     if (!rotary->room)
         return;
-    lay_out_turn(&plan->turn, memory, rotary->room, &rotary->problem);
-    rotary->room->turn(&rotary->problem, &none, &plan->turn);
-    if (!rotary->room->grows)
-        plan->turn.growth = NULL;
+    lay_out_turn(&plan->turn, memory, rotary, &plan->dims);
+    rotary->room->rotary.fill(&rotary->problem, &none, &plan->turn);
     pe_turn_finish(&plan->turn);
     plan->turn_keys = pe_turn_for_keys(&plan->turn);
-    if (!(rotary->room->by_run && rotary->room->by_run(rotary->set)))
+    if (!plan->turn.depends_on_run)
         plan->turn_ladder = pe_turn_ladder_create(&plan->turn, plan->kernels);
 }
 
@@ -231,12 +231,12 @@ static void fill_turn(posenc_plan *plan, pe_arena *memory)
    without one then. */
 static pe_ladder *waves_create(const posenc_plan *plan, double *blank)
 {
-    const pe_resolved *input   = &plan->parts[POSENC_INPUT];
-    const int64_t      width   = input->room && input->room->waves ? posenc_row_width(plan) : 0;
-    double *const      w       = calloc((size_t)width + 1, sizeof *w);
-    pe_frequency      *k       = calloc((size_t)width + 1, sizeof *k);
-    pe_wave_form       form    = {.blank = NAN};
-    const int64_t      M       = w && k && width > 0 ? input->room->waves(&input->problem, w, &form) : 0;
+    const pe_resolved *input = &plan->parts[POSENC_INPUT];
+    const int64_t      width = input->room && input->room->input.waves ? posenc_row_width(plan) : 0;
+    double *const      w     = calloc((size_t)width + 1, sizeof *w);
+    pe_frequency      *k     = calloc((size_t)width + 1, sizeof *k);
+    pe_wave_form       form  = {.blank = NAN};
+    const int64_t      M     = w && k && width > 0 ? input->room->input.waves(&input->problem, w, &form) : 0;
     const pe_columns   columns = {M, width, form.cosine, form.sine, form.step};
     for (int64_t m = 0; m < M; m++)
         k[m] = pe_frequency_of(w[m]);
@@ -308,8 +308,7 @@ static size_t turn_bytes(const posenc_encoding *e, const posenc_dims *full)
     if (!part->room || full->D < 1 || full->D > 65536 || full->H < 1 || full->H > 65536 ||
         pe_resolve(&r, part, full, NULL))
         return 0;
-    r.problem.set = r.set;
-    lay_out_turn(&turn, &arena, part->room, &r.problem);
+    lay_out_turn(&turn, &arena, &r, full);
     return arena.used;
 }
 

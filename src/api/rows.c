@@ -58,9 +58,10 @@ static posenc_status check_extent(const posenc_plan *plan, const pe_rows_run *r,
         return pe_fail(err, POSENC_SHAPE,
                        "rows: pos is a range; a position of %s has %lld coordinates: give an array [L,%lld]",
                        part->room->info.name, (long long)r->N, (long long)r->N);
-    if (part->room->ids)
+    if (part->room->input.ids)
         return check_ids(plan, r, err);
-    return part->room->accept ? part->room->accept(&part->problem, e.low, e.high, e.whole, err) : POSENC_OK;
+    return part->room->input.accept ? part->room->input.accept(&part->problem, e.low, e.high, e.whole, err)
+                                    : POSENC_OK;
 }
 
 int64_t posenc_row_width(const posenc_plan *plan)
@@ -75,13 +76,13 @@ static pe_rows_run make_run(const posenc_plan *plan)
     pe_rows_run        r    = {0};
     r.width                 = posenc_row_width(plan);
     r.N                     = part->room->coordinates ? part->room->coordinates(part->set) : 1;
-    r.first                 = part->room->first ? part->room->first(&part->problem) : 0;
-    r.locate                = part->room->locate;
-    r.rows                  = part->room->rows;
-    r.rows_back             = part->room->rows_back;
+    r.first                 = part->room->input.first ? part->room->input.first(&part->problem) : 0;
+    r.locate                = part->room->input.locate;
+    r.rows                  = part->room->input.rows;
+    r.rows_back             = part->room->input.rows_back;
     r.waves                 = plan->waves;
     r.blank                 = plan->waves_blank;
-    r.sequence              = part->room->sequence;
+    r.sequence              = part->room->input.sequence;
     r.threads               = plan->threads;
     r.kernels               = plan->kernels;
     return r;

@@ -229,10 +229,13 @@ static void append(char *to, const char *text)
     snprintf(to + used, PE_MAX_SPEC - used, "%s", text);
 }
 
-/* Beside a score part the weight part's own standard holds, where the user said nothing. */
-static int has_implied(const posenc_encoding *e, const pe_chosen *part)
+/* The default of a setting, which may be another one where the part is joined with a score part. */
+static const char *default_of(const posenc_encoding *e, const pe_encoding *room,
+                              const posenc_setting_info *row)
 {
-    return part->room && part->room->beside_score && e->parts[POSENC_SCORE].room;
+    const char  *text = e->parts[POSENC_SCORE].room ? room->with_score : NULL;
+    const size_t n    = strlen(row->name);
+    return text && !strncmp(text, row->name, n) && text[n] == '=' ? text + n + 1 : row->standard;
 }
 
 static void print_spec(posenc_encoding *e)
@@ -246,11 +249,10 @@ static void print_spec(posenc_encoding *e)
         append(e->spec, part->room->info.name);
         int open = 0;
         for (int i = 0; i <= part->room->info.setting_count; i++) {
-            const int                  own     = i < part->room->info.setting_count;
-            const char                *text    = own ? part->text[i].text : written ? "" : e->scale.text;
-            const posenc_setting_info *row     = own ? &part->room->info.settings[i] : pe_common_settings;
-            const int                  implied = i == part->room->beside_setting && has_implied(e, part);
-            if (!*text || !strcmp(text, implied ? part->room->beside_score : row->standard))
+            const int                  own  = i < part->room->info.setting_count;
+            const char                *text = own ? part->text[i].text : written ? "" : e->scale.text;
+            const posenc_setting_info *row  = own ? &part->room->info.settings[i] : pe_common_settings;
+            if (!*text || !strcmp(text, default_of(e, part->room, row)))
                 continue;
             append(e->spec, open++ ? ":" : "[");
             append(e->spec, row->name);
@@ -276,9 +278,12 @@ posenc_status posenc_encoding_create(posenc_encoding **e, const char *spec, cons
         status = parse_pairs(made, NULL, settings, strlen(settings), err);
     if (!status) {
         pe_chosen *weight = &made->parts[POSENC_WEIGHT];
-        if (has_implied(made, weight) && !*weight->text[weight->room->beside_setting].text)
-            snprintf(weight->text[weight->room->beside_setting].text, PE_MAX_TEXT, "%s",
-                     weight->room->beside_score);
+        for (int i = 0; weight->room && i < weight->room->info.setting_count; i++) {
+            const posenc_setting_info *row   = &weight->room->info.settings[i];
+            const char                *value = default_of(made, weight->room, row);
+            if (!*weight->text[i].text && value != row->standard)
+                snprintf(weight->text[i].text, PE_MAX_TEXT, "%s", value);
+        }
         status = name_params(made, err);
     }
     if (status) {

@@ -34,14 +34,12 @@ void pe_run_turn_make(pe_run_turn *t, const posenc_plan *plan, const pe_numbers 
     const pe_rotary_run run    = {n->par[POSENC_ROTARY], length};
     t->queries                 = rotary->room ? &plan->turn : NULL;
     t->keys                    = rotary->room ? &plan->turn_keys : NULL;
-    if (!rotary->room || !rotary->room->by_run || !rotary->room->by_run(rotary->set))
+    if (!plan->turn.depends_on_run)
         return;
     pe_turn_lay_out(&t->made[0], arena, plan->dims.D, plan->turn.axes, plan->turn.heads);
     if (!arena->memory)
         return;
-    rotary->room->turn(&rotary->problem, &run, &t->made[0]);
-    if (!rotary->room->grows)
-        t->made[0].growth = NULL;
+    rotary->room->rotary.fill(&rotary->problem, &run, &t->made[0]);
     pe_turn_finish(&t->made[0]);
     t->made[1] = pe_turn_for_keys(&t->made[0]);
     t->queries = &t->made[0];
@@ -95,7 +93,8 @@ posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tenso
     const pe_resolved *rotary = rotary_of(plan);
     if (!dparams || !has_params(plan, dparams))
         return POSENC_OK;
-    const char *name = rotary->room->info.name, *reason = rotary->room->no_gradient(rotary->set);
+    const char *name   = rotary->room->info.name;
+    const char *reason = rotary->room->no_gradient ? rotary->room->no_gradient(rotary->set) : NULL;
     if (reason)
         return pe_fail(err, POSENC_UNSUPPORTED, "%s: %s has no gradient to its parameters: %s", who, name,
                        reason);
@@ -171,5 +170,5 @@ void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, double lengt
         for (int64_t at = 0; at < SUMS * w.count; at++)
             total[at % w.count] += w.sums[at];
     }
-    rotary->room->turn_back(&rotary->problem, &run, sides[0].turn, total, n->dpar[POSENC_ROTARY]);
+    rotary->room->rotary.fold(&rotary->problem, &run, sides[0].turn, total, n->dpar[POSENC_ROTARY]);
 }

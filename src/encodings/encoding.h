@@ -2,17 +2,17 @@
 /*
  * encoding.h: what a room offers
  *
- * A room is one .c file: head comment (Place, Formula, Learns, Source, then what a reader must know),
- * settings, parameters, worked examples, init, its contribution and the gradient of its contribution side by
- * side, and at the end this struct, its door plate. Its row in encodings.def makes the library, the tool, the
- * tests and the build know it. Which members are filled depends on the place:
+ * A room is one .c file with all that one encoding is: head comment (Place, Formula, Learns, Source, then
+ * what a reader must know), settings, parameters, worked examples, init, what it contributes and the gradient
+ * of that side by side, and at the end a pe_encoding. Its row in encodings.def makes the library, the tool,
+ * the tests and the build know it. A room fills in the common members that it needs and those of its place:
  *
- *   input    width, rows, rows_back     n rows of a table; coordinates, tokens and locate where a position is
- *            a place;
- *            width, sequence            a table whose rows follow from each other (FLOATER)
- *   rotary   turn, turn_back            frequencies, pairing, magnitude; gradient of the frequencies
- *   score    terms                      members of pe_terms, each with its adjoint
- *   weight   terms
+ *   input            .input.width, .rows, .rows_back   n rows of a table; .tokens and .locate on a grid
+ *                    .input.width, .sequence           a table whose rows follow from each other (FLOATER)
+ *   rotary           .rotary.fill, .fold               pairs, frequencies, magnitude; their gradients
+ *   score, weight    .attention.terms (or .bias, or .hook)   members of pe_terms, each with its adjoint
+ *
+ * A member that only one room fills in says why it is there.
  */
 #ifndef PE_ENCODINGS_ENCODING_H
 #define PE_ENCODINGS_ENCODING_H
@@ -40,14 +40,13 @@ static inline void pe_add(double *const dpar[], int index, int64_t at, double x)
         dpar[index][at] += x;
 }
 
-/* A room's tables, for its door plate; all three where it has them. */
+/* A room's tables, as members of its pe_encoding; all three where it has them. */
 #define PE_SETTINGS(table) .info.settings = table, .info.setting_count = PE_ROWS(table)
 #define PE_PARAMS(table)   .info.params = table, .info.param_count = PE_ROWS(table)
 #define PE_TABLES(settings, parameters, worked) \
     PE_SETTINGS(settings), PE_PARAMS(parameters), .examples = worked
 
-/* Where the queries and keys of one batch item stand, and how far apart those are that the masks by distance
-   join. */
+/* Positions of the queries and keys of one batch item, and the distances that masks by distance allow. */
 typedef struct pe_span {
     double  q_low, q_high, k_low, k_high;
     int64_t t_low, t_high; /* of the whole run; mean something where `whole` */
@@ -61,36 +60,10 @@ typedef struct pe_rotary_run {
     double               length; /* the largest position and one */
 } pe_rotary_run;
 
-typedef struct pe_encoding {
-    posenc_encoding_info  info;
-    const char           *model;      /* settings for a small model trained at L: "max_distance=L/2" */
-    const char           *model_both; /* those of one that sees the future as well; NULL: the same */
-    const posenc_example *examples;   /* ends with {0} */
-
-    /* Do settings and sizes fit together? NULL: always. */
-    posenc_status (*check)(const pe_problem *p, posenc_error *err);
-    /* Number i (0, 1, 2, ... in memory order) of parameter `index` as the source initialises it. NULL: as the
-       table of parameters says: "zeros", "ones", a number, "normal(0, sigma)", "uniform(low, high)". */
-    double (*init)(const pe_problem *p, int index, pe_random *rng, int64_t i);
-    /* Do the settings (words and flags alone) call for parameter `index`? NULL: always. */
-    int (*has)(const pe_value *set, int index);
-    /* Is it trained, with these settings? NULL: as the table of parameters says. */
-    int (*trains)(const pe_value *set, int index);
-
-    /* What the room's own formulas cost in one run of Lq queries and Lk keys (of one batch item, all heads),
-       forward: making rows, numbers by distance (each of Lq + Lk - 1 once), hooks, preparations, numbers made
-       of parameters. One each for + - * / and max, one for a function (sin, exp, sqrt). What machines do with
-       these numbers is counted by posenc_plan_operations. An expression over
-       settings (a word is its number, a flag 0 or 1) and sizes, or a count; NULL: none, numbers are looked
-       up. */
-    const char *operations;
-    double (*count)(const pe_problem *p);
-
-    /* -- input -- */
+/* Place input. */
+typedef struct pe_input_members {
     /* Expressions over settings and sizes: numbers per row. */
     const char *width;
-    /* Coordinates of a position, from words, flags and lengths of lists. NULL: 1. */
-    int (*coordinates)(const pe_value *set);
     /* How many tokens the rows of a grid are, those of class tokens included. NULL: it has none, a range may
        go on. */
     const char *tokens;
@@ -98,8 +71,8 @@ typedef struct pe_encoding {
        (the zero row of a class token). NULL: a range is the position; of several coordinates it is
        refused. */
     void (*locate)(const pe_problem *p, int64_t s, double at[]);
-    /* The first of several coordinates is no place but the id of a word, a whole number 0 .. ids-1; accept is
-       not asked then. NULL: it is a place. */
+    /* complex_order, where words are waves: the first coordinate is the id of a word, a whole number
+       0 .. ids-1, which no check of positions can say; accept is not asked then. NULL: it is a place. */
     const char *ids;
     /* What is added to positions that are given as a range (arrays are row numbers already). NULL: 0. */
     double (*first)(const pe_problem *p);
@@ -110,33 +83,30 @@ typedef struct pe_encoding {
     /* Cotangents of n rows to parameters, adding. NULL where nothing is learned. */
     void (*rows_back)(const pe_problem *p, const double *const par[], const double pos[], int64_t n,
                       const double dout[], double *const dpar[]);
-    /* The same rows, where they are plain waves that the machine makes faster: their frequencies to w, room
-       for one per channel, and where they go. Returns how many; 0: with these settings rows are other than
-       that. NULL: never. */
+    /* sinusoidal, the encoding with the longest tables: the same rows as plain waves, which the engine makes
+       faster. Their frequencies go to w, which has an element per channel. Returns how many; 0: with these
+       settings rows are something else. NULL: never. */
     int64_t (*waves)(const pe_problem *p, double w[], pe_wave_form *form);
-    /* In place of rows and rows_back: a table made once per run. Positions must be whole, below
-       sequence.rows, which accept sees to. */
+    /* floater, whose rows are steps of a solver: in place of rows and rows_back a table made once per run.
+       Positions must be whole, below sequence.rows, which accept sees to. */
     pe_sequence sequence;
-    /* Why parameters have no gradient with these settings. NULL, or returning NULL: they have one. */
-    const char *(*no_gradient)(const pe_value *set);
+} pe_input_members;
 
-    /* -- rotary -- */
-    /* Coordinates of a position. NULL: 1. */
-    int (*axes)(const pe_problem *p);
-    /* Heads that have frequencies of their own, queries and keys alike: 1 or H. NULL: 1. */
-    int64_t (*heads)(const pe_problem *p);
-    /* Fills the rotation but for what pe_turn_finish does; its arrays have room for D/2 pairs. With `grows`
-       also growth and center. */
-    void (*turn)(const pe_problem *p, const pe_rotary_run *run, pe_turn *t);
-    int grows;
-    /* Do the frequencies depend on parameters, or on the length of a run? Then each run asks for them again.
-       NULL: no. */
-    int (*by_run)(const pe_value *set);
-    /* Gradients of frequencies, dw [heads, M, axes], to parameters, adding. NULL where there are none. */
-    void (*turn_back)(const pe_problem *p, const pe_rotary_run *run, const pe_turn *t, const double dw[],
-                      double *const dpar[]);
+/* Place rotary. */
+typedef struct pe_rotary_members {
+    /* Fills in the rotation, except what pe_turn_finish does; its arrays are for D/2 pairs. */
+    void (*fill)(const pe_problem *p, const pe_rotary_run *run, pe_turn *t);
+    /* Gradients of frequencies, dw [heads, M, coordinates], to parameters, adding: the adjoint of fill, which
+       xPos has no parameters for. */
+    void (*fold)(const pe_problem *p, const pe_rotary_run *run, const pe_turn *t, const double dw[],
+                 double *const dpar[]);
+    /* rope, since timm's mixed frequencies differ from head to head and arrays are laid out before fill: how
+       many heads have frequencies of their own, 1 or H, queries and keys alike; an expression. NULL: 1. */
+    const char *heads;
+} pe_rotary_members;
 
-    /* -- score, weight -- */
+/* Places score and weight. */
+typedef struct pe_attention_members {
     /* Members that are the same whatever the settings; `terms` is asked for the others, and for the scale
        where it is not 1/sqrt(D). NULL: there are none. */
     pe_by_distance bias;
@@ -151,9 +121,44 @@ typedef struct pe_encoding {
                         double *const dpar[]);
     /* May a run ask for these positions and distances? NULL: any. */
     posenc_status (*reach)(const pe_problem *p, const pe_span *span, posenc_error *err);
-    /* weight: what a setting is beside a score part, in place of its standard. NULL: none. */
-    const char *beside_score;
-    int         beside_setting;
+} pe_attention_members;
+
+typedef struct pe_encoding {
+    posenc_encoding_info  info;
+    const char           *model;      /* settings for a small model trained at L: "max_distance=L/2" */
+    const char           *model_both; /* those of one that sees the future as well; NULL: the same */
+    const posenc_example *examples;   /* ends with {0} */
+
+    /* Do settings and sizes fit together? NULL: always. */
+    posenc_status (*check)(const pe_problem *p, posenc_error *err);
+    /* Number i (0, 1, 2, ... in memory order) of parameter `index` as the source initialises it. NULL: as the
+       table of parameters says: "zeros", "ones", a number, "normal(0, sigma)", "uniform(low, high)". */
+    double (*init)(const pe_problem *p, int index, pe_random *rng, int64_t i);
+    /* Do the settings (words and flags only) call for parameter `index`? NULL: always. */
+    int (*has)(const pe_value *set, int index);
+    /* Is it trained, with these settings? NULL: as the table of parameters says. */
+    int (*trains)(const pe_value *set, int index);
+    /* Why parameters have no gradient with these settings. NULL, or returning NULL: they have one. */
+    const char *(*no_gradient)(const pe_value *set);
+    /* input, rotary: coordinates of a position (input: from words, flags and lengths of lists). NULL: 1. */
+    int (*coordinates)(const pe_value *set);
+
+    /* What the room's own formulas cost in one run of Lq queries and Lk keys (of one batch item, all heads),
+       forward: making rows, numbers by distance (each of Lq + Lk - 1 once), hooks, preparations, numbers made
+       of parameters. One each for + - * / and max, one for a function (sin, exp, sqrt). What the engine does
+       with these numbers is counted by posenc_plan_operations. An expression over settings (a word is its
+       number, a flag 0 or 1) and sizes, or a count; NULL: none, numbers are looked up. */
+    const char *operations;
+    double (*count)(const pe_problem *p);
+
+    /* urpe, whose authors' own bias gives way to the one it is joined with: the default of a setting of a
+       weight encoding that is joined with a score encoding, "bias=none". NULL: no other. */
+    const char *with_score;
+
+    /* One of them, by info.place. */
+    pe_input_members     input;
+    pe_rotary_members    rotary;
+    pe_attention_members attention; /* score, weight */
 } pe_encoding;
 
 /* registry.c: the rows of encodings.def as an array. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The registry: the only place that sees every room, and it sees only their door plates. */
+/* The registry: the only place that knows every room. */
 #include "encodings/encoding.h"
-
-#include <string.h>
 
 #define ENCODING(place, room, name) extern const pe_encoding pe_##name;
 #include "encodings/encodings.def"

@@ -86,6 +86,7 @@ void pe_turn_finish(pe_turn *turn)
 {
     const int64_t per = per_pair(turn);
     turn->spoilt      = -1;
+    turn->growth      = turn->grows ? turn->growth : NULL;
     for (int64_t i = turn->heads * turn->M * per - 1; i >= 0; i--) {
         turn->k[i] = pe_frequency_of(turn->w[i]);
         if (!(fabs(turn->w[i]) <=

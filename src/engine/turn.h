@@ -69,6 +69,8 @@ typedef struct pe_turn {
        growth */
     double *growth;              /* [M] */
     double  center, growth_sign; /* +1 queries, -1 keys */
+    int     grows;               /* is there growth? */
+    int     depends_on_run;      /* on its parameters, or its length: each run fills in its own rotation */
 
     int64_t spoilt; /* filled by pe_turn_finish: the first pair with a frequency that is no number, or too
                        fast for exact angles; -1: none */

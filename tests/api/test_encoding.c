@@ -385,14 +385,14 @@ static void shapes_follow_sizes_and_settings(void **state)
     }
 }
 
-/* What the registry says to callers is what the machines go by. */
+/* What the registry says to callers is what rows go by. */
 static void rows_that_belong_to_words_have_ids_and_a_position(void **state)
 {
     int found = 0;
     (void)state;
     for (int i = 0; i < posenc_encoding_count(); i++) {
         const posenc_encoding_info *info = posenc_encoding_info_at(i);
-        assert_int_equal(info->by_word, pe_encoding_at(i)->ids != NULL);
+        assert_int_equal(info->by_word, pe_encoding_at(i)->input.ids != NULL);
         if (!info->by_word)
             continue;
         posenc_encoding *e = create(info->name, NULL);

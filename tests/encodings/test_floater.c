@@ -228,7 +228,7 @@ static size_t bytes_for(int64_t n, int substeps, int run)
     return bytes;
 }
 
-/* States are kept at positions, steps between two of them once: length and steps add, they do not
+/* States are saved at positions, steps between two of them once: length and steps add, they do not
    multiply. */
 static void memory_is_linear_in_the_length_and_steps_do_not_multiply_it(void **state)
 {

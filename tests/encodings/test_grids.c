@@ -203,7 +203,7 @@ static void every_width_gives_numbers(void **state)
         }
 }
 
-/* pos_table[pos][i] = pos / 10000^(2i/d); then, but for row 0, even columns become sines and odd ones
+/* pos_table[pos][i] = pos / 10000^(2i/d); then, except in row 0, even columns become sines and odd ones
    cosines. */
 static void the_tutorials_program_comes_out_with_its_fault(void **state)
 {

@@ -2,8 +2,8 @@
 /*
  * test_learned: the row of padding
  *
- * fairseq's rule, from tokens to gradients: padding uses row padding_idx, text counts from the one behind it;
- * that row is born zero and no cotangent reaches it, while every other row gets the sum of its own. Nothing
+ * fairseq's rule, from tokens to gradients: padding uses row padding_idx, text counts from the one after it;
+ * that row starts as zero and no cotangent reaches it, while every other row gets the sum of its own. Nothing
  * here is rounded: numbers are equal or a test fails.
  */
 #include <setjmp.h>

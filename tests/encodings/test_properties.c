@@ -519,7 +519,7 @@ static void copy_number(array *to, const array *from)
     memcpy(to->narrow, from->narrow, (size_t)from->count * sizeof(float));
 }
 
-/* What x + x may miss 2x by: nothing, but for a number of each pair, whose items of the batch and heads are
+/* What x + x may miss 2x by: nothing, except a number of each pair, whose items of the batch and heads are
    added one by one where the caller keeps the sum. */
 static double rounding_of_twice(const array *once, int ndim, int wide)
 {

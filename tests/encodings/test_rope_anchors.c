@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_rope_anchors: numbers that lie behind the frequencies of the rotary family
+ * test_rope_anchors: numbers that determine the frequencies of the rotary family
  *
  * Computed elsewhere with 40 digits, printed with 15: wavelengths, the ends of YaRN's ramp and of llama3's
  * blend before they are rounded to whole pairs, the factors of the softmax, xPos's zeta, DINOv3's periods,
  * and the permutation that leads from one layout to the other. None of them is in the interface; each is
  * worked out from what a user sees, which is the rotation: a ramp's ends from two pairs on it, zeta from two
- * lengths of a turned pair, the permutation from where channels go. The tolerance is a few of the last
+ * lengths of a rotated pair, the permutation from where channels go. The tolerance is a few of the last
  * printed digits, times what that working out loses, as said with each.
  */
 #include "rope_case.h"
@@ -205,7 +205,7 @@ static void xpos_shrinks_each_pair_by_its_zeta(void **state)
     drop(&t);
     t = make("xpos[center=512]", 128);
     assert_near(length_at(&t, 512, 0), 1, 5e-15, "at the centre");
-    assert_near(length_at(&t, 612, 0), 0.782954834501328, 5e-15, "100 behind the centre");
+    assert_near(length_at(&t, 612, 0), 0.782954834501328, 5e-15, "100 after the centre");
     drop(&t);
 }
 
@@ -213,8 +213,8 @@ static void xpos_shrinks_each_pair_by_its_zeta(void **state)
 
 enum { MOST = 512 };
 
-/* At position 0 nothing turns: what is left is the order of the channels. Which channel of the input each of
-   the result has. */
+/* At position 0 nothing rotates: what remains is the order of the channels. Which channel of the input each
+   of the result has. */
 static void order_of(const char *spec, int D, int from[MOST])
 {
     double       row[MOST];

@@ -5,7 +5,7 @@
  * A tutorial prints 0.841 and means sin 1: a number of the library, rounded to the digits that are printed,
  * must read the same. From "Position Embedding" (docs/errata.md, tutorial 004): all 88 cells of its tables of
  * sines and cosines, its six vectors of width 8, its periods, the matrices of a step, and its rotation of (1,
- * 2, 3, 4); from the lecture on positional encodings (tutorial 001): (1, 0) turned by 45 degrees.
+ * 2, 3, 4); from the lecture on positional encodings (tutorial 001): (1, 0) rotated by 45 degrees.
  */
 #include <posenc/posenc.h>
 
@@ -167,7 +167,7 @@ static void a_step_is_the_same_matrix_everywhere(void **state)
             }
 }
 
-/* x [D] turned at a position. */
+/* x [D] rotated at a position. */
 static void turn(const char *spec, double *x, int64_t D, double position)
 {
     posenc_encoding  *e;

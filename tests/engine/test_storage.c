@@ -323,7 +323,7 @@ static void check_all(const posenc_dtype types[3], double sharpness, int first_m
         for (int e = 0; e < SPECS; e++)
             for (int m = first_mask; m < MASKS; m++) {
                 if (is_gated(&(problem){.spec = specs[e]}) && shapes[s].dims.Lq > 8)
-                    continue; /* the gate is the general road's there: test_machines */
+                    continue; /* the gate is the general road's there: test_executors */
                 problem p = make_problem(specs[e], &shapes[s], masks[m], types, sharpness);
                 check(&p);
                 free_problem(&p);

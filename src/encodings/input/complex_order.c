@@ -8,10 +8,10 @@
  * Learns   r [vocab, dim], omega, theta [vocab, dim]
  * Source   Wang et al. 2020, arXiv:1912.12333, equation 6; iclr-complex-order/complex-order
  *
- * The only form in which moving a word by n multiplies it by something that depends on n alone and that stays
- * bounded. A position has two coordinates, (id of the word, P); a plain range has no words and shows word
- * `word` alone. omega may be shared by all words, by all channels of a word, or be a single number, which are
- * three other models: with one omega per channel and theta = 0 this is RoPE's turn, applied to the embedding.
+ * The only form in which moving a word by n multiplies it by a bounded factor that depends only on n. A
+ * position has two coordinates, (id of the word, P); a plain range has no words and shows only word `word`.
+ * omega may be shared by all words, by all channels of a word, or be a single number, which are three other
+ * models: with one omega per channel and theta = 0 this is RoPE's rotation, applied to the embedding.
  * theta=zero was the authors' best.
  *
  * The released programs differ from the paper and from each other: positions run backwards in text
@@ -133,7 +133,7 @@ static void find_angles(const pe_problem *p, double position, const double w[], 
 }
 
 /* The two angles are added as numbers of length 1. */
-static void turn_by_phases(const pe_problem *p, const double theta[], waves *v)
+static void add_phases(const pe_problem *p, const double theta[], waves *v)
 {
     double c[CHANNELS], s[CHANNELS];
     find_angles(p, 1, theta, v->n, c, s);
@@ -159,7 +159,7 @@ static void find_waves(const pe_problem *p, const double *const par[], const dou
     }
     find_angles(p, v->position, omega, v->n, v->cosine, v->sine);
     if (p->set[THETA].integer == LEARNED)
-        turn_by_phases(p, par[PHASE] + v->at, v);
+        add_phases(p, par[PHASE] + v->at, v);
 }
 
 static void rows(const pe_problem *p, const double *const par[], const double pos[], int64_t n, double out[])
@@ -214,15 +214,15 @@ const pe_encoding pe_complex_order = {
     .info.by_word  = 1,
     .model         = "sigma=0.5",
     /* omega P + theta, its cosine and sine, both times r. */
-    .operations  = "Lq*dim*(6-theta)",
-    .check       = check,
-    .has         = has,
-    .init        = init,
-    .width       = "2*dim",
-    .coordinates = coordinates,
-    .locate      = locate,
-    .ids         = "vocab",
-    .rows        = rows,
-    .rows_back   = rows_back,
+    .operations      = "Lq*dim*(6-theta)",
+    .check           = check,
+    .has             = has,
+    .init            = init,
+    .input.width     = "2*dim",
+    .coordinates     = coordinates,
+    .input.locate    = locate,
+    .input.ids       = "vocab",
+    .input.rows      = rows,
+    .input.rows_back = rows_back,
     PE_TABLES(settings, params, examples),
 };

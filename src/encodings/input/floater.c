@@ -8,24 +8,24 @@
  * Source   Liu, Yu, Dhillon, Hsieh 2020, arXiv:2003.09229; xuanqing94/FLOATER, flow_func_linear
  *
  * Parameters do not grow with the length, and rows exist for positions that training never saw. A row has
- * `states` vectors that share the dynamics and start apart: one per block of a model, or per q, k and v of a
- * block.
+ * `states` vectors that share the dynamics but not the initial value: one per block of a model, or per q, k
+ * and v of a block.
  *
  * Solvers land on positions: `substeps` steps of dt / substeps each, stages at t + c * step. torchdiffeq's
  * "rk4", which the authors ran, is the 3/8 rule, not the classical tableau. Their fork of it interpolates
  * between steps from a state it has overwritten, so a position may come out one step late; that is not
- * repeated here. The gradient is exact for the discrete solver: p is kept at positions, the steps between two
- * of them are made again, and walked back stage by stage. (The continuous adjoint is not: the kinks of max(.,
- * 0) limit the order of any solver, and it was seen 3 % off.) solver=exact follows the equation itself: steps
- * are halved until a step and its two halves agree to 1e-14, at a kink down to some 1e-7 of dt, and doubled
- * again behind it. It has no gradient.
+ * repeated here. The gradient is exact for the discrete solver: p is saved at positions, the steps between
+ * two of them are computed again, and differentiated stage by stage, the last one first. (The continuous
+ * adjoint is not exact: the kinks of max(., 0) limit the order of any solver, and it was seen 3 % off.)
+ * solver=exact follows the equation itself: steps are halved until a step and its two halves agree to 1e-14,
+ * at a kink down to some 1e-7 of dt, and doubled again after it. It has no gradient.
  */
 #include "encodings/encoding.h"
 
 enum { DIM, STATES, POSITIONS, DT, SUBSTEPS, SOLVER, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"dim", "integer", "d_model", "1..65536", "width of a state"},
-    {"states", "integer", "1", "1..65536", "vectors per row, each from a start of its own"},
+    {"states", "integer", "1", "1..65536", "vectors per row, each with an initial value of its own"},
     {"positions", "integer", "Lk", "1..2147483648", "positions that a run may reach: 0 .. positions-1"},
     {"dt", "real", "0.01", "0<..", "time between two positions"},
     {"substeps", "integer", "5", "1..1000000",
@@ -40,9 +40,9 @@ enum { RK4_38, RK4_CLASSIC, MIDPOINT, EULER, EXACT }; /* ORDER the range of `sol
 
 enum { W1, B1, W2, B2, Y0 }; /* ORDER params */
 static const posenc_param_info params[] = {
-    {"W1", "dim,dim+1", "normal(0, sigma)", "first layer; the last column meets the time", 1},
+    {"W1", "dim,dim+1", "normal(0, sigma)", "first layer; the last column multiplies the time", 1},
     {"b1", "dim", "zeros", "its bias", 1},
-    {"W2", "dim,dim+1", "normal(0, sigma)", "second layer; the last column meets the time", 1},
+    {"W2", "dim,dim+1", "normal(0, sigma)", "second layer; the last column multiplies the time", 1},
     {"b2", "dim", "zeros", "its bias", 1},
     {"y0", "states,dim", "uniform(-sqrt(6/(dim+states)), sqrt(6/(dim+states)))", "p at position 0", 1},
     {0},
@@ -89,7 +89,7 @@ static posenc_status accept(const pe_problem *p, double low, double high, int wh
 {
     if (!whole)
         return pe_fail(err, POSENC_RANGE,
-                       "floater: positions must be whole numbers; its solver stops at those alone");
+                       "floater: positions must be whole numbers; its solver stops only at those");
     if (low < 0)
         return pe_fail(err, POSENC_RANGE, "floater: position %.0f is negative; its path begins at 0", low);
     if (high >= (double)positions(p))
@@ -120,14 +120,14 @@ enum { STAGES = 4 };
 /*
  * Vectors of a group are matrices [states, wide], a state per row, padded with zeros. The layers are there
  * once more as the products want them: `in` transposed [dim, wide] for the way forward, `out` [dim, wide] for
- * the way back, where dW, dt and db take up the sums of the group.
+ * the way back, where dW, dt and db are the sums of the group.
  */
 typedef struct layer {
     double *in, *out, *time, *bias, *at; /* time, bias, at [wide]: the last column, b, and b at one time */
     double *dW, *dtime, *dbias;
 } layer;
 
-typedef struct desk {
+typedef struct work {
     const pe_problem *p;
     pe_product64_fn  *product;
     int64_t           d, wide, states, size; /* size = states * wide */
@@ -136,7 +136,7 @@ typedef struct desk {
     double *y, *dp, *full, *half, *end; /* [size] of the states at hand; of a step and its two halves */
     double *path;                       /* [substeps, size]: states between two positions */
     double  t[STAGES];
-} desk;
+} work;
 
 enum { LAYER_ROWS = 3, LAYER_VECTORS = 5, STAGE_VECTORS = 6 * STAGES, STATE_VECTORS = 5 };
 
@@ -175,11 +175,11 @@ static layer layer_of(const double *W, const double *b, int64_t d, double **memo
     return l;
 }
 
-static desk desk_of(const pe_problem *p, const double *const par[], const pe_lane_group *group,
+static work work_of(const pe_problem *p, const double *const par[], const pe_lane_group *group,
                     double *memory)
 {
     const int64_t d = p->set[DIM].integer, wide = pe_padded64(d), size = group->count * wide;
-    desk k  = {.p = p, .product = group->product, .d = d, .wide = wide, .states = group->count, .size = size};
+    work k  = {.p = p, .product = group->product, .d = d, .wide = wide, .states = group->count, .size = size};
     k.first = layer_of(par[W1], par[B1], d, &memory);
     k.second                        = layer_of(par[W2], par[B2], d, &memory);
     double **const         stages[] = {&k.x, &k.r, &k.k, &k.dk, &k.dr, &k.dx},
@@ -205,7 +205,7 @@ static void add_scaled(double *restrict to, double factor, const double *restric
 }
 
 /* Rows of a table's row, which has no padding. */
-static void load(const desk *k, double to[], const double row[])
+static void load(const work *k, double to[], const double row[])
 {
     for (int64_t s = 0; s < k->states; s++)
         copy(to + s * k->wide, row + s * k->d, k->d);
@@ -214,7 +214,7 @@ static void load(const desk *k, double to[], const double row[])
 /* ---- the dynamics and their adjoint ---- */
 
 /* y = W [x ; t] + b */
-static void affine(const desk *k, const layer *l, double t, const double x[], double y[])
+static void affine(const work *k, const layer *l, double t, const double x[], double y[])
 {
     for (int64_t i = 0; i < k->wide; i++)
         l->at[i] = l->bias[i] + l->time[i] * t;
@@ -223,20 +223,20 @@ static void affine(const desk *k, const layer *l, double t, const double x[], do
     k->product(y, k->wide, x, k->wide, 1, l->in, k->wide, k->states, k->d, k->d, 1);
 }
 
-/* k = h(t, x) of stage j; r keeps what the first layer lets through. */
-static void dynamics(desk *k, int j, double t)
+/* k = h(t, x) of stage j; r is what the first layer gives. */
+static void dynamics(work *k, int j, double t)
 {
     const int64_t at = j * k->size;
     double       *r  = k->r + at;
     k->t[j]          = t;
     affine(k, &k->first, t, k->x + at, r);
     for (int64_t i = 0; i < k->size; i++)
-        r[i] = r[i] < 0 ? 0 : r[i]; /* no number stays none */
+        r[i] = r[i] < 0 ? 0 : r[i]; /* NaN stays NaN */
     affine(k, &k->second, t, r, k->k + at);
 }
 
 /* dx from dk of stage j, by way of dr. */
-static void dynamics_back(const desk *k, int j)
+static void dynamics_back(const work *k, int j)
 {
     const int64_t at = j * k->size;
     double       *dr = k->dr + at;
@@ -247,7 +247,7 @@ static void dynamics_back(const desk *k, int j)
 }
 
 /* dW += dy^T x, dt += t dy, db += dy, over all states and stages of a step at once. */
-static void sum_layer(const desk *k, const layer *l, int stages, const double x[], const double dy[])
+static void sum_layer(const work *k, const layer *l, int stages, const double x[], const double dy[])
 {
     const int64_t rows = stages * k->states;
     k->product(l->dW, k->wide, dy, 1, k->wide, x, k->wide, k->d, k->d, rows, 1);
@@ -258,7 +258,7 @@ static void sum_layer(const desk *k, const layer *l, int stages, const double x[
 }
 
 /* The sums of a layer to its parameters. */
-static void add_layer(const desk *k, const layer *l, double *dW, double *db)
+static void add_layer(const work *k, const layer *l, double *dW, double *db)
 {
     for (int64_t i = 0; i < k->d; i++) {
         for (int64_t j = 0; dW && j < k->d; j++)
@@ -272,7 +272,7 @@ static void add_layer(const desk *k, const layer *l, double *dW, double *db)
 
 /* ---- one step of a solver and its adjoint ---- */
 
-/* Stage j stands at t + c[j] h and x + h sum_l a[j][l] k[l]; the step ends at x + h sum_j b[j] k[j]. */
+/* Stage j is at t + c[j] h and x + h sum_l a[j][l] k[l]; the step ends at x + h sum_j b[j] k[j]. */
 typedef struct tableau {
     int    stages;
     double c[STAGES], a[STAGES][STAGES], b[STAGES];
@@ -292,7 +292,7 @@ static const tableau tableaus[] = {
 };
 
 /* The stages of the step of length h from y at time t. */
-static void fill_stages(const tableau *s, double t, double h, const double y[], desk *k)
+static void fill_stages(const tableau *s, double t, double h, const double y[], work *k)
 {
     for (int j = 0; j < s->stages; j++) {
         copy(k->x + j * k->size, y, k->size);
@@ -303,7 +303,7 @@ static void fill_stages(const tableau *s, double t, double h, const double y[], 
 }
 
 /* to = where the step ends; to may be y. */
-static void step(const tableau *s, double t, double h, const double y[], desk *k, double to[])
+static void step(const tableau *s, double t, double h, const double y[], work *k, double to[])
 {
     fill_stages(s, t, h, y, k);
     memmove(to, y, (size_t)k->size * sizeof *to);
@@ -312,7 +312,7 @@ static void step(const tableau *s, double t, double h, const double y[], desk *k
 }
 
 /* dp from the cotangent of the end of the step to that of its start y, from the last stage to the first. */
-static void step_back(const tableau *s, double t, double h, const double y[], desk *k)
+static void step_back(const tableau *s, double t, double h, const double y[], work *k)
 {
     fill_stages(s, t, h, y, k);
     for (int j = s->stages - 1; j >= 0; j--) {
@@ -332,8 +332,8 @@ static void step_back(const tableau *s, double t, double h, const double y[], de
 /* ---- from position to position ---- */
 
 /* One step of length h and the same in two halves; the weighted difference, which takes their leading errors
-   away, is left in k->end, an estimate of the error returned. */
-static double try_step(double t, double h, desk *k)
+   away, goes to k->end; an estimate of the error is returned. */
+static double try_step(double t, double h, work *k)
 {
     double error = 0;
     step(&tableaus[RK4_CLASSIC], t, h, k->y, k, k->full);
@@ -350,9 +350,9 @@ static double try_step(double t, double h, desk *k)
 #define STEP_ERROR 1e-14 /* of a step, relative to the state where that is above 1 */
 
 /* The equation's own path from position i to i + 1. Times are counted in ticks, 2^-40 of dt, and steps are
-   powers of two of them at multiples of themselves: so the last one ends on the position. A state that has
-   left the numbers is let go. */
-static void follow(int64_t i, desk *k)
+   powers of two of them at multiples of themselves: so the last one ends on the position. A state that is
+   no longer finite is not refined. */
+static void follow(int64_t i, work *k)
 {
     const int64_t whole = INT64_C(1) << 40;
     const double  dt    = k->p->set[DT].real;
@@ -377,8 +377,8 @@ static void follow(int64_t i, desk *k)
     }
 }
 
-/* `substeps` steps of k->y from position i; path, if there is one, keeps where each began. */
-static void march(int64_t i, desk *k, double *path)
+/* `substeps` steps of k->y from position i; path, if there is one, gets where each began. */
+static void march(int64_t i, work *k, double *path)
 {
     const int64_t m  = k->p->set[SUBSTEPS].integer;
     const double  dt = k->p->set[DT].real, h = dt / (double)m;
@@ -392,7 +392,7 @@ static void march(int64_t i, desk *k, double *path)
 static void make_rows(const pe_problem *p, const double *const par[], const pe_lane_group *group, int64_t n,
                       double table[], double memory[])
 {
-    desk    k  = desk_of(p, par, group, memory);
+    work    k  = work_of(p, par, group, memory);
     double *at = table + group->first * k.d;
     load(&k, k.y, par[Y0] + group->first * k.d);
     for (int64_t i = 0; i < n; i++, at += width(p)) {
@@ -405,12 +405,12 @@ static void make_rows(const pe_problem *p, const double *const par[], const pe_l
     }
 }
 
-/* solver=exact chooses its steps by each state alone. */
+/* solver=exact has steps of their own for each state. */
 static void make(const pe_problem *p, const double *const par[], const pe_lane_group *group, int64_t n,
                  double table[], double memory[])
 {
-    const int     alone = p->set[SOLVER].integer == EXACT;
-    pe_lane_group one   = {group->first, alone ? 1 : group->count, group->product};
+    const int     one_by_one = p->set[SOLVER].integer == EXACT;
+    pe_lane_group one        = {group->first, one_by_one ? 1 : group->count, group->product};
     for (; one.first < group->first + group->count; one.first += one.count)
         make_rows(p, par, &one, n, table, memory);
 }
@@ -421,7 +421,7 @@ static void make_back(const pe_problem *p, const double *const par[], const pe_l
 {
     const int64_t m  = p->set[SUBSTEPS].integer;
     const double  dt = p->set[DT].real, h = dt / (double)m;
-    desk          k = desk_of(p, par, group, memory);
+    work          k = work_of(p, par, group, memory);
     for (int64_t i = n - 1; i >= 0; i--) {
         const int64_t at = i * width(p) + group->first * k.d;
         load(&k, k.end, drows + at);
@@ -464,20 +464,20 @@ static double count_operations(const pe_problem *p)
 }
 
 const pe_encoding pe_floater = {
-    .info.name     = "floater",
-    .info.place    = POSENC_INPUT,
-    .info.title    = "positions as the path of a learned differential equation",
-    .info.formula  = "frac{dp}{dt} = W_2 [ max(W_1 [ p ; t ] + b_1 , 0) ; t ] + b_2 , p(0) = y_0",
-    .info.paper    = "arXiv:2003.09229",
-    .info.models   = "research",
-    .info.pictures = "heatmap,curves,similarity",
-    .model         = "positions=8*L",
-    .count         = count_operations,
-    .check         = check,
-    .trains        = trains,
-    .width         = "states*dim",
-    .accept        = accept,
-    .sequence      = {positions, states, scratch, make, make_back},
-    .no_gradient   = no_gradient,
+    .info.name      = "floater",
+    .info.place     = POSENC_INPUT,
+    .info.title     = "positions as the path of a learned differential equation",
+    .info.formula   = "frac{dp}{dt} = W_2 [ max(W_1 [ p ; t ] + b_1 , 0) ; t ] + b_2 , p(0) = y_0",
+    .info.paper     = "arXiv:2003.09229",
+    .info.models    = "research",
+    .info.pictures  = "heatmap,curves,similarity",
+    .model          = "positions=8*L",
+    .count          = count_operations,
+    .check          = check,
+    .trains         = trains,
+    .input.width    = "states*dim",
+    .input.accept   = accept,
+    .input.sequence = {positions, states, scratch, make, make_back},
+    .no_gradient    = no_gradient,
     PE_TABLES(settings, params, examples),
 };

@@ -10,9 +10,9 @@
  *
  * A position is written with two digits to base n, and each digit has a row of the same table. The first n
  * positions keep their rows exactly, so a trained table is extended without training it further. Three alphas
- * say nothing: 0 repeats with period n, 1/2 cannot tell (i, j) from (j, i), 1 divides by zero. The table
- * stays trainable; rows are made when they are asked for. q is not normalised: a row can be (1 + alpha)/(1 -
- * alpha) times as long as the longest p.
+ * are refused: 0 repeats with period n, 1/2 cannot tell (i, j) from (j, i), 1 divides by zero. The table
+ * stays trainable; rows are computed on demand. q is not normalised: a row can be (1 + alpha)/(1 - alpha)
+ * times as long as the longest p.
  */
 #include "encodings/encoding.h"
 
@@ -69,7 +69,7 @@ static posenc_status accept(const pe_problem *p, double low, double high, int wh
 }
 
 /* q = (alpha p_high + (1 - alpha) p_low - alpha p_0) / (1 - alpha): the three rows of one position, by
-   weight. Below n the leading digit is 0, its row and the last one cancel, and p_low is left with weight
+   weight. Below n the leading digit is 0, its row and the last one cancel, and p_low remains, with weight
    1. */
 typedef struct mixture {
     int64_t row[3];
@@ -122,11 +122,11 @@ const pe_encoding pe_hierarchical = {
     .info.at_length = "rows=floor(sqrt(Lk-1))+1",
     .model          = "rows=L sigma=0.5",
     /* Rows beyond the table's are p_low + share (p_high - p_0). */
-    .operations = "3*(Lq-min(Lq,rows))*dim",
-    .check      = check,
-    .width      = "dim",
-    .accept     = accept,
-    .rows       = rows,
-    .rows_back  = rows_back,
+    .operations      = "3*(Lq-min(Lq,rows))*dim",
+    .check           = check,
+    .input.width     = "dim",
+    .input.accept    = accept,
+    .input.rows      = rows,
+    .input.rows_back = rows_back,
     PE_TABLES(settings, params, examples),
 };

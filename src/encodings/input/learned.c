@@ -10,9 +10,9 @@
  *          2018 (GPT)
  *
  * The table ends: a position at or beyond `rows` is an error here, never a clamp, a wrap or uninitialised
- * memory. Rows that training never saw stay as they were born, so `sigma` decides what a model does beyond
- * its training length. Initial sigma in use: 0.02 (BERT, ViT, Hugging Face's GPT-2), 0.01 (OpenAI's GPT-2),
- * dim^-0.5 (fairseq).
+ * memory. Rows that training never saw stay as they were initialised, so `sigma` decides what a model does
+ * beyond its training length. Initial sigma in use: 0.02 (BERT, ViT, Hugging Face's GPT-2), 0.01 (OpenAI's
+ * GPT-2), dim^-0.5 (fairseq).
  *
  * Row padding_idx (fairseq, RoBERTa: 1) belongs to tokens that are no text: it starts as zero and gets no
  * gradient, so it stays what it is; a caller's table is read as it is brought. The first token of a text then
@@ -104,21 +104,21 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
 }
 
 const pe_encoding pe_learned = {
-    .info.name      = "learned",
-    .info.place     = POSENC_INPUT,
-    .info.title     = "learned table of absolute positions",
-    .info.formula   = "p = T_{P} , T ∈ ℝ^{rows × d}",
-    .info.paper     = "arXiv:1810.04805",
-    .info.models    = "BERT, GPT-1, GPT-2, ALBERT, OPT, ViT",
-    .info.pictures  = "heatmap,curves,similarity,similarity2d",
-    .info.row_limit = "rows",
-    .model          = "rows=8*L sigma=0.5",
-    .check          = check,
-    .init           = init,
-    .width          = "dim",
-    .first          = first,
-    .accept         = accept,
-    .rows           = rows,
-    .rows_back      = rows_back,
+    .info.name       = "learned",
+    .info.place      = POSENC_INPUT,
+    .info.title      = "learned table of absolute positions",
+    .info.formula    = "p = T_{P} , T ∈ ℝ^{rows × d}",
+    .info.paper      = "arXiv:1810.04805",
+    .info.models     = "BERT, GPT-1, GPT-2, ALBERT, OPT, ViT",
+    .info.pictures   = "heatmap,curves,similarity,similarity2d",
+    .info.row_limit  = "rows",
+    .model           = "rows=8*L sigma=0.5",
+    .check           = check,
+    .init            = init,
+    .input.width     = "dim",
+    .input.first     = first,
+    .input.accept    = accept,
+    .input.rows      = rows,
+    .input.rows_back = rows_back,
     PE_TABLES(settings, params, examples),
 };

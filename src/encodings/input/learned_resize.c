@@ -3,16 +3,15 @@
  * Learned, resized: a table trained on one grid of positions, read on another
  *
  * Place    input: y = x + (M table)[row]
- * Formula  M leaves the first prefix_rows rows alone; on the grid it is a product of one matrix per axis,
+ * Formula  M copies the first prefix_rows rows; on the grid it is a product of one matrix per axis,
  *          M_h (x) M_w.
  *          Cell o of n_out reads around src of n_in, r = n_in / n_out, with
- *            kind                            src                        weights
- *            linear                          max((o+1/2) r - 1/2, 0)    1-|x|
- *            linear_align_corners, bilinear_ o (n_in-1) / (n_out-1)     1-|x|
- *            bicubic                         (o+1/2) r - 1/2            Keys, A = -0.75, 4 taps
- *            bicubic_scale_factor            (o+1/2) r' - 1/2           the same, r' = n_in / (n_out + 0.1)
- *            bicubic_antialias               (o+1/2) r - 1/2
- *            Keys, A = -0.5, stretched by max(r, 1), sum 1
+ *            kind                  src                      weights
+ *            linear                max((o+1/2) r - 1/2, 0)  1-|x|
+ *            .._align_corners      o (n_in-1) / (n_out-1)   1-|x|
+ *            bicubic               (o+1/2) r - 1/2          Keys, A = -0.75, 4 taps
+ *            bicubic_scale_factor  (o+1/2) r' - 1/2         the same, r' = n_in / (n_out + 0.1)
+ *            bicubic_antialias     (o+1/2) r - 1/2          Keys, A = -0.5, stretched by max(r, 1), sum 1
  * Learns   table [prefix_rows + cells of grid_in, dim]
  * Source   Dosovitskiy et al. 2021 (ViT), arXiv:2010.11929, section 3.2; whose code: linear is torch's
  *          interpolate, bilinear_align_corners google-research/vision_transformer (scipy's zoom), bicubic
@@ -22,8 +21,8 @@
  * show. M is linear, so what flows back is its transpose, and a model may train at a size other than the one
  * its table has. Taps beyond the border read the border's cell, so their weights add up there; antialiasing
  * leaves them out and divides by the sum of the rest. All kinds but bicubic_scale_factor are the identity
- * where the grids are equal; the authors of that one skip the call then: use `learned`. A row is made when it
- * is asked for: no matrix is stored.
+ * where the grids are equal; the authors of that one skip the call then: use `learned`. A row is computed on
+ * demand: no matrix is stored.
  */
 #include "encodings/encoding.h"
 
@@ -54,7 +53,7 @@ static const posenc_example examples[] = {
     {"kind=linear_align_corners grid_in=2 grid_out=4 dim=1", 1, 0, 0, 1.0 / 3, "corners stay corners"},
     {"kind=bicubic grid_in=2 grid_out=4 dim=1", 1, 0, 0, 29.0 / 128, "k(0.75) + k(1.75) with A = -0.75"},
     {"kind=bilinear_align_corners grid_in=2x2 grid_out=3x3 prefix_rows=1 dim=1", 5, 0, 0, 2.5,
-     "the middle of 1 2 / 3 4 behind a class token of 0"},
+     "the middle of 1 2 / 3 4 after a class token of 0"},
     {0},
 };
 
@@ -165,14 +164,14 @@ static axis axis_of(int kind, int64_t n_in, int64_t n_out, int64_t o)
 /* ---- all axes: the product of their taps ---- */
 
 /* A row of the new grid on its way through the table; forward `from` is the table, backward the cotangent. */
-typedef struct stroke {
+typedef struct walk {
     const pe_problem *p;
     const double     *from;
     double           *to;
     int               backward;
-} stroke;
+} walk;
 
-static void use_row(const stroke *s, int64_t row, double weight)
+static void use_row(const walk *s, int64_t row, double weight)
 {
     const int64_t dim  = s->p->set[DIM].integer;
     const double *from = s->from + (s->backward ? 0 : row * dim);
@@ -181,7 +180,7 @@ static void use_row(const stroke *s, int64_t row, double weight)
         to[d] += weight * from[d];
 }
 
-static void walk_taps(const stroke *s, const axis *a, int axes, int64_t cell, double weight)
+static void walk_taps(const walk *s, const axis *a, int axes, int64_t cell, double weight)
 {
     if (!axes) {
         use_row(s, s->p->set[PREFIX_ROWS].integer + cell, weight);
@@ -193,7 +192,7 @@ static void walk_taps(const stroke *s, const axis *a, int axes, int64_t cell, do
     }
 }
 
-static void walk_row(const stroke *s, int64_t row)
+static void walk_row(const walk *s, int64_t row)
 {
     const pe_value *in = &s->p->set[GRID_IN], *out = &s->p->set[GRID_OUT];
     int64_t         cell = row - s->p->set[PREFIX_ROWS].integer;
@@ -214,7 +213,7 @@ static void rows(const pe_problem *p, const double *const par[], const double po
     const int64_t dim = p->set[DIM].integer;
     memset(out, 0, (size_t)(n * dim) * sizeof *out);
     for (int64_t s = 0; s < n; s++)
-        walk_row(&(stroke){.p = p, .from = par[TABLE], .to = out + s * dim}, (int64_t)pos[s]);
+        walk_row(&(walk){.p = p, .from = par[TABLE], .to = out + s * dim}, (int64_t)pos[s]);
 }
 
 /* The transpose: the same taps, the other way. */
@@ -223,8 +222,7 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
 {
     const int64_t dim = p->set[DIM].integer;
     for (int64_t s = 0; dpar[TABLE] && s < n; s++)
-        walk_row(&(stroke){.p = p, .from = dout + s * dim, .to = dpar[TABLE], .backward = 1},
-                 (int64_t)pos[s]);
+        walk_row(&(walk){.p = p, .from = dout + s * dim, .to = dpar[TABLE], .backward = 1}, (int64_t)pos[s]);
 }
 
 /* A product and a sum for each cell that a cell of the new grid reads, and for each tap along an axis its
@@ -237,9 +235,9 @@ static double count_operations(const pe_problem *p)
     int64_t         most = p->Lq - p->set[PREFIX_ROWS].integer;
     for (int64_t row = 0; row < most && row < (int64_t)out->real; row++) {
         double  cells = 1, taps = 0;
-        int64_t left = row;
-        for (int a = in->count - 1; a >= 0; a--, left /= out->items[a + 1]) {
-            const int64_t n = axis_of(kind, in->items[a], out->items[a], left % out->items[a]).count;
+        int64_t rest = row;
+        for (int a = in->count - 1; a >= 0; a--, rest /= out->items[a + 1]) {
+            const int64_t n = axis_of(kind, in->items[a], out->items[a], rest % out->items[a]).count;
             cells *= (double)n;
             taps += (double)n;
         }
@@ -249,21 +247,21 @@ static double count_operations(const pe_problem *p)
 }
 
 const pe_encoding pe_learned_resize = {
-    .info.name      = "learned_resize",
-    .info.place     = POSENC_INPUT,
-    .info.title     = "learned table read on another grid",
-    .info.formula   = "p = M T , M = M_h ⊗ M_w",
-    .info.paper     = "arXiv:2010.11929",
-    .info.models    = "ViT, DeiT, MAE, BEiT, DINO, timm",
-    .info.pictures  = "heatmap,curves,similarity,similarity2d",
-    .info.row_limit = "grid_out",
-    .model          = "grid_in=L grid_out=8*L sigma=0.5",
-    .count          = count_operations,
-    .check          = check,
-    .width          = "dim",
-    .tokens         = "prefix_rows+grid_out",
-    .accept         = accept,
-    .rows           = rows,
-    .rows_back      = rows_back,
+    .info.name       = "learned_resize",
+    .info.place      = POSENC_INPUT,
+    .info.title      = "learned table read on another grid",
+    .info.formula    = "p = M T , M = M_h ⊗ M_w",
+    .info.paper      = "arXiv:2010.11929",
+    .info.models     = "ViT, DeiT, MAE, BEiT, DINO, timm",
+    .info.pictures   = "heatmap,curves,similarity,similarity2d",
+    .info.row_limit  = "grid_out",
+    .model           = "grid_in=L grid_out=8*L sigma=0.5",
+    .count           = count_operations,
+    .check           = check,
+    .input.width     = "dim",
+    .input.tokens    = "prefix_rows+grid_out",
+    .input.accept    = accept,
+    .input.rows      = rows,
+    .input.rows_back = rows_back,
     PE_TABLES(settings, params, examples),
 };

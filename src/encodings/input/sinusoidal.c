@@ -9,16 +9,14 @@
  * Source   Vaswani et al. 2017, arXiv:1706.03762, section 3.5; the presets name whose code
  *
  * One formula, six tables that are no copies of each other:
- *   preset          N          channels                          odd dim
- *   vaswani         dim/2      sin cos sin cos ... (the paper)   the last frequency gives its sine alone
- *   t2t             dim/2 - 1  all sines, then all cosines       a zero channel at the end
- *   transformer_xl  dim/2      all sines, then all cosines       refused
+ *   preset          N          channels                         odd dim
+ *   vaswani         dim/2      sin cos sin cos ... (the paper)  the last frequency gives only its sine
+ *   t2t             dim/2 - 1  all sines, then all cosines      a zero channel at the end
+ *   transformer_xl  dim/2      all sines, then all cosines      refused
  *   fairseq         as t2t; a range starts at row padding_idx + 1, and row padding_idx is zero
- *   marian          dim/2 - 1  all sines, then all cosines       once more the cosine of omega_0; N is then
- *                   no integer
- *   tutorial003     dim/2      channel c has omega_c: sine where c is even, cosine where it is odd; row 0 is
- *                   zero
- * The last is a program in a tutorial, kept with its fault: the exponent counts channels where the paper
+ *   marian          dim/2 - 1  all sines, then all cosines      the cosine of omega_0 again; N is no integer
+ *   tutorial003     dim/2      channel c: sine of omega_c (c even) or cosine (c odd); row 0 is zero
+ * The last is a program in a tutorial, fault included: the exponent counts channels where the paper
  * counts pairs, so no sine has a cosine of its own frequency and no linear map takes row P to row P + t any
  * more; frequencies fall to base^-2 nearly. In the others the last frequencies of N = dim/2 and N = dim/2 - 1
  * differ by 3.5 % at dim = 512. Where N is 0 the only frequency is 1. Angles are exact for positions up to
@@ -69,13 +67,13 @@ static_assert(PE_ROWS(params) == AMPLITUDE + 1, "ORDER params");
 static const posenc_example examples[] = {
     {"dim=4", 1, 0, 0, 0.8414709848078965, "sin 1"},
     {"dim=4", 1, 1, 0, 0.5403023058681398, "cos 1"},
-    {"dim=4", 3, 2, 0, 0.02999550020249566, "sin 0.03: the second pair turns 100 times slower"},
+    {"dim=4", 3, 2, 0, 0.02999550020249566, "sin 0.03: the second pair rotates 100 times slower"},
     {"dim=4 preset=t2t", 1, 2, 0, 0.5403023058681398, "cos 1 comes after both sines"},
     {"dim=4 preset=t2t", 1, 1, 0, 9.999999983333334e-05, "sin 1e-4: one pair fewer between 1 and 1/base"},
     {"dim=4 preset=fairseq", 1, 0, 0, 0, "the row of padding_idx is zero"},
     {"dim=7 preset=marian", 1, 6, 0, 0.5403023058681398, "the odd channel is cos 1 once more"},
     {"dim=2 preset=t2t", 1, 0, 0, 0.8414709848078965, "a denominator of 0 leaves the frequency 1"},
-    {"dim=4 preset=tutorial003", 0, 1, 0, 0, "row 0 is left zero: its cosines are not 1"},
+    {"dim=4 preset=tutorial003", 0, 1, 0, 0, "row 0 is zero: its cosines are not 1"},
     {"dim=4 preset=tutorial003", 1, 1, 0, 0.9999500004166653,
      "cos 0.01, not cos 1: channel 1 has exponent 2/4"},
     {"dim=6 spacing=linear base=8", 1, 2, 0, 0.5850972729404622, "sin 0.625, half way between 1 and 1/4"},
@@ -132,8 +130,8 @@ static double frequency(const pe_problem *p, int64_t k)
                  N = half - forms[preset].one_less, base = p->set[BASE].real;
     if (p->set[SPACING].integer == GEOMETRIC || last < 1)
         return pe_wave_frequency(base, (double)k, N);
-    const double lowest = pe_wave_frequency(base, (double)last, N), left = (double)(last - k) / (double)last;
-    return lowest + (1 - lowest) * (p->set[SPACING].integer == LINEAR ? left : left * left);
+    const double lowest = pe_wave_frequency(base, (double)last, N), share = (double)(last - k) / (double)last;
+    return lowest + (1 - lowest) * (p->set[SPACING].integer == LINEAR ? share : share * share);
 }
 
 /* Where frequency k goes. */
@@ -152,7 +150,7 @@ static place place_of(const pe_problem *p, int64_t k)
     return at;
 }
 
-/* Marian's odd channel: the cosines go on counting where the sines have stopped. */
+/* Marian's odd channel: a cosine more than there are sines. */
 static int64_t odd_channel(const pe_problem *p)
 {
     const int64_t dim = p->set[DIM].integer;
@@ -174,7 +172,7 @@ static void rows(const pe_problem *p, const double *const par[], const double po
     pe_wave_fill(&x, 1, -1, odd_channel(p), size, out);
 }
 
-/* Tables of sines and cosines alone; the odd channels of halves have rules of their own. */
+/* Tables of sines and cosines only; the odd channels of halves have rules of their own. */
 static int64_t plain_waves(const pe_problem *p, double w[], pe_wave_form *form)
 {
     const int64_t dim = p->set[DIM].integer, layout = forms[p->set[PRESET].integer].layout;
@@ -210,22 +208,22 @@ static double count_operations(const pe_problem *p)
 }
 
 const pe_encoding pe_sinusoidal = {
-    .info.name     = "sinusoidal",
-    .info.place    = POSENC_INPUT,
-    .info.title    = "sines and cosines of absolute positions",
-    .info.formula  = "ω_k = base^{−2 k / d}\n"
-                     "p_{2 k} = sin(P ω_k) , p_{2 k + 1} = cos(P ω_k)",
-    .info.paper    = "arXiv:1706.03762",
-    .info.models   = "Transformer, fairseq, Marian, Whisper's encoder",
-    .info.pictures = "heatmap,curves,similarity,similarity2d",
-    .count         = count_operations,
-    .check         = check,
-    .init          = init,
-    .has           = has,
-    .width         = "dim",
-    .first         = first,
-    .rows          = rows,
-    .waves         = plain_waves,
-    .rows_back     = rows_back,
+    .info.name       = "sinusoidal",
+    .info.place      = POSENC_INPUT,
+    .info.title      = "sines and cosines of absolute positions",
+    .info.formula    = "ω_k = base^{−2 k / d}\n"
+                       "p_{2 k} = sin(P ω_k) , p_{2 k + 1} = cos(P ω_k)",
+    .info.paper      = "arXiv:1706.03762",
+    .info.models     = "Transformer, fairseq, Marian, Whisper's encoder",
+    .info.pictures   = "heatmap,curves,similarity,similarity2d",
+    .count           = count_operations,
+    .check           = check,
+    .init            = init,
+    .has             = has,
+    .input.width     = "dim",
+    .input.first     = first,
+    .input.rows      = rows,
+    .input.waves     = plain_waves,
+    .input.rows_back = rows_back,
     PE_TABLES(settings, params, examples),
 };

@@ -15,11 +15,9 @@
  *   hw_interleaved    (sin cos)(h), (sin cos)(w)          f      row by row
  *   wh_interleaved    (sin cos)(w), (sin cos)(h)          f      row by row
  *   mae               sin w, cos w, sin h, cos h          f      row by row
- *   mocov3            sin w, cos w, sin h, cos h          f      column by column: another table unless
- *                     height = width
+ *   mocov3            sin w, cos w, sin h, cos h          f      column by column
  *   timm              sin h, sin w, cos h, cos w          f      row by row (timm_default is the same)
- *   timm_interleaved  sin h, cos h, sin w, cos w          f      row by row; in blocks, whatever the name
- *                     says
+ *   timm_interleaved  sin h, cos h, sin w, cos w          f      row by row; blocks, in spite of its name
  *   big_vision        sin w, cos w, sin h, cos h          f - 1  row by row; N = 0 leaves the frequency 1
  *   detr              as hw_interleaved; coordinates count pixels from 1, see normalize and
  *                     posenc_positions_detr
@@ -95,7 +93,7 @@ static const posenc_example examples[] = {
      "class tokens have no place: cos is 0 too"},
     {"dim=8 height=2 width=3 preset=mae prefix_rows=2", 3, 0, 0, 0.8414709848078965,
      "the grid begins after them"},
-    {"dim=7 height=2 width=3 preset=mae", 5, 6, 0, 0, "f = 1, and 3 channels left over"},
+    {"dim=7 height=2 width=3 preset=mae", 5, 6, 0, 0, "f = 1, and 3 channels remain"},
     {0},
 };
 
@@ -152,10 +150,10 @@ const pe_encoding pe_sinusoidal2d = {
     .model         = "height=L width=8",
     .examples      = examples,
     .operations    = "1.5*Lq*dim",
-    .width         = "dim",
+    .input.width   = "dim",
     .coordinates   = coordinates,
-    .tokens        = "prefix_rows+height*width",
-    .locate        = locate,
-    .rows          = rows,
+    .input.tokens  = "prefix_rows+height*width",
+    .input.locate  = locate,
+    .input.rows    = rows,
     PE_SETTINGS(settings),
 };

@@ -10,12 +10,9 @@
  *          layers/common_attention.py, add_timing_signal_nd
  *
  * Two rules for dividing dim channels among N axes:
- *   preset  frequencies m per axis      D      block of an axis             the rest
- *   tatp22  ceil(dim/(2N))              m      sin cos sin cos ...          cut off: the last axis may lose
- *           channels
- *   t2t     dim/(2N), an integer        m - 1  all sines, then all cosines  left over channels are zero; so
- *           are all,
- *                                                                           where dim < 2N
+ *   preset  frequencies m per axis  D      block of an axis             the rest
+ *   tatp22  ceil(dim/(2N))          m      sin cos sin cos ...          cut off at the end of the last axis
+ *   t2t     dim/(2N), an integer    m - 1  all sines, then all cosines  channels that remain are zero
  * With one frequency t2t divides by 0; the frequency is then 1. Positions are coordinates, any real numbers,
  * in an array [L,N]; a range numbers the tokens of the grid `shape`, the last axis fastest.
  */
@@ -43,7 +40,7 @@ static const posenc_example examples[] = {
      "cos 3: two channels of the third axis are cut off"},
     {"dim=13 shape=2x3x4 preset=t2t", 23, 2, 0, 0.5403023058681398, "cos 1 after both sines"},
     {"dim=13 shape=2x3x4 preset=t2t", 23, 9, 0, 0.0002999999955, "sin 3e-4: D = 1"},
-    {"dim=13 shape=2x3x4 preset=t2t", 23, 12, 0, 0, "a channel is left over"},
+    {"dim=13 shape=2x3x4 preset=t2t", 23, 12, 0, 0, "a channel remains"},
     {"dim=6 shape=2x3x4 preset=t2t", 23, 4, 0, 0.1411200080598672, "D = 0 leaves the frequency 1"},
     {0},
 };
@@ -98,10 +95,10 @@ const pe_encoding pe_sinusoidal_nd = {
     .examples      = examples,
     .operations    = "1.5*Lq*dim",
     .check         = check,
-    .width         = "dim",
+    .input.width   = "dim",
     .coordinates   = coordinates,
-    .tokens        = "shape",
-    .locate        = locate,
-    .rows          = rows,
+    .input.tokens  = "shape",
+    .input.locate  = locate,
+    .input.rows    = rows,
     PE_SETTINGS(settings),
 };

@@ -23,7 +23,7 @@ static const posenc_setting_info settings[] = {
     {"dim", "integer", "d_model", "1..", "width of a row"},
     {"flip_sin_to_cos", "flag", "no", "yes|no", "cosines before sines (ADM, Stable Diffusion)"},
     {"downscale_freq_shift", "real", "1", "0..",
-     "what the denominator dim/2 is lessened by: 1 in DDPM, 0 in ADM; may be fractional"},
+     "what is subtracted from dim/2 in the denominator: 1 in DDPM, 0 in ADM; may be fractional"},
     {"max_period", "real", "10000", "0<..", "ratio of the slowest to the fastest wavelength, nearly"},
     {"scale", "real", "1", "", "factor of the time step, here and not of any score"},
     {0},
@@ -77,7 +77,7 @@ const pe_encoding pe_timestep = {
     .examples      = examples,
     .operations    = "1.5*Lq*dim",
     .check         = check,
-    .width         = "dim",
-    .rows          = rows,
+    .input.width   = "dim",
+    .input.rows    = rows,
     PE_SETTINGS(settings),
 };

@@ -2,14 +2,13 @@
 /*
  * RoPE: rotary position embedding, with everything that models have made of it
  *
- * Place    rotary: q and k are turned by their positions before their product
+ * Place    rotary: q and k are rotated by their positions before their product
  * Formula  pair m of channels, (x, y) at position P: (x cos a - y sin a, y cos a + x sin a) * magnitude,
  *          a = P * w_m
  *          w_m = base^(-2m/dim), m = 0 .. dim/2 - 1, or what `schedule` makes of it (engine/schedule.h)
- *          so q_i . k_j depends on content and on P(i) - P(j) alone
+ *          so q_i . k_j depends only on content and on P(i) - P(j)
  *          with several axes pair m follows one coordinate of P, by `axis_rule` (engine/axes.h);
- *          of a matrix F all of
- *          them: a = sum_n P_n F[m,n]
+ *          of a matrix F all of them: a = sum_n P_n F[m,n]
  * Learns   nothing; freq_matrix [M,N] where axis_rule=matrix, [H,M,N] with per_head (a timm model has one for
  *          each layer)
  * Source   Su et al. 2021, arXiv:2104.09864, eq. 34; half-split pairing: EleutherAI/gpt-neox; schedules: Chen
@@ -22,13 +21,13 @@
  * m + dim/2 (GPT-NeoX, Llama as stored by Hugging Face). Channels outside the block pass unchanged, without
  * the magnitude. A temperature is no rotation: it multiplies whole queries, passing channels too.
  *
- * Numbers  Angles are those of the exact product of position and frequency. Models were trained with less:
- *          angles=float32 makes frequencies and products round as the common Python code does, angles=ggml as
- *          llama.cpp does; where the last bit of their power functions matters, inv_freq32 and theta_scale32
- *          bring the peer's own numbers.
+ * Numbers  Angles are those of the exact product of position and frequency. Models were trained with rougher
+ *          ones: angles=float32 rounds frequencies and products as the common Python code does, angles=ggml
+ *          as llama.cpp does; where the last bit of their power functions matters, inv_freq32 and
+ *          theta_scale32 bring the peer's own numbers.
  * Lengths  dynamic and longrope follow `length`; without it the largest position of the run and one, as the
  *          peers do: then keys in a cache may carry other frequencies than the queries. posenc_rotary_reroute
- *          turns them anew.
+ *          rotates them again.
  */
 #include "encodings/encoding.h"
 
@@ -89,8 +88,8 @@ static const posenc_setting_info settings[] = {
     {"layout_out", "word", "same", "same|interleaved|half",
      "order of the result; DeepSeek reads neighbours and writes halves"},
     {"dim", "integer", "D", "2..", "rotated channels, even; the rest of the head passes unchanged"},
-    {"offset_dim", "integer", "0", "0..", "first rotated channel; D - dim turns the tail, as MLA does"},
-    {"base", "real", "10000", "1<..", "theta: the slowest pair turns by about 1/base per token"},
+    {"offset_dim", "integer", "0", "0..", "first rotated channel; D - dim rotates the tail, as MLA does"},
+    {"base", "real", "10000", "1<..", "theta: the slowest pair rotates by about 1/base per token"},
     {"schedule", "word", "default",
      "default|linear|ntk|ntk_mixed|dynamic|yarn|longrope|llama3|proportional|explicit|period|pixel",
      "how frequencies follow from base; explicit: parameter inv_freq; period, pixel: for coordinates from -1 "
@@ -105,16 +104,16 @@ static const posenc_setting_info settings[] = {
     {"length", "real", "", "0..",
      "present length (dynamic, longrope); absent: the largest position of the run + 1"},
     {"beta_fast", "real", "32", "0<..",
-     "yarn: pairs that turn more often within original_length are left alone"},
-    {"beta_slow", "real", "1", "0<..", "yarn: pairs that turn less often are slowed by factor"},
+     "yarn: pairs that rotate more often within original_length stay as they are"},
+    {"beta_slow", "real", "1", "0<..", "yarn: pairs that rotate less often are slowed by factor"},
     {"truncate", "flag", "yes", "yes|no", "yarn: the ramp's ends are whole pairs; gpt-oss has no"},
     {"extrapolation_factor", "real", "1", "0..",
-     "yarn: how far pairs are left alone at all: w' = w e (1 - ramp) + w/factor (1 - e (1 - ramp))"},
+     "yarn: how far pairs stay as they are at all: w' = w e (1 - ramp) + w/factor (1 - e (1 - ramp))"},
     {"low_freq_factor", "real", "", "0<..",
-     "llama3: pairs with fewer turns within original_length are slowed by factor"},
+     "llama3: pairs with fewer rotations within original_length are slowed by factor"},
     {"high_freq_factor", "real", "", "0<..",
-     "llama3: pairs with more turns are left alone; not above low_freq_factor: a step there, no ramp"},
-    {"partial_rotary_factor", "real", "", "0<..1", "proportional: share of the pairs that turn"},
+     "llama3: pairs with more rotations stay as they are; not above low_freq_factor: a step there, no ramp"},
+    {"partial_rotary_factor", "real", "", "0<..1", "proportional: share of the pairs that rotate"},
     {"min_period", "real", "", "0<..", "period: of the fastest pair, with max_period instead of base"},
     {"max_period", "real", "", "0<..", "period: of the slowest pair"},
     {"max_freq", "real", "", "2..",
@@ -135,7 +134,7 @@ static const posenc_setting_info settings[] = {
      "alternate|matrix",
      "which coordinate each pair follows, and with which frequency; matrix: parameter freq_matrix"},
     {"sections", "list", "", "0..", "pairs for each coordinate, for the rules that need it: 24:20:20"},
-    {"direction", "word", "forward", "forward|inverse", "inverse turns by -a with the same magnitude"},
+    {"direction", "word", "forward", "forward|inverse", "inverse rotates by -a with the same magnitude"},
     {"angles", "word", "exact", "exact|float32|ggml",
      "exact products, or rounded as the common Python code, or as ggml"},
     {"frequency_type", "word", "f64", "f64|f32|bf16", "the finished frequencies are rounded to it, once"},
@@ -176,7 +175,7 @@ static const posenc_param_info params[] = {
     {"short_factor", "dim/2", "ones", "longrope: each frequency is divided by its own up to original_length",
      0},
     {"long_factor", "dim/2", "ones", "longrope: and beyond it", 0},
-    {"freq_matrix", "H if per_head,dim/2,axes", "timm's turned axes",
+    {"freq_matrix", "H if per_head,dim/2,axes", "timm's rotated axes",
      "axis_rule=matrix: F, radians per step of each coordinate", 1},
     {"inv_freq32", "dim/2", "as the Python code rounds it", "inv_freq32=yes: float32 frequencies of a peer",
      0},
@@ -205,7 +204,7 @@ static const posenc_example examples[] = {
     {"D=128 base=5e5 schedule=llama3 factor=8 low_freq_factor=1 high_freq_factor=4 original_length=8192", 29,
      0, 0, 2.16657076350336e-3, "Llama 3.1: the first of six pairs between"},
     {"D=512 base=1e6 schedule=proportional partial_rotary_factor=0.25", 63, 0, 0, 0.0333762469429204,
-     "Gemma 4: the last pair that turns"},
+     "Gemma 4: the last pair that rotates"},
     {"D=512 base=1e6 schedule=proportional partial_rotary_factor=0.25", 64, 0, 0, 0,
      "and the first that does not"},
     {"D=64 base=100 schedule=period axes=2 axis_rule=axial", 1, 0, 0, 4.71172427801674,
@@ -213,7 +212,12 @@ static const posenc_example examples[] = {
     {0},
 };
 
-/* ---- settings as the machines want them ---- */
+/* ---- settings as the engine wants them ---- */
+
+static int coordinates(const pe_value *set)
+{
+    return (int)set[AXES].integer;
+}
 
 static double real_of(const pe_problem *p, int setting)
 {
@@ -230,11 +234,6 @@ static pe_axes axes_of(const pe_problem *p)
     for (int n = 0; n < sections->count; n++)
         x.sections[n] = sections->items[n];
     return x;
-}
-
-static int64_t heads(const pe_problem *p)
-{
-    return p->set[PER_HEAD].integer ? p->H : 1;
 }
 
 static const double *parameter(const pe_rotary_run *run, int index)
@@ -349,11 +348,10 @@ static posenc_status check_heads(const pe_problem *p, posenc_error *err)
             "rope: per_head=yes is for axis_rule=matrix, whose frequencies are free; choose it, with "
             "axes=1 for one coordinate");
     if (p->G != p->H)
-        return pe_fail(
-            err, POSENC_SETTING,
-            "rope: per_head=yes needs as many key heads as heads, %lld, not %lld: a key meets queries "
-            "of one head only",
-            (long long)p->H, (long long)p->G);
+        return pe_fail(err, POSENC_SETTING,
+                       "rope: per_head=yes needs as many key heads as heads, %lld, not %lld: a key is "
+                       "multiplied with queries of one head only",
+                       (long long)p->H, (long long)p->G);
     return POSENC_OK;
 }
 
@@ -476,11 +474,20 @@ static void set_ggml(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
     }
 }
 
-static void turn(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
+static int depends_on_run(const pe_value *set)
+{
+    for (int index = 0; index < PE_ROWS(params); index++)
+        if (has(set, index))
+            return 1;
+    return pe_schedule_follows_length((pe_schedule)set[SCHEDULE].integer) && !set[LENGTH].given;
+}
+
+static void fill(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
 {
     set_pairs(p, t);
     set_frequencies(p, run, t);
-    t->angles = (pe_angles)p->set[ANGLES].integer;
+    t->depends_on_run = depends_on_run(p->set);
+    t->angles         = (pe_angles)p->set[ANGLES].integer;
     if (t->angles == PE_GGML)
         set_ggml(p, run, t);
     t->table_type         = (pe_number)p->set[TABLE_TYPE].integer;
@@ -489,9 +496,15 @@ static void turn(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
     t->temperature_length = p->set[TEMPERATURE_LENGTH].real;
 }
 
+static const char *no_gradient(const pe_value *set)
+{
+    return set[ANGLES].integer == PE_EXACT ? NULL
+                                           : "angles that are rounded to float32 are steps; use angles=exact";
+}
+
 /* Every parameter is a frequency, or divides one. */
-static void turn_back(const pe_problem *p, const pe_rotary_run *run, const pe_turn *t, const double dw[],
-                      double *const dpar[])
+static void fold(const pe_problem *p, const pe_rotary_run *run, const pe_turn *t, const double dw[],
+                 double *const dpar[])
 {
     const pe_frequencies f       = frequencies(p, run);
     const double        *factors = parameter(run, FREQ_FACTORS);
@@ -511,8 +524,8 @@ static void turn_back(const pe_problem *p, const pe_rotary_run *run, const pe_tu
 
 /* ---- initial values ---- */
 
-/* timm's mixed frequencies: both axes turned by one random angle for each head, the second half of the pairs
-   at right angles to the first. With other numbers of coordinates pairs take turns. */
+/* timm's mixed frequencies: both axes rotated by one random angle for each head, the second half of the pairs
+   at right angles to the first. With other numbers of coordinates pair m follows coordinate m mod N. */
 static double matrix_at(const pe_problem *p, const pe_random *rng, int64_t i)
 {
     const int64_t M = p->set[DIM].integer / 2, N = p->set[AXES].integer, m = i / N % M, n = i % N,
@@ -544,27 +557,6 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
     }
 }
 
-/* ---- the door plate ---- */
-
-static int coordinates(const pe_problem *p)
-{
-    return (int)p->set[AXES].integer;
-}
-
-static int by_run(const pe_value *set)
-{
-    for (int index = 0; index < PE_ROWS(params); index++)
-        if (has(set, index))
-            return 1;
-    return pe_schedule_follows_length((pe_schedule)set[SCHEDULE].integer) && !set[LENGTH].given;
-}
-
-static const char *no_gradient(const pe_value *set)
-{
-    return set[ANGLES].integer == PE_EXACT ? NULL
-                                           : "angles that are rounded to float32 are steps; use angles=exact";
-}
-
 const pe_encoding pe_rope = {
     .info.name        = "rope",
     .info.place       = POSENC_ROTARY,
@@ -580,10 +572,9 @@ const pe_encoding pe_rope = {
     .init             = init,
     .has              = has,
     .no_gradient      = no_gradient,
-    .axes             = coordinates,
-    .heads            = heads,
-    .turn             = turn,
-    .by_run           = by_run,
-    .turn_back        = turn_back,
+    .coordinates      = coordinates,
+    .rotary.fill      = fill,
+    .rotary.fold      = fold,
+    .rotary.heads     = "1+per_head*(H-1)",
     PE_TABLES(settings, params, examples),
 };

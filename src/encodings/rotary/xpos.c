@@ -2,7 +2,7 @@
 /*
  * xPos: rotary positions whose scores decay
  *
- * Place    rotary: q and k are turned, and scaled by opposite powers of their positions
+ * Place    rotary: q and k are rotated, and scaled by opposite powers of their positions
  * Formula  q at P: rotate(q, P) * zeta_m^((P - center)/scale_base),
  *          k at P: rotate(k, P) * zeta_m^(-(P - center)/scale_base)
  *          zeta_m = (2m/dim + gamma)/(1 + gamma), w_m = base^(-2m/dim), m = 0 .. dim/2 - 1
@@ -13,10 +13,10 @@
  * For keys in the future the factor grows without bound instead, so xPos is refused without a causal mask.
  *
  * Attention multiplies the pair by zeta^(t/scale_base) itself, whatever the positions and whatever `center`.
- * Rotation alone (posenc_rotate) has to give queries and keys a factor each: they depend on `center`, which
- * torchscale puts in the middle of the present sequence, so its keys change when the sequence grows; here it
- * is a fixed number. Some 36 000 tokens from it a factor leaves the range of float (with the standards):
- * there rotate to F64, or put center into the middle.
+ * posenc_rotate has to give queries and keys a factor each: they depend on `center`, which torchscale puts in
+ * the middle of the present sequence, so its keys change when the sequence grows; here it is a fixed number.
+ * Some 36 000 tokens from it a factor leaves the range of float (with the defaults): there rotate to F64, or
+ * put center into the middle.
  */
 #include "encodings/encoding.h"
 
@@ -26,9 +26,9 @@ static const posenc_setting_info settings[] = {
     {"dim", "integer", "D", "2..", "rotated channels, even; the rest of the head passes unchanged"},
     {"base", "real", "10000", "1<..", "theta of the rotation"},
     {"scale_base", "real", "512", "0<..", "tokens after which a pair has decayed to zeta"},
-    {"gamma", "real", "0.4", "0<..", "how much of the fastest pair is left: zeta_0 = gamma/(1 + gamma)"},
+    {"gamma", "real", "0.4", "0<..", "how much of the fastest pair remains: zeta_0 = gamma/(1 + gamma)"},
     {"center", "real", "0", "",
-     "rotation alone: where both factors are 1; beyond some 36000 tokens float overflows"},
+     "posenc_rotate: where both factors are 1; beyond some 36000 tokens float overflows"},
     {0},
 };
 static_assert(PE_ROWS(settings) == CENTER + 1, "ORDER settings");
@@ -48,11 +48,12 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     return POSENC_OK;
 }
 
-static void turn(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
+static void fill(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
 {
     const int64_t dim   = p->set[DIM].integer;
     const double  gamma = p->set[GAMMA].real;
     pe_turn_one_block(t, dim / 2, 0, p->set[LAYOUT].integer == 0 ? PE_INTERLEAVED : PE_HALF);
+    t->grows  = 1;
     t->center = p->set[CENTER].real;
     for (int64_t m = 0; m < t->M; m++) {
         const double zeta = (2 * (double)m / (double)dim + gamma) / (1 + gamma);
@@ -75,7 +76,6 @@ const pe_encoding pe_xpos = {
     .info.why_causal  = "its factors grow with the distance of keys in the future",
     .examples         = examples,
     .check            = check,
-    .turn             = turn,
-    .grows            = 1,
+    .rotary.fill      = fill,
     PE_SETTINGS(settings),
 };

@@ -4,9 +4,8 @@
  *
  * Place    score
  * Formula  S[h,i,j] = scale * q_i . k_j + table[x,h] / scale
- *          x = |dy| * columns + |dx|
- *          on a grid, row by row: y = floor(P / columns), x = P mod columns
- *          x = |t|                            along a line, which is a grid of one column
+ *          x = |dy| * columns + |dx|     on a grid, row by row; dy, dx: rows and columns between the two
+ *          x = |t|                       along a line, which is a grid of one column
  * Learns   table [rows*columns, H]
  * Source   Graham et al. 2021, arXiv:2104.01136 (LeViT), section 3.4 "attention bias";
  *          lucidrains/vit-pytorch, levit.py
@@ -93,7 +92,7 @@ static void index_of(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int6
         rows[i] = number_at(p, h, t0 + i, 0);
 }
 
-/* Rows and columns of some keys of a tile, which all its queries meet. */
+/* Rows and columns of some keys of a tile, found once for all its queries. */
 enum { TOGETHER = 64 };
 typedef struct some_keys {
     int64_t first, count, row[TOGETHER], column[TOGETHER];
@@ -101,8 +100,8 @@ typedef struct some_keys {
 
 static some_keys keys_from(const pe_problem *p, const pe_tile *tile, int64_t first)
 {
-    const int64_t columns = p->set[GRID].items[1], left = tile->cols - first;
-    some_keys     y = {.first = first, .count = left < TOGETHER ? left : TOGETHER};
+    const int64_t columns = p->set[GRID].items[1], rest = tile->cols - first;
+    some_keys     y = {.first = first, .count = rest < TOGETHER ? rest : TOGETHER};
     for (int64_t c = 0; c < y.count; c++) {
         y.row[c]    = pe_index_row(tile->k_pos[first + c], columns);
         y.column[c] = pe_index_column(tile->k_pos[first + c], columns);
@@ -110,8 +109,9 @@ static some_keys keys_from(const pe_problem *p, const pe_tile *tile, int64_t fir
     return y;
 }
 
-/* Where on the table query r of the tile meets these keys. */
-static void meet(const pe_problem *p, const pe_tile *tile, int64_t r, const some_keys *keys, int64_t at[])
+/* Which numbers of the table query r of the tile has with these keys. */
+static void find_numbers(const pe_problem *p, const pe_tile *tile, int64_t r, const some_keys *keys,
+                         int64_t at[])
 {
     const int64_t columns = p->set[GRID].items[1];
     const int64_t row     = pe_index_row(tile->q_pos[r], columns),
@@ -127,7 +127,7 @@ static void visit(const pe_problem *p, const double *const par[], const pe_tile 
     for (int64_t first = 0; first < tile->cols; first += TOGETHER) {
         const some_keys keys = keys_from(p, tile, first);
         for (int64_t r = 0; r < tile->rows; r++) {
-            meet(p, tile, r, &keys, at);
+            find_numbers(p, tile, r, &keys, at);
             for (int64_t c = 0; c < keys.count; c++)
                 x[r * tile->stride + first + c] = par[TABLE][at[c]] * by;
         }
@@ -142,7 +142,7 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
     for (int64_t first = 0; dpar[TABLE] && first < tile->cols; first += TOGETHER) {
         const some_keys keys = keys_from(p, tile, first);
         for (int64_t r = 0; r < tile->rows; r++) {
-            meet(p, tile, r, &keys, at);
+            find_numbers(p, tile, r, &keys, at);
             for (int64_t c = 0; c < keys.count; c++)
                 dpar[TABLE][at[c]] += dx[r * tile->stride + first + c] * by;
         }
@@ -169,9 +169,9 @@ const pe_encoding pe_absolute_distance = {
     .info.row_limit   = "grid",
     .model            = "grid=8*Lx1 sigma=0.1/sqrt(D)",
     /* The division by the scale, once for each number of the table. */
-    .operations = "divide*H*grid1*grid2",
-    .check      = check,
-    .terms      = terms,
-    .reach      = reach,
+    .operations      = "divide*H*grid1*grid2",
+    .check           = check,
+    .attention.terms = terms,
+    .attention.reach = reach,
     PE_TABLES(settings, params, examples),
 };

@@ -5,7 +5,7 @@
  * Place    score: a bias by distance is added to every score before the softmax
  * Formula  S[h,i,j] = scale * q_i . k_j + b_h(t)        t = P(i) - P(j), in tokens
  *          b_h(t)   = -m_h * |t|                        form=key_shifted: + m_h * P(j) instead
- * Learns   nothing (standard), or m_h, one slope per head
+ * Learns   nothing (default), or m_h, one slope per head
  * Source   Press, Smith, Lewis 2022, arXiv:2108.12409, section 3; authors' code
  *          ofirpress/attention_with_linear_biases
  *
@@ -16,7 +16,7 @@
  * The bias is not multiplied by `scale`. The paper is causal, so it only defines t >= 0; for t < 0
  * the authors propose the symmetric form used here (issue 5 of their repository).
  * fairseq and BLOOM add +m_h * j instead: the same softmax under a causal mask, but other scores
- * and another log-sum-exp. It depends on the key alone, not on the distance: a tile hook.
+ * and another log-sum-exp. It depends only on the key, not on the distance: a tile hook.
  */
 #include "encodings/encoding.h"
 
@@ -116,9 +116,9 @@ const pe_encoding pe_alibi = {
     .info.pictures    = "bias,mass",
     .info.by_distance = 1,
     /* m |t| for each distance; key_shifted: for each key. */
-    .operations = "H*(Lk+(1-form)*(Lq-1))",
-    .init       = init,
-    .trains     = trains,
-    .terms      = terms,
+    .operations      = "H*(Lk+(1-form)*(Lq-1))",
+    .init            = init,
+    .trains          = trains,
+    .attention.terms = terms,
     PE_TABLES(settings, params, examples),
 };

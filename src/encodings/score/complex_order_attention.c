@@ -14,11 +14,11 @@
  *
  * It is the attention that the complex-order embedding is read with: a position is a phase. The authors' code
  * multiplies without conjugation, so phases add and a score depends on the sum of the positions, not on their
- * difference; with conjugation phases subtract. Even then the modulus sees the distance alone only if all
- * dimensions turn at one frequency, or nothing mixes them between the embedding and the score.
+ * difference; with conjugation phases subtract. Even then the modulus is a function of the distance only if
+ * all dimensions rotate at one frequency, or nothing mixes them between the embedding and the score.
  *
  * Each query goes in as two, q' for the real part of the product and q'' for the imaginary one, and the
- * machine takes the modulus of the two products. Where both are 0 no direction is known: the gradient is 0
+ * engine takes the modulus of the two products. Where both are 0 no direction is known: the gradient is 0
  * (the authors' framework gives NaN there).
  */
 #include "encodings/encoding.h"
@@ -52,18 +52,12 @@ static double sign(const pe_problem *p)
     return p->set[CONJUGATE].integer ? 1 : -1;
 }
 
-static void copy(const double x[], int64_t n, double y[])
-{
-    for (int64_t i = 0; i < n; i++)
-        y[i] = x[i];
-}
-
 static void two_forms(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
                       const double pos[], int64_t n, const double x[], double y[])
 {
     const int64_t D = p->D, half = D / 2;
     if (side == PE_KEYS) {
-        copy(x, n * D, y);
+        memcpy(y, x, (size_t)(n * D) * sizeof *y);
         return;
     }
     for (int64_t s = 0; s < n; s++)
@@ -83,7 +77,7 @@ static void two_forms_back(const pe_problem *p, const double *const par[], pe_si
 {
     const int64_t D = p->D, half = D / 2;
     if (side == PE_KEYS) {
-        copy(dy, n * D, dx);
+        memcpy(dx, dy, (size_t)(n * D) * sizeof *dx);
         return;
     }
     for (int64_t s = 0; s < n; s++)
@@ -110,9 +104,9 @@ const pe_encoding pe_complex_order_attention = {
     .info.pictures    = "",
     .info.by_distance = 1,
     .info.scale       = "1/sqrt(D/2)",
-    .info.sees        = "content alone: its own phases have the positions",
+    .info.sees        = "only the content, whose own phases have the positions",
     .examples         = examples,
     .check            = check,
-    .terms            = terms,
+    .attention.terms  = terms,
     PE_SETTINGS(settings),
 };

@@ -3,22 +3,20 @@
  * CoPE: contextual position encoding
  *
  * Place    score
- * Formula  S[h,i,j] = scale * ( q_i . k_j + e(p_ij) )     scaling=ram
- *          (scale * q_i.k_j + e(p_ij): scaling=paper)
- *          p_ij     = min( sum_{k=j..} g_ik, npos - 1 )
- *          over allowed keys k >= j;  g_ik = sigmoid(scale * q_i.k_k)
+ * Formula  S[h,i,j] = scale * ( q_i . k_j + e(p_ij) )     scaling=ram; paper: scale * q_i.k_j + e(p_ij)
+ *          p_ij     = min( sum_{k=j..} g_ik, npos - 1 ), over allowed keys k >= j
+ *          g_ik     = sigmoid(scale * q_i.k_k)
  *          e(p)     = z[ceil p] (p - floor p) + z[floor p] (1 - (p - floor p)),  z[m] = q_i . E[m]
  * Learns   E [npos, D], shared by the heads; starts at zero
  * Source   Golovneva et al. 2024, arXiv:2405.18719; facebookresearch/RAM,
  *          projects/cope/src/cope/context_position.py
  *
  * Positions are counted, not given: each query counts the keys its gates let through, from itself backwards.
- * The authors' code scales e with the product, their paper's listing does not (z then meets the unscaled
+ * The authors' code scales e with the product, their paper's listing does not (z is then made of the unscaled
  * query); both compute gates from the scaled product. Where p is an integer or clipped its gradient is zero.
  *
- * The count at a key needs all gates to its right, so this is a hook that travels from right to left and
- * carries one sum per query; the backward comes back from the left with the total and carries the prefix sum
- * of dp.
+ * The count at a key needs all gates to its right, so this is a hook that visits keys from right to left,
+ * with one running sum per query; the backward starts at the left with the total, and sums dp as it goes.
  */
 #include "encodings/encoding.h"
 
@@ -31,16 +29,16 @@ static const posenc_setting_info settings[] = {
 };
 static_assert(PE_ROWS(settings) == SCALING + 1, "ORDER settings");
 
-/* ACROSS is made of E: its transpose [D, across_stride]. */
-enum { E, ACROSS }; /* ORDER params */
+/* TRANSPOSED is made of E: [D, transposed_stride]. */
+enum { E, TRANSPOSED }; /* ORDER params */
 static const posenc_param_info params[] = {
-    {"E", "npos,D", "zeros", "one vector per counted position, met by the query", 1},
+    {"E", "npos,D", "zeros", "one vector per counted position, multiplied with the query", 1},
     {0},
 };
 static_assert(PE_ROWS(params) == E + 1, "ORDER params");
 
 static const posenc_example examples[] = {
-    {"H=1 D=2 npos=4", 0, 5, 2, 0, "without content e(p) = 0: the query meets the table, and q = 0"},
+    {"H=1 D=2 npos=4", 0, 5, 2, 0, "without content e(p) = 0: z is a product with the query, and q = 0"},
     {0},
 };
 
@@ -50,55 +48,54 @@ enum {
     STATE
 }; /* forward: gates to the right. backward: gates of this tile and to its right; sum of dp */
 
-/* ---- E across: what queries meet is read along its rows, the last entry repeated for what lies beyond the
-   table ---- */
+/* ---- E transposed, its last vector repeated for what lies beyond the table ---- */
 
-static int64_t across_stride(const pe_problem *p)
+static int64_t transposed_stride(const pe_problem *p)
 {
     return pe_padded64(p->set[NPOS].integer + 1) + PE_LANES64;
 }
 
-static int64_t across_count(const pe_problem *p)
+static int64_t transposed_count(const pe_problem *p)
 {
-    return p->D * across_stride(p);
+    return p->D * transposed_stride(p);
 }
 
-static void turn_across(const pe_problem *p, const double *const par[], double made[])
+static void transpose(const pe_problem *p, const double *const par[], double made[])
 {
     const int64_t last = p->set[NPOS].integer - 1;
     for (int64_t d = 0; d < p->D; d++)
-        for (int64_t m = 0; m < across_stride(p); m++)
-            made[d * across_stride(p) + m] = par[E][(m < last ? m : last) * p->D + d];
+        for (int64_t m = 0; m < transposed_stride(p); m++)
+            made[d * transposed_stride(p) + m] = par[E][(m < last ? m : last) * p->D + d];
 }
 
 /*
- * A query with a run of keys. Counts change by less than one per key, so the run meets few entries of z: they
+ * A query with a run of keys. Counts change by less than one per key, so the run needs few entries of z: they
  * are computed first, and the loop over keys has nothing to decide.
  */
 enum { RUN = 64 };
 
 typedef struct walk {
     const pe_problem *p;
-    const double     *q, *E, *across;
+    const double     *q, *E, *transposed;
     int64_t           D, npos, n;
     double  count; /* forward: of the keys to the right of the run; backward: of the run and those */
-    double  gates[RUN], above[RUN]; /* above: how far a count stands from entry[] towards the next one */
-    int64_t entry[RUN], first, met; /* entries first .. first+met-1 of z are there */
+    double  gates[RUN], above[RUN];  /* above: how far a count stands from entry[] towards the next one */
+    int64_t entry[RUN], first, used; /* entries first .. first+used-1 of z are there */
     double  z[RUN + 2 * PE_LANES64];
 } walk;
 
 static void start(walk *w, const pe_problem *p, const double *const par[], const pe_tile *tile, int64_t r)
 {
-    w->p      = p;
-    w->q      = tile->q + r * p->D;
-    w->E      = par[E];
-    w->across = par[ACROSS];
-    w->D      = p->D;
-    w->npos   = p->set[NPOS].integer;
-    w->count  = tile->state[r * PE_HOOK_STATE + CARRY];
+    w->p          = p;
+    w->q          = tile->q + r * p->D;
+    w->E          = par[E];
+    w->transposed = par[TRANSPOSED];
+    w->D          = p->D;
+    w->npos       = p->set[NPOS].integer;
+    w->count      = tile->state[r * PE_HOOK_STATE + CARRY];
 }
 
-/* Keys of a tile's row that its query may see, but for what masks may hide between them: first .. last-1. */
+/* Keys of a tile's row that its query may see, except those that masks hide between them: first .. last-1. */
 typedef struct seen {
     int64_t first, last;
 } seen;
@@ -119,7 +116,7 @@ static double factor_of(const pe_problem *p, const pe_tile *tile)
     return p->set[SCALING].integer == 0 ? tile->scale : 1;
 }
 
-/* Clipped at the end of the table; and at 0, for coming down, rounding may take a count that is all but 0
+/* Clipped at the end of the table; and at 0, for coming down, rounding may take a count that is nearly 0
    below it. */
 static void place(walk *w, int64_t c)
 {
@@ -142,14 +139,14 @@ static void count_run(walk *w, const double *s, int64_t n, int backward)
         place(w, c);
     }
     w->first = w->entry[n - 1];
-    w->met   = w->entry[0] - w->first + 2;
+    w->used  = w->entry[0] - w->first + 2;
 }
 
 static void find_entries(walk *w)
 {
-    memset(w->z, 0, (size_t)pe_padded64(w->met) * sizeof *w->z);
-    pe_multiply64(w->p, w->z, pe_padded64(w->met), w->q, w->D, 1, w->across + w->first, across_stride(w->p),
-                  1, pe_padded64(w->met), w->D);
+    memset(w->z, 0, (size_t)pe_padded64(w->used) * sizeof *w->z);
+    pe_multiply64(w->p, w->z, pe_padded64(w->used), w->q, w->D, 1, w->transposed + w->first,
+                  transposed_stride(w->p), 1, pe_padded64(w->used), w->D);
 }
 
 static void spread_ends(double x[], seen at, int64_t cols)
@@ -187,12 +184,12 @@ static void visit(const pe_problem *p, const double *const par[], const pe_tile 
     }
 }
 
-/* dq += dz E[m], dE[m] += dz q, once for each entry that the run met. What lies beyond the table is its last
+/* dq += dz E[m], dE[m] += dz q, once for each entry that the run used. What lies beyond the table is its last
    entry. */
 static void entries_back(const walk *w, double dz[], double *dq, double *dE)
 {
-    const int64_t there = w->npos - w->first, n = w->met < there ? w->met : there;
-    for (int64_t i = there; i < w->met; i++)
+    const int64_t there = w->npos - w->first, n = w->used < there ? w->used : there;
+    for (int64_t i = there; i < w->used; i++)
         dz[there - 1] += dz[i];
     pe_multiply64(w->p, dq, w->D, dz, n, 1, w->E + w->first * w->D, w->D, 1, w->D, n);
     if (dE)
@@ -204,7 +201,7 @@ static void entries_back(const walk *w, double dz[], double *dq, double *dE)
 static void run_back(const walk *w, const double s[], const double dx[], double factor, double *prefix,
                      double ds[], double dz[RUN + 2])
 {
-    memset(dz, 0, (size_t)w->met * sizeof *dz);
+    memset(dz, 0, (size_t)w->used * sizeof *dz);
     for (int64_t c = 0; c < w->n; c++) {
         const int64_t i = w->entry[c] - w->first;
         const double  g = w->gates[c], f = w->above[c], de = s[c] == -INFINITY ? 0 : factor * dx[c];
@@ -252,9 +249,10 @@ const pe_encoding pe_cope = {
     /* For each query and head what it makes of the entries of E it may need; for each pair its gate (three),
        the count, and the mean of two entries (six). */
     .operations = "H*Lq*(2*D*min(npos,Lk+1)+10*Lk)",
-    .hook       = {.visit = visit, .visit_back = visit_back, .content = 1, .state = STATE, .learns = 1 << E},
+    .attention
+        .hook = {.visit = visit, .visit_back = visit_back, .content = 1, .state = STATE, .learns = 1 << E},
     /* gradients go to E itself */
-    .derived = across_count,
-    .derive  = turn_across,
+    .attention.derived = transposed_count,
+    .attention.derive  = transpose,
     PE_TABLES(settings, params, examples),
 };

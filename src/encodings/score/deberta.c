@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DeBERTa: content meets position, position meets content
+ * DeBERTa: products of content with position, and of position with content
  *
  * Place    score
  * Formula  S[h,i,j] = scale * ( q_i . k_j + q_i . pos_k[h,x] + k_j . pos_q[h,y] )
@@ -48,22 +48,21 @@ enum {
     EPS
 }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
-    {"max_relative_positions", "integer", "512", "1..1048576", "the farthest distance that is told apart"},
+    {"max_relative_positions", "integer", "512", "1..1048576", "the farthest distance with a row of its own"},
     {"position_buckets", "integer", "", "2..1048576",
      "log buckets on each side (v2, v3); absent: each distance its own row"},
     {"span", "integer", "first(position_buckets,max_relative_positions)", "1..1048576",
      "k: half the rows of the tables; the number of buckets where it is given"},
     {"clip_first", "flag", "no", "yes|no",
      "limit the distance before its bucket, as Microsoft's code; no: as Hugging Face"},
-    {"p2c_index", "word", "code", "code|paper",
-     "row that a key meets: code: as the query's; paper: of P(j) - P(i)"},
+    {"p2c_index", "word", "code", "code|paper", "row for a key: code: as the query's; paper: of P(j) - P(i)"},
     {"terms", "word", "c2p:p2c", "c2p:p2c|c2p|p2c|p2c:c2p",
-     "c2p: queries meet positions; p2c: keys meet positions"},
+     "c2p: queries times positions; p2c: keys times positions"},
     {"projected", "flag", "yes", "yes|no",
      "the tables are given projected; no: one table P and its projections"},
     {"sigma", "real", "0.02", "0..", "standard deviation of all initial tables and projections"},
     {"biases", "word", "none", "none|query|both",
-     "projected=no: projections with a bias; query: W_qr alone (v1), both (v2, v3)"},
+     "projected=no: projections with a bias; query: only W_qr (v1), both (v2, v3)"},
     {"norm_rel_ebd", "flag", "no", "yes|no", "projected=no: P goes through a LayerNorm (v2, v3)"},
     {"eps", "real", "1e-7", "0<..", "norm_rel_ebd=yes: added to the variance"},
     {0},
@@ -73,8 +72,8 @@ static_assert(PE_ROWS(settings) == EPS + 1, "ORDER settings");
 /* NORMED is made of P, ln_w and ln_b: the table as it is projected [2*span,d_model]. */
 enum { POS_K, POS_Q, TABLE, W_KR, W_QR, B_KR, B_QR, LN_W, LN_B, NORMED }; /* ORDER params */
 static const posenc_param_info params[] = {
-    {"pos_k", "H,2*span,D", "normal(0, sigma)", "K^r: what queries meet; projected=yes", 1},
-    {"pos_q", "H,2*span,D", "normal(0, sigma)", "Q^r: what keys meet; projected=yes", 1},
+    {"pos_k", "H,2*span,D", "normal(0, sigma)", "K^r: multiplied with queries; projected=yes", 1},
+    {"pos_q", "H,2*span,D", "normal(0, sigma)", "Q^r: multiplied with keys; projected=yes", 1},
     {"P", "2*span,d_model", "normal(0, sigma)", "one vector per row, before projection; projected=no", 1},
     {"W_kr", "H*D,d_model", "normal(0, sigma)", "projects P to K^r; projected=no", 1},
     {"W_qr", "H*D,d_model", "normal(0, sigma)", "projects P to Q^r; projected=no", 1},
@@ -322,23 +321,23 @@ static double count_operations(const pe_problem *p)
 }
 
 const pe_encoding pe_deberta = {
-    .info.name        = "deberta",
-    .info.place       = POSENC_SCORE,
-    .info.title       = "disentangled attention: content and position meet both ways",
-    .info.formula     = "S_{h,i,j} = frac{q_i · k_j + q_i · a_{h,x} + k_j · b_{h,x}}{sqrt{3 D}}\n"
-                        "x = clip(δ(t) + span , 0 , 2 span − 1)",
-    .info.paper       = "arXiv:2006.03654",
-    .info.models      = "DeBERTa v1, v2, v3",
-    .info.pictures    = "buckets",
-    .info.by_distance = 1,
-    .info.scale       = "1/sqrt(D*(1+number of terms))",
-    .model            = "max_relative_positions=floor(L/2) projected=no sigma=1/sqrt(d_model)",
-    .count            = count_operations,
-    .check            = check,
-    .has              = has,
-    .terms            = terms,
-    .derived          = normed_count,
-    .derive           = make_normed,
-    .derive_back      = make_normed_back,
+    .info.name             = "deberta",
+    .info.place            = POSENC_SCORE,
+    .info.title            = "disentangled attention: content and position meet both ways",
+    .info.formula          = "S_{h,i,j} = frac{q_i · k_j + q_i · a_{h,x} + k_j · b_{h,x}}{sqrt{3 D}}\n"
+                             "x = clip(δ(t) + span , 0 , 2 span − 1)",
+    .info.paper            = "arXiv:2006.03654",
+    .info.models           = "DeBERTa v1, v2, v3",
+    .info.pictures         = "buckets",
+    .info.by_distance      = 1,
+    .info.scale            = "1/sqrt(D*(1+number of terms))",
+    .model                 = "max_relative_positions=floor(L/2) projected=no sigma=1/sqrt(d_model)",
+    .count                 = count_operations,
+    .check                 = check,
+    .has                   = has,
+    .attention.terms       = terms,
+    .attention.derived     = normed_count,
+    .attention.derive      = make_normed,
+    .attention.derive_back = make_normed_back,
     PE_TABLES(settings, params, examples),
 };

@@ -8,8 +8,8 @@
  * Source   the additive mask of every framework (PyTorch's scaled_dot_product_attention: attn_mask)
  *
  * Besides an explicit mask the only input of Lq x Lk elements, for what depends on more than the distance. It
- * goes by the place in the tensors, not by positions. It is read and its gradient added where the caller
- * keeps them.
+ * goes by the place in the tensors, not by positions. It is read, and its gradient added, in the caller's own
+ * memory: neither is copied.
  */
 #include "encodings/encoding.h"
 
@@ -63,6 +63,6 @@ const pe_encoding pe_dense_bias = {
     .info.by_distance = 1, /* positions do not matter at all, so moving them changes nothing */
     .info.sees        = "the places of query and key in their tensors",
     .has              = has,
-    .terms            = terms,
+    .attention.terms  = terms,
     PE_TABLES(settings, params, examples),
 };

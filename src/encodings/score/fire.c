@@ -13,7 +13,7 @@
  * In a long text the distance is measured as a share of the way back to the beginning, so that the network
  * only ever sees numbers from 0 to 1, whatever the length; before the threshold it sees the distance itself.
  * The bias depends on P(i) too: moving all positions changes it. The paper is causal; |c y| makes future keys
- * symmetric where no mask hides them. All heads share the network but for its last layer. The bias is not
+ * symmetric where no mask hides them. All heads share the network, except its last layer. The bias is not
  * multiplied by the scale.
  *
  * At a kink the gradient is that of the authors' framework: 0 for max(0, 0) and |0|; at P(i) = limit, where
@@ -44,7 +44,7 @@ static const posenc_param_info params[] = {
 static_assert(PE_ROWS(params) == L_MULT + 1, "ORDER params");
 
 /* The examples' parameter values are 0, 1, 2, ... in memory order; c and L_mult are single numbers, so both
-   are 0, psi is 0, and what is left is b_h(0) = sum_k W2[h,k] * b1[k] + b2[h]. */
+   are 0, psi is 0, and what remains is b_h(0) = sum_k W2[h,k] * b1[k] + b2[h]. */
 static const posenc_example examples[] = {
     {"H=1 mlp_width=3", 0, 4, 1, 5, "0*0 + 1*1 + 2*2 + 0"},
     {"H=2 mlp_width=3", 1, 2, 2, 15, "3*0 + 4*1 + 5*2 + 1"},
@@ -79,7 +79,7 @@ static measure measure_of(const pe_problem *p, const double *const par[], double
 }
 
 /*
- * The network as what it is: a line on each piece between its knots. Hidden unit k is silent on one side of
+ * The network as what it is: a line on each piece between its knots. Hidden unit k is 0 on one side of
  * x = -b1[k] / W1[k]; so b_h(x) = base + slope * x with numbers that change from piece to piece, and a pair
  * costs a search among the knots instead of the whole layer. Unit `order[m]` has the m-th knot; piece m ends
  * there, and holds its end.
@@ -99,7 +99,7 @@ static void sort_knots(const pe_problem *p, const double *const par[], pieces *t
         if (par[W1][k] == 0)
             continue;
         double knot = -par[B1][k] / par[W1][k];
-        if (par[W1][k] < 0) /* at its knot a unit is silent: then the next piece holds it */
+        if (par[W1][k] < 0) /* at its knot a unit is 0: then the next piece holds it */
             knot = nextafter(knot, -INFINITY);
         int64_t m = to->count++;
         for (; m > 0 && to->knot[m - 1] > knot; m--) {
@@ -111,8 +111,8 @@ static void sort_knots(const pe_problem *p, const double *const par[], pieces *t
     }
 }
 
-/* From far left, where the units with falling input speak, to the right: each knot wakes a unit or silences
-   it. */
+/* From far left, where the units with a negative W1 are active, to the right: each knot switches a unit on or
+   off. */
 static void find_pieces(const pe_problem *p, const double *const par[], int64_t h, pieces *to)
 {
     const int64_t width = p->set[MLP_WIDTH].integer;
@@ -146,7 +146,7 @@ static int64_t piece_of(const pieces *in, int64_t near, double x)
 
 /*
  * psi of the distances of a block of a tile, and backward its slope by c. Where positions step by one it
- * depends on c - r alone, so a block of 64 x 64 pairs costs 127 logarithms; otherwise a row is computed when
+ * depends only on c - r, so a block of 64 x 64 pairs costs 127 logarithms; otherwise a row is computed when
  * it is asked for.
  */
 enum { BLOCK = 64 };
@@ -196,7 +196,7 @@ static int64_t distances_of_row(distances *in, int64_t r)
     return in->stepping ? in->rows - 1 - r : 0;
 }
 
-/* What a unit hears of the pairs on which it speaks: sum of db, and of db * x. */
+/* The gradients of a unit, from the sums of db and of db * x over the pairs where it is active. */
 static void unit_back(const double *const par[], int64_t at, int64_t k, double db, double db_x,
                       double *const dpar[])
 {
@@ -321,7 +321,7 @@ const pe_encoding pe_fire = {
     .model         = "init_L=L/2",
     /* By the formula, though runs use the network's pieces: for each pair psi and its share (four) and the
        first layer, which the heads share; for each head the second layer. For each query the denominator. */
-    .operations = "Lq*Lk*(4+3*mlp_width+H*2*mlp_width)+5*Lq",
-    .hook       = {.visit = visit, .visit_back = visit_back},
+    .operations     = "Lq*Lk*(4+3*mlp_width+H*2*mlp_width)+5*Lq",
+    .attention.hook = {.visit = visit, .visit_back = visit_back},
     PE_TABLES(settings, params, examples),
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Huang M4: a vector for each distance that meets the query and the key
+ * Huang M4: a vector for each distance, multiplied with the query and with the key
  *
  * Place    score
  * Formula  S[h,i,j] = scale * ( q_i . k_j + q_i . e[x] + k_j . e[x] )
@@ -17,8 +17,9 @@
 
 enum { MAX_POSITIONS, KEY_TERM, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
-    {"max_positions", "integer", "512", "1..1048576", "positions of a model: distances reach to one less"},
-    {"key_term", "flag", "yes", "yes|no", "keys meet the vectors too; no: method 1, \"relative_key\""},
+    {"max_positions", "integer", "512", "1..1048576", "positions of a model: distances go up to one less"},
+    {"key_term", "flag", "yes", "yes|no",
+     "keys are multiplied with the vectors too; no: method 1, \"relative_key\""},
     {"sigma", "real", "0.02", "0..", "standard deviation of the initial table"},
     {0},
 };
@@ -26,7 +27,8 @@ static_assert(PE_ROWS(settings) == SIGMA + 1, "ORDER settings");
 
 enum { DIST }; /* ORDER params */
 static const posenc_param_info params[] = {
-    {"dist", "2*max_positions-1,D", "normal(0, sigma)", "e: what queries and keys meet at a distance", 1},
+    {"dist", "2*max_positions-1,D", "normal(0, sigma)", "e: multiplied with queries and keys at a distance",
+     1},
     {0},
 };
 static_assert(PE_ROWS(params) == DIST + 1, "ORDER params");
@@ -71,7 +73,7 @@ const pe_encoding pe_huang_m4 = {
     .info.by_distance = 1,
     .info.row_limit   = "max_positions",
     .model            = "max_positions=8*L sigma=1/sqrt(D)",
-    .terms            = terms,
-    .reach            = reach,
+    .attention.terms  = terms,
+    .attention.reach  = reach,
     PE_TABLES(settings, params, examples),
 };

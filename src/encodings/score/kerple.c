@@ -121,8 +121,8 @@ const pe_encoding pe_kerple_log = {
     .info.by_distance = 1,
     .examples         = log_examples,
     /* For each head and distance: p ln(1 + a |t|), four; a |t|^p, two. */
-    .operations = "4*H*(Lq+Lk-1)",
-    .bias       = {.fill = log_fill, .fold = log_fold},
+    .operations     = "4*H*(Lq+Lk-1)",
+    .attention.bias = {.fill = log_fill, .fold = log_fold},
     PE_PARAMS(log_params),
 };
 
@@ -137,6 +137,6 @@ const pe_encoding pe_kerple_power = {
     .info.by_distance = 1,
     .examples         = power_examples,
     .operations       = "2*H*(Lq+Lk-1)",
-    .bias             = {.fill = power_fill, .fold = power_fold},
+    .attention.bias   = {.fill = power_fill, .fold = power_fold},
     PE_PARAMS(power_params),
 };

@@ -21,5 +21,5 @@ const pe_encoding pe_nope = {
     .info.models      = "Kazemnejad's NoPE; layers without rotation in SmolLM3, Llama 4",
     .info.pictures    = "",
     .info.by_distance = 1,
-    .info.sees        = "content alone",
+    .info.sees        = "only the content",
 };

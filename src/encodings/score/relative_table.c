@@ -19,8 +19,8 @@ enum { MAX_RELATIVE, MIN_DISTANCE, MAX_DISTANCE, SIGMA }; /* ORDER settings */
 static const posenc_setting_info settings[] = {
     {"max_relative", "integer", "128", "0..1073741824", "distances beyond share the last row of their side"},
     {"min_distance", "integer", "-max_relative", "-1073741824..0",
-     "the same for keys in the future alone, as P(i) - P(j)"},
-    {"max_distance", "integer", "max_relative", "0..1073741824", "the same for keys in the past alone"},
+     "the same for keys in the future only, as P(i) - P(j)"},
+    {"max_distance", "integer", "max_relative", "0..1073741824", "the same for keys in the past only"},
     {"sigma", "real", "0.02", "0..", "standard deviation of the initial table"},
     {0},
 };
@@ -60,6 +60,6 @@ const pe_encoding pe_relative_table = {
     .info.by_distance = 1,
     .model            = "max_relative=floor(L/2) min_distance=0 sigma=0.1",
     .model_both       = "max_relative=floor(L/2) sigma=0.1",
-    .bias             = {.index = index_of, .param = TABLE},
+    .attention.bias   = {.index = index_of, .param = TABLE},
     PE_TABLES(settings, params, examples),
 };

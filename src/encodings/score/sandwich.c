@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sandwich: what two sinusoids say to each other, as a bias
+ * Sandwich: the product of two sinusoids, as a bias
  *
  * Place    score
  * Formula  S[h,i,j] = scale * q_i . k_j + b_h(t)                                     t = P(i) - P(j)
@@ -10,11 +10,11 @@
  *          sandwich_relative_position_embedding.py
  *
  * The product of the sinusoids of two positions is a sum of cosines of their distance: large where they are
- * near, in waves that fall off like a logarithm. Sandwich keeps that sum alone, less its value at t = 0, so
- * that the bias is never above 0, and divides it by a compression ratio that rises with the head.
+ * near, in waves that fall off like a logarithm. Sandwich is only that sum, minus its value at t = 0, so that
+ * the bias is never above 0, divided by a compression ratio that rises with the head.
  *
- * The sum begins at i = 1, not at 0: its fastest wave is 10000^(-2/d), its slowest exactly 1/10000. The paper
- * keeps d_bar apart from the width of a head; NeMo passes the width of a head: d_bar=D.
+ * The sum begins at i = 1, not at 0: its fastest wave is 10000^(-2/d), its slowest exactly 1/10000. In the
+ * paper d_bar is independent of the width of a head; NeMo passes the width of a head: d_bar=D.
  */
 #include "encodings/encoding.h"
 
@@ -60,11 +60,11 @@ typedef struct waves {
 
 static void start_waves(const pe_problem *p, waves *w, int64_t first, int with_steps)
 {
-    const int64_t left = p->set[D_BAR].integer / 2 - first + 1;
+    const int64_t rest = p->set[D_BAR].integer / 2 - first + 1;
     double        steps[FINE];
     for (int64_t i = 0; i < FINE; i++)
         steps[i] = (double)i;
-    w->count = left < WAVES ? left : WAVES;
+    w->count = rest < WAVES ? rest : WAVES;
     for (int64_t k = 0; k < w->count; k++) {
         const pe_frequency omega =
             pe_frequency_of(pow(10000.0, -2 * (double)(first + k) / (double)p->set[D_BAR].integer));
@@ -107,7 +107,7 @@ static void add_waves(const pe_problem *p, waves *w, int64_t t0, int64_t n, doub
 {
     int64_t i = 0;
     while (n - i >= FINE) {
-        const int64_t left = (n - i) / FINE, runs = left < RUNS ? left : RUNS;
+        const int64_t rest = (n - i) / FINE, runs = rest < RUNS ? rest : RUNS;
         add_runs(p, w, t0 + i, runs, b + i);
         i += runs * FINE;
     }
@@ -141,8 +141,8 @@ const pe_encoding pe_sandwich = {
     .info.by_distance = 1,
     .examples         = examples,
     /* For each distance the sum of cosines, three for each pair, which all heads share; each divides it. */
-    .operations = "(Lq+Lk-1)*(1.5*d_bar+1+H)",
-    .check      = check,
-    .bias       = {.fill = fill},
+    .operations     = "(Lq+Lk-1)*(1.5*d_bar+1+H)",
+    .check          = check,
+    .attention.bias = {.fill = fill},
     PE_SETTINGS(settings),
 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shaw: a vector for each clipped distance, beside the key and beside the value
+ * Shaw: a vector for each clipped distance, added to the key and another one added to the value
  *
  * Place    score (its second table acts on the values, at place weight)
  * Formula  S[h,i,j] = scale * ( q_i . k_j + q_i . rk[x] )
- *          x = clip(P(j) - P(i), min_distance, max_distance)
- *          o[h,i]   = sum_j softmax(S)[i,j] * ( v_j + rv[x] )        - min_distance
+ *          o[h,i]   = sum_j softmax(S)[i,j] * ( v_j + rv[x] )
+ *          x        = clip(P(j) - P(i), min_distance, max_distance) - min_distance
  * Learns   rk [R,D], rv [R,Dv], R = max_distance - min_distance + 1; one pair of tables per head where
  *          per_head=yes
  * Source   Shaw, Uszkoreit, Vaswani 2018, arXiv:1803.02155, section 3; tensorflow/tensor2tensor,
@@ -43,10 +43,10 @@ static const posenc_setting_info settings[] = {
     {"max_relative", "integer", "16", "0..1048576",
      "distances beyond share the last row, in both directions"},
     {"min_distance", "integer", "-max_relative", "-1048576..0",
-     "the same for keys in the past alone, as P(j) - P(i)"},
-    {"max_distance", "integer", "max_relative", "0..1048576", "the same for keys in the future alone"},
+     "the same for keys in the past only, as P(j) - P(i)"},
+    {"max_distance", "integer", "max_relative", "0..1048576", "the same for keys in the future only"},
     {"per_head", "flag", "no", "yes|no", "each head has tables of its own (the paper's base model)"},
-    {"values", "flag", "yes", "yes|no", "vectors join the values too"},
+    {"values", "flag", "yes", "yes|no", "vectors are added to the values too"},
     {"table", "word", "learned", "learned|sinusoidal", "sinusoidal: fixed sinusoids, as NEZHA"},
     {"sigma", "real", "1/sqrt(D)", "0..", "standard deviation of initial learned tables"},
     {"beyond", "word", "clip", "clip|zero",
@@ -60,9 +60,9 @@ static_assert(PE_ROWS(settings) == SINUSOID_OF + 1, "ORDER settings");
 enum { RK, RV }; /* ORDER params */
 static const posenc_param_info params[] = {
     {"rk", "H if per_head,max_distance-min_distance+1,D", "normal(0, sigma)",
-     "a^K: what a query meets at a distance", 1},
+     "a^K: added to the key at a distance", 1},
     {"rv", "H if per_head,max_distance-min_distance+1,Dv", "normal(0, sigma)",
-     "a^V: what joins the value at a distance", 1},
+     "a^V: added to the value at a distance", 1},
     {0},
 };
 static_assert(PE_ROWS(params) == RV + 1, "ORDER params");
@@ -111,7 +111,7 @@ static void index_of(const pe_problem *p, int64_t h, int64_t t0, int64_t n, int6
 
 static void terms(const pe_problem *p, pe_terms *s)
 {
-    /* distances: the signs of the settings turned round; rows of zeros are one row further out */
+    /* distances: the settings with the opposite sign; rows of zeros are one row further out */
     const int64_t zeros = p->set[BEYOND].integer, low = -p->set[MAX_DISTANCE].integer - zeros,
                   high = -p->set[MIN_DISTANCE].integer + zeros;
     s->A = (pe_by_distance){.index = index_of, .param = RK, .clipped = 1, .low = low, .high = high};
@@ -133,6 +133,6 @@ const pe_encoding pe_shaw = {
     .has              = has,
     .trains           = trains,
     .init             = init,
-    .terms            = terms,
+    .attention.terms  = terms,
     PE_TABLES(settings, params, examples),
 };

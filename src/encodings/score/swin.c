@@ -7,11 +7,10 @@
  * Formula  swin     S[h,i,j] = scale * q_i . k_j + table[x,h]
  *          swin_v2  S[h,i,j] = scale * exp(min(logit_scale[h], max)) * cos(q_i, k_j) + 16 sigmoid(B[x,h])
  *                   B[x,h] = sum_m W2[h,m] max(0, W1[m,0] cy + W1[m,1] cx + b1[m])
- *                   c = sign(a) log2(1 + |a|)/3, a = 8 d/(w - 1) on each axis, w: the window,
- *                   or that of the pretraining
+ *                   c = sign(a) log2(1 + |a|)/3, a = 8 d/(w - 1) on each axis; w: pretrained_window
  *          x = (dy + rows - 1) * (2 columns - 1) + dx + columns - 1
  *          y = floor(P / columns), x = P mod columns
- *          dy, dx = query less key
+ *          dy, dx = query minus key
  * Learns   swin     table [(2 rows - 1)(2 columns - 1), H]
  *          swin_v2  W1 [mlp_width,2], b1 [mlp_width], W2 [H,mlp_width], logit_scale [H]
  * Source   Liu et al. 2021, arXiv:2103.14030, section 3.2; Liu et al. 2022, arXiv:2111.09883, sections 3.2
@@ -37,7 +36,7 @@
 
 enum { WINDOW }; /* the first setting of both */
 
-/* The smallest square window with room for Lk tokens. */
+/* The smallest square window that holds Lk tokens. */
 #define A_SQUARE "window=floor(sqrt(Lk-1))+1xfloor(sqrt(Lk-1))+1"
 
 static posenc_status check_pair_of_numbers(const char *name, const char *setting, const pe_value *value,
@@ -77,8 +76,8 @@ static int64_t steps(const pe_problem *p, double P)
 
 static some_keys keys_from(const pe_problem *p, const pe_tile *tile, int64_t first)
 {
-    const int64_t left = tile->cols - first;
-    some_keys     y    = {.first = first, .count = left < TOGETHER ? left : TOGETHER};
+    const int64_t rest = tile->cols - first;
+    some_keys     y    = {.first = first, .count = rest < TOGETHER ? rest : TOGETHER};
     y.least = y.most = steps(p, tile->k_pos[first]);
     for (int64_t c = 0; c < y.count; c++) {
         y.step[c] = steps(p, tile->k_pos[first + c]);
@@ -88,8 +87,9 @@ static some_keys keys_from(const pe_problem *p, const pe_tile *tile, int64_t fir
     return y;
 }
 
-/* Where on the table query r of the tile meets these keys. */
-static void meet(const pe_problem *p, const pe_tile *tile, int64_t r, const some_keys *keys, int64_t at[])
+/* Which numbers of the table query r of the tile has with these keys. */
+static void find_numbers(const pe_problem *p, const pe_tile *tile, int64_t r, const some_keys *keys,
+                         int64_t at[])
 {
     const int64_t rows = p->set[WINDOW].items[0], columns = p->set[WINDOW].items[1],
                   from = pe_index_window(0, 0, rows, columns) * p->H + steps(p, tile->q_pos[r]) + tile->h,
@@ -100,8 +100,7 @@ static void meet(const pe_problem *p, const pe_tile *tile, int64_t r, const some
         at[c] = pe_index_clip(at[c], 0, last);
 }
 
-/* Both read a table [offsets, H]: swin its parameter, swin_v2 what its network gave, behind its parameters.
- */
+/* Both read a table [offsets, H]: swin its parameter, swin_v2 what its network gave. */
 enum { TABLE = 0, BIAS = 4 };
 
 static int table_of(const double *const par[])
@@ -116,7 +115,7 @@ static void visit(const pe_problem *p, const double *const par[], const pe_tile 
     for (int64_t first = 0; first < tile->cols; first += TOGETHER) {
         const some_keys keys = keys_from(p, tile, first);
         for (int64_t r = 0; r < tile->rows; r++) {
-            meet(p, tile, r, &keys, at);
+            find_numbers(p, tile, r, &keys, at);
             for (int64_t c = 0; c < keys.count; c++)
                 x[r * tile->stride + first + c] = table[at[c]];
         }
@@ -131,7 +130,7 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
     for (int64_t first = 0; dtable && first < tile->cols; first += TOGETHER) {
         const some_keys keys = keys_from(p, tile, first);
         for (int64_t r = 0; r < tile->rows; r++) {
-            meet(p, tile, r, &keys, at);
+            find_numbers(p, tile, r, &keys, at);
             for (int64_t c = 0; c < keys.count; c++)
                 dtable[at[c]] += dx[r * tile->stride + first + c];
         }
@@ -169,20 +168,20 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 }
 
 const pe_encoding pe_swin = {
-    .info.name      = "swin",
-    .info.place     = POSENC_SCORE,
-    .info.title     = "a learned bias per offset on a window",
-    .info.formula   = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + T_{x,h}\n"
-                      "x = (dy + rows − 1) (2 columns − 1) + dx + columns − 1",
-    .info.paper     = "arXiv:2103.14030",
-    .info.models    = "Swin Transformer, BEiT",
-    .info.pictures  = "bias",
-    .info.row_limit = "window",
-    .info.at_length = A_SQUARE,
-    .model          = "window=4*Lx2 sigma=0.1",
-    .check          = check,
-    .hook           = {.visit = visit, .visit_back = visit_back},
-    .reach          = reach,
+    .info.name       = "swin",
+    .info.place      = POSENC_SCORE,
+    .info.title      = "a learned bias per offset on a window",
+    .info.formula    = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + T_{x,h}\n"
+                       "x = (dy + rows − 1) (2 columns − 1) + dx + columns − 1",
+    .info.paper      = "arXiv:2103.14030",
+    .info.models     = "Swin Transformer, BEiT",
+    .info.pictures   = "bias",
+    .info.row_limit  = "window",
+    .info.at_length  = A_SQUARE,
+    .model           = "window=4*Lx2 sigma=0.1",
+    .check           = check,
+    .attention.hook  = {.visit = visit, .visit_back = visit_back},
+    .attention.reach = reach,
     PE_TABLES(settings, params, examples),
 };
 
@@ -217,7 +216,7 @@ static_assert(PE_ROWS(params_v2) == LOGIT_SCALE + 1 && BIAS == LOGIT_SCALE + 1, 
 static const posenc_example examples_v2[] = {
     {"H=1 window=1x2 mlp_width=1", 0, 1, 0, 8, "16 sigmoid(0)"},
     {"H=2 window=1x2 mlp_width=1", 1, 1, 0, 11.872771850141358, "offset (0,1): c = log2(9)/3, B = max(0, c)"},
-    {"H=2 window=1x2 mlp_width=1", 1, 0, 1, 8, "offset (0,-1): the hidden unit is silent"},
+    {"H=2 window=1x2 mlp_width=1", 1, 0, 1, 8, "offset (0,-1): the hidden unit gives 0"},
     {0},
 };
 
@@ -312,7 +311,7 @@ static void network_back(const pe_problem *p, const double *const par[], double 
     }
 }
 
-/* Turns dbias into dB on the way. */
+/* dbias becomes dB on the way. */
 static void make_bias_back(const pe_problem *p, const double *const par[], const double bias[],
                            double dbias[], double *const dpar[])
 {
@@ -400,14 +399,14 @@ const pe_encoding pe_swin_v2 = {
     .model          = "window=4*Lx2 pretrained_window=floor(L/2)x2 mlp_width=32 sigma=0.5",
     /* The network for each offset of the window, and what it sees of an axis (five each); unit rows of
        queries and keys. */
-    .operations  = "(2*window1-1)*(2*window2-1)*(5*mlp_width+H*(2*mlp_width+4))+10*(window1+window2-1)+(H*Lq+"
-                   "G*Lk)*(3*D+2)",
-    .check       = check_v2,
-    .init        = init_v2,
-    .terms       = terms_v2,
-    .reach       = reach,
-    .derived     = bias_count,
-    .derive      = make_bias,
-    .derive_back = make_bias_back,
+    .operations = "(2*window1-1)*(2*window2-1)*(5*mlp_width+H*(2*mlp_width+4))+10*(window1+window2-1)+(H*Lq+"
+                  "G*Lk)*(3*D+2)",
+    .check      = check_v2,
+    .init       = init_v2,
+    .attention.terms       = terms_v2,
+    .attention.reach       = reach,
+    .attention.derived     = bias_count,
+    .attention.derive      = make_bias,
+    .attention.derive_back = make_bias_back,
     PE_TABLES(settings_v2, params_v2, examples_v2),
 };

@@ -14,7 +14,6 @@
  * Why no 1/sqrt(D): T5 folds it into the initialisation of W_q. Set `scale` where the model does not. The
  * bias is not scaled. One table serves all layers of a stack in T5; sharing is the caller's affair.
  */
-
 #include "encodings/encoding.h"
 
 enum { NUM_BUCKETS, MAX_DISTANCE, BIDIRECTIONAL, SIGMA }; /* ORDER settings */
@@ -72,7 +71,7 @@ static int64_t first_of(const pe_problem *p, int64_t c)
     return c < m ? c : (int64_t)ceil((double)m * pow((double)p->set[MAX_DISTANCE].integer / (double)m, part));
 }
 
-/* The first distance behind t, at most `last`, that is not of t's class. On either side of 0 classes only
+/* The first distance after t, at most `last`, that is not of t's class. On either side of 0 classes only
    rise or only fall, so it is enough to look at both sides of where it should be. */
 static int64_t end_of_class(const pe_problem *p, int64_t t, int64_t last)
 {
@@ -124,7 +123,7 @@ const pe_encoding pe_t5 = {
         "max_distance=floor(L/2) num_buckets=min(32,floor(L/2)) bidirectional=no sigma=0.1 scale=1/sqrt(D)",
     .model_both =
         "max_distance=floor(L/2) num_buckets=min(32,floor(L/2)) bidirectional=yes sigma=0.1 scale=1/sqrt(D)",
-    .check = check,
-    .terms = terms,
+    .check           = check,
+    .attention.terms = terms,
     PE_TABLES(settings, params, examples),
 };

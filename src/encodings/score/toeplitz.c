@@ -63,7 +63,7 @@ const pe_encoding pe_toeplitz = {
     .info.pictures    = "bias,mass",
     .info.by_distance = 1,
     .model            = "first=1-8*L count=16*L-1",
-    .reach            = reach,
-    .bias             = {.index = index_of, .param = B},
+    .attention.reach  = reach,
+    .attention.bias   = {.index = index_of, .param = B},
     PE_TABLES(settings, params, examples),
 };

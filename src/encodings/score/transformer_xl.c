@@ -10,8 +10,8 @@
  * Learns   u_bias = u [H,D], v_bias = w [H,D], Wr [d_model,H,D]; xlnet also s_bias = us [H,D], seg_embed = g
  *          [2,H,D]
  * Source   Dai et al. 2019, arXiv:1901.02860, section 3.3; kimiyoung/transformer-xl,
- *          pytorch/mem_transformer.py Yang et al. 2019, arXiv:1906.08237, section 2.5; zihangdai/xlnet,
- *          modeling.py
+ *          pytorch/mem_transformer.py
+ *          Yang et al. 2019, arXiv:1906.08237, section 2.5; zihangdai/xlnet, modeling.py
  *
  * u is r_w_bias in the authors' code ("content"), w is r_r_bias ("position"). Wr is separate from the
  * content's W_k. clamp_len limits t from above only (distances in the future keep their own vectors); XLNet's
@@ -44,14 +44,15 @@ static const posenc_param_info xlnet_params[] = {
     {"v_bias", "H,D", "zeros", "w: added to the query before the distance product", 1},
     {"Wr", "d_model,H,D", "normal(0, sigma)", "projects the sinusoid of a distance to the heads", 1},
     {"s_bias", "H,D", "zeros", "us: added to the query before the segment product", 1},
-    {"seg_embed", "2,H,D", "normal(0, sigma)", "g: met by the query, [0] same segment, [1] another", 1},
+    {"seg_embed", "2,H,D", "normal(0, sigma)", "g: multiplied with the query, [0] same segment, [1] another",
+     1},
     {0},
 };
 static_assert(PE_ROWS(xlnet_params) == SEG_EMBED + 1, "ORDER xlnet_params");
 
 /* The examples' parameter values are 0, 1, 2, ... in memory order. */
 static const posenc_example examples[] = {
-    {"H=1 D=1 d_model=2 scale=1", 0, 3, 3, 0, "w = 0 alone: no bias whatever the distance"},
+    {"H=1 D=1 d_model=2 scale=1", 0, 3, 3, 0, "w = 0: no bias whatever the distance"},
     {"H=2 D=1 d_model=2 scale=1", 1, 5, 5, 3, "t = 0: R = [0 | 1], w_1 = 1, Wr[1,1] = 3"},
     {0},
 };
@@ -74,14 +75,14 @@ static pe_frequency omega(const pe_problem *p, int64_t k)
     return pe_frequency_of(pow(10000.0, -2.0 * (double)k / (double)p->set[D_MODEL].integer));
 }
 
-/* Sines and cosines of some channels at one distance after the other: exact at multiples of EXACT, turned on
-   from there by angle addition (EXACT roundings at most, far below what a float keeps). What a distance has
-   does not depend on who came before. The 12 KiB of rows meet as many rows of Wr. This is for those who ask
-   in double; a ladder (engine/ladder.h) ends in floats, and serves machines that do. */
+/* Sines and cosines of some channels at one distance after the other: exact at multiples of EXACT, continued
+   from there by angle addition (EXACT roundings at most, far below one of a float), so that they do not
+   depend on the distances before. The 12 KiB of rows are multiplied with as many rows of Wr. This is for the
+   tables in double; those in float are made by the engine, see frequencies(). */
 enum { EXACT = 64, DISTANCES = 24, CHANNELS = 32 };
 
 typedef struct waves {
-    int64_t      count; /* channels; those beyond stand still */
+    int64_t      count; /* channels; those beyond are zero */
     int64_t      at;    /* the distance that c and s are of */
     int          known; /* is there anything yet? */
     pe_frequency frequency[CHANNELS];
@@ -91,9 +92,9 @@ typedef struct waves {
 
 static void start_waves(const pe_problem *p, waves *w, int64_t first)
 {
-    const int64_t left = p->set[D_MODEL].integer / 2 - first;
+    const int64_t rest = p->set[D_MODEL].integer / 2 - first;
     memset(w, 0, sizeof *w);
-    w->count = left < CHANNELS ? left : CHANNELS;
+    w->count = rest < CHANNELS ? rest : CHANNELS;
     for (int64_t k = 0; k < w->count; k++) {
         w->frequency[k] = omega(p, first + k);
         pe_cos_sin(1, w->frequency[k], &w->step_c[k], &w->step_s[k]);
@@ -125,8 +126,8 @@ static void follow(waves *w, int64_t t)
 }
 
 /* The next of n distances from t0 + i on; returns how many. XLNet, which has segments, limits both sides. */
-static int64_t turn_waves(const pe_problem *p, const double *const par[], waves *w, int64_t t0, int64_t i,
-                          int64_t n)
+static int64_t next_rows(const pe_problem *p, const double *const par[], waves *w, int64_t t0, int64_t i,
+                         int64_t n)
 {
     const int64_t rows = n - i < DISTANCES ? n - i : DISTANCES, most = most_of(p),
                   least = par[SEG_EMBED] ? -most : INT64_MIN;
@@ -148,7 +149,7 @@ static void fill(const pe_problem *p, const double *const par[], int64_t h, int6
     for (int64_t k = 0; k < half; k += w.count) {
         start_waves(p, &w, k);
         for (int64_t i = 0, m; i < n; i += m) {
-            m = turn_waves(p, par, &w, t0, i, n);
+            m = next_rows(p, par, &w, t0, i, n);
             for (int half_of = 0; half_of < 2; half_of++)
                 pe_multiply64(p, rows + i * D, D, w.rows[half_of][0], CHANNELS, 1,
                               par[WR] + (k + half_of * half) * row + h * D, row, m, D, w.count);
@@ -165,7 +166,7 @@ static void fold(const pe_problem *p, const double *const par[], int64_t h, int6
     for (int64_t k = 0; dpar[WR] && k < half; k += w.count) {
         start_waves(p, &w, k);
         for (int64_t i = 0, m; i < n; i += m) {
-            m = turn_waves(p, par, &w, t0, i, n);
+            m = next_rows(p, par, &w, t0, i, n);
             for (int half_of = 0; half_of < 2; half_of++)
                 pe_multiply64(p, dpar[WR] + (k + half_of * half) * row + h * D, row, w.rows[half_of][0], 1,
                               CHANNELS, drows + i * D, D, w.count, D, m);
@@ -173,7 +174,7 @@ static void fold(const pe_problem *p, const double *const par[], int64_t h, int6
     }
 }
 
-/* For machines in float, which make the sinusoids themselves. */
+/* For tables in float, whose sinusoids the engine makes (engine/ladder.h). */
 static void frequencies(const pe_problem *p, pe_frequency frequency[])
 {
     for (int64_t k = 0; k < p->set[D_MODEL].integer / 2; k++)
@@ -205,9 +206,9 @@ const pe_encoding pe_transformer_xl = {
     .info.by_distance = 1,
     .model            = "sigma=1/sqrt(d_model)",
     /* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
-    .operations = "(Lq+Lk-1)*(1.5*d_model+2*d_model*H*D)",
-    .check      = check,
-    .terms      = terms,
+    .operations      = "(Lq+Lk-1)*(1.5*d_model+2*d_model*H*D)",
+    .check           = check,
+    .attention.terms = terms,
     PE_TABLES(settings, params, examples),
 };
 
@@ -240,8 +241,8 @@ const pe_encoding pe_xlnet = {
     .info.by_distance = 1,
     .model            = "sigma=1/sqrt(d_model)",
     /* For each distance its sinusoid, three for each pair of channels, and its projection to all heads. */
-    .operations = "(Lq+Lk-1)*(1.5*d_model+2*d_model*H*D)",
-    .check      = check,
-    .terms      = xlnet_terms,
+    .operations      = "(Lq+Lk-1)*(1.5*d_model+2*d_model*H*D)",
+    .check           = check,
+    .attention.terms = xlnet_terms,
     PE_TABLES(settings, xlnet_params, xlnet_examples),
 };

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * TUPE: positions meet positions through projections of their own, and the class token stands apart
+ * TUPE: products of positions with positions, by projections of their own; the class token is an exception
  *
  * Place    score: queries and keys get further channels; with relative=yes a bias by distance too
  * Formula  S[h,i,j] = scale * ( q_i . k_j + e[h,i,j] ) [ + table[bin(i,j),h] ]        scale = 1/sqrt(2 D)
- *          e = (p_i . Uq_h + bq_h) . (p_j . Uk_h + bk_h), but theta1_h where P(i) = 0,
+ *          e = (p_i . Uq_h + bq_h) . (p_j . Uk_h + bk_h), except theta1_h where P(i) = 0,
  *          else theta2_h where P(j) = 0
  *          p_i = LayerNorm(pos[P(i) + 1]), theta1 = e of row 0 with itself, theta2 = e of row 1 with itself
- *          bin = T5's bucket of P(j) - P(i), but cls_to_others where P(i) = 0,
+ *          bin = T5's bucket of P(j) - P(i), except cls_to_others where P(i) = 0,
  *          else others_to_cls where P(j) = 0
  * Learns   pos [rows,d_model], ln_w, ln_b [d_model], Uq [H*D,d_model], bq [H*D], Uk [G*D,d_model], bk [G*D];
  *          relative=yes: table [num_buckets+1,H]
  * Source   Ke, He, Liu 2021, arXiv:2006.15595; guolinke/TUPE, fairseq/modules/transformer_sentence_encoder.py
  *
- * The word and its place are not added: each meets its like, so the sum of both products is scaled as one of
- * 2 D channels. That is what happens here to the letter: a query is prolonged by its position's projection, a
- * key by its own, and the machine sees a head of 2 D channels. The class token is prolonged by zeros, and a
- * hook adds what its pairs have instead: theta, made once per run, and the bin.
+ * The word and its place are not added: each is multiplied with its like, so the sum of both products is
+ * scaled as one of 2 D channels. That is done here to the letter: a query is extended by its position's
+ * projection, a key by its own, and the engine sees a head of 2 D channels. The class token is extended by
+ * zeros, and a hook adds what its pairs have instead: theta, made once per run, and the bin.
  *
  * Token t has row t + 1: rows 0 and 1 make the two numbers of the class token. (So row 1 serves theta2 and
  * the token at 0, whose own products are overridden; that is the authors' code.) cls=no: no token is special,
- * and token t still has row t + 1. The class token is who stands at position 0, whatever chunk of the queries
- * a run brings.
+ * and token t still has row t + 1. The class token is the one at position 0, whatever chunk of the queries a
+ * run brings.
  *
  * The bias is not scaled. The bin `num_buckets/2` is one that T5 never gives. Projections and table are
  * shared by all layers of the authors' model, which makes the positional products once; here they cost D
- * channels more per head. The projections depend on positions alone, so that a run makes them once for all
+ * channels more per head. The projections depend only on positions, so that a run makes them once for all
  * items of its batch.
  */
 #include "encodings/encoding.h"
@@ -197,7 +197,7 @@ static void project(const pe_problem *p, const double *const par[], projection b
     const double *U = par[by.U] + first_row(p, head, c) * p->d_model,
                  *b = par[by.bias] + first_row(p, head, c);
     places at;
-    double turned[BLOCK][BLOCK];
+    double transposed[BLOCK][BLOCK];
     find_places(p, par, pos, n, &at);
     for (int64_t s = 0; s < n; s++)
         for (int64_t d = 0; d < c.n; d++)
@@ -207,8 +207,8 @@ static void project(const pe_problem *p, const double *const par[], projection b
         normalise(p, par, m0, &at);
         for (int64_t d = 0; d < c.n; d++)
             for (int64_t i = 0; i < width; i++)
-                turned[i][d] = U[d * p->d_model + m0 + i];
-        pe_multiply64(p, to, step, at.normal[0], BLOCK, 1, turned[0], BLOCK, n, c.n, width);
+                transposed[i][d] = U[d * p->d_model + m0 + i];
+        pe_multiply64(p, to, step, at.normal[0], BLOCK, 1, transposed[0], BLOCK, n, c.n, width);
     }
 }
 
@@ -365,31 +365,31 @@ static void project_places_back(const pe_problem *p, const double *const par[], 
     }
 }
 
-static void prolong(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
-                    const double pos[], int64_t n, const double x[], double y[])
+static void extend(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
+                   const double pos[], int64_t n, const double x[], double y[])
 {
     for (int64_t s = 0; s < n; s++)
         memcpy(y + s * width(p), x + s * p->D, (size_t)p->D * sizeof *y);
     project_places(p, par, side, h, pos, n, y + p->D, width(p));
 }
 
-static void prolong_back(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
-                         const double pos[], int64_t n, const double x[], const double dy[], double dx[],
-                         double *const dpar[])
+static void extend_back(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
+                        const double pos[], int64_t n, const double x[], const double dy[], double dx[],
+                        double *const dpar[])
 {
     for (int64_t s = 0; s < n; s++)
         memcpy(dx + s * p->D, dy + s * width(p), (size_t)p->D * sizeof *dx);
     project_places_back(p, par, side, h, pos, n, dy + p->D, width(p), dpar);
 }
 
-static void beside(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
-                   const double pos[], int64_t n, double to[])
+static void by_position(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
+                        const double pos[], int64_t n, double to[])
 {
     project_places(p, par, side, h, pos, n, to, p->D);
 }
 
-static void beside_back(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
-                        const double pos[], int64_t n, const double dto[], double *const dpar[])
+static void by_position_back(const pe_problem *p, const double *const par[], pe_side side, int64_t h,
+                             const double pos[], int64_t n, const double dto[], double *const dpar[])
 {
     project_places_back(p, par, side, h, pos, n, dto, p->D, dpar);
 }
@@ -448,10 +448,10 @@ static void visit_back(const pe_problem *p, const double *const par[], const pe_
 static void terms(const pe_problem *p, pe_terms *s)
 {
     s->scale   = 1.0 / sqrt(2 * (double)p->D);
-    s->prepare = (pe_preparation){.fill        = prolong,
-                                  .fold        = prolong_back,
-                                  .beside      = beside,
-                                  .beside_back = beside_back,
+    s->prepare = (pe_preparation){.fill        = extend,
+                                  .fold        = extend_back,
+                                  .beside      = by_position,
+                                  .beside_back = by_position_back,
                                   .width       = width(p)};
     if (is_relative(p->set))
         s->bias = (pe_by_distance){.index = index_of, .param = TABLE};
@@ -474,13 +474,13 @@ const pe_encoding pe_tupe = {
     /* Each position's row: mean, variance, normalisation, weight and bias, eight for each channel; and its
        two projections to all heads. With a class token theta1 and theta2, products over the channels of a
        head. */
-    .operations  = "Lq*(8*d_model+2*d_model*H*D)+Lk*2*d_model*G*D+cls*4*H*D",
-    .check       = check,
-    .has         = has,
-    .terms       = terms,
-    .reach       = reach,
-    .derived     = theta_count,
-    .derive      = make_thetas,
-    .derive_back = make_thetas_back,
+    .operations            = "Lq*(8*d_model+2*d_model*H*D)+Lk*2*d_model*G*D+cls*4*H*D",
+    .check                 = check,
+    .has                   = has,
+    .attention.terms       = terms,
+    .attention.reach       = reach,
+    .attention.derived     = theta_count,
+    .attention.derive      = make_thetas,
+    .attention.derive_back = make_thetas_back,
     PE_TABLES(settings, params, examples),
 };

@@ -15,8 +15,8 @@
  *
  * The rows ascend with the key's position, from index_offset tokens back; both tables are read at the same
  * row. The authors' code starts c at 1 only in its synthetic runs, elsewhere at N(0, 0.02): init. The
- * standard is 1, with which training begins with the plain encoding. Their table of biases is this one;
- * beside a score encoding there is none.
+ * default is 1, with which training begins with the plain encoding. Their table of biases is this one; joined
+ * with a score encoding there is none.
  */
 #include "encodings/encoding.h"
 
@@ -26,7 +26,7 @@ static const posenc_setting_info settings[] = {
     {"rows", "integer", "2*(index_offset+1)", "1..1073741824",
      "of both tables; a run beyond them is refused"},
     {"bias", "word", "table", "table|none",
-     "table: scores get a learned bias; beside a score encoding the standard is none"},
+     "table: scores get a learned bias; joined with a score encoding the default is none"},
     {"sigma", "real", "0.02", "0..", "standard deviation of what starts at random"},
     {"init", "word", "ones", "ones|normal", "how c starts; normal: as most of the authors' runs"},
     {0},
@@ -91,10 +91,9 @@ const pe_encoding pe_urpe = {
     .info.by_distance = 1,
     .info.row_limit   = "index_offset",
     .model            = "index_offset=8*L-1",
-    .beside_score     = "none",
-    .beside_setting   = BIAS,
+    .with_score       = "bias=none",
     .has              = has,
-    .terms            = terms,
-    .reach            = reach,
+    .attention.terms  = terms,
+    .attention.reach  = reach,
     PE_TABLES(settings, params, examples),
 };

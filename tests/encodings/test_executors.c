@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_machines [NAME]: the tiled executor against the reference, for every encoding of the registry
+ * test_executors [NAME]: the tiled executor against the reference, for every encoding of the registry
  *
  * Encodings come from the registry with the settings of a small model, and some combinations beside them;
  * with NAME only that encoding, and the combinations that begin with it; shapes, masks, positions and tile
