@@ -15,12 +15,12 @@ const char *cli_calc_settings(pe_calc *p, const cli_args *args)
 void cli_calc_said(pe_calc *p, int status)
 {
     if (!pe_calc_failed(p) && status)
-        p->err = (posenc_error){.status = status == CLI_USAGE ? POSENC_ARGUMENT : POSENC_FILE};
+        p->err = (posenc_error){.status = status == CLI_USAGE ? POSENC_ERROR_ARGUMENT : POSENC_ERROR_FILE};
 }
 
 int cli_calc_status(pe_calc *p)
 {
-    const int is_system = p->err.status == POSENC_FILE || p->err.status == POSENC_MEMORY;
+    const int is_system = p->err.status == POSENC_ERROR_FILE || p->err.status == POSENC_ERROR_MEMORY;
     if (!pe_calc_failed(p))
         return CLI_DONE;
     if (p->sentence[0])

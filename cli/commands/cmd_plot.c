@@ -170,16 +170,16 @@ static int check_place(const cli_args *args, plot_request *r)
         const char  *option;
         posenc_place place;
         const char  *kind;
-    } rows[] = {{"heads", POSENC_ROTARY, "mass"},
-                {"content", POSENC_SCORE, "mass"},
-                {"draws", POSENC_SCORE, "mass"},
-                {"grid", POSENC_ROTARY, "similarity"}};
+    } rows[] = {{"heads", POSENC_PLACE_ROTARY, "mass"},
+                {"content", POSENC_PLACE_SCORE, "mass"},
+                {"draws", POSENC_PLACE_SCORE, "mass"},
+                {"grid", POSENC_PLACE_ROTARY, "similarity"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (cli_value(args, rows[i].option) && r->offer.place == rows[i].place &&
             !strcmp(r->kind->name, rows[i].kind))
             return cli_usage("plot: --%s does not apply to the %s of a %s encoding; leave it out",
                              rows[i].option, rows[i].kind, posenc_place_name(rows[i].place));
-    if (cli_value(args, "length") && !strcmp(r->kind->name, "bias") && pe_picture_is_map(r->subject.p.e))
+    if (cli_value(args, "length") && !strcmp(r->kind->name, "bias") && pe_biases_is_map(r->subject.p.e))
         return cli_usage(
             "plot: --length does not apply to a bias that is drawn as a map; set its rows and columns");
     return CLI_DONE;
@@ -235,7 +235,7 @@ static int read_numbers(const cli_args *args, plot_request *r)
 static int read_choices(const cli_args *args, plot_request *r)
 {
     static const int thetas[] = {PE_ONE_THETA, PE_MANY_THETAS, PE_ONE_THETA | PE_MANY_THETAS},
-                     worth[]  = {PE_ONES, PE_UNIFORM, PE_NORMAL};
+                     worth[]  = {PE_VECTORS_ONES, PE_VECTORS_UNIFORM, PE_VECTORS_NORMAL};
     const char *content = cli_value(args, "content"), *text = content;
     r->data.beside_binary = cli_value(args, "beside") != NULL;
     r->data.thetas        = cli_value(args, "theta") ? thetas[r->theta] : 0;
@@ -322,7 +322,7 @@ static int fit_table(const cli_args *args, plot_request *r)
 static int set_grid(const cli_args *args, plot_request *r)
 {
     char                        grid[CLI_GRID_TEXT], other[CLI_GRID_TEXT];
-    const posenc_encoding_info *part = posenc_encoding_part(r->subject.p.e, POSENC_INPUT);
+    const posenc_encoding_info *part = posenc_encoding_part(r->subject.p.e, POSENC_PLACE_INPUT);
     if (r->data.axes && cli_places_settings(&r->places, r->subject.p.e, other))
         return CLI_USAGE;
     cli_places_lists(&r->places, r->subject.p.e, grid);
@@ -348,10 +348,10 @@ static int fit_grid(const cli_args *args, plot_request *r)
 static void set_data(plot_request *r)
 {
     const posenc_encoding_info *part     = posenc_encoding_part(r->subject.p.e, r->offer.place);
-    const int                   is_input = r->offer.place == POSENC_INPUT;
+    const int                   is_input = r->offer.place == POSENC_PLACE_INPUT;
     const int64_t               n        = r->rows ? r->rows * r->cols : r->length;
     /* a bias is drawn for keys in the future as well, up to the same distance */
-    const int64_t most = r->offer.place == POSENC_SCORE && !part->causal_only ? 2 * n - 1 : n;
+    const int64_t most = r->offer.place == POSENC_PLACE_SCORE && !part->causal_only ? 2 * n - 1 : n;
     r->data.length     = r->length;
     r->data.causal     = part->causal_only;
     r->data.rows       = r->rows;
@@ -393,9 +393,9 @@ static int fit(const cli_args *args, plot_request *r)
     if (cli_value(args, "table"))
         return fit_table(args, r);
     int status = CLI_DONE;
-    if (r->offer.place == POSENC_INPUT)
+    if (r->offer.place == POSENC_PLACE_INPUT)
         status = fit_grid(args, r);
-    else if (r->offer.place == POSENC_ROTARY)
+    else if (r->offer.place == POSENC_PLACE_ROTARY)
         status = cli_subject_at_length(&r->subject, r->length);
     return status || !r->rows ? status : set_grid(args, r);
 }
@@ -425,7 +425,7 @@ static int check_path(const cli_args *args, plot_request *r)
 {
     posenc_error err;
     r->path = cli_value(args, "output");
-    return r->path && pe_plot_path_check(r->path, &err) ? cli_error(&err) : CLI_DONE;
+    return r->path && pe_gnuplot_path_check(r->path, &err) ? cli_error(&err) : CLI_DONE;
 }
 
 static int draw(const cli_args *args, plot_request *r)
@@ -436,10 +436,10 @@ static int draw(const cli_args *args, plot_request *r)
     if (status)
         return cli_error(&err);
     if (r->path)
-        status = pe_plot_file(pe_picture_figure(picture), r->path, &err);
+        status = pe_gnuplot_file(pe_picture_figure(picture), r->path, &err);
     else
-        status = pe_plot_terminal(pe_picture_figure(picture), stdout, terminal_columns(),
-                                  cli_colour(STDOUT_FILENO), &err);
+        status = pe_terminal_print(pe_picture_figure(picture), stdout, terminal_columns(),
+                                   cli_colour(STDOUT_FILENO), &err);
     pe_picture_free(picture);
     if (status)
         return cli_error(&err);

@@ -56,13 +56,13 @@ typedef struct subject {
 static posenc_status measure(subject *s, const char *settings, const pe_survey *survey)
 {
     posenc_encoding *e;
-    posenc_status    status = pe_measure_encoding(&e, s->name, settings, &s->err);
+    posenc_status    status = pe_survey_encoding(&e, s->name, settings, &s->err);
     if (status)
         return status;
     snprintf(s->spec, sizeof s->spec, "%s", posenc_encoding_spec(e));
-    s->coordinates = posenc_coordinates(e);
-    s->has_input   = posenc_encoding_part(e, POSENC_INPUT) != NULL;
-    status         = pe_measure_all(e, survey, &s->findings, &s->err);
+    s->coordinates = posenc_rows_coordinates(e);
+    s->has_input   = posenc_encoding_part(e, POSENC_PLACE_INPUT) != NULL;
+    status         = pe_survey_run(e, survey, &s->findings, &s->err);
     posenc_encoding_free(e);
     return status;
 }
@@ -101,12 +101,12 @@ static int set_finding(pe_table *table, int row, const void *from)
     char              value[TEXT], spread[TEXT];
     number_text(value, f->value);
     number_text(spread, f->spread);
-    const char *const cells[] = {pe_measure_property(f->measure),
-                                 pe_measure_title(f->measure),
+    const char *const cells[] = {pe_findings_property(f->measure),
+                                 pe_findings_title(f->measure),
                                  f->detail,
                                  value,
                                  isnan(f->spread) ? "" : spread,
-                                 pe_measure_unit(f->measure),
+                                 pe_findings_unit(f->measure),
                                  f->verdict ? f->verdict : ""};
     int               made    = 1;
     for (int k = 0; made && k < 7; k++)
@@ -123,7 +123,7 @@ static int print_one(const subject *s, const pe_survey *survey)
            (long long)survey->sizes.length, (long long)survey->tokens, (long long)survey->sizes.width,
            (long long)survey->sizes.heads, (long long)survey->sizes.draws,
            (unsigned long long)survey->sizes.seed,
-           s->findings.drawn ? "initialised to zero: parameters are drawn from N(0,1)\n" : "");
+           s->findings.randomised ? "initialised to zero: parameters are drawn from N(0,1)\n" : "");
     const int status =
         cli_print_rows("properties", columns, 7, s->findings.count, set_finding, s->findings.rows);
     if (!status && s->coordinates > 1)
@@ -189,7 +189,7 @@ static void print_notes(const subject *list, int count)
         if (is_used[r])
             printf("%s: %s.\n", words[r], notes[r]);
     for (int i = 0; i < count; i++) {
-        if (!list[i].err.status && list[i].findings.drawn)
+        if (!list[i].err.status && list[i].findings.randomised)
             printf("%s: initialised to zero; its parameters are drawn from N(0,1).\n", list[i].name);
         if (!list[i].err.status && strlen(list[i].spec) > strlen(list[i].name))
             printf("%s: measured as %s.\n", list[i].name, list[i].spec);
@@ -220,10 +220,10 @@ static json_t *json_findings(const pe_findings *f)
         const pe_finding *row = &f->rows[i];
         json_array_append_new(
             list,
-            json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "property", pe_measure_property(row->measure),
-                      "measure", pe_measure_title(row->measure), "of", cli_json_text(row->detail), "value",
+            json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "property", pe_findings_property(row->measure),
+                      "measure", pe_findings_title(row->measure), "of", cli_json_text(row->detail), "value",
                       cli_json_real(row->value), "spread", cli_json_real(row->spread), "unit",
-                      cli_json_text(pe_measure_unit(row->measure)), "verdict", cli_json_text(row->verdict)));
+                      cli_json_text(pe_findings_unit(row->measure)), "verdict", cli_json_text(row->verdict)));
     }
     return list;
 }
@@ -232,12 +232,12 @@ static int print_json(const subject *list, int count, const pe_survey *survey)
 {
     json_t *all = json_array();
     for (int i = 0; i < count; i++)
-        json_array_append_new(all, list[i].err.status ? json_pack("{s:s, s:s}", "encoding", list[i].name,
-                                                                  "not_measured", list[i].err.message)
-                                                      : json_pack("{s:s, s:s, s:b, s:o}", "encoding",
-                                                                  list[i].name, "measured_as", list[i].spec,
-                                                                  "drawn", list[i].findings.drawn, "findings",
-                                                                  json_findings(&list[i].findings)));
+        json_array_append_new(
+            all, list[i].err.status
+                     ? json_pack("{s:s, s:s}", "encoding", list[i].name, "not_measured", list[i].err.message)
+                     : json_pack("{s:s, s:s, s:b, s:o}", "encoding", list[i].name, "measured_as",
+                                 list[i].spec, "drawn", list[i].findings.randomised, "findings",
+                                 json_findings(&list[i].findings)));
     json_t *value =
         json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "length", (json_int_t)survey->sizes.length, "tokens",
                   (json_int_t)survey->tokens, "dim", (json_int_t)survey->sizes.width, "heads",
@@ -253,10 +253,10 @@ static const int64_t shifts[SHIFTS] = {1, 7, 64};
 
 /* What is measured of one value. */
 typedef struct sweep_point {
-    char    value[VALUE];
-    pe_pair nearest;
-    double  r[SHIFTS], tau;
-    int64_t idle;
+    char        value[VALUE];
+    pe_row_pair nearest;
+    double      r[SHIFTS], tau;
+    int64_t     idle;
 } sweep_point;
 
 /* One --sweep. */
@@ -287,11 +287,11 @@ static int read_sweep(sweep *to, const char *text)
 static posenc_status measure_table(sweep_point *p, const double *table, int64_t N, int64_t d,
                                    posenc_error *err)
 {
-    p->nearest           = pe_nearest_pair(table, N, d);
-    p->idle              = pe_idle_channels(table, N, d);
-    posenc_status status = pe_offset_share(&p->tau, table, N, d, err);
+    p->nearest           = pe_uniqueness_nearest_pair(table, N, d);
+    p->idle              = pe_relativity_idle_channels(table, N, d);
+    posenc_status status = pe_relativity_offset_share(&p->tau, table, N, d, err);
     for (int k = 0; !status && k < SHIFTS; k++)
-        status = pe_shift_residual(&p->r[k], table, N, d, shifts[k], err);
+        status = pe_relativity_shift_residual(&p->r[k], table, N, d, shifts[k], err);
     return status;
 }
 
@@ -322,12 +322,12 @@ static int measure_point(const char *spec, const char *settings, const char *nam
     if (!all)
         return cli_failed("properties: there is no memory for the settings");
     snprintf(all, size, "%s%s%s=%s", settings, *settings ? " " : "", name, p->value);
-    const posenc_status status = pe_measure_encoding(&e, spec, all, &err);
+    const posenc_status status = pe_survey_encoding(&e, spec, all, &err);
     free(all);
     if (status)
         return cli_error(&err);
     const int result =
-        posenc_encoding_part(e, POSENC_INPUT)
+        posenc_encoding_part(e, POSENC_PLACE_INPUT)
             ? measure_encoding(p, e, sizes)
             : cli_usage("properties: --sweep measures vectors at the input, which %s does not have", spec);
     posenc_encoding_free(e);
@@ -355,8 +355,8 @@ static int set_point(pe_table *table, int row, const void *from)
     share_text(shares[SHIFTS], p->tau);
     int made = pe_table_set(table, row, 0, "%s=%s", rows->s->name, p->value) &&
                pe_table_set(table, row, 1, "%.4f", p->nearest.distance) &&
-               pe_table_set(table, row, 2, "%s", pe_word(PE_NEAREST, p->nearest.distance)) &&
-               pe_table_set(table, row, 7, "%s", pe_word(PE_SHIFT, p->r[0])) &&
+               pe_table_set(table, row, 2, "%s", pe_findings_word(PE_NEAREST, p->nearest.distance)) &&
+               pe_table_set(table, row, 7, "%s", pe_findings_word(PE_SHIFT, p->r[0])) &&
                pe_table_set(table, row, 8, "%lld of %lld", (long long)p->idle, (long long)rows->sizes->width);
     for (int k = 0; made && k <= SHIFTS; k++)
         made = pe_table_set(table, row, k + 3, "%s", shares[k]);
@@ -377,13 +377,13 @@ static void add_sweep(json_t *list, const sweep *s)
 {
     for (int i = 0; i < s->count; i++) {
         const sweep_point *p = &s->points[i];
-        json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:f, s:s, s:[o,o,o], s:s, s:o, s:I}", "setting", s->name,
-                                        "value", p->value, "nearest", p->nearest.distance, "nearest_verdict",
-                                        pe_word(PE_NEAREST, p->nearest.distance), "shift_residuals",
-                                        cli_json_real(p->r[0]), cli_json_real(p->r[1]),
-                                        cli_json_real(p->r[2]), "shift_verdict", pe_word(PE_SHIFT, p->r[0]),
-                                        "tau", cli_json_real(p->tau), "idle_channels", (json_int_t)p->idle));
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:f, s:s, s:[o,o,o], s:s, s:o, s:I}", "setting", s->name, "value",
+                            p->value, "nearest", p->nearest.distance, "nearest_verdict",
+                            pe_findings_word(PE_NEAREST, p->nearest.distance), "shift_residuals",
+                            cli_json_real(p->r[0]), cli_json_real(p->r[1]), cli_json_real(p->r[2]),
+                            "shift_verdict", pe_findings_word(PE_SHIFT, p->r[0]), "tau",
+                            cli_json_real(p->tau), "idle_channels", (json_int_t)p->idle));
     }
 }
 

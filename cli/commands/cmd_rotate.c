@@ -91,9 +91,9 @@ static void make_encoding(rotate_job *j)
     pe_calc *p = &j->p;
     cli_calc_said(p, cli_config_read(&j->config, j->args));
     pe_calc_encoding(p, spec_of(j), cli_calc_settings(p, j->args));
-    for (int place = 0; place < POSENC_PLACES && !pe_calc_failed(p); place++) {
+    for (int place = 0; place < POSENC_PLACE_COUNT && !pe_calc_failed(p); place++) {
         const posenc_encoding_info *part = posenc_encoding_part(p->e, (posenc_place)place);
-        if (part && place != POSENC_ROTARY)
+        if (part && place != POSENC_PLACE_ROTARY)
             pe_calc_refuse(p, "%s acts at place %s and rotates nothing; leave it out", part->name,
                            posenc_place_name(part->place));
     }
@@ -239,11 +239,11 @@ static void read_positions(rotate_job *j)
 static void make_plan(rotate_job *j)
 {
     pe_calc                    *p    = &j->p;
-    const posenc_encoding_info *part = posenc_encoding_part(p->e, POSENC_ROTARY);
+    const posenc_encoding_info *part = posenc_encoding_part(p->e, POSENC_PLACE_ROTARY);
     if (part && part->causal_only) /* no scores are made here */
         p->options.mask = POSENC_MASK_CAUSAL;
-    pe_calc_plan(p, POSENC_FORWARD);
-    pe_calc_params(p, POSENC_F64);
+    pe_calc_plan(p, POSENC_RUN_FORWARD);
+    pe_calc_params(p, POSENC_DTYPE_F64);
     cli_config_params(&j->config, p);
     for (int i = 0; i < p->count; i++)
         if (p->is_initial[i])
@@ -257,7 +257,7 @@ static void make_plan(rotate_job *j)
 static void make_result(rotate_job *j, rotate_side *s, const char *name)
 {
     const posenc_tensor *like  = &s->array->tensor;
-    const posenc_dtype   dtype = like->dtype == POSENC_BF16 ? POSENC_F32 : like->dtype;
+    const posenc_dtype   dtype = like->dtype == POSENC_DTYPE_BF16 ? POSENC_DTYPE_F32 : like->dtype;
     const posenc_tensor  to    = pe_calc_result(&j->p, name, dtype, like->ndim, like->shape);
     if (!to.data)
         return;

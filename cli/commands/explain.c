@@ -411,9 +411,9 @@ static void make_pairs(view *v)
     pe_calc      *p      = &v->p;
     p->dims              = (posenc_dims){.B = 1, .H = 1, .G = 1, .Lq = 2, .Lk = 2, .D = D, .Dv = D};
     pe_calc_encoding(p, v->group->spec, NULL);
-    pe_calc_params(p, POSENC_F64);
+    pe_calc_params(p, POSENC_DTYPE_F64);
     cli_config_params(v->config, p);
-    pe_calc_plan(p, POSENC_FORWARD);
+    pe_calc_plan(p, POSENC_RUN_FORWARD);
     if (pe_calc_failed(p) || posenc_rotary_frequencies(p->plan, NULL, &v->M, NULL, &p->err))
         return;
     v->pairs = pe_calc_block(p, 2 * (size_t)v->M * sizeof *v->pairs);

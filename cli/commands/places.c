@@ -49,7 +49,7 @@ static void read_list(cli_places *p, const char *text, pe_calc *in)
     for (size_t i = 0; text[i] && text[i] != ','; i++)
         N += text[i] == ':';
     if (count % N == 0)
-        p->list = pe_calc_make(in, POSENC_F64, 2, (const int64_t[2]){count / N, N});
+        p->list = pe_calc_make(in, POSENC_DTYPE_F64, 2, (const int64_t[2]){count / N, N});
     const char *at = p->list.data ? text : NULL;
     for (int64_t i = 0; at && i < count; i++) {
         char        *end;
@@ -82,10 +82,10 @@ static void read_file(cli_places *p, const char *path, pe_calc *in)
     if (!pe_calc_failed(in) && (t.ndim < 1 || t.ndim > 2 || t.shape[0] < 1 || t.shape[1] < 1))
         pe_calc_refuse(in, "its positions have the shape %s; it must be [L], or [L,N] for N coordinates",
                        pe_calc_shape_text(in, t.ndim, t.shape));
-    t = pe_calc_convert(in, POSENC_F64, &t);
+    t = pe_calc_convert(in, POSENC_DTYPE_F64, &t);
     if (pe_calc_failed(in))
         return;
-    p->list = posenc_tensor_contiguous(t.data, POSENC_F64, 2,
+    p->list = posenc_tensor_contiguous(t.data, POSENC_DTYPE_F64, 2,
                                        (const int64_t[2]){t.shape[0], t.ndim == 2 ? t.shape[1] : 1});
     cli_calc_warn_unused(in, "par_"); /* an archive of encode has parameters too */
 }
@@ -126,7 +126,7 @@ static void put_list(char text[CLI_GRID_TEXT], const char *name, const int64_t *
 void cli_places_lists(const cli_places *p, const posenc_encoding *e, char text[CLI_GRID_TEXT])
 {
     static const char *const    lists[] = {"shape", "grid_out", "grid_in"};
-    const posenc_encoding_info *info    = posenc_encoding_part(e, POSENC_INPUT);
+    const posenc_encoding_info *info    = posenc_encoding_part(e, POSENC_PLACE_INPUT);
     text[0]                             = '\0';
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         if (p->axes && pe_calc_setting(info, lists[i]) &&
@@ -150,7 +150,7 @@ static void put_extent(const cli_places *p, char text[CLI_GRID_TEXT])
 
 int cli_places_settings(cli_places *p, const posenc_encoding *e, char text[CLI_GRID_TEXT])
 {
-    const posenc_encoding_info *info = posenc_encoding_part(e, POSENC_INPUT);
+    const posenc_encoding_info *info = posenc_encoding_part(e, POSENC_PLACE_INPUT);
     cli_places_lists(p, e, text);
     if (p->axes == 2 && pe_calc_setting(info, "height") && pe_calc_setting(info, "width"))
         snprintf(text, CLI_GRID_TEXT, "height=%lld width=%lld", (long long)p->grid[0], (long long)p->grid[1]);
@@ -158,17 +158,17 @@ int cli_places_settings(cli_places *p, const posenc_encoding *e, char text[CLI_G
     if (p->list.data && p->list.shape[1] > 1 && p->list.shape[1] <= CLI_MAX_AXES &&
         pe_calc_setting(info, "shape") && !pe_calc_is_set(posenc_encoding_spec(e), "shape"))
         put_extent(p, text);
-    if (p->axes && !p->is_numbered && p->axes != posenc_coordinates(e))
+    if (p->axes && !p->is_numbered && p->axes != posenc_rows_coordinates(e))
         return cli_usage("%s: a grid of %d axes does not fit %s, whose positions have %d; give %s",
-                         p->command, p->axes, info->name, posenc_coordinates(e),
-                         posenc_coordinates(e) == 1 ? "--length" : "as many sizes");
+                         p->command, p->axes, info->name, posenc_rows_coordinates(e),
+                         posenc_rows_coordinates(e) == 1 ? "--length" : "as many sizes");
     return CLI_DONE;
 }
 
 /* [L,N] of the grid's places, the last axis fastest. */
 static void list_grid(cli_places *p, pe_calc *in)
 {
-    p->list = pe_calc_make(in, POSENC_F64, 2, (const int64_t[2]){grid_tokens(p), p->axes});
+    p->list = pe_calc_make(in, POSENC_DTYPE_F64, 2, (const int64_t[2]){grid_tokens(p), p->axes});
     for (int64_t s = 0; p->list.data && s < grid_tokens(p); s++) {
         int64_t rest = s;
         for (int a = p->axes - 1; a >= 0; a--) {
@@ -180,7 +180,7 @@ static void list_grid(cli_places *p, pe_calc *in)
 
 posenc_positions cli_places_positions(cli_places *p, const posenc_encoding *e, int64_t tokens, pe_calc *in)
 {
-    const int N = posenc_coordinates(e);
+    const int N = posenc_rows_coordinates(e);
     if (p->axes)
         p->length = p->is_numbered ? tokens : grid_tokens(p);
     if (p->axes && !p->is_numbered && N > 1)
@@ -190,6 +190,6 @@ posenc_positions cli_places_positions(cli_places *p, const posenc_encoding *e, i
     if (p->list.shape[1] != N)
         cli_calc_said(in, cli_usage("encode: the positions have %lld coordinates each; those of %s have %d",
                                     (long long)p->list.shape[1], posenc_encoding_spec(e), N));
-    return posenc_positions_array(
-        posenc_tensor_contiguous(p->list.data, POSENC_F64, N > 1 ? 2 : 1, (const int64_t[2]){p->length, N}));
+    return posenc_positions_array(posenc_tensor_contiguous(p->list.data, POSENC_DTYPE_F64, N > 1 ? 2 : 1,
+                                                           (const int64_t[2]){p->length, N}));
 }

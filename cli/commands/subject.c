@@ -21,7 +21,7 @@ int cli_subject_params(cli_subject *s, const posenc_dims *dims, int64_t seed)
     int trainable = 0;
     s->p.dims     = *dims;
     s->p.seed     = seed;
-    pe_calc_params(&s->p, POSENC_F64);
+    pe_calc_params(&s->p, POSENC_DTYPE_F64);
     for (int i = 0; i < s->p.count; i++)
         trainable |= s->p.is_initial[i] && posenc_param_trainable(s->p.e, i);
     cli_config_params(&s->config, &s->p);
@@ -37,7 +37,8 @@ int cli_subject_at_length(cli_subject *s, int64_t length)
     if ((strstr(spec, "schedule=dynamic") || strstr(spec, "schedule=longrope")) &&
         !pe_calc_is_set(spec, "length"))
         pe_calc_encoding(p, spec,
-                         pe_calc_text(p, "%s.length=%lld", posenc_encoding_part(p->e, POSENC_ROTARY)->name,
+                         pe_calc_text(p, "%s.length=%lld",
+                                      posenc_encoding_part(p->e, POSENC_PLACE_ROTARY)->name,
                                       (long long)length));
     return cli_calc_status(p);
 }
@@ -96,7 +97,7 @@ static void become_learned(cli_subject *s, const posenc_tensor *table)
     s->width  = two.shape[1];
     p->params = pe_calc_block(p, sizeof *p->params);
     if (p->params)
-        p->params[0] = pe_calc_convert(p, POSENC_F64, &two);
+        p->params[0] = pe_calc_convert(p, POSENC_DTYPE_F64, &two);
     pe_calc_encoding(p, "learned",
                      pe_calc_text(p, "rows=%lld dim=%lld", (long long)s->rows, (long long)s->width));
 }

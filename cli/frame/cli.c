@@ -54,7 +54,7 @@ void cli_warn(const char *format, ...)
 /* FILE and MEMORY come from the system; everything else the caller can mend. */
 int cli_error(const posenc_error *err)
 {
-    const int is_system = err->status == POSENC_FILE || err->status == POSENC_MEMORY;
+    const int is_system = err->status == POSENC_ERROR_FILE || err->status == POSENC_ERROR_MEMORY;
     return is_system ? cli_failed("%s", err->message) : cli_usage("%s", err->message);
 }
 

@@ -62,7 +62,7 @@ const char *cli_nearest(const char *word, const char *const *candidates, int cou
     const char *best = NULL;
     int closest      = (int)strlen(word) / 3 + 2; /* "jsno" still finds "json", "frobnicate" finds nothing */
     for (int i = 0; i < count; i++) {
-        const int d = pe_edit_distance(word, candidates[i]);
+        const int d = pe_settings_edit_distance(word, candidates[i]);
         if (d < closest) {
             closest = d;
             best    = candidates[i];

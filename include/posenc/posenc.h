@@ -21,7 +21,7 @@
  *         return fputs(err.message, stderr), 1;
  *     posenc_attend_in in = {.q = q, .k = k, .v = v, .params = params};
  *     posenc_attend_out out = {.o = o};
- *     void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_FORWARD));
+ *     void *work = aligned_alloc(64, posenc_plan_workspace(plan, POSENC_RUN_FORWARD));
  *     posenc_attend(plan, &in, &out, work, &err);
  *
  * Glossary, binding for every comment and message:
@@ -65,16 +65,16 @@ extern "C" {
 
 typedef enum posenc_status {
     POSENC_OK = 0,
-    POSENC_ARGUMENT,    /* a pointer, name or number that no call could accept */
-    POSENC_SHAPE,       /* a tensor's shape or stride does not fit */
-    POSENC_DTYPE,       /* a storage type that this call does not take */
-    POSENC_SETTING,     /* unknown or impossible setting of an encoding */
-    POSENC_RANGE,       /* a position or length beyond what was planned */
-    POSENC_WORKSPACE,   /* workspace missing or not aligned to 64 bytes */
-    POSENC_MEMORY,      /* prepare could not allocate */
-    POSENC_UNSUPPORTED, /* understood, but has no meaning for this encoding */
-    POSENC_FILE,        /* a file cannot be opened, read or written (posenc/files.h) */
-    POSENC_FORMAT       /* a file's content is not what it should be (posenc/files.h) */
+    POSENC_ERROR_ARGUMENT,    /* a pointer, name or number that no call could accept */
+    POSENC_ERROR_SHAPE,       /* a tensor's shape or stride does not fit */
+    POSENC_ERROR_DTYPE,       /* a storage type that this call does not take */
+    POSENC_ERROR_SETTING,     /* unknown or impossible setting of an encoding */
+    POSENC_ERROR_RANGE,       /* a position or length beyond what was planned */
+    POSENC_ERROR_WORKSPACE,   /* workspace missing or not aligned to 64 bytes */
+    POSENC_ERROR_MEMORY,      /* prepare could not allocate */
+    POSENC_ERROR_UNSUPPORTED, /* understood, but has no meaning for this encoding */
+    POSENC_ERROR_FILE,        /* a file cannot be opened, read or written (posenc/files.h) */
+    POSENC_ERROR_FORMAT       /* a file's content is not what it should be (posenc/files.h) */
 } posenc_status;
 
 /* The caller's own; filled by the call that failed: the sentence names the argument, what it is
@@ -90,12 +90,12 @@ POSENC_API const char *posenc_status_string(posenc_status status);
 /* ---------------------------------------------------------------- tensors ------------------- */
 
 typedef enum posenc_dtype {
-    POSENC_F32 = 0,
-    POSENC_F64,
-    POSENC_F16,
-    POSENC_BF16,
-    POSENC_I64, /* positions and ids */
-    POSENC_U8   /* masks: 0 = no, else yes */
+    POSENC_DTYPE_F32 = 0,
+    POSENC_DTYPE_F64,
+    POSENC_DTYPE_F16,
+    POSENC_DTYPE_BF16,
+    POSENC_DTYPE_I64, /* positions and ids */
+    POSENC_DTYPE_U8   /* masks: 0 = no, else yes */
 } posenc_dtype;
 
 enum { POSENC_MAX_DIMS = 6 };
@@ -114,12 +114,12 @@ typedef struct posenc_tensor {
 static inline size_t posenc_dtype_size(posenc_dtype dtype)
 {
     switch (dtype) {
-    case POSENC_F64:
-    case POSENC_I64: return 8;
-    case POSENC_F32: return 4;
-    case POSENC_F16:
-    case POSENC_BF16: return 2;
-    case POSENC_U8: return 1;
+    case POSENC_DTYPE_F64:
+    case POSENC_DTYPE_I64: return 8;
+    case POSENC_DTYPE_F32: return 4;
+    case POSENC_DTYPE_F16:
+    case POSENC_DTYPE_BF16: return 2;
+    case POSENC_DTYPE_U8: return 1;
     }
     return 0;
 }
@@ -159,8 +159,9 @@ static inline posenc_tensor posenc_tensor_from_blhd(void *data, posenc_dtype dty
 
 /* Positions are data of a run. Either a range (array.data == NULL): element s stands at start + s*step;
    step 0 is read as 1, so a zeroed struct means 0, 1, 2, ... Or an array of I64 or F64: [L] or [B or 1, L];
-   with N coordinates per position [L, N] or [B or 1, L, N] (posenc_coordinates, posenc_rotary_coordinates).
-   Real positions (F64) are for input and rotary encodings; encodings by distance need whole numbers. */
+   with N coordinates per position [L, N] or [B or 1, L, N] (posenc_rows_coordinates,
+   posenc_rotary_coordinates). Real positions (F64) are for input and rotary encodings; encodings by distance
+   need whole numbers. */
 typedef struct posenc_positions {
     double        start;
     double        step;
@@ -172,7 +173,7 @@ static inline posenc_positions posenc_positions_range(double start, double step)
     posenc_positions p;
     p.start = start;
     p.step  = step;
-    p.array = posenc_tensor_contiguous(NULL, POSENC_F64, 0, NULL);
+    p.array = posenc_tensor_contiguous(NULL, POSENC_DTYPE_F64, 0, NULL);
     return p;
 }
 
@@ -278,13 +279,13 @@ enum {
 /* ---------------------------------------------------------------- encodings ----------------- */
 
 typedef enum posenc_place {
-    POSENC_INPUT = 0, /* vectors added to the embeddings: posenc_rows */
-    POSENC_ROTARY,    /* q and k are turned by their positions: posenc_rotate, posenc_attend */
-    POSENC_SCORE,     /* terms added to the scores: posenc_attend */
-    POSENC_WEIGHT     /* what multiplies the values is changed: posenc_attend */
+    POSENC_PLACE_INPUT = 0, /* vectors added to the embeddings: posenc_rows */
+    POSENC_PLACE_ROTARY,    /* q and k are turned by their positions: posenc_rotate, posenc_attend */
+    POSENC_PLACE_SCORE,     /* terms added to the scores: posenc_attend */
+    POSENC_PLACE_WEIGHT     /* what multiplies the values is changed: posenc_attend */
 } posenc_place;
 
-enum { POSENC_PLACES = 4 };
+enum { POSENC_PLACE_COUNT = 4 };
 
 /* One setting of an encoding. `standard` is the default as text; "" means absent (the encoding then
    decides by the rule in `meaning`). `range` says what is accepted: "half|interleaved", "2..", "yes|no". */
@@ -358,7 +359,7 @@ POSENC_API const posenc_encoding_info *posenc_encoding_part(const posenc_encodin
 
 /* Coordinates per position of e's input part: 1, as many as its grid has axes, or 2 where a row depends on a
    word as well (complex_order: id of the word, position); 1 without an input part. */
-POSENC_API int posenc_coordinates(const posenc_encoding *e);
+POSENC_API int posenc_rows_coordinates(const posenc_encoding *e);
 
 /* *tokens = how many tokens a range of positions numbers in the grid of e's input part, its places and the
    rows before it; 0 where the encoding has no grid. UNSUPPORTED if e has no part at place input. */
@@ -394,9 +395,10 @@ POSENC_API posenc_status posenc_param_init(const posenc_encoding *e, const posen
 /* ---------------------------------------------------------------- plans (prepare) ----------- */
 
 typedef enum posenc_executor {
-    POSENC_AUTO = 0,  /* reference for F64 tensors, tiled otherwise */
-    POSENC_REFERENCE, /* float64, direct, reads like the paper; quadratic in memory only inside `scores` */
-    POSENC_TILED      /* float32 arithmetic, linear memory */
+    POSENC_EXECUTOR_AUTO = 0,  /* reference for F64 tensors, tiled otherwise */
+    POSENC_EXECUTOR_REFERENCE, /* float64, direct, reads like the paper; quadratic in memory only inside
+                                  `scores` */
+    POSENC_EXECUTOR_TILED      /* float32 arithmetic, linear memory */
 } posenc_executor;
 
 /* What the tiled executor multiplies. By storage: where q, k and v are all BF16 and the processor has dot
@@ -425,7 +427,7 @@ static inline posenc_options posenc_options_default(void)
 {
     posenc_options o;
     o.size          = sizeof o;
-    o.executor      = POSENC_AUTO;
+    o.executor      = POSENC_EXECUTOR_AUTO;
     o.mask          = POSENC_MASK_NONE;
     o.window        = 0;
     o.threads       = 0;
@@ -440,16 +442,16 @@ static inline posenc_options posenc_options_default(void)
 typedef struct posenc_plan posenc_plan;
 
 /* Checks encoding, sizes and options and lays out the workspace; e must outlive the plan. Runs with any
-   lengths up to dims->Lq, dims->Lk and any batch up to dims->B need no other plan. POSENC_AUTO decides by the
-   tensors of the run. Errors: SHAPE (sizes), SETTING (a setting that does not fit the sizes), UNSUPPORTED
-   (mask or combination without a meaning), ARGUMENT (options.isa or POSENC_ISA names an instruction set that
-   this processor has not), MEMORY. */
+   lengths up to dims->Lq, dims->Lk and any batch up to dims->B need no other plan. POSENC_EXECUTOR_AUTO
+   decides by the tensors of the run. Errors: SHAPE (sizes), SETTING (a setting that does not fit the sizes),
+   UNSUPPORTED (mask or combination without a meaning), ARGUMENT (options.isa or POSENC_ISA names an
+   instruction set that this processor has not), MEMORY. */
 POSENC_API posenc_status posenc_plan_create(posenc_plan **plan, const posenc_encoding *e,
                                             const posenc_dims *dims, const posenc_options *options,
                                             posenc_error *err);
 POSENC_API void          posenc_plan_free(posenc_plan *plan); /* NULL is fine */
 
-enum { POSENC_FORWARD = 1, POSENC_BACKWARD = 2, POSENC_SCORES = 4 };
+enum { POSENC_RUN_FORWARD = 1, POSENC_RUN_BACKWARD = 2, POSENC_RUN_SCORES = 4 };
 
 /* Bytes of workspace for the runs named: FORWARD (rows, rotate, attend), BACKWARD (their backwards), SCORES
    (posenc_scores, posenc_bias), joined by |. A multiple of 64; the pointer must be aligned to 64. */
@@ -473,7 +475,7 @@ typedef struct posenc_rows_in {
 
 /* Numbers per row of the plan's input part, the d of x and y: d_model as a rule, states*dim for floater,
    2*dim for complex_order. 0 without an input part. */
-POSENC_API int64_t posenc_row_width(const posenc_plan *plan);
+POSENC_API int64_t posenc_rows_width(const posenc_plan *plan);
 
 POSENC_API posenc_status posenc_rows(const posenc_plan *plan, const posenc_rows_in *in, posenc_tensor *y,
                                      void *workspace, posenc_error *err);
@@ -503,12 +505,13 @@ POSENC_API int64_t posenc_rotary_heads(const posenc_plan *plan);
 /* Turns q [B,H,Lq,D] and k [B,G,Lk,D] by their positions; either may have no data. to_q, to_k have the same
    shapes and may be the very same tensors (in place). direction +1 turns forward; -1 turns back, which is
    also the gradient: the transpose of a rotation is its inverse (times the same magnitude). params: as
-   posenc_attend_in; the rotary part's alone are looked at, NULL if it has none. POSENC_REFERENCE turns rows
-   of any type in double and rounds each result once; AUTO and TILED turn F64 rows in double too, all others
-   in float. A schedule that follows the length of the run takes the largest coordinate of q_pos and k_pos and
-   one, of those that have data. q_table, k_table (may have no data): rows of posenc_rotary_table for the same
-   positions, [1 or B, L, width] F32, made once and used by every layer, in float whatever the executor; then
-   neither positions nor params are looked at. Not for F64, which is turned in double. */
+   posenc_attend_in; the rotary part's alone are looked at, NULL if it has none. POSENC_EXECUTOR_REFERENCE
+   turns rows of any type in double and rounds each result once; AUTO and TILED turn F64 rows in double too,
+   all others in float. A schedule that follows the length of the run takes the largest coordinate of q_pos
+   and k_pos and one, of those that have data. q_table, k_table (may have no data): rows of
+   posenc_rotary_table for the same positions, [1 or B, L, width] F32, made once and used by every layer, in
+   float whatever the executor; then neither positions nor params are looked at. Not for F64, which is turned
+   in double. */
 typedef struct posenc_rotate_io {
     posenc_tensor        q, k;
     posenc_positions     q_pos, k_pos;
@@ -524,10 +527,10 @@ POSENC_API posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rot
 /* Cosines and sines that posenc_rotate turns by, for whoever turns several tensors at the same positions:
    table [B,L,width] F32, last stride 1, width = posenc_rotary_width. A row holds M cosines, then M sines,
    magnitude included (of an encoder of pictures that pairs within the part of each coordinate, such for each
-   part), and for POSENC_QUERIES the temperature if there is one. Rows of queries and of keys differ where the
-   width does, and for xpos. params: as posenc_rotate. Every number is within 0.501 ulp of the exact one.
-   Workspace: FORWARD. */
-typedef enum posenc_side { POSENC_QUERIES = 0, POSENC_KEYS } posenc_side;
+   part), and for POSENC_SIDE_QUERIES the temperature if there is one. Rows of queries and of keys differ
+   where the width does, and for xpos. params: as posenc_rotate. Every number is within 0.501 ulp of the exact
+   one. Workspace: FORWARD. */
+typedef enum posenc_side { POSENC_SIDE_QUERIES = 0, POSENC_SIDE_KEYS } posenc_side;
 
 POSENC_API int64_t       posenc_rotary_width(const posenc_plan *plan, posenc_side side);
 POSENC_API posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side side,
@@ -586,15 +589,15 @@ POSENC_API posenc_status posenc_rotary_angles(const posenc_plan *plan, const pos
    the same channels (layout_out may differ). Schedules without `length` take the largest position of their
    own positions and one. Workspace: the FORWARD bytes of both plans together.
    Errors: SHAPE (plans that do not fit), and as posenc_rotate. */
-typedef struct posenc_reroute_io {
+typedef struct posenc_rerotate_io {
     posenc_tensor        k, to_k;
     posenc_positions     from_pos, to_pos;
     const posenc_tensor *from_params, *to_params;
-} posenc_reroute_io;
+} posenc_rerotate_io;
 
-POSENC_API posenc_status posenc_rotary_reroute(const posenc_plan *from, const posenc_plan *to,
-                                               const posenc_reroute_io *io, void *workspace,
-                                               posenc_error *err);
+POSENC_API posenc_status posenc_rotary_rerotate(const posenc_plan *from, const posenc_plan *to,
+                                                const posenc_rerotate_io *io, void *workspace,
+                                                posenc_error *err);
 
 /* ---------------------------------------------------------------- runs: attention ----------- */
 

@@ -9,29 +9,29 @@
 #include "base/expression.h"
 #include "base/tensor.h"
 
-void pe_resolve_words(const pe_chosen *part, pe_value set[PE_MAX_SETTINGS])
+void pe_encoding_words(const pe_chosen *part, pe_value set[PE_MAX_SETTINGS])
 {
     const posenc_encoding_info *info = &part->room->info;
     for (int i = 0; i < info->setting_count; i++)
-        pe_setting_resolve(&set[i], &info->settings[i], part->text[i].text, NULL, info->name, NULL);
+        pe_settings_resolve(&set[i], &info->settings[i], part->text[i].text, NULL, info->name, NULL);
 }
 
-int posenc_coordinates(const posenc_encoding *e)
+int posenc_rows_coordinates(const posenc_encoding *e)
 {
-    const pe_chosen *part = &e->parts[POSENC_INPUT];
+    const pe_chosen *part = &e->parts[POSENC_PLACE_INPUT];
     pe_value         set[PE_MAX_SETTINGS];
     if (!part->room || !part->room->coordinates)
         return 1;
-    pe_resolve_words(part, set);
+    pe_encoding_words(part, set);
     return part->room->coordinates(set);
 }
 
 const posenc_encoding_info *posenc_encoding_part(const posenc_encoding *e, posenc_place place)
 {
-    return (size_t)place < POSENC_PLACES && e->parts[place].room ? &e->parts[place].room->info : NULL;
+    return (size_t)place < POSENC_PLACE_COUNT && e->parts[place].room ? &e->parts[place].room->info : NULL;
 }
 
-posenc_dims pe_full_dims(const posenc_dims *dims)
+posenc_dims pe_encoding_full_dims(const posenc_dims *dims)
 {
     posenc_dims d = *dims;
     d.B           = d.B ? d.B : 1;
@@ -44,14 +44,15 @@ posenc_dims pe_full_dims(const posenc_dims *dims)
     return d;
 }
 
-posenc_status pe_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dims *full, posenc_error *err)
+posenc_status pe_encoding_resolve(pe_resolved *r, const pe_chosen *part, const posenc_dims *full,
+                                  posenc_error *err)
 {
     const posenc_encoding_info *info = &part->room->info;
     *r                               = (pe_resolved){.room = part->room};
     for (int i = 0; i < info->setting_count; i++) {
         const pe_scope      scope  = {full, info->settings, r->set, i};
-        const posenc_status status = pe_setting_resolve_in(&r->set[i], &info->settings[i], part->text[i].text,
-                                                           &scope, info->name, err);
+        const posenc_status status = pe_settings_resolve_in(&r->set[i], &info->settings[i],
+                                                            part->text[i].text, &scope, info->name, err);
         if (status)
             return status;
     }
@@ -67,15 +68,15 @@ posenc_status posenc_rows_tokens(const posenc_encoding *e, const posenc_dims *di
 {
     pe_resolved r;
     if (!e || !dims || !tokens)
-        return pe_fail(err, POSENC_ARGUMENT, "rows: e, dims and tokens must not be NULL");
-    const pe_chosen *part = &e->parts[POSENC_INPUT];
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "rows: e, dims and tokens must not be NULL");
+    const pe_chosen *part = &e->parts[POSENC_PLACE_INPUT];
     if (!part->room)
-        return pe_fail(err, POSENC_UNSUPPORTED, "rows: %s has no part at place input", e->spec);
-    const posenc_dims   full   = pe_full_dims(dims);
-    const posenc_status status = pe_resolve(&r, part, &full, err);
+        return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "rows: %s has no part at place input", e->spec);
+    const posenc_dims   full   = pe_encoding_full_dims(dims);
+    const posenc_status status = pe_encoding_resolve(&r, part, &full, err);
     if (status)
         return status;
-    *tokens = part->room->input.tokens ? (int64_t)pe_number_of(&r, &full, part->room->input.tokens) : 0;
+    *tokens = part->room->input.tokens ? (int64_t)pe_encoding_number(&r, &full, part->room->input.tokens) : 0;
     return pe_done(err);
 }
 
@@ -116,7 +117,7 @@ int posenc_param_trainable(const posenc_encoding *e, int index)
         return 0;
     if (!part->room->trains)
         return part->room->info.params[local].trainable;
-    pe_resolve_words(part, set);
+    pe_encoding_words(part, set);
     return part->room->trains(set, local);
 }
 
@@ -128,15 +129,15 @@ typedef struct shape_names {
 static int shape_lookup(void *context, const char *name, size_t length, double *value)
 {
     const shape_names *s = context;
-    if (pe_setting_by_name(s->r->room->info.settings, s->r->set, name, length, value))
+    if (pe_settings_number(s->r->room->info.settings, s->r->set, name, length, value))
         return isfinite(*value);
-    return pe_size_by_name(s->full, name, length, value);
+    return pe_settings_size(s->full, name, length, value);
 }
 
-double pe_number_of(const pe_resolved *r, const posenc_dims *full, const char *text)
+double pe_encoding_number(const pe_resolved *r, const posenc_dims *full, const char *text)
 {
     double value = 0;
-    pe_evaluate(text, shape_lookup, &(shape_names){full, r}, &value);
+    pe_expression_evaluate(text, shape_lookup, &(shape_names){full, r}, &value);
     return value;
 }
 
@@ -147,7 +148,7 @@ static int has_axis(const pe_resolved *r, char *piece)
     if (!condition)
         return 1;
     const char *flag  = condition + strlen(" if ");
-    const int   index = pe_setting_index(r->room->info.settings, flag, strlen(flag));
+    const int   index = pe_settings_index(r->room->info.settings, flag, strlen(flag));
     *condition        = '\0';
     return index >= 0 && r->set[index].integer == 1;
 }
@@ -159,9 +160,10 @@ posenc_status posenc_param_shape(const posenc_encoding *e, const posenc_dims *di
     pe_resolved      r;
     const pe_chosen *part = e ? owner_of(e, index, &local) : NULL;
     if (!part || !dims)
-        return pe_fail(err, POSENC_ARGUMENT, "parameter: this encoding has no parameter number %d", index);
-    const posenc_dims   full   = pe_full_dims(dims);
-    const posenc_status status = pe_resolve(&r, part, &full, err);
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "parameter: this encoding has no parameter number %d",
+                       index);
+    const posenc_dims   full   = pe_encoding_full_dims(dims);
+    const posenc_status status = pe_encoding_resolve(&r, part, &full, err);
     if (status)
         return status;
     shape_names names = {&full, &r};
@@ -175,8 +177,9 @@ posenc_status posenc_param_shape(const posenc_encoding *e, const posenc_dims *di
         at += n + (at[n] == ',');
         if (!has_axis(&r, piece))
             continue;
-        if (!pe_evaluate(piece, shape_lookup, &names, &size) || !(size >= 1) || (total *= size) > 0x1p40)
-            return pe_fail(err, POSENC_SHAPE,
+        if (!pe_expression_evaluate(piece, shape_lookup, &names, &size) || !(size >= 1) ||
+            (total *= size) > 0x1p40)
+            return pe_fail(err, POSENC_ERROR_SHAPE,
                            "parameter %s: its axis '%s' is missing, below 1 or too large for these sizes",
                            e->names[index], piece);
         shape[(*ndim)++] = (int64_t)size;
@@ -199,8 +202,8 @@ static void choose_start(char *text, size_t n, const char *init, const pe_resolv
     if (!other)
         return;
     const posenc_setting_info *table = r->room->info.settings;
-    const int                  index = pe_setting_index(table, other + 2, (size_t)(word - other) - 3);
-    if (r->set[index].integer == pe_word_index(table[index].range, word, strcspn(word, ":")))
+    const int                  index = pe_settings_index(table, other + 2, (size_t)(word - other) - 3);
+    if (r->set[index].integer == pe_settings_word_index(table[index].range, word, strcspn(word, ":")))
         snprintf(text, n, "%s", strstr(word, ": ") + 2);
 }
 
@@ -215,22 +218,22 @@ static start read_start(const char *init, shape_names *names)
     else if (sscanf(text, "uniform(%63[^,], %63[^\n]", low, high) == 2) {
         s.kind                 = UNIFORM;
         high[strlen(high) - 1] = '\0'; /* the bracket */
-        pe_evaluate(low, shape_lookup, names, &s.low);
+        pe_expression_evaluate(low, shape_lookup, names, &s.low);
     } else
         sscanf(text, "%63[^\n]", high);
     s.high = !strcmp(high, "ones");
-    pe_evaluate(high, shape_lookup, names, &s.high);
+    pe_expression_evaluate(high, shape_lookup, names, &s.high);
     return s;
 }
 
 static double draw(const start *s, pe_random *rng)
 {
     if (s->kind == NORMAL)
-        return s->high * pe_normal(rng);
+        return s->high * pe_random_normal(rng);
     if (s->kind == NUMBER)
         return s->high;
-    return s->low == -s->high ? s->high * (2 * pe_uniform(rng) - 1)
-                              : s->low + (s->high - s->low) * pe_uniform(rng);
+    return s->low == -s->high ? s->high * (2 * pe_random_uniform(rng) - 1)
+                              : s->low + (s->high - s->low) * pe_random_uniform(rng);
 }
 
 static posenc_status init_one(const posenc_encoding *e, const posenc_dims *full, int index, posenc_tensor *to,
@@ -239,7 +242,7 @@ static posenc_status init_one(const posenc_encoding *e, const posenc_dims *full,
     int              local = 0;
     pe_resolved      r;
     const pe_chosen *part   = owner_of(e, index, &local);
-    posenc_status    status = pe_resolve(&r, part, full, err);
+    posenc_status    status = pe_encoding_resolve(&r, part, full, err);
     if (status)
         return status;
     shape_names names = {full, &r};
@@ -249,9 +252,9 @@ static posenc_status init_one(const posenc_encoding *e, const posenc_dims *full,
     snprintf(stream, sizeof stream, "%s.%s", part->room->info.name, part->room->info.params[local].name);
     pe_random    rng  = pe_random_stream(seed, stream);
     const size_t item = posenc_dtype_size(to->dtype);
-    for (int64_t i = 0; i < pe_element_count(to); i++) {
+    for (int64_t i = 0; i < pe_tensor_elements(to); i++) {
         const double x = part->room->init ? part->room->init(&r.problem, local, &rng, i) : draw(&first, &rng);
-        pe_store_double((char *)to->data + (size_t)i * item, to->dtype, 1, &x, 1);
+        pe_tensor_store_double((char *)to->data + (size_t)i * item, to->dtype, 1, &x, 1);
     }
     return POSENC_OK;
 }
@@ -260,17 +263,18 @@ posenc_status posenc_param_init(const posenc_encoding *e, const posenc_dims *dim
                                 uint64_t seed, posenc_error *err)
 {
     if (!e || !dims || (!params && e->param_count))
-        return pe_fail(err, POSENC_ARGUMENT, "parameters: e, dims and params must not be NULL");
-    const posenc_dims full = pe_full_dims(dims);
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "parameters: e, dims and params must not be NULL");
+    const posenc_dims full = pe_encoding_full_dims(dims);
     for (int i = 0; i < e->param_count; i++) {
         int32_t       ndim;
         int64_t       shape[POSENC_MAX_DIMS];
         posenc_status status = posenc_param_shape(e, dims, i, &ndim, shape, err);
         if (!status)
-            status = pe_check_tensor(&params[i], e->names[i], ndim, shape, err);
-        if (!status && (!pe_is_contiguous(&params[i]) ||
-                        (params[i].dtype != POSENC_F32 && params[i].dtype != POSENC_F64)))
-            status = pe_fail(err, POSENC_DTYPE, "parameter %s must be contiguous F32 or F64", e->names[i]);
+            status = pe_tensor_check(&params[i], e->names[i], ndim, shape, err);
+        if (!status && (!pe_tensor_is_contiguous(&params[i]) ||
+                        (params[i].dtype != POSENC_DTYPE_F32 && params[i].dtype != POSENC_DTYPE_F64)))
+            status =
+                pe_fail(err, POSENC_ERROR_DTYPE, "parameter %s must be contiguous F32 or F64", e->names[i]);
         if (status)
             return status;
     }

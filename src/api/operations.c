@@ -21,10 +21,10 @@ typedef struct sizes {
 static double rooms(const posenc_plan *plan)
 {
     double sum = 0;
-    for (int place = 0; place < POSENC_PLACES; place++) {
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         const pe_resolved *part = &plan->parts[place];
         if (part->room && part->room->operations)
-            sum += pe_number_of(part, &plan->dims, part->room->operations);
+            sum += pe_encoding_number(part, &plan->dims, part->room->operations);
         if (part->room && part->room->count)
             sum += part->room->count(&part->problem);
     }
@@ -35,8 +35,8 @@ static double rooms(const posenc_plan *plan)
    With growth queries and keys have factors of their own: an exponent, its power, two products. */
 static double turns(const posenc_plan *plan, const sizes *n)
 {
-    const double M = (double)plan->turn.M, growth = plan->turn.growth ? 4 * (n->Lq + n->Lk) : 0;
-    return M * (3 * n->Lk * (double)plan->turn.heads + growth + 6 * (n->H * n->Lq + n->G * n->Lk));
+    const double M = (double)plan->rotary.M, growth = plan->rotary.growth ? 4 * (n->Lq + n->Lk) : 0;
+    return M * (3 * n->Lk * (double)plan->rotary.heads + growth + 6 * (n->H * n->Lq + n->G * n->Lk));
 }
 
 /* Rows of a member that one side meets, at most one for each of the `others`. */
@@ -76,7 +76,7 @@ static double numbers(const posenc_plan *plan, const sizes *n)
 {
     const pe_terms *s       = &plan->terms;
     const int       vectors = (s->u != PE_NONE) + (s->w != PE_NONE) + (s->us != PE_NONE);
-    const int       scalars = pe_has(s, PE_BIAS) + pe_has(s, PE_GATE) + (s->hook.visit && !s->hook.apart) +
+    const int scalars = pe_has(s, PE_BIAS) + pe_has(s, PE_GATE) + (s->hook.visit && !s->hook.is_special) +
                         (s->pairs.matrix != NULL);
     return vectors * n->H * n->Lq * n->D + scalars * n->pairs;
 }
@@ -96,7 +96,7 @@ double posenc_plan_operations(const posenc_plan *plan)
     const posenc_dims *d = &plan->dims;
     const double       H = (double)d->H, Lq = (double)d->Lq, Lk = (double)d->Lk;
     const sizes        n    = {H, (double)d->G, Lq, Lk, (double)d->D, (double)d->Dv, H * Lq * Lk};
-    const double       rows = Lq * (double)posenc_row_width(plan); /* y = x + row */
+    const double       rows = Lq * (double)posenc_rows_width(plan); /* y = x + row */
     return rooms(plan) + rows + turns(plan, &n) + vectors(plan, &n) + values(plan, &n) + numbers(plan, &n) +
            products(plan, &n);
 }

@@ -2,9 +2,9 @@
 /*
  * rotate.c: posenc_rotate, its backward, and tables to rotate by
  *
- * All checks come first; then rows are turned by machine 2 (engine/turn.h), in blocks of positions whose
- * table serves all heads. The reference executor turns rows in double and rounds once; else F64 rows are
- * turned in double, others in float.
+ * All checks come first; then rows are turned by machine 2 (engine/rotation/rotation.h), in blocks of
+ * positions whose table serves all heads. The reference executor turns rows in double and rounds once; else
+ * F64 rows are turned in double, others in float.
  */
 #include "api/objects.h"
 #include "base/parallel.h"
@@ -25,8 +25,8 @@ enum {
 /* q or k: tasks are (item, block of positions). */
 typedef struct job {
     const posenc_plan      *plan;
-    const pe_turn          *turn;
-    pe_turned               x;
+    const pe_rotary        *turn;
+    pe_rotated              x;
     const posenc_tensor    *given; /* table of the caller; NULL: none */
     const posenc_positions *pos;
     int64_t                 block, blocks; /* positions of one, of each item */
@@ -54,98 +54,99 @@ static int64_t block_of(int64_t positions)
 static void lay_out(job *j, pe_arena *arena)
 {
     const int64_t threads = j->plan->threads, D = j->plan->dims.D;
-    j->tables = pe_take_floats(arena, threads * table_size(j->plan));
-    j->rows   = pe_take_floats(arena, threads * (D + PE_LANES));
-    j->wide   = pe_take_doubles(arena, threads * D);
+    j->tables = pe_arena_floats(arena, threads * table_size(j->plan));
+    j->rows   = pe_arena_floats(arena, threads * (D + PE_LANES));
+    j->wide   = pe_arena_doubles(arena, threads * D);
 }
 
 /* The plan's ladder, or where the rotation is one of this run its own, if n rows are worth it. */
 static void prepare_ladder(job *j, pe_ladder *own, int64_t n, pe_arena *arena)
 {
-    const posenc_plan *plan   = j->plan;
-    const int          has_it = plan->turn_ladder && (j->turn == &plan->turn || j->turn == &plan->turn_keys);
-    if (n < (has_it ? PE_LEAST_RUN : PE_LADDER_ROWS) || !pe_turn_climbs(j->turn, j->pos))
+    const posenc_plan *plan = j->plan;
+    const int has_it = plan->rotary_ladder && (j->turn == &plan->rotary || j->turn == &plan->rotary_keys);
+    if (n < (has_it ? PE_LEAST_RUN : PE_LADDER_ROWS) || !pe_rotation_climbs(j->turn, j->pos))
         return;
-    j->rungs  = pe_rungs_lay_out(plan->threads, 2 * plan->turn.M, arena);
-    j->ladder = plan->turn_ladder;
+    j->rungs  = pe_ladder_lay_out_rungs(plan->threads, 2 * plan->rotary.M, arena);
+    j->ladder = plan->rotary_ladder;
     if (has_it)
         return;
-    *own = pe_ladder_lay_out(2 * plan->turn.M, arena);
-    pe_turn_ladder(own, j->turn, plan->kernels);
+    *own = pe_ladder_lay_out(2 * plan->rotary.M, arena);
+    pe_rotation_ladder(own, j->turn, plan->kernels);
     j->ladder = own;
 }
 
-static void make_rows(const job *j, const pe_turn *turn, float *table, int64_t stride, int64_t b, int64_t s,
+static void make_rows(const job *j, const pe_rotary *turn, float *table, int64_t stride, int64_t b, int64_t s,
                       int64_t n, int thread, int stream)
 {
-    pe_turn_fill(table, stride, turn, j->pos, b, s, n, j->ladder, j->ladder ? &j->rungs[thread] : NULL,
-                 stream, j->plan->kernels);
+    pe_rotation_fill(table, stride, turn, j->pos, b, s, n, j->ladder, j->ladder ? &j->rungs[thread] : NULL,
+                     stream, j->plan->kernels);
 }
 
-enum { ROTARY = 1 << POSENC_ROTARY };
+enum { ROTARY = 1 << POSENC_PLACE_ROTARY };
 
 size_t pe_rotate_bytes(const posenc_plan *plan, int backward)
 {
-    pe_arena    arena = {0};
-    pe_numbers  numbers;
-    pe_run_turn turn;
-    job         j = {.plan = plan};
+    pe_arena        arena = {0};
+    pe_numbers      numbers;
+    pe_run_rotation turn;
+    job             j = {.plan = plan};
     pe_numbers_load(&numbers, plan, ROTARY, NULL, NULL, &arena);
-    pe_run_turn_make(&turn, plan, &numbers, 0, &arena);
+    pe_rotary_make(&turn, plan, &numbers, 0, &arena);
     lay_out(&j, &arena);
-    pe_rungs_lay_out(plan->threads, 2 * plan->turn.M, &arena);
-    if (!plan->turn_ladder)
-        pe_ladder_lay_out(2 * plan->turn.M, &arena);
+    pe_ladder_lay_out_rungs(plan->threads, 2 * plan->rotary.M, &arena);
+    if (!plan->rotary_ladder)
+        pe_ladder_lay_out(2 * plan->rotary.M, &arena);
     if (backward)
         pe_rotary_slopes(plan, &numbers, 0, 1, NULL, &arena);
     else
-        pe_take_doubles(&arena, plan->threads * 2 * plan->dims.D); /* of posenc_rotary_reroute */
+        pe_arena_doubles(&arena, plan->threads * 2 * plan->dims.D); /* of posenc_rotary_rerotate */
     return arena.used;
 }
 
-static void turn_wide(const job *j, const pe_turn *turn, int64_t b, int64_t h, int64_t s, double *row)
+static void turn_wide(const job *j, const pe_rotary *turn, int64_t b, int64_t h, int64_t s, double *row)
 {
     const int64_t D = j->plan->dims.D;
     double        at[PE_MAX_AXES];
-    pe_turn_place(turn, j->pos, b, s, at);
-    pe_load_double(row, pe_row(j->x.from, b, h, s), j->x.from->dtype, 1, D);
-    pe_turn_row(row, D, turn, at, j->x.sign);
-    pe_store_double(pe_row(j->x.to, b, h, s), j->x.to->dtype, 1, row, D);
+    pe_rotation_place(turn, j->pos, b, s, at);
+    pe_tensor_load_double(row, pe_tensor_row(j->x.from, b, h, s), j->x.from->dtype, 1, D);
+    pe_rotation_row(row, D, turn, at, j->x.sign);
+    pe_tensor_store_double(pe_tensor_row(j->x.to, b, h, s), j->x.to->dtype, 1, row, D);
 }
 
 static void turn_narrow(const job *j, int64_t b, int64_t h, int64_t s, const float *table, float *row)
 {
     const int64_t D = j->plan->dims.D;
-    pe_load_float(row, pe_row(j->x.from, b, h, s), j->x.from->dtype, 1, D);
-    pe_turn_rows(row, D, D, j->turn, table, 1, (float)j->x.sign, j->plan->kernels);
-    pe_store_float(pe_row(j->x.to, b, h, s), j->x.to->dtype, 1, row, D);
+    pe_tensor_load_float(row, pe_tensor_row(j->x.from, b, h, s), j->x.from->dtype, 1, D);
+    pe_rotation_rows(row, D, D, j->turn, table, 1, (float)j->x.sign, j->plan->kernels);
+    pe_tensor_store_float(pe_tensor_row(j->x.to, b, h, s), j->x.to->dtype, 1, row, D);
 }
 
 /* Element s of item b in the caller's table. */
 static const float *given_row(const job *j, int64_t b, int64_t s)
 {
-    return pe_row(j->given, j->given->shape[0] == 1 ? 0 : b, s, 0);
+    return pe_tensor_row(j->given, j->given->shape[0] == 1 ? 0 : b, s, 0);
 }
 
 static void turn_directly(const job *j, int64_t b, int64_t s0, int64_t n, int thread)
 {
     if (j->given) {
-        pe_turn_heads(&j->x, j->turn, b, s0, n, given_row(j, b, s0), j->given->stride[1], j->plan->kernels);
+        pe_rotation_heads(&j->x, j->turn, b, s0, n, given_row(j, b, s0), j->given->stride[1],
+                          j->plan->kernels);
         return;
     }
-    const int64_t width = pe_turn_width(j->turn);
+    const int64_t width = pe_rotation_width(j->turn);
     float        *table = j->tables + thread * table_size(j->plan);
     make_rows(j, j->turn, table, width, b, s0, n, thread, 0);
-    pe_turn_heads(&j->x, j->turn, b, s0, n, table, width, j->plan->kernels);
+    pe_rotation_heads(&j->x, j->turn, b, s0, n, table, width, j->plan->kernels);
 }
 
 static void turn_through_rows(const job *j, int64_t b, int64_t s0, int64_t n, int thread)
 {
-    const int64_t D = j->plan->dims.D, width = pe_turn_width(j->turn);
+    const int64_t D = j->plan->dims.D, width = pe_rotation_width(j->turn);
     float        *table = j->tables + thread * table_size(j->plan), *row = j->rows + thread * (D + PE_LANES);
     for (int64_t h = 0; h < j->x.from->shape[1]; h++) {
-        pe_turn        own;
-        const pe_turn *turn = pe_turn_of_head(&own, j->turn, h);
+        pe_rotary        own;
+        const pe_rotary *turn = pe_rotation_of_head(&own, j->turn, h);
         if (!j->in_double && !j->given && (h == 0 || turn == &own))
             make_rows(j, turn, table, width, b, s0, n, thread, 0);
         for (int64_t s = 0; s < n; s++) {
@@ -175,30 +176,31 @@ posenc_status pe_rotary_check_rows(const posenc_plan *plan, const posenc_tensor 
                                    posenc_error *err)
 {
     const int64_t shape[4] = {-1, heads, -1, plan->dims.D};
-    posenc_status status   = pe_check_tensor(from, names[0], 4, shape, err);
+    posenc_status status   = pe_tensor_check(from, names[0], 4, shape, err);
     if (!status && to)
-        status = pe_check_output(to, names[1], 4, from->shape, err);
-    if (!status && (!pe_is_float(from->dtype) || from->stride[3] != 1))
-        status = pe_fail(err, POSENC_SHAPE, "%s must be real numbers whose last axis has stride 1", names[0]);
-    if (!status && to && (!pe_is_float(to->dtype) || to->stride[3] != 1))
-        status = pe_fail(err, POSENC_SHAPE, "%s and %s must be real numbers whose last axis has stride 1",
-                         names[0], names[1]);
+        status = pe_tensor_check_output(to, names[1], 4, from->shape, err);
+    if (!status && (!pe_tensor_is_float(from->dtype) || from->stride[3] != 1))
+        status = pe_fail(err, POSENC_ERROR_SHAPE, "%s must be real numbers whose last axis has stride 1",
+                         names[0]);
+    if (!status && to && (!pe_tensor_is_float(to->dtype) || to->stride[3] != 1))
+        status = pe_fail(err, POSENC_ERROR_SHAPE,
+                         "%s and %s must be real numbers whose last axis has stride 1", names[0], names[1]);
     return status;
 }
 
 posenc_status pe_rotary_start(const posenc_plan *plan, const char *who, posenc_error *err)
 {
-    if (plan->parts[POSENC_ROTARY].room)
+    if (plan->parts[POSENC_PLACE_ROTARY].room)
         return POSENC_OK;
-    return pe_fail(err, POSENC_UNSUPPORTED, "%s: %s has no part at place rotary", who, plan->e->spec);
+    return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "%s: %s has no part at place rotary", who, plan->e->spec);
 }
 
 /* A table has a row for all heads of a token. */
 static posenc_status check_heads(const posenc_plan *plan, const char *who, posenc_error *err)
 {
-    if (plan->turn.heads == 1)
+    if (plan->rotary.heads == 1)
         return POSENC_OK;
-    return pe_fail(err, POSENC_UNSUPPORTED,
+    return pe_fail(err, POSENC_ERROR_UNSUPPORTED,
                    "%s: each head has frequencies of its own (per_head=yes) and a table has one row for all; "
                    "rotate without a table",
                    who);
@@ -210,12 +212,12 @@ static posenc_status check_table(const posenc_plan *plan, posenc_side side, cons
 {
     const int64_t shape[3] = {table->ndim == 3 && table->shape[0] == 1 ? 1 : x->shape[0], x->shape[2],
                               posenc_rotary_width(plan, side)};
-    posenc_status status   = pe_check_tensor(table, who, 3, shape, err);
-    if (!status && (table->dtype != POSENC_F32 || table->stride[2] != 1))
-        status = pe_fail(err, POSENC_DTYPE,
+    posenc_status status   = pe_tensor_check(table, who, 3, shape, err);
+    if (!status && (table->dtype != POSENC_DTYPE_F32 || table->stride[2] != 1))
+        status = pe_fail(err, POSENC_ERROR_DTYPE,
                          "%s must be F32 with stride 1 on the last axis: posenc_rotary_table", who);
-    if (!status && x->dtype == POSENC_F64)
-        status = pe_fail(err, POSENC_DTYPE,
+    if (!status && x->dtype == POSENC_DTYPE_F64)
+        status = pe_fail(err, POSENC_ERROR_DTYPE,
                          "%s is F32, but what it turns is F64 and is turned in double; leave it out", who);
     if (!status)
         status = check_heads(plan, who, err);
@@ -256,7 +258,7 @@ static int find_sides(const posenc_plan *plan, const posenc_rotate_io *io, const
             s->table = table[i]->data ? table[i] : NULL;
             s->dto   = dto[i];
             s->dx    = dx[i];
-            s->heads = i == POSENC_QUERIES ? plan->dims.H : plan->dims.G;
+            s->heads = i == POSENC_SIDE_QUERIES ? plan->dims.H : plan->dims.G;
             s->given = pos[i];
             s->names = names_of[i];
         }
@@ -271,7 +273,7 @@ static posenc_status check_side(const posenc_plan *plan, side *s, int has_output
         status = check_table(plan, s->side, s->table, s->from, s->names[3], err);
     if (status || (s->table && has_outputs))
         return status;
-    s->pos = pe_plain_positions(s->given);
+    s->pos = pe_positions_with_defaults(s->given);
     return pe_rotary_positions(plan, &s->pos, s->names[2], s->from->shape[0], s->from->shape[2], err);
 }
 
@@ -280,7 +282,8 @@ static posenc_status check_io(const posenc_plan *plan, const posenc_rotate_io *i
 {
     posenc_status status = pe_rotary_start(plan, "rotate", err);
     if (!status && io->direction != 1 && io->direction != -1)
-        status = pe_fail(err, POSENC_ARGUMENT, "rotate: direction is %d; it must be 1 or -1", io->direction);
+        status =
+            pe_fail(err, POSENC_ERROR_ARGUMENT, "rotate: direction is %d; it must be 1 or -1", io->direction);
     for (int i = 0; !status && i < count; i++)
         status = check_side(plan, &sides[i], has_outputs, err);
     return status;
@@ -295,25 +298,25 @@ static double length_of(const side sides[], int count)
 }
 
 posenc_status pe_rotary_open(const posenc_plan *plan, const posenc_tensor *params, posenc_tensor *dparams,
-                             double length, const char *who, pe_numbers *numbers, pe_run_turn *turn,
+                             double length, const char *who, pe_numbers *numbers, pe_run_rotation *turn,
                              void *workspace, pe_arena *arena, posenc_error *err)
 {
     posenc_status status = pe_numbers_check(plan, ROTARY, params, dparams, who, err);
     if (!status)
-        status = pe_check_workspace(workspace, who, err);
+        status = pe_numbers_check_workspace(workspace, who, err);
     if (status)
         return status;
     *arena = (pe_arena){workspace, 0};
     pe_numbers_load(numbers, plan, ROTARY, params, dparams, arena);
-    pe_run_turn_make(turn, plan, numbers, length, arena);
-    return pe_run_turn_check(turn, plan, who, err);
+    pe_rotary_make(turn, plan, numbers, length, arena);
+    return pe_rotary_check(turn, plan, who, err);
 }
 
 /* x are the rows to turn: those of the side, or their cotangents. */
-static void turn_side(const posenc_plan *plan, const pe_turn *turn, const side *s, const posenc_tensor *from,
-                      const posenc_tensor *to, double sign, pe_arena arena)
+static void turn_side(const posenc_plan *plan, const pe_rotary *turn, const side *s,
+                      const posenc_tensor *from, const posenc_tensor *to, double sign, pe_arena arena)
 {
-    const int64_t bytes = pe_element_count(from) * (int64_t)posenc_dtype_size(from->dtype);
+    const int64_t bytes = pe_tensor_elements(from) * (int64_t)posenc_dtype_size(from->dtype);
     pe_ladder     own; /* used where rows are many */
     job j; /* field by field: what a small run does not need would cost it more to zero than to turn */
     j.plan        = plan;
@@ -325,12 +328,13 @@ static void turn_side(const posenc_plan *plan, const pe_turn *turn, const side *
     j.x.to        = to;
     j.x.sign      = sign;
     j.x.far_table = s->table != NULL;
-    j.in_double   = from->dtype == POSENC_F64 || (plan->options.executor == POSENC_REFERENCE && !s->table);
-    j.is_direct   = !j.in_double && pe_turn_stores(turn, from->dtype, to->dtype);
-    j.block       = block_of(from->shape[0] * from->shape[2]);
-    j.blocks      = (from->shape[2] + j.block - 1) / j.block;
-    j.threads     = bytes < TOO_FEW ? 1 : plan->threads;
-    pe_turn_aim(&j.x, turn, bytes);
+    j.in_double =
+        from->dtype == POSENC_DTYPE_F64 || (plan->options.executor == POSENC_EXECUTOR_REFERENCE && !s->table);
+    j.is_direct = !j.in_double && pe_rotation_stores(turn, from->dtype, to->dtype);
+    j.block     = block_of(from->shape[0] * from->shape[2]);
+    j.blocks    = (from->shape[2] + j.block - 1) / j.block;
+    j.threads   = bytes < TOO_FEW ? 1 : plan->threads;
+    pe_rotation_aim(&j.x, turn, bytes);
     if (!s->table || !j.is_direct) /* else it needs no memory of its own */
         lay_out(&j, &arena);
     if (!s->table && !j.in_double)
@@ -343,27 +347,27 @@ static void turn_side(const posenc_plan *plan, const pe_turn *turn, const side *
 /* The rotation of a run; where tables say all about angles the plan's own, whose pairs are those of every
    run. */
 static posenc_status open_rotation(const posenc_plan *plan, const posenc_rotate_io *io, const side sides[],
-                                   int count, pe_run_turn *turn, void *workspace, pe_arena *arena,
+                                   int count, pe_run_rotation *turn, void *workspace, pe_arena *arena,
                                    posenc_error *err)
 {
     pe_numbers numbers;
     if (!sides[0].table || !sides[count - 1].table)
         return pe_rotary_open(plan, io->params, NULL, length_of(sides, count), "rotate", &numbers, turn,
                               workspace, arena, err);
-    turn->queries = &plan->turn;
-    turn->keys    = &plan->turn_keys;
+    turn->queries = &plan->rotary;
+    turn->keys    = &plan->rotary_keys;
     *arena        = (pe_arena){workspace, 0};
-    return pe_check_workspace(workspace, "rotate", err);
+    return pe_numbers_check_workspace(workspace, "rotate", err);
 }
 
 posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io, void *workspace,
                             posenc_error *err)
 {
-    pe_arena    arena;
-    pe_run_turn turn;
-    side        sides[2];
+    pe_arena        arena;
+    pe_run_rotation turn;
+    side            sides[2];
     if (!plan || !io || (!io->q.data && !io->k.data))
-        return pe_fail(err, POSENC_ARGUMENT,
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "rotate: plan and io must not be NULL, and q or k must have data");
     const int     count = find_sides(plan, io, NULL, sides);
     posenc_status status;
@@ -371,8 +375,8 @@ posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io,
         (status = open_rotation(plan, io, sides, count, &turn, workspace, &arena, err)))
         return status;
     for (int i = 0; i < count; i++)
-        turn_side(plan, sides[i].side == POSENC_QUERIES ? turn.queries : turn.keys, &sides[i], sides[i].from,
-                  sides[i].to, io->direction, arena);
+        turn_side(plan, sides[i].side == POSENC_SIDE_QUERIES ? turn.queries : turn.keys, &sides[i],
+                  sides[i].from, sides[i].to, io->direction, arena);
     return pe_done(err);
 }
 
@@ -380,7 +384,7 @@ posenc_status posenc_rotate(const posenc_plan *plan, const posenc_rotate_io *io,
 
 int64_t posenc_rotary_width(const posenc_plan *plan, posenc_side of)
 {
-    return plan ? pe_turn_width(of == POSENC_KEYS ? &plan->turn_keys : &plan->turn) : 0;
+    return plan ? pe_rotation_width(of == POSENC_SIDE_KEYS ? &plan->rotary_keys : &plan->rotary) : 0;
 }
 
 typedef struct table_job {
@@ -396,11 +400,11 @@ static void fill_rows(void *context, int64_t index, int thread)
     const table_job     *t = context;
     const posenc_tensor *x = t->table;
     const int64_t        b = index / t->j.blocks, s = index % t->j.blocks * ROWS, left = x->shape[1] - s;
-    make_rows(&t->j, t->j.turn, pe_row(x, b, s, 0), x->stride[1], b, s, left < ROWS ? left : ROWS, thread,
-              t->stream);
+    make_rows(&t->j, t->j.turn, pe_tensor_row(x, b, s, 0), x->stride[1], b, s, left < ROWS ? left : ROWS,
+              thread, t->stream);
 }
 
-static void make_table(const posenc_plan *plan, const pe_turn *turn, const posenc_positions *pos,
+static void make_table(const posenc_plan *plan, const pe_rotary *turn, const posenc_positions *pos,
                        const posenc_tensor *table, pe_arena arena)
 {
     const int64_t rows  = table->shape[0] * table->shape[1],
@@ -417,24 +421,24 @@ posenc_status posenc_rotary_table(const posenc_plan *plan, posenc_side of, const
                                   const posenc_positions *caller, posenc_tensor *table, void *workspace,
                                   posenc_error *err)
 {
-    pe_arena    arena;
-    pe_numbers  numbers;
-    pe_run_turn run;
+    pe_arena        arena;
+    pe_numbers      numbers;
+    pe_run_rotation run;
     if (!plan || !caller || !table)
-        return pe_fail(err, POSENC_ARGUMENT, "table: plan, pos and table must not be NULL");
+        return pe_fail(err, POSENC_ERROR_ARGUMENT, "table: plan, pos and table must not be NULL");
     const int64_t    shape[3] = {-1, -1, posenc_rotary_width(plan, of)};
-    posenc_positions pos      = pe_plain_positions(caller);
+    posenc_positions pos      = pe_positions_with_defaults(caller);
     posenc_status    status;
     if ((status = pe_rotary_start(plan, "table", err)) || (status = check_heads(plan, "table", err)) ||
-        (status = pe_check_output(table, "table: table", 3, shape, err)))
+        (status = pe_tensor_check_output(table, "table: table", 3, shape, err)))
         return status;
-    if (table->dtype != POSENC_F32 || table->stride[2] != 1)
-        return pe_fail(err, POSENC_DTYPE, "table: table must be F32 with stride 1 on the last axis");
+    if (table->dtype != POSENC_DTYPE_F32 || table->stride[2] != 1)
+        return pe_fail(err, POSENC_ERROR_DTYPE, "table: table must be F32 with stride 1 on the last axis");
     if ((status = pe_rotary_positions(plan, &pos, "table: pos", table->shape[0], table->shape[1], err)) ||
         (status = pe_rotary_open(plan, params, NULL, pe_rotary_length(0, &pos, table->shape[1]), "table",
                                  &numbers, &run, workspace, &arena, err)))
         return status;
-    make_table(plan, of == POSENC_KEYS ? run.keys : run.queries, &pos, table, arena);
+    make_table(plan, of == POSENC_SIDE_KEYS ? run.keys : run.queries, &pos, table, arena);
     return pe_done(err);
 }
 
@@ -450,7 +454,7 @@ static posenc_status check_cotangents(const posenc_plan *plan, const posenc_tens
             continue;
         status = pe_rotary_check_rows(plan, s->dto, s->dx, s->heads, s->names + 4, err);
         if (!status)
-            status = pe_check_tensor(s->dx, s->names[5], 4, s->from->shape, err);
+            status = pe_tensor_check(s->dx, s->names[5], 4, s->from->shape, err);
     }
     /* a side that takes no part in the run needs no gradient either */
     return status ? status
@@ -460,12 +464,12 @@ static posenc_status check_cotangents(const posenc_plan *plan, const posenc_tens
 posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotate_io *io,
                                      const posenc_rotate_grad *grad, void *workspace, posenc_error *err)
 {
-    pe_arena    arena;
-    pe_numbers  numbers;
-    pe_run_turn turn;
-    side        sides[2];
+    pe_arena        arena;
+    pe_numbers      numbers;
+    pe_run_rotation turn;
+    side            sides[2];
     if (!plan || !io || !grad || (!io->q.data && !io->k.data))
-        return pe_fail(err, POSENC_ARGUMENT,
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "rotate: plan, io and grad must not be NULL, and q or k must have data");
     const int     count  = find_sides(plan, io, grad, sides);
     posenc_status status = check_io(plan, io, sides, count, 0, err);
@@ -478,11 +482,11 @@ posenc_status posenc_rotate_backward(const posenc_plan *plan, const posenc_rotat
     if (status)
         return status;
     const posenc_tensor none    = {0};
-    pe_turned_side      back[2] = {{.x = &none}, {.x = &none}};
+    pe_rotated_side     back[2] = {{.x = &none}, {.x = &none}};
     for (int i = 0; i < count; i++) {
-        const side    *s  = &sides[i];
-        const pe_turn *by = s->side == POSENC_QUERIES ? turn.queries : turn.keys;
-        back[s->side]     = (pe_turned_side){s->from, s->dx, &s->pos, by};
+        const side      *s  = &sides[i];
+        const pe_rotary *by = s->side == POSENC_SIDE_QUERIES ? turn.queries : turn.keys;
+        back[s->side]       = (pe_rotated_side){s->from, s->dx, &s->pos, by};
         if (s->dx->data)
             turn_side(plan, by, s, s->dto, s->dx, -io->direction, arena);
     }

@@ -14,46 +14,46 @@
 
 static const pe_resolved *rotary_of(const posenc_plan *plan)
 {
-    return &plan->parts[POSENC_ROTARY];
+    return &plan->parts[POSENC_PLACE_ROTARY];
 }
 
 int posenc_rotary_coordinates(const posenc_plan *plan)
 {
-    return plan && rotary_of(plan)->room ? plan->turn.axes : 1;
+    return plan && rotary_of(plan)->room ? plan->rotary.axes : 1;
 }
 
 int64_t posenc_rotary_heads(const posenc_plan *plan)
 {
-    return plan && rotary_of(plan)->room ? plan->turn.heads : 1;
+    return plan && rotary_of(plan)->room ? plan->rotary.heads : 1;
 }
 
-void pe_run_turn_make(pe_run_turn *t, const posenc_plan *plan, const pe_numbers *n, double length,
-                      pe_arena *arena)
+void pe_rotary_make(pe_run_rotation *t, const posenc_plan *plan, const pe_numbers *n, double length,
+                    pe_arena *arena)
 {
     const pe_resolved  *rotary = rotary_of(plan);
-    const pe_rotary_run run    = {n->par[POSENC_ROTARY], length};
-    t->queries                 = rotary->room ? &plan->turn : NULL;
-    t->keys                    = rotary->room ? &plan->turn_keys : NULL;
-    if (!plan->turn.depends_on_run)
+    const pe_rotary_run run    = {n->par[POSENC_PLACE_ROTARY], length};
+    t->queries                 = rotary->room ? &plan->rotary : NULL;
+    t->keys                    = rotary->room ? &plan->rotary_keys : NULL;
+    if (!plan->rotary.depends_on_run)
         return;
-    pe_turn_lay_out(&t->made[0], arena, plan->dims.D, plan->turn.axes, plan->turn.heads);
+    pe_rotation_lay_out(&t->made[0], arena, plan->dims.D, plan->rotary.axes, plan->rotary.heads);
     if (!arena->memory)
         return;
     rotary->room->rotary.fill(&rotary->problem, &run, &t->made[0]);
-    pe_turn_finish(&t->made[0]);
-    t->made[1] = pe_turn_for_keys(&t->made[0]);
+    pe_rotation_finish(&t->made[0]);
+    t->made[1] = pe_rotation_for_keys(&t->made[0]);
     t->queries = &t->made[0];
     t->keys    = &t->made[1];
 }
 
-posenc_status pe_run_turn_check(const pe_run_turn *t, const posenc_plan *plan, const char *who,
-                                posenc_error *err)
+posenc_status pe_rotary_check(const pe_run_rotation *t, const posenc_plan *plan, const char *who,
+                              posenc_error *err)
 {
-    const int64_t m = t->queries ? t->queries->spoilt : -1;
+    const int64_t m = t->queries ? t->queries->unusable : -1;
     if (m < 0)
         return POSENC_OK;
     return pe_fail(
-        err, POSENC_RANGE,
+        err, POSENC_ERROR_RANGE,
         "%s: pair %lld of %s has a frequency that is no finite number up to 2^20; mend its parameters", who,
         (long long)m, rotary_of(plan)->room->info.name);
 }
@@ -70,8 +70,8 @@ posenc_status pe_rotary_positions(const posenc_plan *plan, posenc_positions *pos
 
 double pe_rotary_length(double length, const posenc_positions *pos, int64_t L)
 {
-    for (int64_t b = 0; L > 0 && b < pe_position_batches(pos); b++)
-        length = fmax(length, pe_position_extent(pos, b, L).high + 1);
+    for (int64_t b = 0; L > 0 && b < pe_positions_batches(pos); b++)
+        length = fmax(length, pe_positions_extent(pos, b, L).high + 1);
     return length;
 }
 
@@ -82,7 +82,7 @@ static int has_params(const posenc_plan *plan, const posenc_tensor *dparams)
 {
     int has = 0;
     for (int i = 0; i < plan->e->param_count; i++)
-        has |= plan->e->params[i].place == POSENC_ROTARY && (!dparams || dparams[i].data);
+        has |= plan->e->params[i].place == POSENC_PLACE_ROTARY && (!dparams || dparams[i].data);
     return has;
 }
 
@@ -96,16 +96,16 @@ posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tenso
     const char *name   = rotary->room->info.name;
     const char *reason = rotary->room->no_gradient ? rotary->room->no_gradient(rotary->set) : NULL;
     if (reason)
-        return pe_fail(err, POSENC_UNSUPPORTED, "%s: %s has no gradient to its parameters: %s", who, name,
-                       reason);
+        return pe_fail(err, POSENC_ERROR_UNSUPPORTED, "%s: %s has no gradient to its parameters: %s", who,
+                       name, reason);
     if (plan->terms.prepare.fill)
         return pe_fail(
-            err, POSENC_UNSUPPORTED,
+            err, POSENC_ERROR_UNSUPPORTED,
             "%s: beside %s, which prepares rows, %s has no gradient to its parameters; leave them out of "
             "dparams",
-            who, plan->parts[POSENC_SCORE].room->info.name, name);
+            who, plan->parts[POSENC_PLACE_SCORE].room->info.name, name);
     if (!dq->data || !dk->data)
-        return pe_fail(err, POSENC_ARGUMENT,
+        return pe_fail(err, POSENC_ERROR_ARGUMENT,
                        "%s: gradients of %s's parameters are made of dq and dk; give both", who, name);
     return POSENC_OK;
 }
@@ -114,19 +114,19 @@ posenc_status pe_rotary_slopes_check(const posenc_plan *plan, const posenc_tenso
 enum { SUMS = 16 };
 
 typedef struct slopes {
-    const posenc_plan    *plan;
-    const pe_turned_side *side;
-    double               *sums, *rows; /* [SUMS, heads, M, axes], [threads, 2, D] */
-    int64_t               count;       /* heads * M * axes */
-    double                sign;
+    const posenc_plan     *plan;
+    const pe_rotated_side *side;
+    double                *sums, *rows; /* [SUMS, heads, M, axes], [threads, 2, D] */
+    int64_t                count;       /* heads * M * axes */
+    double                 sign;
 } slopes;
 
 static void sum_elements(void *context, int64_t index, int thread)
 {
-    const slopes         *w    = context;
-    const pe_turned_side *side = w->side;
-    const posenc_tensor  *x = side->x, *dx = side->dx;
-    const int64_t         D = x->shape[3], all = x->shape[0] * x->shape[2], from = all * index / SUMS,
+    const slopes          *w    = context;
+    const pe_rotated_side *side = w->side;
+    const posenc_tensor   *x = side->x, *dx = side->dx;
+    const int64_t          D = x->shape[3], all = x->shape[0] * x->shape[2], from = all * index / SUMS,
                   to    = all * (index + 1) / SUMS;
     const int64_t heads = side->turn->heads;
     double       *sum = w->sums + index * w->count, *row = w->rows + thread * 2 * D;
@@ -134,31 +134,31 @@ static void sum_elements(void *context, int64_t index, int thread)
     for (int64_t e = from; e < to; e++) {
         const int64_t b = e / x->shape[2], s = e % x->shape[2];
         double        at[PE_MAX_AXES];
-        pe_turn_place(side->turn, side->pos, b, s, at);
+        pe_rotation_place(side->turn, side->pos, b, s, at);
         for (int64_t h = 0; h < x->shape[1]; h++) {
-            pe_load_double(row, pe_row(x, b, h, s), x->dtype, 1, D);
-            pe_load_double(row + D, pe_row(dx, b, h, s), dx->dtype, 1, D);
-            pe_turn_slopes(sum + (heads > 1 ? h : 0) * (w->count / heads), side->turn, at, w->sign, row,
-                           row + D);
+            pe_tensor_load_double(row, pe_tensor_row(x, b, h, s), x->dtype, 1, D);
+            pe_tensor_load_double(row + D, pe_tensor_row(dx, b, h, s), dx->dtype, 1, D);
+            pe_rotation_slopes(sum + (heads > 1 ? h : 0) * (w->count / heads), side->turn, at, w->sign, row,
+                               row + D);
         }
     }
 }
 
 void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, double length, double sign,
-                      const pe_turned_side sides[2], pe_arena *arena)
+                      const pe_rotated_side sides[2], pe_arena *arena)
 {
     const pe_resolved  *rotary = rotary_of(plan);
-    const pe_rotary_run run    = {n->par[POSENC_ROTARY], length};
-    const pe_turn      *turn   = &plan->turn;
+    const pe_rotary_run run    = {n->par[POSENC_PLACE_ROTARY], length};
+    const pe_rotary    *turn   = &plan->rotary;
     slopes              w      = {.plan = plan, .count = turn->heads * turn->M * turn->axes, .sign = sign};
     if (!has_params(plan, NULL))
         return;
-    double *total = pe_take_doubles(arena, w.count);
-    w.sums        = pe_take_doubles(arena, SUMS * w.count);
-    w.rows        = pe_take_doubles(arena, plan->threads * 2 * plan->dims.D);
+    double *total = pe_arena_doubles(arena, w.count);
+    w.sums        = pe_arena_doubles(arena, SUMS * w.count);
+    w.rows        = pe_arena_doubles(arena, plan->threads * 2 * plan->dims.D);
     int wanted    = 0;
     for (int i = 0; i < rotary->room->info.param_count; i++)
-        wanted |= n->dpar[POSENC_ROTARY][i] != NULL;
+        wanted |= n->dpar[POSENC_PLACE_ROTARY][i] != NULL;
     if (!arena->memory || !wanted)
         return;
     memset(total, 0, (size_t)w.count * sizeof *total);
@@ -170,5 +170,5 @@ void pe_rotary_slopes(const posenc_plan *plan, const pe_numbers *n, double lengt
         for (int64_t at = 0; at < SUMS * w.count; at++)
             total[at % w.count] += w.sums[at];
     }
-    rotary->room->rotary.fold(&rotary->problem, &run, sides[0].turn, total, n->dpar[POSENC_ROTARY]);
+    rotary->room->rotary.fold(&rotary->problem, &run, sides[0].turn, total, n->dpar[POSENC_PLACE_ROTARY]);
 }

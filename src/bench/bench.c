@@ -46,13 +46,13 @@ void pe_bench_skip(pe_bench_row *row, const pe_bench_case *c, const char *reason
 /* Can a case be measured here? UNSUPPORTED with the reason, before anything is tried, if not. */
 static posenc_status check(const pe_bench_case *c, int is_long, posenc_error *err)
 {
-    err->status = POSENC_UNSUPPORTED;
+    err->status = POSENC_ERROR_UNSUPPORTED;
     if (c->is_long && !is_long)
         snprintf(err->message, sizeof err->message, "takes minutes; ask for it with --long");
     else if (c->isa && !pe_limits_runs_here(c->isa))
         snprintf(err->message, sizeof err->message,
                  "no instruction set %s: this processor lacks it, or this build its kernels", c->isa);
-    else if (c->processors > pe_processors())
+    else if (c->processors > pe_parallel_processors())
         snprintf(err->message, sizeof err->message, "needs %d processors", c->processors);
     else
         err->status = POSENC_OK;
@@ -92,5 +92,5 @@ void pe_bench_machine(char *name, size_t size)
     }
     if (info)
         fclose(info);
-    snprintf(name, size, "%s family %d x %d", model, family, pe_processors());
+    snprintf(name, size, "%s family %d x %d", model, family, pe_parallel_processors());
 }

@@ -48,7 +48,7 @@ __attribute__((format(printf, 4, 5))) static void add_case(case_list *to, const 
 
 static const char *dtype_word(posenc_dtype dtype)
 {
-    return dtype == POSENC_BF16 ? "bf16" : dtype == POSENC_F16 ? "f16" : "f32";
+    return dtype == POSENC_DTYPE_BF16 ? "bf16" : dtype == POSENC_DTYPE_F16 ? "f16" : "f32";
 }
 
 /* ---------------------------------------------------------------- what is measured ----------- */
@@ -109,11 +109,11 @@ static void add_limits(case_list *to)
 {
     add_case(to, "limits", of_kind(&CLOCK, 0, (pe_bench_shape){0}), "clock, by dependent additions");
     for (size_t i = 0; i < COUNT(arithmetic); i++) {
-        pe_bench_case c = of_kind(&UNITS, arithmetic[i].wanted, (pe_bench_shape){.dtype = POSENC_F32});
+        pe_bench_case c = of_kind(&UNITS, arithmetic[i].wanted, (pe_bench_shape){.dtype = POSENC_DTYPE_F32});
         c.isa           = arithmetic[i].isa;
         add_case(to, "limits", c, "multiply-adds f32 %s, of 2 x width x clock x units", c.isa);
     }
-    add_case(to, "limits", of_kind(&UNITS, 0.97, (pe_bench_shape){.dtype = POSENC_BF16}),
+    add_case(to, "limits", of_kind(&UNITS, 0.97, (pe_bench_shape){.dtype = POSENC_DTYPE_BF16}),
              "dot products bf16, of 4 x width x clock x units");
     for (size_t s = 0; s < COUNT(sizes); s++)
         for (int kind = 0; kind < PE_PASS_KINDS; kind++)
@@ -137,20 +137,20 @@ static const struct {
     int              pass; /* pe_pass_kind */
     int64_t          L, H; /* 0: both large sizes */
 } rotations[] = {
-    {"G1", "rope in place", in_place, &PASS, 0.95, PE_ROTATE, POSENC_F32, PE_PASS_IN_PLACE, 0, 0},
-    {"G1", "rope in place", ", of memcpy", &PASS, 1.45, PE_ROTATE, POSENC_F32, PE_PASS_MEMCPY, 0, 0},
-    {"G2", "rope in place", in_place, &PASS, 0.90, PE_ROTATE, POSENC_BF16, PE_PASS_IN_PLACE, 0, 0},
-    {"G2", "rope in place", in_place, &PASS, 0.90, PE_ROTATE, POSENC_F16, PE_PASS_IN_PLACE, 0, 0},
-    {"G4", "rope out of place", ", of memcpy", &PASS, 1.2, PE_ROTATE_AWAY, POSENC_F32, PE_PASS_MEMCPY, 0, 0},
-    {"G6", "cos and sin in flight", ", of the table's speed", &FLIGHT, 0.95, PE_ROTATE, POSENC_F32, 0, 0, 0},
-    {"G3", "rope in place by a table", in_l2, &PASS, 0.85, PE_ROTATE_BY_TABLE, POSENC_F32,
+    {"G1", "rope in place", in_place, &PASS, 0.95, PE_ROTATE, POSENC_DTYPE_F32, PE_PASS_IN_PLACE, 0, 0},
+    {"G1", "rope in place", ", of memcpy", &PASS, 1.45, PE_ROTATE, POSENC_DTYPE_F32, PE_PASS_MEMCPY, 0, 0},
+    {"G2", "rope in place", in_place, &PASS, 0.90, PE_ROTATE, POSENC_DTYPE_BF16, PE_PASS_IN_PLACE, 0, 0},
+    {"G2", "rope in place", in_place, &PASS, 0.90, PE_ROTATE, POSENC_DTYPE_F16, PE_PASS_IN_PLACE, 0, 0},
+    {"G4", "rope out of place", ", of memcpy", &PASS, 1.2, PE_ROTATE_AWAY, POSENC_DTYPE_F32, PE_PASS_MEMCPY, 0, 0},
+    {"G6", "cos and sin in flight", ", of the table's speed", &FLIGHT, 0.95, PE_ROTATE, POSENC_DTYPE_F32, 0, 0, 0},
+    {"G3", "rope in place by a table", in_l2, &PASS, 0.85, PE_ROTATE_BY_TABLE, POSENC_DTYPE_F32,
      PE_PASS_IN_PLACE, 8, 32},
-    {"G3", "rope in place from positions", in_l2, &PASS, 0, PE_ROTATE, POSENC_F32, PE_PASS_IN_PLACE, 8, 32},
+    {"G3", "rope in place from positions", in_l2, &PASS, 0, PE_ROTATE, POSENC_DTYPE_F32, PE_PASS_IN_PLACE, 8, 32},
     {"G3", "overhead of a call of rope by a table", ", in ns beyond the work", &OVERHEAD, 50,
-     PE_ROTATE_BY_TABLE, POSENC_F32, 0, 8, 1},
+     PE_ROTATE_BY_TABLE, POSENC_DTYPE_F32, 0, 8, 1},
     {"G3", "overhead of a call of rope from positions", ", in ns beyond the work", &OVERHEAD, 0, PE_ROTATE,
-     POSENC_F32, 0, 8, 1},
-    {"G6", "cos and sin in flight", ", in L2, of the table's speed", &FLIGHT, 0, PE_ROTATE, POSENC_F32, 0, 8,
+     POSENC_DTYPE_F32, 0, 8, 1},
+    {"G6", "cos and sin in flight", ", in L2, of the table's speed", &FLIGHT, 0, PE_ROTATE, POSENC_DTYPE_F32, 0, 8,
      32},
 };
 // clang-format on
@@ -227,13 +227,13 @@ static const struct {
     {"G18", &PLAIN,   1.05, NULL, {"toeplitz", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     {"G18", &PLAIN,   1.05, NULL, {"relative_table", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, 1}},
     {"G19", &WIDE, 1.4, "avx512bf16",
-     {"nope", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = BOTH_WAYS, .dtype = POSENC_BF16}},
+     {"nope", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = BOTH_WAYS, .dtype = POSENC_DTYPE_BF16}},
     {"G19", &WIDE, 1.4, "avx512bf16",
-     {"nope", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, .dtype = POSENC_BF16}},
+     {"nope", PE_ATTEND, 2, 0, 4096, 4096, 64, .mask = CAUSAL, .dtype = POSENC_DTYPE_BF16}},
     {"G19", &WIDE, 1.4, "avx512bf16",
-     {"nope", PE_ATTEND, 2, 0, 4096, 4096, 128, .mask = BOTH_WAYS, .dtype = POSENC_BF16}},
+     {"nope", PE_ATTEND, 2, 0, 4096, 4096, 128, .mask = BOTH_WAYS, .dtype = POSENC_DTYPE_BF16}},
     {"G19", &WIDE, 1.4, "avx512bf16",
-     {"nope", PE_ATTEND, 2, 0, 4096, 4096, 128, .mask = CAUSAL, .dtype = POSENC_BF16}},
+     {"nope", PE_ATTEND, 2, 0, 4096, 4096, 128, .mask = CAUSAL, .dtype = POSENC_DTYPE_BF16}},
 };
 
 /* What each may cost. 0: stated, because its hook or its second product has a limit of its own
@@ -252,7 +252,7 @@ static const struct {
 static void add_square(case_list *to, const char *goal, const case_kind *kind, double wanted, const char *isa,
                        pe_bench_shape s)
 {
-    const int     is_plain = kind == &PLAIN, names_isa = isa && s.dtype == POSENC_F32;
+    const int     is_plain = kind == &PLAIN, names_isa = isa && s.dtype == POSENC_DTYPE_F32;
     pe_bench_case c = of_kind(kind, wanted, s);
     c.isa           = isa;
     add_case(to, goal, c, "%s %s %s%s%s, D %d, L %d, %s, %s", is_plain ? s.spec : "attention",
@@ -263,9 +263,10 @@ static void add_square(case_list *to, const char *goal, const case_kind *kind, d
 
 static void add_over_plain(case_list *to, const char *spec, double wanted, int mask)
 {
-    add_square(to, "G11", &PLAIN, wanted, NULL,
-               (pe_bench_shape){
-                   .spec = spec, .H = 2, .Lq = 4096, .Lk = 4096, .D = 64, .mask = mask, .dtype = POSENC_F32});
+    add_square(
+        to, "G11", &PLAIN, wanted, NULL,
+        (pe_bench_shape){
+            .spec = spec, .H = 2, .Lq = 4096, .Lk = 4096, .D = 64, .mask = mask, .dtype = POSENC_DTYPE_F32});
 }
 
 static void add_squares(case_list *to)
@@ -281,7 +282,7 @@ static void add_squares(case_list *to)
         int                         is_named = !strcmp(info->name, "nope");
         for (size_t k = 0; k < COUNT(encodings); k++)
             is_named |= !strcmp(encodings[k].spec, info->name);
-        if (info->place != POSENC_INPUT && !is_named)
+        if (info->place != POSENC_PLACE_INPUT && !is_named)
             add_over_plain(to, info->name, 0, CAUSAL);
     }
 }
@@ -324,11 +325,11 @@ static const struct {
      "one token against 32768 keys, heads 32/8, D 128, alibi, f32, of read bandwidth"},
     {"G20", &READ, 0.85, {"t5", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL},
      "one token against 32768 keys, heads 32/8, D 128, t5, f32, of read bandwidth"},
-    {"G20", &READ, 0.85, {"nope", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = POSENC_BF16},
+    {"G20", &READ, 0.85, {"nope", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = POSENC_DTYPE_BF16},
      "one token against 32768 keys, heads 32/8, D 128, nope, bf16, of read bandwidth"},
-    {"G20", &READ, 0.85, {"alibi", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = POSENC_BF16},
+    {"G20", &READ, 0.85, {"alibi", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = POSENC_DTYPE_BF16},
      "one token against 32768 keys, heads 32/8, D 128, alibi, bf16, of read bandwidth"},
-    {"G20", &READ, 0.85, {"t5", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = POSENC_BF16},
+    {"G20", &READ, 0.85, {"t5", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL, .dtype = POSENC_DTYPE_BF16},
      "one token against 32768 keys, heads 32/8, D 128, t5, bf16, of read bandwidth"},
     /* a cache of keys as they came: all are rotated as they are read */
     {"G20", &READ, 0, {"rope", PE_ATTEND, 32, 8, 1, 32768, 128, .mask = CAUSAL},
@@ -379,7 +380,7 @@ static void add_growth(case_list *to)
     for (int i = 0; i < 2 * posenc_encoding_count(); i++) {
         const posenc_encoding_info *info     = posenc_encoding_info_at(i / 2);
         const int                   L        = is_dense(info) ? 2048 : 4096;
-        const int                   is_input = info->place == POSENC_INPUT;
+        const int                   is_input = info->place == POSENC_PLACE_INPUT;
         const pe_bench_shape        s        = {.spec     = info->name,
                                                 .verb     = is_input ? PE_MAKE_ROWS : PE_ATTEND,
                                                 .H        = 1,
@@ -388,7 +389,7 @@ static void add_growth(case_list *to)
                                                 .D        = 64,
                                                 .mask     = CAUSAL,
                                                 .backward = i % 2,
-                                                .dtype    = POSENC_F32};
+                                                .dtype    = POSENC_DTYPE_F32};
         add_case(to, "G12", of_kind(&GROWTH, 2.1, s), "%s %s, memory at L %d over that at L %d, at most",
                  s.spec, s.backward ? "backward" : "forward", 2 * L, L);
     }
@@ -402,7 +403,7 @@ posenc_status pe_cases_create(pe_bench_case **cases, int *count, posenc_error *e
                                                     add_growth};
     case_list list                               = {.rows = calloc(MOST_CASES, sizeof *list.rows)};
     if (!list.rows) {
-        *err = (posenc_error){POSENC_MEMORY, "bench: there is no memory for the list of rows"};
+        *err = (posenc_error){POSENC_ERROR_MEMORY, "bench: there is no memory for the list of rows"};
         return err->status;
     }
     for (size_t i = 0; i < COUNT(families); i++)

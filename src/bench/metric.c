@@ -54,19 +54,19 @@ posenc_status pe_metric_clock(const pe_bench_case *c, const pe_bench_effort *eff
 /* Operations of one instruction: a dot product takes two pairs in each lane. */
 static double width_of(const pe_bench_case *c, const pe_peak *peak)
 {
-    return (c->shape.dtype == POSENC_BF16 ? 4.0 : 2.0) * peak->loops->lanes;
+    return (c->shape.dtype == POSENC_DTYPE_BF16 ? 4.0 : 2.0) * peak->loops->lanes;
 }
 
 posenc_status pe_metric_units(const pe_bench_case *c, const pe_bench_effort *effort, pe_bench_figure *figure,
                               posenc_error *err)
 {
     pe_peak peak, clock;
-    if (c->shape.dtype == POSENC_BF16 && !pe_limits_has_dot_products()) {
-        *err = (posenc_error){POSENC_UNSUPPORTED, "this processor has no bfloat16 dot products"};
+    if (c->shape.dtype == POSENC_DTYPE_BF16 && !pe_limits_has_dot_products()) {
+        *err = (posenc_error){POSENC_ERROR_UNSUPPORTED, "this processor has no bfloat16 dot products"};
         return err->status;
     }
-    const pe_timed loop = c->shape.dtype == POSENC_BF16 ? pe_limits_dot_product(&peak, 1)
-                                                        : pe_limits_multiply_add(&peak, c->isa, 1);
+    const pe_timed loop = c->shape.dtype == POSENC_DTYPE_BF16 ? pe_limits_dot_product(&peak, 1)
+                                                              : pe_limits_multiply_add(&peak, c->isa, 1);
     const pe_timed beat = pe_limits_clock(&clock);
     pe_timing_compare(figure, &loop, &beat, PE_SPEED_RATIO, effort);
     const double units = fmax(1, round(figure->value / width_of(c, &peak)));
@@ -83,8 +83,8 @@ posenc_status pe_metric_bandwidth(const pe_bench_case *c, const pe_bench_effort 
 {
     pe_buffers    all   = {0};
     const int64_t bytes = c->shape.Lk, size = bytes + 4096;
-    void         *x = pe_workload_random(&all, size / 4, POSENC_F32, err);
-    void         *y = x ? pe_workload_random(&all, size / 4, POSENC_F32, err) : NULL;
+    void         *x = pe_workload_random(&all, size / 4, POSENC_DTYPE_F32, err);
+    void         *y = x ? pe_workload_random(&all, size / 4, POSENC_DTYPE_F32, err) : NULL;
     double        rates[MOST];
     int           n = 0;
     if (y) {
@@ -177,8 +177,8 @@ posenc_status pe_metric_over(const pe_bench_case *c, const pe_bench_effort *effo
     pe_workload    a, b;
     if (over_plain)
         other.shape.spec = "nope";
-    else if (c->shape.dtype != POSENC_F32)
-        other.shape.dtype = POSENC_F32;
+    else if (c->shape.dtype != POSENC_DTYPE_F32)
+        other.shape.dtype = POSENC_DTYPE_F32;
     else {
         kernel.threads = c->processors;
         limit.threads  = 1;
@@ -240,8 +240,8 @@ posenc_status pe_metric_overhead(const pe_bench_case *c, const pe_bench_effort *
 
 /* The kernel that posenc_rotate runs, from a table of all positions. */
 typedef struct table_run {
-    pe_rotate_fn *rotate;
-    pe_rotation   rotation;
+    pe_rotate_fn  *rotate;
+    pe_rotate_args rotation;
 } table_run;
 
 static void rotate_by_table(void *context)
@@ -253,7 +253,7 @@ static void rotate_by_table(void *context)
 /* Any unit vectors do: what is measured does not look at the angles. */
 static float *make_table(pe_workload *w, const pe_bench_shape *s, posenc_error *err)
 {
-    float *table = pe_workload_random(&w->all, s->Lq * s->D, POSENC_F32, err);
+    float *table = pe_workload_random(&w->all, s->Lq * s->D, POSENC_DTYPE_F32, err);
     for (int64_t i = 0; table && i < s->Lq * s->D; i++)
         table[i] = i % s->D < s->D / 2 ? 0.6f : 0.8f;
     return table;
@@ -282,7 +282,7 @@ posenc_status pe_metric_in_flight(const pe_bench_case *c, const pe_bench_effort 
                                               .heads        = s->H,
                                               .M            = s->D / 2,
                                               .sign         = 1,
-                                              .far          = pe_rotation_ahead(sizeof *table, w.bytes),
+                                              .far          = pe_kernels_prefetch_distance(sizeof *table, w.bytes),
                                               .far_table    = 1}};
         const pe_timed flight = {pe_workload_run, &w, 2.0 * (double)w.bytes, 1},
                        tables = {rotate_by_table, &t, 2.0 * (double)w.bytes, 1};

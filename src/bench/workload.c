@@ -33,7 +33,7 @@ static void *untouched(pe_buffers *all, size_t bytes, posenc_error *err)
     if (all->count < PE_MOST_BUFFERS)
         block = aligned_alloc(HUGE_PAGE, (bytes / HUGE_PAGE + 1) * HUGE_PAGE);
     if (!block) {
-        *err = (posenc_error){.status = POSENC_MEMORY};
+        *err = (posenc_error){.status = POSENC_ERROR_MEMORY};
         snprintf(err->message, sizeof err->message, "there is no memory for %zu MiB", bytes >> 20);
         return NULL;
     }
@@ -56,10 +56,10 @@ static uint64_t next_of(uint64_t *state)
 
 static void put(void *to, int64_t i, posenc_dtype dtype, float x)
 {
-    if (dtype == POSENC_BF16)
-        ((uint16_t *)to)[i] = pe_float_to_bf16(x);
-    else if (dtype == POSENC_F16)
-        ((uint16_t *)to)[i] = pe_float_to_f16(x);
+    if (dtype == POSENC_DTYPE_BF16)
+        ((uint16_t *)to)[i] = pe_half_float_to_bf16(x);
+    else if (dtype == POSENC_DTYPE_F16)
+        ((uint16_t *)to)[i] = pe_half_float_to_f16(x);
     else
         ((float *)to)[i] = x;
 }
@@ -107,7 +107,7 @@ static posenc_status open_plan(pe_workload *w, const pe_bench_case *c, int threa
     if (s->verb == PE_ATTEND) {
         o.mask     = s->mask;
         o.window   = s->window;
-        o.executor = POSENC_TILED;
+        o.executor = POSENC_EXECUTOR_TILED;
     }
     return posenc_plan_create(&w->plan, w->e, &w->dims, &o, err);
 }
@@ -139,7 +139,7 @@ static posenc_status open_params(pe_workload *w, posenc_error *err)
 {
     const int count = posenc_param_count(w->e);
     if (count > PE_BENCH_PARAMS) {
-        *err = (posenc_error){POSENC_UNSUPPORTED, "more parameters than the measurement can hold"};
+        *err = (posenc_error){POSENC_ERROR_UNSUPPORTED, "more parameters than the measurement can hold"};
         return err->status;
     }
     for (int i = 0; i < count; i++) {
@@ -148,12 +148,12 @@ static posenc_status open_params(pe_workload *w, posenc_error *err)
         const posenc_status status = posenc_param_shape(w->e, &w->dims, i, &ndim, shape, err);
         if (status)
             return status;
-        w->params[i] = random_tensor(w, POSENC_F32, ndim, shape, err);
+        w->params[i] = random_tensor(w, POSENC_DTYPE_F32, ndim, shape, err);
         if (!w->params[i].data)
             return err->status;
-        w->dparams[i] = posenc_tensor_contiguous(NULL, POSENC_F32, ndim, shape);
+        w->dparams[i] = posenc_tensor_contiguous(NULL, POSENC_DTYPE_F32, ndim, shape);
         if (w->shape->backward && posenc_param_trainable(w->e, i))
-            w->dparams[i] = random_tensor(w, POSENC_F32, ndim, shape, err);
+            w->dparams[i] = random_tensor(w, POSENC_DTYPE_F32, ndim, shape, err);
     }
     const posenc_status status = count ? posenc_param_init(w->e, &w->dims, w->params, 1, err) : POSENC_OK;
     for (int i = 0; !status && i < count; i++)
@@ -173,7 +173,7 @@ static void open_attention(pe_workload *w, posenc_error *err)
     w->in.k_pos  = posenc_positions_range(0, 1);
     w->in.params = w->params;
     w->out.o     = random_tensor(w, s->dtype, 4, q, err);
-    w->out.lse   = random_tensor(w, POSENC_F32, 3, lse, err);
+    w->out.lse   = random_tensor(w, POSENC_DTYPE_F32, 3, lse, err);
     if (!s->backward)
         return;
     w->grad      = (posenc_attend_grad){.o = w->out.o, .lse = w->out.lse, .dparams = w->dparams};
@@ -195,22 +195,22 @@ static posenc_positions row_positions(pe_workload *w, posenc_error *err)
         pairs[2 * i]     = i % 64;
         pairs[2 * i + 1] = i;
     }
-    return posenc_positions_array(posenc_tensor_contiguous(pairs, POSENC_I64, 2, (int64_t[]){L, 2}));
+    return posenc_positions_array(posenc_tensor_contiguous(pairs, POSENC_DTYPE_I64, 2, (int64_t[]){L, 2}));
 }
 
 static void open_rows(pe_workload *w, posenc_error *err)
 {
-    w->is_rotary = posenc_encoding_part(w->e, POSENC_ROTARY) != NULL;
+    w->is_rotary = posenc_encoding_part(w->e, POSENC_PLACE_ROTARY) != NULL;
     const int64_t width =
-        w->is_rotary ? posenc_rotary_width(w->plan, POSENC_QUERIES) : posenc_row_width(w->plan);
+        w->is_rotary ? posenc_rotary_width(w->plan, POSENC_SIDE_QUERIES) : posenc_rows_width(w->plan);
     const int64_t shape[3] = {1, w->dims.Lq, width};
     w->rows                = (posenc_rows_in){.pos = row_positions(w, err), .params = w->params};
-    w->y                   = random_tensor(w, POSENC_F32, 3, shape, err);
+    w->y                   = random_tensor(w, POSENC_DTYPE_F32, 3, shape, err);
     w->to                  = w->y.data;
     w->bytes               = w->dims.Lq * width * (int64_t)sizeof(float);
     if (w->shape->backward)
-        w->rows_grad =
-            (posenc_rows_grad){.dy = random_tensor(w, POSENC_F32, 3, shape, err), .dparams = w->dparams};
+        w->rows_grad = (posenc_rows_grad){.dy      = random_tensor(w, POSENC_DTYPE_F32, 3, shape, err),
+                                          .dparams = w->dparams};
 }
 
 static void open_rotation(pe_workload *w, posenc_error *err)
@@ -264,10 +264,10 @@ static posenc_status run(pe_workload *w, int backward, posenc_error *err)
                         : posenc_attend(w->plan, &w->in, &w->out, w->work, err);
     case PE_MAKE_ROWS:
     case PE_MAKE_TABLE:
-        return backward ? posenc_rows_backward(w->plan, &w->rows, &w->rows_grad, w->work, err)
-               : w->is_rotary
-                   ? posenc_rotary_table(w->plan, POSENC_QUERIES, NULL, &w->rows.pos, &w->y, w->work, err)
-                   : posenc_rows(w->plan, &w->rows, &w->y, w->work, err);
+        return backward       ? posenc_rows_backward(w->plan, &w->rows, &w->rows_grad, w->work, err)
+               : w->is_rotary ? posenc_rotary_table(w->plan, POSENC_SIDE_QUERIES, NULL, &w->rows.pos, &w->y,
+                                                    w->work, err)
+                              : posenc_rows(w->plan, &w->rows, &w->y, w->work, err);
     default: return posenc_rotate(w->plan, &w->rotation, w->work, err);
     }
 }
@@ -281,11 +281,12 @@ void pe_workload_run(void *context)
 /* The table of all positions, by which later runs rotate. */
 static posenc_status open_table(pe_workload *w, posenc_error *err)
 {
-    const int64_t shape[3] = {1, w->dims.Lq, posenc_rotary_width(w->plan, POSENC_QUERIES)};
-    w->rotation.q_table    = random_tensor(w, POSENC_F32, 3, shape, err);
-    return w->rotation.q_table.data ? posenc_rotary_table(w->plan, POSENC_QUERIES, NULL, &w->rotation.q_pos,
-                                                          &w->rotation.q_table, w->work, err)
-                                    : err->status;
+    const int64_t shape[3] = {1, w->dims.Lq, posenc_rotary_width(w->plan, POSENC_SIDE_QUERIES)};
+    w->rotation.q_table    = random_tensor(w, POSENC_DTYPE_F32, 3, shape, err);
+    return w->rotation.q_table.data
+               ? posenc_rotary_table(w->plan, POSENC_SIDE_QUERIES, NULL, &w->rotation.q_pos,
+                                     &w->rotation.q_table, w->work, err)
+               : err->status;
 }
 
 void pe_workload_start(pe_workload *w, posenc_error *err)
@@ -293,9 +294,9 @@ void pe_workload_start(pe_workload *w, posenc_error *err)
     if (err->status)
         return;
     const int    backward = w->shape->backward, first = !backward || w->shape->verb == PE_ATTEND;
-    const size_t bytes =
-        posenc_plan_workspace(w->plan, (first ? POSENC_FORWARD : 0) | (backward ? POSENC_BACKWARD : 0));
-    w->work = untouched(&w->all, bytes, err);
+    const size_t bytes = posenc_plan_workspace(w->plan, (first ? POSENC_RUN_FORWARD : 0) |
+                                                            (backward ? POSENC_RUN_BACKWARD : 0));
+    w->work            = untouched(&w->all, bytes, err);
     if (!err->status && w->shape->verb == PE_ROTATE_BY_TABLE)
         err->status = open_table(w, err);
     if (!err->status && first)

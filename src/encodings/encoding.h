@@ -26,9 +26,9 @@
 #include "base/random.h"
 #include "base/settings.h"
 #include "base/status.h"
-#include "engine/index.h"
-#include "engine/sequence.h"
-#include "engine/turn.h"
+#include "engine/score/index.h"
+#include "engine/rows/sequence.h"
+#include "engine/rotation/rotation.h"
 
 /* Rows of a table that ends with {0}. */
 #define PE_ROWS(table) ((int)(sizeof(table) / sizeof *(table)) - 1)
@@ -94,11 +94,11 @@ typedef struct pe_input_members {
 
 /* Place rotary. */
 typedef struct pe_rotary_members {
-    /* Fills in the rotation, except what pe_turn_finish does; its arrays are for D/2 pairs. */
-    void (*fill)(const pe_problem *p, const pe_rotary_run *run, pe_turn *t);
+    /* Fills in the rotation, except what pe_rotation_finish does; its arrays are for D/2 pairs. */
+    void (*fill)(const pe_problem *p, const pe_rotary_run *run, pe_rotary *t);
     /* Gradients of frequencies, dw [heads, M, coordinates], to parameters, adding: the adjoint of fill, which
        xPos has no parameters for. */
-    void (*fold)(const pe_problem *p, const pe_rotary_run *run, const pe_turn *t, const double dw[],
+    void (*fold)(const pe_problem *p, const pe_rotary_run *run, const pe_rotary *t, const double dw[],
                  double *const dpar[]);
     /* rope, since timm's mixed frequencies differ from head to head and arrays are laid out before fill: how
        many heads have frequencies of their own, 1 or H, queries and keys alike; an expression. NULL: 1. */

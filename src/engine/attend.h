@@ -11,24 +11,24 @@
 #define PE_ENGINE_ATTEND_H
 
 #include "base/positions.h"
-#include "base/workspace.h"
-#include "engine/terms.h"
-#include "engine/turn.h"
+#include "base/arena.h"
+#include "engine/score/terms.h"
+#include "engine/rotation/rotation.h"
 #include "kernels/kernels.h"
 
 typedef struct pe_attention {
-    pe_problem      sizes; /* of this run; `set` is not used; D is that of prepared rows */
-    int64_t         D;     /* of the caller's q and k */
-    const pe_terms *terms;
-    pe_part         parts[PE_OWNERS]; /* those that filled the terms; p is NULL where no part did */
-    const pe_turn *grown; /* a rotation whose scores grow or decay with distance (xPos); turn is then without:
-                             growth.c */
-    pe_turn        plain[2];
-    const pe_turn *turn, *turn_keys; /* of queries and of keys; NULL: no rotation */
+    pe_problem       sizes; /* of this run; `set` is not used; D is that of prepared rows */
+    int64_t          D;     /* of the caller's q and k */
+    const pe_terms  *terms;
+    pe_part          parts[PE_OWNERS]; /* those that filled the terms; p is NULL where no part did */
+    const pe_rotary *grown; /* a rotation whose scores grow or decay with distance (xPos); turn is then
+                             without: growth.c */
+    pe_rotary        plain[2];
+    const pe_rotary *turn, *rotary_keys; /* of queries and of keys; NULL: no rotation */
 
     posenc_tensor    q, k, v;
-    posenc_positions q_pos, k_pos;   /* for distances, one coordinate */
-    posenc_positions q_turn, k_turn; /* for the rotation: the same, or all coordinates */
+    posenc_positions q_pos, k_pos;                 /* for distances, one coordinate */
+    posenc_positions q_coordinates, k_coordinates; /* for the rotation: the same, or all coordinates */
     int              mask;
     pe_reach         reach;    /* of the masks by distance */
     int              unmasked; /* scores are wanted everywhere; the mask is for what a hook may see */
@@ -59,13 +59,13 @@ void pe_attend_bias(const pe_attention *a, const posenc_tensor *bias, pe_arena *
 
 /* growth[D]: by what the logarithm of a channel's share of q.k changes per token of distance; zeros where
    nothing turns. */
-void pe_channel_growth(const pe_turn *grown, int64_t D, double growth[]);
+void pe_rotation_channel_growth(const pe_rotary *grown, int64_t D, double growth[]);
 
 /* Rows of a member for the distances t0 .. t0+n-1, and what becomes of their cotangents. */
-void pe_member_fill(const pe_part *part, const pe_by_distance *m, int64_t width, int64_t h, int64_t t0,
-                    int64_t n, double rows[]);
-void pe_member_fold(const pe_part *part, const pe_by_distance *m, int64_t width, int64_t h, int64_t t0,
-                    int64_t n, const double drows[]);
+void pe_members_fill(const pe_part *part, const pe_by_distance *m, int64_t width, int64_t h, int64_t t0,
+                     int64_t n, double rows[]);
+void pe_members_fold(const pe_part *part, const pe_by_distance *m, int64_t width, int64_t h, int64_t t0,
+                     int64_t n, const double drows[]);
 
 /* Numbers of pairs (i, j0 .. j0+n-1) of head h added to `to`, and their cotangents to where the caller wants
    them. */
@@ -83,19 +83,19 @@ static inline int pe_pairs_wanted(const pe_attention *a)
 }
 
 /* Does anybody want the gradient of any of these parameters in double? */
-int pe_part_wanted(const pe_part *part);
+int pe_members_part_wanted(const pe_part *part);
 
 /* Does anybody want gradients that this member folds? */
-int pe_member_wanted(const pe_part *part, const pe_by_distance *m);
+int pe_members_wanted(const pe_part *part, const pe_by_distance *m);
 
 /* May query i of item b, head h see key j? All masks together. */
-int pe_is_allowed(const pe_attention *a, int64_t b, int64_t h, int64_t i, int64_t j);
+int pe_pairs_allowed(const pe_attention *a, int64_t b, int64_t h, int64_t i, int64_t j);
 
 /* Segment of element s of item b; 0 where the run brought none. */
-int64_t pe_segment(const posenc_tensor *segments, int64_t b, int64_t s);
+int64_t pe_pairs_segment(const posenc_tensor *segments, int64_t b, int64_t s);
 
 /* Did the run bring segments? Otherwise all tokens are of one. */
-static inline int pe_segments_known(const pe_attention *a)
+static inline int pe_has_segments(const pe_attention *a)
 {
     return a->q_segments.data || a->k_segments.data;
 }
@@ -113,9 +113,9 @@ static inline double *pe_segment_gradient(const pe_attention *a, int64_t h, int 
 }
 
 /* Does a token at this position stand apart from the bias by distance? */
-static inline int pe_is_apart(const pe_attention *a, double position)
+static inline int pe_attention_is_special(const pe_attention *a, double position)
 {
-    return a->terms->hook.apart && a->terms->hook.apart(a->parts[PE_SCORE].p, position);
+    return a->terms->hook.is_special && a->terms->hook.is_special(a->parts[PE_SCORE].p, position);
 }
 
 /* Do the terms need whole distances? */

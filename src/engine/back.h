@@ -8,7 +8,7 @@
 #ifndef PE_ENGINE_BACK_H
 #define PE_ENGINE_BACK_H
 
-#include "engine/tiles.h"
+#include "engine/tiled/tiles.h"
 
 typedef struct pe_backward {
     pe_tiles T;
@@ -48,14 +48,14 @@ typedef struct pe_pair {
 float *pe_second_form(const pe_backward *w, float *Qu);
 
 /* Tiles I and J of head h, in the sums of a chunk. */
-pe_pair pe_pair_of(const pe_backward *w, int64_t h, int64_t chunk, int64_t I, int64_t J);
+pe_pair pe_pair_backward_at(const pe_backward *w, int64_t h, int64_t chunk, int64_t I, int64_t J);
 
 /* The pair's share of all sums. */
-void pe_pair_back(const pe_backward *w, const pe_pair *x, pe_scratch *z);
+void pe_pair_backward_run(const pe_backward *w, const pe_pair *x, pe_scratch *z);
 
 /* Weights of the pair into z->S and the cotangents of the softmax's output into z->W; 0 if no pair is
    allowed. With `sums`, values, gate and r get theirs. */
-int pe_weights_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, int sums);
+int pe_pair_backward_weights(const pe_backward *w, const pe_pair *x, pe_scratch *z, int sums);
 
 /* x += f*y */
 static inline void pe_add_floats(float *x, float f, const float *y, int64_t n)
@@ -66,8 +66,8 @@ static inline void pe_add_floats(float *x, float f, const float *y, int64_t n)
 
 /* shared.c: sums for a hook that is kept (NULL: it is not), the pair's share of them, and all of them to
    parameters. */
-double *pe_kept_sums(const pe_attention *a, pe_arena *arena);
-void    pe_kept_sum(const pe_backward *w, const pe_pair *x, const float *dS);
-void    pe_kept_fold(const pe_backward *w);
+double *pe_hook_cache_sums(const pe_attention *a, pe_arena *arena);
+void    pe_hook_cache_sum(const pe_backward *w, const pe_pair *x, const float *dS);
+void    pe_hook_cache_fold(const pe_backward *w);
 
 #endif

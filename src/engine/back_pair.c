@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/back.h"
+#include "engine/tiled/backward.h"
 
 /* ---- products where queries and keys meet ---- */
 
@@ -31,7 +31,7 @@ static void meeting_product(const pe_tiles *T, const pe_scratch *z, float *to, i
 {
     const int64_t keys = z->limited ? PE_LANES : C;
     for (int64_t c = 0; c < C; c += keys) {
-        const pe_group y = pe_meeting(z, c, pe_smaller(keys, C - c), R);
+        const pe_group y = pe_queries_of_keys(z, c, pe_smaller(keys, C - c), R);
         T->a->kernels->product(to + c * to_stride, to_stride, X + y.first * T->Bcp + c, 1, T->Bcp,
                                Y + y.first * y_stride, y_stride, y.rows, width, y.count, 1);
     }
@@ -89,7 +89,7 @@ static void band_meeting(const pe_tiles *T, const pe_scratch *z, float *to, cons
 {
     const int64_t stride = pe_padded(width), n = R + C - 1;
     for (int64_t x = 0; x < n; x += PE_LANES) {
-        const pe_group y = pe_meeting_band(z, x, pe_smaller(PE_LANES, n - x), R, C);
+        const pe_group y = pe_queries_of_band(z, x, pe_smaller(PE_LANES, n - x), R, C);
         T->a->kernels->product(to + x * stride, stride, z->shift + y.first * T->band_width + x, 1,
                                T->band_width, Y + y.first * stride, stride, y.rows, width, y.count, 1);
     }
@@ -101,8 +101,9 @@ static void query_band_back(const pe_backward *w, const pe_pair *x, pe_scratch *
     const pe_tiles *T = &w->T;
     const int64_t   D = T->a->sizes.D, x0 = pe_band_start(T, x->i0, x->R, x->j0);
     double         *sums = w->wants_w ? x->dw : NULL;
-    pe_shift_tile(T, z, dS, x->R, x->C);
-    pe_band_product(T, z, query_rows(T, x, z, sums), pe_rows_by(T, PE_A, x->h, x0), x->R, x->C, D);
+    pe_tile_scores_shift(T, z, dS, x->R, x->C);
+    pe_tile_scores_band_product(T, z, query_rows(T, x, z, sums), pe_rows_by(T, PE_A, x->h, x0), x->R, x->C,
+                                D);
     query_sums(T, x, z, sums);
     if (w->wants[PE_A])
         band_meeting(T, z, vector_sums(w, x, PE_A, x0), w->Qw + (x->h * T->a->sizes.Lq + x->i0) * T->Dp, x->R,
@@ -115,7 +116,7 @@ static void shift_keys(const pe_tiles *T, const pe_scratch *z, const float *dS, 
                        int64_t R, pe_group *at)
 {
     const float    scale = (float)T->a->terms->scale;
-    const pe_group seen  = pe_meeting(z, c0, n, R);
+    const pe_group seen  = pe_queries_of_keys(z, c0, n, R);
     *at                  = (pe_group){n, c0 + R - seen.first - seen.count, seen.count + n - 1};
     for (int64_t c = c0; c < c0 + n; c++) {
         float *row = z->beta + c * T->band_width;
@@ -160,14 +161,14 @@ static const float *without_apart(const pe_tiles *T, pe_scratch *z, int64_t R, i
     memcpy(z->extra, dS, (size_t)(R * T->Bcp) * sizeof(float));
     for (int64_t r = 0; r < R; r++)
         for (int64_t c = 0; c < C; c++)
-            if (pe_pair_is_apart(T, z, r, c))
+            if (pe_pair_is_special(T, z, r, c))
                 z->extra[r * T->Bcp + c] = 0;
     return z->extra;
 }
 
 static void skewed_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, const float *dS)
 {
-    const int apart = w->T.a->terms->hook.apart && z->hooked;
+    const int apart = w->T.a->terms->hook.is_special && z->hooked;
     if (w->wants[PE_BIAS])
         sum_diagonals(w, x, z, PE_BIAS, apart ? without_apart(&w->T, z, x->R, x->C, dS) : dS);
     if (w->T.by[PE_A].rows)
@@ -183,7 +184,7 @@ static void element_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, 
     const pe_tiles *T     = &w->T;
     const int64_t   D     = T->a->sizes.D;
     const float     scale = (float)T->a->terms->scale;
-    if (w->wants[PE_BIAS] && !pe_pair_is_apart(T, z, r, c))
+    if (w->wants[PE_BIAS] && !pe_pair_is_special(T, z, r, c))
         *scalar_sums(w, x, PE_BIAS, row) += (double)dS;
     if (T->by[PE_A].rows) {
         const float *A = pe_rows_by(&w->T, PE_A, x->h, row);
@@ -256,7 +257,7 @@ static void value_vectors_back(const pe_backward *w, const pe_pair *x, pe_scratc
     if (!w->wants[PE_R])
         return;
     if (T->skewed) {
-        pe_shift_tile(T, z, gated, x->R, x->C);
+        pe_tile_scores_shift(T, z, gated, x->R, x->C);
         band_meeting(T, z, vector_sums(w, x, PE_R, pe_band_start(T, x->i0, x->R, x->j0)), dO, x->R, x->C, Dv);
         return;
     }
@@ -292,7 +293,7 @@ static void values_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, f
     const pe_tiles   *T = &w->T;
     const pe_kernels *k = T->a->kernels;
     int64_t           step;
-    const float      *gate  = pe_tile_gate(T, z, x->h, x->I, x->J, &step);
+    const float      *gate  = pe_tile_scores_gate(T, z, x->h, x->I, x->J, &step);
     float            *gated = gate ? z->gated : W;
     add_value_vectors(w, x, z, W, dW, dO);
     if (sums && gate) {
@@ -317,7 +318,7 @@ float *pe_second_form(const pe_backward *w, float *Qu)
     return pe_forms(a->terms) > 1 ? Qu + a->sizes.H * a->sizes.Lq * w->T.Dp : NULL;
 }
 
-pe_pair pe_pair_of(const pe_backward *w, int64_t h, int64_t chunk, int64_t I, int64_t J)
+pe_pair pe_pair_backward_at(const pe_backward *w, int64_t h, int64_t chunk, int64_t I, int64_t J)
 {
     const pe_tiles   *T = &w->T;
     const pe_problem *p = &T->a->sizes;
@@ -394,7 +395,7 @@ static void segments_back(const pe_backward *w, const pe_pair *x, const pe_scrat
     const pe_tiles     *T = &w->T;
     const pe_attention *a = T->a;
     const int64_t       D = a->sizes.D, sums = x->h * w->chunks + x->chunk;
-    const int           segments = pe_segments_known(a) ? 2 : 1;
+    const int           segments = pe_has_segments(a) ? 2 : 1;
     double              total[2] = {0, 0};
     for (int64_t r = 0; r < x->R; r++) {
         const float *q      = w->Qu + (x->h * a->sizes.Lq + x->i0 + r) * T->Dp;
@@ -419,7 +420,7 @@ static void hook_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, flo
 {
     const pe_tiles     *T       = &w->T;
     const pe_attention *a       = T->a;
-    const pe_tile       tile    = pe_hook_tile(T, z, x->h, x->R, x->C);
+    const pe_tile       tile    = pe_tile_scores_hook_tile(T, z, x->h, x->R, x->C);
     const int           content = a->terms->hook.content;
     const int64_t       D = a->sizes.D, n = x->R * x->C;
     const double        inverse = 1 / a->terms->scale; /* dQ takes the scale at the end */
@@ -465,14 +466,14 @@ static void settle_certain(const pe_pair *x, const float *W, float *dS, int64_t 
 static const float *lse_of_scores(const pe_backward *w, const pe_pair *x, const pe_scratch *z)
 {
     const float *lse = w->lse + x->h * w->T.a->sizes.Lq + x->i0;
-    if (!pe_is_shifted(&w->T, z) && !pe_is_sharp(&w->T))
+    if (!pe_is_shifted(&w->T, z) && !pe_products64_serve(&w->T))
         return lse;
     for (int64_t r = 0; r < x->R; r++)
         z->m[r] = pe_is_shifted(&w->T, z) ? 0 : (float)((double)lse[r] - z->top[r]);
     return z->m;
 }
 
-int pe_weights_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, int sums)
+int pe_pair_backward_weights(const pe_backward *w, const pe_pair *x, pe_scratch *z, int sums)
 {
     const pe_tiles     *T  = &w->T;
     const pe_attention *a  = T->a;
@@ -483,10 +484,10 @@ int pe_weights_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, int s
                 *dO = w->dout + at * T->Dvp;
     z->lse          = w->lse + at;
     z->Q2           = pe_second_form(w, w->Qu + at * T->Dp);
-    if (pe_is_sharp(T))
-        pe_sharpen_tile(T, z, w->b, x->h, x->i0, x->R, x->j0, x->C, w->lse + at);
+    if (pe_products64_serve(T))
+        pe_products64_fill_tile(T, z, w->b, x->h, x->i0, x->R, x->j0, x->C, w->lse + at);
     pe_tile_terms terms;
-    if (!pe_tile_products(T, z, z->S, w->b, x->h, x->I, x->J, Qu, Qw, z->Kt, w->key_mask, 0, &terms))
+    if (!pe_tile_scores_multiply(T, z, z->S, w->b, x->h, x->I, x->J, Qu, Qw, z->Kt, w->key_mask, 0, &terms))
         return 0;
     k->weights(z->S, T->Bcp, &terms, lse_of_scores(w, x, z), x->R, x->C);
     seen_product(T, z, z->W, dO, T->Dvp, z->Vt, x->R, x->C, p->Dv);
@@ -536,7 +537,7 @@ static void forms_back(const pe_backward *w, const pe_pair *x, pe_scratch *z, fl
                x->C, 1);
 }
 
-void pe_pair_back(const pe_backward *w, const pe_pair *x, pe_scratch *z)
+void pe_pair_backward_run(const pe_backward *w, const pe_pair *x, pe_scratch *z)
 {
     const pe_tiles     *T  = &w->T;
     const pe_attention *a  = T->a;
@@ -549,7 +550,7 @@ void pe_pair_back(const pe_backward *w, const pe_pair *x, pe_scratch *z)
     z->whole_row                = T->key_tiles == 1;
     if (z->whole_row && a->terms->hook.state)
         memset(z->state, 0, (size_t)(x->R * PE_HOOK_STATE) * sizeof(double));
-    if (!pe_weights_back(w, x, z, 1))
+    if (!pe_pair_backward_weights(w, x, z, 1))
         return;
     z->whole_row = 0;
     if (w->is_short && T->key_tiles == 1) {
@@ -569,7 +570,7 @@ void pe_pair_back(const pe_backward *w, const pe_pair *x, pe_scratch *z)
     if (a->terms->G != PE_NONE)
         segments_back(w, x, z, dS);
     if (w->wants_hook && T->kept)
-        pe_kept_sum(w, x, dS);
+        pe_hook_cache_sum(w, x, dS);
     else if (w->wants_hook && z->hooked)
         hook_back(w, x, z, dS);
     if (pe_pairs_wanted(a))

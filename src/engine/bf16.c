@@ -23,7 +23,7 @@
 
 #include "base/parallel.h"
 #include "base/tensor.h"
-#include "engine/roads.h"
+#include "engine/fast/fast.h"
 
 enum { QUERIES = PE_BF16_QUERIES, KEYS = 128, ROWS = 16 }; /* of a tile; rows that are loaded at once */
 
@@ -59,16 +59,16 @@ typedef struct road {
 
 int pe_bf16_may(const pe_attention *a)
 {
-    return a->products == POSENC_PRODUCTS_BY_STORAGE && pe_kernels_bf16(a->kernels) && pe_road_may(a) &&
+    return a->products == POSENC_PRODUCTS_BY_STORAGE && pe_kernels_bf16(a->kernels) && pe_fast_serves(a) &&
            !pe_has(a->terms, PE_GATE) && a->terms->scale > 0 &&
            !(a->mask & (POSENC_MASK_EXPLICIT | POSENC_MASK_SEGMENTS));
 }
 
-int pe_bf16_does(const pe_attention *a)
+int pe_bf16_serves(const pe_attention *a)
 {
     const int by_place = pe_uses_distance(a->terms) || (a->mask & (POSENC_MASK_CAUSAL | POSENC_MASK_WINDOW));
-    return pe_bf16_may(a) && a->q.dtype == POSENC_BF16 && a->k.dtype == POSENC_BF16 &&
-           a->v.dtype == POSENC_BF16 && (a->distances.skewed || !by_place);
+    return pe_bf16_may(a) && a->q.dtype == POSENC_DTYPE_BF16 && a->k.dtype == POSENC_DTYPE_BF16 &&
+           a->v.dtype == POSENC_DTYPE_BF16 && (a->distances.skewed || !by_place);
 }
 
 /* ---- layout ---- */
@@ -77,9 +77,9 @@ static void lay_out_pair(const road *x, pair *to, pe_arena *arena)
 {
     const int64_t keys = x->key_tiles * KEYS;
     pair          y;
-    y.K   = pe_take(arena, (size_t)(keys * x->Dp) * sizeof *y.K);
-    y.V   = pe_take(arena, (size_t)(keys / 2 * x->Dvp) * sizeof *y.V);
-    y.key = pe_take_floats(arena, keys);
+    y.K   = pe_arena_take(arena, (size_t)(keys * x->Dp) * sizeof *y.K);
+    y.V   = pe_arena_take(arena, (size_t)(keys / 2 * x->Dvp) * sizeof *y.V);
+    y.key = pe_arena_floats(arena, keys);
     if (arena->memory)
         *to = y;
 }
@@ -88,17 +88,17 @@ static void lay_out_bench(const road *x, bench *to, pe_arena *arena)
 {
     const int64_t wide = x->Dp > x->Dvp ? x->Dp : x->Dvp;
     bench         y;
-    y.Q       = pe_take(arena, (size_t)(x->Dp / 2 * QUERIES) * sizeof *y.Q);
-    y.P       = pe_take(arena, (size_t)(KEYS / 2 * QUERIES) * sizeof *y.P);
-    y.S       = pe_take_floats(arena, KEYS * QUERIES);
-    y.O       = pe_take_floats(arena, x->Dvp * QUERIES);
-    y.m       = pe_take_floats(arena, QUERIES);
-    y.l       = pe_take_floats(arena, QUERIES);
-    y.rounded = pe_take_floats(arena, QUERIES);
-    y.factor  = pe_take_floats(arena, QUERIES);
-    y.most    = pe_take_floats(arena, QUERIES);
-    y.rows    = pe_take_floats(arena, QUERIES * wide);
-    y.narrow  = pe_take(arena, (size_t)(QUERIES * wide) * sizeof *y.narrow);
+    y.Q       = pe_arena_take(arena, (size_t)(x->Dp / 2 * QUERIES) * sizeof *y.Q);
+    y.P       = pe_arena_take(arena, (size_t)(KEYS / 2 * QUERIES) * sizeof *y.P);
+    y.S       = pe_arena_floats(arena, KEYS * QUERIES);
+    y.O       = pe_arena_floats(arena, x->Dvp * QUERIES);
+    y.m       = pe_arena_floats(arena, QUERIES);
+    y.l       = pe_arena_floats(arena, QUERIES);
+    y.rounded = pe_arena_floats(arena, QUERIES);
+    y.factor  = pe_arena_floats(arena, QUERIES);
+    y.most    = pe_arena_floats(arena, QUERIES);
+    y.rows    = pe_arena_floats(arena, QUERIES * wide);
+    y.narrow  = pe_arena_take(arena, (size_t)(QUERIES * wide) * sizeof *y.narrow);
     if (arena->memory)
         *to = y;
 }
@@ -108,16 +108,16 @@ static road lay_out(const pe_attention *a, pe_arena *arena)
     const pe_problem *p     = &a->sizes;
     const int64_t     pairs = p->B * p->G;
     road              x     = {.a = a, .kernels = pe_kernels_bf16(a->kernels), .group = p->H / p->G};
-    pe_road_make(&x.T, a, arena, 1, KEYS, 1);
+    pe_fast_lay_out(&x.T, a, arena, 1, KEYS, 1);
     x.Dp          = x.T.Dp;
     x.Dvp         = x.T.Dvp;
     x.key_tiles   = (p->Lk + KEYS - 1) / KEYS;
     x.query_tiles = (p->Lq + QUERIES - 1) / QUERIES;
     x.wave        = pe_smaller(pairs, a->threads);
     x.bias_stride = pe_padded(p->Lq + x.key_tiles * KEYS) + 3 * QUERIES;
-    x.bias        = pe_take_floats(arena, pe_has(a->terms, PE_BIAS) ? p->H * x.bias_stride : 0);
-    x.pairs       = pe_take(arena, (size_t)x.wave * sizeof *x.pairs);
-    x.benches     = pe_take(arena, (size_t)a->threads * sizeof *x.benches);
+    x.bias        = pe_arena_floats(arena, pe_has(a->terms, PE_BIAS) ? p->H * x.bias_stride : 0);
+    x.pairs       = pe_arena_take(arena, (size_t)x.wave * sizeof *x.pairs);
+    x.benches     = pe_arena_take(arena, (size_t)a->threads * sizeof *x.benches);
     for (int64_t i = 0; i < x.wave; i++)
         lay_out_pair(&x, arena->memory ? x.pairs + i : NULL, arena);
     for (int i = 0; i < a->threads; i++)
@@ -142,11 +142,11 @@ static void fill_bias(void *context, int64_t h, int thread)
     float              *to = x->bias + h * x->bias_stride;
     const pe_distances *d  = &x->a->distances;
     memset(to, 0, (size_t)x->bias_stride * sizeof *to);
-    const double slope = pe_is_sloped(x->a) ? pe_bias_slope(x->a, h) : 0, near = pe_bias_near(x->a);
+    const double slope = pe_fast_is_sloped(x->a) ? pe_fast_slope(x->a, h) : 0, near = pe_fast_nearest(x->a);
     float       *zero = to + (x->key_tiles * KEYS - 1) + QUERIES; /* i - j = 0 */
     for (int64_t e = -(p->Lk - 1); e < p->Lq; e++) {
         const int64_t row = p->Lq - 1 - e;
-        if (pe_is_sloped(x->a))
+        if (pe_fast_is_sloped(x->a))
             zero[e] = (float)(LOG2_E * slope * (fabs((double)(d->t00 + d->step * e)) - near));
         else if (row >= T->band.first && row < T->band.last)
             zero[e] = (float)(LOG2_E * (double)*pe_rows_by(T, PE_BIAS, h, row));
@@ -162,14 +162,14 @@ static void load_rows(const road *x, bench *z, uint16_t *to, pe_side side, int64
     const pe_attention  *a = x->a;
     const posenc_tensor *t = side == PE_KEYS ? &a->k : &a->q;
     const double        *u = side == PE_QUERIES ? pe_head_vector(a, a->terms->u, h) : NULL;
-    if (!a->turn && !u) {
+    if (!a->rotary && !u) {
         for (int64_t s = 0; s < n; s++) {
-            memcpy(to + s * x->Dp, pe_row(t, b, h, s0 + s), (size_t)a->sizes.D * sizeof *to);
+            memcpy(to + s * x->Dp, pe_tensor_row(t, b, h, s0 + s), (size_t)a->sizes.D * sizeof *to);
             memset(to + s * x->Dp + a->sizes.D, 0, (size_t)(x->Dp - a->sizes.D) * sizeof *to);
         }
         return;
     }
-    pe_load_turned(&x->T, x->T.scratch, z->rows, NULL, side, b, h, s0, n);
+    pe_tile_rows_load(&x->T, x->T.scratch, z->rows, NULL, side, b, h, s0, n);
     for (int64_t r = 0; u && r < n; r++)
         for (int64_t d = 0; d < a->sizes.D; d++)
             z->rows[r * x->Dp + d] += (float)u[d];
@@ -190,9 +190,10 @@ static void pack_values(const road *x, pair *to, int64_t b, int64_t g)
     const int64_t        Lk = x->a->sizes.Lk, Dv = x->a->sizes.Dv;
     memset(to->V, 0, (size_t)(x->key_tiles * KEYS / 2 * x->Dvp) * sizeof *to->V);
     for (int64_t j = 0; j + 1 < Lk; j += 2)
-        x->kernels->pair_rows(to->V + j / 2 * x->Dvp, pe_row(v, b, g, j), pe_row(v, b, g, j + 1), Dv);
+        x->kernels->pair_rows(to->V + j / 2 * x->Dvp, pe_tensor_row(v, b, g, j),
+                              pe_tensor_row(v, b, g, j + 1), Dv);
     for (int64_t d = 0; Lk % 2 && d < Dv; d++)
-        to->V[Lk / 2 * x->Dvp + d] = ((const uint16_t *)pe_row(v, b, g, Lk - 1))[d];
+        to->V[Lk / 2 * x->Dvp + d] = ((const uint16_t *)pe_tensor_row(v, b, g, Lk - 1))[d];
 }
 
 static void pack_pair(void *context, int64_t index, int thread)
@@ -202,7 +203,7 @@ static void pack_pair(void *context, int64_t index, int thread)
     pair         *to = x->pairs + index;
     pack_keys(x, x->benches + thread, to, b, g);
     pack_values(x, to, b, g);
-    if (!pe_key_mask(&x->T, to->key, b))
+    if (!pe_tile_rows_key_mask(&x->T, to->key, b))
         memset(to->key, 0, (size_t)x->a->sizes.Lk * sizeof *to->key);
     for (int64_t j = x->a->sizes.Lk; j < x->key_tiles * KEYS; j++)
         to->key[j] = -INFINITY;
@@ -251,16 +252,16 @@ static void finish(const road *x, bench *z, int64_t b, int64_t h, int64_t i0, in
 {
     const pe_attention *a      = x->a;
     const int64_t       Dv     = a->sizes.Dv;
-    const double        center = pe_bias_taken(&x->T, h);
+    const double        center = pe_fast_center(&x->T, h);
     for (int64_t r = 0; r < R; r++) {
         const float  inverse = z->rounded[r] != 0 ? 1 / z->rounded[r] : 0; /* NaN counts */
         const double l       = (double)z->l[r];
         const float  lse     = l != 0 ? (float)(LN_2 * (double)z->m[r] + log(l) + center) : -INFINITY;
         for (int64_t d = 0; d < Dv; d++)
             z->rows[d] = z->O[d * QUERIES + r] * inverse;
-        pe_store_float(pe_row(&a->o, b, h, i0 + r), a->o.dtype, 1, z->rows, Dv);
+        pe_tensor_store_float(pe_tensor_row(&a->o, b, h, i0 + r), a->o.dtype, 1, z->rows, Dv);
         if (a->lse.data)
-            pe_store_float(pe_element(&a->lse, b, h, i0 + r), a->lse.dtype, 1, &lse, 1);
+            pe_tensor_store_float(pe_tensor_element(&a->lse, b, h, i0 + r), a->lse.dtype, 1, &lse, 1);
     }
 }
 

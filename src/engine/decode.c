@@ -25,7 +25,7 @@
 
 #include "base/parallel.h"
 #include "base/tensor.h"
-#include "engine/roads.h"
+#include "engine/fast/fast.h"
 
 enum {
     PIECE = 128, /* keys of a piece that masks meet, and of a block at least */
@@ -95,7 +95,7 @@ static void find_keys(decoder *x)
         x->to   = x->T.e_low > p->Lq - p->Lk ? p->Lq - x->T.e_low : p->Lk;
         x->to   = x->to > x->from ? x->to : x->from;
     }
-    x->near = pe_bias_near(x->a);
+    x->near = pe_fast_nearest(x->a);
 }
 
 static int64_t in_pieces(int64_t keys)
@@ -110,7 +110,7 @@ static void cut_keys(decoder *x)
     const int64_t least = pe_smaller(LEAST * heads, BLOCK);
     x->chunk            = in_pieces(want < least ? least : want);
     x->chunks           = (n + x->chunk - 1) / x->chunk;
-    const int64_t fits  = x->a->turn ? PIECE : pe_smaller(SCORES / x->rows, BLOCK) / PIECE * PIECE,
+    const int64_t fits  = x->a->rotary ? PIECE : pe_smaller(SCORES / x->rows, BLOCK) / PIECE * PIECE,
                   most = fits < PIECE ? PIECE : fits, blocks = (x->chunk + most - 1) / most;
     x->block = in_pieces((x->chunk + blocks - 1) / blocks);
 }
@@ -123,7 +123,7 @@ static int64_t keys_at_once(const decoder *x)
 
 static int has_ladder(const decoder *x)
 {
-    return x->a->turn && x->a->sizes.Lk >= PE_LADDER_ROWS;
+    return x->a->rotary && x->a->sizes.Lk >= PE_LADDER_ROWS;
 }
 
 static void lay_out_bench(const decoder *x, bench *to, pe_arena *arena)
@@ -131,14 +131,15 @@ static void lay_out_bench(const decoder *x, bench *to, pe_arena *arena)
     const pe_tiles *T      = &x->T;
     const int64_t   scores = x->rows * PIECE > SCORES ? x->rows * PIECE : SCORES;
     bench           y;
-    y.S      = pe_take_floats(arena, scores);
-    y.P      = pe_take(arena, (size_t)scores * sizeof *y.P);
-    y.extra  = pe_take_floats(arena, PIECE);
-    y.key    = pe_take_floats(arena, PIECE);
-    y.factor = pe_take_floats(arena, x->rows);
-    y.few    = pe_take_floats(arena, FEW * (T->Dp > T->Dvp ? T->Dp : T->Dvp));
-    y.table  = pe_take_floats(arena, (x->a->turn ? PIECE * pe_turn_width(x->a->turn_keys) : 0) + PE_LANES);
-    y.rung   = pe_rung_lay_out(has_ladder(x) ? 2 * x->a->turn_keys->M : 0, arena);
+    y.S      = pe_arena_floats(arena, scores);
+    y.P      = pe_arena_take(arena, (size_t)scores * sizeof *y.P);
+    y.extra  = pe_arena_floats(arena, PIECE);
+    y.key    = pe_arena_floats(arena, PIECE);
+    y.factor = pe_arena_floats(arena, x->rows);
+    y.few    = pe_arena_floats(arena, FEW * (T->Dp > T->Dvp ? T->Dp : T->Dvp));
+    y.table =
+        pe_arena_floats(arena, (x->a->rotary ? PIECE * pe_rotation_width(x->a->rotary_keys) : 0) + PE_LANES);
+    y.rung = pe_ladder_lay_out_rung(has_ladder(x) ? 2 * x->a->rotary_keys->M : 0, arena);
     if (arena->memory)
         *to = y;
 }
@@ -146,16 +147,16 @@ static void lay_out_bench(const decoder *x, bench *to, pe_arena *arena)
 /* Do queries meet keys as they are stored, so that products of bf16 are exact? */
 static int are_pairs(const pe_attention *a)
 {
-    return a->q.dtype == POSENC_BF16 && a->k.dtype == POSENC_BF16 && !a->turn && a->terms->u == PE_NONE &&
-           a->sizes.D % PE_ROAD_LANES == 0;
+    return a->q.dtype == POSENC_DTYPE_BF16 && a->k.dtype == POSENC_DTYPE_BF16 && !a->rotary &&
+           a->terms->u == PE_NONE && a->sizes.D % PE_FAST_LANES == 0;
 }
 
 /* Are weights rounded to bf16, as in bf16.c? Values must lie as the kernel reads them. */
 static int are_rounded(const pe_attention *a)
 {
-    return a->products == POSENC_PRODUCTS_BY_STORAGE && a->q.dtype == POSENC_BF16 &&
-           a->k.dtype == POSENC_BF16 && a->v.dtype == POSENC_BF16 && !pe_has(a->terms, PE_GATE) &&
-           a->sizes.Dv % PE_ROAD_LANES == 0 && a->sizes.Dv <= PE_CACHE_WIDEST;
+    return a->products == POSENC_PRODUCTS_BY_STORAGE && a->q.dtype == POSENC_DTYPE_BF16 &&
+           a->k.dtype == POSENC_DTYPE_BF16 && a->v.dtype == POSENC_DTYPE_BF16 && !pe_has(a->terms, PE_GATE) &&
+           a->sizes.Dv % PE_FAST_LANES == 0 && a->sizes.Dv <= PE_CACHE_WIDEST;
 }
 
 /* On an arena without memory it only counts. */
@@ -164,8 +165,8 @@ static decoder lay_out(const pe_attention *a, pe_arena *arena)
     const pe_problem *p = &a->sizes;
     decoder           x = {.a = a, .group = p->H / p->G};
     x.rows              = x.group * p->Lq;
-    x.together          = a->turn ? p->G : 1;
-    pe_road_make(&x.T, a, arena, 1, RUN, 0);
+    x.together          = a->rotary ? p->G : 1;
+    pe_fast_lay_out(&x.T, a, arena, 1, RUN, 0);
     if (arena->memory)
         find_keys(&x);
     else
@@ -173,16 +174,16 @@ static decoder lay_out(const pe_attention *a, pe_arena *arena)
     cut_keys(&x);
     x.piece               = keys_at_once(&x);
     const int64_t queries = p->B * p->H * p->Lq, parts = (arena->memory ? x.chunks : CHUNKS) * queries;
-    x.Q       = pe_take_floats(arena, queries * x.T.Dp);
-    x.Q16     = pe_take(arena, (size_t)(queries * x.T.Dp) * sizeof *x.Q16);
+    x.Q       = pe_arena_floats(arena, queries * x.T.Dp);
+    x.Q16     = pe_arena_take(arena, (size_t)(queries * x.T.Dp) * sizeof *x.Q16);
     x.keys    = arena->memory && are_pairs(a) ? pe_kernels_bf16(a->kernels) : NULL;
     x.values  = arena->memory && are_rounded(a) ? pe_kernels_bf16(a->kernels) : NULL;
-    x.m       = pe_take_floats(arena, parts);
-    x.l       = pe_take_floats(arena, parts);
-    x.rounded = x.values || !arena->memory ? pe_take_floats(arena, parts) : x.l;
-    x.O       = pe_take_floats(arena, parts * x.T.Dvp);
-    x.ladder  = pe_ladder_lay_out(has_ladder(&x) ? 2 * a->turn_keys->M : 0, arena);
-    x.benches = pe_take(arena, (size_t)a->threads * sizeof *x.benches);
+    x.m       = pe_arena_floats(arena, parts);
+    x.l       = pe_arena_floats(arena, parts);
+    x.rounded = x.values || !arena->memory ? pe_arena_floats(arena, parts) : x.l;
+    x.O       = pe_arena_floats(arena, parts * x.T.Dvp);
+    x.ladder  = pe_ladder_lay_out(has_ladder(&x) ? 2 * a->rotary_keys->M : 0, arena);
+    x.benches = pe_arena_take(arena, (size_t)a->threads * sizeof *x.benches);
     for (int i = 0; i < a->threads; i++)
         lay_out_bench(&x, x.benches ? x.benches + i : NULL, arena);
     return x;
@@ -192,9 +193,9 @@ static decoder lay_out(const pe_attention *a, pe_arena *arena)
 static void make_ladder(decoder *x)
 {
     const pe_attention *a = x->a;
-    x->climbs             = has_ladder(x) && pe_turn_climbs(a->turn_keys, &a->k_turn);
+    x->climbs             = has_ladder(x) && pe_rotation_climbs(a->rotary_keys, &a->k_coordinates);
     if (x->climbs)
-        pe_turn_ladder(&x->ladder, a->turn_keys, a->kernels);
+        pe_rotation_ladder(&x->ladder, a->rotary_keys, a->kernels);
 }
 
 /* ---- queries ---- */
@@ -209,10 +210,10 @@ static void load_queries(const decoder *x)
         for (int64_t h = 0; h < p->H; h++) {
             float *q = x->Q + (b * p->H + h) * p->Lq * T->Dp;
             for (int64_t i = 0; x->keys && i < p->Lq; i++)
-                memcpy(x->Q16 + (q - x->Q) + i * T->Dp, pe_row(&a->q, b, h, i),
+                memcpy(x->Q16 + (q - x->Q) + i * T->Dp, pe_tensor_row(&a->q, b, h, i),
                        (size_t)p->D * sizeof *x->Q16);
-            pe_load_turned(T, T->scratch, q, NULL, PE_QUERIES, b, h, 0, p->Lq);
-            pe_scale_queries(T, q, NULL, h, p->Lq);
+            pe_tile_rows_load(T, T->scratch, q, NULL, PE_QUERIES, b, h, 0, p->Lq);
+            pe_tile_rows_scale(T, q, NULL, h, p->Lq);
         }
 }
 
@@ -223,19 +224,21 @@ enum { LINE = 64 }; /* bytes that are asked for at once */
 
 static int cache_type(posenc_dtype dtype, pe_cache_type *type)
 {
-    *type = dtype == POSENC_BF16 ? PE_CACHE_BF16 : dtype == POSENC_F16 ? PE_CACHE_F16 : PE_CACHE_F32;
-    return dtype == POSENC_F32 || dtype == POSENC_BF16 || dtype == POSENC_F16;
+    *type = dtype == POSENC_DTYPE_BF16  ? PE_CACHE_BF16
+            : dtype == POSENC_DTYPE_F16 ? PE_CACHE_F16
+                                        : PE_CACHE_F32;
+    return dtype == POSENC_DTYPE_F32 || dtype == POSENC_DTYPE_BF16 || dtype == POSENC_DTYPE_F16;
 }
 
 /* Rows of key head g where they lie; returns 0 if they cannot be read there. */
 static int rows_in_place(pe_cache *cache, const posenc_tensor *t, const some_keys *n, int64_t g)
 {
-    cache->rows   = pe_row(t, n->b, g, n->j0);
+    cache->rows   = pe_tensor_row(t, n->b, g, n->j0);
     cache->C      = n->C;
     cache->D      = t->shape[3];
     cache->stride = t->stride[2];
-    cache->found  = !pe_asking_helps();
-    return t->shape[3] % PE_ROAD_LANES == 0 && t->shape[3] <= PE_CACHE_WIDEST &&
+    cache->found  = !pe_kernels_prefetch_helps();
+    return t->shape[3] % PE_FAST_LANES == 0 && t->shape[3] <= PE_CACHE_WIDEST &&
            cache_type(t->dtype, &cache->type);
 }
 
@@ -254,7 +257,7 @@ static void ask_for(const decoder *x, const posenc_tensor *t, const some_keys *n
     const int64_t        size = (int64_t)posenc_dtype_size(from->dtype);
     if (at >= n->C)
         return;
-    const char *row = pe_row(from, n->b, g, n->j0 + at);
+    const char *row = pe_tensor_row(from, n->b, g, n->j0 + at);
     for (int64_t i = 0; i < from->shape[3] * size; i += LINE)
         __builtin_prefetch(row + i);
 }
@@ -267,11 +270,11 @@ static pe_cache rows_in_scratch(const decoder *x, bench *z, const posenc_tensor 
     const int64_t       stride = t == &a->v ? x->T.Dvp : x->T.Dp;
     for (int64_t r = 0; r < count; r++) {
         ask_for(x, t, n, g, s + r + FEW);
-        pe_load_plain(z->few + r * stride, stride, t, n->b, g, n->j0 + s + r, 1, t->shape[3]);
+        pe_tile_rows_load_plain(z->few + r * stride, stride, t, n->b, g, n->j0 + s + r, 1, t->shape[3]);
     }
-    if (a->turn && t == &a->k)
-        pe_turn_rows(z->few, stride, a->sizes.D, a->turn_keys, z->table + s * pe_turn_width(a->turn_keys),
-                     count, 1, a->kernels);
+    if (a->rotary && t == &a->k)
+        pe_rotation_rows(z->few, stride, a->sizes.D, a->rotary_keys,
+                         z->table + s * pe_rotation_width(a->rotary_keys), count, 1, a->kernels);
     return (pe_cache){
         .rows = z->few, .C = count, .D = stride, .stride = stride, .type = PE_CACHE_F32, .found = 1};
 }
@@ -281,8 +284,8 @@ static void decode_keys(const decoder *x, bench *z, const float *Q, const some_k
 {
     const pe_attention *a     = x->a;
     pe_cache            cache = {0};
-    if (rows_in_place(&cache, &a->k, n, g) && !a->turn) {
-        set_next(&cache, &a->v, pe_row(&a->v, n->b, g, n->j0));
+    if (rows_in_place(&cache, &a->k, n, g) && !a->rotary) {
+        set_next(&cache, &a->v, pe_tensor_row(&a->v, n->b, g, n->j0));
         if (x->keys)
             x->keys->cache_scores(z->S, x->block, x->Q16 + (Q - x->Q), x->T.Dp, &cache, x->rows,
                                   (float)a->terms->scale);
@@ -326,13 +329,14 @@ static int fill_extra(const decoder *x, bench *z, const some_keys *n, int64_t h,
     const int           looked_up = !x->T.skewed;
     if (!has_extra(x))
         return 0;
-    const double slope = pe_is_sloped(a) ? pe_bias_slope(a, h) : 0;
+    const double slope = pe_fast_is_sloped(a) ? pe_fast_slope(a, h) : 0;
     memset(z->extra, 0, PIECE * sizeof *z->extra);
     for (int64_t c = 0; c < n->C; c++) {
-        const double t = pe_position(&a->q_pos, n->b, i) - pe_position(&a->k_pos, n->b, n->j0 + c);
-        if (!pe_is_allowed(a, n->b, h, i, n->j0 + c) || t < (double)d->reach.low || t > (double)d->reach.high)
+        const double t = pe_positions_at(&a->q_pos, n->b, i) - pe_positions_at(&a->k_pos, n->b, n->j0 + c);
+        if (!pe_pairs_allowed(a, n->b, h, i, n->j0 + c) || t < (double)d->reach.low ||
+            t > (double)d->reach.high)
             z->extra[c] = -INFINITY;
-        else if (looked_up && pe_is_sloped(a))
+        else if (looked_up && pe_fast_is_sloped(a))
             z->extra[c] = (float)(slope * (fabs(t) - x->near));
         else if (looked_up && x->T.by[PE_BIAS].rows)
             z->extra[c] = *pe_rows_by(&x->T, PE_BIAS, h, (int64_t)t - x->T.band.t0);
@@ -347,8 +351,8 @@ static void finish_row(const decoder *x, bench *z, float *s, const some_keys *n,
     const pe_tiles     *T     = &x->T;
     pe_tile_terms       terms = {0};
     int32_t             low, high;
-    if (pe_is_sloped(a) && T->skewed)
-        a->kernels->slope_row(s, pe_bias_slope(a, h),
+    if (pe_fast_is_sloped(a) && T->skewed)
+        a->kernels->slope_row(s, pe_fast_slope(a, h),
                               (double)(a->distances.t00 + a->distances.step * (i - n->j0)),
                               (double)-a->distances.step, x->near, n->C);
     if (fill_extra(x, z, n, h, i))
@@ -379,7 +383,7 @@ static void gate_row(const decoder *x, float *s, const some_keys *n, int64_t h, 
         return;
     }
     for (int64_t c = 0; c < n->C; c++) {
-        const double t = pe_position(&a->q_pos, n->b, i) - pe_position(&a->k_pos, n->b, n->j0 + c);
+        const double t = pe_positions_at(&a->q_pos, n->b, i) - pe_positions_at(&a->k_pos, n->b, n->j0 + c);
         if (s[c] != 0) /* hidden: its distance may have no row */
             s[c] *= *pe_rows_by(T, PE_GATE, h, (int64_t)t - T->band.t0);
     }
@@ -389,8 +393,8 @@ static void load_mask(const decoder *x, bench *z, const some_keys *n)
 {
     const posenc_tensor *t = &x->a->key_allowed;
     for (int64_t c = 0; (x->a->mask & POSENC_MASK_KEY_PADDING) && c < PIECE; c++)
-        z->key[c] = c >= n->C || !pe_integer_at(t, (t->shape[0] == 1 ? 0 : n->b) * t->stride[0] +
-                                                       (n->j0 + c) * t->stride[1])
+        z->key[c] = c >= n->C || !pe_tensor_integer_at(t, (t->shape[0] == 1 ? 0 : n->b) * t->stride[0] +
+                                                              (n->j0 + c) * t->stride[1])
                         ? -INFINITY
                         : 0;
 }
@@ -450,9 +454,9 @@ static const void *next_keys(const decoder *x, const some_keys *n, int64_t g, in
 {
     const posenc_tensor *k   = &x->a->k;
     const int64_t        end = n->j0 + n->C;
-    return g + 1 < g1           ? pe_row(k, n->b, g + 1, n->j0)
-           : end < x->to        ? pe_row(k, n->b, g0, end)
-           : g1 < x->a->sizes.G ? pe_row(k, n->b, g1, x->from)
+    return g + 1 < g1           ? pe_tensor_row(k, n->b, g + 1, n->j0)
+           : end < x->to        ? pe_tensor_row(k, n->b, g0, end)
+           : g1 < x->a->sizes.G ? pe_tensor_row(k, n->b, g1, x->from)
                                 : NULL;
 }
 
@@ -470,8 +474,8 @@ static void start_rows(const decoder *x, int64_t at, int64_t rows)
 static void turn_places(const decoder *x, bench *z, const some_keys *n)
 {
     const pe_attention *a = x->a;
-    pe_turn_fill(z->table, pe_turn_width(a->turn_keys), a->turn_keys, &a->k_turn, n->b, n->j0, n->C,
-                 x->climbs ? &x->ladder : NULL, &z->rung, 0, a->kernels);
+    pe_rotation_fill(z->table, pe_rotation_width(a->rotary_keys), a->rotary_keys, &a->k_coordinates, n->b,
+                     n->j0, n->C, x->climbs ? &x->ladder : NULL, &z->rung, 0, a->kernels);
 }
 
 /* Chunks of the same heads follow each other. */
@@ -487,7 +491,7 @@ static void visit_chunk(void *context, int64_t index, int thread)
     start_rows(x, at + g0 * x->rows, (g1 - g0) * x->rows);
     for (int64_t j = start; j < end; j += x->block) {
         some_keys n = {.b = b, .j0 = j, .C = pe_smaller(x->block, end - j)};
-        if (x->a->turn)
+        if (x->a->rotary)
             turn_places(x, z, &n);
         for (int64_t g = g0; g < g1; g++) {
             n.next = next_keys(x, &n, g, g0, g1);
@@ -538,13 +542,13 @@ static void join_row(void *context, int64_t index, int thread)
             for (int64_t d = 0; factor != 0 && d < width; d++)
                 sum[d] += factor * O[d];
         }
-        char *row = pe_row(&a->o, b, h, i);
-        pe_store_float(row + d0 * (int64_t)posenc_dtype_size(a->o.dtype), a->o.dtype, 1, sum, width);
+        char *row = pe_tensor_row(&a->o, b, h, i);
+        pe_tensor_store_float(row + d0 * (int64_t)posenc_dtype_size(a->o.dtype), a->o.dtype, 1, sum, width);
     }
     const float lse =
-        y.l != 0 ? (float)((double)y.m + log((double)y.l) + pe_bias_taken(&x->T, h)) : -INFINITY;
+        y.l != 0 ? (float)((double)y.m + log((double)y.l) + pe_fast_center(&x->T, h)) : -INFINITY;
     if (a->lse.data)
-        pe_store_float(pe_element(&a->lse, b, h, i), a->lse.dtype, 1, &lse, 1);
+        pe_tensor_store_float(pe_tensor_element(&a->lse, b, h, i), a->lse.dtype, 1, &lse, 1);
 }
 
 void pe_decode_forward(const pe_attention *a, pe_arena *arena)

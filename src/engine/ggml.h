@@ -16,7 +16,7 @@
 #ifndef PE_ENGINE_GGML_H
 #define PE_ENGINE_GGML_H
 
-#include "engine/schedule.h"
+#include "engine/rotation/schedule.h"
 
 /* Why ggml has no such schedule, and what to do; NULL: it has. */
 const char *pe_ggml_lacks(const pe_frequencies *f);

@@ -7,7 +7,7 @@
  * boundary that are not zero are far larger for any table that fits into memory, because log ratios of
  * integers below 2^31 do not come that close.
  */
-#include "engine/index.h"
+#include "engine/score/index.h"
 
 #include <math.h>
 

@@ -27,7 +27,7 @@
 #include <posenc/posenc.h>
 
 #include "base/angle.h"
-#include "base/workspace.h"
+#include "base/arena.h"
 #include "kernels/kernels.h"
 
 /* Rows of middle angles, and rows that one of them serves: few enough for steps from its middle to stay
@@ -68,8 +68,8 @@ static inline int64_t pe_padded(int64_t n)
 
 /* Memory for rows of `width` floats, and for a thread; both count on an arena without memory. */
 pe_ladder pe_ladder_lay_out(int64_t width, pe_arena *arena);
-pe_rung   pe_rung_lay_out(int64_t width, pe_arena *arena);
-pe_rung  *pe_rungs_lay_out(int threads, int64_t width, pe_arena *arena);
+pe_rung   pe_ladder_lay_out_rung(int64_t width, pe_arena *arena);
+pe_rung  *pe_ladder_lay_out_rungs(int threads, int64_t width, pe_arena *arena);
 
 /* Makes the rows that serve everywhere. */
 void pe_ladder_make(pe_ladder *ladder, const pe_columns *columns, const pe_frequency *k, double factor,

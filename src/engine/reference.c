@@ -12,7 +12,7 @@
 
 #include "base/parallel.h"
 #include "base/tensor.h"
-#include "engine/reference.h"
+#include "engine/reference/reference.h"
 
 /* ---- one head in double ---- */
 
@@ -47,29 +47,29 @@ pe_reference_head pe_reference_lay_out(const pe_attention *a, pe_arena *arena, i
 {
     const pe_problem *p = &a->sizes;
     pe_reference_head x = {.a = a};
-    x.growth            = pe_take_doubles(arena, a->grown ? (1 + a->threads) * p->D : 0);
+    x.growth            = pe_arena_doubles(arena, a->grown ? (1 + a->threads) * p->D : 0);
     if (a->grown && arena->memory)
-        pe_channel_growth(a->grown, p->D, x.growth);
-    x.raw   = pe_take_doubles(arena, raw_size(a));
-    x.Q     = pe_take_doubles(arena, p->Lq * pe_query_width(a));
-    x.K     = pe_take_doubles(arena, p->Lk * p->D);
-    x.V     = pe_take_doubles(arena, p->Lk * p->Dv);
-    x.q_pos = pe_take_doubles(arena, p->Lq);
-    x.k_pos = pe_take_doubles(arena, p->Lk);
+        pe_rotation_channel_growth(a->grown, p->D, x.growth);
+    x.raw   = pe_arena_doubles(arena, raw_size(a));
+    x.Q     = pe_arena_doubles(arena, p->Lq * pe_query_width(a));
+    x.K     = pe_arena_doubles(arena, p->Lk * p->D);
+    x.V     = pe_arena_doubles(arena, p->Lk * p->Dv);
+    x.q_pos = pe_arena_doubles(arena, p->Lq);
+    x.k_pos = pe_arena_doubles(arena, p->Lk);
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
-        x.by[kind] = pe_take_doubles(arena, table_size(a, kind));
-    x.rows  = pe_take_doubles(arena, PE_REFERENCE_ROWS * a->threads * longest_row(p));
-    x.state = pe_take_doubles(arena, PE_HOOK_STATE * a->threads);
+        x.by[kind] = pe_arena_doubles(arena, table_size(a, kind));
+    x.rows  = pe_arena_doubles(arena, PE_REFERENCE_ROWS * a->threads * longest_row(p));
+    x.state = pe_arena_doubles(arena, PE_HOOK_STATE * a->threads);
     if (backward) {
-        x.draw = pe_take_doubles(arena, raw_size(a));
-        x.dQ   = pe_take_doubles(arena, p->Lq * pe_query_width(a));
-        x.dK   = pe_take_doubles(arena, p->Lk * p->D);
-        x.dV   = pe_take_doubles(arena, p->Lk * p->Dv);
+        x.draw = pe_arena_doubles(arena, raw_size(a));
+        x.dQ   = pe_arena_doubles(arena, p->Lq * pe_query_width(a));
+        x.dK   = pe_arena_doubles(arena, p->Lk * p->D);
+        x.dV   = pe_arena_doubles(arena, p->Lk * p->Dv);
         for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
-            x.dby[kind] = kind == PE_B && pe_tables_shared(a->terms)
+            x.dby[kind] = kind == PE_B && pe_vectors_are_shared(a->terms)
                               ? x.dby[PE_A]
-                              : pe_take_doubles(arena, table_size(a, kind));
-        x.dout = pe_take_doubles(arena, p->Dv);
+                              : pe_arena_doubles(arena, table_size(a, kind));
+        x.dout = pe_arena_doubles(arena, p->Dv);
     }
     return x;
 }
@@ -78,7 +78,7 @@ void pe_reference_load_rows(double *to, const posenc_tensor *t, int64_t b, int64
                             int64_t width)
 {
     for (int64_t s = 0; s < L; s++)
-        pe_load_double(to + s * width, pe_row(t, b, h, s), t->dtype, t->stride[3], width);
+        pe_tensor_load_double(to + s * width, pe_tensor_row(t, b, h, s), t->dtype, t->stride[3], width);
 }
 
 static void reference_tables(const pe_reference_head *x, int64_t h)
@@ -88,8 +88,8 @@ static void reference_tables(const pe_reference_head *x, int64_t h)
         const pe_by_distance m    = pe_member(a->terms, kind);
         const pe_part       *part = &a->parts[m.owner];
         if (pe_has(a->terms, kind))
-            pe_member_fill(part, &m, pe_member_width(&a->sizes, kind), h, a->distances.low,
-                           a->distances.count, x->by[kind]);
+            pe_members_fill(part, &m, pe_member_width(&a->sizes, kind), h, a->distances.low,
+                            a->distances.count, x->by[kind]);
     }
 }
 
@@ -105,9 +105,9 @@ static void reference_positions(pe_reference_head *x, int64_t b)
 {
     const pe_attention *a = x->a;
     for (int64_t i = 0; i < a->sizes.Lq; i++)
-        x->q_pos[i] = pe_position(&a->q_pos, b, i);
+        x->q_pos[i] = pe_positions_at(&a->q_pos, b, i);
     for (int64_t j = 0; j < a->sizes.Lk; j++)
-        x->k_pos[j] = pe_position(&a->k_pos, b, j);
+        x->k_pos[j] = pe_positions_at(&a->k_pos, b, j);
 }
 
 static void reference_prepare(const pe_reference_head *x, pe_side side, int64_t h)
@@ -123,13 +123,13 @@ void pe_reference_turn(const pe_reference_head *x, pe_side side, int64_t h, doub
 {
     const pe_attention *a    = x->a;
     const int           keys = side == PE_KEYS;
-    pe_turn             own;
-    const pe_turn      *turn = pe_turn_of_head(&own, keys ? a->turn_keys : a->turn, h);
+    pe_rotary           own;
+    const pe_rotary    *turn = pe_rotation_of_head(&own, keys ? a->rotary_keys : a->rotary, h);
     const int64_t L = keys ? a->sizes.Lk : a->sizes.Lq, D = a->sizes.D, forms = keys ? 1 : pe_forms(a->terms);
     for (int64_t r = 0; r < L * forms; r++) {
         double at[PE_MAX_AXES];
-        pe_turn_place(turn, keys ? &a->k_turn : &a->q_turn, x->b, r / forms, at);
-        pe_turn_row(rows + r * D, D, turn, at, sign);
+        pe_rotation_place(turn, keys ? &a->k_coordinates : &a->q_coordinates, x->b, r / forms, at);
+        pe_rotation_row(rows + r * D, D, turn, at, sign);
     }
 }
 
@@ -143,7 +143,7 @@ static void load_side(const pe_reference_head *x, pe_side side, int64_t h)
     pe_reference_load_rows(a->terms->prepare.fill ? x->raw : rows, keys ? &a->k : &a->q, x->b, h, L, a->D);
     if (a->terms->prepare.fill)
         reference_prepare(x, side, h);
-    if (a->turn)
+    if (a->rotary)
         pe_reference_turn(x, side, h, rows, 1);
 }
 
@@ -180,7 +180,7 @@ static double dot_shifted(const double *a, const double *b, const double *c, int
 
 int pe_reference_differs(const pe_reference_head *x, int64_t i, int64_t j)
 {
-    return pe_segment(&x->a->q_segments, x->b, i) != pe_segment(&x->a->k_segments, x->b, j);
+    return pe_pairs_segment(&x->a->q_segments, x->b, i) != pe_pairs_segment(&x->a->k_segments, x->b, j);
 }
 
 pe_tile pe_reference_tile(const pe_reference_head *x, int64_t i, int thread)
@@ -252,7 +252,7 @@ double pe_reference_product(const pe_reference_head *x, int64_t i, int64_t j, do
 
 int pe_reference_is_apart(const pe_reference_head *x, int64_t i, int64_t j)
 {
-    return pe_is_apart(x->a, x->q_pos[i]) || pe_is_apart(x->a, x->k_pos[j]);
+    return pe_attention_is_special(x->a, x->q_pos[i]) || pe_attention_is_special(x->a, x->k_pos[j]);
 }
 
 void pe_reference_score_row(const pe_reference_head *x, int64_t i, double *s, int thread)
@@ -264,7 +264,7 @@ void pe_reference_score_row(const pe_reference_head *x, int64_t i, double *s, in
                  *us = pe_head_vector(a, m->us, x->h);
     double *products = pe_reference_row(x, thread, PE_ROW_PRODUCTS);
     for (int64_t j = 0; j < p->Lk; j++)
-        products[j] = !pe_is_allowed(a, x->b, x->h, i, j) ? -INFINITY
+        products[j] = !pe_pairs_allowed(a, x->b, x->h, i, j) ? -INFINITY
                       : m->hook.content ? m->scale * pe_reference_product(x, i, j, NULL, thread)
                                         : 0; /* nobody looks */
     visit_row(x, i, s, thread);
@@ -313,9 +313,9 @@ static void forward_row(void *context, int64_t i, int thread)
         o[d] /= sum;
     if (m > -INFINITY)
         lse = m + log(sum);
-    pe_store_double(pe_row(&a->o, x->b, x->h, i), a->o.dtype, 1, o, p->Dv);
+    pe_tensor_store_double(pe_tensor_row(&a->o, x->b, x->h, i), a->o.dtype, 1, o, p->Dv);
     if (a->lse.data)
-        pe_store_double(pe_element(&a->lse, x->b, x->h, i), a->lse.dtype, 1, &lse, 1);
+        pe_tensor_store_double(pe_tensor_element(&a->lse, x->b, x->h, i), a->lse.dtype, 1, &lse, 1);
 }
 
 static void scores_row(void *context, int64_t i, int thread)
@@ -323,7 +323,8 @@ static void scores_row(void *context, int64_t i, int thread)
     const pe_reference_head *x = context;
     double                  *s = pe_reference_row(x, thread, PE_ROW_SCORES);
     pe_reference_score_row(x, i, s, thread);
-    pe_store_double(pe_row(x->S, x->b, x->h, i), x->S->dtype, x->S->stride[3], s, x->a->sizes.Lk);
+    pe_tensor_store_double(pe_tensor_row(x->S, x->b, x->h, i), x->S->dtype, x->S->stride[3], s,
+                           x->a->sizes.Lk);
 }
 
 static void each_head(const pe_attention *a, const posenc_tensor *S, pe_arena *arena, pe_parallel_task *row)
@@ -366,8 +367,8 @@ void pe_attend_bias(const pe_attention *a, const posenc_tensor *bias, pe_arena *
         reference_tables(&x, h);
         for (int64_t i = 0; i < p->Lq; i++) {
             pe_reference_score_row(&x, i, pe_reference_row(&x, 0, PE_ROW_SCORES), 0);
-            pe_store_double(pe_row(bias, h, i, 0), bias->dtype, bias->stride[2],
-                            pe_reference_row(&x, 0, PE_ROW_SCORES), p->Lk);
+            pe_tensor_store_double(pe_tensor_row(bias, h, i, 0), bias->dtype, bias->stride[2],
+                                   pe_reference_row(&x, 0, PE_ROW_SCORES), p->Lk);
         }
     }
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/tensor.h"
-#include "engine/reference.h"
+#include "engine/reference/reference.h"
 
 static double *cotangent_of(const pe_reference_head *x, pe_kind kind, int64_t i, int64_t j)
 {
@@ -139,11 +139,11 @@ static void backward_row(pe_reference_head *x, int64_t i)
     const pe_problem   *p = &a->sizes;
     double             *s = pe_reference_row(x, 0, PE_ROW_SCORES), *o = pe_reference_row(x, 0, PE_ROW_OUTPUT),
            *dproducts = pe_reference_row(x, 0, PE_ROW_DPRODUCTS), lse;
-    pe_load_double(&lse, pe_element(&a->lse, x->b, x->h, i), a->lse.dtype, 1, 1);
+    pe_tensor_load_double(&lse, pe_tensor_element(&a->lse, x->b, x->h, i), a->lse.dtype, 1, 1);
     if (lse == -INFINITY)
         return;
-    pe_load_double(o, pe_row(&a->o, x->b, x->h, i), a->o.dtype, 1, p->Dv);
-    pe_load_double(x->dout, pe_row(&a->dout, x->b, x->h, i), a->dout.dtype, 1, p->Dv);
+    pe_tensor_load_double(o, pe_tensor_row(&a->o, x->b, x->h, i), a->o.dtype, 1, p->Dv);
+    pe_tensor_load_double(x->dout, pe_tensor_row(&a->dout, x->b, x->h, i), a->dout.dtype, 1, p->Dv);
     const double delta = pe_reference_dot(x->dout, o, p->Dv); /* sum_j P_ij dP_ij */
     pe_reference_score_row(x, i, s, 0);
     for (int64_t j = 0; j < p->Lk; j++) {
@@ -162,7 +162,7 @@ static void store_rows(const posenc_tensor *t, int64_t b, int64_t h, const doubl
                        int64_t width)
 {
     for (int64_t s = 0; t->data && s < L; s++)
-        pe_store_double(pe_row(t, b, h, s), t->dtype, 1, from + s * width, width);
+        pe_tensor_store_double(pe_tensor_row(t, b, h, s), t->dtype, 1, from + s * width, width);
 }
 
 /* Cotangents of prepared rows to those of the caller's, in x->draw, and to parameters. */
@@ -185,7 +185,7 @@ static void store_side(const pe_reference_head *x, pe_side side, int64_t h)
     const int           keys = side == PE_KEYS;
     const int64_t       L    = keys ? a->sizes.Lk : a->sizes.Lq;
     double             *rows = keys ? x->dK : x->dQ;
-    if (a->turn)
+    if (a->rotary)
         pe_reference_turn(x, side, h, rows, -1);
     if (a->terms->prepare.fill)
         prepare_back(x, side, h);
@@ -200,10 +200,10 @@ static void fold_tables(const pe_reference_head *x, int shared)
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
         const pe_by_distance m    = pe_member(a->terms, kind);
         const pe_part       *part = &a->parts[m.owner];
-        if (pe_has(a->terms, kind) && pe_member_wanted(part, &m) && (m.row != NULL) == shared &&
-            !(kind == PE_B && pe_tables_shared(a->terms)))
-            pe_member_fold(part, &m, pe_member_width(&a->sizes, kind), x->h, a->distances.low,
-                           a->distances.count, x->dby[kind]);
+        if (pe_has(a->terms, kind) && pe_members_wanted(part, &m) && (m.row != NULL) == shared &&
+            !(kind == PE_B && pe_vectors_are_shared(a->terms)))
+            pe_members_fold(part, &m, pe_member_width(&a->sizes, kind), x->h, a->distances.low,
+                            a->distances.count, x->dby[kind]);
     }
 }
 

@@ -11,9 +11,9 @@
 
 #include "base/positions.h"
 #include "base/angle.h"
-#include "base/workspace.h"
-#include "engine/ladder.h"
-#include "engine/sequence.h"
+#include "base/arena.h"
+#include "engine/rotation/ladder.h"
+#include "engine/rows/sequence.h"
 
 typedef struct pe_rows_run {
     pe_part part;

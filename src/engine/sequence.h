@@ -13,8 +13,8 @@
 #ifndef PE_ENGINE_SEQUENCE_H
 #define PE_ENGINE_SEQUENCE_H
 
-#include "base/workspace.h"
-#include "engine/terms.h"
+#include "base/arena.h"
+#include "engine/score/terms.h"
 #include "kernels/kernels.h"
 
 /* Lanes first .. first+count-1, and what multiplies matrices for them. */

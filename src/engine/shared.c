@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
-#include "engine/back.h"
+#include "engine/tiled/backward.h"
 
 /* ---- what a hook says of pairs ---- */
 
@@ -34,9 +34,9 @@ static int64_t numbers(const pe_attention *a, int counting)
     const pe_tile_hook *hook = &a->terms->hook;
     const pe_problem   *p    = &a->sizes;
     const int64_t       all  = p->H * p->Lq * stride_of(p);
-    if (!hook->visit || hook->content || hook->apart || p->B < 2)
+    if (!hook->visit || hook->content || hook->is_special || p->B < 2)
         return 0;
-    if (!counting && (all > MOST_PAIRS || pe_position_pairs(&a->q_pos, &a->k_pos, p->B) > 1))
+    if (!counting && (all > MOST_PAIRS || pe_positions_pair_batches(&a->q_pos, &a->k_pos, p->B) > 1))
         return 0;
     return pe_smaller(all, MOST_PAIRS);
 }
@@ -53,8 +53,8 @@ static pe_tile tile_at(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t I, i
     const int64_t     R = pe_smaller(T->Br, p->Lq - I * T->Br), C = pe_smaller(T->Bc, p->Lk - J * T->Bc);
     z->i0 = I * T->Br;
     z->j0 = J * T->Bc;
-    pe_load_places(T, z, 0, R, C);
-    pe_tile tile = pe_hook_tile(T, z, h, R, C);
+    pe_tile_scores_load_places(T, z, 0, R, C);
+    pe_tile tile = pe_tile_scores_hook_tile(T, z, h, R, C);
     tile.stride  = stride_of(p);
     return tile;
 }
@@ -74,14 +74,14 @@ static void keep_head(void *context, int64_t h, int thread)
         }
 }
 
-void pe_kept_lay_out(pe_tiles *T, pe_arena *arena)
+void pe_hook_cache_lay_out(pe_tiles *T, pe_arena *arena)
 {
     const pe_attention *a = T->a;
     const int64_t       n = numbers(a, !arena->memory);
     if (!n)
         return;
-    double *kept  = pe_take_zeros(arena, n);
-    float  *added = pe_take_floats(arena, n + PE_LANES);
+    double *kept  = pe_arena_zeros(arena, n);
+    float  *added = pe_arena_floats(arena, n + PE_LANES);
     if (!arena->memory)
         return;
     T->kept = kept;
@@ -92,12 +92,12 @@ void pe_kept_lay_out(pe_tiles *T, pe_arena *arena)
     T->kept_added = added;
 }
 
-void pe_kept_add(const pe_tiles *T, pe_scratch *z, float *s, int64_t h, int64_t R, int64_t C,
-                 pe_tile_terms *terms)
+void pe_hook_cache_add(const pe_tiles *T, pe_scratch *z, float *s, int64_t h, int64_t R, int64_t C,
+                       pe_tile_terms *terms)
 {
     const pe_problem *p    = &T->a->sizes;
     const int64_t     step = stride_of(p), first = first_of(p, h, z->i0, z->j0);
-    if (pe_is_sharp(T)) {
+    if (pe_products64_serve(T)) {
         pe_sharp_add(T, z, s, T->kept + first, step, R, C);
         return;
     }
@@ -111,13 +111,13 @@ void pe_kept_add(const pe_tiles *T, pe_scratch *z, float *s, int64_t h, int64_t 
             z->extra[r * T->Bcp + c] += T->kept_added[first + r * step + c];
 }
 
-double *pe_kept_sums(const pe_attention *a, pe_arena *arena)
+double *pe_hook_cache_sums(const pe_attention *a, pe_arena *arena)
 {
     const int64_t n = numbers(a, !arena->memory);
-    return n ? pe_take_zeros(arena, n) : NULL;
+    return n ? pe_arena_zeros(arena, n) : NULL;
 }
 
-void pe_kept_sum(const pe_backward *w, const pe_pair *x, const float *dS)
+void pe_hook_cache_sum(const pe_backward *w, const pe_pair *x, const float *dS)
 {
     const pe_tiles   *T    = &w->T;
     const pe_problem *p    = &T->a->sizes;
@@ -147,7 +147,7 @@ static void fold_head(void *context, int64_t g, int thread)
             }
 }
 
-void pe_kept_fold(const pe_backward *w)
+void pe_hook_cache_fold(const pe_backward *w)
 {
     pe_parallel_for(w->T.a->sizes.G, w->T.a->threads, fold_head, (void *)w);
 }
@@ -195,7 +195,7 @@ static row_block block_at(const pe_attention *a, pe_side side, int64_t index)
     x.n             = pe_smaller(ROWS, L - x.s0);
     x.at            = (x.h * L + x.s0) * more(a);
     for (int64_t s = 0; s < x.n; s++)
-        x.pos[s] = pe_position(side == PE_KEYS ? &a->k_pos : &a->q_pos, 0, x.s0 + s);
+        x.pos[s] = pe_positions_at(side == PE_KEYS ? &a->k_pos : &a->q_pos, 0, x.s0 + s);
     return x;
 }
 
@@ -214,11 +214,12 @@ static void fill_block(void *context, int64_t index, int thread)
 void pe_beside_lay_out(pe_tiles *T, pe_arena *arena)
 {
     const pe_attention *a = T->a;
-    if (!pe_beside_size(a, PE_QUERIES) || (arena->memory && pe_position_pairs(&a->q_pos, &a->k_pos, 2) > 1))
+    if (!pe_beside_size(a, PE_QUERIES) ||
+        (arena->memory && pe_positions_pair_batches(&a->q_pos, &a->k_pos, 2) > 1))
         return;
-    side_run run = {.T = T, .made = pe_take_doubles(arena, a->threads * ROWS * more(a))};
+    side_run run = {.T = T, .made = pe_arena_doubles(arena, a->threads * ROWS * more(a))};
     for (run.side = PE_QUERIES; run.side <= PE_KEYS; run.side++) {
-        T->beside[run.side] = pe_take_floats(arena, pe_beside_size(a, run.side));
+        T->beside[run.side] = pe_arena_floats(arena, pe_beside_size(a, run.side));
         if (arena->memory)
             pe_parallel_for(heads_of(&a->sizes, run.side) * blocks_of(a, run.side), a->threads, fill_block,
                             &run);
@@ -251,6 +252,7 @@ void pe_beside_fold(const pe_tiles *T, const double *sums, pe_side side)
     const pe_part      *part = &a->parts[PE_SCORE];
     for (int64_t i = 0; part->dpar && i < heads_of(&a->sizes, side) * blocks_of(a, side); i++) {
         const row_block x = block_at(a, side, i);
-        a->terms->prepare.beside_back(part->p, part->par, side, x.h, x.pos, x.n, sums + x.at, part->dpar);
+        a->terms->prepare.by_position_back(part->p, part->par, side, x.h, x.pos, x.n, sums + x.at,
+                                           part->dpar);
     }
 }

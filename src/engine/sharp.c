@@ -11,9 +11,9 @@
  */
 #include <math.h>
 
-#include "engine/tiles.h"
+#include "engine/tiled/tiles.h"
 
-int pe_is_sharp(const pe_tiles *T)
+int pe_products64_serve(const pe_tiles *T)
 {
     return T->a->terms->prepare.sharp && T->a->sizes.Lk <= PE_SHARP;
 }
@@ -26,7 +26,7 @@ static void grown_products(const pe_tiles *T, const pe_scratch *z, int64_t b, in
     const int64_t       D = a->sizes.D;
     for (int64_t r = 0; r < R; r++)
         for (int64_t c = 0; c < n; c++) {
-            const double t   = pe_position(&a->q_pos, b, i0 + r) - pe_position(&a->k_pos, b, j0 + c);
+            const double t   = pe_positions_at(&a->q_pos, b, i0 + r) - pe_positions_at(&a->k_pos, b, j0 + c);
             double       sum = 0;
             for (int64_t d = 0; d < D; d++)
                 sum += z->made[r * D + d] * z->keys[c * D + d] * exp(T->growth[d] * t);
@@ -37,7 +37,7 @@ static void grown_products(const pe_tiles *T, const pe_scratch *z, int64_t b, in
 /* The kernel writes whole vectors: into columns that come next, or that nobody reads. */
 static void plain_products(const pe_tiles *T, const pe_scratch *z, int64_t R, int64_t n, double *to)
 {
-    const int64_t D = T->a->sizes.D, step = pe_sharp_padded(T->Bc);
+    const int64_t D = T->a->sizes.D, step = pe_products64_padded(T->Bc);
     for (int64_t c = 0; c < n; c++)
         for (int64_t d = 0; d < D; d++)
             z->keys_across[d * step + c] = z->keys[c * D + d];
@@ -50,7 +50,7 @@ static void fill_columns(const pe_tiles *T, const pe_scratch *z, int64_t b, int6
 {
     const pe_problem *p  = &T->a->sizes;
     double           *to = z->sharp + j0 - z->sharp_from;
-    pe_prepare_exactly(T, z, z->keys, PE_KEYS, b, h / (p->H / p->G), j0, n);
+    pe_tile_rows_load_doubles(T, z, z->keys, PE_KEYS, b, h / (p->H / p->G), j0, n);
     if (T->growth)
         grown_products(T, z, b, i0, R, j0, n, to);
     else
@@ -70,17 +70,18 @@ static double row_top(const pe_tiles *T, const double *row, int64_t b, int64_t h
     if (!ask)
         top = pe_largest(row + first, last - first);
     for (int64_t j = first; ask && j < last; j++)
-        if (pe_is_allowed(T->a, b, h, i, j))
+        if (pe_pairs_allowed(T->a, b, h, i, j))
             top = row[j] > top ? row[j] : top;
     return isfinite(top) ? top : 0;
 }
 
-void pe_sharpen_row(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R, int whole)
+void pe_products64_fill_row(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R,
+                            int whole)
 {
     const int64_t Lk = T->a->sizes.Lk;
-    z->sharp_stride  = pe_sharp_padded(Lk);
+    z->sharp_stride  = pe_products64_padded(Lk);
     z->sharp_from    = 0;
-    pe_prepare_exactly(T, z, z->made, PE_QUERIES, b, h, i0, R);
+    pe_tile_rows_load_doubles(T, z, z->made, PE_QUERIES, b, h, i0, R);
     for (int64_t j0 = 0; j0 < Lk; j0 += T->Bc)
         if (pe_tile_is_reached(T, i0 / T->Br, j0 / T->Bc))
             fill_columns(T, z, b, h, i0, R, j0, pe_smaller(T->Bc, Lk - j0));
@@ -88,12 +89,12 @@ void pe_sharpen_row(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int6
         z->top[r] = whole ? 0 : row_top(T, z->sharp + r * z->sharp_stride, b, h, i0 + r);
 }
 
-void pe_sharpen_tile(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R,
-                     int64_t j0, int64_t C, const float lse[])
+void pe_products64_fill_tile(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R,
+                             int64_t j0, int64_t C, const float lse[])
 {
-    z->sharp_stride = pe_sharp_padded(C);
+    z->sharp_stride = pe_products64_padded(C);
     z->sharp_from   = j0;
-    pe_prepare_exactly(T, z, z->made, PE_QUERIES, b, h, i0, R);
+    pe_tile_rows_load_doubles(T, z, z->made, PE_QUERIES, b, h, i0, R);
     fill_columns(T, z, b, h, i0, R, j0, C);
     for (int64_t r = 0; r < R; r++)
         z->top[r] = isfinite(lse[r]) ? (double)lse[r] : 0;

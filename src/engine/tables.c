@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
-#include "engine/tiles.h"
+#include "engine/tiled/tiles.h"
 
 /* ---- bands: which row stands for which distance ---- */
 
@@ -44,7 +44,7 @@ static void set_band(pe_tiles *T)
         T->band.last = T->band.first;
 }
 
-void pe_band_find(pe_tiles *T)
+void pe_tables_find_band(pe_tiles *T)
 {
     const pe_distances *d    = &T->a->distances;
     const int64_t       step = d->step, low = T->a->reach.low - d->t00, high = T->a->reach.high - d->t00;
@@ -113,12 +113,12 @@ static void lay_out_member(pe_tiles *T, pe_kind kind, pe_arena *arena, int backw
     t->count = pe_padded(most_rows(T, &m)) + 2 * PE_LANES; /* vectors are read up to PE_LANES beyond a run */
     /* columns an odd number of cache lines apart: they fall into different sets */
     t->stride = pe_padded(X) + (pe_padded(X) / PE_LANES % 2 ? 2 : 3) * PE_LANES;
-    if (kind == PE_B && pe_tables_shared(a->terms))
+    if (kind == PE_B && pe_vectors_are_shared(a->terms))
         t->rows = T->by[PE_A].rows;
-    else if (kind != PE_A || !T->skewed || backward || counting || pe_tables_shared(a->terms))
-        t->rows = pe_take_floats(arena, p->H * t->count * t->row);
+    else if (kind != PE_A || !T->skewed || backward || counting || pe_vectors_are_shared(a->terms))
+        t->rows = pe_arena_floats(arena, p->H * t->count * t->row);
     if (skewed && (kind == PE_A || (kind == PE_R && backward)))
-        t->columns = pe_take_floats(arena, p->H * t->width * t->stride + PE_LANES);
+        t->columns = pe_arena_floats(arena, p->H * t->width * t->stride + PE_LANES);
     /* moved so that those which a whole tile adds to a band (from row j0 - i0 + Lq - 1 on) begin on a cache
        line */
     if (t->columns)
@@ -134,9 +134,9 @@ void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward)
         if (pe_has(a->terms, kind))
             lay_out_member(T, kind, arena, backward);
     if (pe_has(a->terms, PE_BIAS) && (!a->unmasked || !arena->memory))
-        T->center = pe_take_doubles(arena, a->sizes.H);
+        T->center = pe_arena_doubles(arena, a->sizes.H);
     T->exact_count = pe_larger(T->by[PE_BIAS].count, T->by[PE_GATE].count);
-    T->exact       = pe_take_doubles(arena, a->threads * T->exact_count);
+    T->exact       = pe_arena_doubles(arena, a->threads * T->exact_count);
     pe_basis_lay_out(T, arena);
 }
 
@@ -150,9 +150,9 @@ static void fill_chunk(const pe_tiles *T, pe_kind kind, int64_t h, int64_t x0, i
     const pe_part       *part  = &T->a->parts[m.owner];
     const int64_t        width = T->by[kind].width, t0 = pe_band_distance(&T->band, x0);
     if (T->band.slope == 1)
-        pe_member_fill(part, &m, width, h, t0, n, chunk);
+        pe_members_fill(part, &m, width, h, t0, n, chunk);
     else if (T->band.slope == -1) {
-        pe_member_fill(part, &m, width, h, t0 - (n - 1), n, chunk);
+        pe_members_fill(part, &m, width, h, t0 - (n - 1), n, chunk);
         for (int64_t r = 0; r < n / 2; r++)
             for (int64_t d = 0; d < width; d++) {
                 double      *low = chunk + r * width + d, *high = chunk + (n - 1 - r) * width + d;
@@ -162,7 +162,7 @@ static void fill_chunk(const pe_tiles *T, pe_kind kind, int64_t h, int64_t x0, i
             }
     } else
         for (int64_t r = 0; r < n; r++)
-            pe_member_fill(part, &m, width, h, pe_band_distance(&T->band, x0 + r), 1, chunk + r * width);
+            pe_members_fill(part, &m, width, h, pe_band_distance(&T->band, x0 + r), 1, chunk + r * width);
 }
 
 /* By several at a time: each comparison waits for the one before it. */
@@ -246,7 +246,7 @@ static void fill_tables(void *context, int64_t h, int thread)
 {
     const pe_tiles *T = context;
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
-        if (!pe_has(T->a->terms, kind) || (kind == PE_B && pe_tables_shared(T->a->terms)))
+        if (!pe_has(T->a->terms, kind) || (kind == PE_B && pe_vectors_are_shared(T->a->terms)))
             continue;
         else if (pe_is_scalar(kind))
             fill_scalars(T, kind, h, T->exact + thread * T->exact_count);

@@ -190,7 +190,7 @@ static inline pe_by_distance pe_member(const pe_terms *s, pe_kind kind)
 }
 
 /* Is there such a member? */
-static inline int pe_is_there(const pe_by_distance *m)
+static inline int pe_member_is_given(const pe_by_distance *m)
 {
     return m->fill || m->index || m->slope || m->row;
 }
@@ -198,7 +198,7 @@ static inline int pe_is_there(const pe_by_distance *m)
 static inline int pe_has(const pe_terms *s, pe_kind kind)
 {
     const pe_by_distance *all[PE_KINDS] = {&s->bias, &s->gate, &s->A, &s->B, &s->r};
-    return pe_is_there(all[kind]);
+    return pe_member_is_given(all[kind]);
 }
 
 /* Forms of a query; see pe_preparation. */
@@ -208,7 +208,7 @@ static inline int64_t pe_forms(const pe_terms *s)
 }
 
 /* Do keys meet the very vectors that queries meet? Then they are kept once, and so are their cotangents. */
-static inline int pe_tables_shared(const pe_terms *s)
+static inline int pe_vectors_are_shared(const pe_terms *s)
 {
     return s->A.row && s->A.row == s->B.row && s->A.param == s->B.param && s->A.owner == s->B.owner;
 }

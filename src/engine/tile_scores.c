@@ -2,14 +2,14 @@
 /*
  * tile_scores.c: the scores of one tile, put together from its products and all their terms
  *
- * pe_tile_products calls the parts, when z->i0 and z->j0 say where the tile begins and z->limited whether its
- * queries have column limits. What they find goes to `terms`, which kernels add, or to z->extra. Idea:
- * tiles.h.
+ * pe_tile_scores_multiply calls the parts, when z->i0 and z->j0 say where the tile begins and z->limited
+ * whether its queries have column limits. What they find goes to `terms`, which kernels add, or to z->extra.
+ * Idea: tiles.h.
  */
 #include <math.h>
 #include <string.h>
 
-#include "engine/tiles.h"
+#include "engine/tiled/tiles.h"
 
 /* ---- terms by distance, which lie along the diagonals of a tile, and products with their bands ---- */
 
@@ -129,7 +129,7 @@ static void find_diagonals(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t 
     }
 }
 
-void pe_shift_tile(const pe_tiles *T, pe_scratch *z, const float *s, int64_t R, int64_t C)
+void pe_tile_scores_shift(const pe_tiles *T, pe_scratch *z, const float *s, int64_t R, int64_t C)
 {
     for (int64_t r = 0; r < R; r++) {
         float *row = z->shift + r * T->band_width;
@@ -138,8 +138,8 @@ void pe_shift_tile(const pe_tiles *T, pe_scratch *z, const float *s, int64_t R, 
     }
 }
 
-void pe_band_product(const pe_tiles *T, const pe_scratch *z, float *to, const float *B, int64_t R, int64_t C,
-                     int64_t width)
+void pe_tile_scores_band_product(const pe_tiles *T, const pe_scratch *z, float *to, const float *B, int64_t R,
+                                 int64_t C, int64_t width)
 {
     const int64_t stride = pe_padded(width);
     for (int64_t r = 0; r < R; r += PE_LANES) {
@@ -196,7 +196,7 @@ static void mask_explicitly(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t
 {
     for (int64_t r = 0; r < R; r++)
         for (int64_t c = 0; c < C; c++)
-            if (!pe_is_allowed(T->a, b, h, i0 + r, j0 + c))
+            if (!pe_pairs_allowed(T->a, b, h, i0 + r, j0 + c))
                 z->extra[r * T->Bcp + c] = -INFINITY;
 }
 
@@ -248,21 +248,22 @@ static void mask_segments(const pe_tiles *T, pe_scratch *z, int64_t R, int64_t C
                 z->extra[r * T->Bcp + c] = -INFINITY;
 }
 
-void pe_load_places(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t R, int64_t C)
+void pe_tile_scores_load_places(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t R, int64_t C)
 {
     const pe_attention *a = T->a;
     if (z->placed[0] == z->i0 && z->placed[1] == z->j0)
         return;
-    z->placed[0] =
-        pe_position_pairs(&a->q_pos, &a->k_pos, 2) == 1 && !pe_segments_known(a) ? z->i0 : -1; /* shared */
+    z->placed[0] = pe_positions_pair_batches(&a->q_pos, &a->k_pos, 2) == 1 && !pe_has_segments(a)
+                       ? z->i0
+                       : -1; /* shared */
     z->placed[1] = z->j0;
     for (int64_t r = 0; r < R; r++) {
-        z->q_pos[r] = pe_position(&a->q_pos, b, z->i0 + r);
-        z->q_seg[r] = pe_segment(&a->q_segments, b, z->i0 + r);
+        z->q_pos[r] = pe_positions_at(&a->q_pos, b, z->i0 + r);
+        z->q_seg[r] = pe_pairs_segment(&a->q_segments, b, z->i0 + r);
     }
     for (int64_t c = 0; c < C; c++) {
-        z->k_pos[c] = pe_position(&a->k_pos, b, z->j0 + c);
-        z->k_seg[c] = pe_segment(&a->k_segments, b, z->j0 + c);
+        z->k_pos[c] = pe_positions_at(&a->k_pos, b, z->j0 + c);
+        z->k_seg[c] = pe_pairs_segment(&a->k_segments, b, z->j0 + c);
     }
 }
 
@@ -279,7 +280,7 @@ static void fill_extra(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, i
         look_up(T, z, h, R, C, Qw, Kt);
     if (with_keys)
         add_key_band(T, z, h, Kt, i0, R, j0, C);
-    if (a->terms->G != PE_NONE && pe_segments_known(a))
+    if (a->terms->G != PE_NONE && pe_has_segments(a))
         meet_segments(T, z, h, R, C, Qu);
     if ((a->mask & POSENC_MASK_SEGMENTS) && !a->unmasked)
         mask_segments(T, z, R, C);
@@ -302,7 +303,7 @@ static void take_pairs(const pe_tiles *T, pe_scratch *z, int64_t h, int64_t R, i
 
 /* ---- what a hook says of the pairs of a tile, and products that are there in double ---- */
 
-pe_tile pe_hook_tile(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t R, int64_t C)
+pe_tile pe_tile_scores_hook_tile(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t R, int64_t C)
 {
     return (pe_tile){.h        = h,
                      .rows     = R,
@@ -342,7 +343,7 @@ static void widen_content(const pe_tiles *T, const pe_scratch *z, int64_t b, int
         for (int64_t c = high; c < C; c++)
             z->s[r * C + c] = -INFINITY;
         for (int64_t c = 0; ask && c < C; c++)
-            if (!pe_is_allowed(a, b, h, i0 + r, j0 + c))
+            if (!pe_pairs_allowed(a, b, h, i0 + r, j0 + c))
                 z->s[r * C + c] = -INFINITY;
     }
 }
@@ -350,8 +351,8 @@ static void widen_content(const pe_tiles *T, const pe_scratch *z, int64_t b, int
 static int any_is_apart(const pe_tiles *T, const double pos[], int64_t n)
 {
     int apart = 0;
-    for (int64_t i = 0; T->a->terms->hook.apart && i < n && !apart; i++)
-        apart = pe_is_apart(T->a, pos[i]);
+    for (int64_t i = 0; T->a->terms->hook.is_special && i < n && !apart; i++)
+        apart = pe_attention_is_special(T->a, pos[i]);
     return apart;
 }
 
@@ -359,7 +360,7 @@ static int any_is_apart(const pe_tiles *T, const double pos[], int64_t n)
 static int is_hooked(const pe_tiles *T, const pe_scratch *z, int64_t R, int64_t C)
 {
     const pe_tile_hook *hook = &T->a->terms->hook;
-    if (!hook->apart)
+    if (!hook->is_special)
         return hook->visit && !T->kept;
     return any_is_apart(T, z->q_pos, R) || any_is_apart(T, z->k_pos, C);
 }
@@ -406,13 +407,13 @@ static void take_sharp(const pe_tiles *T, const pe_scratch *z, float *s, int64_t
 static void visit_hook(const pe_tiles *T, pe_scratch *z, float *s, int64_t h, int64_t R, int64_t C)
 {
     const pe_attention *a     = T->a;
-    const pe_tile       tile  = pe_hook_tile(T, z, h, R, C);
-    const int           sharp = pe_is_sharp(T), keys = any_is_apart(T, z->k_pos, C),
+    const pe_tile       tile  = pe_tile_scores_hook_tile(T, z, h, R, C);
+    const int           sharp = pe_products64_serve(T), keys = any_is_apart(T, z->k_pos, C),
               queries = any_is_apart(T, z->q_pos, R);
     a->terms->hook.visit(a->parts[PE_SCORE].p, a->parts[PE_SCORE].par, &tile, z->x);
     for (int64_t r = 0; r < R; r++) {
         const double  less  = pe_is_shifted(T, z) && z->lse[r] != -INFINITY ? (double)z->lse[r] : 0;
-        const int     query = queries && pe_is_apart(T->a, z->q_pos[r]);
+        const int     query = queries && pe_attention_is_special(T->a, z->q_pos[r]);
         float        *extra = z->extra + r * T->Bcp, *to = s + r * T->Bcp;
         const double *x = z->x + r * C, *product = sharp ? sharp_row(z, r) : NULL;
         for (int64_t c = 0; !queries && !keys && sharp && c < C; c++)
@@ -420,7 +421,7 @@ static void visit_hook(const pe_tiles *T, pe_scratch *z, float *s, int64_t h, in
         for (int64_t c = 0; !queries && !keys && !sharp && c < C; c++)
             extra[c] += (float)(x[c] - less);
         for (int64_t c = 0; (queries || keys) && c < C; c++) {
-            const int    apart = query || (keys && pe_is_apart(T->a, z->k_pos[c]));
+            const int    apart = query || (keys && pe_attention_is_special(T->a, z->k_pos[c]));
             const double bias  = apart ? bias_of(T, z, h, r, c) : 0;
             const double more  = x[c] - less - bias;
             if (sharp)
@@ -453,8 +454,8 @@ static void join_forms(const pe_tiles *T, pe_scratch *z, float *s, int64_t R, in
    are none, or something comes between (a kernel reads whole vectors, too). */
 static const float *pairs_in_place(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t C)
 {
-    const pe_attention *a       = T->a;
-    const int           between = a->grown || z->Q2 || pe_is_sharp(T) || a->terms->hook.visit || T->has_extra;
+    const pe_attention *a = T->a;
+    const int between = a->grown || z->Q2 || pe_products64_serve(T) || a->terms->hook.visit || T->has_extra;
     return a->terms->pairs.matrix && !between && C % PE_LANES == 0 ? pe_pairs_at(a, h, z->i0, z->j0) : NULL;
 }
 
@@ -480,7 +481,7 @@ typedef struct stream {
 static stream take_stream(const pe_tiles *T, const pe_scratch *z, const float *pairs, pe_tile_terms *terms)
 {
     stream y = {0};
-    if (pe_is_sharp(T) || z->Q2 || T->a->terms->hook.content)
+    if (pe_products64_serve(T) || z->Q2 || T->a->terms->hook.content)
         return y;
     const float **from = terms->bias ? &terms->bias : terms->skewed ? &terms->skewed : &terms->extra;
     y.at               = *from;
@@ -550,7 +551,7 @@ static void multiply_tile(const pe_tiles *T, pe_scratch *z, float *s, int64_t b,
         Q2 = z->Q2 ? z->Qg + T->Br * T->Dp : NULL;
         Kt = z->Kgt;
     }
-    if (pe_is_sharp(T))
+    if (pe_products64_serve(T))
         take_sharp(T, z, s, R, C);
     else if (Q2) /* what is not seen must be numbers too: its share times 0 has to be 0 */
         a->kernels->product(s, T->Bcp, Qu, T->Dp, 1, Kt, T->Bcp, R, C, a->sizes.D, 0);
@@ -577,8 +578,8 @@ static int column_limits(const pe_tiles *T, const pe_scratch *z, int64_t i0, int
     return 1;
 }
 
-const float *pe_tile_gate(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t I, int64_t J,
-                          int64_t *step)
+const float *pe_tile_scores_gate(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t I, int64_t J,
+                                 int64_t *step)
 {
     const int64_t i0 = I * T->Br, R = pe_smaller(T->Br, T->a->sizes.Lq - i0);
     if (!T->by[PE_GATE].rows)
@@ -587,9 +588,9 @@ const float *pe_tile_gate(const pe_tiles *T, const pe_scratch *z, int64_t h, int
     return T->skewed ? pe_rows_by(T, PE_GATE, h, pe_band_start(T, i0, R, J * T->Bc)) + R - 1 : z->gate;
 }
 
-int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
-                     const float *Qu, const float *Qw, const float *Kt, const float *key, int reuse,
-                     pe_tile_terms *terms)
+int pe_tile_scores_multiply(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I,
+                            int64_t J, const float *Qu, const float *Qw, const float *Kt, const float *key,
+                            int reuse, pe_tile_terms *terms)
 {
     const pe_attention *a  = T->a;
     const pe_problem   *p  = &a->sizes;
@@ -608,15 +609,15 @@ int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int6
     terms->key         = key && !a->unmasked ? key + j0 : NULL;
     if (T->skewed)
         find_diagonals(T, z, b, h, I, J, R, C, Qw, Kt, reuse, terms);
-    if (a->terms->G != PE_NONE && !pe_segments_known(a))
+    if (a->terms->G != PE_NONE && !pe_has_segments(a))
         terms->row = meet_own_segment(T, z, h, R, Qu, terms->row);
     if (pairs) {
         terms->extra      = pairs;
         terms->extra_step = a->parts[PE_SCORE].p->Lk;
     }
     multiply_tile(T, z, s, b, R, C, Qu, Kt, pairs, terms);
-    if (T->has_extra || a->terms->hook.apart)
-        pe_load_places(T, z, b, R, C);
+    if (T->has_extra || a->terms->hook.is_special)
+        pe_tile_scores_load_places(T, z, b, R, C);
     z->hooked = is_hooked(T, z, R, C);
     if (T->has_extra || z->hooked || banded_keys) {
         fill_extra(T, z, b, h, i0, R, j0, C, Qu, Qw, Kt, banded_keys);
@@ -630,7 +631,7 @@ int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int6
         terms->high = z->high;
     }
     if (T->kept)
-        pe_kept_add(T, z, s, h, R, C, terms);
+        pe_hook_cache_add(T, z, s, h, R, C, terms);
     if (a->terms->hook.content)
         widen_content(T, z, b, h, i0, R, j0, C, s, Qu);
     if (z->hooked)

@@ -16,7 +16,7 @@
 
 #include "base/parallel.h"
 #include "base/tensor.h"
-#include "engine/roads.h"
+#include "engine/fast/fast.h"
 
 /* The keys and values of one (item, key head) pair, ready for products. */
 typedef struct packed_pair {
@@ -41,10 +41,10 @@ static void lay_out_pair(const pe_tiles *T, packed_pair *pair, pe_arena *arena)
 {
     const pe_problem *p = &T->a->sizes;
     packed_pair       x = {0};
-    x.Kt                = pe_take_floats(arena, T->key_tiles * p->D * T->Bcp);
-    x.Kgt               = pe_take_floats(arena, T->a->grown ? T->key_tiles * p->D * T->Bcp : 0);
-    x.V                 = pe_take_floats(arena, p->Lk * T->Dvp);
-    x.key               = pe_take_floats(arena, pe_padded(p->Lk) + PE_LANES);
+    x.Kt                = pe_arena_floats(arena, T->key_tiles * p->D * T->Bcp);
+    x.Kgt               = pe_arena_floats(arena, T->a->grown ? T->key_tiles * p->D * T->Bcp : 0);
+    x.V                 = pe_arena_floats(arena, p->Lk * T->Dvp);
+    x.key               = pe_arena_floats(arena, pe_padded(p->Lk) + PE_LANES);
     if (arena->memory)
         *pair = x;
 }
@@ -52,14 +52,14 @@ static void lay_out_pair(const pe_tiles *T, packed_pair *pair, pe_arena *arena)
 /* Can the caller's values be multiplied where they lie? */
 static int values_serve(const pe_tiles *T)
 {
-    return T->a->v.dtype == POSENC_F32 && T->a->sizes.Dv % PE_LANES == 0;
+    return T->a->v.dtype == POSENC_DTYPE_F32 && T->a->sizes.Dv % PE_LANES == 0;
 }
 
 /* Can the caller's keys be transposed from where they lie? */
 static int keys_serve(const pe_tiles *T)
 {
     const pe_attention *a = T->a;
-    return a->k.dtype == POSENC_F32 && !a->turn && !a->terms->prepare.fill && !a->grown;
+    return a->k.dtype == POSENC_DTYPE_F32 && !a->rotary && !a->terms->prepare.fill && !a->grown;
 }
 
 /* The keys of tile J transposed, and its values. */
@@ -75,16 +75,16 @@ static void pack_tile(void *context, int64_t index, int thread)
     pe_scratch  *z  = T->scratch + thread;
     float       *Kt = x->Kt + J * p->D * T->Bcp;
     if (p->Lk <= PE_SHORT) {
-        pe_call_rows(&T->a->k, b + 1, g, j0, C, T->a->D);
-        pe_call_rows(&T->a->v, b + 1, g, j0, C, p->Dv);
+        pe_tile_rows_prefetch(&T->a->k, b + 1, g, j0, C, T->a->D);
+        pe_tile_rows_prefetch(&T->a->v, b + 1, g, j0, C, p->Dv);
     }
     if (T->a->v.data && !values_serve(T))
-        pe_load_plain(x->V + j0 * T->Dvp, T->Dvp, &T->a->v, b, g, j0, C, p->Dv);
+        pe_tile_rows_load_plain(x->V + j0 * T->Dvp, T->Dvp, &T->a->v, b, g, j0, C, p->Dv);
     if (keys_serve(T)) {
-        T->a->kernels->transpose(Kt, T->Bcp, pe_row(&T->a->k, b, g, j0), T->a->k.stride[2], C, p->D);
+        T->a->kernels->transpose(Kt, T->Bcp, pe_tensor_row(&T->a->k, b, g, j0), T->a->k.stride[2], C, p->D);
         return;
     }
-    pe_load_turned(T, z, z->rows, NULL, PE_KEYS, b, g, j0, C);
+    pe_tile_rows_load(T, z, z->rows, NULL, PE_KEYS, b, g, j0, C);
     T->a->kernels->transpose(Kt, T->Bcp, z->rows, T->Dp, C, p->D);
     if (!T->a->grown)
         return;
@@ -100,9 +100,9 @@ static void begin_pair(const forward *f, int64_t pair)
     packed_pair         *x = f->pairs + pair;
     const int64_t        b = (f->first + pair) / T->a->sizes.G, g = (f->first + pair) % T->a->sizes.G;
     const int            there = v->data && values_serve(T);
-    x->values                  = there ? pe_row(v, b, g, 0) : x->V;
+    x->values                  = there ? pe_tensor_row(v, b, g, 0) : x->V;
     x->v_stride                = there ? v->stride[2] : T->Dvp;
-    x->key_mask                = pe_key_mask(T, x->key, b);
+    x->key_mask                = pe_tile_rows_key_mask(T, x->key, b);
 }
 
 static void store_scores(const forward *f, const float *s, int64_t b, int64_t h, int64_t I, int64_t J)
@@ -111,9 +111,9 @@ static void store_scores(const forward *f, const float *s, int64_t b, int64_t h,
     const int64_t   i0 = I * T->Br, R = pe_smaller(T->Br, T->a->sizes.Lq - i0), j0 = J * T->Bc,
                   C = pe_smaller(T->Bc, T->a->sizes.Lk - j0);
     for (int64_t r = 0; r < R; r++) {
-        char *row = pe_row(f->S, b, h, i0 + r);
-        pe_store_float(row + j0 * f->S->stride[3] * (int64_t)posenc_dtype_size(f->S->dtype), f->S->dtype,
-                       f->S->stride[3], s + r * T->Bcp, C);
+        char *row = pe_tensor_row(f->S, b, h, i0 + r);
+        pe_tensor_store_float(row + j0 * f->S->stride[3] * (int64_t)posenc_dtype_size(f->S->dtype),
+                              f->S->dtype, f->S->stride[3], s + r * T->Bcp, C);
     }
 }
 
@@ -135,16 +135,16 @@ static void finish_rows(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, 
     const pe_attention *a = T->a;
     a->kernels->lane_sums(z->f, z->sums, R);
     for (int64_t r = 0; r < R; r++) {
-        const double less = pe_center(T, h) + (pe_is_sharp(T) ? z->top[r] : 0);
+        const double less = pe_center(T, h) + (pe_products64_serve(T) ? z->top[r] : 0);
         const float  l    = z->f[r];
         const int    seen = l != 0;
         z->f[r]           = seen ? 1.0f / l : 0;
         z->m[r]           = seen ? (float)((double)z->taken[r] + (double)logf(l) + less) : -INFINITY;
     }
     a->kernels->scale_rows(z->O, T->Dvp, z->f, R, a->sizes.Dv);
-    pe_store_plain(&a->o, b, h, i0, R, z->O, T->Dvp, a->sizes.Dv);
+    pe_tile_rows_store_plain(&a->o, b, h, i0, R, z->O, T->Dvp, a->sizes.Dv);
     if (a->lse.data)
-        pe_store_float(pe_element(&a->lse, b, h, i0), a->lse.dtype, a->lse.stride[2], z->m, R);
+        pe_tensor_store_float(pe_tensor_element(&a->lse, b, h, i0), a->lse.dtype, a->lse.stride[2], z->m, R);
 }
 
 /* Keys and values of tile J, which comes next, seen as rows beside those of a tile of outputs, from row r
@@ -189,8 +189,8 @@ static void add_values(const pe_tiles *T, pe_scratch *z, const packed_pair *x, i
     if (!T->by[PE_R].rows || flat)
         return;
     if (T->skewed) {
-        pe_shift_tile(T, z, z->S, R, C);
-        pe_band_product(T, z, z->O, pe_rows_by(T, PE_R, h, x0), R, C, p->Dv);
+        pe_tile_scores_shift(T, z, z->S, R, C);
+        pe_tile_scores_band_product(T, z, z->O, pe_rows_by(T, PE_R, h, x0), R, C, p->Dv);
         return;
     }
     for (int64_t i = 0; i < R; i++)
@@ -249,15 +249,15 @@ static void forward_tile(void *context, int64_t index, int thread)
     float             *Qw = pe_has(a->terms, PE_A) ? z->Qw : NULL;
     start_rows(T, z, R);
     if (p->Lk <= PE_SHORT)
-        pe_call_rows(&a->q, b + 1, h, i0, R, a->D);
+        pe_tile_rows_prefetch(&a->q, b + 1, h, i0, R, a->D);
     float *Q2 = pe_forms(a->terms) > 1 ? z->Qu + T->Br * T->Dp : NULL;
-    pe_load_turned(T, z, z->Qu, Q2, PE_QUERIES, b, h, i0, R);
-    pe_scale_queries(T, z->Qu, Qw, h, R);
+    pe_tile_rows_load(T, z, z->Qu, Q2, PE_QUERIES, b, h, i0, R);
+    pe_tile_rows_scale(T, z->Qu, Qw, h, R);
     if (Q2)
-        pe_scale_queries(T, Q2, NULL, h, R);
+        pe_tile_rows_scale(T, Q2, NULL, h, R);
     z->Q2 = Q2;
-    if (pe_is_sharp(T))
-        pe_sharpen_row(T, z, b, h, i0, R, f->S != NULL);
+    if (pe_products64_serve(T))
+        pe_products64_fill_row(T, z, b, h, i0, R, f->S != NULL);
     const int64_t    first   = a->terms->hook.state > 0 ? T->key_tiles - 1 : nearest_tile(T, I);
     const pe_softmax running = {
         .shift = z->taken, .sums = z->sums, .o = z->O, .o_stride = T->Dvp, .columns = p->Dv};
@@ -265,15 +265,15 @@ static void forward_tile(void *context, int64_t index, int thread)
         const int64_t J = tile_at(step, first), C = pe_smaller(T->Bc, p->Lk - J * T->Bc);
         z->Kgt = x->Kgt + J * p->D * T->Bcp;
         pe_tile_terms terms;
-        if (!pe_tile_products(T, z, z->S, b, h, I, J, z->Qu, Qw, x->Kt + J * p->D * T->Bcp, x->key_mask,
-                              first < 0, &terms))
+        if (!pe_tile_scores_multiply(T, z, z->S, b, h, I, J, z->Qu, Qw, x->Kt + J * p->D * T->Bcp,
+                                     x->key_mask, first < 0, &terms))
             continue;
         if (f->S) {
             a->kernels->scores_finish(z->S, T->Bcp, &terms, R, C);
             store_scores(f, z->S, b, h, I, J);
             continue;
         }
-        terms.gate = pe_tile_gate(T, z, h, I, J, &terms.gate_step);
+        terms.gate = pe_tile_scores_gate(T, z, h, I, J, &terms.gate_step);
         a->kernels->softmax(z->S, T->Bcp, &terms, &running, R, C);
         add_values(T, z, x, h, I, J, next_tile(T, I, step, first));
     }
@@ -288,7 +288,7 @@ static void run(const pe_attention *a, const posenc_tensor *S, pe_arena *arena)
     forward           f     = {.T = pe_tiles_make(a, arena, 0), .S = S};
     f.wave                  = pe_smaller(pairs, a->threads);
     f.tasks_per_pair        = f.T.query_tiles * (p->H / p->G);
-    f.pairs                 = pe_take(arena, (size_t)f.wave * sizeof *f.pairs);
+    f.pairs                 = pe_arena_take(arena, (size_t)f.wave * sizeof *f.pairs);
     for (int64_t i = 0; i < f.wave; i++)
         lay_out_pair(&f.T, arena->memory ? f.pairs + i : NULL, arena);
     if (!arena->memory)
@@ -305,11 +305,11 @@ static void run(const pe_attention *a, const posenc_tensor *S, pe_arena *arena)
 /* The road of a run; a plan, which does not know the runs, counts for whichever needs most. */
 void pe_tiled_forward(const pe_attention *a, pe_arena *arena)
 {
-    const int counting = !arena->memory, few = pe_road_may(a) && a->sizes.Lq <= PE_DECODE_QUERIES;
+    const int counting = !arena->memory, few = pe_fast_serves(a) && a->sizes.Lq <= PE_DECODE_QUERIES;
     pe_arena  decoding = *arena, narrow = *arena;
-    if (few || (counting && pe_road_may(a)))
+    if (few || (counting && pe_fast_serves(a)))
         pe_decode_forward(a, &decoding);
-    if (!few && (counting ? pe_bf16_may(a) : pe_bf16_does(a)))
+    if (!few && (counting ? pe_bf16_may(a) : pe_bf16_serves(a)))
         pe_bf16_forward(a, &narrow);
     else if (!few)
         run(a, NULL, arena);

@@ -23,7 +23,7 @@
 
 #include "base/parallel.h"
 #include "base/tensor.h"
-#include "engine/back.h"
+#include "engine/tiled/backward.h"
 
 /* ---- what was summed goes to parameters, after the whole batch ---- */
 
@@ -67,7 +67,7 @@ static void fold_band(const pe_backward *w, pe_kind kind, int64_t h)
     const pe_by_distance m    = pe_member(T->a->terms, kind);
     const pe_part       *part = &T->a->parts[m.owner];
     const int            down = T->band.slope < 0,
-              is_score        = (kind == PE_BIAS && !T->a->terms->hook.apart) || (kind == PE_A && !m.row);
+              is_score = (kind == PE_BIAS && !T->a->terms->hook.is_special) || (kind == PE_A && !m.row);
     const int64_t most = T->band.slope == 1 || T->band.slope == -1 ? PE_CHUNK : 1, width = T->by[kind].width,
                   end = pe_table_end(T, kind);
     double *chunk     = T->scratch[0].chunk;
@@ -83,7 +83,7 @@ static void fold_band(const pe_backward *w, pe_kind kind, int64_t h)
                 chunk[(down ? n - 1 - r : r) * width + d] =
                     is_score && w->mass[d] > 0 ? x - w->total[d] * (fabs(x) / w->mass[d]) : x;
             }
-        pe_member_fold(part, &m, width, h, pe_band_distance(&T->band, down ? r0 + n - 1 : r0), n, chunk);
+        pe_members_fold(part, &m, width, h, pe_band_distance(&T->band, down ? r0 + n - 1 : r0), n, chunk);
     }
 }
 
@@ -105,7 +105,7 @@ static void fold_parameters(const pe_backward *w)
     for (int64_t h = 0; h < a->sizes.H; h++) {
         for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++)
             if (w->wants[kind] && (!pe_member(m, kind).row || h == a->sizes.H - 1) &&
-                !(kind == PE_B && pe_tables_shared(m)))
+                !(kind == PE_B && pe_vectors_are_shared(m)))
                 fold_band(w, kind, h);
         if (w->wants_u)
             fold_vector(w, h, w->du, pe_head_vector_gradient(a, m->u, h));
@@ -139,10 +139,10 @@ static void decide(pe_backward *w, int all)
     const pe_attention *a    = w->T.a;
     const pe_part      *part = &a->parts[PE_SCORE];
     const pe_terms     *m    = a->terms;
-    const int           any  = all || pe_part_wanted(part);
+    const int           any  = all || pe_members_part_wanted(part);
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
         const pe_by_distance x = pe_member(m, kind);
-        w->wants[kind]         = pe_has(m, kind) && (all || pe_member_wanted(&a->parts[x.owner], &x));
+        w->wants[kind]         = pe_has(m, kind) && (all || pe_members_wanted(&a->parts[x.owner], &x));
     }
     w->wants_u    = m->u != PE_NONE && (all || (any && part->dpar[m->u]));
     w->wants_w    = m->w != PE_NONE && (all || (any && part->dpar[m->w]));
@@ -159,18 +159,18 @@ static void lay_out_item(pe_backward *w, pe_arena *arena)
     const pe_tiles   *T    = &w->T;
     const pe_problem *p    = &T->a->sizes;
     const int64_t     rows = p->H * p->Lq;
-    w->Qu                  = pe_take_floats(arena, pe_forms(T->a->terms) * rows * T->Dp);
-    w->Qw                  = pe_has(T->a->terms, PE_A) ? pe_take_floats(arena, rows * T->Dp) : NULL;
-    w->dout                = pe_take_floats(arena, rows * T->Dvp);
-    w->delta               = pe_take_floats(arena, rows);
-    w->lse                 = pe_take_floats(arena, rows);
-    w->key                 = pe_take_floats(arena, pe_padded(p->Lk) + PE_LANES);
-    w->dQ                  = pe_take_floats(arena, pe_forms(T->a->terms) * w->chunks * rows * T->Dp);
-    w->dK                  = pe_take_floats(arena, T->a->terms->prepare.fold ? p->G * p->Lk * T->Dp : 0);
-    w->state               = pe_take_doubles(arena, T->a->terms->hook.state ? rows * PE_HOOK_STATE : 0);
+    w->Qu                  = pe_arena_floats(arena, pe_forms(T->a->terms) * rows * T->Dp);
+    w->Qw                  = pe_has(T->a->terms, PE_A) ? pe_arena_floats(arena, rows * T->Dp) : NULL;
+    w->dout                = pe_arena_floats(arena, rows * T->Dvp);
+    w->delta               = pe_arena_floats(arena, rows);
+    w->lse                 = pe_arena_floats(arena, rows);
+    w->key                 = pe_arena_floats(arena, pe_padded(p->Lk) + PE_LANES);
+    w->dQ                  = pe_arena_floats(arena, pe_forms(T->a->terms) * w->chunks * rows * T->Dp);
+    w->dK                  = pe_arena_floats(arena, T->a->terms->prepare.fold ? p->G * p->Lk * T->Dp : 0);
+    w->state               = pe_arena_doubles(arena, T->a->terms->hook.state ? rows * PE_HOOK_STATE : 0);
     for (pe_side side = PE_QUERIES; side <= PE_KEYS; side++)
-        w->dbeside[side] = pe_take_zeros(arena, pe_beside_size(T->a, side));
-    w->moments = pe_take_doubles(arena, 2 * rows); /* a plan for long rows serves short ones too */
+        w->dbeside[side] = pe_arena_zeros(arena, pe_beside_size(T->a, side));
+    w->moments = pe_arena_doubles(arena, 2 * rows); /* a plan for long rows serves short ones too */
 }
 
 static void lay_out_sums(pe_backward *w, pe_arena *arena)
@@ -180,26 +180,26 @@ static void lay_out_sums(pe_backward *w, pe_arena *arena)
     const int64_t     n = p->H * w->chunks, tasks = p->G * w->chunks;
     const pe_part    *part = &T->a->parts[PE_SCORE];
     for (pe_kind kind = PE_BIAS; kind < PE_KINDS; kind++) {
-        if (w->wants[kind] && kind == PE_B && pe_tables_shared(T->a->terms)) {
+        if (w->wants[kind] && kind == PE_B && pe_vectors_are_shared(T->a->terms)) {
             w->dby[PE_B] = w->dby[PE_A];
             continue;
         }
         const int64_t size = w->wants[kind] ? n * T->by[kind].count * T->by[kind].row : 0;
-        w->dby1[kind]      = pe_take_zeros(arena, pe_is_scalar(kind) ? size : 0);
-        w->dby[kind]       = pe_take_floats(arena, pe_is_scalar(kind) ? 0 : size);
+        w->dby1[kind]      = pe_arena_zeros(arena, pe_is_scalar(kind) ? size : 0);
+        w->dby[kind]       = pe_arena_floats(arena, pe_is_scalar(kind) ? 0 : size);
         if (arena->memory && !pe_is_scalar(kind))
             memset(w->dby[kind], 0, (size_t)size * sizeof(float));
     }
-    w->du    = pe_take_zeros(arena, n * p->D);
-    w->dw    = pe_take_zeros(arena, n * p->D);
-    w->dus   = pe_take_zeros(arena, n * p->D);
-    w->dG    = pe_take_zeros(arena, w->wants_G ? n * 2 * p->D : 0);
-    w->hook  = pe_take_zeros(arena, tasks * w->hook_count);
-    w->total = pe_take_doubles(arena, p->D);
-    w->mass  = pe_take_doubles(arena, p->D);
-    w->dkept = w->wants_hook ? pe_kept_sums(T->a, arena) : NULL;
+    w->du    = pe_arena_zeros(arena, n * p->D);
+    w->dw    = pe_arena_zeros(arena, n * p->D);
+    w->dus   = pe_arena_zeros(arena, n * p->D);
+    w->dG    = pe_arena_zeros(arena, w->wants_G ? n * 2 * p->D : 0);
+    w->hook  = pe_arena_zeros(arena, tasks * w->hook_count);
+    w->total = pe_arena_doubles(arena, p->D);
+    w->mass  = pe_arena_doubles(arena, p->D);
+    w->dkept = w->wants_hook ? pe_hook_cache_sums(T->a, arena) : NULL;
     w->hook_pointers =
-        pe_take(arena, (size_t)(w->wants_hook ? tasks * PE_HOOK_PARAMS : 0) * sizeof(double *));
+        pe_arena_take(arena, (size_t)(w->wants_hook ? tasks * PE_HOOK_PARAMS : 0) * sizeof(double *));
     if (!arena->memory)
         return;
     double *at = w->hook;
@@ -221,20 +221,21 @@ static void prepare_queries(void *context, int64_t index, int thread)
     const int64_t       Lq = a->sizes.Lq, Dv = a->sizes.Dv, h = index / T->query_tiles,
                   i0 = index % T->query_tiles * T->Br, R = pe_smaller(T->Br, Lq - i0), at = h * Lq + i0;
     float *o = T->scratch[thread].rows, *Qu = w->Qu + at * T->Dp, *Q2 = pe_second_form(w, Qu);
-    pe_load_turned(T, T->scratch + thread, Qu, Q2, PE_QUERIES, w->b, h, i0, R);
-    pe_scale_queries(T, Qu, w->Qw ? w->Qw + at * T->Dp : NULL, h, R);
+    pe_tile_rows_load(T, T->scratch + thread, Qu, Q2, PE_QUERIES, w->b, h, i0, R);
+    pe_tile_rows_scale(T, Qu, w->Qw ? w->Qw + at * T->Dp : NULL, h, R);
     if (Q2)
-        pe_scale_queries(T, Q2, NULL, h, R);
-    pe_load_plain(w->dout + at * T->Dvp, T->Dvp, &a->dout, w->b, h, i0, R, Dv);
+        pe_tile_rows_scale(T, Q2, NULL, h, R);
+    pe_tile_rows_load_plain(w->dout + at * T->Dvp, T->Dvp, &a->dout, w->b, h, i0, R, Dv);
     if (T->a->sizes.Lk <= PE_SHORT) {
-        pe_call_rows(&a->q, w->b + 1, h, i0, R, a->D);
-        pe_call_rows(&a->dout, w->b + 1, h, i0, R, Dv);
+        pe_tile_rows_prefetch(&a->q, w->b + 1, h, i0, R, a->D);
+        pe_tile_rows_prefetch(&a->dout, w->b + 1, h, i0, R, Dv);
     }
     if (!w->is_short) { /* short rows have their moments */
-        pe_load_plain(o, T->Dvp, &a->o, w->b, h, i0, R, Dv);
+        pe_tile_rows_load_plain(o, T->Dvp, &a->o, w->b, h, i0, R, Dv);
         a->kernels->dot_rows(w->delta + at, w->dout + at * T->Dvp, T->Dvp, o, T->Dvp, R, Dv);
     }
-    pe_load_float(w->lse + at, pe_element(&a->lse, w->b, h, i0), a->lse.dtype, a->lse.stride[2], R);
+    pe_tensor_load_float(w->lse + at, pe_tensor_element(&a->lse, w->b, h, i0), a->lse.dtype, a->lse.stride[2],
+                         R);
     for (int64_t r = 0; r < R; r++)
         w->lse[at + r] = (float)((double)w->lse[at + r] - pe_center(T, h));
     for (int64_t c = 0; c < pe_forms(a->terms) * w->chunks; c++)
@@ -247,14 +248,14 @@ static void load_keys(const pe_backward *w, pe_scratch *z, int64_t g, int64_t J)
     const pe_tiles   *T  = &w->T;
     const pe_problem *p  = &T->a->sizes;
     const int64_t     j0 = J * T->Bc, C = pe_smaller(T->Bc, p->Lk - j0);
-    pe_load_turned(T, z, z->K, NULL, PE_KEYS, w->b, g, j0, C);
+    pe_tile_rows_load(T, z, z->K, NULL, PE_KEYS, w->b, g, j0, C);
     T->a->kernels->transpose(z->Kt, T->Bcp, z->K, T->Dp, C, p->D);
     if (T->a->grown) {
         pe_grow_keys(T, z->Kg, z->K, w->b, j0, C);
         T->a->kernels->transpose(z->Kgt_own, T->Bcp, z->Kg, T->Dp, C, p->D);
         z->Kgt = z->Kgt_own;
     }
-    pe_load_plain(z->rows, T->Dvp, &T->a->v, w->b, g, j0, C, p->Dv);
+    pe_tile_rows_load_plain(z->rows, T->Dvp, &T->a->v, w->b, g, j0, C, p->Dv);
     T->a->kernels->transpose(z->Vt, T->Bcp, z->rows, T->Dvp, C, p->Dv);
 }
 
@@ -273,9 +274,9 @@ static void look_ahead(void *context, int64_t index, int thread)
     memset(z->state, 0, (size_t)(R * PE_HOOK_STATE) * sizeof(double));
     memset(w->moments + 2 * at, 0, (size_t)(2 * R) * sizeof(double));
     for (int64_t J = T->key_tiles - 1; J >= 0; J--) {
-        const pe_pair x = pe_pair_of(w, h, 0, I, J);
+        const pe_pair x = pe_pair_backward_at(w, h, 0, I, J);
         load_keys(w, z, x.g, J);
-        if (pe_weights_back(w, &x, z, 0) && w->is_short)
+        if (pe_pair_backward_weights(w, &x, z, 0) && w->is_short)
             T->a->kernels->row_moments(w->moments + 2 * at, z->S, z->W, T->Bcp, x.R, x.C);
     }
 }
@@ -302,8 +303,8 @@ static void chunk_back(void *context, int64_t index, int thread)
         const int64_t j0 = J * T->Bc, C = pe_smaller(T->Bc, p->Lk - j0);
         load_keys(w, z, g, J);
         if (p->Lk <= PE_SHORT) {
-            pe_call_rows(&T->a->k, w->b + 1, g, j0, C, T->a->D);
-            pe_call_rows(&T->a->v, w->b + 1, g, j0, C, p->Dv);
+            pe_tile_rows_prefetch(&T->a->k, w->b + 1, g, j0, C, T->a->D);
+            pe_tile_rows_prefetch(&T->a->v, w->b + 1, g, j0, C, p->Dv);
         }
         memset(z->dK, 0, (size_t)(C * T->Dp) * sizeof(float));
         if (T->a->grown)
@@ -311,18 +312,18 @@ static void chunk_back(void *context, int64_t index, int thread)
         memset(z->dV, 0, (size_t)(C * T->Dvp) * sizeof(float));
         for (int64_t h = g * group; h < (g + 1) * group; h++)
             for (int64_t I = 0; I < T->query_tiles; I++) {
-                const pe_pair x = pe_pair_of(w, h, chunk, I, J);
-                pe_pair_back(w, &x, z);
+                const pe_pair x = pe_pair_backward_at(w, h, chunk, I, J);
+                pe_pair_backward_run(w, &x, z);
             }
         if (T->a->grown) {
             pe_grow_keys(T, z->dKg, z->dKg, w->b, j0, C);
             pe_add_floats(z->dK, 1, z->dKg, C * T->Dp);
         }
-        pe_store_turned(T, z->dK, PE_KEYS, &T->a->dk, w->b, g, j0, C);
+        pe_tile_rows_store(T, z->dK, PE_KEYS, &T->a->dk, w->b, g, j0, C);
         if (T->a->terms->prepare.fold)
             memcpy(w->dK + (g * p->Lk + j0) * T->Dp, z->dK, (size_t)(C * T->Dp) * sizeof(float));
         if (T->a->dv.data)
-            pe_store_plain(&T->a->dv, w->b, g, j0, C, z->dV, T->Dvp, p->Dv);
+            pe_tile_rows_store_plain(&T->a->dv, w->b, g, j0, C, z->dV, T->Dvp, p->Dv);
     }
 }
 
@@ -344,7 +345,7 @@ static void finish_queries(void *context, int64_t index, int thread)
     }
     for (int64_t x = 0; x < n; x++)
         sum[x] *= scale;
-    pe_store_turned(T, sum, PE_QUERIES, &T->a->dq, w->b, h, i0, R);
+    pe_tile_rows_store(T, sum, PE_QUERIES, &T->a->dq, w->b, h, i0, R);
 }
 
 /* Cotangents of some prepared rows: those that stand beside others wait for the whole batch. */
@@ -354,12 +355,12 @@ static void fold_rows(const pe_backward *w, const float *rows, int64_t form_step
     const pe_tiles      *T  = &w->T;
     const posenc_tensor *to = side == PE_KEYS ? &T->a->dk : &T->a->dq;
     if (!T->beside[side]) {
-        pe_fold_prepared(T, T->scratch, rows, form_step, side, w->b, h, s0, n);
+        pe_tile_rows_fold(T, T->scratch, rows, form_step, side, w->b, h, s0, n);
         return;
     }
     pe_beside_sum(T, w->dbeside[side], rows, side, h, s0, n);
     if (to->data)
-        pe_store_plain(to, w->b, h, s0, n, rows, T->Dp, T->a->D);
+        pe_tile_rows_store_plain(to, w->b, h, s0, n, rows, T->Dp, T->a->D);
 }
 
 /* Cotangents of prepared rows go through the room one tile after the other: parameters add in this order. */
@@ -382,14 +383,14 @@ void pe_tiled_backward(const pe_attention *a, pe_arena *arena)
     pe_backward       w       = {.T = pe_tiles_make(a, arena, 1)};
     const int         travels = a->terms->hook.state > 0; /* its key tiles have an order */
     w.chunks                  = p->G >= MANY_HEADS || travels ? 1 : pe_smaller(2, w.T.key_tiles);
-    w.is_short                = p->Lk <= PE_SHORT || pe_is_sharp(&w.T);
+    w.is_short                = p->Lk <= PE_SHORT || pe_products64_serve(&w.T);
     decide(&w, !arena->memory);
     lay_out_item(&w, arena);
     lay_out_sums(&w, arena);
     if (!arena->memory)
         return;
     for (w.b = 0; w.b < p->B; w.b++) {
-        w.key_mask = pe_key_mask(&w.T, w.key, w.b);
+        w.key_mask = pe_tile_rows_key_mask(&w.T, w.key, w.b);
         pe_parallel_for(p->H * w.T.query_tiles, a->threads, prepare_queries, &w);
         if (w.T.key_tiles > 1 && (a->terms->hook.state || w.is_short))
             pe_parallel_for(p->H * w.T.query_tiles, a->threads, look_ahead, &w);
@@ -401,7 +402,7 @@ void pe_tiled_backward(const pe_attention *a, pe_arena *arena)
             fold_prepared(&w);
     }
     if (w.wants_hook && w.T.kept)
-        pe_kept_fold(&w);
+        pe_hook_cache_fold(&w);
     for (pe_side side = PE_QUERIES; side <= PE_KEYS && w.T.beside[side]; side++)
         pe_beside_fold(&w.T, w.dbeside[side], side);
     fold_parameters(&w);

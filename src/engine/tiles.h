@@ -15,7 +15,7 @@
 #define PE_ENGINE_TILES_H
 
 #include "engine/attend.h"
-#include "engine/ladder.h"
+#include "engine/rotation/ladder.h"
 
 static inline int64_t pe_larger(int64_t a, int64_t b)
 {
@@ -99,7 +99,7 @@ typedef struct pe_scratch {
     double *raw, *draw;               /* [max(Br,Bc), a->D] rows to prepare and their cotangents */
     double *made, *at;                /* [max(Br,Bc), forms*D] prepared rows, [max(Br,Bc)] their positions */
     double *sharp, *keys, *top;       /* [Br, sharp_stride], [Bc, D], [Br]: sharp.c */
-    double *keys_across;              /* keys transposed [D, pe_sharp_padded(Bc)] */
+    double *keys_across;              /* keys transposed [D, pe_products64_padded(Bc)] */
     int64_t sharp_stride, sharp_from; /* of the products that are there: columns per row, the first column */
     float  *Qg, *grow, *between; /* growth: [forms, Br, Dp] grown queries, [Br, Dp] their factors, [Dp] */
     float  *Kg, *dKg;            /* backward: [Bc, Dp] grown keys and their cotangents */
@@ -189,9 +189,9 @@ static inline int pe_asks_pairs(const pe_tiles *T)
 }
 
 /* Does a token of the pair stand apart, so that X takes the place of its bias? z has the tile's positions. */
-static inline int pe_pair_is_apart(const pe_tiles *T, const pe_scratch *z, int64_t r, int64_t c)
+static inline int pe_pair_is_special(const pe_tiles *T, const pe_scratch *z, int64_t r, int64_t c)
 {
-    return pe_is_apart(T->a, z->q_pos[r]) || pe_is_apart(T->a, z->k_pos[c]);
+    return pe_attention_is_special(T->a, z->q_pos[r]) || pe_attention_is_special(T->a, z->k_pos[c]);
 }
 
 /* A softmax does not see a constant: the largest bias of a head is taken from all of them while they are
@@ -236,7 +236,7 @@ static inline pe_group pe_group_at(const pe_scratch *z, int64_t r, int64_t R, in
 
 /* And the other way: queries that meet any of the keys c .. c+n-1 of the tile; `first` and `count` are
    theirs. */
-static inline pe_group pe_meeting(const pe_scratch *z, int64_t c, int64_t n, int64_t R)
+static inline pe_group pe_queries_of_keys(const pe_scratch *z, int64_t c, int64_t n, int64_t R)
 {
     pe_group y = {n, 0, R};
     while (z->limited && y.count && z->high[y.first] <= c)
@@ -252,8 +252,8 @@ static inline pe_group pe_seen_columns(const pe_scratch *z, int64_t r, int64_t C
     return z->limited ? (pe_group){1, z->low[r], z->high[r] - z->low[r]} : (pe_group){1, 0, C};
 }
 
-/* The same on diagonals (pe_shift_tile): of rows r .. r+rows-1 the columns of the band that any of them
-   sees. */
+/* The same on diagonals (pe_tile_scores_shift): of rows r .. r+rows-1 the columns of the band that any of
+   them sees. */
 static inline pe_group pe_band_group(const pe_scratch *z, int64_t r, int64_t R, int64_t C)
 {
     const int64_t  rows = pe_smaller(PE_LANES, R - r);
@@ -262,7 +262,7 @@ static inline pe_group pe_band_group(const pe_scratch *z, int64_t r, int64_t R, 
     return (pe_group){rows, first, low.first + low.count > top.first ? last - first : 0};
 }
 
-static inline int pe_meets_band(const pe_scratch *z, int64_t r, int64_t x, int64_t n, int64_t R, int64_t C)
+static inline int pe_sees_band(const pe_scratch *z, int64_t r, int64_t x, int64_t n, int64_t R, int64_t C)
 {
     const pe_group y     = pe_seen_columns(z, r, C);
     const int64_t  first = R - 1 - r + y.first;
@@ -270,12 +270,12 @@ static inline int pe_meets_band(const pe_scratch *z, int64_t r, int64_t x, int64
 }
 
 /* And queries that see any of the band's columns x .. x+n-1; `first` and `count` are theirs. */
-static inline pe_group pe_meeting_band(const pe_scratch *z, int64_t x, int64_t n, int64_t R, int64_t C)
+static inline pe_group pe_queries_of_band(const pe_scratch *z, int64_t x, int64_t n, int64_t R, int64_t C)
 {
     pe_group y = {n, 0, R};
-    while (y.count && !pe_meets_band(z, y.first, x, n, R, C))
+    while (y.count && !pe_sees_band(z, y.first, x, n, R, C))
         y.first++, y.count--;
-    while (y.count && !pe_meets_band(z, y.first + y.count - 1, x, n, R, C))
+    while (y.count && !pe_sees_band(z, y.first + y.count - 1, x, n, R, C))
         y.count--;
     return y;
 }
@@ -291,7 +291,7 @@ void pe_turns_make(pe_tiles *T, pe_arena *arena, int keys);
 /* ---- tables.c: members by distance ---- */
 
 /* The band of a run; tables laid out (on an arena without memory: counted, for any positions) and filled. */
-void pe_band_find(pe_tiles *T);
+void pe_tables_find_band(pe_tiles *T);
 void pe_tables_lay_out(pe_tiles *T, pe_arena *arena, int backward);
 void pe_tables_fill(pe_tiles *T);
 /* -infinity where there is none; a NaN is passed over. */
@@ -309,31 +309,32 @@ void pe_basis_fill(pe_tiles *T);
 
 /* Rows s0 .. s0+n-1 of q or k in float, prepared and turned, stride Dp, padding zeroed; z lends its memory.
    The second form of queries goes to to2 (NULL where there is one form). */
-void pe_load_turned(const pe_tiles *T, const pe_scratch *z, float *to, float *to2, pe_side side, int64_t b,
-                    int64_t h, int64_t s0, int64_t n);
+void pe_tile_rows_load(const pe_tiles *T, const pe_scratch *z, float *to, float *to2, pe_side side, int64_t b,
+                       int64_t h, int64_t s0, int64_t n);
 /* Rows of v or dout, or to o and dv: no rotation. */
-void pe_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b, int64_t h, int64_t s0,
-                   int64_t n, int64_t width);
+void pe_tile_rows_load_plain(float *to, int64_t stride, const posenc_tensor *t, int64_t b, int64_t h,
+                             int64_t s0, int64_t n, int64_t width);
 /* Rows s0 .. s0+n-1 of item b, head h, will be wanted soon: asks for them, if there is such an item. Rows of
    short sequences lie apart, many to a page and few to a head, so that no prefetcher foresees them. */
-void pe_call_rows(const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n, int64_t width);
-void pe_store_plain(const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n, const float *from,
-                    int64_t stride, int64_t width);
-/* Turned back and written to dq or dk; rows that were prepared are not written: pe_fold_prepared does it. */
-void pe_store_turned(const pe_tiles *T, float *rows, pe_side side, const posenc_tensor *to, int64_t b,
-                     int64_t h, int64_t s0, int64_t n);
+void pe_tile_rows_prefetch(const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n,
+                           int64_t width);
+void pe_tile_rows_store_plain(const posenc_tensor *t, int64_t b, int64_t h, int64_t s0, int64_t n,
+                              const float *from, int64_t stride, int64_t width);
+/* Turned back and written to dq or dk; rows that were prepared are not written: pe_tile_rows_fold does it. */
+void pe_tile_rows_store(const pe_tiles *T, float *rows, pe_side side, const posenc_tensor *to, int64_t b,
+                        int64_t h, int64_t s0, int64_t n);
 /* Cotangents of prepared rows (turned back; stride Dp, forms `form_step` apart) to dq or dk and to
    parameters. */
-void pe_fold_prepared(const pe_tiles *T, const pe_scratch *z, const float *rows, int64_t form_step,
-                      pe_side side, int64_t b, int64_t h, int64_t s0, int64_t n);
+void pe_tile_rows_fold(const pe_tiles *T, const pe_scratch *z, const float *rows, int64_t form_step,
+                       pe_side side, int64_t b, int64_t h, int64_t s0, int64_t n);
 /* scale*(q + u) and scale*(q + w) of n loaded rows; Qw may be NULL. */
-void pe_scale_queries(const pe_tiles *T, float *Qu, float *Qw, int64_t h, int64_t n);
+void pe_tile_rows_scale(const pe_tiles *T, float *Qu, float *Qw, int64_t h, int64_t n);
 /* key[j] = 0 or -infinity for item b; returns NULL without a padding mask. */
-const float *pe_key_mask(const pe_tiles *T, float *key, int64_t b);
+const float *pe_tile_rows_key_mask(const pe_tiles *T, float *key, int64_t b);
 
-/* n prepared rows of q or k in double, as pe_load_turned makes them, into `to`; z lends its memory. */
-void pe_prepare_exactly(const pe_tiles *T, const pe_scratch *z, double *to, pe_side side, int64_t b,
-                        int64_t h, int64_t s0, int64_t n);
+/* n prepared rows of q or k in double, as pe_tile_rows_load makes them, into `to`; z lends its memory. */
+void pe_tile_rows_load_doubles(const pe_tiles *T, const pe_scratch *z, double *to, pe_side side, int64_t b,
+                               int64_t h, int64_t s0, int64_t n);
 
 /* ---- tile_scores.c: the scores of one tile ---- */
 
@@ -343,31 +344,31 @@ void pe_prepare_exactly(const pe_tiles *T, const pe_scratch *z, double *to, pe_s
    leaves s alone, if no pair of the tile is allowed. Qu, Qw: scaled rows (q+u), (q+w) of the tile, stride Dp;
    Kt: keys transposed [D, Bcp]. key: 0 or -infinity per key of the whole row, or NULL. reuse: the previous
    call had the previous key tile. */
-int pe_tile_products(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I, int64_t J,
-                     const float *Qu, const float *Qw, const float *Kt, const float *key, int reuse,
-                     pe_tile_terms *terms);
+int pe_tile_scores_multiply(const pe_tiles *T, pe_scratch *z, float *s, int64_t b, int64_t h, int64_t I,
+                            int64_t J, const float *Qu, const float *Qw, const float *Kt, const float *key,
+                            int reuse, pe_tile_terms *terms);
 
 /* The gate of tile (I,J) as a term for the kernel of that name (stride of rows in *step), or NULL. Call it
-   after pe_tile_products, whose lookups it shares. */
-const float *pe_tile_gate(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t I, int64_t J,
-                          int64_t *step);
+   after pe_tile_scores_multiply, whose lookups it shares. */
+const float *pe_tile_scores_gate(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t I, int64_t J,
+                                 int64_t *step);
 
 /* shift[r, R-1-r+c] = s[r,c], zero elsewhere: row by row onto diagonals. */
-void pe_shift_tile(const pe_tiles *T, pe_scratch *z, const float *s, int64_t R, int64_t C);
+void pe_tile_scores_shift(const pe_tiles *T, pe_scratch *z, const float *s, int64_t R, int64_t C);
 
 /* to += X B, X the tile that lies on diagonals, B [R + C - 1, width] the band's rows, both with padded rows:
    for each group of queries the distances at which they see keys. */
-void pe_band_product(const pe_tiles *T, const pe_scratch *z, float *to, const float *B, int64_t R, int64_t C,
-                     int64_t width);
+void pe_tile_scores_band_product(const pe_tiles *T, const pe_scratch *z, float *to, const float *B, int64_t R,
+                                 int64_t C, int64_t width);
 
 /* First row of the band of a tile, R + C - 1 rows long. */
 int64_t pe_band_start(const pe_tiles *T, int64_t i0, int64_t R, int64_t j0);
 
 /* Positions and segments of the tile's queries and keys, from z->i0 and z->j0 on. */
-void pe_load_places(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t R, int64_t C);
+void pe_tile_scores_load_places(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t R, int64_t C);
 
 /* What the hook sees of the tile at hand. */
-pe_tile pe_hook_tile(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t R, int64_t C);
+pe_tile pe_tile_scores_hook_tile(const pe_tiles *T, const pe_scratch *z, int64_t h, int64_t R, int64_t C);
 
 /* The tile's products in double, each with its share of X (rows `step` apart), into s. */
 void pe_sharp_add(const pe_tiles *T, const pe_scratch *z, float *s, const double *X, int64_t step, int64_t R,
@@ -384,7 +385,7 @@ void pe_grow_keys(const pe_tiles *T, float *to, const float *K, int64_t b, int64
 /* ---- sharp.c: products that are taken in double ---- */
 
 /* Room for so many columns of sharp products: the kernel writes whole vectors from any column on. */
-static inline int64_t pe_sharp_padded(int64_t n)
+static inline int64_t pe_products64_padded(int64_t n)
 {
     return pe_padded(n) + PE_LANES;
 }
@@ -392,19 +393,20 @@ static inline int64_t pe_sharp_padded(int64_t n)
 /* Are products taken in double? Then they are there, in z->sharp with what is to be taken from each row in
    z->top, before the tiles of a query tile (forward; `whole`: scores themselves are wanted, nothing is
    taken), or of one tile (backward: lse is taken). */
-int  pe_is_sharp(const pe_tiles *T);
-void pe_sharpen_row(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R, int whole);
-void pe_sharpen_tile(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R,
-                     int64_t j0, int64_t C, const float lse[]);
+int  pe_products64_serve(const pe_tiles *T);
+void pe_products64_fill_row(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R,
+                            int whole);
+void pe_products64_fill_tile(const pe_tiles *T, pe_scratch *z, int64_t b, int64_t h, int64_t i0, int64_t R,
+                             int64_t j0, int64_t C, const float lse[]);
 
 /* ---- shared.c: what a hook says of all pairs, made once ---- */
 
 /* What a hook says of all pairs, where it depends on positions that a batch shares and the pairs are few.
    Laid out and filled (T->kept is NULL where it is not so); the share of the tile at hand added to its terms,
    or to sharp products. */
-void pe_kept_lay_out(pe_tiles *T, pe_arena *arena);
-void pe_kept_add(const pe_tiles *T, pe_scratch *z, float *s, int64_t h, int64_t R, int64_t C,
-                 pe_tile_terms *terms);
+void pe_hook_cache_lay_out(pe_tiles *T, pe_arena *arena);
+void pe_hook_cache_add(const pe_tiles *T, pe_scratch *z, float *s, int64_t h, int64_t R, int64_t C,
+                       pe_tile_terms *terms);
 
 /* ---- shared.c: what stands beside q and k and follows from the position alone ---- */
 

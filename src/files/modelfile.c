@@ -70,10 +70,10 @@ posenc_status pe_modelfile_parse(posenc_model **model, const void *bytes, size_t
     if (is_gguf(bytes, n))
         return pe_gguf_model(model, &source, err);
     if (is_safetensors(bytes, n))
-        return pe_file_fail(err, POSENC_FORMAT, (pe_origin){path, NULL},
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, (pe_origin){path, NULL},
                             "a .safetensors is read with the config.json in its folder; give it as a file");
     if (n > LONGEST_CONFIG)
-        return pe_file_fail(err, POSENC_FORMAT, (pe_origin){path, NULL},
+        return pe_file_fail(err, POSENC_ERROR_FORMAT, (pe_origin){path, NULL},
                             "it has %zu bytes; a config.json of more than %d is not accepted", n,
                             LONGEST_CONFIG);
     return pe_config_parse(model, bytes, n, path, "config", err);
@@ -103,7 +103,7 @@ static posenc_status read_beside(posenc_model **model, const char *path, posenc_
     const int    folder = slash ? (int)(slash - path) + 1 : 0;
     char        *name   = malloc((size_t)folder + sizeof "config.json");
     if (!name)
-        return pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, "no memory for a name");
+        return pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){path, NULL}, "no memory for a name");
     sprintf(name, "%.*sconfig.json", folder, path);
     posenc_status status = pe_file_open(&stream, &size, name, &why);
     if (status)
@@ -125,7 +125,7 @@ static posenc_status read_regular(posenc_model **model, FILE *stream, int64_t si
     const pe_source source = {&fd, read_file_at, size, path};
     const int64_t   n      = read_file_at(&fd, first, MAGIC, 0);
     if (n < 0)
-        return pe_file_fail(err, POSENC_FILE, (pe_origin){path, NULL}, "it cannot be read: %s",
+        return pe_file_fail(err, POSENC_ERROR_FILE, (pe_origin){path, NULL}, "it cannot be read: %s",
                             pe_file_reason(errno));
     /* a file that calls itself one of the two is read as such, so that the sentence speaks of what it should
      * be */

@@ -215,7 +215,7 @@ typedef void pe_transpose_fn(float *to, int64_t to_stride, const float *from, in
  *          own
  * Source   Su et al. 2021, arXiv:2104.09864, eq. 34 (interleaved); half-split: GPT-NeoX
  */
-typedef struct pe_rotation {
+typedef struct pe_rotate_args {
     void        *to;
     const void  *from;
     int64_t      to_token, to_head, from_token, from_head;
@@ -225,9 +225,9 @@ typedef struct pe_rotation {
     int64_t      far;    /* rows are asked for so many bytes ahead of their turn; 0: not */
     int          stream; /* y passes by the caches: to, its strides and M are whole multiples of 64 bytes */
     int          far_table; /* rows of the table as well, which have not just been made */
-} pe_rotation;
+} pe_rotate_args;
 
-typedef void pe_rotate_fn(const pe_rotation *rotation);
+typedef void pe_rotate_fn(const pe_rotate_args *rotation);
 
 typedef enum pe_stored { PE_STORED_F32, PE_STORED_F16, PE_STORED_BF16, PE_STORED } pe_stored;
 
@@ -337,7 +337,7 @@ typedef struct pe_cache {
     pe_cache_type type;
     const void   *next;      /* rows that will be wanted afterwards, for the prefetch; NULL: not known */
     int64_t       next_step; /* bytes from one to the next */
-    int           found;     /* rows that go by from end to end are not asked for: not pe_asking_helps */
+    int found; /* rows that go by from end to end are not asked for: not pe_kernels_prefetch_helps */
 } pe_cache;
 
 /*
@@ -522,9 +522,9 @@ const pe_kernels *pe_kernels_named(const char *name);
 /* What POSENC_ISA says; NULL if it is empty or not set. */
 const char *pe_kernels_wanted(void);
 /* Do loops through memory gain where they ask for it ahead of its turn? */
-int pe_asking_helps(void);
+int pe_kernels_prefetch_helps(void);
 /* What `far` of a rotation shall be whose tensor has so many bytes, in numbers of `size` bytes each. */
-int64_t pe_rotation_ahead(int64_t size, int64_t bytes);
+int64_t pe_kernels_prefetch_distance(int64_t size, int64_t bytes);
 /* Table number `index` of those this processor can run, best last; NULL beyond. */
 const pe_kernels *pe_kernels_at(int index);
 

@@ -28,8 +28,8 @@ int pe_subject_has(const pe_subject *s, posenc_place place)
 
 int pe_subject_attends(const pe_subject *s)
 {
-    return pe_subject_has(s, POSENC_ROTARY) || pe_subject_has(s, POSENC_SCORE) ||
-           pe_subject_has(s, POSENC_WEIGHT);
+    return pe_subject_has(s, POSENC_PLACE_ROTARY) || pe_subject_has(s, POSENC_PLACE_SCORE) ||
+           pe_subject_has(s, POSENC_PLACE_WEIGHT);
 }
 
 /* ---------------------------------------------------------------- making one ---------------- */
@@ -37,16 +37,16 @@ int pe_subject_attends(const pe_subject *s)
 static posenc_status refuse(posenc_error *err, const char *format, int64_t one, int64_t other)
 {
     if (err) {
-        err->status = POSENC_SHAPE;
+        err->status = POSENC_ERROR_SHAPE;
         snprintf(err->message, sizeof err->message, format, (long long)one, (long long)other);
     }
-    return POSENC_SHAPE;
+    return POSENC_ERROR_SHAPE;
 }
 
 static posenc_status set_dims(pe_subject *s, posenc_error *err)
 {
     const int64_t H = s->sizes.heads, width = s->sizes.width;
-    const int     is_input = pe_subject_has(s, POSENC_INPUT);
+    const int     is_input = pe_subject_has(s, POSENC_PLACE_INPUT);
     if (is_input && width % H)
         return refuse(err, "measure: %lld heads do not divide the width %lld of an input encoding", H, width);
     s->dims         = (posenc_dims){.B = 1, .H = H, .Lq = s->sizes.length, .Lk = s->sizes.length};
@@ -58,7 +58,7 @@ static posenc_status set_dims(pe_subject *s, posenc_error *err)
 
 static int needs_causal(const posenc_encoding *e)
 {
-    for (int place = 0; place < POSENC_PLACES; place++) {
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         const posenc_encoding_info *part = posenc_encoding_part(e, (posenc_place)place);
         if (part && part->causal_only)
             return 1;
@@ -69,28 +69,28 @@ static int needs_causal(const posenc_encoding *e)
 static posenc_status make_plans(pe_subject *s, posenc_error *err)
 {
     posenc_options options = posenc_options_default();
-    options.executor       = POSENC_REFERENCE;
+    options.executor       = POSENC_EXECUTOR_REFERENCE;
     options.mask           = POSENC_MASK_CAUSAL;
     options.threads        = 1; /* runs are short: a team of threads would mostly wait */
     posenc_status status   = posenc_plan_create(&s->causal, s->e, &s->dims, &options, err);
     options.mask           = s->causal_only ? POSENC_MASK_CAUSAL : POSENC_MASK_NONE;
     if (!status)
         status = posenc_plan_create(&s->plan, s->e, &s->dims, &options, err);
-    if (status || !pe_subject_has(s, POSENC_INPUT) || posenc_row_width(s->plan) == s->dims.d_model)
+    if (status || !pe_subject_has(s, POSENC_PLACE_INPUT) || posenc_rows_width(s->plan) == s->dims.d_model)
         return status;
     /* rows join tokens of width d_model: a table of another width cannot be measured beside them */
     return refuse(err, "measure: the rows have width %lld, but the model has %lld; give the same to both",
-                  posenc_row_width(s->plan), s->dims.d_model);
+                  posenc_rows_width(s->plan), s->dims.d_model);
 }
 
 static posenc_status make_workspace(pe_subject *s, posenc_error *err)
 {
-    const size_t one   = posenc_plan_workspace(s->plan, POSENC_FORWARD | POSENC_SCORES);
-    const size_t other = posenc_plan_workspace(s->causal, POSENC_FORWARD | POSENC_SCORES);
+    const size_t one   = posenc_plan_workspace(s->plan, POSENC_RUN_FORWARD | POSENC_RUN_SCORES);
+    const size_t other = posenc_plan_workspace(s->causal, POSENC_RUN_FORWARD | POSENC_RUN_SCORES);
     const size_t bytes = one > other ? one : other;
     s->work            = bytes ? aligned_alloc(ALIGNMENT, bytes) : NULL;
     s->content         = malloc((size_t)(2 * s->dims.H * s->dims.D) * sizeof *s->content);
-    return (bytes && !s->work) || !s->content ? pe_measure_no_memory(err, "a workspace") : POSENC_OK;
+    return (bytes && !s->work) || !s->content ? pe_subject_no_memory(err, "a workspace") : POSENC_OK;
 }
 
 static int64_t elements(const posenc_tensor *t)
@@ -111,12 +111,12 @@ static posenc_status make_params(pe_subject *s, posenc_error *err)
         posenc_status status = posenc_param_shape(s->e, &s->dims, i, &ndim, shape, err);
         if (status)
             return status;
-        s->params[i]      = posenc_tensor_contiguous(NULL, POSENC_F64, ndim, shape);
+        s->params[i]      = posenc_tensor_contiguous(NULL, POSENC_DTYPE_F64, ndim, shape);
         s->params[i].data = calloc((size_t)elements(&s->params[i]), sizeof(double));
         if (!s->params[i].data)
-            return pe_measure_no_memory(err, posenc_param_name(s->e, i));
+            return pe_subject_no_memory(err, posenc_param_name(s->e, i));
     }
-    return s->params ? pe_subject_born(s, s->sizes.seed, err) : pe_measure_no_memory(err, "parameters");
+    return s->params ? pe_subject_initialise(s, s->sizes.seed, err) : pe_subject_no_memory(err, "parameters");
 }
 
 posenc_status pe_subject_create(pe_subject **subject, const posenc_encoding *e, const pe_subject_sizes *sizes,
@@ -124,11 +124,11 @@ posenc_status pe_subject_create(pe_subject **subject, const posenc_encoding *e, 
 {
     pe_subject *s = *subject = calloc(1, sizeof *s);
     if (!s)
-        return pe_measure_no_memory(err, "a subject");
+        return pe_subject_no_memory(err, "a subject");
     s->e                 = e;
     s->sizes             = *sizes;
     s->causal_only       = needs_causal(e);
-    s->coordinates       = posenc_coordinates(e);
+    s->coordinates       = posenc_rows_coordinates(e);
     s->positions         = posenc_positions_range(0, 1);
     posenc_status status = set_dims(s, err);
     if (!status)
@@ -167,7 +167,7 @@ static void disturb(pe_subject *s, int i, uint64_t seed)
         x[n] += posenc_random_normal(seed, posenc_param_name(s->e, i), (uint64_t)n);
 }
 
-posenc_status pe_subject_born(pe_subject *s, uint64_t seed, posenc_error *err)
+posenc_status pe_subject_initialise(pe_subject *s, uint64_t seed, posenc_error *err)
 {
     const posenc_status status = posenc_param_init(s->e, &s->dims, s->params, seed, err);
     const int           count  = posenc_param_count(s->e);
@@ -190,9 +190,9 @@ static int is_level(const pe_subject *s, int i)
     return n > 1 && posenc_param_trainable(s->e, i);
 }
 
-posenc_status pe_subject_awake(pe_subject *s, uint64_t seed, posenc_error *err)
+posenc_status pe_subject_initialise_varied(pe_subject *s, uint64_t seed, posenc_error *err)
 {
-    const posenc_status status = pe_subject_born(s, seed, err);
+    const posenc_status status = pe_subject_initialise(s, seed, err);
     for (int i = 0; !status && i < posenc_param_count(s->e); i++)
         if (is_level(s, i))
             disturb(s, i, seed);
@@ -204,7 +204,7 @@ posenc_status pe_subject_awake(pe_subject *s, uint64_t seed, posenc_error *err)
 /* The public interface takes pointers to what it may write elsewhere; inputs stay as they are. */
 static posenc_tensor numbers(const double *x, int32_t ndim, const int64_t *shape)
 {
-    return posenc_tensor_contiguous((void *)(uintptr_t)x, POSENC_F64, ndim, shape);
+    return posenc_tensor_contiguous((void *)(uintptr_t)x, POSENC_DTYPE_F64, ndim, shape);
 }
 
 /* y = x + the rows of positions, or the rows alone where x is NULL. */
@@ -229,12 +229,12 @@ posenc_status pe_subject_rows(pe_subject *s, const double *positions, double *ta
 posenc_status pe_subject_take_table(pe_subject *s, double **table, posenc_error *err)
 {
     *table = pe_subject_take(s, s->sizes.length * s->dims.d_model, sizeof **table);
-    return *table ? rows(s, NULL, s->positions, *table, err) : pe_measure_no_memory(err, "a table");
+    return *table ? rows(s, NULL, s->positions, *table, err) : pe_subject_no_memory(err, "a table");
 }
 
 posenc_status pe_subject_embed(pe_subject *s, const double *x, double *y, posenc_error *err)
 {
-    if (pe_subject_has(s, POSENC_INPUT))
+    if (pe_subject_has(s, POSENC_PLACE_INPUT))
         return rows(s, x, s->positions, y, err);
     memcpy(y, x, (size_t)(s->sizes.length * s->dims.d_model) * sizeof *y);
     return POSENC_OK;
@@ -316,7 +316,7 @@ int pe_subject_take_all(pe_subject *s, double **const parts[], const int64_t siz
     return i == count;
 }
 
-void pe_moments_add(pe_moments *m, double x)
+void pe_subject_sample_add(pe_moments *m, double x)
 {
     if (isnan(x))
         return;
@@ -325,14 +325,14 @@ void pe_moments_add(pe_moments *m, double x)
     m->count++;
 }
 
-double pe_moments_mean(const pe_moments *m)
+double pe_subject_sample_mean(const pe_moments *m)
 {
     return m->count ? m->sum / (double)m->count : (double)NAN;
 }
 
-double pe_moments_spread(const pe_moments *m)
+double pe_subject_sample_spread(const pe_moments *m)
 {
-    const double mean = pe_moments_mean(m), n = (double)m->count;
+    const double mean = pe_subject_sample_mean(m), n = (double)m->count;
     return m->count < 2 ? (double)NAN : sqrt(fmax(0, m->squares / n - mean * mean) * n / (n - 1));
 }
 
@@ -344,13 +344,14 @@ int pe_all_zero(const double *x, int64_t n)
     return 1;
 }
 
-void pe_draw_normal(double *x, int64_t n, double sigma, const pe_subject *s, const char *name, int64_t draw)
+void pe_subject_draw_normal(double *x, int64_t n, double sigma, const pe_subject *s, const char *name,
+                            int64_t draw)
 {
     for (int64_t i = 0; i < n; i++)
         x[i] = sigma * posenc_random_normal(s->sizes.seed, name, (uint64_t)(draw * n + i));
 }
 
-void pe_project(double *to, const double *y, const double *W, const posenc_dims *dims, int64_t N)
+void pe_subject_project(double *to, const double *y, const double *W, const posenc_dims *dims, int64_t N)
 {
     const int64_t d = dims->d_model, D = dims->D, all = dims->H * D;
     memset(to, 0, (size_t)(N * all) * sizeof *to);
@@ -367,7 +368,7 @@ static void fill(double *x, int64_t n, pe_content content, const pe_subject *s, 
                  int64_t draw)
 {
     if (content == PE_NORMAL)
-        pe_draw_normal(x, n, 1, s, name, draw);
+        pe_subject_draw_normal(x, n, 1, s, name, draw);
     else
         for (int64_t i = 0; i < n; i++)
             x[i] =
@@ -407,8 +408,8 @@ static int content_moves(const double *c, const double *bias, int64_t H, int64_t
     return change > 1e-12 * size;
 }
 
-posenc_status pe_score_kinds(pe_subject *s, double *bias, double *c, int *is_biased, int *moves,
-                             posenc_error *err)
+posenc_status pe_subject_score_kinds(pe_subject *s, double *bias, double *c, int *is_biased, int *moves,
+                                     posenc_error *err)
 {
     const int64_t N = s->sizes.length, H = s->dims.H;
     posenc_status status = pe_subject_bias(s, bias, err);

@@ -30,7 +30,7 @@ typedef struct pe_sketch {
     int            unlearned; /* set by a maker: what is shown depends on no parameters */
     const pe_mark *marks;     /* data->mark, for panels; the figure itself gets it anyway */
     int            mark_count;
-    struct block  *store; /* a chain of all that pe_take gave */
+    struct block  *store; /* a chain of all that pe_arena_take gave */
     posenc_plan   *plan;
     void          *work;
     posenc_status  status; /* of the first failure, and its words */
@@ -50,7 +50,7 @@ void pe_plot_refuse(pe_sketch *s, posenc_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* `count` zeroed things of `size` bytes from the store. NULL, here and below: it failed. */
-void   *pe_take(pe_sketch *s, int64_t count, size_t size);
+void   *pe_arena_take(pe_sketch *s, int64_t count, size_t size);
 double *pe_take_numbers(pe_sketch *s, int64_t count);
 /* x, x + step, ... */
 double *pe_take_range(pe_sketch *s, double start, double step, int64_t n);

@@ -49,7 +49,7 @@ static const char *wavelength_text(pe_sketch *s, double length)
 /* Labels on about TICKS rows of a grid, spread evenly; none unless two channels are sines. */
 static void set_wavelengths(pe_sketch *s, pe_figure *f, const pe_row_set *set)
 {
-    pe_tick      *ticks = pe_take(s, TICKS, sizeof *ticks);
+    pe_tick      *ticks = pe_arena_take(s, TICKS, sizeof *ticks);
     const int64_t most  = set->width < TICKS ? set->width : TICKS;
     f->tick_count       = 0;
     for (int64_t k = 0; ticks && k < most; k++) {
@@ -89,7 +89,7 @@ static void set_binary(pe_sketch *s, pe_figure *f, int64_t n)
     while ((int64_t)1 << digits < n)
         digits++;
     double  *values = pe_take_numbers(s, digits * n);
-    pe_tick *ticks  = pe_take(s, digits, sizeof *ticks);
+    pe_tick *ticks  = pe_arena_take(s, digits, sizeof *ticks);
     for (int64_t r = 0; ticks && r < digits; r++) {
         for (int64_t i = 0; i < n; i++)
             values[r * n + i] = (double)(i >> r & 1);
@@ -132,7 +132,7 @@ void pe_make_channels(pe_sketch *s)
     const int        count = s->data->chosen_count ? s->data->chosen_count : set.width < 8 ? 1 : CHANNELS;
     for (int k = 0; k < count; k++)
         if (channel(s, &set, k) < 0 || channel(s, &set, k) >= set.width)
-            pe_plot_refuse(s, POSENC_ARGUMENT,
+            pe_plot_refuse(s, POSENC_ERROR_ARGUMENT,
                            "picture: channel %lld is chosen; the vectors have channels 0 to %lld",
                            (long long)channel(s, &set, k), (long long)set.width - 1);
     double   *y      = pe_take_numbers(s, count * set.n);

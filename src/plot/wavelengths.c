@@ -149,7 +149,7 @@ static void name_them(pe_sketch *s, const waves *now)
 void pe_make_wavelengths(pe_sketch *s)
 {
     pe_figure   *f      = s->figure;
-    pe_curve    *curves = pe_take(s, REGIMES + MOST_RULES, sizeof *curves);
+    pe_curve    *curves = pe_arena_take(s, REGIMES + MOST_RULES, sizeof *curves);
     const waves  before = read_unscaled(s), now = read_waves(s, s->e);
     const double first = first_context(s), present = (double)s->data->length;
     if (s->status)

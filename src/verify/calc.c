@@ -30,7 +30,7 @@ void pe_calc_refuse(pe_calc *p, const char *format, ...)
     va_start(list, format);
     vsnprintf(p->sentence, sizeof p->sentence, format, list);
     va_end(list);
-    p->err.status = POSENC_ARGUMENT;
+    p->err.status = POSENC_ERROR_ARGUMENT;
 }
 
 void pe_calc_refuse_memory(pe_calc *p, const char *what)
@@ -38,7 +38,7 @@ void pe_calc_refuse_memory(pe_calc *p, const char *what)
     if (pe_calc_failed(p))
         return;
     pe_calc_refuse(p, "there is no memory for %s", what);
-    p->err.status = POSENC_MEMORY;
+    p->err.status = POSENC_ERROR_MEMORY;
 }
 
 /* ---------------------------------------------------------------- the file ------------------ */
@@ -49,7 +49,7 @@ void pe_calc_read(pe_calc *p, const char *path)
         return;
     p->path = strcmp(path, "-") ? path : "standard input";
     if (posenc_arrays_read(&p->file, path, &p->err))
-        p->err.status = POSENC_ARGUMENT; /* an input that cannot be read is an unusable argument */
+        p->err.status = POSENC_ERROR_ARGUMENT; /* an input that cannot be read is an unusable argument */
     p->used = pe_calc_block(p, (size_t)p->file.count);
 }
 
@@ -116,7 +116,7 @@ void *pe_calc_block(pe_calc *p, size_t bytes)
 {
     enum { ALIGNMENT = 64 };
     const int64_t       total = (int64_t)bytes + ALIGNMENT;
-    const posenc_tensor block = pe_calc_make(p, POSENC_U8, 1, &total);
+    const posenc_tensor block = pe_calc_make(p, POSENC_DTYPE_U8, 1, &total);
     return block.data ? (char *)block.data + (ALIGNMENT - (uintptr_t)block.data % ALIGNMENT) % ALIGNMENT
                       : NULL;
 }
@@ -158,12 +158,12 @@ static double from_16_bits(uint16_t x, int bits)
 double pe_calc_element(const posenc_tensor *t, int64_t i)
 {
     switch (t->dtype) {
-    case POSENC_F64: return ((const double *)t->data)[i];
-    case POSENC_F32: return (double)((const float *)t->data)[i];
-    case POSENC_I64: return (double)((const int64_t *)t->data)[i];
-    case POSENC_U8: return ((const unsigned char *)t->data)[i];
-    case POSENC_F16: return from_16_bits(((const uint16_t *)t->data)[i], 10);
-    case POSENC_BF16: return from_16_bits(((const uint16_t *)t->data)[i], 7);
+    case POSENC_DTYPE_F64: return ((const double *)t->data)[i];
+    case POSENC_DTYPE_F32: return (double)((const float *)t->data)[i];
+    case POSENC_DTYPE_I64: return (double)((const int64_t *)t->data)[i];
+    case POSENC_DTYPE_U8: return ((const unsigned char *)t->data)[i];
+    case POSENC_DTYPE_F16: return from_16_bits(((const uint16_t *)t->data)[i], 10);
+    case POSENC_DTYPE_BF16: return from_16_bits(((const uint16_t *)t->data)[i], 7);
     }
     return NAN;
 }
@@ -171,12 +171,12 @@ double pe_calc_element(const posenc_tensor *t, int64_t i)
 void pe_calc_put(posenc_tensor *t, int64_t i, double x)
 {
     switch (t->dtype) {
-    case POSENC_F64: ((double *)t->data)[i] = x; break;
-    case POSENC_F32: ((float *)t->data)[i] = (float)x; break;
-    case POSENC_I64: ((int64_t *)t->data)[i] = (int64_t)x; break;
-    case POSENC_U8: ((unsigned char *)t->data)[i] = x != 0; break;
-    case POSENC_F16:
-    case POSENC_BF16: break;
+    case POSENC_DTYPE_F64: ((double *)t->data)[i] = x; break;
+    case POSENC_DTYPE_F32: ((float *)t->data)[i] = (float)x; break;
+    case POSENC_DTYPE_I64: ((int64_t *)t->data)[i] = (int64_t)x; break;
+    case POSENC_DTYPE_U8: ((unsigned char *)t->data)[i] = x != 0; break;
+    case POSENC_DTYPE_F16:
+    case POSENC_DTYPE_BF16: break;
     }
 }
 
@@ -201,7 +201,7 @@ posenc_tensor pe_calc_convert(pe_calc *p, posenc_dtype dtype, const posenc_tenso
 posenc_tensor pe_calc_find_positions(pe_calc *p, const char *const *names)
 {
     const posenc_tensor t = pe_calc_find(p, names);
-    return pe_calc_convert(p, pe_calc_is_float(t.dtype) ? POSENC_F64 : POSENC_I64, &t);
+    return pe_calc_convert(p, pe_calc_is_float(t.dtype) ? POSENC_DTYPE_F64 : POSENC_DTYPE_I64, &t);
 }
 
 /* ---------------------------------------------------------------- shapes -------------------- */
@@ -223,7 +223,8 @@ posenc_tensor pe_calc_with_axes(posenc_tensor t, int32_t ndim)
 
 int pe_calc_is_float(posenc_dtype dtype)
 {
-    return dtype == POSENC_F64 || dtype == POSENC_F32 || dtype == POSENC_F16 || dtype == POSENC_BF16;
+    return dtype == POSENC_DTYPE_F64 || dtype == POSENC_DTYPE_F32 || dtype == POSENC_DTYPE_F16 ||
+           dtype == POSENC_DTYPE_BF16;
 }
 
 void pe_calc_split(const posenc_tensor *whole, const posenc_tensor parts[2])
@@ -265,7 +266,7 @@ void pe_calc_encoding(pe_calc *p, const char *spec, const char *settings)
 static const posenc_encoding_info *only_part(const posenc_encoding *e)
 {
     const posenc_encoding_info *only = NULL;
-    for (int place = 0; place < POSENC_PLACES; place++) {
+    for (int place = 0; place < POSENC_PLACE_COUNT; place++) {
         const posenc_encoding_info *part = posenc_encoding_part(e, (posenc_place)place);
         if (part && only)
             return NULL;
@@ -391,7 +392,7 @@ static void read_part(hints *h, const posenc_encoding_info *part)
 void pe_calc_infer(pe_calc *p, const char *spec, const char *given)
 {
     hints h = {p, spec, given, given};
-    for (int place = 0; place < POSENC_PLACES && !pe_calc_failed(p); place++) {
+    for (int place = 0; place < POSENC_PLACE_COUNT && !pe_calc_failed(p); place++) {
         const posenc_encoding_info *part = posenc_encoding_part(p->e, (posenc_place)place);
         if (part)
             read_part(&h, part);
@@ -454,7 +455,7 @@ static posenc_tensor given_param(pe_calc *p, const char *name, posenc_dtype dtyp
                        pe_calc_shape_text(p, ndim, must_be->shape));
     else if (!pe_calc_is_float(t.dtype))
         pe_calc_refuse(p, "%s holds whole numbers; parameters are real ones", name);
-    return pe_calc_convert(p, t.dtype == POSENC_F64 ? POSENC_F64 : dtype, &t);
+    return pe_calc_convert(p, t.dtype == POSENC_DTYPE_F64 ? POSENC_DTYPE_F64 : dtype, &t);
 }
 
 void pe_calc_params(pe_calc *p, posenc_dtype dtype)

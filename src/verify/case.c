@@ -17,8 +17,8 @@
 #include <string.h>
 
 const pe_case_executor pe_case_executors[PE_CASE_EXECUTORS] = {
-    {"reference", POSENC_REFERENCE, POSENC_F64},
-    {"tiled", POSENC_TILED, POSENC_F32},
+    {"reference", POSENC_EXECUTOR_REFERENCE, POSENC_DTYPE_F64},
+    {"tiled", POSENC_EXECUTOR_TILED, POSENC_DTYPE_F32},
 };
 
 /* ---------------------------------------------------------------- other subjects ------------ */
@@ -29,10 +29,10 @@ static void run_buckets(pe_trial *t)
     const posenc_tensor *rel = pe_trial_find(t, "in_rel");
     if (!rel)
         pe_calc_refuse(p, "it has no array in_rel, which a table of index maps needs");
-    const posenc_tensor in = pe_calc_convert(p, POSENC_I64, rel);
+    const posenc_tensor in = pe_calc_convert(p, POSENC_DTYPE_I64, rel);
     for (int m = 0; m < t->c->map_count && !pe_calc_failed(p); m++) {
         const posenc_case_map *map  = &t->c->maps[m];
-        const posenc_tensor    out  = pe_calc_make_like(p, POSENC_I64, rel);
+        const posenc_tensor    out  = pe_calc_make_like(p, POSENC_DTYPE_I64, rel);
         const char            *name = pe_calc_text(p, "out_%s", map->out);
         if (!pe_trial_has(t, name))
             pe_calc_refuse(p, "it has no array %.60s, which its settings require", name);
@@ -73,7 +73,7 @@ static void run_initial(pe_trial *t)
         if (!pe_trial_has(t, name))
             pe_calc_refuse(p, "it has no array %s, which its settings require", name);
         p->dims = (posenc_dims){.B = 1, .H = heads, .G = heads, .Lq = 1, .Lk = 1, .D = 2, .Dv = 2};
-        const posenc_tensor *params = pe_calc_initial(p, POSENC_F64);
+        const posenc_tensor *params = pe_calc_initial(p, POSENC_DTYPE_F64);
         if (params)
             pe_trial_compare(t, PE_CASE_PREPARED, name, &params[param], 0);
     }
@@ -98,11 +98,11 @@ int pe_case_is_subject(const char *name)
 
 /* ---------------------------------------------------------------- a whole case -------------- */
 
-static void (*const by_place[POSENC_PLACES])(pe_trial *t) = {
-    [POSENC_INPUT]  = pe_trial_rows,
-    [POSENC_ROTARY] = pe_trial_rotation,
-    [POSENC_SCORE]  = pe_trial_attention,
-    [POSENC_WEIGHT] = pe_trial_attention,
+static void (*const by_place[POSENC_PLACE_COUNT])(pe_trial *t) = {
+    [POSENC_PLACE_INPUT]  = pe_trial_rows,
+    [POSENC_PLACE_ROTARY] = pe_trial_rotation,
+    [POSENC_PLACE_SCORE]  = pe_trial_attention,
+    [POSENC_PLACE_WEIGHT] = pe_trial_attention,
 };
 
 /* Runs with each executor; a setting that the manifest leaves to the shape of a parameter is read there. */

@@ -38,8 +38,8 @@ posenc_tensor pe_trial_numbers(pe_trial *t, const char *name)
 posenc_positions pe_trial_positions(pe_trial *t, const char *name)
 {
     const posenc_tensor *array = pe_trial_find(t, name);
-    return posenc_positions_array(
-        pe_calc_convert(&t->p, array->dtype == POSENC_I64 ? POSENC_I64 : POSENC_F64, array));
+    return posenc_positions_array(pe_calc_convert(
+        &t->p, array->dtype == POSENC_DTYPE_I64 ? POSENC_DTYPE_I64 : POSENC_DTYPE_F64, array));
 }
 
 posenc_tensor pe_trial_join(pe_trial *t, const char *const parts[2])
@@ -165,7 +165,7 @@ static void measure(pe_trial *t, const char *name, const posenc_tensor *got, pe_
                        pe_calc_shape_text(&t->p, got->ndim, got->shape));
         return;
     }
-    allowance->is_single  = t->with && t->with->dtype == POSENC_F32;
+    allowance->is_single  = t->with && t->with->dtype == POSENC_DTYPE_F32;
     const pe_difference m = pe_trial_measure(got, want, allowance);
     if (t->result->compared++ == 0 || m.worst > t->result->worst)
         take_worst(t, name, want, &m);
@@ -228,7 +228,7 @@ static void take_param(pe_trial *t, posenc_tensor *to, const char *name)
 /* Does parameter i belong to the rotary part? */
 static int is_rotary(const pe_calc *p, int i)
 {
-    const posenc_encoding_info *part = posenc_encoding_part(p->e, POSENC_ROTARY);
+    const posenc_encoding_info *part = posenc_encoding_part(p->e, POSENC_PLACE_ROTARY);
     for (int n = 0; part && n < part->param_count; n++)
         if (&part->params[n] == posenc_param_describe(p->e, i))
             return 1;
@@ -246,7 +246,7 @@ int pe_trial_prepare(pe_trial *t, const posenc_dims *dims, int mask, int runs)
     p->options.threads  = 1; /* cases are small, and the bits do not depend on it */
     pe_calc_plan(p, runs);
     p->params  = pe_calc_initial(p, t->with->dtype);
-    t->exact   = pe_calc_initial(p, POSENC_F64);
+    t->exact   = pe_calc_initial(p, POSENC_DTYPE_F64);
     p->count   = pe_calc_failed(p) ? 0 : posenc_param_count(p->e);
     t->dparams = pe_calc_block(p, ((size_t)p->count + 1) * sizeof *t->dparams);
     for (int i = 0; i < p->count && !pe_calc_failed(p); i++) {

@@ -107,8 +107,8 @@ static int64_t compare_frequencies(pe_trial *t, const posenc_tensor *pos)
     const posenc_tensor *matrix = exact_param(t, "freq_matrix");
     if (posenc_rotary_frequencies(p->plan, NULL, &M, &magnitude, &p->err))
         return 0;
-    posenc_tensor       w     = pe_calc_make(p, POSENC_F64, 1, &M);
-    const posenc_tensor m     = posenc_tensor_contiguous(&magnitude, POSENC_F64, 0, NULL);
+    posenc_tensor       w     = pe_calc_make(p, POSENC_DTYPE_F64, 1, &M);
+    const posenc_tensor m     = posenc_tensor_contiguous(&magnitude, POSENC_DTYPE_F64, 0, NULL);
     posenc_rotary_pair *pairs = pe_calc_block(p, (size_t)M * sizeof *pairs);
     double last = -1; /* the present length is one more than the largest coordinate of the batch */
     for (int64_t i = 0; i < pe_calc_count(pos); i++)
@@ -132,8 +132,8 @@ static posenc_tensor compare_angles(pe_trial *t, const posenc_tensor *pos, int64
         return (posenc_tensor){0};
     const posenc_positions positions = pe_trial_positions(t, "in_pos");
     const int64_t          shape[3]  = {pos->shape[0], pos->shape[1], M * posenc_rotary_heads(p->plan)};
-    posenc_tensor          angles    = pe_calc_make(p, POSENC_F64, 3, shape),
-                  factors            = pe_calc_make(p, POSENC_F64, 2, shape);
+    posenc_tensor          angles    = pe_calc_make(p, POSENC_DTYPE_F64, 3, shape),
+                  factors            = pe_calc_make(p, POSENC_DTYPE_F64, 2, shape);
     if (!pe_calc_failed(p))
         posenc_rotary_angles(p->plan, p->params, &positions, &angles, &factors, p->work, &p->err);
     pe_trial_compare(t, PE_CASE_PREPARED, "out_angle", &angles, 0);
@@ -171,7 +171,7 @@ void pe_trial_rotation(pe_trial *t)
         return;
     }
     const posenc_dims dims = pe_calc_attention_dims(q, k, q);
-    if (!pe_trial_prepare(t, &dims, POSENC_MASK_NONE, POSENC_FORWARD | POSENC_BACKWARD))
+    if (!pe_trial_prepare(t, &dims, POSENC_MASK_NONE, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD))
         return;
     const posenc_tensor angles = compare_angles(t, pos, compare_frequencies(t, pos));
     if (pe_calc_failed(&t->p))
@@ -190,7 +190,7 @@ static posenc_plan *exact_plan(pe_trial *t, const posenc_dims *dims, int is_expl
 {
     posenc_plan   *plan    = NULL;
     posenc_options options = posenc_options_default();
-    options.executor       = POSENC_REFERENCE;
+    options.executor       = POSENC_EXECUTOR_REFERENCE;
     options.threads        = 1;
     options.mask = (t->c->causal ? POSENC_MASK_CAUSAL : 0) | (is_explicit ? POSENC_MASK_EXPLICIT : 0);
     if (!pe_calc_failed(&t->p))
@@ -200,14 +200,14 @@ static posenc_plan *exact_plan(pe_trial *t, const posenc_dims *dims, int is_expl
 
 static void exact_scores(pe_trial *t, const posenc_plan *plan, const posenc_attend_in *in, posenc_tensor *S)
 {
-    void *work = pe_calc_workspace(&t->p, plan, POSENC_SCORES);
+    void *work = pe_calc_workspace(&t->p, plan, POSENC_RUN_SCORES);
     if (work)
         posenc_scores(plan, in, S, work, &t->p.err);
 }
 
 static posenc_tensor make_exact(pe_trial *t, int32_t ndim, const int64_t *shape)
 {
-    return pe_calc_make(&t->p, POSENC_F64, ndim, shape);
+    return pe_calc_make(&t->p, POSENC_DTYPE_F64, ndim, shape);
 }
 
 /* ---------------------------------------------------------------- vectors by distance ------- */
@@ -299,11 +299,11 @@ static void compare_positions(pe_trial *t, const posenc_attend_in *in)
     const int64_t    shape[4] = {t->p.dims.B, t->p.dims.H, t->p.dims.Lq, t->p.dims.Lk};
     if (!pe_trial_has(t, "out_positions") || t->p.count != 1 || t->p.params[0].ndim != 2)
         return;
-    posenc_tensor E = pe_calc_make_like(&t->p, POSENC_F64, &t->p.params[0]),
-                  q = pe_calc_convert(&t->p, POSENC_F64, &in->q);
+    posenc_tensor E = pe_calc_make_like(&t->p, POSENC_DTYPE_F64, &t->p.params[0]),
+                  q = pe_calc_convert(&t->p, POSENC_DTYPE_F64, &in->q);
     exact.q         = q;
-    exact.k         = pe_calc_convert(&t->p, POSENC_F64, &in->k);
-    exact.v         = pe_calc_convert(&t->p, POSENC_F64, &in->v);
+    exact.k         = pe_calc_convert(&t->p, POSENC_DTYPE_F64, &in->k);
+    exact.v         = pe_calc_convert(&t->p, POSENC_DTYPE_F64, &in->v);
     exact.params    = &E;
     posenc_tensor S = make_exact(t, 4, shape), plain = make_exact(t, 4, shape), p = make_exact(t, 4, shape),
                   ones = make_exact(t, 4, shape);
@@ -344,7 +344,7 @@ static int window_setting(const pe_trial *t, const char *name, int64_t window[2]
 static posenc_tensor window_index(pe_trial *t, const int64_t window[2])
 {
     const int64_t n     = window[0] * window[1];
-    posenc_tensor index = pe_calc_make(&t->p, POSENC_I64, 2, (const int64_t[2]){n, n});
+    posenc_tensor index = pe_calc_make(&t->p, POSENC_DTYPE_I64, 2, (const int64_t[2]){n, n});
     if (index.data)
         posenc_window_index(window[0], window[1], index.data, &t->p.err);
     return index;
@@ -373,7 +373,7 @@ static void compare_bias_table(pe_trial *t, const posenc_tensor *index, int64_t 
                                    .k      = make_exact(t, 4, (const int64_t[4]){1, dims.G, n, dims.D}),
                                    .params = t->exact};
     posenc_plan           *plan = exact_plan(t, &dims, 0);
-    void                  *work = pe_calc_workspace(&t->p, plan, POSENC_SCORES);
+    void                  *work = pe_calc_workspace(&t->p, plan, POSENC_RUN_SCORES);
     if (work)
         posenc_bias(plan, &in, &bias, work, &t->p.err);
     posenc_plan_free(plan);
@@ -442,9 +442,9 @@ static posenc_attend_in attention_inputs(pe_trial *t)
                            .v     = whole(t, "in_v"),
                            .q_pos = posenc_positions_range((double)t->c->q_offset, 1),
                            .k_pos = posenc_positions_range(0, 1)};
-    in.allowed          = pe_calc_convert(&t->p, POSENC_U8, pe_trial_find(t, "in_allow"));
+    in.allowed          = pe_calc_convert(&t->p, POSENC_DTYPE_U8, pe_trial_find(t, "in_allow"));
     /* one list of segments: queries and keys are the same tokens */
-    in.q_segments = pe_calc_convert(&t->p, POSENC_I64, pe_trial_find(t, "in_segment_ids"));
+    in.q_segments = pe_calc_convert(&t->p, POSENC_DTYPE_I64, pe_trial_find(t, "in_segment_ids"));
     in.k_segments = in.q_segments;
     if (in.q.ndim != 4 || in.k.ndim != 4 || in.v.ndim != 4)
         pe_calc_refuse(&t->p, "in_q, in_k, in_v have %d, %d, %d axes; they must be [B,H,L,D]", in.q.ndim,
@@ -460,7 +460,7 @@ void pe_trial_attention(pe_trial *t)
     posenc_attend_in  in   = attention_inputs(t);
     const posenc_dims dims = pe_calc_attention_dims(&in.q, &in.k, &in.v);
     if (pe_calc_failed(p) ||
-        !pe_trial_prepare(t, &dims, mask, POSENC_FORWARD | POSENC_BACKWARD | POSENC_SCORES))
+        !pe_trial_prepare(t, &dims, mask, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD | POSENC_RUN_SCORES))
         return;
     in.params = p->params;
 
@@ -476,7 +476,7 @@ void pe_trial_attention(pe_trial *t)
     pe_trial_compare(t, PE_CASE_OUTPUT, "out_lse", &out.lse, 0);
     compare_whole(t, PE_CASE_OUTPUT, "out_o", &out.o);
     if (!pe_calc_failed(p)) {
-        if (pe_trial_has(t, "out_q_rot") && posenc_encoding_part(p->e, POSENC_ROTARY))
+        if (pe_trial_has(t, "out_q_rot") && posenc_encoding_part(p->e, POSENC_PLACE_ROTARY))
             compare_rotated(t, in.q_pos, in.k_pos, "out_q_rot", "out_k_rot", 0);
         compare_distance_vectors(t);
         compare_bias(t, &in);

@@ -38,7 +38,7 @@ typedef struct position_array {
 static posenc_positions token_positions(pe_trial *t, const char *name)
 {
     const posenc_tensor *tokens = pe_trial_find(t, name);
-    posenc_tensor        pos    = pe_calc_make_like(&t->p, POSENC_I64, tokens);
+    posenc_tensor        pos    = pe_calc_make_like(&t->p, POSENC_DTYPE_I64, tokens);
     if (!pe_calc_failed(&t->p))
         posenc_positions_fairseq(tokens, (int64_t)real_setting(t->c, "padding_idx", 1), &pos, &t->p.err);
     pe_trial_compare(t, PE_CASE_INDEX, "out_pos", &pos, 0);
@@ -54,8 +54,8 @@ static posenc_positions mask_positions(pe_trial *t, const char *name)
         return posenc_positions_range(0, 1);
     }
     const int64_t shape[3] = {mask->shape[0], mask->shape[1] * mask->shape[2], 2};
-    posenc_tensor valid    = pe_calc_make(&t->p, POSENC_U8, 3, mask->shape),
-                  pos      = pe_calc_make(&t->p, POSENC_F64, 3, shape);
+    posenc_tensor valid    = pe_calc_make(&t->p, POSENC_DTYPE_U8, 3, mask->shape),
+                  pos      = pe_calc_make(&t->p, POSENC_DTYPE_F64, 3, shape);
     for (int64_t i = 0; valid.data && i < pe_calc_count(mask); i++)
         ((unsigned char *)valid.data)[i] = pe_calc_element(mask, i) == 0;
     if (!pe_calc_failed(&t->p))
@@ -88,7 +88,7 @@ static int64_t batch_of(pe_trial *t, const posenc_tensor *x)
     if (!where)
         return 1;
     const posenc_tensor *at   = pe_trial_find(t, where->name);
-    const int            more = where->has_coordinates && posenc_coordinates(t->p.e) > 1;
+    const int            more = where->has_coordinates && posenc_rows_coordinates(t->p.e) > 1;
     return at->ndim == where->axes + more ? at->shape[0] : 1;
 }
 
@@ -102,10 +102,10 @@ static posenc_tensor as_rows(posenc_tensor t, const int64_t shape[3])
    coordinate. */
 static const double *row_angles(pe_trial *t, const posenc_positions *pos, int64_t B, int64_t L)
 {
-    posenc_tensor angles = pe_calc_make(&t->p, POSENC_F64, 2, (const int64_t[2]){B, L});
+    posenc_tensor angles = pe_calc_make(&t->p, POSENC_DTYPE_F64, 2, (const int64_t[2]){B, L});
     if (!angles.data || posenc_param_count(t->p.e) > 0)
         return NULL;
-    const int64_t N     = pos->array.data ? posenc_coordinates(t->p.e) : 1;
+    const int64_t N     = pos->array.data ? posenc_rows_coordinates(t->p.e) : 1;
     const int64_t given = pos->array.data ? pe_calc_count(&pos->array) / N : 0;
     const double  scale = isnan(t->c->scale) ? 1 : fabs(t->c->scale);
     for (int64_t i = 0; i < B * L; i++) {
@@ -157,9 +157,9 @@ static void run_vectors(pe_trial *t)
     if (shape[0] * shape[2] > 0)
         shape[1] = pe_calc_count(like) / (shape[0] * shape[2]);
     const posenc_dims dims = {.B = shape[0], .Lq = shape[1], .Lk = shape[1], .d_model = shape[2]};
-    if (!pe_trial_prepare(t, &dims, POSENC_MASK_NONE, POSENC_FORWARD | POSENC_BACKWARD))
+    if (!pe_trial_prepare(t, &dims, POSENC_MASK_NONE, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD))
         return;
-    const int64_t width = posenc_row_width(t->p.plan), all = shape[1] * shape[2];
+    const int64_t width = posenc_rows_width(t->p.plan), all = shape[1] * shape[2];
     if (width > 0 && all % width == 0) { /* a row may be several vectors, one axis of the case's arrays */
         shape[1] = all / width;
         shape[2] = width;
@@ -190,8 +190,8 @@ static void run_vectors(pe_trial *t)
 /* (id, 0), (id, 1), ... for tokens [B,L]: the word in column s has position s. */
 static posenc_positions word_positions(pe_trial *t, const posenc_tensor *tokens)
 {
-    const int64_t L     = tokens->shape[1];
-    posenc_tensor pos   = pe_calc_make(&t->p, POSENC_I64, 3, (const int64_t[3]){tokens->shape[0], L, 2});
+    const int64_t L   = tokens->shape[1];
+    posenc_tensor pos = pe_calc_make(&t->p, POSENC_DTYPE_I64, 3, (const int64_t[3]){tokens->shape[0], L, 2});
     int64_t      *place = pos.data;
     for (int64_t i = 0; place && i < pe_calc_count(tokens); i++) {
         place[2 * i]     = (int64_t)pe_calc_element(tokens, i);
@@ -212,7 +212,7 @@ static double word_slack(pe_trial *t, int64_t L)
 {
     const double furthest = (double)L + fabs(real_setting(t->c, "position_start", 0));
     const double most = at_least_one(pe_trial_find(t, "par_omega")) * at_least_one(pe_trial_find(t, "par_r"));
-    return t->with->dtype == POSENC_F32 ? ldexp(furthest * most, -24) : 0;
+    return t->with->dtype == POSENC_DTYPE_F32 ? ldexp(furthest * most, -24) : 0;
 }
 
 /* Rows of complex numbers that depend on words: in_tokens [B,L] are their ids, out_re and out_im [B,L,d] one
@@ -232,7 +232,7 @@ static void run_words(pe_trial *t)
     }
     const int64_t     shape[3] = {tokens->shape[0], tokens->shape[1], 2 * want->shape[2]};
     const posenc_dims dims     = {.B = shape[0], .Lq = shape[1], .Lk = shape[1], .d_model = shape[2]};
-    if (!pe_trial_prepare(t, &dims, POSENC_MASK_NONE, POSENC_FORWARD | POSENC_BACKWARD))
+    if (!pe_trial_prepare(t, &dims, POSENC_MASK_NONE, POSENC_RUN_FORWARD | POSENC_RUN_BACKWARD))
         return;
     const posenc_rows_in in    = {.pos = word_positions(t, tokens), .params = t->p.params};
     posenc_tensor        y     = pe_calc_make(&t->p, t->with->dtype, 3, shape);

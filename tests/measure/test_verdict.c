@@ -31,7 +31,7 @@ static pe_findings survey_of(const char *spec)
     pe_findings      all;
     const pe_survey  survey = {.sizes  = {.length = 96, .width = 16, .heads = 4, .draws = 3, .seed = 7},
                                .tokens = 24};
-    if (posenc_encoding_create(&e, spec, NULL, &err) || pe_measure_all(e, &survey, &all, &err))
+    if (posenc_encoding_create(&e, spec, NULL, &err) || pe_survey_run(e, &survey, &all, &err))
         fail_msg("%s: %s", spec, err.message);
     posenc_encoding_free(e);
     return all;
@@ -46,7 +46,7 @@ static double operations_of(const char *spec)
     posenc_dims      dims = {.B = 1, .H = 4, .Lq = 96, .Lk = 96, .D = 16, .d_model = 64};
     if (posenc_encoding_create(&e, spec, NULL, &err))
         fail_msg("%s: %s", spec, err.message);
-    if (posenc_encoding_part(e, POSENC_INPUT) && !posenc_encoding_part(e, POSENC_SCORE))
+    if (posenc_encoding_part(e, POSENC_PLACE_INPUT) && !posenc_encoding_part(e, POSENC_PLACE_SCORE))
         dims.d_model = 16;
     if (posenc_plan_create(&plan, e, &dims, NULL, &err))
         fail_msg("%s: %s", spec, err.message);
@@ -94,13 +94,13 @@ static void exchanged_numbers_exchange_verdicts(const char *one, const char *oth
     pe_findings       a_then = a, b_then = b;
     if (exchange(&a_then, &b_then) < at_least)
         fail_msg("%s and %s have the same verdicts: this test shows nothing", one, other);
-    pe_judge(&a_then);
-    pe_judge(&b_then);
+    pe_findings_judge(&a_then);
+    pe_findings_judge(&b_then);
     for (int m = 0; m < PE_MEASURES; m++) {
         const pe_finding *was = first(&a, (pe_measure)m), *is = first(&b_then, (pe_measure)m);
         if (was && is && first(&b, (pe_measure)m) && !same_word(was->verdict, is->verdict))
-            fail_msg("%s: %s had \"%s\"; with its number %s has \"%s\"", pe_measure_title((pe_measure)m), one,
-                     was->verdict ? was->verdict : "", other, is->verdict ? is->verdict : "");
+            fail_msg("%s: %s had \"%s\"; with its number %s has \"%s\"", pe_findings_title((pe_measure)m),
+                     one, was->verdict ? was->verdict : "", other, is->verdict ? is->verdict : "");
     }
 }
 
@@ -141,16 +141,17 @@ static void a_limit_parts_words(void **state)
         {PE_DIRECTION, 1e-20, "past like future", "past unlike future"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        assert_string_equal(pe_word(rows[i].m, rows[i].at), rows[i].up_to);
-        assert_string_equal(pe_word(rows[i].m, rows[i].at + 1e-12 + fabs(rows[i].at) * 1e-9), rows[i].above);
+        assert_string_equal(pe_findings_word(rows[i].m, rows[i].at), rows[i].up_to);
+        assert_string_equal(pe_findings_word(rows[i].m, rows[i].at + 1e-12 + fabs(rows[i].at) * 1e-9),
+                            rows[i].above);
     }
 }
 
 static void a_number_that_is_none_has_a_word_of_its_own(void **state)
 {
     (void)state;
-    assert_string_equal(pe_word(PE_SCORES, NAN), "no position in the scores");
-    assert_string_equal(pe_word(PE_SHIFT, NAN), "too short");
+    assert_string_equal(pe_findings_word(PE_SCORES, NAN), "no position in the scores");
+    assert_string_equal(pe_findings_word(PE_SHIFT, NAN), "too short");
 }
 
 /* What is a theorem: none is blind, a mask is not; every other encoding of these sees order. Outputs are
@@ -213,7 +214,7 @@ static void encodings_get_sizes_that_suit_the_length(void **state)
                 {"sinusoidal", NULL, "sinusoidal"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         posenc_encoding *e;
-        assert_int_equal(pe_measure_encoding(&e, rows[i].spec, rows[i].settings, NULL), POSENC_OK);
+        assert_int_equal(pe_survey_encoding(&e, rows[i].spec, rows[i].settings, NULL), POSENC_OK);
         assert_string_equal(posenc_encoding_spec(e), rows[i].measured);
         posenc_encoding_free(e);
     }
@@ -234,7 +235,7 @@ static void least_squares_keep_small_directions_and_drop_none(void **state)
     const double A[4 * 3] = {1, 1e-9, 0, 1, -1e-9, 0, 1, 1e-9, 0, 1, -1e-9, 0};
     const double B[4]     = {2 + 3e-9, 2 - 3e-9, 2 + 3e-9, 2 - 3e-9}; /* A (2, 3, anything) */
     double       X[3];
-    assert_int_equal(pe_least_squares(X, A, B, 4, 3, 1, 1e-13, NULL), POSENC_OK);
+    assert_int_equal(pe_least_squares_fit(X, A, B, 4, 3, 1, 1e-13, NULL), POSENC_OK);
     near(X[0], 2, 1e-14);
     near(X[1], 3, 1e-6); /* 2^-52 / 1e-9, a few times */
     near(X[2], 0, 0);
@@ -316,12 +317,12 @@ static void a_time_near_a_limit_has_no_word(void **state)
 {
     (void)state;
     pe_findings f = {.count = 0};
-    pe_find(&f, PE_SPEED, 0.3, 0.1, "%s", "");
-    pe_find(&f, PE_SPEED, 0.49, 0.02, "%s", "");
-    pe_find(&f, PE_SPEED, 0.51, 0.02, "%s", "");
-    pe_find(&f, PE_SPEED, 0.88, 0.03, "%s", "");
-    pe_find(&f, PE_SPEED, 0.99, 0.05, "%s", "");
-    pe_judge(&f);
+    pe_findings_add(&f, PE_SPEED, 0.3, 0.1, "%s", "");
+    pe_findings_add(&f, PE_SPEED, 0.49, 0.02, "%s", "");
+    pe_findings_add(&f, PE_SPEED, 0.51, 0.02, "%s", "");
+    pe_findings_add(&f, PE_SPEED, 0.88, 0.03, "%s", "");
+    pe_findings_add(&f, PE_SPEED, 0.99, 0.05, "%s", "");
+    pe_findings_judge(&f);
     assert_string_equal(f.rows[0].verdict, "slow");
     for (int i = 1; i <= 3; i++)
         assert_string_equal(f.rows[i].verdict, "too near a limit to say");
@@ -339,7 +340,7 @@ static void speed_is_measured_only_when_asked_for(void **state)
                                 .time   = 1};
     assert_null(first(&without, PE_SPEED));
     assert_int_equal(posenc_encoding_create(&e, "alibi", NULL, NULL), POSENC_OK);
-    assert_int_equal(pe_measure_all(e, &survey, &with, NULL), POSENC_OK);
+    assert_int_equal(pe_survey_run(e, &survey, &with, NULL), POSENC_OK);
     posenc_encoding_free(e);
     assert_true(first(&with, PE_SPEED)->value > 0 && isfinite(first(&with, PE_SPEED)->value));
 }
@@ -348,10 +349,10 @@ static void spearman_shares_ranks_of_equal_values(void **state)
 {
     (void)state;
     const double falling[4] = {9, 7, 2, 1}, tied[4] = {1, 2, 2, 3}, level[3] = {5, 5, 5};
-    near(pe_spearman(falling, 4), -1, 1e-15);
-    near(pe_spearman(tied, 4), 4.5 / sqrt(5 * 4.5), 1e-15); /* ranks 0, 1.5, 1.5, 3 */
-    assert_true(isnan(pe_spearman(level, 3)));
-    near(pe_falling_share(tied, 4), 1.0 / 3, 1e-15);
+    near(pe_decay_spearman(falling, 4), -1, 1e-15);
+    near(pe_decay_spearman(tied, 4), 4.5 / sqrt(5 * 4.5), 1e-15); /* ranks 0, 1.5, 1.5, 3 */
+    assert_true(isnan(pe_decay_spearman(level, 3)));
+    near(pe_decay_falling_share(tied, 4), 1.0 / 3, 1e-15);
 }
 
 int main(void)

@@ -73,7 +73,7 @@ static const posenc_example examples[] = {
 static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     if (p->set[WORD].integer >= p->set[VOCAB].integer)
-        return pe_fail(err, POSENC_SETTING, "complex_order: word=%lld must be below vocab=%lld",
+        return pe_fail(err, POSENC_ERROR_SETTING, "complex_order: word=%lld must be below vocab=%lld",
                        (long long)p->set[WORD].integer, (long long)p->set[VOCAB].integer);
     return POSENC_OK;
 }
@@ -105,7 +105,7 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
 {
     const int64_t dim = p->set[DIM].integer, m = p->set[OMEGA_PER_DIM].integer ? i % dim : 0;
     if (index == R)
-        return p->set[SIGMA].real * pe_normal(rng);
+        return p->set[SIGMA].real * pe_random_normal(rng);
     return index == OMEGA ? pow(p->set[BASE].real, -2.0 * (double)(m / 2) / (double)dim) : 0;
 }
 
@@ -124,7 +124,7 @@ static void find_angles(const pe_problem *p, double position, const double w[], 
 {
     double places[CHANNELS], k[2 * CHANNELS];
     for (int64_t i = 0; i < n; i++) {
-        const pe_frequency f = pe_frequency_of(w[i]);
+        const pe_frequency f = pe_angle_frequency(w[i]);
         places[i]            = position;
         k[2 * i]             = f.k_hi;
         k[2 * i + 1]         = f.k_lo;
@@ -205,7 +205,7 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
 
 const pe_encoding pe_complex_order = {
     .info.name     = "complex_order",
-    .info.place    = POSENC_INPUT,
+    .info.place    = POSENC_PLACE_INPUT,
     .info.title    = "words as waves: complex-order embedding",
     .info.formula  = "f(w , P)_m = r_{w,m} e^{i (ω_{w,m} P + θ_{w,m})}",
     .info.paper    = "arXiv:1912.12333",

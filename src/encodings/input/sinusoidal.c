@@ -86,8 +86,8 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     const int64_t dim = p->set[DIM].integer;
     if (p->set[PRESET].integer == TRANSFORMER_XL && dim % 2)
-        return pe_fail(err, POSENC_SETTING, "sinusoidal: preset=transformer_xl needs an even dim, not %lld",
-                       (long long)dim);
+        return pe_fail(err, POSENC_ERROR_SETTING,
+                       "sinusoidal: preset=transformer_xl needs an even dim, not %lld", (long long)dim);
     return POSENC_OK;
 }
 
@@ -129,8 +129,9 @@ static double frequency(const pe_problem *p, int64_t k)
     const double  half = forms[preset].whole ? (double)(dim / 2) : (double)dim / 2,
                  N = half - forms[preset].one_less, base = p->set[BASE].real;
     if (p->set[SPACING].integer == GEOMETRIC || last < 1)
-        return pe_wave_frequency(base, (double)k, N);
-    const double lowest = pe_wave_frequency(base, (double)last, N), share = (double)(last - k) / (double)last;
+        return pe_angle_base_frequency(base, (double)k, N);
+    const double lowest = pe_angle_base_frequency(base, (double)last, N),
+                 share  = (double)(last - k) / (double)last;
     return lowest + (1 - lowest) * (p->set[SPACING].integer == LINEAR ? share : share * share);
 }
 
@@ -168,8 +169,8 @@ static void rows(const pe_problem *p, const double *const par[], const double po
     const double   size = p->set[SCALED].integer ? par[AMPLITUDE][0] : 1;
     memset(out, 0, (size_t)(n * x.width) * sizeof *out);
     for (int64_t k = 0; k < count(p); k++)
-        pe_wave_fill(&x, frequency(p, k), place_of(p, k).sine, place_of(p, k).cosine, size, out);
-    pe_wave_fill(&x, 1, -1, odd_channel(p), size, out);
+        pe_angle_wave_fill(&x, frequency(p, k), place_of(p, k).sine, place_of(p, k).cosine, size, out);
+    pe_angle_wave_fill(&x, 1, -1, odd_channel(p), size, out);
 }
 
 /* Tables of sines and cosines only; the odd channels of halves have rules of their own. */
@@ -194,8 +195,8 @@ static void rows_back(const pe_problem *p, const double *const par[], const doub
         return;
     for (int64_t k = 0; k < count(p); k++)
         dpar[AMPLITUDE][0] +=
-            pe_wave_fold(&x, frequency(p, k), place_of(p, k).sine, place_of(p, k).cosine, dout);
-    dpar[AMPLITUDE][0] += pe_wave_fold(&x, 1, -1, odd_channel(p), dout);
+            pe_angle_wave_fold(&x, frequency(p, k), place_of(p, k).sine, place_of(p, k).cosine, dout);
+    dpar[AMPLITUDE][0] += pe_angle_wave_fold(&x, 1, -1, odd_channel(p), dout);
 }
 
 /* An angle for each frequency, and what is made of it. */
@@ -209,7 +210,7 @@ static double count_operations(const pe_problem *p)
 
 const pe_encoding pe_sinusoidal = {
     .info.name       = "sinusoidal",
-    .info.place      = POSENC_INPUT,
+    .info.place      = POSENC_PLACE_INPUT,
     .info.title      = "sines and cosines of absolute positions",
     .info.formula    = "ω_k = base^{−2 k / d}\n"
                        "p_{2 k} = sin(P ω_k) , p_{2 k + 1} = cos(P ω_k)",

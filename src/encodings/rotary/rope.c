@@ -5,16 +5,14 @@
  * Place    rotary: q and k are rotated by their positions before their product
  * Formula  pair m of channels, (x, y) at position P: (x cos a - y sin a, y cos a + x sin a) * magnitude,
  *          a = P * w_m
- *          w_m = base^(-2m/dim), m = 0 .. dim/2 - 1, or what `schedule` makes of it (engine/schedule.h)
- *          so q_i . k_j depends only on content and on P(i) - P(j)
- *          with several axes pair m follows one coordinate of P, by `axis_rule` (engine/axes.h);
- *          of a matrix F all of them: a = sum_n P_n F[m,n]
- * Learns   nothing; freq_matrix [M,N] where axis_rule=matrix, [H,M,N] with per_head (a timm model has one for
- *          each layer)
- * Source   Su et al. 2021, arXiv:2104.09864, eq. 34; half-split pairing: EleutherAI/gpt-neox; schedules: Chen
- *          et al. 2023, arXiv:2306.15595 (linear), Peng et al. 2023, arXiv:2309.00071 (ntk, dynamic, yarn),
- *          Ding et al. 2024, arXiv:2402.13753 (longrope), Meta (llama3), Google (proportional); names as in
- *          huggingface/transformers
+ *          w_m = base^(-2m/dim), m = 0 .. dim/2 - 1, or what `schedule` makes of it
+ * (engine/rotation/schedule.h) so q_i . k_j depends only on content and on P(i) - P(j) with several axes pair
+ * m follows one coordinate of P, by `axis_rule` (engine/rotation/axes.h); of a matrix F all of them: a =
+ * sum_n P_n F[m,n] Learns   nothing; freq_matrix [M,N] where axis_rule=matrix, [H,M,N] with per_head (a timm
+ * model has one for each layer) Source   Su et al. 2021, arXiv:2104.09864, eq. 34; half-split pairing:
+ * EleutherAI/gpt-neox; schedules: Chen et al. 2023, arXiv:2306.15595 (linear), Peng et al. 2023,
+ * arXiv:2309.00071 (ntk, dynamic, yarn), Ding et al. 2024, arXiv:2402.13753 (longrope), Meta (llama3), Google
+ * (proportional); names as in huggingface/transformers
  *
  * Which two channels make a pair is written in no model file, and a wrong guess runs without an error:
  * `interleaved` pairs neighbours (the paper, GPT-J, Llama as stored by Meta and in GGUF), `half` pairs m with
@@ -26,15 +24,15 @@
  *          as llama.cpp does; where the last bit of their power functions matters, inv_freq32 and
  *          theta_scale32 bring the peer's own numbers.
  * Lengths  dynamic and longrope follow `length`; without it the largest position of the run and one, as the
- *          peers do: then keys in a cache may carry other frequencies than the queries. posenc_rotary_reroute
- *          rotates them again.
+ *          peers do: then keys in a cache may carry other frequencies than the queries.
+ * posenc_rotary_rerotate rotates them again.
  */
 #include "encodings/encoding.h"
 
 #include "base/half.h"
-#include "engine/axes.h"
-#include "engine/ggml.h"
-#include "engine/schedule.h"
+#include "engine/rotation/axes.h"
+#include "engine/rotation/ggml.h"
+#include "engine/rotation/schedule.h"
 
 enum {
     LAYOUT,
@@ -313,14 +311,15 @@ static posenc_status check_schedule(const pe_problem *p, posenc_error *err)
     const pe_schedule schedule = (pe_schedule)set[SCHEDULE].integer;
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (needs[i].schedule == schedule && !set[needs[i].setting].given)
-            return pe_fail(err, POSENC_SETTING, "rope: this schedule needs %s; give %s=..., a number of %s",
+            return pe_fail(err, POSENC_ERROR_SETTING,
+                           "rope: this schedule needs %s; give %s=..., a number of %s",
                            settings[needs[i].setting].name, settings[needs[i].setting].name,
                            settings[needs[i].setting].range);
     if (schedule == PE_LONGROPE && !set[FACTOR].given && !set[MAX_LENGTH].given)
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "rope: schedule=longrope needs factor or max_length; give one of them");
     if (schedule == PE_PERIOD && set[MIN_PERIOD].given != set[MAX_PERIOD].given)
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "rope: schedule=period takes min_period and max_period together, or base");
     return POSENC_OK;
 }
@@ -330,9 +329,9 @@ static posenc_status check_lists(const pe_problem *p, const pe_axes *x, posenc_e
 {
     const int64_t schedule = p->set[SCHEDULE].integer;
     for (int n = 0; (schedule == PE_NTK || schedule == PE_DYNAMIC) && n < x->N; n++)
-        if (pe_axis_width(x, n) == 2)
+        if (pe_axes_width(x, n) == 2)
             return pe_fail(
-                err, POSENC_SETTING,
+                err, POSENC_ERROR_SETTING,
                 "rope: schedules ntk and dynamic need 2 pairs in a list at least; dim=%lld gives 1",
                 (long long)p->set[DIM].integer);
     return POSENC_OK;
@@ -344,18 +343,18 @@ static posenc_status check_heads(const pe_problem *p, posenc_error *err)
         return POSENC_OK;
     if (p->set[AXIS_RULE].integer != PE_MATRIX)
         return pe_fail(
-            err, POSENC_SETTING,
+            err, POSENC_ERROR_SETTING,
             "rope: per_head=yes is for axis_rule=matrix, whose frequencies are free; choose it, with "
             "axes=1 for one coordinate");
     if (p->G != p->H)
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "rope: per_head=yes needs as many key heads as heads, %lld, not %lld: a key is "
                        "multiplied with queries of one head only",
                        (long long)p->H, (long long)p->G);
     return POSENC_OK;
 }
 
-/* What ggml can be told: engine/ggml.h. */
+/* What ggml can be told: engine/rotation/ggml.h. */
 static posenc_status check_ggml(const pe_problem *p, const pe_axes *x, posenc_error *err)
 {
     const pe_rotary_run  none  = {NULL, 0};
@@ -364,18 +363,18 @@ static posenc_status check_ggml(const pe_problem *p, const pe_axes *x, posenc_er
     if (p->set[ANGLES].integer != PE_GGML)
         return POSENC_OK;
     if (x->rule == PE_MATRIX)
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "rope: angles=ggml has no axis_rule=matrix; choose exact or float32");
     if (lacks)
-        return pe_fail(err, POSENC_SETTING, "rope: angles=ggml %s", lacks);
+        return pe_fail(err, POSENC_ERROR_SETTING, "rope: angles=ggml %s", lacks);
     if (pe_ggml_divides(f.schedule) && p->set[HAS_FREQ_FACTORS].integer)
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "rope: angles=ggml has one list of divisors, which this schedule fills; leave out "
                        "freq_factors=yes, or choose schedule=default");
     for (int n = 0; (f.schedule == PE_YARN || pe_ggml_divides(f.schedule)) && n < x->N; n++)
-        if (pe_axis_width(x, n) != 2 * x->M)
+        if (pe_axes_width(x, n) != 2 * x->M)
             return pe_fail(
-                err, POSENC_SETTING,
+                err, POSENC_ERROR_SETTING,
                 "rope: angles=ggml has this schedule for one list over all pairs; choose an axis_rule "
                 "of sections, or angles=exact or float32");
     return POSENC_OK;
@@ -386,12 +385,13 @@ static posenc_status check_numbers(const pe_problem *p, posenc_error *err)
     const pe_value *set    = p->set;
     const int64_t   angles = set[ANGLES].integer, schedule = set[SCHEDULE].integer;
     if (set[HAS_INV_FREQ32].integer && (angles != PE_FLOAT32 || set[AXIS_RULE].integer == PE_MATRIX))
-        return pe_fail(err, POSENC_SETTING, "rope: inv_freq32=yes is for angles=float32 without a matrix");
+        return pe_fail(err, POSENC_ERROR_SETTING,
+                       "rope: inv_freq32=yes is for angles=float32 without a matrix");
     if (set[HAS_THETA_SCALE32].integer && angles != PE_GGML)
-        return pe_fail(err, POSENC_SETTING, "rope: theta_scale32=yes is for angles=ggml");
+        return pe_fail(err, POSENC_ERROR_SETTING, "rope: theta_scale32=yes is for angles=ggml");
     if (set[AXIS_RULE].integer == PE_MATRIX && schedule != PE_DEFAULT && schedule != PE_EXPLICIT)
         return pe_fail(
-            err, POSENC_SETTING,
+            err, POSENC_ERROR_SETTING,
             "rope: axis_rule=matrix brings its own frequencies; leave out the schedule, or say explicit");
     return POSENC_OK;
 }
@@ -401,10 +401,11 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
     const int64_t dim = p->set[DIM].integer, offset = p->set[OFFSET_DIM].integer;
     const pe_axes x = axes_of(p);
     if (dim % 2 || dim > p->D)
-        return pe_fail(err, POSENC_SETTING, "rope: dim=%lld must be even and at most the head width %lld",
-                       (long long)dim, (long long)p->D);
+        return pe_fail(err, POSENC_ERROR_SETTING,
+                       "rope: dim=%lld must be even and at most the head width %lld", (long long)dim,
+                       (long long)p->D);
     if (offset > p->D - dim)
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "rope: offset_dim=%lld and dim=%lld end beyond the head width %lld", (long long)offset,
                        (long long)dim, (long long)p->D);
     posenc_status status;
@@ -417,11 +418,11 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 
 /* ---- the rotation ---- */
 
-static void set_pairs(const pe_problem *p, pe_turn *t)
+static void set_pairs(const pe_problem *p, pe_rotary *t)
 {
     const pe_axes   x      = axes_of(p);
     const pe_layout layout = p->set[LAYOUT].integer == 0 ? PE_INTERLEAVED : PE_HALF;
-    pe_turn_one_block(t, x.M, p->set[OFFSET_DIM].integer, layout);
+    pe_rotation_one_block(t, x.M, p->set[OFFSET_DIM].integer, layout);
     if (p->set[LAYOUT_OUT].integer)
         t->layout_out = p->set[LAYOUT_OUT].integer == 1 ? PE_INTERLEAVED : PE_HALF;
     t->sense     = p->set[DIRECTION].integer ? -1 : 1;
@@ -429,46 +430,46 @@ static void set_pairs(const pe_problem *p, pe_turn *t)
     if (x.rule == PE_HALVES && x.N > 1) { /* a block for each coordinate: pairs stay within it */
         t->blocks = x.N;
         for (int n = 0; n < x.N; n++)
-            t->start[n + 1] = t->start[n] + pe_axis_block(&x, n);
+            t->start[n + 1] = t->start[n] + pe_axes_block(&x, n);
     }
     pe_axes_deal(&x, t->axis, t->index);
 }
 
 static double frequency_of(const pe_problem *p, const pe_frequencies *f, const pe_rotary_run *run,
-                           const pe_axes *x, const pe_turn *t, int64_t m)
+                           const pe_axes *x, const pe_rotary *t, int64_t m)
 {
     const double *factors = parameter(run, FREQ_FACTORS), *peer = parameter(run, INV_FREQ32);
     if (has(p->set, INV_FREQ32))
         return peer ? peer[m] : NAN;
-    return pe_frequency_at(f, m, t->index[m], pe_axis_width(x, t->axis[m]), factors ? factors[m] : 1);
+    return pe_schedule_frequency(f, m, t->index[m], pe_axes_width(x, t->axis[m]), factors ? factors[m] : 1);
 }
 
-static void set_frequencies(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
+static void set_frequencies(const pe_problem *p, const pe_rotary_run *run, pe_rotary *t)
 {
     const pe_frequencies f      = frequencies(p, run);
     const pe_axes        x      = axes_of(p);
     const double        *matrix = parameter(run, FREQ_MATRIX), *factors = parameter(run, FREQ_FACTORS);
     const int64_t        type    = p->set[FREQUENCY_TYPE].integer;
     const int            columns = t->is_matrix ? x.N : 1;
-    t->magnitude                 = pe_magnitude_of(&f);
+    t->magnitude                 = pe_schedule_magnitude(&f);
     for (int64_t i = 0; i < t->heads * t->M * columns; i++) {
         const int64_t m = i / columns % t->M;
         const double  w = !t->is_matrix ? frequency_of(p, &f, run, &x, t, m)
                           : matrix      ? matrix[i] / (factors ? factors[m] : 1)
                                         : NAN;
-        t->w[i] = type == PE_AS_F64 ? w : type == PE_AS_F32 ? (double)(float)w : pe_rounded_to_bf16(w);
+        t->w[i] = type == PE_AS_F64 ? w : type == PE_AS_F32 ? (double)(float)w : pe_half_round_to_bf16(w);
     }
 }
 
-static void set_ggml(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
+static void set_ggml(const pe_problem *p, const pe_rotary_run *run, pe_rotary *t)
 {
     const double        *factors = parameter(run, FREQ_FACTORS), *step = parameter(run, THETA_SCALE32);
     const pe_frequencies f = frequencies(p, run);
     const pe_axes        x = axes_of(p);
-    t->step                = step ? step[0] : pe_ggml_step(&f, pe_axis_width(&x, 0));
+    t->step                = step ? step[0] : pe_ggml_step(&f, pe_axes_width(&x, 0));
     t->slower              = pe_ggml_slower(&f);
     for (int64_t m = 0; m < t->M; m++) {
-        const int64_t d = pe_axis_width(&x, t->axis[m]);
+        const int64_t d = pe_axes_width(&x, t->axis[m]);
         t->divisor[m]   = factors ? factors[m] : pe_ggml_divisor(&f, m, t->index[m], d);
         t->share[m]     = pe_ggml_share(&f, t->index[m], d);
     }
@@ -482,7 +483,7 @@ static int depends_on_run(const pe_value *set)
     return pe_schedule_follows_length((pe_schedule)set[SCHEDULE].integer) && !set[LENGTH].given;
 }
 
-static void fill(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
+static void fill(const pe_problem *p, const pe_rotary_run *run, pe_rotary *t)
 {
     set_pairs(p, t);
     set_frequencies(p, run, t);
@@ -503,7 +504,7 @@ static const char *no_gradient(const pe_value *set)
 }
 
 /* Every parameter is a frequency, or divides one. */
-static void fold(const pe_problem *p, const pe_rotary_run *run, const pe_turn *t, const double dw[],
+static void fold(const pe_problem *p, const pe_rotary_run *run, const pe_rotary *t, const double dw[],
                  double *const dpar[])
 {
     const pe_frequencies f       = frequencies(p, run);
@@ -533,7 +534,7 @@ static double matrix_at(const pe_problem *p, const pe_random *rng, int64_t i)
     const double dim = (double)p->set[DIM].integer, base = p->set[BASE].real;
     if (N != 2)
         return m % N == n ? pow(base, -2.0 * (double)N * (double)(m / N) / dim) : 0;
-    const double quarter = 1.57079632679489662, own = pe_uniform_at(rng->key, (uint64_t)(i / (N * M))),
+    const double quarter = 1.57079632679489662, own = pe_random_uniform_at(rng->key, (uint64_t)(i / (N * M))),
                  angle = 4 * quarter * own + (m < half ? 0 : quarter);
     return pow(base, -4.0 * (double)(m % half) / dim) * (n == 0 ? cos(angle) : sin(angle));
 }
@@ -547,19 +548,19 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
     plain.schedule = PE_DEFAULT;
     plain.single   = 0;
     switch (index) {
-    case INV_FREQ: return pe_frequency_at(&plain, i, i, dim, 1);
+    case INV_FREQ: return pe_schedule_frequency(&plain, i, i, dim, 1);
     case FREQ_MATRIX: return matrix_at(p, rng, i);
-    case THETA_SCALE32: return pe_ggml_step(&f, pe_axis_width(&x, 0));
+    case THETA_SCALE32: return pe_ggml_step(&f, pe_axes_width(&x, 0));
     case INV_FREQ32: /* what angles=float32 has by itself as long as the sequence is short */
-        return f.schedule == PE_EXPLICIT ? (double)(float)pe_frequency_at(&plain, i, i, dim, 1)
-                                         : pe_frequency_at(&f, i, i, dim, 1);
+        return f.schedule == PE_EXPLICIT ? (double)(float)pe_schedule_frequency(&plain, i, i, dim, 1)
+                                         : pe_schedule_frequency(&f, i, i, dim, 1);
     default: return 1;
     }
 }
 
 const pe_encoding pe_rope = {
     .info.name        = "rope",
-    .info.place       = POSENC_ROTARY,
+    .info.place       = POSENC_PLACE_ROTARY,
     .info.title       = "rotary position embedding",
     .info.formula     = "w_m = base^{−2 m / D}\n"
                         "x_m′ = x_m cos(P w_m) − y_m sin(P w_m)\n"

@@ -43,16 +43,17 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     const int64_t dim = p->set[DIM].integer;
     if (dim % 2 || dim > p->D)
-        return pe_fail(err, POSENC_SETTING, "xpos: dim=%lld must be even and at most the head width %lld",
-                       (long long)dim, (long long)p->D);
+        return pe_fail(err, POSENC_ERROR_SETTING,
+                       "xpos: dim=%lld must be even and at most the head width %lld", (long long)dim,
+                       (long long)p->D);
     return POSENC_OK;
 }
 
-static void fill(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
+static void fill(const pe_problem *p, const pe_rotary_run *run, pe_rotary *t)
 {
     const int64_t dim   = p->set[DIM].integer;
     const double  gamma = p->set[GAMMA].real;
-    pe_turn_one_block(t, dim / 2, 0, p->set[LAYOUT].integer == 0 ? PE_INTERLEAVED : PE_HALF);
+    pe_rotation_one_block(t, dim / 2, 0, p->set[LAYOUT].integer == 0 ? PE_INTERLEAVED : PE_HALF);
     t->grows  = 1;
     t->center = p->set[CENTER].real;
     for (int64_t m = 0; m < t->M; m++) {
@@ -64,7 +65,7 @@ static void fill(const pe_problem *p, const pe_rotary_run *run, pe_turn *t)
 
 const pe_encoding pe_xpos = {
     .info.name        = "xpos",
-    .info.place       = POSENC_ROTARY,
+    .info.place       = POSENC_PLACE_ROTARY,
     .info.title       = "rotary positions with decay",
     .info.formula     = "w_m = base^{−2 m / D} , ζ_m = frac{2 m / D + γ}{1 + γ}\n"
                         "q_m′ = R(P w_m) q_m ζ_m^{P / scale} , k_m′ = R(P w_m) k_m ζ_m^{−P / scale}",

@@ -35,7 +35,7 @@ static const posenc_example examples[] = {
 static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     if (p->set[D_BAR].integer % 2)
-        return pe_fail(err, POSENC_SETTING,
+        return pe_fail(err, POSENC_ERROR_SETTING,
                        "sandwich: d_bar=%lld must be even: it is twice the number of waves",
                        (long long)p->set[D_BAR].integer);
     return POSENC_OK;
@@ -45,8 +45,8 @@ static posenc_status check(const pe_problem *p, posenc_error *err)
  * cos(a + b) = cos a cos b - sin a sin b: runs of FINE distances, each from its start a by the same steps b.
  * Summed over the waves that is a product of matrices, starts by waves times waves by steps, and of exact
  * angles a run and a wave need one each; an exact angle for each distance and wave took longer than attention
- * itself. A cosine is off by less than 1e-15. (engine/ladder.h would make each cosine by itself, in float,
- * and leave the sum over the waves to be done.)
+ * itself. A cosine is off by less than 1e-15. (engine/rotation/ladder.h would make each cosine by itself, in
+ * float, and leave the sum over the waves to be done.)
  */
 enum { FINE = 64, RUNS = 16, WAVES = 32 };
 
@@ -67,7 +67,7 @@ static void start_waves(const pe_problem *p, waves *w, int64_t first, int with_s
     w->count = rest < WAVES ? rest : WAVES;
     for (int64_t k = 0; k < w->count; k++) {
         const pe_frequency omega =
-            pe_frequency_of(pow(10000.0, -2 * (double)(first + k) / (double)p->set[D_BAR].integer));
+            pe_angle_frequency(pow(10000.0, -2 * (double)(first + k) / (double)p->set[D_BAR].integer));
         w->k[k][0] = omega.k_hi;
         w->k[k][1] = omega.k_lo;
         if (with_steps)
@@ -131,7 +131,7 @@ static void fill(const pe_problem *p, const double *const par[], int64_t h, int6
 
 const pe_encoding pe_sandwich = {
     .info.name        = "sandwich",
-    .info.place       = POSENC_SCORE,
+    .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "bias from the inner products of sinusoids",
     .info.formula     = "S_{h,i,j} = frac{q_i · k_j}{sqrt{D}} + "
                         "frac{H}{8 h} (∑_{k=1}^{d/2} cos(t 10000^{−2 k / d}) − d / 2)",

@@ -92,11 +92,11 @@ static double init(const pe_problem *p, int index, pe_random *rng, int64_t i)
 {
     const int64_t width = index == RK ? p->D : p->Dv;
     if (p->set[TABLE].integer == 0)
-        return p->set[SIGMA].real * pe_normal(rng);
+        return p->set[SIGMA].real * pe_random_normal(rng);
     const int64_t row = i / width % rows_of(p), even = i % width - i % width % 2,
                   rel = p->set[SINUSOID_OF].integer ? row : row + p->set[MIN_DISTANCE].integer;
     double c, s;
-    pe_cos_sin((double)rel, pe_frequency_of(pow(10000.0, -(double)even / (double)width)), &c, &s);
+    pe_angle_cos_sin((double)rel, pe_angle_frequency(pow(10000.0, -(double)even / (double)width)), &c, &s);
     return i % width % 2 ? c : s;
 }
 
@@ -121,7 +121,7 @@ static void terms(const pe_problem *p, pe_terms *s)
 
 const pe_encoding pe_shaw = {
     .info.name        = "shaw",
-    .info.place       = POSENC_SCORE,
+    .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "a vector per clipped distance, for keys and values",
     .info.formula     = "S_{h,i,j} = frac{q_i · (k_j + a_x)}{sqrt{D}} , x = clip(−t , −K , K)\n"
                         "o_i = ∑_j softmax(S)_{i,j} (v_j + b_x)",

@@ -60,7 +60,7 @@ static const posenc_example examples[] = {
 static posenc_status check(const pe_problem *p, posenc_error *err)
 {
     if (p->set[D_MODEL].integer % 2)
-        return pe_fail(err, POSENC_SETTING, "d_model=%lld must be even: half sines, half cosines",
+        return pe_fail(err, POSENC_ERROR_SETTING, "d_model=%lld must be even: half sines, half cosines",
                        (long long)p->set[D_MODEL].integer);
     return POSENC_OK;
 }
@@ -72,7 +72,7 @@ static int64_t most_of(const pe_problem *p)
 
 static pe_frequency omega(const pe_problem *p, int64_t k)
 {
-    return pe_frequency_of(pow(10000.0, -2.0 * (double)k / (double)p->set[D_MODEL].integer));
+    return pe_angle_frequency(pow(10000.0, -2.0 * (double)k / (double)p->set[D_MODEL].integer));
 }
 
 /* Sines and cosines of some channels at one distance after the other: exact at multiples of EXACT, continued
@@ -97,7 +97,7 @@ static void start_waves(const pe_problem *p, waves *w, int64_t first)
     w->count = rest < CHANNELS ? rest : CHANNELS;
     for (int64_t k = 0; k < w->count; k++) {
         w->frequency[k] = omega(p, first + k);
-        pe_cos_sin(1, w->frequency[k], &w->step_c[k], &w->step_s[k]);
+        pe_angle_cos_sin(1, w->frequency[k], &w->step_c[k], &w->step_s[k]);
     }
 }
 
@@ -117,7 +117,7 @@ static void follow(waves *w, int64_t t)
     const int64_t start = t - (t % EXACT + EXACT) % EXACT;
     if (!w->known || w->at > t || w->at < start) {
         for (int64_t k = 0; k < w->count; k++)
-            pe_cos_sin((double)start, w->frequency[k], &w->c[k], &w->s[k]);
+            pe_angle_cos_sin((double)start, w->frequency[k], &w->c[k], &w->s[k]);
         w->at    = start;
         w->known = 1;
     }
@@ -174,7 +174,7 @@ static void fold(const pe_problem *p, const double *const par[], int64_t h, int6
     }
 }
 
-/* For tables in float, whose sinusoids the engine makes (engine/ladder.h). */
+/* For tables in float, whose sinusoids the engine makes (engine/rotation/ladder.h). */
 static void frequencies(const pe_problem *p, pe_frequency frequency[])
 {
     for (int64_t k = 0; k < p->set[D_MODEL].integer / 2; k++)
@@ -196,7 +196,7 @@ static void terms(const pe_problem *p, pe_terms *s)
 
 const pe_encoding pe_transformer_xl = {
     .info.name        = "transformer_xl",
-    .info.place       = POSENC_SCORE,
+    .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "relative positions by projected sinusoids",
     .info.formula     = "S_{h,i,j} = frac{(q_i + u_h) · k_j + (q_i + w_h) · r_h(t)}{sqrt{D}}\n"
                         "r_h(t) = W_h [ sin(t ω) , cos(t ω) ] , ω_k = 10000^{−2 k / d}",
@@ -230,7 +230,7 @@ static const posenc_example xlnet_examples[] = {
 
 const pe_encoding pe_xlnet = {
     .info.name        = "xlnet",
-    .info.place       = POSENC_SCORE,
+    .info.place       = POSENC_PLACE_SCORE,
     .info.title       = "Transformer-XL's terms and segments",
     .info.formula     = "S_{h,i,j} = frac{(q_i + u_h) · k_j + (q_i + w_h) · r_h(t) + "
                         "(q_i + s_h) · g_{h,z}}{sqrt{D}}\n"

@@ -64,11 +64,12 @@ posenc_status pe_file_open(FILE **stream, int64_t *size, const char *path, posen
     if (!*stream || fstat(fileno(*stream), &s)) {
         const int reason = errno;
         pe_file_close(*stream);
-        return pe_file_fail(err, POSENC_FILE, origin, "it cannot be opened: %s", pe_file_reason(reason));
+        return pe_file_fail(err, POSENC_ERROR_FILE, origin, "it cannot be opened: %s",
+                            pe_file_reason(reason));
     }
     if (S_ISDIR(s.st_mode)) {
         pe_file_close(*stream);
-        return pe_file_fail(err, POSENC_FILE, origin, "it is a folder; a file is needed here");
+        return pe_file_fail(err, POSENC_ERROR_FILE, origin, "it is a folder; a file is needed here");
     }
     *size = S_ISREG(s.st_mode) && *stream != stdin ? (int64_t)s.st_size : -1;
     return POSENC_OK;
@@ -91,20 +92,21 @@ posenc_status pe_file_read(pe_bytes *bytes, FILE *stream, int64_t limit, const c
             char *more = realloc(bytes->data, capacity);
             if (!more) {
                 free(bytes->data);
-                return pe_file_fail(err, POSENC_MEMORY, origin, "no memory for its content");
+                return pe_file_fail(err, POSENC_ERROR_MEMORY, origin, "no memory for its content");
             }
             bytes->data = more;
         }
         bytes->size += fread(bytes->data + bytes->size, 1, capacity - bytes->size, stream);
         if ((int64_t)bytes->size > limit) {
             free(bytes->data);
-            return pe_file_fail(err, POSENC_FORMAT, origin,
+            return pe_file_fail(err, POSENC_ERROR_FORMAT, origin,
                                 "it is longer than %lld bytes, the most that are read", (long long)limit);
         }
         if (ferror(stream)) {
             const int reason = errno;
             free(bytes->data);
-            return pe_file_fail(err, POSENC_FILE, origin, "it cannot be read: %s", pe_file_reason(reason));
+            return pe_file_fail(err, POSENC_ERROR_FILE, origin, "it cannot be read: %s",
+                                pe_file_reason(reason));
         }
         if (bytes->size < capacity) /* fread gives less than asked only at the end */
             return POSENC_OK;
@@ -116,10 +118,11 @@ posenc_status pe_file_read_stream(void *to, int64_t n, const pe_stream *s, posen
     for (int64_t done = 0; done < n;) {
         const int64_t got = s->read(s->from, (char *)to + done, (uint64_t)(n - done));
         if (got < 0)
-            return pe_file_fail(err, POSENC_FILE, s->origin, "it cannot be read: %s", s->reason(s->from));
+            return pe_file_fail(err, POSENC_ERROR_FILE, s->origin, "it cannot be read: %s",
+                                s->reason(s->from));
         if (got == 0)
-            return pe_file_fail(err, POSENC_FORMAT, s->origin, "it is truncated: %lld bytes are missing",
-                                (long long)(n - done));
+            return pe_file_fail(err, POSENC_ERROR_FORMAT, s->origin,
+                                "it is truncated: %lld bytes are missing", (long long)(n - done));
         done += got;
     }
     return POSENC_OK;

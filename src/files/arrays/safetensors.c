@@ -36,14 +36,14 @@ typedef struct tensor_type {
 
 /* The last row is for those that are not known, whose size is not checked. */
 static const tensor_type types[] = {
-    {"F64", 64, 1, POSENC_F64},
-    {"F32", 32, 1, POSENC_F32},
-    {"F16", 16, 1, POSENC_F16},
-    {"BF16", 16, 1, POSENC_BF16},
-    {"I64", 64, 1, POSENC_I64},
-    {"I32", 32, 1, POSENC_I64},
-    {"U8", 8, 1, POSENC_U8},
-    {"BOOL", 8, 1, POSENC_U8},
+    {"F64", 64, 1, POSENC_DTYPE_F64},
+    {"F32", 32, 1, POSENC_DTYPE_F32},
+    {"F16", 16, 1, POSENC_DTYPE_F16},
+    {"BF16", 16, 1, POSENC_DTYPE_BF16},
+    {"I64", 64, 1, POSENC_DTYPE_I64},
+    {"I32", 32, 1, POSENC_DTYPE_I64},
+    {"U8", 8, 1, POSENC_DTYPE_U8},
+    {"BOOL", 8, 1, POSENC_DTYPE_U8},
     {"U64 C64", 64, 0, 0},
     {"U32", 32, 0, 0},
     {"I16 U16", 16, 0, 0},
@@ -89,14 +89,14 @@ static posenc_status read_type(const tensors_header *h, entry *e, const json_t *
 {
     const char *name = json_string_value(value);
     if (!name)
-        return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
+        return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, e->name),
                             "its \"dtype\" is missing or not a string");
     e->type = types;
     while (e->type->name && !pe_text_is_among(e->type->name, name))
         e->type++;
     if (!e->type->is_held && !h->is_checked)
         return pe_file_fail(
-            h->err, POSENC_FORMAT, at(h, e->name),
+            h->err, POSENC_ERROR_FORMAT, at(h, e->name),
             "its type is %.20s; F64, F32, F16, BF16, I64, I32, U8 and BOOL are read: convert it first", name);
     return POSENC_OK;
 }
@@ -110,19 +110,20 @@ static posenc_status read_shape(const tensors_header *h, entry *e, const json_t 
     json_t       *value;
     int64_t       size, product = 1;
     if (!json_is_array(list))
-        return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name), "its \"shape\" is missing or not a list");
+        return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, e->name),
+                            "its \"shape\" is missing or not a list");
     if (json_array_size(list) > most_axes)
-        return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name), "it has %zu axes; at most %zu are read",
-                            json_array_size(list), most_axes);
+        return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, e->name),
+                            "it has %zu axes; at most %zu are read", json_array_size(list), most_axes);
     e->ndim  = (int32_t)json_array_size(list);
     e->count = 1;
     json_array_foreach(list, i, value)
     {
         if (!take_size(value, &size))
-            return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
+            return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, e->name),
                                 "size %zu of its shape is not a whole number from 0", i);
         if (size > most / product)
-            return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
+            return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, e->name),
                                 "its shape holds more than %lld elements, the most that are read",
                                 (long long)most);
         product *= size ? size : 1;
@@ -137,11 +138,11 @@ static posenc_status read_offsets(const tensors_header *h, entry *e, const json_
 {
     if (json_array_size(pair) != 2 || !take_size(json_array_get(pair, 0), &e->begin) ||
         !take_size(json_array_get(pair, 1), &e->end) || e->end < e->begin)
-        return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
+        return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, e->name),
                             "its \"data_offsets\" are not two whole numbers [begin, end]");
     const int64_t bits = e->count * e->type->bits;
     if (e->type->bits && 8 * (e->end - e->begin) != bits)
-        return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
+        return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, e->name),
                             "its \"data_offsets\" hold %lld bytes but its shape and type ask for %lld",
                             (long long)(e->end - e->begin), (long long)(bits + 7) / 8);
     return POSENC_OK;
@@ -152,7 +153,7 @@ static posenc_status read_entry(const tensors_header *h, entry *e, const char *n
     posenc_status status;
     *e = (entry){.name = name};
     if (!json_is_object(object))
-        return pe_file_fail(h->err, POSENC_FORMAT, at(h, name),
+        return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, name),
                             "its entry is not an object of dtype, shape and data_offsets");
     if ((status = read_type(h, e, json_object_get(object, "dtype"))) ||
         (status = read_shape(h, e, json_object_get(object, "shape"))))
@@ -169,11 +170,12 @@ static posenc_status check_metadata(const tensors_header *h, const json_t *objec
     const char *key;
     json_t     *value;
     if (!json_is_object(object))
-        return pe_file_fail(h->err, POSENC_FORMAT, at(h, metadata_key), "it is not an object of strings");
+        return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, metadata_key),
+                            "it is not an object of strings");
     json_object_foreach((json_t *)(uintptr_t)object, key, value)
     {
         if (!json_is_string(value))
-            return pe_file_fail(h->err, POSENC_FORMAT, at(h, metadata_key),
+            return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, metadata_key),
                                 "the value of \"%.40s\" is not a string", key);
     }
     return POSENC_OK;
@@ -187,26 +189,26 @@ static posenc_status read_text(const tensors_header *h, char **text, int64_t *le
     uint64_t         n;
     posenc_status    status;
     if (s->size < PREFIX)
-        return pe_file_fail(h->err, POSENC_FORMAT, s->origin,
+        return pe_file_fail(h->err, POSENC_ERROR_FORMAT, s->origin,
                             "it has %lld bytes; a .safetensors file begins with 8 bytes of header length",
                             (long long)s->size);
     if ((status = pe_file_read_stream(&n, PREFIX, s, h->err)))
         return status;
     if (n > (uint64_t)longest)
-        return pe_file_fail(h->err, POSENC_FORMAT, s->origin,
+        return pe_file_fail(h->err, POSENC_ERROR_FORMAT, s->origin,
                             "its header would have %llu bytes; a %s at most %d", (unsigned long long)n,
                             h->is_checked ? "header may have" : ".safetensors header has", longest);
     if ((int64_t)n > s->size - PREFIX)
-        return pe_file_fail(h->err, POSENC_FORMAT, s->origin,
+        return pe_file_fail(h->err, POSENC_ERROR_FORMAT, s->origin,
                             "its header has %lld bytes but only %lld follow: it is truncated", (long long)n,
                             (long long)(s->size - PREFIX));
     *length = (int64_t)n;
     *text   = malloc((size_t)n + 1);
     if (!*text)
-        return pe_file_fail(h->err, POSENC_MEMORY, s->origin, "no memory for its header");
+        return pe_file_fail(h->err, POSENC_ERROR_MEMORY, s->origin, "no memory for its header");
     status = pe_file_read_stream(*text, *length, s, h->err);
     if (!status && !h->is_checked && (n == 0 || **text != '{'))
-        status = pe_file_fail(h->err, POSENC_FORMAT, s->origin,
+        status = pe_file_fail(h->err, POSENC_ERROR_FORMAT, s->origin,
                               "its header does not begin with '{': it is not a .safetensors file");
     return status;
 }
@@ -216,11 +218,11 @@ static posenc_status parse_text(tensors_header *h, const char *text, size_t leng
     json_error_t why;
     h->json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
     if (!h->json)
-        return pe_file_fail(h->err, POSENC_FORMAT, h->stream->origin, "its header: line %d, column %d: %s",
-                            why.line, why.column, why.text);
+        return pe_file_fail(h->err, POSENC_ERROR_FORMAT, h->stream->origin,
+                            "its header: line %d, column %d: %s", why.line, why.column, why.text);
     return json_is_object(h->json)
                ? POSENC_OK
-               : pe_file_fail(h->err, POSENC_FORMAT, h->stream->origin, "its header is not an object");
+               : pe_file_fail(h->err, POSENC_ERROR_FORMAT, h->stream->origin, "its header is not an object");
 }
 
 static posenc_status read_entries(tensors_header *h)
@@ -230,7 +232,7 @@ static posenc_status read_entries(tensors_header *h)
     posenc_status status;
     h->entries = calloc(json_object_size(h->json) + 1, sizeof *h->entries);
     if (!h->entries)
-        return pe_file_fail(h->err, POSENC_MEMORY, h->stream->origin, "no memory for its header");
+        return pe_file_fail(h->err, POSENC_ERROR_MEMORY, h->stream->origin, "no memory for its header");
     json_object_foreach(h->json, name, object)
     {
         status = strcmp(name, metadata_key) ? read_entry(h, &h->entries[h->count++], name, object)
@@ -260,18 +262,18 @@ static posenc_status check_cover(const tensors_header *h, int64_t data)
         const int64_t bytes = h->is_checked ? 0 : e->count * (int64_t)posenc_dtype_size(e->type->dtype);
         if (e->begin != end)
             return pe_file_fail(
-                h->err, POSENC_FORMAT, at(h, e->name),
+                h->err, POSENC_ERROR_FORMAT, at(h, e->name),
                 "its data begin at byte %lld but the tensor before ends at %lld: the file has %s",
                 (long long)e->begin, (long long)end, e->begin > end ? "a hole" : "an overlap");
         end = e->end;
         if (bytes > budget)
-            return pe_file_fail(h->err, POSENC_FORMAT, at(h, e->name),
+            return pe_file_fail(h->err, POSENC_ERROR_FORMAT, at(h, e->name),
                                 "with this tensor the file holds more than %lld bytes",
                                 (long long)PE_MAX_BYTES);
         budget -= bytes;
     }
     if (end != data)
-        return pe_file_fail(h->err, POSENC_FORMAT, h->stream->origin,
+        return pe_file_fail(h->err, POSENC_ERROR_FORMAT, h->stream->origin,
                             "its header asks for %lld bytes of data but %lld follow: it is %s",
                             (long long)end, (long long)data,
                             end > data ? "truncated" : "longer than it should be");
@@ -313,7 +315,7 @@ static posenc_status read_tensor(posenc_arrays *set, const entry *e, const pe_st
 {
     posenc_tensor *tensor = posenc_arrays_add(set, e->name, e->type->dtype, e->ndim, e->shape);
     if (!tensor)
-        return pe_file_fail(err, POSENC_MEMORY, s->origin, "no memory for its %lld elements",
+        return pe_file_fail(err, POSENC_ERROR_MEMORY, s->origin, "no memory for its %lld elements",
                             (long long)e->count);
     const posenc_status status = pe_file_read_stream(tensor->data, e->end - e->begin, s, err);
     if (!status && !strcmp(e->type->name, "I32"))

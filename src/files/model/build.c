@@ -23,7 +23,7 @@ posenc_model *pe_build_begin(const char *format, const char *path, posenc_error 
     if (model)
         *model = (posenc_model){.path = path, .err = err, .info.format = format};
     else
-        pe_file_fail(err, POSENC_MEMORY, (pe_origin){path, NULL}, no_memory);
+        pe_file_fail(err, POSENC_ERROR_MEMORY, (pe_origin){path, NULL}, no_memory);
     return model;
 }
 
@@ -34,14 +34,15 @@ void pe_build_refuse(posenc_model *model, const char *format, ...)
         return;
     va_start(values, format);
     model->status =
-        pe_file_fail_list(model->err, POSENC_FORMAT, (pe_origin){model->path, NULL}, format, values);
+        pe_file_fail_list(model->err, POSENC_ERROR_FORMAT, (pe_origin){model->path, NULL}, format, values);
     va_end(values);
 }
 
 void pe_build_refuse_memory(posenc_model *model)
 {
     if (!model->status)
-        model->status = pe_file_fail(model->err, POSENC_MEMORY, (pe_origin){model->path, NULL}, no_memory);
+        model->status =
+            pe_file_fail(model->err, POSENC_ERROR_MEMORY, (pe_origin){model->path, NULL}, no_memory);
 }
 
 void *pe_build_alloc(posenc_model *model, size_t n)
@@ -137,7 +138,7 @@ void pe_build_param(posenc_model *model, const char *name, const double *values,
         return;
     params[group->param_count].name = (char *)(uintptr_t)name;
     params[group->param_count++].tensor =
-        posenc_tensor_contiguous((void *)(uintptr_t)values, POSENC_F64, 1, &count);
+        posenc_tensor_contiguous((void *)(uintptr_t)values, POSENC_DTYPE_F64, 1, &count);
 }
 
 /* ---------------------------------------------------------------- facts --------------------- */
@@ -190,7 +191,7 @@ static posenc_status ask_slopes(double *slopes, const posenc_dims *dims, posenc_
 {
     posenc_encoding *e      = NULL;
     posenc_status    status = posenc_encoding_create(&e, "alibi", NULL, err);
-    posenc_tensor    tensor = posenc_tensor_contiguous(slopes, POSENC_F64, 1, &dims->H);
+    posenc_tensor    tensor = posenc_tensor_contiguous(slopes, POSENC_DTYPE_F64, 1, &dims->H);
     if (!status)
         status = posenc_param_init(e, dims, &tensor, 1, err);
     posenc_encoding_free(e);
