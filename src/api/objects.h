@@ -9,7 +9,7 @@
 #ifndef PE_API_OBJECTS_H
 #define PE_API_OBJECTS_H
 
-#include "base/workspace.h"
+#include "base/arena.h"
 #include "encodings/encoding.h"
 #include "engine/attend.h"
 

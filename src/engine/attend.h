@@ -11,7 +11,7 @@
 #define PE_ENGINE_ATTEND_H
 
 #include "base/positions.h"
-#include "base/workspace.h"
+#include "base/arena.h"
 #include "engine/terms.h"
 #include "engine/turn.h"
 #include "kernels/kernels.h"

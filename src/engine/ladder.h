@@ -27,7 +27,7 @@
 #include <posenc/posenc.h>
 
 #include "base/angle.h"
-#include "base/workspace.h"
+#include "base/arena.h"
 #include "kernels/kernels.h"
 
 /* Rows of middle angles, and rows that one of them serves: few enough for steps from its middle to stay

@@ -11,7 +11,7 @@
 
 #include "base/positions.h"
 #include "base/angle.h"
-#include "base/workspace.h"
+#include "base/arena.h"
 #include "engine/ladder.h"
 #include "engine/sequence.h"
 

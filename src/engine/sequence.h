@@ -13,7 +13,7 @@
 #ifndef PE_ENGINE_SEQUENCE_H
 #define PE_ENGINE_SEQUENCE_H
 
-#include "base/workspace.h"
+#include "base/arena.h"
 #include "engine/terms.h"
 #include "kernels/kernels.h"
 

@@ -18,7 +18,7 @@
 
 #include "base/angle.h"
 #include "base/positions.h"
-#include "base/workspace.h"
+#include "base/arena.h"
 #include "engine/axes.h"
 #include "engine/ladder.h"
 #include "engine/terms.h"

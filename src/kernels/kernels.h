@@ -4,7 +4,7 @@
  *
  * Kernels take floats (one of them doubles), strides and counts, return void and cannot fail: all checking
  * was done when the run began. Each is written once (*.inc) against the small vector layer vec_*.h and
- * compiled once per instruction set; a plan holds the table that dispatch.c chose. Strides are in elements.
+ * compiled once per instruction set; a plan holds the table that kernels.c chose. Strides are in elements.
  * "Padded" means: rows may be read and written up to the next multiple of PE_LANES columns, and the machine
  * allocated them so.
  *

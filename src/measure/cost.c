@@ -10,7 +10,7 @@
  * positions; the two run alternately, three times each in a turn, and each turn gives the ratio of the
  * shortest times. Times are those that the thread worked, so that others on the machine disturb little. The
  * number is the median of the turns; beside it stands half of what lies between their quartiles, and the word
- * needs both ends of that to agree (verdict.c). It is measured only when asked for, because it is another
+ * needs both ends of that to agree (findings.c). It is measured only when asked for, because it is another
  * number at each run.
  */
 #include "measure/subject.h"

@@ -13,7 +13,7 @@
  *     uniqueness.c   two vectors that are nearly equal; distances that scores cannot tell apart
  *     relativity.c   p(i+k) as a linear map of p(i); dot products that depend on the offset alone
  *     scores.c       scores that depend on the offset alone; past and future told apart
- *     terms.c        the four terms of a score between two embedded positions
+ *     score_terms.c  the four terms of a score between two embedded positions
  *     equivariance.c what becomes of the output when the tokens are permuted
  *     decay.c        scores against distance
  *     cost.c         parameters, operations, bytes, speed
@@ -28,7 +28,7 @@
 
 /* ---------------------------------------------------------------- findings ------------------ */
 
-/* What is measured; the order of the report. ORDER the table of verdict.c */
+/* What is measured; the order of the report. ORDER the table of findings.c */
 typedef enum pe_measure {
     PE_NEAREST,         /* u = min |p_i - p_j| / rms */
     PE_DISTINCT,        /* share of rows that differ once rounded to bf16 */
@@ -65,7 +65,7 @@ const char *pe_measure_property(pe_measure m);
 const char *pe_measure_title(pe_measure m);
 const char *pe_measure_unit(pe_measure m);
 
-/* The word for a number, by the rule of verdict.c; NULL for measures that claim nothing. NaN means "0/0":
+/* The word for a number, by the rule of findings.c; NULL for measures that claim nothing. NaN means "0/0":
    nothing is there to be judged. */
 const char *pe_word(pe_measure m, double value);
 

@@ -79,7 +79,7 @@ double pe_moments_mean(const pe_moments *m);   /* NaN of none */
 double pe_moments_spread(const pe_moments *m); /* of a sample; NaN of fewer than two */
 
 /* X [n,c] with the least |A X - B|, among those the shortest: A [m,n], B [m,c], row-major, m >= n. Singular
-   values below cut * the largest count as 0. MEMORY alone. linear.c */
+   values below cut * the largest count as 0. MEMORY only. least_squares.c */
 posenc_status pe_least_squares(double *X, const double *A, const double *B, int64_t m, int64_t n, int64_t c,
                                double cut, posenc_error *err);
 

@@ -17,7 +17,7 @@
  *            linear memory. A map needs every pair of the window once; an offset is read where it comes
  *            first.
  */
-#include "plot/picture.h"
+#include "plot/sketch.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * Which channels make a pair is asked of the rotation itself: turn each unit vector by one position and see
  * where it goes. So every layout is drawn, and the axes are named after the channels that the layout joins.
  */
-#include "plot/picture.h"
+#include "plot/sketch.h"
 
 #include <math.h>
 

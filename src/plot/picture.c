@@ -5,12 +5,12 @@
  *
  * Each kind is a row of a table; the registry's words (posenc_encoding_info.pictures) say which rows an
  * encoding has, its place says which of two rows with the same name. A further kind is a further row and a
- * maker in one of the files that picture.h lists.
+ * maker in one of the files that sketch.h lists.
  *
  * Everything is computed in double, by the reference executor, on one thread. The store is a chain of blocks
  * that the picture frees: a maker never has to give anything back, whatever fails on its way.
  */
-#include "plot/picture.h"
+#include "plot/sketch.h"
 
 #include <stdalign.h>
 #include <stddef.h>

@@ -12,7 +12,7 @@
  *            picture, and the profile is taken over the others. Encodings with one coordinate see a grid row
  *            by row.
  */
-#include "plot/picture.h"
+#include "plot/sketch.h"
 
 #include <math.h>
 

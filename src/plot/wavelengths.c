@@ -15,7 +15,7 @@
  *               neighbours.
  * Source        Peng et al. 2023, arXiv:2309.00071, section 3.2
  */
-#include "plot/picture.h"
+#include "plot/sketch.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dispatch.c: which kernels this processor gets
+ * kernels.c: which kernels this processor gets
  *
  * A row per instruction set, worst first; the last one that runs is chosen, or the one that the plan's
  * options or POSENC_ISA name. A name that this processor cannot run is no choice at all: a test or a

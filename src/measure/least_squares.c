@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * linear.c: least squares by one-sided Jacobi rotations
+ * least_squares.c: least squares by one-sided Jacobi rotations
  *
  * Columns of A are turned in pairs until all are orthogonal: A V = U S. One-sided Jacobi finds small singular
  * values with high relative accuracy, which is what a table of sinusoids needs: its slow channels are nearly

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * terms.c: the four terms of a score between two embedded positions
+ * score_terms.c: the four terms of a score between two embedded positions
  *
  *     ((x_i + p_i) W_q) . ((x_j + p_j) W_k) = xx + xp + px + pp
  *

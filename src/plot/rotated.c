@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * decay.c: scores of turned vectors by distance, and where attention goes by them
+ * rotated.c: scores of turned vectors by distance, and where attention goes by them
  *
  *   similarity  q.k / D for q = k = (1, ..., 1)
  *   decay       the same for ones, for U[0,1] and for N(0,1): mean over draws, and the band of the middle 80
@@ -22,7 +22,7 @@
  * Surprises  A query stands at all positions at once by a stride of 0. Positions come in pieces: R draws at n
  *            positions would be R * n * D numbers.
  */
-#include "plot/picture.h"
+#include "plot/sketch.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * picture.h: what the families of pictures share while one is made
+ * sketch.h: what the families of pictures share while one is made
  *
- *   tables.c      input    heatmap, curves
+ *   channels.c    input    heatmap, curves
  *   similarity.c  input    similarity (matrix, or grid of grids), similarity2d
- *   decay.c       rotary   similarity, decay, mass; turned vectors and frequencies for the two below
+ *   rotated.c     rotary   similarity, decay, mass; turned vectors and frequencies for the two below
  *   pair.c        rotary   pair
  *   wavelengths.c rotary   wavelengths
  *   biases.c      score    bias, mass, buckets
@@ -14,8 +14,8 @@
  * the sketch's status; from then on nothing is given any more (NULL), and only who began the picture asks
  * why.
  */
-#ifndef PE_PLOT_PICTURE_H
-#define PE_PLOT_PICTURE_H
+#ifndef PE_PLOT_SKETCH_H
+#define PE_PLOT_SKETCH_H
 
 #include "plot/draw.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tables.c: the table of an input encoding: its heat map, and its channels as curves
+ * channels.c: the table of an input encoding: its heat map, and its channels as curves
  *
  *   heatmap  channel against position, with the wavelength of channels on the second axis; the binary counter
  *            of the same positions beside it, if wanted: fast digits above, slow ones below, in both
@@ -11,7 +11,7 @@
  * so least squares over s gives w, and what is left over says whether the channel is a sine at all. A learned
  * table has no wavelengths and gets no second axis; so has a grid that is read row by row.
  */
-#include "plot/picture.h"
+#include "plot/sketch.h"
 
 #include <math.h>
 

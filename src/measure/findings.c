@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * verdict.c: the word for a number
+ * findings.c: the word for a number
  *
  * One table: each measure with its property, its title, its unit, and the rule that turns the number into a
  * word. A rule is a short list of limits; the first whose limit the number does not exceed names it. The

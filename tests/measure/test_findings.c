@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * test_verdict: a word hangs on its number and on nothing else
+ * test_findings: a word hangs on its number and on nothing else
  *
  * Numbers of two encodings are exchanged: the words must change places. Beyond that: the limits of every rule
  * are tried on both sides, encodings of which the answer is a theorem get the right word, and the least
